@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The kernel mount: our own FUSE session and the adapter to the client.

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The storage service: chunk files with block checksums.
