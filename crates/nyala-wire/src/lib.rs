@@ -4,5 +4,42 @@
 //!
 //! This crate is pure: no I/O, no clock, no randomness. `docs/protocol.md` shows every byte of what is defined here.
 
+pub mod attr;
 pub mod checksum;
+pub mod codec;
+pub mod error;
 pub mod frame;
+pub mod ids;
+pub mod map;
+pub mod meta;
+pub mod meta_tx;
+pub mod mgmt;
+pub mod name;
+pub mod storage;
+pub mod stripe;
+
+pub use attr::{Attr, FileKind, Time};
+pub use error::{ErrorCode, WireError};
+pub use ids::*;
+pub use name::Name;
+pub use stripe::{Layout, Pattern, StripePattern};
+
+/// Message types: the `type` field of a frame header. A reply carries the type of its request.
+pub mod message_type {
+    /// Client to metadata: body is a [`crate::meta::MetaRequest`].
+    pub const META: u16 = 0x0100;
+    /// Metadata to metadata: body is a [`crate::meta_tx::TxRequest`].
+    pub const META_TX: u16 = 0x0110;
+    /// To storage, everything but bulk data: body is a [`crate::storage::StorageRequest`].
+    pub const STORAGE: u16 = 0x0200;
+    /// Bulk write: body is a fixed layout, see [`crate::storage::WriteHeader`].
+    pub const STORAGE_WRITE: u16 = 0x0201;
+    /// Bulk read: body is a fixed layout, see [`crate::storage::ReadHeader`].
+    pub const STORAGE_READ: u16 = 0x0202;
+    /// To management: body is a [`crate::mgmt::MgmtRequest`].
+    pub const MGMT: u16 = 0x0300;
+    /// Any service: an empty body; the reply is empty too. Proves that a service is there and answers.
+    pub const PING: u16 = 0x0001;
+    /// Any service: an empty body; the reply is a [`crate::mgmt::ServiceStats`].
+    pub const STATS: u16 = 0x0002;
+}

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The cluster map: what everybody outside management sees of the cluster state.
+
+use crate::ids::{ClusterId, GroupId, MapVersion, NodeId, PoolId, Slot, TargetId};
+use crate::stripe::StripePattern;
+use minicbor::{Decode, Encode};
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+
+/// What a node does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode, Serialize, Deserialize)]
+#[cbor(index_only)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Management service.
+    #[n(0)]
+    Mgmt,
+    /// Metadata service.
+    #[n(1)]
+    Meta,
+    /// Storage service.
+    #[n(2)]
+    Storage,
+    /// Client (a mount or a library user).
+    #[n(3)]
+    Client,
+}
+
+/// What a target holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode, Serialize, Deserialize)]
+#[cbor(index_only)]
+#[serde(rename_all = "lowercase")]
+pub enum TargetKind {
+    /// Metadata.
+    #[n(0)]
+    Meta,
+    /// File data.
+    #[n(1)]
+    Storage,
+}
+
+/// Whether management hears from a node or target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, Serialize, Deserialize)]
+#[cbor(index_only)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reachability {
+    /// Its lease is valid.
+    #[n(0)]
+    Online,
+    /// It missed heartbeats, its lease is still running.
+    #[n(1)]
+    ProbablyOffline,
+    /// Its lease has ended or it said goodbye.
+    #[n(2)]
+    Offline,
+}
+
+/// Whether a target's content is what it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, Serialize, Deserialize)]
+#[cbor(index_only)]
+#[serde(rename_all = "kebab-case")]
+pub enum Consistency {
+    /// It holds everything acknowledged.
+    #[n(0)]
+    Good,
+    /// It missed changes that another member has.
+    #[n(1)]
+    NeedsResync,
+    /// An operator or a check says that its content is lost or wrong.
+    #[n(2)]
+    Bad,
+}
+
+/// Class of free space and inodes; placement takes normal before low before emergency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode, Serialize, Deserialize)]
+#[cbor(index_only)]
+#[serde(rename_all = "lowercase")]
+pub enum CapacityPool {
+    /// Enough of both.
+    #[n(0)]
+    Normal,
+    /// Below the low limit.
+    #[n(1)]
+    Low,
+    /// Below the emergency limit.
+    #[n(2)]
+    Emergency,
+}
+
+/// How targets of a new file are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Encode, Decode, Serialize, Deserialize)]
+#[cbor(index_only)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// At random.
+    #[default]
+    #[n(0)]
+    Random,
+    /// In turn.
+    #[n(1)]
+    RoundRobin,
+    /// At random, over as many nodes as possible.
+    #[n(2)]
+    RandomInternode,
+}
+
+/// A registered service.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct Node {
+    /// Its id.
+    #[n(0)]
+    pub id: NodeId,
+    /// Its unique alias.
+    #[n(1)]
+    pub alias: String,
+    /// What it does.
+    #[n(2)]
+    pub role: Role,
+    /// Where it listens, in order of preference.
+    #[cbor(n(3), with = "addresses")]
+    pub addresses: Vec<SocketAddr>,
+    /// Whether management hears from it.
+    #[n(4)]
+    pub reachability: Reachability,
+}
+
+/// A registered target.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct Target {
+    /// Its id.
+    #[n(0)]
+    pub id: TargetId,
+    /// Its unique alias.
+    #[n(1)]
+    pub alias: String,
+    /// What it holds.
+    #[n(2)]
+    pub kind: TargetKind,
+    /// The node that serves it.
+    #[n(3)]
+    pub node: NodeId,
+    /// The storage pool that it is in.
+    #[n(4)]
+    pub pool: PoolId,
+    /// Whether management hears from its node.
+    #[n(5)]
+    pub reachability: Reachability,
+    /// Whether its content is what it should be.
+    #[n(6)]
+    pub consistency: Consistency,
+    /// Class of free space.
+    #[n(7)]
+    pub capacity_pool: CapacityPool,
+}
+
+/// A mirror group of targets.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct Group {
+    /// Its id.
+    #[n(0)]
+    pub id: GroupId,
+    /// What its members hold.
+    #[n(1)]
+    pub kind: TargetKind,
+    /// Grows with every change of members or of their states.
+    #[n(2)]
+    pub epoch: u32,
+    /// The primary first.
+    #[n(3)]
+    pub members: Vec<TargetId>,
+}
+
+/// A storage pool.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct Pool {
+    /// Its id.
+    #[n(0)]
+    pub id: PoolId,
+    /// Its unique alias.
+    #[n(1)]
+    pub alias: String,
+}
+
+/// A run of slots that one metadata target serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct SlotRange {
+    /// First slot of the run.
+    #[n(0)]
+    pub first: Slot,
+    /// Number of slots, at least one.
+    #[n(1)]
+    pub count: u16,
+    /// The metadata target that serves them.
+    #[n(2)]
+    pub target: TargetId,
+}
+
+/// Settings that the whole cluster shares.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct Settings {
+    /// What the root directory gives to new files until somebody sets its pattern.
+    #[n(0)]
+    pub default_pattern: StripePattern,
+    /// How targets are chosen.
+    #[n(1)]
+    pub placement: Placement,
+    /// Interval between heartbeats, milliseconds.
+    #[n(2)]
+    pub heartbeat_ms: u32,
+    /// Length of a lease, milliseconds.
+    #[n(3)]
+    pub lease_ms: u32,
+    /// A client that is silent for so long loses its session, milliseconds.
+    #[n(4)]
+    pub session_timeout_ms: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            default_pattern: StripePattern::default(),
+            placement: Placement::Random,
+            heartbeat_ms: 500,
+            lease_ms: 3000,
+            session_timeout_ms: 30_000,
+        }
+    }
+}
+
+/// The cluster map.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct ClusterMap {
+    /// Grows with every change.
+    #[n(0)]
+    pub version: MapVersion,
+    /// Which cluster.
+    #[n(1)]
+    pub cluster: ClusterId,
+    /// Nodes, by id.
+    #[n(2)]
+    pub nodes: Vec<Node>,
+    /// Targets, by id.
+    #[n(3)]
+    pub targets: Vec<Target>,
+    /// Mirror groups, by id.
+    #[n(4)]
+    pub groups: Vec<Group>,
+    /// Storage pools, by id.
+    #[n(5)]
+    pub pools: Vec<Pool>,
+    /// Who serves which slot; ranges in order, without overlap. A slot in no range holds nothing yet.
+    #[n(6)]
+    pub slots: Vec<SlotRange>,
+    /// Settings.
+    #[n(7)]
+    pub settings: Settings,
+}
+
+impl ClusterMap {
+    /// The node with this id.
+    pub fn node(&self, id: NodeId) -> Option<&Node> {
+        self.nodes.binary_search_by_key(&id, |node| node.id).ok().map(|at| &self.nodes[at])
+    }
+
+    /// The target with this id.
+    pub fn target(&self, id: TargetId) -> Option<&Target> {
+        self.targets.binary_search_by_key(&id, |target| target.id).ok().map(|at| &self.targets[at])
+    }
+
+    /// The node that serves a target.
+    pub fn node_of(&self, target: TargetId) -> Option<&Node> {
+        self.node(self.target(target)?.node)
+    }
+
+    /// The metadata target that serves a slot.
+    pub fn slot_target(&self, slot: Slot) -> Option<TargetId> {
+        let after = self.slots.partition_point(|range| range.first <= slot);
+        let range = self.slots.get(after.checked_sub(1)?)?;
+        (slot.0 - range.first.0 < range.count).then_some(range.target)
+    }
+
+    /// Slots that a metadata target serves.
+    pub fn slots_of(&self, target: TargetId) -> impl Iterator<Item = Slot> + '_ {
+        let mine = self.slots.iter().filter(move |range| range.target == target);
+        mine.flat_map(|range| (range.first.0..=range.first.0 + (range.count - 1)).map(Slot))
+    }
+
+    /// Targets of a kind, by id.
+    pub fn targets_of(&self, kind: TargetKind) -> impl Iterator<Item = &Target> + '_ {
+        self.targets.iter().filter(move |target| target.kind == kind)
+    }
+}
+
+/// Socket addresses as text, the form that is the same in CBOR, JSON and configuration files.
+mod addresses {
+    use minicbor::decode::Error as DecodeError;
+    use minicbor::encode::{Error as EncodeError, Write};
+    use minicbor::{Decoder, Encoder};
+    use std::net::SocketAddr;
+
+    pub fn encode<C, W: Write>(
+        addresses: &[SocketAddr],
+        e: &mut Encoder<W>,
+        _: &mut C,
+    ) -> Result<(), EncodeError<W::Error>> {
+        e.array(addresses.len() as u64)?;
+        addresses.iter().try_for_each(|address| e.str(&address.to_string())?.ok())
+    }
+
+    pub fn decode<'b, C>(d: &mut Decoder<'b>, _: &mut C) -> Result<Vec<SocketAddr>, DecodeError> {
+        let texts = d.array_iter::<&str>()?;
+        texts.map(|text| text?.parse().map_err(|_| DecodeError::message("not a socket address"))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_found() {
+        let range = |first, count, target| SlotRange { first: Slot(first), count, target: TargetId(target) };
+        let map = ClusterMap { slots: vec![range(0, 64, 1), range(64, 64, 2), range(200, 1, 1)], ..Default::default() };
+        let find = |slot| map.slot_target(Slot(slot)).map(|t| t.0);
+        assert_eq!((find(0), find(63), find(64), find(127)), (Some(1), Some(1), Some(2), Some(2)));
+        assert_eq!((find(128), find(199), find(200), find(201)), (None, None, Some(1), None));
+        assert_eq!(map.slots_of(TargetId(1)).count(), 65);
+    }
+
+    #[test]
+    fn a_map_survives_the_codec() {
+        let node = Node {
+            id: NodeId(3),
+            alias: "meta1".into(),
+            role: Role::Meta,
+            addresses: vec!["127.0.0.1:8005".parse().unwrap(), "[::1]:8005".parse().unwrap()],
+            reachability: Reachability::ProbablyOffline,
+        };
+        let map = ClusterMap { version: MapVersion(9), nodes: vec![node], ..Default::default() };
+        assert_eq!(crate::codec::decode::<ClusterMap>(&crate::codec::encode(&map)).unwrap(), map);
+    }
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Transactions between metadata services: operations whose parts lie on several servers (mkdir, rmdir, link, unlink
+//! and rename across slots). Two-phase commit with presumed abort; `docs/protocol.md` has the recovery table.
+
+use crate::attr::{Attr, FileKind, Time};
+use crate::ids::{InodeId, Slot, TargetId};
+use crate::meta::Owner;
+use crate::name::Name;
+use crate::stripe::StripePattern;
+use minicbor::{Decode, Encode};
+
+/// Names a transaction: its coordinator and a number that the coordinator never uses twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode)]
+pub struct TxId {
+    /// The metadata target that coordinates.
+    #[n(0)]
+    pub coordinator: TargetId,
+    /// Number given by it.
+    #[n(1)]
+    pub number: u64,
+}
+
+/// A request between metadata services.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct TxRequest {
+    /// The transaction.
+    #[n(0)]
+    pub tx: TxId,
+    /// What to do.
+    #[n(1)]
+    pub action: TxAction,
+}
+
+/// The steps of a transaction.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub enum TxAction {
+    /// Check and lock these parts and remember them durably. Never waits for a lock: `BUSY` instead. Sent again it
+    /// gives the same reply; with a later stage number it adds parts. Reply: `Prepared`.
+    #[n(0)]
+    Prepare {
+        /// Time stamp for what changes.
+        #[n(0)]
+        now: Time,
+        /// The parts on this server.
+        #[n(1)]
+        parts: Vec<TxPart>,
+        /// 0, or 1 for the second message of a transaction to the same participant (rename lock first, parts after).
+        #[n(2)]
+        stage: u8,
+    },
+    /// Do what was prepared. Reply: `Done`, also when it was done before.
+    #[n(1)]
+    Commit,
+    /// Forget what was prepared. Reply: `Done`.
+    #[n(2)]
+    Abort,
+    /// Asked of the coordinator by a participant in doubt. Reply: `Outcome`.
+    #[n(3)]
+    Status,
+    /// The directory above a directory, for the loop check of a rename. Reply: `Parent`.
+    #[n(4)]
+    GetParent {
+        /// The directory.
+        #[n(0)]
+        dir: InodeId,
+    },
+}
+
+/// One part of a transaction, on the server of the inode or directory that it names.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub enum TxPart {
+    /// Make a directory's inode in this slot.
+    #[n(0)]
+    MakeDir {
+        /// The slot.
+        #[n(0)]
+        slot: Slot,
+        /// The directory above.
+        #[n(1)]
+        parent: InodeId,
+        /// Permission bits.
+        #[n(2)]
+        perm: u16,
+        /// Owner.
+        #[n(3)]
+        owner: Owner,
+        /// What it gives to new files.
+        #[n(4)]
+        pattern: StripePattern,
+    },
+    /// Remove a directory's inode, which must have no entries.
+    #[n(1)]
+    RemoveDir {
+        /// The directory.
+        #[n(0)]
+        inode: InodeId,
+    },
+    /// Add (1) or take away (-1) a link of an inode that is not a directory, or just stamp its ctime (0).
+    #[n(2)]
+    LinkCount {
+        /// The inode.
+        #[n(0)]
+        inode: InodeId,
+        /// 1, -1 or 0.
+        #[n(1)]
+        delta: i8,
+    },
+    /// Give a directory another directory above it.
+    #[n(3)]
+    SetParent {
+        /// The directory that moves.
+        #[n(0)]
+        inode: InodeId,
+        /// The new directory above.
+        #[n(1)]
+        parent: InodeId,
+    },
+    /// Put an entry into a directory, in place of `replaces` if given; anything else that stands there is `BUSY`.
+    #[n(4)]
+    PutEntry {
+        /// The directory.
+        #[n(0)]
+        dir: InodeId,
+        /// The name.
+        #[n(1)]
+        name: Name,
+        /// The inode.
+        #[n(2)]
+        inode: InodeId,
+        /// What it is.
+        #[n(3)]
+        kind: FileKind,
+        /// The inode that stands there now.
+        #[n(4)]
+        replaces: Option<InodeId>,
+    },
+    /// What stands under a name: the first part of a rename, which locks the name and tells the coordinator.
+    #[n(5)]
+    PeekEntry {
+        /// The directory.
+        #[n(0)]
+        dir: InodeId,
+        /// The name.
+        #[n(1)]
+        name: Name,
+    },
+    /// The cluster-wide lock of renames that move a directory to another directory; held by the server of slot 0.
+    #[n(6)]
+    RenameLock,
+}
+
+/// Replies of metadata services to each other.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub enum TxReply {
+    /// Done.
+    #[n(0)]
+    Done,
+    /// Prepared; one result for each part.
+    #[n(1)]
+    Prepared(#[n(0)] Vec<PartResult>),
+    /// What became of a transaction.
+    #[n(2)]
+    Outcome(#[n(0)] Outcome),
+    /// The directory above.
+    #[n(3)]
+    Parent(#[n(0)] InodeId),
+}
+
+/// What became of a transaction, as its coordinator says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum Outcome {
+    /// Not decided yet: ask again.
+    #[n(0)]
+    Pending,
+    /// Committed.
+    #[n(1)]
+    Committed,
+    /// Aborted, or never heard of.
+    #[n(2)]
+    Aborted,
+}
+
+/// What a participant says about one part.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub enum PartResult {
+    /// Ready.
+    #[n(0)]
+    Ready,
+    /// Ready; the inode as it will be.
+    #[n(1)]
+    Attr(#[n(0)] Attr),
+    /// Ready; what stands under the name now.
+    #[n(2)]
+    Entry(#[n(0)] Option<(InodeId, FileKind)>),
+}

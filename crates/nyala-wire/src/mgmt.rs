@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Requests to the management service, by servers and clients. Operators use the REST API.
+
+use crate::ids::{ClusterId, MapVersion, NodeId, TargetId};
+use crate::map::{ClusterMap, Role, TargetKind};
+use minicbor::{Decode, Encode};
+use serde::{Deserialize, Serialize};
+
+/// A request to the management service.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum MgmtRequest {
+    /// The cluster map, once it is newer than `have`, or after `wait_ms` as it is. Reply: `Map`, or `Unchanged`.
+    #[n(0)]
+    WatchMap {
+        /// Version that the asker has; 0 for none.
+        #[n(0)]
+        have: MapVersion,
+        /// Longest wait in milliseconds; at most 60,000.
+        #[n(1)]
+        wait_ms: u32,
+    },
+    /// A service starts: get or confirm ids for itself and its targets. Idempotent. Reply: `Registered`.
+    #[n(1)]
+    Register(#[n(0)] Register),
+    /// A registered service is alive. Reply: `Lease`.
+    #[n(2)]
+    Heartbeat(#[n(0)] Heartbeat),
+    /// A service stops in an orderly way: its lease ends now. Reply: `Done`.
+    #[n(3)]
+    Goodbye {
+        /// The service.
+        #[n(0)]
+        node: NodeId,
+        /// The incarnation that stops.
+        #[n(1)]
+        incarnation: u64,
+    },
+    /// Last reported capacities of all targets. Reply: `Capacities`.
+    #[n(4)]
+    Capacities,
+}
+
+/// A service asks for ids.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Register {
+    /// Cluster that the service's directories belong to; `UNKNOWN` if they are new.
+    #[n(0)]
+    pub cluster: ClusterId,
+    /// What the service does.
+    #[n(1)]
+    pub role: Role,
+    /// Identity of the service's directory: random, made once. The same one gets the same id again.
+    #[n(2)]
+    pub uuid: ClusterId,
+    /// Wished alias; empty lets management choose (`meta1`, `storage1`, …).
+    #[n(3)]
+    pub alias: String,
+    /// Where it listens, `ip:port` text, in order of preference.
+    #[n(4)]
+    pub addresses: Vec<String>,
+    /// Random number of this run of the process.
+    #[n(5)]
+    pub incarnation: u64,
+    /// Its targets.
+    #[n(6)]
+    pub targets: Vec<RegisterTarget>,
+}
+
+/// A target of a service that registers.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct RegisterTarget {
+    /// Identity of the target's directory: random, made once.
+    #[n(0)]
+    pub uuid: ClusterId,
+    /// Id that the directory already has, or that the operator wants; 0 lets management choose.
+    #[n(1)]
+    pub id: TargetId,
+    /// Wished alias; empty lets management choose.
+    #[n(2)]
+    pub alias: String,
+    /// What it holds.
+    #[n(3)]
+    pub kind: TargetKind,
+    /// Capacity now.
+    #[n(4)]
+    pub capacity: Capacity,
+}
+
+/// Capacity of a target's local file system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct Capacity {
+    /// Bytes in all.
+    #[n(0)]
+    pub total_bytes: u64,
+    /// Bytes free to us.
+    #[n(1)]
+    pub free_bytes: u64,
+    /// Inodes in all; 0 where the file system has no fixed number.
+    #[n(2)]
+    pub total_inodes: u64,
+    /// Inodes free.
+    #[n(3)]
+    pub free_inodes: u64,
+}
+
+/// Capacity of one target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct TargetCapacity {
+    /// The target.
+    #[n(0)]
+    pub target: TargetId,
+    /// Its capacity.
+    #[n(1)]
+    pub capacity: Capacity,
+}
+
+/// A service is alive.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Heartbeat {
+    /// The service.
+    #[n(0)]
+    pub node: NodeId,
+    /// This run of the process; an older run's heartbeat is refused.
+    #[n(1)]
+    pub incarnation: u64,
+    /// Map version that it has.
+    #[n(2)]
+    pub map_version: MapVersion,
+    /// Capacities of its targets.
+    #[n(3)]
+    pub capacities: Vec<TargetCapacity>,
+}
+
+/// Ids given.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Registered {
+    /// The cluster.
+    #[n(0)]
+    pub cluster: ClusterId,
+    /// The service's id.
+    #[n(1)]
+    pub node: NodeId,
+    /// The targets' ids, in the order of the request.
+    #[n(2)]
+    pub targets: Vec<TargetId>,
+    /// The map that has them.
+    #[n(3)]
+    pub map: ClusterMap,
+}
+
+/// Replies of the management service.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum MgmtReply {
+    /// Done.
+    #[n(0)]
+    Done,
+    /// The map.
+    #[n(1)]
+    Map(#[n(0)] Box<ClusterMap>),
+    /// The asker's map is the newest.
+    #[n(2)]
+    Unchanged,
+    /// Ids.
+    #[n(3)]
+    Registered(#[n(0)] Box<Registered>),
+    /// The lease runs for so long from when the heartbeat was sent.
+    #[n(4)]
+    Lease {
+        /// Length of the lease, milliseconds.
+        #[n(0)]
+        lease_ms: u32,
+        /// Newest map version.
+        #[n(1)]
+        map_version: MapVersion,
+    },
+    /// Capacities.
+    #[n(5)]
+    Capacities(#[n(0)] Vec<TargetCapacity>),
+}
+
+/// What any service says about itself: named counters, and CPU time of its process.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct ServiceStats {
+    /// CPU time of the process, user and system, microseconds.
+    #[n(0)]
+    pub cpu_us: u64,
+    /// Resident memory, bytes.
+    #[n(1)]
+    pub resident_bytes: u64,
+    /// Seconds since start.
+    #[n(2)]
+    pub uptime_s: u64,
+    /// Counters by name, e.g. `op.create`, `write.bytes`, `checksum.errors`.
+    #[n(3)]
+    pub counters: Vec<(String, u64)>,
+}

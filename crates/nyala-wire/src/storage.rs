@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Requests to storage services. Bulk data has fixed layouts (`zerocopy`), everything else is CBOR.
+//!
+//! Offsets are in the chunk file of one target. A block is 4 KiB of a chunk file, aligned; its checksum is the CRC-32C
+//! of its 4,096 bytes, with zeros after the end of the chunk file and in holes.
+
+use crate::error::{ErrorCode, WireError};
+use crate::ids::{InodeId, TargetId};
+use minicbor::{Decode, Encode};
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// Most bytes of data in one read or write.
+pub const MAX_IO_BYTES: u32 = 4 << 20;
+/// Bytes of a block.
+pub const BLOCK_BYTES: u64 = crate::checksum::BLOCK_BYTES as u64;
+
+/// Body of a bulk write: this header, then one CRC-32C (u32) for each block that the data touches, over the bytes of
+/// the data that lie in that block (not padded). The payload is the data. The reply has no body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct WriteHeader {
+    /// Target.
+    pub target: U16,
+    /// Stripe index.
+    pub index: U16,
+    /// Flags: none defined, 0.
+    pub flags: U32,
+    /// Inode.
+    pub inode: U64,
+    /// Offset in the chunk file, bytes.
+    pub offset: U64,
+    /// Session of the writer.
+    pub session: U64,
+    /// Length of the data; equals the payload's.
+    pub len: U32,
+    /// Number of checksums that follow.
+    pub checksums: U32,
+}
+
+/// Body of a bulk read. The reply's body is a [`ReadReplyHeader`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct ReadHeader {
+    /// Target.
+    pub target: U16,
+    /// Stripe index.
+    pub index: U16,
+    /// Flags: [`ReadHeader::VERIFY`].
+    pub flags: U32,
+    /// Inode.
+    pub inode: U64,
+    /// Offset in the chunk file, bytes.
+    pub offset: U64,
+    /// Length, bytes; at most [`MAX_IO_BYTES`].
+    pub len: U32,
+    /// Zero.
+    pub reserved: U32,
+}
+
+impl ReadHeader {
+    /// The server checks the blocks itself and answers `CHECKSUM` for a bad one: asked for after a client saw one, to
+    /// tell a bad disk from a bad network.
+    pub const VERIFY: u32 = 1;
+}
+
+/// Body of the reply to a bulk read: this header, then one CRC-32C (u32) for each block. The payload is the data of
+/// whole blocks from `start` on; it ends earlier than asked for where the chunk file ends, and what is behind that
+/// end reads as zeros. The last block may be shorter than 4 KiB: its checksum is over the block padded with zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct ReadReplyHeader {
+    /// Offset of the payload in the chunk file: the asked offset rounded down to a block.
+    pub start: U64,
+    /// Length of the payload.
+    pub len: U32,
+    /// Number of checksums that follow.
+    pub checksums: U32,
+}
+
+/// Number of blocks that `len` bytes at `offset` touch.
+pub fn blocks_touched(offset: u64, len: u64) -> u64 {
+    if len == 0 { 0 } else { (offset + len - 1) / BLOCK_BYTES - offset / BLOCK_BYTES + 1 }
+}
+
+/// Lengths of the pieces that `len` bytes at `offset` have in each block, in order.
+pub fn block_pieces(offset: u64, len: u64) -> impl Iterator<Item = usize> {
+    let mut at = offset;
+    let end = offset + len;
+    std::iter::from_fn(move || {
+        let piece = (BLOCK_BYTES - at % BLOCK_BYTES).min(end.checked_sub(at)?);
+        at += piece;
+        (piece > 0).then_some(piece as usize)
+    })
+}
+
+/// Builds the body of a bulk message: a header and checksums.
+pub fn encode_bulk<H: IntoBytes + Immutable>(header: &H, checksums: &[u32]) -> Vec<u8> {
+    let mut body = Vec::with_capacity(size_of::<H>() + 4 * checksums.len());
+    body.extend_from_slice(header.as_bytes());
+    checksums.iter().for_each(|crc| body.extend_from_slice(&crc.to_le_bytes()));
+    body
+}
+
+/// Takes the body of a bulk message apart: header, and the little-endian checksums behind it.
+pub fn decode_bulk<H>(body: &[u8]) -> Result<(H, &[U32]), WireError>
+where
+    H: FromBytes + KnownLayout + Immutable + Unaligned + Copy,
+{
+    let short = || ErrorCode::BAD_MESSAGE.with("bulk header is cut off");
+    let (header, rest) = H::read_from_prefix(body).map_err(|_| short())?;
+    let checksums = <[U32]>::ref_from_bytes(rest).map_err(|_| short())?;
+    Ok((header, checksums))
+}
+
+/// Names a chunk file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode)]
+pub struct ChunkFileId {
+    /// The file.
+    #[n(0)]
+    pub inode: InodeId,
+    /// Stripe index.
+    #[n(1)]
+    pub index: u16,
+}
+
+/// A request to a storage target, bulk data apart.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct StorageRequest {
+    /// Target.
+    #[n(0)]
+    pub target: TargetId,
+    /// Chunk file.
+    #[n(1)]
+    pub file: ChunkFileId,
+    /// What to do. All operations are idempotent.
+    #[n(2)]
+    pub op: StorageOp,
+}
+
+/// What to do with a chunk file.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum StorageOp {
+    /// Cut the chunk file to at most this length. A missing one is fine. Reply: `Done`.
+    #[n(0)]
+    Truncate {
+        /// Length, bytes.
+        #[n(0)]
+        len: u64,
+    },
+    /// Make a hole: the range reads as zeros. Reply: `Done`.
+    #[n(1)]
+    Punch {
+        /// Offset, bytes.
+        #[n(0)]
+        offset: u64,
+        /// Length, bytes.
+        #[n(1)]
+        len: u64,
+    },
+    /// Answer when everything written before is on disk. Reply: `Done`.
+    #[n(2)]
+    Sync,
+    /// Remove the chunk file; later writes to it are refused with ESTALE. Reply: `Done`.
+    #[n(3)]
+    Unlink,
+    /// Length and blocks of the chunk file; zeros if there is none. Reply: `Stat`.
+    #[n(4)]
+    Stat,
+    /// Next data or hole at or after an offset (`SEEK_DATA`, `SEEK_HOLE`). Reply: `Offset`.
+    #[n(5)]
+    Seek {
+        /// Where to start, bytes.
+        #[n(0)]
+        offset: u64,
+        /// A hole instead of data.
+        #[n(1)]
+        hole: bool,
+    },
+    /// Reserve space. Reply: `Done`.
+    #[n(6)]
+    Allocate {
+        /// Offset, bytes.
+        #[n(0)]
+        offset: u64,
+        /// Length, bytes.
+        #[n(1)]
+        len: u64,
+    },
+}
+
+/// Replies of storage, bulk data apart.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum StorageReply {
+    /// Done.
+    #[n(0)]
+    Done,
+    /// A chunk file's length and use.
+    #[n(1)]
+    Stat {
+        /// Length, bytes.
+        #[n(0)]
+        len: u64,
+        /// Units of 512 bytes in use.
+        #[n(1)]
+        blocks: u64,
+    },
+    /// An offset; absent if there is no data behind the start.
+    #[n(2)]
+    Offset(#[n(0)] Option<u64>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_and_counts_agree() {
+        for (offset, len) in [(0, 0), (0, 1), (4095, 1), (4095, 2), (0, 4096), (100, 10_000), (8192, 4097)] {
+            let pieces: Vec<usize> = block_pieces(offset, len).collect();
+            assert_eq!(pieces.len() as u64, blocks_touched(offset, len));
+            assert_eq!(pieces.iter().sum::<usize>() as u64, len);
+            assert!(pieces.iter().all(|&piece| piece <= 4096));
+        }
+    }
+
+    #[test]
+    fn bulk_bodies() {
+        let header = ReadReplyHeader { start: 8192.into(), len: 4100.into(), checksums: 2.into() };
+        let body = encode_bulk(&header, &[7, 9]);
+        let (back, checksums) = decode_bulk::<ReadReplyHeader>(&body).unwrap();
+        assert_eq!(back, header);
+        assert_eq!(checksums.iter().map(|crc| crc.get()).collect::<Vec<_>>(), [7, 9]);
+        assert!(decode_bulk::<ReadReplyHeader>(&body[..10]).is_err());
+        assert!(decode_bulk::<ReadReplyHeader>(&body[..18]).is_err());
+        assert_eq!(size_of::<WriteHeader>(), 40);
+        assert_eq!(size_of::<ReadHeader>(), 32);
+    }
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Stripe patterns and layouts, and the arithmetic between a file's bytes and its chunk files.
+//!
+//! A file is cut into chunks of `chunk_bytes`. Chunk number `c` lives on `targets[c % n]`, in that target's chunk file
+//! of the file, as its chunk number `c / n`: a chunk file holds its target's chunks back to back (`docs/format.md`).
+
+use crate::error::{ErrorCode, WireError};
+use crate::ids::{PoolId, TargetId};
+use minicbor::{Decode, Encode};
+use serde::{Deserialize, Serialize};
+
+/// How a file's data is spread over targets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Encode, Decode, Serialize, Deserialize)]
+#[cbor(index_only)]
+#[serde(rename_all = "lowercase")]
+pub enum Pattern {
+    /// Striped over targets without redundancy.
+    #[default]
+    #[n(0)]
+    Raid0,
+}
+
+/// What a directory gives to files made in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, Serialize, Deserialize)]
+pub struct StripePattern {
+    /// How data is spread.
+    #[n(0)]
+    pub pattern: Pattern,
+    /// Chunk size in bytes: a power of two, 64 KiB to 1 GiB.
+    #[n(1)]
+    pub chunk_bytes: u32,
+    /// Number of targets wanted; a file gets fewer when the pool has fewer.
+    #[n(2)]
+    pub num_targets: u16,
+    /// Storage pool that the targets are taken from.
+    #[n(3)]
+    pub pool: PoolId,
+    /// Largest content in bytes that is kept inline with the inode; 0 turns inlining off.
+    #[n(4)]
+    pub inline_bytes: u32,
+}
+
+impl StripePattern {
+    /// Smallest chunk size.
+    pub const MIN_CHUNK_BYTES: u32 = 64 << 10;
+    /// Largest chunk size.
+    pub const MAX_CHUNK_BYTES: u32 = 1 << 30;
+    /// Most targets of one file.
+    pub const MAX_TARGETS: u16 = 1024;
+    /// Largest inline content.
+    pub const MAX_INLINE_BYTES: u32 = 64 << 10;
+
+    /// Refuses what no directory may have, with a sentence that says what is allowed.
+    pub fn check(&self) -> Result<(), WireError> {
+        let chunk = self.chunk_bytes;
+        if !chunk.is_power_of_two() || !(Self::MIN_CHUNK_BYTES..=Self::MAX_CHUNK_BYTES).contains(&chunk) {
+            return Err(ErrorCode::INVALID.with("the chunk size must be a power of two from 64 KiB to 1 GiB"));
+        }
+        if !(1..=Self::MAX_TARGETS).contains(&self.num_targets) {
+            return Err(ErrorCode::INVALID.with("the number of targets must be from 1 to 1024"));
+        }
+        if self.inline_bytes > Self::MAX_INLINE_BYTES {
+            return Err(ErrorCode::INVALID.with("inline content is at most 64 KiB"));
+        }
+        Ok(())
+    }
+}
+
+impl Default for StripePattern {
+    fn default() -> Self {
+        StripePattern {
+            pattern: Pattern::Raid0,
+            chunk_bytes: 512 << 10,
+            num_targets: 4,
+            pool: PoolId(1),
+            inline_bytes: 4096,
+        }
+    }
+}
+
+/// Where a file's data is; fixed when the file is made.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode, Serialize, Deserialize)]
+pub struct Layout {
+    /// How data is spread.
+    #[n(0)]
+    pub pattern: Pattern,
+    /// Chunk size in bytes.
+    #[n(1)]
+    pub chunk_bytes: u32,
+    /// The targets, in stripe order; at least one.
+    #[n(2)]
+    pub targets: Vec<TargetId>,
+}
+
+/// A piece of a file that lies in one chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Index into [`Layout::targets`], which is also the stripe index in the chunk file's name.
+    pub index: u16,
+    /// Offset in that target's chunk file, bytes.
+    pub chunk_offset: u64,
+    /// Offset in the file, bytes.
+    pub file_offset: u64,
+    /// Length in bytes.
+    pub len: u64,
+}
+
+impl Layout {
+    /// Refuses a layout that arithmetic or servers cannot work with.
+    pub fn check(&self) -> Result<(), WireError> {
+        let pattern = StripePattern {
+            pattern: self.pattern,
+            chunk_bytes: self.chunk_bytes,
+            num_targets: u16::try_from(self.targets.len()).unwrap_or(u16::MAX),
+            ..StripePattern::default()
+        };
+        pattern.check()
+    }
+
+    /// The pieces of `len` bytes at `offset`, in file order; pieces do not cross chunks.
+    pub fn extents(&self, offset: u64, len: u64) -> impl Iterator<Item = Extent> + '_ {
+        let chunk = u64::from(self.chunk_bytes);
+        let width = self.targets.len() as u64;
+        let end = offset.saturating_add(len);
+        let mut at = offset;
+        std::iter::from_fn(move || {
+            if at >= end {
+                return None;
+            }
+            let number = at / chunk;
+            let inside = at % chunk;
+            let extent = Extent {
+                index: (number % width) as u16,
+                chunk_offset: number / width * chunk + inside,
+                file_offset: at,
+                len: (chunk - inside).min(end - at),
+            };
+            at += extent.len;
+            Some(extent)
+        })
+    }
+
+    /// Length of chunk file `index` of a file of `size` bytes without holes at its end.
+    pub fn chunk_file_len(&self, index: u16, size: u64) -> u64 {
+        let chunk = u64::from(self.chunk_bytes);
+        let width = self.targets.len() as u64;
+        let (full, rest) = (size / chunk, size % chunk);
+        let mine = full / width + u64::from(full % width > u64::from(index));
+        let tail = if full % width == u64::from(index) { rest } else { 0 };
+        mine * chunk + tail
+    }
+
+    /// The file offset of byte `chunk_offset` of chunk file `index`.
+    pub fn file_offset(&self, index: u16, chunk_offset: u64) -> u64 {
+        let chunk = u64::from(self.chunk_bytes);
+        let row = chunk_offset / chunk;
+        (row * self.targets.len() as u64 + u64::from(index)) * chunk + chunk_offset % chunk
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn layout(chunk_bytes: u32, width: u16) -> Layout {
+        Layout { pattern: Pattern::Raid0, chunk_bytes, targets: (1..=width).map(TargetId).collect() }
+    }
+
+    proptest! {
+        #[test]
+        fn extents_tile_the_range(shift in 16_u32..20, width in 1_u16..7, offset in 0_u64..50_000_000, len in 0_u64..9_000_000) {
+            let layout = layout(1 << shift, width);
+            let mut at = offset;
+            for extent in layout.extents(offset, len) {
+                prop_assert_eq!(extent.file_offset, at);
+                prop_assert!(extent.len > 0 && extent.len <= 1 << shift);
+                prop_assert_eq!(layout.file_offset(extent.index, extent.chunk_offset), at);
+                at += extent.len;
+            }
+            prop_assert_eq!(at, offset + len);
+        }
+
+        #[test]
+        fn chunk_file_lengths_add_up(shift in 16_u32..20, width in 1_u16..7, size in 0_u64..50_000_000) {
+            let layout = layout(1 << shift, width);
+            let total: u64 = (0..width).map(|index| layout.chunk_file_len(index, size)).sum();
+            prop_assert_eq!(total, size);
+            let mut ends = vec![0; width as usize];
+            for extent in layout.extents(0, size) {
+                ends[extent.index as usize] = extent.chunk_offset + extent.len;
+            }
+            for index in 0..width {
+                prop_assert_eq!(ends[index as usize], layout.chunk_file_len(index, size));
+            }
+        }
+    }
+
+    #[test]
+    fn patterns_are_checked() {
+        assert!(StripePattern::default().check().is_ok());
+        for chunk_bytes in [0, 4096, 100_000, 1 << 31] {
+            assert!(StripePattern { chunk_bytes, ..Default::default() }.check().is_err());
+        }
+        assert!(StripePattern { num_targets: 0, ..Default::default() }.check().is_err());
+    }
+}
