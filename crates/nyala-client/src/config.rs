@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Settings of a client.
+
+use nyala_transport::Secret;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Settings of a client.
+#[derive(Clone, Debug)]
+pub struct ClientConfig {
+    /// Management services.
+    pub mgmt: Vec<SocketAddr>,
+    /// The cluster's secret.
+    pub secret: Secret,
+    /// Name of this client for people: `host:mountpoint`.
+    pub name: String,
+    /// Encrypt all traffic; the same on every node.
+    pub encrypt: bool,
+    /// How long a call is tried again through failures; zero: for ever.
+    pub retry_timeout: Duration,
+    /// Most bytes written and not yet on a server, for the whole client.
+    pub write_buffer_bytes: usize,
+    /// Most bytes read ahead and not yet asked for, for the whole client.
+    pub read_cache_bytes: usize,
+    /// Largest read-ahead window of one stream; 0: no read-ahead.
+    pub read_ahead_bytes: usize,
+    /// Written data goes out after this time at the latest.
+    pub max_dirty_age: Duration,
+    /// How long what was read or looked up may be used again; at most 1 s.
+    pub cache_time: Duration,
+}
+
+impl ClientConfig {
+    /// The default settings: 600 s of retry, 64 MiB of write buffers, 64 MiB of read-ahead, 4 MiB per stream.
+    pub fn new(mgmt: Vec<SocketAddr>, secret: Secret, name: impl Into<String>) -> ClientConfig {
+        ClientConfig {
+            mgmt,
+            secret,
+            name: name.into(),
+            encrypt: false,
+            retry_timeout: Duration::from_secs(600),
+            write_buffer_bytes: 64 << 20,
+            read_cache_bytes: 64 << 20,
+            read_ahead_bytes: 4 << 20,
+            max_dirty_age: Duration::from_millis(500),
+            cache_time: Duration::from_secs(1),
+        }
+    }
+}
