@@ -1,3 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! Connections, handshake, request and response, streamed payloads.
+//!
+//! Clients use a [`Pool`] (or a single [`Connection`]) and send a [`Request`]; servers implement [`Service`] and run a
+//! [`Server`] in a `LocalSet` of a current-thread runtime. A server cannot send on its own account: what it has to tell
+//! a client (a revoked lease, a new cluster map) is the reply to a standing request that the client keeps open.
+//!
+//! **Failure model.** A peer can be absent, refuse, be a stranger, belong to another cluster, speak another version,
+//! send garbage, stop in the middle of anything, never answer, or vanish. Every one of these is a [`TransportError`];
+//! none hangs for ever where a timeout was given, panics, or makes us allocate more than a checked, bounded length. The
+//! network may lose a reply after the request was executed: **the transport never repeats a request by itself**;
+//! exactly-once is the business of sessions and sequence numbers above.
+
+pub mod budget;
+pub mod connection;
+pub mod error;
+pub mod handshake;
+pub mod pool;
+pub mod request;
+pub mod secret;
+pub mod server;
+
+mod buffers;
+mod crypto;
+mod hello;
+mod outgoing;
+mod reader;
+mod served;
+mod socket;
+mod stream;
+
+pub use budget::MemoryBudget;
+pub use connection::Connection;
+pub use error::TransportError;
+pub use handshake::{HandshakeConfig, PeerInfo, Role};
+pub use nyala_wire::frame::{Frame, FrameError, Header};
+pub use pool::{Endpoint, Peer, Pool, PoolOptions};
+pub use request::{Reply, Request};
+pub use secret::{Secret, SecretError};
+pub use server::{Server, ServerOptions, Service, ShutdownHandle};

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Mutual proof of the cluster's secret at the start of every connection. `docs/protocol.md` shows the bytes.
+//!
+//! ```text
+//! client → server   preamble, Noise message 1 (psk, e; hello of the client)
+//! server → client   preamble, Noise message 2 (e, ee; hello of the server)
+//! client → server   preamble, first transport message (empty)
+//! ```
+//!
+//! **Failure model.** The other side may be anybody. Nothing but a bounded length is believed before the secret was
+//! proven. Message 1 may be a recording of an earlier one: the server takes a client for real only after the third
+//! message, which needs the keys of this very handshake. Everything together has one deadline. Who reaches the wrong
+//! cluster or version is told, in words that a stranger learns nothing from; cluster ids travel encrypted only.
+
+pub use crate::hello::Role;
+
+use crate::hello::{Hello, MAX_MESSAGE, PREAMBLE_BYTES, Preamble, Status};
+use crate::{Secret, TransportError, crypto};
+use nyala_wire::frame::PROTOCOL_VERSION;
+use snow::{HandshakeState, StatelessTransportState};
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// Who we are and what we insist on. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct HandshakeConfig {
+    /// The cluster's secret.
+    pub secret: Secret,
+    /// Our cluster; 0 while we do not know it, which fits any.
+    pub cluster_id: u128,
+    /// What we are.
+    pub role: Role,
+    /// Our node id; 0 where there is none yet.
+    pub node_id: u32,
+    /// Our software version, for people; at most 64 bytes of it are sent.
+    pub software: Arc<str>,
+    /// Encrypt all traffic; the same on every node.
+    pub encrypt: bool,
+    /// Longest wait for a TCP connection.
+    pub connect_timeout: Duration,
+    /// Longest wait for the whole handshake.
+    pub handshake_timeout: Duration,
+    /// A peer that acknowledges or reads nothing for so long is taken for dead.
+    pub dead_after: Duration,
+}
+
+impl HandshakeConfig {
+    /// Plain traffic and the default times: connect 2 s, handshake 5 s, dead after 10 s.
+    pub fn new(secret: Secret, cluster_id: u128, role: Role, node_id: u32) -> HandshakeConfig {
+        HandshakeConfig {
+            secret,
+            cluster_id,
+            role,
+            node_id,
+            software: Arc::from(concat!("nyala ", env!("CARGO_PKG_VERSION"))),
+            encrypt: false,
+            connect_timeout: Duration::from_secs(2),
+            handshake_timeout: Duration::from_secs(5),
+            dead_after: Duration::from_secs(10),
+        }
+    }
+
+    fn hello(&self, accepted: bool) -> Hello {
+        Hello {
+            role: self.role,
+            accepted,
+            node_id: self.node_id,
+            cluster_id: self.cluster_id,
+            software: self.software.to_string(),
+        }
+    }
+}
+
+/// The other side of an established connection, as it said of itself after proving the secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerInfo {
+    /// Where it is.
+    pub address: SocketAddr,
+    /// What it is.
+    pub role: Role,
+    /// Its node id; 0 where there is none yet.
+    pub node_id: u32,
+    /// Its cluster id; 0 if it did not know.
+    pub cluster_id: u128,
+    /// Its software version, for people.
+    pub software: String,
+    /// Never the same for two connections of this process.
+    pub connection_id: u64,
+}
+
+/// A connection whose peer has proven the secret; with ciphers if traffic is encrypted.
+pub(crate) struct Established {
+    pub stream: TcpStream,
+    pub ciphers: Option<Arc<StatelessTransportState>>,
+    pub peer: PeerInfo,
+}
+
+/// One handshake under way.
+struct Talk<'a> {
+    stream: TcpStream,
+    address: SocketAddr,
+    config: &'a HandshakeConfig,
+}
+
+impl Talk<'_> {
+    fn failed(&self, reason: impl Into<String>) -> TransportError {
+        TransportError::Handshake { address: self.address, reason: reason.into() }
+    }
+
+    fn io_failed(&self, error: std::io::Error) -> TransportError {
+        match error.kind() {
+            ErrorKind::UnexpectedEof => self.failed("the other side hung up"),
+            _ => self.failed(error.to_string()),
+        }
+    }
+
+    async fn send(&mut self, status: Status, message: &[u8]) -> Result<(), TransportError> {
+        let preamble = Preamble::new(self.config.encrypt, status, message.len());
+        let bytes = [&preamble.encode()[..], message].concat();
+        self.stream.write_all(&bytes).await.map_err(|e| self.io_failed(e))
+    }
+
+    async fn receive(&mut self) -> Result<(Preamble, [u8; PREAMBLE_BYTES], Vec<u8>), TransportError> {
+        let mut bytes = [0; PREAMBLE_BYTES];
+        self.stream.read_exact(&mut bytes).await.map_err(|e| self.io_failed(e))?;
+        let preamble = Preamble::decode(&bytes).map_err(|reason| self.failed(reason))?;
+        let mut message = vec![0; preamble.length];
+        self.stream.read_exact(&mut message).await.map_err(|e| self.io_failed(e))?;
+        Ok((preamble, bytes, message))
+    }
+
+    /// Is the cluster of that hello ours?
+    fn check_cluster(&self, hello: &Hello) -> Result<(), TransportError> {
+        let (ours, theirs) = (self.config.cluster_id, hello.cluster_id);
+        let fits = ours == theirs || ours == 0 || theirs == 0;
+        if fits { Ok(()) } else { Err(TransportError::WrongCluster { address: self.address, ours, theirs }) }
+    }
+
+    fn noise(&self, preamble: &[u8], initiator: bool) -> Result<HandshakeState, TransportError> {
+        crypto::start(self.config.secret.key(), preamble, initiator).map_err(|e| self.failed(e.to_string()))
+    }
+
+    fn write_message(&self, noise: &mut HandshakeState, hello: &Hello) -> Result<Vec<u8>, TransportError> {
+        let mut message = vec![0; MAX_MESSAGE];
+        let len = noise.write_message(&hello.encode(), &mut message).map_err(|e| self.failed(e.to_string()))?;
+        message.truncate(len);
+        Ok(message)
+    }
+
+    fn read_hello(&self, noise: &mut HandshakeState, message: &[u8]) -> Result<Hello, TransportError> {
+        let mut plain = vec![0; MAX_MESSAGE];
+        // Whatever is wrong with the message, a wrong key is the likeliest reason, and the others look the same.
+        let len = noise
+            .read_message(message, &mut plain)
+            .map_err(|_| TransportError::WrongSecret { address: self.address })?;
+        Hello::decode(&plain[..len]).map_err(|reason| self.failed(reason))
+    }
+
+    fn into_established(self, ciphers: StatelessTransportState, hello: Hello) -> Established {
+        static NEXT_CONNECTION: AtomicU64 = AtomicU64::new(1);
+        let peer = PeerInfo {
+            address: self.address,
+            role: hello.role,
+            node_id: hello.node_id,
+            cluster_id: hello.cluster_id,
+            software: hello.software,
+            connection_id: NEXT_CONNECTION.fetch_add(1, Ordering::Relaxed),
+        };
+        Established { stream: self.stream, ciphers: self.config.encrypt.then(|| Arc::new(ciphers)), peer }
+    }
+}
+
+/// Runs the connecting side. `stream` is connected.
+pub(crate) async fn connect(
+    stream: TcpStream,
+    address: SocketAddr,
+    config: &HandshakeConfig,
+) -> Result<Established, TransportError> {
+    let after = config.handshake_timeout;
+    tokio::time::timeout(after, connect_untimed(Talk { stream, address, config }))
+        .await
+        .unwrap_or(Err(TransportError::HandshakeTimeout { address, after }))
+}
+
+async fn connect_untimed(mut talk: Talk<'_>) -> Result<Established, TransportError> {
+    let address = talk.address;
+    let hello = talk.config.hello(true);
+    // The length of message 1 is known beforehand, so the whole preamble can be bound into the handshake:
+    // an ephemeral key, the hello, and one authentication tag.
+    let length = 32 + hello.encode().len() + 16;
+    let preamble = Preamble::new(talk.config.encrypt, Status::Ok, length).encode();
+    let mut noise = talk.noise(&preamble, true)?;
+    let message = talk.write_message(&mut noise, &hello)?;
+    talk.send(Status::Ok, &message).await?;
+
+    let (answer, _, message) = talk.receive().await?;
+    if answer.version != PROTOCOL_VERSION || answer.status == Status::Version as u16 {
+        return Err(TransportError::VersionMismatch { address, theirs: answer.version });
+    }
+    if answer.encrypt != talk.config.encrypt || answer.status == Status::Encryption as u16 {
+        return Err(TransportError::EncryptionMismatch { address, ours: talk.config.encrypt });
+    }
+    if answer.status == Status::WrongSecret as u16 {
+        return Err(TransportError::WrongSecret { address });
+    }
+    if answer.status != Status::Ok as u16 {
+        return Err(talk.failed(format!("refused with unknown status {}", answer.status)));
+    }
+    let server = talk.read_hello(&mut noise, &message)?;
+    talk.check_cluster(&server)?;
+    if !server.accepted {
+        return Err(talk.failed("refused by the server"));
+    }
+    let ciphers = noise.into_stateless_transport_mode().map_err(|e| talk.failed(e.to_string()))?;
+    let mut proof = [0; 16];
+    let len = ciphers.write_message(0, &[], &mut proof).map_err(|e| talk.failed(e.to_string()))?;
+    talk.send(Status::Ok, &proof[..len]).await?;
+    Ok(talk.into_established(ciphers, server))
+}
+
+/// Runs the accepting side.
+pub(crate) async fn accept(
+    stream: TcpStream,
+    address: SocketAddr,
+    config: &HandshakeConfig,
+) -> Result<Established, TransportError> {
+    let after = config.handshake_timeout;
+    tokio::time::timeout(after, accept_untimed(Talk { stream, address, config }))
+        .await
+        .unwrap_or(Err(TransportError::HandshakeTimeout { address, after }))
+}
+
+async fn accept_untimed(mut talk: Talk<'_>) -> Result<Established, TransportError> {
+    let address = talk.address;
+    let (preamble, preamble_bytes, message) = talk.receive().await?;
+    if preamble.version != PROTOCOL_VERSION {
+        talk.send(Status::Version, &[]).await?;
+        return Err(TransportError::VersionMismatch { address, theirs: preamble.version });
+    }
+    if preamble.encrypt != talk.config.encrypt {
+        talk.send(Status::Encryption, &[]).await?;
+        return Err(TransportError::EncryptionMismatch { address, ours: talk.config.encrypt });
+    }
+    let mut noise = talk.noise(&preamble_bytes, false)?;
+    let client = match talk.read_hello(&mut noise, &message) {
+        Err(error @ TransportError::WrongSecret { .. }) => {
+            talk.send(Status::WrongSecret, &[]).await?;
+            return Err(error);
+        }
+        other => other?,
+    };
+    let verdict = talk.check_cluster(&client);
+    let message = talk.write_message(&mut noise, &talk.config.hello(verdict.is_ok()))?;
+    talk.send(Status::Ok, &message).await?;
+    verdict?;
+    let ciphers = noise.into_stateless_transport_mode().map_err(|e| talk.failed(e.to_string()))?;
+    let (_, _, proof) = talk.receive().await?;
+    let mut nothing = [0; 16];
+    match ciphers.read_message(0, &proof, &mut nothing) {
+        Ok(0) => Ok(talk.into_established(ciphers, client)),
+        _ => Err(TransportError::WrongSecret { address }),
+    }
+}

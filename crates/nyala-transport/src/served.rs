@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The server side of one connection.
+//!
+//! **Failure model.** A peer may send faster than it reads, send more than we can hold, send garbage, or vanish in the
+//! middle. Reading stops while it has too many requests under way, too many replies unread, or the memory budget is used
+//! up. A malformed frame ends the connection. Requests under way run to their end whatever happens to the connection: a
+//! service must not be stopped half-way through a change.
+//!
+//! Replies of requests that were answered at once leave together, in one write, when the next frame would have to be
+//! waited for; those of slower requests leave together with whatever else is ready by then.
+
+use crate::handshake::{Established, PeerInfo};
+use crate::outgoing::{OutFrame, Sink};
+use crate::reader::{FrameReader, ReadError};
+use crate::server::{Core, Service};
+use crate::stream::split;
+use crate::{Frame, Reply};
+use bytes::Bytes;
+use nyala_wire::frame::{Header, flags};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use tokio::sync::Notify;
+
+/// Reading stops while so many bytes of replies wait for the peer.
+const MAX_UNREAD: usize = 16 << 20;
+
+/// Replies of one connection and whoever writes them.
+struct Outbox {
+    queue: RefCell<VecDeque<OutFrame>>,
+    queued_bytes: Cell<usize>,
+    /// Here while nobody writes.
+    sink: RefCell<Option<Sink>>,
+    in_flight: Cell<usize>,
+    closed: Cell<bool>,
+    unanswered: Cell<bool>,
+    wake_writer: Notify,
+    wake_reader: Notify,
+}
+
+/// Runs one connection to its end.
+pub(crate) async fn serve_connection<S: Service>(core: &Rc<Core<S>>, established: Established) {
+    let peer = Rc::new(established.peer.clone());
+    let (read, write) = split(established, false);
+    let options = &core.options;
+    let budget = if peer.role.is_server() { &options.server_budget } else { &options.client_budget };
+    let reader = FrameReader::new(read, core.buffers.clone(), Some(budget.clone()), core.config.dead_after);
+    let outbox = Rc::new(Outbox {
+        queue: RefCell::default(),
+        queued_bytes: Cell::new(0),
+        sink: RefCell::new(Some(Sink::new(write))),
+        in_flight: Cell::new(0),
+        closed: Cell::new(false),
+        unanswered: Cell::new(false),
+        wake_writer: Notify::new(),
+        wake_reader: Notify::new(),
+    });
+    core.service.connected(&peer);
+    let _bye = Bye { service: core.service.clone(), peer: peer.clone(), outbox: outbox.clone() };
+    let max_in_flight = options.max_in_flight.max(1);
+    let reason = tokio::select! {
+        biased;
+        error = read_requests(core.service.clone(), peer.clone(), reader, outbox.clone(), max_in_flight) => error,
+        error = write_replies(&outbox) => ReadError::Io(error),
+    };
+    match reason {
+        ReadError::Closed => tracing::debug!(address = %peer.address, node = peer.node_id, "peer disconnected"),
+        reason => tracing::warn!(address = %peer.address, node = peer.node_id, %reason, "connection closed"),
+    }
+}
+
+/// Tells the service, and drops what nobody will read, also when the task is aborted.
+struct Bye<S: Service> {
+    service: Rc<S>,
+    peer: Rc<PeerInfo>,
+    outbox: Rc<Outbox>,
+}
+
+impl<S: Service> Drop for Bye<S> {
+    fn drop(&mut self) {
+        self.outbox.closed.set(true);
+        self.outbox.queue.borrow_mut().clear();
+        self.outbox.sink.borrow_mut().take();
+        self.service.disconnected(&self.peer);
+    }
+}
+
+async fn read_requests<S: Service>(
+    service: Rc<S>,
+    peer: Rc<PeerInfo>,
+    mut reader: FrameReader,
+    outbox: Rc<Outbox>,
+    max_in_flight: usize,
+) -> ReadError {
+    loop {
+        let mut waits = reader.may_wait();
+        loop {
+            let full = outbox.in_flight.get() >= max_in_flight || outbox.queued_bytes.get() > MAX_UNREAD;
+            if (waits || full)
+                && let Err(error) = outbox.flush_now()
+            {
+                return error.into();
+            }
+            waits = false;
+            if outbox.in_flight.get() < max_in_flight && outbox.queued_bytes.get() <= MAX_UNREAD {
+                break;
+            }
+            outbox.wake_reader.notified().await;
+        }
+        let frame = match reader.next().await {
+            Ok(frame) => frame,
+            Err(error) => return error,
+        };
+        if frame.header.is_reply() {
+            return ReadError::Io(std::io::Error::other("it sent a reply to a server"));
+        }
+        start(&service, &peer, &outbox, frame);
+    }
+}
+
+/// Polls the request once, here; most are answered by that. The others get a task.
+fn start<S: Service>(service: &Rc<S>, peer: &Rc<PeerInfo>, outbox: &Rc<Outbox>, frame: Frame) {
+    let (request_id, message_type) = (frame.header.request_id, frame.header.message_type);
+    let (service, peer) = (service.clone(), peer.clone());
+    let mut answering: Pin<Box<dyn Future<Output = Reply>>> = Box::pin(async move { service.call(&peer, frame).await });
+    // The task polls again at once, with its own waker: nothing is lost by this one.
+    if let Poll::Ready(reply) = answering.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        outbox.push(request_id, message_type, reply);
+        return;
+    }
+    outbox.in_flight.set(outbox.in_flight.get() + 1);
+    let under_way = UnderWay { outbox: outbox.clone(), answered: false };
+    tokio::task::spawn_local(async move {
+        let reply = answering.await;
+        under_way.answer(request_id, message_type, reply);
+    });
+}
+
+/// Gives the slot back. A request that ends without a reply (its service panicked) takes the connection with it, so
+/// that its sender learns about it.
+struct UnderWay {
+    outbox: Rc<Outbox>,
+    answered: bool,
+}
+
+impl UnderWay {
+    fn answer(mut self, request_id: u64, message_type: u16, reply: Reply) {
+        self.outbox.push(request_id, message_type, reply);
+        self.answered = true;
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.outbox.in_flight.set(self.outbox.in_flight.get() - 1);
+        if !self.answered {
+            self.outbox.unanswered.set(true);
+        }
+        self.outbox.wake_writer.notify_one();
+        self.outbox.wake_reader.notify_one();
+    }
+}
+
+impl Outbox {
+    fn push(&self, request_id: u64, message_type: u16, reply: Reply) {
+        if self.closed.get() {
+            return;
+        }
+        let header = Header {
+            message_type,
+            flags: flags::REPLY | (reply.flags & (flags::ERROR | !0xffff)),
+            request_id,
+            map_version: reply.map_version,
+            group_epoch: reply.group_epoch,
+            log_position: reply.log_position,
+            ..Header::default()
+        };
+        let frame = OutFrame::new(header, reply.body, reply.payload).or_else(|error| {
+            // A service's own mistake; the caller must not wait for ever because of it.
+            tracing::error!(%error, message_type, "reply is too long and was replaced by an empty error reply");
+            OutFrame::new(Header { flags: flags::REPLY | flags::ERROR, ..header }, Bytes::new(), Vec::new())
+        });
+        let Ok(frame) = frame else { return };
+        self.queued_bytes.set(self.queued_bytes.get() + frame.bytes());
+        self.queue.borrow_mut().push_back(frame);
+    }
+
+    /// Moves queued replies to the sink; true if it holds any.
+    fn load(&self, sink: &mut Sink) -> bool {
+        let mut queue = self.queue.borrow_mut();
+        while !sink.is_full() {
+            let Some(frame) = queue.pop_front() else { break };
+            self.queued_bytes.set(self.queued_bytes.get() - frame.bytes());
+            sink.push(frame);
+        }
+        !sink.is_empty()
+    }
+
+    /// Writes what the socket takes at once; the writer task does the rest.
+    fn flush_now(&self) -> std::io::Result<()> {
+        if self.queue.borrow().is_empty() {
+            return Ok(());
+        }
+        let Some(mut sink) = self.sink.borrow_mut().take() else { return Ok(()) };
+        let mut all = true;
+        while all && self.load(&mut sink) {
+            all = sink.try_flush()?;
+        }
+        self.sink.replace(Some(sink));
+        if !all {
+            self.wake_writer.notify_one();
+        }
+        Ok(())
+    }
+}
+
+/// Writes replies of requests that took longer, and what the socket did not take at once.
+async fn write_replies(outbox: &Rc<Outbox>) -> std::io::Error {
+    loop {
+        outbox.wake_writer.notified().await;
+        if outbox.unanswered.get() {
+            return std::io::Error::other("a request ended without a reply");
+        }
+        let Some(mut sink) = outbox.sink.borrow_mut().take() else { continue };
+        while outbox.load(&mut sink) {
+            if let Err(error) = sink.flush().await {
+                return error;
+            }
+            outbox.wake_reader.notify_one();
+        }
+        outbox.sink.replace(Some(sink));
+    }
+}

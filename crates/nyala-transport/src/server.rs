@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Listening, and what a service has to be.
+//!
+//! **Failure model.** Anybody may connect, and many at once: those who have not proven the secret are limited in number
+//! and time, and while the limit is reached nobody further is accepted (the kernel's queue holds them). The process may
+//! run out of descriptors: accepting pauses instead of spinning. What a peer does after the handshake ends at worst its
+//! own connection, with a logged reason.
+
+use crate::buffers::Buffers;
+use crate::{Frame, HandshakeConfig, MemoryBudget, PeerInfo, Reply, TransportError, handshake, served, socket};
+use std::future::Future;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+/// Answers requests. Runs on one core: nothing here needs to be `Send`.
+pub trait Service: 'static {
+    /// Answers one request. Requests of a connection run concurrently and are answered in the order in which they
+    /// finish. The future runs to its end even if the peer is gone meanwhile (then nobody gets the reply), and also if
+    /// the server is told to stop.
+    fn call(&self, peer: &PeerInfo, request: Frame) -> impl Future<Output = Reply>;
+
+    /// A peer has proven the secret; requests follow.
+    fn connected(&self, _peer: &PeerInfo) {}
+
+    /// The connection is gone. Requests of it may still be running.
+    fn disconnected(&self, _peer: &PeerInfo) {}
+}
+
+/// Limits of a server.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// Requests of one connection under way at once; further ones wait in the socket.
+    pub max_in_flight: usize,
+    /// Connections that have not proven the secret yet.
+    pub max_unauthenticated: usize,
+    /// Bytes of requests of clients, operators and monitoring.
+    pub client_budget: MemoryBudget,
+    /// Bytes of requests of other servers; apart, so that replication never waits for clients.
+    pub server_budget: MemoryBudget,
+    /// Payload buffers kept for later, bytes per core.
+    pub kept_buffer_bytes: usize,
+}
+
+impl Default for ServerOptions {
+    /// 256 requests, 256 strangers, 256 MiB for clients, 256 MiB for servers, 64 MiB of buffers per core.
+    fn default() -> ServerOptions {
+        ServerOptions {
+            max_in_flight: 256,
+            max_unauthenticated: 256,
+            client_budget: MemoryBudget::new(256 << 20),
+            server_budget: MemoryBudget::new(256 << 20),
+            kept_buffer_bytes: 64 << 20,
+        }
+    }
+}
+
+/// Listening sockets, and the share of the connections that one core serves.
+pub struct Server {
+    listeners: Vec<std::net::TcpListener>,
+    config: HandshakeConfig,
+    options: ServerOptions,
+    /// Connections per core, of all cores.
+    loads: Arc<[AtomicUsize]>,
+    core: usize,
+    stop: watch::Sender<bool>,
+}
+
+/// Ends [`Server::serve`] on all cores of a server, from any thread.
+#[derive(Debug, Clone)]
+pub struct ShutdownHandle {
+    stop: watch::Sender<bool>,
+}
+
+impl ShutdownHandle {
+    /// Stops accepting and closes all connections.
+    pub fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+}
+
+impl Server {
+    /// Listens on all addresses, for one core. Needs no runtime yet.
+    pub fn bind(
+        addresses: &[SocketAddr],
+        config: HandshakeConfig,
+        options: ServerOptions,
+    ) -> Result<Server, TransportError> {
+        let mut servers = Server::bind_cores(addresses, config, options, 1)?;
+        servers.pop().ok_or(TransportError::NoAddress)
+    }
+
+    /// Listens on all addresses, for `cores` threads that each serve one of the results. New connections go to the
+    /// core that has the fewest.
+    pub fn bind_cores(
+        addresses: &[SocketAddr],
+        config: HandshakeConfig,
+        options: ServerOptions,
+        cores: usize,
+    ) -> Result<Vec<Server>, TransportError> {
+        if addresses.is_empty() {
+            return Err(TransportError::NoAddress);
+        }
+        let listeners = addresses.iter().map(|a| socket::listen(*a)).collect::<Result<Vec<_>, _>>()?;
+        let loads: Arc<[AtomicUsize]> = (0..cores.max(1)).map(|_| AtomicUsize::new(0)).collect();
+        let stop = watch::Sender::new(false);
+        let share = |listener: &std::net::TcpListener, address: &SocketAddr| {
+            listener.try_clone().map_err(|e| TransportError::Bind { address: *address, reason: e.to_string() })
+        };
+        let server = |core| {
+            let listeners = listeners.iter().zip(addresses).map(|(l, a)| share(l, a)).collect::<Result<_, _>>()?;
+            let (config, options) = (config.clone(), options.clone());
+            Ok(Server { listeners, config, options, loads: loads.clone(), core, stop: stop.clone() })
+        };
+        (0..loads.len()).map(server).collect()
+    }
+
+    /// Where it listens; tells the port where 0 was asked for.
+    pub fn local_addresses(&self) -> Vec<SocketAddr> {
+        self.listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect()
+    }
+
+    /// Ends [`Self::serve`].
+    pub fn shutdown_handle(&self) -> ShutdownHandle {
+        ShutdownHandle { stop: self.stop.clone() }
+    }
+
+    /// Serves until told to stop. Must run in a `LocalSet` on a current-thread runtime.
+    pub async fn serve<S: Service>(self, service: Rc<S>) -> Result<(), TransportError> {
+        let mut stop = self.stop.subscribe();
+        let core = Rc::new(Core {
+            service,
+            buffers: Buffers::new(self.options.kept_buffer_bytes),
+            strangers: Arc::new(Semaphore::new(self.options.max_unauthenticated.max(1))),
+            config: self.config,
+            options: self.options,
+            loads: self.loads,
+            index: self.core,
+        });
+        let mut accepting = JoinSet::new();
+        for listener in self.listeners {
+            let address = listener.local_addr().unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)));
+            let listener =
+                TcpListener::from_std(listener).map_err(|e| TransportError::Bind { address, reason: e.to_string() })?;
+            accepting.spawn_local(accept_forever(core.clone(), listener));
+        }
+        // An error means that every sender is gone, which cannot be while `self.stop` lives.
+        let _ = stop.wait_for(|stopped| *stopped).await;
+        // Dropping the set ends the accepting tasks and with them their connections.
+        drop(accepting);
+        Ok(())
+    }
+}
+
+/// What the tasks of one core share.
+pub(crate) struct Core<S> {
+    pub service: Rc<S>,
+    pub config: HandshakeConfig,
+    pub options: ServerOptions,
+    pub buffers: Buffers,
+    strangers: Arc<Semaphore>,
+    loads: Arc<[AtomicUsize]>,
+    index: usize,
+}
+
+impl<S> Core<S> {
+    fn has_fewest(&self) -> bool {
+        let mine = self.loads[self.index].load(Ordering::Relaxed);
+        self.loads.iter().all(|load| mine <= load.load(Ordering::Relaxed))
+    }
+}
+
+/// Counts a connection while it lives.
+struct Counted {
+    loads: Arc<[AtomicUsize]>,
+    index: usize,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.loads[self.index].fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+async fn accept_forever<S: Service>(core: Rc<Core<S>>, listener: TcpListener) {
+    let mut connections = JoinSet::new();
+    loop {
+        while connections.try_join_next().is_some() {}
+        let Ok(turn) = core.strangers.clone().acquire_owned().await else { return };
+        if !core.has_fewest() {
+            // Another core should take the next one; it has this long, then we do.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let (stream, address) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        core.loads[core.index].fetch_add(1, Ordering::Relaxed);
+        let counted = Counted { loads: core.loads.clone(), index: core.index };
+        let core = core.clone();
+        connections.spawn_local(async move {
+            let _counted = counted;
+            greet_and_serve(core, stream, address, turn).await;
+        });
+    }
+}
+
+async fn greet_and_serve<S: Service>(
+    core: Rc<Core<S>>,
+    stream: TcpStream,
+    address: SocketAddr,
+    turn: tokio::sync::OwnedSemaphorePermit,
+) {
+    if let Err(error) = socket::prepare(&stream, core.config.dead_after) {
+        tracing::debug!(%address, %error, "connection was gone before it began");
+        return;
+    }
+    let greeted = handshake::accept(stream, address, &core.config).await;
+    drop(turn);
+    match greeted {
+        Ok(established) => served::serve_connection(&core, established).await,
+        Err(error) => tracing::warn!(%address, %error, "connection refused"),
+    }
+}
