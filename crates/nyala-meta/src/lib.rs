@@ -1,3 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! The metadata service: name space, attributes, sessions, inline small files.
+//!
+//! The logic is pure: [`ns`] (one operation per file), [`tx`] (operations over several servers), [`locks`] and
+//! [`change`] take the tables, the time and entropy as arguments and return a batch. [`service`] is the shell: it
+//! receives requests, runs the logic, writes the log, talks to other servers.
+
+pub mod change;
+pub mod keys;
+pub mod locks;
+pub mod ns;
+pub mod records;
+pub mod service;
+pub mod tx;
+pub mod view;
+
+pub use service::config::MetaConfig;
+pub use service::{MetaError, run};

@@ -85,9 +85,9 @@ pub enum TxPart {
         /// Owner.
         #[n(3)]
         owner: Owner,
-        /// What it gives to new files.
+        /// What it gives to new files; absent: the cluster's default.
         #[n(4)]
-        pattern: StripePattern,
+        pattern: Option<StripePattern>,
     },
     /// Remove a directory's inode, which must have no entries.
     #[n(1)]
@@ -148,6 +148,35 @@ pub enum TxPart {
     /// The cluster-wide lock of renames that move a directory to another directory; held by the server of slot 0.
     #[n(6)]
     RenameLock,
+    /// Remove the entry under a name, which must be this inode's; anything else that stands there is `BUSY`.
+    #[n(7)]
+    RemoveEntry {
+        /// The directory.
+        #[n(0)]
+        dir: InodeId,
+        /// The name.
+        #[n(1)]
+        name: Name,
+        /// The inode that stands there now.
+        #[n(2)]
+        inode: InodeId,
+    },
+}
+
+impl TxPart {
+    /// The slot whose server does this part.
+    pub fn slot(&self) -> Slot {
+        match self {
+            TxPart::MakeDir { slot, .. } => *slot,
+            TxPart::RemoveDir { inode } | TxPart::LinkCount { inode, .. } | TxPart::SetParent { inode, .. } => {
+                inode.slot()
+            }
+            TxPart::PutEntry { dir, .. } | TxPart::PeekEntry { dir, .. } | TxPart::RemoveEntry { dir, .. } => {
+                dir.slot()
+            }
+            TxPart::RenameLock => Slot(0),
+        }
+    }
 }
 
 /// Replies of metadata services to each other.

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Locks that transactions between servers hold. Operations on one server need none: each runs to its end in one turn.
+//!
+//! Pure: who waits, and for how long, is the service's business.
+
+use nyala_wire::meta_tx::TxId;
+use nyala_wire::{InodeId, Name};
+use std::collections::HashMap;
+
+/// What can be locked.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum LockKey {
+    /// An inode: nobody else reads or changes it, or what is in it.
+    Inode(InodeId),
+    /// A name in a directory.
+    Entry(InodeId, Name),
+    /// The cluster-wide lock of renames that move a directory to another directory.
+    Rename,
+    /// A directory that must not be removed; many transactions may hold this one.
+    Pin(InodeId),
+}
+
+/// Locks held on this server.
+#[derive(Debug, Default)]
+pub struct Locks {
+    exclusive: HashMap<LockKey, TxId>,
+    pins: HashMap<InodeId, Vec<TxId>>,
+}
+
+impl Locks {
+    /// Whether nobody holds anything, the usual case.
+    pub fn is_empty(&self) -> bool {
+        self.exclusive.is_empty() && self.pins.is_empty()
+    }
+
+    /// Whether somebody other than `me` stands in the way of using an inode.
+    pub fn inode_blocked(&self, inode: InodeId, me: Option<TxId>) -> bool {
+        !self.exclusive.is_empty() && self.held_by_other(&LockKey::Inode(inode), me)
+    }
+
+    /// Whether somebody other than `me` stands in the way of using a name.
+    pub fn entry_blocked(&self, dir: InodeId, name: &Name, me: Option<TxId>) -> bool {
+        !self.exclusive.is_empty() && self.held_by_other(&LockKey::Entry(dir, name.clone()), me)
+    }
+
+    /// Whether a transaction other than `me` needs this directory to stay.
+    pub fn pinned(&self, dir: InodeId, me: Option<TxId>) -> bool {
+        self.pins.get(&dir).is_some_and(|holders| holders.iter().any(|holder| Some(*holder) != me))
+    }
+
+    fn held_by_other(&self, key: &LockKey, me: Option<TxId>) -> bool {
+        self.exclusive.get(key).is_some_and(|holder| Some(*holder) != me)
+    }
+
+    /// Takes all of `keys` for `tx`, or none if another transaction holds one.
+    pub fn acquire(&mut self, tx: TxId, keys: &[LockKey]) -> bool {
+        if keys.iter().any(|key| self.held_by_other(key, Some(tx))) {
+            return false;
+        }
+        for key in keys {
+            if let LockKey::Pin(dir) = key {
+                self.pins.entry(*dir).or_default().push(tx);
+            } else {
+                self.exclusive.insert(key.clone(), tx);
+            }
+        }
+        true
+    }
+
+    /// Releases everything that `tx` holds.
+    pub fn release(&mut self, tx: TxId) {
+        self.exclusive.retain(|_, holder| *holder != tx);
+        self.pins.retain(|_, holders| {
+            holders.retain(|holder| *holder != tx);
+            !holders.is_empty()
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nyala_wire::TargetId;
+
+    #[test]
+    fn exclusive_and_shared() {
+        let tx = |number| TxId { coordinator: TargetId(1), number };
+        let mut locks = Locks::default();
+        let (inode, dir) = (InodeId(5), InodeId(6));
+        assert!(locks.acquire(tx(1), &[LockKey::Inode(inode), LockKey::Pin(dir)]));
+        assert!(locks.acquire(tx(1), &[LockKey::Inode(inode)]), "again by its holder");
+        assert!(!locks.acquire(tx(2), &[LockKey::Rename, LockKey::Inode(inode)]));
+        assert!(locks.acquire(tx(3), &[LockKey::Rename, LockKey::Pin(dir)]), "nothing was kept of the failed try");
+        assert!(locks.inode_blocked(inode, None) && !locks.inode_blocked(inode, Some(tx(1))));
+        assert!(locks.pinned(dir, Some(tx(1))));
+        locks.release(tx(1));
+        assert!(!locks.inode_blocked(inode, None) && locks.pinned(dir, None) && !locks.pinned(dir, Some(tx(3))));
+        locks.release(tx(3));
+        assert!(locks.is_empty());
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Changing attributes, truncation included, and a directory's stripe pattern.
+
+use super::Env;
+use crate::change::{Change, Step};
+use crate::keys;
+use crate::records::{InodeRecord, TruncateRecord};
+use nyala_wire::meta::{MAX_FILE_BYTES, MetaReply, SetAttr, SetTime};
+use nyala_wire::{ErrorCode, FileKind, InodeId, StripePattern, Time};
+
+/// Changes attributes. A size that takes data away from storage leaves a record that the service acts on before it
+/// answers (`keys::truncate`).
+pub fn set(change: &mut Change, env: &Env, inode: InodeId, set: &SetAttr) -> Step<MetaReply> {
+    if let Some(size) = set.size {
+        resize(change, inode, size, env.now)?;
+    }
+    let record = change.inode_mut(inode)?;
+    if let Some(perm) = set.perm {
+        record.perm = perm & 0o7777;
+    }
+    record.uid = set.uid.unwrap_or(record.uid);
+    record.gid = set.gid.unwrap_or(record.gid);
+    if set.kill_suidgid {
+        kill_suidgid(record);
+    }
+    let time = |to: SetTime| match to {
+        SetTime::Now => env.now,
+        SetTime::At(time) => time,
+    };
+    record.atime = set.atime.map_or(record.atime, time);
+    record.mtime = set.mtime.map_or(record.mtime, time);
+    record.ctime = set.ctime.unwrap_or(env.now);
+    Ok(MetaReply::Attr(record.attr(inode)))
+}
+
+fn kill_suidgid(record: &mut InodeRecord) {
+    if record.kind == FileKind::Directory {
+        return;
+    }
+    record.perm &= !0o4000;
+    if record.perm & 0o0010 != 0 {
+        record.perm &= !0o2000;
+    }
+}
+
+fn resize(change: &mut Change, inode: InodeId, size: u64, now: Time) -> Step<()> {
+    let record = change.inode(inode)?;
+    let Some(file) = record.file.clone() else {
+        return Err(if record.kind == FileKind::Directory { ErrorCode::IS_A_DIRECTORY } else { ErrorCode::INVALID }.into());
+    };
+    if size > MAX_FILE_BYTES {
+        return Err(ErrorCode::FILE_TOO_BIG.into());
+    }
+    match file.inline_version {
+        Some(version) => {
+            let mut data = change.get(&keys::data(inode))?.unwrap_or_default();
+            if (data.len() as u64) > size {
+                data.truncate(size as usize);
+                change.put(keys::data(inode), data);
+            }
+            if let Some(file) = &mut change.inode_mut(inode)?.file {
+                file.inline_version = Some(version + 1);
+            }
+        }
+        // Also when the size grows: what an interrupted write left behind the end must not show.
+        None => change.put_record(keys::truncate(inode), &TruncateRecord { layout: file.layout, size }),
+    }
+    let record = change.inode_mut(inode)?;
+    record.size = size;
+    record.mtime = now;
+    Ok(())
+}
+
+/// Sets what a directory gives to new files.
+pub fn set_pattern(change: &mut Change, env: &Env, dir: InodeId, pattern: StripePattern) -> Step<MetaReply> {
+    pattern.check()?;
+    if !env.map.pools.iter().any(|pool| pool.id == pattern.pool) {
+        return Err(ErrorCode::INVALID.with(format!("there is no storage pool {}", pattern.pool)).into());
+    }
+    let record = change.inode_mut(dir)?;
+    record.ctime = env.now;
+    record.dir.as_mut().ok_or(ErrorCode::NOT_A_DIRECTORY)?.pattern = Some(pattern);
+    Ok(MetaReply::Done)
+}

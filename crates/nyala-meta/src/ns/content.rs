@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What clients report about content: data that they wrote to storage, and new inline content.
+
+use super::{Env, open};
+use crate::change::{Change, Step};
+use crate::keys;
+use nyala_wire::meta::{Commit, MAX_FILE_BYTES, MetaReply, PutInline};
+use nyala_wire::ErrorCode;
+
+/// Data was written to storage: the file reaches at least to `end`.
+pub fn commit(change: &mut Change, env: &Env, commit: &Commit) -> Step<MetaReply> {
+    let record = change.inode(commit.inode)?;
+    let file = record.file.as_ref().ok_or(ErrorCode::INVALID)?;
+    if commit.end.is_some_and(|end| end > MAX_FILE_BYTES) {
+        return Err(ErrorCode::FILE_TOO_BIG.into());
+    }
+    match (commit.spilled, file.inline_version) {
+        (Some(spilled), Some(version)) if spilled != version => return Err(ErrorCode::INLINE_CONFLICT.into()),
+        (Some(_), Some(_)) => change.delete(keys::data(commit.inode)),
+        // Somebody else spilled meanwhile, from the same or another version: the writer has to look again.
+        (Some(_), None) => return Err(ErrorCode::INLINE_CONFLICT.into()),
+        (None, Some(_)) if commit.end.is_some() => return Err(ErrorCode::INLINE_CONFLICT.into()),
+        (None, _) => {}
+    }
+    let (spilled, end, mtime) = (commit.spilled.is_some(), commit.end, commit.mtime);
+    if spilled || end.is_some() || mtime.is_some() {
+        let record = change.inode_mut(commit.inode)?;
+        record.size = record.size.max(end.unwrap_or(0));
+        if let Some(mtime) = mtime {
+            record.mtime = mtime;
+            record.ctime = mtime;
+        }
+        if let Some(file) = record.file.as_mut().filter(|_| spilled) {
+            file.inline_version = None;
+        }
+    }
+    let attr = change.inode(commit.inode)?.attr(commit.inode);
+    if commit.close {
+        open::close_here(change, env.session, commit.inode)?;
+    }
+    Ok(MetaReply::Attr(attr))
+}
+
+/// New inline content, made from the version that is there now.
+pub fn put_inline(change: &mut Change, env: &Env, put: &PutInline) -> Step<MetaReply> {
+    let record = change.inode(put.inode)?;
+    let file = record.file.as_ref().ok_or(ErrorCode::INVALID)?;
+    if file.inline_version != Some(put.base_version) {
+        return Err(ErrorCode::INLINE_CONFLICT.into());
+    }
+    if put.data.len() > file.inline_limit as usize {
+        return Err(ErrorCode::TOO_BIG.with("more than the file's inline limit").into());
+    }
+    change.put(keys::data(put.inode), put.data.to_vec());
+    let record = change.inode_mut(put.inode)?;
+    record.size = record.size.max(put.data.len() as u64);
+    record.mtime = put.mtime;
+    record.ctime = put.mtime;
+    let version = put.base_version + 1;
+    if let Some(file) = &mut record.file {
+        file.inline_version = Some(version);
+    }
+    let attr = record.attr(put.inode);
+    if put.close {
+        open::close_here(change, env.session, put.inode)?;
+    }
+    Ok(MetaReply::Inline { attr, version })
+}

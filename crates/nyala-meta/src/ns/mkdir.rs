@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! New directories. Their slots are spread over the servers, so most are made by a transaction.
+
+use super::create::entry_reply;
+use super::{Env, new_record, touch_dir};
+use crate::change::{Change, Fault, Step};
+use crate::records::{DirPart, InodeRecord};
+use crate::tx::Plan;
+use nyala_wire::meta::{MetaReply, NewEntry, Owner};
+use nyala_wire::meta_tx::TxPart;
+use nyala_wire::{ErrorCode, FileKind, InodeId, StripePattern};
+
+/// Makes a directory, here or by a transaction on the server of the slot that it gets.
+pub fn run(change: &mut Change, env: &Env, entry: &NewEntry) -> Step<MetaReply> {
+    change.dir(entry.parent)?;
+    if change.find_entry(entry.parent, &entry.name)?.is_some() {
+        return Err(ErrorCode::EXISTS.into());
+    }
+    let slot = nyala_cluster::placement::pick_slot(env.map, env.random)
+        .ok_or_else(|| ErrorCode::NOT_READY.with("no metadata target is online"))?;
+    let (parent, part) = change.dir(entry.parent)?;
+    let pattern = part.pattern;
+    let record = new_record(parent, FileKind::Directory, entry.perm | (parent.perm & 0o2000), env);
+    if env.map.slot_target(slot) != Some(env.me) {
+        let part = TxPart::MakeDir {
+            slot,
+            parent: entry.parent,
+            perm: record.perm,
+            owner: Owner { uid: record.uid, gid: record.gid },
+            pattern,
+        };
+        return Err(Fault::Elsewhere(Box::new(Plan::Mkdir { entry: entry.clone(), part })));
+    }
+    let inode = change.allocate(slot)?;
+    change.insert_inode(inode, as_dir(record, entry.parent, pattern))?;
+    change.add_entry(entry.parent, &entry.name, inode, FileKind::Directory)?;
+    touch_dir(change, entry.parent, env.now)?;
+    entry_reply(change, inode)
+}
+
+/// Makes a directory's record of a new inode's.
+pub fn as_dir(record: InodeRecord, parent: InodeId, pattern: Option<StripePattern>) -> InodeRecord {
+    InodeRecord { nlink: 2, dir: Some(DirPart { parent, entries: 0, pattern }), ..record }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The name space: one operation per file. Pure: each takes a [`Change`] of the tables and what it needs from outside
+//! ([`Env`]), and either completes the change and returns its reply, or says why not ([`crate::change::Fault`]).
+
+pub mod attrs;
+pub mod content;
+pub mod create;
+pub mod info;
+pub mod link;
+pub mod list;
+pub mod mkdir;
+pub mod open;
+pub mod remove;
+pub mod rename;
+pub mod xattr;
+
+use crate::change::{Change, Step};
+use crate::keys;
+use crate::records::{GarbageRecord, InodeRecord};
+use nyala_cluster::placement::PlacementTable;
+use nyala_wire::map::{ClusterMap, Placement};
+use nyala_wire::meta::{MetaOp, MetaReply, Owner};
+use nyala_wire::{ErrorCode, InodeId, Layout, SessionId, StripePattern, TargetId, Time};
+
+/// What an operation needs from outside: who asks, when, the cluster as it is, and entropy.
+pub struct Env<'a> {
+    /// The metadata target that runs the operation.
+    pub me: TargetId,
+    /// The cluster map.
+    pub map: &'a ClusterMap,
+    /// The map's targets, prepared for choosing.
+    pub placement: &'a PlacementTable,
+    /// The client's session.
+    pub session: SessionId,
+    /// Owner of what is made.
+    pub owner: Owner,
+    /// Time stamp of what changes.
+    pub now: Time,
+    /// A random number for placement.
+    pub random: u64,
+}
+
+impl Env<'_> {
+    /// Whether an inode lives on this target.
+    pub fn is_here(&self, inode: InodeId) -> bool {
+        self.map.slot_target(inode.slot()) == Some(self.me)
+    }
+
+    /// Where a new file's data will be.
+    pub fn layout(&self, pattern: &StripePattern) -> Step<Layout> {
+        let targets = self.placement.choose(pattern, self.map.settings.placement, &[], self.random);
+        if targets.is_empty() {
+            return Err(ErrorCode::NO_SPACE.with("no storage target of the directory's pool can take new files").into());
+        }
+        Ok(Layout { pattern: pattern.pattern, chunk_bytes: pattern.chunk_bytes, targets })
+    }
+}
+
+/// Runs one operation of a client. Session operations are the service's own.
+pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
+    match op {
+        MetaOp::SessionOpen { .. } | MetaOp::SessionClose | MetaOp::Sync => Err(ErrorCode::UNKNOWN_MESSAGE.into()),
+        MetaOp::Lookup { parent, name } => info::lookup(change, env, *parent, name),
+        MetaOp::GetAttr { inode } => info::getattr(change, *inode),
+        MetaOp::GetAttrs { inodes } => info::getattrs(change, env, inodes),
+        MetaOp::ReadDir { dir, after, max_entries, plus } => list::run(change, env, *dir, *after, *max_entries, *plus),
+        MetaOp::ReadLink { inode } => info::readlink(change, *inode),
+        MetaOp::GetXattr { inode, name } => xattr::get(change, *inode, name),
+        MetaOp::ListXattr { inode } => xattr::list(change, *inode),
+        MetaOp::EntryInfo { inode } => info::entry_info(change, env, *inode),
+        MetaOp::StatFs => Ok(MetaReply::StatFs { inodes: change.number(&keys::inode_count())? }),
+        MetaOp::GetParent { dir } => info::parent(change, *dir),
+        MetaOp::FileInfo { inode } => open::file_info(change, *inode),
+        MetaOp::Create { entry, exclusive } => create::file(change, env, entry, *exclusive),
+        MetaOp::Open { inode } => open::open(change, env, *inode),
+        MetaOp::Close { inode } => open::close(change, env.session, *inode),
+        MetaOp::Mkdir { entry } => mkdir::run(change, env, entry),
+        MetaOp::Mknod { entry, kind, rdev } => create::node(change, env, entry, *kind, *rdev),
+        MetaOp::Symlink { entry, target } => create::symlink(change, env, entry, target),
+        MetaOp::Unlink { parent, name } => remove::unlink(change, env, *parent, name),
+        MetaOp::Rmdir { parent, name } => remove::rmdir(change, env, *parent, name),
+        MetaOp::Rename(rename) => rename::run(change, env, rename),
+        MetaOp::Link { inode, parent, name } => link::run(change, env, *inode, *parent, name),
+        MetaOp::SetAttr { inode, set } => attrs::set(change, env, *inode, set),
+        MetaOp::SetXattr { inode, name, value, create, replace } => {
+            xattr::set(change, env.now, *inode, name, value, *create, *replace)
+        }
+        MetaOp::RemoveXattr { inode, name } => xattr::remove(change, env.now, *inode, name),
+        MetaOp::Commit(commit) => content::commit(change, env, commit),
+        MetaOp::PutInline(put) => content::put_inline(change, env, put),
+        MetaOp::SetPattern { dir, pattern } => attrs::set_pattern(change, env, *dir, *pattern),
+    }
+}
+
+/// The pattern that a directory gives to new files.
+pub fn effective_pattern(own: Option<StripePattern>, map: &ClusterMap) -> StripePattern {
+    own.unwrap_or(map.settings.default_pattern)
+}
+
+/// Stamps a directory whose entries changed.
+pub fn touch_dir(change: &mut Change, dir: InodeId, now: Time) -> Step<()> {
+    let record = change.inode_mut(dir)?;
+    record.mtime = now;
+    record.ctime = now;
+    Ok(())
+}
+
+/// Takes an inode without links and without openers out of the tables, and queues its chunk files for removal.
+pub fn destroy(change: &mut Change, inode: InodeId) -> Step<()> {
+    let record = change.inode(inode)?.clone();
+    if let Some(file) = record.file.filter(|file| file.inline_version.is_none()) {
+        change.put_record(keys::garbage(inode), &GarbageRecord { targets: file.layout.targets });
+    }
+    change.delete(keys::data(inode));
+    change.delete(keys::truncate(inode));
+    loop {
+        const STEP: usize = 1024;
+        let names = change.list(&keys::xattr(inode, b""), STEP)?;
+        let last = names.len() < STEP;
+        names.into_iter().for_each(|(key, _)| change.delete(key));
+        if last {
+            break;
+        }
+    }
+    change.remove_inode(inode)
+}
+
+/// Takes one link away; the last one's inode goes, unless a session holds it open.
+pub fn drop_link(change: &mut Change, inode: InodeId, now: Time) -> Step<()> {
+    let record = change.inode_mut(inode)?;
+    record.nlink = record.nlink.saturating_sub(1);
+    record.ctime = now;
+    if record.nlink == 0 && change.list(&keys::open_prefix(inode), 1)?.is_empty() {
+        destroy(change, inode)?;
+    }
+    Ok(())
+}
+
+/// A new inode's record, owned as POSIX says: a directory with setgid gives its group on.
+pub fn new_record(parent: &InodeRecord, kind: nyala_wire::FileKind, perm: u16, env: &Env) -> InodeRecord {
+    let gid = if parent.perm & 0o2000 != 0 { parent.gid } else { env.owner.gid };
+    InodeRecord {
+        kind,
+        perm: perm & 0o7777,
+        nlink: 1,
+        uid: env.owner.uid,
+        gid,
+        size: 0,
+        atime: env.now,
+        mtime: env.now,
+        ctime: env.now,
+        btime: env.now,
+        rdev: None,
+        dir: None,
+        file: None,
+    }
+}

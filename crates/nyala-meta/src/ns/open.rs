@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Open and close. A session holds a file open once, however many handles it has.
+
+use super::{Env, destroy};
+use crate::change::{Change, Step};
+use crate::keys;
+use nyala_wire::meta::{FileReply, InlineContent, MetaReply};
+use nyala_wire::{ErrorCode, FileKind, InodeId, SessionId};
+
+/// Opens a file.
+pub fn open(change: &mut Change, env: &Env, inode: InodeId) -> Step<MetaReply> {
+    Ok(MetaReply::Opened(Box::new(open_here(change, env.session, inode)?)))
+}
+
+/// Opens a file on this server and says what there is to know about it.
+pub fn open_here(change: &mut Change, session: SessionId, inode: InodeId) -> Step<FileReply> {
+    let reply = reply(change, inode)?;
+    let key = keys::open(inode, session);
+    if change.get(&key)?.is_none() {
+        change.put(key, Vec::new());
+    }
+    Ok(reply)
+}
+
+/// What there is to know about a file, without opening it.
+pub fn file_info(change: &mut Change, inode: InodeId) -> Step<MetaReply> {
+    Ok(MetaReply::Opened(Box::new(reply(change, inode)?)))
+}
+
+fn reply(change: &mut Change, inode: InodeId) -> Step<FileReply> {
+    let record = change.inode(inode)?;
+    let attr = record.attr(inode);
+    let Some(file) = record.file.clone() else {
+        let directory = record.kind == FileKind::Directory;
+        return Err(if directory { ErrorCode::IS_A_DIRECTORY } else { ErrorCode::INVALID }.into());
+    };
+    let inline = match file.inline_version {
+        Some(version) => {
+            let data = change.get(&keys::data(inode))?.unwrap_or_default();
+            Some(InlineContent { version, data: data.into() })
+        }
+        None => None,
+    };
+    Ok(FileReply { attr, layout: file.layout, inline, inline_limit: file.inline_limit })
+}
+
+/// The session no longer holds the file open; one without links goes with its last opener.
+pub fn close(change: &mut Change, session: SessionId, inode: InodeId) -> Step<MetaReply> {
+    close_here(change, session, inode)?;
+    Ok(MetaReply::Done)
+}
+
+/// Does what [`close`] says; fine if the file is not open or gone.
+pub fn close_here(change: &mut Change, session: SessionId, inode: InodeId) -> Step<()> {
+    let key = keys::open(inode, session);
+    if change.get(&key)?.is_none() {
+        return Ok(());
+    }
+    change.delete(key);
+    let orphan = change.find_inode(inode)?.is_some_and(|record| record.nlink == 0);
+    if orphan && change.list(&keys::open_prefix(inode), 1)?.is_empty() {
+        destroy(change, inode)?;
+    }
+    Ok(())
+}

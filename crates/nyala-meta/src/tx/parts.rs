@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The parts of transactions: what each locks, what is checked when it is prepared, what is done when it commits.
+//! Pure. What was prepared cannot fail to be done: everything that it depends on is locked meanwhile.
+
+use crate::change::{Change, Step};
+use crate::locks::LockKey;
+use crate::ns::{drop_link, link, mkdir, remove, touch_dir};
+use crate::records::InodeRecord;
+use nyala_wire::meta_tx::{PartResult, TxPart};
+use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Time};
+
+/// What a part locks.
+pub fn locks(part: &TxPart) -> Vec<LockKey> {
+    match part {
+        TxPart::MakeDir { .. } => Vec::new(),
+        TxPart::RemoveDir { inode } | TxPart::LinkCount { inode, .. } | TxPart::SetParent { inode, .. } => {
+            vec![LockKey::Inode(*inode)]
+        }
+        TxPart::PutEntry { dir, name, .. } | TxPart::PeekEntry { dir, name } | TxPart::RemoveEntry { dir, name, .. } => {
+            vec![LockKey::Entry(*dir, name.clone()), LockKey::Pin(*dir)]
+        }
+        TxPart::RenameLock => vec![LockKey::Rename],
+    }
+}
+
+/// Checks that a part can be done. Changes nothing but the allocation of a new directory's number.
+pub fn check(change: &mut Change, part: &TxPart, now: Time) -> Step<PartResult> {
+    match part {
+        TxPart::MakeDir { slot, perm, owner, .. } => {
+            let inode = change.allocate(*slot)?;
+            Ok(PartResult::Attr(new_dir_attr(inode, *perm, owner.uid, owner.gid, now)))
+        }
+        TxPart::RemoveDir { inode } => {
+            remove::check_empty(change, *inode)?;
+            Ok(PartResult::Ready)
+        }
+        TxPart::LinkCount { inode, delta } => {
+            if *delta > 0 {
+                link::check(change, *inode)?;
+            }
+            let record = change.inode(*inode)?;
+            let nlink = record.nlink.saturating_add_signed(i32::from(*delta));
+            Ok(PartResult::Attr(Attr { nlink, ctime: now, ..record.attr(*inode) }))
+        }
+        TxPart::SetParent { inode, .. } => {
+            change.dir(*inode)?;
+            Ok(PartResult::Ready)
+        }
+        TxPart::PutEntry { dir, name, replaces, .. } => {
+            change.dir(*dir)?;
+            let there = change.find_entry(*dir, name)?.map(|(_, entry)| entry.inode);
+            if there == *replaces { Ok(PartResult::Ready) } else { Err(ErrorCode::BUSY.into()) }
+        }
+        TxPart::RemoveEntry { dir, name, inode } => {
+            change.dir(*dir)?;
+            let there = change.find_entry(*dir, name)?.map(|(_, entry)| entry.inode);
+            if there == Some(*inode) { Ok(PartResult::Ready) } else { Err(ErrorCode::BUSY.into()) }
+        }
+        TxPart::PeekEntry { dir, name } => {
+            change.dir(*dir)?;
+            let there = change.find_entry(*dir, name)?;
+            Ok(PartResult::Entry(there.map(|(_, entry)| (entry.inode, entry.kind))))
+        }
+        TxPart::RenameLock => Ok(PartResult::Ready),
+    }
+}
+
+/// Does a part that [`check`] accepted with this result.
+pub fn perform(change: &mut Change, part: &TxPart, result: &PartResult, now: Time) -> Step<()> {
+    match part {
+        TxPart::MakeDir { parent, pattern, .. } => {
+            let PartResult::Attr(attr) = result else { return Err(ErrorCode::BAD_MESSAGE.into()) };
+            let record = mkdir::as_dir(record_of(attr), *parent, *pattern);
+            change.insert_inode(attr.inode, record)
+        }
+        TxPart::RemoveDir { inode } => remove::remove_empty(change, *inode),
+        TxPart::LinkCount { inode, delta } => match delta {
+            1.. => link::add_link(change, *inode, now),
+            0 => {
+                change.inode_mut(*inode)?.ctime = now;
+                Ok(())
+            }
+            _ => drop_link(change, *inode, now),
+        },
+        TxPart::SetParent { inode, parent } => {
+            let record = change.inode_mut(*inode)?;
+            record.ctime = now;
+            record.dir.as_mut().ok_or(ErrorCode::NOT_A_DIRECTORY)?.parent = *parent;
+            Ok(())
+        }
+        TxPart::PutEntry { dir, name, inode, kind, .. } => {
+            if let Some((cookie, old)) = change.find_entry(*dir, name)? {
+                change.remove_entry(*dir, cookie, &old)?;
+            }
+            change.add_entry(*dir, name, *inode, *kind)?;
+            touch_dir(change, *dir, now)
+        }
+        TxPart::RemoveEntry { dir, name, .. } => {
+            if let Some((cookie, old)) = change.find_entry(*dir, name)? {
+                change.remove_entry(*dir, cookie, &old)?;
+            }
+            touch_dir(change, *dir, now)
+        }
+        TxPart::PeekEntry { .. } | TxPart::RenameLock => Ok(()),
+    }
+}
+
+fn new_dir_attr(inode: InodeId, perm: u16, uid: u32, gid: u32, now: Time) -> Attr {
+    Attr {
+        inode,
+        kind: FileKind::Directory,
+        perm,
+        nlink: 2,
+        uid,
+        gid,
+        rdev: 0,
+        size: 0,
+        atime: now,
+        mtime: now,
+        ctime: now,
+        btime: now,
+    }
+}
+
+fn record_of(attr: &Attr) -> InodeRecord {
+    InodeRecord {
+        kind: attr.kind,
+        perm: attr.perm,
+        nlink: attr.nlink,
+        uid: attr.uid,
+        gid: attr.gid,
+        size: attr.size,
+        atime: attr.atime,
+        mtime: attr.mtime,
+        ctime: attr.ctime,
+        btime: attr.btime,
+        rdev: None,
+        dir: None,
+        file: None,
+    }
+}
