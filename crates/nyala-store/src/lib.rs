@@ -1,3 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Durable ordered tables: log with group commit, tables in memory, atomic checkpoints into LMDB.
+//! Durable ordered tables: an append-only log with group commit (the truth), tables in memory, and atomic checkpoints
+//! in sorted batches into an ordered store on disk (LMDB).
+//!
+//! ```text
+//! apply ──► log buffer ──flush──► segment file ──sync──► disk          (order, durability)
+//!    └────► active table ──freeze──► frozen table ──commit──► LMDB     (lookup, larger than memory)
+//! ```
+//!
+//! # Failure model
+//! - The process dies at any instruction: what was flushed is in the page cache, the rest is gone. Open replays the log.
+//! - The machine loses power: what was synced is there; of the rest any 512-byte sector may be new or old. Every record
+//!   says how far the log was on disk when it was written, so recovery can tell an unsynced tail (cut, and reported)
+//!   from damage to what was once on disk (refused, never skipped).
+//! - The disk is full: a segment is allocated whole before its first record, so `apply` refuses with
+//!   [`StoreError::Full`] and nothing is half done. A full checkpoint is tried again; memory limits then slow callers.
+//! - A write or a sync fails: nobody knows what is on disk, and asking again can lie. The store is poisoned: it refuses
+//!   every change until it is opened anew.
+//! - The disk lies: every record, segment header and stored value has a CRC-32C; damage is an error with file and offset
+//!   or key.
+//! - Two processes open one directory: the second gets [`StoreError::Locked`].
+//!
+//! The bytes on disk are described in `docs/format-store.md`.
+
+mod batch;
+mod error;
+mod lmdb;
+mod log;
+mod memtable;
+mod open;
+mod options;
+mod ordered;
+mod progress;
+mod shared;
+mod store;
+mod tables;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+#[cfg(test)]
+mod tests;
+mod threads;
+
+pub use batch::{Batch, BatchIter, MAX_BATCH_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES};
+pub use error::StoreError;
+pub use log::disk::{LogDisk, LogFile};
+pub use options::{Lsn, Options, Recovery, Stats, Value};
+pub use ordered::{Change, CheckpointMeta, OrderedStore};
+pub use store::Store;

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The checkpoint store: LMDB, with two named tables, `data` and `meta`.
+//!
+//! # Failure model
+//! LMDB writes changed pages to free places, syncs, and then switches to them with one synced page, so a crash leaves
+//! the state before or after a commit. No flag that weakens this is set. Its pages carry no checksum: values (together
+//! with their keys) and the meta entry carry ours, and a mismatch is an error. A full disk or map fails the commit and
+//! changes nothing. Read transactions last for one call, so freed pages are reused.
+
+use std::ops::{Bound, ControlFlow};
+use std::path::Path;
+use std::sync::Arc;
+
+use heed::types::Bytes;
+use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, MdbError, WithoutTls};
+use nyala_wire::checksum::crc32c;
+
+use crate::error::is_out_of_space;
+use crate::ordered::{Change, CheckpointMeta, OrderedStore};
+use crate::{StoreError, Value};
+
+const META_KEY: &[u8] = b"checkpoint";
+const META_MAGIC: [u8; 8] = *b"NYALACKP";
+const META_VERSION: u16 = 1;
+const META_BYTES: usize = 64;
+const CRC_BYTES: usize = 4;
+/// Concurrent readers; one per thread that is inside `get` or `scan`.
+const MAX_READERS: u32 = 1024;
+
+type Table = Database<'static, Bytes, Bytes>;
+
+/// An open LMDB environment. Fields drop in this order; the environment closes with the last.
+pub(crate) struct Lmdb {
+    data: Table,
+    meta: Table,
+    place: String,
+    env: Env<WithoutTls>,
+}
+
+impl Lmdb {
+    /// Opens the environment in `dir`, making it if needed.
+    pub(crate) fn open(dir: &Path, map_bytes: usize) -> Result<Lmdb, StoreError> {
+        let place = dir.display().to_string();
+        std::fs::create_dir_all(dir).map_err(|e| StoreError::io("create", &place, e))?;
+        let mut options = EnvOpenOptions::new().read_txn_without_tls();
+        options.map_size(map_bytes).max_dbs(2).max_readers(MAX_READERS);
+        // SAFETY: NO_READ_AHEAD changes no guarantee. The directory is ours alone: the caller holds its LOCK file, so
+        // nobody else maps or changes the files; it is not on a remote file system by the operator's contract.
+        let env = unsafe { options.flags(EnvFlags::NO_READ_AHEAD).open(dir) }.map_err(|e| error(&place, e))?;
+        let transaction = env.write_txn().map_err(|e| error(&place, e))?;
+        let tables = env
+            .create_databases_and_commit(transaction, |opener, transaction| {
+                let data = opener.create_database::<Bytes, Bytes>(transaction, Some("data"))?;
+                let meta = opener.create_database::<Bytes, Bytes>(transaction, Some("meta"))?;
+                Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit([data, meta]))
+            })
+            .map_err(|e| error(&place, e))?;
+        let Some([data, meta]) = tables.commit() else {
+            return Err(StoreError::Ordered { store: place, reason: "the tables could not be made".into() });
+        };
+        let directory = std::fs::File::open(dir).and_then(|directory| directory.sync_all());
+        directory.map_err(|e| StoreError::io("sync", &place, e))?;
+        Ok(Lmdb { data, meta, place, env })
+    }
+
+    fn fail(&self, cause: heed::Error) -> StoreError {
+        error(&self.place, cause)
+    }
+
+    fn verified<'a>(&self, key: &[u8], stored: &'a [u8]) -> Result<&'a [u8], StoreError> {
+        match stored.split_first_chunk::<CRC_BYTES>() {
+            Some((crc, value)) if u32::from_le_bytes(*crc) == value_crc(key, value) => Ok(value),
+            _ => {
+                let key = key.iter().map(|byte| format!("{byte:02x}")).collect();
+                Err(StoreError::Corrupt { store: self.place.clone(), key })
+            }
+        }
+    }
+}
+
+fn error(place: &str, cause: heed::Error) -> StoreError {
+    let (store, reason) = (place.to_owned(), cause.to_string());
+    match cause {
+        heed::Error::Mdb(MdbError::MapFull) => StoreError::OrderedFull { store, reason },
+        heed::Error::Io(cause) if is_out_of_space(&cause) => StoreError::OrderedFull { store, reason },
+        heed::Error::EnvAlreadyOpened => StoreError::Locked { path: place.into() },
+        _ => StoreError::Ordered { store, reason },
+    }
+}
+
+/// Covers the key as well, so that a value under the wrong key is seen.
+fn value_crc(key: &[u8], value: &[u8]) -> u32 {
+    crc32c(value) ^ crc32c(key).rotate_left(13)
+}
+
+impl OrderedStore for Lmdb {
+    fn meta(&self) -> Result<Option<CheckpointMeta>, StoreError> {
+        let transaction = self.env.read_txn().map_err(|e| self.fail(e))?;
+        let stored = self.meta.get(&transaction, META_KEY).map_err(|e| self.fail(e))?;
+        stored
+            .map(|bytes| decode_meta(bytes).map_err(|reason| StoreError::Ordered { store: self.place.clone(), reason }))
+            .transpose()
+    }
+
+    fn get(&self, key: &[u8]) -> Result<Option<Value>, StoreError> {
+        let transaction = self.env.read_txn().map_err(|e| self.fail(e))?;
+        let stored = self.data.get(&transaction, key).map_err(|e| self.fail(e))?;
+        stored.map(|stored| self.verified(key, stored).map(Arc::from)).transpose()
+    }
+
+    fn scan(
+        &self,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let transaction = self.env.read_txn().map_err(|e| self.fail(e))?;
+        let range = self.data.range(&transaction, &(from, to)).map_err(|e| self.fail(e))?;
+        for entry in range {
+            let (key, stored) = entry.map_err(|e| self.fail(e))?;
+            if visit(key, self.verified(key, stored)?).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn commit(&self, changes: &mut dyn Iterator<Item = Change<'_>>, meta: CheckpointMeta) -> Result<(), StoreError> {
+        let mut transaction = self.env.write_txn().map_err(|e| self.fail(e))?;
+        let mut stored = Vec::new();
+        for (key, value) in changes {
+            match value {
+                Some(value) => {
+                    stored.clear();
+                    stored.extend_from_slice(&value_crc(key, value).to_le_bytes());
+                    stored.extend_from_slice(value);
+                    self.data.put(&mut transaction, key, &stored).map_err(|e| self.fail(e))?;
+                }
+                None => {
+                    self.data.delete(&mut transaction, key).map_err(|e| self.fail(e))?;
+                }
+            }
+        }
+        self.meta.put(&mut transaction, META_KEY, &encode_meta(meta)).map_err(|e| self.fail(e))?;
+        transaction.commit().map_err(|e| self.fail(e))
+    }
+}
+
+/// magic 8 | version 2 | zero 6 | store id 16 | lsn 8 | sequence 8 | offset 8 | zero 4 | crc 4
+fn encode_meta(meta: CheckpointMeta) -> Vec<u8> {
+    let mut out = Vec::with_capacity(META_BYTES);
+    out.extend_from_slice(&META_MAGIC);
+    out.extend_from_slice(&META_VERSION.to_le_bytes());
+    out.extend_from_slice(&[0; 6]);
+    out.extend_from_slice(&meta.store_id.to_le_bytes());
+    for field in [meta.lsn, meta.sequence, meta.offset] {
+        out.extend_from_slice(&field.to_le_bytes());
+    }
+    out.extend_from_slice(&[0; 4]);
+    let crc = crc32c(&out);
+    out.extend_from_slice(&crc.to_le_bytes());
+    out
+}
+
+fn decode_meta(bytes: &[u8]) -> Result<CheckpointMeta, String> {
+    let Ok(bytes) = <&[u8; META_BYTES]>::try_from(bytes) else {
+        return Err(format!("the checkpoint entry has {} bytes, not {META_BYTES}", bytes.len()));
+    };
+    if bytes[..8] != META_MAGIC {
+        return Err("not a Nyala checkpoint (bad magic)".into());
+    }
+    let version = u16::from_le_bytes([bytes[8], bytes[9]]);
+    if version != META_VERSION {
+        return Err(format!("checkpoint format version {version}; this program reads version {META_VERSION}"));
+    }
+    let word = |at: usize| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&bytes[at..at + 8]);
+        u64::from_le_bytes(word)
+    };
+    if word(56) >> 32 != u64::from(crc32c(&bytes[..META_BYTES - 4])) {
+        return Err("bad checksum of the checkpoint entry".into());
+    }
+    let store_id = u128::from(word(16)) | u128::from(word(24)) << 64;
+    Ok(CheckpointMeta { store_id, lsn: word(32), sequence: word(40), offset: word(48) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const META: CheckpointMeta = CheckpointMeta { store_id: 1 << 100 | 5, lsn: 7, sequence: 2, offset: 4096 };
+
+    #[test]
+    fn meta_round_trip_and_every_flip_is_seen() {
+        let good = encode_meta(META);
+        assert_eq!(decode_meta(&good), Ok(META));
+        for position in 0..good.len() {
+            let mut bad = good.clone();
+            bad[position] ^= 4;
+            assert!(decode_meta(&bad).is_err(), "flip at {position}");
+        }
+        assert!(decode_meta(&good[1..]).is_err());
+    }
+
+    #[test]
+    fn commits_are_kept_and_damaged_values_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        {
+            let lmdb = Lmdb::open(dir.path(), 1 << 20).unwrap();
+            assert_eq!(lmdb.meta().unwrap(), None);
+            let changes: [Change<'_>; 2] = [(b"a", Some(b"1")), (b"b", Some(b""))];
+            lmdb.commit(&mut changes.into_iter(), META).unwrap();
+        }
+        let lmdb = Lmdb::open(dir.path(), 1 << 20).unwrap();
+        assert_eq!(lmdb.meta().unwrap(), Some(META));
+        assert_eq!(lmdb.get(b"a").unwrap().as_deref(), Some(&b"1"[..]));
+        assert_eq!(lmdb.get(b"b").unwrap().as_deref(), Some(&b""[..]));
+
+        // The right value of another key is as wrong as any other damage.
+        let mut transaction = lmdb.env.write_txn().unwrap();
+        let of_a = lmdb.data.get(&transaction, b"a").unwrap().unwrap().to_vec();
+        lmdb.data.put(&mut transaction, b"b", &of_a).unwrap();
+        transaction.commit().unwrap();
+        let refused = lmdb.get(b"b").unwrap_err();
+        assert!(matches!(&refused, StoreError::Corrupt { key, .. } if key == "62"), "{refused}");
+        let mut visited = 0;
+        let result = lmdb.scan(Bound::Unbounded, Bound::Unbounded, &mut |_, _| {
+            visited += 1;
+            ControlFlow::Continue(())
+        });
+        assert!(matches!(result, Err(StoreError::Corrupt { .. })) && visited == 1);
+    }
+
+    #[test]
+    fn a_full_map_changes_nothing_and_can_be_tried_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let lmdb = Lmdb::open(dir.path(), 128 << 10).unwrap();
+        let big = vec![1; 256 << 10];
+        let changes: [Change<'_>; 2] = [(b"a", Some(b"1")), (b"big", Some(&big))];
+        let refused = lmdb.commit(&mut changes.into_iter(), META).unwrap_err();
+        assert!(matches!(refused, StoreError::OrderedFull { .. }), "{refused}");
+        assert_eq!((lmdb.get(b"a").unwrap(), lmdb.meta().unwrap()), (None, None));
+        lmdb.commit(&mut changes.into_iter().take(1), META).unwrap();
+        assert_eq!(lmdb.meta().unwrap(), Some(META));
+    }
+}

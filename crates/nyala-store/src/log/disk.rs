@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What the log asks of a disk, so that tests can put one there that crashes, tears and fails.
+
+use std::io;
+use std::sync::Arc;
+
+/// A directory of log files.
+pub trait LogDisk: Send + Sync {
+    /// Names of all files.
+    fn list(&self) -> io::Result<Vec<String>>;
+    /// Makes a file (or empties an old one of that name) and allocates `bytes` of zeros for it.
+    fn create(&self, name: &str, bytes: u64) -> io::Result<Arc<dyn LogFile>>;
+    /// Opens a file for reading and writing.
+    fn open(&self, name: &str) -> io::Result<Arc<dyn LogFile>>;
+    /// Renames a file, replacing the target.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+    /// Removes a file.
+    fn remove(&self, name: &str) -> io::Result<()>;
+    /// Makes creations, renames and removals durable.
+    fn sync_dir(&self) -> io::Result<()>;
+    /// 64 random bits, for ids and salts.
+    fn entropy(&self) -> io::Result<u64>;
+    /// Where the files are, for messages.
+    fn place(&self) -> String;
+}
+
+/// An open log file.
+pub trait LogFile: Send + Sync {
+    /// Writes all of `data` at `offset`.
+    fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()>;
+    /// The whole content.
+    fn read_all(&self) -> io::Result<Vec<u8>>;
+    /// Cuts the file to `bytes`.
+    fn truncate(&self, bytes: u64) -> io::Result<()>;
+    /// Makes content and size durable.
+    fn sync(&self) -> io::Result<()>;
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Opening: lock, checkpoint, replay.
+//!
+//! # Failure model
+//! A new store gets its first log segment before its first checkpoint entry, so the entry proves that the segment was
+//! there, and a log without an entry proves that the checkpoint store was lost, unless the log has no record. A crash
+//! anywhere in between starts over. Anything that does not fit together is refused with the file's name.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+use rustix::fs::FlockOperation;
+
+use crate::batch::iter_encoded;
+use crate::lmdb::Lmdb;
+use crate::log::disk::LogDisk;
+use crate::log::files::LogDirectory;
+use crate::log::format::SEGMENT_HEADER_BYTES;
+use crate::log::recover::{Recovered, holds_records, list_segments, recover};
+use crate::log::{Log, Position, segment};
+use crate::ordered::{CheckpointMeta, OrderedStore};
+use crate::progress::Progress;
+use crate::shared::Shared;
+use crate::tables::Tables;
+use crate::{Lsn, Options, Recovery, StoreError};
+
+/// Opens the store in a directory: `LOCK`, `log/`, `table/`.
+pub(crate) fn open_directory(dir: &Path, options: Options) -> Result<(Shared, Recovery), StoreError> {
+    let place = || dir.display().to_string();
+    std::fs::create_dir_all(dir).map_err(|e| StoreError::io("create", place(), e))?;
+    let lock = lock(dir)?;
+    let ordered = Lmdb::open(&dir.join("table"), options.map_bytes)?;
+    let disk = LogDirectory::open(&dir.join("log")).map_err(|e| StoreError::io("open", place(), e))?;
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(|e| StoreError::io("sync", place(), e))?;
+    let (mut shared, recovery) = open(Arc::new(disk), Arc::new(ordered), options)?;
+    shared._lock = Some(lock);
+    Ok((shared, recovery))
+}
+
+fn lock(dir: &Path) -> Result<File, StoreError> {
+    let path = dir.join("LOCK");
+    let failed = |e| StoreError::io("lock", path.display().to_string(), e);
+    let file = File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(StoreError::Locked { path }),
+        Err(errno) => Err(failed(errno.into())),
+    }
+}
+
+/// Opens a store on any disk and ordered store.
+pub(crate) fn open(
+    disk: Arc<dyn LogDisk>,
+    ordered: Arc<dyn OrderedStore>,
+    options: Options,
+) -> Result<(Shared, Recovery), StoreError> {
+    let meta = match ordered.meta()? {
+        Some(meta) => meta,
+        None => create(&*disk, &*ordered, &options)?,
+    };
+    let start = Position { lsn: meta.lsn, sequence: meta.sequence, offset: meta.offset };
+    let mut tables = Tables::default();
+    let recovered = recover(&*disk, meta.store_id, start, &mut |payload| {
+        for (key, value) in iter_encoded(payload) {
+            tables.active.insert(key, value);
+        }
+    })?;
+    let recovery = Recovery {
+        checkpoint_lsn: Lsn(meta.lsn),
+        last_lsn: Lsn(recovered.last_lsn),
+        replayed_records: recovered.replayed_records,
+        cut_records: recovered.cut_records,
+        cut_bytes: recovered.cut_bytes,
+    };
+    if recovery.cut_bytes > 0 {
+        tracing::warn!(log = disk.place(), ?recovery, "unsynced tail of the log was cut");
+    }
+    Ok((assemble(disk, ordered, options, meta, recovered, tables), recovery))
+}
+
+/// A new store's first segment and first checkpoint entry.
+fn create(disk: &dyn LogDisk, ordered: &dyn OrderedStore, options: &Options) -> Result<CheckpointMeta, StoreError> {
+    let sequences = list_segments(disk)?;
+    if holds_records(disk, &sequences)? {
+        let reason = "the log has records but the checkpoint is gone; put the store's `table` directory back".into();
+        return Err(StoreError::Ordered { store: disk.place(), reason });
+    }
+    for sequence in sequences {
+        let name = segment::name(sequence);
+        disk.remove(&name).map_err(|e| StoreError::io("remove", name, e))?;
+    }
+    let entropy = || disk.entropy().map_err(|e| StoreError::io("read random bytes for", disk.place(), e));
+    let store_id = u128::from(entropy()?) | u128::from(entropy()?) << 64;
+    segment::make(disk, store_id, 1, options.segment_bytes.max(SEGMENT_HEADER_BYTES))?;
+    let meta = CheckpointMeta { store_id, lsn: 0, sequence: 1, offset: SEGMENT_HEADER_BYTES };
+    ordered.commit(&mut std::iter::empty(), meta)?;
+    Ok(meta)
+}
+
+fn assemble(
+    disk: Arc<dyn LogDisk>,
+    ordered: Arc<dyn OrderedStore>,
+    options: Options,
+    meta: CheckpointMeta,
+    recovered: Recovered,
+    tables: Tables,
+) -> Shared {
+    let progress = Arc::new(Progress::new(recovered.last_lsn));
+    progress.memory.store(tables.bytes(), Ordering::Relaxed);
+    if tables.active.bytes() >= options.memory_soft_bytes {
+        progress.want_checkpoint();
+    }
+    let (closed, last_lsn) = (recovered.closed, recovered.last_lsn);
+    let log = Log::resume(disk, meta.store_id, options.segment_bytes, progress.clone(), closed, last_lsn);
+    Shared {
+        log,
+        progress,
+        tables: RwLock::new(tables),
+        store_id: meta.store_id,
+        checkpoint_turn: Mutex::new(()),
+        checkpoint_lsn: AtomicU64::new(meta.lsn),
+        syncs: AtomicU64::new(0),
+        checkpoints: AtomicU64::new(0),
+        checkpoint_failures: AtomicU64::new(0),
+        next_nudge_bytes: AtomicUsize::new(options.memory_soft_bytes),
+        options,
+        ordered,
+        _lock: None,
+    }
+}

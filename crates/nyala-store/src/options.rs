@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The plain values of the public interface: options, positions, figures.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A value as the store returns it: cheap to clone, derefs to `[u8]`.
+pub type Value = Arc<[u8]>;
+
+/// Position in the log: the number of the record, counted from 1 over the store's whole life. 0 is "before everything".
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lsn(pub u64);
+
+impl Lsn {
+    /// Before the first record.
+    pub const ZERO: Lsn = Lsn(0);
+}
+
+impl fmt::Display for Lsn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// How a store is run. Nothing here is part of the format on disk: any value may change between two opens.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Bytes of one log segment, allocated whole. A larger record gets a larger segment of its own.
+    pub segment_bytes: u64,
+    /// Address space of the LMDB map, a multiple of the page size; the file is only as large as its content.
+    pub map_bytes: usize,
+    /// Memory of the active table, in bytes, at which a checkpoint starts.
+    pub memory_soft_bytes: usize,
+    /// Memory of all tables, in bytes, above which [`Store::over_limit`](crate::Store::over_limit) asks callers to wait.
+    /// At twice this, `apply` refuses with [`StoreError::Busy`](crate::StoreError::Busy).
+    pub memory_hard_bytes: usize,
+    /// Longest time that a flushed record stays unsynced.
+    pub sync_interval: Duration,
+    /// Longest time between checkpoints while there are changes.
+    pub checkpoint_interval: Duration,
+    /// No threads: the caller drives [`Store::sync_blocking`](crate::Store::sync_blocking) and
+    /// [`Store::checkpoint_blocking`](crate::Store::checkpoint_blocking), and waits do the work in place. For tests that
+    /// must be deterministic.
+    pub manual: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            segment_bytes: 64 << 20,
+            map_bytes: 1 << 40,
+            memory_soft_bytes: 64 << 20,
+            memory_hard_bytes: 256 << 20,
+            sync_interval: Duration::from_millis(500),
+            checkpoint_interval: Duration::from_secs(30),
+            manual: false,
+        }
+    }
+}
+
+/// What opening found and did.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Recovery {
+    /// Everything up to here came from the last checkpoint.
+    pub checkpoint_lsn: Lsn,
+    /// Last record of the log; the next one gets this plus one.
+    pub last_lsn: Lsn,
+    /// Records replayed from the log.
+    pub replayed_records: u64,
+    /// Whole records that were found after a hole in the tail that had never been synced, and were cut with it.
+    pub cut_records: u64,
+    /// Bytes cut from the tail of the log, from the end of the last good record to the last byte that was not zero.
+    pub cut_bytes: u64,
+}
+
+/// Figures of a running store.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Stats {
+    /// Last record applied.
+    pub applied: Lsn,
+    /// Last record handed to the operating system.
+    pub written: Lsn,
+    /// Last record on disk.
+    pub durable: Lsn,
+    /// Last record in the checkpoint.
+    pub checkpoint: Lsn,
+    /// Memory of the active table, bytes, estimated.
+    pub active_bytes: u64,
+    /// Memory of the table that is being checkpointed, bytes, estimated.
+    pub frozen_bytes: u64,
+    /// Log segments on disk, a prepared spare not counted.
+    pub segments: u64,
+    /// Syncs of the log since open.
+    pub syncs: u64,
+    /// Checkpoints completed since open.
+    pub checkpoints: u64,
+    /// Checkpoints that failed for lack of space and will be tried again.
+    pub checkpoint_failures: u64,
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What a checkpoint needs of an ordered store on disk; LMDB is the one in use, tests bring their own.
+
+use std::ops::{Bound, ControlFlow};
+
+use crate::StoreError;
+
+/// Kept by the ordered store together with its content, and replaced in the same atomic commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CheckpointMeta {
+    /// Ties the log to the checkpoint.
+    pub store_id: u128,
+    /// Every record up to this one is in the ordered store.
+    pub lsn: u64,
+    /// Number of the log segment that replay has to start from.
+    pub sequence: u64,
+    /// Byte in that segment where the record after `lsn` starts, unless that is in the next segment.
+    pub offset: u64,
+}
+
+/// A change in a commit: the key, and its new value or `None` for a deletion.
+pub type Change<'a> = (&'a [u8], Option<&'a [u8]>);
+
+/// An ordered map on disk with atomic, durable commits. Readers see the state before or after a commit, never within.
+pub trait OrderedStore: Send + Sync {
+    /// What the last commit left; `None` for a new store.
+    fn meta(&self) -> Result<Option<CheckpointMeta>, StoreError>;
+    /// The value of `key`.
+    fn get(&self, key: &[u8]) -> Result<Option<crate::Value>, StoreError>;
+    /// A snapshot of the range, in key order.
+    fn scan(
+        &self,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError>;
+    /// Applies all changes (in key order) and `meta`, atomically and durably.
+    fn commit(&self, changes: &mut dyn Iterator<Item = Change<'_>>, meta: CheckpointMeta) -> Result<(), StoreError>;
+}
+
+/// Whether no key can lie in the range (a B-tree panics when asked for an inverted one).
+pub(crate) fn is_empty_range(from: Bound<&[u8]>, to: Bound<&[u8]>) -> bool {
+    match (from, to) {
+        (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+        (Bound::Included(a), Bound::Included(b)) => a > b,
+        (Bound::Included(a) | Bound::Excluded(a), Bound::Included(b) | Bound::Excluded(b)) => a >= b,
+    }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! How far the store is, whether it still works, and who waits for either.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::watch;
+
+use crate::StoreError;
+
+#[derive(Default)]
+struct Wishes {
+    sync_to: u64,
+    checkpoint: bool,
+    stop: bool,
+}
+
+/// Why a background thread was woken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wake {
+    Wanted,
+    Timeout,
+    Stop,
+}
+
+/// Shared counters and wake-ups.
+pub(crate) struct Progress {
+    applied: AtomicU64,
+    written: AtomicU64,
+    durable: AtomicU64,
+    /// Memory of both tables, bytes.
+    pub memory: AtomicUsize,
+    dead: OnceLock<StoreError>,
+    wishes: Mutex<Wishes>,
+    sync_wanted: Condvar,
+    checkpoint_wanted: Condvar,
+    changed: watch::Sender<()>,
+    changed_blocking: Condvar,
+    changes: Mutex<u64>,
+}
+
+impl Progress {
+    pub(crate) fn new(lsn: u64) -> Progress {
+        Progress {
+            applied: AtomicU64::new(lsn),
+            written: AtomicU64::new(lsn),
+            durable: AtomicU64::new(lsn),
+            memory: AtomicUsize::new(0),
+            dead: OnceLock::new(),
+            wishes: Mutex::default(),
+            sync_wanted: Condvar::new(),
+            checkpoint_wanted: Condvar::new(),
+            changed: watch::Sender::new(()),
+            changed_blocking: Condvar::new(),
+            changes: Mutex::new(0),
+        }
+    }
+
+    pub(crate) fn applied(&self) -> u64 {
+        self.applied.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn written(&self) -> u64 {
+        self.written.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn durable(&self) -> u64 {
+        self.durable.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_applied(&self, lsn: u64) {
+        self.applied.store(lsn, Ordering::Release);
+    }
+
+    pub(crate) fn set_written(&self, lsn: u64) {
+        self.written.store(lsn, Ordering::Release);
+    }
+
+    pub(crate) fn set_durable(&self, lsn: u64) {
+        self.durable.store(lsn, Ordering::Release);
+        self.announce();
+    }
+
+    /// The error that ended the store's working life, if one did.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        self.dead.get().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// Ends the store's working life; the first reason stays. Returns the reason.
+    pub(crate) fn kill(&self, error: StoreError) -> StoreError {
+        if !matches!(error, StoreError::Closed) && self.dead.get().is_none() {
+            tracing::error!(%error, "store stops");
+        }
+        let reason = self.dead.get_or_init(|| error).clone();
+        self.announce();
+        reason
+    }
+
+    /// Wakes everyone who waits for durability or room.
+    pub(crate) fn announce(&self) {
+        self.changed.send_replace(());
+        *self.changes.lock() += 1;
+        self.changed_blocking.notify_all();
+    }
+
+    /// To be taken before the condition is looked at, so that no change is missed.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    /// Returns when `ready` holds, which is looked at again after every announcement.
+    pub(crate) fn wait_blocking(&self, mut ready: impl FnMut() -> bool) {
+        let mut changes = self.changes.lock();
+        while !ready() {
+            self.changed_blocking.wait(&mut changes);
+        }
+    }
+
+    pub(crate) fn want_sync(&self, lsn: u64) {
+        let mut wishes = self.wishes.lock();
+        if wishes.sync_to < lsn {
+            wishes.sync_to = lsn;
+            self.sync_wanted.notify_one();
+        }
+    }
+
+    pub(crate) fn want_checkpoint(&self) {
+        let mut wishes = self.wishes.lock();
+        if !wishes.checkpoint {
+            wishes.checkpoint = true;
+            self.checkpoint_wanted.notify_one();
+        }
+    }
+
+    pub(crate) fn stop(&self) {
+        self.wishes.lock().stop = true;
+        self.sync_wanted.notify_all();
+        self.checkpoint_wanted.notify_all();
+    }
+
+    pub(crate) fn next_sync(&self, interval: Duration) -> Wake {
+        self.next(&self.sync_wanted, interval, |wishes| wishes.sync_to > self.durable())
+    }
+
+    pub(crate) fn next_checkpoint(&self, interval: Duration) -> Wake {
+        self.next(&self.checkpoint_wanted, interval, |wishes| std::mem::take(&mut wishes.checkpoint))
+    }
+
+    fn next(&self, wanted: &Condvar, interval: Duration, mut is_wanted: impl FnMut(&mut Wishes) -> bool) -> Wake {
+        let deadline = Instant::now() + interval;
+        let mut wishes = self.wishes.lock();
+        loop {
+            if wishes.stop {
+                return Wake::Stop;
+            }
+            if is_wanted(&mut wishes) {
+                return Wake::Wanted;
+            }
+            if wanted.wait_until(&mut wishes, deadline).timed_out() {
+                return if wishes.stop { Wake::Stop } else { Wake::Timeout };
+            }
+        }
+    }
+}

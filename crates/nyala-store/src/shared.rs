@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The engine that all clones and threads of a store share: apply, read, freeze, checkpoint.
+//!
+//! # Failure model
+//! See the crate's. Locks are taken in this order: checkpoint turn, log tail, tables. A batch enters the log buffer and
+//! the active table under the tail's lock, so the tables always hold a prefix of the log.
+
+use std::fs::File;
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::batch::MAX_KEY_BYTES;
+use crate::log::Log;
+use crate::log::format::Kind;
+use crate::ordered::{CheckpointMeta, OrderedStore, is_empty_range};
+use crate::progress::Progress;
+use crate::tables::{Frozen, Tables};
+use crate::{Batch, Lsn, Options, Stats, StoreError, Value};
+
+/// Everything of an open store but its threads.
+pub(crate) struct Shared {
+    pub options: Options,
+    pub log: Log,
+    pub progress: Arc<Progress>,
+    pub(crate) tables: RwLock<Tables>,
+    pub(crate) store_id: u128,
+    pub(crate) checkpoint_turn: Mutex<()>,
+    pub(crate) checkpoint_lsn: AtomicU64,
+    pub(crate) syncs: AtomicU64,
+    pub(crate) checkpoints: AtomicU64,
+    pub(crate) checkpoint_failures: AtomicU64,
+    /// Active memory at which the checkpoint thread is next woken.
+    pub(crate) next_nudge_bytes: AtomicUsize,
+    pub(crate) ordered: Arc<dyn OrderedStore>,
+    /// Last, so that the directory stays locked until LMDB is closed.
+    pub(crate) _lock: Option<File>,
+}
+
+impl Shared {
+    pub(crate) fn apply(&self, batch: &Batch) -> Result<Lsn, StoreError> {
+        if let Some(reason) = batch.refused() {
+            return Err(StoreError::InvalidBatch { reason });
+        }
+        self.progress.check()?;
+        let memory = self.progress.memory.load(Ordering::Relaxed);
+        if memory / 2 > self.options.memory_hard_bytes {
+            self.progress.want_checkpoint();
+            return Err(StoreError::Busy { bytes: memory });
+        }
+        if batch.is_empty() {
+            return Ok(Lsn(self.progress.applied()));
+        }
+        let mut tail = self.log.lock_tail();
+        let lsn = self.log.append(&mut tail, Kind::Batch, batch.as_bytes())?;
+        let mut tables = self.tables.write();
+        for (key, value) in batch.iter() {
+            tables.active.insert(key, value);
+        }
+        let (active_bytes, all_bytes) = (tables.active.bytes(), tables.bytes());
+        drop(tables);
+        self.progress.memory.store(all_bytes, Ordering::Relaxed);
+        drop(tail);
+        if active_bytes >= self.next_nudge_bytes.load(Ordering::Relaxed) {
+            self.next_nudge_bytes.store(usize::MAX, Ordering::Relaxed);
+            self.progress.want_checkpoint();
+        }
+        Ok(Lsn(lsn))
+    }
+
+    pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Value>, StoreError> {
+        if key.is_empty() || key.len() > MAX_KEY_BYTES {
+            return Ok(None);
+        }
+        let found = self.tables.read().get(key);
+        // A checkpoint between these two steps only moves values from the tables to the ordered store.
+        found.map_or_else(|| self.ordered.get(key), Ok)
+    }
+
+    pub(crate) fn scan(
+        &self,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        // No key is empty, so an empty bound says nothing from below; LMDB refuses to seek to it.
+        let from = if matches!(from, Bound::Included(b"") | Bound::Excluded(b"")) { Bound::Unbounded } else { from };
+        if matches!(to, Bound::Included(b"") | Bound::Excluded(b"")) || is_empty_range(from, to) {
+            return Ok(());
+        }
+        self.tables.read().scan(&*self.ordered, from, to, visit)
+    }
+
+    pub(crate) fn flush(&self) -> Result<Lsn, StoreError> {
+        self.log.write_buffer(&mut self.log.lock_tail()).map(Lsn)
+    }
+
+    pub(crate) fn sync(&self) -> Result<Lsn, StoreError> {
+        let (lsn, synced) = self.log.sync()?;
+        self.syncs.fetch_add(u64::from(synced), Ordering::Relaxed);
+        Ok(Lsn(lsn))
+    }
+
+    /// Brings everything applied before the call into the ordered store.
+    pub(crate) fn checkpoint(&self) -> Result<(), StoreError> {
+        let _turn = self.checkpoint_turn.lock();
+        let target = self.progress.applied();
+        // A table that stayed frozen after a failure goes first; then there may be newer changes.
+        while let Some(frozen) = self.freeze()? {
+            let lsn = frozen.meta.lsn;
+            self.checkpoint_frozen(frozen)?;
+            if lsn >= target {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn freeze(&self) -> Result<Option<Frozen>, StoreError> {
+        self.progress.check()?;
+        let tail = self.log.lock_tail();
+        let mut tables = self.tables.write();
+        if tables.frozen.is_none() && !tables.active.is_empty() {
+            let position = self.log.position(&tail);
+            let (store_id, lsn) = (self.store_id, position.lsn);
+            let meta = CheckpointMeta { store_id, lsn, sequence: position.sequence, offset: position.offset };
+            tables.frozen = Some(Frozen { table: Arc::new(std::mem::take(&mut tables.active)), meta });
+            self.next_nudge_bytes.store(self.options.memory_soft_bytes, Ordering::Relaxed);
+        }
+        Ok(tables.frozen.clone())
+    }
+
+    fn checkpoint_frozen(&self, frozen: Frozen) -> Result<(), StoreError> {
+        // The checkpoint must never be ahead of the log on disk, or the log could lose records that it points behind.
+        self.sync()?;
+        let committed = self.ordered.commit(&mut frozen.table.iter(), frozen.meta);
+        if let Err(error) = committed {
+            if matches!(error, StoreError::OrderedFull { .. }) {
+                self.checkpoint_failures.fetch_add(1, Ordering::Relaxed);
+                return Err(error);
+            }
+            let cause = std::io::Error::other(error);
+            return Err(self.progress.kill(StoreError::poisoned("checkpoint", cause)));
+        }
+        self.checkpoint_lsn.store(frozen.meta.lsn, Ordering::Relaxed);
+        self.checkpoints.fetch_add(1, Ordering::Relaxed);
+        let done = {
+            let mut tables = self.tables.write();
+            let done = tables.frozen.take();
+            self.progress.memory.store(tables.bytes(), Ordering::Relaxed);
+            done
+        };
+        self.progress.announce();
+        let released = self.log.release(frozen.meta.sequence);
+        // Freeing a large table takes its time; nobody waits for it here.
+        drop((done, frozen));
+        released
+    }
+
+    pub(crate) fn over_limit(&self) -> bool {
+        self.progress.memory.load(Ordering::Relaxed) > self.options.memory_hard_bytes
+    }
+
+    /// Over the limit, and there is hope that this ends.
+    pub(crate) fn must_wait(&self) -> bool {
+        self.over_limit() && self.progress.check().is_ok()
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        let (active_bytes, all_bytes) = {
+            let tables = self.tables.read();
+            (tables.active.bytes() as u64, tables.bytes() as u64)
+        };
+        Stats {
+            applied: Lsn(self.progress.applied()),
+            written: Lsn(self.progress.written()),
+            durable: Lsn(self.progress.durable()),
+            checkpoint: Lsn(self.checkpoint_lsn.load(Ordering::Relaxed)),
+            active_bytes,
+            frozen_bytes: all_bytes - active_bytes,
+            segments: self.log.segments(),
+            syncs: self.syncs.load(Ordering::Relaxed),
+            checkpoints: self.checkpoints.load(Ordering::Relaxed),
+            checkpoint_failures: self.checkpoint_failures.load(Ordering::Relaxed),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The store's public face.
+
+use std::borrow::Borrow;
+use std::ops::{Bound, ControlFlow};
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use parking_lot::Mutex;
+
+use crate::log::disk::LogDisk;
+use crate::ordered::OrderedStore;
+use crate::shared::Shared;
+use crate::{Batch, Lsn, Options, Recovery, Stats, StoreError, Value, open, threads};
+
+/// A durable ordered store. Clones share it; the last one to go flushes it and stops its threads.
+#[derive(Clone)]
+pub struct Store {
+    handle: Arc<Handle>,
+}
+
+/// Owns the threads, which own `Shared` but not this.
+struct Handle {
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Store {
+    /// Opens or makes the store in `dir`: takes its lock, replays its log, starts its threads.
+    ///
+    /// Errors: [`StoreError::Locked`], [`StoreError::LogDamaged`], [`StoreError::Ordered`], [`StoreError::Full`],
+    /// [`StoreError::Io`].
+    pub fn open(dir: &Path, options: Options) -> Result<(Store, Recovery), StoreError> {
+        let (shared, recovery) = open::open_directory(dir, options)?;
+        Ok((Store::start(shared)?, recovery))
+    }
+
+    /// Opens a store on any disk and ordered store, for tests.
+    pub fn open_with(
+        disk: Arc<dyn LogDisk>,
+        ordered: Arc<dyn OrderedStore>,
+        options: Options,
+    ) -> Result<(Store, Recovery), StoreError> {
+        let (shared, recovery) = open::open(disk, ordered, options)?;
+        Ok((Store::start(shared)?, recovery))
+    }
+
+    fn start(shared: Shared) -> Result<Store, StoreError> {
+        let shared = Arc::new(shared);
+        let threads = if shared.options.manual {
+            Vec::new()
+        } else {
+            threads::start(&shared).map_err(|e| StoreError::io("start threads for", "store", e))?
+        };
+        Ok(Store { handle: Arc::new(Handle { shared, threads: Mutex::new(threads) }) })
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.handle.shared
+    }
+
+    /// The newest value of `key`, flushed or not.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Value>, StoreError> {
+        self.shared().get(key)
+    }
+
+    /// Visits the keys in the range in order with their newest values, until `visit` breaks. The range is one
+    /// consistent state; changes wait until the scan ends, so scan in pages. `visit` must not call the store.
+    pub fn scan(
+        &self,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.shared().scan(from, to, visit)
+    }
+
+    /// Applies a batch as a whole: one log record, visible at once to `get` and `scan`, not yet handed to the operating
+    /// system ([`Store::flush`]). An empty batch does nothing and returns the last position. Never waits for memory:
+    /// look at [`Store::over_limit`] first.
+    ///
+    /// Errors, with nothing done: [`StoreError::Full`], [`StoreError::Busy`], [`StoreError::InvalidBatch`],
+    /// [`StoreError::Closed`]; [`StoreError::Poisoned`] after a failed write or sync.
+    pub fn apply(&self, batch: impl Borrow<Batch>) -> Result<Lsn, StoreError> {
+        self.shared().apply(batch.borrow())
+    }
+
+    /// Hands everything applied to the operating system with one write: it then survives the death of this process.
+    /// Callers group: apply, apply, …, flush, acknowledge. Returns the last position written.
+    pub fn flush(&self) -> Result<Lsn, StoreError> {
+        self.shared().flush()
+    }
+
+    /// Returns when everything up to `lsn` is on disk; flushes it if need be. Waiters share syncs.
+    ///
+    /// Errors: [`StoreError::Poisoned`], [`StoreError::Closed`]; [`StoreError::InvalidBatch`] for a position that no
+    /// record has.
+    pub async fn wait_durable(&self, lsn: Lsn) -> Result<(), StoreError> {
+        let shared = self.shared();
+        let mut changed = shared.progress.subscribe();
+        loop {
+            if shared.progress.durable() >= lsn.0 {
+                return Ok(());
+            }
+            shared.progress.check()?;
+            if lsn.0 > shared.progress.applied() {
+                return Err(StoreError::InvalidBatch { reason: "nothing was applied at this position" });
+            }
+            if shared.options.manual {
+                shared.sync()?;
+                continue;
+            }
+            shared.progress.want_sync(lsn.0);
+            // The sender lives in `shared`, so this cannot fail.
+            let _ = changed.changed().await;
+        }
+    }
+
+    /// Flushes, and returns when everything applied before the call is on disk. Blocks its thread.
+    pub fn sync_blocking(&self) -> Result<(), StoreError> {
+        self.shared().sync().map(drop)
+    }
+
+    /// Last position handed to the operating system.
+    pub fn written(&self) -> Lsn {
+        Lsn(self.shared().progress.written())
+    }
+
+    /// Last position on disk.
+    pub fn durable(&self) -> Lsn {
+        Lsn(self.shared().progress.durable())
+    }
+
+    /// Whether callers should wait ([`Store::wait_room`]) before they apply more.
+    pub fn over_limit(&self) -> bool {
+        self.shared().over_limit()
+    }
+
+    /// Returns when the tables in memory are below their limit, or the store has stopped (which `apply` then reports).
+    pub async fn wait_room(&self) {
+        let shared = self.shared();
+        let mut changed = shared.progress.subscribe();
+        while shared.must_wait() {
+            if shared.options.manual {
+                if shared.checkpoint().is_err() {
+                    return;
+                }
+                continue;
+            }
+            shared.progress.want_checkpoint();
+            // The sender lives in `shared`, so this cannot fail.
+            let _ = changed.changed().await;
+        }
+    }
+
+    /// As [`Store::wait_room`], blocking its thread.
+    pub fn wait_room_blocking(&self) {
+        let shared = self.shared();
+        if !shared.must_wait() {
+            return;
+        }
+        if shared.options.manual {
+            // A failure is in the statistics, and `apply` reports what follows from it.
+            let _ = shared.checkpoint();
+            return;
+        }
+        shared.progress.want_checkpoint();
+        shared.progress.wait_blocking(|| !shared.must_wait());
+    }
+
+    /// Brings everything applied before the call into the ordered store and releases the log behind it. Also happens by
+    /// itself. Errors: [`StoreError::OrderedFull`] (tried again later), [`StoreError::Poisoned`].
+    pub fn checkpoint_blocking(&self) -> Result<(), StoreError> {
+        self.shared().checkpoint()
+    }
+
+    /// Figures for metrics.
+    pub fn stats(&self) -> Stats {
+        self.shared().stats()
+    }
+
+    /// Flushes, syncs, and stops the threads. Other clones get [`StoreError::Closed`] for changes from then on; the
+    /// directory stays locked until they are dropped.
+    pub fn close(self) -> Result<(), StoreError> {
+        let shared = self.shared();
+        let synced = shared.sync().and_then(|_| shared.log.write_marker());
+        shared.progress.kill(StoreError::Closed);
+        self.handle.stop_threads();
+        synced
+    }
+}
+
+impl Handle {
+    fn stop_threads(&self) {
+        self.shared.progress.stop();
+        for thread in std::mem::take(&mut *self.threads.lock()) {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the store panicked");
+            }
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // After a failure or a close there is nothing to flush, and nobody left to tell.
+        let _ = self.shared.flush();
+        self.stop_threads();
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The two threads of a store: one syncs the log, one makes checkpoints. Blocking calls live here, off the data path.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::StoreError;
+use crate::progress::Wake;
+use crate::shared::Shared;
+
+/// Pause after a checkpoint that found no space.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<Vec<JoinHandle<()>>> {
+    let (syncer, checkpointer) = (shared.clone(), shared.clone());
+    let sync = std::thread::Builder::new().name("store-sync".into()).spawn(move || sync_loop(&syncer))?;
+    let checkpoint = std::thread::Builder::new().name("store-checkpoint".into());
+    match checkpoint.spawn(move || checkpoint_loop(&checkpointer)) {
+        Ok(checkpoint) => Ok(vec![sync, checkpoint]),
+        Err(error) => {
+            shared.progress.stop();
+            // The thread has nothing to tell; it only must be gone before the store is.
+            let _ = sync.join();
+            Err(error)
+        }
+    }
+}
+
+fn sync_loop(shared: &Shared) {
+    while shared.progress.next_sync(shared.options.sync_interval) != Wake::Stop {
+        // A failure has poisoned the store, and whoever waits has been told.
+        if shared.sync().is_err() {
+            return;
+        }
+        shared.log.prepare_spare();
+    }
+}
+
+fn checkpoint_loop(shared: &Shared) {
+    let mut interval = shared.options.checkpoint_interval;
+    while shared.progress.next_checkpoint(interval) != Wake::Stop {
+        interval = match shared.checkpoint() {
+            Ok(()) => shared.options.checkpoint_interval,
+            Err(error @ StoreError::OrderedFull { .. }) => {
+                tracing::error!(%error, "no space for a checkpoint; trying again");
+                RETRY_INTERVAL
+            }
+            Err(_) => return,
+        };
+    }
+}
