@@ -174,5 +174,6 @@ async fn connections_are_spread_over_the_cores() {
         connection.call(Request::new(ECHO, "")).await.expect("reply");
         connections.push(connection);
     }
-    assert_eq!(server.seen.connected.load(Ordering::SeqCst), 8);
+    let threads: Vec<_> = server.seen.threads.lock().expect("no panic").values().copied().collect();
+    assert!(threads.len() == 2 && threads.iter().all(|count| *count >= 3), "{threads:?}");
 }

@@ -8,10 +8,12 @@ use nyala_transport::{
     Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, Server, ServerOptions, Service, ShutdownHandle,
 };
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::ThreadId;
 use std::time::Duration;
 
 pub const ECHO: u16 = 1;
@@ -34,6 +36,8 @@ pub struct Seen {
     pub connected: AtomicUsize,
     pub disconnected: AtomicUsize,
     pub calls: AtomicUsize,
+    /// Connections per thread.
+    pub threads: Mutex<HashMap<ThreadId, usize>>,
 }
 
 pub struct Echo {
@@ -82,6 +86,7 @@ impl Service for Echo {
 
     fn connected(&self, peer: &PeerInfo) {
         self.seen.connected.fetch_add(1, Ordering::SeqCst);
+        *self.seen.threads.lock().expect("no panic").entry(std::thread::current().id()).or_default() += 1;
         self.peers.borrow_mut().push(peer.clone());
     }
 
