@@ -1,3 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Pure: the cluster state machine, target states, capacity pools and placement.
+//! Pure: the cluster state machine, target states, the failure detector, capacity pools and placement.
+//!
+//! Nothing here does I/O, reads a clock or draws a random number. The management service feeds [`ClusterState::apply`]
+//! through Raft, so every replica must come to the same state from the same commands: `apply` looks at nothing but the
+//! state and the command.
+//!
+//! **Failure model.** Commands may be repeated (a client retries, a leader changes): every command is idempotent. They
+//! may be late (a verdict about a run of a service that has since been replaced): verdicts name the incarnation that
+//! they are about. They may be wrong: a refused command leaves the state untouched. A stored state may be damaged or
+//! from a newer build: [`ClusterState::decode`] says which, and never guesses.
+
+pub mod alias;
+pub mod capacity;
+pub mod command;
+pub mod error;
+pub mod failure;
+pub mod placement;
+pub mod state;
+pub mod states;
+
+mod apply;
+mod format;
+mod register;
+mod remove;
+mod rng;
+
+pub use capacity::{CapacityLimits, Limits};
+pub use command::{Command, Event, NewTarget, RegisterNode, Thing};
+pub use error::ClusterError;
+pub use failure::FailureDetector;
+pub use placement::{PlacementTable, choose_targets, pick_slot};
+pub use state::{ClusterState, NodeRecord, TargetRecord};
+pub use states::{TargetState, Trigger};
+
+/// Slots that a new metadata target gets.
+pub const SLOTS_PER_TARGET: u16 = 64;
+/// Most addresses of one node.
+pub const MAX_ADDRESSES: usize = 32;
+/// Most targets of one node.
+pub const MAX_TARGETS_PER_NODE: usize = 256;
+/// The storage pool that every cluster has from the start.
+pub const DEFAULT_POOL: nyala_wire::PoolId = nyala_wire::PoolId(1);

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Commands that change the cluster state, and the events that they cause. Commands are what the Raft log holds, so
+//! their encoding is part of the format on disk (`docs/format-mgmt.md`): numbers are given once and never reused.
+
+use crate::capacity::CapacityLimits;
+use crate::states::{TargetState, Trigger};
+use crate::{ClusterError, MAX_ADDRESSES, MAX_TARGETS_PER_NODE, alias};
+use minicbor::{Decode, Encode};
+use nyala_wire::map::{CapacityPool, Reachability, Role, Settings, SlotRange, TargetKind};
+use nyala_wire::mgmt::Register;
+use nyala_wire::{ClusterId, NodeId, PoolId, TargetId};
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+
+/// A change of the cluster state. Idempotent: the same command twice in a row changes nothing the second time.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub enum Command {
+    /// The cluster begins to exist.
+    #[n(0)]
+    Init {
+        /// Its identity, random.
+        #[n(0)]
+        cluster: ClusterId,
+        /// Its settings.
+        #[n(1)]
+        settings: Settings,
+    },
+    /// A service starts.
+    #[n(1)]
+    RegisterNode(#[n(0)] RegisterNode),
+    /// The failure detector's verdict on one run of a service, or its goodbye.
+    #[n(2)]
+    SetReachability {
+        /// The service.
+        #[n(0)]
+        node: NodeId,
+        /// The run that the verdict is about; a verdict about another run is ignored.
+        #[n(1)]
+        incarnation: u64,
+        /// The verdict.
+        #[n(2)]
+        reachability: Reachability,
+    },
+    /// Something happened to a target's content.
+    #[n(3)]
+    SetConsistency {
+        /// The target.
+        #[n(0)]
+        target: TargetId,
+        /// What happened; one of the triggers that are about content.
+        #[n(1)]
+        trigger: Trigger,
+    },
+    /// Targets moved to other capacity pools.
+    #[n(4)]
+    SetCapacityPools(#[n(0)] Vec<TargetPool>),
+    /// New settings.
+    #[n(5)]
+    SetSettings(#[n(0)] Settings),
+    /// New limits of the capacity pools.
+    #[n(6)]
+    SetLimits(#[n(0)] CapacityLimits),
+    /// A new alias.
+    #[n(7)]
+    Rename {
+        /// Of what.
+        #[n(0)]
+        thing: Thing,
+        /// The alias.
+        #[n(1)]
+        alias: String,
+    },
+    /// A new storage pool.
+    #[n(8)]
+    CreatePool {
+        /// Its alias.
+        #[n(0)]
+        alias: String,
+    },
+    /// A storage pool goes; it must be empty.
+    #[n(9)]
+    RemovePool {
+        /// The pool.
+        #[n(0)]
+        pool: PoolId,
+    },
+    /// A storage target moves to a pool. Files that exist stay where they are.
+    #[n(10)]
+    SetPool {
+        /// The target.
+        #[n(0)]
+        target: TargetId,
+        /// The pool.
+        #[n(1)]
+        pool: PoolId,
+    },
+    /// A node goes; it must be offline and without targets.
+    #[n(11)]
+    RemoveNode {
+        /// The node.
+        #[n(0)]
+        node: NodeId,
+    },
+    /// A target goes; it must be offline and serve nothing.
+    #[n(12)]
+    RemoveTarget {
+        /// The target.
+        #[n(0)]
+        target: TargetId,
+        /// The operator's word that no file has data there (any more), or that the data is given up.
+        #[n(1)]
+        content_gone: bool,
+    },
+}
+
+/// A service and its targets, as it registers.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct RegisterNode {
+    /// Cluster that the directory belongs to; `UNKNOWN` if it is new.
+    #[n(0)]
+    pub cluster: ClusterId,
+    /// What the service does.
+    #[n(1)]
+    pub role: Role,
+    /// Identity of its directory.
+    #[n(2)]
+    pub uuid: ClusterId,
+    /// Wished alias, or empty.
+    #[n(3)]
+    pub alias: String,
+    /// Where it listens, in order of preference.
+    #[cbor(n(4), with = "crate::format::addresses")]
+    pub addresses: Vec<SocketAddr>,
+    /// This run of the process.
+    #[n(5)]
+    pub incarnation: u64,
+    /// Its targets.
+    #[n(6)]
+    pub targets: Vec<NewTarget>,
+}
+
+/// A target of a service that registers.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct NewTarget {
+    /// Identity of its directory.
+    #[n(0)]
+    pub uuid: ClusterId,
+    /// Id that it has or wants; 0 for none.
+    #[n(1)]
+    pub id: TargetId,
+    /// Wished alias, or empty.
+    #[n(2)]
+    pub alias: String,
+    /// What it holds.
+    #[n(3)]
+    pub kind: TargetKind,
+}
+
+/// A target and the capacity pool that it is to be in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct TargetPool {
+    /// The target.
+    #[n(0)]
+    pub target: TargetId,
+    /// Its class of free space.
+    #[n(1)]
+    pub pool: CapacityPool,
+}
+
+/// Something with an alias.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Thing {
+    /// A node.
+    #[n(0)]
+    Node(#[n(0)] NodeId),
+    /// A target.
+    #[n(1)]
+    Target(#[n(0)] TargetId),
+    /// A storage pool.
+    #[n(2)]
+    Pool(#[n(0)] PoolId),
+}
+
+/// What a command changed.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// The cluster exists.
+    #[n(0)]
+    Initialised(#[n(0)] ClusterId),
+    /// A new node.
+    #[n(1)]
+    NodeAdded(#[n(0)] NodeId),
+    /// A node has other addresses, another incarnation or other reachability.
+    #[n(2)]
+    NodeChanged(#[n(0)] NodeId),
+    /// A node is gone.
+    #[n(3)]
+    NodeRemoved(#[n(0)] NodeId),
+    /// A new target.
+    #[n(4)]
+    TargetAdded(#[n(0)] TargetId),
+    /// Another node serves the target now.
+    #[n(5)]
+    TargetMoved(#[n(0)] TargetId, #[n(1)] NodeId),
+    /// A target is gone.
+    #[n(6)]
+    TargetRemoved(#[n(0)] TargetId),
+    /// A target's state changed.
+    #[n(7)]
+    TargetState(#[n(0)] TargetId, #[n(1)] TargetState),
+    /// A target's capacity pool changed.
+    #[n(8)]
+    TargetCapacity(#[n(0)] TargetId, #[n(1)] CapacityPool),
+    /// A target is in another storage pool.
+    #[n(9)]
+    TargetPool(#[n(0)] TargetId, #[n(1)] PoolId),
+    /// A metadata target got slots.
+    #[n(10)]
+    SlotsAssigned(#[n(0)] SlotRange),
+    /// The settings changed.
+    #[n(11)]
+    SettingsChanged,
+    /// The limits of the capacity pools changed.
+    #[n(12)]
+    LimitsChanged,
+    /// A new alias.
+    #[n(13)]
+    Renamed(#[n(0)] Thing),
+    /// A new storage pool.
+    #[n(14)]
+    PoolCreated(#[n(0)] PoolId),
+    /// A storage pool is gone.
+    #[n(15)]
+    PoolRemoved(#[n(0)] PoolId),
+}
+
+impl TryFrom<&Register> for RegisterNode {
+    type Error = ClusterError;
+
+    /// What came over the wire, with everything checked that needs no state.
+    fn try_from(from: &Register) -> Result<RegisterNode, ClusterError> {
+        let addresses = from.addresses.iter().take(MAX_ADDRESSES + 1).map(|text| {
+            text.parse().map_err(|_| ClusterError::invalid(format!("{text:?} is not an address; write ip:port")))
+        });
+        let target = |t: &nyala_wire::mgmt::RegisterTarget| NewTarget {
+            uuid: t.uuid,
+            id: t.id,
+            alias: t.alias.clone(),
+            kind: t.kind,
+        };
+        let register = RegisterNode {
+            cluster: from.cluster,
+            role: from.role,
+            uuid: from.uuid,
+            alias: from.alias.clone(),
+            addresses: addresses.collect::<Result<_, _>>()?,
+            incarnation: from.incarnation,
+            targets: from.targets.iter().map(target).collect(),
+        };
+        register.check()?;
+        Ok(register)
+    }
+}
+
+impl RegisterNode {
+    /// Refuses what no state could accept.
+    pub fn check(&self) -> Result<(), ClusterError> {
+        let kind = match self.role {
+            Role::Meta => Some(TargetKind::Meta),
+            Role::Storage => Some(TargetKind::Storage),
+            Role::Mgmt => None,
+            Role::Client => return Err(ClusterError::invalid("clients do not register, they only watch the map")),
+        };
+        if self.uuid == ClusterId::UNKNOWN || self.targets.iter().any(|t| t.uuid == ClusterId::UNKNOWN) {
+            return Err(ClusterError::invalid("a service and each of its targets need a uuid that is not zero"));
+        }
+        if self.addresses.is_empty() || self.addresses.len() > MAX_ADDRESSES {
+            return Err(ClusterError::invalid(format!("a service has 1 to {MAX_ADDRESSES} addresses")));
+        }
+        if self.addresses.iter().any(|a| a.port() == 0 || a.ip().is_unspecified()) {
+            return Err(ClusterError::invalid(
+                "an address that others can connect to has a port and is not 0.0.0.0 or ::",
+            ));
+        }
+        if self.targets.len() > MAX_TARGETS_PER_NODE {
+            return Err(ClusterError::invalid(format!("a service has at most {MAX_TARGETS_PER_NODE} targets")));
+        }
+        if self.targets.iter().any(|t| Some(t.kind) != kind) {
+            return Err(ClusterError::invalid(
+                "metadata services have metadata targets, storage services storage targets",
+            ));
+        }
+        let named = self.targets.iter().map(|t| &t.alias).chain([&self.alias]);
+        named.filter(|alias| !alias.is_empty()).try_for_each(|alias| alias::check(alias))?;
+        for (at, target) in self.targets.iter().enumerate() {
+            let before = &self.targets[..at];
+            if before.iter().any(|t| t.uuid == target.uuid || (t.id.0 != 0 && t.id == target.id)) {
+                return Err(ClusterError::invalid("the same target is listed twice"));
+            }
+            if before.iter().any(|t| !t.alias.is_empty() && t.alias == target.alias) {
+                return Err(ClusterError::AliasTaken { alias: target.alias.clone() });
+            }
+        }
+        Ok(())
+    }
+}

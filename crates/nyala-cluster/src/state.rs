@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The cluster state: everything that management decides and remembers, and the map that others see of it.
+
+use crate::capacity::CapacityLimits;
+use crate::command::RegisterNode;
+use crate::states::TargetState;
+use minicbor::{Decode, Encode};
+use nyala_wire::map::{CapacityPool, ClusterMap, Group, Node, Pool, Reachability, Role, Settings, SlotRange};
+use nyala_wire::map::{Target, TargetKind};
+use nyala_wire::{ClusterId, MapVersion, NodeId, PoolId, TargetId};
+use std::net::SocketAddr;
+
+/// The state. Lists are sorted by id.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct ClusterState {
+    /// Which cluster; `UNKNOWN` before `Init`.
+    #[n(0)]
+    pub cluster: ClusterId,
+    /// Version of the map; grows by one with every command that changed something.
+    #[n(1)]
+    pub version: MapVersion,
+    /// Settings.
+    #[n(2)]
+    pub settings: Settings,
+    /// Limits of the capacity pools.
+    #[n(3)]
+    pub limits: CapacityLimits,
+    /// Nodes.
+    #[n(4)]
+    pub nodes: Vec<NodeRecord>,
+    /// Targets.
+    #[n(5)]
+    pub targets: Vec<TargetRecord>,
+    /// Storage pools.
+    #[n(6)]
+    pub pools: Vec<Pool>,
+    /// Mirror groups.
+    #[n(7)]
+    pub groups: Vec<Group>,
+    /// Who serves which slot; in order, without overlap.
+    #[n(8)]
+    pub slots: Vec<SlotRange>,
+    /// Highest node id ever given; node ids are not used twice.
+    #[n(9)]
+    pub last_node: u32,
+    /// Highest pool id ever given; pool ids are not used twice.
+    #[n(10)]
+    pub last_pool: u16,
+    /// Ids of removed targets, in order. Old layouts may name them, so they are given out again only on request.
+    #[n(11)]
+    pub retired: Vec<TargetId>,
+}
+
+/// A registered service.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct NodeRecord {
+    /// Its id.
+    #[n(0)]
+    pub id: NodeId,
+    /// Identity of its directory.
+    #[n(1)]
+    pub uuid: ClusterId,
+    /// Its alias.
+    #[n(2)]
+    pub alias: String,
+    /// What it does.
+    #[n(3)]
+    pub role: Role,
+    /// Where it listens.
+    #[cbor(n(4), with = "crate::format::addresses")]
+    pub addresses: Vec<SocketAddr>,
+    /// The current run of its process.
+    #[n(5)]
+    pub incarnation: u64,
+    /// The runs before it, latest last; at most [`NodeRecord::MAX_PREVIOUS`].
+    #[n(6)]
+    pub previous: Vec<u64>,
+    /// Whether management hears from it.
+    #[n(7)]
+    pub reachability: Reachability,
+}
+
+impl NodeRecord {
+    /// Replaced runs that are remembered, so that a copy of a service cannot take it back.
+    pub const MAX_PREVIOUS: usize = 8;
+}
+
+/// A registered target.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct TargetRecord {
+    /// Its id.
+    #[n(0)]
+    pub id: TargetId,
+    /// Identity of its directory.
+    #[n(1)]
+    pub uuid: ClusterId,
+    /// Its alias.
+    #[n(2)]
+    pub alias: String,
+    /// What it holds.
+    #[n(3)]
+    pub kind: TargetKind,
+    /// The node that serves it, or served it last.
+    #[n(4)]
+    pub node: NodeId,
+    /// The storage pool.
+    #[n(5)]
+    pub pool: PoolId,
+    /// Reachability and consistency.
+    #[n(6)]
+    pub state: TargetState,
+    /// Class of free space.
+    #[n(7)]
+    pub capacity_pool: CapacityPool,
+    /// Whether its node listed it when it registered last; if not, it stays offline while the node is online.
+    #[n(8)]
+    pub listed: bool,
+}
+
+impl ClusterState {
+    /// The node with this id.
+    pub fn node(&self, id: NodeId) -> Option<&NodeRecord> {
+        self.nodes.binary_search_by_key(&id, |n| n.id).ok().map(|at| &self.nodes[at])
+    }
+
+    /// The target with this id.
+    pub fn target(&self, id: TargetId) -> Option<&TargetRecord> {
+        self.targets.binary_search_by_key(&id, |t| t.id).ok().map(|at| &self.targets[at])
+    }
+
+    /// The ids that a registered service and its targets have, in the order of the request.
+    pub fn ids_of(&self, register: &RegisterNode) -> Option<(NodeId, Vec<TargetId>)> {
+        let node = self.nodes.iter().find(|n| n.uuid == register.uuid)?.id;
+        let id_of = |uuid| self.targets.iter().find(|t| t.uuid == uuid).map(|t| t.id);
+        Some((node, register.targets.iter().map(|t| id_of(t.uuid)).collect::<Option<_>>()?))
+    }
+
+    /// What everybody outside management sees.
+    pub fn map(&self) -> ClusterMap {
+        let node = |n: &NodeRecord| Node {
+            id: n.id,
+            alias: n.alias.clone(),
+            role: n.role,
+            addresses: n.addresses.clone(),
+            reachability: n.reachability,
+        };
+        let target = |t: &TargetRecord| Target {
+            id: t.id,
+            alias: t.alias.clone(),
+            kind: t.kind,
+            node: t.node,
+            pool: t.pool,
+            reachability: t.state.reachability,
+            consistency: t.state.consistency,
+            capacity_pool: t.capacity_pool,
+        };
+        ClusterMap {
+            version: self.version,
+            cluster: self.cluster,
+            nodes: self.nodes.iter().map(node).collect(),
+            targets: self.targets.iter().map(target).collect(),
+            groups: self.groups.clone(),
+            pools: self.pools.clone(),
+            slots: self.slots.clone(),
+            settings: self.settings.clone(),
+        }
+    }
+
+    pub(crate) fn node_mut(&mut self, id: NodeId) -> Option<&mut NodeRecord> {
+        self.nodes.binary_search_by_key(&id, |n| n.id).ok().map(|at| &mut self.nodes[at])
+    }
+
+    pub(crate) fn target_mut(&mut self, id: TargetId) -> Option<&mut TargetRecord> {
+        self.targets.binary_search_by_key(&id, |t| t.id).ok().map(|at| &mut self.targets[at])
+    }
+}
