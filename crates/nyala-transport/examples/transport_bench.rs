@@ -20,7 +20,7 @@ use tokio::task::{JoinSet, LocalSet};
 const ECHO: u16 = 1;
 const WRITE: u16 = 2;
 const READ: u16 = 3;
-const SECONDS: f64 = 1.5;
+const SECONDS: f64 = 1.0;
 
 /// Answers everything at once and publishes its thread's CPU time.
 struct Bench {

@@ -16,6 +16,7 @@ pub mod budget;
 pub mod connection;
 pub mod error;
 pub mod handshake;
+pub mod member;
 pub mod pool;
 pub mod request;
 pub mod secret;

@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 pub trait Service: 'static {
     /// Answers one request. Requests of a connection run concurrently and are answered in the order in which they
     /// finish. The future runs to its end even if the peer is gone meanwhile (then nobody gets the reply), and also if
-    /// the server is told to stop.
+    /// the server is told to stop, as long as its `LocalSet` is driven.
     fn call(&self, peer: &PeerInfo, request: Frame) -> impl Future<Output = Reply>;
 
     /// A peer has proven the secret; requests follow.

@@ -146,6 +146,30 @@ async fn a_budget_survives_peers_that_vanish() {
 }
 
 #[tokio::test]
+async fn who_does_not_read_replies_is_not_read_from() {
+    let options = ServerOptions::default();
+    let budget = options.client_budget.clone();
+    let server = start(config(Role::Storage), options);
+    let one = [request(b"", 1 << 20), vec![1; 1 << 20]].concat();
+    let (mut from_server, mut to_server) = misbehave(server.address, b"").await.into_split();
+    let (length, calls) = (one.len(), 60);
+    let sending = tokio::spawn(async move {
+        for _ in 0..calls {
+            to_server.write_all(&one).await.expect("send");
+        }
+        to_server
+    });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let answered = server.seen.calls.load(Ordering::SeqCst);
+    assert!((16..50).contains(&answered), "{answered} requests read");
+    assert!(budget.used_bytes() <= 20 << 20, "{} bytes of replies wait", budget.used_bytes());
+    let mut replies = vec![0; calls * length];
+    from_server.read_exact(&mut replies).await.expect("every reply in the end");
+    assert_eq!(server.seen.calls.load(Ordering::SeqCst), calls);
+    drop(sending.await.expect("no panic"));
+}
+
+#[tokio::test]
 async fn requests_under_way_are_limited() {
     let server = start(config(Role::Meta), ServerOptions { max_in_flight: 5, ..ServerOptions::default() });
     let client = Connection::connect(server.address, &config(Role::Client)).await.expect("connect");

@@ -295,6 +295,16 @@ mod tests {
         assert_eq!(&bytes[60..], &crc32c(&bytes[..60]).to_le_bytes());
     }
 
+    /// The example of `docs/protocol.md`, whose checksums were computed by another program.
+    #[test]
+    fn the_documented_frame_is_what_we_write() {
+        let header =
+            Header { message_type: 1, request_id: 1, body_crc: crc32c(b"hi"), body_len: 2, ..Header::default() };
+        let hex: Vec<String> = header.encode().iter().map(|byte| format!("{byte:02x}")).collect();
+        let document = include_str!("../../../docs/protocol.md").split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(document.contains(&hex.join(" ")), "{}", hex.join(" "));
+    }
+
     #[test]
     fn what_is_wrong_is_named() {
         let good = Header { body_len: 5, ..Header::default() }.encode();
