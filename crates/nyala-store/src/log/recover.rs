@@ -72,7 +72,7 @@ pub(crate) fn recover(
     let (superfluous, needed): (Vec<u64>, Vec<u64>) = sequences.into_iter().partition(|s| *s < start.sequence);
     check_complete(start.sequence, &needed)?;
 
-    let mut chain = Chain::new(start);
+    let mut chain = Chain::new(start, needed.last().copied().unwrap_or(start.sequence));
     let mut rest = needed.into_iter().peekable();
     while let Some(sequence) = rest.next_if(|_| chain.end.is_none()) {
         let loaded = load(disk, sequence, Some(store_id))?;
@@ -115,6 +115,8 @@ fn load(disk: &dyn LogDisk, sequence: u64, store_id: Option<u128>) -> Result<Loa
 /// The records that follow each other without a gap, and what lies beyond them.
 struct Chain {
     start: Position,
+    /// Newest segment on the disk.
+    last_sequence: u64,
     last_lsn: u64,
     replayed_records: u64,
     /// Segments of the chain with the end of their part of it.
@@ -128,9 +130,10 @@ struct Chain {
 }
 
 impl Chain {
-    fn new(start: Position) -> Chain {
+    fn new(start: Position, last_sequence: u64) -> Chain {
         Chain {
             start,
+            last_sequence,
             last_lsn: start.lsn,
             replayed_records: 0,
             segments: Vec::new(),
@@ -175,36 +178,46 @@ impl Chain {
 
     /// Refuses the log if anything beyond the chain proves that more of it was once on disk.
     fn judge(&mut self, disk: &dyn LogDisk, store_id: u128, rest: impl Iterator<Item = u64>) -> Result<(), StoreError> {
-        for (loaded, end) in &self.segments {
+        for (loaded, _) in &self.segments {
             let found = strays(loaded, 0);
             self.cut_bytes += used_bytes(&loaded.data);
-            self.cut_records += self.refuse_if_synced(loaded, *end, &found)?;
+            self.cut_records += self.refuse_if_synced(loaded, &found)?;
         }
         let later = rest.map(|sequence| load(disk, sequence, Some(store_id)));
         for loaded in self.end.take().map(Ok).into_iter().chain(later) {
             let loaded = loaded?;
             let found = strays(&loaded, SEGMENT_HEADER_BYTES as usize);
             self.cut_bytes += used_bytes(&loaded.data[SEGMENT_HEADER_BYTES as usize..]);
-            self.cut_records += self.refuse_if_synced(&loaded, SEGMENT_HEADER_BYTES as usize, &found)?;
+            self.cut_records += self.refuse_if_synced(&loaded, &found)?;
             self.beyond.push(loaded.sequence);
         }
         Ok(())
     }
 
-    fn refuse_if_synced(&self, loaded: &Loaded, base: usize, found: &[Stray]) -> Result<u64, StoreError> {
-        match found.iter().find(|stray| stray.durable > self.last_lsn) {
-            None => Ok(found.iter().filter(|stray| stray.lsn > self.last_lsn).count() as u64),
-            Some(stray) => {
-                let (last, end) = self.segments.last().map_or((loaded, base), |(last, end)| (last, *end));
-                let reason = format!(
-                    "record {} is damaged or missing; record {} in {} shows that it was on disk",
-                    self.last_lsn + 1,
-                    stray.lsn,
-                    segment::name(loaded.sequence)
-                );
-                Err(last.damaged(end, reason))
-            }
+    /// Where the chain breaks: after its last record, or, if nothing is there, at the start of the next segment.
+    fn break_point(&self) -> (String, u64) {
+        let last =
+            self.segments.last().map(|(loaded, end)| (loaded.sequence, *end as u64, used_bytes(&loaded.data) > 0));
+        let (sequence, end, has_rest) = last.unwrap_or((self.start.sequence, self.start.offset, true));
+        if has_rest || self.last_sequence == sequence {
+            (segment::name(sequence), end)
+        } else {
+            (segment::name(sequence + 1), SEGMENT_HEADER_BYTES)
         }
+    }
+
+    fn refuse_if_synced(&self, loaded: &Loaded, found: &[Stray]) -> Result<u64, StoreError> {
+        let Some(stray) = found.iter().find(|stray| stray.durable > self.last_lsn) else {
+            return Ok(found.iter().filter(|stray| stray.lsn > self.last_lsn).count() as u64);
+        };
+        let (file, offset) = self.break_point();
+        let reason = format!(
+            "record {} is damaged or missing; record {} in {} shows that it was on disk",
+            self.last_lsn + 1,
+            stray.lsn,
+            segment::name(loaded.sequence)
+        );
+        Err(StoreError::LogDamaged { file, offset, reason })
     }
 
     /// Removes what lies beyond the chain, newest first so that no gap can appear, and makes the rest durable.

@@ -6,6 +6,7 @@ use std::ops::{Bound, ControlFlow};
 use std::path::Path;
 use std::time::Duration;
 
+use super::content;
 use crate::{Batch, Lsn, Options, Store, StoreError};
 
 fn options() -> Options {
@@ -16,17 +17,6 @@ fn put(store: &Store, key: &str, value: &[u8]) -> Lsn {
     let mut batch = Batch::new();
     batch.put(key, value);
     store.apply(batch).unwrap()
-}
-
-fn content(store: &Store) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let mut all = Vec::new();
-    store
-        .scan(Bound::Unbounded, Bound::Unbounded, &mut |key, value| {
-            all.push((key.to_vec(), value.to_vec()));
-            ControlFlow::Continue(())
-        })
-        .unwrap();
-    all
 }
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -52,15 +42,15 @@ fn reopens_with_everything_over_many_segments_and_checkpoints() {
                 store.checkpoint_blocking().unwrap();
             }
         }
-        assert!(content(&store).iter().map(|(k, v)| (k, v)).eq(expected.iter()));
+        assert_eq!(content(&store), expected);
         // Closing and merely dropping both keep everything.
         if round < 2 { store.close().unwrap() } else { drop(store) }
     }
     let (store, recovery) = Store::open(dir.path(), options()).unwrap();
     assert!(recovery.checkpoint_lsn > Lsn::ZERO && recovery.replayed_records > 0);
-    assert!(content(&store).iter().map(|(k, v)| (k, v)).eq(expected.iter()));
+    assert_eq!(content(&store), expected);
     store.checkpoint_blocking().unwrap();
-    assert!(content(&store).iter().map(|(k, v)| (k, v)).eq(expected.iter()));
+    assert_eq!(content(&store), expected);
     assert!(store.stats().segments <= 1);
     for (key, value) in &expected {
         assert_eq!(store.get(key).unwrap().as_deref(), Some(&value[..]));

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Bits that flip on the disk: refused, or cut and reported; never silently wrong.
+
+use super::{Content, content, open};
+use crate::testing::Machine;
+use crate::{Batch, Store, StoreError};
+
+fn apply(store: &Store, number: u8) -> Content {
+    store.apply(Batch::new().put("number", [number]).put([b'k', number], [number; 40])).unwrap();
+    content(store)
+}
+
+/// Four synced batches over two segments, then two that were only flushed. Returns the states after each.
+fn machine(closed: bool) -> (Machine, Vec<Content>) {
+    let machine = Machine::new(1);
+    let (store, _) = open(&machine).unwrap();
+    let mut states = vec![Content::new()];
+    for number in 1..=4 {
+        states.push(apply(&store, number));
+        store.sync_blocking().unwrap();
+    }
+    for number in 5..=6 {
+        states.push(apply(&store, number));
+        store.flush().unwrap();
+    }
+    if closed {
+        store.close().unwrap();
+    }
+    machine.process_crash();
+    assert!(machine.files().len() >= 2);
+    (machine, states)
+}
+
+/// Opens with every byte of the log flipped in turn. Returns how often the log was refused, and how often cut.
+fn flip_every_byte(machine: &Machine, states: &[Content], synced: usize) -> (usize, usize) {
+    let (mut refused, mut cut) = (0, 0);
+    for (name, bytes) in machine.files() {
+        for position in 0..bytes {
+            let fork = machine.fork();
+            let mut data = fork.read(&name).unwrap();
+            data[position] ^= 0x01 << (position % 8);
+            fork.overwrite(&name, data);
+            match open(&fork) {
+                Err(StoreError::LogDamaged { file, .. }) => {
+                    assert_eq!(file, name);
+                    refused += 1;
+                }
+                Err(other) => panic!("{name} byte {position}: {other}"),
+                Ok((store, recovery)) => {
+                    let found = content(&store);
+                    let at = states.iter().position(|state| *state == found);
+                    let at = at.unwrap_or_else(|| panic!("{name} byte {position}: silently wrong: {found:?}"));
+                    assert!(at >= synced, "{name} byte {position}: lost synced batches silently, kept {at}");
+                    if at < states.len() - 1 {
+                        assert!(recovery.cut_bytes > 0, "{name} byte {position}: unreported cut");
+                        cut += 1;
+                    }
+                }
+            }
+        }
+    }
+    (refused, cut)
+}
+
+#[test]
+fn any_flipped_byte_is_refused_or_a_reported_cut_of_what_was_not_synced() {
+    let (machine, states) = machine(false);
+    // The last synced batch is vouched for by the records that followed it.
+    let (refused, cut) = flip_every_byte(&machine, &states, 4);
+    assert!(refused > 4 * 100 && cut > 2 * 50, "{refused} refused, {cut} cut");
+}
+
+#[test]
+fn after_a_clean_close_everything_is_vouched_for() {
+    let (machine, states) = machine(true);
+    let (refused, cut) = flip_every_byte(&machine, &states, 6);
+    assert!(refused > 6 * 100, "{refused}");
+    assert_eq!(cut, 0);
+}
+
+#[test]
+fn a_lost_segment_is_refused() {
+    let (machine, _) = machine(false);
+    let names: Vec<String> = machine.files().into_iter().map(|(name, _)| name).collect();
+    for name in &names[..names.len() - 1] {
+        let fork = machine.fork();
+        fork.lose(name);
+        let Err(StoreError::LogDamaged { file, .. }) = open(&fork) else { panic!("opened without {name}") };
+        assert_eq!(&file, name);
+    }
+}
+
+#[test]
+fn segments_of_another_store_or_place_are_refused() {
+    let (machine, _) = machine(false);
+    let other = Machine::new(2);
+    drop(open(&other).unwrap());
+    let (first, second) = (machine.files()[0].0.clone(), machine.files()[1].0.clone());
+    for (content, what) in [(other.read(&first), "another store's"), (machine.read(&second), "another segment's")] {
+        let fork = machine.fork();
+        fork.overwrite(&first, content.unwrap());
+        assert!(matches!(open(&fork), Err(StoreError::LogDamaged { offset: 0, .. })), "{what}");
+    }
+}
