@@ -45,5 +45,5 @@ pub use batch::{Batch, BatchIter, MAX_BATCH_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTE
 pub use error::StoreError;
 pub use log::disk::{LogDisk, LogFile};
 pub use options::{Lsn, Options, Recovery, Stats, Value};
-pub use ordered::{Change, CheckpointMeta, OrderedStore};
+pub use ordered::{Change, CheckpointMeta, OrderedStore, Visit};
 pub use store::Store;

@@ -8,7 +8,7 @@
 //! with their keys) and the meta entry carry ours, and a mismatch is an error. A full disk or map fails the commit and
 //! changes nothing. Read transactions last for one call, so freed pages are reused.
 
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, MdbError, Wit
 use nyala_wire::checksum::crc32c;
 
 use crate::error::is_out_of_space;
-use crate::ordered::{Change, CheckpointMeta, OrderedStore};
+use crate::ordered::{Change, CheckpointMeta, OrderedStore, Visit};
 use crate::{StoreError, Value};
 
 const META_KEY: &[u8] = b"checkpoint";
@@ -109,12 +109,7 @@ impl OrderedStore for Lmdb {
         stored.map(|stored| self.verified(key, stored).map(Arc::from)).transpose()
     }
 
-    fn scan(
-        &self,
-        from: Bound<&[u8]>,
-        to: Bound<&[u8]>,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
+    fn scan(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, visit: &mut Visit<'_>) -> Result<(), StoreError> {
         let transaction = self.env.read_txn().map_err(|e| self.fail(e))?;
         let range = self.data.range(&transaction, &(from, to)).map_err(|e| self.fail(e))?;
         for entry in range {
@@ -188,6 +183,8 @@ fn decode_meta(bytes: &[u8]) -> Result<CheckpointMeta, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
     use super::*;
 
     const META: CheckpointMeta = CheckpointMeta { store_id: 1 << 100 | 5, lsn: 7, sequence: 2, offset: 4096 };

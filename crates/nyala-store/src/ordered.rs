@@ -19,6 +19,9 @@ pub struct CheckpointMeta {
     pub offset: u64,
 }
 
+/// What a scan calls with each key and value, until it breaks.
+pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
+
 /// A change in a commit: the key, and its new value or `None` for a deletion.
 pub type Change<'a> = (&'a [u8], Option<&'a [u8]>);
 
@@ -29,12 +32,7 @@ pub trait OrderedStore: Send + Sync {
     /// The value of `key`.
     fn get(&self, key: &[u8]) -> Result<Option<crate::Value>, StoreError>;
     /// A snapshot of the range, in key order.
-    fn scan(
-        &self,
-        from: Bound<&[u8]>,
-        to: Bound<&[u8]>,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<(), StoreError>;
+    fn scan(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, visit: &mut Visit<'_>) -> Result<(), StoreError>;
     /// Applies all changes (in key order) and `meta`, atomically and durably.
     fn commit(&self, changes: &mut dyn Iterator<Item = Change<'_>>, meta: CheckpointMeta) -> Result<(), StoreError>;
 }

@@ -3,7 +3,7 @@
 //! The store's public face.
 
 use std::borrow::Borrow;
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use parking_lot::Mutex;
 
 use crate::log::disk::LogDisk;
-use crate::ordered::OrderedStore;
+use crate::ordered::{OrderedStore, Visit};
 use crate::shared::Shared;
 use crate::{Batch, Lsn, Options, Recovery, Stats, StoreError, Value, open, threads};
 
@@ -68,12 +68,7 @@ impl Store {
 
     /// Visits the keys in the range in order with their newest values, until `visit` breaks. The range is one
     /// consistent state; changes wait until the scan ends, so scan in pages. `visit` must not call the store.
-    pub fn scan(
-        &self,
-        from: Bound<&[u8]>,
-        to: Bound<&[u8]>,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
+    pub fn scan(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, visit: &mut Visit<'_>) -> Result<(), StoreError> {
         self.shared().scan(from, to, visit)
     }
 

@@ -7,7 +7,7 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use crate::memtable::Memtable;
-use crate::ordered::{CheckpointMeta, OrderedStore};
+use crate::ordered::{CheckpointMeta, OrderedStore, Visit};
 use crate::{StoreError, Value};
 
 /// A table that takes no more changes, and the checkpoint that it makes.
@@ -41,7 +41,7 @@ impl Tables {
         below: &dyn OrderedStore,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        visit: &mut Visit<'_>,
     ) -> Result<(), StoreError> {
         let empty = Memtable::default();
         let frozen = self.frozen.as_ref().map_or(&empty, |frozen| &*frozen.table);
@@ -67,7 +67,7 @@ fn visit_below<'a>(
     over: &mut Peekable<impl Iterator<Item = Entry<'a>>>,
     key: &[u8],
     value: &[u8],
-    visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    visit: &mut Visit<'_>,
 ) -> ControlFlow<()> {
     while let Some((newer_key, newer_value)) = over.next_if(|(newer_key, _)| *newer_key <= key) {
         if let Some(newer_value) = newer_value {

@@ -85,16 +85,15 @@ pub(crate) fn recover(
     chain.cut(disk)
 }
 
+/// `needed` is sorted and starts at `first` or later.
 fn check_complete(first: u64, needed: &[u64]) -> Result<(), StoreError> {
-    let mut expected = first;
-    for sequence in needed.iter().copied().chain(needed.is_empty().then_some(u64::MAX)) {
-        if sequence != expected {
-            let file = segment::name(expected);
-            return Err(StoreError::LogDamaged { file, offset: 0, reason: "the segment is missing".into() });
-        }
-        expected += 1;
-    }
-    Ok(())
+    let missing = match needed.iter().zip(first..).find(|(sequence, expected)| **sequence != *expected) {
+        Some((_, expected)) => expected,
+        None if needed.is_empty() => first,
+        None => return Ok(()),
+    };
+    let (file, reason) = (segment::name(missing), "the segment is missing".into());
+    Err(StoreError::LogDamaged { file, offset: 0, reason })
 }
 
 fn load(disk: &dyn LogDisk, sequence: u64, store_id: Option<u128>) -> Result<Loaded, StoreError> {

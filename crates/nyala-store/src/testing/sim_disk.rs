@@ -128,7 +128,7 @@ impl LogDisk for SimDisk {
     }
 
     fn entropy(&self) -> io::Result<u64> {
-        Ok(self.state.lock().random.next())
+        Ok(self.state.lock().random.bits())
     }
 
     fn place(&self) -> String {

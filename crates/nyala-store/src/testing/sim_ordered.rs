@@ -3,13 +3,13 @@
 //! The simulated ordered store: commits are atomic and durable, and can be refused or hit by a crash.
 
 use std::collections::BTreeMap;
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use super::{Fate, State};
-use crate::{Change, CheckpointMeta, OrderedStore, StoreError, Value};
+use crate::{Change, CheckpointMeta, OrderedStore, StoreError, Value, Visit};
 
 #[derive(Clone, Default)]
 pub(super) struct Tables {
@@ -41,12 +41,7 @@ impl OrderedStore for SimOrdered {
         Ok(state.ordered.data.get(key).map(|value| value.as_slice().into()))
     }
 
-    fn scan(
-        &self,
-        from: Bound<&[u8]>,
-        to: Bound<&[u8]>,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
+    fn scan(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, visit: &mut Visit<'_>) -> Result<(), StoreError> {
         let state = self.state.lock();
         state.alive(self.life).map_err(failed)?;
         for (key, value) in state.ordered.data.range::<[u8], _>((from, to)) {
