@@ -4,27 +4,35 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// What `until_ms` holds once the lease is over for good.
+const ENDED: u64 = u64::MAX;
+
 /// Counted from when the last acknowledged heartbeat was sent.
 #[derive(Debug, Default)]
 pub(super) struct Lease {
-    /// Time at which two thirds of the lease are over, milliseconds; 0 when there is none.
+    /// Time at which two thirds of the lease are over, milliseconds; 0 before the first.
     until_ms: AtomicU64,
 }
 
 impl Lease {
-    /// A heartbeat sent at `sent_ms` was acknowledged with a lease of `lease_ms`.
+    /// A heartbeat sent at `sent_ms` was acknowledged with a lease of `lease_ms`. No effect after [`Lease::end`].
     pub(super) fn renew(&self, sent_ms: u64, lease_ms: u32) {
-        self.until_ms.store(sent_ms + u64::from(lease_ms) * 2 / 3, Ordering::Release);
+        let until = sent_ms + u64::from(lease_ms) * 2 / 3;
+        // An error means that the lease has ended, and then it stays so.
+        let _ = self.until_ms.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| (now != ENDED).then_some(until));
     }
 
-    /// The lease is over now.
+    /// The lease is over, for good.
     pub(super) fn end(&self) {
-        self.until_ms.store(0, Ordering::Release);
+        self.until_ms.store(ENDED, Ordering::Release);
     }
 
     /// Milliseconds for which the member may go on serving.
     pub(super) fn left_ms(&self, now_ms: u64) -> u64 {
-        self.until_ms.load(Ordering::Acquire).saturating_sub(now_ms)
+        match self.until_ms.load(Ordering::Acquire) {
+            ENDED => 0,
+            until => until.saturating_sub(now_ms),
+        }
     }
 }
 
@@ -40,5 +48,7 @@ mod tests {
         assert_eq!((lease.left_ms(10_000), lease.left_ms(11_999), lease.left_ms(12_000)), (2000, 1, 0));
         lease.end();
         assert_eq!(lease.left_ms(10_000), 0);
+        lease.renew(20_000, 3000);
+        assert_eq!(lease.left_ms(20_000), 0, "an acknowledgement that comes too late revives nothing");
     }
 }
