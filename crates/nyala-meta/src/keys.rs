@@ -187,7 +187,7 @@ mod tests {
     fn cookies_are_in_range_and_fixed() {
         for n in 0..1000_u32 {
             let cookie = cookie(InodeId(7), &n.to_le_bytes());
-            assert!((256..1 << 63).contains(&cookie) && cookie % COLLISIONS == 0);
+            assert!((256..1 << 63).contains(&cookie) && cookie.is_multiple_of(COLLISIONS));
         }
         // On disk for ever: this value may not change.
         assert_eq!(cookie(InodeId::ROOT, b"nyala"), cookie(InodeId::ROOT, b"nyala"));

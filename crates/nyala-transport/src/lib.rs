@@ -15,9 +15,11 @@
 pub mod budget;
 pub mod connection;
 pub mod error;
+pub mod facing;
 pub mod handshake;
 pub mod member;
 pub mod pool;
+pub mod process;
 pub mod request;
 pub mod secret;
 pub mod server;

@@ -47,7 +47,9 @@ fn kill_suidgid(record: &mut InodeRecord) {
 fn resize(change: &mut Change, inode: InodeId, size: u64, now: Time) -> Step<()> {
     let record = change.inode(inode)?;
     let Some(file) = record.file.clone() else {
-        return Err(if record.kind == FileKind::Directory { ErrorCode::IS_A_DIRECTORY } else { ErrorCode::INVALID }.into());
+        return Err(
+            if record.kind == FileKind::Directory { ErrorCode::IS_A_DIRECTORY } else { ErrorCode::INVALID }.into()
+        );
     };
     if size > MAX_FILE_BYTES {
         return Err(ErrorCode::FILE_TOO_BIG.into());

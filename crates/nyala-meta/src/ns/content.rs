@@ -5,8 +5,8 @@
 use super::{Env, open};
 use crate::change::{Change, Step};
 use crate::keys;
-use nyala_wire::meta::{Commit, MAX_FILE_BYTES, MetaReply, PutInline};
 use nyala_wire::ErrorCode;
+use nyala_wire::meta::{Commit, MAX_FILE_BYTES, MetaReply, PutInline};
 
 /// Data was written to storage: the file reaches at least to `end`.
 pub fn commit(change: &mut Change, env: &Env, commit: &Commit) -> Step<MetaReply> {

@@ -17,7 +17,9 @@ pub fn run(change: &mut Change, env: &Env, entry: &NewEntry) -> Step<MetaReply> 
     if change.find_entry(entry.parent, &entry.name)?.is_some() {
         return Err(ErrorCode::EXISTS.into());
     }
-    let slot = nyala_cluster::placement::pick_slot(env.map, env.random)
+    let slot = env
+        .placement
+        .pick_slot(env.random, 0)
         .ok_or_else(|| ErrorCode::NOT_READY.with("no metadata target is online"))?;
     let (parent, part) = change.dir(entry.parent)?;
     let pattern = part.pattern;

@@ -19,7 +19,7 @@ use crate::change::{Change, Step};
 use crate::keys;
 use crate::records::{GarbageRecord, InodeRecord};
 use nyala_cluster::placement::PlacementTable;
-use nyala_wire::map::{ClusterMap, Placement};
+use nyala_wire::map::ClusterMap;
 use nyala_wire::meta::{MetaOp, MetaReply, Owner};
 use nyala_wire::{ErrorCode, InodeId, Layout, SessionId, StripePattern, TargetId, Time};
 
@@ -49,9 +49,11 @@ impl Env<'_> {
 
     /// Where a new file's data will be.
     pub fn layout(&self, pattern: &StripePattern) -> Step<Layout> {
-        let targets = self.placement.choose(pattern, self.map.settings.placement, &[], self.random);
+        let targets = self.placement.choose(pattern, self.map.settings.placement, &[], self.random, 0);
         if targets.is_empty() {
-            return Err(ErrorCode::NO_SPACE.with("no storage target of the directory's pool can take new files").into());
+            return Err(ErrorCode::NO_SPACE
+                .with("no storage target of the directory's pool can take new files")
+                .into());
         }
         Ok(Layout { pattern: pattern.pattern, chunk_bytes: pattern.chunk_bytes, targets })
     }

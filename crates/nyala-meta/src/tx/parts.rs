@@ -17,7 +17,9 @@ pub fn locks(part: &TxPart) -> Vec<LockKey> {
         TxPart::RemoveDir { inode } | TxPart::LinkCount { inode, .. } | TxPart::SetParent { inode, .. } => {
             vec![LockKey::Inode(*inode)]
         }
-        TxPart::PutEntry { dir, name, .. } | TxPart::PeekEntry { dir, name } | TxPart::RemoveEntry { dir, name, .. } => {
+        TxPart::PutEntry { dir, name, .. }
+        | TxPart::PeekEntry { dir, name }
+        | TxPart::RemoveEntry { dir, name, .. } => {
             vec![LockKey::Entry(*dir, name.clone()), LockKey::Pin(*dir)]
         }
         TxPart::RenameLock => vec![LockKey::Rename],

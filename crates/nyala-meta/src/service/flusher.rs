@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Group commit: everything that became ready in one turn of the reactor is written to the log with one write.
+
+use nyala_store::{Store, StoreError};
+use nyala_wire::WireError;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use tokio::sync::oneshot;
+
+type Waiter = oneshot::Sender<Result<(), WireError>>;
+
+/// Writes the store's buffered records once for all who wait.
+pub struct Flusher {
+    store: Store,
+    waiting: RefCell<Vec<Waiter>>,
+    unwritten: Cell<bool>,
+    on_failure: Box<dyn Fn(&StoreError)>,
+}
+
+impl Flusher {
+    /// A flusher of this store; `on_failure` hears of a failed write, after which the store takes no more changes.
+    pub fn new(store: Store, on_failure: impl Fn(&StoreError) + 'static) -> Rc<Flusher> {
+        Rc::new(Flusher {
+            store,
+            waiting: RefCell::default(),
+            unwritten: Cell::new(false),
+            on_failure: Box::new(on_failure),
+        })
+    }
+
+    /// Says that something was applied.
+    pub fn applied(&self) {
+        self.unwritten.set(true);
+    }
+
+    /// Whether something was applied that is not yet written.
+    pub fn has_unwritten(&self) -> bool {
+        self.unwritten.get()
+    }
+
+    /// Returns when everything applied so far has left the process: it survives the process's death.
+    pub async fn flushed(self: &Rc<Self>) -> Result<(), WireError> {
+        let (sender, receiver) = oneshot::channel();
+        let first = {
+            let mut waiting = self.waiting.borrow_mut();
+            waiting.push(sender);
+            waiting.len() == 1
+        };
+        if first {
+            let this = self.clone();
+            tokio::task::spawn_local(async move {
+                // Whoever is ready now still gets in before the write.
+                tokio::task::yield_now().await;
+                this.write();
+            });
+        }
+        receiver.await.unwrap_or_else(|_| Err(crate::view::store_error(StoreError::Closed)))
+    }
+
+    fn write(&self) {
+        self.unwritten.set(false);
+        let waiting = std::mem::take(&mut *self.waiting.borrow_mut());
+        let result = self.store.flush().map(|_| ()).map_err(|error| {
+            (self.on_failure)(&error);
+            crate::view::store_error(error)
+        });
+        for waiter in waiting {
+            // A waiter that is gone does not want to know.
+            let _ = waiter.send(result.clone());
+        }
+    }
+}

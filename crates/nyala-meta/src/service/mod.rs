@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The shell around the name-space logic: receives requests, runs the logic, writes the log, talks to others.
+//!
+//! One thread owns a target's tables and runs everything (a current-thread runtime); the store's own threads sync the
+//! log and write checkpoints.
+//!
+//! Failure model: this process may die at any instruction; what it acknowledged was written to the log before, and
+//! [`recover`] takes up the rest. When the log cannot be written, the process ends at once: what is in memory may then
+//! differ from what is on disk, and only the disk counts.
+
+pub mod config;
+pub mod coordinate;
+pub mod execute;
+pub mod flusher;
+pub mod garbage;
+pub mod identity;
+pub mod participate;
+pub mod peers;
+pub mod recover;
+pub mod sessions;
+pub mod state;
+pub mod truncate;
+
+use config::MetaConfig;
+use flusher::Flusher;
+use identity::{Identity, IdentityError};
+use nyala_store::{Options, Store, StoreError};
+use nyala_transport::member::{Member, MgmtClient, MgmtError};
+use nyala_transport::{
+    Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, SecretError, Server, ServerOptions, Service, TransportError,
+};
+use nyala_wire::map::{Role as NodeRole, TargetKind};
+use nyala_wire::message_type::{META, META_TX, PING, STATS};
+use nyala_wire::mgmt::{Capacity, Register, RegisterTarget, TargetCapacity};
+use nyala_wire::{ClusterId, ErrorCode, TargetId, Time, WireError, codec};
+use peers::Peers;
+use state::State;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+/// Why a metadata service cannot run (any more).
+#[derive(Debug, thiserror::Error)]
+pub enum MetaError {
+    /// The directory is not what it should be.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// The secret file is not what it should be.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// Listening failed.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// Management refuses.
+    #[error(transparent)]
+    Mgmt(#[from] MgmtError),
+    /// The tables cannot be opened.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The tables cannot be taken up.
+    #[error("metadata tables: {0}")]
+    Tables(#[from] WireError),
+    /// Management has expelled this process.
+    #[error("management refuses this service: {0}")]
+    Expelled(WireError),
+    /// The system gives no random numbers.
+    #[error("no random numbers from the system: {0}")]
+    Random(getrandom::Error),
+}
+
+/// Runs a metadata service until `shutdown`. Must be called on a current-thread runtime, inside a `LocalSet`.
+pub async fn run(config: MetaConfig, shutdown: impl Future<Output = ()>) -> Result<(), MetaError> {
+    let known = Identity::load(&config.dir)?;
+    let secret = Secret::load(&config.secret_file)?;
+    let cluster = known.as_ref().map_or(ClusterId::UNKNOWN, |identity| identity.cluster);
+    let handshake = |cluster: ClusterId, node| {
+        HandshakeConfig::new(secret.clone(), u128::from_le_bytes(cluster.0), Role::Meta, node)
+    };
+    let uuid = match &known {
+        Some(identity) => identity.uuid,
+        None => ClusterId(random::<16>()?),
+    };
+    let mut server = Server::bind(&[config.listen], handshake(cluster, 0), ServerOptions::default())?;
+    let listen = server.local_addresses().first().copied().unwrap_or(config.listen);
+    let member = join(&config, known.as_ref(), uuid, listen, handshake(cluster, 0)).await?;
+    let me = member.targets().first().copied().unwrap_or_default();
+    if known.is_none() {
+        let (format, kind) = (identity::FORMAT, "meta".into());
+        Identity { format, kind, cluster: member.cluster(), uuid, target: me }.save(&config.dir)?;
+        // Only now the cluster is known, and with it whom to refuse.
+        drop(server);
+        let known = handshake(member.cluster(), member.node().0);
+        server = Server::bind(&[listen], known, ServerOptions::default())?;
+    }
+    let state = open(&config, member, me, handshake).await?;
+    tracing::info!(target = %me, node = %state.member.node(), %listen, "metadata service is up");
+    let stop = server.shutdown_handle();
+    let background = [
+        tokio::task::spawn_local(sessions::expire(state.clone())),
+        tokio::task::spawn_local(garbage::collect(state.clone())),
+        tokio::task::spawn_local(participate::resolve_doubts(state.clone())),
+    ];
+    let service = Rc::new(MetaService { state: state.clone() });
+    let ended = tokio::select! {
+        served = server.serve(service) => served.map_err(MetaError::from),
+        why = state.member.expelled() => Err(MetaError::Expelled(why)),
+        () = shutdown => Ok(()),
+    };
+    stop.stop();
+    background.iter().for_each(|task| task.abort());
+    if let Err(error) = state.member.goodbye().await {
+        tracing::warn!(%error, "management did not hear the goodbye");
+    }
+    state.store.clone().close()?;
+    ended
+}
+
+async fn join(
+    config: &MetaConfig,
+    known: Option<&Identity>,
+    uuid: ClusterId,
+    listen: SocketAddr,
+    handshake: HandshakeConfig,
+) -> Result<Member, MetaError> {
+    let id = known.map_or(TargetId(0), |identity| identity.target);
+    let advertise = match config.advertise.is_empty() {
+        true => vec![nyala_transport::facing::facing(listen, &config.mgmt)],
+        false => config.advertise.clone(),
+    };
+    let register = Register {
+        cluster: known.map_or(ClusterId::UNKNOWN, |identity| identity.cluster),
+        role: NodeRole::Meta,
+        uuid,
+        alias: config.alias.clone(),
+        addresses: advertise.iter().map(ToString::to_string).collect(),
+        incarnation: u64::from_le_bytes(random::<8>()?),
+        targets: vec![RegisterTarget {
+            uuid,
+            id,
+            alias: String::new(),
+            kind: TargetKind::Meta,
+            capacity: capacity(&config.dir),
+        }],
+    };
+    // The heartbeat reports the capacity under the id that registration gives.
+    let given = Arc::new(AtomicU16::new(id.0));
+    let (dir, target) = (config.dir.clone(), given.clone());
+    let capacities = move || {
+        let target = TargetId(target.load(Ordering::Relaxed));
+        vec![TargetCapacity { target, capacity: capacity(&dir) }]
+    };
+    let client = MgmtClient::new(config.mgmt.clone(), handshake);
+    let member = Member::join(client, register, capacities).await?;
+    given.store(member.targets().first().map_or(0, |target| target.0), Ordering::Relaxed);
+    Ok(member)
+}
+
+async fn open(
+    config: &MetaConfig,
+    member: Member,
+    me: TargetId,
+    handshake: impl Fn(ClusterId, u32) -> HandshakeConfig,
+) -> Result<Rc<State>, MetaError> {
+    let options = Options { sync_interval: config.sync_interval, ..Options::default() };
+    let (store, recovery) = Store::open(&config.dir.join("tables"), options)?;
+    tracing::info!(?recovery, "metadata tables are open");
+    let flusher = Flusher::new(store.clone(), |error| {
+        tracing::error!(%error, "the metadata log cannot be written; the service ends so that it cannot disagree with its disk");
+        std::process::exit(74);
+    });
+    let boot = recover::count_boot(&store)?;
+    let peers = Peers::new(handshake(member.cluster(), member.node().0));
+    let seed = u64::from_le_bytes(random::<8>()?);
+    let state = Rc::new(State::new(me, store, flusher, member, peers, boot, seed));
+    recover::ensure_root(&state, now())?;
+    recover::take_up(&state)?;
+    Ok(state)
+}
+
+/// The time by the system's clock.
+fn now() -> Time {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Time { seconds: since.as_secs() as i64, nanos: since.subsec_nanos() }
+}
+
+fn random<const N: usize>() -> Result<[u8; N], MetaError> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(MetaError::Random)?;
+    Ok(bytes)
+}
+
+fn capacity(dir: &Path) -> Capacity {
+    match rustix::fs::statvfs(dir) {
+        Ok(stat) => Capacity {
+            total_bytes: stat.f_blocks * stat.f_frsize,
+            free_bytes: stat.f_bavail * stat.f_frsize,
+            total_inodes: stat.f_files,
+            free_inodes: stat.f_favail,
+        },
+        Err(error) => {
+            tracing::warn!(dir = %dir.display(), %error, "capacity is not known");
+            Capacity::default()
+        }
+    }
+}
+
+/// Dispatches frames.
+struct MetaService {
+    state: Rc<State>,
+}
+
+impl Service for MetaService {
+    async fn call(&self, peer: &PeerInfo, request: Frame) -> Reply {
+        let state = &self.state;
+        let result = match request.message_type() {
+            META => match codec::decode(&request.body) {
+                Ok(request) => execute::request(state, request).await,
+                Err(error) => Err(error),
+            },
+            META_TX if peer.role == Role::Meta => match codec::decode(&request.body) {
+                Ok(request) => participate::request(state, request).await.map(|reply| codec::encode(&reply)),
+                Err(error) => Err(error),
+            },
+            META_TX => Err(ErrorCode::UNAUTHORIZED.with("only metadata services take part in transactions")),
+            PING => Ok(Vec::new()),
+            STATS => Ok(codec::encode(&nyala_transport::process::stats(counters(state)))),
+            other => {
+                Err(ErrorCode::UNKNOWN_MESSAGE.with(format!("a metadata service does not know message {other:#06x}")))
+            }
+        };
+        let reply = match result {
+            Ok(body) => Reply::ok(body),
+            Err(error) => Reply::error(codec::encode(&error)),
+        };
+        Reply { map_version: state.map().version.0, log_position: state.store.durable().0, ..reply }
+    }
+}
+
+fn counters(state: &State) -> Vec<(String, u64)> {
+    let mut counters: Vec<(String, u64)> =
+        state.counters.borrow().iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
+    let store = state.store.stats();
+    counters.push(("sessions".into(), state.sessions.borrow().len() as u64));
+    counters.push(("log.syncs".into(), store.syncs));
+    counters.push(("log.checkpoints".into(), store.checkpoints));
+    counters.push(("log.records".into(), store.applied.0));
+    counters
+}

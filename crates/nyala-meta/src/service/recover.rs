@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What a metadata service does with its tables before it serves: counts the start, makes the root directory if slot 0
+//! is its own and new, and takes up what the last run left: sessions, prepared and decided transactions, truncations.
+
+use super::coordinate::tell_committed;
+use super::state::State;
+use super::truncate;
+use crate::keys;
+use crate::records::{CommittedRecord, DirPart, InodeRecord, PreparedRecord, TruncateRecord};
+use crate::tx::parts;
+use crate::view::View;
+use nyala_store::{Batch, Store};
+use nyala_wire::meta_tx::TxId;
+use nyala_wire::{ErrorCode, FileKind, InodeId, TargetId, Time, WireError, codec};
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::time::Instant;
+
+/// Counts this start of the target, durably, so that no two starts give out the same transaction numbers.
+pub fn count_boot(store: &Store) -> Result<u64, WireError> {
+    let bad = || ErrorCode::IO.with("the boot counter cannot be read");
+    let boots = match View::get(store, &keys::boot_count())? {
+        Some(bytes) => u64::from_le_bytes(bytes[..].try_into().map_err(|_| bad())?),
+        None => 0,
+    };
+    let mut batch = Batch::new();
+    batch.put(keys::boot_count(), (boots + 1).to_le_bytes());
+    store.apply(&batch).map_err(crate::view::store_error)?;
+    store.sync_blocking().map_err(crate::view::store_error)?;
+    Ok(boots + 1)
+}
+
+/// Makes the root directory if it is to be here and is not.
+pub fn ensure_root(state: &State, now: Time) -> Result<(), WireError> {
+    let here = state.map().slot_target(InodeId::ROOT.slot()) == Some(state.me);
+    if !here || View::get(&state.store, &keys::inode(InodeId::ROOT))?.is_some() {
+        return Ok(());
+    }
+    let record = InodeRecord {
+        kind: FileKind::Directory,
+        perm: 0o755,
+        nlink: 2,
+        uid: 0,
+        gid: 0,
+        size: 0,
+        atime: now,
+        mtime: now,
+        ctime: now,
+        btime: now,
+        rdev: None,
+        dir: Some(DirPart { parent: InodeId::ROOT, entries: 0, pattern: None }),
+        file: None,
+    };
+    let mut batch = Batch::new();
+    batch.put(keys::inode(InodeId::ROOT), codec::encode(&record));
+    batch.put(keys::inode_count(), 1_u64.to_le_bytes());
+    state.apply(&batch)?;
+    state.store.sync_blocking().map_err(crate::view::store_error)
+}
+
+/// Takes up what the last run left.
+pub fn take_up(state: &Rc<State>) -> Result<(), WireError> {
+    for (key, _) in rows(state, keys::SESSION)? {
+        if let Some(session) = keys::parse_session(&key) {
+            state.sessions.borrow_mut().insert(session, Instant::now());
+        }
+    }
+    for (key, value) in rows(state, keys::PREPARED)? {
+        let tx = parse_tx(&key).ok_or_else(|| ErrorCode::IO.with("a prepared transaction cannot be read"))?;
+        let record: PreparedRecord = codec::decode(&value)?;
+        let wanted: Vec<_> = record.parts.iter().flat_map(|(part, _)| parts::locks(part)).collect();
+        state.lock(tx, &wanted)?;
+        state.prepared.borrow_mut().insert(tx, Instant::now());
+    }
+    for (key, value) in rows(state, keys::COMMITTED)? {
+        let record: CommittedRecord = codec::decode(&value)?;
+        if let Some(number) = keys::parse_committed(&key) {
+            tokio::task::spawn_local(tell_committed(state.clone(), number, record.participants));
+        }
+    }
+    let mut truncations = Vec::new();
+    for (key, value) in rows(state, keys::TRUNCATE)? {
+        let record: TruncateRecord = codec::decode(&value)?;
+        truncations.extend(keys::parse_inode(&key).map(|inode| (inode, record)));
+    }
+    truncate::recover(state, truncations)
+}
+
+/// Keys and values.
+type Rows = Vec<(Vec<u8>, Vec<u8>)>;
+
+fn rows(state: &State, tag: u8) -> Result<Rows, WireError> {
+    let mut found = Vec::new();
+    View::scan(&state.store, &[tag], &[tag + 1], &mut |key, value| {
+        found.push((key.to_vec(), value.to_vec()));
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
+}
+
+fn parse_tx(key: &[u8]) -> Option<TxId> {
+    let (coordinator, number) = key.get(1..)?.split_first_chunk::<2>()?;
+    let coordinator = TargetId(u16::from_be_bytes(*coordinator));
+    Some(TxId { coordinator, number: u64::from_be_bytes(number.try_into().ok()?) })
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What the service keeps in memory besides the tables. One thread owns it all.
+
+use super::flusher::Flusher;
+use super::peers::Peers;
+use crate::change::Change;
+use crate::locks::Locks;
+use crate::ns::Env;
+use crate::view::store_error;
+use nyala_cluster::placement::PlacementTable;
+use nyala_store::{Batch, Store};
+use nyala_transport::member::Member;
+use nyala_wire::map::ClusterMap;
+use nyala_wire::meta::Owner;
+use nyala_wire::meta_tx::TxId;
+use nyala_wire::{ErrorCode, MapVersion, SessionId, TargetId, Time, WireError};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::Notify;
+
+/// A metadata service at work.
+pub struct State {
+    /// The target that it serves.
+    pub me: TargetId,
+    /// The tables.
+    pub store: Store,
+    /// Group commit.
+    pub flusher: Rc<Flusher>,
+    /// Membership: map and lease.
+    pub member: Member,
+    /// Other servers.
+    pub peers: Peers,
+    /// Locks of transactions and truncations.
+    pub locks: RefCell<Locks>,
+    /// Rung when locks are released.
+    pub released: Notify,
+    /// Sessions and when each was last heard of.
+    pub sessions: RefCell<HashMap<SessionId, Instant>>,
+    /// Changing requests under way.
+    pub running: RefCell<HashSet<(SessionId, u64)>>,
+    /// Rung when a changing request ends.
+    pub finished: Notify,
+    /// Transactions that this server coordinates and that are not decided.
+    pub undecided: RefCell<HashSet<u64>>,
+    /// Transactions prepared here for other coordinators, and since when.
+    pub prepared: RefCell<HashMap<TxId, Instant>>,
+    /// Number of operations by name.
+    pub counters: RefCell<BTreeMap<&'static str, u64>>,
+    next_tx: Cell<u64>,
+    random: Cell<u64>,
+    placement: RefCell<Option<(MapVersion, Rc<PlacementTable>)>>,
+}
+
+/// Where transaction numbers of one run of the service begin: no run reuses another's.
+pub const TX_PER_BOOT: u64 = 1 << 40;
+
+impl State {
+    /// A service that has just opened its tables.
+    pub fn new(
+        me: TargetId,
+        store: Store,
+        flusher: Rc<Flusher>,
+        member: Member,
+        peers: Peers,
+        boot: u64,
+        seed: u64,
+    ) -> State {
+        State {
+            me,
+            store,
+            flusher,
+            member,
+            peers,
+            locks: RefCell::default(),
+            released: Notify::new(),
+            sessions: RefCell::default(),
+            running: RefCell::default(),
+            finished: Notify::new(),
+            undecided: RefCell::default(),
+            prepared: RefCell::default(),
+            counters: RefCell::default(),
+            next_tx: Cell::new(boot * TX_PER_BOOT),
+            random: Cell::new(seed),
+            placement: RefCell::default(),
+        }
+    }
+
+    /// A transaction number that was never used before.
+    pub fn new_tx(&self) -> TxId {
+        let number = self.next_tx.get();
+        self.next_tx.set(number + 1);
+        TxId { coordinator: self.me, number }
+    }
+
+    /// A random number (SplitMix64, seeded from the system at start).
+    pub fn random(&self) -> u64 {
+        let state = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.random.set(state);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Counts an operation.
+    pub fn count(&self, name: &'static str) {
+        *self.counters.borrow_mut().entry(name).or_default() += 1;
+    }
+
+    /// The cluster map.
+    pub fn map(&self) -> Arc<ClusterMap> {
+        self.member.map()
+    }
+
+    fn placement(&self, map: &ClusterMap) -> Rc<PlacementTable> {
+        let mut cached = self.placement.borrow_mut();
+        match &*cached {
+            Some((version, table)) if *version == map.version => table.clone(),
+            _ => {
+                let table = Rc::new(PlacementTable::new(map));
+                *cached = Some((map.version, table.clone()));
+                table
+            }
+        }
+    }
+
+    /// Runs `logic` on the tables as they are, as an operation or for a transaction.
+    pub fn with_change<T>(
+        &self,
+        caller: &Caller,
+        tx: Option<TxId>,
+        logic: impl FnOnce(Change<'_>, &Env<'_>) -> T,
+    ) -> T {
+        let map = self.map();
+        let placement = self.placement(&map);
+        let env = Env {
+            me: self.me,
+            map: &map,
+            placement: &placement,
+            session: caller.session,
+            owner: caller.owner,
+            now: caller.now,
+            random: self.random(),
+        };
+        let locks = self.locks.borrow();
+        logic(Change::new(&self.store, &locks, tx), &env)
+    }
+
+    /// Applies a batch; it is visible at once, and safe from the process's death after [`Flusher::flushed`].
+    pub fn apply(&self, batch: &Batch) -> Result<(), WireError> {
+        self.store.apply(batch).map_err(store_error)?;
+        self.flusher.applied();
+        Ok(())
+    }
+
+    /// Waits while the tables have no room for more changes.
+    pub async fn room(&self) {
+        if self.store.over_limit() {
+            self.store.wait_room().await;
+        }
+    }
+
+    /// Takes locks for a transaction; `BUSY` if another one stands in the way.
+    pub fn lock(&self, tx: TxId, keys: &[crate::locks::LockKey]) -> Result<(), WireError> {
+        if self.locks.borrow_mut().acquire(tx, keys) { Ok(()) } else { Err(ErrorCode::BUSY.into()) }
+    }
+
+    /// Releases a transaction's locks and wakes who waits for some.
+    pub fn unlock(&self, tx: TxId) {
+        self.locks.borrow_mut().release(tx);
+        self.released.notify_waiters();
+    }
+}
+
+/// On whose behalf something is done.
+#[derive(Clone, Copy, Debug)]
+pub struct Caller {
+    /// The session, 0 for the service itself.
+    pub session: SessionId,
+    /// Owner of what is made.
+    pub owner: Owner,
+    /// Time stamp of what changes.
+    pub now: Time,
+}
+
+impl Caller {
+    /// The service itself, at this time.
+    pub fn service(now: Time) -> Caller {
+        Caller { session: SessionId(0), owner: Owner::default(), now }
+    }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Truncation of striped files: storage has to follow before the client hears that it is done.
+//!
+//! The new size and a record of the pending truncation are logged together; the inode stays locked until every target
+//! has cut its chunk file and the record is gone from the log. After a restart the records bring the locks back and
+//! the work goes on. A truncation is never repeated after the client was answered: by then the record's end is written.
+
+use super::state::{Caller, State};
+use crate::keys;
+use crate::locks::LockKey;
+use crate::records::TruncateRecord;
+use nyala_store::Batch;
+use nyala_wire::meta::MetaOp;
+use nyala_wire::meta_tx::TxId;
+use nyala_wire::storage::{ChunkFileId, StorageOp, StorageRequest};
+use nyala_wire::{InodeId, Time, WireError, codec};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// A truncation under way, and the name under which its lock is held.
+#[derive(Debug)]
+pub struct Pending {
+    inode: InodeId,
+    record: TruncateRecord,
+    lock: TxId,
+}
+
+/// If this change truncates a striped file: locks the inode until [`finish`].
+pub fn begin(state: &State, op: &MetaOp, batch: &Batch) -> Result<Option<Pending>, WireError> {
+    let MetaOp::SetAttr { inode, set } = op else { return Ok(None) };
+    if set.size.is_none() {
+        return Ok(None);
+    }
+    let key = keys::truncate(*inode);
+    let Some(value) = batch.iter().find(|(k, _)| *k == key).and_then(|(_, value)| value) else { return Ok(None) };
+    Ok(Some(lock(state, *inode, codec::decode(value)?)?))
+}
+
+fn lock(state: &State, inode: InodeId, record: TruncateRecord) -> Result<Pending, WireError> {
+    let lock = state.new_tx();
+    state.lock(lock, &[LockKey::Inode(inode)])?;
+    Ok(Pending { inode, record, lock })
+}
+
+/// The change was not made after all.
+pub fn cancel(state: &State, pending: Option<Pending>) {
+    if let Some(pending) = pending {
+        state.unlock(pending.lock);
+    }
+}
+
+/// Cuts the chunk files, however long that takes, then forgets the record and unlocks. Goes on by itself when the
+/// request is given up.
+pub async fn finish(state: &Rc<State>, pending: Option<Pending>) -> Result<(), WireError> {
+    let Some(pending) = pending else { return Ok(()) };
+    let state = state.clone();
+    let work = tokio::task::spawn_local(async move { cut_and_forget(&state, pending).await });
+    work.await.unwrap_or_else(|_| Err(nyala_wire::ErrorCode::NOT_READY.with("the service stops")))
+}
+
+async fn cut_and_forget(state: &Rc<State>, pending: Pending) -> Result<(), WireError> {
+    let layout = &pending.record.layout;
+    let cuts = (0..layout.targets.len() as u16).map(|index| {
+        let len = layout.chunk_file_len(index, pending.record.size);
+        let file = ChunkFileId { inode: pending.inode, index };
+        let request = StorageRequest { target: layout.targets[index as usize], file, op: StorageOp::Truncate { len } };
+        let state = state.clone();
+        tokio::task::spawn_local(async move { until_done(&state, request).await })
+    });
+    for cut in cuts.collect::<Vec<_>>() {
+        // A task that is gone means that the service stops; the record stays and the next run goes on.
+        cut.await.map_err(|_| nyala_wire::ErrorCode::NOT_READY.with("the service stops"))?;
+    }
+    let mut batch = Batch::new();
+    batch.delete(keys::truncate(pending.inode));
+    let result = match state.apply(&batch) {
+        Ok(()) => state.flusher.flushed().await,
+        Err(error) => Err(error),
+    };
+    state.unlock(pending.lock);
+    result
+}
+
+/// Sends an idempotent request to storage until it is done. A target that is down holds it up; that is said once.
+async fn until_done(state: &State, request: StorageRequest) {
+    let mut pause = Duration::from_millis(10);
+    loop {
+        match state.peers.storage(&state.map(), &request).await {
+            Ok(_) => return,
+            Err(error) if pause > Duration::from_secs(1) => {
+                tracing::warn!(target = %request.target, inode = %request.file.inode, %error, "truncation waits for storage");
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            Err(_) => {
+                tokio::time::sleep(pause).await;
+                pause *= 2;
+            }
+        }
+    }
+}
+
+/// Takes up truncations that the last run of the service left.
+pub fn recover(state: &Rc<State>, pending: Vec<(InodeId, TruncateRecord)>) -> Result<(), WireError> {
+    for (inode, record) in pending {
+        let pending = lock(state, inode, record)?;
+        let state = state.clone();
+        tokio::task::spawn_local(async move {
+            if let Err(error) = cut_and_forget(&state, pending).await {
+                tracing::error!(%inode, %error, "pending truncation");
+            }
+        });
+    }
+    Ok(())
+}
+
+/// Before a repeated request gets its kept reply: waits until its truncation, taken up after a restart, is over, so
+/// that it cannot cut what the client writes next.
+pub async fn settled(state: &State, op: &MetaOp) {
+    let MetaOp::SetAttr { inode, .. } = op else { return };
+    loop {
+        let released = state.released.notified();
+        let caller = Caller::service(Time::default());
+        let waiting = state.with_change(&caller, None, |change, _| change.get(&keys::truncate(*inode)));
+        match waiting {
+            Ok(Some(_)) => super::execute::wait_release(released).await,
+            _ => return,
+        }
+    }
+}
