@@ -193,11 +193,11 @@ mod tests {
 
     #[test]
     fn refuses_what_is_too_long() {
-        for spoil in [&mut Batch::new().put(b"", b""), &mut Batch::new().delete(&[0; MAX_KEY_BYTES + 1])] {
+        for spoil in [&mut Batch::new().put(b"", b""), &mut Batch::new().delete([0; MAX_KEY_BYTES + 1])] {
             assert!(spoil.refused().is_some() && spoil.is_empty());
         }
-        assert!(Batch::new().put(&[0; MAX_KEY_BYTES], b"").refused().is_none());
-        assert!(Batch::new().put(b"k", &vec![0; MAX_VALUE_BYTES + 1]).refused().is_some());
+        assert!(Batch::new().put([0; MAX_KEY_BYTES], b"").refused().is_none());
+        assert!(Batch::new().put(b"k", vec![0; MAX_VALUE_BYTES + 1]).refused().is_some());
     }
 
     #[test]

@@ -26,6 +26,9 @@ use segment::{ClosedSegment, Segment};
 
 /// The buffer is written when it passes this.
 const BUFFER_BYTES: usize = 1 << 20;
+/// A checkpoint is due when this many segments wait to be released, so that changing the same few keys for ever, which
+/// takes no memory, does not grow the log or the time to replay it.
+const WAITING_SEGMENTS: usize = 8;
 
 /// A place in the log: the record after `lsn` starts at byte `offset` of segment `sequence`, or in a later segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,6 +129,9 @@ impl Log {
         if let Some(left) = tail.active.replace(next) {
             tail.closed.push(ClosedSegment { sequence: left.sequence, end: left.end });
             tail.unsynced.push(left.file);
+            if tail.closed.len() >= WAITING_SEGMENTS {
+                self.progress.want_checkpoint();
+            }
         }
         Ok(())
     }

@@ -131,6 +131,22 @@ fn full_memory_makes_callers_wait_until_a_checkpoint_made_room() {
 }
 
 #[test]
+fn overwriting_one_key_for_ever_does_not_grow_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, _) = Store::open(dir.path(), options()).unwrap();
+    for i in 0..100u8 {
+        put(&store, "counter", &[i; 60_000]);
+    }
+    let deadline = std::time::Instant::now() + Duration::from_secs(5);
+    while store.stats().segments > 10 && std::time::Instant::now() < deadline {
+        put(&store, "counter", &[1; 60_000]);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let stats = store.stats();
+    assert!(stats.segments <= 10 && stats.checkpoints > 0, "{stats:?}");
+}
+
+#[test]
 fn memory_that_nobody_waits_for_is_refused_in_the_end() {
     let dir = tempfile::tempdir().unwrap();
     let limits = Options { memory_hard_bytes: 10_000, manual: true, ..options() };

@@ -7,6 +7,7 @@ mod damage;
 mod faults;
 mod files;
 mod model;
+mod threads;
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
