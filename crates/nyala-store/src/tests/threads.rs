@@ -49,7 +49,7 @@ fn read(store: &Store, stop: &AtomicBool) -> u64 {
     let (mut last, mut scans) = ([0u64; WRITERS as usize], 0);
     while !stop.load(Ordering::Relaxed) {
         let (mut first, mut second) = ([0u64; WRITERS as usize], [0u64; WRITERS as usize]);
-        let mut middle = 0;
+        let mut middle = 0u64;
         let mut visit = |key: &[u8], value: &[u8]| {
             let number = || u64::from_le_bytes(value.try_into().unwrap());
             match key[0] {
@@ -61,7 +61,7 @@ fn read(store: &Store, stop: &AtomicBool) -> u64 {
         };
         store.scan(Bound::Unbounded, Bound::Unbounded, &mut visit).unwrap();
         assert_eq!(first, second, "half a batch");
-        assert_eq!(middle, first.iter().map(|rounds| rounds.min(&10)).sum());
+        assert_eq!(middle, first.iter().map(|rounds| *rounds.min(&10)).sum::<u64>());
         for (writer, last) in last.iter_mut().enumerate() {
             let got = store.get(&[b'a', writer as u8]).unwrap();
             let got = got.map_or(0, |value| u64::from_le_bytes((*value).try_into().unwrap()));
