@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Single commands: what each does, and every refusal in words.
+
+use nyala_cluster::{ClusterError, ClusterState, Command, Event, NewTarget, RegisterNode, Thing, Trigger};
+use nyala_wire::map::{Consistency, Reachability, Role, Settings, TargetKind};
+use nyala_wire::mgmt::{Register, RegisterTarget};
+use nyala_wire::{ClusterId, NodeId, PoolId, Slot, TargetId};
+
+fn uuid(n: u8) -> ClusterId {
+    ClusterId([n; 16])
+}
+
+fn cluster() -> ClusterState {
+    let mut state = ClusterState::default();
+    state.apply(Command::Init { cluster: uuid(9), settings: Settings::default() }).unwrap();
+    state
+}
+
+fn service(role: Role, n: u8, targets: &[u8]) -> RegisterNode {
+    let kind = if role == Role::Meta { TargetKind::Meta } else { TargetKind::Storage };
+    let target = |n: &u8| NewTarget { uuid: uuid(*n), id: TargetId(0), alias: String::new(), kind };
+    RegisterNode {
+        cluster: ClusterId::UNKNOWN,
+        role,
+        uuid: uuid(n),
+        alias: String::new(),
+        addresses: vec![([10, 0, 0, n], 8003).into()],
+        incarnation: 1,
+        targets: targets.iter().map(target).collect(),
+    }
+}
+
+fn register(state: &mut ClusterState, service: &RegisterNode) -> Result<(u32, Vec<u16>), ClusterError> {
+    state.apply(Command::RegisterNode(service.clone()))?;
+    let (node, targets) = state.ids_of(service).unwrap();
+    Ok((node.0, targets.iter().map(|t| t.0).collect()))
+}
+
+fn down(state: &mut ClusterState, node: u32) {
+    let incarnation = state.node(NodeId(node)).unwrap().incarnation;
+    let reachability = Reachability::Offline;
+    state.apply(Command::SetReachability { node: NodeId(node), incarnation, reachability }).unwrap();
+}
+
+#[test]
+fn ids_aliases_and_slots_are_given() {
+    let mut state = cluster();
+    assert_eq!(register(&mut state, &service(Role::Meta, 1, &[11])), Ok((1, vec![1])));
+    assert_eq!(register(&mut state, &service(Role::Storage, 2, &[21, 22])), Ok((2, vec![101, 102])));
+    assert_eq!(register(&mut state, &service(Role::Meta, 3, &[31])), Ok((3, vec![2])));
+    let aliases: Vec<_> = state.nodes.iter().map(|n| n.alias.as_str()).collect();
+    assert_eq!(aliases, ["meta1", "storage1", "meta2"]);
+    let aliases: Vec<_> = state.targets.iter().map(|t| t.alias.as_str()).collect();
+    assert_eq!(aliases, ["t1", "t2", "t101", "t102"]);
+    let map = state.map();
+    assert_eq!((map.slot_target(Slot(0)), map.slot_target(Slot(64))), (Some(TargetId(1)), Some(TargetId(2))));
+    assert_eq!(map.slot_target(Slot(128)), None);
+    assert_eq!((map.target(TargetId(101)).unwrap().pool, map.version.0), (PoolId(1), 4));
+}
+
+#[test]
+fn init_happens_once() {
+    let mut state = cluster();
+    let init = |n| Command::Init { cluster: uuid(n), settings: Settings::default() };
+    assert_eq!(state.apply(init(9)), Ok(vec![]));
+    assert_eq!(state.apply(init(8)), Err(ClusterError::AlreadyInitialised { ours: uuid(9), theirs: uuid(8) }));
+    assert!(ClusterState::default().apply(init(0)).is_err());
+}
+
+#[test]
+fn registration_refusals() {
+    let mut state = cluster();
+    let mut one = service(Role::Storage, 1, &[11]);
+    one.alias = "box".into();
+    one.targets[0].id = TargetId(7);
+    assert_eq!(register(&mut state, &one), Ok((1, vec![7])));
+
+    let mut other = service(Role::Storage, 2, &[12]);
+    other.alias = "box".into();
+    assert_eq!(register(&mut state, &other), Err(ClusterError::AliasTaken { alias: "box".into() }));
+    other.alias = String::new();
+    other.targets[0].id = TargetId(7);
+    assert_eq!(register(&mut state, &other), Err(ClusterError::TargetIdTaken { target: TargetId(7) }));
+    other.targets[0] = NewTarget { uuid: uuid(11), id: TargetId(0), ..other.targets[0].clone() };
+    let served = ClusterError::TargetServed { target: TargetId(7), node: NodeId(1) };
+    assert_eq!(register(&mut state, &other), Err(served));
+    other.cluster = uuid(8);
+    let foreign = ClusterError::ForeignCluster { ours: uuid(9), theirs: uuid(8) };
+    assert_eq!(register(&mut state, &other), Err(foreign));
+
+    one.targets[0].id = TargetId(8);
+    let differs = ClusterError::TargetIdDiffers { wanted: TargetId(8), registered: TargetId(7) };
+    assert_eq!(register(&mut state, &one), Err(differs));
+    let mut meta = service(Role::Meta, 3, &[11]);
+    let kinds = ClusterError::TargetKindDiffers {
+        target: TargetId(7),
+        registered: TargetKind::Storage,
+        wanted: TargetKind::Meta,
+    };
+    assert_eq!(register(&mut state, &meta), Err(kinds));
+    meta.uuid = uuid(1);
+    assert_eq!(register(&mut state, &meta), Err(ClusterError::RoleDiffers { node: NodeId(1) }));
+}
+
+#[test]
+fn a_target_moves_once_its_node_is_down_or_came_back_without_it() {
+    for came_back in [false, true] {
+        let mut state = cluster();
+        let mut one = service(Role::Storage, 1, &[11, 12]);
+        register(&mut state, &one).unwrap();
+        if came_back {
+            one.targets.remove(0);
+            one.incarnation = 2;
+            register(&mut state, &one).unwrap();
+            assert_eq!(state.target(TargetId(101)).unwrap().state.reachability, Reachability::Offline);
+            assert_eq!(state.target(TargetId(102)).unwrap().state.reachability, Reachability::Online);
+        } else {
+            down(&mut state, 1);
+        }
+        assert_eq!(register(&mut state, &service(Role::Storage, 2, &[11])), Ok((2, vec![101])));
+        let moved = state.target(TargetId(101)).unwrap();
+        assert_eq!((moved.node, moved.state.reachability), (NodeId(2), Reachability::Online));
+    }
+}
+
+#[test]
+fn a_replaced_run_never_comes_back() {
+    let mut state = cluster();
+    let mut one = service(Role::Storage, 1, &[11]);
+    register(&mut state, &one).unwrap();
+    one.incarnation = 2;
+    register(&mut state, &one).unwrap();
+    one.incarnation = 1;
+    assert_eq!(register(&mut state, &one), Err(ClusterError::Superseded { node: NodeId(1) }));
+    // A verdict on the replaced run says nothing about the current one.
+    let late = Command::SetReachability { node: NodeId(1), incarnation: 1, reachability: Reachability::Offline };
+    assert_eq!(state.apply(late), Ok(vec![]));
+    for incarnation in 3..40 {
+        one.incarnation = incarnation;
+        register(&mut state, &one).unwrap();
+    }
+    assert_eq!(state.nodes[0].previous.len(), nyala_cluster::NodeRecord::MAX_PREVIOUS);
+}
+
+#[test]
+fn reachability_reaches_the_targets_and_consistency_stays() {
+    let mut state = cluster();
+    register(&mut state, &service(Role::Storage, 1, &[11])).unwrap();
+    let target = TargetId(101);
+    let bad = Command::SetConsistency { target, trigger: Trigger::DeclaredBad };
+    assert_eq!(state.apply(bad).unwrap().len(), 1);
+    down(&mut state, 1);
+    let now = state.target(target).unwrap().state;
+    assert_eq!((now.reachability, now.consistency), (Reachability::Offline, Consistency::Bad));
+    let late =
+        Command::SetReachability { node: NodeId(1), incarnation: 1, reachability: Reachability::ProbablyOffline };
+    assert!(matches!(state.apply(late), Err(ClusterError::Transition { .. })));
+    let lost = Command::SetConsistency { target, trigger: Trigger::Lost };
+    assert!(matches!(state.apply(lost), Err(ClusterError::Invalid { .. })), "not by hand");
+}
+
+#[test]
+fn removal_is_refused_while_in_use() {
+    let mut state = cluster();
+    register(&mut state, &service(Role::Storage, 1, &[11])).unwrap();
+    register(&mut state, &service(Role::Meta, 2, &[21])).unwrap();
+    let target = |id, content_gone| Command::RemoveTarget { target: TargetId(id), content_gone };
+    let node = |id| Command::RemoveNode { node: NodeId(id) };
+    let refused = |state: &mut ClusterState, command| matches!(state.apply(command), Err(ClusterError::InUse { .. }));
+    assert!(refused(&mut state, node(1)) && refused(&mut state, target(101, true)), "alive");
+    down(&mut state, 1);
+    down(&mut state, 2);
+    assert!(refused(&mut state, node(1)), "has a target");
+    assert!(refused(&mut state, target(101, false)), "may hold data");
+    assert!(refused(&mut state, target(1, true)), "serves slots");
+    assert_eq!(state.apply(target(101, true)), Ok(vec![Event::TargetRemoved(TargetId(101))]));
+    assert_eq!(state.apply(node(1)), Ok(vec![Event::NodeRemoved(NodeId(1))]));
+    // Neither number is given out again, unless the operator asks for that very target id.
+    assert_eq!(register(&mut state, &service(Role::Storage, 3, &[12])), Ok((3, vec![102])));
+    let mut wish = service(Role::Storage, 4, &[13]);
+    wish.targets[0].id = TargetId(101);
+    assert_eq!(register(&mut state, &wish), Ok((4, vec![101])));
+}
+
+#[test]
+fn pools_and_aliases() {
+    let mut state = cluster();
+    register(&mut state, &service(Role::Storage, 1, &[11])).unwrap();
+    state.apply(Command::CreatePool { alias: "fast".into() }).unwrap();
+    state.apply(Command::SetPool { target: TargetId(101), pool: PoolId(2) }).unwrap();
+    assert!(matches!(state.apply(Command::RemovePool { pool: PoolId(2) }), Err(ClusterError::InUse { .. })));
+    assert!(matches!(state.apply(Command::RemovePool { pool: PoolId(1) }), Err(ClusterError::InUse { .. })));
+    let rename = |thing, alias: &str| Command::Rename { thing, alias: alias.into() };
+    state.apply(rename(Thing::Node(NodeId(1)), "rack3")).unwrap();
+    assert_eq!(state.map().node(NodeId(1)).unwrap().alias, "rack3");
+    assert!(matches!(state.apply(rename(Thing::Node(NodeId(1)), "33")), Err(ClusterError::BadAlias { .. })));
+    let taken = ClusterError::AliasTaken { alias: "default".into() };
+    assert_eq!(state.apply(rename(Thing::Pool(PoolId(2)), "default")), Err(taken));
+    let nobody = ClusterError::NoTarget { target: TargetId(5) };
+    assert_eq!(state.apply(rename(Thing::Target(TargetId(5)), "x")), Err(nobody));
+}
+
+#[test]
+fn senseless_settings_are_refused() {
+    let mut state = cluster();
+    let good = Settings::default();
+    let mut bad = vec![
+        Settings { heartbeat_ms: 5, ..good.clone() },
+        Settings { lease_ms: 1499, ..good.clone() },
+        Settings { session_timeout_ms: 2999, ..good.clone() },
+    ];
+    let mut pattern = good.clone();
+    pattern.default_pattern.chunk_bytes = 3;
+    bad.push(pattern.clone());
+    pattern.default_pattern = Settings::default().default_pattern;
+    pattern.default_pattern.pool = PoolId(7);
+    bad.push(pattern);
+    for settings in bad {
+        assert!(state.apply(Command::SetSettings(settings)).is_err());
+    }
+    let faster = Settings { heartbeat_ms: 100, lease_ms: 600, ..good };
+    assert_eq!(state.apply(Command::SetSettings(faster.clone())), Ok(vec![Event::SettingsChanged]));
+    assert_eq!(state.map().settings, faster);
+}
+
+#[test]
+fn slots_run_out_with_a_clear_error() {
+    let mut state = cluster();
+    for node in 0..4_u8 {
+        let mut many = service(Role::Meta, 200 + node, &[]);
+        many.targets = (0..=255_u8)
+            .map(|t| {
+                let mut id = [node + 1; 16];
+                id[1] = t;
+                NewTarget { uuid: ClusterId(id), id: TargetId(0), alias: String::new(), kind: TargetKind::Meta }
+            })
+            .collect();
+        register(&mut state, &many).unwrap();
+    }
+    assert_eq!(state.slots.len(), 1024);
+    assert_eq!(state.map().slot_target(Slot(u16::MAX)), Some(TargetId(1024)));
+    let more = register(&mut state, &service(Role::Meta, 210, &[77]));
+    assert!(matches!(more, Err(ClusterError::Exhausted { .. })));
+}
+
+#[test]
+fn what_comes_over_the_wire_is_checked() {
+    let good = Register {
+        cluster: ClusterId::UNKNOWN,
+        role: Role::Storage,
+        uuid: uuid(1),
+        alias: "s".into(),
+        addresses: vec!["10.0.0.1:8003".into(), "[fe80::1]:8003".into()],
+        incarnation: 3,
+        targets: vec![RegisterTarget {
+            uuid: uuid(2),
+            id: TargetId(0),
+            alias: String::new(),
+            kind: TargetKind::Storage,
+            capacity: Default::default(),
+        }],
+    };
+    assert!(RegisterNode::try_from(&good).is_ok());
+    let spoil: [&dyn Fn(&mut Register); 11] = [
+        &|r| r.addresses.clear(),
+        &|r| r.addresses = vec!["localhost:1".into()],
+        &|r| r.addresses = vec!["10.0.0.1:0".into()],
+        &|r| r.addresses = vec!["0.0.0.0:8003".into()],
+        &|r| r.addresses = vec!["10.0.0.1:1".into(); 33],
+        &|r| r.role = Role::Client,
+        &|r| r.role = Role::Meta,
+        &|r| r.uuid = ClusterId::UNKNOWN,
+        &|r| r.alias = "7".into(),
+        &|r| r.targets.push(r.targets[0].clone()),
+        &|r| r.targets = vec![r.targets[0].clone(); 1000],
+    ];
+    for (at, spoil) in spoil.iter().enumerate() {
+        let mut bad = good.clone();
+        spoil(&mut bad);
+        assert!(RegisterNode::try_from(&bad).is_err(), "number {at}");
+    }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Random commands against the state machine; after each one, everything that must always hold is checked.
+
+use nyala_cluster::command::TargetPool;
+use nyala_cluster::{CapacityLimits, states};
+use nyala_cluster::{ClusterError, ClusterState, Command, NewTarget, RegisterNode, SLOTS_PER_TARGET, Thing};
+use nyala_wire::map::{CapacityPool, Reachability, Role, Settings, TargetKind};
+use nyala_wire::{ClusterId, InodeId, NodeId, PoolId, TargetId, codec};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+fn uuid(n: u8) -> ClusterId {
+    ClusterId([n; 16])
+}
+
+fn command() -> impl Strategy<Value = Command> {
+    let node = || (0_u32..9).prop_map(NodeId);
+    let target = || prop_oneof![0_u16..6, 100_u16..112].prop_map(TargetId);
+    let pool = || (0_u16..4).prop_map(PoolId);
+    let alias = || prop_oneof![Just(String::new()), "[abm1-]{1,5}", Just("meta1".to_owned()), Just("t101".to_owned())];
+    let reachability =
+        prop_oneof![Just(Reachability::Online), Just(Reachability::ProbablyOffline), Just(Reachability::Offline)];
+    let classes = prop_oneof![Just(CapacityPool::Normal), Just(CapacityPool::Low), Just(CapacityPool::Emergency)];
+    let thing =
+        prop_oneof![node().prop_map(Thing::Node), target().prop_map(Thing::Target), pool().prop_map(Thing::Pool)];
+    let new_target = (1_u8..12, prop_oneof![4 => Just(TargetId(0)), 1 => target()], alias(), any::<bool>());
+    let settings = (1_u32..5, 0_u16..4).prop_map(|(beats, pool)| {
+        let mut settings = Settings { lease_ms: 500 * beats, ..Settings::default() };
+        settings.default_pattern.pool = PoolId(pool);
+        settings
+    });
+    prop_oneof![
+        1 => (1_u8..3).prop_map(|n| Command::Init { cluster: uuid(n), settings: Settings::default() }),
+        12 => (0_u8..3, 1_u8..6, alias(), 0_u64..3, proptest::collection::vec(new_target, 0..3), any::<bool>())
+            .prop_map(|(cluster, id, alias, incarnation, targets, storage)| {
+                let kind = |odd: bool| if odd != storage { TargetKind::Meta } else { TargetKind::Storage };
+                let target = |(id, wanted, alias, odd): (u8, TargetId, String, bool)| NewTarget {
+                    uuid: uuid(id), id: wanted, alias, kind: kind(odd && id % 5 == 0),
+                };
+                Command::RegisterNode(RegisterNode {
+                    cluster: uuid(cluster), role: if storage { Role::Storage } else { Role::Meta }, uuid: uuid(100 + id),
+                    alias, addresses: vec![([127, 0, 0, 1], 8000 + u16::from(id)).into()], incarnation,
+                    targets: targets.into_iter().map(target).collect(),
+                })
+            }),
+        6 => (node(), 0_u64..3, reachability).prop_map(|(node, incarnation, reachability)| {
+            Command::SetReachability { node, incarnation, reachability }
+        }),
+        4 => (target(), 0_usize..8).prop_map(|(target, t)| {
+            Command::SetConsistency { target, trigger: states::TRIGGERS[t] }
+        }),
+        2 => proptest::collection::vec((target(), classes), 0..3).prop_map(|pools| {
+            Command::SetCapacityPools(pools.into_iter().map(|(target, pool)| TargetPool { target, pool }).collect())
+        }),
+        1 => settings.prop_map(Command::SetSettings),
+        1 => (100_u32..300).prop_map(|dynamic| {
+            let mut limits = CapacityLimits::default();
+            limits.meta.dynamic_percent = dynamic;
+            Command::SetLimits(limits)
+        }),
+        2 => (thing, alias()).prop_map(|(thing, alias)| Command::Rename { thing, alias }),
+        2 => alias().prop_map(|alias| Command::CreatePool { alias }),
+        1 => pool().prop_map(|pool| Command::RemovePool { pool }),
+        2 => (target(), pool()).prop_map(|(target, pool)| Command::SetPool { target, pool }),
+        2 => node().prop_map(|node| Command::RemoveNode { node }),
+        2 => (target(), any::<bool>()).prop_map(|(target, content_gone)| Command::RemoveTarget { target, content_gone }),
+    ]
+}
+
+fn unique<T: Ord>(items: impl Iterator<Item = T>) -> bool {
+    let mut seen = BTreeSet::new();
+    items.into_iter().all(|item| seen.insert(item))
+}
+
+/// What holds in every state.
+fn check(state: &ClusterState) {
+    assert!(state.nodes.is_sorted_by(|a, b| a.id < b.id) && state.targets.is_sorted_by(|a, b| a.id < b.id));
+    assert!(state.pools.is_sorted_by(|a, b| a.id < b.id));
+    assert!(unique(state.nodes.iter().map(|n| n.uuid)) && unique(state.targets.iter().map(|t| t.uuid)));
+    assert!(unique(state.nodes.iter().map(|n| &n.alias)) && unique(state.targets.iter().map(|t| &t.alias)));
+    assert!(unique(state.pools.iter().map(|p| &p.alias)));
+    let map = state.map();
+    assert_eq!((map.version, map.cluster), (state.version, state.cluster));
+    for target in &state.targets {
+        assert_ne!(target.id, TargetId(0));
+        let node = state.node(target.node).expect("a target's node exists");
+        assert_eq!(target.kind == TargetKind::Meta, node.role == Role::Meta);
+        let expected = if target.listed { node.reachability } else { Reachability::Offline };
+        assert_eq!(target.state.reachability, expected, "{target:?}");
+        assert_eq!(map.node_of(target.id).map(|n| n.id), Some(node.id));
+        assert_eq!(map.target(target.id).map(|t| t.consistency), Some(target.state.consistency));
+        if target.kind == TargetKind::Storage {
+            assert!(state.pools.iter().any(|p| p.id == target.pool));
+        }
+        let slots: Vec<_> = map.slots_of(target.id).collect();
+        assert_eq!(slots.len(), if target.kind == TargetKind::Meta { SLOTS_PER_TARGET.into() } else { 0 });
+        assert!(slots.iter().all(|slot| map.slot_target(*slot) == Some(target.id)));
+    }
+    let ends = state.slots.iter().map(|r| (u32::from(r.first.0), u32::from(r.first.0) + u32::from(r.count)));
+    assert!(ends.clone().zip(ends.skip(1)).all(|(a, b)| a.1 <= b.0), "slots overlap: {:?}", state.slots);
+    assert!(state.slots.iter().all(|range| state.target(range.target).is_some()));
+    assert!(state.slots.is_empty() || map.slot_target(InodeId::ROOT.slot()).is_some(), "the root has a server");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #[test]
+    fn invariants_hold_after_any_commands(commands in proptest::collection::vec(command(), 0..60)) {
+        let mut state = ClusterState::default();
+        let mut twin = ClusterState::default();
+        // The model: which directory got which number, for ever.
+        let (mut node_ids, mut target_ids) = (BTreeMap::new(), BTreeMap::new());
+        prop_assert_eq!(state.apply(Command::CreatePool { alias: "x".into() }), Err(ClusterError::NotInitialised));
+        state.apply(Command::Init { cluster: uuid(1), settings: Settings::default() }).unwrap();
+        twin.apply(Command::Init { cluster: uuid(1), settings: Settings::default() }).unwrap();
+        for command in commands {
+            let before = state.clone();
+            let outcome = state.apply(command.clone());
+            prop_assert_eq!(&twin.apply(codec::decode(&codec::encode(&command)).unwrap()), &outcome, "deterministic");
+            prop_assert_eq!(twin.encode(), state.encode());
+            match &outcome {
+                Err(_) => prop_assert_eq!(&state, &before, "a refusal changes nothing"),
+                Ok(events) if events.is_empty() => prop_assert_eq!(&state, &before, "no event, no change"),
+                Ok(_) => prop_assert_eq!(state.version.0, before.version.0 + 1),
+            }
+            if outcome.is_ok() {
+                let mut again = state.clone();
+                prop_assert_eq!(again.apply(command.clone()), Ok(vec![]), "idempotent: {:?}", command);
+            }
+            check(&state);
+            if let (Command::RegisterNode(register), Ok(_)) = (&command, &outcome) {
+                let (node, targets) = state.ids_of(register).expect("what registered has ids");
+                prop_assert_eq!(state.node(node).map(|n| n.reachability), Some(Reachability::Online));
+                prop_assert_eq!(*node_ids.entry(register.uuid).or_insert(node), node);
+                for (target, id) in register.targets.iter().zip(targets) {
+                    prop_assert_eq!(*target_ids.entry(target.uuid).or_insert(id), id);
+                }
+            }
+            if let (Command::RemoveNode { .. } | Command::RemoveTarget { .. }, Ok(_)) = (&command, &outcome) {
+                node_ids.retain(|_, id| state.node(*id).is_some());
+                target_ids.retain(|_, id| state.target(*id).is_some());
+            }
+            prop_assert_eq!(ClusterState::decode(&state.encode()), Ok(state.clone()));
+        }
+    }
+}
