@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What the chunk store asks of a file system, as traits, so that tests can crash, tear and fail it.
+
+use nyala_wire::storage::ChunkFileId;
+use std::io;
+use std::sync::Arc;
+
+/// The chunk files of one target.
+pub trait ChunkDisk: Send + Sync + 'static {
+    /// Opens a chunk file; a missing one is made if `create` says so, and is `None` otherwise.
+    fn open(&self, file: ChunkFileId, create: bool) -> io::Result<Option<Opened>>;
+    /// Removes a chunk file; a missing one is fine.
+    fn remove(&self, file: ChunkFileId) -> io::Result<()>;
+    /// Makes the directory entries that lead to a chunk file durable.
+    fn sync_dirs(&self, file: ChunkFileId) -> io::Result<()>;
+    /// Makes everything on the file system durable.
+    fn sync_all(&self) -> io::Result<()>;
+}
+
+/// An open chunk file.
+pub struct Opened {
+    /// The file.
+    pub file: Arc<dyn ChunkFile>,
+    /// It was made by this call.
+    pub created: bool,
+}
+
+/// One chunk file.
+pub trait ChunkFile: Send + Sync {
+    /// Length in bytes and use in units of 512 bytes.
+    fn stat(&self) -> io::Result<(u64, u64)>;
+    /// Appends up to `len` bytes from `offset` on to `buf`; fewer at the end of the file.
+    fn read_at(&self, buf: &mut Vec<u8>, len: usize, offset: u64) -> io::Result<()>;
+    /// Writes some bytes and says how many.
+    fn write_at(&self, data: &[u8], offset: u64) -> io::Result<usize>;
+    /// Sets the length.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+    /// Makes a hole without changing the length; doing nothing is allowed where the file system has no holes.
+    fn punch(&self, offset: u64, len: u64) -> io::Result<()>;
+    /// Reserves space without changing the length.
+    fn allocate(&self, offset: u64, len: u64) -> io::Result<()>;
+    /// Makes content and length durable.
+    fn sync_data(&self) -> io::Result<()>;
+}
+
+/// Writes all of `data`, going on after short writes.
+pub(crate) fn write_all(file: &dyn ChunkFile, mut data: &[u8], mut offset: u64) -> io::Result<()> {
+    while !data.is_empty() {
+        match file.write_at(data, offset) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => {
+                data = &data[n..];
+                offset += n as u64;
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What can go wrong with an operation on a chunk file, and how it goes over the wire.
+
+use nyala_store::StoreError;
+use nyala_wire::storage::ChunkFileId;
+use nyala_wire::{ErrorCode, WireError};
+use std::io;
+
+/// Why an operation on a chunk file failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChunkError {
+    /// The data does not match the checksums that came with it; nothing was written.
+    #[error("block {piece} of the data arrived damaged; send it again")]
+    Damaged {
+        /// Number of the block piece within the data.
+        piece: usize,
+    },
+    /// Stored data does not match its stored checksum, or is not there at all.
+    #[error("chunk file {}.{} is damaged at byte {offset}", .file.inode, .file.index)]
+    Checksum {
+        /// The chunk file.
+        file: ChunkFileId,
+        /// Offset of the block in the chunk file.
+        offset: u64,
+    },
+    /// The target is full.
+    #[error("the storage target is full")]
+    NoSpace,
+    /// The chunk file was removed.
+    #[error("chunk file {}.{} was removed", .0.inode, .0.index)]
+    Stale(ChunkFileId),
+    /// The offset is beyond what a chunk file can have.
+    #[error("a chunk file has at most {} bytes", super::MAX_CHUNK_FILE_BYTES)]
+    TooBig,
+    /// The request contradicts itself.
+    #[error("{0}")]
+    Invalid(&'static str),
+    /// The file system failed.
+    #[error("{operation} chunk file {}.{}: {cause}", .file.inode, .file.index)]
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// On which chunk file.
+        file: ChunkFileId,
+        /// The system's words.
+        cause: io::Error,
+    },
+    /// The key-value store failed.
+    #[error(transparent)]
+    Store(StoreError),
+    /// A value in the key-value store is not what this version writes.
+    #[error("the record of checksums of chunk file {}.{} cannot be read; run a full check of this target", .0.inode, .0.index)]
+    BadRecord(ChunkFileId),
+}
+
+impl ChunkError {
+    pub(crate) fn io(operation: &'static str, file: ChunkFileId, cause: io::Error) -> ChunkError {
+        match cause.raw_os_error() {
+            Some(libc::ENOSPC | libc::EDQUOT) => ChunkError::NoSpace,
+            Some(libc::EFBIG) => ChunkError::TooBig,
+            _ => ChunkError::Io { operation, file, cause },
+        }
+    }
+}
+
+impl From<StoreError> for ChunkError {
+    fn from(error: StoreError) -> ChunkError {
+        match error {
+            StoreError::Full { .. } => ChunkError::NoSpace,
+            other => ChunkError::Store(other),
+        }
+    }
+}
+
+impl From<ChunkError> for WireError {
+    fn from(error: ChunkError) -> WireError {
+        let code = match &error {
+            ChunkError::Damaged { .. } => ErrorCode::DAMAGED,
+            ChunkError::Checksum { .. } | ChunkError::BadRecord(_) => ErrorCode::CHECKSUM,
+            ChunkError::NoSpace => ErrorCode::NO_SPACE,
+            ChunkError::Stale(_) => ErrorCode::STALE,
+            ChunkError::TooBig => ErrorCode::FILE_TOO_BIG,
+            ChunkError::Invalid(_) => ErrorCode::BAD_MESSAGE,
+            ChunkError::Store(StoreError::Busy { .. }) => ErrorCode::BUSY,
+            ChunkError::Store(StoreError::Closed) => ErrorCode::NOT_READY,
+            ChunkError::Store(StoreError::Corrupt { .. }) => ErrorCode::CHECKSUM,
+            ChunkError::Io { .. } | ChunkError::Store(_) => ErrorCode::IO,
+        };
+        code.with(error.to_string())
+    }
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Chunk files on a local file system: `chunks/<aa>/<bb>/<inode>.<index>`.
+//!
+//! **Failure model.** Directories are made when they are first needed, so a crash may leave empty ones. A new file's
+//! name is durable only after its directories were synced. Somebody may put other things there or remove files:
+//! only regular files are opened, links are not followed.
+
+use super::disk::{ChunkDisk, ChunkFile, Opened};
+use nyala_wire::checksum::crc32c;
+use nyala_wire::storage::ChunkFileId;
+use parking_lot::Mutex;
+use rustix::fs::{self, FallocateFlags, Mode, OFlags};
+use std::collections::HashSet;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Writes from this length on leave the page cache as soon as they are on disk.
+const STREAMING_BYTES: usize = 256 << 10;
+/// `RWF_DONTCACHE` of Linux 6.14 and later.
+const RWF_DONTCACHE: libc::c_int = 0x80;
+
+/// The chunk files in one directory.
+pub struct OsDisk {
+    root: PathBuf,
+    dir: OwnedFd,
+    dontcache: Arc<AtomicBool>,
+    /// Directories whose own entries are known to be durable.
+    durable_dirs: Mutex<HashSet<[u8; 2]>>,
+}
+
+struct OsFile {
+    fd: OwnedFd,
+    dontcache: Arc<AtomicBool>,
+}
+
+/// The two directory names of a chunk file: lowest and second lowest byte of the CRC-32C of the inode number's eight
+/// little-endian bytes.
+pub fn directory_of(file: ChunkFileId) -> [u8; 2] {
+    let crc = crc32c(&file.inode.0.to_le_bytes()).to_le_bytes();
+    [crc[0], crc[1]]
+}
+
+/// Path of a chunk file below `chunks/`.
+pub fn path_of(file: ChunkFileId) -> String {
+    let [first, second] = directory_of(file);
+    format!("{first:02x}/{second:02x}/{}.{}", file.inode, file.index)
+}
+
+impl OsDisk {
+    /// Opens the `chunks` directory, which must exist.
+    pub fn open(root: &Path) -> io::Result<OsDisk> {
+        let dir = fs::open(root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let dontcache = Arc::new(AtomicBool::new(true));
+        Ok(OsDisk { root: root.to_owned(), dir, dontcache, durable_dirs: Mutex::default() })
+    }
+
+    fn sync_dir(&self, relative: &str) -> io::Result<()> {
+        File::open(self.root.join(relative))?.sync_all()
+    }
+
+    fn make_dirs(&self, file: ChunkFileId) -> io::Result<()> {
+        let [first, second] = directory_of(file);
+        for name in [format!("{first:02x}"), format!("{first:02x}/{second:02x}")] {
+            match fs::mkdirat(&self.dir, name.as_str(), Mode::from_raw_mode(0o700)) {
+                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ChunkDisk for OsDisk {
+    fn open(&self, file: ChunkFileId, create: bool) -> io::Result<Option<Opened>> {
+        let path = path_of(file);
+        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let opened = |fd, created| {
+            let file = Arc::new(OsFile { fd, dontcache: self.dontcache.clone() });
+            Ok(Some(Opened { file, created }))
+        };
+        match fs::openat(&self.dir, path.as_str(), flags, Mode::empty()) {
+            Ok(fd) => return opened(fd, false),
+            Err(rustix::io::Errno::NOENT) if !create => return Ok(None),
+            Err(rustix::io::Errno::NOENT) => {}
+            Err(e) => return Err(e.into()),
+        }
+        let make = || fs::openat(&self.dir, path.as_str(), flags | OFlags::CREATE, Mode::from_raw_mode(0o600));
+        let fd = match make() {
+            Err(rustix::io::Errno::NOENT) => {
+                self.make_dirs(file)?;
+                make()?
+            }
+            other => other?,
+        };
+        opened(fd, true)
+    }
+
+    fn remove(&self, file: ChunkFileId) -> io::Result<()> {
+        match fs::unlinkat(&self.dir, path_of(file).as_str(), fs::AtFlags::empty()) {
+            Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    fn sync_dirs(&self, file: ChunkFileId) -> io::Result<()> {
+        let names = directory_of(file);
+        self.sync_dir(&format!("{:02x}/{:02x}", names[0], names[1]))?;
+        if !self.durable_dirs.lock().contains(&names) {
+            self.sync_dir(&format!("{:02x}", names[0]))?;
+            self.sync_dir(".")?;
+            self.durable_dirs.lock().insert(names);
+        }
+        Ok(())
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        Ok(fs::syncfs(&self.dir)?)
+    }
+}
+
+impl ChunkFile for OsFile {
+    fn stat(&self) -> io::Result<(u64, u64)> {
+        let stat = fs::fstat(&self.fd)?;
+        Ok((u64::try_from(stat.st_size).unwrap_or(0), u64::try_from(stat.st_blocks).unwrap_or(0)))
+    }
+
+    fn read_at(&self, buf: &mut Vec<u8>, len: usize, offset: u64) -> io::Result<()> {
+        buf.reserve_exact(len);
+        let end = buf.len() + len;
+        while buf.len() < end {
+            let at = buf.len();
+            let position = offset + (len - (end - at)) as u64;
+            let room = &mut buf.spare_capacity_mut()[..end - at];
+            match rustix::io::pread(&self.fd, room, position) {
+                Ok((filled, _)) if filled.is_empty() => break,
+                Ok((filled, _)) => {
+                    let n = filled.len();
+                    // SAFETY: the system has just initialised these bytes behind the old end, within the capacity.
+                    unsafe { buf.set_len(at + n) };
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn write_at(&self, data: &[u8], offset: u64) -> io::Result<usize> {
+        if data.len() >= STREAMING_BYTES && self.dontcache.load(Ordering::Relaxed) {
+            match self.write_streaming(data, offset) {
+                Err(e) if matches!(e.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL)) => {
+                    self.dontcache.store(false, Ordering::Relaxed);
+                }
+                other => return other,
+            }
+        }
+        Ok(rustix::io::pwrite(&self.fd, data, offset)?)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        Ok(fs::ftruncate(&self.fd, len)?)
+    }
+
+    fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
+        match fs::fallocate(&self.fd, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, len) {
+            Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
+        Ok(fs::fallocate(&self.fd, FallocateFlags::KEEP_SIZE, offset, len)?)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(fs::fdatasync(&self.fd)?)
+    }
+}
+
+impl OsFile {
+    fn write_streaming(&self, data: &[u8], offset: u64) -> io::Result<usize> {
+        let iov = libc::iovec { iov_base: data.as_ptr().cast_mut().cast(), iov_len: data.len() };
+        let offset = libc::off_t::try_from(offset).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
+        // SAFETY: one iovec that points into `data`, which outlives the call and is only read.
+        let n = unsafe { libc::pwritev2(self.fd.as_raw_fd(), &iov, 1, offset, RWF_DONTCACHE) };
+        usize::try_from(n).map_err(|_| io::Error::last_os_error())
+    }
+}

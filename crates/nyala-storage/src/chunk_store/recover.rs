@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Opening a target after whatever happened, and bringing a failed change to an end.
+//!
+//! **Failure model.** See the parent module. Recovery itself can be interrupted anywhere: every step says the same again
+//! when it is repeated, and what made it necessary (intent, flag, old boot id) goes last.
+
+use super::ChunkDisk;
+use super::counters::add;
+use super::disk::ChunkFile;
+use super::error::ChunkError;
+use super::rows::{Dead, GROUP_BLOCKS, Intent, Row, file_key, group_key, parse_key, tag};
+use super::shared::{ChunkStore, ChunkStoreOptions, RecoveryReport, Shared, file_name, group_of, put_row};
+use super::table::{Table, scan_prefix};
+use nyala_store::Batch;
+use nyala_wire::checksum::crc32c_zero_padded;
+use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId};
+use parking_lot::Mutex;
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Rows that are changed in one batch.
+pub(super) const ROWS_PER_BATCH: usize = 1024;
+
+impl ChunkStore {
+    /// Opens a target: resolves what a crash left, and checks unsynced files if the machine started anew.
+    pub fn open(
+        kv: Arc<dyn Table>,
+        disk: Arc<dyn ChunkDisk>,
+        options: &ChunkStoreOptions,
+    ) -> Result<ChunkStore, ChunkError> {
+        let shared = Arc::new(Shared::new(kv, disk, options));
+        let mut report = RecoveryReport::default();
+        for (file, _) in shared.list(tag::INTENT)? {
+            shared.resolve_file(file)?;
+            report.intents += 1;
+        }
+        let unsynced: Vec<ChunkFileId> = shared.list(tag::UNSYNCED)?.into_iter().map(|(file, _)| file).collect();
+        report.unsynced_files = unsynced.len() as u64;
+        let boot = shared.kv.get(&[tag::BOOT])?;
+        if boot.as_deref() != Some(options.boot_id.as_bytes()) {
+            report.machine_crash = boot.is_some();
+            for file in &unsynced {
+                shared.recheck(*file)?;
+            }
+            shared.kv.apply(Batch::new().put(&[tag::BOOT], options.boot_id.as_bytes()))?;
+        }
+        // The workers take the flags of what they find for durable.
+        shared.kv.sync()?;
+        let mut dead = Vec::new();
+        for (file, value) in shared.list(tag::DEAD)? {
+            dead.push((file, Dead::decode(&value).ok_or_else(|| shared.bad_record(file))?));
+        }
+        if options.limit_bytes.is_some() {
+            shared.count_used()?;
+        }
+        report.queued_removals = dead.iter().filter(|(_, dead)| !dead.gone).count() as u64;
+        report.torn_blocks = shared.counters.torn_blocks.load(Ordering::Relaxed);
+        report.rechecked_blocks = shared.counters.rechecked_blocks.load(Ordering::Relaxed);
+        Ok(ChunkStore { shared, dead, unsynced: Mutex::new(unsynced), report })
+    }
+}
+
+impl Shared {
+    fn list(&self, tag: u8) -> Result<Vec<(ChunkFileId, Vec<u8>)>, ChunkError> {
+        let mut found = Vec::new();
+        scan_prefix(&*self.kv, &[tag], &mut |key, value| {
+            found.extend(parse_key(key).map(|(file, _)| (file, value.to_vec())));
+            ControlFlow::Continue(())
+        })?;
+        Ok(found)
+    }
+
+    fn count_used(&self) -> Result<(), ChunkError> {
+        let mut blocks = 0;
+        scan_prefix(&*self.kv, &[tag::CHECKSUMS], &mut |_, value| {
+            blocks += value.len().saturating_sub(8) as u64 / 4;
+            ControlFlow::Continue(())
+        })?;
+        self.set_used(blocks);
+        Ok(())
+    }
+
+    /// Rows of a file from `group` on, at most [`ROWS_PER_BATCH`] and only up to `last`.
+    pub fn rows_from(&self, file: ChunkFileId, group: u32, last: u32) -> Result<Vec<(u32, Row)>, ChunkError> {
+        let (from, to) = (group_key(tag::CHECKSUMS, file, group), group_key(tag::CHECKSUMS, file, last));
+        let mut raw = Vec::new();
+        self.kv.scan(Bound::Included(&from), Bound::Included(&to), &mut |key, value| {
+            if let Some((_, Some(group))) = parse_key(key) {
+                raw.push((group, Row::decode(value)));
+            }
+            if raw.len() < ROWS_PER_BATCH { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        raw.into_iter().map(|(group, row)| Ok((group, row.ok_or_else(|| self.bad_record(file))?))).collect()
+    }
+
+    /// Brings all unfinished changes of a file to an end.
+    pub fn resolve_file(&self, file: ChunkFileId) -> Result<(), ChunkError> {
+        let mut intents = Vec::new();
+        scan_prefix(&*self.kv, &file_key(tag::INTENT, file), &mut |key, value| {
+            intents.push((key.to_vec(), Intent::decode(value)));
+            ControlFlow::Continue(())
+        })?;
+        for (key, intent) in intents {
+            let mut batch = Batch::new();
+            self.resolve(file, &intent.ok_or_else(|| self.bad_record(file))?, &mut batch)?;
+            self.kv.apply(batch.delete(&key))?;
+        }
+        Ok(())
+    }
+
+    /// Makes checksums and file agree after a change that may or may not have happened; says how in `batch`.
+    pub fn resolve(&self, file: ChunkFileId, intent: &Intent, batch: &mut Batch) -> Result<(), ChunkError> {
+        let opened = self.disk.open(file, false).map_err(|e| self.io_error("open", file, e))?;
+        let handle = opened.map(|opened| opened.file);
+        match intent {
+            Intent::Write { first, crcs } => self.resolve_write(file, handle.as_deref(), *first, crcs, batch),
+            Intent::Truncate { len, tail } => self.redo_truncate(file, handle.as_deref(), *len, *tail, batch),
+            Intent::Drop { first, count } => self.redo_drop(file, handle.as_deref(), *first, *count, batch),
+        }
+    }
+
+    fn resolve_write(
+        &self,
+        file: ChunkFileId,
+        handle: Option<&dyn ChunkFile>,
+        first: u64,
+        new: &[u32],
+        batch: &mut Batch,
+    ) -> Result<(), ChunkError> {
+        let Some(last) = (new.len() as u64).checked_sub(1).map(|n| first + n) else { return Ok(()) };
+        let content = self.content(file, handle, first, new.len() as u64)?;
+        let mut scratch = Vec::new();
+        for group in group_of(first).0..=group_of(last).0 {
+            let mut row = self.row(file, group)?;
+            let before = row.count();
+            let start = u64::from(group) * GROUP_BLOCKS;
+            for block in first.max(start)..=last.min(start + GROUP_BLOCKS - 1) {
+                let number = (block - first) as usize;
+                let there = content.chunks(BLOCK_BYTES as usize).nth(number);
+                let slot = group_of(block).1;
+                let crc = self.resolved(file, block, there, row.get(slot), new[number]);
+                row.set(slot, crc);
+            }
+            put_row(batch, file, group, &row, &mut scratch);
+            self.account(before, row.count());
+        }
+        Ok(())
+    }
+
+    /// The checksum of a block that is the old one, the new one, or torn.
+    fn resolved(&self, file: ChunkFileId, block: u64, there: Option<&[u8]>, old: Option<u32>, new: u32) -> Option<u32> {
+        let Some(there) = there else { return old };
+        let crc = crc32c_zero_padded(there);
+        if crc == new || old == Some(crc) {
+            return Some(crc);
+        }
+        if old.is_none() && there.iter().all(|byte| *byte == 0) {
+            return None;
+        }
+        add(&self.counters.torn_blocks, 1);
+        tracing::warn!(target_id = %self.label, file = %file_name(file), offset = block * BLOCK_BYTES,
+            "a write that was never acknowledged is there in part; its block gets a new checksum");
+        Some(crc)
+    }
+
+    /// The file's bytes in a run of blocks; shorter at the end of the file.
+    pub fn content(
+        &self,
+        file: ChunkFileId,
+        handle: Option<&dyn ChunkFile>,
+        first: u64,
+        count: u64,
+    ) -> Result<Vec<u8>, ChunkError> {
+        let mut bytes = Vec::new();
+        if let Some(handle) = handle {
+            let read = handle.read_at(&mut bytes, (count * BLOCK_BYTES) as usize, first * BLOCK_BYTES);
+            read.map_err(|e| self.io_error("read", file, e))?;
+        }
+        Ok(bytes)
+    }
+
+    /// After a crash of the machine: the checksums of an unsynced file become those of what is there.
+    fn recheck(&self, file: ChunkFileId) -> Result<(), ChunkError> {
+        let opened = self.disk.open(file, false).map_err(|e| self.io_error("open", file, e))?;
+        let handle = opened.map(|opened| opened.file);
+        let (mut next, mut scratch) = (Some(0), Vec::new());
+        while let Some(from) = next {
+            let rows = self.rows_from(file, from, u32::MAX)?;
+            next = rows.last().filter(|_| rows.len() == ROWS_PER_BATCH).and_then(|(group, _)| group.checked_add(1));
+            let mut batch = Batch::new();
+            for (group, mut row) in rows {
+                if self.recheck_row(file, handle.as_deref(), group, &mut row)? {
+                    put_row(&mut batch, file, group, &row, &mut scratch);
+                }
+            }
+            self.kv.wait_room();
+            self.kv.apply(&batch)?;
+        }
+        if let Some(handle) = handle {
+            handle.sync_data().map_err(|e| self.io_error("sync", file, e))?;
+            self.disk.sync_dirs(file).map_err(|e| self.io_error("sync the directory of", file, e))?;
+        }
+        Ok(())
+    }
+
+    fn recheck_row(
+        &self,
+        file: ChunkFileId,
+        handle: Option<&dyn ChunkFile>,
+        group: u32,
+        row: &mut Row,
+    ) -> Result<bool, ChunkError> {
+        let first = u64::from(group) * GROUP_BLOCKS;
+        let content = self.content(file, handle, first, GROUP_BLOCKS)?;
+        let mut blocks = content.chunks(BLOCK_BYTES as usize);
+        let mut changed = 0;
+        for slot in 0..GROUP_BLOCKS as usize {
+            let there = blocks.next().map(crc32c_zero_padded);
+            let Some(old) = row.get(slot) else { continue };
+            if there != Some(old) {
+                row.set(slot, there);
+                changed += 1;
+            }
+        }
+        if changed > 0 {
+            add(&self.counters.rechecked_blocks, changed);
+            tracing::warn!(target_id = %self.label, file = %file_name(file), offset = first * BLOCK_BYTES, blocks = changed,
+                "unsynced data was lost or torn when the machine stopped; its blocks get new checksums");
+        }
+        Ok(changed > 0)
+    }
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Truncate, punch and allocate.
+//!
+//! **Failure model.** See the parent module: an intent comes first, and a change that was interrupted is done again from
+//! the start when the target is opened, which leaves the same result. The last block's old bytes are compared with their
+//! checksum before it is cut.
+
+use super::MAX_CHUNK_FILE_BYTES;
+use super::counters::add;
+use super::disk::ChunkFile;
+use super::error::ChunkError;
+use super::recover::ROWS_PER_BATCH;
+use super::rows::{GROUP_BLOCKS, Intent, group_key, tag};
+use super::shared::{Shared, group_of, put_row};
+use super::worker::{ChunkWorker, Start};
+use super::write::WriteOp;
+use bytes::Bytes;
+use nyala_store::Batch;
+use nyala_wire::checksum::{crc32c, crc32c_zero_padded};
+use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId};
+
+impl ChunkWorker {
+    /// Cuts the chunk file to at most `len` bytes; a missing or removed one is fine.
+    pub fn truncate(&mut self, file: ChunkFileId, len: u64) -> Result<(), ChunkError> {
+        if self.is_dead(file) {
+            return Ok(());
+        }
+        self.settle(file)?;
+        let Some((handle, _)) = self.open(file, false)? else { return Ok(()) };
+        let file_len = self.shared.len_of(file, &*handle)?;
+        if file_len <= len {
+            return Ok(());
+        }
+        let tail = self.tail_after_cut(file, &*handle, file_len, len)?;
+        let intent = Intent::Truncate { len, tail };
+        self.change(file, group_of(len / BLOCK_BYTES).0, intent)?;
+        if len == 0 {
+            // Nothing is left that a failed sync could have lost.
+            self.dirty.entry(file).and_modify(|dirty| dirty.failed = false);
+        }
+        Ok(())
+    }
+
+    /// Checksum of the last block after the cut, if it is cut in the middle and present.
+    fn tail_after_cut(
+        &self,
+        file: ChunkFileId,
+        handle: &dyn ChunkFile,
+        file_len: u64,
+        len: u64,
+    ) -> Result<Option<u32>, ChunkError> {
+        let (block, keep) = (len / BLOCK_BYTES, (len % BLOCK_BYTES) as usize);
+        let (group, slot) = group_of(block);
+        let old = if keep > 0 { self.shared.row(file, group)?.get(slot) } else { None };
+        let Some(old) = old else { return Ok(None) };
+        let bytes = self.shared.content(file, Some(handle), block, 1)?;
+        let expected = (file_len - block * BLOCK_BYTES).min(BLOCK_BYTES) as usize;
+        if bytes.len() != expected || crc32c_zero_padded(&bytes) != old {
+            return Err(self.shared.checksum_error(file, block));
+        }
+        Ok(Some(crc32c_zero_padded(&bytes[..keep])))
+    }
+
+    /// Makes a hole; a missing or removed chunk file is fine, and its length stays.
+    pub fn punch(&mut self, file: ChunkFileId, offset: u64, len: u64) -> Result<(), ChunkError> {
+        if self.is_dead(file) {
+            return Ok(());
+        }
+        self.settle(file)?;
+        let Some((handle, _)) = self.open(file, false)? else { return Ok(()) };
+        let file_len = self.shared.len_of(file, &*handle)?;
+        let end = offset.saturating_add(len).min(file_len);
+        if offset >= end {
+            return Ok(());
+        }
+        let first = offset.div_ceil(BLOCK_BYTES);
+        // A block whose bytes up to the end of the file all go is a whole one.
+        let last = if end == file_len { end.div_ceil(BLOCK_BYTES) } else { end / BLOCK_BYTES };
+        let head_end = end.min(first * BLOCK_BYTES);
+        self.zero_edge(file, offset, head_end)?;
+        if end > last * BLOCK_BYTES && last >= first {
+            self.zero_edge(file, last * BLOCK_BYTES, end)?;
+        }
+        if last > first {
+            self.change(file, group_of(first).0, Intent::Drop { first, count: last - first })?;
+        }
+        Ok(())
+    }
+
+    /// Zeros a part of one block, unless it is a hole.
+    fn zero_edge(&mut self, file: ChunkFileId, from: u64, to: u64) -> Result<(), ChunkError> {
+        const ZEROS: [u8; BLOCK_BYTES as usize] = [0; BLOCK_BYTES as usize];
+        if from >= to {
+            return Ok(());
+        }
+        let (group, slot) = group_of(from / BLOCK_BYTES);
+        if self.shared.row(file, group)?.get(slot).is_none() {
+            return Ok(());
+        }
+        let data = Bytes::from_static(&ZEROS).slice(..(to - from) as usize);
+        let crcs = vec![crc32c(&data)];
+        self.write(WriteOp { file, offset: from, data, crcs })
+    }
+
+    /// Reserves space; the length stays. Makes the chunk file if it is missing.
+    pub fn allocate(&mut self, file: ChunkFileId, offset: u64, len: u64) -> Result<(), ChunkError> {
+        if self.is_dead(file) {
+            return Err(ChunkError::Stale(file));
+        }
+        if offset.checked_add(len).is_none_or(|end| end > MAX_CHUNK_FILE_BYTES) {
+            return Err(ChunkError::TooBig);
+        }
+        if len == 0 {
+            return Ok(());
+        }
+        self.settle(file)?;
+        if let Some(limit) = self.shared.limit_bytes {
+            if self.shared.used_bytes().saturating_add(len) > limit {
+                return Err(ChunkError::NoSpace);
+            }
+        }
+        let Some((handle, _)) = self.open(file, true)? else { return Err(ChunkError::Stale(file)) };
+        handle.allocate(offset, len).map_err(|e| self.shared.io_error("allocate in", file, e))?;
+        add(&self.shared.counters.others, 1);
+        Ok(())
+    }
+
+    /// Logs an intent, does it, and logs that it is done.
+    fn change(&mut self, file: ChunkFileId, group: u32, intent: Intent) -> Result<(), ChunkError> {
+        let start = Start { file, group, intent: intent.encode(), created: false, overwrites: true };
+        self.begin(&[start])?;
+        let mut batch = Batch::new();
+        if let Err(error) = self.shared.resolve(file, &intent, &mut batch) {
+            self.unresolved.insert(file);
+            return Err(error);
+        }
+        batch.delete(&group_key(tag::INTENT, file, group));
+        self.commit(&batch, &[file])?;
+        add(&self.shared.counters.others, 1);
+        Ok(())
+    }
+}
+
+impl Shared {
+    /// Cuts the file and its checksums; the same again if it was done before in part.
+    pub fn redo_truncate(
+        &self,
+        file: ChunkFileId,
+        handle: Option<&dyn ChunkFile>,
+        len: u64,
+        tail: Option<u32>,
+        batch: &mut Batch,
+    ) -> Result<(), ChunkError> {
+        if let Some(handle) = handle {
+            let file_len = self.len_of(file, handle)?;
+            if file_len > len {
+                handle.set_len(len).map_err(|e| self.io_error("truncate", file, e))?;
+            }
+        }
+        let keep = len.div_ceil(BLOCK_BYTES);
+        let tail = tail.map(|crc| (keep - 1, crc));
+        self.drop_blocks(file, keep, MAX_CHUNK_FILE_BYTES / BLOCK_BYTES, tail, batch)
+    }
+
+    /// Makes a run of blocks absent, on disk too; the same again if it was done before in part.
+    pub fn redo_drop(
+        &self,
+        file: ChunkFileId,
+        handle: Option<&dyn ChunkFile>,
+        first: u64,
+        count: u64,
+        batch: &mut Batch,
+    ) -> Result<(), ChunkError> {
+        if let Some(handle) = handle {
+            let punched = handle.punch(first * BLOCK_BYTES, count * BLOCK_BYTES);
+            punched.map_err(|e| self.io_error("punch a hole into", file, e))?;
+        }
+        self.drop_blocks(file, first, first + count, None, batch)
+    }
+
+    /// Removes the checksums of the blocks from `first` to before `end`, and sets that of `tail`, which is in front of
+    /// them. What does not fit into one batch is applied here, the rest is left in `batch`.
+    fn drop_blocks(
+        &self,
+        file: ChunkFileId,
+        first: u64,
+        end: u64,
+        tail: Option<(u64, u32)>,
+        batch: &mut Batch,
+    ) -> Result<(), ChunkError> {
+        let mut scratch = Vec::new();
+        let mut from = group_of(tail.map_or(first, |(block, _)| block)).0;
+        let last = group_of(end.saturating_sub(1)).0;
+        loop {
+            let rows = self.rows_from(file, from, last)?;
+            let more = rows.last().filter(|_| rows.len() == ROWS_PER_BATCH).map(|(group, _)| *group);
+            for (group, mut row) in rows {
+                let before = row.count();
+                let base = u64::from(group) * GROUP_BLOCKS;
+                (0..GROUP_BLOCKS).filter(|slot| (first..end).contains(&(base + slot))).for_each(|slot| {
+                    row.set(slot as usize, None);
+                });
+                if let Some((block, crc)) = tail.filter(|(block, _)| group_of(*block).0 == group) {
+                    row.set(group_of(block).1, Some(crc));
+                }
+                put_row(batch, file, group, &row, &mut scratch);
+                self.account(before, row.count());
+            }
+            match more {
+                Some(group) if group < last => {
+                    self.kv.wait_room();
+                    self.kv.apply(&*batch)?;
+                    batch.clear();
+                    from = group + 1;
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Keys and values of a storage target's key-value store. Pure: bytes in, values out. `docs/format-storage.md` has the
+//! layout of each.
+//!
+//! **Failure model.** The store below checks every record and value, so what comes back is what was put in; a value
+//! that still does not decode was written by something else, and is reported as damage instead of being guessed at.
+
+use nyala_wire::InodeId;
+use nyala_wire::storage::ChunkFileId;
+
+/// Blocks of one row of checksums.
+pub(crate) const GROUP_BLOCKS: u64 = 64;
+
+/// First byte of a key.
+pub(crate) mod tag {
+    /// A row of checksums.
+    pub const CHECKSUMS: u8 = b'C';
+    /// An intent.
+    pub const INTENT: u8 = b'I';
+    /// A chunk file with changes that may not be on disk.
+    pub const UNSYNCED: u8 = b'U';
+    /// A removed chunk file.
+    pub const DEAD: u8 = b'D';
+    /// The boot id of the kernel under which the target was last opened.
+    pub const BOOT: u8 = b'B';
+}
+
+const FILE_KEY_BYTES: usize = 11;
+
+/// The key of something that a chunk file has one of, and the prefix of everything that it has several of.
+pub(crate) fn file_key(tag: u8, file: ChunkFileId) -> [u8; FILE_KEY_BYTES] {
+    let mut key = [0; FILE_KEY_BYTES];
+    key[0] = tag;
+    key[1..9].copy_from_slice(&file.inode.0.to_be_bytes()); // why big-endian: keys are ordered by their bytes
+    key[9..].copy_from_slice(&file.index.to_be_bytes()); // why big-endian: keys are ordered by their bytes
+    key
+}
+
+/// The key of a row of checksums or of an intent.
+pub(crate) fn group_key(tag: u8, file: ChunkFileId, group: u32) -> [u8; FILE_KEY_BYTES + 4] {
+    let mut key = [0; FILE_KEY_BYTES + 4];
+    key[..FILE_KEY_BYTES].copy_from_slice(&file_key(tag, file));
+    key[FILE_KEY_BYTES..].copy_from_slice(&group.to_be_bytes()); // why big-endian: keys are ordered by their bytes
+    key
+}
+
+/// The chunk file, and the group if there is one, that a key is about.
+pub(crate) fn parse_key(key: &[u8]) -> Option<(ChunkFileId, Option<u32>)> {
+    let (head, rest) = key.split_first_chunk::<FILE_KEY_BYTES>()?;
+    let inode = head[1..9].iter().fold(0_u64, |n, byte| n << 8 | u64::from(*byte));
+    let index = u16::from(head[9]) << 8 | u16::from(head[10]);
+    let file = ChunkFileId { inode: InodeId(inode), index };
+    match rest {
+        [] => Some((file, None)),
+        [a, b, c, d] => Some((file, Some([a, b, c, d].iter().fold(0, |n, byte| n << 8 | u32::from(**byte))))),
+        _ => None,
+    }
+}
+
+/// The checksums of 64 blocks, each present or absent (a hole).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    present: u64,
+    crcs: [u32; GROUP_BLOCKS as usize],
+}
+
+impl Row {
+    /// All blocks absent.
+    pub const EMPTY: Row = Row { present: 0, crcs: [0; GROUP_BLOCKS as usize] };
+
+    pub fn get(&self, slot: usize) -> Option<u32> {
+        (self.present >> slot & 1 == 1).then(|| self.crcs[slot])
+    }
+
+    pub fn set(&mut self, slot: usize, crc: Option<u32>) {
+        match crc {
+            Some(crc) => {
+                self.present |= 1 << slot;
+                self.crcs[slot] = crc;
+            }
+            None => self.present &= !(1 << slot),
+        }
+    }
+
+    /// Number of present blocks.
+    pub fn count(&self) -> u64 {
+        u64::from(self.present.count_ones())
+    }
+
+    pub fn present(&self) -> u64 {
+        self.present
+    }
+
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.clear();
+        out.extend_from_slice(&self.present.to_le_bytes());
+        (0..GROUP_BLOCKS as usize).filter_map(|slot| self.get(slot)).for_each(|crc| {
+            out.extend_from_slice(&crc.to_le_bytes());
+        });
+    }
+
+    pub fn decode(bytes: &[u8]) -> Option<Row> {
+        let (present, crcs) = bytes.split_first_chunk::<8>()?;
+        let mut row = Row { present: u64::from_le_bytes(*present), ..Row::EMPTY };
+        if crcs.len() != 4 * row.count() as usize {
+            return None;
+        }
+        let mut stored = crcs.chunks_exact(4);
+        for slot in 0..GROUP_BLOCKS as usize {
+            if row.present >> slot & 1 == 1 {
+                let crc = stored.next()?;
+                row.crcs[slot] = u32::from_le_bytes([crc[0], crc[1], crc[2], crc[3]]);
+            }
+        }
+        Some(row)
+    }
+}
+
+/// What is about to happen to a chunk file; in the log before it happens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Intent {
+    /// The blocks from `first` on get content with these checksums.
+    Write { first: u64, crcs: Vec<u32> },
+    /// The file is cut to `len` bytes; its last block, if it is present and cut, then has this checksum.
+    Truncate { len: u64, tail: Option<u32> },
+    /// So many blocks from `first` on become absent.
+    Drop { first: u64, count: u64 },
+}
+
+impl Intent {
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(17);
+        match self {
+            Intent::Write { first, crcs } => {
+                out.push(1);
+                out.extend_from_slice(&first.to_le_bytes());
+                crcs.iter().for_each(|crc| out.extend_from_slice(&crc.to_le_bytes()));
+            }
+            Intent::Truncate { len, tail } => {
+                out.push(2);
+                out.extend_from_slice(&len.to_le_bytes());
+                tail.iter().for_each(|crc| out.extend_from_slice(&crc.to_le_bytes()));
+            }
+            Intent::Drop { first, count } => {
+                out.push(3);
+                out.extend_from_slice(&first.to_le_bytes());
+                out.extend_from_slice(&count.to_le_bytes());
+            }
+        }
+        out
+    }
+
+    pub fn decode(bytes: &[u8]) -> Option<Intent> {
+        let (kind, rest) = bytes.split_first()?;
+        let (first, rest) = rest.split_first_chunk::<8>()?;
+        let first = u64::from_le_bytes(*first);
+        let (crcs, odd) = rest.as_chunks::<4>();
+        let crcs = crcs.iter().map(|crc| u32::from_le_bytes(*crc));
+        match kind {
+            1 if odd.is_empty() => Some(Intent::Write { first, crcs: crcs.collect() }),
+            2 if rest.is_empty() || rest.len() == 4 => Some(Intent::Truncate { len: first, tail: crcs.last() }),
+            3 => Some(Intent::Drop { first, count: u64::from_le_bytes(rest.try_into().ok()?) }),
+            _ => None,
+        }
+    }
+}
+
+/// A removed chunk file: its content is still to be removed, or is gone; and when it was removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dead {
+    pub gone: bool,
+    pub unlinked_at_s: u64,
+}
+
+impl Dead {
+    pub fn encode(self) -> [u8; 9] {
+        let mut out = [u8::from(self.gone); 9];
+        out[1..].copy_from_slice(&self.unlinked_at_s.to_le_bytes());
+        out
+    }
+
+    pub fn decode(bytes: &[u8]) -> Option<Dead> {
+        let (gone, at) = bytes.split_first()?;
+        Some(Dead { gone: *gone == 1, unlinked_at_s: u64::from_le_bytes(at.try_into().ok()?) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_order_like_numbers_and_parse() {
+        let file = |inode, index| ChunkFileId { inode: InodeId(inode), index };
+        let a = group_key(tag::CHECKSUMS, file(255, 1), 255);
+        let b = group_key(tag::CHECKSUMS, file(255, 1), 256);
+        let c = group_key(tag::CHECKSUMS, file(256, 0), 0);
+        assert!(a < b && b < c);
+        assert_eq!(parse_key(&b), Some((file(255, 1), Some(256))));
+        assert_eq!(parse_key(&file_key(tag::DEAD, file(7, 9))), Some((file(7, 9), None)));
+        assert_eq!(parse_key(b"B"), None);
+    }
+
+    #[test]
+    fn rows_round_trip() {
+        let mut row = Row::EMPTY;
+        for slot in [0, 1, 31, 63] {
+            row.set(slot, Some(slot as u32 * 1_000_003));
+        }
+        row.set(1, None);
+        let mut bytes = Vec::new();
+        row.encode(&mut bytes);
+        assert_eq!(bytes.len(), 8 + 3 * 4);
+        let back = Row::decode(&bytes).unwrap();
+        assert_eq!((0..64).map(|s| back.get(s)).collect::<Vec<_>>(), (0..64).map(|s| row.get(s)).collect::<Vec<_>>());
+        assert!(Row::decode(&bytes[..bytes.len() - 1]).is_none());
+        assert!(Row::decode(&bytes[..5]).is_none());
+    }
+
+    #[test]
+    fn intents_round_trip() {
+        for intent in [
+            Intent::Write { first: 9, crcs: vec![1, 2, 3] },
+            Intent::Truncate { len: 5, tail: Some(7) },
+            Intent::Truncate { len: 5, tail: None },
+            Intent::Drop { first: 1, count: 1 << 40 },
+        ] {
+            assert_eq!(Intent::decode(&intent.encode()), Some(intent));
+        }
+        assert_eq!(Intent::decode(&[9; 17]), None);
+        let dead = Dead { gone: true, unlinked_at_s: 77 };
+        assert_eq!(Dead::decode(&dead.encode()), Some(dead));
+    }
+}

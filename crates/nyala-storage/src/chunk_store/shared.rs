@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What all workers of a target share: the key-value store, the file system, counters and the count of used bytes.
+
+use super::MAX_CHUNK_FILE_BYTES;
+use super::counters::{ChunkCounters, add};
+use super::disk::{ChunkDisk, ChunkFile};
+use super::error::ChunkError;
+use super::rows::{Dead, GROUP_BLOCKS, Row, group_key, tag};
+use super::table::Table;
+use super::worker::ChunkWorker;
+use nyala_store::{Batch, Lsn};
+use nyala_wire::checksum::crc32c;
+use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId};
+use parking_lot::Mutex;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// How a chunk store is opened.
+#[derive(Debug, Clone, Default)]
+pub struct ChunkStoreOptions {
+    /// Names the target in log lines.
+    pub label: String,
+    /// Identity of the running kernel: changes when the machine starts anew.
+    pub boot_id: String,
+    /// Most bytes of data that the target takes.
+    pub limit_bytes: Option<u64>,
+}
+
+/// What opening found and did.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct RecoveryReport {
+    /// Unfinished changes that were resolved.
+    pub intents: u64,
+    /// Blocks torn in unacknowledged writes.
+    pub torn_blocks: u64,
+    /// The machine started anew since the last time.
+    pub machine_crash: bool,
+    /// Files with unsynced changes; checked block by block after a crash of the machine.
+    pub unsynced_files: u64,
+    /// Blocks of those that got a new checksum.
+    pub rechecked_blocks: u64,
+    /// Removed files whose content is still to be removed.
+    pub queued_removals: u64,
+}
+
+/// The chunk files of one target.
+pub struct ChunkStore {
+    pub(super) shared: Arc<Shared>,
+    pub(super) dead: Vec<(ChunkFileId, Dead)>,
+    pub(super) unsynced: Mutex<Vec<ChunkFileId>>,
+    pub(super) report: RecoveryReport,
+}
+
+pub(super) struct Shared {
+    pub kv: Arc<dyn Table>,
+    pub disk: Arc<dyn ChunkDisk>,
+    pub label: String,
+    pub counters: ChunkCounters,
+    pub limit_bytes: Option<u64>,
+    /// May be below zero where nobody counted at the start, since there is no limit.
+    used_blocks: AtomicI64,
+}
+
+impl Shared {
+    pub fn new(kv: Arc<dyn Table>, disk: Arc<dyn ChunkDisk>, options: &ChunkStoreOptions) -> Shared {
+        Shared {
+            kv,
+            disk,
+            label: options.label.clone(),
+            counters: ChunkCounters::default(),
+            limit_bytes: options.limit_bytes,
+            used_blocks: AtomicI64::new(0),
+        }
+    }
+
+    pub fn row(&self, file: ChunkFileId, group: u32) -> Result<Row, ChunkError> {
+        match self.kv.get(&group_key(tag::CHECKSUMS, file, group))? {
+            None => Ok(Row::EMPTY),
+            Some(value) => Row::decode(&value).ok_or_else(|| self.bad_record(file)),
+        }
+    }
+
+    pub fn bad_record(&self, file: ChunkFileId) -> ChunkError {
+        add(&self.counters.checksum_errors, 1);
+        tracing::error!(target_id = %self.label, file = %file_name(file), "a record about the chunk file cannot be decoded");
+        ChunkError::BadRecord(file)
+    }
+
+    /// A block does not match: counts, logs and makes the error.
+    pub fn checksum_error(&self, file: ChunkFileId, block: u64) -> ChunkError {
+        add(&self.counters.checksum_errors, 1);
+        let offset = block * BLOCK_BYTES;
+        tracing::error!(target_id = %self.label, file = %file_name(file), offset,
+            "chunk file does not match its checksum: the disk or somebody has changed it");
+        ChunkError::Checksum { file, offset }
+    }
+
+    pub fn io_error(&self, operation: &'static str, file: ChunkFileId, cause: io::Error) -> ChunkError {
+        let error = ChunkError::io(operation, file, cause);
+        if let ChunkError::Io { cause, .. } = &error {
+            add(&self.counters.io_errors, 1);
+            tracing::error!(target_id = %self.label, file = %file_name(file), operation, error = %cause, "disk error");
+        }
+        error
+    }
+
+    /// Takes so many blocks from what the target may hold.
+    pub fn reserve(&self, blocks: u64) -> Result<(), ChunkError> {
+        self.account(0, blocks);
+        match self.limit_bytes {
+            Some(limit) if blocks > 0 && self.used_bytes() > limit => {
+                self.release(blocks);
+                Err(ChunkError::NoSpace)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub fn release(&self, blocks: u64) {
+        self.account(blocks, 0);
+    }
+
+    /// So many blocks were in use, now it is so many.
+    pub fn account(&self, before: u64, after: u64) {
+        // Block numbers are bounded far below the sign bit.
+        self.used_blocks.fetch_add(after as i64 - before as i64, Ordering::Relaxed);
+    }
+
+    pub fn set_used(&self, blocks: u64) {
+        self.used_blocks.store(blocks as i64, Ordering::Relaxed);
+    }
+
+    pub fn used_bytes(&self) -> u64 {
+        u64::try_from(self.used_blocks.load(Ordering::Relaxed)).unwrap_or(0).saturating_mul(BLOCK_BYTES)
+    }
+
+    /// Length of a chunk file, bytes.
+    pub fn len_of(&self, file: ChunkFileId, handle: &dyn ChunkFile) -> Result<u64, ChunkError> {
+        let (len, _) = handle.stat().map_err(|e| self.io_error("stat", file, e))?;
+        Ok(len.min(MAX_CHUNK_FILE_BYTES))
+    }
+}
+
+impl ChunkStore {
+    /// A worker: `index` of `count`. Each worker is made once and has the chunk files that [`worker_of`] gives it.
+    pub fn worker(&self, index: usize, count: usize) -> ChunkWorker {
+        let mine = |file: &ChunkFileId| worker_of(*file, count) == index;
+        let dead = self.dead.iter().filter(|(file, _)| mine(file)).map(|(file, dead)| (*file, dead.unlinked_at_s));
+        let mut unsynced = self.unsynced.lock();
+        let (dirty, others) = unsynced.drain(..).partition(mine);
+        *unsynced = others;
+        ChunkWorker::new(self.shared.clone(), dead.collect(), dirty)
+    }
+
+    /// What opening found and did.
+    pub fn report(&self) -> RecoveryReport {
+        self.report
+    }
+
+    /// Figures.
+    pub fn counters(&self) -> &ChunkCounters {
+        &self.shared.counters
+    }
+
+    /// Bytes of blocks that hold data; exact only where a limit is set.
+    pub fn used_bytes(&self) -> u64 {
+        self.shared.used_bytes()
+    }
+
+    /// The position up to which everything survives the death of the machine once it is durable.
+    pub fn position(&self) -> Result<Lsn, ChunkError> {
+        Ok(self.shared.kv.flush()?)
+    }
+}
+
+/// The worker, of `count`, that a chunk file belongs to.
+pub fn worker_of(file: ChunkFileId, count: usize) -> usize {
+    let mut key = [0; 10];
+    key[..8].copy_from_slice(&file.inode.0.to_le_bytes());
+    key[8..].copy_from_slice(&file.index.to_le_bytes());
+    crc32c(&key) as usize % count.max(1)
+}
+
+/// A chunk file's name, as in its directory.
+pub(super) fn file_name(file: ChunkFileId) -> String {
+    format!("{}.{}", file.inode, file.index)
+}
+
+/// The group that a block is in, and its place there.
+pub(super) fn group_of(block: u64) -> (u32, usize) {
+    let group = u32::try_from(block / GROUP_BLOCKS).expect("offsets are bounded, which bounds groups to 32 bits");
+    (group, (block % GROUP_BLOCKS) as usize)
+}
+
+pub(super) fn put_row(batch: &mut Batch, file: ChunkFileId, group: u32, row: &Row, scratch: &mut Vec<u8>) {
+    let key = group_key(tag::CHECKSUMS, file, group);
+    if row.count() == 0 {
+        batch.delete(&key);
+    } else {
+        row.encode(scratch);
+        batch.put(&key, scratch);
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Syncs: of one file on demand, and of files that nobody wrote to for a while, to take their flags away.
+//!
+//! **Failure model.** See the parent module. A sync runs on another thread while the worker goes on: it counts only for
+//! the changes that were made before it began. The flag stays until the file was idle, since setting it again costs a
+//! trip to the disk. A failed sync may have lost data for good, although the next one would succeed: it is remembered.
+
+use super::counters::add;
+use super::disk::ChunkFile;
+use super::error::ChunkError;
+use super::rows::{file_key, tag};
+use super::shared::{Shared, file_name};
+use super::worker::ChunkWorker;
+use nyala_store::{Batch, Lsn};
+use nyala_wire::storage::ChunkFileId;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// From so many files on, a background sync is one of the whole file system.
+const WHOLE_FROM: usize = 16;
+
+/// A sync to be done on any thread, and then to be handed back to [`ChunkWorker::end_sync`].
+pub struct SyncJob {
+    files: Vec<Item>,
+    whole: bool,
+    unflag: bool,
+    shared: Arc<Shared>,
+}
+
+struct Item {
+    file: ChunkFileId,
+    handle: Arc<dyn ChunkFile>,
+    names: bool,
+    generation: u64,
+    result: io::Result<()>,
+}
+
+impl SyncJob {
+    /// Does the blocking part.
+    pub fn run(&mut self) {
+        add(&self.shared.counters.syncs, self.files.len() as u64);
+        if self.whole {
+            if let Err(error) = self.shared.disk.sync_all() {
+                let again = || io::Error::from_raw_os_error(error.raw_os_error().unwrap_or(libc::EIO));
+                self.files.iter_mut().for_each(|item| item.result = Err(again()));
+            }
+            return;
+        }
+        for item in &mut self.files {
+            item.result = item.handle.sync_data();
+            if item.result.is_ok() && item.names {
+                item.result = self.shared.disk.sync_dirs(item.file);
+            }
+        }
+    }
+}
+
+impl ChunkWorker {
+    /// What has to be done so that all changes of the file so far are on disk; `None` if they are.
+    pub fn begin_sync(&mut self, file: ChunkFileId) -> Result<Option<SyncJob>, ChunkError> {
+        if self.is_dead(file) {
+            return Ok(None);
+        }
+        self.settle(file)?;
+        let Some(dirty) = self.dirty.get(&file) else { return Ok(None) };
+        if dirty.failed {
+            return Err(failed(file, None));
+        }
+        if dirty.synced == dirty.generation {
+            return Ok(None);
+        }
+        let files = self.item(file)?.into_iter().collect();
+        Ok(Some(SyncJob { files, whole: false, unflag: false, shared: self.shared.clone() }))
+    }
+
+    fn item(&mut self, file: ChunkFileId) -> Result<Option<Item>, ChunkError> {
+        let Some((handle, _)) = self.open(file, false)? else { return Ok(None) };
+        let found = self.dirty.get(&file);
+        Ok(found.map(|d| Item { file, handle, names: d.names, generation: d.generation, result: Ok(()) }))
+    }
+
+    /// What has to be done so that files without changes since `idle` ago lose their flags; at most `limit` files.
+    pub fn begin_idle_sync(&mut self, now: Instant, idle: Duration, limit: usize) -> Option<SyncJob> {
+        let is_idle = |d: &super::worker::Dirty| !d.failed && now.saturating_duration_since(d.last_change) >= idle;
+        let ready = self.dirty.iter().filter(|(_, dirty)| is_idle(dirty));
+        let ready: Vec<ChunkFileId> = ready.map(|(file, _)| *file).take(limit).collect();
+        let ready: Vec<ChunkFileId> = ready.into_iter().filter(|file| !self.unresolved.contains(file)).collect();
+        let mut files = Vec::with_capacity(ready.len());
+        for file in ready {
+            match self.item(file) {
+                Ok(Some(item)) => files.push(item),
+                // The file is gone from outside: there is nothing left to sync, and reads will tell.
+                Ok(None) => drop(self.dirty.remove(&file)),
+                Err(_) => {}
+            }
+        }
+        let whole = files.len() >= WHOLE_FROM;
+        (!files.is_empty()).then(|| SyncJob { files, whole, unflag: true, shared: self.shared.clone() })
+    }
+
+    /// Takes the result of a sync in. The sync is worth something to others once the log is durable up to the position.
+    pub fn end_sync(&mut self, job: SyncJob) -> Result<Lsn, ChunkError> {
+        let mut batch = Batch::new();
+        let mut first_error = None;
+        for item in job.files {
+            let Some(dirty) = self.dirty.get_mut(&item.file) else { continue };
+            if let Err(error) = item.result {
+                dirty.failed = true;
+                add(&self.shared.counters.sync_errors, 1);
+                tracing::error!(target_id = %self.shared.label, file = %file_name(item.file), %error,
+                    "sync failed: unsynced data of this chunk file may be lost; check the disk");
+                first_error.get_or_insert_with(|| failed(item.file, Some(error)));
+                continue;
+            }
+            dirty.synced = dirty.synced.max(item.generation);
+            dirty.names &= !item.names;
+            if job.unflag && dirty.generation == item.generation {
+                batch.delete(&file_key(tag::UNSYNCED, item.file));
+                self.dirty.remove(&item.file);
+            }
+        }
+        if !batch.is_empty() {
+            self.shared.kv.apply(&batch)?;
+        }
+        match first_error {
+            Some(error) => Err(error),
+            None => Ok(self.shared.kv.flush()?),
+        }
+    }
+
+    /// Everything that the file has is on disk when this returns: for callers that may block.
+    pub fn sync(&mut self, file: ChunkFileId) -> Result<(), ChunkError> {
+        if let Some(mut job) = self.begin_sync(file)? {
+            job.run();
+            self.end_sync(job)?;
+        }
+        Ok(self.shared.kv.sync()?)
+    }
+
+    /// Number of files with unsynced changes.
+    pub fn unsynced(&self) -> usize {
+        self.dirty.len()
+    }
+}
+
+fn failed(file: ChunkFileId, cause: Option<io::Error>) -> ChunkError {
+    let cause = cause.unwrap_or_else(|| io::Error::other("an earlier sync of this chunk file failed"));
+    ChunkError::Io { operation: "sync", file, cause }
+}

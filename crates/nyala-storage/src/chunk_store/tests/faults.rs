@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Failing, short and half-done writes at every step, and a full target.
+
+use super::model::{FILE, Op, apply_to_model, content, open, options, pattern, run_op, write_op};
+use super::sim::{Event, World};
+use crate::chunk_store::{ChunkError, ChunkStore, ChunkStoreOptions};
+use nyala_wire::storage::ChunkFileId;
+
+fn ops() -> Vec<Op> {
+    let write = |offset, len, seed| Op::Write { offset, len, seed };
+    vec![
+        write(0, 9000, 1),
+        write(100, 50, 2),
+        Op::Sync,
+        write(64 * 4096 - 5000, 9000, 3),
+        Op::Punch { offset: 1000, len: 7000 },
+        Op::Truncate { len: 64 * 4096 + 7 },
+        write(4096, 4096, 4),
+    ]
+}
+
+fn fail_everywhere(event: Event) {
+    let world = World::new(1);
+    let mut worker = open(&world, 1).unwrap();
+    world.at(None);
+    ops().iter().for_each(|op| run_op(&mut worker, op).unwrap());
+    let steps = world.steps();
+    for step in 1..=steps {
+        let world = World::new(1);
+        let mut worker = open(&world, 1).unwrap();
+        world.at(Some((step, event)));
+        let mut model: Vec<u8> = Vec::new();
+        for op in ops() {
+            let before = model.clone();
+            apply_to_model(&mut model, &op);
+            let Err(error) = run_op(&mut worker, &op) else { continue };
+            let when = format!("{event:?} at step {step} in {op:?}: {error}");
+            assert!(!matches!(error, ChunkError::Checksum { .. } | ChunkError::Damaged { .. }), "{when}");
+            // The failed change happened, or did not, byte by byte; nothing else has changed.
+            let found = content(&mut worker, FILE).unwrap_or_else(|e| panic!("{when}: then {e}"));
+            for at in 0..found.len().max(before.len()).max(model.len()) {
+                let byte = |content: &[u8]| content.get(at).copied().unwrap_or(0);
+                assert!([byte(&before), byte(&model)].contains(&byte(&found)), "{when}: byte {at}");
+            }
+            model = found;
+        }
+        assert_eq!(content(&mut worker, FILE).unwrap(), model, "{event:?} at step {step}");
+        let mut again = open(&world, 1).unwrap();
+        assert_eq!(content(&mut again, FILE).unwrap(), model, "{event:?} at step {step}, opened again");
+    }
+}
+
+#[test]
+fn failures_change_nothing_else() {
+    for errno in [libc::ENOSPC, libc::EIO] {
+        fail_everywhere(Event::Fail(errno));
+        fail_everywhere(Event::HalfThenFail(errno));
+    }
+}
+
+#[test]
+fn short_writes_go_on() {
+    fail_everywhere(Event::Short);
+}
+
+#[test]
+fn a_failed_sync_is_remembered() {
+    let world = World::new(1);
+    let mut worker = open(&world, 1).unwrap();
+    worker.write(write_op(FILE, 0, pattern(1, 100))).unwrap();
+    world.at(Some((1, Event::Fail(libc::EIO))));
+    assert!(worker.sync(FILE).is_err());
+    assert!(worker.sync(FILE).is_err(), "the kernel would say yes now; the data may be lost");
+}
+
+#[test]
+fn a_limited_target_says_so_and_recovers() {
+    let world = World::new(1);
+    let limited = ChunkStoreOptions { limit_bytes: Some(4 * 4096), ..options(1) };
+    let store = ChunkStore::open(world.table(), world.disk(), &limited).unwrap();
+    let mut worker = store.worker(0, 1);
+    worker.write(write_op(FILE, 0, pattern(1, 3 * 4096))).unwrap();
+    let other = ChunkFileId { index: 8, ..FILE };
+    let full = worker.write(write_op(other, 0, pattern(2, 2 * 4096)));
+    assert!(matches!(full, Err(ChunkError::NoSpace)), "{full:?}");
+    assert_eq!(store.used_bytes(), 3 * 4096);
+    worker.write(write_op(FILE, 4096, pattern(3, 4096))).expect("overwriting needs no room");
+    worker.write(write_op(other, 0, pattern(2, 4096))).unwrap();
+    worker.truncate(FILE, 1).unwrap();
+    assert_eq!(store.used_bytes(), 2 * 4096);
+    drop((worker, store));
+    let store = ChunkStore::open(world.table(), world.disk(), &limited).unwrap();
+    assert_eq!(store.used_bytes(), 2 * 4096, "counted again at the start");
+}

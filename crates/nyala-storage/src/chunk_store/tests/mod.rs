@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Tests of the chunk store: against a model, with crashes and failures at every step, and with flipped bytes.
+
+mod crash;
+mod damage;
+mod faults;
+mod model;
+mod sim;

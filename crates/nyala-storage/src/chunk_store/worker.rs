@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! One worker's state: its open files, which of them have unsynced changes, which were removed.
+//!
+//! A worker has its chunk files to itself; nothing here is locked. See the module's failure model for the order of
+//! things that [`ChunkWorker::begin`] keeps.
+
+use super::disk::ChunkFile;
+use super::error::ChunkError;
+use super::rows::{file_key, group_key, tag};
+use super::shared::Shared;
+use nyala_store::{Batch, Lsn, StoreError};
+use nyala_wire::storage::ChunkFileId;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Open files of one worker.
+const MAX_OPEN_FILES: usize = 1024;
+
+/// Does what is asked to the chunk files that are its own.
+pub struct ChunkWorker {
+    pub(super) shared: Arc<Shared>,
+    pub(super) dirty: HashMap<ChunkFileId, Dirty>,
+    pub(super) dead: HashMap<ChunkFileId, u64>,
+    /// In the order in which they were removed.
+    pub(super) dead_order: VecDeque<(ChunkFileId, u64)>,
+    /// Files with an intent that could not be resolved yet.
+    pub(super) unresolved: HashSet<ChunkFileId>,
+    pub(super) scratch: Vec<u8>,
+    files: HashMap<ChunkFileId, Cached>,
+    uses: u64,
+}
+
+struct Cached {
+    file: Arc<dyn ChunkFile>,
+    used: u64,
+}
+
+/// A file with the flag of unsynced changes.
+#[derive(Debug)]
+pub(super) struct Dirty {
+    /// Where in the log the flag is.
+    pub flag: Lsn,
+    /// No block had a checksum when the flag was set.
+    pub fresh: bool,
+    /// The names that lead to the file may not be durable.
+    pub names: bool,
+    /// Grows with every change.
+    pub generation: u64,
+    /// The generation that is on disk.
+    pub synced: u64,
+    /// A sync failed.
+    pub failed: bool,
+    pub last_change: Instant,
+}
+
+/// A change that is about to happen.
+pub(super) struct Start {
+    pub file: ChunkFileId,
+    /// Makes the intent's key unique among those of the file.
+    pub group: u32,
+    pub intent: Vec<u8>,
+    /// The file was made just now.
+    pub created: bool,
+    /// Blocks that have checksums are changed.
+    pub overwrites: bool,
+}
+
+impl ChunkWorker {
+    pub(super) fn new(shared: Arc<Shared>, mut dead: Vec<(ChunkFileId, u64)>, dirty: Vec<ChunkFileId>) -> ChunkWorker {
+        dead.sort_by_key(|(_, at)| *at);
+        let flagged = |file| {
+            let last_change = Instant::now();
+            let (fresh, names, failed) = (false, true, false);
+            (file, Dirty { flag: Lsn::ZERO, fresh, names, generation: 1, synced: 0, failed, last_change })
+        };
+        ChunkWorker {
+            shared,
+            dirty: dirty.into_iter().map(flagged).collect(),
+            dead: dead.iter().copied().collect(),
+            dead_order: dead.into(),
+            unresolved: HashSet::new(),
+            scratch: Vec::new(),
+            files: HashMap::new(),
+            uses: 0,
+        }
+    }
+
+    /// The open file; `None` if there is none and none is to be made. The flag says that it was made now.
+    pub(super) fn open(
+        &mut self,
+        file: ChunkFileId,
+        create: bool,
+    ) -> Result<Option<(Arc<dyn ChunkFile>, bool)>, ChunkError> {
+        self.uses += 1;
+        if let Some(cached) = self.files.get_mut(&file) {
+            cached.used = self.uses;
+            return Ok(Some((cached.file.clone(), false)));
+        }
+        let opened = self.shared.disk.open(file, create).map_err(|e| self.shared.io_error("open", file, e))?;
+        let Some(opened) = opened else { return Ok(None) };
+        if self.files.len() >= MAX_OPEN_FILES {
+            let keep_from = self.uses.saturating_sub(MAX_OPEN_FILES as u64 / 2);
+            self.files.retain(|_, cached| cached.used >= keep_from);
+        }
+        self.files.insert(file, Cached { file: opened.file.clone(), used: self.uses });
+        Ok(Some((opened.file, opened.created)))
+    }
+
+    pub(super) fn forget(&mut self, file: ChunkFileId) {
+        self.files.remove(&file);
+        self.dirty.remove(&file);
+        self.unresolved.remove(&file);
+    }
+
+    /// Is the chunk file removed?
+    pub(super) fn is_dead(&self, file: ChunkFileId) -> bool {
+        self.dead.contains_key(&file)
+    }
+
+    /// Brings an earlier failed change of the file to an end; nothing else may touch the file before.
+    pub(super) fn settle(&mut self, file: ChunkFileId) -> Result<(), ChunkError> {
+        if self.unresolved.contains(&file) {
+            self.shared.resolve_file(file)?;
+            self.unresolved.remove(&file);
+        }
+        Ok(())
+    }
+
+    /// Step (A): intents and flags into the log, as far down as the changes need. The intents are of different groups.
+    pub(super) fn begin(&mut self, starts: &[Start]) -> Result<(), StoreError> {
+        self.shared.kv.wait_room();
+        let mut batch = Batch::with_capacity(64 + starts.iter().map(|s| s.intent.len() + 64).sum::<usize>());
+        let mut flagged = Vec::new();
+        let now = Instant::now();
+        for start in starts {
+            if !self.dirty.contains_key(&start.file) {
+                batch.put(&file_key(tag::UNSYNCED, start.file), &[]);
+                let fresh = start.created && !start.overwrites;
+                let (flag, names, failed) = (Lsn(u64::MAX), start.created, false);
+                let dirty = Dirty { flag, fresh, names, generation: 0, synced: 0, failed, last_change: now };
+                self.dirty.insert(start.file, dirty);
+                flagged.push(start.file);
+            }
+            batch.put(&group_key(tag::INTENT, start.file, start.group), &start.intent);
+        }
+        let applied = self.shared.kv.apply(&batch);
+        if applied.is_err() {
+            flagged.iter().for_each(|file| drop(self.dirty.remove(file)));
+        }
+        let lsn = applied?;
+        let durable = self.shared.kv.durable();
+        let mut to_disk = false;
+        for start in starts {
+            if let Some(dirty) = self.dirty.get_mut(&start.file) {
+                dirty.flag = dirty.flag.min(lsn);
+                dirty.names |= start.created;
+                dirty.generation += 1;
+                dirty.last_change = now;
+                to_disk |= start.overwrites && !dirty.fresh && dirty.flag > durable;
+            }
+        }
+        if to_disk { self.shared.kv.sync() } else { self.shared.kv.flush().map(drop) }
+    }
+
+    /// Step (C). If it fails, the intents stay, and the files wait for [`Self::settle`].
+    pub(super) fn commit(&mut self, batch: &Batch, files: &[ChunkFileId]) -> Result<Lsn, StoreError> {
+        let applied = self.shared.kv.apply(batch);
+        if applied.is_err() {
+            self.unresolved.extend(files);
+        }
+        applied
+    }
+}

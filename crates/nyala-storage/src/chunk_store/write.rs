@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Writes: several at once, so that they share one trip to the log. Failure model: see the parent module.
+
+use super::counters::add;
+use super::disk::write_all;
+use super::error::ChunkError;
+use super::plan::{Plan, check, plan};
+use super::rows::{group_key, tag};
+use super::shared::put_row;
+use super::worker::{ChunkWorker, Start};
+use bytes::Bytes;
+use nyala_store::Batch;
+use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId};
+
+/// A write as it came from a client.
+#[derive(Debug, Clone)]
+pub struct WriteOp {
+    /// The chunk file; made if it is missing.
+    pub file: ChunkFileId,
+    /// Where, bytes.
+    pub offset: u64,
+    /// What.
+    pub data: Bytes,
+    /// CRC-32C of each block piece of the data.
+    pub crcs: Vec<u32>,
+}
+
+impl WriteOp {
+    fn groups(&self) -> (u64, u64) {
+        let group_bytes = BLOCK_BYTES * super::rows::GROUP_BLOCKS;
+        (self.offset / group_bytes, self.offset.saturating_add(self.data.len() as u64) / group_bytes)
+    }
+
+    /// May both be worked out before either is done?
+    fn is_independent_of(&self, other: &WriteOp) -> bool {
+        let ((a, b), (c, d)) = (self.groups(), other.groups());
+        self.file != other.file || b < c || d < a
+    }
+}
+
+impl ChunkWorker {
+    /// Does the writes in order and says how each went. When it returns, what went well survives the death of the process.
+    pub fn write_many(&mut self, ops: &[WriteOp]) -> Vec<Result<(), ChunkError>> {
+        let mut results = Vec::with_capacity(ops.len());
+        let mut rest = ops;
+        while !rest.is_empty() {
+            let together = (1..rest.len()).find(|&i| !rest[..i].iter().all(|op| op.is_independent_of(&rest[i])));
+            let (now, later) = rest.split_at(together.unwrap_or(rest.len()));
+            self.write_together(now, &mut results);
+            rest = later;
+        }
+        results
+    }
+
+    /// One write.
+    pub fn write(&mut self, op: WriteOp) -> Result<(), ChunkError> {
+        self.write_many(std::slice::from_ref(&op)).pop().unwrap_or(Ok(()))
+    }
+
+    fn write_together(&mut self, ops: &[WriteOp], results: &mut Vec<Result<(), ChunkError>>) {
+        let base = results.len();
+        let mut plans = Vec::with_capacity(ops.len());
+        for (at, op) in ops.iter().enumerate() {
+            match self.plan_write(op) {
+                Ok(None) => results.push(Ok(())),
+                Ok(Some(plan)) => {
+                    results.push(Ok(()));
+                    plans.push((base + at, plan));
+                }
+                Err(e) => results.push(Err(e)),
+            }
+        }
+        if plans.is_empty() {
+            return;
+        }
+        let starts: Vec<Start> = plans.iter().map(|(_, plan)| plan.start()).collect();
+        if let Err(error) = self.begin(&starts) {
+            for (at, plan) in plans {
+                self.shared.release(plan.added);
+                results[at] = Err(error.clone().into());
+            }
+            return;
+        }
+        let mut batch = Batch::with_capacity(512 * plans.len());
+        for (at, plan) in &plans {
+            results[*at] = self.write_data(plan, &mut batch);
+        }
+        let files: Vec<ChunkFileId> = plans.iter().map(|(_, plan)| plan.file).collect();
+        if let Err(error) = self.commit(&batch, &files) {
+            for (at, plan) in &plans {
+                if results[*at].is_ok() {
+                    self.shared.release(plan.added);
+                    results[*at] = Err(error.clone().into());
+                }
+            }
+        }
+        for (op, _) in ops.iter().zip(&results[base..]).filter(|(_, result)| result.is_ok()) {
+            add(&self.shared.counters.writes, 1);
+            add(&self.shared.counters.write_bytes, op.data.len() as u64);
+        }
+    }
+
+    fn plan_write(&mut self, op: &WriteOp) -> Result<Option<Plan>, ChunkError> {
+        check(&self.shared, op)?;
+        if self.is_dead(op.file) {
+            return Err(ChunkError::Stale(op.file));
+        }
+        if op.data.is_empty() {
+            return Ok(None);
+        }
+        self.settle(op.file)?;
+        let opened = self.open(op.file, true)?;
+        let Some((handle, created)) = opened else { return Err(ChunkError::Stale(op.file)) };
+        let plan = plan(&self.shared, op, handle, created)?;
+        self.shared.reserve(plan.added)?;
+        Ok(Some(plan))
+    }
+
+    /// Step (B), and what step (C) has to say about it.
+    fn write_data(&mut self, plan: &Plan, batch: &mut Batch) -> Result<(), ChunkError> {
+        let written = plan.segments.iter().try_for_each(|(offset, data)| write_all(&*plan.handle, data, *offset));
+        let intent_key = group_key(tag::INTENT, plan.file, plan.rows[0].0);
+        let Err(error) = written else {
+            for (group, row) in &plan.rows {
+                put_row(batch, plan.file, *group, row, &mut self.scratch);
+            }
+            batch.delete(&intent_key);
+            return Ok(());
+        };
+        let error = self.shared.io_error("write", plan.file, error);
+        self.shared.release(plan.added);
+        match self.shared.resolve(plan.file, &plan.intent, batch) {
+            Ok(()) => {
+                batch.delete(&intent_key);
+            }
+            Err(_) => {
+                self.unresolved.insert(plan.file);
+            }
+        }
+        Err(error)
+    }
+}
