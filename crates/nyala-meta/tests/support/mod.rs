@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A metadata server's logic without the server: one metadata target that has all slots, four storage targets.
+
+#![allow(dead_code, reason = "each test program uses its own part")]
+
+pub mod model;
+
+use nyala_cluster::placement::PlacementTable;
+use nyala_meta::change::{Change, Fault};
+use nyala_meta::locks::Locks;
+use nyala_meta::ns::{self, Env};
+use nyala_meta::tx::plan::{moves_directory, rename_parts};
+use nyala_meta::tx::{Plan, parts};
+use nyala_meta::view::View;
+use nyala_store::Batch;
+use nyala_wire::map::*;
+use nyala_wire::meta::{MetaOp, MetaReply, Owner, Rename};
+use nyala_wire::*;
+
+pub const ME: TargetId = TargetId(1);
+
+fn target(id: u16, kind: TargetKind, node: u32) -> Target {
+    Target {
+        id: TargetId(id),
+        alias: format!("t{id}"),
+        kind,
+        node: NodeId(node),
+        pool: PoolId(1),
+        reachability: Reachability::Online,
+        consistency: Consistency::Good,
+        capacity_pool: CapacityPool::Normal,
+    }
+}
+
+pub fn map() -> ClusterMap {
+    let mut targets = vec![target(1, TargetKind::Meta, 1)];
+    targets.extend((101..105).map(|id| target(id, TargetKind::Storage, 2)));
+    ClusterMap {
+        version: MapVersion(1),
+        targets,
+        pools: vec![Pool { id: PoolId(1), alias: "default".into() }],
+        slots: vec![SlotRange { first: Slot(0), count: 64, target: ME }],
+        ..ClusterMap::default()
+    }
+}
+
+/// The logic, ready to run operations.
+pub struct Logic {
+    pub map: ClusterMap,
+    placement: PlacementTable,
+    locks: Locks,
+    clock: i64,
+}
+
+impl Logic {
+    pub fn new() -> Logic {
+        let map = map();
+        Logic { placement: PlacementTable::new(&map), map, locks: Locks::default(), clock: 1_000_000 }
+    }
+
+    /// Runs one operation on the tables: its reply and the batch that does it.
+    pub fn run(&mut self, view: &dyn View, session: u64, op: &MetaOp) -> Result<(MetaReply, Batch), WireError> {
+        self.clock += 1;
+        let env = Env {
+            me: ME,
+            map: &self.map,
+            placement: &self.placement,
+            session: SessionId(session),
+            owner: Owner { uid: 1000, gid: 100 },
+            now: Time { seconds: self.clock, nanos: 7 },
+            random: self.clock as u64 * 0x9e37_79b9,
+        };
+        let mut change = Change::new(view, &self.locks, None);
+        match ns::run(&mut change, &env, op) {
+            Ok(reply) => Ok((reply, change.finish())),
+            Err(Fault::Refused(error)) => Err(error),
+            Err(Fault::Elsewhere(plan)) => match *plan {
+                Plan::Rename(rename) => {
+                    let mut change = Change::new(view, &self.locks, None);
+                    rename_directory(&mut change, &env, &rename).map_err(|fault| match fault {
+                        Fault::Refused(error) => error,
+                        other => panic!("{other:?}"),
+                    })?;
+                    Ok((MetaReply::Done, change.finish()))
+                }
+                other => panic!("with one server nothing is elsewhere: {other:?}"),
+            },
+            Err(Fault::Blocked) => panic!("nobody holds a lock"),
+        }
+    }
+}
+
+/// What the coordinator does for a directory that moves, on one server.
+fn rename_directory(change: &mut Change, env: &Env, rename: &Rename) -> Result<(), Fault> {
+    let from = ns::rename::found(change, rename.from_parent, &rename.from_name)?.ok_or(ErrorCode::NOT_FOUND)?;
+    let to = ns::rename::found(change, rename.to_parent, &rename.to_name)?;
+    let list = rename_parts(rename, from, to)?.expect("names of two inodes");
+    assert!(moves_directory(rename, from, to));
+    let mut meets = |start: InodeId, forbidden: InodeId| -> Result<bool, Fault> {
+        let mut at = start;
+        while at != InodeId::ROOT && at != forbidden {
+            at = change.dir(at)?.1.parent;
+        }
+        Ok(at == forbidden)
+    };
+    if from.1 == FileKind::Directory && meets(rename.to_parent, from.0)? {
+        return Err(ErrorCode::INVALID.into());
+    }
+    if let Some((inode, FileKind::Directory)) = to
+        && meets(rename.from_parent, inode)?
+    {
+        return Err(if rename.exchange { ErrorCode::INVALID } else { ErrorCode::NOT_EMPTY }.into());
+    }
+    for part in &list {
+        let result = parts::check(change, part, env.now)?;
+        parts::perform(change, part, &result, env.now)?;
+    }
+    Ok(())
+}
+
+/// The tables of a new cluster: the root directory.
+pub fn new_tables() -> Batch {
+    use nyala_meta::keys;
+    use nyala_meta::records::{DirPart, InodeRecord};
+    let zero = Time::default();
+    let root = InodeRecord {
+        kind: FileKind::Directory,
+        perm: 0o755,
+        nlink: 2,
+        uid: 0,
+        gid: 0,
+        size: 0,
+        atime: zero,
+        mtime: zero,
+        ctime: zero,
+        btime: zero,
+        rdev: None,
+        dir: Some(DirPart { parent: InodeId::ROOT, entries: 0, pattern: None }),
+        file: None,
+    };
+    let mut batch = Batch::new();
+    batch.put(keys::inode(InodeId::ROOT), codec::encode(&root));
+    batch.put(keys::inode_count(), 1_u64.to_le_bytes());
+    batch
+}
