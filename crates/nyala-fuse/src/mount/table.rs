@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The kernel's table of mounts (`/proc/self/mountinfo`): who is mounted where, without asking the mount itself.
+//!
+//! **Failure model.** The table may change while it is read, and may be unreadable (no `/proc`): that is an error of the
+//! caller's operation. Lines that are not understood are passed over.
+
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+/// A mounted file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct MountEntry {
+    /// Device number, `major:minor`, which names the backing device information too.
+    pub(super) device: String,
+    pub(super) mountpoint: PathBuf,
+    pub(super) fs_type: String,
+}
+
+/// The mount that is uppermost at exactly this path, if any.
+pub(super) fn top_at(mountpoint: &Path) -> io::Result<Option<MountEntry>> {
+    let table = std::fs::read("/proc/self/mountinfo")?;
+    Ok(parse(&table).rfind(|entry| entry.mountpoint == mountpoint))
+}
+
+/// All mounts, in the order in which they were made.
+fn parse(table: &[u8]) -> impl DoubleEndedIterator<Item = MountEntry> {
+    table.split(|byte| *byte == b'\n').filter_map(parse_line)
+}
+
+fn parse_line(line: &[u8]) -> Option<MountEntry> {
+    let mut fields = line.split(|byte| *byte == b' ');
+    let device = String::from_utf8(fields.nth(2)?.to_vec()).ok()?;
+    let mountpoint = PathBuf::from(std::ffi::OsString::from_vec(unescape(fields.nth(1)?)));
+    fields.find(|field| *field == b"-")?;
+    let fs_type = String::from_utf8(fields.next()?.to_vec()).ok()?;
+    Some(MountEntry { device, mountpoint, fs_type })
+}
+
+/// Takes back the octal escapes of blanks and the like.
+fn unescape(field: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((first, tail)) = rest.split_first() {
+        match (first, tail) {
+            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', after @ ..]) => {
+                bytes.push(((a - b'0') << 6) | ((b - b'0') << 3) | (c - b'0'));
+                rest = after;
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_with_and_without_optional_fields_and_with_blanks() {
+        let table = b"36 35 98:0 / /mnt\\040two rw,noatime shared:1 master:2 - fuse.nyala host:/ rw\n\
+            37 35 0:44 / /mnt rw - ext4 /dev/x rw\nnonsense\n\n";
+        let entries: Vec<MountEntry> = parse(table).collect();
+        assert_eq!(entries.len(), 2);
+        assert_eq!(entries[0].mountpoint, Path::new("/mnt two"));
+        assert_eq!((&entries[0].device[..], &entries[0].fs_type[..]), ("98:0", "fuse.nyala"));
+        assert_eq!(entries[1].fs_type, "ext4");
+        assert_eq!(unescape(b"a\\134\\9"), b"a\\\\9");
+    }
+}
