@@ -15,6 +15,7 @@
 //! ```
 
 mod abi;
+pub mod adapter;
 mod buf;
 mod dirbuf;
 mod dispatch;
