@@ -1,61 +1,105 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The client's interface.
+//! The client's interface: everything by inode.
 
-use crate::*;
-use nyala_wire::map::ClusterMap;
-use nyala_wire::meta::*;
-use nyala_wire::*;
+use crate::config::ClientConfig;
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::handle::FileHandle;
+use crate::keeper;
+use crate::maps::odd;
+use crate::names::name;
+use crate::rpc::{Network, Rpc};
+use crate::types::{ClientStats, FsStats, OpenOptions};
+use nyala_wire::map::{ClusterMap, TargetKind};
+use nyala_wire::meta::{EntryInfo, Listing, MetaOp, MetaReply, NewEntry, Owner, Rename, SetAttr};
+use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
+use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, StripePattern};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
-/// A client of one cluster. Clones share it; it may be used from any thread with a tokio runtime.
+/// A client of one cluster. Clones share it; it may be used from any thread that has a tokio runtime, and from several at
+/// once: every thread has connections of its own.
 #[derive(Clone)]
-pub struct Client;
+pub struct Client {
+    core: Arc<Core>,
+}
+
+fn entry(parent: InodeId, bytes: &[u8], perm: u16) -> Result<NewEntry> {
+    Ok(NewEntry { parent, name: name(bytes)?, perm: perm & 0o7777 })
+}
 
 impl Client {
-    /// Gets the map and starts the background work.
+    /// Gets the cluster map (waits for it until `retry_timeout`) and starts the background work.
     pub async fn connect(config: ClientConfig) -> Result<Client> {
-        Err(Error::ShutDown)
+        let network = Network::new(config.secret.clone(), config.encrypt);
+        Client::connect_over(config, Arc::new(network)).await
+    }
+
+    /// The same over anything that carries requests.
+    pub async fn connect_over(config: ClientConfig, rpc: Arc<dyn Rpc>) -> Result<Client> {
+        let core = Arc::new(Core::new(config, rpc)?);
+        core.maps.first(&core).await?;
+        keeper::start(&core)?;
+        Ok(Client { core })
     }
 
     /// The cluster map now.
     pub fn map(&self) -> Arc<ClusterMap> {
-        Arc::default()
+        self.core.maps.view().map.clone()
     }
 
     /// Counters.
     pub fn stats(&self) -> ClientStats {
-        ClientStats::default()
+        let stats = &self.core.stats;
+        let get = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        ClientStats {
+            meta_requests: get(&stats.meta_requests),
+            storage_reads: get(&stats.storage_reads),
+            storage_writes: get(&stats.storage_writes),
+            read_bytes: get(&stats.read_bytes),
+            written_bytes: get(&stats.written_bytes),
+            retries: get(&stats.retries),
+            checksum_errors: get(&stats.checksum_errors),
+            dirty_bytes: self.core.budget.used() as u64,
+            cached_bytes: self.core.cached_bytes.load(Ordering::Relaxed) as u64,
+            cache_hits: get(&stats.cache_hits),
+        }
     }
 
     /// Looks up a name.
     pub async fn lookup(&self, parent: InodeId, name: &[u8]) -> Result<Attr> {
-        Err(Error::ShutDown)
+        self.core.lookup(parent, name).await
     }
 
-    /// Attributes of an inode; this client's own unwritten changes included.
+    /// Attributes of an inode; this client's own unsent changes included.
     pub async fn getattr(&self, inode: InodeId) -> Result<Attr> {
-        Err(Error::ShutDown)
+        self.core.getattr(inode).await
     }
 
     /// Attributes of many inodes, in any order; those that are gone are left out.
     pub async fn getattrs(&self, inodes: &[InodeId]) -> Result<Vec<Attr>> {
-        Err(Error::ShutDown)
+        self.core.getattrs(inodes).await
     }
 
-    /// Changes attributes. `caller` is who asks.
+    /// Changes attributes. A new size or modification time comes after everything this client wrote before.
     pub async fn setattr(&self, inode: InodeId, set: SetAttr) -> Result<Attr> {
-        Err(Error::ShutDown)
+        match self.core.files.get(inode).filter(|file| file.state.lock().layout.is_some()) {
+            Some(file) => self.core.setattr_open(&file, set).await,
+            None => self.core.meta_attr("set attributes", MetaOp::SetAttr { inode, set }, Owner::default()).await,
+        }
     }
 
     /// Target of a symbolic link.
     pub async fn readlink(&self, inode: InodeId) -> Result<Vec<u8>> {
-        Err(Error::ShutDown)
+        self.core.readlink(inode).await
     }
 
-    /// Makes a directory.
+    /// Makes a directory. `perm`: umask already applied.
     pub async fn mkdir(&self, parent: InodeId, name: &[u8], perm: u16, owner: Owner) -> Result<Attr> {
-        Err(Error::ShutDown)
+        let entry = entry(parent, name, perm)?;
+        self.core.meta_attr("make a directory", MetaOp::Mkdir { entry }, owner).await
     }
 
     /// Makes a fifo, socket, device or closed regular file.
@@ -68,35 +112,40 @@ impl Client {
         rdev: u32,
         owner: Owner,
     ) -> Result<Attr> {
-        Err(Error::ShutDown)
+        let entry = entry(parent, name, perm)?;
+        self.core.meta_attr("make a node", MetaOp::Mknod { entry, kind, rdev }, owner).await
     }
 
     /// Makes a symbolic link.
     pub async fn symlink(&self, parent: InodeId, name: &[u8], target: &[u8], owner: Owner) -> Result<Attr> {
-        Err(Error::ShutDown)
+        let op = MetaOp::Symlink { entry: entry(parent, name, 0o777)?, target: target.to_vec().into() };
+        self.core.meta_attr("make a symbolic link", op, owner).await
     }
 
     /// Makes another name for an inode.
-    pub async fn link(&self, inode: InodeId, parent: InodeId, name: &[u8]) -> Result<Attr> {
-        Err(Error::ShutDown)
+    pub async fn link(&self, inode: InodeId, parent: InodeId, bytes: &[u8]) -> Result<Attr> {
+        let op = MetaOp::Link { inode, parent, name: name(bytes)? };
+        let mut attr = self.core.meta_attr("make a link", op, Owner::default()).await?;
+        self.core.overlay(&mut attr);
+        Ok(attr)
     }
 
     /// Removes a name that is not a directory's.
-    pub async fn unlink(&self, parent: InodeId, name: &[u8]) -> Result<()> {
-        Err(Error::ShutDown)
+    pub async fn unlink(&self, parent: InodeId, bytes: &[u8]) -> Result<()> {
+        self.core.meta_done("remove a name", MetaOp::Unlink { parent, name: name(bytes)? }).await
     }
 
     /// Removes an empty directory.
-    pub async fn rmdir(&self, parent: InodeId, name: &[u8]) -> Result<()> {
-        Err(Error::ShutDown)
+    pub async fn rmdir(&self, parent: InodeId, bytes: &[u8]) -> Result<()> {
+        self.core.meta_done("remove a directory", MetaOp::Rmdir { parent, name: name(bytes)? }).await
     }
 
     /// Renames.
     pub async fn rename(&self, rename: Rename) -> Result<()> {
-        Err(Error::ShutDown)
+        self.core.meta_done("rename", MetaOp::Rename(rename)).await
     }
 
-    /// Makes and opens a file, or opens the one that is there.
+    /// Makes and opens a file, or (unless `exclusive`) opens the one that is there.
     pub async fn create(
         &self,
         parent: InodeId,
@@ -105,76 +154,137 @@ impl Client {
         owner: Owner,
         exclusive: bool,
     ) -> Result<(Attr, FileHandle)> {
-        Err(Error::ShutDown)
+        let op = MetaOp::Create { entry: entry(parent, name, perm)?, exclusive };
+        let (new, inode, kind, file) = match self.core.meta("create a file", op, owner).await? {
+            MetaReply::Created { new, inode, kind, file } => (new, inode, kind, file),
+            _ => return Err(odd("create a file")),
+        };
+        match kind {
+            FileKind::File => {}
+            FileKind::Directory => return Err(Error::refused(ErrorCode::IS_A_DIRECTORY, "it is a directory")),
+            FileKind::Symlink => return Err(Error::refused(ErrorCode::LOOP, "it is a symbolic link")),
+            _ => return Err(Error::refused(ErrorCode::EXISTS, "it is there and not a regular file")),
+        }
+        // An old file may have a close under way here, which would undo what the create registered: open it again.
+        let known = file.filter(|_| new || self.core.files.get(inode).is_none());
+        let handle = self.core.open_handle(inode, known.as_deref(), false).await?;
+        if let Some(file) = self.core.files.get(inode) {
+            file.state.lock().name = Some(String::from_utf8_lossy(name).into_owned());
+        }
+        let attr = handle.known_attr().ok_or(Error::Protocol { what: "create a file", detail: "no attributes" })?;
+        Ok((attr, handle))
     }
 
     /// Opens a file.
     pub async fn open(&self, inode: InodeId, options: OpenOptions) -> Result<FileHandle> {
-        Err(Error::ShutDown)
+        if options.truncate {
+            self.setattr(inode, SetAttr { size: Some(0), ..SetAttr::default() }).await?;
+        }
+        self.core.open_handle(inode, None, options.append).await
     }
 
     /// Lists a directory after a cookie (0: from the start).
     pub async fn readdir(&self, dir: InodeId, after_cookie: u64, max_entries: u32, plus: bool) -> Result<Listing> {
-        Err(Error::ShutDown)
+        self.core.readdir(dir, after_cookie, max_entries, plus).await
     }
 
     /// Value of an extended attribute.
     pub async fn getxattr(&self, inode: InodeId, name: &[u8]) -> Result<Vec<u8>> {
-        Err(Error::ShutDown)
+        let op = MetaOp::GetXattr { inode, name: name.to_vec().into() };
+        match self.core.meta("get an extended attribute", op, Owner::default()).await? {
+            MetaReply::Bytes(value) => Ok(value.into()),
+            _ => Err(odd("get an extended attribute")),
+        }
     }
 
-    /// Sets an extended attribute; `create`/`replace` as `XATTR_CREATE`/`XATTR_REPLACE`.
+    /// Sets an extended attribute; `create` and `replace` as `XATTR_CREATE` and `XATTR_REPLACE`.
     pub async fn setxattr(&self, inode: InodeId, name: &[u8], value: &[u8], create: bool, replace: bool) -> Result<()> {
-        Err(Error::ShutDown)
+        let (name, value) = (name.to_vec().into(), value.to_vec().into());
+        let op = MetaOp::SetXattr { inode, name, value, create, replace };
+        self.core.meta_done("set an extended attribute", op).await
     }
 
     /// Names of extended attributes.
     pub async fn listxattr(&self, inode: InodeId) -> Result<Vec<Vec<u8>>> {
-        Err(Error::ShutDown)
+        match self.core.meta("list extended attributes", MetaOp::ListXattr { inode }, Owner::default()).await? {
+            MetaReply::Names(names) => Ok(names.into_iter().map(Vec::from).collect()),
+            _ => Err(odd("list extended attributes")),
+        }
     }
 
     /// Removes an extended attribute.
     pub async fn removexattr(&self, inode: InodeId, name: &[u8]) -> Result<()> {
-        Err(Error::ShutDown)
+        let op = MetaOp::RemoveXattr { inode, name: name.to_vec().into() };
+        self.core.meta_done("remove an extended attribute", op).await
     }
 
     /// Size and use of the file system; at most a second old.
     pub async fn statfs(&self) -> Result<FsStats> {
-        Err(Error::ShutDown)
+        if let Some((at, stats)) = *self.core.capacity.lock()
+            && at.elapsed() < Duration::from_secs(1)
+        {
+            return Ok(stats);
+        }
+        let reply = self.core.ask_management("ask for capacities", MgmtRequest::Capacities).await?;
+        let MgmtReply::Capacities(capacities) = reply else { return Err(odd("ask for capacities")) };
+        let map = self.map();
+        let mut stats = FsStats::default();
+        for one in capacities {
+            match map.target(one.target).map(|target| target.kind) {
+                Some(TargetKind::Storage) => {
+                    stats.total_bytes += one.capacity.total_bytes;
+                    stats.free_bytes += one.capacity.free_bytes;
+                }
+                Some(TargetKind::Meta) => {
+                    stats.total_inodes += one.capacity.total_inodes;
+                    stats.free_inodes += one.capacity.free_inodes;
+                }
+                None => {}
+            }
+        }
+        *self.core.capacity.lock() = Some((Instant::now(), stats));
+        Ok(stats)
     }
 
     /// Where an inode and its data are.
     pub async fn entry_info(&self, inode: InodeId) -> Result<EntryInfo> {
-        Err(Error::ShutDown)
+        match self.core.meta("get entry info", MetaOp::EntryInfo { inode }, Owner::default()).await? {
+            MetaReply::EntryInfo(info) => Ok(*info),
+            _ => Err(odd("get entry info")),
+        }
     }
 
     /// Sets what a directory gives to new files.
     pub async fn set_pattern(&self, dir: InodeId, pattern: StripePattern) -> Result<()> {
-        Err(Error::ShutDown)
+        pattern.check().map_err(Error::server("check the pattern"))?;
+        self.core.meta_done("set the pattern", MetaOp::SetPattern { dir, pattern }).await
     }
 
     /// The directory above a directory.
     pub async fn parent(&self, dir: InodeId) -> Result<InodeId> {
-        Err(Error::ShutDown)
+        self.core.parent(dir).await
     }
 
-    /// Follows a path from the root; symbolic links only if asked.
+    /// Follows a path from the root; symbolic links, in the middle and at the end, only if asked.
     pub async fn resolve(&self, path: &[u8], follow: bool) -> Result<Attr> {
-        Err(Error::ShutDown)
+        self.core.resolve(path, follow).await
     }
 
     /// Everything written and done so far is on disk (`syncfs`).
     pub async fn sync_all(&self) -> Result<()> {
-        Err(Error::ShutDown)
+        self.core.sync_all().await
     }
 
     /// A directory's changes so far are on disk.
     pub async fn fsync_dir(&self, dir: InodeId) -> Result<()> {
-        Err(Error::ShutDown)
+        match self.map().slot_target(dir.slot()) {
+            Some(target) => self.core.meta_at("sync a directory", MetaOp::Sync, target).await.map(drop),
+            None => self.core.sync_all().await,
+        }
     }
 
     /// Writes everything out, closes files and sessions. The client does nothing afterwards.
     pub async fn shutdown(&self) -> Result<()> {
-        Err(Error::ShutDown)
+        self.core.shut_down().await
     }
 }

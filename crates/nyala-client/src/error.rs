@@ -7,7 +7,7 @@ use nyala_wire::{ErrorCode, InodeId, TargetId, WireError};
 use std::time::Duration;
 
 /// Result of client calls.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A failed call. Cheap enough to clone: a failed background write is reported once per handle.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -1,53 +1,215 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! An open file.
+//!
+//! **Failure model.** Errors of background writes belong to the file; every handle reports each of them once, at its next
+//! flush, fsync or release. A handle dropped without release is released in the background.
 
-use crate::*;
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::file::File;
+use crate::logic::read_ahead::Stream;
+use crate::push::Push;
+use crate::types::SeekTarget;
 use bytes::Bytes;
-use nyala_wire::InodeId;
+use nyala_wire::{Attr, InodeId};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// An open file. Clones are the same handle (one error report, one release).
+/// An open file. Clones are the same handle: one place in the stream, one error report, one release.
 #[derive(Clone)]
-pub struct FileHandle;
+pub struct FileHandle {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    core: Arc<Core>,
+    file: Arc<File>,
+    stream: Mutex<Stream>,
+    /// Failures of the file that this handle has reported.
+    reported: AtomicU64,
+    append: bool,
+    released: AtomicBool,
+}
 
 impl FileHandle {
+    /// The file counts the handle already, and the table has a user for it.
+    pub(crate) fn new(core: Arc<Core>, file: Arc<File>, append: bool) -> FileHandle {
+        let reported = AtomicU64::new(file.state.lock().failures);
+        let released = AtomicBool::new(false);
+        FileHandle {
+            inner: Arc::new(Inner { core, file, stream: Mutex::new(Stream::new()), reported, append, released }),
+        }
+    }
+
     /// The file.
     pub fn inode(&self) -> InodeId {
-        InodeId::ROOT
+        self.inner.file.inode
+    }
+
+    /// The file's attributes as this client knows them now, own unwritten changes included; no request is sent.
+    pub fn known_attr(&self) -> Option<Attr> {
+        let state = self.inner.file.state.lock();
+        let mut attr = state.attr.clone()?;
+        state.overlay(&mut attr);
+        Some(attr)
     }
 
     /// Reads up to `len` bytes at `offset`: pieces in order, together shorter than `len` only at the file's end.
     pub async fn read(&self, offset: u64, len: usize) -> Result<Vec<Bytes>> {
-        Err(Error::ShutDown)
+        let Inner { core, file, stream, .. } = &*self.inner;
+        Ok(core.read(file, stream, offset, len).await?.into_pieces())
     }
 
-    /// Writes at `offset` (at the end if opened so); buffered. Returns the bytes taken: all.
+    /// Writes at `offset` (at the end if opened so); buffered. Returns the number of bytes taken: all.
     pub async fn write(&self, offset: u64, data: &[u8]) -> Result<usize> {
-        Err(Error::ShutDown)
+        self.inner.core.write(&self.inner.file, offset, self.inner.append, data).await
     }
 
     /// What close(2) does: pushes to the servers and reports errors.
     pub async fn flush(&self) -> Result<()> {
-        Err(Error::ShutDown)
+        self.push(Push::default()).await
     }
 
-    /// Data (and attributes) on disk when it returns.
-    pub async fn fsync(&self, datasync: bool) -> Result<()> {
-        Err(Error::ShutDown)
+    /// Data and attributes are on disk when it returns. `datasync`: attributes that are not needed to read the data
+    /// need not be (they are, too).
+    pub async fn fsync(&self, _datasync: bool) -> Result<()> {
+        self.push(Push { sync: true, close: false }).await
     }
 
-    /// The handle is done; the file's last one closes it. Reports errors not reported yet.
+    async fn push(&self, push: Push) -> Result<()> {
+        let Inner { core, file, .. } = &*self.inner;
+        if push.sync || !file.state.lock().is_clean() {
+            let _gate = file.gate.lock().await;
+            // why ignored: the failure is kept with the file, and reported by the line below.
+            let _ = core.push(file, push).await;
+        }
+        self.report()
+    }
+
+    /// The failure that this handle has not reported yet.
+    fn report(&self) -> Result<()> {
+        let state = self.inner.file.state.lock();
+        let reported = self.inner.reported.swap(state.failures, Ordering::AcqRel);
+        match &state.last_failure {
+            Some(error) if reported < state.failures => Err(error.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The handle is done; the file's last one pushes and closes it. Reports errors not reported yet. Where there is
+    /// nothing to push, the close runs in the background. Other clones of the handle must not be used any more.
     pub async fn release(self) -> Result<()> {
-        Err(Error::ShutDown)
+        if self.inner.released.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        if self.inner.leave() {
+            let inner = self.inner.clone();
+            self.inner.core.spawn(async move { inner.finish().await });
+        } else {
+            self.inner.finish().await;
+        }
+        self.report()
     }
 
-    /// `fallocate(2)`: mode 0, KEEP_SIZE, PUNCH_HOLE|KEEP_SIZE, ZERO_RANGE[|KEEP_SIZE].
+    /// `fallocate(2)`: mode 0, `KEEP_SIZE`, `PUNCH_HOLE|KEEP_SIZE`, `ZERO_RANGE`, `ZERO_RANGE|KEEP_SIZE`; others are
+    /// EOPNOTSUPP.
     pub async fn fallocate(&self, mode: i32, offset: u64, len: u64) -> Result<()> {
-        Err(Error::ShutDown)
+        self.inner.core.fallocate(&self.inner.file, mode, offset, len).await
     }
 
     /// `SEEK_DATA` and `SEEK_HOLE`; ENXIO behind the end.
     pub async fn seek(&self, offset: u64, target: SeekTarget) -> Result<u64> {
-        Err(Error::ShutDown)
+        self.inner.core.seek(&self.inner.file, offset, target == SeekTarget::Hole).await
+    }
+}
+
+impl Inner {
+    /// Takes the handle off the file; true if nothing has to be pushed.
+    fn leave(&self) -> bool {
+        let mut state = self.file.state.lock();
+        state.handles -= 1;
+        state.is_clean()
+    }
+
+    async fn finish(&self) {
+        if self.file.state.lock().handles == 0 {
+            // why ignored: the failure is kept with the file for whoever reports.
+            let _ = self.core.close(&self.file).await;
+        }
+        self.core.files.release(&self.file);
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if self.released.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.leave();
+        let copy = Inner {
+            core: self.core.clone(),
+            file: self.file.clone(),
+            stream: Mutex::new(Stream::new()),
+            reported: AtomicU64::new(0),
+            append: false,
+            released: AtomicBool::new(true),
+        };
+        if !self.core.spawn(async move { copy.finish().await }) {
+            tracing::warn!(inode = %self.file.inode, "a file was dropped outside a runtime and stays open");
+        }
+    }
+}
+
+impl Core {
+    /// Opens a file for one more handle. `known`: what a create already said.
+    pub(crate) async fn open_handle(
+        self: &Arc<Core>,
+        inode: InodeId,
+        known: Option<&nyala_wire::meta::FileReply>,
+        append: bool,
+    ) -> Result<FileHandle> {
+        if self.is_stopped() {
+            return Err(Error::ShutDown);
+        }
+        let user = User { core: self, file: Some(self.files.acquire(inode)) };
+        let Some(file) = &user.file else { return Err(Error::ShutDown) };
+        {
+            let _gate = file.gate.lock().await;
+            match known {
+                Some(reply) => {
+                    let mut state = file.state.lock();
+                    let epoch = state.epoch;
+                    state.install(reply, epoch, self.now_ms());
+                    state.opened = true;
+                }
+                None => self.open_at_server(file).await?,
+            }
+            file.state.lock().handles += 1;
+        }
+        let file = file.clone();
+        user.keep();
+        Ok(FileHandle::new(self.clone(), file, append))
+    }
+}
+
+/// A user of a file in the table; given back when dropped.
+struct User<'a> {
+    core: &'a Core,
+    file: Option<Arc<File>>,
+}
+
+impl User<'_> {
+    fn keep(mut self) {
+        self.file = None;
+    }
+}
+
+impl Drop for User<'_> {
+    fn drop(&mut self) {
+        if let Some(file) = self.file.take() {
+            self.core.files.release(&file);
+        }
     }
 }

@@ -1,16 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The client core: name space operations, striping, buffering, retry.
-#![allow(unused)]
+//! The client core: name space operations, striping, buffering, retry. `docs/SEMANTICS.md` says what holds.
+//!
+//! [`Client`] does everything by inode; [`FileHandle`] reads and writes. `logic` is pure; the other modules are the shell
+//! that drives it. Every face of the client (FUSE, libraries, benchmarks) stands on this crate.
 
 pub mod client;
 pub mod config;
 pub mod error;
 pub mod handle;
+pub mod logic;
+pub mod rpc;
 pub mod types;
+
+mod budget;
+mod cache;
+mod checksum;
+mod core;
+mod file;
+mod keeper;
+mod maps;
+mod names;
+mod opening;
+mod push;
+mod read;
+mod retry;
+mod router;
+mod session;
+mod space;
+mod storage_io;
+mod table;
+mod write;
+mod write_back;
 
 pub use client::Client;
 pub use config::ClientConfig;
 pub use error::{Error, Result};
 pub use handle::FileHandle;
+pub use rpc::{Rpc, RpcFuture};
 pub use types::{ClientStats, FsStats, OpenOptions, SeekTarget};

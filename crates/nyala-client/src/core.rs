@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What all parts of one client share.
+
+use crate::budget::Budget;
+use crate::config::ClientConfig;
+use crate::error::{Error, Result};
+use crate::maps::Maps;
+use crate::rpc::Rpc;
+use crate::session::Session;
+use crate::table::Table;
+use crate::types::FsStats;
+use nyala_wire::{SessionId, TargetId};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::{Notify, Semaphore};
+
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) meta_requests: AtomicU64,
+    pub(crate) storage_reads: AtomicU64,
+    pub(crate) storage_writes: AtomicU64,
+    pub(crate) read_bytes: AtomicU64,
+    pub(crate) written_bytes: AtomicU64,
+    pub(crate) retries: AtomicU64,
+    pub(crate) checksum_errors: AtomicU64,
+    pub(crate) cache_hits: AtomicU64,
+}
+
+pub(crate) struct Core {
+    pub(crate) config: ClientConfig,
+    pub(crate) rpc: Arc<dyn Rpc>,
+    pub(crate) session_id: SessionId,
+    pub(crate) maps: Maps,
+    pub(crate) sessions: Mutex<HashMap<TargetId, Arc<Session>>>,
+    pub(crate) files: Table,
+    pub(crate) budget: Budget,
+    pub(crate) cached_bytes: Arc<AtomicUsize>,
+    pub(crate) write_slots: Mutex<HashMap<TargetId, Arc<Semaphore>>>,
+    pub(crate) stats: Counters,
+    pub(crate) capacity: Mutex<Option<(Instant, FsStats)>>,
+    /// Closes and releases that run in the background.
+    pub(crate) background: AtomicUsize,
+    pub(crate) background_done: Notify,
+    started: Instant,
+    pub(crate) stopping: AtomicBool,
+    pub(crate) stop: Arc<Notify>,
+}
+
+impl Core {
+    pub(crate) fn new(config: ClientConfig, rpc: Arc<dyn Rpc>) -> Result<Core> {
+        let random = getrandom::u64().map_err(|e| Error::System(format!("no random bytes: {e}")))?;
+        Ok(Core {
+            maps: Maps::new(&config.mgmt),
+            budget: Budget::new(config.write_buffer_bytes),
+            config,
+            rpc,
+            session_id: SessionId(random.max(1)),
+            sessions: Mutex::default(),
+            files: Table::default(),
+            cached_bytes: Arc::default(),
+            write_slots: Mutex::default(),
+            stats: Counters::default(),
+            capacity: Mutex::default(),
+            background: AtomicUsize::new(0),
+            background_done: Notify::new(),
+            started: Instant::now(),
+            stopping: AtomicBool::new(false),
+            stop: Arc::default(),
+        })
+    }
+
+    /// Milliseconds since the client started, from 1.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.started.elapsed().as_millis() as u64 + 1
+    }
+
+    pub(crate) fn cache_ms(&self) -> u64 {
+        self.config.cache_time.min(Duration::from_secs(1)).as_millis() as u64
+    }
+
+    /// `None`: for ever.
+    pub(crate) fn retry_timeout(&self) -> Option<Duration> {
+        Some(self.config.retry_timeout).filter(|timeout| !timeout.is_zero())
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn session(&self, target: TargetId) -> Arc<Session> {
+        self.sessions.lock().entry(target).or_insert_with(|| Arc::new(Session::new(target))).clone()
+    }
+
+    pub(crate) fn all_sessions(&self) -> Vec<Arc<Session>> {
+        self.sessions.lock().values().cloned().collect()
+    }
+
+    /// Runs something in the background that a shutdown waits for. Outside a runtime nothing can run: `false`.
+    pub(crate) fn spawn(self: &Arc<Core>, work: impl Future<Output = ()> + Send + 'static) -> bool {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return false };
+        let running = Running::new(self.clone());
+        runtime.spawn(async move {
+            let _running = running;
+            work.await;
+        });
+        true
+    }
+
+    /// Waits until nothing runs in the background.
+    pub(crate) async fn settle(&self) {
+        loop {
+            let done = self.background_done.notified();
+            tokio::pin!(done);
+            done.as_mut().enable();
+            if self.background.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            done.await;
+        }
+    }
+}
+
+/// Counts work in the background, also when its runtime is dropped under it.
+struct Running(Arc<Core>);
+
+impl Running {
+    fn new(core: Arc<Core>) -> Running {
+        core.background.fetch_add(1, Ordering::AcqRel);
+        Running(core)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.0.background.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.background_done.notify_waiters();
+        }
+    }
+}

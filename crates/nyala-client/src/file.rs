@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What this client knows and holds of one file, shared by all handles on it.
+//!
+//! **Failure model.** Replies may be late: one that was asked for before an own change was acknowledged must not undo
+//! what the client knows since (`epoch`). Size never goes back below an own acknowledged write.
+
+use crate::cache::ReadCache;
+use crate::error::Error;
+use crate::logic::extents::{Extent, ExtentMap};
+use crate::logic::ranges::RangeSet;
+use bytes::Bytes;
+use nyala_wire::meta::FileReply;
+use nyala_wire::{Attr, InodeId, Layout, Time};
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+use tokio::sync::Notify;
+
+/// Largest piece of a chunk that is one storage write or one read-ahead segment.
+pub(crate) const MAX_UNIT: u64 = 1 << 20;
+
+pub(crate) struct File {
+    pub(crate) inode: InodeId,
+    /// Held while the file is opened, closed, pushed, truncated: one at a time, in the order of the server's view.
+    pub(crate) gate: tokio::sync::Mutex<()>,
+    pub(crate) state: Mutex<State>,
+    /// Something went out or failed.
+    pub(crate) changed: Notify,
+}
+
+/// Where a file's content is.
+pub(crate) enum Content {
+    /// With the inode.
+    Inline { version: u64, data: Bytes },
+    /// On storage targets.
+    Striped,
+}
+
+/// Bytes on their way to a server.
+pub(crate) struct InFlight {
+    pub(crate) id: u64,
+    pub(crate) offset: u64,
+    pub(crate) data: Bytes,
+    pub(crate) born_ms: u64,
+    pub(crate) stamp: u64,
+}
+
+impl InFlight {
+    pub(crate) fn range(&self) -> Range<u64> {
+        self.offset..self.offset + self.data.len() as u64
+    }
+}
+
+/// Inline content on its way to storage: the server forgets its copy with the next commit.
+pub(crate) struct Spill {
+    pub(crate) version: u64,
+    pub(crate) base_len: u64,
+    /// Written by this client since, or before and not part of the base.
+    pub(crate) own: RangeSet,
+}
+
+/// Data that storage has and metadata does not know of.
+#[derive(Clone, Copy)]
+pub(crate) struct Acked {
+    pub(crate) end: u64,
+    pub(crate) since_ms: u64,
+}
+
+pub(crate) struct State {
+    pub(crate) name: Option<String>,
+    pub(crate) handles: usize,
+    /// The server counts this session among the file's holders.
+    pub(crate) opened: bool,
+    /// In the table's set of files that need looking after.
+    pub(crate) active: bool,
+    pub(crate) layout: Option<Arc<Layout>>,
+    pub(crate) unit: u64,
+    pub(crate) inline_limit: u64,
+    pub(crate) content: Content,
+    pub(crate) attr: Option<Attr>,
+    pub(crate) attr_ms: u64,
+    pub(crate) epoch: u64,
+    pub(crate) size: u64,
+    /// End and time of own writes that metadata does not know of.
+    pub(crate) own_end: Option<u64>,
+    pub(crate) own_mtime: Option<Time>,
+    pub(crate) dirty: ExtentMap,
+    pub(crate) in_flight: Vec<InFlight>,
+    pub(crate) next_stamp: u64,
+    /// Everything up to this stamp should go out now.
+    pub(crate) flush_upto: u64,
+    pub(crate) acked: Option<Acked>,
+    pub(crate) unsynced: BTreeSet<u16>,
+    pub(crate) spill: Option<Spill>,
+    pub(crate) failures: u64,
+    pub(crate) last_failure: Option<Error>,
+    pub(crate) cache: ReadCache,
+}
+
+impl File {
+    pub(crate) fn new(inode: InodeId) -> File {
+        let state = State {
+            name: None,
+            handles: 0,
+            opened: false,
+            active: false,
+            layout: None,
+            unit: MAX_UNIT,
+            inline_limit: 0,
+            content: Content::Striped,
+            attr: None,
+            attr_ms: 0,
+            epoch: 0,
+            size: 0,
+            own_end: None,
+            own_mtime: None,
+            dirty: ExtentMap::new(MAX_UNIT),
+            in_flight: Vec::new(),
+            next_stamp: 1,
+            flush_upto: 0,
+            acked: None,
+            unsynced: BTreeSet::new(),
+            spill: None,
+            failures: 0,
+            last_failure: None,
+            cache: ReadCache::default(),
+        };
+        File { inode, gate: tokio::sync::Mutex::new(()), state: Mutex::new(state), changed: Notify::new() }
+    }
+
+    /// Keeps a failure for every handle to report once.
+    pub(crate) fn fail(&self, error: Error) {
+        tracing::warn!(inode = %self.inode, %error, "written data or its size did not reach the servers");
+        let mut state = self.state.lock();
+        state.failures += 1;
+        state.last_failure = Some(error);
+    }
+}
+
+impl State {
+    /// Takes in what the server says; `epoch` is this state's when it was asked.
+    pub(crate) fn install(&mut self, reply: &FileReply, epoch: u64, now_ms: u64) {
+        let first = self.layout.is_none();
+        if first {
+            self.layout = Some(Arc::new(reply.layout.clone()));
+            self.unit = u64::from(reply.layout.chunk_bytes).clamp(1, MAX_UNIT);
+            self.dirty = ExtentMap::new(self.unit);
+            self.inline_limit = u64::from(reply.inline_limit);
+            self.content = Content::Inline { version: 0, data: Bytes::new() };
+        }
+        self.install_attr(&reply.attr, epoch, now_ms);
+        match (&reply.inline, &self.content) {
+            (Some(new), Content::Inline { version, .. }) if first || new.version > *version => {
+                self.content = Content::Inline { version: new.version, data: Bytes::from(new.data.to_vec()) };
+            }
+            (None, Content::Inline { .. }) => self.content = Content::Striped,
+            // Striped is for ever; a spill that the server does not know of yet is dealt with at its commit.
+            _ => {}
+        }
+    }
+
+    pub(crate) fn install_attr(&mut self, attr: &Attr, epoch: u64, now_ms: u64) {
+        if epoch != self.epoch {
+            // Asked before an own change was acknowledged: it can only be believed where it says more.
+            self.size = self.size.max(attr.size);
+            self.attr_ms = 0;
+            return;
+        }
+        let foreign = self.attr.as_ref().is_some_and(|old| old.mtime != attr.mtime || old.size != attr.size);
+        if foreign {
+            self.cache.clear();
+        }
+        self.take_attr(attr, now_ms);
+    }
+
+    /// Takes in the attributes that an own change came back with.
+    pub(crate) fn take_attr(&mut self, attr: &Attr, now_ms: u64) {
+        self.size = attr.size.max(self.own_end.unwrap_or(0));
+        self.attr = Some(attr.clone());
+        self.attr_ms = now_ms;
+    }
+
+    /// Lays own changes that the server does not know of over attributes.
+    pub(crate) fn overlay(&self, attr: &mut Attr) {
+        if self.layout.is_some() {
+            attr.size = self.size.max(self.own_end.unwrap_or(0));
+        }
+        if let Some(mtime) = self.own_mtime.filter(|mtime| *mtime > attr.mtime) {
+            attr.mtime = mtime;
+            attr.ctime = attr.ctime.max(mtime);
+        }
+    }
+
+    pub(crate) fn is_inline(&self) -> bool {
+        matches!(self.content, Content::Inline { .. })
+    }
+
+    /// Nothing that a server should know of and does not.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.dirty.is_empty() && self.in_flight.is_empty() && self.acked.is_none() && self.spill.is_none()
+    }
+
+    /// After a change was acknowledged: own size and time are the server's once nothing is on its way.
+    pub(crate) fn settle(&mut self) {
+        self.epoch += 1;
+        if self.is_clean() {
+            self.own_end = None;
+            self.own_mtime = None;
+        }
+    }
+
+    /// Moves an extent from the dirty ones to those on their way.
+    pub(crate) fn send_off(&mut self, extent: Extent) -> (u64, Bytes) {
+        let data = Bytes::from(extent.data);
+        let id = self.next_stamp;
+        self.next_stamp += 1;
+        let Extent { offset, born_ms, stamp, .. } = extent;
+        self.in_flight.push(InFlight { id, offset, data: data.clone(), born_ms, stamp });
+        (id, data)
+    }
+
+    /// Own bytes in `range` that are on no server, oldest first.
+    pub(crate) fn unsent(&self, range: Range<u64>) -> Vec<(u64, Bytes)> {
+        let flying = self.in_flight.iter().filter(|f| f.offset < range.end && f.range().end > range.start);
+        let mut out: Vec<(u64, Bytes)> = flying.map(|f| (f.offset, f.data.clone())).collect();
+        for extent in self.dirty.overlapping(range.clone()) {
+            let (from, to) = (extent.offset.max(range.start), extent.range().end.min(range.end));
+            let part = &extent.data[(from - extent.offset) as usize..(to - extent.offset) as usize];
+            out.push((from, Bytes::copy_from_slice(part)));
+        }
+        out
+    }
+}

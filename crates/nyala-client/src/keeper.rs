@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The client's own thread: map watch, sessions kept alive, old data pushed, old segments dropped.
+//!
+//! **Failure model.** Applications may write and then do nothing for hours, and the runtime they used may be gone: this
+//! thread has a runtime of its own. Management may be away: the watch tries again and again. The thread ends with the
+//! client, also if nobody shut it down.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::file::File;
+use crate::push::Push;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// How often files are looked after.
+const TICK: Duration = Duration::from_millis(100);
+/// Size and time of data that storage has are told to metadata after this time.
+const COMMIT_AFTER_MS: u64 = 500;
+/// Longest wait of one poll for a newer map.
+const WATCH_WAIT: Duration = Duration::from_secs(20);
+
+/// Starts the thread.
+pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Error::System(format!("no runtime: {error}")))?;
+    let (weak, stop) = (Arc::downgrade(core), core.stop.clone());
+    let work = move || {
+        runtime.block_on(async {
+            let watch = tokio::spawn({
+                let weak = weak.clone();
+                async move {
+                    while let Some(core) = weak.upgrade().filter(|core| !core.is_stopped()) {
+                        // A client that nobody holds any more lives on until its last poll ends, and pushes what it has.
+                        let polled = tokio::time::timeout(WATCH_WAIT * 2, core.maps.watch(&core, WATCH_WAIT)).await;
+                        drop(core);
+                        if !matches!(polled, Ok(Ok(()))) {
+                            tokio::time::sleep(Duration::from_millis(200)).await;
+                        }
+                    }
+                }
+            });
+            loop {
+                tokio::select! {
+                    () = tokio::time::sleep(TICK) => {}
+                    () = stop.notified() => {}
+                }
+                match weak.upgrade() {
+                    Some(core) if !core.is_stopped() => tick(&core),
+                    _ => break,
+                }
+            }
+            watch.abort();
+        });
+    };
+    let thread = std::thread::Builder::new().name("nyala-client".into());
+    thread.spawn(work).map_err(|error| Error::System(format!("no thread: {error}")))?;
+    Ok(())
+}
+
+fn tick(core: &Arc<Core>) {
+    let now_ms = core.now_ms();
+    for session in core.all_sessions() {
+        if session.is_due(now_ms) {
+            tokio::spawn(session.keep_alive(core.clone()));
+        }
+    }
+    for file in core.files.active() {
+        look_after(core, &file, now_ms);
+    }
+}
+
+fn look_after(core: &Arc<Core>, file: &Arc<File>, now_ms: u64) {
+    let (inline_due, commit_due, whole) = {
+        let mut state = file.state.lock();
+        state.cache.expire(now_ms, core.cache_ms());
+        if state.is_clean() && state.cache.is_empty() {
+            state.active = false;
+            core.files.deactivate(file);
+            return;
+        }
+        let age = core.config.max_dirty_age.as_millis() as u64;
+        let old = |born_ms: u64| now_ms.saturating_sub(born_ms) >= age;
+        let inline_due = state.is_inline() && state.dirty.iter().any(|extent| old(extent.born_ms));
+        let acked_due = state.acked.is_some_and(|acked| now_ms.saturating_sub(acked.since_ms) >= COMMIT_AFTER_MS);
+        (inline_due, acked_due, state.spill.is_some())
+    };
+    core.pump(file);
+    if inline_due || (commit_due && whole) {
+        core.push_in_background(file.clone());
+    } else if commit_due {
+        let (core, file) = (core.clone(), file.clone());
+        core.clone().spawn(async move {
+            if let Ok(_gate) = file.gate.try_lock() {
+                core.commit_so_far(&file).await;
+            }
+        });
+    }
+}
+
+impl Core {
+    /// Everything is on disk.
+    pub(crate) async fn sync_all(self: &Arc<Core>) -> Result<()> {
+        let mut result = Ok(());
+        for file in self.files.all() {
+            let (needed, known) = {
+                let state = file.state.lock();
+                (!state.is_clean() || !state.unsynced.is_empty(), state.layout.is_some())
+            };
+            if needed && known {
+                let _gate = file.gate.lock().await;
+                result = result.and(self.push(&file, Push { sync: true, close: false }).await);
+            }
+        }
+        for target in self.maps.targets(nyala_wire::map::TargetKind::Meta) {
+            let synced = self.meta_at("sync metadata", nyala_wire::meta::MetaOp::Sync, target).await;
+            result = result.and(synced.map(drop));
+        }
+        result
+    }
+
+    /// Everything goes out and is closed; then nothing works any more.
+    pub(crate) async fn shut_down(self: &Arc<Core>) -> Result<()> {
+        let mut result = Ok(());
+        for file in self.files.all() {
+            let (known, close) = {
+                let state = file.state.lock();
+                (state.layout.is_some(), state.opened)
+            };
+            if known {
+                let _gate = file.gate.lock().await;
+                result = result.and(self.push(&file, Push { sync: false, close }).await);
+            }
+        }
+        self.settle().await;
+        self.stopping.store(true, Ordering::Release);
+        self.stop.notify_one();
+        for session in self.all_sessions() {
+            if let Err(error) = session.close(self).await {
+                tracing::debug!(target = %session.target, %error, "session left to its timeout");
+            }
+        }
+        result
+    }
+}

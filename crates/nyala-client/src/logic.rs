@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The pure part of the client: no I/O, no clock, no randomness. Time is an argument.
+
+pub mod extents;
+pub mod inline;
+pub mod ranges;
+pub mod read_ahead;
+pub mod segments;
+pub mod sequence;

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Making the servers know everything about a file: data out, then size and time, then on disk or closed if asked.
+//!
+//! **Failure model.** Metadata may have other inline content than ours was made from (another client wrote): the newer
+//! content is fetched and own changes laid over it. A commit that could not be sent is kept and sent with the next push.
+//! What failed for good is kept as a failure of the file, for each handle to report once.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::file::{Content, File};
+use crate::logic::inline;
+use crate::maps::odd;
+use crate::storage_io::Place;
+use crate::types::wall_clock;
+use bytes::Bytes;
+use nyala_wire::ErrorCode;
+use nyala_wire::meta::{Commit, MetaOp, MetaReply, Owner, PutInline};
+use nyala_wire::storage::StorageOp;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// What a push is for.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Push {
+    /// On disk when it returns.
+    pub(crate) sync: bool,
+    /// The session no longer holds the file open.
+    pub(crate) close: bool,
+}
+
+enum Step {
+    Finished,
+    /// The file's content moved under us: look again.
+    Redo,
+}
+
+impl Core {
+    /// The file's gate is held by the caller. Failures are kept with the file as well.
+    pub(crate) async fn push(self: &Arc<Core>, file: &Arc<File>, push: Push) -> Result<()> {
+        loop {
+            let inline = file.state.lock().is_inline();
+            let step = if inline { self.push_inline(file, push).await } else { self.push_striped(file, push).await };
+            match step {
+                Ok(Step::Finished) => {
+                    if push.close {
+                        file.state.lock().opened = false;
+                    }
+                    return Ok(());
+                }
+                Ok(Step::Redo) => {}
+                Err(error) => {
+                    file.fail(error.clone());
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// Nothing to tell but that the file is closed, or to be on disk.
+    async fn push_nothing(self: &Arc<Core>, file: &Arc<File>, push: Push) -> Result<()> {
+        let inode = file.inode;
+        if push.sync {
+            let commit = Commit { inode, end: None, mtime: None, spilled: None, sync: true, close: push.close };
+            self.meta("sync a file", MetaOp::Commit(commit), Owner::default()).await?;
+        } else if push.close {
+            self.meta_done("close a file", MetaOp::Close { inode }).await?;
+        }
+        Ok(())
+    }
+
+    /// What to send of an inline file, and which bytes it carries; `None` if nothing was written, or it is inline no
+    /// more.
+    fn take_inline(&self, file: &File, push: Push) -> Option<(Vec<u64>, PutInline)> {
+        let mut state = file.state.lock();
+        let Content::Inline { version, data } = &state.content else { return None };
+        let (base_version, base) = (*version, data.clone());
+        let extents: Vec<u64> = state.dirty.iter().map(|extent| extent.offset).collect();
+        let extents: Vec<_> = extents.into_iter().filter_map(|offset| state.dirty.take(offset)).collect();
+        let merged = inline::merge(&base, extents.iter().map(|e| (e.offset, e.data.as_slice())));
+        let ids: Vec<u64> = extents.into_iter().map(|extent| state.send_off(extent).0).collect();
+        let mtime = state.own_mtime.unwrap_or_else(wall_clock);
+        let Push { sync, close } = push;
+        let put = PutInline { inode: file.inode, base_version, data: merged.into(), mtime, sync, close };
+        (!ids.is_empty()).then_some((ids, put))
+    }
+
+    async fn push_inline(self: &Arc<Core>, file: &Arc<File>, push: Push) -> Result<Step> {
+        let Some((ids, put)) = self.take_inline(file, push) else {
+            if !file.state.lock().is_inline() {
+                return Ok(Step::Redo);
+            }
+            return self.push_nothing(file, push).await.map(|()| Step::Finished);
+        };
+        let data = Bytes::copy_from_slice(&put.data);
+        let sent = Unput { core: self, file, ids };
+        let reply = self.meta("store a small file", MetaOp::PutInline(put), Owner::default()).await;
+        match reply {
+            Ok(MetaReply::Inline { attr, version }) => {
+                let mut state = file.state.lock();
+                sent.over(&mut state);
+                if let Content::Inline { version: known, .. } = state.content
+                    && known < version
+                {
+                    state.content = Content::Inline { version, data };
+                }
+                state.take_attr(&attr, self.now_ms());
+                state.settle();
+                Ok(Step::Finished)
+            }
+            Ok(_) => Err(odd("store a small file")),
+            Err(error) if error.is(ErrorCode::INLINE_CONFLICT) => {
+                drop(sent);
+                self.file_info(file).await?;
+                Ok(Step::Redo)
+            }
+            Err(source) => {
+                let mut state = file.state.lock();
+                let end = state.own_end.unwrap_or(0);
+                sent.over(&mut state);
+                state.settle();
+                Err(Error::WriteBack { inode: file.inode, offset: 0, end, source: Box::new(source) })
+            }
+        }
+    }
+
+    async fn push_striped(self: &Arc<Core>, file: &Arc<File>, push: Push) -> Result<Step> {
+        self.drain(file).await;
+        if push.sync {
+            self.sync_targets(file).await?;
+        }
+        let told = {
+            let state = file.state.lock();
+            let spilled = state.spill.as_ref().map(|spill| spill.version);
+            (state.acked.is_some() || spilled.is_some()).then_some(spilled)
+        };
+        match told {
+            Some(spilled) => self.commit(file, push, spilled).await,
+            None => self.push_nothing(file, push).await.map(|()| Step::Finished),
+        }
+    }
+
+    /// Tells metadata about data that storage has; `spilled`: and about inline content that moved there.
+    async fn commit(self: &Arc<Core>, file: &Arc<File>, push: Push, spilled: Option<u64>) -> Result<Step> {
+        let (acked, mtime) = {
+            let mut state = file.state.lock();
+            (state.acked.take(), state.own_mtime.unwrap_or_else(wall_clock))
+        };
+        let end = acked.map(|acked| acked.end);
+        let Push { sync, close } = push;
+        let commit = Commit { inode: file.inode, end, mtime: Some(mtime), spilled, sync, close };
+        let reply = self.meta("commit a file's size", MetaOp::Commit(commit), Owner::default()).await;
+        let attr = match reply {
+            Ok(MetaReply::Attr(attr)) => attr,
+            other => {
+                if let Some(acked) = acked {
+                    let mut state = file.state.lock();
+                    let newer = state.acked.get_or_insert(acked);
+                    newer.end = newer.end.max(acked.end);
+                }
+                return match other {
+                    Err(error) if spilled.is_some() && error.is(ErrorCode::INLINE_CONFLICT) => {
+                        self.spill_again(file).await?;
+                        Ok(Step::Redo)
+                    }
+                    Err(error) => Err(error),
+                    Ok(_) => Err(odd("commit a file's size")),
+                };
+            }
+        };
+        let mut state = file.state.lock();
+        if spilled.is_some() {
+            state.spill = None;
+        }
+        state.take_attr(&attr, self.now_ms());
+        state.settle();
+        Ok(Step::Finished)
+    }
+
+    /// Size and time of a long write that goes on; the gate is held. A spilling file waits for a real push.
+    pub(crate) async fn commit_so_far(self: &Arc<Core>, file: &Arc<File>) {
+        let due = {
+            let state = file.state.lock();
+            state.spill.is_none() && state.acked.is_some() && !state.is_inline()
+        };
+        if due && let Err(error) = self.commit(file, Push::default(), None).await {
+            file.fail(error);
+        }
+    }
+
+    /// Everything written is on the disks of its targets.
+    async fn sync_targets(self: &Arc<Core>, file: &Arc<File>) -> Result<()> {
+        let (layout, indices) = {
+            let mut state = file.state.lock();
+            (state.layout.clone(), std::mem::take(&mut state.unsynced))
+        };
+        let Some(layout) = layout else { return Ok(()) };
+        let mut syncs = JoinSet::new();
+        for &index in &indices {
+            let target = layout.targets[usize::from(index)];
+            let (core, place) = (self.clone(), Place { inode: file.inode, target, index, offset: 0 });
+            syncs.spawn(async move { core.storage_done("sync data", place, StorageOp::Sync).await });
+        }
+        let mut result = Ok(());
+        while let Some(done) = syncs.join_next().await {
+            let done = done.unwrap_or(Err(Error::ShutDown));
+            result = result.and(done);
+        }
+        if result.is_err() {
+            file.state.lock().unsynced.extend(indices);
+        }
+        result
+    }
+
+    /// Another client changed the inline content that we moved to storage: move the newer content, under our own writes.
+    async fn spill_again(self: &Arc<Core>, file: &Arc<File>) -> Result<()> {
+        let reply = self.fetch_file_info(file).await?;
+        let Some(newer) = &reply.inline else {
+            file.state.lock().spill = None;
+            return Ok(());
+        };
+        let room = newer.data.len() + nyala_wire::StripePattern::MAX_INLINE_BYTES as usize;
+        self.budget.take(room, || self.press()).await;
+        let mut state = file.state.lock();
+        let before = state.dirty.bytes();
+        let now_ms = self.now_ms();
+        if let Some(mut spill) = state.spill.take() {
+            let new_len = newer.data.len() as u64;
+            let mut base = newer.data.to_vec();
+            base.resize(new_len.max(spill.base_len) as usize, 0);
+            for gap in spill.own.gaps(0..base.len() as u64) {
+                let stamp = state.next_stamp;
+                state.dirty.insert(gap.start, &base[gap.start as usize..gap.end as usize], now_ms, stamp);
+            }
+            spill.version = newer.version;
+            spill.base_len = new_len;
+            state.spill = Some(spill);
+        }
+        let grown = state.dirty.bytes() - before;
+        drop(state);
+        self.budget.give_back(room - grown);
+        Ok(())
+    }
+}
+
+/// Inline bytes on their way to metadata; dirty again if dropped before they are over.
+struct Unput<'a> {
+    core: &'a Arc<Core>,
+    file: &'a Arc<File>,
+    ids: Vec<u64>,
+}
+
+impl Unput<'_> {
+    fn over(mut self, state: &mut crate::file::State) {
+        let ids = std::mem::take(&mut self.ids);
+        self.core.with_bytes(state, |state| state.in_flight.retain(|flying| !ids.contains(&flying.id)));
+        self.file.changed.notify_waiters();
+    }
+}
+
+impl Drop for Unput<'_> {
+    fn drop(&mut self) {
+        if !self.ids.is_empty() {
+            let mut state = self.file.state.lock();
+            let ids = std::mem::take(&mut self.ids);
+            self.core.with_bytes(&mut state, |state| ids.into_iter().for_each(|id| state.take_back(id)));
+        }
+    }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Requests to metadata: which server, under which sequence number, and again until it worked.
+//!
+//! **Failure model.** A request or its reply may be lost at any time: it is sent again under the same sequence number, to
+//! the same target (wherever the map says that is by now), and the server does it once. A server that does not serve the
+//! slot any more has not done it: the request goes to the right one under a number of that session. A server that lost
+//! the session cannot tell; the session is opened again and the request sent under a new number.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::maps::odd;
+use crate::retry::{Again, Retry, sort_reply, sort_transport};
+use crate::session::Session;
+use crate::types::wall_clock;
+use nyala_transport::Request;
+use nyala_wire::codec::{decode, encode};
+use nyala_wire::meta::{MetaOp, MetaReply, MetaRequest, Owner};
+use nyala_wire::{Attr, ErrorCode, InodeId, TargetId, WireError, message_type};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// A server that is alive and says nothing for so long is asked again.
+const META_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// What came of sending once.
+pub(crate) enum Outcome {
+    Reply(MetaReply),
+    /// The same request again, later.
+    Again(Again),
+    /// The session is not known there.
+    Stale(Again),
+    /// Another server, or a newer map.
+    Elsewhere(Again),
+}
+
+impl Core {
+    /// Sends once.
+    pub(crate) async fn send_meta(
+        &self,
+        session: &Session,
+        what: &'static str,
+        op: &MetaOp,
+        owner: Owner,
+        sequence: u64,
+    ) -> Result<Outcome> {
+        let view = self.maps.view();
+        let Some(endpoint) = view.endpoint(session.target) else {
+            return Ok(Outcome::Elsewhere(Again::Connection("the metadata target is not in the map".into())));
+        };
+        let request = MetaRequest {
+            session: self.session_id,
+            sequence,
+            acked_below: session.acked_below(),
+            owner,
+            now: wall_clock(),
+            op: op.clone(),
+        };
+        self.stats.meta_requests.fetch_add(1, Ordering::Relaxed);
+        let request = Request::new(message_type::META, encode(&request)).at(view.map.version.0, 0);
+        let frame = match self.rpc.call(endpoint, request.with_timeout(META_TIMEOUT)).await {
+            Ok(frame) => frame,
+            Err(error) => return Ok(Outcome::Again(sort_transport(what, error)?)),
+        };
+        if !frame.is_error() {
+            return decode(&frame.body).map(Outcome::Reply).map_err(Error::server(what));
+        }
+        let error: WireError = decode(&frame.body).map_err(Error::server(what))?;
+        let code = error.code;
+        let why = sort_reply(what, error)?;
+        Ok(match code {
+            ErrorCode::STALE_SESSION => Outcome::Stale(why),
+            ErrorCode::WRONG_SERVER | ErrorCode::MAP_BEHIND | ErrorCode::WRONG_EPOCH => Outcome::Elsewhere(why),
+            _ => Outcome::Again(why),
+        })
+    }
+
+    /// Does an operation on the server of its home inode.
+    pub(crate) async fn meta(self: &Arc<Core>, what: &'static str, op: MetaOp, owner: Owner) -> Result<MetaReply> {
+        let home = op.home().unwrap_or(InodeId::ROOT);
+        self.meta_routed(what, &op, owner, |core| core.maps.view().map.slot_target(home.slot())).await
+    }
+
+    /// Does an operation on a certain metadata target.
+    pub(crate) async fn meta_at(
+        self: &Arc<Core>,
+        what: &'static str,
+        op: MetaOp,
+        target: TargetId,
+    ) -> Result<MetaReply> {
+        self.meta_routed(what, &op, Owner::default(), |_| Some(target)).await
+    }
+
+    async fn meta_routed(
+        self: &Arc<Core>,
+        what: &'static str,
+        op: &MetaOp,
+        owner: Owner,
+        route: impl Fn(&Core) -> Option<TargetId>,
+    ) -> Result<MetaReply> {
+        let mut retry = Retry::new(what);
+        let mut stale = (TargetId(0), 0);
+        loop {
+            let Some(target) = route(self) else {
+                let why = Again::Connection("no metadata server serves this part of the name space now".into());
+                self.refresh_and_pause(&mut retry, why).await?;
+                continue;
+            };
+            let session = self.session(target);
+            let seen = if stale.0 == target { stale.1 } else { 0 };
+            let generation = session.ensure(self, seen).await?;
+            let ticket = if op.is_change() { Some(session.begin().await) } else { None };
+            let sequence = ticket.as_ref().map_or(0, |ticket| ticket.sequence);
+            loop {
+                match self.send_meta(&session, what, op, owner, sequence).await? {
+                    Outcome::Reply(reply) => return Ok(reply),
+                    Outcome::Again(why) => retry.pause(self, why).await?,
+                    Outcome::Stale(why) => {
+                        stale = (target, generation);
+                        retry.pause(self, why).await?;
+                        break;
+                    }
+                    Outcome::Elsewhere(why) => {
+                        self.refresh_and_pause(&mut retry, why).await?;
+                        if route(self) != Some(target) {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    async fn refresh_and_pause(&self, retry: &mut Retry, why: Again) -> Result<()> {
+        let have = self.maps.view().map.version;
+        if let Err(why) = self.maps.refresh(self, have).await {
+            tracing::debug!(?why, "cannot refresh the map now");
+        }
+        retry.pause(self, why).await
+    }
+
+    /// An operation whose reply is attributes, of an entry or by themselves.
+    pub(crate) async fn meta_attr(self: &Arc<Core>, what: &'static str, op: MetaOp, owner: Owner) -> Result<Attr> {
+        match self.meta(what, op, owner).await? {
+            MetaReply::Attr(attr) => Ok(attr),
+            MetaReply::Entry(entry) => match entry.attr {
+                Some(attr) => Ok(attr),
+                None => Box::pin(self.meta_attr(what, MetaOp::GetAttr { inode: entry.inode }, owner)).await,
+            },
+            _ => Err(odd(what)),
+        }
+    }
+
+    /// An operation whose reply is just success.
+    pub(crate) async fn meta_done(self: &Arc<Core>, what: &'static str, op: MetaOp) -> Result<()> {
+        match self.meta(what, op, Owner::default()).await? {
+            MetaReply::Done => Ok(()),
+            _ => Err(odd(what)),
+        }
+    }
+}

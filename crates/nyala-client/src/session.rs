@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! This client's session with one metadata target.
+//!
+//! **Failure model.** The server may forget the session (timeout, lost log): it says STALE_SESSION, or that it did not
+//! know us when we keep it alive. Then the session is opened again, and the files that are open there as well. Replies
+//! may be lost: a number stays outstanding until its reply came or its call was given up.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::logic::sequence::Window;
+use crate::retry::Retry;
+use crate::router::Outcome;
+use nyala_wire::TargetId;
+use nyala_wire::meta::{MetaOp, MetaReply, Owner, SessionReply};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use tokio::sync::Notify;
+
+pub(crate) struct Session {
+    pub(crate) target: TargetId,
+    window: Mutex<Window>,
+    room: Notify,
+    /// 0 until opened; grows each time it is opened again.
+    generation: AtomicU64,
+    opening: tokio::sync::Mutex<()>,
+    pub(crate) timeout_ms: AtomicU32,
+    pub(crate) kept_alive_ms: AtomicU64,
+}
+
+/// A sequence number under way; over when dropped.
+pub(crate) struct Ticket {
+    session: Arc<Session>,
+    pub(crate) sequence: u64,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.session.window.lock().done(self.sequence);
+        self.session.room.notify_waiters();
+    }
+}
+
+impl Session {
+    pub(crate) fn new(target: TargetId) -> Session {
+        Session {
+            target,
+            window: Mutex::new(Window::new()),
+            room: Notify::new(),
+            generation: AtomicU64::new(0),
+            opening: tokio::sync::Mutex::new(()),
+            timeout_ms: AtomicU32::new(30_000),
+            kept_alive_ms: AtomicU64::new(0),
+        }
+    }
+
+    /// The next sequence number; waits while too many are under way.
+    pub(crate) async fn begin(self: &Arc<Session>) -> Ticket {
+        loop {
+            let room = self.room.notified();
+            tokio::pin!(room);
+            room.as_mut().enable();
+            if let Some(sequence) = self.window.lock().begin() {
+                return Ticket { session: self.clone(), sequence };
+            }
+            room.await;
+        }
+    }
+
+    pub(crate) fn acked_below(&self) -> u64 {
+        self.window.lock().acked_below()
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Opens the session unless somebody has done so since generation `seen`; returns the generation now.
+    pub(crate) async fn ensure(self: &Arc<Session>, core: &Arc<Core>, seen: u64) -> Result<u64> {
+        let now = self.generation();
+        if now > seen {
+            return Ok(now);
+        }
+        let _one = self.opening.lock().await;
+        let now = self.generation();
+        if now > seen {
+            return Ok(now);
+        }
+        let mut retry = Retry::new("open a session");
+        while let Err(why) = self.greet(core).await? {
+            retry.pause(core, why).await?;
+        }
+        if now > 0 {
+            core.reopen_files(self).await;
+        }
+        self.generation.store(now + 1, Ordering::Release);
+        Ok(now + 1)
+    }
+
+    /// Sends SessionOpen once.
+    async fn greet(self: &Arc<Session>, core: &Arc<Core>) -> Result<Result<SessionReply, crate::retry::Again>> {
+        let op = MetaOp::SessionOpen { client: core.config.name.clone() };
+        Ok(match core.send_meta(self, "open a session", &op, Owner::default(), 0).await? {
+            Outcome::Reply(MetaReply::Session(reply)) => {
+                self.timeout_ms.store(reply.timeout_ms.max(300), Ordering::Relaxed);
+                self.kept_alive_ms.store(core.now_ms(), Ordering::Relaxed);
+                Ok(reply)
+            }
+            Outcome::Reply(_) => return Err(crate::maps::odd("open a session")),
+            Outcome::Again(why) | Outcome::Stale(why) | Outcome::Elsewhere(why) => Err(why),
+        })
+    }
+
+    /// Is it time to say that we are still here?
+    pub(crate) fn is_due(&self, now_ms: u64) -> bool {
+        let since = now_ms.saturating_sub(self.kept_alive_ms.load(Ordering::Relaxed));
+        self.generation() > 0 && since >= u64::from(self.timeout_ms.load(Ordering::Relaxed) / 3)
+    }
+
+    /// Says that we are still here; opens the session and files again if the server does not know us any more.
+    pub(crate) async fn keep_alive(self: Arc<Session>, core: Arc<Core>) {
+        self.kept_alive_ms.store(core.now_ms(), Ordering::Relaxed);
+        let seen = self.generation();
+        match self.greet(&core).await {
+            Ok(Ok(reply)) if !reply.known => {
+                if let Err(error) = self.ensure(&core, seen).await {
+                    tracing::warn!(target = %self.target, %error, "cannot open the session again");
+                }
+            }
+            Ok(Ok(_)) => {}
+            Ok(Err(why)) => tracing::debug!(target = %self.target, ?why, "session not kept alive yet"),
+            Err(error) => tracing::warn!(target = %self.target, %error, "session not kept alive"),
+        }
+    }
+
+    /// Ends it; one try.
+    pub(crate) async fn close(self: &Arc<Session>, core: &Arc<Core>) -> Result<()> {
+        if self.generation() == 0 {
+            return Ok(());
+        }
+        match core.send_meta(self, "close the session", &MetaOp::SessionClose, Owner::default(), 0).await? {
+            Outcome::Reply(_) => Ok(()),
+            _ => {
+                Err(Error::Protocol { what: "close the session", detail: "the server is not there; it will time out" })
+            }
+        }
+    }
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Size and holes: truncate, fallocate, SEEK_DATA and SEEK_HOLE.
+//!
+//! **Failure model.** Own data is pushed first, so that no late write undoes a truncate or fills a hole again. What is
+//! sent to several targets may have happened on some of them only when an error is returned; all of it can be repeated.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::file::{Content, File};
+use crate::maps::odd;
+use crate::push::Push;
+use crate::storage_io::Place;
+use crate::types::wall_clock;
+use nyala_wire::meta::{Commit, MAX_FILE_BYTES, MetaOp, Owner, SetAttr};
+use nyala_wire::storage::{StorageOp, StorageReply};
+use nyala_wire::{Attr, ErrorCode, Layout};
+use std::ops::Range;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+const KEEP_SIZE: i32 = 1;
+const PUNCH_HOLE: i32 = 2;
+const ZERO_RANGE: i32 = 16;
+/// ENXIO: nothing at or behind that offset.
+const NO_SUCH_ADDRESS: ErrorCode = ErrorCode(6);
+
+impl Core {
+    /// SetAttr of a file that is open here, where own data matters.
+    pub(crate) async fn setattr_open(self: &Arc<Core>, file: &Arc<File>, set: SetAttr) -> Result<Attr> {
+        let _gate = file.gate.lock().await;
+        let touches = set.size.is_some() || set.mtime.is_some();
+        if touches && !file.state.lock().is_clean() {
+            // why ignored: the failure is kept with the file for its handles; the caller asked for something else.
+            let _ = self.push(file, Push::default()).await;
+        }
+        self.setattr_gated(file, set).await
+    }
+
+    async fn setattr_gated(self: &Arc<Core>, file: &Arc<File>, set: SetAttr) -> Result<Attr> {
+        let (size, inode) = (set.size, file.inode);
+        let epoch = file.state.lock().epoch;
+        let mut attr = self.meta_attr("set attributes", MetaOp::SetAttr { inode, set }, Owner::default()).await?;
+        let mut state = file.state.lock();
+        if let Some(size) = size {
+            state.epoch += 1;
+            // Bytes that were written while we waited count as written after the truncate: they stay.
+            state.cache.clear();
+            if let Content::Inline { data, .. } = &mut state.content {
+                data.truncate(size as usize);
+            }
+            if state.is_clean() {
+                state.own_end = None;
+            }
+            let now_ms = self.now_ms();
+            state.take_attr(&attr, now_ms);
+            // The inline content has a new version that the reply does not tell.
+            state.attr_ms = if state.is_inline() { 0 } else { now_ms };
+        } else if epoch == state.epoch {
+            let now_ms = self.now_ms();
+            state.take_attr(&attr, now_ms);
+        }
+        state.overlay(&mut attr);
+        Ok(attr)
+    }
+
+    pub(crate) async fn fallocate(self: &Arc<Core>, file: &Arc<File>, mode: i32, offset: u64, len: u64) -> Result<()> {
+        let end = offset.checked_add(len).filter(|end| *end <= MAX_FILE_BYTES);
+        let end = end.ok_or(Error::refused(ErrorCode::FILE_TOO_BIG, "no file can be that long"))?;
+        if len == 0 {
+            return Err(Error::refused(ErrorCode::INVALID, "the range is empty"));
+        }
+        let zeroes = match mode & !KEEP_SIZE {
+            0 => false,
+            PUNCH_HOLE if mode & KEEP_SIZE != 0 => true,
+            ZERO_RANGE => true,
+            _ => return Err(Error::refused(ErrorCode::NOT_SUPPORTED, "this fallocate mode is not supported")),
+        };
+        let _gate = file.gate.lock().await;
+        self.push(file, Push::default()).await?;
+        self.file_info(file).await?;
+        let (layout, inline, size) = {
+            let state = file.state.lock();
+            let layout = state.layout.clone().ok_or(Error::Protocol { what: "allocate", detail: "no layout" })?;
+            (layout, state.is_inline(), state.size)
+        };
+        if zeroes {
+            self.zero(file, &layout, inline, offset..end.min(size)).await?;
+        } else if !inline {
+            let op = |range: Range<u64>| StorageOp::Allocate { offset: range.start, len: range.end - range.start };
+            self.on_targets("allocate", file, &layout, offset..end, op).await?;
+        }
+        if mode & KEEP_SIZE == 0 && end > size {
+            self.setattr_gated(file, SetAttr { size: Some(end), ..SetAttr::default() }).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes a range read as zeros; the file's size stays. The gate is held.
+    async fn zero(self: &Arc<Core>, file: &Arc<File>, layout: &Layout, inline: bool, range: Range<u64>) -> Result<()> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        if inline {
+            let data_end = match &file.state.lock().content {
+                Content::Inline { data, .. } => range.end.min(data.len() as u64),
+                Content::Striped => range.start,
+            };
+            if range.start < data_end {
+                self.write_zeros(file, range.start..data_end).await;
+                self.push(file, Push::default()).await?;
+            }
+            return Ok(());
+        }
+        let op = |range: Range<u64>| StorageOp::Punch { offset: range.start, len: range.end - range.start };
+        let punched = self.on_targets("punch a hole", file, layout, range.clone(), op).await;
+        file.state.lock().cache.remove(range);
+        punched?;
+        let mtime = Some(wall_clock());
+        let commit = Commit { inode: file.inode, end: None, mtime, spilled: None, sync: false, close: false };
+        let attr = self.meta_attr("commit a hole", MetaOp::Commit(commit), Owner::default()).await?;
+        let mut state = file.state.lock();
+        state.take_attr(&attr, self.now_ms());
+        state.epoch += 1;
+        Ok(())
+    }
+
+    /// Buffers zeros for a range of inline content.
+    async fn write_zeros(self: &Arc<Core>, file: &Arc<File>, range: Range<u64>) {
+        let zeros = vec![0; (range.end - range.start) as usize];
+        self.budget.take(zeros.len(), || self.press()).await;
+        let mut state = file.state.lock();
+        let before = state.dirty.bytes();
+        let stamp = state.next_stamp;
+        state.next_stamp += 1;
+        state.dirty.insert(range.start, &zeros, self.now_ms(), stamp);
+        state.own_mtime = Some(wall_clock());
+        let grown = state.dirty.bytes() - before;
+        drop(state);
+        self.budget.give_back(zeros.len() - grown);
+    }
+
+    /// Does something to the part of every chunk file that a range of the file covers.
+    async fn on_targets(
+        self: &Arc<Core>,
+        what: &'static str,
+        file: &Arc<File>,
+        layout: &Layout,
+        range: Range<u64>,
+        op: impl Fn(Range<u64>) -> StorageOp,
+    ) -> Result<()> {
+        // The parts of a range in one chunk file are back to back.
+        let mut parts: Vec<Option<Range<u64>>> = vec![None; layout.targets.len()];
+        for extent in layout.extents(range.start, range.end - range.start) {
+            let end = extent.chunk_offset + extent.len;
+            let part = &mut parts[usize::from(extent.index)];
+            *part = Some(part.as_ref().map_or(extent.chunk_offset, |part| part.start)..end);
+        }
+        let mut calls = JoinSet::new();
+        for (index, part) in parts.into_iter().enumerate() {
+            let Some(part) = part else { continue };
+            let place = Place { inode: file.inode, target: layout.targets[index], index: index as u16, offset: 0 };
+            let (core, op) = (self.clone(), op(part));
+            calls.spawn(async move { core.storage_done(what, place, op).await });
+        }
+        let mut result = Ok(());
+        while let Some(done) = calls.join_next().await {
+            result = result.and(done.unwrap_or(Err(Error::ShutDown)));
+        }
+        file.state.lock().unsynced.extend(0..layout.targets.len() as u16);
+        result
+    }
+
+    pub(crate) async fn seek(self: &Arc<Core>, file: &Arc<File>, offset: u64, hole: bool) -> Result<u64> {
+        let behind = || Error::refused(NO_SUCH_ADDRESS, "behind the end of the file or of its data");
+        {
+            let _gate = file.gate.lock().await;
+            self.push(file, Push::default()).await?;
+        }
+        self.file_info(file).await?;
+        let (layout, size) = {
+            let state = file.state.lock();
+            if offset >= state.size {
+                return Err(behind());
+            }
+            if let Content::Inline { data, .. } = &state.content {
+                let end = (data.len() as u64).min(state.size);
+                return match hole {
+                    true => Ok(end.max(offset)),
+                    false if offset < end => Ok(offset),
+                    false => Err(behind()),
+                };
+            }
+            (state.layout.clone().ok_or(Error::Protocol { what: "seek", detail: "no layout" })?, state.size)
+        };
+        let mut asks = JoinSet::new();
+        for (index, &target) in layout.targets.iter().enumerate() {
+            let place = Place { inode: file.inode, target, index: index as u16, offset: 0 };
+            let (core, start) = (self.clone(), first_at(&layout, place.index, offset));
+            asks.spawn(async move {
+                let op = StorageOp::Seek { offset: start, hole };
+                core.storage_op("seek", place, op).await.map(|reply| (place.index, start, reply))
+            });
+        }
+        let mut best: Option<u64> = None;
+        while let Some(answer) = asks.join_next().await {
+            let (index, start, reply) = answer.unwrap_or(Err(Error::ShutDown))?;
+            let StorageReply::Offset(found) = reply else { return Err(odd("seek")) };
+            // No data behind the start: a hole begins there.
+            let found = if hole { Some(found.unwrap_or(start).max(start)) } else { found };
+            let at = found.map(|at| layout.file_offset(index, at));
+            best = best.into_iter().chain(at).min();
+        }
+        match best {
+            Some(at) if at < size => Ok(at.max(offset)),
+            _ if hole => Ok(size),
+            _ => Err(behind()),
+        }
+    }
+}
+
+/// The first byte of a chunk file that lies at or behind `offset` of the file.
+fn first_at(layout: &Layout, index: u16, offset: u64) -> u64 {
+    let (chunk, width) = (u64::from(layout.chunk_bytes), layout.targets.len() as u64);
+    let number = offset / chunk;
+    let mine = number + (u64::from(index) + width - number % width) % width;
+    mine / width * chunk + if mine == number { offset % chunk } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nyala_wire::{Pattern, TargetId};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_first_byte_at_or_behind(width in 1_u16..6, offset in 0_u64..3_000_000) {
+            let targets = (1..=width).map(TargetId).collect();
+            let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: 65_536, targets };
+            for index in 0..width {
+                let at = first_at(&layout, index, offset);
+                prop_assert!(layout.file_offset(index, at) >= offset);
+                prop_assert!(at == 0 || layout.file_offset(index, at - 1) < offset);
+            }
+        }
+    }
+}

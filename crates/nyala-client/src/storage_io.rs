@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Requests to storage targets.
+//!
+//! **Failure model.** Everything sent to storage is idempotent, so after a lost reply, a disconnect or a restart it is
+//! simply sent again. Data may arrive damaged here or there: the server answers DAMAGED and gets it again; a read that
+//! does not match is repeated with VERIFY, which tells a bad disk (the server finds it too: EIO) from a bad network.
+
+use crate::checksum;
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::logic::segments::Segments;
+use crate::maps::odd;
+use crate::retry::{Again, Retry, sort_reply, sort_transport};
+use bytes::Bytes;
+use nyala_transport::{Frame, Request};
+use nyala_wire::codec::{decode, encode};
+use nyala_wire::storage::{
+    BLOCK_BYTES, ChunkFileId, ReadHeader, ReadReplyHeader, StorageOp, StorageReply, StorageRequest, WriteHeader,
+    decode_bulk, encode_bulk,
+};
+use nyala_wire::{ErrorCode, InodeId, TargetId, WireError, message_type};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// Storage may have a slow disk and a long queue; after this time it is asked again.
+const STORAGE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Bulk writes under way with one target.
+const WRITES_PER_TARGET: usize = 16;
+/// Damaged reads before giving up.
+const MAX_DAMAGED: u32 = 5;
+
+/// A range of a chunk file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) inode: InodeId,
+    pub(crate) target: TargetId,
+    pub(crate) index: u16,
+    pub(crate) offset: u64,
+}
+
+impl Core {
+    /// Sends to a target until it answers with success or an error that repetition does not cure.
+    async fn storage_call(
+        &self,
+        what: &'static str,
+        target: TargetId,
+        retry: &mut Retry,
+        mut make: impl FnMut() -> Request,
+    ) -> Result<Frame> {
+        loop {
+            let view = self.maps.view();
+            let why = match view.endpoint(target) {
+                None => Again::Connection(format!("storage target {target} is not in the map")),
+                Some(endpoint) => {
+                    let request = make().at(view.map.version.0, 0).with_timeout(STORAGE_TIMEOUT);
+                    match self.rpc.call(endpoint, request).await {
+                        Ok(frame) if !frame.is_error() => return Ok(frame),
+                        Ok(frame) => {
+                            let error: WireError = decode(&frame.body).map_err(Error::server(what))?;
+                            sort_reply(what, error)?
+                        }
+                        Err(error) => sort_transport(what, error)?,
+                    }
+                }
+            };
+            if matches!(&why, Again::Server(e) if matches!(e.code, ErrorCode::WRONG_SERVER | ErrorCode::MAP_BEHIND))
+                || view.endpoint(target).is_none()
+            {
+                // why ignored: if management is away too, the pause and the next try deal with it.
+                let _ = self.maps.refresh(self, view.map.version).await;
+            }
+            retry.pause(self, why).await?;
+        }
+    }
+
+    fn writes_to(&self, target: TargetId) -> Arc<Semaphore> {
+        self.write_slots.lock().entry(target).or_insert_with(|| Arc::new(Semaphore::new(WRITES_PER_TARGET))).clone()
+    }
+
+    /// Writes data; returns when the target has it.
+    pub(crate) async fn write_bulk(&self, place: Place, data: Bytes) -> Result<()> {
+        let slots = self.writes_to(place.target);
+        let _slot = slots.acquire().await.map_err(|_| Error::ShutDown)?;
+        let checksums = checksum::of_pieces(place.offset, &data);
+        let header = WriteHeader {
+            target: place.target.0.into(),
+            index: place.index.into(),
+            flags: 0.into(),
+            inode: place.inode.0.into(),
+            offset: place.offset.into(),
+            session: self.session_id.0.into(),
+            len: (data.len() as u32).into(),
+            checksums: (checksums.len() as u32).into(),
+        };
+        let body = Bytes::from(encode_bulk(&header, &checksums));
+        let make = || {
+            self.stats.storage_writes.fetch_add(1, Ordering::Relaxed);
+            Request::new(message_type::STORAGE_WRITE, body.clone()).with_payload(vec![data.clone()])
+        };
+        self.storage_call("write data", place.target, &mut Retry::new("write data"), make).await?;
+        Ok(())
+    }
+
+    /// Reads and checks data: exactly `len` bytes, zeros where nothing is stored, as segments that start at `file_offset`.
+    pub(crate) async fn read_bulk(&self, place: Place, len: u64, file_offset: u64) -> Result<Segments> {
+        let mut retry = Retry::new("read data");
+        let mut damaged = 0;
+        loop {
+            let header = ReadHeader {
+                target: place.target.0.into(),
+                index: place.index.into(),
+                flags: if damaged > 0 { ReadHeader::VERIFY } else { 0 }.into(),
+                inode: place.inode.0.into(),
+                offset: place.offset.into(),
+                len: (len as u32).into(),
+                reserved: 0.into(),
+            };
+            let body = Bytes::from(encode_bulk(&header, &[]));
+            let make = || {
+                self.stats.storage_reads.fetch_add(1, Ordering::Relaxed);
+                Request::new(message_type::STORAGE_READ, body.clone())
+            };
+            let frame = match self.storage_call("read data", place.target, &mut retry, make).await {
+                Err(error) if error.is(ErrorCode::CHECKSUM) => return Err(self.bad_data(place)),
+                other => other?,
+            };
+            if let Some(segments) = self.check_read(place, len, file_offset, &frame)? {
+                return Ok(segments);
+            }
+            damaged += 1;
+            self.stats.checksum_errors.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(
+                inode = %place.inode, target = %place.target, offset = place.offset,
+                "data arrived with a wrong checksum, reading again"
+            );
+            if damaged >= MAX_DAMAGED {
+                return Err(self.bad_data(place));
+            }
+        }
+    }
+
+    fn bad_data(&self, place: Place) -> Error {
+        let name = self.files.name_of(place.inode).unwrap_or_else(|| "name not known".into());
+        tracing::error!(
+            inode = %place.inode, name, target = %place.target, index = place.index, offset = place.offset,
+            "stored data does not match its checksum"
+        );
+        Error::Checksum { inode: place.inode, target: place.target, offset: place.offset }
+    }
+
+    /// `None` if a block does not match its checksum.
+    fn check_read(&self, place: Place, len: u64, file_offset: u64, frame: &Frame) -> Result<Option<Segments>> {
+        let wrong = |detail| Error::Protocol { what: "read data", detail };
+        let (header, checksums) =
+            decode_bulk::<ReadReplyHeader>(&frame.body).map_err(|_| wrong("the reply's header is cut off"))?;
+        let payload = &frame.payload;
+        let start = header.start.get();
+        let skip = place.offset.checked_sub(start).filter(|skip| *skip < BLOCK_BYTES);
+        let skip = skip.filter(|_| start.is_multiple_of(BLOCK_BYTES)).ok_or(wrong("it starts elsewhere"))?;
+        if header.len.get() as usize != payload.len() || checksums.len() != header.checksums.get() as usize {
+            return Err(wrong("lengths do not fit"));
+        }
+        if checksums.len() as u64 != (payload.len() as u64).div_ceil(BLOCK_BYTES) {
+            return Err(wrong("number of checksums does not fit"));
+        }
+        if checksum::first_bad(payload, checksums.iter().map(|sum| sum.get())).is_some() {
+            return Ok(None);
+        }
+        let have = (payload.len() as u64).saturating_sub(skip).min(len);
+        let mut segments = Segments::new(file_offset);
+        if have > 0 {
+            segments.push(payload.slice(skip as usize..(skip + have) as usize));
+        }
+        segments.push_zeros(len - have);
+        Ok(Some(segments))
+    }
+
+    /// Everything but bulk data.
+    pub(crate) async fn storage_op(&self, what: &'static str, place: Place, op: StorageOp) -> Result<StorageReply> {
+        let request =
+            StorageRequest { target: place.target, file: ChunkFileId { inode: place.inode, index: place.index }, op };
+        let body = Bytes::from(encode(&request));
+        let make = || Request::new(message_type::STORAGE, body.clone());
+        let frame = self.storage_call(what, place.target, &mut Retry::new(what), make).await?;
+        decode(&frame.body).map_err(Error::server(what))
+    }
+
+    /// The same where the reply is just success.
+    pub(crate) async fn storage_done(&self, what: &'static str, place: Place, op: StorageOp) -> Result<()> {
+        match self.storage_op(what, place, op).await? {
+            StorageReply::Done => Ok(()),
+            _ => Err(odd(what)),
+        }
+    }
+}

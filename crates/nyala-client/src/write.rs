@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Taking written bytes in.
+//!
+//! **Failure model.** Applications may write faster than servers take: writers wait while the client's limit is used up.
+//! Nothing is lost in between: bytes are taken piece by piece and each is either buffered or not.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::file::{Content, File, Spill};
+use crate::logic::ranges::RangeSet;
+use crate::push::Push;
+use crate::types::wall_clock;
+use nyala_wire::ErrorCode;
+use nyala_wire::meta::MAX_FILE_BYTES;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+impl Core {
+    /// Buffers `data` at `offset`, or at the end.
+    pub(crate) async fn write(
+        self: &Arc<Core>,
+        file: &Arc<File>,
+        offset: u64,
+        append: bool,
+        data: &[u8],
+    ) -> Result<usize> {
+        if self.is_stopped() {
+            return Err(Error::ShutDown);
+        }
+        if append {
+            self.freshen(file).await?;
+        }
+        let mut at = if append { file.state.lock().size } else { offset };
+        if at.checked_add(data.len() as u64).is_none_or(|end| end > MAX_FILE_BYTES) {
+            return Err(Error::refused(ErrorCode::FILE_TOO_BIG, "no file can be that long"));
+        }
+        for piece in data.chunks(self.budget.piece()) {
+            self.write_piece(file, at, piece).await?;
+            at += piece.len() as u64;
+        }
+        self.stats.written_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
+        Ok(data.len())
+    }
+
+    async fn write_piece(self: &Arc<Core>, file: &Arc<File>, at: u64, data: &[u8]) -> Result<()> {
+        let end = at + data.len() as u64;
+        loop {
+            let spills = {
+                let state = file.state.lock();
+                match &state.content {
+                    Content::Inline { data, .. } if end > state.inline_limit => Some(data.len()),
+                    _ => None,
+                }
+            };
+            // Room for the inline content too: it becomes dirty data when the file moves to storage.
+            let room = data.len() + spills.unwrap_or(0);
+            self.budget.take(room, || self.press()).await;
+            let used = if spills.is_some() {
+                let _gate = file.gate.lock().await;
+                self.buffer(file, at, data, room)
+            } else {
+                self.buffer(file, at, data, room)
+            };
+            self.budget.give_back(room - used.unwrap_or(0));
+            if used.is_some() {
+                self.pump(file);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Buffers a piece, moving inline content to storage if it does not fit there. `None`: that was not expected when
+    /// `room` was taken; look again. Else how many of the `room` bytes are in use now.
+    fn buffer(self: &Arc<Core>, file: &Arc<File>, at: u64, data: &[u8], room: usize) -> Option<usize> {
+        let end = at + data.len() as u64;
+        let now_ms = self.now_ms();
+        let mut state = file.state.lock();
+        let before = state.dirty.bytes();
+        let stamp = state.next_stamp;
+        state.next_stamp += 1;
+        let spill = match &state.content {
+            Content::Inline { version, data: base } if end > state.inline_limit => Some((*version, base.clone())),
+            _ => None,
+        };
+        if let Some((version, base)) = spill {
+            if data.len() + base.len() > room {
+                return None;
+            }
+            let mut own = RangeSet::default();
+            state.dirty.iter().for_each(|extent| own.insert(extent.range()));
+            state.dirty.insert_under(0, &base, now_ms, stamp);
+            state.content = Content::Striped;
+            state.spill = Some(Spill { version, base_len: base.len() as u64, own });
+        }
+        state.dirty.insert(at, data, now_ms, stamp);
+        if let Some(spill) = &mut state.spill {
+            spill.own.insert(at..end);
+        }
+        state.cache.remove(at..end);
+        state.size = state.size.max(end);
+        state.own_end = Some(state.own_end.unwrap_or(0).max(end));
+        state.own_mtime = Some(wall_clock());
+        let newly_active = !std::mem::replace(&mut state.active, true);
+        let used = state.dirty.bytes() - before;
+        drop(state);
+        if newly_active {
+            self.files.activate(file);
+        }
+        Some(used)
+    }
+
+    /// Memory is short: everything dirty goes out now.
+    pub(crate) fn press(self: &Arc<Core>) {
+        for file in self.files.active() {
+            let inline = {
+                let mut state = file.state.lock();
+                state.flush_upto = state.next_stamp;
+                state.next_stamp += 1;
+                state.is_inline() && !state.dirty.is_empty()
+            };
+            if inline {
+                self.push_in_background(file);
+            } else {
+                self.pump(&file);
+            }
+        }
+    }
+
+    /// Pushes unless somebody is at it already.
+    pub(crate) fn push_in_background(self: &Arc<Core>, file: Arc<File>) {
+        let core = self.clone();
+        self.spawn(async move {
+            if let Ok(_gate) = file.gate.try_lock() {
+                // why ignored: the failure is kept with the file for its handles.
+                let _ = core.push(&file, Push::default()).await;
+            }
+        });
+    }
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Written data on its way to storage.
+//!
+//! **Failure model.** A write may be lost, done and not acknowledged, or refused; it is repeated until it works or
+//! `retry_timeout` has passed, and meanwhile its bytes stay readable here. Two writes that overlap are never under way
+//! at once, so a repeated old one cannot undo a newer one. A write that failed for good is kept as a failure of the file
+//! for every handle to report; the other writes go on. A runtime that is dropped under a write gives the bytes back.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::file::{Acked, File, State};
+use crate::storage_io::Place;
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// Storage writes under way for one file.
+const WRITES_PER_FILE: usize = 32;
+
+/// Which extents should go out?
+#[derive(Clone, Copy)]
+struct Due {
+    now_ms: u64,
+    max_age_ms: u64,
+    tight: bool,
+}
+
+impl Due {
+    fn pick(self, state: &State) -> Option<u64> {
+        if state.in_flight.len() >= WRITES_PER_FILE {
+            return None;
+        }
+        let due = |extent: &&crate::logic::extents::Extent| {
+            let old = self.now_ms.saturating_sub(extent.born_ms) >= self.max_age_ms;
+            let wanted = self.tight || old || extent.stamp <= state.flush_upto || state.dirty.is_complete(extent);
+            let range = extent.range();
+            wanted && !state.in_flight.iter().any(|f| f.offset < range.end && f.range().end > range.start)
+        };
+        state.dirty.iter().find(due).map(|extent| extent.offset)
+    }
+}
+
+impl Core {
+    /// Sends off what is due of a striped file. Does not wait.
+    pub(crate) fn pump(self: &Arc<Core>, file: &Arc<File>) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let due = Due {
+            now_ms: self.now_ms(),
+            max_age_ms: self.config.max_dirty_age.as_millis() as u64,
+            tight: self.budget.is_tight(),
+        };
+        let mut sends = Vec::new();
+        {
+            let mut state = file.state.lock();
+            let Some(layout) = state.layout.clone().filter(|_| !state.is_inline()) else { return };
+            while let Some(extent) = due.pick(&state).and_then(|offset| state.dirty.take(offset)) {
+                let (offset, len) = (extent.offset, extent.data.len() as u64);
+                let (id, data) = state.send_off(extent);
+                let guard = Sending { core: self.clone(), file: file.clone(), id, done: false };
+                // Extents lie within one unit, and so within one chunk.
+                if let Some(piece) = layout.extents(offset, len).next() {
+                    let target = layout.targets[usize::from(piece.index)];
+                    let place = Place { inode: file.inode, target, index: piece.index, offset: piece.chunk_offset };
+                    sends.push((guard, place, data));
+                }
+            }
+        }
+        for (guard, place, data) in sends {
+            runtime.spawn(send(guard, place, data));
+        }
+    }
+
+    /// Waits until everything written so far is on storage, or has failed.
+    pub(crate) async fn drain(self: &Arc<Core>, file: &Arc<File>) {
+        let upto = {
+            let mut state = file.state.lock();
+            state.flush_upto = state.next_stamp;
+            state.next_stamp += 1;
+            state.flush_upto
+        };
+        loop {
+            let changed = file.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            self.pump(file);
+            {
+                let state = file.state.lock();
+                let waiting = state.dirty.iter().any(|extent| extent.stamp <= upto);
+                if !waiting && !state.in_flight.iter().any(|flying| flying.stamp <= upto) {
+                    return;
+                }
+            }
+            changed.await;
+        }
+    }
+
+    /// Gives the budget back what `change` took out of the file's dirty bytes and those on their way.
+    pub(crate) fn with_bytes<T>(&self, state: &mut State, change: impl FnOnce(&mut State) -> T) -> T {
+        let held = |state: &State| state.dirty.bytes() + state.in_flight.iter().map(|f| f.data.len()).sum::<usize>();
+        let before = held(state);
+        let result = change(state);
+        self.budget.give_back(before.saturating_sub(held(state)));
+        result
+    }
+}
+
+/// A write under way; its bytes become dirty again if it is dropped unfinished.
+struct Sending {
+    core: Arc<Core>,
+    file: Arc<File>,
+    id: u64,
+    done: bool,
+}
+
+async fn send(mut sending: Sending, place: Place, data: Bytes) {
+    let result = sending.core.write_bulk(place, data).await;
+    sending.finish(place, result);
+}
+
+impl Sending {
+    fn finish(&mut self, place: Place, result: Result<()>) {
+        self.done = true;
+        let mut failed = None;
+        {
+            let mut state = self.file.state.lock();
+            let Some(at) = state.in_flight.iter().position(|flying| flying.id == self.id) else { return };
+            let range = state.in_flight[at].range();
+            self.core.with_bytes(&mut state, |state| drop(state.in_flight.swap_remove(at)));
+            match result {
+                Ok(()) => {
+                    let now_ms = self.core.now_ms();
+                    let acked = state.acked.get_or_insert(Acked { end: 0, since_ms: now_ms });
+                    acked.end = acked.end.max(range.end);
+                    state.unsynced.insert(place.index);
+                    // A segment that was read ahead before the write arrived there holds the old bytes.
+                    state.cache.remove(range);
+                }
+                Err(error) => {
+                    if state.is_clean() {
+                        // What the file's size is without these bytes, only the server can say.
+                        state.settle();
+                        state.attr_ms = 0;
+                    }
+                    let source = Box::new(error);
+                    failed = Some(Error::WriteBack { inode: place.inode, offset: range.start, end: range.end, source });
+                }
+            }
+        }
+        if let Some(error) = failed {
+            self.file.fail(error);
+        }
+        self.core.pump(&self.file);
+        self.file.changed.notify_waiters();
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        if !self.done {
+            let mut state = self.file.state.lock();
+            self.core.with_bytes(&mut state, |state| state.take_back(self.id));
+            drop(state);
+            self.file.changed.notify_waiters();
+        }
+    }
+}
+
+impl State {
+    /// Bytes that were on their way are dirty again, under what was written since.
+    pub(crate) fn take_back(&mut self, id: u64) {
+        if let Some(at) = self.in_flight.iter().position(|flying| flying.id == id) {
+            let flying = self.in_flight.swap_remove(at);
+            self.dirty.insert_under(flying.offset, &flying.data, flying.born_ms, flying.stamp);
+        }
+    }
+}
