@@ -1,5 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! The storage service: chunk files with block checksums.
+//!
+//! [`run`] is the whole service; [`chunk_store`] is what one target does, without network. `docs/format-storage.md` shows
+//! what is on disk.
 
 pub mod chunk_store;
+pub mod config;
+pub mod error;
+pub mod identity;
+pub mod service;
+
+pub use config::{StorageConfig, TargetSpec};
+pub use error::StorageError;
+pub use service::run;

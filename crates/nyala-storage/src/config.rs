@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What a storage service has to be told.
+
+use nyala_wire::TargetId;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Configuration of a storage service.
+#[derive(Clone, Debug)]
+pub struct StorageConfig {
+    /// The service's own directory, which holds its identity.
+    pub dir: PathBuf,
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// Addresses that others reach it at, best first; empty: the one that faces the management service.
+    pub advertise: Vec<SocketAddr>,
+    /// Addresses of the management service.
+    pub mgmt: Vec<SocketAddr>,
+    /// The cluster's secret file.
+    pub secret_file: PathBuf,
+    /// Wished alias; empty: management chooses.
+    pub alias: String,
+    /// The targets; at least one.
+    pub targets: Vec<TargetSpec>,
+    /// Bytes of requests and replies in memory at once. Half is for writes, a quarter for reads, a quarter for servers.
+    pub memory_limit_bytes: usize,
+    /// Threads that do file operations, per target.
+    pub workers_per_target: usize,
+    /// Threads that serve connections.
+    pub cores: usize,
+    /// Files nobody wrote to for so long are synced in the background.
+    pub sync_idle: Duration,
+}
+
+/// One storage target.
+#[derive(Clone, Debug, Default)]
+pub struct TargetSpec {
+    /// Its directory: an empty one becomes a new target.
+    pub dir: PathBuf,
+    /// Wished id; must be the one that the directory has.
+    pub id: Option<TargetId>,
+    /// Wished alias; empty: management chooses.
+    pub alias: String,
+    /// Most bytes of file data that the target takes, whatever room its file system has.
+    pub limit_bytes: Option<u64>,
+}
+
+impl StorageConfig {
+    /// Defaults: 512 MiB of memory, 4 workers per target, 2 cores, background sync after 4 s.
+    pub fn new(dir: PathBuf, listen: SocketAddr, mgmt: Vec<SocketAddr>, secret_file: PathBuf) -> StorageConfig {
+        StorageConfig {
+            dir,
+            listen,
+            advertise: Vec::new(),
+            mgmt,
+            secret_file,
+            alias: String::new(),
+            targets: Vec::new(),
+            memory_limit_bytes: 512 << 20,
+            workers_per_target: 4,
+            cores: std::thread::available_parallelism().map_or(1, |n| n.get().min(2)),
+            sync_idle: Duration::from_secs(4),
+        }
+    }
+}

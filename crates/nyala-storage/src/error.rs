@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Why a storage service does not start, or ends.
+
+use crate::chunk_store::ChunkError;
+use crate::identity::IdentityError;
+use nyala_store::StoreError;
+use nyala_transport::member::MgmtError;
+use nyala_transport::{SecretError, TransportError};
+use nyala_wire::{TargetId, WireError};
+use std::io;
+use std::path::PathBuf;
+
+/// Why a storage service does not start, or ends.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StorageError {
+    /// The configuration names no target.
+    #[error("no storage target is configured; name at least one directory")]
+    NoTarget,
+    /// A directory is refused.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// The secret file cannot be used.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// Cannot listen, or stopped to.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// Management refuses the service.
+    #[error("management refuses this service: {0}")]
+    Mgmt(#[from] MgmtError),
+    /// Management has expelled this process.
+    #[error("management refuses this service: {0}")]
+    Expelled(WireError),
+    /// Management gave a target another id than its directory has.
+    #[error("{path}: the directory is target {have}, management calls it {given}; is it a copy of another target?", path = .path.display())]
+    OtherId {
+        /// The directory.
+        path: PathBuf,
+        /// The id in the directory.
+        have: TargetId,
+        /// The id that management gave.
+        given: TargetId,
+    },
+    /// A target's key-value store cannot be opened.
+    #[error("{path}: {error}", path = .path.display())]
+    Store {
+        /// The target's directory.
+        path: PathBuf,
+        /// Why.
+        error: StoreError,
+    },
+    /// A target's chunk files cannot be taken up.
+    #[error("{path}: {error}", path = .path.display())]
+    Chunks {
+        /// The target's directory.
+        path: PathBuf,
+        /// Why.
+        error: ChunkError,
+    },
+    /// The system refuses something else.
+    #[error("{what}: {error}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// The system's words.
+        error: io::Error,
+    },
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Who a directory is: `target.toml` of a target, `node.toml` of the service, and the `LOCK` beside them.
+//!
+//! **Failure model.** The directory may be new, another cluster's, another kind's, a newer version's, in use, moved to
+//! another file system, or its file may be cut off or foreign. The file is written to a temporary name, synced and
+//! renamed, so it is there whole or not at all. It is there *before* the first registration, without ids, so that a
+//! service that dies in between registers as the same again. Whatever is not plainly ours is refused and left alone.
+
+use nyala_wire::{ClusterId, TargetId};
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+/// Format version of directories.
+pub const FORMAT: u32 = 1;
+
+/// What kind of directory it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A storage target.
+    Target,
+    /// The service's own directory.
+    Node,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Target => "storage",
+            Kind::Node => "storage-node",
+        }
+    }
+
+    fn file(self) -> &'static str {
+        match self {
+            Kind::Target => "target.toml",
+            Kind::Node => "node.toml",
+        }
+    }
+}
+
+/// What the file says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Identity {
+    /// Format version.
+    pub format: u32,
+    /// `storage` or `storage-node`.
+    pub kind: String,
+    /// The cluster; all zero until the first registration.
+    pub cluster: ClusterId,
+    /// Random, made once; copies of the directory share it, and only one of them is served.
+    pub uuid: ClusterId,
+    /// The target's id; 0 until the first registration, and for the service's own directory.
+    pub target: TargetId,
+    /// UUID of the file system that the directory was made on, where the kernel tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_system: Option<ClusterId>,
+}
+
+/// A directory that is ours and locked.
+#[derive(Debug)]
+pub struct OwnDir {
+    /// Where.
+    pub path: PathBuf,
+    /// Who it is.
+    pub identity: Identity,
+    kind: Kind,
+    _lock: File,
+}
+
+/// Why a directory is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    /// The file system refuses.
+    #[error("{path}: {error}", path = .path.display())]
+    Io {
+        /// Where.
+        path: PathBuf,
+        /// What it said.
+        error: io::Error,
+    },
+    /// Another process uses it.
+    #[error("{path} is in use by another process; stop that one first", path = .path.display())]
+    Locked {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The file is not what we write.
+    #[error("{path} is damaged or not ours ({reason}); restore it from a backup, or use another directory", path = .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// It is another kind of directory.
+    #[error("{path} is a directory of kind {found:?}, wanted is {wanted:?}", path = .path.display())]
+    OtherKind {
+        /// The directory.
+        path: PathBuf,
+        /// What it is.
+        found: String,
+        /// What it should be.
+        wanted: &'static str,
+    },
+    /// It was written by a newer version.
+    #[error("{path} has format {format}, this build knows up to {FORMAT}; upgrade Nyala on this host", path = .path.display())]
+    Newer {
+        /// The directory.
+        path: PathBuf,
+        /// Its format.
+        format: u32,
+    },
+    /// It holds something else.
+    #[error("{path} is not empty and has no {file}; a new one needs an empty directory", path = .path.display())]
+    NotEmpty {
+        /// The directory.
+        path: PathBuf,
+        /// What is missing.
+        file: &'static str,
+    },
+    /// It belongs to another cluster.
+    #[error("{path} belongs to cluster {found}, not to {ours}; check the configuration", path = .path.display())]
+    OtherCluster {
+        /// The directory.
+        path: PathBuf,
+        /// Its cluster.
+        found: ClusterId,
+        /// Ours.
+        ours: ClusterId,
+    },
+    /// It has another target id than the configuration says.
+    #[error("{path} is target {found}, the configuration says {wanted}; correct one of them", path = .path.display())]
+    OtherTarget {
+        /// The directory.
+        path: PathBuf,
+        /// Its id.
+        found: TargetId,
+        /// The configured id.
+        wanted: TargetId,
+    },
+    /// It is on another file system than it was made on.
+    #[error(
+        "{path} was made on file system {found}, but is on {now} now; is the right disk mounted? If it was copied on \
+         purpose, remove the line `file_system` from its target.toml", path = .path.display()
+    )]
+    OtherFileSystem {
+        /// The directory.
+        path: PathBuf,
+        /// UUID it was made on.
+        found: ClusterId,
+        /// UUID it is on.
+        now: ClusterId,
+    },
+}
+
+impl OwnDir {
+    /// Locks a directory and reads who it is, or makes it ours if it is new. `new_uuid` is for a new one.
+    pub fn open(path: &Path, kind: Kind, new_uuid: ClusterId) -> Result<OwnDir, IdentityError> {
+        let io = |error| IdentityError::Io { path: path.into(), error };
+        std::fs::create_dir_all(path).map_err(io)?;
+        let file = path.join(kind.file());
+        let known = match std::fs::read_to_string(&file) {
+            Ok(text) => Some(parse(&text, path, &file, kind)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(IdentityError::Io { path: file, error }),
+        };
+        if known.is_none() && !is_new(path, kind).map_err(io)? {
+            return Err(IdentityError::NotEmpty { path: path.into(), file: kind.file() });
+        }
+        let lock = File::options().create(true).truncate(false).write(true).open(path.join("LOCK")).map_err(io)?;
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(IdentityError::Locked { path: path.into() }),
+            Err(error) => return Err(io(error.into())),
+        }
+        let file_system = file_system_uuid(&lock);
+        if let Some(identity) = known {
+            if let (Some(found), Some(now)) = (identity.file_system, file_system) {
+                if found != now {
+                    return Err(IdentityError::OtherFileSystem { path: path.into(), found, now });
+                }
+            }
+            return Ok(OwnDir { path: path.into(), identity, kind, _lock: lock });
+        }
+        let identity = Identity {
+            format: FORMAT,
+            kind: kind.name().into(),
+            cluster: ClusterId::UNKNOWN,
+            uuid: new_uuid,
+            target: TargetId(0),
+            file_system: file_system.filter(|_| kind == Kind::Target),
+        };
+        let dir = OwnDir { path: path.into(), identity, kind, _lock: lock };
+        dir.save()?;
+        Ok(dir)
+    }
+
+    /// Remembers what registration gave.
+    pub fn registered(&mut self, cluster: ClusterId, target: TargetId) -> Result<(), IdentityError> {
+        if (self.identity.cluster, self.identity.target) != (cluster, target) {
+            (self.identity.cluster, self.identity.target) = (cluster, target);
+            self.save()?;
+        }
+        Ok(())
+    }
+
+    fn save(&self) -> Result<(), IdentityError> {
+        let path = self.path.join(self.kind.file());
+        let text = toml::to_string(&self.identity)
+            .map_err(|e| IdentityError::Unreadable { path: path.clone(), reason: e.to_string() })?;
+        let temporary = self.path.join(format!("{}.new", self.kind.file()));
+        let write = || -> io::Result<()> {
+            let mut file = File::create(&temporary)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            std::fs::rename(&temporary, &path)?;
+            File::open(&self.path)?.sync_all()
+        };
+        write().map_err(|error| IdentityError::Io { path: path.clone(), error })
+    }
+}
+
+fn parse(text: &str, dir: &Path, file: &Path, kind: Kind) -> Result<Identity, IdentityError> {
+    /// What every format has.
+    #[derive(Deserialize)]
+    struct Head {
+        format: u32,
+        kind: String,
+    }
+    let unreadable = |reason: &str| IdentityError::Unreadable { path: file.into(), reason: reason.to_owned() };
+    let head: Head = toml::from_str(text).map_err(|e| unreadable(e.message()))?;
+    if head.kind != kind.name() {
+        return Err(IdentityError::OtherKind { path: dir.into(), found: head.kind, wanted: kind.name() });
+    }
+    if head.format > FORMAT {
+        return Err(IdentityError::Newer { path: dir.into(), format: head.format });
+    }
+    toml::from_str(text).map_err(|e| unreadable(e.message()))
+}
+
+/// Is the directory empty, but for what an interrupted first start, or a fresh file system, leaves?
+fn is_new(path: &Path, kind: Kind) -> io::Result<bool> {
+    for entry in std::fs::read_dir(path)? {
+        let name = entry?.file_name();
+        let leftover = [format!("{}.new", kind.file()), "LOCK".into(), "lost+found".into()];
+        if !leftover.iter().any(|known| name == known.as_str()) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The file system's UUID, where the kernel tells it (`FS_IOC_GETFSUUID`, Linux 6.9 and later).
+fn file_system_uuid(file: &File) -> Option<ClusterId> {
+    const FS_IOC_GETFSUUID: libc::c_ulong = 0x8011_1500;
+    let mut answer = [0_u8; 17];
+    // SAFETY: the request writes one length byte and at most 16 bytes, which is the size of `answer`.
+    let result = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_GETFSUUID, answer.as_mut_ptr()) };
+    let uuid: [u8; 16] = answer[1..].try_into().ok()?;
+    (result == 0 && answer[0] == 16 && uuid != [0; 16]).then_some(ClusterId(uuid))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UUID: ClusterId = ClusterId([9; 16]);
+
+    #[test]
+    fn made_once_and_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut own = OwnDir::open(dir.path(), Kind::Target, UUID).unwrap();
+        assert_eq!((own.identity.uuid, own.identity.target), (UUID, TargetId(0)));
+        assert!(matches!(OwnDir::open(dir.path(), Kind::Target, UUID), Err(IdentityError::Locked { .. })));
+        own.registered(ClusterId([7; 16]), TargetId(5)).unwrap();
+        let identity = own.identity.clone();
+        drop(own);
+        assert_eq!(OwnDir::open(dir.path(), Kind::Target, ClusterId([1; 16])).unwrap().identity, identity);
+        let other = OwnDir::open(dir.path(), Kind::Node, UUID).unwrap_err();
+        assert!(matches!(other, IdentityError::NotEmpty { .. }), "{other}");
+    }
+
+    #[test]
+    fn what_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(OwnDir::open(dir.path(), Kind::Target, UUID).unwrap());
+        let path = dir.path().join("target.toml");
+        let good = std::fs::read_to_string(&path).unwrap();
+        let attempt = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            OwnDir::open(dir.path(), Kind::Target, UUID).unwrap_err()
+        };
+        assert!(matches!(attempt(""), IdentityError::Unreadable { .. }));
+        for cut in [10, good.len() / 2] {
+            assert!(matches!(attempt(&good[..cut]), IdentityError::Unreadable { .. }), "cut at {cut}");
+        }
+        assert!(matches!(attempt(&format!("more = 1\n{good}")), IdentityError::Unreadable { .. }));
+        assert!(matches!(attempt(&good.replace("format = 1", "format = 2")), IdentityError::Newer { .. }));
+        let meta = good.replace("\"storage\"", "\"meta\"");
+        assert!(matches!(attempt(&meta), IdentityError::OtherKind { .. }));
+        if good.contains("file_system") {
+            let line = good.lines().find(|line| line.starts_with("file_system")).unwrap();
+            let moved = good.replace(line, &format!("file_system = \"{}\"", "ab".repeat(16)));
+            assert!(matches!(attempt(&moved), IdentityError::OtherFileSystem { .. }));
+        }
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(dir.path().join("letter.txt"), "dear").unwrap();
+        assert!(matches!(OwnDir::open(dir.path(), Kind::Target, UUID).unwrap_err(), IdentityError::NotEmpty { .. }));
+        assert!(!dir.path().join("target.toml").exists(), "nothing was written");
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! From frames to tasks and back. Failure model: see the parent module; every request is answered.
+
+use super::queue::{Outcome, Task};
+use super::target::Target;
+use crate::chunk_store::{ReadOut, WriteOp};
+use bytes::Bytes;
+use nyala_transport::member::Member;
+use nyala_transport::{Frame, PeerInfo, Reply, Service};
+use nyala_wire::storage::{
+    ChunkFileId, MAX_IO_BYTES, ReadHeader, ReadReplyHeader, StorageReply, StorageRequest, WriteHeader, blocks_touched,
+    decode_bulk, encode_bulk,
+};
+use nyala_wire::{ErrorCode, InodeId, TargetId, WireError, codec, message_type};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Unit in which memory for reads is counted, bytes.
+const UNIT: usize = 4096;
+
+/// Answers the requests of one core.
+pub struct StorageService {
+    targets: Arc<HashMap<TargetId, Arc<Target>>>,
+    member: Member,
+    reads: Arc<Semaphore>,
+}
+
+/// Memory for the data of reads, shared by all cores.
+pub(super) fn read_budget(bytes: usize) -> Arc<Semaphore> {
+    let units = bytes.max(2 * MAX_IO_BYTES as usize).div_ceil(UNIT).min(Semaphore::MAX_PERMITS);
+    Arc::new(Semaphore::new(units))
+}
+
+struct ReadData {
+    data: Vec<u8>,
+    _memory: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for ReadData {
+    fn as_ref(&self) -> &[u8] {
+        &self.data
+    }
+}
+
+impl Service for StorageService {
+    async fn call(&self, _peer: &PeerInfo, request: Frame) -> Reply {
+        let reply = match self.answer(request).await {
+            Ok(reply) => reply,
+            Err(error) => Reply::error(codec::encode(&error)),
+        };
+        Reply { map_version: self.member.map().version.0, ..reply }
+    }
+}
+
+impl StorageService {
+    pub(super) fn new(
+        targets: Arc<HashMap<TargetId, Arc<Target>>>,
+        member: Member,
+        reads: Arc<Semaphore>,
+    ) -> StorageService {
+        StorageService { targets, member, reads }
+    }
+
+    async fn answer(&self, request: Frame) -> Result<Reply, WireError> {
+        match request.message_type() {
+            message_type::PING => Ok(Reply::ok(Bytes::new())),
+            message_type::STATS => Ok(Reply::ok(codec::encode(&self.stats()))),
+            message_type::STORAGE_WRITE => self.write(request).await,
+            message_type::STORAGE_READ => self.read(&request).await,
+            message_type::STORAGE => self.other(&request).await,
+            other => {
+                Err(ErrorCode::UNKNOWN_MESSAGE.with(format!("a storage service has no message type {other:#06x}")))
+            }
+        }
+    }
+
+    fn target(&self, id: TargetId) -> Result<&Target, WireError> {
+        let target = self.targets.get(&id);
+        let target = target.ok_or_else(|| ErrorCode::WRONG_SERVER.with(format!("storage target {id} is not here")))?;
+        if !self.member.lease_valid() {
+            return Err(ErrorCode::NOT_READY.with("this storage service has lost contact to management"));
+        }
+        Ok(target)
+    }
+
+    async fn write(&self, request: Frame) -> Result<Reply, WireError> {
+        let (header, checksums) = decode_bulk::<WriteHeader>(&request.body)?;
+        let target = self.target(TargetId(header.target.get()))?;
+        let len = header.len.get();
+        let bad = |what: &str| Err(ErrorCode::BAD_MESSAGE.with(what));
+        if len as usize != request.payload.len() {
+            return bad("the length of the write is not that of its payload");
+        }
+        if len > MAX_IO_BYTES {
+            return bad("a write has at most 4 MiB");
+        }
+        if header.checksums.get() as usize != checksums.len() {
+            return bad("the number of checksums is not the one in the header");
+        }
+        if header.flags.get() != 0 {
+            return bad("the write has flags that this build does not know");
+        }
+        let file = ChunkFileId { inode: InodeId(header.inode.get()), index: header.index.get() };
+        let crcs = checksums.iter().map(|crc| crc.get()).collect();
+        let op = WriteOp { file, offset: header.offset.get(), data: request.payload, crcs };
+        target.call(Task::Write(op)).await?;
+        Ok(Reply::ok(Bytes::new()))
+    }
+
+    async fn read(&self, request: &Frame) -> Result<Reply, WireError> {
+        let (header, rest) = decode_bulk::<ReadHeader>(&request.body)?;
+        let target = self.target(TargetId(header.target.get()))?;
+        let (offset, len, flags) = (header.offset.get(), header.len.get(), header.flags.get());
+        if len > MAX_IO_BYTES || !rest.is_empty() || flags & !ReadHeader::VERIFY != 0 {
+            return Err(ErrorCode::BAD_MESSAGE.with("a read has at most 4 MiB, no checksums and no unknown flags"));
+        }
+        // Blocks at both ends make the data longer than asked for.
+        let units = match offset.checked_add(u64::from(len)) {
+            Some(_) => blocks_touched(offset, u64::from(len)) as u32 + 1,
+            None => return Err(ErrorCode::FILE_TOO_BIG.with("the read ends beyond the largest offset")),
+        };
+        let memory = self.reads.clone().acquire_many_owned(units).await;
+        let memory = memory.map_err(|_| ErrorCode::NOT_READY.with("the storage service is stopping"))?;
+        let file = ChunkFileId { inode: InodeId(header.inode.get()), index: header.index.get() };
+        let verify = flags & ReadHeader::VERIFY != 0;
+        let Outcome::Read(ReadOut { start, data, crcs }) =
+            target.call(Task::Read { file, offset, len, verify }).await?
+        else {
+            return Err(ErrorCode::IO.with("a read gave something else; this is a mistake in the storage service"));
+        };
+        let header = ReadReplyHeader {
+            start: start.into(),
+            len: (data.len() as u32).into(),
+            checksums: (crcs.len() as u32).into(),
+        };
+        let body = encode_bulk(&header, &crcs);
+        let payload =
+            if data.is_empty() { vec![] } else { vec![Bytes::from_owner(ReadData { data, _memory: memory })] };
+        Ok(Reply::ok(body).with_payload(payload))
+    }
+
+    async fn other(&self, request: &Frame) -> Result<Reply, WireError> {
+        let StorageRequest { target, file, op } = codec::decode(&request.body)?;
+        let reply = match self.target(target)?.call(Task::Other(file, op)).await? {
+            Outcome::Stat(len, blocks) => StorageReply::Stat { len, blocks },
+            Outcome::Offset(offset) => StorageReply::Offset(offset),
+            Outcome::Done | Outcome::DoneWhenDurable(_) | Outcome::Read(_) => StorageReply::Done,
+        };
+        Ok(Reply::ok(codec::encode(&reply)))
+    }
+
+    fn stats(&self) -> nyala_wire::mgmt::ServiceStats {
+        let mut sums = BTreeMap::new();
+        for (name, value) in self.targets.values().flat_map(|target| target.counters()) {
+            *sums.entry(name.to_owned()).or_insert(0) += value;
+        }
+        nyala_transport::process::stats(sums.into_iter().collect())
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The storage service: connections on one thread per core, file operations on worker threads of each target.
+//!
+//! ```text
+//! connection ─► StorageService ─► Queue (bounded) ─► worker thread ─► ChunkWorker
+//!                      ▲                                   │  └─► sync threads, remover
+//!                      └───────────── oneshot ◄────────────┘
+//! ```
+//!
+//! # Failure model
+//! - Clients send more than disks take: requests take memory from a budget before they are read from the socket, reads
+//!   take theirs before they are queued, queues are bounded. What does not fit waits in the network.
+//! - Clients send what is wrong: everything is checked before anything is allocated or queued, and answered with a
+//!   typed error.
+//! - The lease runs out: requests get `NOT_READY` until it is renewed. Management expels us: the service ends.
+//! - A disk hangs: the workers of that target wait, and with them its requests; other targets go on.
+//! - The service dies: see [`crate::chunk_store`]. An orderly stop ends what is queued, syncs and says goodbye.
+
+mod handler;
+mod queue;
+mod run;
+mod target;
+mod worker_thread;
+
+pub use handler::StorageService;
+pub use queue::{Outcome, Task};
+pub use run::run;
+pub use target::Target;

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The queue in front of one worker thread.
+//!
+//! **Failure model.** Senders are faster than the disk: they wait for a place, asynchronously. A sender may be gone when
+//! its answer is ready: then nobody gets it. After the stop, everybody gets `NOT_READY`.
+
+use crate::chunk_store::{ReadOut, SyncJob, WriteOp};
+use nyala_store::Lsn;
+use nyala_wire::storage::{ChunkFileId, StorageOp};
+use nyala_wire::{ErrorCode, WireError};
+use parking_lot::{Condvar, Mutex};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+/// Jobs that wait for one worker, or are in its hands.
+const PLACES: usize = 128;
+
+/// What a worker is asked to do.
+#[derive(Debug)]
+pub enum Task {
+    /// Write.
+    Write(WriteOp),
+    /// Read.
+    Read {
+        /// The chunk file.
+        file: ChunkFileId,
+        /// Where, bytes.
+        offset: u64,
+        /// How much, bytes.
+        len: u32,
+        /// Compare checksums.
+        verify: bool,
+    },
+    /// Anything else.
+    Other(ChunkFileId, StorageOp),
+}
+
+impl Task {
+    /// The chunk file that it is about.
+    pub fn file(&self) -> ChunkFileId {
+        match self {
+            Task::Write(op) => op.file,
+            Task::Read { file, .. } | Task::Other(file, _) => *file,
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub enum Outcome {
+    /// Done.
+    Done,
+    /// Done, and may be acknowledged once the log is on disk up to here.
+    DoneWhenDurable(Lsn),
+    /// Data.
+    Read(ReadOut),
+    /// Length in bytes, use in units of 512 bytes.
+    Stat(u64, u64),
+    /// Where the data or hole is.
+    Offset(Option<u64>),
+}
+
+/// Where an answer goes.
+pub(super) type Answer = oneshot::Sender<Result<Outcome, WireError>>;
+
+pub(super) struct Job {
+    pub task: Task,
+    pub answer: Answer,
+    pub place: OwnedSemaphorePermit,
+}
+
+pub(super) enum Message {
+    Job(Job),
+    /// A sync has ended.
+    Synced(SyncJob, Option<ChunkFileId>),
+    Stop,
+}
+
+pub(super) struct Queue {
+    inner: Mutex<Inner>,
+    ready: Condvar,
+    places: Arc<Semaphore>,
+}
+
+#[derive(Default)]
+struct Inner {
+    messages: VecDeque<Message>,
+    sleeping: bool,
+}
+
+fn stopping() -> WireError {
+    ErrorCode::NOT_READY.with("the storage service is stopping")
+}
+
+impl Queue {
+    pub fn new() -> Queue {
+        Queue { inner: Mutex::default(), ready: Condvar::new(), places: Arc::new(Semaphore::new(PLACES)) }
+    }
+
+    /// Has a task done.
+    pub async fn call(&self, task: Task) -> Result<Outcome, WireError> {
+        let place = match self.places.clone().try_acquire_owned() {
+            Ok(place) => place,
+            Err(_) => self.places.clone().acquire_owned().await.map_err(|_| stopping())?,
+        };
+        let (answer, answered) = oneshot::channel();
+        self.push(Message::Job(Job { task, answer, place }));
+        answered.await.unwrap_or_else(|_| Err(stopping()))
+    }
+
+    pub fn push(&self, message: Message) {
+        let mut inner = self.inner.lock();
+        inner.messages.push_back(message);
+        let sleeping = std::mem::take(&mut inner.sleeping);
+        drop(inner);
+        if sleeping {
+            self.ready.notify_one();
+        }
+    }
+
+    /// Nobody gets a place any more; what has one is still done.
+    pub fn stop(&self) {
+        self.places.close();
+        self.push(Message::Stop);
+    }
+
+    /// Number of jobs that wait or are being done.
+    pub fn depth(&self) -> usize {
+        PLACES.saturating_sub(self.places.available_permits())
+    }
+
+    /// Moves up to `limit` messages to `taken`; waits for the first one, but not longer than `timeout`.
+    pub fn take(&self, taken: &mut Vec<Message>, limit: usize, timeout: Duration) {
+        let mut inner = self.inner.lock();
+        if inner.messages.is_empty() {
+            inner.sleeping = true;
+            self.ready.wait_for(&mut inner, timeout);
+            inner.sleeping = false;
+        }
+        let count = inner.messages.len().min(limit);
+        taken.extend(inner.messages.drain(..count));
+    }
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Start, life and end of a storage service. Failure model: see the parent module.
+
+use super::handler::{StorageService, read_budget};
+use super::target::Target;
+use crate::config::StorageConfig;
+use crate::error::StorageError;
+use crate::identity::{IdentityError, Kind, OwnDir};
+use nyala_transport::member::{Member, MgmtClient};
+use nyala_transport::{HandshakeConfig, MemoryBudget, Role, Secret, Server, ServerOptions, TransportError};
+use nyala_wire::map::{Role as NodeRole, TargetKind};
+use nyala_wire::mgmt::{Register, RegisterTarget, TargetCapacity};
+use nyala_wire::{ClusterId, TargetId};
+use std::collections::HashMap;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use tokio::sync::oneshot;
+
+/// Runs a storage service until `shutdown`. Connections are served by threads of their own; needs any tokio runtime.
+pub async fn run(config: StorageConfig, shutdown: impl Future<Output = ()>) -> Result<(), StorageError> {
+    if config.targets.is_empty() {
+        return Err(StorageError::NoTarget);
+    }
+    raise_open_files();
+    let secret = Secret::load(&config.secret_file)?;
+    let mut node = OwnDir::open(&config.dir, Kind::Node, ClusterId(random()?))?;
+    let targets = open_targets(&config)?;
+    let ended = register_and_serve(&config, &secret, &mut node, &targets, shutdown).await;
+    let closed = close(targets).await;
+    let Some(member) = ended? else { return closed };
+    if let Err(error) = member.goodbye().await {
+        tracing::warn!(%error, "management did not hear the goodbye");
+    }
+    closed
+}
+
+/// Until the end; gives the membership back so that the goodbye comes after everything is closed.
+async fn register_and_serve(
+    config: &StorageConfig,
+    secret: &Secret,
+    node: &mut OwnDir,
+    targets: &[Arc<Target>],
+    shutdown: impl Future<Output = ()>,
+) -> Result<Option<Member>, StorageError> {
+    let mut shutdown = std::pin::pin!(shutdown);
+    let cluster = common_cluster(node, targets)?;
+    let handshake = |cluster: ClusterId, node| {
+        HandshakeConfig::new(secret.clone(), u128::from_le_bytes(cluster.0), Role::Storage, node)
+    };
+    // Taken before registration, so that the port is known, and nobody hears of a service that cannot listen.
+    let early = Server::bind(&[config.listen], handshake(cluster, 0), ServerOptions::default())?;
+    let listen = early.local_addresses().first().copied().unwrap_or(config.listen);
+    let member = tokio::select! {
+        member = join(config, node, targets, cluster, listen, handshake(cluster, 0)) => member?,
+        () = &mut shutdown => return Ok(None),
+    };
+    node.registered(member.cluster(), TargetId(0))?;
+    let by_id = settle_ids(targets, &member)?;
+    // Only now the cluster is known, and with it whom to refuse.
+    drop(early);
+    let servers = bind(config, listen, handshake(member.cluster(), member.node().0))?;
+    let reads = read_budget(config.memory_limit_bytes / 4);
+    let stop = servers.first().map(Server::shutdown_handle);
+    let mut cores = Vec::new();
+    for server in servers {
+        let (targets, member, reads) = (by_id.clone(), member.clone(), reads.clone());
+        cores.push(start_core(server, move || StorageService::new(targets, member, reads))?);
+    }
+    tracing::info!(node = %member.node(), %listen, targets = ?member.targets(), "storage service is up");
+    let ended = tokio::select! {
+        why = member.expelled() => Err(StorageError::Expelled(why)),
+        ended = any_core(&mut cores) => ended,
+        () = shutdown => Ok(()),
+    };
+    stop.iter().for_each(|stop| stop.stop());
+    for core in cores {
+        // An error means that the core has panicked, which was logged.
+        let _ = core.await;
+    }
+    ended.map(|()| Some(member))
+}
+
+fn bind(config: &StorageConfig, listen: SocketAddr, handshake: HandshakeConfig) -> Result<Vec<Server>, StorageError> {
+    let quarter = config.memory_limit_bytes / 4;
+    let options = ServerOptions {
+        client_budget: MemoryBudget::new(2 * quarter),
+        server_budget: MemoryBudget::new(quarter),
+        ..ServerOptions::default()
+    };
+    Ok(Server::bind_cores(&[listen], handshake, options, config.cores.max(1))?)
+}
+
+fn open_targets(config: &StorageConfig) -> Result<Vec<Arc<Target>>, StorageError> {
+    let open = |spec| {
+        let uuid = ClusterId(random()?);
+        Ok(Arc::new(Target::open(spec, uuid, config.workers_per_target, config.sync_idle)?))
+    };
+    let mut targets: Vec<Arc<Target>> = Vec::new();
+    for spec in &config.targets {
+        match open(spec) {
+            Ok(target) => targets.push(target),
+            Err(error) => {
+                for target in &targets {
+                    target.close()?;
+                }
+                return Err(error);
+            }
+        }
+    }
+    Ok(targets)
+}
+
+/// The cluster that all directories belong to; unknown if all are new.
+fn common_cluster(node: &OwnDir, targets: &[Arc<Target>]) -> Result<ClusterId, StorageError> {
+    let mut ours = node.identity.cluster;
+    for target in targets {
+        let dir = target.dir.lock();
+        let found = dir.identity.cluster;
+        if ours == ClusterId::UNKNOWN {
+            ours = found;
+        } else if found != ClusterId::UNKNOWN && found != ours {
+            return Err(IdentityError::OtherCluster { path: dir.path.clone(), found, ours }.into());
+        }
+    }
+    Ok(ours)
+}
+
+async fn join(
+    config: &StorageConfig,
+    node: &OwnDir,
+    targets: &[Arc<Target>],
+    cluster: ClusterId,
+    listen: SocketAddr,
+    handshake: HandshakeConfig,
+) -> Result<Member, StorageError> {
+    let advertise = match config.advertise.is_empty() {
+        true => vec![nyala_transport::facing::facing(listen, &config.mgmt)],
+        false => config.advertise.clone(),
+    };
+    let wished = config.targets.iter().map(|spec| spec.id.unwrap_or_default());
+    let register_target = |(target, wished): (&Arc<Target>, TargetId)| {
+        let dir = target.dir.lock();
+        let (uuid, have) = (dir.identity.uuid, dir.identity.target);
+        drop(dir);
+        let id = if have.0 == 0 { wished } else { have };
+        let (alias, capacity) = (target.alias.clone(), target.capacity());
+        RegisterTarget { uuid, id, alias, kind: TargetKind::Storage, capacity }
+    };
+    let register = Register {
+        cluster,
+        role: NodeRole::Storage,
+        uuid: node.identity.uuid,
+        alias: config.alias.clone(),
+        addresses: advertise.iter().map(ToString::to_string).collect(),
+        incarnation: u64::from_le_bytes(random()?),
+        targets: targets.iter().zip(wished).map(register_target).collect(),
+    };
+    let reported = targets.to_vec();
+    let capacities = move || {
+        // A target has its id once it is registered; until then there is nothing to say about it.
+        let known = reported.iter().map(|target| (target.dir.lock().identity.target, target));
+        let known = known.filter(|(id, _)| id.0 != 0);
+        known.map(|(target, found)| TargetCapacity { target, capacity: found.capacity() }).collect()
+    };
+    let client = MgmtClient::new(config.mgmt.clone(), handshake);
+    Ok(Member::join(client, register, capacities).await?)
+}
+
+/// Remembers the ids of new targets, and refuses others than those in the directories.
+fn settle_ids(targets: &[Arc<Target>], member: &Member) -> Result<Arc<HashMap<TargetId, Arc<Target>>>, StorageError> {
+    let mut by_id = HashMap::new();
+    for (target, given) in targets.iter().zip(member.targets().iter().copied()) {
+        let mut dir = target.dir.lock();
+        let have = dir.identity.target;
+        if have.0 != 0 && have != given {
+            return Err(StorageError::OtherId { path: dir.path.clone(), have, given });
+        }
+        dir.registered(member.cluster(), given)?;
+        drop(dir);
+        by_id.insert(given, target.clone());
+    }
+    Ok(Arc::new(by_id))
+}
+
+type Ended = oneshot::Receiver<Result<(), TransportError>>;
+
+/// Serves a share of the connections on a thread of its own.
+fn start_core(
+    server: Server,
+    service: impl FnOnce() -> StorageService + Send + 'static,
+) -> Result<Ended, StorageError> {
+    let (report, ended) = oneshot::channel();
+    let failed = |error| StorageError::System { what: "cannot start a thread", error };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let serve = move || {
+        let local = tokio::task::LocalSet::new();
+        let result = local.block_on(&runtime, server.serve(Rc::new(service())));
+        // An error means that nobody waits any more.
+        let _ = report.send(result);
+    };
+    std::thread::Builder::new().name("nyala-net".into()).spawn(serve).map_err(failed)?;
+    Ok(ended)
+}
+
+/// Waits until one core ends, which it does not do by itself unless something is wrong.
+async fn any_core(cores: &mut Vec<Ended>) -> Result<(), StorageError> {
+    let (number, ended) = std::future::poll_fn(|context| {
+        let mut polled = cores.iter_mut().enumerate().map(|(number, core)| (number, Pin::new(core).poll(context)));
+        match polled.find_map(|(number, poll)| Some((number, ready(poll)?))) {
+            Some(found) => Poll::Ready(found),
+            None => Poll::Pending,
+        }
+    })
+    .await;
+    // What has given its result must not be asked again.
+    drop(cores.remove(number));
+    let gone = |_| StorageError::System { what: "a network thread ended", error: std::io::Error::other("it panicked") };
+    Ok(ended.map_err(gone)??)
+}
+
+fn ready<T>(poll: Poll<T>) -> Option<T> {
+    match poll {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}
+
+async fn close(targets: Vec<Arc<Target>>) -> Result<(), StorageError> {
+    let (report, closed) = oneshot::channel();
+    let close = move || {
+        let results: Vec<_> = targets.iter().map(|target| target.close()).collect();
+        // An error means that nobody waits any more.
+        let _ = report.send(results.into_iter().collect());
+    };
+    let started = std::thread::Builder::new().name("nyala-close".into()).spawn(close);
+    started.map_err(|error| StorageError::System { what: "cannot start a thread", error })?;
+    closed.await.unwrap_or(Ok(()))
+}
+
+/// Chunk files stay open for a while: as many as the system lets us.
+fn raise_open_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }) {
+        tracing::warn!(%error, "cannot raise the number of open files");
+    }
+}
+
+fn random<const N: usize>() -> Result<[u8; N], StorageError> {
+    let mut bytes = [0; N];
+    let filled = getrandom::fill(&mut bytes);
+    filled.map_err(|error| StorageError::System { what: "no random numbers", error: std::io::Error::other(error) })?;
+    Ok(bytes)
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! One storage target: its directory, its store, its threads.
+//!
+//! **Failure model.** See the parent module and [`crate::chunk_store`]. The directory is locked as long as this lives.
+//! Removals that fail are tried again; their record survives everything.
+
+use super::queue::{Message, Outcome, Queue, Task};
+use super::worker_thread::WorkerThread;
+use crate::chunk_store::{ChunkStore, ChunkStoreOptions, OsDisk, Remover, SyncJob, worker_of};
+use crate::config::TargetSpec;
+use crate::error::StorageError;
+use crate::identity::{IdentityError, Kind, OwnDir};
+use nyala_store::{Options, Store};
+use nyala_wire::mgmt::Capacity;
+use nyala_wire::storage::ChunkFileId;
+use nyala_wire::{ClusterId, WireError};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Threads for syncs, per target.
+const SYNC_THREADS: usize = 2;
+/// Until a failed removal is tried again.
+const REMOVE_AGAIN: Duration = Duration::from_secs(10);
+/// The log of a target holds few kinds of small records; small segments keep small targets small.
+const SEGMENT_BYTES: u64 = 16 << 20;
+
+/// An open target.
+pub struct Target {
+    /// Its directory, locked.
+    pub dir: Mutex<OwnDir>,
+    /// The alias that the operator wishes.
+    pub alias: String,
+    limit_bytes: Option<u64>,
+    store: Arc<ChunkStore>,
+    kv: Store,
+    queues: Vec<Arc<Queue>>,
+    helpers: Mutex<Option<Helpers>>,
+    workers: Mutex<Vec<JoinHandle<()>>>,
+    others: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// What goes on beside the workers.
+pub(super) enum Background {
+    /// A sync, the file if somebody waits for it, and where to report its end.
+    Sync(SyncJob, Option<ChunkFileId>, Arc<Queue>),
+    /// Content of a dead file.
+    Remove(ChunkFileId),
+}
+
+/// The way to the background threads; they end with the last clone of it.
+#[derive(Clone)]
+pub(super) struct Helpers {
+    syncs: mpsc::Sender<(SyncJob, Option<ChunkFileId>, Arc<Queue>)>,
+    removals: mpsc::Sender<ChunkFileId>,
+}
+
+impl Helpers {
+    pub fn send(&self, what: Background) {
+        // The threads live as long as a sender does; they end only after it.
+        match what {
+            Background::Sync(job, file, queue) => drop(self.syncs.send((job, file, queue))),
+            Background::Remove(file) => drop(self.removals.send(file)),
+        }
+    }
+}
+
+impl Target {
+    /// Opens or makes a target, recovers it, and starts its threads. `new_uuid` is for a new one.
+    pub fn open(
+        spec: &TargetSpec,
+        new_uuid: ClusterId,
+        workers: usize,
+        sync_idle: Duration,
+    ) -> Result<Target, StorageError> {
+        let own = OwnDir::open(&spec.dir, Kind::Target, new_uuid)?;
+        let found = own.identity.target;
+        if let Some(wanted) = spec.id.filter(|wanted| found.0 != 0 && *wanted != found) {
+            return Err(IdentityError::OtherTarget { path: spec.dir.clone(), found, wanted }.into());
+        }
+        let system = |error| IdentityError::Io { path: spec.dir.clone(), error };
+        let chunks = spec.dir.join("chunks");
+        std::fs::create_dir_all(&chunks).map_err(system)?;
+        std::fs::File::open(&spec.dir).and_then(|dir| dir.sync_all()).map_err(system)?;
+        let options = Options { segment_bytes: SEGMENT_BYTES, ..Options::default() };
+        let opened = Store::open(&spec.dir.join("kv"), options);
+        let (kv, recovery) = opened.map_err(|error| StorageError::Store { path: spec.dir.clone(), error })?;
+        let label = match found.0 {
+            0 => spec.dir.display().to_string(),
+            id => format!("{id} ({})", spec.dir.display()),
+        };
+        let boot_id = boot_id().map_err(|error| StorageError::System { what: "cannot read the boot id", error })?;
+        let options = ChunkStoreOptions { label, boot_id, limit_bytes: spec.limit_bytes };
+        let disk = Arc::new(OsDisk::open(&chunks).map_err(system)?);
+        let store = ChunkStore::open(Arc::new(kv.clone()), disk, &options)
+            .map_err(|error| StorageError::Chunks { path: spec.dir.clone(), error })?;
+        tracing::info!(target_id = options.label, ?recovery, report = ?store.report(), "storage target is open");
+        let (dir, alias) = (Mutex::new(own), spec.alias.clone());
+        let (queues, helpers, store) = (Vec::new(), Mutex::new(None), Arc::new(store));
+        let (threads, others) = (Mutex::default(), Mutex::default());
+        let limit_bytes = spec.limit_bytes;
+        let mut target = Target { dir, alias, limit_bytes, store, kv, queues, helpers, workers: threads, others };
+        target.start(workers.max(1), sync_idle)?;
+        Ok(target)
+    }
+
+    fn start(&mut self, count: usize, sync_idle: Duration) -> Result<(), StorageError> {
+        let failed = |error| StorageError::System { what: "cannot start a thread", error };
+        let (syncs, sync_jobs) = mpsc::channel();
+        let (removals, dead) = mpsc::channel();
+        let helpers = Helpers { syncs, removals };
+        let sync_jobs = Arc::new(Mutex::new(sync_jobs));
+        for _ in 0..SYNC_THREADS {
+            let jobs = sync_jobs.clone();
+            let thread = std::thread::Builder::new().name("nyala-sync".into()).spawn(move || run_syncs(&jobs));
+            self.others.lock().push(thread.map_err(failed)?);
+        }
+        let (remover, kv) = (self.store.remover(), self.kv.clone());
+        let thread = std::thread::Builder::new().name("nyala-remove".into());
+        self.others.lock().push(thread.spawn(move || run_removals(&remover, &kv, &dead)).map_err(failed)?);
+        self.store.removals().into_iter().for_each(|file| helpers.send(Background::Remove(file)));
+        for index in 0..count {
+            let queue = Arc::new(Queue::new());
+            self.queues.push(queue.clone());
+            let (worker, store) = (self.store.worker(index, count), self.store.clone());
+            let (syncing, idle_sync_runs, helpers) = (HashMap::new(), false, helpers.clone());
+            let thread = WorkerThread { worker, store, queue, helpers, sync_idle, syncing, idle_sync_runs };
+            let started = std::thread::Builder::new().name("nyala-chunks".into()).spawn(move || thread.run());
+            self.workers.lock().push(started.map_err(failed)?);
+        }
+        *self.helpers.lock() = Some(helpers);
+        Ok(())
+    }
+
+    /// Has a task done by the chunk file's worker.
+    pub async fn call(&self, task: Task) -> Result<Outcome, WireError> {
+        let worker = worker_of(task.file(), self.queues.len());
+        match self.queues[worker].call(task).await? {
+            Outcome::DoneWhenDurable(lsn) => {
+                let durable = self.kv.wait_durable(lsn).await;
+                durable.map_err(|error| WireError::from(crate::chunk_store::ChunkError::from(error)))?;
+                Ok(Outcome::Done)
+            }
+            outcome => Ok(outcome),
+        }
+    }
+
+    /// Capacity of the file system, or of the limit if that is less.
+    pub fn capacity(&self) -> Capacity {
+        let capacity = capacity(&self.dir.lock().path);
+        let Some(limit) = self.limit_bytes else { return capacity };
+        let left = limit.saturating_sub(self.store.used_bytes());
+        let (total_bytes, free_bytes) = (capacity.total_bytes.min(limit), capacity.free_bytes.min(left));
+        Capacity { total_bytes, free_bytes, ..capacity }
+    }
+
+    /// Counters by name, the depth of the queues among them.
+    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+        let mut counters = self.store.counters().values();
+        counters.push(("queue.depth", self.queues.iter().map(|queue| queue.depth() as u64).sum()));
+        counters.push(("log.syncs", self.kv.stats().syncs));
+        counters
+    }
+
+    /// Ends what is queued, syncs and closes. Blocks.
+    pub fn close(&self) -> Result<(), StorageError> {
+        self.queues.iter().for_each(|queue| queue.stop());
+        let workers = std::mem::take(&mut *self.workers.lock());
+        workers.into_iter().for_each(join);
+        drop(self.helpers.lock().take());
+        let others = std::mem::take(&mut *self.others.lock());
+        others.into_iter().for_each(join);
+        let path = self.dir.lock().path.clone();
+        self.kv.clone().close().map_err(|error| StorageError::Store { path, error })
+    }
+}
+
+fn join(thread: JoinHandle<()>) {
+    if thread.join().is_err() {
+        tracing::error!("a thread of a storage target has panicked");
+    }
+}
+
+type SyncQueue = mpsc::Receiver<(SyncJob, Option<ChunkFileId>, Arc<Queue>)>;
+
+fn run_syncs(jobs: &Mutex<SyncQueue>) {
+    loop {
+        let next = jobs.lock().recv();
+        let Ok((mut job, file, queue)) = next else { return };
+        job.run();
+        queue.push(Message::Synced(job, file));
+    }
+}
+
+fn run_removals(remover: &Remover, kv: &Store, dead: &mpsc::Receiver<ChunkFileId>) {
+    let mut pending = Vec::new();
+    loop {
+        let first = if pending.is_empty() {
+            dead.recv().map_err(|_| mpsc::RecvTimeoutError::Disconnected)
+        } else {
+            dead.recv_timeout(REMOVE_AGAIN)
+        };
+        match first {
+            Ok(file) => pending.push(file),
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            // What is pending goes on after the next start.
+            Err(mpsc::RecvTimeoutError::Disconnected) => return,
+        }
+        pending.extend(dead.try_iter());
+        // The records must be on disk before the content goes.
+        if let Err(error) = kv.sync_blocking() {
+            tracing::error!(%error, "removal of chunk files waits: the log cannot be synced");
+            continue;
+        }
+        pending.retain(|file| match remover.remove(*file) {
+            Ok(()) => false,
+            Err(error) => {
+                tracing::warn!(%error, "removal of a chunk file will be tried again");
+                true
+            }
+        });
+    }
+}
+
+fn boot_id() -> std::io::Result<String> {
+    Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
+}
+
+/// Capacity of the file system that a path is on; zeros if it does not say.
+fn capacity(path: &Path) -> Capacity {
+    match rustix::fs::statvfs(path) {
+        Ok(stat) => Capacity {
+            total_bytes: stat.f_blocks.saturating_mul(stat.f_frsize),
+            free_bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
+            total_inodes: stat.f_files,
+            free_inodes: stat.f_favail,
+        },
+        Err(_) => Capacity::default(),
+    }
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A worker thread: takes jobs from its queue, does writes that came together in one go, and hands syncs to others.
+//!
+//! **Failure model.** See [`crate::chunk_store`]. Operations on one chunk file are done in the order in which they came;
+//! a sync runs beside the others and counts only for what came before it.
+
+use super::queue::{Answer, Message, Outcome, Queue, Task};
+use super::target::{Background, Helpers};
+use crate::chunk_store::{ChunkError, ChunkStore, ChunkWorker, WriteOp};
+use nyala_wire::WireError;
+use nyala_wire::storage::{ChunkFileId, StorageOp};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Jobs that are taken at once.
+const TAKE: usize = 64;
+/// Between looks at the clock.
+const TICK: Duration = Duration::from_millis(500);
+/// Files of one background sync.
+const IDLE_FILES: usize = 4096;
+
+pub(super) struct WorkerThread {
+    pub worker: ChunkWorker,
+    pub store: Arc<ChunkStore>,
+    pub queue: Arc<Queue>,
+    pub helpers: Helpers,
+    pub sync_idle: Duration,
+    /// Who waits for a sync of a file: of the one that runs, and of the one after it.
+    pub syncing: HashMap<ChunkFileId, Waiting>,
+    pub idle_sync_runs: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Waiting {
+    now: Vec<Answer>,
+    next: Vec<Answer>,
+}
+
+impl WorkerThread {
+    pub fn run(mut self) {
+        let (mut messages, mut stopping) = (Vec::with_capacity(TAKE), false);
+        let mut last_tick = Instant::now();
+        while !stopping || !self.syncing.is_empty() || self.idle_sync_runs {
+            self.queue.take(&mut messages, TAKE, TICK);
+            stopping |= self.process(&mut messages);
+            if last_tick.elapsed() >= TICK {
+                last_tick = Instant::now();
+                self.tick();
+            }
+        }
+        self.last_sync();
+    }
+
+    /// Does what was taken; true if it was told to stop.
+    fn process(&mut self, messages: &mut Vec<Message>) -> bool {
+        let (mut writes, mut answers) = (Vec::new(), Vec::new());
+        let mut stop = false;
+        for message in messages.drain(..) {
+            match message {
+                Message::Job(job) => match job.task {
+                    Task::Write(op) => {
+                        writes.push(op);
+                        answers.push((job.answer, job.place));
+                    }
+                    task => {
+                        if writes.iter().any(|op: &WriteOp| op.file == task.file()) {
+                            self.write(&mut writes, &mut answers);
+                        }
+                        self.other(task, job.answer);
+                    }
+                },
+                Message::Synced(job, file) => self.synced(job, file),
+                Message::Stop => stop = true,
+            }
+        }
+        self.write(&mut writes, &mut answers);
+        stop
+    }
+
+    fn write<P>(&mut self, writes: &mut Vec<WriteOp>, answers: &mut Vec<(Answer, P)>) {
+        if writes.is_empty() {
+            return;
+        }
+        let results = self.worker.write_many(writes);
+        // The memory of the data is free before anybody is told.
+        writes.clear();
+        for ((answer, place), result) in answers.drain(..).zip(results) {
+            drop(place);
+            self.answer(answer, result.map(|()| Outcome::Done));
+        }
+    }
+
+    fn answer(&self, answer: Answer, result: Result<Outcome, ChunkError>) {
+        if result.is_err() {
+            self.store.counters().failed.fetch_add(1, Ordering::Relaxed);
+        }
+        // An error means that nobody waits any more.
+        let _ = answer.send(result.map_err(WireError::from));
+    }
+
+    fn other(&mut self, task: Task, answer: Answer) {
+        let worker = &mut self.worker;
+        let result = match task {
+            Task::Write(op) => worker.write(op).map(|()| Outcome::Done),
+            Task::Read { file, offset, len, verify } => worker.read(file, offset, len, verify).map(Outcome::Read),
+            Task::Other(file, op) => match op {
+                StorageOp::Truncate { len } => worker.truncate(file, len).map(|()| Outcome::Done),
+                StorageOp::Punch { offset, len } => worker.punch(file, offset, len).map(|()| Outcome::Done),
+                StorageOp::Allocate { offset, len } => worker.allocate(file, offset, len).map(|()| Outcome::Done),
+                StorageOp::Stat => worker.stat(file).map(|(len, blocks)| Outcome::Stat(len, blocks)),
+                StorageOp::Seek { offset, hole } => worker.seek(file, offset, hole).map(Outcome::Offset),
+                StorageOp::Unlink => self.unlink(file),
+                StorageOp::Sync => return self.sync(file, answer),
+            },
+        };
+        self.answer(answer, result);
+    }
+
+    fn unlink(&mut self, file: ChunkFileId) -> Result<Outcome, ChunkError> {
+        let lsn = self.worker.unlink(file, now_s())?;
+        self.helpers.send(Background::Remove(file));
+        Ok(Outcome::DoneWhenDurable(lsn))
+    }
+
+    fn sync(&mut self, file: ChunkFileId, answer: Answer) {
+        if let Some(waiting) = self.syncing.get_mut(&file) {
+            waiting.next.push(answer);
+            return;
+        }
+        match self.worker.begin_sync(file) {
+            Err(error) => self.answer(answer, Err(error)),
+            Ok(None) => {
+                let lsn = self.store.position();
+                self.answer(answer, lsn.map(Outcome::DoneWhenDurable));
+            }
+            Ok(Some(job)) => {
+                self.syncing.insert(file, Waiting { now: vec![answer], next: Vec::new() });
+                self.helpers.send(Background::Sync(job, Some(file), self.queue.clone()));
+            }
+        }
+    }
+
+    fn synced(&mut self, job: crate::chunk_store::SyncJob, file: Option<ChunkFileId>) {
+        let result = self.worker.end_sync(job);
+        let Some(file) = file else {
+            self.idle_sync_runs = false;
+            return;
+        };
+        let Some(waiting) = self.syncing.remove(&file) else { return };
+        let code = result.as_ref().err().map(ToString::to_string);
+        for answer in waiting.now {
+            let result = match (&result, &code) {
+                (Ok(lsn), _) => Ok(Outcome::DoneWhenDurable(*lsn)),
+                (Err(_), code) => {
+                    let cause = std::io::Error::other(code.clone().unwrap_or_default());
+                    Err(ChunkError::Io { operation: "sync", file, cause })
+                }
+            };
+            self.answer(answer, result);
+        }
+        for answer in waiting.next {
+            self.sync(file, answer);
+        }
+    }
+
+    fn tick(&mut self) {
+        if let Err(error) = self.worker.expire_dead(now_s()) {
+            tracing::warn!(%error, "cannot forget removed chunk files");
+        }
+        if !self.idle_sync_runs {
+            if let Some(job) = self.worker.begin_idle_sync(Instant::now(), self.sync_idle, IDLE_FILES) {
+                self.idle_sync_runs = true;
+                self.helpers.send(Background::Sync(job, None, self.queue.clone()));
+            }
+        }
+    }
+
+    /// An orderly stop leaves nothing unsynced.
+    fn last_sync(&mut self) {
+        if let Some(mut job) = self.worker.begin_idle_sync(Instant::now(), Duration::ZERO, usize::MAX) {
+            job.run();
+            if let Err(error) = self.worker.end_sync(job) {
+                tracing::error!(%error, "the last sync failed");
+            }
+        }
+    }
+}
+
+fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

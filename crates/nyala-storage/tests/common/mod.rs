@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A management service that registers whatever comes, and a storage service that runs beside the test.
+
+use nyala_storage::{StorageConfig, StorageError, TargetSpec};
+use nyala_transport::{
+    Connection, Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, Server, ServerOptions, Service, ShutdownHandle,
+};
+use nyala_wire::map::{ClusterMap, Settings};
+use nyala_wire::mgmt::{Capacity, MgmtReply, MgmtRequest, Registered};
+use nyala_wire::{ClusterId, ErrorCode, MapVersion, NodeId, TargetId, codec};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The cluster of the tests.
+pub const CLUSTER: ClusterId = ClusterId([7; 16]);
+
+/// What the tests change about management while it runs.
+#[derive(Default)]
+pub struct Knobs {
+    /// Heartbeats are not answered.
+    pub deaf: AtomicBool,
+    /// Goodbyes heard.
+    pub goodbyes: AtomicU32,
+    /// Addresses of the last registration.
+    pub addresses: Mutex<Vec<String>>,
+    /// Capacity of the first target as last heard.
+    pub capacity: Mutex<Capacity>,
+}
+
+struct FakeMgmt(Arc<Knobs>);
+
+impl FakeMgmt {
+    async fn answer(&self, request: MgmtRequest) -> MgmtReply {
+        let settings = Settings { heartbeat_ms: 50, lease_ms: 600, ..Settings::default() };
+        let map = ClusterMap { version: MapVersion(1), cluster: CLUSTER, settings, ..ClusterMap::default() };
+        match request {
+            MgmtRequest::Register(register) => {
+                let id = |(n, id): (usize, TargetId)| if id.0 == 0 { TargetId(11 + n as u16) } else { id };
+                let targets = register.targets.iter().map(|target| target.id).enumerate().map(id).collect();
+                *self.0.capacity.lock().unwrap() = register.targets[0].capacity;
+                *self.0.addresses.lock().unwrap() = register.addresses;
+                MgmtReply::Registered(Box::new(Registered { cluster: CLUSTER, node: NodeId(3), targets, map }))
+            }
+            MgmtRequest::Heartbeat(heartbeat) => {
+                if self.0.deaf.load(Ordering::SeqCst) {
+                    std::future::pending::<()>().await;
+                }
+                if let Some(first) = heartbeat.capacities.first() {
+                    *self.0.capacity.lock().unwrap() = first.capacity;
+                }
+                MgmtReply::Lease { lease_ms: 600, map_version: MapVersion(1) }
+            }
+            MgmtRequest::Goodbye { .. } => {
+                self.0.goodbyes.fetch_add(1, Ordering::SeqCst);
+                MgmtReply::Done
+            }
+            MgmtRequest::WatchMap { .. } => {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                MgmtReply::Unchanged
+            }
+            MgmtRequest::Capacities => MgmtReply::Capacities(Vec::new()),
+        }
+    }
+}
+
+impl Service for FakeMgmt {
+    async fn call(&self, _peer: &PeerInfo, request: Frame) -> Reply {
+        match codec::decode(&request.body) {
+            Ok(request) => Reply::ok(codec::encode(&self.answer(request).await)),
+            Err(_) => Reply::error(codec::encode(&ErrorCode::BAD_MESSAGE.with("test"))),
+        }
+    }
+}
+
+/// Management and the secret, in a temporary directory.
+pub struct Cluster {
+    pub dir: tempfile::TempDir,
+    pub secret: Secret,
+    pub mgmt: SocketAddr,
+    pub knobs: Arc<Knobs>,
+    stop: ShutdownHandle,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A storage service on a thread of its own.
+pub struct Storage {
+    pub address: SocketAddr,
+    stop: Option<tokio::sync::oneshot::Sender<()>>,
+    thread: Option<JoinHandle<Result<(), StorageError>>>,
+}
+
+fn current_thread() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+impl Cluster {
+    pub fn start_in(parent: &Path) -> Cluster {
+        let dir = tempfile::tempdir_in(parent).unwrap();
+        let secret = Secret::generate(&dir.path().join("secret")).unwrap();
+        let knobs = Arc::new(Knobs::default());
+        let config = HandshakeConfig::new(secret.clone(), u128::from_le_bytes(CLUSTER.0), Role::Mgmt, 1);
+        let address = "127.0.0.1:0".parse().unwrap();
+        let server = Server::bind(&[address], config, ServerOptions::default()).unwrap();
+        let (mgmt, stop, fake) = (server.local_addresses()[0], server.shutdown_handle(), FakeMgmt(knobs.clone()));
+        let thread = std::thread::spawn(move || {
+            tokio::task::LocalSet::new().block_on(&current_thread(), server.serve(Rc::new(fake))).unwrap();
+        });
+        Cluster { dir, secret, mgmt, knobs, stop, thread: Some(thread) }
+    }
+
+    pub fn config(&self, name: &str) -> StorageConfig {
+        let dir = self.dir.path().join(name);
+        let listen = "127.0.0.1:0".parse().unwrap();
+        let mut config = StorageConfig::new(dir.join("node"), listen, vec![self.mgmt], self.dir.path().join("secret"));
+        config.targets = vec![TargetSpec { dir: dir.join("target"), ..TargetSpec::default() }];
+        config
+    }
+
+    /// Starts a storage service and waits until it answers.
+    pub fn storage(&self, config: StorageConfig) -> Storage {
+        self.knobs.addresses.lock().unwrap().clear();
+        let (stop, stopped) = tokio::sync::oneshot::channel();
+        let thread = std::thread::spawn(move || {
+            current_thread().block_on(nyala_storage::run(config, async move { drop(stopped.await) }))
+        });
+        let address = loop {
+            assert!(!thread.is_finished(), "storage ended: {:?}", thread.join());
+            if let Some(address) = self.knobs.addresses.lock().unwrap().first() {
+                break address.parse().unwrap();
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        Storage { address, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// A client's connection; retries while the service comes up.
+    pub async fn connect(&self, storage: &Storage) -> Connection {
+        let config = HandshakeConfig::new(self.secret.clone(), u128::from_le_bytes(CLUSTER.0), Role::Client, 0);
+        for _ in 0..200 {
+            match Connection::connect(storage.address, &config).await {
+                Ok(connection) => return connection,
+                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
+        }
+        panic!("the storage service does not come up");
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.stop.stop();
+        self.thread.take().map(JoinHandle::join);
+    }
+}
+
+impl Storage {
+    pub fn stop(mut self) -> Result<(), StorageError> {
+        drop(self.stop.take());
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+/// Runs a client.
+pub fn client<T>(what: impl Future<Output = T>) -> T {
+    tokio::task::LocalSet::new().block_on(&current_thread(), what)
+}
