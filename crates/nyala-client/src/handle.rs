@@ -134,7 +134,11 @@ impl Inner {
     }
 
     async fn finish(&self) {
-        if self.file.state.lock().handles == 0 {
+        let last_or_dirty = {
+            let state = self.file.state.lock();
+            state.handles == 0 || !state.is_clean()
+        };
+        if last_or_dirty {
             // why ignored: the failure is kept with the file for whoever reports.
             let _ = self.core.close(&self.file).await;
         }

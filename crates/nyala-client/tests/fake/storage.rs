@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Storage targets in memory.
+
+use super::Answer;
+use nyala_transport::Request;
+use nyala_wire::checksum::{crc32c, crc32c_zero_padded};
+use nyala_wire::codec::{decode, encode};
+use nyala_wire::storage::*;
+use nyala_wire::{ErrorCode, InodeId, message_type};
+use std::collections::{BTreeMap, HashMap};
+
+#[derive(Default)]
+pub struct Storage {
+    pub chunks: BTreeMap<(u16, InodeId, u16), Vec<u8>>,
+    pub violations: Vec<String>,
+    pub fail_writes: Option<ErrorCode>,
+    pub corrupt: bool,
+    pub writes: usize,
+    pub syncs: usize,
+    under_way: HashMap<(u16, u64), Vec<(u64, u64)>>,
+}
+
+fn write_header(request: &Request) -> WriteHeader {
+    decode_bulk::<WriteHeader>(&request.body).unwrap().0
+}
+
+impl Storage {
+    /// Two overlapping writes under way at once are a violation.
+    pub fn begin(&mut self, request: &Request) {
+        let h = write_header(request);
+        let (start, end) = (h.offset.get(), h.offset.get() + u64::from(h.len.get()));
+        let list = self.under_way.entry((h.target.get(), h.inode.get())).or_default();
+        if list.iter().any(|(s, e)| *s < end && *e > start) {
+            self.violations.push(format!("overlapping writes {start}..{end} on {list:?}"));
+        }
+        list.push((start, end));
+    }
+
+    pub fn end(&mut self, request: &Request) {
+        let h = write_header(request);
+        let start = h.offset.get();
+        let list = self.under_way.entry((h.target.get(), h.inode.get())).or_default();
+        list.retain(|(s, _)| *s != start);
+    }
+
+    pub fn handle(&mut self, request: &Request, damaged: bool, flip: bool) -> Answer {
+        match request.message_type {
+            message_type::STORAGE_WRITE => self.write(request, damaged),
+            message_type::STORAGE_READ => self.read(request, flip),
+            _ => self.op(decode(&request.body)?),
+        }
+    }
+
+    fn write(&mut self, request: &Request, damaged: bool) -> Answer {
+        let (h, sums) = decode_bulk::<WriteHeader>(&request.body)?;
+        if damaged {
+            return Err(ErrorCode::DAMAGED.into());
+        }
+        if let Some(code) = self.fail_writes {
+            return Err(code.with("test"));
+        }
+        let data = request.payload.concat();
+        let (offset, mut at) = (h.offset.get(), 0);
+        let pieces: Vec<usize> = block_pieces(offset, data.len() as u64).collect();
+        if h.len.get() as usize != data.len() || pieces.len() != sums.len() || data.len() > MAX_IO_BYTES as usize {
+            self.violations.push("write header does not fit".into());
+        }
+        for (len, sum) in pieces.into_iter().zip(sums) {
+            if crc32c(&data[at..at + len]) != sum.get() {
+                self.violations.push("wrong checksum in a write".into());
+            }
+            at += len;
+        }
+        self.writes += 1;
+        let chunk = self.chunks.entry((h.target.get(), InodeId(h.inode.get()), h.index.get())).or_default();
+        let end = offset as usize + data.len();
+        if chunk.len() < end {
+            chunk.resize(end, 0);
+        }
+        chunk[offset as usize..end].copy_from_slice(&data);
+        Ok((Vec::new(), Vec::new()))
+    }
+
+    fn read(&mut self, request: &Request, flip: bool) -> Answer {
+        let (h, _) = decode_bulk::<ReadHeader>(&request.body)?;
+        let empty = Vec::new();
+        let chunk = self.chunks.get(&(h.target.get(), InodeId(h.inode.get()), h.index.get())).unwrap_or(&empty);
+        let start = h.offset.get() / BLOCK_BYTES * BLOCK_BYTES;
+        let end = (h.offset.get() + u64::from(h.len.get())).next_multiple_of(BLOCK_BYTES).min(chunk.len() as u64);
+        let mut data = chunk[(start.min(end)) as usize..end as usize].to_vec();
+        let sums: Vec<u32> = data.chunks(4096).map(crc32c_zero_padded).collect();
+        if self.corrupt && h.flags.get() & ReadHeader::VERIFY != 0 {
+            return Err(ErrorCode::CHECKSUM.into());
+        }
+        if (flip || self.corrupt) && !data.is_empty() {
+            let middle = data.len() / 2;
+            data[middle] ^= 1;
+        }
+        let reply = ReadReplyHeader {
+            start: start.into(),
+            len: (data.len() as u32).into(),
+            checksums: (sums.len() as u32).into(),
+        };
+        Ok((encode_bulk(&reply, &sums), data))
+    }
+
+    fn op(&mut self, request: StorageRequest) -> Answer {
+        let key = (request.target.0, request.file.inode, request.file.index);
+        let chunk = self.chunks.entry(key).or_default();
+        let reply = match request.op {
+            StorageOp::Truncate { len } => {
+                chunk.truncate(len as usize);
+                StorageReply::Done
+            }
+            StorageOp::Punch { offset, len } => {
+                let end = ((offset + len) as usize).min(chunk.len());
+                let start = (offset as usize).min(end);
+                chunk[start..end].fill(0);
+                StorageReply::Done
+            }
+            StorageOp::Sync => {
+                self.syncs += 1;
+                StorageReply::Done
+            }
+            StorageOp::Allocate { .. } => StorageReply::Done,
+            StorageOp::Seek { offset, hole } => {
+                let rest = chunk.iter().skip(offset as usize).position(|byte| (*byte == 0) == hole);
+                let at = rest.map(|at| offset + at as u64);
+                StorageReply::Offset(if hole { Some(at.unwrap_or(chunk.len() as u64)) } else { at })
+            }
+            StorageOp::Unlink | StorageOp::Stat => return Err(ErrorCode::UNKNOWN_MESSAGE.into()),
+        };
+        Ok((encode(&reply), Vec::new()))
+    }
+}
