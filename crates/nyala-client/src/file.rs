@@ -91,6 +91,8 @@ pub(crate) struct State {
     pub(crate) next_stamp: u64,
     /// Everything up to this stamp should go out now.
     pub(crate) flush_upto: u64,
+    /// Something is due to go out and waits for what is under way.
+    pub(crate) blocked: bool,
     pub(crate) acked: Option<Acked>,
     pub(crate) unsynced: BTreeSet<u16>,
     pub(crate) spill: Option<Spill>,
@@ -120,6 +122,7 @@ impl File {
             in_flight: Vec::new(),
             next_stamp: 1,
             flush_upto: 0,
+            blocked: false,
             acked: None,
             unsynced: BTreeSet::new(),
             spill: None,
@@ -209,6 +212,20 @@ impl State {
             self.own_end = None;
             self.own_mtime = None;
         }
+    }
+
+    /// The file was cut to `size`: what this client wrote before counts only up to there.
+    pub(crate) fn cut(&mut self, size: u64) {
+        if let Content::Inline { data, .. } = &mut self.content {
+            data.truncate(size as usize);
+        }
+        if let Some(acked) = &mut self.acked {
+            acked.end = acked.end.min(size);
+        }
+        self.cache.clear();
+        let flying = self.in_flight.iter().map(|flying| flying.range().end);
+        let unsent = self.dirty.iter().map(|extent| extent.range().end);
+        self.own_end = flying.chain(unsent).chain(self.acked.map(|acked| acked.end)).max();
     }
 
     /// Moves an extent from the dirty ones to those on their way.

@@ -92,8 +92,9 @@ impl Core {
                 continue;
             }
             let ticket = session.begin().await;
-            let op = MetaOp::Open { inode: file.inode };
-            match self.send_meta(session, "open again", &op, Owner::default(), ticket.sequence).await {
+            let mut request = self.request(MetaOp::Open { inode: file.inode }, Owner::default());
+            request.sequence = ticket.sequence;
+            match self.send_meta(session, "open again", &mut request).await {
                 Ok(Outcome::Reply(_)) => {}
                 Ok(_) => tracing::warn!(inode = %file.inode, "an open file could not be registered again"),
                 Err(error) => tracing::warn!(inode = %file.inode, %error, "an open file could not be registered again"),

@@ -47,7 +47,7 @@ impl Core {
         len: usize,
     ) -> Result<Segments> {
         self.freshen(file).await?;
-        let noted = {
+        let (noted, newly_active) = {
             let mut state = file.state.lock();
             let end = offset.saturating_add(len as u64).min(state.size);
             if offset >= end {
@@ -60,13 +60,11 @@ impl Core {
                 state.unsent(offset..end).into_iter().for_each(|(at, bytes)| out.overlay(at, bytes));
                 return Ok(out);
             }
-            self.note(&mut state, stream, offset..end)?
+            let noted = self.note(&mut state, stream, offset..end)?;
+            (noted, !state.cache.is_empty() && !std::mem::replace(&mut state.active, true))
         };
-        if !noted.ahead.is_empty() || !noted.sources.is_empty() {
-            let newly_active = !std::mem::replace(&mut file.state.lock().active, true);
-            if newly_active {
-                self.files.activate(file);
-            }
+        if newly_active {
+            self.files.activate(file);
         }
         for segment in &noted.ahead {
             let (core, inode, layout, segment) = (self.clone(), file.inode, noted.layout.clone(), segment.clone());

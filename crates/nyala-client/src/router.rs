@@ -36,29 +36,25 @@ pub(crate) enum Outcome {
 }
 
 impl Core {
+    /// A request under no sequence number yet.
+    pub(crate) fn request(&self, op: MetaOp, owner: Owner) -> MetaRequest {
+        MetaRequest { session: self.session_id, sequence: 0, acked_below: 0, owner, now: wall_clock(), op }
+    }
+
     /// Sends once.
     pub(crate) async fn send_meta(
         &self,
         session: &Session,
         what: &'static str,
-        op: &MetaOp,
-        owner: Owner,
-        sequence: u64,
+        request: &mut MetaRequest,
     ) -> Result<Outcome> {
         let view = self.maps.view();
         let Some(endpoint) = view.endpoint(session.target) else {
             return Ok(Outcome::Elsewhere(Again::Connection("the metadata target is not in the map".into())));
         };
-        let request = MetaRequest {
-            session: self.session_id,
-            sequence,
-            acked_below: session.acked_below(),
-            owner,
-            now: wall_clock(),
-            op: op.clone(),
-        };
+        request.acked_below = session.acked_below();
         self.stats.meta_requests.fetch_add(1, Ordering::Relaxed);
-        let request = Request::new(message_type::META, encode(&request)).at(view.map.version.0, 0);
+        let request = Request::new(message_type::META, encode(request)).at(view.map.version.0, 0);
         let frame = match self.rpc.call(endpoint, request.with_timeout(META_TIMEOUT)).await {
             Ok(frame) => frame,
             Err(error) => return Ok(Outcome::Again(sort_transport(what, error)?)),
@@ -79,7 +75,7 @@ impl Core {
     /// Does an operation on the server of its home inode.
     pub(crate) async fn meta(self: &Arc<Core>, what: &'static str, op: MetaOp, owner: Owner) -> Result<MetaReply> {
         let home = op.home().unwrap_or(InodeId::ROOT);
-        self.meta_routed(what, &op, owner, |core| core.maps.view().map.slot_target(home.slot())).await
+        self.meta_routed(what, op, owner, |core| core.maps.view().map.slot_target(home.slot())).await
     }
 
     /// Does an operation on a certain metadata target.
@@ -89,17 +85,18 @@ impl Core {
         op: MetaOp,
         target: TargetId,
     ) -> Result<MetaReply> {
-        self.meta_routed(what, &op, Owner::default(), |_| Some(target)).await
+        self.meta_routed(what, op, Owner::default(), |_| Some(target)).await
     }
 
     async fn meta_routed(
         self: &Arc<Core>,
         what: &'static str,
-        op: &MetaOp,
+        op: MetaOp,
         owner: Owner,
         route: impl Fn(&Core) -> Option<TargetId>,
     ) -> Result<MetaReply> {
         let mut retry = Retry::new(what);
+        let mut request = self.request(op, owner);
         let mut stale = (TargetId(0), 0);
         loop {
             let Some(target) = route(self) else {
@@ -110,10 +107,10 @@ impl Core {
             let session = self.session(target);
             let seen = if stale.0 == target { stale.1 } else { 0 };
             let generation = session.ensure(self, seen).await?;
-            let ticket = if op.is_change() { Some(session.begin().await) } else { None };
-            let sequence = ticket.as_ref().map_or(0, |ticket| ticket.sequence);
+            let ticket = if request.op.is_change() { Some(session.begin().await) } else { None };
+            request.sequence = ticket.as_ref().map_or(0, |ticket| ticket.sequence);
             loop {
-                match self.send_meta(&session, what, op, owner, sequence).await? {
+                match self.send_meta(&session, what, &mut request).await? {
                     Outcome::Reply(reply) => return Ok(reply),
                     Outcome::Again(why) => retry.pause(self, why).await?,
                     Outcome::Stale(why) => {

@@ -101,7 +101,8 @@ impl Session {
     /// Sends SessionOpen once.
     async fn greet(self: &Arc<Session>, core: &Arc<Core>) -> Result<Result<SessionReply, crate::retry::Again>> {
         let op = MetaOp::SessionOpen { client: core.config.name.clone() };
-        Ok(match core.send_meta(self, "open a session", &op, Owner::default(), 0).await? {
+        let mut request = core.request(op, Owner::default());
+        Ok(match core.send_meta(self, "open a session", &mut request).await? {
             Outcome::Reply(MetaReply::Session(reply)) => {
                 self.timeout_ms.store(reply.timeout_ms.max(300), Ordering::Relaxed);
                 self.kept_alive_ms.store(core.now_ms(), Ordering::Relaxed);
@@ -139,7 +140,8 @@ impl Session {
         if self.generation() == 0 {
             return Ok(());
         }
-        match core.send_meta(self, "close the session", &MetaOp::SessionClose, Owner::default(), 0).await? {
+        let mut request = core.request(MetaOp::SessionClose, Owner::default());
+        match core.send_meta(self, "close the session", &mut request).await? {
             Outcome::Reply(_) => Ok(()),
             _ => {
                 Err(Error::Protocol { what: "close the session", detail: "the server is not there; it will time out" })

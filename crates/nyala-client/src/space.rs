@@ -45,13 +45,7 @@ impl Core {
         if let Some(size) = size {
             state.epoch += 1;
             // Bytes that were written while we waited count as written after the truncate: they stay.
-            state.cache.clear();
-            if let Content::Inline { data, .. } = &mut state.content {
-                data.truncate(size as usize);
-            }
-            if state.is_clean() {
-                state.own_end = None;
-            }
+            state.cut(size);
             let now_ms = self.now_ms();
             state.take_attr(&attr, now_ms);
             // The inline content has a new version that the reply does not tell.

@@ -64,7 +64,7 @@ impl Core {
             };
             self.budget.give_back(room - used.unwrap_or(0));
             if used.is_some() {
-                self.pump(file);
+                self.pump_written(file, at..end);
                 return Ok(());
             }
         }

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::file::{Acked, File, State};
 use crate::storage_io::Place;
 use bytes::Bytes;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Storage writes under way for one file.
@@ -26,17 +27,30 @@ struct Due {
 }
 
 impl Due {
-    fn pick(self, state: &State) -> Option<u64> {
-        if state.in_flight.len() >= WRITES_PER_FILE {
-            return None;
-        }
-        let due = |extent: &&crate::logic::extents::Extent| {
+    /// Offsets of the extents to send now, as many as may be under way. Notes whether more would be due.
+    fn pick(self, state: &mut State) -> Vec<u64> {
+        let mut room = WRITES_PER_FILE.saturating_sub(state.in_flight.len());
+        let mut picked = Vec::new();
+        let mut blocked = false;
+        for extent in state.dirty.iter() {
             let old = self.now_ms.saturating_sub(extent.born_ms) >= self.max_age_ms;
             let wanted = self.tight || old || extent.stamp <= state.flush_upto || state.dirty.is_complete(extent);
+            if !wanted {
+                continue;
+            }
             let range = extent.range();
-            wanted && !state.in_flight.iter().any(|f| f.offset < range.end && f.range().end > range.start)
-        };
-        state.dirty.iter().find(due).map(|extent| extent.offset)
+            if room == 0 || state.in_flight.iter().any(|f| f.offset < range.end && f.range().end > range.start) {
+                blocked = true;
+                if room == 0 {
+                    break;
+                }
+                continue;
+            }
+            room -= 1;
+            picked.push(extent.offset);
+        }
+        state.blocked = blocked;
+        picked
     }
 }
 
@@ -53,7 +67,8 @@ impl Core {
         {
             let mut state = file.state.lock();
             let Some(layout) = state.layout.clone().filter(|_| !state.is_inline()) else { return };
-            while let Some(extent) = due.pick(&state).and_then(|offset| state.dirty.take(offset)) {
+            for offset in due.pick(&mut state) {
+                let Some(extent) = state.dirty.take(offset) else { continue };
                 let (offset, len) = (extent.offset, extent.data.len() as u64);
                 let (id, data) = state.send_off(extent);
                 let guard = Sending { core: self.clone(), file: file.clone(), id, done: false };
@@ -67,6 +82,17 @@ impl Core {
         }
         for (guard, place, data) in sends {
             runtime.spawn(send(guard, place, data));
+        }
+    }
+
+    /// Sends off what is due after bytes were written to `range`; cheap while nothing is.
+    pub(crate) fn pump_written(self: &Arc<Core>, file: &Arc<File>, range: Range<u64>) {
+        let due = self.budget.is_tight() || {
+            let state = file.state.lock();
+            state.dirty.overlapping(range).any(|extent| state.dirty.is_complete(extent))
+        };
+        if due {
+            self.pump(file);
         }
     }
 
@@ -149,7 +175,9 @@ impl Sending {
         if let Some(error) = failed {
             self.file.fail(error);
         }
-        self.core.pump(&self.file);
+        if self.file.state.lock().blocked {
+            self.core.pump(&self.file);
+        }
         self.file.changed.notify_waiters();
     }
 }
