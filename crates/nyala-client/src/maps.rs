@@ -3,7 +3,7 @@
 //! The cluster map as this client knows it.
 //!
 //! **Failure model.** The map may be old at any moment: servers say so, and it is fetched again. Management may be away:
-//! the old map stays in use. A map older than ours (a management node that lags) is ignored.
+//! the old map stays in use. A map older than ours (a management node that lags) or of another cluster is ignored.
 
 use crate::core::Core;
 use crate::error::{Error, Result};
@@ -12,7 +12,7 @@ use nyala_transport::{Endpoint, Request};
 use nyala_wire::codec::{decode, encode};
 use nyala_wire::map::{ClusterMap, TargetKind};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
-use nyala_wire::{MapVersion, TargetId, WireError, message_type};
+use nyala_wire::{ClusterId, MapVersion, TargetId, WireError, message_type};
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -62,7 +62,10 @@ impl Maps {
 
     fn take(&self, map: ClusterMap) {
         let mut view = self.view.write();
-        if map.version > view.map.version {
+        let ours = view.map.cluster;
+        if ours != ClusterId::UNKNOWN && map.cluster != ours {
+            tracing::error!(%ours, theirs = %map.cluster, "management serves another cluster now; its map is not taken");
+        } else if map.version > view.map.version {
             *view = Arc::new(View::new(map));
         }
     }
@@ -79,7 +82,10 @@ impl Maps {
         let frame = core.rpc.call(endpoint, request).await.map_err(|e| match sort_transport("ask management", e) {
             Ok(Again::Connection(text)) => failed(text),
             Ok(other) => other,
-            Err(error) => failed(error.to_string()),
+            Err(error) => {
+                failed(String::new());
+                Again::Never(error)
+            }
         })?;
         if frame.is_error() {
             let error: WireError = decode(&frame.body).unwrap_or_else(|error| error);

@@ -24,6 +24,8 @@ pub(crate) enum Again {
     Connection(String),
     /// The server says: later, or elsewhere.
     Server(WireError),
+    /// No other try can help.
+    Never(Error),
 }
 
 pub(crate) struct Retry {
@@ -44,6 +46,7 @@ impl Retry {
         let (last, longest) = match why {
             Again::Connection(text) => (text, MAX_CONNECT_PAUSE),
             Again::Server(error) => (error.to_string(), MAX_PAUSE),
+            Again::Never(error) => return Err(error),
         };
         let after = self.started.elapsed();
         if limit.is_some_and(|limit| after >= limit) {

@@ -157,6 +157,12 @@ impl Cluster {
         self.0.lock().faults = faults;
     }
 
+    /// Answers a frame that came over a real connection; no faults.
+    pub fn answer(&self, port: u16, frame: Frame) -> Answer {
+        let request = Request::new(frame.message_type(), frame.body).with_payload(vec![frame.payload]);
+        self.0.lock().answer(port, &request)
+    }
+
     /// Metadata requests since the last call, sessions and keep-alives left out.
     pub fn take_log(&self) -> Vec<String> {
         let log = std::mem::take(&mut self.0.lock().log);
