@@ -8,10 +8,12 @@
 use nyala_transport::{Endpoint, Frame, HandshakeConfig, Pool, PoolOptions, Request, Role, Secret, TransportError};
 use parking_lot::Mutex;
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::thread::ThreadId;
 
 /// A call under way.
 pub type RpcFuture<'a> = Pin<Box<dyn Future<Output = Result<Frame, TransportError>> + Send + 'a>>;
@@ -22,16 +24,23 @@ pub trait Rpc: Send + Sync + 'static {
     fn call<'a>(&'a self, endpoint: &'a Endpoint, request: Request) -> RpcFuture<'a>;
 }
 
-/// The real network. Every thread has connections of its own, so that no reply has to change cores and no connection
-/// depends on another thread's runtime.
+/// The real network. Every thread has connections of its own, so that no reply has to change cores; and every runtime,
+/// since the tasks of a connection end with the runtime that it was made on.
 pub struct Network {
     id: u64,
     config: HandshakeConfig,
-    pools: Mutex<Vec<Arc<Pool>>>,
+    pools: Mutex<HashMap<ThreadId, Arc<Pool>>>,
+}
+
+/// The pool of one client on this thread.
+struct Mine {
+    client: u64,
+    runtime: tokio::runtime::Id,
+    pool: Weak<Pool>,
 }
 
 thread_local! {
-    static POOLS: RefCell<Vec<(u64, Weak<Pool>)>> = const { RefCell::new(Vec::new()) };
+    static POOLS: RefCell<Vec<Mine>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Network {
@@ -43,15 +52,18 @@ impl Network {
         Network { id: NEXT.fetch_add(1, Ordering::Relaxed), config, pools: Mutex::default() }
     }
 
+    /// The pool of this thread and runtime. Called within a runtime.
     fn pool(&self) -> Arc<Pool> {
-        POOLS.with_borrow_mut(|mine| {
-            if let Some(pool) = mine.iter().find(|(id, _)| *id == self.id).and_then(|(_, pool)| pool.upgrade()) {
+        let runtime = tokio::runtime::Handle::current().id();
+        POOLS.with_borrow_mut(|all| {
+            let mine = all.iter().find(|mine| mine.client == self.id && mine.runtime == runtime);
+            if let Some(pool) = mine.and_then(|mine| mine.pool.upgrade()) {
                 return pool;
             }
-            mine.retain(|(_, pool)| pool.strong_count() > 0);
             let pool = Arc::new(Pool::new(self.config.clone(), PoolOptions::default()));
-            mine.push((self.id, Arc::downgrade(&pool)));
-            self.pools.lock().push(pool.clone());
+            self.pools.lock().insert(std::thread::current().id(), pool.clone());
+            all.retain(|mine| mine.client != self.id && mine.pool.strong_count() > 0);
+            all.push(Mine { client: self.id, runtime, pool: Arc::downgrade(&pool) });
             pool
         })
     }
@@ -59,7 +71,7 @@ impl Network {
 
 impl Rpc for Network {
     fn call<'a>(&'a self, endpoint: &'a Endpoint, request: Request) -> RpcFuture<'a> {
-        let pool = self.pool();
-        Box::pin(async move { pool.call(endpoint, request).await })
+        // Within the future: it knows the runtime that it runs on.
+        Box::pin(async move { self.pool().call(endpoint, request).await })
     }
 }

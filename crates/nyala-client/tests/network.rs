@@ -98,6 +98,8 @@ fn files_survive_a_restart_of_all_servers() {
         let (_, handle) = client.create(InodeId::ROOT, b"file", 0o644, Owner::default(), true).await.unwrap();
         handle.write(0, &data[..700_000]).await.unwrap();
         handle.fsync(false).await.unwrap();
+        // The connection to management was made on the runtime that is gone.
+        assert_eq!(client.statfs().await.unwrap().total_bytes, 300);
         let addresses = tokio::task::spawn_blocking(move || serving.stop()).await.unwrap();
         handle.write(700_000, &data[700_000..]).await.unwrap();
         let (again, addresses2) = (cluster.clone(), addresses.clone());
