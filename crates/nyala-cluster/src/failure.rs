@@ -58,6 +58,13 @@ impl FailureDetector {
         }
     }
 
+    /// This process itself stood still for `gap_ms`: what arrived meanwhile has not been looked at yet, so the silence
+    /// is ours, not theirs.
+    pub fn excuse(&mut self, gap_ms: u64, now_ms: u64) {
+        self.leader_since_ms = (self.leader_since_ms + gap_ms).min(now_ms);
+        self.heard.values_mut().for_each(|heard| heard.at_ms = (heard.at_ms + gap_ms).min(now_ms));
+    }
+
     /// The node is no longer part of the cluster.
     pub fn forget(&mut self, node: NodeId) {
         self.heard.remove(&node);
@@ -161,6 +168,18 @@ mod tests {
         let mut detector = FailureDetector::new(0);
         detector.heard(NodeId(7), 1, 9000);
         assert_eq!(detector.verdict(&watched(2, Online), T, 9001), Offline);
+    }
+
+    #[test]
+    fn our_own_standstill_is_not_held_against_others() {
+        let mut detector = FailureDetector::new(0);
+        detector.heard(NodeId(7), 1, 1000);
+        detector.excuse(20_000, 21_500);
+        assert_eq!(detector.verdict(&watched(1, Online), T, 21_500), Online);
+        assert_eq!(detector.verdict(&watched(1, Online), T, 24_001), Offline, "but their silence after it is");
+        let mut fresh = FailureDetector::new(1000);
+        fresh.excuse(20_000, 21_500);
+        assert_eq!(fresh.verdict(&watched(1, Online), T, 24_000), Online);
     }
 
     #[test]

@@ -1,3 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! The management service: Raft around the cluster state, leases, REST API.
+//!
+//! ```text
+//! services, clients ── native protocol ─► service/ ─┐                       ┌► raft/ ─► nyala-store
+//! operators ────────── HTTP ────────────► rest/ ────┴► core (leader only) ──┤
+//!                                                 liveness (leases, probes)─┘
+//! ```
+//!
+//! Only changes of the cluster state go through Raft. Heartbeats and capacities live in the leader's memory: a new leader
+//! hears them again within one heartbeat, and waits a full lease before it holds silence against anybody.
+//!
+//! **Failure model.** The process is killed at any instruction: a change is answered only once it is on disk
+//! ([`raft`]). The directory is missing, damaged, of another cluster, of a newer build, or in use: [`MgmtError`] says
+//! which, and nothing is changed. The network repeats or loses requests: all of them are idempotent. Heartbeats are
+//! late, or this process stood still: [`liveness`]. Operators send nonsense: [`rest`] bounds and checks it.
+
+mod config;
+mod core;
+mod counters;
+mod directory;
+mod error;
+mod leadership;
+mod liveness;
+mod probe;
+mod raft;
+mod rest;
+mod run;
+mod service;
+
+pub use config::MgmtConfig;
+pub use error::MgmtError;
+pub use run::{Mgmt, run};

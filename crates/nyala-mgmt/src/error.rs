@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Why the management service does not start, or stopped.
+
+use nyala_cluster::ClusterError;
+use nyala_store::StoreError;
+use nyala_transport::{SecretError, TransportError};
+use nyala_wire::ClusterId;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// A failure of the service as a whole.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MgmtError {
+    /// Another process runs on the directory.
+    #[error("{dir}: another management service uses this directory; stop it first, or configure another directory")]
+    Locked {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// The directory is another cluster's.
+    #[error("{dir} belongs to cluster {theirs}, not to {ours}; check the directory in the configuration")]
+    ForeignCluster {
+        /// The directory.
+        dir: PathBuf,
+        /// What is configured.
+        ours: ClusterId,
+        /// What the directory says.
+        theirs: ClusterId,
+    },
+    /// The directory is another management node's.
+    #[error("{dir} belongs to management node {theirs}, this is node {ours}; check node id and directory")]
+    ForeignNode {
+        /// The directory.
+        dir: PathBuf,
+        /// What is configured.
+        ours: u64,
+        /// What the directory says.
+        theirs: u64,
+    },
+    /// A file of the directory cannot be understood.
+    #[error("{path} is damaged: {reason}; restore it from a backup")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The directory was written by a newer build.
+    #[error("{path} has format version {found}, this build knows up to {known}; use the newer build")]
+    NewerFormat {
+        /// The file.
+        path: PathBuf,
+        /// Its format version.
+        found: u64,
+        /// The newest that we know.
+        known: u64,
+    },
+    /// The store holds something and `mgmt.toml` is missing, or the other way round.
+    #[error("{dir} is incomplete: {reason}; restore it from a backup (starting over would lose the cluster)")]
+    Incomplete {
+        /// The directory.
+        dir: PathBuf,
+        /// What is missing.
+        reason: String,
+    },
+    /// A file operation failed.
+    #[error("{operation} {path}: {cause}")]
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's error.
+        cause: std::io::Error,
+    },
+    /// The store cannot be opened or failed.
+    #[error(transparent)]
+    Store(StoreError),
+    /// What the store holds cannot be used.
+    #[error("{dir}: {reason}")]
+    Stored {
+        /// The directory.
+        dir: PathBuf,
+        /// What is wrong and what to do.
+        reason: String,
+    },
+    /// The secret file cannot be used.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The service cannot listen, or its listening failed.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// HTTP cannot listen.
+    #[error("cannot listen on {address} for the REST API: {cause}; stop the other process or configure another port")]
+    RestListen {
+        /// The address.
+        address: SocketAddr,
+        /// The system's error.
+        cause: std::io::Error,
+    },
+    /// HTTP in the open.
+    #[error(
+        "the REST API would listen on {address}, which others can reach, without encryption; listen on localhost, \
+         or set rest_insecure if the network is trusted"
+    )]
+    RestInsecure {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The token file can be read by others.
+    #[error("{path} has mode {mode:04o}, others may read it; run: chmod 600 {path}, or remove it to get a new token")]
+    TokenMode {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// The settings given at the first start are refused.
+    #[error("the cluster cannot be initialised: {0}")]
+    Init(ClusterError),
+    /// Raft stopped; after a failed write or sync the disk needs a look.
+    #[error("the management service stopped: {0}")]
+    Raft(String),
+    /// The system gave no random bytes.
+    #[error("the system gives no random bytes: {0}")]
+    NoRandomness(String),
+}
+
+impl MgmtError {
+    pub(crate) fn io(operation: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> MgmtError {
+        let path = path.into();
+        move |cause| MgmtError::Io { operation, path, cause }
+    }
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The leader's memory of who was heard when, and the task that acts on it: reachability and capacity pools.
+//!
+//! **Failure model.** Heartbeats stop (the lease runs out), a process dies while its host lives (the host refuses a
+//! connection: see [`crate::probe`]), or this process itself stands still (paused, starved): then the silence is its own
+//! and is held against nobody. A verdict names the run that it is about, so that it cannot hit a successor.
+
+use crate::core::Core;
+use crate::probe;
+use nyala_cluster::capacity::{TargetUsage, changes};
+use nyala_cluster::failure::Watched;
+use nyala_cluster::{ClusterState, Command, FailureDetector};
+use nyala_transport::member::monotonic_ms;
+use nyala_wire::map::{Reachability, Role, TargetKind};
+use nyala_wire::mgmt::{Capacity, TargetCapacity};
+use nyala_wire::{NodeId, TargetId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Capacity pools are looked at so often.
+const POOLS_EVERY_MS: u64 = 1000;
+
+/// What the leader heard since it leads.
+pub(crate) struct Liveness {
+    pub detector: FailureDetector,
+    pub capacities: BTreeMap<TargetId, Capacity>,
+    /// When each silent node was probed last.
+    probed: BTreeMap<NodeId, u64>,
+}
+
+impl Liveness {
+    /// For a leader that begins now.
+    pub(crate) fn new(now_ms: u64) -> Liveness {
+        Liveness { detector: FailureDetector::new(now_ms), capacities: BTreeMap::new(), probed: BTreeMap::new() }
+    }
+
+    /// A run of a service was heard, with the capacities of its targets.
+    pub(crate) fn heard(&mut self, node: NodeId, incarnation: u64, capacities: &[TargetCapacity], now_ms: u64) {
+        self.detector.heard(node, incarnation, now_ms);
+        self.probed.remove(&node);
+        self.capacities.extend(capacities.iter().map(|c| (c.target, c.capacity)));
+    }
+
+    /// Drops what is about nodes and targets that no longer exist.
+    fn forget(&mut self, state: &ClusterState) {
+        self.capacities.retain(|target, _| state.target(*target).is_some());
+        self.probed.retain(|node, _| state.node(*node).is_some());
+    }
+}
+
+/// Services that hold leases; management nodes watch each other by Raft.
+fn watched(state: &ClusterState) -> impl Iterator<Item = Watched> + '_ {
+    let served = state.nodes.iter().filter(|n| matches!(n.role, Role::Meta | Role::Storage));
+    served.map(|n| Watched { node: n.id, incarnation: n.incarnation, reachability: n.reachability })
+}
+
+/// Looks at everybody, for ever.
+pub(crate) async fn watch_over(core: &Arc<Core>) {
+    let mut before_ms = monotonic_ms();
+    let mut pools_at_ms = 0;
+    loop {
+        let lease_ms = u64::from(core.view.state().settings.lease_ms);
+        let pause_ms = (lease_ms / 30).clamp(10, 100);
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_millis(pause_ms)) => {}
+            () = core.look.notified() => {}
+        }
+        let now_ms = monotonic_ms();
+        let gap_ms = now_ms - before_ms;
+        before_ms = now_ms;
+        if gap_ms > pause_ms + lease_ms / 6 {
+            core.liveness.lock().detector.excuse(gap_ms, now_ms);
+            continue;
+        }
+        if core.check_leading().is_err() {
+            continue;
+        }
+        judge(core, now_ms, lease_ms).await;
+        probe_silent(core, now_ms);
+        if now_ms >= pools_at_ms {
+            pools_at_ms = now_ms + POOLS_EVERY_MS;
+            sort_into_pools(core).await;
+        }
+        // Proposals wait for the disk; that is no standstill of ours, heartbeats were taken in meanwhile.
+        before_ms = monotonic_ms();
+    }
+}
+
+async fn judge(core: &Core, now_ms: u64, lease_ms: u64) {
+    let state = core.view.state();
+    let verdicts: Vec<(Watched, Reachability)> = {
+        let mut liveness = core.liveness.lock();
+        liveness.forget(&state);
+        liveness.detector.changes(watched(&state), lease_ms, now_ms).collect()
+    };
+    for (Watched { node, incarnation, .. }, reachability) in verdicts {
+        tracing::info!(%node, ?reachability, "a service's reachability changes");
+        if let Err(error) = core.propose(Command::SetReachability { node, incarnation, reachability }).await {
+            tracing::warn!(%node, %error, "its reachability could not be recorded; trying again");
+        }
+    }
+}
+
+/// Knocks at those that have missed a heartbeat: a refusal proves the process dead long before the lease ends.
+fn probe_silent(core: &Arc<Core>, now_ms: u64) {
+    let state = core.view.state();
+    let beat_ms = u64::from(state.settings.heartbeat_ms);
+    let mut liveness = core.liveness.lock();
+    for w in watched(&state).filter(|w| w.reachability != Reachability::Offline) {
+        let recently = liveness.probed.get(&w.node).is_some_and(|at| now_ms < at + beat_ms);
+        if recently || liveness.detector.silence_ms(&w, now_ms) <= beat_ms + beat_ms / 4 {
+            continue;
+        }
+        liveness.probed.insert(w.node, now_ms);
+        let addresses = state.node(w.node).map(|n| n.addresses.clone()).unwrap_or_default();
+        let core = core.clone();
+        tokio::spawn(async move {
+            if probe::refuses(&addresses).await {
+                tracing::info!(node = %w.node, "its host refuses connections: the process is dead");
+                core.liveness.lock().detector.dead(w.node, w.incarnation);
+                core.look.notify_one();
+            }
+        });
+    }
+}
+
+async fn sort_into_pools(core: &Core) {
+    let state = core.view.state();
+    let mut by_pool: BTreeMap<(TargetKind, u16), Vec<TargetUsage>> = BTreeMap::new();
+    {
+        let liveness = core.liveness.lock();
+        for t in &state.targets {
+            if let Some(capacity) = liveness.capacities.get(&t.id).copied() {
+                let usage = TargetUsage { target: t.id, capacity, current: t.capacity_pool };
+                by_pool.entry((t.kind, t.pool.0)).or_default().push(usage);
+            }
+        }
+    }
+    let moves: Vec<_> = by_pool
+        .iter()
+        .flat_map(|((kind, _), usage)| {
+            let limits = if *kind == TargetKind::Meta { &state.limits.meta } else { &state.limits.storage };
+            changes(usage, limits)
+        })
+        .collect();
+    if moves.is_empty() {
+        return;
+    }
+    if let Err(error) = core.propose(Command::SetCapacityPools(moves)).await {
+        tracing::warn!(%error, "capacity pools could not be recorded; trying again");
+    }
+}

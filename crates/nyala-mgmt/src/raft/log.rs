@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The Raft log, the vote and the last snapshot in a [`Store`].
+//!
+//! **Failure model.** See [`super`]. All of it shares one store, whose log is written in order: what is written later is
+//! never on disk without what was written before. So an entry is never there without the ones before it, and a purge
+//! never without the snapshot that made it possible.
+
+use super::record::{EntryRecord, Position, SnapshotRecord, VoteRecord};
+use super::{Entry, LogId, StorageError, TypeConfig, Vote};
+use minicbor::{Decode, Encode};
+use nyala_store::{Batch, Lsn, Store, StoreError};
+use nyala_wire::codec;
+use openraft::storage::{LogFlushed, RaftLogStorage};
+use openraft::{AnyError, ErrorSubject, ErrorVerb, LogState, OptionalSend, RaftLogReader};
+use std::fmt::Debug;
+use std::ops::{Bound, ControlFlow, RangeBounds};
+
+/// Layout of all values: this byte, then the codec's encoding. A newer layout gets the next number.
+const LAYOUT: u8 = 1;
+
+const VOTE: &[u8] = b"V";
+const COMMITTED: &[u8] = b"C";
+const PURGED: &[u8] = b"P";
+const SNAPSHOT: &[u8] = b"S";
+const ENTRY: u8 = b'L';
+
+/// `L` and the index, most significant byte first, so that keys sort as indices do.
+fn entry_key(index: u64) -> [u8; 9] {
+    let mut key = [ENTRY; 9];
+    key[1..].copy_from_slice(&index.to_be_bytes()); // why big-endian: byte order is the order of the keys
+    key
+}
+
+/// What can go wrong with a stored value.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RecordError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the record under key {key:02x?} has layout {found}, this build reads {LAYOUT}; use the newer build")]
+    Newer { key: Vec<u8>, found: u8 },
+    #[error("the record under key {key:02x?} cannot be read: {reason}")]
+    Damaged { key: Vec<u8>, reason: String },
+}
+
+fn failed(subject: ErrorSubject<u64>, verb: ErrorVerb, error: &RecordError) -> StorageError {
+    let io = openraft::StorageIOError::new(subject, verb, AnyError::new(error));
+    StorageError::from(io)
+}
+
+/// The log; clones share the store.
+#[derive(Clone)]
+pub(crate) struct RaftLog {
+    store: Store,
+}
+
+impl RaftLog {
+    pub(crate) fn new(store: Store) -> RaftLog {
+        RaftLog { store }
+    }
+
+    fn get<T: for<'b> Decode<'b, ()>>(&self, key: &[u8]) -> Result<Option<T>, RecordError> {
+        self.store.get(key)?.map(|value| unpack(key, &value)).transpose()
+    }
+
+    fn put<T: Encode<()>>(&self, key: &[u8], value: &T) -> Result<Lsn, RecordError> {
+        Ok(self.store.apply(Batch::new().put(key, pack(value)))?)
+    }
+
+    async fn put_durably<T: Encode<()>>(&self, key: &[u8], value: &T) -> Result<(), RecordError> {
+        let lsn = self.put(key, value)?;
+        Ok(self.store.wait_durable(lsn).await?)
+    }
+
+    /// Whether nothing was ever stored.
+    pub(crate) fn is_empty(&self) -> Result<bool, RecordError> {
+        let mut empty = true;
+        self.store.scan(Bound::Unbounded, Bound::Unbounded, &mut |_, _| {
+            empty = false;
+            ControlFlow::Break(())
+        })?;
+        Ok(empty)
+    }
+
+    pub(crate) fn snapshot(&self) -> Result<Option<SnapshotRecord>, RecordError> {
+        self.get(SNAPSHOT)
+    }
+
+    pub(crate) async fn save_snapshot(&self, record: &SnapshotRecord) -> Result<(), RecordError> {
+        self.put_durably(SNAPSHOT, record).await
+    }
+
+    fn entries(&self, range: impl RangeBounds<u64>) -> Result<Vec<Entry>, RecordError> {
+        let (from, to) = (range.start_bound().map(|i| entry_key(*i)), range.end_bound().map(|i| entry_key(*i)));
+        let from = match &from {
+            Bound::Included(key) => Bound::Included(&key[..]),
+            Bound::Excluded(key) => Bound::Excluded(&key[..]),
+            Bound::Unbounded => Bound::Included(&[ENTRY][..]),
+        };
+        let to = match &to {
+            Bound::Included(key) => Bound::Included(&key[..]),
+            Bound::Excluded(key) => Bound::Excluded(&key[..]),
+            Bound::Unbounded => Bound::Excluded(&[ENTRY + 1][..]),
+        };
+        let mut out = Vec::new();
+        let mut damage = None;
+        self.store.scan(from, to, &mut |key, value| match unpack::<EntryRecord>(key, value) {
+            Ok(record) => {
+                out.push(Entry::from(record));
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                damage = Some(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        damage.map_or(Ok(out), Err)
+    }
+
+    fn delete_entries(&self, range: impl RangeBounds<u64>, batch: &mut Batch) -> Result<(), RecordError> {
+        for entry in self.entries(range)? {
+            batch.delete(entry_key(entry.log_id.index));
+        }
+        Ok(())
+    }
+
+    fn last_entry(&self) -> Result<Option<LogId>, RecordError> {
+        Ok(self.entries(..)?.last().map(|entry| entry.log_id))
+    }
+}
+
+fn pack<T: Encode<()>>(value: &T) -> Vec<u8> {
+    let mut out = vec![LAYOUT];
+    codec::encode_into(value, &mut out);
+    out
+}
+
+fn unpack<T: for<'b> Decode<'b, ()>>(key: &[u8], value: &[u8]) -> Result<T, RecordError> {
+    let key = || key.to_vec();
+    match value.split_first() {
+        Some((&LAYOUT, body)) => {
+            codec::decode(body).map_err(|e| RecordError::Damaged { key: key(), reason: e.message })
+        }
+        Some((&found, _)) => Err(RecordError::Newer { key: key(), found }),
+        None => Err(RecordError::Damaged { key: key(), reason: "it is empty".to_owned() }),
+    }
+}
+
+impl RaftLogReader<TypeConfig> for RaftLog {
+    async fn try_get_log_entries<RB: RangeBounds<u64> + Clone + Debug + OptionalSend>(
+        &mut self,
+        range: RB,
+    ) -> Result<Vec<Entry>, StorageError> {
+        self.entries(range).map_err(|e| failed(ErrorSubject::Logs, ErrorVerb::Read, &e))
+    }
+}
+
+impl RaftLogStorage<TypeConfig> for RaftLog {
+    type LogReader = RaftLog;
+
+    async fn get_log_state(&mut self) -> Result<LogState<TypeConfig>, StorageError> {
+        let read = || -> Result<_, RecordError> {
+            let purged = self.get::<Position>(PURGED)?.map(LogId::from);
+            let last_log_id = self.last_entry()?.or(purged);
+            Ok(LogState { last_purged_log_id: purged, last_log_id })
+        };
+        read().map_err(|e| failed(ErrorSubject::Logs, ErrorVerb::Read, &e))
+    }
+
+    async fn get_log_reader(&mut self) -> RaftLog {
+        self.clone()
+    }
+
+    async fn save_vote(&mut self, vote: &Vote) -> Result<(), StorageError> {
+        let saved = self.put_durably(VOTE, &VoteRecord::from(*vote)).await;
+        saved.map_err(|e| failed(ErrorSubject::Vote, ErrorVerb::Write, &e))
+    }
+
+    async fn read_vote(&mut self) -> Result<Option<Vote>, StorageError> {
+        let vote = self.get::<VoteRecord>(VOTE).map_err(|e| failed(ErrorSubject::Vote, ErrorVerb::Read, &e))?;
+        Ok(vote.map(Vote::from))
+    }
+
+    /// Not waited for: it only saves work at the next start, and comes to disk with whatever is written next.
+    async fn save_committed(&mut self, committed: Option<LogId>) -> Result<(), StorageError> {
+        let Some(committed) = committed else { return Ok(()) };
+        let saved = self.put(COMMITTED, &Position::from(committed));
+        saved.map(drop).map_err(|e| failed(ErrorSubject::Logs, ErrorVerb::Write, &e))
+    }
+
+    async fn read_committed(&mut self) -> Result<Option<LogId>, StorageError> {
+        let read = self.get::<Position>(COMMITTED);
+        Ok(read.map_err(|e| failed(ErrorSubject::Logs, ErrorVerb::Read, &e))?.map(LogId::from))
+    }
+
+    async fn append<I>(&mut self, entries: I, callback: LogFlushed<TypeConfig>) -> Result<(), StorageError>
+    where
+        I: IntoIterator<Item = Entry> + OptionalSend,
+        I::IntoIter: OptionalSend,
+    {
+        let mut batch = Batch::new();
+        for entry in entries {
+            let key = entry_key(entry.log_id.index);
+            batch.put(key, pack(&EntryRecord::from(entry)));
+        }
+        let applied = self.store.apply(batch).map_err(RecordError::from);
+        let lsn = applied.map_err(|e| failed(ErrorSubject::Logs, ErrorVerb::Write, &e))?;
+        let store = self.store.clone();
+        tokio::spawn(async move {
+            callback.log_io_completed(store.wait_durable(lsn).await.map_err(std::io::Error::other));
+        });
+        Ok(())
+    }
+
+    async fn truncate(&mut self, log_id: LogId) -> Result<(), StorageError> {
+        let mut batch = Batch::new();
+        let write = self.delete_entries(log_id.index.., &mut batch).and_then(|()| Ok(self.store.apply(batch)?));
+        let lsn = write.map_err(|e| failed(ErrorSubject::Logs, ErrorVerb::Delete, &e))?;
+        let durable = self.store.wait_durable(lsn).await.map_err(RecordError::from);
+        durable.map_err(|e| failed(ErrorSubject::Logs, ErrorVerb::Delete, &e))
+    }
+
+    async fn purge(&mut self, log_id: LogId) -> Result<(), StorageError> {
+        let mut batch = Batch::new();
+        batch.put(PURGED, pack(&Position::from(log_id)));
+        let write = self.delete_entries(..=log_id.index, &mut batch).and_then(|()| Ok(self.store.apply(batch)?));
+        write.map(drop).map_err(|e| failed(ErrorSubject::Logs, ErrorVerb::Delete, &e))
+    }
+}

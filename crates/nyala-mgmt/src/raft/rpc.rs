@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Messages between management nodes: the body of `MGMT_RAFT` frames. The data of a snapshot is the frame's payload.
+
+use super::record::{EntryRecord, Position, SnapshotHead, VoteRecord};
+use super::{Entry, LogId, Raft, TypeConfig, Vote};
+use bytes::Bytes;
+use minicbor::{Decode, Encode};
+use nyala_transport::{Frame, Reply};
+use nyala_wire::error::WireError;
+use nyala_wire::{ErrorCode, codec};
+use openraft::SnapshotSegmentId;
+use openraft::error::{InstallSnapshotError, RaftError, SnapshotMismatch};
+use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, VoteRequest};
+
+/// A request of one management node to another.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub(crate) enum RaftRequest {
+    /// New entries, or a heartbeat without any.
+    #[n(0)]
+    Append {
+        #[n(0)]
+        vote: VoteRecord,
+        #[n(1)]
+        previous: Option<Position>,
+        #[n(2)]
+        entries: Vec<EntryRecord>,
+        #[n(3)]
+        committed: Option<Position>,
+    },
+    /// A candidate wants a vote.
+    #[n(1)]
+    Vote {
+        #[n(0)]
+        vote: VoteRecord,
+        #[n(1)]
+        last: Option<Position>,
+    },
+    /// A piece of a snapshot; the piece is the payload.
+    #[n(2)]
+    Snapshot {
+        #[n(0)]
+        vote: VoteRecord,
+        #[n(1)]
+        head: SnapshotHead,
+        #[n(2)]
+        offset: u64,
+        #[n(3)]
+        done: bool,
+    },
+}
+
+/// The reply.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub(crate) enum RaftReply {
+    /// Entries are stored.
+    #[n(0)]
+    Appended,
+    /// Entries up to here are stored.
+    #[n(1)]
+    AppendedUpTo(#[n(0)] Option<Position>),
+    /// The log differs before them.
+    #[n(2)]
+    Conflict,
+    /// There is a newer leader.
+    #[n(3)]
+    HigherVote(#[n(0)] VoteRecord),
+    /// Answer to a candidate.
+    #[n(4)]
+    Voted {
+        #[n(0)]
+        vote: VoteRecord,
+        #[n(1)]
+        granted: bool,
+        #[n(2)]
+        last: Option<Position>,
+    },
+    /// The piece of the snapshot is stored.
+    #[n(5)]
+    SnapshotStored(#[n(0)] VoteRecord),
+    /// Another piece is expected.
+    #[n(6)]
+    SnapshotMismatch {
+        #[n(0)]
+        expected_id: String,
+        #[n(1)]
+        expected_offset: u64,
+        #[n(2)]
+        got_id: String,
+        #[n(3)]
+        got_offset: u64,
+    },
+}
+
+/// Answers a request of another management node.
+pub(crate) async fn serve(raft: &Raft, frame: &Frame) -> Reply {
+    match answer(raft, frame).await {
+        Ok(reply) => Reply::ok(codec::encode(&reply)),
+        Err(error) => Reply::error(codec::encode(&error)),
+    }
+}
+
+async fn answer(raft: &Raft, frame: &Frame) -> Result<RaftReply, WireError> {
+    let stopped = |e: &dyn std::fmt::Display| ErrorCode::NOT_READY.with(format!("Raft does not run here: {e}"));
+    match codec::decode(&frame.body)? {
+        RaftRequest::Append { vote, previous, entries, committed } => {
+            let request = AppendEntriesRequest::<TypeConfig> {
+                vote: vote.into(),
+                prev_log_id: previous.map(LogId::from),
+                entries: entries.into_iter().map(Entry::from).collect(),
+                leader_commit: committed.map(LogId::from),
+            };
+            let response = raft.append_entries(request).await.map_err(|e| stopped(&e))?;
+            Ok(match response {
+                AppendEntriesResponse::Success => RaftReply::Appended,
+                AppendEntriesResponse::PartialSuccess(at) => RaftReply::AppendedUpTo(at.map(Position::from)),
+                AppendEntriesResponse::Conflict => RaftReply::Conflict,
+                AppendEntriesResponse::HigherVote(vote) => RaftReply::HigherVote(vote.into()),
+            })
+        }
+        RaftRequest::Vote { vote, last } => {
+            let request = VoteRequest::new(vote.into(), last.map(LogId::from));
+            let response = raft.vote(request).await.map_err(|e| stopped(&e))?;
+            let last = response.last_log_id.map(Position::from);
+            Ok(RaftReply::Voted { vote: response.vote.into(), granted: response.vote_granted, last })
+        }
+        RaftRequest::Snapshot { vote, head, offset, done } => {
+            let request = InstallSnapshotRequest::<TypeConfig> {
+                vote: vote.into(),
+                meta: head.into(),
+                offset,
+                data: frame.payload.to_vec(),
+                done,
+            };
+            match raft.install_snapshot(request).await {
+                Ok(response) => Ok(RaftReply::SnapshotStored(response.vote.into())),
+                Err(RaftError::APIError(InstallSnapshotError::SnapshotMismatch(e))) => Ok(RaftReply::from(e)),
+                Err(RaftError::Fatal(e)) => Err(stopped(&e)),
+            }
+        }
+    }
+}
+
+impl From<SnapshotMismatch> for RaftReply {
+    fn from(e: SnapshotMismatch) -> RaftReply {
+        RaftReply::SnapshotMismatch {
+            expected_id: e.expect.id,
+            expected_offset: e.expect.offset,
+            got_id: e.got.id,
+            got_offset: e.got.offset,
+        }
+    }
+}
+
+impl RaftRequest {
+    pub(crate) fn append(rpc: AppendEntriesRequest<TypeConfig>) -> RaftRequest {
+        RaftRequest::Append {
+            vote: rpc.vote.into(),
+            previous: rpc.prev_log_id.map(Position::from),
+            entries: rpc.entries.into_iter().map(EntryRecord::from).collect(),
+            committed: rpc.leader_commit.map(Position::from),
+        }
+    }
+
+    pub(crate) fn snapshot(rpc: InstallSnapshotRequest<TypeConfig>) -> (RaftRequest, Bytes) {
+        let head = SnapshotHead::from(&rpc.meta);
+        (RaftRequest::Snapshot { vote: rpc.vote.into(), head, offset: rpc.offset, done: rpc.done }, rpc.data.into())
+    }
+}
+
+impl RaftReply {
+    /// As the error that openraft knows; `None` for any other reply.
+    pub(crate) fn mismatch(self) -> Option<SnapshotMismatch> {
+        match self {
+            RaftReply::SnapshotMismatch { expected_id, expected_offset, got_id, got_offset } => {
+                Some(SnapshotMismatch {
+                    expect: SnapshotSegmentId { id: expected_id, offset: expected_offset },
+                    got: SnapshotSegmentId { id: got_id, offset: got_offset },
+                })
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn into_append(self) -> Option<AppendEntriesResponse<u64>> {
+        match self {
+            RaftReply::Appended => Some(AppendEntriesResponse::Success),
+            RaftReply::AppendedUpTo(at) => Some(AppendEntriesResponse::PartialSuccess(at.map(LogId::from))),
+            RaftReply::Conflict => Some(AppendEntriesResponse::Conflict),
+            RaftReply::HigherVote(vote) => Some(AppendEntriesResponse::HigherVote(Vote::from(vote))),
+            _ => None,
+        }
+    }
+}

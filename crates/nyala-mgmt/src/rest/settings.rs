@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! `PUT /settings`: the settings of the whole cluster, all of them at once.
+
+use super::RestState;
+use super::error::{ApiError, ErrorBody, parse};
+use super::views::SettingsView;
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::State;
+use nyala_cluster::Command;
+
+#[utoipa::path(put, path = "/api/v1/settings", tag = "cluster", request_body = SettingsView,
+    responses((status = 200, body = SettingsView), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
+pub(super) async fn put(State(state): State<RestState>, body: Bytes) -> Result<Json<SettingsView>, ApiError> {
+    let settings: SettingsView = parse(&body)?;
+    state.core.propose(Command::SetSettings(settings.into())).await?;
+    Ok(Json(SettingsView::from(&state.core.view.state().settings)))
+}

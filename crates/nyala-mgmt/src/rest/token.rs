@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The token that the REST API wants to see.
+//!
+//! **Failure model.** The file may be readable by others (refused), empty or cut short (refused), or missing (made,
+//! whole or not at all). The comparison takes the same time wherever the first wrong byte is.
+
+use crate::MgmtError;
+use crate::directory::{mode_of, random_id, read_small, write_whole};
+use std::path::Path;
+use std::sync::Arc;
+
+const MIN_TOKEN: usize = 32;
+
+/// The token. Printing it shows nothing.
+#[derive(Clone)]
+pub(crate) struct Token(Arc<[u8]>);
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+impl Token {
+    /// Reads the token file, or makes it: 64 hexadecimal digits, mode 0600.
+    pub(crate) fn load_or_create(path: &Path) -> Result<Token, MgmtError> {
+        let Some(bytes) = read_small(path)? else {
+            let text = format!("{}{}\n", random_id()?, random_id()?);
+            write_whole(path, text.as_bytes(), 0o600)?;
+            return Ok(Token(text.trim_end().as_bytes().into()));
+        };
+        let mode = mode_of(path)?;
+        if mode & 0o077 != 0 {
+            return Err(MgmtError::TokenMode { path: path.to_owned(), mode });
+        }
+        let token = bytes.trim_ascii();
+        if token.len() < MIN_TOKEN {
+            let reason = format!("a token has at least {MIN_TOKEN} characters; remove the file to get a new one");
+            return Err(MgmtError::Damaged { path: path.to_owned(), reason });
+        }
+        Ok(Token(token.into()))
+    }
+
+    /// Whether `given` is the token.
+    pub(crate) fn matches(&self, given: &[u8]) -> bool {
+        let differences = self.0.iter().zip(given).fold(0_u8, |all, (a, b)| std::hint::black_box(all | (a ^ b)));
+        differences == 0 && given.len() == self.0.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn tokens_are_made_once_and_checked() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("rest.token");
+        let token = Token::load_or_create(&path).unwrap();
+        assert_eq!(mode_of(&path).unwrap(), 0o600);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let text = text.trim_end();
+        assert_eq!(text.len(), 64);
+        assert!(token.matches(text.as_bytes()) && Token::load_or_create(&path).unwrap().matches(text.as_bytes()));
+        for wrong in ["", &text[1..], &format!("{text}0"), &text.replace(&text[..1], "x")] {
+            assert!(!token.matches(wrong.as_bytes()), "{wrong}");
+        }
+        assert_eq!(format!("{token:?}"), "Token(…)");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+        assert!(matches!(Token::load_or_create(&path), Err(MgmtError::TokenMode { mode: 0o640, .. })));
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        std::fs::write(&path, "short").unwrap();
+        assert!(matches!(Token::load_or_create(&path), Err(MgmtError::Damaged { .. })));
+    }
+}

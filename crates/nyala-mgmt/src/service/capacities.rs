@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! `Capacities`: what all targets reported last; targets not heard since this node leads are missing.
+
+use crate::core::Core;
+use nyala_wire::mgmt::{MgmtReply, TargetCapacity};
+
+pub(super) fn handle(core: &Core) -> MgmtReply {
+    let liveness = core.liveness.lock();
+    let all =
+        liveness.capacities.iter().map(|(target, capacity)| TargetCapacity { target: *target, capacity: *capacity });
+    MgmtReply::Capacities(all.collect())
+}

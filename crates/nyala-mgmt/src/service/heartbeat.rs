@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! `Heartbeat`: a service is alive and gets its lease renewed. Touches memory only.
+
+use crate::core::Core;
+use crate::counters::count;
+use nyala_transport::member::monotonic_ms;
+use nyala_wire::ErrorCode;
+use nyala_wire::error::WireError;
+use nyala_wire::map::Reachability;
+use nyala_wire::mgmt::{Heartbeat, MgmtReply};
+
+pub(super) fn handle(core: &Core, heartbeat: &Heartbeat) -> Result<MgmtReply, WireError> {
+    count(&core.counters.heartbeats);
+    let state = core.view.state();
+    let unknown = || ErrorCode::NOT_FOUND.with(format!("node {} is not registered; register again", heartbeat.node));
+    let node = state.node(heartbeat.node).ok_or_else(unknown)?;
+    if node.incarnation != heartbeat.incarnation {
+        return Err(ErrorCode::STALE.with(format!("another run of node {} has registered", heartbeat.node)));
+    }
+    let mine = |target| state.target(target).is_some_and(|t| t.node == node.id);
+    let capacities: Vec<_> = heartbeat.capacities.iter().filter(|c| mine(c.target)).copied().collect();
+    core.liveness.lock().heard(node.id, heartbeat.incarnation, &capacities, monotonic_ms());
+    if node.reachability != Reachability::Online {
+        core.look.notify_one();
+    }
+    Ok(MgmtReply::Lease { lease_ms: state.settings.lease_ms, map_version: state.version })
+}
