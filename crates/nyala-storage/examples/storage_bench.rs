@@ -48,11 +48,21 @@ fn file(n: u64) -> ChunkFileId {
     ChunkFileId { inode: InodeId(1 << 48 | (n + 1)), index: 0 }
 }
 
+/// Data as the transport hands it over: on a page boundary.
+fn aligned() -> Bytes {
+    let data = Bytes::from(vec![0x5a; BIG + SMALL]);
+    let start = data.as_ptr().align_offset(SMALL);
+    data.slice(start..start + BIG)
+}
+
 fn report(what: &str, ops: usize, bytes: usize, cpu_us: u64, wall: f64) {
     let per_op = cpu_us as f64 / ops as f64;
     let per_gib = cpu_us as f64 / 1e6 / (ops * bytes) as f64 * (1_u64 << 30) as f64;
     let mib_s = (ops * bytes) as f64 / wall / (1 << 20) as f64;
-    println!("{what:34} {per_op:8.2} CPU us/op {per_gib:7.3} CPU s/GiB {mib_s:8.0} MiB/s {:8.0} op/s", ops as f64 / wall);
+    println!(
+        "{what:34} {per_op:8.2} CPU us/op {per_gib:7.3} CPU s/GiB {mib_s:8.0} MiB/s {:8.0} op/s",
+        ops as f64 / wall
+    );
 }
 
 fn measure(what: &str, ops: usize, bytes: usize, mut one: impl FnMut(usize)) {
@@ -68,16 +78,12 @@ fn chunk_store(dir: &Path) {
     let options = ChunkStoreOptions { label: "bench".into(), boot_id: "bench".into(), limit_bytes: None };
     let store = ChunkStore::open(Arc::new(kv.clone()), disk, &options).expect("a new target");
     let mut worker = store.worker(0, 1);
-    let data = Bytes::from(vec![0x5a; BIG]);
+    let data = aligned();
     let crcs: Vec<u32> = data.chunks(SMALL).map(crc32c).collect();
     let small_op = |(file, offset)| WriteOp { file, offset, data: data.slice(..SMALL), crcs: crcs[..1].to_vec() };
     measure("chunk store: write 512 KiB", TOTAL / BIG, BIG, |n| {
         let (file, offset) = sequential_place(n);
         worker.write(WriteOp { file, offset, data: data.clone(), crcs: crcs.clone() }).expect("written");
-    });
-    measure("chunk store: read 512 KiB", TOTAL / BIG, BIG, |n| {
-        let (file, offset) = sequential_place(n);
-        assert_eq!(worker.read(file, offset, BIG as u32, false).expect("read").data.len(), BIG);
     });
     measure("chunk store: write 4 KiB, alone", SMALL_OPS, SMALL, |n| {
         worker.write(small_op(random_place(n))).expect("written");
@@ -86,6 +92,14 @@ fn chunk_store(dir: &Path) {
         let ops: Vec<WriteOp> = (0..16).map(|i| small_op(random_place(n * 16 + i))).collect();
         assert!(worker.write_many(&ops).iter().all(Result::is_ok));
     });
+    for what in ["chunk store: read 512 KiB, cold", "chunk store: read 512 KiB, warm"] {
+        measure(what, TOTAL / BIG, BIG, |n| {
+            let (file, offset) = sequential_place(n);
+            let data = worker.read(file, offset, BIG as u32, false).expect("read").data;
+            assert_eq!(data.len(), BIG);
+            store.give_back(data);
+        });
+    }
     measure("chunk store: read 4 KiB", SMALL_OPS, SMALL, |n| {
         let (file, offset) = random_place(n);
         assert_eq!(worker.read(file, offset, SMALL as u32, false).expect("read").data.len(), SMALL);
@@ -109,7 +123,14 @@ async fn server_cpu_us(to: &Connection) -> u64 {
     codec::decode::<ServiceStats>(&reply.body).expect("stats").cpu_us
 }
 
-async fn over_tcp(to: &Connection, what: &str, ops: usize, bytes: usize, deep: usize, request: impl Fn(usize) -> Request + 'static) {
+async fn over_tcp(
+    to: &Connection,
+    what: &str,
+    ops: usize,
+    bytes: usize,
+    deep: usize,
+    request: impl Fn(usize) -> Request + 'static,
+) {
     let (cpu, start) = (server_cpu_us(to).await, Instant::now());
     let (next, request) = (Rc::new(std::cell::Cell::new(0)), Rc::new(request));
     let mut tasks = tokio::task::JoinSet::new();
@@ -183,11 +204,15 @@ async fn run_client(address: std::net::SocketAddr, secret: Secret) {
     };
     let big = write.clone();
     over_tcp(&to, "service: write 512 KiB, 8 deep", TOTAL / BIG, BIG, 8, move |n| big(sequential_place(n), BIG)).await;
-    over_tcp(&to, "service: read 512 KiB, 8 deep", TOTAL / BIG, BIG, 8, move |n| read(sequential_place(n), BIG)).await;
     for deep in [1, 32] {
         let small = write.clone();
         let what = format!("service: write 4 KiB, {deep} deep");
         over_tcp(&to, &what, SMALL_OPS / 2, SMALL, deep, move |n| small(random_place(n), SMALL)).await;
+    }
+    for what in ["service: read 512 KiB, 8 deep, cold", "service: read 512 KiB, 8 deep, warm"] {
+        over_tcp(&to, what, TOTAL / BIG, BIG, 8, move |n| read(sequential_place(n), BIG)).await;
+    }
+    for deep in [1, 32] {
         let what = format!("service: read 4 KiB, {deep} deep");
         over_tcp(&to, &what, SMALL_OPS / 2, SMALL, deep, move |n| read(random_place(n), SMALL)).await;
     }
@@ -195,10 +220,10 @@ async fn run_client(address: std::net::SocketAddr, secret: Secret) {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [first, dir] = &arguments[..] {
-        if first == "serve" {
-            return serve(Path::new(dir));
-        }
+    if let [first, dir] = &arguments[..]
+        && first == "serve"
+    {
+        return serve(Path::new(dir));
     }
     let parent = arguments.first().map_or("/tmp", String::as_str);
     let dir = tempfile::tempdir_in(parent).expect("a directory that can be written");

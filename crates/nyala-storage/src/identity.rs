@@ -181,10 +181,10 @@ impl OwnDir {
         }
         let file_system = file_system_uuid(&lock);
         if let Some(identity) = known {
-            if let (Some(found), Some(now)) = (identity.file_system, file_system) {
-                if found != now {
-                    return Err(IdentityError::OtherFileSystem { path: path.into(), found, now });
-                }
+            if let (Some(found), Some(now)) = (identity.file_system, file_system)
+                && found != now
+            {
+                return Err(IdentityError::OtherFileSystem { path: path.into(), found, now });
             }
             return Ok(OwnDir { path: path.into(), identity, kind, _lock: lock });
         }

@@ -31,6 +31,7 @@
 //! - **Clients lie or repeat themselves.** Lengths and offsets are checked before anything is allocated. All operations are
 //!   idempotent. Writes that come after the removal get `ESTALE`.
 
+mod buffers;
 mod counters;
 mod disk;
 mod error;

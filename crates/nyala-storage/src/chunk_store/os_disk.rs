@@ -137,7 +137,7 @@ impl ChunkFile for OsFile {
             let position = offset + (len - (end - at)) as u64;
             let room = &mut buf.spare_capacity_mut()[..end - at];
             match rustix::io::pread(&self.fd, room, position) {
-                Ok((filled, _)) if filled.is_empty() => break,
+                Ok(([], _)) => break,
                 Ok((filled, _)) => {
                     let n = filled.len();
                     // SAFETY: the system has just initialised these bytes behind the old end, within the capacity.

@@ -58,7 +58,7 @@ impl ChunkWorker {
             let block = first + there.div_ceil(BLOCK_BYTES as usize) as u64 + lost as u64;
             return Err(self.shared.checksum_error(file, block));
         }
-        let mut data = Vec::with_capacity(there);
+        let mut data = self.shared.buffers.take(there);
         if let Some(handle) = handle.filter(|_| there > 0) {
             handle.read_at(&mut data, there, start).map_err(|e| self.shared.io_error("read", file, e))?;
         }

@@ -44,7 +44,7 @@ impl ChunkStore {
             for file in &unsynced {
                 shared.recheck(*file)?;
             }
-            shared.kv.apply(Batch::new().put(&[tag::BOOT], options.boot_id.as_bytes()))?;
+            shared.kv.apply(Batch::new().put([tag::BOOT], options.boot_id.as_bytes()))?;
         }
         // The workers take the flags of what they find for durable.
         shared.kv.sync()?;

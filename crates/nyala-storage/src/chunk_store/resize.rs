@@ -115,10 +115,10 @@ impl ChunkWorker {
             return Ok(());
         }
         self.settle(file)?;
-        if let Some(limit) = self.shared.limit_bytes {
-            if self.shared.used_bytes().saturating_add(len) > limit {
-                return Err(ChunkError::NoSpace);
-            }
+        if let Some(limit) = self.shared.limit_bytes
+            && self.shared.used_bytes().saturating_add(len) > limit
+        {
+            return Err(ChunkError::NoSpace);
         }
         let Some((handle, _)) = self.open(file, true)? else { return Err(ChunkError::Stale(file)) };
         handle.allocate(offset, len).map_err(|e| self.shared.io_error("allocate in", file, e))?;
@@ -135,7 +135,7 @@ impl ChunkWorker {
             self.unresolved.insert(file);
             return Err(error);
         }
-        batch.delete(&group_key(tag::INTENT, file, group));
+        batch.delete(group_key(tag::INTENT, file, group));
         self.commit(&batch, &[file])?;
         add(&self.shared.counters.others, 1);
         Ok(())

@@ -156,10 +156,10 @@ impl Intent {
         let (first, rest) = rest.split_first_chunk::<8>()?;
         let first = u64::from_le_bytes(*first);
         let (crcs, odd) = rest.as_chunks::<4>();
-        let crcs = crcs.iter().map(|crc| u32::from_le_bytes(*crc));
+        let mut crcs = crcs.iter().map(|crc| u32::from_le_bytes(*crc));
         match kind {
             1 if odd.is_empty() => Some(Intent::Write { first, crcs: crcs.collect() }),
-            2 if rest.is_empty() || rest.len() == 4 => Some(Intent::Truncate { len: first, tail: crcs.last() }),
+            2 if rest.is_empty() || rest.len() == 4 => Some(Intent::Truncate { len: first, tail: crcs.next_back() }),
             3 => Some(Intent::Drop { first, count: u64::from_le_bytes(rest.try_into().ok()?) }),
             _ => None,
         }

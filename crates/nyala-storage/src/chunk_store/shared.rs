@@ -3,6 +3,7 @@
 //! What all workers of a target share: the key-value store, the file system, counters and the count of used bytes.
 
 use super::MAX_CHUNK_FILE_BYTES;
+use super::buffers::Buffers;
 use super::counters::{ChunkCounters, add};
 use super::disk::{ChunkDisk, ChunkFile};
 use super::error::ChunkError;
@@ -58,6 +59,7 @@ pub(super) struct Shared {
     pub disk: Arc<dyn ChunkDisk>,
     pub label: String,
     pub counters: ChunkCounters,
+    pub buffers: Buffers,
     pub limit_bytes: Option<u64>,
     /// May be below zero where nobody counted at the start, since there is no limit.
     used_blocks: AtomicI64,
@@ -70,6 +72,7 @@ impl Shared {
             disk,
             label: options.label.clone(),
             counters: ChunkCounters::default(),
+            buffers: Buffers::default(),
             limit_bytes: options.limit_bytes,
             used_blocks: AtomicI64::new(0),
         }
@@ -169,6 +172,11 @@ impl ChunkStore {
         self.shared.used_bytes()
     }
 
+    /// Takes the buffer of a [`super::ReadOut`] back, for another read.
+    pub fn give_back(&self, buffer: Vec<u8>) {
+        self.shared.buffers.give_back(buffer);
+    }
+
     /// The position up to which everything survives the death of the machine once it is durable.
     pub fn position(&self) -> Result<Lsn, ChunkError> {
         Ok(self.shared.kv.flush()?)
@@ -197,9 +205,9 @@ pub(super) fn group_of(block: u64) -> (u32, usize) {
 pub(super) fn put_row(batch: &mut Batch, file: ChunkFileId, group: u32, row: &Row, scratch: &mut Vec<u8>) {
     let key = group_key(tag::CHECKSUMS, file, group);
     if row.count() == 0 {
-        batch.delete(&key);
+        batch.delete(key);
     } else {
         row.encode(scratch);
-        batch.put(&key, scratch);
+        batch.put(key, scratch);
     }
 }

@@ -92,7 +92,9 @@ impl ChunkWorker {
             match self.item(file) {
                 Ok(Some(item)) => files.push(item),
                 // The file is gone from outside: there is nothing left to sync, and reads will tell.
-                Ok(None) => drop(self.dirty.remove(&file)),
+                Ok(None) => {
+                    self.dirty.remove(&file);
+                }
                 Err(_) => {}
             }
         }
@@ -117,7 +119,7 @@ impl ChunkWorker {
             dirty.synced = dirty.synced.max(item.generation);
             dirty.names &= !item.names;
             if job.unflag && dirty.generation == item.generation {
-                batch.delete(&file_key(tag::UNSYNCED, item.file));
+                batch.delete(file_key(tag::UNSYNCED, item.file));
                 self.dirty.remove(&item.file);
             }
         }

@@ -55,7 +55,7 @@ impl Table for Store {
 
     fn wait_room(&self) {
         if self.over_limit() {
-            let _ = self.wait_room_blocking();
+            self.wait_room_blocking();
         }
     }
 }

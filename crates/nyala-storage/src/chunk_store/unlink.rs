@@ -36,7 +36,7 @@ impl ChunkWorker {
     pub fn unlink(&mut self, file: ChunkFileId, now_s: u64) -> Result<Lsn, ChunkError> {
         if !self.is_dead(file) {
             let dead = Dead { gone: false, unlinked_at_s: now_s };
-            self.shared.kv.apply(Batch::new().put(&file_key(tag::DEAD, file), &dead.encode()))?;
+            self.shared.kv.apply(Batch::new().put(file_key(tag::DEAD, file), dead.encode()))?;
             self.dead.insert(file, now_s);
             self.dead_order.push_back((file, now_s));
         }
@@ -59,7 +59,7 @@ impl ChunkWorker {
             if record.as_deref().and_then(Dead::decode).is_some_and(|dead| !dead.gone) {
                 break;
             }
-            batch.delete(&key);
+            batch.delete(key);
             self.dead.remove(&file);
             self.dead_order.pop_front();
         }
@@ -96,11 +96,11 @@ impl Remover {
             batch.delete(key);
             ControlFlow::Continue(())
         })?;
-        batch.delete(&file_key(tag::UNSYNCED, file));
+        batch.delete(file_key(tag::UNSYNCED, file));
         loop {
             let rows = shared.rows_from(file, 0, u32::MAX)?;
             for (group, row) in &rows {
-                batch.delete(&group_key(tag::CHECKSUMS, file, *group));
+                batch.delete(group_key(tag::CHECKSUMS, file, *group));
                 shared.account(row.count(), 0);
             }
             if rows.len() < ROWS_PER_BATCH {
@@ -110,7 +110,7 @@ impl Remover {
             shared.kv.apply(&batch)?;
             batch.clear();
         }
-        batch.put(&key, &Dead { gone: true, ..dead }.encode());
+        batch.put(key, Dead { gone: true, ..dead }.encode());
         shared.kv.apply(&batch)?;
         add(&shared.counters.removed, 1);
         tracing::debug!(target_id = %shared.label, file = %file_name(file), "chunk file removed");

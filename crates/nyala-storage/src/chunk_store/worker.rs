@@ -32,6 +32,9 @@ pub struct ChunkWorker {
     uses: u64,
 }
 
+/// An open file, and whether it was made just now.
+pub(super) type OpenFile = (Arc<dyn ChunkFile>, bool);
+
 struct Cached {
     file: Arc<dyn ChunkFile>,
     used: u64,
@@ -88,17 +91,19 @@ impl ChunkWorker {
     }
 
     /// The open file; `None` if there is none and none is to be made. The flag says that it was made now.
-    pub(super) fn open(
-        &mut self,
-        file: ChunkFileId,
-        create: bool,
-    ) -> Result<Option<(Arc<dyn ChunkFile>, bool)>, ChunkError> {
+    pub(super) fn open(&mut self, file: ChunkFileId, create: bool) -> Result<Option<OpenFile>, ChunkError> {
         self.uses += 1;
         if let Some(cached) = self.files.get_mut(&file) {
             cached.used = self.uses;
             return Ok(Some((cached.file.clone(), false)));
         }
-        let opened = self.shared.disk.open(file, create).map_err(|e| self.shared.io_error("open", file, e))?;
+        let mut opened = self.shared.disk.open(file, create);
+        if opened.as_ref().is_err_and(|e| matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))) {
+            // The system allows fewer open files than we keep.
+            self.files.clear();
+            opened = self.shared.disk.open(file, create);
+        }
+        let opened = opened.map_err(|e| self.shared.io_error("open", file, e))?;
         let Some(opened) = opened else { return Ok(None) };
         if self.files.len() >= MAX_OPEN_FILES {
             let keep_from = self.uses.saturating_sub(MAX_OPEN_FILES as u64 / 2);
@@ -135,19 +140,21 @@ impl ChunkWorker {
         let mut flagged = Vec::new();
         let now = Instant::now();
         for start in starts {
-            if !self.dirty.contains_key(&start.file) {
-                batch.put(&file_key(tag::UNSYNCED, start.file), &[]);
+            if let std::collections::hash_map::Entry::Vacant(e) = self.dirty.entry(start.file) {
+                batch.put(file_key(tag::UNSYNCED, start.file), []);
                 let fresh = start.created && !start.overwrites;
                 let (flag, names, failed) = (Lsn(u64::MAX), start.created, false);
                 let dirty = Dirty { flag, fresh, names, generation: 0, synced: 0, failed, last_change: now };
-                self.dirty.insert(start.file, dirty);
+                e.insert(dirty);
                 flagged.push(start.file);
             }
-            batch.put(&group_key(tag::INTENT, start.file, start.group), &start.intent);
+            batch.put(group_key(tag::INTENT, start.file, start.group), &start.intent);
         }
         let applied = self.shared.kv.apply(&batch);
         if applied.is_err() {
-            flagged.iter().for_each(|file| drop(self.dirty.remove(file)));
+            for file in &flagged {
+                self.dirty.remove(file);
+            }
         }
         let lsn = applied?;
         let durable = self.shared.kv.durable();

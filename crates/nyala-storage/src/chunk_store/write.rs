@@ -125,14 +125,14 @@ impl ChunkWorker {
             for (group, row) in &plan.rows {
                 put_row(batch, plan.file, *group, row, &mut self.scratch);
             }
-            batch.delete(&intent_key);
+            batch.delete(intent_key);
             return Ok(());
         };
         let error = self.shared.io_error("write", plan.file, error);
         self.shared.release(plan.added);
         match self.shared.resolve(plan.file, &plan.intent, batch) {
             Ok(()) => {
-                batch.delete(&intent_key);
+                batch.delete(intent_key);
             }
             Err(_) => {
                 self.unresolved.insert(plan.file);

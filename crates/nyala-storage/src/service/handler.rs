@@ -35,7 +35,14 @@ pub(super) fn read_budget(bytes: usize) -> Arc<Semaphore> {
 
 struct ReadData {
     data: Vec<u8>,
+    target: Arc<Target>,
     _memory: OwnedSemaphorePermit,
+}
+
+impl Drop for ReadData {
+    fn drop(&mut self) {
+        self.target.give_back(std::mem::take(&mut self.data));
+    }
 }
 
 impl AsRef<[u8]> for ReadData {
@@ -76,7 +83,7 @@ impl StorageService {
         }
     }
 
-    fn target(&self, id: TargetId) -> Result<&Target, WireError> {
+    fn target(&self, id: TargetId) -> Result<&Arc<Target>, WireError> {
         let target = self.targets.get(&id);
         let target = target.ok_or_else(|| ErrorCode::WRONG_SERVER.with(format!("storage target {id} is not here")))?;
         if !self.member.lease_valid() {
@@ -136,8 +143,11 @@ impl StorageService {
             checksums: (crcs.len() as u32).into(),
         };
         let body = encode_bulk(&header, &crcs);
-        let payload =
-            if data.is_empty() { vec![] } else { vec![Bytes::from_owner(ReadData { data, _memory: memory })] };
+        let payload = if data.is_empty() {
+            vec![]
+        } else {
+            vec![Bytes::from_owner(ReadData { data, target: target.clone(), _memory: memory })]
+        };
         Ok(Reply::ok(body).with_payload(payload))
     }
 

@@ -170,11 +170,11 @@ impl WorkerThread {
         if let Err(error) = self.worker.expire_dead(now_s()) {
             tracing::warn!(%error, "cannot forget removed chunk files");
         }
-        if !self.idle_sync_runs {
-            if let Some(job) = self.worker.begin_idle_sync(Instant::now(), self.sync_idle, IDLE_FILES) {
-                self.idle_sync_runs = true;
-                self.helpers.send(Background::Sync(job, None, self.queue.clone()));
-            }
+        if !self.idle_sync_runs
+            && let Some(job) = self.worker.begin_idle_sync(Instant::now(), self.sync_idle, IDLE_FILES)
+        {
+            self.idle_sync_runs = true;
+            self.helpers.send(Background::Sync(job, None, self.queue.clone()));
         }
     }
 

@@ -144,7 +144,7 @@ impl World {
         let mut files = std::mem::take(&mut state.files);
         for (id, file) in &mut files {
             let named = state.durable_names.contains(id);
-            if named != file.exists && state.random() % 2 == 0 {
+            if named != file.exists && state.random().is_multiple_of(2) {
                 file.exists = named;
             }
             let (a, b) = (file.synced.len(), file.content.len());
@@ -152,7 +152,7 @@ impl World {
             let len = [a, b, between][state.random() as usize % 3];
             let mut content = vec![0; len];
             for (number, sector) in content.chunks_mut(512).enumerate() {
-                let from = if state.random() % 2 == 0 { &file.synced } else { &file.content };
+                let from = if state.random().is_multiple_of(2) { &file.synced } else { &file.content };
                 let rest = from.get(number * 512..).unwrap_or(&[]);
                 let n = rest.len().min(sector.len());
                 sector[..n].copy_from_slice(&rest[..n]);
@@ -360,10 +360,10 @@ impl Table for World {
     fn sync(&self) -> Result<(), StoreError> {
         self.flush()?;
         let mut state = self.state.lock();
-        if let Err(e) = state.whole_step() {
-            if state.crashed {
-                return Err(poisoned(e));
-            }
+        if let Err(e) = state.whole_step()
+            && state.crashed
+        {
+            return Err(poisoned(e));
         }
         state.durable = state.written;
         Ok(())
