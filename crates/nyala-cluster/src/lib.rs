@@ -36,6 +36,8 @@ pub use states::{TargetState, Trigger};
 
 /// Slots that a new metadata target gets.
 pub const SLOTS_PER_TARGET: u16 = 64;
+/// Most nodes of a cluster; with [`MAX_ADDRESSES`] it keeps a snapshot of the state within one value of the store.
+pub const MAX_NODES: usize = 8192;
 /// Most addresses of one node.
 pub const MAX_ADDRESSES: usize = 32;
 /// Most targets of one node.

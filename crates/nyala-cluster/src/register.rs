@@ -4,7 +4,9 @@
 
 use crate::command::{NewTarget, RegisterNode};
 use crate::states::{TargetState, Trigger, next};
-use crate::{ClusterError, ClusterState, DEFAULT_POOL, Event, NodeRecord, SLOTS_PER_TARGET, TargetRecord, alias};
+use crate::{
+    ClusterError, ClusterState, DEFAULT_POOL, Event, MAX_NODES, NodeRecord, SLOTS_PER_TARGET, TargetRecord, alias,
+};
 use nyala_wire::map::{CapacityPool, Consistency, Reachability, Role, SlotRange, TargetKind};
 use nyala_wire::{ClusterId, MAX_SLOTS, NodeId, PoolId, Slot, TargetId};
 
@@ -62,6 +64,10 @@ impl ClusterState {
     }
 
     fn add_node(&mut self, register: &RegisterNode, events: &mut Vec<Event>) -> Result<NodeId, ClusterError> {
+        let exhausted = || ClusterError::Exhausted { what: "node ids".to_owned() };
+        if self.nodes.len() >= MAX_NODES {
+            return Err(exhausted());
+        }
         let aliases = self.nodes.iter().map(|n| n.alias.as_str());
         let stem = match register.role {
             Role::Mgmt => "mgmt",
@@ -70,7 +76,6 @@ impl ClusterState {
             Role::Client => "client",
         };
         let alias = wished_or(&register.alias, aliases, |taken| alias::free(stem, taken))?;
-        let exhausted = || ClusterError::Exhausted { what: "node ids".to_owned() };
         self.last_node = self.last_node.checked_add(1).ok_or_else(exhausted)?;
         let id = NodeId(self.last_node);
         self.nodes.push(NodeRecord {

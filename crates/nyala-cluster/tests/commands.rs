@@ -281,3 +281,18 @@ fn what_comes_over_the_wire_is_checked() {
         assert!(RegisterNode::try_from(&bad).is_err(), "number {at}");
     }
 }
+
+/// The bytes of states and commands are a format on disk: if one of these changes, old directories cannot be read.
+#[test]
+fn the_format_on_disk_stays_as_it_is() {
+    let mut state = cluster();
+    register(&mut state, &service(Role::Meta, 1, &[11])).unwrap();
+    register(&mut state, &service(Role::Storage, 2, &[21])).unwrap();
+    down(&mut state, 2);
+    let bytes = state.encode();
+    let head: Vec<u8> = bytes[..16].to_vec();
+    assert_eq!((bytes.len(), head), (294, vec![78, 89, 67, 83, 1, 0, 0, 0, 22, 1, 0, 0, 65, 55, 219, 215]));
+    let rename = Command::Rename { thing: Thing::Target(TargetId(101)), alias: "fast".into() };
+    let hex: String = nyala_wire::codec::encode(&rename).iter().map(|b| format!("{b:02x}")).collect();
+    assert_eq!(hex, "82078282018118656466617374");
+}

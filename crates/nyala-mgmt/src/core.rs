@@ -10,10 +10,11 @@ use crate::raft::machine::View;
 use nyala_cluster::{ClusterError, ClusterState, Command, Event};
 use nyala_wire::ErrorCode;
 use nyala_wire::error::WireError;
+use openraft::ServerState;
 use openraft::error::{ClientWriteError, RaftError};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Notify;
 
 /// A leader that no quorum has answered for so long grants no lease. Shorter than Raft's shortest election time, so
@@ -28,8 +29,8 @@ pub(crate) struct Core {
     pub counters: Counters,
     /// Wakes the failure detector before its next turn.
     pub look: Notify,
-    /// This node leads and has applied everything that was decided before.
-    pub leading: AtomicBool,
+    /// The term in which this node leads and has applied everything that was decided before; 0 for none.
+    pub leads_in: AtomicU64,
 }
 
 /// Why a change was not made.
@@ -60,7 +61,7 @@ impl Core {
             liveness: Mutex::new(Liveness::new(0)),
             counters: Counters::default(),
             look: Notify::new(),
-            leading: AtomicBool::new(false),
+            leads_in: AtomicU64::new(0),
         }
     }
 
@@ -68,7 +69,7 @@ impl Core {
     pub(crate) fn check_leading(&self) -> Result<(), Refusal> {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow();
-        if self.leading.load(Ordering::Acquire) {
+        if metrics.state == ServerState::Leader && metrics.current_term == self.leads_in.load(Ordering::Acquire) {
             let alone = metrics.membership_config.voter_ids().count() <= 1;
             let heard = metrics.millis_since_quorum_ack.is_some_and(|ms| ms < QUORUM_SILENCE_MS);
             if alone || heard {
@@ -84,7 +85,10 @@ impl Core {
 
     /// Makes a change: returns once it is on disk (on a majority) and applied.
     pub(crate) async fn propose(&self, command: Command) -> Result<Vec<Event>, Refusal> {
-        let outcome = self.decide(command).await;
+        let outcome = match self.check_leading() {
+            Ok(()) => self.write(command).await,
+            Err(refusal) => Err(refusal),
+        };
         match &outcome {
             Ok(events) if !events.is_empty() => count(&self.counters.changes),
             Ok(_) => {}
@@ -93,8 +97,8 @@ impl Core {
         outcome
     }
 
-    async fn decide(&self, command: Command) -> Result<Vec<Event>, Refusal> {
-        self.check_leading()?;
+    /// The same, for one who is about to lead and answers nobody yet.
+    pub(crate) async fn write(&self, command: Command) -> Result<Vec<Event>, Refusal> {
         // What changes nothing or is refused anyway does not go into the log.
         let mut trial = ClusterState::clone(&self.view.state());
         if trial.apply(command.clone())?.is_empty() {

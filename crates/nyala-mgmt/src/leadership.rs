@@ -31,7 +31,6 @@ pub(crate) struct Bootstrap {
 /// Follows Raft's state for ever; returns when Raft has stopped or the cluster state is not ours.
 pub(crate) async fn follow(core: &Core, bootstrap: &Bootstrap) -> MgmtError {
     let mut metrics = core.raft.metrics();
-    let mut leads_in = None;
     let mut initialised = bootstrap.identity.initialised;
     loop {
         let (stopped, leads, term) = {
@@ -42,17 +41,16 @@ pub(crate) async fn follow(core: &Core, bootstrap: &Bootstrap) -> MgmtError {
         if let Some(reason) = stopped {
             return MgmtError::Raft(reason);
         }
-        let leads_in_before = leads_in;
-        leads_in = leads.then_some(term);
-        if leads_in != leads_in_before {
-            core.leading.store(false, Ordering::Release);
-        }
-        if leads && !core.leading.load(Ordering::Acquire) {
+        if leads && core.leads_in.load(Ordering::Acquire) != term {
             match take_over(core, bootstrap).await {
-                Ok(()) => tracing::info!(term, "this management node leads"),
+                Ok(()) => {
+                    // Leases of a predecessor may have been renewed until just now, so ours are counted from here.
+                    *core.liveness.lock() = Liveness::new(monotonic_ms());
+                    core.leads_in.store(term, Ordering::Release);
+                    tracing::info!(term, "this management node leads");
+                }
                 Err(TakeOver::Later(reason)) => {
                     tracing::debug!(reason, "not leading yet");
-                    core.leading.store(false, Ordering::Release);
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 }
@@ -93,9 +91,7 @@ async fn take_over(core: &Core, bootstrap: &Bootstrap) -> Result<(), TakeOver> {
         let dir = dir.clone();
         return Err(TakeOver::Never(MgmtError::ForeignCluster { dir, ours: identity.cluster, theirs: stored }));
     }
-    *core.liveness.lock() = Liveness::new(monotonic_ms());
-    core.leading.store(true, Ordering::Release);
-    core.propose(Command::Init { cluster: identity.cluster, settings: bootstrap.settings.clone() }).await?;
+    core.write(Command::Init { cluster: identity.cluster, settings: bootstrap.settings.clone() }).await?;
     let register = RegisterNode {
         cluster: identity.cluster,
         role: Role::Mgmt,
@@ -105,6 +101,6 @@ async fn take_over(core: &Core, bootstrap: &Bootstrap) -> Result<(), TakeOver> {
         incarnation: bootstrap.incarnation,
         targets: Vec::new(),
     };
-    core.propose(Command::RegisterNode(register)).await?;
+    core.write(Command::RegisterNode(register)).await?;
     Ok(())
 }

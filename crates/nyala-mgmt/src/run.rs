@@ -124,7 +124,7 @@ impl Mgmt {
             served = self.server.serve(service) => served.map_err(MgmtError::from),
             served = &mut rest => Err(MgmtError::Raft(format!("the REST API ended: {served:?}"))),
         };
-        core.leading.store(false, std::sync::atomic::Ordering::Release);
+        core.leads_in.store(0, std::sync::atomic::Ordering::Release);
         stop_server.stop();
         // The receiver is gone if HTTP has ended by itself.
         let _ = stop_rest.send(());

@@ -38,6 +38,8 @@ pub mod message_type {
     pub const STORAGE_READ: u16 = 0x0202;
     /// To management: body is a [`crate::mgmt::MgmtRequest`].
     pub const MGMT: u16 = 0x0300;
+    /// Between management nodes: body is a `RaftRequest` of `nyala-mgmt`.
+    pub const MGMT_RAFT: u16 = 0x0310;
     /// Any service: an empty body; the reply is empty too. Proves that a service is there and answers.
     pub const PING: u16 = 0x0001;
     /// Any service: an empty body; the reply is a [`crate::mgmt::ServiceStats`].
