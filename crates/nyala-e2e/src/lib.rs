@@ -1,3 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! End-to-end tests: real processes, real mounts, faults.
+//!
+//! The library is the harness, `tests/e2e` are the tests:
+//!
+//! - [`Cluster`] runs the `nyala` binary: a whole cluster with its own directory, ports and mount point, that leaves nothing behind.
+//! - [`run`] runs programs with a time limit, [`posix`] holds checks of a directory's POSIX behaviour (they also run on the
+//!   local file system, which proves the checks themselves), [`load`] is a load that knows what it was promised.
+//!
+//! `NYALA_BIN` names the binary; without it the newest of `target/release/nyala` and `target/debug/nyala` is used, and
+//! built if there is none. `NYALA_E2E_DIR` names the directory for clusters (default `/var/tmp`: a real disk, so that fsync
+//! means something). `NYALA_E2E_LONG=1` makes everything longer. Tests run one at a time, whatever `--test-threads` says.
+
+pub mod binary;
+pub mod cleanup;
+pub mod cluster;
+pub mod load;
+pub mod ports;
+pub mod posix;
+pub mod run;
+pub mod shared;
+pub mod sys;
+
+pub use cluster::{Cluster, Options};
+pub use run::{Outcome, run};
+pub use shared::{long, serial, shared};

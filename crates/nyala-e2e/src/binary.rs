@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Finds the `nyala` binary, or builds it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::SystemTime;
+
+/// The repository's root.
+pub fn repository() -> &'static Path {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().and_then(Path::parent).expect("this crate lies two directories below the root")
+}
+
+/// Cargo's target directory: the one that the running test lies in.
+pub fn target_dir() -> PathBuf {
+    let exe = std::env::current_exe().expect("a process can find its own program");
+    let found = exe.ancestors().find(|dir| dir.join("CACHEDIR.TAG").exists());
+    found.map_or_else(|| repository().join("target"), Path::to_path_buf)
+}
+
+/// The `nyala` binary that the tests run: `NYALA_BIN`, or the newest one built, or one built now.
+pub fn nyala() -> &'static Path {
+    static FOUND: OnceLock<PathBuf> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        if let Some(named) = std::env::var_os("NYALA_BIN") {
+            let named = PathBuf::from(named);
+            assert!(
+                named.is_absolute() && named.is_file(),
+                "NYALA_BIN={} is not an absolute path of a file",
+                named.display()
+            );
+            return named;
+        }
+        let built = |profile: &str| target_dir().join(profile).join("nyala");
+        let age = |path: &PathBuf| path.metadata().and_then(|meta| meta.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+        let newest = [built("debug"), built("release")].into_iter().filter(|path| path.is_file()).max_by_key(age);
+        newest.unwrap_or_else(|| {
+            let mut cargo = Command::new("cargo");
+            cargo.args(["build", "--release", "-p", "nyala"]).current_dir(repository());
+            let status = cargo.status().expect("cargo runs");
+            assert!(status.success(), "nyala does not build");
+            built("release")
+        })
+    })
+}
