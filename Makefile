@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+# `make help` lists what there is. One profile, release, for everything, so that nothing is built twice.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+NYALA := $(TARGET)/release/nyala
+FSX := $(TARGET)/tools/bin/fsx
+FSX_VERSION := 0.3.2
+export CARGO_TARGET_DIR := $(TARGET)
+
+# For up, down and status: a cluster elsewhere than where `nyala up` puts it, and more flags of `nyala up`.
+DIR ?=
+MOUNT ?=
+UP_FLAGS ?=
+WHERE = $(if $(DIR),--dir "$(DIR)")
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 10
+
+.PHONY: deps
+deps: ## install the Debian packages that are missing (as root, or through sudo)
+	@scripts/deps
+
+.PHONY: build
+build: ## build target/release/nyala
+	cargo build --release --locked -p nyala
+
+.PHONY: up
+up: deps build ## build, start a whole cluster on this machine and mount it (DIR=, MOUNT=, UP_FLAGS=)
+	$(NYALA) up $(WHERE) $(if $(MOUNT),--mount "$(MOUNT)") $(UP_FLAGS)
+
+.PHONY: down
+down: ## stop that cluster; its files stay (DIR=)
+	$(NYALA) down $(WHERE)
+
+.PHONY: status
+status: ## show that cluster (DIR=)
+	$(NYALA) status $(WHERE)
+
+$(FSX):
+	cargo install fsx --version $(FSX_VERSION) --locked --root $(TARGET)/tools
+
+.PHONY: test
+test: test-unit test-e2e ## all tests: units, properties, crashes, then end to end (needs /dev/fuse and root)
+	@echo "make test: all passed"
+
+.PHONY: test-unit
+test-unit: deps ## all tests but those end to end
+	cargo test --release --locked --workspace --exclude nyala-e2e
+
+# Selected by name rather than by package, so that dependencies have the same features as above and are not built again.
+.PHONY: test-e2e
+test-e2e: deps build $(FSX) ## end-to-end tests: real processes, real mounts, faults
+	NYALA_BIN=$(NYALA) cargo test --release --locked --workspace --bin 'nyala-e2e-*' --test e2e -- --test-threads=1
+
+.PHONY: lint
+lint: ## layout, clippy, documentation and house style
+	cargo fmt --all --check
+	cargo clippy --release --locked --workspace --all-targets -- -D warnings
+	cargo test --release --locked -p nyala-tidy
+	RUSTDOCFLAGS="-D warnings" cargo doc --release --locked --workspace --no-deps --document-private-items --quiet
+	@if command -v cargo-deny >/dev/null; then cargo deny check; else echo "cargo-deny is not installed: licences not checked"; fi
+
+.PHONY: bench
+bench: ## measure the layers one by one: store, transport, metadata logic, storage service
+	cargo run --release --locked -p nyala-store --example store_bench
+	cargo run --release --locked -p nyala-transport --example transport_bench
+	cargo run --release --locked -p nyala-meta --example namespace_bench
+	cargo run --release --locked -p nyala-storage --example storage_bench
+
+.PHONY: fuzz
+fuzz: ## property tests with many more cases (CASES=)
+	PROPTEST_CASES=$(or $(CASES),20000) cargo test --release --locked --workspace --exclude nyala-e2e --exclude nyala-tidy
+
+.PHONY: soak
+soak: deps build $(FSX) ## the end-to-end tests in their long form, ROUNDS times
+	for round in $$(seq $(or $(ROUNDS),3)); do \
+	  NYALA_E2E_LONG=1 NYALA_BIN=$(NYALA) \
+	    cargo test --release --locked --workspace --bin 'nyala-e2e-*' --test e2e -- --test-threads=1; \
+	  echo "make soak: round $$round passed"; \
+	done
+
+.PHONY: clean
+clean: ## remove all that was built
+	cargo clean

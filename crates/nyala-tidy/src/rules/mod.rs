@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The rules: each takes the repository's texts and gives what breaks it.
+
+pub mod ascii;
+pub mod decisions;
+pub mod expects;
+pub mod failure_model;
+pub mod headers;
+pub mod layering;
+pub mod leftovers;
+pub mod links;
+pub mod lints_table;
+pub mod panics;
+pub mod purity;
+pub mod semantics;
+pub mod sizes;
