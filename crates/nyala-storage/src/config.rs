@@ -20,6 +20,8 @@ pub struct StorageConfig {
     pub mgmt: Vec<SocketAddr>,
     /// The cluster's secret file.
     pub secret_file: PathBuf,
+    /// Encrypt all traffic; the same on every node of the cluster.
+    pub encrypt: bool,
     /// Wished alias; empty: management chooses.
     pub alias: String,
     /// The targets; at least one.
@@ -56,6 +58,7 @@ impl StorageConfig {
             advertise: Vec::new(),
             mgmt,
             secret_file,
+            encrypt: false,
             alias: String::new(),
             targets: Vec::new(),
             memory_limit_bytes: 512 << 20,

@@ -3,8 +3,8 @@
 //! Why a storage service does not start, or ends.
 
 use crate::chunk_store::ChunkError;
-use crate::identity::IdentityError;
 use nyala_store::StoreError;
+use nyala_store::own_dir::IdentityError;
 use nyala_transport::member::MgmtError;
 use nyala_transport::{SecretError, TransportError};
 use nyala_wire::{TargetId, WireError};

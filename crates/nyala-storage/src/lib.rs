@@ -8,7 +8,6 @@
 pub mod chunk_store;
 pub mod config;
 pub mod error;
-pub mod identity;
 pub mod service;
 
 pub use config::{StorageConfig, TargetSpec};

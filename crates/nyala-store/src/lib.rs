@@ -31,6 +31,7 @@ mod memtable;
 mod open;
 mod options;
 mod ordered;
+pub mod own_dir;
 mod progress;
 mod shared;
 mod store;

@@ -14,7 +14,6 @@ pub mod coordinate;
 pub mod execute;
 pub mod flusher;
 pub mod garbage;
-pub mod identity;
 pub mod participate;
 pub mod peers;
 pub mod recover;
@@ -24,7 +23,7 @@ pub mod truncate;
 
 use config::MetaConfig;
 use flusher::Flusher;
-use identity::{Identity, IdentityError};
+use nyala_store::own_dir::{IdentityError, Kind, OwnDir};
 use nyala_store::{Options, Store, StoreError};
 use nyala_transport::member::{Member, MgmtClient, MgmtError};
 use nyala_transport::{
@@ -74,28 +73,26 @@ pub enum MetaError {
 
 /// Runs a metadata service until `shutdown`. Must be called on a current-thread runtime, inside a `LocalSet`.
 pub async fn run(config: MetaConfig, shutdown: impl Future<Output = ()>) -> Result<(), MetaError> {
-    let known = Identity::load(&config.dir)?;
     let secret = Secret::load(&config.secret_file)?;
-    let cluster = known.as_ref().map_or(ClusterId::UNKNOWN, |identity| identity.cluster);
-    let handshake = |cluster: ClusterId, node| {
-        HandshakeConfig::new(secret.clone(), u128::from_le_bytes(cluster.0), Role::Meta, node)
+    let mut dir = OwnDir::open(&config.dir, Kind::MetaTarget, ClusterId(random::<16>()?))?;
+    let cluster = dir.identity.cluster;
+    let handshake = |cluster: ClusterId, node| HandshakeConfig {
+        encrypt: config.encrypt,
+        ..HandshakeConfig::new(secret.clone(), u128::from_le_bytes(cluster.0), Role::Meta, node)
     };
-    let uuid = match &known {
-        Some(identity) => identity.uuid,
-        None => ClusterId(random::<16>()?),
+    // Taken before registration, so that nobody hears of a service that cannot listen.
+    let early = Server::bind(&[config.listen], handshake(cluster, 0), ServerOptions::default())?;
+    let listen = early.local_addresses().first().copied().unwrap_or(config.listen);
+    let mut shutdown = std::pin::pin!(shutdown);
+    let member = tokio::select! {
+        member = join(&config, &dir, listen, handshake(cluster, 0)) => member?,
+        () = &mut shutdown => return Ok(()),
     };
-    let mut server = Server::bind(&[config.listen], handshake(cluster, 0), ServerOptions::default())?;
-    let listen = server.local_addresses().first().copied().unwrap_or(config.listen);
-    let member = join(&config, known.as_ref(), uuid, listen, handshake(cluster, 0)).await?;
     let me = member.targets().first().copied().unwrap_or_default();
-    if known.is_none() {
-        let (format, kind) = (identity::FORMAT, "meta".into());
-        Identity { format, kind, cluster: member.cluster(), uuid, target: me }.save(&config.dir)?;
-        // Only now the cluster is known, and with it whom to refuse.
-        drop(server);
-        let known = handshake(member.cluster(), member.node().0);
-        server = Server::bind(&[listen], known, ServerOptions::default())?;
-    }
+    dir.registered(member.cluster(), me)?;
+    // Only now the cluster is known, and with it whom to refuse.
+    drop(early);
+    let server = Server::bind(&[listen], handshake(member.cluster(), member.node().0), ServerOptions::default())?;
     let state = open(&config, member, me, handshake).await?;
     tracing::info!(target = %me, node = %state.member.node(), %listen, "metadata service is up");
     let stop = server.shutdown_handle();
@@ -108,7 +105,7 @@ pub async fn run(config: MetaConfig, shutdown: impl Future<Output = ()>) -> Resu
     let ended = tokio::select! {
         served = server.serve(service) => served.map_err(MetaError::from),
         why = state.member.expelled() => Err(MetaError::Expelled(why)),
-        () = shutdown => Ok(()),
+        () = &mut shutdown => Ok(()),
     };
     stop.stop();
     background.iter().for_each(|task| task.abort());
@@ -121,18 +118,17 @@ pub async fn run(config: MetaConfig, shutdown: impl Future<Output = ()>) -> Resu
 
 async fn join(
     config: &MetaConfig,
-    known: Option<&Identity>,
-    uuid: ClusterId,
+    dir: &OwnDir,
     listen: SocketAddr,
     handshake: HandshakeConfig,
 ) -> Result<Member, MetaError> {
-    let id = known.map_or(TargetId(0), |identity| identity.target);
+    let (uuid, id) = (dir.identity.uuid, dir.identity.target);
     let advertise = match config.advertise.is_empty() {
         true => vec![nyala_transport::facing::facing(listen, &config.mgmt)],
         false => config.advertise.clone(),
     };
     let register = Register {
-        cluster: known.map_or(ClusterId::UNKNOWN, |identity| identity.cluster),
+        cluster: dir.identity.cluster,
         role: NodeRole::Meta,
         uuid,
         alias: config.alias.clone(),
@@ -148,10 +144,10 @@ async fn join(
     };
     // The heartbeat reports the capacity under the id that registration gives.
     let given = Arc::new(AtomicU16::new(id.0));
-    let (dir, target) = (config.dir.clone(), given.clone());
+    let (path, target) = (config.dir.clone(), given.clone());
     let capacities = move || {
         let target = TargetId(target.load(Ordering::Relaxed));
-        vec![TargetCapacity { target, capacity: capacity(&dir) }]
+        vec![TargetCapacity { target, capacity: capacity(&path) }]
     };
     let client = MgmtClient::new(config.mgmt.clone(), handshake);
     let member = Member::join(client, register, capacities).await?;

@@ -60,6 +60,7 @@ impl Cluster {
                 mgmt: vec![cluster.mgmt],
                 secret_file: secret.clone(),
                 alias: String::new(),
+                encrypt: false,
                 sync_interval: Duration::from_millis(500),
             };
             cluster.services.push(on_thread(move |stop| async { nyala_meta::run(meta, told(stop)).await.unwrap() }));

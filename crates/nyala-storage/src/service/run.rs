@@ -6,7 +6,7 @@ use super::handler::{StorageService, read_budget};
 use super::target::Target;
 use crate::config::StorageConfig;
 use crate::error::StorageError;
-use crate::identity::{IdentityError, Kind, OwnDir};
+use nyala_store::own_dir::{IdentityError, Kind, OwnDir};
 use nyala_transport::member::{Member, MgmtClient};
 use nyala_transport::{HandshakeConfig, MemoryBudget, Role, Secret, Server, ServerOptions, TransportError};
 use nyala_wire::map::{Role as NodeRole, TargetKind};
@@ -28,7 +28,7 @@ pub async fn run(config: StorageConfig, shutdown: impl Future<Output = ()>) -> R
     }
     raise_open_files();
     let secret = Secret::load(&config.secret_file)?;
-    let mut node = OwnDir::open(&config.dir, Kind::Node, ClusterId(random()?))?;
+    let mut node = OwnDir::open(&config.dir, Kind::StorageNode, ClusterId(random()?))?;
     let targets = open_targets(&config)?;
     let ended = register_and_serve(&config, &secret, &mut node, &targets, shutdown).await;
     let closed = close(targets).await;
@@ -49,8 +49,9 @@ async fn register_and_serve(
 ) -> Result<Option<Member>, StorageError> {
     let mut shutdown = std::pin::pin!(shutdown);
     let cluster = common_cluster(node, targets)?;
-    let handshake = |cluster: ClusterId, node| {
-        HandshakeConfig::new(secret.clone(), u128::from_le_bytes(cluster.0), Role::Storage, node)
+    let handshake = |cluster: ClusterId, node| HandshakeConfig {
+        encrypt: config.encrypt,
+        ..HandshakeConfig::new(secret.clone(), u128::from_le_bytes(cluster.0), Role::Storage, node)
     };
     // Taken before registration, so that the port is known, and nobody hears of a service that cannot listen.
     let early = Server::bind(&[config.listen], handshake(cluster, 0), ServerOptions::default())?;

@@ -10,7 +10,7 @@ use super::worker_thread::WorkerThread;
 use crate::chunk_store::{ChunkStore, ChunkStoreOptions, OsDisk, Remover, SyncJob, worker_of};
 use crate::config::TargetSpec;
 use crate::error::StorageError;
-use crate::identity::{IdentityError, Kind, OwnDir};
+use nyala_store::own_dir::{IdentityError, Kind, OwnDir};
 use nyala_store::{Options, Store};
 use nyala_wire::mgmt::Capacity;
 use nyala_wire::storage::ChunkFileId;
@@ -77,7 +77,7 @@ impl Target {
         workers: usize,
         sync_idle: Duration,
     ) -> Result<Target, StorageError> {
-        let own = OwnDir::open(&spec.dir, Kind::Target, new_uuid)?;
+        let own = OwnDir::open(&spec.dir, Kind::StorageTarget, new_uuid)?;
         let found = own.identity.target;
         if let Some(wanted) = spec.id.filter(|wanted| found.0 != 0 && *wanted != found) {
             return Err(IdentityError::OtherTarget { path: spec.dir.clone(), found, wanted }.into());

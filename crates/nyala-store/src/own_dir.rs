@@ -21,24 +21,27 @@ pub const FORMAT: u32 = 1;
 /// What kind of directory it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// A metadata target.
+    MetaTarget,
     /// A storage target.
-    Target,
-    /// The service's own directory.
-    Node,
+    StorageTarget,
+    /// A storage service's own directory.
+    StorageNode,
 }
 
 impl Kind {
     fn name(self) -> &'static str {
         match self {
-            Kind::Target => "storage",
-            Kind::Node => "storage-node",
+            Kind::MetaTarget => "meta",
+            Kind::StorageTarget => "storage",
+            Kind::StorageNode => "storage-node",
         }
     }
 
     fn file(self) -> &'static str {
         match self {
-            Kind::Target => "target.toml",
-            Kind::Node => "node.toml",
+            Kind::MetaTarget | Kind::StorageTarget => "target.toml",
+            Kind::StorageNode => "node.toml",
         }
     }
 }
@@ -49,7 +52,7 @@ impl Kind {
 pub struct Identity {
     /// Format version.
     pub format: u32,
-    /// `storage` or `storage-node`.
+    /// `meta`, `storage` or `storage-node`.
     pub kind: String,
     /// The cluster; all zero until the first registration.
     pub cluster: ClusterId,
@@ -194,7 +197,7 @@ impl OwnDir {
             cluster: ClusterId::UNKNOWN,
             uuid: new_uuid,
             target: TargetId(0),
-            file_system: file_system.filter(|_| kind == Kind::Target),
+            file_system: file_system.filter(|_| kind != Kind::StorageNode),
         };
         let dir = OwnDir { path: path.into(), identity, kind, _lock: lock };
         dir.save()?;
@@ -275,26 +278,26 @@ mod tests {
     #[test]
     fn made_once_and_kept() {
         let dir = tempfile::tempdir().unwrap();
-        let mut own = OwnDir::open(dir.path(), Kind::Target, UUID).unwrap();
+        let mut own = OwnDir::open(dir.path(), Kind::StorageTarget, UUID).unwrap();
         assert_eq!((own.identity.uuid, own.identity.target), (UUID, TargetId(0)));
-        assert!(matches!(OwnDir::open(dir.path(), Kind::Target, UUID), Err(IdentityError::Locked { .. })));
+        assert!(matches!(OwnDir::open(dir.path(), Kind::StorageTarget, UUID), Err(IdentityError::Locked { .. })));
         own.registered(ClusterId([7; 16]), TargetId(5)).unwrap();
         let identity = own.identity.clone();
         drop(own);
-        assert_eq!(OwnDir::open(dir.path(), Kind::Target, ClusterId([1; 16])).unwrap().identity, identity);
-        let other = OwnDir::open(dir.path(), Kind::Node, UUID).unwrap_err();
+        assert_eq!(OwnDir::open(dir.path(), Kind::StorageTarget, ClusterId([1; 16])).unwrap().identity, identity);
+        let other = OwnDir::open(dir.path(), Kind::StorageNode, UUID).unwrap_err();
         assert!(matches!(other, IdentityError::NotEmpty { .. }), "{other}");
     }
 
     #[test]
     fn what_is_refused() {
         let dir = tempfile::tempdir().unwrap();
-        drop(OwnDir::open(dir.path(), Kind::Target, UUID).unwrap());
+        drop(OwnDir::open(dir.path(), Kind::StorageTarget, UUID).unwrap());
         let path = dir.path().join("target.toml");
         let good = std::fs::read_to_string(&path).unwrap();
         let attempt = |text: &str| {
             std::fs::write(&path, text).unwrap();
-            OwnDir::open(dir.path(), Kind::Target, UUID).unwrap_err()
+            OwnDir::open(dir.path(), Kind::StorageTarget, UUID).unwrap_err()
         };
         assert!(matches!(attempt(""), IdentityError::Unreadable { .. }));
         for cut in [10, good.len() / 2] {
@@ -311,7 +314,10 @@ mod tests {
         }
         std::fs::remove_file(&path).unwrap();
         std::fs::write(dir.path().join("letter.txt"), "dear").unwrap();
-        assert!(matches!(OwnDir::open(dir.path(), Kind::Target, UUID).unwrap_err(), IdentityError::NotEmpty { .. }));
+        assert!(matches!(
+            OwnDir::open(dir.path(), Kind::StorageTarget, UUID).unwrap_err(),
+            IdentityError::NotEmpty { .. }
+        ));
         assert!(!dir.path().join("target.toml").exists(), "nothing was written");
     }
 }
