@@ -91,7 +91,8 @@ pub async fn attempt(state: &Rc<State>, plan: &Plan, request: &MetaRequest) -> R
     state.unlock(tx);
     let participants: Vec<TargetId> = attempt.asked.into_keys().collect();
     match &result {
-        Ok(_) => drop(tokio::task::spawn_local(tell_committed(state.clone(), tx.number, participants))),
+        // The client hears of it when every server shows it.
+        Ok(_) => tell_committed(state.clone(), tx.number, participants).await,
         Err(_) => abort(state, tx, participants),
     }
     result

@@ -120,6 +120,7 @@ async fn change_once(state: &Rc<State>, request: MetaRequest) -> Result<Body, Wi
     let _running = Running { state, key };
     if let Some(body) = kept_reply(state, &request)? {
         truncate::settled(state, &request.op).await;
+        told(state).await;
         return Ok(body);
     }
     state.room().await;
@@ -128,6 +129,14 @@ async fn change_once(state: &Rc<State>, request: MetaRequest) -> Result<Body, Wi
         durable(state).await?;
     }
     Ok(body)
+}
+
+/// Before a repeated request gets its kept reply: waits until transactions of the last run are known everywhere, since
+/// it may have been one of them.
+async fn told(state: &State) {
+    while state.untold.get() > 0 {
+        wait_release(state.released.notified()).await;
+    }
 }
 
 /// The reply to a request that was done before.

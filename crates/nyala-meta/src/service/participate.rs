@@ -75,7 +75,8 @@ async fn prepare(
             Ok((change.finish(), results))
         })
         .map_err(refusal)?;
-    let wanted: Vec<LockKey> = list.iter().flat_map(parts::locks).collect();
+    let wanted: Vec<LockKey> =
+        list.iter().zip(&results).flat_map(|(part, result)| parts::locks(part, result)).collect();
     state.lock(tx, &wanted)?;
     state.apply(&batch)?;
     state.prepared.borrow_mut().insert(tx, Instant::now());

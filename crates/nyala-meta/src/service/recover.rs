@@ -69,14 +69,20 @@ pub fn take_up(state: &Rc<State>) -> Result<(), WireError> {
     for (key, value) in rows(state, keys::PREPARED)? {
         let tx = parse_tx(&key).ok_or_else(|| ErrorCode::IO.with("a prepared transaction cannot be read"))?;
         let record: PreparedRecord = codec::decode(&value)?;
-        let wanted: Vec<_> = record.parts.iter().flat_map(|(part, _)| parts::locks(part)).collect();
+        let wanted: Vec<_> = record.parts.iter().flat_map(|(part, result)| parts::locks(part, result)).collect();
         state.lock(tx, &wanted)?;
         state.prepared.borrow_mut().insert(tx, Instant::now());
     }
     for (key, value) in rows(state, keys::COMMITTED)? {
         let record: CommittedRecord = codec::decode(&value)?;
         if let Some(number) = keys::parse_committed(&key) {
-            tokio::task::spawn_local(tell_committed(state.clone(), number, record.participants));
+            state.untold.set(state.untold.get() + 1);
+            let state = state.clone();
+            tokio::task::spawn_local(async move {
+                tell_committed(state.clone(), number, record.participants).await;
+                state.untold.set(state.untold.get() - 1);
+                state.released.notify_waiters();
+            });
         }
     }
     let mut truncations = Vec::new();

@@ -46,6 +46,8 @@ pub struct State {
     pub finished: Notify,
     /// Transactions that this server coordinates and that are not decided.
     pub undecided: RefCell<HashSet<u64>>,
+    /// Decided transactions of an earlier run whose participants do not all know yet.
+    pub untold: Cell<usize>,
     /// Transactions prepared here for other coordinators, and since when.
     pub prepared: RefCell<HashMap<TxId, Instant>>,
     /// Number of operations by name.
@@ -81,6 +83,7 @@ impl State {
             running: RefCell::default(),
             finished: Notify::new(),
             undecided: RefCell::default(),
+            untold: Cell::new(0),
             prepared: RefCell::default(),
             counters: RefCell::default(),
             next_tx: Cell::new(boot * TX_PER_BOOT),

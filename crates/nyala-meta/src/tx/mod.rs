@@ -4,7 +4,7 @@
 //!
 //! The coordinator is the server of the entry's directory. It asks the participants to prepare their parts (they check,
 //! lock and log them), then checks and does its own parts, logs them together with the decision and the client's
-//! reply in *one* record, and only then tells the participants. Participants never wait for locks (they answer BUSY and
+//! reply in *one* record, and only then tells the participants; the client is answered when all have confirmed. Participants never wait for locks (they answer BUSY and
 //! the coordinator starts over), so there are no deadlocks.
 //!
 //! Failure model, and what holds after each:

@@ -10,10 +10,14 @@ use crate::records::InodeRecord;
 use nyala_wire::meta_tx::{PartResult, TxPart};
 use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Time};
 
-/// What a part locks.
-pub fn locks(part: &TxPart) -> Vec<LockKey> {
+/// What a part locks, once it was checked with this result. A new directory is locked as well: the client may hear of
+/// it before the participant hears of the decision, and then has to wait rather than not find it.
+pub fn locks(part: &TxPart, result: &PartResult) -> Vec<LockKey> {
     match part {
-        TxPart::MakeDir { .. } => Vec::new(),
+        TxPart::MakeDir { .. } => match result {
+            PartResult::Attr(attr) => vec![LockKey::Inode(attr.inode)],
+            PartResult::Ready | PartResult::Entry(_) => Vec::new(),
+        },
         TxPart::RemoveDir { inode } | TxPart::LinkCount { inode, .. } | TxPart::SetParent { inode, .. } => {
             vec![LockKey::Inode(*inode)]
         }
