@@ -56,7 +56,7 @@ test-unit: deps ## all tests but those end to end
 # Selected by name rather than by package, so that dependencies have the same features as above and are not built again.
 .PHONY: test-e2e
 test-e2e: deps build $(FSX) ## end-to-end tests: real processes, real mounts, faults
-	NYALA_BIN=$(NYALA) cargo test --release --locked --workspace --bin 'nyala-e2e-*' --test e2e -- --test-threads=1
+	NYALA_BIN=$(NYALA) cargo test --release --locked --workspace --test e2e -- --test-threads=1
 
 .PHONY: lint
 lint: ## layout, clippy, documentation and house style
@@ -81,7 +81,7 @@ fuzz: ## property tests with many more cases (CASES=)
 soak: deps build $(FSX) ## the end-to-end tests in their long form, ROUNDS times
 	for round in $$(seq $(or $(ROUNDS),3)); do \
 	  NYALA_E2E_LONG=1 NYALA_BIN=$(NYALA) \
-	    cargo test --release --locked --workspace --bin 'nyala-e2e-*' --test e2e -- --test-threads=1; \
+	    cargo test --release --locked --workspace --test e2e -- --test-threads=1; \
 	  echo "make soak: round $$round passed"; \
 	done
 
