@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What operations are given.
+
+use crate::attr::Time;
+use crate::ids::InodeId;
+use crate::name::Name;
+use minicbor::bytes::ByteVec;
+use minicbor::{Decode, Encode};
+
+/// Owner and group of what is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Owner {
+    /// User.
+    #[n(0)]
+    pub uid: u32,
+    /// Group.
+    #[n(1)]
+    pub gid: u32,
+}
+
+/// A new time for an attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum SetTime {
+    /// The request's own time.
+    #[n(0)]
+    Now,
+    /// This time.
+    #[n(1)]
+    At(#[n(0)] Time),
+}
+
+/// Attributes to change; what is absent stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct SetAttr {
+    /// Permission bits (0o7777).
+    #[n(0)]
+    pub perm: Option<u16>,
+    /// Owner.
+    #[n(1)]
+    pub uid: Option<u32>,
+    /// Group.
+    #[n(2)]
+    pub gid: Option<u32>,
+    /// Size in bytes: truncates or extends.
+    #[n(3)]
+    pub size: Option<u64>,
+    /// Access time.
+    #[n(4)]
+    pub atime: Option<SetTime>,
+    /// Modification time.
+    #[n(5)]
+    pub mtime: Option<SetTime>,
+    /// Change time; normally the server's.
+    #[n(6)]
+    pub ctime: Option<Time>,
+    /// Take setuid away, and setgid where the group may execute, as a write by an ordinary user does.
+    #[n(7)]
+    pub kill_suidgid: bool,
+}
+
+/// A new name of something new, for [`MetaOp::Create`] and its kin.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct NewEntry {
+    /// The directory.
+    #[n(0)]
+    pub parent: InodeId,
+    /// The name in it.
+    #[n(1)]
+    pub name: Name,
+    /// Permission bits (0o7777), umask already applied.
+    #[n(2)]
+    pub perm: u16,
+}
+
+/// A rename.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Rename {
+    /// Directory of the old name.
+    #[n(0)]
+    pub from_parent: InodeId,
+    /// The old name.
+    #[n(1)]
+    pub from_name: Name,
+    /// Directory of the new name.
+    #[n(2)]
+    pub to_parent: InodeId,
+    /// The new name.
+    #[n(3)]
+    pub to_name: Name,
+    /// Fail with EEXIST if the new name exists (`RENAME_NOREPLACE`).
+    #[n(4)]
+    pub no_replace: bool,
+    /// Swap the two names (`RENAME_EXCHANGE`).
+    #[n(5)]
+    pub exchange: bool,
+}
+
+/// What became of a file's content after the client wrote to storage.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Commit {
+    /// The file.
+    #[n(0)]
+    pub inode: InodeId,
+    /// The file reaches at least to here, bytes; absent if nothing was written.
+    #[n(1)]
+    pub end: Option<u64>,
+    /// Time of the last write; absent if nothing was written.
+    #[n(2)]
+    pub mtime: Option<Time>,
+    /// The inline content of this version has been written to storage: forget it.
+    #[n(3)]
+    pub spilled: Option<u64>,
+    /// Answer only when the change is on disk.
+    #[n(4)]
+    pub sync: bool,
+    /// The session closes its handle on the file.
+    #[n(5)]
+    pub close: bool,
+}
+
+/// New inline content of a file.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct PutInline {
+    /// The file.
+    #[n(0)]
+    pub inode: InodeId,
+    /// The version that the content was made from; another one is refused with `INLINE_CONFLICT`.
+    #[n(1)]
+    pub base_version: u64,
+    /// The whole content.
+    #[n(2)]
+    pub data: ByteVec,
+    /// Time of the last write.
+    #[n(3)]
+    pub mtime: Time,
+    /// Answer only when the change is on disk.
+    #[n(4)]
+    pub sync: bool,
+    /// The session closes its handle on the file.
+    #[n(5)]
+    pub close: bool,
+}

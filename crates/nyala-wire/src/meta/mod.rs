@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Requests from clients to metadata services.
+//!
+//! A changing request carries its session's next sequence number; the server keeps the reply until the client says
+//! that it has it (`acked_below`), so a request sent again after a failure is answered, not done twice.
+
+mod args;
+mod op;
+mod reply;
+
+pub use args::*;
+pub use op::MetaOp;
+pub use reply::*;
+
+use crate::attr::Time;
+use crate::ids::SessionId;
+use minicbor::{Decode, Encode};
+
+/// Most entries that one listing reply holds.
+pub const MAX_LIST_ENTRIES: u32 = 4096;
+/// Most inodes in one [`MetaOp::GetAttrs`].
+pub const MAX_GET_ATTRS: usize = 4096;
+/// Longest symbolic link target in bytes (Linux `PATH_MAX` less the NUL).
+pub const MAX_SYMLINK_BYTES: usize = 4095;
+/// Longest value of an extended attribute in bytes (Linux `XATTR_SIZE_MAX`).
+pub const MAX_XATTR_BYTES: usize = 65_536;
+/// Largest file size in bytes (Linux `loff_t`).
+pub const MAX_FILE_BYTES: u64 = i64::MAX as u64;
+
+/// A request to a metadata service.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct MetaRequest {
+    /// The client's session.
+    #[n(0)]
+    pub session: SessionId,
+    /// Sequence number of a changing request within the session and server, from 1; 0 for one that changes nothing.
+    #[n(1)]
+    pub sequence: u64,
+    /// The client has the replies to all its sequence numbers below this one.
+    #[n(2)]
+    pub acked_below: u64,
+    /// Owner of what is made.
+    #[n(3)]
+    pub owner: Owner,
+    /// The client's clock: stamps of times that the operation sets. The server never lets time run backwards for it.
+    #[n(4)]
+    pub now: Time,
+    /// What to do.
+    #[n(5)]
+    pub op: MetaOp,
+}

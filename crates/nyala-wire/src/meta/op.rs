@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The operations.
+
+use super::args::{Commit, NewEntry, PutInline, Rename, SetAttr};
+use crate::attr::FileKind;
+use crate::ids::InodeId;
+use crate::name::Name;
+use crate::stripe::StripePattern;
+use minicbor::bytes::ByteVec;
+use minicbor::{Decode, Encode};
+
+/// What to do. Operations from `Create` on change something and carry a sequence number.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub enum MetaOp {
+    /// Open or keep alive a session. Reply: `Session`.
+    #[n(0)]
+    SessionOpen {
+        /// Name of the client for people: host and mount point.
+        #[n(0)]
+        client: String,
+    },
+    /// End a session: everything that it holds open is closed. Reply: `Done`.
+    #[n(1)]
+    SessionClose,
+    /// Look up a name. Reply: `Entry`.
+    #[n(2)]
+    Lookup {
+        /// The directory.
+        #[n(0)]
+        parent: InodeId,
+        /// The name.
+        #[n(1)]
+        name: Name,
+    },
+    /// Attributes of an inode. Reply: `Attr`.
+    #[n(3)]
+    GetAttr {
+        /// The inode.
+        #[n(0)]
+        inode: InodeId,
+    },
+    /// Attributes of many inodes; those that do not exist are left out. Reply: `Attrs`.
+    #[n(4)]
+    GetAttrs {
+        /// The inodes.
+        #[n(0)]
+        inodes: Vec<InodeId>,
+    },
+    /// List a directory. Reply: `Listing`.
+    #[n(5)]
+    ReadDir {
+        /// The directory.
+        #[n(0)]
+        dir: InodeId,
+        /// Start after the entry with this cookie; 0 starts at the beginning.
+        #[n(1)]
+        after: u64,
+        /// At most so many entries.
+        #[n(2)]
+        max_entries: u32,
+        /// With attributes where this server has them.
+        #[n(3)]
+        plus: bool,
+    },
+    /// Target of a symbolic link. Reply: `Bytes`.
+    #[n(6)]
+    ReadLink {
+        /// The link.
+        #[n(0)]
+        inode: InodeId,
+    },
+    /// Value of an extended attribute. Reply: `Bytes`.
+    #[n(7)]
+    GetXattr {
+        /// The inode.
+        #[n(0)]
+        inode: InodeId,
+        /// Full name, `user.` and so on included.
+        #[n(1)]
+        name: ByteVec,
+    },
+    /// Names of extended attributes. Reply: `Names`.
+    #[n(8)]
+    ListXattr {
+        /// The inode.
+        #[n(0)]
+        inode: InodeId,
+    },
+    /// Where an inode and its data are, and what a directory gives to new files. Reply: `EntryInfo`.
+    #[n(9)]
+    EntryInfo {
+        /// The inode.
+        #[n(0)]
+        inode: InodeId,
+    },
+    /// Numbers of inodes. Reply: `StatFs`.
+    #[n(10)]
+    StatFs,
+    /// The directory above a directory. Reply: `Inode`.
+    #[n(11)]
+    GetParent {
+        /// The directory.
+        #[n(0)]
+        dir: InodeId,
+    },
+    /// Answer when everything that this server answered before is on disk. Reply: `Done`.
+    #[n(12)]
+    Sync,
+    /// Layout, size and inline content of a file without opening it. Reply: `Opened`.
+    #[n(13)]
+    FileInfo {
+        /// The file.
+        #[n(0)]
+        inode: InodeId,
+    },
+
+    /// Make a regular file, or open the one that is there. Reply: `Created`.
+    #[n(32)]
+    Create {
+        /// Where.
+        #[n(0)]
+        entry: NewEntry,
+        /// `O_EXCL`: fail with EEXIST if the name exists.
+        #[n(1)]
+        exclusive: bool,
+    },
+    /// Open a file. Reply: `Opened`.
+    #[n(33)]
+    Open {
+        /// The file.
+        #[n(0)]
+        inode: InodeId,
+    },
+    /// The session no longer holds the file open. Reply: `Done`.
+    #[n(34)]
+    Close {
+        /// The file.
+        #[n(0)]
+        inode: InodeId,
+    },
+    /// Make a directory. Reply: `Entry`.
+    #[n(35)]
+    Mkdir {
+        /// Where.
+        #[n(0)]
+        entry: NewEntry,
+    },
+    /// Make a fifo, socket, device or closed regular file. Reply: `Entry`.
+    #[n(36)]
+    Mknod {
+        /// Where.
+        #[n(0)]
+        entry: NewEntry,
+        /// What.
+        #[n(1)]
+        kind: FileKind,
+        /// Device number.
+        #[n(2)]
+        rdev: u32,
+    },
+    /// Make a symbolic link. Reply: `Entry`.
+    #[n(37)]
+    Symlink {
+        /// Where.
+        #[n(0)]
+        entry: NewEntry,
+        /// What it points to.
+        #[n(1)]
+        target: ByteVec,
+    },
+    /// Remove a name that is not a directory's. Reply: `Done`.
+    #[n(38)]
+    Unlink {
+        /// The directory.
+        #[n(0)]
+        parent: InodeId,
+        /// The name.
+        #[n(1)]
+        name: Name,
+    },
+    /// Remove an empty directory. Reply: `Done`.
+    #[n(39)]
+    Rmdir {
+        /// The directory above.
+        #[n(0)]
+        parent: InodeId,
+        /// The name.
+        #[n(1)]
+        name: Name,
+    },
+    /// Rename. Sent to the server of the old name's directory. Reply: `Done`.
+    #[n(40)]
+    Rename(#[n(0)] Rename),
+    /// Make another name for an inode that is not a directory. Reply: `Entry`.
+    #[n(41)]
+    Link {
+        /// The inode.
+        #[n(0)]
+        inode: InodeId,
+        /// Directory of the new name.
+        #[n(1)]
+        parent: InodeId,
+        /// The new name.
+        #[n(2)]
+        name: Name,
+    },
+    /// Change attributes. Reply: `Attr`.
+    #[n(42)]
+    SetAttr {
+        /// The inode.
+        #[n(0)]
+        inode: InodeId,
+        /// The changes.
+        #[n(1)]
+        set: SetAttr,
+    },
+    /// Set an extended attribute. Reply: `Done`.
+    #[n(43)]
+    SetXattr {
+        /// The inode.
+        #[n(0)]
+        inode: InodeId,
+        /// Full name.
+        #[n(1)]
+        name: ByteVec,
+        /// Value.
+        #[n(2)]
+        value: ByteVec,
+        /// `XATTR_CREATE`: fail with EEXIST if it is there.
+        #[n(3)]
+        create: bool,
+        /// `XATTR_REPLACE`: fail with ENODATA if it is not.
+        #[n(4)]
+        replace: bool,
+    },
+    /// Remove an extended attribute. Reply: `Done`.
+    #[n(44)]
+    RemoveXattr {
+        /// The inode.
+        #[n(0)]
+        inode: InodeId,
+        /// Full name.
+        #[n(1)]
+        name: ByteVec,
+    },
+    /// Data was written to storage. Reply: `Attr`.
+    #[n(45)]
+    Commit(#[n(0)] Commit),
+    /// New inline content. Reply: `Inline`.
+    #[n(46)]
+    PutInline(#[n(0)] PutInline),
+    /// Set what a directory gives to new files. Reply: `Done`.
+    #[n(47)]
+    SetPattern {
+        /// The directory.
+        #[n(0)]
+        dir: InodeId,
+        /// The pattern.
+        #[n(1)]
+        pattern: StripePattern,
+    },
+}
+
+impl MetaOp {
+    /// Whether it changes something, and so carries a sequence number.
+    pub fn is_change(&self) -> bool {
+        !matches!(
+            self,
+            MetaOp::SessionOpen { .. }
+                | MetaOp::SessionClose
+                | MetaOp::Lookup { .. }
+                | MetaOp::GetAttr { .. }
+                | MetaOp::GetAttrs { .. }
+                | MetaOp::ReadDir { .. }
+                | MetaOp::ReadLink { .. }
+                | MetaOp::GetXattr { .. }
+                | MetaOp::ListXattr { .. }
+                | MetaOp::EntryInfo { .. }
+                | MetaOp::StatFs
+                | MetaOp::GetParent { .. }
+                | MetaOp::Sync
+                | MetaOp::FileInfo { .. }
+        )
+    }
+
+    /// The inode whose server the request goes to: the directory of a name, the inode itself otherwise.
+    /// `None` for operations on the session or the whole server.
+    pub fn home(&self) -> Option<InodeId> {
+        Some(match self {
+            MetaOp::SessionOpen { .. } | MetaOp::SessionClose | MetaOp::StatFs | MetaOp::Sync => return None,
+            MetaOp::Lookup { parent, .. }
+            | MetaOp::Unlink { parent, .. }
+            | MetaOp::Rmdir { parent, .. }
+            | MetaOp::Link { parent, .. } => *parent,
+            MetaOp::Create { entry, .. }
+            | MetaOp::Mkdir { entry }
+            | MetaOp::Mknod { entry, .. }
+            | MetaOp::Symlink { entry, .. } => entry.parent,
+            MetaOp::Rename(rename) => rename.from_parent,
+            MetaOp::GetAttrs { inodes } => *inodes.first()?,
+            MetaOp::ReadDir { dir, .. } | MetaOp::GetParent { dir } | MetaOp::SetPattern { dir, .. } => *dir,
+            MetaOp::Commit(commit) => commit.inode,
+            MetaOp::PutInline(put) => put.inode,
+            MetaOp::GetAttr { inode }
+            | MetaOp::ReadLink { inode }
+            | MetaOp::GetXattr { inode, .. }
+            | MetaOp::ListXattr { inode }
+            | MetaOp::EntryInfo { inode }
+            | MetaOp::FileInfo { inode }
+            | MetaOp::Open { inode }
+            | MetaOp::Close { inode }
+            | MetaOp::SetAttr { inode, .. }
+            | MetaOp::SetXattr { inode, .. }
+            | MetaOp::RemoveXattr { inode, .. } => *inode,
+        })
+    }
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The replies.
+
+use crate::attr::{Attr, FileKind};
+use crate::ids::{InodeId, MapVersion, TargetId};
+use crate::name::Name;
+use crate::stripe::{Layout, StripePattern};
+use minicbor::bytes::ByteVec;
+use minicbor::{Decode, Encode};
+
+/// A found or new entry.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct EntryReply {
+    /// The inode.
+    #[n(0)]
+    pub inode: InodeId,
+    /// What it is.
+    #[n(1)]
+    pub kind: FileKind,
+    /// Its attributes, if this server has them; else ask the server of the inode's slot.
+    #[n(2)]
+    pub attr: Option<Attr>,
+}
+
+/// What a client needs to know to read and write a file.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct FileReply {
+    /// Attributes.
+    #[n(0)]
+    pub attr: Attr,
+    /// Where data is or will be.
+    #[n(1)]
+    pub layout: Layout,
+    /// Content, while it is inline.
+    #[n(2)]
+    pub inline: Option<InlineContent>,
+    /// Largest content that may be kept inline, bytes.
+    #[n(3)]
+    pub inline_limit: u32,
+}
+
+/// Inline content and its version.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct InlineContent {
+    /// Grows with every change.
+    #[n(0)]
+    pub version: u64,
+    /// The content.
+    #[n(1)]
+    pub data: ByteVec,
+}
+
+/// One entry of a listing.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct ListedEntry {
+    /// Cookie: a listing that goes on after this entry starts here. Stable while the entry exists; below 2^63.
+    #[n(0)]
+    pub cookie: u64,
+    /// The name.
+    #[n(1)]
+    pub name: Name,
+    /// The inode.
+    #[n(2)]
+    pub inode: InodeId,
+    /// What it is.
+    #[n(3)]
+    pub kind: FileKind,
+    /// Attributes, if asked for and here.
+    #[n(4)]
+    pub attr: Option<Attr>,
+}
+
+/// Part of a listing.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Listing {
+    /// Entries in cookie order.
+    #[n(0)]
+    pub entries: Vec<ListedEntry>,
+    /// Whether the directory ends here.
+    #[n(1)]
+    pub end: bool,
+}
+
+/// Where an inode and its data are.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct EntryInfo {
+    /// Attributes.
+    #[n(0)]
+    pub attr: Attr,
+    /// The metadata target that serves it.
+    #[n(1)]
+    pub meta_target: TargetId,
+    /// Where a file's data is.
+    #[n(2)]
+    pub layout: Option<Layout>,
+    /// Whether a file's content is inline.
+    #[n(3)]
+    pub inline: bool,
+    /// What a directory gives to new files.
+    #[n(4)]
+    pub pattern: Option<StripePattern>,
+    /// The directory above, of a directory.
+    #[n(5)]
+    pub parent: Option<InodeId>,
+}
+
+/// A session as the server sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct SessionReply {
+    /// Silence for so long ends the session, milliseconds.
+    #[n(0)]
+    pub timeout_ms: u32,
+    /// The server's map version.
+    #[n(1)]
+    pub map_version: MapVersion,
+    /// Whether the server knew the session already.
+    #[n(2)]
+    pub known: bool,
+}
+
+/// Replies. Which one belongs to which operation is said there.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub enum MetaReply {
+    /// Nothing to say but success.
+    #[n(0)]
+    Done,
+    /// A session.
+    #[n(1)]
+    Session(#[n(0)] SessionReply),
+    /// An entry.
+    #[n(2)]
+    Entry(#[n(0)] EntryReply),
+    /// Attributes.
+    #[n(3)]
+    Attr(#[n(0)] Attr),
+    /// Attributes of many.
+    #[n(4)]
+    Attrs(#[n(0)] Vec<Attr>),
+    /// A listing.
+    #[n(5)]
+    Listing(#[n(0)] Listing),
+    /// A link's target or an attribute's value.
+    #[n(6)]
+    Bytes(#[n(0)] ByteVec),
+    /// Names of extended attributes.
+    #[n(7)]
+    Names(#[n(0)] Vec<ByteVec>),
+    /// Where things are.
+    #[n(8)]
+    EntryInfo(#[n(0)] Box<EntryInfo>),
+    /// Numbers of inodes.
+    #[n(9)]
+    StatFs {
+        /// Inodes in use on this server.
+        #[n(0)]
+        inodes: u64,
+    },
+    /// An inode.
+    #[n(10)]
+    Inode(#[n(0)] InodeId),
+    /// An open file.
+    #[n(11)]
+    Opened(#[n(0)] Box<FileReply>),
+    /// A file that was made, or found and opened; if its inode is on another server, `file` is absent: open it there.
+    #[n(12)]
+    Created {
+        /// Whether it is new.
+        #[n(0)]
+        new: bool,
+        /// The inode.
+        #[n(1)]
+        inode: InodeId,
+        /// What it is.
+        #[n(2)]
+        kind: FileKind,
+        /// The open file.
+        #[n(3)]
+        file: Option<Box<FileReply>>,
+    },
+    /// Inline content was taken.
+    #[n(13)]
+    Inline {
+        /// Attributes afterwards.
+        #[n(0)]
+        attr: Attr,
+        /// The content's version now.
+        #[n(1)]
+        version: u64,
+    },
+}
