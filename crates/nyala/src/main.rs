@@ -1,5 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The nyala binary.
+//! The nyala binary: services, mounts and commands. `docs/cli.md` describes it.
 
-fn main() {}
+mod bench;
+mod cli;
+mod cluster;
+mod command;
+mod config;
+mod exit;
+mod logging;
+mod mount;
+mod output;
+mod process;
+mod role;
+mod units;
+mod up;
+
+use clap::Parser;
+use exit::{Exit, Outcome};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    if args.first().is_some_and(|name| mount::helper::is_helper(name)) {
+        return as_helper(&args[1..]);
+    }
+    ExitCode::from(finish(cli::run(cli::Cli::parse_from(args))) as u8)
+}
+
+/// Says what went wrong, if something did.
+fn finish(outcome: Outcome) -> Exit {
+    outcome.unwrap_or_else(|failure| {
+        eprintln!("nyala: {failure}");
+        failure.exit
+    })
+}
+
+/// As `mount.fuse.nyala`; with the exit codes of `mount(8)`: 1 wrong call, 32 no mount.
+fn as_helper(args: &[OsString]) -> ExitCode {
+    let exit = finish(mount::helper::parse(args).and_then(role::mount::run_helper));
+    ExitCode::from(match exit {
+        Exit::Ok => 0,
+        Exit::Usage | Exit::Config => 1,
+        _ => 32,
+    })
+}

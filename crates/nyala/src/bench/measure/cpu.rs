@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! CPU time of processes, microseconds, to the nanosecond that the kernel counts.
+//!
+//! **Failure model.** A process can be gone, or its number can belong to another one by now: no figure, rather than a
+//! wrong one, where the kernel says so; the caller checks what the process is.
+
+use rustix::time::{ClockId, clock_gettime};
+use std::path::Path;
+
+/// Largest process number of Linux.
+const MAX_PID: i32 = 1 << 22;
+
+/// CPU time of this process, all threads, user and system.
+pub fn own_us() -> u64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    micros(time.tv_sec, time.tv_nsec)
+}
+
+/// CPU time of this thread.
+pub fn thread_us() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    micros(time.tv_sec, time.tv_nsec)
+}
+
+fn micros(seconds: i64, nanos: i64) -> u64 {
+    seconds.unsigned_abs() * 1_000_000 + nanos.unsigned_abs() / 1000
+}
+
+/// CPU time of another process; `None` if there is none.
+pub fn process_us(pid: i32) -> Option<u64> {
+    if !(1..=MAX_PID).contains(&pid) {
+        // The C library makes some other process's clock of such a number.
+        return None;
+    }
+    let mut clock: libc::clockid_t = 0;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: both calls write to the one variable that they are given, which lives through the call.
+    let failed = unsafe {
+        libc::clock_getcpuclockid(pid, &raw mut clock) != 0 || libc::clock_gettime(clock, &raw mut time) != 0
+    };
+    (!failed).then(|| micros(time.tv_sec, time.tv_nsec))
+}
+
+/// The process number in a pid file, if such a process runs.
+pub fn pid_in(file: &Path) -> Option<i32> {
+    let pid = std::fs::read_to_string(file).ok()?.split_whitespace().next()?.parse().ok()?;
+    process_us(pid).map(|_| pid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_time_is_what_the_kernel_says_of_this_process() {
+        let before = own_us();
+        let mut work = 0_u64;
+        while thread_us() < 20_000 {
+            work = std::hint::black_box(work.wrapping_add(1));
+        }
+        let pid = i32::try_from(std::process::id()).unwrap();
+        let between = process_us(pid).unwrap();
+        assert!(before <= between && between <= own_us());
+        assert!(between >= 20_000);
+        assert_eq!([i32::MAX, MAX_PID, 0, -1].map(process_us), [None; 4]);
+    }
+
+    #[test]
+    fn a_pid_file_without_a_process_gives_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("mount.pid");
+        assert_eq!(pid_in(&file), None);
+        std::fs::write(&file, "none\n").unwrap();
+        assert_eq!(pid_in(&file), None);
+        std::fs::write(&file, format!("{}\n", std::process::id())).unwrap();
+        assert_eq!(pid_in(&file), i32::try_from(std::process::id()).ok());
+    }
+}

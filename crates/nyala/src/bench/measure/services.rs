@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! CPU time of a cluster's services, as they say it themselves (STATS), summed by role.
+//!
+//! **Failure model.** A service that is away or restarts in the middle makes the figures of that phase meaningless: no
+//! answer is an error, and a clock that went back is reported as one.
+
+use nyala_client::ClientConfig;
+use nyala_transport::{Endpoint, HandshakeConfig, Pool, PoolOptions, Request, Role as Peer};
+use nyala_wire::map::{ClusterMap, Role};
+use nyala_wire::mgmt::ServiceStats;
+use nyala_wire::{codec, message_type};
+use serde::Serialize;
+use std::time::Duration;
+
+/// CPU time by role, microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RoleCpu {
+    /// All management services.
+    pub mgmt_us: u64,
+    /// All metadata services.
+    pub meta_us: u64,
+    /// All storage services.
+    pub storage_us: u64,
+}
+
+impl RoleCpu {
+    /// What was used since; an error if a clock went back.
+    pub fn since(&self, before: &RoleCpu) -> Result<RoleCpu, String> {
+        let part = |now: u64, then: u64| now.checked_sub(then).ok_or("a service restarted during the benchmark");
+        Ok(RoleCpu {
+            mgmt_us: part(self.mgmt_us, before.mgmt_us)?,
+            meta_us: part(self.meta_us, before.meta_us)?,
+            storage_us: part(self.storage_us, before.storage_us)?,
+        })
+    }
+
+    /// All together.
+    pub fn total_us(&self) -> u64 {
+        self.mgmt_us + self.meta_us + self.storage_us
+    }
+}
+
+/// All services of a cluster.
+pub struct Services {
+    pool: Pool,
+    all: Vec<(Role, String, Endpoint)>,
+}
+
+impl Services {
+    /// Those of the map, and management.
+    pub fn new(config: &ClientConfig, map: &ClusterMap) -> Services {
+        let mut handshake = HandshakeConfig::new(config.secret.clone(), 0, Peer::Client, 0);
+        handshake.encrypt = config.encrypt;
+        let pool = Pool::new(handshake, PoolOptions { connections_per_peer: 1, kept_buffer_bytes: 0 });
+        let mgmt = config.mgmt.iter().map(|&at| (Role::Mgmt, format!("management {at}"), Endpoint::from(at)));
+        let nodes = map.nodes.iter().filter(|node| matches!(node.role, Role::Meta | Role::Storage));
+        let nodes = nodes.map(|node| (node.role, node.alias.clone(), Endpoint { addresses: node.addresses.clone() }));
+        Services { pool, all: mgmt.chain(nodes).collect() }
+    }
+
+    /// How many services of a role.
+    pub fn count(&self, role: Role) -> usize {
+        self.all.iter().filter(|one| one.0 == role).count()
+    }
+
+    /// Asks all of them.
+    pub async fn cpu(&self) -> Result<RoleCpu, String> {
+        let mut cpu = RoleCpu::default();
+        for (role, name, endpoint) in &self.all {
+            let request = Request::new(message_type::STATS, Vec::new()).with_timeout(Duration::from_secs(10));
+            let frame = self.pool.call(endpoint, request).await.map_err(|error| format!("{name}: {error}"))?;
+            if frame.header.is_error() {
+                return Err(format!("{name} does not tell its CPU time"));
+            }
+            let stats: ServiceStats =
+                codec::decode(&frame.body).map_err(|error| format!("{name}: CPU time cannot be read: {error}"))?;
+            match role {
+                Role::Mgmt => cpu.mgmt_us += stats.cpu_us,
+                Role::Meta => cpu.meta_us += stats.cpu_us,
+                Role::Storage => cpu.storage_us += stats.cpu_us,
+                Role::Client => {}
+            }
+        }
+        Ok(cpu)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_restarted_service_is_noticed() {
+        let before = RoleCpu { mgmt_us: 5, meta_us: 10, storage_us: 20 };
+        let after = RoleCpu { mgmt_us: 6, meta_us: 14, storage_us: 20 };
+        assert_eq!(after.since(&before), Ok(RoleCpu { mgmt_us: 1, meta_us: 4, storage_us: 0 }));
+        assert!(before.since(&after).unwrap_err().contains("restarted"));
+        assert_eq!(after.total_us(), 40);
+    }
+}

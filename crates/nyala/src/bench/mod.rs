@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! `nyala bench`: the same workloads through the native client, a mount and a local file system, with the CPU time that
+//! each service spent, next to what loopback TCP gives.
+//!
+//! `plan` says what is done (pure), `driver` does it, `engine` runs it on threads, `measure` takes time, `report` shows.
+
+mod args;
+mod caches;
+mod driver;
+mod engine;
+mod measure;
+mod plan;
+mod report;
+mod session;
+mod sites;
+mod stop;
+
+pub use args::BenchArgs;
+
+use crate::exit::Outcome;
+use crate::output::{Output, show};
+use crate::role::block_on;
+
+/// Runs a benchmark and prints its report.
+pub fn run(args: BenchArgs, output: Output) -> Outcome {
+    let (report, json) = match args {
+        BenchArgs::Meta(args) => {
+            (block_on(session::run("meta", &args.common, args.workloads(), false))?, args.common.json)
+        }
+        BenchArgs::Data(args) => {
+            let workloads = args.workloads()?;
+            (block_on(session::run("data", &args.common, workloads, !args.keep_caches))?, args.common.json)
+        }
+    };
+    show(if json { Output::Json } else { output }, &report, report::table::render)
+}

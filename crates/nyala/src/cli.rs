@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The command line.
+
+use crate::bench;
+use crate::command::*;
+use crate::exit::Outcome;
+use crate::logging::LogArgs;
+use crate::output::Output;
+use crate::role;
+use clap::{Parser, Subcommand};
+
+/// The Nyala parallel file system: services, mounts and commands in one program.
+#[derive(Debug, Parser)]
+#[command(name = "nyala", version, propagate_version = true, arg_required_else_help = true, max_term_width = 120)]
+#[command(
+    after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 wrong configuration, 4 the cluster cannot be reached, \
+    5 the cluster refuses, 6 health check or status found something."
+)]
+pub struct Cli {
+    /// How results are printed
+    #[arg(long, global = true, env = "NYALA_OUTPUT", value_enum, default_value_t)]
+    pub output: Output,
+    /// Logging.
+    #[command(flatten)]
+    pub log: LogArgs,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make or start a whole cluster on this machine, and mount it
+    Up(up::UpArgs),
+    /// Unmount and stop the cluster of `nyala up`; its data stays
+    Down(down::DownArgs),
+    /// Show the processes of the cluster of `nyala up`
+    Status(status::StatusArgs),
+    /// Start one service of the cluster of `nyala up`
+    Start(start::StartArgs),
+    /// Stop one service of the cluster of `nyala up`
+    Stop(stop::StopArgs),
+    /// Nodes of a cluster
+    #[command(subcommand)]
+    Node(NodeCommand),
+    /// Targets of a cluster
+    #[command(subcommand)]
+    Target(TargetCommand),
+    /// Files and directories: where they are, how they are striped
+    #[command(subcommand)]
+    Entry(EntryCommand),
+    /// Is the cluster well?
+    #[command(subcommand)]
+    Health(HealthCommand),
+    /// Mount a file system
+    Mount(role::mount::MountArgs),
+    /// Unmount a file system, and wait until everything written is with the servers
+    Umount(umount::UmountArgs),
+    /// Run a management service
+    Mgmtd(role::mgmtd::MgmtdArgs),
+    /// Run a metadata service
+    Meta(role::meta::MetaArgs),
+    /// Run a storage service
+    Storage(role::storage::StorageArgs),
+    /// Measure the cluster, next to the local file system and loopback TCP
+    #[command(subcommand)]
+    Bench(bench::BenchArgs),
+    /// Configuration files
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Make a cluster's secret file
+    Secret(secret::SecretArgs),
+    /// Print completions for a shell
+    Completions(completions::CompletionsArgs),
+    /// Print the version
+    Version,
+}
+
+/// `nyala node …`
+#[derive(Debug, Subcommand)]
+pub enum NodeCommand {
+    /// List the nodes
+    List(node_list::NodeListArgs),
+}
+
+/// `nyala target …`
+#[derive(Debug, Subcommand)]
+pub enum TargetCommand {
+    /// List the targets
+    List(target_list::TargetListArgs),
+}
+
+/// `nyala entry …`
+#[derive(Debug, Subcommand)]
+pub enum EntryCommand {
+    /// Show where entries and their data are, and what directories give to new files
+    Info(entry_info::EntryInfoArgs),
+    /// Set what directories give to new files
+    Set(entry_set::EntrySetArgs),
+}
+
+/// `nyala health …`
+#[derive(Debug, Subcommand)]
+pub enum HealthCommand {
+    /// Check everything; exit code 6 if something is wrong
+    Check(health_check::HealthCheckArgs),
+    /// Space and inodes of every target
+    #[command(visible_alias = "capacity")]
+    Df(health_df::HealthDfArgs),
+    /// Which address of each node answers, and how fast
+    #[command(visible_alias = "network")]
+    Net(health_net::HealthNetArgs),
+}
+
+/// `nyala config …`
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Check a configuration file
+    Check(config_check::ConfigCheckArgs),
+}
+
+impl Command {
+    /// What is logged where nothing else is asked for.
+    fn log_level(&self) -> &'static str {
+        match self {
+            Command::Mgmtd(_) | Command::Meta(_) | Command::Storage(_) | Command::Mount(_) => "info",
+            _ => "warn",
+        }
+    }
+}
+
+/// Does what the command line says.
+pub fn run(cli: Cli) -> Outcome {
+    let output = cli.output;
+    match &cli.command {
+        Command::Mount(args) => args.log(&cli.log).start(args.log_level())?,
+        command => cli.log.start(command.log_level())?,
+    }
+    match cli.command {
+        Command::Up(args) => up::run(args, output),
+        Command::Down(args) => down::run(args, output),
+        Command::Status(args) => status::run(args, output),
+        Command::Start(args) => start::run(args),
+        Command::Stop(args) => stop::run(args),
+        Command::Node(NodeCommand::List(args)) => node_list::run(args, output),
+        Command::Target(TargetCommand::List(args)) => target_list::run(args, output),
+        Command::Entry(EntryCommand::Info(args)) => entry_info::run(args, output),
+        Command::Entry(EntryCommand::Set(args)) => entry_set::run(args, output),
+        Command::Health(HealthCommand::Check(args)) => health_check::run(args, output),
+        Command::Health(HealthCommand::Df(args)) => health_df::run(args, output),
+        Command::Health(HealthCommand::Net(args)) => health_net::run(args, output),
+        Command::Mount(args) => role::mount::run(args),
+        Command::Umount(args) => umount::run(args),
+        Command::Mgmtd(args) => role::mgmtd::run(args),
+        Command::Meta(args) => role::meta::run(args),
+        Command::Storage(args) => role::storage::run(args),
+        Command::Bench(args) => bench::run(args, output),
+        Command::Config(ConfigCommand::Check(args)) => config_check::run(args, output),
+        Command::Secret(args) => secret::run(args),
+        Command::Completions(args) => completions::run(args),
+        Command::Version => version::run(output),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn global_flags_stand_anywhere() {
+        let cli = Cli::try_parse_from(["nyala", "target", "list", "--state", "--output", "json"]).unwrap();
+        assert_eq!(cli.output, Output::Json);
+        assert!(matches!(cli.command, Command::Target(TargetCommand::List(args)) if args.state));
+        assert!(Cli::try_parse_from(["nyala", "target", "lst"]).is_err());
+        let mount = ["nyala", "mount", "h:1:/", "/m", "-o", "ro,noatime", "-o", "secret=/s", "--foreground"];
+        assert!(matches!(Cli::try_parse_from(mount).unwrap().command, Command::Mount(args) if args.foreground));
+        let typo = Cli::try_parse_from(["nyala", "mount", "h:/", "/m", "-o", "r0"]).unwrap_err().to_string();
+        assert!(typo.contains("unknown mount option \"r0\""), "{typo}");
+        let size = Cli::try_parse_from(["nyala", "up", "--chunk-size", "1.5m"]).unwrap_err().to_string();
+        assert!(size.contains("512k or 4GiB"), "{size}");
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A cluster that commands ask.
+//!
+//! **Failure model.** Management may be electing a leader: asked again for a few seconds. It may be gone, foreign or of
+//! another version: said at once, with an exit code of its own.
+
+use crate::exit::Failure;
+use nyala_client::{Client, ClientConfig};
+use nyala_transport::member::{MgmtClient, MgmtError};
+use nyala_transport::{HandshakeConfig, Role, Secret};
+use nyala_wire::MapVersion;
+use nyala_wire::map::ClusterMap;
+use nyala_wire::mgmt::{MgmtReply, MgmtRequest, TargetCapacity};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Longest wait for one answer.
+const CALL: Duration = Duration::from_secs(3);
+/// How long "not ready" is taken for an answer.
+const ELECTION: Duration = Duration::from_secs(8);
+
+/// Where a cluster is and what proves that we belong to it.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    /// Management services.
+    pub mgmt: Vec<SocketAddr>,
+    /// The cluster's secret.
+    pub secret: Secret,
+    /// Whether its traffic is encrypted.
+    pub encrypt: bool,
+}
+
+impl Cluster {
+    /// A cluster with its secret read from a file.
+    pub fn new(mgmt: Vec<SocketAddr>, secret_file: &Path, encrypt: bool) -> Result<Cluster, Failure> {
+        Ok(Cluster { mgmt, secret: Secret::load(secret_file)?, encrypt })
+    }
+
+    /// Who we are when we ask: an operator's command.
+    pub fn handshake(&self) -> HandshakeConfig {
+        HandshakeConfig { encrypt: self.encrypt, ..HandshakeConfig::new(self.secret.clone(), 0, Role::Cli, 0) }
+    }
+
+    async fn ask(&self, request: MgmtRequest) -> Result<MgmtReply, Failure> {
+        let client = MgmtClient::new(self.mgmt.clone(), self.handshake());
+        let deadline = Instant::now() + ELECTION;
+        loop {
+            match client.call_within(&request, CALL).await {
+                Err(MgmtError::Refused(error)) if error.code.is_transient() && Instant::now() < deadline => {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+                result => return Ok(result?),
+            }
+        }
+    }
+
+    /// The cluster map now.
+    pub async fn map(&self) -> Result<ClusterMap, Failure> {
+        match self.ask(MgmtRequest::WatchMap { have: MapVersion(0), wait_ms: 0 }).await? {
+            MgmtReply::Map(map) => Ok(*map),
+            _ => Err(MgmtError::UnexpectedReply.into()),
+        }
+    }
+
+    /// Last reported capacities of all targets.
+    pub async fn capacities(&self) -> Result<Vec<TargetCapacity>, Failure> {
+        match self.ask(MgmtRequest::Capacities).await? {
+            MgmtReply::Capacities(capacities) => Ok(capacities),
+            _ => Err(MgmtError::UnexpectedReply.into()),
+        }
+    }
+
+    /// A client for questions about files. It gives up soon: somebody waits for it.
+    pub async fn client(&self) -> Result<Client, Failure> {
+        // Asked first, since the client would take a dead cluster for one that restarts.
+        self.map().await?;
+        let mut config = ClientConfig::new(self.mgmt.clone(), self.secret.clone(), "nyala command");
+        config.encrypt = self.encrypt;
+        config.retry_timeout = Duration::from_secs(15);
+        Ok(Client::connect(config).await?)
+    }
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Finding a cluster and asking it.
+
+mod access;
+mod locate;
+mod probe;
+
+pub use access::Cluster;
+pub use locate::{ClusterArgs, Place};
+pub use probe::{Answer, ask_node};

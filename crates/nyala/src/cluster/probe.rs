@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Asks one service whether it is there and how it is.
+//!
+//! **Failure model.** It may be gone, hang, or listen on some of its addresses only: each address is tried in order, with
+//! a limit for each, and what each said is kept.
+
+use nyala_transport::{Connection, HandshakeConfig, Request, TransportError};
+use nyala_wire::mgmt::ServiceStats;
+use nyala_wire::{codec, message_type};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// Longest wait for each step.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What came of asking.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// The address that answered, and how long it took, microseconds.
+    pub reached: Option<(SocketAddr, u64)>,
+    /// What the service says of itself.
+    pub stats: Option<ServiceStats>,
+    /// Addresses that did not answer, and why.
+    pub failed: Vec<(SocketAddr, TransportError)>,
+}
+
+/// Asks a service at the first of its addresses that answers.
+pub async fn ask_node(addresses: &[SocketAddr], handshake: &HandshakeConfig) -> Answer {
+    let mut answer = Answer::default();
+    let handshake = HandshakeConfig { connect_timeout: PATIENCE, handshake_timeout: PATIENCE, ..handshake.clone() };
+    for address in addresses {
+        match ask_address(*address, &handshake).await {
+            Ok((micros, stats)) => {
+                answer.reached = Some((*address, micros));
+                answer.stats = stats;
+                return answer;
+            }
+            Err(error) => answer.failed.push((*address, error)),
+        }
+    }
+    answer
+}
+
+async fn ask_address(
+    address: SocketAddr,
+    handshake: &HandshakeConfig,
+) -> Result<(u64, Option<ServiceStats>), TransportError> {
+    let connection = Connection::connect(address, handshake).await?;
+    let request = |message_type| Request::new(message_type, Vec::new()).with_timeout(PATIENCE);
+    let sent = Instant::now();
+    connection.call(request(message_type::PING)).await?;
+    let micros = u64::try_from(sent.elapsed().as_micros()).unwrap_or(u64::MAX);
+    let stats = connection.call(request(message_type::STATS)).await?;
+    connection.close();
+    let stats = if stats.is_error() { None } else { codec::decode(&stats.body).ok() };
+    Ok((micros, stats))
+}

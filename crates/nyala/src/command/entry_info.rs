@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! `nyala entry info PATH…`: where entries and their data are.
+
+use super::words::word;
+use crate::cluster::{Cluster, ClusterArgs, Place};
+use crate::exit::{Exit, Failure, Outcome, io};
+use crate::output::{Output, json, print};
+use crate::role::block_on;
+use crate::units::Size;
+use nyala_client::Client;
+use nyala_wire::map::{ClusterMap, TargetKind};
+use nyala_wire::meta::EntryInfo;
+use nyala_wire::{InodeId, PoolId, TargetId};
+use serde::Serialize;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Flags of `nyala entry info`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct EntryInfoArgs {
+    /// Paths on a mount (or, with a cluster named by flags and nothing mounted, from the root of the file system)
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+/// One entry.
+#[derive(Clone, Debug, Serialize)]
+struct Entry {
+    path: PathBuf,
+    #[serde(rename = "type")]
+    kind: String,
+    inode: String,
+    slot: u16,
+    meta_target: TargetId,
+    meta_node: Option<String>,
+    parent: Option<String>,
+    size: u64,
+    inline: bool,
+    stripe: Option<Stripe>,
+}
+
+/// Where a file's data is, or what a directory gives to new files.
+#[derive(Clone, Debug, Serialize)]
+struct Stripe {
+    pattern: String,
+    chunk_size: u32,
+    num_targets: u16,
+    targets: Vec<TargetId>,
+    pool: PoolId,
+    /// Directories only: largest inline content, bytes.
+    inline_size: Option<u32>,
+}
+
+/// Shows entries. Several paths give a JSON list, a single one an object.
+pub fn run(args: EntryInfoArgs, output: Output) -> Outcome {
+    let mut entries = Vec::new();
+    let mut text = String::new();
+    block_on(async {
+        for path in &args.paths {
+            let (cluster, place) = args.cluster.find_for(path)?;
+            let (info, map) = ask(&cluster, &place).await.map_err(|e| e.context(path.display()))?;
+            let entry = describe(path, &info, &map);
+            text += &render(&entry, &map, matches!(output, Output::Table) && !text.is_empty());
+            entries.push(entry);
+        }
+        Ok(())
+    })?;
+    match (output, entries.as_slice()) {
+        (Output::Table, _) => print(&text),
+        (Output::Json, [entry]) => print(&json(entry)?),
+        (Output::Json, entries) => print(&json(&entries)?),
+    }
+    .map(|_| Exit::Ok)
+}
+
+/// The inode at a place.
+pub(super) async fn inode_at(client: &Client, place: &Place) -> Result<InodeId, Failure> {
+    match place {
+        Place::InRoot(path) => Ok(client.resolve(path.as_os_str().as_bytes(), false).await?.inode),
+        Place::Mounted(path, mountpoint) => {
+            let metadata = std::fs::symlink_metadata(path).map_err(io("cannot look at it"))?;
+            let root = std::fs::symlink_metadata(mountpoint).map_err(io("cannot look at the mount"))?;
+            if metadata.dev() != root.dev() {
+                return Err(Failure::failed("it is on another file system that is mounted there"));
+            }
+            Ok(InodeId(metadata.ino()))
+        }
+    }
+}
+
+async fn ask(cluster: &Cluster, place: &Place) -> Result<(EntryInfo, std::sync::Arc<ClusterMap>), Failure> {
+    let client = cluster.client().await?;
+    let info = match inode_at(&client, place).await {
+        Ok(inode) => client.entry_info(inode).await.map_err(Failure::from),
+        Err(failure) => Err(failure),
+    };
+    let map = client.map();
+    // What it asked for is known; a failing goodbye changes nothing.
+    let _ = client.shutdown().await;
+    Ok((info?, map))
+}
+
+fn describe(path: &Path, info: &EntryInfo, map: &ClusterMap) -> Entry {
+    let from_layout = info.layout.as_ref().map(|layout| Stripe {
+        pattern: word(&layout.pattern),
+        chunk_size: layout.chunk_bytes,
+        num_targets: u16::try_from(layout.targets.len()).unwrap_or(u16::MAX),
+        targets: layout.targets.clone(),
+        pool: layout.targets.first().and_then(|id| map.target(*id)).map_or(PoolId(1), |target| target.pool),
+        inline_size: None,
+    });
+    let from_pattern = info.pattern.map(|pattern| Stripe {
+        pattern: word(&pattern.pattern),
+        chunk_size: pattern.chunk_bytes,
+        num_targets: pattern.num_targets,
+        targets: Vec::new(),
+        pool: pattern.pool,
+        inline_size: Some(pattern.inline_bytes),
+    });
+    Entry {
+        path: path.to_path_buf(),
+        kind: word(&info.attr.kind),
+        inode: info.attr.inode.to_string(),
+        slot: info.attr.inode.slot().0,
+        meta_target: info.meta_target,
+        meta_node: map.node_of(info.meta_target).map(|node| node.alias.clone()),
+        parent: info.parent.map(|parent| parent.to_string()),
+        size: info.attr.size,
+        inline: info.inline,
+        stripe: from_layout.or(from_pattern),
+    }
+}
+
+fn render(entry: &Entry, map: &ClusterMap, blank_line: bool) -> String {
+    let mut lines = Vec::new();
+    if blank_line {
+        lines.push(String::new());
+    }
+    lines.push(format!("Path: {}", entry.path.display()));
+    lines.push(format!("Entry type: {}", entry.kind));
+    lines.push(format!("Inode: {} (slot {})", entry.inode, entry.slot));
+    lines.extend(entry.parent.as_ref().map(|parent| format!("Parent: {parent}")));
+    let node = entry.meta_node.as_deref().unwrap_or("unknown");
+    lines.push(format!("Metadata target: {} @ {node}", entry.meta_target));
+    if entry.kind == "file" {
+        lines.push(format!("Size: {} bytes{}", entry.size, if entry.inline { ", kept with the inode" } else { "" }));
+    }
+    if let Some(stripe) = &entry.stripe {
+        lines.push("Stripe pattern details:".into());
+        lines.push(format!("+ Type: {}", stripe.pattern.to_uppercase()));
+        lines.push(format!("+ Chunksize: {}", Size(stripe.chunk_size.into())));
+        let what = if stripe.inline_size.is_some() { "desired" } else { "actual" };
+        lines.push(format!("+ Number of storage targets: {what}: {}", stripe.num_targets));
+        let pool = map.pools.iter().find(|pool| pool.id == stripe.pool).map_or("", |pool| pool.alias.as_str());
+        lines.push(format!("+ Storage Pool: {} ({pool})", stripe.pool));
+        lines.extend(stripe.inline_size.map(|bytes| format!("+ Inline up to: {}", Size(bytes.into()))));
+        if !stripe.targets.is_empty() {
+            lines.push("+ Storage targets:".into());
+        }
+        let place = |id: &TargetId| match map.target(*id).filter(|target| target.kind == TargetKind::Storage) {
+            Some(target) => match map.node(target.node) {
+                Some(node) => format!("  + {id} @ {} [ID: {}]", node.alias, node.id),
+                None => format!("  + {id} @ node {}", target.node),
+            },
+            None => format!("  + {id} (not in the cluster map)"),
+        };
+        lines.extend(stripe.targets.iter().map(place));
+    }
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nyala_wire::{Attr, FileKind, Layout, Pattern, Slot, StripePattern, Time};
+
+    fn info(kind: FileKind) -> EntryInfo {
+        let time = Time::default();
+        let inode = InodeId::new(Slot(3), 9).unwrap();
+        let attr = Attr {
+            inode,
+            kind,
+            perm: 0o644,
+            nlink: 1,
+            uid: 0,
+            gid: 0,
+            rdev: 0,
+            size: 70_000,
+            atime: time,
+            mtime: time,
+            ctime: time,
+            btime: time,
+        };
+        EntryInfo { attr, meta_target: TargetId(1), layout: None, inline: false, pattern: None, parent: None }
+    }
+
+    #[test]
+    fn json_has_the_promised_fields() {
+        let layout =
+            Layout { pattern: Pattern::Raid0, chunk_bytes: 1 << 20, targets: vec![TargetId(101), TargetId(201)] };
+        let file = EntryInfo { layout: Some(layout), ..info(FileKind::File) };
+        let entry = describe(Path::new("/m/f"), &file, &ClusterMap::default());
+        let value = serde_json::to_value(&entry).unwrap();
+        assert_eq!(value["type"], "file");
+        assert_eq!(value["slot"], 3);
+        assert_eq!(value["stripe"]["pattern"], "raid0");
+        assert_eq!(value["stripe"]["chunk_size"], 1 << 20);
+        assert_eq!(value["stripe"]["targets"], serde_json::json!([101, 201]));
+        assert_eq!(value["stripe"]["num_targets"], 2);
+        let text = render(&entry, &ClusterMap::default(), false);
+        assert!(text.contains("+ Chunksize: 1m") && text.contains("actual: 2") && text.contains("  + 101"), "{text}");
+    }
+
+    #[test]
+    fn directories_show_what_they_give() {
+        let pattern = StripePattern { num_targets: 3, ..StripePattern::default() };
+        let dir = EntryInfo { pattern: Some(pattern), parent: Some(InodeId::ROOT), ..info(FileKind::Directory) };
+        let entry = describe(Path::new("/m"), &dir, &ClusterMap::default());
+        let text = render(&entry, &ClusterMap::default(), true);
+        assert!(
+            text.starts_with("\nPath: /m\n") && text.contains("desired: 3") && text.contains("Inline up to: 4k"),
+            "{text}"
+        );
+        assert_eq!(serde_json::to_value(&entry).unwrap()["parent"], "0000-000000000001");
+    }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! `nyala entry set DIR…`: what directories give to new files. Files that exist keep their layout.
+
+use super::entry_info::inode_at;
+use crate::cluster::{ClusterArgs, Place};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output::{Output, json, print};
+use crate::role::block_on;
+use crate::units::Size;
+use clap::ValueEnum;
+use nyala_client::Client;
+use nyala_wire::{PoolId, StripePattern};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// How data is spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PatternArg {
+    /// Striped over targets without redundancy.
+    Raid0,
+}
+
+/// Flags of `nyala entry set`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct EntrySetArgs {
+    /// Directories on a mount
+    #[arg(required = true, value_name = "DIR")]
+    pub paths: Vec<PathBuf>,
+    /// Chunk size: a power of two from 64k to 1g
+    #[arg(long, value_name = "SIZE")]
+    pub chunk_size: Option<Size>,
+    /// Number of targets, 1 to 1024
+    #[arg(long, value_name = "N")]
+    pub num_targets: Option<u16>,
+    /// How data is spread
+    #[arg(long, value_enum)]
+    pub pattern: Option<PatternArg>,
+    /// Storage pool
+    #[arg(long, value_name = "ID")]
+    pub pool: Option<PoolId>,
+    /// Largest content kept with the inode, at most 64k; 0 turns it off
+    #[arg(long, value_name = "SIZE")]
+    pub inline_size: Option<Size>,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+#[derive(Serialize)]
+struct Set {
+    path: PathBuf,
+    pattern: &'static str,
+    chunk_size: u32,
+    num_targets: u16,
+    pool: PoolId,
+    inline_size: u32,
+}
+
+impl EntrySetArgs {
+    fn changes(&self, old: StripePattern) -> Result<StripePattern, Failure> {
+        // What does not fit into 32 bits is refused by the same sentence as what is merely too large.
+        let bytes = |size: Option<Size>, old: u32| size.map_or(old, |s| u32::try_from(s.0).unwrap_or(u32::MAX));
+        let new = StripePattern {
+            pattern: old.pattern,
+            chunk_bytes: bytes(self.chunk_size, old.chunk_bytes),
+            num_targets: self.num_targets.unwrap_or(old.num_targets),
+            pool: self.pool.unwrap_or(old.pool),
+            inline_bytes: bytes(self.inline_size, old.inline_bytes),
+        };
+        new.check()?;
+        Ok(new)
+    }
+
+    fn sets_nothing(&self) -> bool {
+        self.chunk_size.is_none()
+            && self.num_targets.is_none()
+            && self.pattern.is_none()
+            && self.pool.is_none()
+            && self.inline_size.is_none()
+    }
+
+    fn report(&self, new: &StripePattern) -> String {
+        let mut lines = Vec::new();
+        lines.extend(self.chunk_size.map(|_| format!("New chunksize: {}", new.chunk_bytes)));
+        lines.extend(self.num_targets.map(|_| format!("New number of storage targets: {}", new.num_targets)));
+        lines.extend(self.pattern.map(|_| "New pattern: raid0".to_owned()));
+        lines.extend(self.pool.map(|_| format!("New storage pool: {}", new.pool)));
+        lines.extend(self.inline_size.map(|_| format!("New inline size: {}", new.inline_bytes)));
+        lines.join("\n") + "\n"
+    }
+}
+
+/// Sets patterns.
+pub fn run(args: EntrySetArgs, output: Output) -> Outcome {
+    if args.sets_nothing() {
+        return Err(Failure::usage(
+            "nothing to set; give --chunk-size, --num-targets, --pattern, --pool or --inline-size",
+        ));
+    }
+    let mut done = Vec::new();
+    let mut text = String::new();
+    block_on(async {
+        for path in &args.paths {
+            let (cluster, place) = args.cluster.find_for(path)?;
+            let client = cluster.client().await?;
+            let set = set(&args, &client, &place).await;
+            // What it did is done; a failing goodbye changes nothing.
+            let _ = client.shutdown().await;
+            let new = set.map_err(|error| error.context(path.display()))?;
+            let at = match &place {
+                Place::Mounted(path, mountpoint) => {
+                    let inside = path.strip_prefix(mountpoint).unwrap_or(path);
+                    format!("\nPath: /{}\nMount: {}\n", inside.display(), mountpoint.display())
+                }
+                Place::InRoot(path) => format!("\nPath: {}\n", path.display()),
+            };
+            text += &(args.report(&new) + &at);
+            done.push(Set {
+                path: path.clone(),
+                pattern: "raid0",
+                chunk_size: new.chunk_bytes,
+                num_targets: new.num_targets,
+                pool: new.pool,
+                inline_size: new.inline_bytes,
+            });
+        }
+        Ok(())
+    })?;
+    match (output, done.as_slice()) {
+        (Output::Table, _) => print(&text),
+        (Output::Json, [one]) => print(&json(one)?),
+        (Output::Json, all) => print(&json(&all)?),
+    }
+    .map(|_| Exit::Ok)
+}
+
+async fn set(args: &EntrySetArgs, client: &Client, place: &Place) -> Result<StripePattern, Failure> {
+    let inode = inode_at(client, place).await?;
+    let info = client.entry_info(inode).await?;
+    let old = info.pattern.ok_or_else(|| {
+        Failure::failed("it is not a directory; patterns are set on directories and count for files made there later")
+    })?;
+    let new = args.changes(old)?;
+    client.set_pattern(inode, new).await?;
+    Ok(new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args() -> EntrySetArgs {
+        EntrySetArgs {
+            paths: vec!["/m".into()],
+            chunk_size: None,
+            num_targets: None,
+            pattern: None,
+            pool: None,
+            inline_size: None,
+            cluster: ClusterArgs::default(),
+        }
+    }
+
+    #[test]
+    fn only_what_is_named_changes() {
+        let old = StripePattern::default();
+        let args = EntrySetArgs { chunk_size: Some(Size(1 << 20)), num_targets: Some(2), ..args() };
+        let new = args.changes(old).unwrap();
+        assert_eq!(new, StripePattern { chunk_bytes: 1 << 20, num_targets: 2, ..old });
+        assert_eq!(args.report(&new), "New chunksize: 1048576\nNew number of storage targets: 2\n");
+    }
+
+    #[test]
+    fn the_servers_sentences_refuse() {
+        let refused = |args: EntrySetArgs| args.changes(StripePattern::default()).unwrap_err().message;
+        assert!(refused(EntrySetArgs { chunk_size: Some(Size(100_000)), ..args() }).contains("power of two"));
+        assert!(refused(EntrySetArgs { chunk_size: Some(Size(1 << 33)), ..args() }).contains("power of two"));
+        assert!(refused(EntrySetArgs { num_targets: Some(0), ..args() }).contains("1 to 1024"));
+        assert!(refused(EntrySetArgs { inline_size: Some(Size(1 << 20)), ..args() }).contains("64 KiB"));
+        assert_eq!(run(args(), Output::Table).unwrap_err().exit, crate::exit::Exit::Usage);
+    }
+}

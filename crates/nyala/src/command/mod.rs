@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! One subcommand per file.
+
+pub mod completions;
+pub mod config_check;
+pub mod down;
+pub mod entry_info;
+pub mod entry_set;
+pub mod health_check;
+pub mod health_df;
+pub mod health_net;
+pub mod node_list;
+pub mod secret;
+pub mod start;
+pub mod status;
+pub mod stop;
+pub mod target_list;
+pub mod umount;
+pub mod up;
+pub mod version;
+mod words;

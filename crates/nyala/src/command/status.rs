@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! `nyala status`: the processes of the cluster of `nyala up`.
+
+use super::words::word;
+use crate::cluster::{Cluster, ask_node};
+use crate::exit::{Exit, Outcome};
+use crate::mount::table;
+use crate::output::{Output, Table, show};
+use crate::role::block_on;
+use crate::up::{DEFAULT_DIR, Home, Kind, Plan, ServicePlan, ServiceState, state};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Flags of `nyala status`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct StatusArgs {
+    /// Directory of the cluster
+    #[arg(long, env = "NYALA_DIR", value_name = "DIR", default_value = DEFAULT_DIR)]
+    pub dir: PathBuf,
+}
+
+/// How a service's process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProcessState {
+    /// It runs and answers.
+    Running,
+    /// It runs and does not answer.
+    NotAnswering,
+    /// There is no process.
+    Stopped,
+}
+
+/// A service's process.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    name: String,
+    kind: Kind,
+    pid: Option<i32>,
+    state: ProcessState,
+    /// Where it listens, or where it is mounted.
+    address: String,
+    log: PathBuf,
+}
+
+/// Shows processes.
+pub fn run(args: StatusArgs, output: Output) -> Outcome {
+    let home = Home::new(&args.dir);
+    let plan = home.load()?;
+    let cluster = plan.cluster(&home).ok();
+    let statuses = block_on(async { Ok(collect(&home, &plan, cluster.as_ref()).await) })?;
+    show(output, &statuses, |statuses| render(statuses))?;
+    // A mount that nobody asked for is not missed.
+    let well = |status: &Status| match (status.kind, status.state) {
+        (_, ProcessState::Running) => true,
+        (Kind::Mount, ProcessState::Stopped) => home.process(&status.name).is_none(),
+        _ => false,
+    };
+    Ok(if statuses.iter().all(well) { Exit::Ok } else { Exit::Degraded })
+}
+
+/// Looks at every service of the cluster.
+pub async fn collect(home: &Home, plan: &Plan, cluster: Option<&Cluster>) -> Vec<Status> {
+    let mut statuses = Vec::new();
+    for service in &plan.services {
+        let pid = match state(home, service) {
+            ServiceState::Running(running) => Some(running.id.pid),
+            ServiceState::Stopped => None,
+        };
+        let state = match pid {
+            None => ProcessState::Stopped,
+            Some(_) if answers(plan, service, cluster).await => ProcessState::Running,
+            Some(_) => ProcessState::NotAnswering,
+        };
+        let address = service.listen.map_or_else(|| plan.mount.display().to_string(), |listen| listen.to_string());
+        let (name, kind, log) = (service.name.clone(), service.kind, home.log(&service.name));
+        statuses.push(Status { name, kind, pid, state, address, log });
+    }
+    statuses
+}
+
+async fn answers(plan: &Plan, service: &ServicePlan, cluster: Option<&Cluster>) -> bool {
+    match (service.listen, cluster) {
+        (Some(listen), Some(cluster)) => ask_node(&[listen], &cluster.handshake()).await.reached.is_some(),
+        (Some(_), None) => false,
+        (None, _) => matches!(table::at(&plan.mount), Ok(Some(_))),
+    }
+}
+
+fn render(statuses: &[Status]) -> String {
+    let mut table = Table::new(&["NAME", "TYPE", "PID", "STATE", "ADDRESS"]);
+    for status in statuses {
+        let pid = status.pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string());
+        table.row([status.name.clone(), word(&status.kind), pid, word(&status.state), status.address.clone()]);
+    }
+    table.render()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::up::Wishes;
+
+    #[test]
+    fn what_was_never_started_is_stopped() {
+        let dir = tempfile::tempdir().unwrap();
+        let plan = Plan::new(&Wishes { base_port: Some(61_500), ..Wishes::default() }).unwrap();
+        let statuses = block_on(async { Ok(collect(&Home::new(dir.path()), &plan, None).await) }).unwrap();
+        assert!(statuses.iter().all(|status| status.state == ProcessState::Stopped));
+        let text = render(&statuses);
+        assert!(text.contains("meta2") && text.contains("127.0.0.1:61510") && text.contains("stopped"), "{text}");
+    }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! `nyala stop NAME`: stops one service of the cluster of `nyala up`.
+
+use crate::exit::{Exit, Outcome};
+use crate::up::{DEFAULT_DIR, Home, Kind, stop, stop_mount};
+use std::path::PathBuf;
+
+/// Flags of `nyala stop`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct StopArgs {
+    /// The service, as `nyala status` names it: mgmt, meta1, storage2, mount, …
+    pub name: String,
+    /// Directory of the cluster
+    #[arg(long, env = "NYALA_DIR", value_name = "DIR", default_value = DEFAULT_DIR)]
+    pub dir: PathBuf,
+    /// SIGKILL, as if it crashed
+    #[arg(long)]
+    pub kill: bool,
+}
+
+/// Stops a service and waits until its process has ended.
+pub fn run(args: StopArgs) -> Outcome {
+    let home = Home::new(&args.dir);
+    let plan = home.load()?;
+    let service = plan.service(&args.name)?;
+    let _lock = home.lock()?;
+    if service.kind == Kind::Mount && !args.kill {
+        stop_mount(&home, &plan, false)?;
+    }
+    stop(&home, service, args.kill)?;
+    Ok(Exit::Ok)
+}

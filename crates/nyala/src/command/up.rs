@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! `nyala up`: a whole cluster on this machine, made or started again.
+
+use super::health_df;
+use super::status::{Status, collect};
+use crate::cluster::Cluster;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::mount::table::settled;
+use crate::output::{Output, json, print};
+use crate::role::{block_on, stop_signal};
+use crate::units::Size;
+use crate::up::{DEFAULT_DIR, Home, Kind, Plan, ServicePlan, ServiceState, Wishes};
+use crate::up::{await_all, await_service, start, state, stop_all};
+use nyala_transport::Secret;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How long everything together may take to work.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Flags of `nyala up`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct UpArgs {
+    /// Directory of the cluster: everything that it is
+    #[arg(long, env = "NYALA_DIR", value_name = "DIR", default_value = DEFAULT_DIR)]
+    pub dir: PathBuf,
+    /// Where to mount it; made if it does not exist [default: /mnt/nyala]
+    #[arg(long, env = "NYALA_MOUNT", value_name = "DIR")]
+    pub mount: Option<PathBuf>,
+    /// Number of metadata services [default: 2]
+    #[arg(long, value_name = "N")]
+    pub meta: Option<u16>,
+    /// Number of storage targets [default: 4]
+    #[arg(long, value_name = "N")]
+    pub storage: Option<u16>,
+    /// Number of storage services, which share the targets [default: 2, or fewer if there are fewer targets]
+    #[arg(long, value_name = "N")]
+    pub storage_services: Option<u16>,
+    /// Chunk size of files [default: 512k]
+    #[arg(long, value_name = "SIZE")]
+    pub chunk_size: Option<Size>,
+    /// Number of targets of a file [default: 4, or all if there are fewer]
+    #[arg(long, value_name = "N")]
+    pub targets: Option<u16>,
+    /// Largest content kept with the inode; 0 turns it off [default: 4k]
+    #[arg(long, value_name = "SIZE")]
+    pub inline_size: Option<Size>,
+    /// Encrypt all traffic of the cluster
+    #[arg(long)]
+    pub encrypt: bool,
+    /// Management gets this port, REST the next, metadata from +10 on, storage from +30 on [default: the field's ports]
+    #[arg(long, value_name = "PORT")]
+    pub base_port: Option<u16>,
+    /// Do not mount
+    #[arg(long)]
+    pub no_mount: bool,
+    /// Stay, and take the cluster down on Ctrl-C
+    #[arg(long)]
+    pub foreground: bool,
+    /// Start only this service of a cluster that exists (as `nyala start`)
+    #[arg(long, value_name = "NAME")]
+    pub service: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Report {
+    dir: PathBuf,
+    mount: Option<PathBuf>,
+    mgmt: String,
+    rest: Option<String>,
+    secret: PathBuf,
+    services: Vec<Status>,
+    targets: Vec<health_df::TargetSpace>,
+}
+
+/// Makes or starts the cluster.
+pub fn run(args: UpArgs, output: Output) -> Outcome {
+    let home = Home::new(&args.dir);
+    if let Some(name) = args.service {
+        return super::start::start_service(&home, &name);
+    }
+    let wishes = Wishes {
+        meta: args.meta,
+        storage: args.storage,
+        storage_services: args.storage_services,
+        chunk_size: args.chunk_size,
+        targets: args.targets,
+        inline_size: args.inline_size,
+        encrypt: args.encrypt,
+        base_port: args.base_port,
+        mount: args.mount.map(|mount| settled(&mount)).transpose()?,
+    };
+    home.make()?;
+    let lock = home.lock()?;
+    let plan = settle(&home, &wishes)?;
+    let cluster = plan.cluster(&home)?;
+    block_on(async {
+        let stop = if args.foreground { Some(stop_signal()?) } else { None };
+        bring_up(&home, &plan, &cluster, !args.no_mount).await?;
+        drop(lock);
+        report(&home, &plan, &cluster, !args.no_mount, output).await?;
+        if let Some(stop) = stop {
+            stop.await;
+            let _lock = home.lock()?;
+            stop_all(&home, &plan, false)?;
+        }
+        Ok(Exit::Ok)
+    })
+}
+
+/// The cluster in the directory, made if there is none.
+fn settle(home: &Home, wishes: &Wishes) -> Result<Plan, Failure> {
+    if !home.exists() {
+        let plan = Plan::new(wishes)?;
+        if !home.secret().exists() {
+            Secret::generate(&home.secret())?;
+        }
+        home.save(&plan)?;
+        return Ok(plan);
+    }
+    let mut plan = home.load()?;
+    plan.check_wishes(wishes)?;
+    if let Some(mount) = wishes.mount.clone().filter(|mount| *mount != plan.mount) {
+        let mounted = plan.of(Kind::Mount).any(|service| matches!(state(home, service), ServiceState::Running(_)));
+        if mounted {
+            let at = plan.mount.display();
+            return Err(Failure::failed(format!(
+                "the cluster is mounted at {at}; unmount it first (nyala umount {at})"
+            )));
+        }
+        plan.mount = mount;
+        home.save(&plan)?;
+    }
+    Ok(plan)
+}
+
+/// Starts what does not run, and waits until everything works.
+async fn bring_up(home: &Home, plan: &Plan, cluster: &Cluster, mount: bool) -> Result<(), Failure> {
+    let deadline = Instant::now() + PATIENCE;
+    // Management first: what it says when it fails is what matters then.
+    for group in [&[Kind::Mgmtd][..], &[Kind::Meta, Kind::Storage]] {
+        let services: Vec<&ServicePlan> = plan.services.iter().filter(|s| group.contains(&s.kind)).collect();
+        let mut started = Vec::new();
+        for service in &services {
+            let running = matches!(state(home, service), ServiceState::Running(_));
+            started.push(if running { None } else { Some(start(home, plan, service)?) });
+        }
+        for (service, started) in services.iter().zip(&mut started) {
+            await_service(home, plan, cluster, service, started.as_mut(), deadline).await?;
+        }
+    }
+    await_all(home, plan, cluster, deadline).await?;
+    let mounts =
+        plan.of(Kind::Mount).filter(|service| mount && !matches!(state(home, service), ServiceState::Running(_)));
+    for service in mounts {
+        let mut started = start(home, plan, service)?;
+        await_service(home, plan, cluster, service, Some(&mut started), deadline).await?;
+    }
+    Ok(())
+}
+
+async fn report(home: &Home, plan: &Plan, cluster: &Cluster, mount: bool, output: Output) -> Result<(), Failure> {
+    let report = Report {
+        dir: home.dir().to_path_buf(),
+        mount: mount.then(|| plan.mount.clone()),
+        mgmt: plan.mgmt()?.to_string(),
+        rest: plan.of(Kind::Mgmtd).find_map(|service| service.rest).map(|rest| format!("http://{rest}/api/v1")),
+        secret: home.secret(),
+        services: collect(home, plan, Some(cluster)).await,
+        targets: health_df::collect(cluster).await?,
+    };
+    if output == Output::Json {
+        return print(&json(&report)?).map(|_| ());
+    }
+    let mut text = health_df::render(&report.targets);
+    let dir = home.dir().display();
+    text += &match &report.mount {
+        Some(mount) => format!("\nThe cluster in {dir} is up and mounted at {}.\n", mount.display()),
+        None => format!("\nThe cluster in {dir} is up (management at {}).\n", report.mgmt),
+    };
+    print(&text).map(|_| ())
+}

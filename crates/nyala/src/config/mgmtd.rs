@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Settings of a management service.
+
+use super::{DEFAULT_SECRET, MGMT_PORT, REST_PORT, settings};
+use crate::exit::Failure;
+use crate::units::{Hosts, Size, Span};
+use clap::ValueEnum;
+use nyala_mgmt::MgmtConfig;
+use nyala_wire::StripePattern;
+use nyala_wire::map::{Placement, Settings as ClusterSettings};
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// How targets of a new file are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlacementArg {
+    /// At random.
+    Random,
+    /// In turn.
+    #[value(name = "round-robin", alias = "roundrobin")]
+    RoundRobin,
+    /// At random, over as many nodes as possible.
+    RandomInternode,
+}
+
+settings! {
+    /// Settings of a management service. Those from `chunk-size` on count at the cluster's first start only.
+    MgmtdSettings, "mgmtd" {
+        /// Directory of the cluster state [default: /var/lib/nyala/mgmtd]
+        #[arg(long, env = "NYALA_MGMTD_DIR", value_name = "DIR")]
+        dir: PathBuf,
+        /// Where to listen [default: 0.0.0.0:8008]
+        #[arg(long, env = "NYALA_MGMTD_LISTEN", value_name = "IP:PORT")]
+        listen: SocketAddr,
+        /// Addresses under which others reach this service, best first
+        #[arg(long, env = "NYALA_MGMTD_ADVERTISE", value_name = "HOST[:PORT],…")]
+        advertise: Hosts,
+        /// Where to listen for the REST API [default: 127.0.0.1:8010]
+        #[arg(long, env = "NYALA_MGMTD_REST_LISTEN", value_name = "IP:PORT")]
+        rest_listen: SocketAddr,
+        /// Allow the REST API on another address than localhost although it is not encrypted
+        #[arg(long, env = "NYALA_MGMTD_REST_INSECURE", value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+        rest_insecure: bool,
+        /// The cluster's secret file [default: /etc/nyala/secret]
+        #[arg(long, env = "NYALA_MGMTD_SECRET", value_name = "FILE")]
+        secret: PathBuf,
+        /// Encrypt all traffic; the same on every node of the cluster [default: false]
+        #[arg(long, env = "NYALA_MGMTD_ENCRYPT", value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+        encrypt: bool,
+        /// First start: chunk size that the root directory gives to files [default: 512k]
+        #[arg(long, env = "NYALA_MGMTD_CHUNK_SIZE", value_name = "SIZE")]
+        chunk_size: Size,
+        /// First start: number of targets that the root directory gives to files [default: 4]
+        #[arg(long, env = "NYALA_MGMTD_NUM_TARGETS", value_name = "N")]
+        num_targets: u16,
+        /// First start: largest content kept with the inode; 0 turns it off [default: 4k]
+        #[arg(long, env = "NYALA_MGMTD_INLINE_SIZE", value_name = "SIZE")]
+        inline_size: Size,
+        /// First start: how targets are chosen [default: random]
+        #[arg(long, env = "NYALA_MGMTD_PLACEMENT", value_name = "HOW")]
+        placement: PlacementArg,
+        /// First start: interval between heartbeats [default: 500ms]
+        #[arg(long, env = "NYALA_MGMTD_HEARTBEAT", value_name = "TIME")]
+        heartbeat: Span,
+        /// First start: length of a service's lease [default: 3s]
+        #[arg(long, env = "NYALA_MGMTD_LEASE", value_name = "TIME")]
+        lease: Span,
+        /// First start: a client that is silent for so long loses its session [default: 30s]
+        #[arg(long, env = "NYALA_MGMTD_SESSION_TIMEOUT", value_name = "TIME")]
+        session_timeout: Span,
+    }
+}
+
+/// A time in milliseconds as the cluster's settings hold it.
+fn millis(key: &str, span: Span) -> Result<u32, Failure> {
+    u32::try_from(span.0.as_millis()).map_err(|_| Failure::config(format!("{key} = {span} is too long")))
+}
+
+/// A stripe pattern from its parts, checked in the server's words.
+pub fn pattern(chunk: Option<Size>, targets: Option<u16>, inline: Option<Size>) -> Result<StripePattern, Failure> {
+    let default = StripePattern::default();
+    // What does not fit is replaced by what the check refuses, so that there is one sentence for each bound.
+    let bytes = |size: Option<Size>, default: u32| size.map_or(default, |s| u32::try_from(s.0).unwrap_or(u32::MAX));
+    let pattern = StripePattern {
+        chunk_bytes: bytes(chunk, default.chunk_bytes),
+        num_targets: targets.unwrap_or(default.num_targets),
+        inline_bytes: bytes(inline, default.inline_bytes),
+        ..default
+    };
+    pattern.check().map_err(|error| Failure::config(error.message))?;
+    Ok(pattern)
+}
+
+impl MgmtdSettings {
+    /// What the service has to be told.
+    pub fn resolve(self) -> Result<MgmtConfig, Failure> {
+        let default = ClusterSettings::default();
+        let listen = self.listen.unwrap_or_else(|| ([0, 0, 0, 0], MGMT_PORT).into());
+        let advertise = self.advertise.map(|hosts| hosts.resolve(listen.port())).transpose()?;
+        let time = |key, span: Option<Span>, default| span.map_or(Ok(default), |span| millis(key, span));
+        let settings = ClusterSettings {
+            default_pattern: pattern(self.chunk_size, self.num_targets, self.inline_size)?,
+            placement: match self.placement {
+                Some(PlacementArg::RoundRobin) => Placement::RoundRobin,
+                Some(PlacementArg::RandomInternode) => Placement::RandomInternode,
+                Some(PlacementArg::Random) | None => Placement::Random,
+            },
+            heartbeat_ms: time("heartbeat", self.heartbeat, default.heartbeat_ms)?,
+            lease_ms: time("lease", self.lease, default.lease_ms)?,
+            session_timeout_ms: time("session-timeout", self.session_timeout, default.session_timeout_ms)?,
+        };
+        Ok(MgmtConfig {
+            listen: vec![listen],
+            advertise: advertise.unwrap_or_default(),
+            rest_listen: self.rest_listen.unwrap_or_else(|| ([127, 0, 0, 1], REST_PORT).into()),
+            rest_insecure: self.rest_insecure.unwrap_or_default(),
+            encrypt: self.encrypt.unwrap_or_default(),
+            settings,
+            ..MgmtConfig::new(
+                self.dir.unwrap_or_else(|| "/var/lib/nyala/mgmtd".into()),
+                self.secret.unwrap_or_else(|| DEFAULT_SECRET.into()),
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_and_bounds() {
+        let config = MgmtdSettings::default().resolve().unwrap();
+        assert_eq!(config.settings, ClusterSettings::default());
+        assert_eq!(config.listen, vec!["0.0.0.0:8008".parse().unwrap()]);
+        let refused = |settings: MgmtdSettings| settings.resolve().unwrap_err().message;
+        let chunk = |bytes| MgmtdSettings { chunk_size: Some(Size(bytes)), ..Default::default() };
+        assert!(refused(chunk(1000)).contains("power of two"));
+        assert!(refused(chunk(1 << 40)).contains("power of two"));
+        let inline = MgmtdSettings { inline_size: Some(Size(1 << 20)), ..Default::default() };
+        assert!(refused(inline).contains("64 KiB"));
+        let targets = MgmtdSettings { num_targets: Some(0), ..Default::default() };
+        assert!(refused(targets).contains("1 to 1024"));
+        let lease = MgmtdSettings { lease: Some("9999h".parse().unwrap()), ..Default::default() };
+        assert!(refused(lease).contains("lease"));
+    }
+}

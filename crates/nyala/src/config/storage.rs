@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Settings of a storage service.
+
+use super::meta::need_mgmt;
+use super::{DEFAULT_SECRET, STORAGE_PORT, settings};
+use crate::exit::Failure;
+use crate::units::{Hosts, Size, Span};
+use nyala_storage::{StorageConfig, TargetSpec};
+use nyala_wire::TargetId;
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// One storage target: `DIR[,id=N][,alias=NAME][,limit=SIZE]`, or a table with these keys.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TargetArg {
+    /// Its directory.
+    pub dir: PathBuf,
+    /// Wished id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<TargetId>,
+    /// Wished alias.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
+    /// Most bytes that it takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Size>,
+}
+
+impl FromStr for TargetArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<TargetArg, String> {
+        let mut parts = text.split(',');
+        let dir = parts.next().filter(|dir| !dir.is_empty()).ok_or("a target begins with its directory")?;
+        let mut target = TargetArg { dir: dir.into(), id: None, alias: None, limit: None };
+        for part in parts {
+            match part.split_once('=') {
+                Some(("id", id)) => target.id = Some(id.parse().map_err(|_| format!("{id:?} is not a target id"))?),
+                Some(("alias", alias)) => target.alias = Some(alias.to_owned()),
+                Some(("limit", limit)) => target.limit = Some(limit.parse().map_err(|e| format!("limit: {e}"))?),
+                _ => return Err(format!("{part:?} is none of id=N, alias=NAME, limit=SIZE")),
+            }
+        }
+        Ok(target)
+    }
+}
+
+settings! {
+    /// Settings of a storage service.
+    StorageSettings, "storage" {
+        /// The service's own directory [default: /var/lib/nyala/storage]
+        #[arg(long, env = "NYALA_STORAGE_DIR", value_name = "DIR")]
+        dir: PathBuf,
+        /// Where to listen [default: 0.0.0.0:8003]
+        #[arg(long, env = "NYALA_STORAGE_LISTEN", value_name = "IP:PORT")]
+        listen: SocketAddr,
+        /// Addresses under which others reach this service, best first [default: the one that faces management]
+        #[arg(long, env = "NYALA_STORAGE_ADVERTISE", value_name = "HOST[:PORT],…")]
+        advertise: Hosts,
+        /// Management services
+        #[arg(long, env = "NYALA_STORAGE_MGMT", value_name = "HOST[:PORT],…")]
+        mgmt: Hosts,
+        /// The cluster's secret file [default: /etc/nyala/secret]
+        #[arg(long, env = "NYALA_STORAGE_SECRET", value_name = "FILE")]
+        secret: PathBuf,
+        /// Encrypt all traffic; the same on every node of the cluster [default: false]
+        #[arg(long, env = "NYALA_STORAGE_ENCRYPT", value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+        encrypt: bool,
+        /// Wished name [default: management chooses]
+        #[arg(long, env = "NYALA_STORAGE_ALIAS", value_name = "NAME")]
+        alias: String,
+        /// A storage target; may be given several times (in the variable: with semicolons between)
+        #[arg(long = "target", env = "NYALA_STORAGE_TARGETS", value_name = "DIR[,id=N][,alias=NAME][,limit=SIZE]", value_delimiter = ';')]
+        targets: Vec<TargetArg>,
+        /// Bytes of requests and replies in memory at once [default: 512m]
+        #[arg(long, env = "NYALA_STORAGE_MEMORY_LIMIT", value_name = "SIZE")]
+        memory_limit: Size,
+        /// Threads per target that do file operations [default: 4]
+        #[arg(long, env = "NYALA_STORAGE_WORKERS_PER_TARGET", value_name = "N")]
+        workers_per_target: usize,
+        /// Threads that serve connections [default: 2, or fewer on a smaller machine]
+        #[arg(long, env = "NYALA_STORAGE_CORES", value_name = "N")]
+        cores: usize,
+        /// Files nobody wrote to for so long are synced in the background [default: 4s]
+        #[arg(long, env = "NYALA_STORAGE_SYNC_IDLE", value_name = "TIME")]
+        sync_idle: Span,
+    }
+}
+
+/// A number of threads or bytes within bounds.
+fn bounded(key: &str, value: usize, most: usize) -> Result<usize, Failure> {
+    let good = (1..=most).contains(&value);
+    good.then_some(value).ok_or_else(|| Failure::config(format!("{key} = {value} is not from 1 to {most}")))
+}
+
+impl StorageSettings {
+    /// What the service has to be told.
+    pub fn resolve(self) -> Result<StorageConfig, Failure> {
+        let listen = self.listen.unwrap_or_else(|| ([0, 0, 0, 0], STORAGE_PORT).into());
+        let dir = self.dir.unwrap_or_else(|| "/var/lib/nyala/storage".into());
+        let secret = self.secret.unwrap_or_else(|| DEFAULT_SECRET.into());
+        let targets = self.targets.filter(|targets| !targets.is_empty()).ok_or_else(|| {
+            Failure::config(
+                "no storage target is named; add [[targets]] with dir = \"…\" to the file, or give --target DIR",
+            )
+        })?;
+        let mut config = StorageConfig::new(dir, listen, need_mgmt(self.mgmt)?, secret);
+        let spec = |target: TargetArg| TargetSpec {
+            dir: target.dir,
+            id: target.id,
+            alias: target.alias.unwrap_or_default(),
+            limit_bytes: target.limit.map(|size| size.0),
+        };
+        config.targets = targets.into_iter().map(spec).collect();
+        config.advertise = self.advertise.map(|hosts| hosts.resolve(listen.port())).transpose()?.unwrap_or_default();
+        config.encrypt = self.encrypt.unwrap_or_default();
+        config.alias = self.alias.unwrap_or_default();
+        if let Some(size) = self.memory_limit {
+            let bytes = usize::try_from(size.0).unwrap_or(usize::MAX);
+            if bytes < 16 << 20 {
+                return Err(Failure::config(format!("memory-limit = {size} is less than 16m")));
+            }
+            config.memory_limit_bytes = bytes;
+        }
+        if let Some(workers) = self.workers_per_target {
+            config.workers_per_target = bounded("workers-per-target", workers, 256)?;
+        }
+        if let Some(cores) = self.cores {
+            config.cores = bounded("cores", cores, 1024)?;
+        }
+        if let Some(idle) = self.sync_idle {
+            config.sync_idle = idle.0;
+        }
+        Ok(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_read_from_flags_and_files() {
+        let flag: TargetArg = "/data/t1,id=101,limit=4g".parse().unwrap();
+        let file: StorageSettings =
+            toml::from_str("[[targets]]\ndir = \"/data/t1\"\nid = 101\nlimit = \"4GiB\"\n").unwrap();
+        assert_eq!(file.targets, Some(vec![flag]));
+        for bad in ["", ",id=1", "/d,id=x", "/d,limit=big", "/d,size=1", "/d,id=70000"] {
+            assert!(bad.parse::<TargetArg>().is_err(), "{bad}");
+        }
+        let error = toml::from_str::<StorageSettings>("[[targets]]\ndir = \"/d\"\nsize = 1\n").unwrap_err();
+        assert!(error.to_string().contains("size"), "{error}");
+    }
+
+    #[test]
+    fn what_has_no_default_is_asked_for() {
+        let error = StorageSettings::default().resolve().unwrap_err();
+        assert!(error.message.contains("--target"), "{error}");
+        let targets = Some(vec!["/d".parse().unwrap()]);
+        let error = StorageSettings { targets: targets.clone(), ..Default::default() }.resolve().unwrap_err();
+        assert!(error.message.contains("--mgmt"), "{error}");
+        let mgmt = Some("127.0.0.1".parse().unwrap());
+        let small = StorageSettings { targets, mgmt, memory_limit: Some(Size(1)), ..Default::default() };
+        assert!(small.clone().resolve().unwrap_err().message.contains("memory-limit"));
+        let good = StorageSettings { memory_limit: None, cores: Some(1), ..small }.resolve().unwrap();
+        assert_eq!((good.mgmt, good.cores), (vec!["127.0.0.1:8008".parse().unwrap()], 1));
+    }
+}

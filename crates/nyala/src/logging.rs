@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Where log lines go and what they look like.
+
+use crate::exit::Failure;
+use clap::{Args, ValueEnum};
+use std::fs::OpenOptions;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::writer::BoxMakeWriter;
+
+/// What log lines look like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// Logging flags, the same for every command.
+#[derive(Clone, Debug, Default, Args)]
+pub struct LogArgs {
+    /// error, warn, info, debug or trace; or per module: `info,nyala_client=debug` [default: info for services, else warn]
+    #[arg(long, global = true, env = "NYALA_LOG_LEVEL", value_name = "LEVEL", help_heading = "Logging")]
+    pub log_level: Option<String>,
+    /// What log lines look like
+    #[arg(long, global = true, env = "NYALA_LOG_FORMAT", value_enum, default_value_t, help_heading = "Logging")]
+    pub log_format: LogFormat,
+    /// Append to this file instead of writing to standard error
+    #[arg(long, global = true, env = "NYALA_LOG_FILE", value_name = "FILE", help_heading = "Logging")]
+    pub log_file: Option<PathBuf>,
+}
+
+impl LogArgs {
+    /// Starts logging. Called once per process.
+    pub fn start(&self, default_level: &str) -> Result<(), Failure> {
+        let level = self.log_level.as_deref().unwrap_or(default_level);
+        let filter = EnvFilter::try_new(level).map_err(|error| {
+            Failure::usage(format!("log level {level:?}: {error}; write error, warn, info, debug or trace"))
+        })?;
+        let writer = match &self.log_file {
+            Some(path) => {
+                let file = OpenOptions::new().create(true).append(true).open(path);
+                let file = file.map_err(|e| Failure::config(format!("log file {}: {e}", path.display())))?;
+                BoxMakeWriter::new(Arc::new(file))
+            }
+            None => BoxMakeWriter::new(std::io::stderr),
+        };
+        let colours = self.log_file.is_none() && std::io::stderr().is_terminal();
+        let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_ansi(colours);
+        let started = match self.log_format {
+            LogFormat::Text => builder.try_init(),
+            LogFormat::Json => builder.json().try_init(),
+        };
+        started.map_err(|error| Failure::failed(format!("cannot start logging: {error}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::Exit;
+
+    #[test]
+    fn wrong_levels_and_files_are_named() {
+        let level = LogArgs { log_level: Some("nyala=loud".into()), ..Default::default() };
+        let error = level.start("info").unwrap_err();
+        assert_eq!(error.exit, Exit::Usage);
+        assert!(error.message.contains("loud"), "{error}");
+        let file = LogArgs { log_file: Some("/nonexistent/x.log".into()), ..Default::default() };
+        let error = file.start("info").unwrap_err();
+        assert!(error.message.contains("/nonexistent/x.log"), "{error}");
+    }
+}

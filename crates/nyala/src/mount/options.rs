@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Mount options, as `-o` of `nyala mount`, `mount(8)` and `/etc/fstab` give them.
+
+use crate::config::{ClientSettings, Settings};
+use std::path::PathBuf;
+
+/// What `-o` said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MountFlags {
+    /// No writes.
+    pub read_only: bool,
+    /// Setuid and setgid bits have no effect.
+    pub nosuid: bool,
+    /// Device nodes cannot be opened.
+    pub nodev: bool,
+    /// Programs cannot be run.
+    pub noexec: bool,
+    /// Access times are not kept.
+    pub noatime: bool,
+    /// Other users have no access.
+    pub only_me: bool,
+    /// Port of management hosts that are named without one.
+    pub port: Option<u16>,
+    /// Configuration file.
+    pub config: Option<PathBuf>,
+    /// Log file of the daemon.
+    pub log_file: Option<PathBuf>,
+    /// Log level of the daemon.
+    pub log_level: Option<String>,
+    /// Settings of the client.
+    pub settings: ClientSettings,
+}
+
+/// Options that `mount(8)`, systemd or fstab mean for themselves, and those that are so anyway.
+const IGNORED: [&str; 20] = [
+    "rw",
+    "suid",
+    "dev",
+    "exec",
+    "atime",
+    "relatime",
+    "async",
+    "allow_other",
+    "default_permissions",
+    "defaults",
+    "auto",
+    "noauto",
+    "nofail",
+    "_netdev",
+    "user",
+    "users",
+    "nouser",
+    "owner",
+    "group",
+    "diratime",
+];
+
+const KNOWN: &str = "ro, nosuid, nodev, noexec, noatime, noallow_other, encrypt, port=N, secret=FILE, config=FILE, log-file=FILE, \
+    log-level=LEVEL, retry-timeout=TIME, write-buffer=SIZE, read-cache=SIZE, read-ahead=SIZE, max-dirty-age=TIME, \
+    cache-time=TIME";
+
+impl MountFlags {
+    /// Reads one `-o` text. Unknown options are refused (a mistyped `ro` must not become a writable mount) unless the
+    /// caller is `sloppy`, as `mount -s` is.
+    pub fn add(&mut self, text: &str, sloppy: bool) -> Result<(), String> {
+        for option in text.split(',').filter(|option| !option.is_empty()) {
+            let known = match option.split_once('=') {
+                Some((name, value)) => self.set_value(name, value)?,
+                None => self.set_flag(option),
+            };
+            if !known && !sloppy {
+                let name = option.split('=').next().unwrap_or(option);
+                return Err(format!("unknown mount option {name:?}; known are {KNOWN}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Several `-o` together; later ones win.
+    pub fn together(all: &[MountFlags]) -> MountFlags {
+        all.iter().fold(MountFlags::default(), |sum, next| MountFlags {
+            read_only: sum.read_only || next.read_only,
+            nosuid: sum.nosuid || next.nosuid,
+            nodev: sum.nodev || next.nodev,
+            noexec: sum.noexec || next.noexec,
+            noatime: sum.noatime || next.noatime,
+            only_me: sum.only_me || next.only_me,
+            port: next.port.or(sum.port),
+            config: next.config.clone().or(sum.config),
+            log_file: next.log_file.clone().or(sum.log_file),
+            log_level: next.log_level.clone().or(sum.log_level),
+            settings: next.settings.clone().over(sum.settings),
+        })
+    }
+
+    /// False: not known.
+    fn set_flag(&mut self, name: &str) -> bool {
+        match name {
+            "ro" => self.read_only = true,
+            "nosuid" => self.nosuid = true,
+            "nodev" => self.nodev = true,
+            "noexec" => self.noexec = true,
+            "noatime" => self.noatime = true,
+            "encrypt" => self.settings.encrypt = Some(true),
+            "noallow_other" => self.only_me = true,
+            "rw" => self.read_only = false,
+            _ if IGNORED.contains(&name) || name.starts_with("x-") || name.starts_with("X-") => {}
+            _ => return false,
+        }
+        true
+    }
+
+    /// False: not known.
+    fn set_value(&mut self, name: &str, value: &str) -> Result<bool, String> {
+        let bad = |error: &dyn std::fmt::Display| format!("mount option {name}: {error}");
+        macro_rules! parsed {
+            () => {
+                Some(value.parse().map_err(|error| bad(&error))?)
+            };
+        }
+        if value.is_empty() {
+            return Err(bad(&"it has no value"));
+        }
+        let settings = &mut self.settings;
+        match name {
+            "secret" => settings.secret = Some(value.into()),
+            "config" => self.config = Some(value.into()),
+            "log-file" => self.log_file = Some(value.into()),
+            "log-level" => self.log_level = Some(value.to_owned()),
+            "port" => {
+                self.port = Some(value.parse().ok().filter(|p| *p != 0).ok_or_else(|| bad(&"not a port number"))?)
+            }
+            "retry-timeout" => settings.retry_timeout = parsed!(),
+            "write-buffer" => settings.write_buffer = parsed!(),
+            "read-cache" => settings.read_cache = parsed!(),
+            "read-ahead" => settings.read_ahead = parsed!(),
+            "max-dirty-age" => settings.max_dirty_age = parsed!(),
+            "cache-time" => settings.cache_time = parsed!(),
+            "comment" | "uhelper" | "helper" => {}
+            _ if name.starts_with("x-") || name.starts_with("X-") => {}
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<MountFlags, String> {
+        let mut flags = MountFlags::default();
+        flags.add(text, false).map(|()| flags)
+    }
+
+    #[test]
+    fn an_fstab_line() {
+        let flags =
+            read("rw,noatime,_netdev,nofail,x-systemd.automount,x-systemd.idle-timeout=60,secret=/s,port=9").unwrap();
+        assert!(flags.noatime && !flags.read_only);
+        assert_eq!(flags.settings.secret, Some("/s".into()));
+        assert_eq!(flags.port, Some(9));
+        assert!(read("ro").unwrap().read_only && !read("ro,rw").unwrap().read_only);
+        assert_eq!(read("retry-timeout=5s").unwrap().settings.retry_timeout, Some("5s".parse().unwrap()));
+        assert_eq!(read("defaults,,").unwrap(), MountFlags::default());
+    }
+
+    #[test]
+    fn unknown_and_wrong_options_are_refused() {
+        for (bad, word) in [
+            ("r0", "r0"),
+            ("r0", "noatime"),
+            ("ro,sekret=/s", "sekret"),
+            ("port=0", "port"),
+            ("port=x", "port"),
+            ("secret=", "secret"),
+            ("write-buffer=lots", "512k"),
+            ("secret", "secret"),
+        ] {
+            let error = read(bad).unwrap_err();
+            assert!(error.contains(word), "{bad}: {error}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Tables for people, JSON for programs.
+
+use crate::exit::{Exit, Failure, Outcome};
+use clap::ValueEnum;
+use serde::Serialize;
+use std::io::{ErrorKind, Write};
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// Aligned columns.
+    #[default]
+    Table,
+    /// One JSON document.
+    Json,
+}
+
+/// Rows under a heading. Columns whose every value begins with a digit are aligned to the right.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    heads: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new(heads: &[&'static str]) -> Table {
+        Table { heads: heads.to_vec(), rows: Vec::new() }
+    }
+
+    /// Adds a row with a value for each column.
+    pub fn row(&mut self, values: impl IntoIterator<Item = String>) {
+        let row: Vec<String> = values.into_iter().collect();
+        debug_assert_eq!(row.len(), self.heads.len(), "a row has a value for each column");
+        self.rows.push(row);
+    }
+
+    /// The text, with a newline after each line and no blanks at line ends.
+    pub fn render(&self) -> String {
+        let width = |column: usize| {
+            let values = self.rows.iter().map(|row| row[column].chars().count());
+            values.chain([self.heads[column].len()]).max().unwrap_or(0)
+        };
+        let number = |text: &String| text == "-" || text.starts_with(|c: char| c.is_ascii_digit());
+        let columns: Vec<(usize, bool)> = (0..self.heads.len())
+            .map(|column| (width(column), !self.rows.is_empty() && self.rows.iter().all(|row| number(&row[column]))))
+            .collect();
+        let line = |values: Vec<&str>| {
+            let cells = values.iter().zip(&columns).map(|(value, (width, right))| {
+                let pad = " ".repeat(width - value.chars().count());
+                if *right { format!("{pad}{value}") } else { format!("{value}{pad}") }
+            });
+            format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+        };
+        let mut text = line(self.heads.clone());
+        let rule: Vec<String> = columns.iter().map(|(width, _)| "=".repeat(*width)).collect();
+        text += &line(rule.iter().map(String::as_str).collect());
+        for row in &self.rows {
+            text += &line(row.iter().map(String::as_str).collect());
+        }
+        text
+    }
+}
+
+/// Writes to standard output; a reader that went away (`| head`) ends the command quietly.
+pub fn print(text: &str) -> Outcome {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(Exit::Ok),
+    }
+}
+
+/// A value as one JSON document with a newline.
+pub fn json<T: Serialize>(value: &T) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(value);
+    text.map(|text| text + "\n").map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))
+}
+
+/// Prints a value as JSON, or as the text that `table` makes.
+pub fn show<T: Serialize>(output: Output, value: &T, table: impl FnOnce(&T) -> String) -> Outcome {
+    match output {
+        Output::Json => print(&json(value)?),
+        Output::Table => print(&table(value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned() {
+        let mut table = Table::new(&["ID", "ALIAS", "FREE"]);
+        table.row(["1".into(), "meta1".into(), "-".into()]);
+        table.row(["101".into(), "s".into(), "2.0GiB".into()]);
+        let want = " ID  ALIAS    FREE\n===  =====  ======\n  1  meta1       -\n101  s      2.0GiB\n";
+        assert_eq!(table.render(), want);
+    }
+
+    #[test]
+    fn an_empty_table_has_its_heading() {
+        assert_eq!(Table::new(&["ID", "ALIAS"]).render(), "ID  ALIAS\n==  =====\n");
+    }
+}

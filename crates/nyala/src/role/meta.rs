@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! `nyala meta`: runs a metadata service until SIGTERM or SIGINT.
+
+use super::{ServiceArgs, block_on, stop_signal};
+use crate::config::MetaSettings;
+use crate::exit::{Exit, Failure, Outcome};
+
+/// Flags of `nyala meta`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct MetaArgs {
+    #[command(flatten)]
+    service: ServiceArgs,
+    #[command(flatten)]
+    settings: MetaSettings,
+}
+
+/// Runs the service.
+pub fn run(args: MetaArgs) -> Outcome {
+    args.service.detach();
+    let config = args.service.settings(args.settings)?.resolve()?;
+    block_on(async {
+        let stop = stop_signal()?;
+        nyala_meta::run(config, stop).await.map_err(|error| {
+            tracing::error!(%error, "the metadata service ends");
+            Failure::failed(error.to_string())
+        })
+    })?;
+    Ok(Exit::Ok)
+}

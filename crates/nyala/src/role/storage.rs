@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! `nyala storage`: runs a storage service until SIGTERM or SIGINT.
+
+use super::{ServiceArgs, block_on, stop_signal};
+use crate::config::StorageSettings;
+use crate::exit::{Exit, Failure, Outcome};
+
+/// Flags of `nyala storage`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct StorageArgs {
+    #[command(flatten)]
+    service: ServiceArgs,
+    #[command(flatten)]
+    settings: StorageSettings,
+}
+
+/// Runs the service.
+pub fn run(args: StorageArgs) -> Outcome {
+    args.service.detach();
+    let config = args.service.settings(args.settings)?.resolve()?;
+    block_on(async {
+        let stop = stop_signal()?;
+        nyala_storage::run(config, stop).await.map_err(|error| {
+            tracing::error!(%error, "the storage service ends");
+            Failure::failed(error.to_string())
+        })
+    })?;
+    Ok(Exit::Ok)
+}

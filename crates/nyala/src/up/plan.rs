@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What a cluster on this machine consists of. Pure but for the ports.
+
+use super::ports::{PortGroup, Ports};
+use super::{DEFAULT_MOUNT, Home};
+use crate::cluster::Cluster;
+use crate::config::{ClientSettings, MetaSettings, MgmtdSettings, StorageSettings, TargetArg};
+use crate::exit::Failure;
+use crate::units::{Hosts, Size};
+use nyala_wire::{StripePattern, TargetId};
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+const FORMAT: u32 = 1;
+/// Most services of a kind, and most storage targets.
+const MOST: u16 = 99;
+
+/// What the user asked for; what is absent is the default, or what the cluster has already.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wishes {
+    /// Metadata services.
+    pub meta: Option<u16>,
+    /// Storage targets.
+    pub storage: Option<u16>,
+    /// Storage services, which share the targets.
+    pub storage_services: Option<u16>,
+    /// Chunk size of the root directory.
+    pub chunk_size: Option<Size>,
+    /// Stripe width of the root directory.
+    pub targets: Option<u16>,
+    /// Largest inline content.
+    pub inline_size: Option<Size>,
+    /// Encrypt all traffic.
+    pub encrypt: bool,
+    /// First port.
+    pub base_port: Option<u16>,
+    /// Where to mount.
+    pub mount: Option<PathBuf>,
+}
+
+/// What a service is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Management.
+    Mgmtd,
+    /// Metadata.
+    Meta,
+    /// Storage.
+    Storage,
+    /// The mount.
+    Mount,
+}
+
+/// One service.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ServicePlan {
+    /// `mgmt`, `meta1`, `storage1`, …, `mount`.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Where it listens; nowhere for the mount.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listen: Option<SocketAddr>,
+    /// Where the management service listens for HTTP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rest: Option<SocketAddr>,
+    /// Storage targets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<TargetId>,
+}
+
+/// A cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Plan {
+    format: u32,
+    /// Where it is mounted.
+    pub mount: PathBuf,
+    chunk_size: Size,
+    num_targets: u16,
+    inline_size: Size,
+    encrypt: bool,
+    base_port: Option<u16>,
+    /// Its services, in the order of their start.
+    pub services: Vec<ServicePlan>,
+}
+
+fn count(flag: &str, wish: Option<u16>, default: u16, most: u16) -> Result<u16, Failure> {
+    let value = wish.unwrap_or(default);
+    let good = (1..=most).contains(&value);
+    good.then_some(value).ok_or_else(|| Failure::usage(format!("{flag} {value} is not from 1 to {most}")))
+}
+
+impl Plan {
+    /// A new cluster.
+    pub fn new(wishes: &Wishes) -> Result<Plan, Failure> {
+        let meta = count("--meta", wishes.meta, 2, MOST)?;
+        let storage = count("--storage", wishes.storage, 4, MOST)?;
+        let services = count("--storage-services", wishes.storage_services, storage.min(2), storage)?;
+        let width = count("--targets", wishes.targets, storage.min(4), StripePattern::MAX_TARGETS)?;
+        // A file cannot lie on more targets than there are.
+        let pattern = crate::config::pattern(wishes.chunk_size, Some(width.min(storage)), wishes.inline_size);
+        let pattern = pattern.map_err(|error| Failure::usage(error.message))?;
+        let mut ports = Ports::new(wishes.base_port);
+        let mut local = |group| ports.next(group).map(|port| Some(SocketAddr::from(([127, 0, 0, 1], port))));
+        let plain = |name: String, kind, listen| ServicePlan { name, kind, listen, rest: None, targets: vec![] };
+        let mut all = vec![ServicePlan {
+            rest: local(PortGroup::Rest)?,
+            ..plain("mgmt".into(), Kind::Mgmtd, local(PortGroup::Mgmt)?)
+        }];
+        for number in 1..=meta {
+            all.push(plain(format!("meta{number}"), Kind::Meta, local(PortGroup::Meta)?));
+        }
+        for number in 1..=services {
+            // Dealt out in turn; numbered as the field likes it: target 203 is the third of service 2.
+            let mine = (1..=storage).filter(|target| (target - 1) % services == number - 1).count() as u16;
+            let targets = (1..=mine).map(|target| TargetId(number * 100 + target)).collect();
+            all.push(ServicePlan {
+                targets,
+                ..plain(format!("storage{number}"), Kind::Storage, local(PortGroup::Storage)?)
+            });
+        }
+        all.push(plain("mount".into(), Kind::Mount, None));
+        Ok(Plan {
+            format: FORMAT,
+            mount: wishes.mount.clone().unwrap_or_else(|| DEFAULT_MOUNT.into()),
+            chunk_size: Size(pattern.chunk_bytes.into()),
+            num_targets: pattern.num_targets,
+            inline_size: Size(pattern.inline_bytes.into()),
+            encrypt: wishes.encrypt,
+            base_port: wishes.base_port,
+            services: all,
+        })
+    }
+
+    /// Reads `cluster.toml`.
+    pub(super) fn parse(text: &str) -> Result<Plan, String> {
+        let plan: Plan = toml::from_str(text).map_err(|error| error.to_string())?;
+        if plan.format != FORMAT {
+            return Err(format!("its format is {}, this build knows {FORMAT}", plan.format));
+        }
+        if plan.of(Kind::Mgmtd).next().is_none() {
+            return Err("it has no management service; was it cut short?".into());
+        }
+        Ok(plan)
+    }
+
+    /// Services of a kind.
+    pub fn of(&self, kind: Kind) -> impl Iterator<Item = &ServicePlan> {
+        self.services.iter().filter(move |service| service.kind == kind)
+    }
+
+    /// The service with this name.
+    pub fn service(&self, name: &str) -> Result<&ServicePlan, Failure> {
+        self.services.iter().find(|service| service.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.services.iter().map(|service| service.name.as_str()).collect();
+            Failure::usage(format!("there is no service {name:?} in this cluster; there are {}", names.join(", ")))
+        })
+    }
+
+    /// Where management listens.
+    pub fn mgmt(&self) -> Result<SocketAddr, Failure> {
+        let address = self.of(Kind::Mgmtd).find_map(|service| service.listen);
+        address.ok_or_else(|| Failure::config("cluster.toml: the management service has no address"))
+    }
+
+    /// How commands reach it.
+    pub fn cluster(&self, home: &Home) -> Result<Cluster, Failure> {
+        Cluster::new(vec![self.mgmt()?], &home.secret(), self.encrypt)
+    }
+
+    /// Number of storage targets.
+    pub fn storage_targets(&self) -> usize {
+        self.of(Kind::Storage).map(|service| service.targets.len()).sum()
+    }
+
+    /// Refuses wishes that differ from what the cluster is.
+    pub fn check_wishes(&self, wishes: &Wishes) -> Result<(), Failure> {
+        if wishes.encrypt && !self.encrypt {
+            return Err(Failure::usage(
+                "this cluster was made without --encrypt; set `encrypt = true` in every file of its conf directory and in \
+                 cluster.toml while it is down",
+            ));
+        }
+        let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        let wish = |wish: Option<u16>| wish.map(u64::from);
+        let bytes = |wish: Option<Size>| wish.map(|size| size.0);
+        for (flag, wish, is) in [
+            ("--meta", wish(wishes.meta), number(self.of(Kind::Meta).count())),
+            ("--storage", wish(wishes.storage), number(self.storage_targets())),
+            ("--storage-services", wish(wishes.storage_services), number(self.of(Kind::Storage).count())),
+            ("--base-port", wish(wishes.base_port), self.base_port.map_or(0, u64::from)),
+        ] {
+            if wish.is_some_and(|wish| wish != is) {
+                let was = if is == 0 { "without it".to_owned() } else { format!("with {flag} {is}") };
+                return Err(Failure::usage(format!(
+                    "this cluster was made {was} and cannot be changed by `nyala up`; leave {flag} away, or make another \
+                     cluster with another --dir"
+                )));
+            }
+        }
+        let width = wish(wishes.targets.map(|width| width.min(self.storage_targets() as u16)));
+        for (flag, key, wish, is) in [
+            ("--chunk-size", "--chunk-size", bytes(wishes.chunk_size), self.chunk_size.0),
+            ("--targets", "--num-targets", width, self.num_targets.into()),
+            ("--inline-size", "--inline-size", bytes(wishes.inline_size), self.inline_size.0),
+        ] {
+            if wish.is_some_and(|wish| wish != is) {
+                return Err(Failure::usage(format!(
+                    "{flag} counts when the cluster is made only; use `nyala entry set {key} … {}` to change what new files \
+                     get",
+                    self.mount.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Content of a service's configuration file.
+    pub fn configuration(&self, home: &Home, service: &ServicePlan) -> Result<String, Failure> {
+        let mgmt = Some(Hosts::from(vec![self.mgmt()?]));
+        let secret = Some(home.secret());
+        let encrypt = self.encrypt.then_some(true);
+        let dir = home.dir().join(&service.name);
+        let (listen, alias) = (service.listen, Some(service.name.clone()));
+        let text = match service.kind {
+            Kind::Mgmtd => toml::to_string(&MgmtdSettings {
+                dir: Some(dir),
+                listen,
+                rest_listen: service.rest,
+                secret,
+                encrypt,
+                chunk_size: Some(self.chunk_size),
+                num_targets: Some(self.num_targets),
+                inline_size: Some(self.inline_size),
+                ..MgmtdSettings::default()
+            }),
+            Kind::Meta => toml::to_string(&MetaSettings {
+                dir: Some(dir),
+                listen,
+                mgmt,
+                secret,
+                encrypt,
+                alias,
+                ..MetaSettings::default()
+            }),
+            Kind::Storage => {
+                let target = |(at, id): (usize, &TargetId)| TargetArg {
+                    dir: dir.join(format!("t{}", at + 1)),
+                    id: Some(*id),
+                    alias: None,
+                    limit: None,
+                };
+                let targets = Some(service.targets.iter().enumerate().map(target).collect());
+                let dir = Some(dir.join("node"));
+                toml::to_string(&StorageSettings {
+                    dir,
+                    listen,
+                    mgmt,
+                    secret,
+                    encrypt,
+                    alias,
+                    targets,
+                    ..StorageSettings::default()
+                })
+            }
+            Kind::Mount => toml::to_string(&ClientSettings { mgmt, secret, encrypt, ..ClientSettings::default() }),
+        };
+        text.map_err(|error| Failure::failed(format!("configuration of {}: {error}", service.name)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::Exit;
+
+    fn wishes() -> Wishes {
+        // Ports beyond what the system gives to others by itself.
+        Wishes { base_port: Some(61_400), ..Wishes::default() }
+    }
+
+    #[test]
+    fn the_default_is_one_two_four() {
+        let plan = Plan::new(&wishes()).unwrap();
+        let names: Vec<&str> = plan.services.iter().map(|service| service.name.as_str()).collect();
+        assert_eq!(names, ["mgmt", "meta1", "meta2", "storage1", "storage2", "mount"]);
+        assert_eq!(plan.service("storage2").unwrap().targets, [TargetId(201), TargetId(202)]);
+        assert_eq!(plan.storage_targets(), 4);
+        assert_eq!(plan.mgmt().unwrap().port(), 61_400);
+        assert!(plan.service("meta3").unwrap_err().message.contains("meta1, meta2"));
+        assert_eq!(Plan::parse(&toml::to_string(&plan).unwrap()), Ok(plan));
+    }
+
+    #[test]
+    fn the_stripe_is_no_wider_than_the_cluster() {
+        let plan =
+            Plan::new(&Wishes { storage: Some(3), storage_services: Some(3), targets: Some(8), ..wishes() }).unwrap();
+        assert_eq!(plan.num_targets, 3);
+        plan.check_wishes(&Wishes { targets: Some(8), storage: Some(3), ..Wishes::default() }).unwrap();
+        assert_eq!(plan.of(Kind::Storage).map(|service| service.targets.len()).collect::<Vec<_>>(), [1, 1, 1]);
+    }
+
+    #[test]
+    fn impossible_and_changed_wishes_are_refused() {
+        let refused = |wishes: Wishes| {
+            let error = Plan::new(&wishes).unwrap_err();
+            assert_eq!(error.exit, Exit::Usage);
+            error.message
+        };
+        assert!(refused(Wishes { meta: Some(0), ..wishes() }).contains("--meta 0"));
+        assert!(refused(Wishes { storage: Some(2), storage_services: Some(3), ..wishes() }).contains("1 to 2"));
+        assert!(refused(Wishes { chunk_size: Some(Size(1000)), ..wishes() }).contains("power of two"));
+        let plan = Plan::new(&wishes()).unwrap();
+        let changed = |wishes: Wishes| plan.check_wishes(&wishes).unwrap_err().message;
+        assert!(changed(Wishes { meta: Some(3), ..Wishes::default() }).contains("with --meta 2"));
+        assert!(changed(Wishes { chunk_size: Some(Size(1 << 20)), ..Wishes::default() }).contains("entry set"));
+        plan.check_wishes(&Wishes { meta: Some(2), storage: Some(4), ..wishes() }).unwrap();
+    }
+
+    #[test]
+    fn configurations_are_what_the_roles_read() {
+        let home = Home::new("/d");
+        let plan = Plan::new(&wishes()).unwrap();
+        let text = |name: &str| plan.configuration(&home, plan.service(name).unwrap()).unwrap();
+        let mgmtd: MgmtdSettings = toml::from_str(&text("mgmt")).unwrap();
+        assert_eq!(mgmtd.resolve().unwrap().settings.default_pattern, StripePattern::default());
+        let meta: MetaSettings = toml::from_str(&text("meta2")).unwrap();
+        assert_eq!(meta.resolve().unwrap().dir, PathBuf::from("/d/meta2"));
+        let storage: StorageSettings = toml::from_str(&text("storage2")).unwrap();
+        let storage = storage.resolve().unwrap();
+        assert_eq!(storage.targets[1].dir, PathBuf::from("/d/storage2/t2"));
+        assert_eq!((storage.targets[1].id, storage.dir), (Some(TargetId(202)), PathBuf::from("/d/storage2/node")));
+        let client: ClientSettings = toml::from_str(&text("mount")).unwrap();
+        assert_eq!(client.secret_file(), PathBuf::from("/d/secret"));
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Starting one service of a cluster on this machine, and seeing whether it runs.
+
+use super::home::Home;
+use super::plan::{Kind, Plan, ServicePlan};
+use crate::exit::{Failure, io};
+use crate::mount::table;
+use crate::process::{ProcessId, Running};
+use std::fs::OpenOptions;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// A service that was just started.
+pub struct Started {
+    /// The process. Dropping this does not end it.
+    pub child: Child,
+    /// Length of its log when it was started.
+    pub log_from: u64,
+}
+
+/// Whether a service runs.
+pub enum ServiceState {
+    /// It runs.
+    Running(Running),
+    /// It does not.
+    Stopped,
+}
+
+/// Whether a service runs.
+pub fn state(home: &Home, service: &ServicePlan) -> ServiceState {
+    let conf = home.conf(&service.name);
+    let running = home.process(&service.name).and_then(|id| id.running(conf.to_str()));
+    running.map_or(ServiceState::Stopped, ServiceState::Running)
+}
+
+/// Makes the mount point, unless a mount lies there, dead or alive.
+fn make_mountpoint(mount: &Path) -> Result<(), Failure> {
+    if table::at(mount)?.is_some() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(mount).map_err(io(format!("cannot make {}", mount.display())))
+}
+
+/// Starts a service in the background. Its configuration file is made if there is none.
+pub fn start(home: &Home, plan: &Plan, service: &ServicePlan) -> Result<Started, Failure> {
+    if service.kind == Kind::Mount {
+        make_mountpoint(&plan.mount)?;
+    }
+    let (conf, log) = (home.conf(&service.name), home.log(&service.name));
+    if !conf.exists() {
+        super::files::write_whole(&conf, &plan.configuration(home, service)?)?;
+    }
+    let log_file = OpenOptions::new().create(true).append(true).open(&log);
+    let log_file = log_file.map_err(io(format!("cannot open {}", log.display())))?;
+    let log_from = log_file.metadata().map_or(0, |metadata| metadata.len());
+    let mut command = Command::new("/proc/self/exe");
+    // The directory and the files say all; what this shell has set is not meant for the services.
+    let variables = std::env::vars_os().map(|(name, _)| name);
+    for name in variables.filter(|name| name.to_string_lossy().starts_with("NYALA_") && name != "NYALA_LOG_LEVEL") {
+        command.env_remove(name);
+    }
+    match service.kind {
+        Kind::Mgmtd => command.arg("mgmtd"),
+        Kind::Meta => command.arg("meta"),
+        Kind::Storage => command.arg("storage"),
+        Kind::Mount => command.arg("mount").arg(format!("{}:/", plan.mgmt()?)).arg(&plan.mount).arg("--foreground"),
+    };
+    command.arg("--config").arg(&conf).arg("--own-session").current_dir(home.dir());
+    let errors = log_file.try_clone().map_err(io(format!("cannot open {}", log.display())))?;
+    command.stdin(Stdio::null()).stdout(Stdio::from(log_file)).stderr(Stdio::from(errors));
+    let child = command.spawn().map_err(io(format!("cannot start {}", service.name)))?;
+    // A process that has ended already has no id any more; whoever waits for it sees that.
+    if let Some(id) = i32::try_from(child.id()).ok().and_then(ProcessId::of) {
+        home.set_process(&service.name, id)?;
+    }
+    Ok(Started { child, log_from })
+}

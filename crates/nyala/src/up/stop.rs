@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Stopping services of a cluster on this machine.
+
+use super::home::Home;
+use super::plan::{Kind, Plan, ServicePlan};
+use super::service::{ServiceState, state};
+use crate::exit::Failure;
+use crate::mount::table;
+use crate::mount::unmount::unmount;
+use std::time::Duration;
+
+/// How long a service may take for an orderly end before it is killed.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Stops one service. False if it had to be killed; true also if it did not run.
+pub fn stop(home: &Home, service: &ServicePlan, kill: bool) -> Result<bool, Failure> {
+    let orderly = match state(home, service) {
+        ServiceState::Stopped => true,
+        ServiceState::Running(running) if kill => running.kill().map(|()| true)?,
+        ServiceState::Running(running) => running.stop(PATIENCE)?,
+    };
+    home.forget_process(&service.name);
+    Ok(orderly)
+}
+
+/// Unmounts, then stops storage, metadata and management. What had to be killed is returned.
+pub fn stop_all(home: &Home, plan: &Plan, force: bool) -> Result<Vec<String>, Failure> {
+    let mut killed = Vec::new();
+    stop_mount(home, plan, force)?;
+    for kind in [Kind::Mount, Kind::Storage, Kind::Meta, Kind::Mgmtd] {
+        for service in plan.of(kind) {
+            if !stop(home, service, false)? {
+                killed.push(service.name.clone());
+            }
+        }
+    }
+    Ok(killed)
+}
+
+/// Unmounts this cluster's mount.
+pub fn stop_mount(home: &Home, plan: &Plan, force: bool) -> Result<(), Failure> {
+    let ours = table::at(&plan.mount)?.is_some_and(|m| plan.mgmt().is_ok_and(|mgmt| m.source == format!("{mgmt}:/")));
+    if ours {
+        unmount(&plan.mount, force)?;
+    }
+    for service in plan.of(Kind::Mount) {
+        if let ServiceState::Running(running) = state(home, service)
+            && !force
+            && ours
+        {
+            // It ends by itself once it is unmounted.
+            running.wait(PATIENCE);
+        }
+    }
+    Ok(())
+}
