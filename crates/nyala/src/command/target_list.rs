@@ -8,6 +8,7 @@ use crate::exit::Outcome;
 use crate::output::{Output, Table, show};
 use crate::role::block_on;
 use clap::ValueEnum;
+use nyala_wire::PoolId;
 use nyala_wire::map::{ClusterMap, Target, TargetKind};
 
 /// Kinds of targets.
@@ -54,8 +55,10 @@ fn table(map: &ClusterMap, targets: &[Target], state: bool) -> String {
     let mut table = Table::new(&heads);
     for target in targets {
         let node = map.node(target.node).map_or_else(|| target.node.to_string(), |node| node.alias.clone());
+        // Metadata targets are in no pool.
         let pool = map.pools.iter().find(|pool| pool.id == target.pool);
-        let pool = pool.map_or_else(|| target.pool.to_string(), |pool| pool.alias.clone());
+        let none = || if target.pool == PoolId(0) { "-".to_owned() } else { target.pool.to_string() };
+        let pool = pool.map_or_else(none, |pool| pool.alias.clone());
         let mut row = vec![target.id.to_string(), word(&target.kind), target.alias.clone(), node, pool];
         if state {
             row.extend([word(&target.reachability), word(&target.consistency), word(&target.capacity_pool)]);
@@ -69,7 +72,7 @@ fn table(map: &ClusterMap, targets: &[Target], state: bool) -> String {
 mod tests {
     use super::*;
     use nyala_wire::map::{CapacityPool, Consistency, Reachability};
-    use nyala_wire::{NodeId, PoolId, TargetId};
+    use nyala_wire::{NodeId, TargetId};
 
     #[test]
     fn states_are_shown_on_demand() {

@@ -31,6 +31,8 @@ use std::time::{Duration, Instant};
 
 /// How long a cluster that does not answer yet is asked again before the mount fails.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a detached mount gets to end by itself.
+const DETACHED: Duration = Duration::from_millis(500);
 /// What the kernel may read ahead, KiB; without it, requests would be at most 128 KiB.
 const READ_AHEAD_KIB: u32 = 2048;
 
@@ -209,14 +211,17 @@ async fn serve(plan: Plan, caller: &mut Caller) -> Result<(), Failure> {
                 caller.ready()?;
             }
             () = &mut stop => {
-                // Detached at once, so that the session ends by itself when nobody uses it.
                 match mount.unmount(false) {
-                    Ok(()) | Err(UnmountError::NotMounted(_)) => break serving.as_mut().await.map_err(Failure::from),
-                    Err(error) => {
-                        tracing::warn!(%error, "the mount is taken away from those who use it");
-                        break client.sync_all().await.map_err(Failure::from);
+                    Ok(()) => break serving.as_mut().await.map_err(Failure::from),
+                    // Somebody else unmounted it: it ends by itself, unless it was a lazy detach and is still in use.
+                    Err(UnmountError::NotMounted(_)) => {
+                        if let Ok(ended) = tokio::time::timeout(DETACHED, &mut serving).await {
+                            break ended.map_err(Failure::from);
+                        }
                     }
+                    Err(error) => tracing::warn!(%error, "the mount is taken away from those who use it"),
                 }
+                break client.sync_all().await.map_err(Failure::from);
             }
         }
     };
