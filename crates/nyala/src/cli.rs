@@ -125,7 +125,9 @@ impl Command {
     /// What is logged where nothing else is asked for.
     fn log_level(&self) -> &'static str {
         match self {
-            Command::Mgmtd(_) | Command::Meta(_) | Command::Storage(_) | Command::Mount(_) => "info",
+            // The consensus library tells every step of itself at "info".
+            Command::Mgmtd(_) => "info,openraft=warn",
+            Command::Meta(_) | Command::Storage(_) | Command::Mount(_) => "info",
             _ => "warn",
         }
     }

@@ -28,6 +28,14 @@ pub enum Exit {
     Degraded = 6,
 }
 
+impl Exit {
+    /// What a service's own exit code says; anything unknown is a failure.
+    pub fn of_child(code: Option<i32>) -> Exit {
+        let telling = [Exit::Config, Exit::Unreachable, Exit::Refused];
+        telling.into_iter().find(|exit| code == Some(*exit as i32)).unwrap_or(Exit::Failed)
+    }
+}
+
 /// A failed command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -81,8 +89,10 @@ pub fn io(what: impl fmt::Display) -> impl FnOnce(std::io::Error) -> Failure {
 impl From<TransportError> for Failure {
     fn from(error: TransportError) -> Failure {
         let exit = match &error {
-            TransportError::WrongSecret { .. } | TransportError::WrongCluster { .. } => Exit::Refused,
-            TransportError::Secret(_) => Exit::Config,
+            TransportError::WrongSecret { .. }
+            | TransportError::WrongCluster { .. }
+            | TransportError::VersionMismatch { .. } => Exit::Refused,
+            TransportError::Secret(_) | TransportError::EncryptionMismatch { .. } => Exit::Config,
             TransportError::Frame(_) | TransportError::PortInUse { .. } | TransportError::Bind { .. } => Exit::Failed,
             _ => Exit::Unreachable,
         };
@@ -159,6 +169,7 @@ mod tests {
         assert_eq!(mgmt(TransportError::ConnectRefused { address }), Exit::Unreachable);
         assert_eq!(mgmt(TransportError::WrongSecret { address }), Exit::Refused);
         assert_eq!(mgmt(TransportError::WrongCluster { address, ours: 1, theirs: 2 }), Exit::Refused);
+        assert_eq!(mgmt(TransportError::EncryptionMismatch { address, ours: false }), Exit::Config);
         let wire = |code: ErrorCode| Failure::from(MgmtError::Refused(code.with("no"))).exit;
         assert_eq!(wire(ErrorCode::UNAUTHORIZED), Exit::Refused);
         assert_eq!(wire(ErrorCode::NOT_READY), Exit::Unreachable);
@@ -167,6 +178,16 @@ mod tests {
         assert_eq!(Failure::from(gone).exit, Exit::Unreachable);
         let mode = SecretError::Mode { path: "/s".into(), mode: 0o644 };
         assert_eq!(Failure::from(mode).exit, Exit::Config);
+    }
+
+    #[test]
+    fn a_childs_code_is_passed_on_where_it_says_something() {
+        assert_eq!(Exit::of_child(Some(3)), Exit::Config);
+        assert_eq!(Exit::of_child(Some(5)), Exit::Refused);
+        assert_eq!(
+            (Exit::of_child(Some(0)), Exit::of_child(Some(101)), Exit::of_child(None)),
+            (Exit::Failed, Exit::Failed, Exit::Failed)
+        );
     }
 
     #[test]

@@ -62,8 +62,7 @@ fn understand(said: &str) -> Option<Outcome> {
         return Some(Ok(Exit::Ok));
     }
     let report: Report = serde_json::from_str(said).ok()?;
-    let all = [Exit::Usage, Exit::Config, Exit::Unreachable, Exit::Refused];
-    let exit = all.into_iter().find(|exit| *exit as u8 == report.exit).unwrap_or(Exit::Failed);
+    let exit = Exit::of_child(Some(report.exit.into()));
     Some(Err(Failure { exit, message: report.message }))
 }
 

@@ -23,7 +23,7 @@ pub fn run(args: MetaArgs) -> Outcome {
         let stop = stop_signal()?;
         nyala_meta::run(config, stop).await.map_err(|error| {
             tracing::error!(%error, "the metadata service ends");
-            Failure::failed(error.to_string())
+            Failure::from(error)
         })
     })?;
     Ok(Exit::Ok)

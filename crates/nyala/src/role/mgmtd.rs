@@ -23,7 +23,7 @@ pub fn run(args: MgmtdArgs) -> Outcome {
         let stop = stop_signal()?;
         nyala_mgmt::run(config, stop).await.map_err(|error| {
             tracing::error!(%error, "the management service ends");
-            Failure::failed(error.to_string())
+            Failure::from(error)
         })
     })?;
     Ok(Exit::Ok)

@@ -5,9 +5,11 @@
 //! **Failure model.** SIGTERM and SIGINT ask for an orderly end; a second one ends the process at once, for when the
 //! first is stuck on a disk or a network that does not answer.
 
+mod ended;
 pub mod meta;
 pub mod mgmtd;
 pub mod mount;
+mod mount_serve;
 pub mod storage;
 
 use crate::config::{Settings, load, load_default};

@@ -23,7 +23,7 @@ pub fn run(args: StorageArgs) -> Outcome {
         let stop = stop_signal()?;
         nyala_storage::run(config, stop).await.map_err(|error| {
             tracing::error!(%error, "the storage service ends");
-            Failure::failed(error.to_string())
+            Failure::from(error)
         })
     })?;
     Ok(Exit::Ok)

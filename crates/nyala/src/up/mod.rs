@@ -16,6 +16,7 @@
 //! to start, or not become ready: the error has the last lines of its log. Process ids may have been given to others: see
 //! [`crate::process`].
 
+mod configuration;
 mod files;
 mod home;
 mod plan;
@@ -23,12 +24,14 @@ mod ports;
 mod ready;
 mod service;
 mod stop;
+mod wishes;
 
 pub use home::Home;
-pub use plan::{Kind, Plan, ServicePlan, Wishes};
+pub use plan::{Kind, Plan, ServicePlan};
 pub use ready::{await_all, await_service};
 pub use service::{ServiceState, start, state};
 pub use stop::{stop, stop_all, stop_mount};
+pub use wishes::Wishes;
 
 /// Where `nyala up` keeps its cluster unless something else is said.
 pub const DEFAULT_DIR: &str = "/var/lib/nyala-up";

@@ -3,11 +3,11 @@
 //! What a cluster on this machine consists of. Pure but for the ports.
 
 use super::ports::{PortGroup, Ports};
+use super::wishes::Wishes;
 use super::{DEFAULT_MOUNT, Home};
 use crate::cluster::Cluster;
-use crate::config::{ClientSettings, MetaSettings, MgmtdSettings, StorageSettings, TargetArg};
 use crate::exit::Failure;
-use crate::units::{Hosts, Size};
+use crate::units::Size;
 use nyala_wire::{StripePattern, TargetId};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -16,29 +16,6 @@ use std::path::PathBuf;
 const FORMAT: u32 = 1;
 /// Most services of a kind, and most storage targets.
 const MOST: u16 = 99;
-
-/// What the user asked for; what is absent is the default, or what the cluster has already.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wishes {
-    /// Metadata services.
-    pub meta: Option<u16>,
-    /// Storage targets.
-    pub storage: Option<u16>,
-    /// Storage services, which share the targets.
-    pub storage_services: Option<u16>,
-    /// Chunk size of the root directory.
-    pub chunk_size: Option<Size>,
-    /// Stripe width of the root directory.
-    pub targets: Option<u16>,
-    /// Largest inline content.
-    pub inline_size: Option<Size>,
-    /// Encrypt all traffic.
-    pub encrypt: bool,
-    /// First port.
-    pub base_port: Option<u16>,
-    /// Where to mount.
-    pub mount: Option<PathBuf>,
-}
 
 /// What a service is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,11 +57,11 @@ pub struct Plan {
     format: u32,
     /// Where it is mounted.
     pub mount: PathBuf,
-    chunk_size: Size,
-    num_targets: u16,
-    inline_size: Size,
-    encrypt: bool,
-    base_port: Option<u16>,
+    pub(super) chunk_size: Size,
+    pub(super) num_targets: u16,
+    pub(super) inline_size: Size,
+    pub(super) encrypt: bool,
+    pub(super) base_port: Option<u16>,
     /// Its services, in the order of their start.
     pub services: Vec<ServicePlan>,
 }
@@ -177,106 +154,12 @@ impl Plan {
     pub fn storage_targets(&self) -> usize {
         self.of(Kind::Storage).map(|service| service.targets.len()).sum()
     }
-
-    /// Refuses wishes that differ from what the cluster is.
-    pub fn check_wishes(&self, wishes: &Wishes) -> Result<(), Failure> {
-        if wishes.encrypt && !self.encrypt {
-            return Err(Failure::usage(
-                "this cluster was made without --encrypt; set `encrypt = true` in every file of its conf directory and in \
-                 cluster.toml while it is down",
-            ));
-        }
-        let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-        let wish = |wish: Option<u16>| wish.map(u64::from);
-        let bytes = |wish: Option<Size>| wish.map(|size| size.0);
-        for (flag, wish, is) in [
-            ("--meta", wish(wishes.meta), number(self.of(Kind::Meta).count())),
-            ("--storage", wish(wishes.storage), number(self.storage_targets())),
-            ("--storage-services", wish(wishes.storage_services), number(self.of(Kind::Storage).count())),
-            ("--base-port", wish(wishes.base_port), self.base_port.map_or(0, u64::from)),
-        ] {
-            if wish.is_some_and(|wish| wish != is) {
-                let was = if is == 0 { "without it".to_owned() } else { format!("with {flag} {is}") };
-                return Err(Failure::usage(format!(
-                    "this cluster was made {was} and cannot be changed by `nyala up`; leave {flag} away, or make another \
-                     cluster with another --dir"
-                )));
-            }
-        }
-        let width = wish(wishes.targets.map(|width| width.min(self.storage_targets() as u16)));
-        for (flag, key, wish, is) in [
-            ("--chunk-size", "--chunk-size", bytes(wishes.chunk_size), self.chunk_size.0),
-            ("--targets", "--num-targets", width, self.num_targets.into()),
-            ("--inline-size", "--inline-size", bytes(wishes.inline_size), self.inline_size.0),
-        ] {
-            if wish.is_some_and(|wish| wish != is) {
-                return Err(Failure::usage(format!(
-                    "{flag} counts when the cluster is made only; use `nyala entry set {key} … {}` to change what new files \
-                     get",
-                    self.mount.display()
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    /// Content of a service's configuration file.
-    pub fn configuration(&self, home: &Home, service: &ServicePlan) -> Result<String, Failure> {
-        let mgmt = Some(Hosts::from(vec![self.mgmt()?]));
-        let secret = Some(home.secret());
-        let encrypt = self.encrypt.then_some(true);
-        let dir = home.dir().join(&service.name);
-        let (listen, alias) = (service.listen, Some(service.name.clone()));
-        let text = match service.kind {
-            Kind::Mgmtd => toml::to_string(&MgmtdSettings {
-                dir: Some(dir),
-                listen,
-                rest_listen: service.rest,
-                secret,
-                encrypt,
-                chunk_size: Some(self.chunk_size),
-                num_targets: Some(self.num_targets),
-                inline_size: Some(self.inline_size),
-                ..MgmtdSettings::default()
-            }),
-            Kind::Meta => toml::to_string(&MetaSettings {
-                dir: Some(dir),
-                listen,
-                mgmt,
-                secret,
-                encrypt,
-                alias,
-                ..MetaSettings::default()
-            }),
-            Kind::Storage => {
-                let target = |(at, id): (usize, &TargetId)| TargetArg {
-                    dir: dir.join(format!("t{}", at + 1)),
-                    id: Some(*id),
-                    alias: None,
-                    limit: None,
-                };
-                let targets = Some(service.targets.iter().enumerate().map(target).collect());
-                let dir = Some(dir.join("node"));
-                toml::to_string(&StorageSettings {
-                    dir,
-                    listen,
-                    mgmt,
-                    secret,
-                    encrypt,
-                    alias,
-                    targets,
-                    ..StorageSettings::default()
-                })
-            }
-            Kind::Mount => toml::to_string(&ClientSettings { mgmt, secret, encrypt, ..ClientSettings::default() }),
-        };
-        text.map_err(|error| Failure::failed(format!("configuration of {}: {error}", service.name)))
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{ClientSettings, MetaSettings, MgmtdSettings, StorageSettings};
     use crate::exit::Exit;
 
     fn wishes() -> Wishes {

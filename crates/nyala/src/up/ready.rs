@@ -11,7 +11,7 @@ use super::home::Home;
 use super::plan::{Kind, Plan, ServicePlan};
 use super::service::Started;
 use crate::cluster::{Cluster, ask_node};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::mount::table;
 use nyala_wire::map::Reachability;
 use std::time::{Duration, Instant};
@@ -36,7 +36,8 @@ pub async fn await_service(
             return Ok(());
         }
         if let Some(Ok(Some(status))) = started.as_mut().map(|started| started.child.try_wait()) {
-            return Err(Failure::failed(format!("{} did not start ({status}); {}", service.name, log())));
+            let message = format!("{} did not start ({status}); {}", service.name, log());
+            return Err(Failure { exit: Exit::of_child(status.code()), message });
         }
         if Instant::now() >= deadline {
             return Err(Failure::failed(format!("{} does not answer; {}", service.name, log())));

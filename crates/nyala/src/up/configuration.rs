@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The configuration files of a cluster's services. Pure.
+
+use super::Home;
+use super::plan::{Kind, Plan, ServicePlan};
+use crate::config::{ClientSettings, MetaSettings, MgmtdSettings, StorageSettings, TargetArg};
+use crate::exit::Failure;
+use crate::units::Hosts;
+use nyala_wire::TargetId;
+
+impl Plan {
+    /// Content of a service's configuration file.
+    pub fn configuration(&self, home: &Home, service: &ServicePlan) -> Result<String, Failure> {
+        let mgmt = Some(Hosts::from(vec![self.mgmt()?]));
+        let secret = Some(home.secret());
+        let encrypt = self.encrypt.then_some(true);
+        let dir = home.dir().join(&service.name);
+        let (listen, alias) = (service.listen, Some(service.name.clone()));
+        let text = match service.kind {
+            Kind::Mgmtd => toml::to_string(&MgmtdSettings {
+                dir: Some(dir),
+                listen,
+                rest_listen: service.rest,
+                secret,
+                encrypt,
+                chunk_size: Some(self.chunk_size),
+                num_targets: Some(self.num_targets),
+                inline_size: Some(self.inline_size),
+                ..MgmtdSettings::default()
+            }),
+            Kind::Meta => toml::to_string(&MetaSettings {
+                dir: Some(dir),
+                listen,
+                mgmt,
+                secret,
+                encrypt,
+                alias,
+                ..MetaSettings::default()
+            }),
+            Kind::Storage => {
+                let target = |(at, id): (usize, &TargetId)| TargetArg {
+                    dir: dir.join(format!("t{}", at + 1)),
+                    id: Some(*id),
+                    alias: None,
+                    limit: None,
+                };
+                let targets = Some(service.targets.iter().enumerate().map(target).collect());
+                let dir = Some(dir.join("node"));
+                toml::to_string(&StorageSettings {
+                    dir,
+                    listen,
+                    mgmt,
+                    secret,
+                    encrypt,
+                    alias,
+                    targets,
+                    ..StorageSettings::default()
+                })
+            }
+            Kind::Mount => toml::to_string(&ClientSettings { mgmt, secret, encrypt, ..ClientSettings::default() }),
+        };
+        text.map_err(|error| Failure::failed(format!("configuration of {}: {error}", service.name)))
+    }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What a user asks of a cluster, and whether a cluster that exists is that. Pure.
+
+use super::plan::{Kind, Plan};
+use crate::exit::Failure;
+use crate::units::Size;
+use std::path::PathBuf;
+
+/// What the user asked for; what is absent is the default, or what the cluster has already.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wishes {
+    /// Metadata services.
+    pub meta: Option<u16>,
+    /// Storage targets.
+    pub storage: Option<u16>,
+    /// Storage services, which share the targets.
+    pub storage_services: Option<u16>,
+    /// Chunk size of the root directory.
+    pub chunk_size: Option<Size>,
+    /// Stripe width of the root directory.
+    pub targets: Option<u16>,
+    /// Largest inline content.
+    pub inline_size: Option<Size>,
+    /// Encrypt all traffic.
+    pub encrypt: bool,
+    /// First port.
+    pub base_port: Option<u16>,
+    /// Where to mount.
+    pub mount: Option<PathBuf>,
+}
+
+impl Plan {
+    /// Refuses wishes that differ from what the cluster is.
+    pub fn check_wishes(&self, wishes: &Wishes) -> Result<(), Failure> {
+        if wishes.encrypt && !self.encrypt {
+            return Err(Failure::usage(
+                "this cluster was made without --encrypt; set `encrypt = true` in every file of its conf directory and in \
+                 cluster.toml while it is down",
+            ));
+        }
+        let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        let wish = |wish: Option<u16>| wish.map(u64::from);
+        let bytes = |wish: Option<Size>| wish.map(|size| size.0);
+        for (flag, wish, is) in [
+            ("--meta", wish(wishes.meta), number(self.of(Kind::Meta).count())),
+            ("--storage", wish(wishes.storage), number(self.storage_targets())),
+            ("--storage-services", wish(wishes.storage_services), number(self.of(Kind::Storage).count())),
+            ("--base-port", wish(wishes.base_port), self.base_port.map_or(0, u64::from)),
+        ] {
+            if wish.is_some_and(|wish| wish != is) {
+                let was = if is == 0 { "without it".to_owned() } else { format!("with {flag} {is}") };
+                return Err(Failure::usage(format!(
+                    "this cluster was made {was} and cannot be changed by `nyala up`; leave {flag} away, or make another \
+                     cluster with another --dir"
+                )));
+            }
+        }
+        let width = wish(wishes.targets.map(|width| width.min(self.storage_targets() as u16)));
+        for (flag, key, wish, is) in [
+            ("--chunk-size", "--chunk-size", bytes(wishes.chunk_size), self.chunk_size.0),
+            ("--targets", "--num-targets", width, self.num_targets.into()),
+            ("--inline-size", "--inline-size", bytes(wishes.inline_size), self.inline_size.0),
+        ] {
+            if wish.is_some_and(|wish| wish != is) {
+                return Err(Failure::usage(format!(
+                    "{flag} counts when the cluster is made only; use `nyala entry set {key} … {}` to change what new files \
+                     get",
+                    self.mount.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
