@@ -16,7 +16,6 @@ use nyala_transport::facing::facing;
 use nyala_transport::{HandshakeConfig, Pool, PoolOptions, Role, Secret, Server, ServerOptions};
 use nyala_wire::ClusterId;
 use openraft::BasicNode;
-use openraft::error::{InitializeError, RaftError};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
@@ -156,9 +155,10 @@ impl Mgmt {
         let id = self.config.node_id;
         let raft = Raft::new(id, Arc::new(config), Network::new(pool), log, machine).await;
         let raft = raft.map_err(|e| stored(&e))?;
-        match raft.initialize(BTreeMap::from([(id, BasicNode::new(address))])).await {
-            Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => {}
-            Err(error) => return Err(MgmtError::Raft(error.to_string())),
+        let known = raft.is_initialized().await.map_err(|e| MgmtError::Raft(e.to_string()))?;
+        if !known {
+            let members = BTreeMap::from([(id, BasicNode::new(address))]);
+            raft.initialize(members).await.map_err(|e| MgmtError::Raft(e.to_string()))?;
         }
         let core = Arc::new(Core::new(raft.clone(), view));
         Ok((raft, core))
