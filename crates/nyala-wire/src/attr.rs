@@ -3,7 +3,7 @@
 //! Attributes of inodes as they cross the wire.
 
 use crate::ids::InodeId;
-use minicbor::{Decode, Encode};
+use minicbor::{Decode, Decoder, Encode, decode};
 use serde::{Deserialize, Serialize};
 
 /// A point in time: seconds since 1970 and nanoseconds (0 to 999,999,999).
@@ -18,7 +18,7 @@ pub struct Time {
 }
 
 /// What an inode is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Serialize, Deserialize)]
 #[cbor(index_only)]
 #[serde(rename_all = "lowercase")]
 pub enum FileKind {
@@ -43,6 +43,22 @@ pub enum FileKind {
     /// A block device.
     #[n(6)]
     BlockDevice,
+}
+
+impl<'b, C> Decode<'b, C> for FileKind {
+    /// Not derived: derived code takes an optional field that holds an unknown variant for an absent one.
+    fn decode(d: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
+        Ok(match d.u8()? {
+            0 => FileKind::File,
+            1 => FileKind::Directory,
+            2 => FileKind::Symlink,
+            3 => FileKind::Fifo,
+            4 => FileKind::Socket,
+            5 => FileKind::CharDevice,
+            6 => FileKind::BlockDevice,
+            _ => return Err(decode::Error::message("unknown kind of inode")),
+        })
+    }
 }
 
 impl FileKind {

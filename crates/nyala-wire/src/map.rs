@@ -283,7 +283,7 @@ impl ClusterMap {
     /// Slots that a metadata target serves.
     pub fn slots_of(&self, target: TargetId) -> impl Iterator<Item = Slot> + '_ {
         let mine = self.slots.iter().filter(move |range| range.target == target);
-        mine.flat_map(|range| (range.first.0..=range.first.0 + (range.count - 1)).map(Slot))
+        mine.flat_map(|range| (0..range.count).map_while(|at| range.first.0.checked_add(at)).map(Slot))
     }
 
     /// Targets of a kind, by id.
@@ -326,6 +326,8 @@ mod tests {
         assert_eq!((find(0), find(63), find(64), find(127)), (Some(1), Some(1), Some(2), Some(2)));
         assert_eq!((find(128), find(199), find(200), find(201)), (None, None, Some(1), None));
         assert_eq!(map.slots_of(TargetId(1)).count(), 65);
+        let odd = ClusterMap { slots: vec![range(7, 0, 1), range(u16::MAX, 9, 1)], ..Default::default() };
+        assert_eq!(odd.slots_of(TargetId(1)).collect::<Vec<_>>(), [Slot(u16::MAX)]);
     }
 
     #[test]

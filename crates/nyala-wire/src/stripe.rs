@@ -7,11 +7,11 @@
 
 use crate::error::{ErrorCode, WireError};
 use crate::ids::{PoolId, TargetId};
-use minicbor::{Decode, Encode};
+use minicbor::{Decode, Decoder, Encode, decode};
 use serde::{Deserialize, Serialize};
 
 /// How a file's data is spread over targets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Encode, Decode, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Encode, Serialize, Deserialize)]
 #[cbor(index_only)]
 #[serde(rename_all = "lowercase")]
 pub enum Pattern {
@@ -19,6 +19,16 @@ pub enum Pattern {
     #[default]
     #[n(0)]
     Raid0,
+}
+
+impl<'b, C> Decode<'b, C> for Pattern {
+    /// Not derived: derived code takes an optional field that holds an unknown variant for an absent one.
+    fn decode(d: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
+        match d.u8()? {
+            0 => Ok(Pattern::Raid0),
+            _ => Err(decode::Error::message("unknown stripe pattern")),
+        }
+    }
 }
 
 /// What a directory gives to files made in it.
@@ -85,12 +95,26 @@ pub struct Layout {
     /// How data is spread.
     #[n(0)]
     pub pattern: Pattern,
-    /// Chunk size in bytes.
-    #[n(1)]
+    /// Chunk size in bytes; not 0.
+    #[cbor(n(1), decode_with = "decode_chunk_bytes")]
     pub chunk_bytes: u32,
     /// The targets, in stripe order; at least one.
-    #[n(2)]
+    #[cbor(n(2), decode_with = "decode_targets")]
     pub targets: Vec<TargetId>,
+}
+
+/// Refuses what would divide by zero below.
+fn decode_chunk_bytes<'b, C>(d: &mut Decoder<'b>, _: &mut C) -> Result<u32, decode::Error> {
+    match d.u32()? {
+        0 => Err(decode::Error::message("a layout with chunks of 0 bytes")),
+        bytes => Ok(bytes),
+    }
+}
+
+/// Refuses what would divide by zero below.
+fn decode_targets<'b, C>(d: &mut Decoder<'b>, ctx: &mut C) -> Result<Vec<TargetId>, decode::Error> {
+    let targets: Vec<TargetId> = d.decode_with(ctx)?;
+    if targets.is_empty() { Err(decode::Error::message("a layout without targets")) } else { Ok(targets) }
 }
 
 /// A piece of a file that lies in one chunk.

@@ -4,6 +4,7 @@
 
 use crate::attr::Time;
 use crate::ids::InodeId;
+use crate::meta::SetTime;
 use crate::name::Name;
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
@@ -17,17 +18,6 @@ pub struct Owner {
     /// Group.
     #[n(1)]
     pub gid: u32,
-}
-
-/// A new time for an attribute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub enum SetTime {
-    /// The request's own time.
-    #[n(0)]
-    Now,
-    /// This time.
-    #[n(1)]
-    At(#[n(0)] Time),
 }
 
 /// Attributes to change; what is absent stays.

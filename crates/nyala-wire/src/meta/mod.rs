@@ -8,10 +8,12 @@
 mod args;
 mod op;
 mod reply;
+mod set_time;
 
 pub use args::*;
 pub use op::MetaOp;
 pub use reply::*;
+pub use set_time::SetTime;
 
 use crate::attr::Time;
 use crate::ids::SessionId;

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Every operation and reply, byte by byte, as it was when it was first released.
+
+use crate::shapes::Variants;
+use crate::tape::{Sample, Tape};
+use minicbor::Encode;
+use nyala_wire::codec::encode;
+use nyala_wire::map::ClusterMap;
+use nyala_wire::meta::{MetaOp, MetaReply, MetaRequest, SetTime};
+use nyala_wire::meta_tx::{PartResult, TxAction, TxPart, TxReply, TxRequest};
+use nyala_wire::mgmt::{MgmtReply, MgmtRequest, ServiceStats};
+use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest};
+use nyala_wire::{Attr, Layout, WireError};
+use std::fmt::Write;
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn variants<T: Variants + Encode<()>>(out: &mut String) {
+    for (number, name, _) in T::ROWS {
+        let bytes = encode(&T::make(*number, &mut Tape::Counting(0)));
+        writeln!(out, "{}.{number}.{name} {}", T::NAME, hex(&bytes)).unwrap();
+    }
+}
+
+fn structure<T: crate::shapes::Shape + Sample + Encode<()>>(out: &mut String) {
+    writeln!(out, "{} {}", T::NAME, hex(&encode(&Tape::Counting(0).take::<T>()))).unwrap();
+}
+
+#[test]
+fn messages_stay_as_they_are() {
+    let mut now = String::new();
+    structure::<Attr>(&mut now);
+    structure::<Layout>(&mut now);
+    structure::<ClusterMap>(&mut now);
+    structure::<ServiceStats>(&mut now);
+    structure::<WireError>(&mut now);
+    structure::<MetaRequest>(&mut now);
+    variants::<MetaOp>(&mut now);
+    variants::<SetTime>(&mut now);
+    variants::<MetaReply>(&mut now);
+    structure::<TxRequest>(&mut now);
+    variants::<TxAction>(&mut now);
+    variants::<TxPart>(&mut now);
+    variants::<TxReply>(&mut now);
+    variants::<PartResult>(&mut now);
+    structure::<StorageRequest>(&mut now);
+    variants::<StorageOp>(&mut now);
+    variants::<StorageReply>(&mut now);
+    variants::<MgmtRequest>(&mut now);
+    variants::<MgmtReply>(&mut now);
+    let pinned = include_str!("golden.txt");
+    let changed: Vec<_> = now.lines().filter(|line| !pinned.lines().any(|pinned| pinned == *line)).collect();
+    let gone: Vec<_> = pinned.lines().filter(|line| !now.lines().any(|now| now == *line)).collect();
+    if now != pinned {
+        let path = concat!(env!("CARGO_TARGET_TMPDIR"), "/golden.txt");
+        std::fs::write(path, &now).unwrap();
+        panic!(
+            "the protocol has changed. Only an optional field at the end, or a new variant, may be added without a new \
+             PROTOCOL_VERSION; if that is so, take over {path}.\nnow: {changed:#?}\npinned: {gone:#?}"
+        );
+    }
+}

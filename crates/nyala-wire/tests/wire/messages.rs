@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! All requests and replies, bulk data apart.
+
+use crate::shapes::{enums, structures};
+use nyala_wire::meta::{
+    Commit, EntryInfo, EntryReply, FileReply, InlineContent, ListedEntry, Listing, MetaOp, MetaReply, MetaRequest,
+    NewEntry, Owner, PutInline, Rename, SessionReply, SetAttr, SetTime,
+};
+use nyala_wire::meta_tx::{Outcome, PartResult, TxAction, TxPart, TxReply, TxRequest};
+use nyala_wire::mgmt::{Heartbeat, MgmtReply, MgmtRequest, Register, RegisterTarget, Registered};
+use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest};
+
+structures! {
+    Commit { inode, end, mtime, spilled, sync, close }
+    EntryInfo { attr, meta_target, layout, inline, pattern, parent }
+    EntryReply { inode, kind, attr }
+    FileReply { attr, layout, inline, inline_limit }
+    Heartbeat { node, incarnation, map_version, capacities }
+    InlineContent { version, data }
+    ListedEntry { cookie, name, inode, kind, attr }
+    Listing { entries, end }
+    MetaRequest { session, sequence, acked_below, owner, now, op }
+    NewEntry { parent, name, perm }
+    Owner { uid, gid }
+    PutInline { inode, base_version, data, mtime, sync, close }
+    Register { cluster, role, uuid, alias, addresses, incarnation, targets }
+    RegisterTarget { uuid, id, alias, kind, capacity }
+    Registered { cluster, node, targets, map }
+    Rename { from_parent, from_name, to_parent, to_name, no_replace, exchange }
+    SessionReply { timeout_ms, map_version, known }
+    SetAttr { perm, uid, gid, size, atime, mtime, ctime, kill_suidgid }
+    StorageRequest { target, file, op }
+    TxRequest { tx, action }
+}
+
+enums! {
+    MetaOp {
+        0 SessionOpen { client }
+        1 SessionClose {}
+        2 Lookup { parent, name }
+        3 GetAttr { inode }
+        4 GetAttrs { inodes }
+        5 ReadDir { dir, after, max_entries, plus }
+        6 ReadLink { inode }
+        7 GetXattr { inode, name }
+        8 ListXattr { inode }
+        9 EntryInfo { inode }
+        10 StatFs {}
+        11 GetParent { dir }
+        12 Sync {}
+        13 FileInfo { inode }
+        32 Create { entry, exclusive }
+        33 Open { inode }
+        34 Close { inode }
+        35 Mkdir { entry }
+        36 Mknod { entry, kind, rdev }
+        37 Symlink { entry, target }
+        38 Unlink { parent, name }
+        39 Rmdir { parent, name }
+        40 Rename { 0 }
+        41 Link { inode, parent, name }
+        42 SetAttr { inode, set }
+        43 SetXattr { inode, name, value, create, replace }
+        44 RemoveXattr { inode, name }
+        45 Commit { 0 }
+        46 PutInline { 0 }
+        47 SetPattern { dir, pattern }
+    }
+    MetaReply {
+        0 Done {}
+        1 Session { 0 }
+        2 Entry { 0 }
+        3 Attr { 0 }
+        4 Attrs { 0 }
+        5 Listing { 0 }
+        6 Bytes { 0 }
+        7 Names { 0 }
+        8 EntryInfo { 0 }
+        9 StatFs { inodes }
+        10 Inode { 0 }
+        11 Opened { 0 }
+        12 Created { new, inode, kind, file }
+        13 Inline { attr, version }
+    }
+    SetTime { 0 Now {} 1 At { 0 } }
+    TxAction { 0 Prepare { now, parts, stage } 1 Commit {} 2 Abort {} 3 Status {} 4 GetParent { dir } }
+    TxPart {
+        0 MakeDir { slot, parent, perm, owner, pattern }
+        1 RemoveDir { inode }
+        2 LinkCount { inode, delta }
+        3 SetParent { inode, parent }
+        4 PutEntry { dir, name, inode, kind, replaces }
+        5 PeekEntry { dir, name }
+        6 RenameLock {}
+        7 RemoveEntry { dir, name, inode }
+    }
+    TxReply { 0 Done {} 1 Prepared { 0 } 2 Outcome { 0 } 3 Parent { 0 } }
+    Outcome { 0 Pending {} 1 Committed {} 2 Aborted {} }
+    PartResult { 0 Ready {} 1 Attr { 0 } 2 Entry { 0 } }
+    StorageOp {
+        0 Truncate { len }
+        1 Punch { offset, len }
+        2 Sync {}
+        3 Unlink {}
+        4 Stat {}
+        5 Seek { offset, hole }
+        6 Allocate { offset, len }
+    }
+    StorageReply { 0 Done {} 1 Stat { len, blocks } 2 Offset { 0 } }
+    MgmtRequest {
+        0 WatchMap { have, wait_ms }
+        1 Register { 0 }
+        2 Heartbeat { 0 }
+        3 Goodbye { node, incarnation }
+        4 Capacities {}
+    }
+    MgmtReply {
+        0 Done {}
+        1 Map { 0 }
+        2 Unchanged {}
+        3 Registered { 0 }
+        4 Lease { lease_ms, map_version }
+        5 Capacities { 0 }
+    }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What messages consist of: identifiers, attributes, layouts, the cluster map.
+
+use crate::shapes::{Shape, enums, structures};
+use crate::tape::{Sample, Tape};
+use nyala_wire::map::{
+    CapacityPool, ClusterMap, Consistency, Group, Node, Placement, Pool, Reachability, Role, Settings, SlotRange,
+    Target, TargetKind,
+};
+use nyala_wire::meta_tx::TxId;
+use nyala_wire::mgmt::{Capacity, ServiceStats, TargetCapacity};
+use nyala_wire::storage::ChunkFileId;
+use nyala_wire::{
+    Attr, ClusterId, ErrorCode, FileKind, GroupId, InodeId, Layout, MapVersion, NodeId, Pattern, PoolId, SessionId,
+    Slot, StripePattern, TargetId, Time, WireError,
+};
+
+macro_rules! newtypes {
+    ($($type:ident),*) => {
+        $(impl Sample for $type {
+            fn sample(tape: &mut Tape) -> Self {
+                $type(tape.take())
+            }
+        })*
+    };
+}
+
+newtypes!(ClusterId, ErrorCode, GroupId, InodeId, MapVersion, NodeId, PoolId, SessionId, Slot, TargetId);
+
+impl Shape for Layout {
+    const NAME: &'static str = "Layout";
+    const ROWS: &'static [(u8, &'static str, &'static [&'static str])] =
+        &[(0, "Layout", &["pattern", "chunk_bytes", "targets"])];
+}
+
+impl Sample for Layout {
+    /// One without chunks or targets would be refused.
+    fn sample(tape: &mut Tape) -> Self {
+        let (pattern, chunk_bytes, first): (_, u32, _) = (tape.take(), tape.take(), tape.take());
+        let mut targets: Vec<TargetId> = tape.take();
+        targets.insert(0, first);
+        Layout { pattern, chunk_bytes: chunk_bytes.max(1), targets }
+    }
+}
+
+structures! {
+    Attr { inode, kind, perm, nlink, uid, gid, rdev, size, atime, mtime, ctime, btime }
+    Capacity { total_bytes, free_bytes, total_inodes, free_inodes }
+    ChunkFileId { inode, index }
+    ClusterMap { version, cluster, nodes, targets, groups, pools, slots, settings }
+    Group { id, kind, epoch, members }
+    Node { id, alias, role, addresses, reachability }
+    Pool { id, alias }
+    ServiceStats { cpu_us, resident_bytes, uptime_s, counters }
+    Settings { default_pattern, placement, heartbeat_ms, lease_ms, session_timeout_ms }
+    SlotRange { first, count, target }
+    StripePattern { pattern, chunk_bytes, num_targets, pool, inline_bytes }
+    Target { id, alias, kind, node, pool, reachability, consistency, capacity_pool }
+    TargetCapacity { target, capacity }
+    Time { seconds, nanos }
+    TxId { coordinator, number }
+    WireError { code, message }
+}
+
+enums! {
+    CapacityPool { 0 Normal {} 1 Low {} 2 Emergency {} }
+    Consistency { 0 Good {} 1 NeedsResync {} 2 Bad {} }
+    FileKind { 0 File {} 1 Directory {} 2 Symlink {} 3 Fifo {} 4 Socket {} 5 CharDevice {} 6 BlockDevice {} }
+    Pattern { 0 Raid0 {} }
+    Placement { 0 Random {} 1 RoundRobin {} 2 RandomInternode {} }
+    Reachability { 0 Online {} 1 ProbablyOffline {} 2 Offline {} }
+    Role { 0 Mgmt {} 1 Meta {} 2 Storage {} 3 Client {} }
+    TargetKind { 0 Meta {} 1 Storage {} }
+}
