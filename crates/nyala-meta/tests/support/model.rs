@@ -109,6 +109,37 @@ impl Model {
                 }
                 Ok(())
             }
+            MetaOp::Unlink { .. } | MetaOp::Rmdir { .. } | MetaOp::Link { .. } => self.names(op),
+            MetaOp::Rename(rename) => self.rename(rename),
+            MetaOp::Open { .. } | MetaOp::Close { .. } => self.openers(session, op),
+            MetaOp::SetAttr { inode, set } => self.set_size(*inode, set.size),
+            MetaOp::PutInline(put) => {
+                let node = self.get(put.inode)?;
+                if node.kind != FileKind::File {
+                    return Err(ErrorCode::INVALID);
+                }
+                match &mut node.inline {
+                    Some((version, data)) if *version == put.base_version => {
+                        (*version, *data) = (*version + 1, put.data.to_vec());
+                        node.size = node.size.max(put.data.len() as u64);
+                        Ok(())
+                    }
+                    _ => Err(ErrorCode::INLINE_CONFLICT),
+                }
+            }
+            MetaOp::SetXattr { inode, name, value, .. } => {
+                self.get(*inode)?.xattrs.insert(name.to_vec(), value.to_vec());
+                Ok(())
+            }
+            MetaOp::RemoveXattr { inode, name } => {
+                self.get(*inode)?.xattrs.remove(&name.to_vec()).map(|_| ()).ok_or(ErrorCode::NO_DATA)
+            }
+            other => panic!("not modelled: {other:?}"),
+        }
+    }
+
+    fn names(&mut self, op: &MetaOp) -> Checked {
+        match op {
             MetaOp::Unlink { parent, name } => {
                 let id = self.child(*parent, name)?.ok_or(ErrorCode::NOT_FOUND)?;
                 if self.nodes[&id].kind == FileKind::Directory {
@@ -139,7 +170,12 @@ impl Model {
                 self.add(*parent, name, *inode);
                 Ok(())
             }
-            MetaOp::Rename(rename) => self.rename(rename),
+            other => panic!("not modelled: {other:?}"),
+        }
+    }
+
+    fn openers(&mut self, session: u64, op: &MetaOp) -> Checked {
+        match op {
             MetaOp::Open { inode } => {
                 let node = self.get(*inode)?;
                 match node.kind {
@@ -155,28 +191,6 @@ impl Model {
                     self.nodes.remove(inode);
                 }
                 Ok(())
-            }
-            MetaOp::SetAttr { inode, set } => self.set_size(*inode, set.size),
-            MetaOp::PutInline(put) => {
-                let node = self.get(put.inode)?;
-                if node.kind != FileKind::File {
-                    return Err(ErrorCode::INVALID);
-                }
-                match &mut node.inline {
-                    Some((version, data)) if *version == put.base_version => {
-                        (*version, *data) = (*version + 1, put.data.to_vec());
-                        node.size = node.size.max(put.data.len() as u64);
-                        Ok(())
-                    }
-                    _ => Err(ErrorCode::INLINE_CONFLICT),
-                }
-            }
-            MetaOp::SetXattr { inode, name, value, .. } => {
-                self.get(*inode)?.xattrs.insert(name.to_vec(), value.to_vec());
-                Ok(())
-            }
-            MetaOp::RemoveXattr { inode, name } => {
-                self.get(*inode)?.xattrs.remove(&name.to_vec()).map(|_| ()).ok_or(ErrorCode::NO_DATA)
             }
             other => panic!("not modelled: {other:?}"),
         }
