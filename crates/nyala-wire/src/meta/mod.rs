@@ -45,7 +45,7 @@ pub struct MetaRequest {
     /// Owner of what is made.
     #[n(3)]
     pub owner: Owner,
-    /// The client's clock: stamps of times that the operation sets. The server never lets time run backwards for it.
+    /// The time by the client's clock, the stamp of all times that the operation sets: one clock for what one client does.
     #[n(4)]
     pub now: Time,
     /// What to do.
