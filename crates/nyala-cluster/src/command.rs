@@ -130,7 +130,7 @@ pub struct RegisterNode {
     #[n(3)]
     pub alias: String,
     /// Where it listens, in order of preference.
-    #[cbor(n(4), with = "crate::format::addresses")]
+    #[cbor(n(4), with = "nyala_wire::map::addresses")]
     pub addresses: Vec<SocketAddr>,
     /// This run of the process.
     #[n(5)]

@@ -49,28 +49,6 @@ impl ClusterState {
     }
 }
 
-/// Socket addresses as text in CBOR.
-pub(crate) mod addresses {
-    use minicbor::decode::Error as DecodeError;
-    use minicbor::encode::{Error as EncodeError, Write};
-    use minicbor::{Decoder, Encoder};
-    use std::net::SocketAddr;
-
-    pub fn encode<C, W: Write>(
-        addresses: &[SocketAddr],
-        e: &mut Encoder<W>,
-        _: &mut C,
-    ) -> Result<(), EncodeError<W::Error>> {
-        e.array(addresses.len() as u64)?;
-        addresses.iter().try_for_each(|address| e.str(&address.to_string())?.ok())
-    }
-
-    pub fn decode<'b, C>(d: &mut Decoder<'b>, _: &mut C) -> Result<Vec<SocketAddr>, DecodeError> {
-        let texts = d.array_iter::<&str>()?;
-        texts.map(|text| text?.parse().map_err(|_| DecodeError::message("not a socket address"))).collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

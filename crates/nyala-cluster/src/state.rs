@@ -68,7 +68,7 @@ pub struct NodeRecord {
     #[n(3)]
     pub role: Role,
     /// Where it listens.
-    #[cbor(n(4), with = "crate::format::addresses")]
+    #[cbor(n(4), with = "nyala_wire::map::addresses")]
     pub addresses: Vec<SocketAddr>,
     /// The current run of its process.
     #[n(5)]

@@ -62,13 +62,7 @@ impl Table for Store {
 
 /// Visits everything whose key starts with `prefix`.
 pub(crate) fn scan_prefix(table: &dyn Table, prefix: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
-    let mut end = prefix.to_vec();
-    while let Some(last) = end.pop() {
-        if last < u8::MAX {
-            end.push(last + 1);
-            break;
-        }
-    }
+    let end = nyala_store::prefix_end(prefix);
     let to = if end.is_empty() { Bound::Unbounded } else { Bound::Excluded(end.as_slice()) };
     table.scan(Bound::Included(prefix), to, visit)
 }
