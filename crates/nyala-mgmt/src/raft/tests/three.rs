@@ -117,8 +117,8 @@ async fn three_nodes_agree_through_the_death_of_their_leader() {
             nodes[&second].raft.client_write(create_pool(number)).await.unwrap();
         }
         all_have(&nodes, 41).await;
-        let purged = nodes[&second].raft.metrics().borrow().purged;
-        assert!(purged.is_some_and(|at| at.index > 10), "the log that it missed is gone: {purged:?}");
+        let purged = nodes[&second].raft.wait(Some(Duration::from_secs(10)));
+        purged.metrics(|m| m.purged.is_some_and(|at| at.index > 10), "the log that it missed is gone").await.unwrap();
 
         nodes.insert(first, node(first, dir.path(), address).await);
         all_have(&nodes, 41).await;
