@@ -147,9 +147,15 @@ impl Core {
                     let part = self.fetch(inode, &noted.layout, range.clone()).await?;
                     out.push_part(&part, start, end);
                 }
-                Source::Cached(segment) => {
-                    out.push_part(self.fill(inode, &noted.layout, segment).await?, start, end);
-                }
+                Source::Cached(segment) => match self.fill(inode, &noted.layout, segment).await {
+                    Ok(part) => out.push_part(part, start, end),
+                    // Something in the segment cannot be read; that is this read's business only if it asked for it.
+                    Err(_) => {
+                        let wanted = segment.range.start.max(start)..segment.range.end.min(end);
+                        let part = self.fetch(inode, &noted.layout, wanted).await?;
+                        out.push_part(&part, start, end);
+                    }
+                },
             }
         }
         noted.unsent.into_iter().for_each(|(at, bytes)| out.overlay(at, bytes));

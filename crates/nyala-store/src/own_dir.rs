@@ -60,7 +60,8 @@ pub struct Identity {
     pub uuid: ClusterId,
     /// The target's id; 0 until the first registration, and for the service's own directory.
     pub target: TargetId,
-    /// UUID of the file system that the directory was made on, where the kernel tells it.
+    /// UUID of the file system that the directory was made on, all zero if that has none; absent where the kernel does
+    /// not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_system: Option<ClusterId>,
 }
@@ -259,14 +260,25 @@ fn is_new(path: &Path, kind: Kind) -> io::Result<bool> {
     Ok(true)
 }
 
-/// The file system's UUID, where the kernel tells it (`FS_IOC_GETFSUUID`, Linux 6.9 and later).
+/// The file system's UUID (`FS_IOC_GETFSUUID`), all zero if it has none; `None` on kernels before Linux 6.9, which do
+/// not tell.
 fn file_system_uuid(file: &File) -> Option<ClusterId> {
     const FS_IOC_GETFSUUID: libc::c_ulong = 0x8011_1500;
     let mut answer = [0_u8; 17];
     // SAFETY: the request writes one length byte and at most 16 bytes, which is the size of `answer`.
     let result = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_GETFSUUID, answer.as_mut_ptr()) };
-    let uuid: [u8; 16] = answer[1..].try_into().ok()?;
-    (result == 0 && answer[0] == 16 && uuid != [0; 16]).then_some(ClusterId(uuid))
+    let [len, uuid @ ..] = answer;
+    if result == 0 && len == 16 {
+        return Some(ClusterId(uuid));
+    }
+    // The same error means "no UUID" and "no such request", so the version has to decide.
+    kernel_version().is_some_and(|version| version >= (6, 9)).then_some(ClusterId::UNKNOWN)
+}
+
+fn kernel_version() -> Option<(u32, u32)> {
+    let name = rustix::system::uname();
+    let mut parts = name.release().to_str().ok()?.split(|c: char| !c.is_ascii_digit());
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
 #[cfg(test)]

@@ -7,9 +7,10 @@ use super::fs::NyalaFs;
 use crate::types::Result;
 use crate::{DirBuffer, Ino};
 use nyala_client::Client;
-use nyala_wire::InodeId;
 use nyala_wire::meta::{ListedEntry, Listing};
+use nyala_wire::{Attr, InodeId};
 use parking_lot::Mutex;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,54 @@ const DOT: u64 = 1;
 const DOT_DOT: u64 = 2;
 /// Entries fetched at a time; a kernel buffer takes fewer, the rest waits in the handle.
 const BATCH: u32 = 1024;
+
+/// Directories that are open here, by inode. One that is removed meanwhile is gone from the servers; whoever holds it
+/// open still sees its last attributes, without links.
+#[derive(Default)]
+pub struct OpenDirs {
+    open: Mutex<HashMap<u64, Held>>,
+}
+
+#[derive(Default)]
+struct Held {
+    handles: u32,
+    removed: Option<Attr>,
+}
+
+impl OpenDirs {
+    /// One more handle.
+    pub fn opened(&self, ino: Ino) {
+        self.open.lock().entry(ino.0).or_default().handles += 1;
+    }
+
+    /// One handle less.
+    pub fn closed(&self, ino: Ino) {
+        let mut open = self.open.lock();
+        if let Some(held) = open.get_mut(&ino.0) {
+            held.handles -= 1;
+            if held.handles == 0 {
+                open.remove(&ino.0);
+            }
+        }
+    }
+
+    /// Whether any directory is open.
+    pub fn is_empty(&self) -> bool {
+        self.open.lock().is_empty()
+    }
+
+    /// The directory with these last attributes was removed.
+    pub fn removed(&self, attr: Attr) {
+        if let Some(held) = self.open.lock().get_mut(&attr.inode.0) {
+            held.removed = Some(Attr { nlink: 0, ..attr });
+        }
+    }
+
+    /// Attributes of a removed directory that is open.
+    pub fn last(&self, ino: Ino) -> Option<Attr> {
+        self.open.lock().get(&ino.0)?.removed.clone()
+    }
+}
 
 /// An open directory: what was fetched and not yet taken.
 pub struct Dir {

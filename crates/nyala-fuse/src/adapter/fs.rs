@@ -3,13 +3,13 @@
 //! The handler: one short method per request.
 
 use super::convert::{self, errno, inode, owner, perm};
-use super::dirs::{self, Dir};
+use super::dirs::{self, Dir, OpenDirs};
 use super::handles::Handles;
 use crate::types::*;
 use crate::{DirBuffer, Errno, Handler, WriteData};
 use nyala_client::{Client, FileHandle, OpenOptions, SeekTarget};
-use nyala_wire::FileKind;
 use nyala_wire::meta::Rename;
+use nyala_wire::{ErrorCode, FileKind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,12 +34,13 @@ pub struct NyalaFs {
     pub(super) options: FsOptions,
     files: Handles<FileHandle>,
     dirs: Handles<Arc<Dir>>,
+    open_dirs: OpenDirs,
 }
 
 impl NyalaFs {
     /// Shows what this client sees.
     pub fn new(client: Client, options: FsOptions) -> NyalaFs {
-        NyalaFs { client, options, files: Handles::new(), dirs: Handles::new() }
+        NyalaFs { client, options, files: Handles::new(), dirs: Handles::new(), open_dirs: OpenDirs::default() }
     }
 
     /// An entry for the kernel.
@@ -81,8 +82,13 @@ impl Handler for NyalaFs {
     async fn batch_forget(&self, _: &[(Ino, u64)]) {}
 
     async fn getattr(&self, _: &Context, ino: Ino, _: Option<Fh>) -> Result<Attributes> {
-        let attr = self.client.getattr(inode(ino)).await.map_err(|e| errno("getattr", ino, e))?;
-        Ok(self.attributes(&attr))
+        match self.client.getattr(inode(ino)).await {
+            Ok(attr) => Ok(self.attributes(&attr)),
+            Err(error) => match self.open_dirs.last(ino).filter(|_| error.is(ErrorCode::STALE)) {
+                Some(attr) => Ok(self.attributes(&attr)),
+                None => Err(errno("getattr", ino, error)),
+            },
+        }
     }
 
     async fn setattr(&self, _: &Context, ino: Ino, set: &SetAttr) -> Result<Attributes> {
@@ -117,7 +123,10 @@ impl Handler for NyalaFs {
     }
 
     async fn rmdir(&self, _: &Context, parent: Ino, name: &[u8]) -> Result<()> {
-        self.client.rmdir(inode(parent), name).await.map_err(|e| errno("rmdir", parent, e))
+        let last = if self.open_dirs.is_empty() { None } else { self.client.lookup(inode(parent), name).await.ok() };
+        self.client.rmdir(inode(parent), name).await.map_err(|e| errno("rmdir", parent, e))?;
+        last.into_iter().for_each(|attr| self.open_dirs.removed(attr));
+        Ok(())
     }
 
     async fn rename(&self, _: &Context, parent: Ino, name: &[u8], to: Ino, to_name: &[u8], flags: u32) -> Result<()> {
@@ -200,7 +209,8 @@ impl Handler for NyalaFs {
         self.files.get(fh)?.fsync(datasync).await.map_err(|e| errno("fsync", ino, e))
     }
 
-    async fn opendir(&self, _: &Context, _: Ino, _: &OpenArgs) -> Result<Opened> {
+    async fn opendir(&self, _: &Context, ino: Ino, _: &OpenArgs) -> Result<Opened> {
+        self.open_dirs.opened(ino);
         Ok(Opened { fh: self.dirs.add(Dir::new()), mode: OpenMode::default() })
     }
 
@@ -209,7 +219,8 @@ impl Handler for NyalaFs {
         dirs::fill(self, &dir, ino, offset, buf).await
     }
 
-    async fn releasedir(&self, _: &Context, _: Ino, args: &ReleaseArgs) -> Result<()> {
+    async fn releasedir(&self, _: &Context, ino: Ino, args: &ReleaseArgs) -> Result<()> {
+        self.open_dirs.closed(ino);
         self.dirs.remove(args.fh).map(|_| ())
     }
 
