@@ -116,7 +116,7 @@ fn e2e_kill_each_service() {
 /// The client's own death: the load fails, of course; what was fsynced is there for the next mount.
 fn the_mount_itself(cluster: &Cluster) {
     let mut load = Load::start(cluster, "load-of-mount");
-    load.progress(cluster, 30);
+    load.progress(cluster, 120);
     cluster.kill("mount");
     let status = run::wait(&mut load.child, Duration::from_secs(30));
     assert!(status.is_some_and(|status| !status.success()), "without a mount the load ends with an error: {status:?}");

@@ -97,29 +97,6 @@ fn exclusive(here: &Path, there: &Path) {
     assert_eq!(fs::read_dir(here).unwrap().count(), 60);
 }
 
-/// O_APPEND from two clients: nothing overwritten.
-fn appends(here: &Path, there: &Path) {
-    let write = |dir: &Path, who: &str| {
-        let mut file = OpenOptions::new().append(true).create(true).open(dir.join("log")).unwrap();
-        for number in 0..100 {
-            file.write_all(format!("{who} {number} {}\n", "-".repeat(number)).as_bytes()).unwrap();
-        }
-    };
-    std::thread::scope(|scope| {
-        scope.spawn(|| write(there, "there"));
-        write(here, "here");
-    });
-    let want: usize = (0..100).map(|n| format!("here {n} \n").len() + format!("there {n} \n").len() + 2 * n).sum();
-    soon("all appended", || fs::metadata(there.join("log")).unwrap().len() as usize == want);
-    let text = fs::read_to_string(there.join("log")).unwrap();
-    for who in ["here", "there"] {
-        for number in 0..100 {
-            let line = format!("{who} {number} {}", "-".repeat(number));
-            assert_eq!(text.lines().filter(|have| *have == line).count(), 1, "{line}");
-        }
-    }
-}
-
 #[test]
 fn e2e_two_mounts_see_each_other() {
     let _one = serial();
@@ -136,7 +113,7 @@ fn e2e_two_mounts_see_each_other() {
         changes(&here, &there, &format!("a{round}"));
         changes(&there, &here, &format!("b{round}"));
     }
-    for (name, check) in [("open", open_writer as fn(&Path, &Path)), ("exclusive", exclusive), ("appends", appends)] {
+    for (name, check) in [("open", open_writer as fn(&Path, &Path)), ("exclusive", exclusive)] {
         fs::create_dir(here.join(name)).unwrap();
         soon("mkdir", || there.join(name).is_dir());
         check(&here.join(name), &there.join(name));
