@@ -54,6 +54,13 @@ impl NyalaFs {
         Attributes { attr: convert::attr(attr), ttl: self.options.cache_time }
     }
 
+    async fn attr_of(&self, what: &'static str, ino: Ino) -> Result<nyala_wire::Attr> {
+        self.client.getattr(inode(ino)).await.or_else(|error| {
+            let last = self.open_dirs.last(ino).filter(|_| error.is(ErrorCode::STALE));
+            last.ok_or_else(|| errno(what, ino, error))
+        })
+    }
+
     fn opened(&self, handle: FileHandle) -> Opened {
         let mode = OpenMode { direct_io: self.options.direct_io, ..OpenMode::default() };
         Opened { fh: self.files.add(handle), mode }
@@ -82,13 +89,7 @@ impl Handler for NyalaFs {
     async fn batch_forget(&self, _: &[(Ino, u64)]) {}
 
     async fn getattr(&self, _: &Context, ino: Ino, _: Option<Fh>) -> Result<Attributes> {
-        match self.client.getattr(inode(ino)).await {
-            Ok(attr) => Ok(self.attributes(&attr)),
-            Err(error) => match self.open_dirs.last(ino).filter(|_| error.is(ErrorCode::STALE)) {
-                Some(attr) => Ok(self.attributes(&attr)),
-                None => Err(errno("getattr", ino, error)),
-            },
-        }
+        Ok(self.attributes(&self.attr_of("getattr", ino).await?))
     }
 
     async fn setattr(&self, _: &Context, ino: Ino, set: &SetAttr) -> Result<Attributes> {
@@ -278,7 +279,7 @@ impl Handler for NyalaFs {
     }
 
     async fn statx(&self, _: &Context, ino: Ino, _: Option<Fh>, _: u32, _: u32) -> Result<StatxReply> {
-        let attr = self.client.getattr(inode(ino)).await.map_err(|e| errno("statx", ino, e))?;
+        let attr = self.attr_of("statx", ino).await?;
         let ttl = self.options.cache_time;
         Ok(StatxReply { attr: convert::attr(&attr), btime: Some(convert::btime(&attr)), ttl })
     }
