@@ -6,7 +6,7 @@ use super::{Check, pattern, refused, same};
 use crate::sys;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 pub(super) const CHECKS: &[Check] = &[

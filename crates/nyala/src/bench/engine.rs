@@ -89,11 +89,6 @@ impl Workers {
         Ok(workers)
     }
 
-    /// Number of threads.
-    pub fn count(&self) -> usize {
-        self.senders.len()
-    }
-
     /// Runs a phase to its end.
     pub async fn run(
         &self,

@@ -119,9 +119,12 @@ impl NativeTask {
         let client = &self.client;
         match step {
             Step::Create => said(self.create(dir, name).await?.release().await, "close", name)?,
-            Step::Stat => drop(said(client.lookup(dir, name.as_bytes()).await, "look up", name)?),
+            Step::Stat => said(client.lookup(dir, name.as_bytes()).await, "look up", name).map(|_| ())?,
             Step::Unlink => said(client.unlink(dir, name.as_bytes()).await, "remove", name)?,
-            Step::Mkdir => drop(said(client.mkdir(dir, name.as_bytes(), 0o755, Owner::default()).await, "make", name)?),
+            Step::Mkdir => {
+                let made = client.mkdir(dir, name.as_bytes(), 0o755, Owner::default()).await;
+                said(made, "make", name).map(|_| ())?;
+            }
             Step::Rmdir => said(client.rmdir(dir, name.as_bytes()).await, "remove", name)?,
             Step::WriteFile => {
                 let handle = self.create(dir, name).await?;

@@ -85,7 +85,7 @@ impl PosixTask {
         let create = || OpenOptions::new().write(true).create_new(true).open(path);
         match step {
             Step::Create => drop(at(create(), "cannot create", path)?),
-            Step::Stat => drop(at(fs::symlink_metadata(path), "cannot stat", path)?),
+            Step::Stat => at(fs::symlink_metadata(path), "cannot stat", path).map(|_| ())?,
             Step::Unlink => at(fs::remove_file(path), "cannot remove", path)?,
             Step::Mkdir => at(fs::create_dir(path), "cannot make", path)?,
             Step::Rmdir => at(fs::remove_dir(path), "cannot remove", path)?,

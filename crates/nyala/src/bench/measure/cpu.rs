@@ -6,7 +6,6 @@
 //! wrong one, where the kernel says so; the caller checks what the process is.
 
 use rustix::time::{ClockId, clock_gettime};
-use std::path::Path;
 
 /// Largest process number of Linux.
 const MAX_PID: i32 = 1 << 22;
@@ -42,12 +41,6 @@ pub fn process_us(pid: i32) -> Option<u64> {
     (!failed).then(|| micros(time.tv_sec, time.tv_nsec))
 }
 
-/// The process number in a pid file, if such a process runs.
-pub fn pid_in(file: &Path) -> Option<i32> {
-    let pid = std::fs::read_to_string(file).ok()?.split_whitespace().next()?.parse().ok()?;
-    process_us(pid).map(|_| pid)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,16 +57,5 @@ mod tests {
         assert!(before <= between && between <= own_us());
         assert!(between >= 20_000);
         assert_eq!([i32::MAX, MAX_PID, 0, -1].map(process_us), [None; 4]);
-    }
-
-    #[test]
-    fn a_pid_file_without_a_process_gives_none() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("mount.pid");
-        assert_eq!(pid_in(&file), None);
-        std::fs::write(&file, "none\n").unwrap();
-        assert_eq!(pid_in(&file), None);
-        std::fs::write(&file, format!("{}\n", std::process::id())).unwrap();
-        assert_eq!(pid_in(&file), i32::try_from(std::process::id()).ok());
     }
 }
