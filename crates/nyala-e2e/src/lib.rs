@@ -5,7 +5,7 @@
 //! The library is the harness, `tests/e2e` are the tests:
 //!
 //! - [`Cluster`] runs the `nyala` binary: a whole cluster with its own directory, ports and mount point, that leaves nothing behind.
-//! - [`run`] runs programs with a time limit, [`posix`] holds checks of a directory's POSIX behaviour (they also run on the
+//! - [`mod@run`] runs programs with a time limit, [`posix`] holds checks of a directory's POSIX behaviour (they also run on the
 //!   local file system, which proves the checks themselves), [`load`] is a load that knows what it was promised.
 //!
 //! `NYALA_BIN` names the binary; without it the newest of `target/release/nyala` and `target/debug/nyala` is used, and

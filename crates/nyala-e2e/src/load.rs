@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! A load that knows what it was promised: it works in a directory of the mount, writes down each step that the file
-//! system acknowledged, and [`verify`] compares what is there afterwards with what was written down.
+//! system acknowledged, and [`verify()`] compares what is there afterwards with what was written down.
 //!
 //! Failure model: services die under it at any moment; the file system may then be late, never wrong. The load's journal
 //! lies outside the mount on a machine that stays up, so that a line written is a line kept. A step that was under way
