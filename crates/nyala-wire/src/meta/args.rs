@@ -49,7 +49,7 @@ pub struct SetAttr {
     pub kill_suidgid: bool,
 }
 
-/// A new name of something new, for [`MetaOp::Create`] and its kin.
+/// A new name of something new, for [`super::MetaOp::Create`] and its kin.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct NewEntry {
     /// The directory.
