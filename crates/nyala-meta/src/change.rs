@@ -51,14 +51,24 @@ pub struct Change<'a> {
     view: &'a dyn View,
     locks: &'a Locks,
     tx: Option<TxId>,
+    hash: NameHash,
     inodes: Vec<Loaded>,
     writes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
+/// Gives a name's first cookie in a directory: [`keys::cookie`], but for tests of collisions.
+pub type NameHash = fn(InodeId, &[u8]) -> u64;
+
 impl<'a> Change<'a> {
     /// A change of these tables by an operation (`tx` none) or a transaction that holds locks.
     pub fn new(view: &'a dyn View, locks: &'a Locks, tx: Option<TxId>) -> Self {
-        Change { view, locks, tx, inodes: Vec::with_capacity(3), writes: Vec::with_capacity(6) }
+        let (inodes, writes) = (Vec::with_capacity(3), Vec::with_capacity(6));
+        Change { view, locks, tx, hash: keys::cookie, inodes, writes }
+    }
+
+    /// With another hash of names, whose values must be multiples of [`keys::COLLISIONS`].
+    pub fn with_hash(self, hash: NameHash) -> Self {
+        Change { hash, ..self }
     }
 
     /// The transaction that this change belongs to.
@@ -155,6 +165,31 @@ impl<'a> Change<'a> {
         Ok(found.into_iter().take(limit).collect())
     }
 
+    /// Removes all keys with a prefix, however many.
+    pub fn delete_all(&mut self, prefix: &[u8]) -> Step<()> {
+        self.writes.retain(|(key, _)| !key.starts_with(prefix));
+        let writes = &mut self.writes;
+        self.view.scan(prefix, &keys::prefix_end(prefix), &mut |key, _| {
+            writes.push((key.to_vec(), None));
+            ControlFlow::Continue(())
+        })?;
+        Ok(())
+    }
+
+    /// Whether a session holds an inode open, this change's own opening and closing included.
+    pub fn is_open(&self, inode: InodeId) -> Step<bool> {
+        let prefix = keys::open_prefix(inode);
+        let mut open = self.view.openers(inode)?;
+        for (_, value) in self.writes.iter().filter(|(key, _)| key.starts_with(&prefix)) {
+            // Only what is there is deleted (see `ns::open::close_here`).
+            match value {
+                Some(_) => return Ok(true),
+                None => open = open.saturating_sub(1),
+            }
+        }
+        Ok(open > 0)
+    }
+
     fn load(&mut self, inode: InodeId) -> Step<usize> {
         if self.locks.inode_blocked(inode, self.tx) {
             return Err(Fault::Blocked);
@@ -233,11 +268,20 @@ impl<'a> Change<'a> {
     /// A new inode number in a slot.
     pub fn allocate(&mut self, slot: Slot) -> Step<InodeId> {
         let key = keys::next_sequence(slot);
-        // The root is sequence 1 of slot 0; counting from 2 everywhere keeps it special nowhere.
-        let sequence = self.number(&key)?.max(2);
+        let sequence = match self.number(&key)? {
+            0 => self.first_sequence()?,
+            next => next,
+        };
         let inode = InodeId::new(slot, sequence).ok_or_else(|| ErrorCode::NO_SPACE.with("slot is full"))?;
         self.put(key, (sequence + 1).to_le_bytes().to_vec());
         Ok(inode)
+    }
+
+    /// Where a slot's numbers begin. The root is sequence 1 of slot 0; counting from 2 everywhere keeps it special
+    /// nowhere. Each start of the target begins higher: the last one may have given out numbers that it lost with its log.
+    fn first_sequence(&self) -> Step<u64> {
+        let earlier_boots = self.number(&keys::boot_count())?.saturating_sub(1);
+        Ok(earlier_boots.saturating_mul(keys::SKIP).saturating_add(2))
     }
 
     /// The entry under a name and its cookie.
@@ -245,21 +289,21 @@ impl<'a> Change<'a> {
         if self.locks.entry_blocked(dir, name, self.tx) {
             return Err(Fault::Blocked);
         }
-        let first = keys::cookie(dir, name.as_bytes());
+        let first = (self.hash)(dir, name.as_bytes());
         let Some(record) = self.record::<EntryRecord>(&keys::entry(dir, first))? else {
-            return Ok(None); // why: the first place is never free while a later one is taken (see `remove_entry`)
+            return Ok(None);
         };
-        if record.name == *name && record.inode.0 != 0 {
+        if record.name == *name && record.is_taken() {
             return Ok(Some((first, record)));
         }
-        for (cookie, record) in self.colliding(dir, first)? {
-            if record.name == *name && record.inode.0 != 0 {
-                return Ok(Some((cookie, record)));
-            }
+        if record.is_followed() {
+            let all = self.colliding(dir, first)?;
+            return Ok(all.into_iter().find(|(_, record)| record.name == *name && record.is_taken()));
         }
         Ok(None)
     }
 
+    /// The entries whose names have the same hash.
     fn colliding(&self, dir: InodeId, first: u64) -> Step<Vec<(u64, EntryRecord)>> {
         let key = keys::entry(dir, first);
         let prefix = &key[..key.len() - 1]; // why: collisions differ in the last byte only
@@ -270,40 +314,61 @@ impl<'a> Change<'a> {
 
     /// Adds an entry under a name that is free, and counts it.
     pub fn add_entry(&mut self, dir: InodeId, name: &Name, inode: InodeId, kind: FileKind) -> Step<()> {
-        let first = keys::cookie(dir, name.as_bytes());
-        let record = EntryRecord { name: name.clone(), inode, kind };
+        let first = (self.hash)(dir, name.as_bytes());
+        let mut record = EntryRecord { name: name.clone(), inode, kind, followed: None };
         let mut cookie = first;
-        if self.get(&keys::entry(dir, first))?.is_some() {
-            let taken = self.colliding(dir, first)?;
-            let free = |cookie: &u64| taken.iter().all(|(at, entry)| at != cookie || entry.inode.0 == 0);
-            let full = || ErrorCode::NO_SPACE.with("too many names with the same hash in this directory");
-            cookie = (first..first + keys::COLLISIONS).find(free).ok_or_else(full)?;
+        match self.record::<EntryRecord>(&keys::entry(dir, first))? {
+            None => {}
+            Some(there) if !there.is_taken() => record.followed = there.followed,
+            Some(there) => {
+                cookie = self.next_place(dir, first)?;
+                let followed = EntryRecord { followed: Some(true), ..there };
+                self.put_record(keys::entry(dir, first), &followed);
+            }
         }
         self.put_record(keys::entry(dir, cookie), &record);
-        let subdir = u32::from(kind == FileKind::Directory);
-        let parent = self.inode_mut(dir)?;
-        parent.nlink += subdir;
-        let part = parent.dir.as_mut().ok_or(ErrorCode::NOT_A_DIRECTORY)?;
-        part.entries += 1;
-        Ok(())
+        self.count_entry(dir, kind, 1)
+    }
+
+    fn next_place(&self, dir: InodeId, first: u64) -> Step<u64> {
+        let taken = self.colliding(dir, first)?;
+        let free = |cookie: &u64| taken.iter().all(|(at, _)| at != cookie);
+        let full = || ErrorCode::NO_SPACE.with("too many names with the same hash in this directory").into();
+        (first..first + keys::COLLISIONS).find(free).ok_or_else(full)
     }
 
     /// Removes an entry, and counts it.
     pub fn remove_entry(&mut self, dir: InodeId, cookie: u64, entry: &EntryRecord) -> Step<()> {
         let first = cookie / keys::COLLISIONS * keys::COLLISIONS;
-        let others = cookie == first && self.colliding(dir, first)?.len() > 1;
-        if others {
-            // Keeps the first place taken, so that looking there is enough to know that a name does not exist.
-            let placeholder = EntryRecord { inode: InodeId(0), ..entry.clone() };
-            self.put_record(keys::entry(dir, cookie), &placeholder);
+        if cookie != first {
+            self.delete(keys::entry(dir, cookie));
+            self.free_place(dir, first)?;
+        } else if entry.is_followed() && self.colliding(dir, first)?.len() > 1 {
+            let place = EntryRecord { inode: InodeId(0), ..entry.clone() };
+            self.put_record(keys::entry(dir, cookie), &place);
         } else {
             self.delete(keys::entry(dir, cookie));
         }
-        let subdir = u32::from(entry.kind == FileKind::Directory);
+        self.count_entry(dir, entry.kind, -1)
+    }
+
+    /// Gives the first place up when nobody is behind it any more.
+    fn free_place(&mut self, dir: InodeId, first: u64) -> Step<()> {
+        if let [(at, left)] = &self.colliding(dir, first)?[..]
+            && *at == first
+            && !left.is_taken()
+        {
+            self.delete(keys::entry(dir, first));
+        }
+        Ok(())
+    }
+
+    fn count_entry(&mut self, dir: InodeId, kind: FileKind, by: i8) -> Step<()> {
+        let subdir = if kind == FileKind::Directory { i32::from(by) } else { 0 };
         let parent = self.inode_mut(dir)?;
-        parent.nlink = parent.nlink.saturating_sub(subdir);
+        parent.nlink = parent.nlink.saturating_add_signed(subdir);
         let part = parent.dir.as_mut().ok_or(ErrorCode::NOT_A_DIRECTORY)?;
-        part.entries = part.entries.saturating_sub(1);
+        part.entries = part.entries.saturating_add_signed(i64::from(by));
         Ok(())
     }
 }

@@ -38,6 +38,10 @@ pub const COMMITTED: u8 = b'C';
 /// Tag of single values: see [`inode_count`] and [`boot_count`].
 pub const MISC: u8 = b'M';
 
+/// Inode numbers that a start of the target leaves out in each slot: more than can be given out between two syncs of the
+/// log.
+pub const SKIP: u64 = 1 << 24;
+
 /// Number of replies kept for a session; a client has at most so many changing requests under way.
 pub const REPLY_WINDOW: u64 = 256;
 

@@ -11,7 +11,9 @@ pub mod keys;
 pub mod locks;
 pub mod ns;
 pub mod records;
+pub mod replies;
 pub mod service;
+pub mod sessions;
 pub mod tx;
 pub mod view;
 

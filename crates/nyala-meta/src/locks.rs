@@ -53,9 +53,19 @@ impl Locks {
         self.exclusive.get(key).is_some_and(|holder| Some(*holder) != me)
     }
 
+    /// Whether `tx` could take all of `keys`.
+    pub fn are_free(&self, tx: TxId, keys: &[LockKey]) -> bool {
+        !keys.iter().any(|key| self.held_by_other(key, Some(tx)))
+    }
+
+    /// Who needs this directory to stay.
+    pub fn pinned_by(&self, dir: InodeId) -> Vec<TxId> {
+        self.pins.get(&dir).cloned().unwrap_or_default()
+    }
+
     /// Takes all of `keys` for `tx`, or none if another transaction holds one.
     pub fn acquire(&mut self, tx: TxId, keys: &[LockKey]) -> bool {
-        if keys.iter().any(|key| self.held_by_other(key, Some(tx))) {
+        if !self.are_free(tx, keys) {
             return false;
         }
         for key in keys {

@@ -5,7 +5,7 @@
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 use nyala_wire::meta_tx::{PartResult, TxPart};
-use nyala_wire::{Attr, FileKind, InodeId, Layout, Name, StripePattern, TargetId, Time};
+use nyala_wire::{Attr, FileKind, InodeId, Layout, Name, SessionId, StripePattern, TargetId, Time};
 
 /// An inode.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
@@ -49,6 +49,9 @@ pub struct InodeRecord {
     /// What only a regular file has.
     #[n(12)]
     pub file: Option<FilePart>,
+    /// Bytes of the names of all extended attributes, each with one more; absent if there is none.
+    #[n(13)]
+    pub xattr_bytes: Option<u32>,
 }
 
 /// What only a directory has.
@@ -100,6 +103,9 @@ impl InodeRecord {
 }
 
 /// A directory entry. One with inode 0 holds a place for others whose names have the same hash, and is not listed.
+///
+/// Invariant: entries whose names have the same hash stand at consecutive cookies, the first place is never free while
+/// a later one is taken, and its entry says that others follow. So one read tells that a name does not exist.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct EntryRecord {
     /// The name.
@@ -111,6 +117,21 @@ pub struct EntryRecord {
     /// What it is.
     #[n(2)]
     pub kind: FileKind,
+    /// Set in the first of several with the same hash: others may follow.
+    #[n(3)]
+    pub followed: Option<bool>,
+}
+
+impl EntryRecord {
+    /// Whether a name stands here, not just a place kept.
+    pub fn is_taken(&self) -> bool {
+        self.inode.0 != 0
+    }
+
+    /// Whether others with the same hash may follow.
+    pub fn is_followed(&self) -> bool {
+        self.followed == Some(true)
+    }
 }
 
 /// A client's session.
@@ -171,4 +192,10 @@ pub struct CommittedRecord {
     /// Who has not confirmed yet.
     #[n(0)]
     pub participants: Vec<TargetId>,
+    /// The client's request that it is for.
+    #[n(1)]
+    pub session: SessionId,
+    /// That request's sequence number.
+    #[n(2)]
+    pub sequence: u64,
 }

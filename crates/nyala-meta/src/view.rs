@@ -2,7 +2,11 @@
 
 //! What the name-space logic sees of the tables: an ordered map that it reads. It never writes; it returns batches.
 
-use nyala_wire::{ErrorCode, WireError};
+use crate::keys;
+use nyala_store::{Batch, Store};
+use nyala_wire::{ErrorCode, InodeId, SessionId, WireError};
+use parking_lot::RwLock;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -15,6 +19,70 @@ pub trait View {
     fn get(&self, key: &[u8]) -> Result<Option<Arc<[u8]>>, WireError>;
     /// Visits keys from `from` up to but not including `to`, in order.
     fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit) -> Result<(), WireError>;
+
+    /// How many sessions hold an inode open. Asked for every file that is removed, so a view may know it without a scan.
+    fn openers(&self, inode: InodeId) -> Result<usize, WireError> {
+        let mut count = 0;
+        let prefix = keys::open_prefix(inode);
+        self.scan(&prefix, &keys::prefix_end(&prefix), &mut |_, _| {
+            count += 1;
+            ControlFlow::Continue(())
+        })?;
+        Ok(count)
+    }
+}
+
+/// A store, and in memory who holds which file open, so that removing a file needs no scan over what was closed.
+#[derive(Clone)]
+pub struct Tables {
+    /// The store.
+    pub store: Store,
+    opens: Arc<RwLock<BTreeSet<(InodeId, SessionId)>>>,
+}
+
+impl Tables {
+    /// Reads who holds what open.
+    pub fn new(store: Store) -> Result<Tables, WireError> {
+        let mut opens = BTreeSet::new();
+        View::scan(&store, &[keys::OPEN], &[keys::OPEN + 1], &mut |key, _| {
+            opens.extend(keys::parse_open(key));
+            ControlFlow::Continue(())
+        })?;
+        Ok(Tables { store, opens: Arc::new(RwLock::new(opens)) })
+    }
+
+    /// Applies a batch to the store. Errors: as [`store_error`] says, with nothing done.
+    pub fn apply(&self, batch: &Batch) -> Result<(), WireError> {
+        self.store.apply(batch).map_err(store_error)?;
+        for (key, value) in batch.iter().filter(|(key, _)| key.first() == Some(&keys::OPEN)) {
+            let Some(row) = keys::parse_open(key) else { continue };
+            match value {
+                Some(_) => self.opens.write().insert(row),
+                None => self.opens.write().remove(&row),
+            };
+        }
+        Ok(())
+    }
+
+    /// What a session holds open.
+    pub fn opened_by(&self, session: SessionId) -> Vec<InodeId> {
+        let opens = self.opens.read();
+        opens.iter().filter(|(_, opener)| *opener == session).map(|(inode, _)| *inode).collect()
+    }
+}
+
+impl View for Tables {
+    fn get(&self, key: &[u8]) -> Result<Option<Arc<[u8]>>, WireError> {
+        View::get(&self.store, key)
+    }
+
+    fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit) -> Result<(), WireError> {
+        View::scan(&self.store, from, to, visit)
+    }
+
+    fn openers(&self, inode: InodeId) -> Result<usize, WireError> {
+        Ok(self.opens.read().range((inode, SessionId(0))..=(inode, SessionId(u64::MAX))).count())
+    }
 }
 
 impl View for nyala_store::Store {
@@ -28,10 +96,13 @@ impl View for nyala_store::Store {
     }
 }
 
-/// The store's errors as clients see them: a full store is ENOSPC, anything else is an I/O error that the log explains.
+/// The store's errors as clients see them: a full store is ENOSPC, one that is behind or closing is worth another try,
+/// anything else is an I/O error that the log explains.
 pub fn store_error(error: nyala_store::StoreError) -> WireError {
     match error {
         nyala_store::StoreError::Full { .. } => ErrorCode::NO_SPACE.with(error.to_string()),
+        nyala_store::StoreError::Busy { .. } => ErrorCode::BUSY.with(error.to_string()),
+        nyala_store::StoreError::Closed => ErrorCode::NOT_READY.with("the service stops"),
         other => {
             tracing::error!(error = %other, "metadata store");
             ErrorCode::IO.with(other.to_string())

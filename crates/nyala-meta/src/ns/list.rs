@@ -32,7 +32,7 @@ pub fn run(change: &mut Change, env: &Env, dir: InodeId, after: u64, max: u32, p
             return ControlFlow::Break(());
         }
         match (keys::parse_cookie(key), stored::<EntryRecord>(value)) {
-            (Some(cookie), Ok(entry)) if entry.inode.0 != 0 => {
+            (Some(cookie), Ok(entry)) if entry.is_taken() => {
                 bytes += ENTRY_BYTES + entry.name.as_bytes().len();
                 rows.push((cookie, entry));
             }
@@ -45,7 +45,7 @@ pub fn run(change: &mut Change, env: &Env, dir: InodeId, after: u64, max: u32, p
         return Err(error.into());
     }
     let mut entries = Vec::with_capacity(rows.len());
-    for (cookie, EntryRecord { name, inode, kind }) in rows {
+    for (cookie, EntryRecord { name, inode, kind, .. }) in rows {
         let attr = match plus && env.is_here(inode) {
             true => change.find_inode(inode)?.map(|record| record.attr(inode)),
             false => None,

@@ -17,11 +17,11 @@ pub mod xattr;
 
 use crate::change::{Change, Step};
 use crate::keys;
-use crate::records::{GarbageRecord, InodeRecord};
+use crate::records::{FilePart, GarbageRecord, InodeRecord};
 use nyala_cluster::placement::PlacementTable;
 use nyala_wire::map::ClusterMap;
 use nyala_wire::meta::{MetaOp, MetaReply, Owner};
-use nyala_wire::{ErrorCode, InodeId, Layout, SessionId, StripePattern, TargetId, Time};
+use nyala_wire::{ErrorCode, FileKind, InodeId, Layout, SessionId, StripePattern, TargetId, Time};
 
 /// What an operation needs from outside: who asks, when, the cluster as it is, and entropy.
 pub struct Env<'a> {
@@ -110,20 +110,20 @@ pub fn touch_dir(change: &mut Change, dir: InodeId, now: Time) -> Step<()> {
 
 /// Takes an inode without links and without openers out of the tables, and queues its chunk files for removal.
 pub fn destroy(change: &mut Change, inode: InodeId) -> Step<()> {
-    let record = change.inode(inode)?.clone();
-    if let Some(file) = record.file.filter(|file| file.inline_version.is_none()) {
-        change.put_record(keys::garbage(inode), &GarbageRecord { targets: file.layout.targets });
-    }
-    change.delete(keys::data(inode));
-    change.delete(keys::truncate(inode));
-    loop {
-        const STEP: usize = 1024;
-        let names = change.list(&keys::xattr(inode, b""), STEP)?;
-        let last = names.len() < STEP;
-        names.into_iter().for_each(|(key, _)| change.delete(key));
-        if last {
-            break;
+    let record = change.inode(inode)?;
+    let (link, xattrs) = (record.kind == FileKind::Symlink, record.xattr_bytes.is_some());
+    match record.file.clone() {
+        Some(FilePart { inline_version: None, layout, .. }) => {
+            change.put_record(keys::garbage(inode), &GarbageRecord { targets: layout.targets });
         }
+        // Version 0 is empty: nothing was ever kept.
+        Some(FilePart { inline_version: Some(0), .. }) => {}
+        Some(_) => change.delete(keys::data(inode)),
+        None if link => change.delete(keys::data(inode)),
+        None => {}
+    }
+    if xattrs {
+        change.delete_all(&keys::xattr(inode, b""))?;
     }
     change.remove_inode(inode)
 }
@@ -133,14 +133,14 @@ pub fn drop_link(change: &mut Change, inode: InodeId, now: Time) -> Step<()> {
     let record = change.inode_mut(inode)?;
     record.nlink = record.nlink.saturating_sub(1);
     record.ctime = now;
-    if record.nlink == 0 && change.list(&keys::open_prefix(inode), 1)?.is_empty() {
+    if record.nlink == 0 && !change.is_open(inode)? {
         destroy(change, inode)?;
     }
     Ok(())
 }
 
 /// A new inode's record, owned as POSIX says: a directory with setgid gives its group on.
-pub fn new_record(parent: &InodeRecord, kind: nyala_wire::FileKind, perm: u16, env: &Env) -> InodeRecord {
+pub fn new_record(parent: &InodeRecord, kind: FileKind, perm: u16, env: &Env) -> InodeRecord {
     let gid = if parent.perm & 0o2000 != 0 { parent.gid } else { env.owner.gid };
     InodeRecord {
         kind,
@@ -156,5 +156,6 @@ pub fn new_record(parent: &InodeRecord, kind: nyala_wire::FileKind, perm: u16, e
         rdev: None,
         dir: None,
         file: None,
+        xattr_bytes: None,
     }
 }

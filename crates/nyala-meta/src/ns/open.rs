@@ -59,7 +59,7 @@ pub fn close_here(change: &mut Change, session: SessionId, inode: InodeId) -> St
     }
     change.delete(key);
     let orphan = change.find_inode(inode)?.is_some_and(|record| record.nlink == 0);
-    if orphan && change.list(&keys::open_prefix(inode), 1)?.is_empty() {
+    if orphan && !change.is_open(inode)? {
         destroy(change, inode)?;
     }
     Ok(())

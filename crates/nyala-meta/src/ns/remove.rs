@@ -54,8 +54,7 @@ pub fn check_empty(change: &mut Change, dir: InodeId) -> Step<()> {
 pub fn remove_empty(change: &mut Change, dir: InodeId) -> Step<()> {
     check_empty(change, dir)?;
     let prefix = keys::entry(dir, 0);
-    let left = change.list(&prefix[..prefix.len() - 8], usize::from(u16::MAX))?;
-    left.into_iter().for_each(|(key, _)| change.delete(key));
+    change.delete_all(&prefix[..prefix.len() - 8])?;
     super::destroy(change, dir)
 }
 

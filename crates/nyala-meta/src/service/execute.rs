@@ -6,17 +6,17 @@
 //! come from a session that has ended, or for a slot that is not ours. Replies may get lost. A changing request's reply
 //! is logged in the same record as its change, and a repetition gets that reply.
 
-use super::coordinate;
+use super::coordinate::{self, Failed, Patience};
 use super::state::{Caller, State};
 use super::truncate;
 use crate::change::Fault;
-use crate::keys;
 use crate::ns;
-use crate::records::ReplyRecord;
+use crate::replies;
+use crate::sessions::Leave;
 use nyala_wire::meta::{MetaOp, MetaReply, MetaRequest};
-use nyala_wire::{ErrorCode, SessionId, WireError, codec};
+use nyala_wire::{ErrorCode, InodeId, SessionId, WireError, codec};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// An encoded reply body.
 pub type Body = Vec<u8>;
@@ -31,7 +31,7 @@ pub async fn request(state: &Rc<State>, request: MetaRequest) -> Result<Body, Wi
     if let MetaOp::SessionOpen { client } = &request.op {
         return super::sessions::open(state, request.session, client).await;
     }
-    touch(state, request.session)?;
+    let leave = state.sessions.borrow_mut().hear(&request, state.now_ms())?;
     match &request.op {
         MetaOp::SessionClose => {
             super::sessions::end(state, request.session).await?;
@@ -39,10 +39,10 @@ pub async fn request(state: &Rc<State>, request: MetaRequest) -> Result<Body, Wi
         }
         MetaOp::Sync => {
             state.flusher.flushed().await?;
-            durable(state).await?;
+            state.durable().await?;
             Ok(codec::encode(&MetaReply::Done))
         }
-        op if op.is_change() => change_once(state, request).await,
+        op if op.is_change() => change_once(state, request, leave).await,
         _ => read(state, &request).await,
     }
 }
@@ -56,34 +56,53 @@ fn check_home(state: &State, op: &MetaOp) -> Result<(), WireError> {
     }
 }
 
-fn touch(state: &State, session: SessionId) -> Result<(), WireError> {
-    match state.sessions.borrow_mut().get_mut(&session) {
-        Some(seen) => {
-            *seen = Instant::now();
-            Ok(())
-        }
-        None => Err(ErrorCode::STALE_SESSION.with("the session is not known here; open it again")),
-    }
-}
-
 async fn read(state: &Rc<State>, request: &MetaRequest) -> Result<Body, WireError> {
+    let patience = Patience::new();
+    if let MetaOp::ReadDir { dir, .. } = &request.op {
+        settled_dir(state, *dir, &patience).await?;
+    }
     loop {
         let released = state.released.notified();
         let caller = caller(request);
         let outcome = state.with_change(&caller, None, |mut change, env| ns::run(&mut change, env, &request.op));
         match outcome {
             Ok(reply) => {
-                // What was seen may be applied but not yet written; it must not be taken back by a crash.
-                if state.flusher.has_unwritten() {
-                    state.flusher.flushed().await?;
-                }
+                seen(state).await?;
                 return Ok(codec::encode(&reply));
             }
-            Err(Fault::Refused(error)) => return Err(error),
-            Err(Fault::Blocked) => wait_release(released).await,
+            Err(Fault::Refused(error)) => {
+                seen(state).await?;
+                return Err(error);
+            }
+            Err(Fault::Blocked) => {
+                patience.check()?;
+                wait_release(released).await;
+            }
             Err(Fault::Elsewhere(_)) => return Err(ErrorCode::UNKNOWN_MESSAGE.into()),
         }
     }
+}
+
+/// What was seen, be it that something is missing, may be applied but not yet written: it must not be taken back by a
+/// crash.
+async fn seen(state: &State) -> Result<(), WireError> {
+    if state.flusher.has_unwritten() { state.flusher.flushed().await } else { Ok(()) }
+}
+
+/// Before a directory is listed: waits for the transactions that are changing it now. They may be decided, and show
+/// elsewhere already: a name on its way would be found in neither directory. Later ones do not matter, so this ends.
+async fn settled_dir(state: &State, dir: InodeId, patience: &Patience) -> Result<(), WireError> {
+    let before = state.locks.borrow().pinned_by(dir);
+    while !before.is_empty() {
+        let released = state.released.notified();
+        let now = state.locks.borrow().pinned_by(dir);
+        if !before.iter().any(|tx| now.contains(tx)) {
+            break;
+        }
+        patience.check()?;
+        wait_release(released).await;
+    }
+    Ok(())
 }
 
 /// Waits for a release of locks, or a while: a lock may go without a ring, when its holder is found dead.
@@ -104,67 +123,71 @@ impl Drop for Running<'_> {
     }
 }
 
-async fn change_once(state: &Rc<State>, request: MetaRequest) -> Result<Body, WireError> {
+async fn change_once(state: &Rc<State>, request: MetaRequest, leave: Leave) -> Result<Body, WireError> {
     let key = (request.session, request.sequence);
     if request.sequence == 0 {
         return Err(ErrorCode::BAD_MESSAGE.with("a changing request needs a sequence number"));
     }
+    let patience = Patience::new();
     loop {
         let finished = state.finished.notified();
         if state.running.borrow_mut().insert(key) {
             break;
         }
         // The same request, sent again while the first copy runs: wait for that one.
-        finished.await;
+        patience.check()?;
+        let _ = tokio::time::timeout(Duration::from_secs(1), finished).await;
     }
     let _running = Running { state, key };
-    if let Some(body) = kept_reply(state, &request)? {
-        truncate::settled(state, &request.op).await;
-        told(state).await;
-        return Ok(body);
-    }
-    state.room().await;
-    let body = change(state, &request).await?;
+    let caller = caller(&request);
+    let kept = state.with_change(&caller, None, |change, _| replies::kept(&change, &request));
+    let body = match kept.map_err(settled_fault)? {
+        Some(body) => {
+            // It may be another copy's of a moment ago, or the last run's.
+            seen(state).await?;
+            truncate::settled(state, &request.op, &patience).await?;
+            told(state, key, &patience).await?;
+            body
+        }
+        None => {
+            state.room().await;
+            change(state, &request, leave).await?
+        }
+    };
     if wants_sync(&request.op) {
-        durable(state).await?;
+        state.durable().await?;
     }
     Ok(body)
 }
 
-/// Before a repeated request gets its kept reply: waits until transactions of the last run are known everywhere, since
-/// it may have been one of them.
-async fn told(state: &State) {
-    while state.untold.get() > 0 {
+fn settled_fault(fault: Fault) -> WireError {
+    match fault {
+        Fault::Refused(error) => error,
+        Fault::Blocked | Fault::Elsewhere(_) => ErrorCode::BUSY.into(),
+    }
+}
+
+/// Before a repeated request gets its kept reply: if it was a transaction of the last run, waits until it is known
+/// everywhere.
+async fn told(state: &State, key: (SessionId, u64), patience: &Patience) -> Result<(), WireError> {
+    while state.untold.borrow().contains(&key) {
+        patience.check()?;
         wait_release(state.released.notified()).await;
     }
+    Ok(())
 }
 
-/// The reply to a request that was done before.
-fn kept_reply(state: &State, request: &MetaRequest) -> Result<Option<Body>, WireError> {
-    let caller = caller(request);
-    let kept = state.with_change(&caller, None, |change, _| {
-        change.record::<ReplyRecord>(&keys::reply(request.session, request.sequence))
-    });
-    match kept {
-        Ok(Some(record)) if record.sequence == request.sequence => Ok(Some(record.body.into())),
-        Ok(Some(record)) if record.sequence > request.sequence => {
-            Err(ErrorCode::BAD_MESSAGE.with("the reply to this old request is no longer kept"))
-        }
-        Ok(_) => Ok(None),
-        Err(Fault::Refused(error)) => Err(error),
-        Err(_) => Err(ErrorCode::BUSY.into()),
-    }
-}
-
-async fn change(state: &Rc<State>, request: &MetaRequest) -> Result<Body, WireError> {
-    let mut patience = coordinate::Patience::new();
+async fn change(state: &Rc<State>, request: &MetaRequest, leave: Leave) -> Result<Body, WireError> {
+    let mut patience = Patience::new();
     loop {
         let released = state.released.notified();
         let caller = caller(request);
+        // Its session may have ended, or its client given it up, while it waited.
+        state.sessions.borrow().check(leave)?;
         let outcome = state.with_change(&caller, None, |mut change, env| {
             let reply = ns::run(&mut change, env, &request.op)?;
             let body = codec::encode(&reply);
-            keep_reply(&mut change, request, &body);
+            replies::keep(&mut change, request, &body);
             Ok((body, change.finish()))
         });
         match outcome {
@@ -175,28 +198,29 @@ async fn change(state: &Rc<State>, request: &MetaRequest) -> Result<Body, WireEr
                     truncate::cancel(state, pending);
                     return Err(error);
                 }
-                state.flusher.flushed().await?;
+                seen(state).await?;
                 truncate::finish(state, pending).await?;
                 return Ok(body);
             }
-            Err(Fault::Refused(error)) => return Err(error),
-            Err(Fault::Blocked) => wait_release(released).await,
-            Err(Fault::Elsewhere(plan)) => {
-                drop(released);
-                match coordinate::attempt(state, &plan, request).await {
-                    Ok(body) => return Ok(body),
-                    Err(coordinate::Failed::Refused(error)) => return Err(error),
-                    Err(coordinate::Failed::Again) => patience.wait(state).await?,
-                }
+            Err(Fault::Refused(error)) => {
+                seen(state).await?;
+                return Err(error);
             }
+            Err(Fault::Blocked) => {
+                patience.check()?;
+                wait_release(released).await;
+            }
+            Err(Fault::Elsewhere(plan)) => match coordinate::attempt(state, *plan, request, leave).await {
+                Ok(body) => return Ok(body),
+                Err(Failed::Refused(error)) => {
+                    seen(state).await?;
+                    return Err(error);
+                }
+                Err(Failed::Unknown(error)) => return Err(error),
+                Err(Failed::Again) => patience.wait(state).await?,
+            },
         }
     }
-}
-
-/// Puts the reply into the same record as the change.
-pub fn keep_reply(change: &mut crate::change::Change, request: &MetaRequest, body: &[u8]) {
-    let record = ReplyRecord { sequence: request.sequence, body: body.to_vec().into() };
-    change.put_record(keys::reply(request.session, request.sequence), &record);
 }
 
 fn wants_sync(op: &MetaOp) -> bool {
@@ -205,10 +229,6 @@ fn wants_sync(op: &MetaOp) -> bool {
         MetaOp::PutInline(put) => put.sync,
         _ => false,
     }
-}
-
-async fn durable(state: &State) -> Result<(), WireError> {
-    state.store.wait_durable(state.store.written()).await.map_err(crate::view::store_error)
 }
 
 fn caller(request: &MetaRequest) -> Caller {

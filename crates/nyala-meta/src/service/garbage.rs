@@ -4,6 +4,7 @@
 //!
 //! Failure model: a storage target may be down or slow; its files stay queued, others go on. Removing twice is fine.
 
+use super::peers::Peers;
 use super::state::State;
 use crate::keys;
 use crate::records::GarbageRecord;
@@ -69,6 +70,9 @@ fn next(state: &State, after: &[u8]) -> Result<Vec<(InodeId, GarbageRecord)>, Wi
 async fn remove(state: &Rc<State>, inode: InodeId, record: GarbageRecord) -> bool {
     let map = state.map();
     for (index, target) in (0_u16..).zip(&record.targets) {
+        if Peers::is_removed(&map, *target) {
+            continue;
+        }
         let file = ChunkFileId { inode, index };
         let request = StorageRequest { target: *target, file, op: StorageOp::Unlink };
         if let Err(error) = state.peers.storage(&map, &request).await {

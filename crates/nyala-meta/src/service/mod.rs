@@ -21,6 +21,7 @@ pub mod sessions;
 pub mod state;
 pub mod truncate;
 
+use crate::view::Tables;
 use config::MetaConfig;
 use flusher::Flusher;
 use nyala_store::own_dir::{IdentityError, Kind, OwnDir};
@@ -32,7 +33,7 @@ use nyala_transport::{
 use nyala_wire::map::{Role as NodeRole, TargetKind};
 use nyala_wire::message_type::{META, META_TX, PING, STATS};
 use nyala_wire::mgmt::{Capacity, Register, RegisterTarget, TargetCapacity};
-use nyala_wire::{ClusterId, ErrorCode, TargetId, Time, WireError, codec};
+use nyala_wire::{ClusterId, ErrorCode, MapVersion, TargetId, Time, WireError, codec};
 use peers::Peers;
 use state::State;
 use std::future::Future;
@@ -41,6 +42,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::Duration;
 
 /// Why a metadata service cannot run (any more).
 #[derive(Debug, thiserror::Error)]
@@ -100,6 +102,7 @@ pub async fn run(config: MetaConfig, shutdown: impl Future<Output = ()>) -> Resu
         tokio::task::spawn_local(sessions::expire(state.clone())),
         tokio::task::spawn_local(garbage::collect(state.clone())),
         tokio::task::spawn_local(participate::resolve_doubts(state.clone())),
+        tokio::task::spawn_local(coordinate::forget(state.clone())),
     ];
     let service = Rc::new(MetaService { state: state.clone() });
     let ended = tokio::select! {
@@ -169,9 +172,10 @@ async fn open(
         std::process::exit(74);
     });
     let boot = recover::count_boot(&store)?;
+    let tables = Tables::new(store)?;
     let peers = Peers::new(handshake(member.cluster(), member.node().0));
     let seed = u64::from_le_bytes(random::<8>()?);
-    let state = Rc::new(State::new(me, store, flusher, member, peers, boot, seed));
+    let state = Rc::new(State::new(me, tables, flusher, member, peers, boot, seed));
     recover::ensure_root(&state, now())?;
     recover::take_up(&state)?;
     Ok(state)
@@ -214,7 +218,10 @@ impl Service for MetaService {
         let state = &self.state;
         let result = match request.message_type() {
             META => match codec::decode(&request.body) {
-                Ok(request) => execute::request(state, request).await,
+                Ok(decoded) => {
+                    catch_up(state, MapVersion(request.header.map_version)).await;
+                    execute::request(state, decoded).await
+                }
                 Err(error) => Err(error),
             },
             META_TX if peer.role == Role::Meta => match codec::decode(&request.body) {
@@ -233,6 +240,14 @@ impl Service for MetaService {
             Err(error) => Reply::error(codec::encode(&error)),
         };
         Reply { map_version: state.map().version.0, log_position: state.store.durable().0, ..reply }
+    }
+}
+
+/// Waits a moment if the sender holds a newer cluster map than this server: it knows targets that we do not know yet.
+async fn catch_up(state: &State, theirs: MapVersion) {
+    if theirs > state.map().version {
+        let newer = state.member.watch().newer_than(MapVersion(theirs.0 - 1));
+        let _ = tokio::time::timeout(Duration::from_secs(1), newer).await;
     }
 }
 

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The participant's side of a transaction. `crate::tx` has the failure model and the recovery table.
+//! The participant's side of a transaction: receives, logs, locks. The logic is `crate::tx::participant`; `crate::tx`
+//! has the failure model and the recovery table.
 
 use super::state::{Caller, State};
 use crate::change::Fault;
-use crate::keys;
-use crate::locks::LockKey;
-use crate::records::PreparedRecord;
-use crate::tx::parts;
+use crate::tx::participant::{self, Prepare};
 use nyala_store::Batch;
 use nyala_wire::meta_tx::{Outcome, PartResult, TxAction, TxId, TxPart, TxReply, TxRequest};
-use nyala_wire::{ErrorCode, Time, WireError};
+use nyala_wire::{ErrorCode, TargetId, Time, WireError};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -45,6 +44,7 @@ fn refusal(fault: Fault) -> WireError {
     }
 }
 
+/// Answers when what was prepared is on disk: the promise to commit has to outlive a power cut.
 async fn prepare(
     state: &Rc<State>,
     tx: TxId,
@@ -57,61 +57,42 @@ async fn prepare(
         return Err(ErrorCode::WRONG_SERVER.into());
     }
     state.room().await;
-    let before = load(state, tx)?;
-    if let Some(record) = before.as_ref().filter(|record| record.stage >= stage) {
-        let tail = record.parts.len().saturating_sub(list.len());
-        state.flusher.flushed().await?;
-        return Ok(record.parts[tail..].iter().map(|(_, result)| result.clone()).collect());
-    }
-    let caller = Caller::service(now);
-    let (batch, results) = state
-        .with_change(&caller, Some(tx), |mut change, _| {
-            let check = |part: &TxPart| parts::check(&mut change, part, now);
-            let results = list.iter().map(check).collect::<Result<Vec<PartResult>, Fault>>()?;
-            let mut record = before.unwrap_or(PreparedRecord { parts: Vec::new(), stage, now });
-            record.stage = stage;
-            record.parts.extend(list.iter().cloned().zip(results.iter().cloned()));
-            change.put_record(keys::prepared(tx), &record);
-            Ok((change.finish(), results))
-        })
-        .map_err(refusal)?;
-    let wanted: Vec<LockKey> =
-        list.iter().zip(&results).flat_map(|(part, result)| parts::locks(part, result)).collect();
-    state.lock(tx, &wanted)?;
-    state.apply(&batch)?;
-    state.prepared.borrow_mut().insert(tx, Instant::now());
+    let prepared = state.with_change(&Caller::service(now), Some(tx), |change, _| {
+        participant::prepare(change, tx, now, &list, stage)
+    });
+    let results = match prepared.map_err(refusal)? {
+        Prepare::Repeated(results) => results,
+        Prepare::New { batch, locks, results } => {
+            state.apply(&batch)?;
+            // They were free a moment ago, and nothing else ran since.
+            state.lock(tx, &locks)?;
+            state.prepared.borrow_mut().insert(tx, Instant::now());
+            results
+        }
+    };
     state.flusher.flushed().await?;
+    state.durable().await?;
     Ok(results)
 }
 
-fn load(state: &State, tx: TxId) -> Result<Option<PreparedRecord>, WireError> {
-    let caller = Caller::service(Time::default());
-    state.with_change(&caller, Some(tx), |change, _| change.record(&keys::prepared(tx))).map_err(refusal)
-}
-
-/// Does what was prepared, or forgets it. Fine if that happened before.
+/// Does what was prepared, or forgets it. If that happened before, a commit is confirmed only when it is on disk: the
+/// coordinator forgets the transaction after the second confirmation.
 async fn end(state: &Rc<State>, tx: TxId, commit: bool) -> Result<(), WireError> {
-    let Some(record) = load(state, tx)? else {
+    let caller = Caller::service(Time::default());
+    let ended = state.with_change(&caller, Some(tx), |change, _| participant::end(change, tx, commit));
+    let batch: Option<Batch> = ended.map_err(|fault| {
+        // What was prepared is locked, so nothing can stand in its way: this is a bug or a damaged table.
+        tracing::error!(?tx, ?fault, "a prepared transaction cannot be ended");
+        refusal(fault)
+    })?;
+    if let Some(batch) = batch {
+        state.apply(&batch)?;
+        state.prepared.borrow_mut().remove(&tx);
+        state.unlock(tx);
         return state.flusher.flushed().await;
-    };
-    let caller = Caller::service(record.now);
-    let batch = state
-        .with_change(&caller, Some(tx), |mut change, _| {
-            for (part, result) in record.parts.iter().filter(|_| commit) {
-                parts::perform(&mut change, part, result, record.now)?;
-            }
-            change.delete(keys::prepared(tx));
-            Ok::<Batch, Fault>(change.finish())
-        })
-        .map_err(|fault| {
-            // What was prepared is locked, so nothing can stand in its way: this is a bug or a damaged table.
-            tracing::error!(?tx, ?fault, "a prepared transaction cannot be committed");
-            refusal(fault)
-        })?;
-    state.apply(&batch)?;
-    state.prepared.borrow_mut().remove(&tx);
-    state.unlock(tx);
-    state.flusher.flushed().await
+    }
+    state.flusher.flushed().await?;
+    if commit { state.durable().await } else { Ok(()) }
 }
 
 /// What became of a transaction that this server coordinates.
@@ -119,36 +100,48 @@ fn status(state: &State, tx: TxId) -> Result<Outcome, WireError> {
     if tx.coordinator != state.me {
         return Err(ErrorCode::WRONG_SERVER.into());
     }
-    if state.undecided.borrow().contains(&tx.number) {
-        return Ok(Outcome::Pending);
-    }
+    let undecided = state.undecided.borrow().contains(&tx.number);
     let caller = Caller::service(Time::default());
-    let committed = state.with_change(&caller, Some(tx), |change, _| change.get(&keys::committed(tx.number)));
-    match committed.map_err(refusal)? {
-        Some(_) => Ok(Outcome::Committed),
-        None => Ok(Outcome::Aborted),
-    }
+    state
+        .with_change(&caller, Some(tx), |change, _| participant::outcome(&change, tx.number, undecided))
+        .map_err(refusal)
 }
 
 /// Asks coordinators that keep silent what became of their transactions. Runs until the service stops.
 pub async fn resolve_doubts(state: Rc<State>) {
     loop {
         tokio::time::sleep(DOUBT / 2).await;
-        let doubtful: Vec<TxId> = {
-            let prepared = state.prepared.borrow();
-            prepared.iter().filter(|(_, since)| since.elapsed() > DOUBT).map(|(tx, _)| *tx).collect()
-        };
-        for tx in doubtful {
-            let request = TxRequest { tx, action: TxAction::Status };
-            let resolved = match state.peers.tx(&state.map(), tx.coordinator, &request).await {
-                Ok(TxReply::Outcome(Outcome::Committed)) => end(&state, tx, true).await,
-                Ok(TxReply::Outcome(Outcome::Aborted)) => end(&state, tx, false).await,
-                Ok(_) => Ok(()),
-                Err(error) => Err(error),
-            };
-            if let Err(error) = resolved {
-                tracing::debug!(?tx, %error, "outcome of a transaction is still open");
+        let mut doubtful: BTreeMap<TargetId, Vec<TxId>> = BTreeMap::new();
+        for (tx, _) in state.prepared.borrow().iter().filter(|(_, since)| since.elapsed() > DOUBT) {
+            doubtful.entry(tx.coordinator).or_default().push(*tx);
+        }
+        // Each coordinator on its own: one that is down holds up nobody else's.
+        let asking = doubtful.into_values().map(|list| tokio::task::spawn_local(ask(state.clone(), list)));
+        for asked in asking.collect::<Vec<_>>() {
+            if asked.await.is_err() {
+                tracing::error!("asking for outcomes ended badly");
             }
+        }
+    }
+}
+
+/// Asks one coordinator for the outcomes of its transactions, as long as it answers.
+async fn ask(state: Rc<State>, list: Vec<TxId>) {
+    for tx in list {
+        let request = TxRequest { tx, action: TxAction::Status };
+        let outcome = match state.peers.tx(&state.map(), tx.coordinator, &request).await {
+            Ok(TxReply::Outcome(outcome)) => outcome,
+            Ok(_) => continue,
+            Err(error) => {
+                tracing::debug!(?tx, %error, "outcome of a transaction is still open");
+                return;
+            }
+        };
+        if outcome == Outcome::Pending {
+            continue;
+        }
+        if let Err(error) = end(&state, tx, outcome == Outcome::Committed).await {
+            tracing::warn!(?tx, %error, "cannot end a transaction yet");
         }
     }
 }

@@ -40,6 +40,11 @@ impl Peers {
         self.call(map, request.target, frame).await
     }
 
+    /// Whether a target is in no map any more: what it held is gone. Never true of a map that is not the cluster's.
+    pub fn is_removed(map: &ClusterMap, target: TargetId) -> bool {
+        map.version.0 > 0 && map.targets.iter().all(|known| known.id != target)
+    }
+
     async fn call<T>(&self, map: &ClusterMap, target: TargetId, request: Request) -> Result<T, WireError>
     where
         T: for<'b> minicbor::Decode<'b, ()>,

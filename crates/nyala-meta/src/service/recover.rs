@@ -8,7 +8,7 @@ use super::state::State;
 use super::truncate;
 use crate::keys;
 use crate::records::{CommittedRecord, DirPart, InodeRecord, PreparedRecord, TruncateRecord};
-use crate::tx::parts;
+use crate::tx::participant;
 use crate::view::View;
 use nyala_store::{Batch, Store};
 use nyala_wire::meta_tx::TxId;
@@ -17,7 +17,9 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::Instant;
 
-/// Counts this start of the target, durably, so that no two starts give out the same transaction numbers.
+/// Counts this start of the target, durably, so that no two starts give out the same transaction numbers. Inode numbers
+/// go on well above what the tables say: a power cut may have taken the last ones, which clients, entries and chunk files
+/// know already.
 pub fn count_boot(store: &Store) -> Result<u64, WireError> {
     let bad = || ErrorCode::IO.with("the boot counter cannot be read");
     let boots = match View::get(store, &keys::boot_count())? {
@@ -26,6 +28,14 @@ pub fn count_boot(store: &Store) -> Result<u64, WireError> {
     };
     let mut batch = Batch::new();
     batch.put(keys::boot_count(), (boots + 1).to_le_bytes());
+    if boots > 0 {
+        View::scan(store, &[keys::NEXT], &[keys::NEXT + 1], &mut |key, value| {
+            if let Ok(next) = <[u8; 8]>::try_from(value) {
+                batch.put(key, u64::from_le_bytes(next).saturating_add(keys::SKIP).to_le_bytes());
+            }
+            ControlFlow::Continue(())
+        })?;
+    }
     store.apply(&batch).map_err(crate::view::store_error)?;
     store.sync_blocking().map_err(crate::view::store_error)?;
     Ok(boots + 1)
@@ -51,6 +61,7 @@ pub fn ensure_root(state: &State, now: Time) -> Result<(), WireError> {
         rdev: None,
         dir: Some(DirPart { parent: InodeId::ROOT, entries: 0, pattern: None }),
         file: None,
+        xattr_bytes: None,
     };
     let mut batch = Batch::new();
     batch.put(keys::inode(InodeId::ROOT), codec::encode(&record));
@@ -63,24 +74,24 @@ pub fn ensure_root(state: &State, now: Time) -> Result<(), WireError> {
 pub fn take_up(state: &Rc<State>) -> Result<(), WireError> {
     for (key, _) in rows(state, keys::SESSION)? {
         if let Some(session) = keys::parse_session(&key) {
-            state.sessions.borrow_mut().insert(session, Instant::now());
+            state.sessions.borrow_mut().open(session, state.now_ms())?;
         }
     }
     for (key, value) in rows(state, keys::PREPARED)? {
         let tx = parse_tx(&key).ok_or_else(|| ErrorCode::IO.with("a prepared transaction cannot be read"))?;
         let record: PreparedRecord = codec::decode(&value)?;
-        let wanted: Vec<_> = record.parts.iter().flat_map(|(part, result)| parts::locks(part, result)).collect();
-        state.lock(tx, &wanted)?;
+        state.lock(tx, &participant::locks(&record))?;
         state.prepared.borrow_mut().insert(tx, Instant::now());
     }
     for (key, value) in rows(state, keys::COMMITTED)? {
         let record: CommittedRecord = codec::decode(&value)?;
         if let Some(number) = keys::parse_committed(&key) {
-            state.untold.set(state.untold.get() + 1);
+            let request = (record.session, record.sequence);
+            state.untold.borrow_mut().insert(request);
             let state = state.clone();
             tokio::task::spawn_local(async move {
-                tell_committed(state.clone(), number, record.participants).await;
-                state.untold.set(state.untold.get() - 1);
+                tell_committed(&state, number, record.participants).await;
+                state.untold.borrow_mut().remove(&request);
                 state.released.notify_waiters();
             });
         }

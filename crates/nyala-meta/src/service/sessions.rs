@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Sessions: opened by clients, kept while they are heard of, ended on request or after the timeout.
+//! Sessions: opened by clients, kept while they are heard of, ended on request or after the timeout. The bookkeeping,
+//! and its failure model, is `crate::sessions`.
 
 use super::execute::Body;
 use super::state::{Caller, State};
@@ -11,26 +12,29 @@ use crate::records::SessionRecord;
 use crate::view::View;
 use nyala_store::Batch;
 use nyala_wire::meta::{MetaReply, SessionReply};
-use nyala_wire::{ErrorCode, InodeId, SessionId, Time, WireError, codec};
+use nyala_wire::{InodeId, SessionId, Time, WireError, codec};
 use std::ops::ControlFlow;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// Most bytes of a client's name that are kept.
-const MAX_CLIENT_BYTES: usize = 256;
+/// Most characters of a client's name that are kept.
+const MAX_CLIENT_CHARS: usize = 256;
 
 /// Opens a session, or keeps it alive.
 pub async fn open(state: &Rc<State>, session: SessionId, client: &str) -> Result<Body, WireError> {
-    if session.0 == 0 {
-        return Err(ErrorCode::INVALID.with("session 0 is nobody's"));
-    }
-    let known = state.sessions.borrow_mut().insert(session, Instant::now()).is_some();
+    let known = state.sessions.borrow_mut().open(session, state.now_ms())?;
     if !known {
-        let name: String = client.chars().take(MAX_CLIENT_BYTES).collect();
+        let name: String = client.chars().take(MAX_CLIENT_CHARS).collect();
         tracing::info!(%session, client = %name, "session opened");
         let mut batch = Batch::new();
         batch.put(keys::session(session), codec::encode(&SessionRecord { client: name }));
-        state.apply(&batch)?;
+        if let Err(error) = state.apply(&batch) {
+            state.sessions.borrow_mut().forget(session);
+            return Err(error);
+        }
+    }
+    // Also when it is known: the record may have been applied by another copy of this request, and not be written yet.
+    if state.flusher.has_unwritten() {
         state.flusher.flushed().await?;
     }
     let map = state.map();
@@ -40,13 +44,21 @@ pub async fn open(state: &Rc<State>, session: SessionId, client: &str) -> Result
 
 /// Ends a session: what it holds open is closed, its kept replies are forgotten.
 pub async fn end(state: &Rc<State>, session: SessionId) -> Result<(), WireError> {
-    state.sessions.borrow_mut().remove(&session);
-    for inode in opened_by(state, session)? {
+    if !state.sessions.borrow_mut().begin_end(session) {
+        return Ok(());
+    }
+    let ended = close_and_forget(state, session).await;
+    state.sessions.borrow_mut().ended(session, ended.is_ok());
+    ended
+}
+
+async fn close_and_forget(state: &Rc<State>, session: SessionId) -> Result<(), WireError> {
+    for inode in state.tables.opened_by(session) {
         close_one(state, session, inode).await?;
     }
     let mut batch = Batch::new();
     let prefix = keys::reply_prefix(session);
-    View::scan(&state.store, &prefix, &keys::prefix_end(&prefix), &mut |key, _| {
+    state.tables.scan(&prefix, &keys::prefix_end(&prefix), &mut |key, _| {
         batch.delete(key);
         ControlFlow::Continue(())
     })?;
@@ -55,19 +67,11 @@ pub async fn end(state: &Rc<State>, session: SessionId) -> Result<(), WireError>
     state.flusher.flushed().await
 }
 
-fn opened_by(state: &State, session: SessionId) -> Result<Vec<InodeId>, WireError> {
-    let mut found = Vec::new();
-    View::scan(&state.store, &[keys::OPEN], &[keys::OPEN + 1], &mut |key, _| {
-        found.extend(keys::parse_open(key).filter(|(_, opener)| *opener == session).map(|(inode, _)| inode));
-        ControlFlow::Continue(())
-    })?;
-    Ok(found)
-}
-
 async fn close_one(state: &Rc<State>, session: SessionId, inode: InodeId) -> Result<(), WireError> {
     loop {
         let released = state.released.notified();
         let caller = Caller::service(Time::default());
+        state.room().await;
         let closed = state.with_change(&caller, None, |mut change, _| {
             close_here(&mut change, session, inode)?;
             Ok(change.finish())
@@ -84,16 +88,18 @@ async fn close_one(state: &Rc<State>, session: SessionId, inode: InodeId) -> Res
 pub async fn expire(state: Rc<State>) {
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let timeout = Duration::from_millis(u64::from(state.map().settings.session_timeout_ms));
-        let silent: Vec<SessionId> = {
-            let sessions = state.sessions.borrow();
-            sessions.iter().filter(|(_, seen)| seen.elapsed() > timeout).map(|(session, _)| *session).collect()
-        };
+        let timeout_ms = u64::from(state.map().settings.session_timeout_ms);
+        let serving = state.member.lease_valid();
+        let silent = state.sessions.borrow_mut().to_end(state.now_ms(), timeout_ms, serving);
         for session in silent {
-            tracing::warn!(%session, "session ended: its client was silent for {timeout:?}");
-            if let Err(error) = end(&state, session).await {
-                tracing::error!(%session, %error, "cannot end the session");
-            }
+            tracing::warn!(%session, timeout_ms, "session ends: its client was silent for too long");
+            let state = state.clone();
+            // Each on its own: one may have to wait for a transaction or a truncation.
+            tokio::task::spawn_local(async move {
+                if let Err(error) = end(&state, session).await {
+                    tracing::error!(%session, %error, "cannot end the session; tried again");
+                }
+            });
         }
     }
 }

@@ -7,7 +7,8 @@ use super::peers::Peers;
 use crate::change::Change;
 use crate::locks::Locks;
 use crate::ns::Env;
-use crate::view::store_error;
+use crate::sessions::Sessions;
+use crate::view::{Tables, store_error};
 use nyala_cluster::placement::PlacementTable;
 use nyala_store::{Batch, Store};
 use nyala_transport::member::Member;
@@ -27,6 +28,8 @@ pub struct State {
     /// The target that it serves.
     pub me: TargetId,
     /// The tables.
+    pub tables: Tables,
+    /// What is under them.
     pub store: Store,
     /// Group commit.
     pub flusher: Rc<Flusher>,
@@ -38,22 +41,25 @@ pub struct State {
     pub locks: RefCell<Locks>,
     /// Rung when locks are released.
     pub released: Notify,
-    /// Sessions and when each was last heard of.
-    pub sessions: RefCell<HashMap<SessionId, Instant>>,
+    /// Sessions.
+    pub sessions: RefCell<Sessions>,
     /// Changing requests under way.
     pub running: RefCell<HashSet<(SessionId, u64)>>,
     /// Rung when a changing request ends.
     pub finished: Notify,
     /// Transactions that this server coordinates and that are not decided.
     pub undecided: RefCell<HashSet<u64>>,
-    /// Decided transactions of an earlier run whose participants do not all know yet.
-    pub untold: Cell<usize>,
+    /// Requests whose transactions were decided in an earlier run, and whose participants do not all know yet.
+    pub untold: RefCell<HashSet<(SessionId, u64)>>,
+    /// Decided transactions that all participants have done, but perhaps not yet on disk.
+    pub told: RefCell<Vec<(u64, Vec<TargetId>)>>,
     /// Transactions prepared here for other coordinators, and since when.
     pub prepared: RefCell<HashMap<TxId, Instant>>,
     /// Number of operations by name.
     pub counters: RefCell<BTreeMap<&'static str, u64>>,
     next_tx: Cell<u64>,
     random: Cell<u64>,
+    started: Instant,
     placement: RefCell<Option<(MapVersion, Rc<PlacementTable>)>>,
 }
 
@@ -64,7 +70,7 @@ impl State {
     /// A service that has just opened its tables.
     pub fn new(
         me: TargetId,
-        store: Store,
+        tables: Tables,
         flusher: Rc<Flusher>,
         member: Member,
         peers: Peers,
@@ -73,7 +79,8 @@ impl State {
     ) -> State {
         State {
             me,
-            store,
+            store: tables.store.clone(),
+            tables,
             flusher,
             member,
             peers,
@@ -83,11 +90,13 @@ impl State {
             running: RefCell::default(),
             finished: Notify::new(),
             undecided: RefCell::default(),
-            untold: Cell::new(0),
+            untold: RefCell::default(),
+            told: RefCell::default(),
             prepared: RefCell::default(),
             counters: RefCell::default(),
             next_tx: Cell::new(boot * TX_PER_BOOT),
             random: Cell::new(seed),
+            started: Instant::now(),
             placement: RefCell::default(),
         }
     }
@@ -97,6 +106,11 @@ impl State {
         let number = self.next_tx.get();
         self.next_tx.set(number + 1);
         TxId { coordinator: self.me, number }
+    }
+
+    /// Milliseconds since the service started.
+    pub fn now_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// A random number (SplitMix64, seeded from the system at start).
@@ -149,14 +163,22 @@ impl State {
             random: self.random(),
         };
         let locks = self.locks.borrow();
-        logic(Change::new(&self.store, &locks, tx), &env)
+        logic(Change::new(&self.tables, &locks, tx), &env)
     }
 
     /// Applies a batch; it is visible at once, and safe from the process's death after [`Flusher::flushed`].
     pub fn apply(&self, batch: &Batch) -> Result<(), WireError> {
-        self.store.apply(batch).map_err(store_error)?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.tables.apply(batch)?;
         self.flusher.applied();
         Ok(())
+    }
+
+    /// Returns when everything written so far is on disk.
+    pub async fn durable(&self) -> Result<(), WireError> {
+        self.store.wait_durable(self.store.written()).await.map_err(store_error)
     }
 
     /// Waits while the tables have no room for more changes.

@@ -6,7 +6,9 @@
 //! has cut its chunk file and the record is gone from the log. After a restart the records bring the locks back and
 //! the work goes on. A truncation is never repeated after the client was answered: by then the record's end is written.
 
+use super::coordinate::Patience;
 use super::state::{Caller, State};
+use super::peers::Peers;
 use crate::keys;
 use crate::locks::LockKey;
 use crate::records::TruncateRecord;
@@ -83,20 +85,23 @@ async fn cut_and_forget(state: &Rc<State>, pending: Pending) -> Result<(), WireE
 }
 
 /// Sends an idempotent request to storage until it is done. A target that is down holds it up; that is said once.
+/// A target that was removed from the cluster has nothing left to cut.
 async fn until_done(state: &State, request: StorageRequest) {
-    let mut pause = Duration::from_millis(10);
+    let (mut pause, mut said) = (Duration::from_millis(10), false);
     loop {
-        match state.peers.storage(&state.map(), &request).await {
-            Ok(_) => return,
-            Err(error) if pause > Duration::from_secs(1) => {
-                tracing::warn!(target = %request.target, inode = %request.file.inode, %error, "truncation waits for storage");
-                tokio::time::sleep(Duration::from_secs(1)).await;
-            }
-            Err(_) => {
-                tokio::time::sleep(pause).await;
-                pause *= 2;
-            }
+        let map = state.map();
+        let (target, inode) = (request.target, request.file.inode);
+        if Peers::is_removed(&map, target) {
+            tracing::warn!(%target, %inode, "truncation without a storage target that was removed from the cluster");
+            return;
         }
+        let Err(error) = state.peers.storage(&map, &request).await else { return };
+        if pause > Duration::from_secs(1) && !said {
+            tracing::warn!(%target, %inode, %error, "truncation waits for storage");
+            said = true;
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_millis(1_500));
     }
 }
 
@@ -115,16 +120,19 @@ pub fn recover(state: &Rc<State>, pending: Vec<(InodeId, TruncateRecord)>) -> Re
 }
 
 /// Before a repeated request gets its kept reply: waits until its truncation, taken up after a restart, is over, so
-/// that it cannot cut what the client writes next.
-pub async fn settled(state: &State, op: &MetaOp) {
-    let MetaOp::SetAttr { inode, .. } = op else { return };
+/// that it cannot cut what the client writes next. `BUSY` when patience has run out.
+pub async fn settled(state: &State, op: &MetaOp, patience: &Patience) -> Result<(), WireError> {
+    let MetaOp::SetAttr { inode, .. } = op else { return Ok(()) };
     loop {
         let released = state.released.notified();
         let caller = Caller::service(Time::default());
         let waiting = state.with_change(&caller, None, |change, _| change.get(&keys::truncate(*inode)));
         match waiting {
-            Ok(Some(_)) => super::execute::wait_release(released).await,
-            _ => return,
+            Ok(Some(_)) => {
+                patience.check()?;
+                super::execute::wait_release(released).await;
+            }
+            _ => return Ok(()),
         }
     }
 }

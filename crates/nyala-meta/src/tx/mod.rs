@@ -18,6 +18,8 @@
 //! | a message is repeated | Prepare, Commit and Abort are idempotent |
 //! | Prepare arrives after Abort | it is prepared, is in doubt, asks, hears "aborted" and releases |
 
+pub mod coordinator;
+pub mod participant;
 pub mod parts;
 pub mod plan;
 

@@ -144,5 +144,6 @@ fn record_of(attr: &Attr) -> InodeRecord {
         rdev: None,
         dir: None,
         file: None,
+        xattr_bytes: None,
     }
 }

@@ -7,6 +7,7 @@ use nyala_meta::MetaConfig;
 use nyala_mgmt::MgmtConfig;
 use nyala_storage::{StorageConfig, TargetSpec};
 use nyala_transport::Secret;
+use nyala_wire::map::Reachability;
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -87,7 +88,7 @@ impl Cluster {
                 ..ClientConfig::new(vec![self.mgmt], secret, "test:/")
             };
             let client = Client::connect(config).await.unwrap();
-            let whole = |map: &nyala_wire::map::ClusterMap| map.targets.len() == 6;
+            let whole = |map: &nyala_wire::map::ClusterMap| map.targets.len() == 6 && map.targets.iter().all(|target| target.reachability == Reachability::Online);
             while !whole(&client.map()) {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }

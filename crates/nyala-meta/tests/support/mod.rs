@@ -138,6 +138,7 @@ pub fn new_tables() -> Batch {
         rdev: None,
         dir: Some(DirPart { parent: InodeId::ROOT, entries: 0, pattern: None }),
         file: None,
+        xattr_bytes: None,
     };
     let mut batch = Batch::new();
     batch.put(keys::inode(InodeId::ROOT), codec::encode(&root));
