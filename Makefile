@@ -67,7 +67,11 @@ lint: ## layout, clippy, documentation and house style
 	@if command -v cargo-deny >/dev/null; then cargo deny check; else echo "cargo-deny is not installed: licences not checked"; fi
 
 .PHONY: bench
-bench: ## measure the layers one by one: store, transport, metadata logic, storage service
+bench: deps build ## measure a cluster of its own against the local file system and loopback TCP, and the aims
+	NYALA=$(NYALA) scripts/bench
+
+.PHONY: bench-layers
+bench-layers: ## measure the layers one by one: store, transport, metadata logic, storage service
 	cargo run --release --locked -p nyala-store --example store_bench
 	cargo run --release --locked -p nyala-transport --example transport_bench
 	cargo run --release --locked -p nyala-meta --example namespace_bench
