@@ -122,12 +122,18 @@ fn inodes() {
 
 #[test]
 fn other_records() {
-    record(&EntryRecord { name: name(b"hello"), inode: HELLO, kind: FileKind::File, followed: None }, "83 4568656c6c6f 10 00");
+    record(
+        &EntryRecord { name: name(b"hello"), inode: HELLO, kind: FileKind::File, followed: None },
+        "83 4568656c6c6f 10 00",
+    );
     record(&SessionRecord { client: "host:/mnt".into() }, "81 69 686f73743a2f6d6e74");
     record(&ReplyRecord { sequence: 300, body: vec![0x82, 0, 0x80].into() }, "82 19012c 43820080");
     record(&GarbageRecord { targets: layout().targets }, "81 82 1865 1866");
     record(&TruncateRecord { layout: layout(), size: 70_000 }, "82 83001a000800008218651866 1a00011170");
-    record(&CommittedRecord { participants: vec![TargetId(2), TargetId(3)], session: SessionId(9), sequence: 300 }, "83 82 02 03 09 19012c");
+    record(
+        &CommittedRecord { participants: vec![TargetId(2), TargetId(3)], session: SessionId(9), sequence: 300 },
+        "83 82 02 03 09 19012c",
+    );
     let parts = vec![
         (TxPart::LinkCount { inode: HELLO, delta: -1 }, PartResult::Ready),
         (TxPart::PeekEntry { dir: InodeId::ROOT, name: name(b"a") }, PartResult::Entry(Some((HELLO, FileKind::File)))),
