@@ -57,9 +57,8 @@ async fn prepare(
         return Err(ErrorCode::WRONG_SERVER.into());
     }
     state.room().await;
-    let prepared = state.with_change(&Caller::service(now), Some(tx), |change, _| {
-        participant::prepare(change, tx, now, &list, stage)
-    });
+    let prepared = state
+        .with_change(&Caller::service(now), Some(tx), |change, _| participant::prepare(change, tx, now, &list, stage));
     let results = match prepared.map_err(refusal)? {
         Prepare::Repeated(results) => results,
         Prepare::New { batch, locks, results } => {

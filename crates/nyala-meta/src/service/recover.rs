@@ -21,24 +21,30 @@ use std::time::Instant;
 /// go on well above what the tables say: a power cut may have taken the last ones, which clients, entries and chunk files
 /// know already.
 pub fn count_boot(store: &Store) -> Result<u64, WireError> {
+    let (boot, batch) = next_boot(store)?;
+    store.apply(&batch).map_err(crate::view::store_error)?;
+    store.sync_blocking().map_err(crate::view::store_error)?;
+    Ok(boot)
+}
+
+/// The number of this start and the batch that counts it.
+pub fn next_boot(tables: &dyn View) -> Result<(u64, Batch), WireError> {
     let bad = || ErrorCode::IO.with("the boot counter cannot be read");
-    let boots = match View::get(store, &keys::boot_count())? {
+    let boots = match tables.get(&keys::boot_count())? {
         Some(bytes) => u64::from_le_bytes(bytes[..].try_into().map_err(|_| bad())?),
         None => 0,
     };
     let mut batch = Batch::new();
     batch.put(keys::boot_count(), (boots + 1).to_le_bytes());
     if boots > 0 {
-        View::scan(store, &[keys::NEXT], &[keys::NEXT + 1], &mut |key, value| {
+        tables.scan(&[keys::NEXT], &[keys::NEXT + 1], &mut |key, value| {
             if let Ok(next) = <[u8; 8]>::try_from(value) {
                 batch.put(key, u64::from_le_bytes(next).saturating_add(keys::SKIP).to_le_bytes());
             }
             ControlFlow::Continue(())
         })?;
     }
-    store.apply(&batch).map_err(crate::view::store_error)?;
-    store.sync_blocking().map_err(crate::view::store_error)?;
-    Ok(boots + 1)
+    Ok((boots + 1, batch))
 }
 
 /// Makes the root directory if it is to be here and is not.

@@ -7,8 +7,8 @@
 //! the work goes on. A truncation is never repeated after the client was answered: by then the record's end is written.
 
 use super::coordinate::Patience;
-use super::state::{Caller, State};
 use super::peers::Peers;
+use super::state::{Caller, State};
 use crate::keys;
 use crate::locks::LockKey;
 use crate::records::TruncateRecord;

@@ -164,7 +164,10 @@ impl Coordinator {
     fn walk(&mut self, change: &mut Change, env: &Env, list: Vec<TxPart>, mut walks: Vec<Walk>) -> Step<Ask> {
         while let Some(walk) = walks.last_mut() {
             if walk.at == walk.forbidden {
-                return Err(walk.refusal.with("a directory cannot move below itself, or over one that holds it").into());
+                return Err(walk
+                    .refusal
+                    .with("a directory cannot move below itself, or over one that holds it")
+                    .into());
             }
             if walk.at == InodeId::ROOT {
                 walks.pop();

@@ -88,7 +88,9 @@ impl Cluster {
                 ..ClientConfig::new(vec![self.mgmt], secret, "test:/")
             };
             let client = Client::connect(config).await.unwrap();
-            let whole = |map: &nyala_wire::map::ClusterMap| map.targets.len() == 6 && map.targets.iter().all(|target| target.reachability == Reachability::Online);
+            let whole = |map: &nyala_wire::map::ClusterMap| {
+                map.targets.len() == 6 && map.targets.iter().all(|target| target.reachability == Reachability::Online)
+            };
             while !whole(&client.map()) {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
