@@ -15,10 +15,12 @@ mod report;
 mod session;
 mod sites;
 mod stop;
+#[cfg(test)]
+mod tests;
 
 pub use args::BenchArgs;
 
-use crate::exit::Outcome;
+use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, show};
 use crate::role::block_on;
 
@@ -33,5 +35,9 @@ pub fn run(args: BenchArgs, output: Output) -> Outcome {
             (block_on(session::run("data", &args.common, workloads, !args.keep_caches))?, args.common.json)
         }
     };
-    show(if json { Output::Json } else { output }, &report, report::table::render)
+    show(if json { Output::Json } else { output }, &report, report::table::render)?;
+    if report.interrupted {
+        return Err(Failure::failed("the benchmark was ended by a signal"));
+    }
+    Ok(Exit::Ok)
 }

@@ -101,8 +101,12 @@ pub async fn run(
     // What it did is done; a failing goodbye changes nothing.
     let _ = client.shutdown().await;
     outcome?;
+    let interrupted = state.stop.wanted();
+    if interrupted {
+        state.note("ended by a signal: the figures are incomplete");
+    }
     let Bench { rows, notes, .. } = state;
-    let mut report = Report { bench, setting, loopback, rows, aims: Vec::new(), notes };
+    let mut report = Report { bench, setting, loopback, rows, aims: Vec::new(), interrupted, notes };
     report.finish();
     Ok(report)
 }
@@ -159,7 +163,6 @@ impl Bench {
         let mut made = Vec::new();
         for phase in &workload.phases {
             if self.stop.wanted() {
-                self.note("ended by a signal: the figures are incomplete");
                 break;
             }
             if self.cold && phase.step.wants_cold_caches() {

@@ -37,6 +37,9 @@ impl Sites {
         let mut notes = Vec::new();
         let mount = if args.wants(Place::Mount) { find_mount(args, &cluster, &mut notes)? } else { None };
         let local = args.wants(Place::Local).then(|| local_dir(args));
+        if let Some(missing) = local.as_ref().filter(|dir| !dir.is_dir()) {
+            return Err(Failure::usage(format!("--local {}: there is no such directory", missing.display())));
+        }
         Ok(Sites { cluster, mount, local, notes })
     }
 }

@@ -160,6 +160,8 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// The design's aims.
     pub aims: Vec<aims::Aim>,
+    /// A signal ended it early; the figures are incomplete and no aims are claimed.
+    pub interrupted: bool,
     /// What the reader must know.
     pub notes: Vec<String>,
 }
@@ -172,7 +174,9 @@ impl Report {
             let same = local.iter().find(|other| other.workload == row.workload && other.step == row.step);
             row.of_local = same.filter(|other| other.rate() > 0.0).map(|other| row.rate() / other.rate());
         }
-        self.aims = aims::aims(&self.rows, &self.loopback);
+        if !self.interrupted {
+            self.aims = aims::aims(&self.rows, &self.loopback);
+        }
         if self.rows.iter().any(|row| row.cached) {
             let note = "random transfers marked * went through a page cache or the client's buffer, not directly";
             self.notes.push(note.to_owned());

@@ -35,7 +35,8 @@ fn report(rows: Vec<Row>) -> Report {
     };
     let setting =
         Setting { cpus: 2, kernel: "6.18".into(), native_threads: 2, meta: 2, storage: 1, ..Setting::default() };
-    let mut report = Report { bench: "meta", setting, loopback, rows, aims: Vec::new(), notes: Vec::new() };
+    let mut report =
+        Report { bench: "meta", setting, loopback, rows, aims: Vec::new(), interrupted: false, notes: Vec::new() };
     report.finish();
     report
 }
@@ -79,6 +80,15 @@ fn phases_that_did_nothing_claim_nothing() {
     assert_eq!(report.aims, []);
     assert_eq!(report.rows[0].rate(), 0.0);
     assert_eq!(report.rows[0].us_per_item(Some(5)), None);
+}
+
+#[test]
+fn an_interrupted_benchmark_claims_no_aims() {
+    let rows = vec![row("easy", Step::Create, Place::Native, 1000, 0, 0.5, servers(30_000, 0))];
+    let mut report = Report { interrupted: true, ..report(rows) };
+    report.aims.clear();
+    report.finish();
+    assert_eq!(report.aims, []);
 }
 
 #[test]
