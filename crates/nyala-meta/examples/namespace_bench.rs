@@ -7,6 +7,7 @@
 mod support;
 
 use nyala_meta::keys;
+use nyala_meta::view::Tables;
 use nyala_store::{Options, Store};
 use nyala_wire::meta::*;
 use nyala_wire::*;
@@ -25,15 +26,15 @@ fn name(n: u64) -> Name {
     Name::new(format!("file.{n:08}").as_bytes()).expect("a short name without slashes is valid")
 }
 
-fn phase(store: &Store, logic: &mut Logic, what: &str, op: impl Fn(u64) -> MetaOp) {
+fn phase(tables: &Tables, logic: &mut Logic, what: &str, op: impl Fn(u64) -> MetaOp) {
     let start = cpu_us();
     for n in 0..FILES {
-        let (reply, mut batch) = logic.run(store, 1, &op(n)).expect("the phases fit together");
+        let (reply, mut batch) = logic.run(tables, 1, &op(n)).expect("the phases fit together");
         if op(n).is_change() {
             batch.put(keys::reply(SessionId(1), n), codec::encode(&reply));
-            store.apply(&batch).expect("the store has room");
+            tables.apply(&batch).expect("the store has room");
             if n % GROUP == 0 {
-                store.flush().expect("the log can be written");
+                tables.store.flush().expect("the log can be written");
             }
         } else {
             std::hint::black_box(codec::encode(&reply));
@@ -46,12 +47,13 @@ fn main() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let (store, _) = Store::open(dir.path(), Options::default()).expect("a new store opens");
     store.apply(new_tables()).expect("the store has room");
+    let tables = Tables::new(store).expect("the tables can be read");
     let mut logic = Logic::new();
     let entry = |n| NewEntry { parent: InodeId::ROOT, name: name(n), perm: 0o644 };
     let inode = |n: u64| InodeId::new(Slot(0), n + 2).expect("in range");
-    phase(&store, &mut logic, "create", |n| MetaOp::Create { entry: entry(n), exclusive: true });
-    phase(&store, &mut logic, "close", |n| MetaOp::Close { inode: inode(n) });
-    phase(&store, &mut logic, "lookup", |n| MetaOp::Lookup { parent: InodeId::ROOT, name: name(n) });
-    phase(&store, &mut logic, "getattr", |n| MetaOp::GetAttr { inode: inode(n) });
-    phase(&store, &mut logic, "unlink", |n| MetaOp::Unlink { parent: InodeId::ROOT, name: name(n) });
+    phase(&tables, &mut logic, "create", |n| MetaOp::Create { entry: entry(n), exclusive: true });
+    phase(&tables, &mut logic, "close", |n| MetaOp::Close { inode: inode(n) });
+    phase(&tables, &mut logic, "lookup", |n| MetaOp::Lookup { parent: InodeId::ROOT, name: name(n) });
+    phase(&tables, &mut logic, "getattr", |n| MetaOp::GetAttr { inode: inode(n) });
+    phase(&tables, &mut logic, "unlink", |n| MetaOp::Unlink { parent: InodeId::ROOT, name: name(n) });
 }

@@ -51,6 +51,7 @@ pub struct Change<'a> {
     view: &'a dyn View,
     locks: &'a Locks,
     tx: Option<TxId>,
+    promised: bool,
     hash: NameHash,
     inodes: Vec<Loaded>,
     writes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
@@ -63,7 +64,14 @@ impl<'a> Change<'a> {
     /// A change of these tables by an operation (`tx` none) or a transaction that holds locks.
     pub fn new(view: &'a dyn View, locks: &'a Locks, tx: Option<TxId>) -> Self {
         let (inodes, writes) = (Vec::with_capacity(3), Vec::with_capacity(6));
-        Change { view, locks, tx, hash: keys::cookie, inodes, writes }
+        Change { view, locks, tx, promised: false, hash: keys::cookie, inodes, writes }
+    }
+
+    /// That does what was promised when its transaction was prepared, whoever holds what by now. Needed where two may hold
+    /// the same directory, one to put an entry into it and one to move it: what they do commutes, and neither may wait for
+    /// the other any more.
+    pub fn promised(self) -> Self {
+        Change { promised: true, ..self }
     }
 
     /// With another hash of names, whose values must be multiples of [`keys::COLLISIONS`].
@@ -84,6 +92,11 @@ impl<'a> Change<'a> {
     /// The locks that this change looks at.
     pub fn locks(&self) -> &Locks {
         self.locks
+    }
+
+    /// Whether another transaction needs a directory to stay.
+    pub fn is_pinned(&self, dir: InodeId) -> bool {
+        !self.promised && self.locks.pinned(dir, self.tx)
     }
 
     /// The batch that does it all.
@@ -191,7 +204,7 @@ impl<'a> Change<'a> {
     }
 
     fn load(&mut self, inode: InodeId) -> Step<usize> {
-        if self.locks.inode_blocked(inode, self.tx) {
+        if !self.promised && self.locks.inode_blocked(inode, self.tx) {
             return Err(Fault::Blocked);
         }
         if let Some(at) = self.inodes.iter().position(|loaded| loaded.inode == inode) {
@@ -286,7 +299,7 @@ impl<'a> Change<'a> {
 
     /// The entry under a name and its cookie.
     pub fn find_entry(&self, dir: InodeId, name: &Name) -> Step<Option<(u64, EntryRecord)>> {
-        if self.locks.entry_blocked(dir, name, self.tx) {
+        if !self.promised && self.locks.entry_blocked(dir, name, self.tx) {
             return Err(Fault::Blocked);
         }
         let first = (self.hash)(dir, name.as_bytes());

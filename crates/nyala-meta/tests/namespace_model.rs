@@ -6,6 +6,7 @@ mod support;
 
 use minicbor::bytes::ByteVec;
 use nyala_meta::keys;
+use nyala_meta::records::EntryRecord;
 use nyala_meta::view::{MemView, View};
 use nyala_wire::meta::*;
 use nyala_wire::*;
@@ -127,6 +128,17 @@ fn count(view: &MemView, tag: u8) -> usize {
     rows
 }
 
+/// Entries that hold a place for others with the same hash.
+fn places_kept(view: &MemView) -> usize {
+    let mut kept = 0;
+    let mut visit = |_: &[u8], value: &[u8]| {
+        kept += usize::from(!codec::decode::<EntryRecord>(value).unwrap().is_taken());
+        ControlFlow::Continue(())
+    };
+    view.scan(&[keys::ENTRY], &[keys::ENTRY + 1], &mut visit).unwrap();
+    kept
+}
+
 /// The real tree equals the model's, and the tables hold nothing else.
 fn compare(logic: &mut Logic, view: &MemView, model: &Model) {
     for (&inode, node) in &model.nodes {
@@ -167,7 +179,10 @@ fn compare(logic: &mut Logic, view: &MemView, model: &Model) {
         );
     }
     assert_eq!(count(view, keys::INODE), model.nodes.len(), "no inode is left over");
-    assert_eq!(count(view, keys::ENTRY), model.nodes.values().map(|node| node.children.len()).sum::<usize>());
+    let names = model.nodes.values().map(|node| node.children.len()).sum::<usize>();
+    let kept = places_kept(view);
+    assert_eq!(count(view, keys::ENTRY) - kept, names, "no entry is left over");
+    assert!(kept <= names, "a place is kept only for names behind it");
     assert_eq!(count(view, keys::OPEN), model.nodes.values().map(|node| node.openers.len()).sum::<usize>());
     assert_eq!(count(view, keys::XATTR), model.nodes.values().map(|node| node.xattrs.len()).sum::<usize>());
     let Ok((MetaReply::StatFs { inodes }, _)) = logic.run(view, 1, &MetaOp::StatFs) else { panic!() };
@@ -179,21 +194,34 @@ proptest! {
 
     #[test]
     fn same_answers_and_same_tree(ops in proptest::collection::vec((op(), 1..3_u64), 1..80)) {
-        let (mut logic, mut view, mut model) = (Logic::new(), MemView::default(), Model::new());
-        view.apply(&new_tables());
-        for (op, session) in &ops {
-            let op = resolve(&model, op);
-            let real = logic.run(&view, *session, &op);
-            let (new, real) = match real {
-                Ok((reply, batch)) => {
-                    view.apply(&batch);
-                    (made(&reply), Ok(()))
-                }
-                Err(error) => (None, Err(error.code)),
-            };
-            let expected = model.apply(*session, &op, new);
-            prop_assert_eq!(real, expected, "{:?}", op);
-        }
-        compare(&mut logic, &view, &model);
+        follow(Logic::new(), &ops)?;
     }
+
+    /// All names of a directory have one of two hashes.
+    #[test]
+    fn names_that_collide(ops in proptest::collection::vec((op(), 1..3_u64), 1..80)) {
+        let mut logic = Logic::new();
+        logic.hash = |_, name| (u64::from(name[name.len() - 1] % 2) + 1) * keys::COLLISIONS;
+        follow(logic, &ops)?;
+    }
+}
+
+fn follow(mut logic: Logic, ops: &[(Op, u64)]) -> Result<(), TestCaseError> {
+    let (mut view, mut model) = (MemView::default(), Model::new());
+    view.apply(&new_tables());
+    for (op, session) in ops {
+        let op = resolve(&model, op);
+        let real = logic.run(&view, *session, &op);
+        let (new, real) = match real {
+            Ok((reply, batch)) => {
+                view.apply(&batch);
+                (made(&reply), Ok(()))
+            }
+            Err(error) => (None, Err(error.code)),
+        };
+        let expected = model.apply(*session, &op, new);
+        prop_assert_eq!(real, expected, "{:?}", op);
+    }
+    compare(&mut logic, &view, &model);
+    Ok(())
 }

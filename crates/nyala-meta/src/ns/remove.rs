@@ -43,7 +43,7 @@ pub fn rmdir(change: &mut Change, env: &Env, parent: InodeId, name: &Name) -> St
 
 /// Checks that a directory may go: it is empty, and no transaction is putting something into it.
 pub fn check_empty(change: &mut Change, dir: InodeId) -> Step<()> {
-    if change.locks().pinned(dir, change.tx()) {
+    if change.is_pinned(dir) {
         return Err(Fault::Blocked);
     }
     let (_, part) = change.dir(dir)?;

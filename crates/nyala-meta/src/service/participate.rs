@@ -3,7 +3,7 @@
 //! The participant's side of a transaction: receives, logs, locks. The logic is `crate::tx::participant`; `crate::tx`
 //! has the failure model and the recovery table.
 
-use super::state::{Caller, State};
+use super::state::{Caller, Promise, State};
 use crate::change::Fault;
 use crate::tx::participant::{self, Prepare};
 use nyala_store::Batch;
@@ -11,7 +11,7 @@ use nyala_wire::meta_tx::{Outcome, PartResult, TxAction, TxId, TxPart, TxReply, 
 use nyala_wire::{ErrorCode, TargetId, Time, WireError};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// After so long without a word from the coordinator a participant asks.
 const DOUBT: Duration = Duration::from_secs(1);
@@ -57,15 +57,16 @@ async fn prepare(
         return Err(ErrorCode::WRONG_SERVER.into());
     }
     state.room().await;
-    let prepared = state
-        .with_change(&Caller::service(now), Some(tx), |change, _| participant::prepare(change, tx, now, &list, stage));
+    let prepared = state.with_change(&Caller::service(now), Some(tx), |change, _| {
+        participant::prepare(change, &state.ended.borrow(), tx, now, &list, stage)
+    });
     let results = match prepared.map_err(refusal)? {
         Prepare::Repeated(results) => results,
         Prepare::New { batch, locks, results } => {
             state.apply(&batch)?;
             // They were free a moment ago, and nothing else ran since.
             state.lock(tx, &locks)?;
-            state.prepared.borrow_mut().insert(tx, Instant::now());
+            state.prepared.borrow_mut().insert(tx, Promise::new(false));
             results
         }
     };
@@ -84,14 +85,16 @@ async fn end(state: &Rc<State>, tx: TxId, commit: bool) -> Result<(), WireError>
         tracing::error!(?tx, ?fault, "a prepared transaction cannot be ended");
         refusal(fault)
     })?;
+    state.ended.borrow_mut().note(tx);
+    let mut first = false;
     if let Some(batch) = batch {
         state.apply(&batch)?;
-        state.prepared.borrow_mut().remove(&tx);
+        let promise = state.prepared.borrow_mut().remove(&tx);
         state.unlock(tx);
-        return state.flusher.flushed().await;
+        first = promise.is_some_and(|promise| !promise.taken_up);
     }
     state.flusher.flushed().await?;
-    if commit { state.durable().await } else { Ok(()) }
+    if commit && !first { state.durable().await } else { Ok(()) }
 }
 
 /// What became of a transaction that this server coordinates.
@@ -111,7 +114,7 @@ pub async fn resolve_doubts(state: Rc<State>) {
     loop {
         tokio::time::sleep(DOUBT / 2).await;
         let mut doubtful: BTreeMap<TargetId, Vec<TxId>> = BTreeMap::new();
-        for (tx, _) in state.prepared.borrow().iter().filter(|(_, since)| since.elapsed() > DOUBT) {
+        for (tx, _) in state.prepared.borrow().iter().filter(|(_, promise)| promise.since.elapsed() > DOUBT) {
             doubtful.entry(tx.coordinator).or_default().push(*tx);
         }
         // Each coordinator on its own: one that is down holds up nobody else's.

@@ -4,7 +4,7 @@
 //! is its own and new, and takes up what the last run left: sessions, prepared and decided transactions, truncations.
 
 use super::coordinate::tell_committed;
-use super::state::State;
+use super::state::{Promise, State};
 use super::truncate;
 use crate::keys;
 use crate::records::{CommittedRecord, DirPart, InodeRecord, PreparedRecord, TruncateRecord};
@@ -15,7 +15,6 @@ use nyala_wire::meta_tx::TxId;
 use nyala_wire::{ErrorCode, FileKind, InodeId, TargetId, Time, WireError, codec};
 use std::ops::ControlFlow;
 use std::rc::Rc;
-use std::time::Instant;
 
 /// Counts this start of the target, durably, so that no two starts give out the same transaction numbers. Inode numbers
 /// go on well above what the tables say: a power cut may have taken the last ones, which clients, entries and chunk files
@@ -87,7 +86,7 @@ pub fn take_up(state: &Rc<State>) -> Result<(), WireError> {
         let tx = parse_tx(&key).ok_or_else(|| ErrorCode::IO.with("a prepared transaction cannot be read"))?;
         let record: PreparedRecord = codec::decode(&value)?;
         state.lock(tx, &participant::locks(&record))?;
-        state.prepared.borrow_mut().insert(tx, Instant::now());
+        state.prepared.borrow_mut().insert(tx, Promise::new(true));
     }
     for (key, value) in rows(state, keys::COMMITTED)? {
         let record: CommittedRecord = codec::decode(&value)?;

@@ -8,6 +8,7 @@ use crate::change::Change;
 use crate::locks::Locks;
 use crate::ns::Env;
 use crate::sessions::Sessions;
+use crate::tx::participant::Ended;
 use crate::view::{Tables, store_error};
 use nyala_cluster::placement::PlacementTable;
 use nyala_store::{Batch, Store};
@@ -53,8 +54,10 @@ pub struct State {
     pub untold: RefCell<HashSet<(SessionId, u64)>>,
     /// Decided transactions that all participants have done, but perhaps not yet on disk.
     pub told: RefCell<Vec<(u64, Vec<TargetId>)>>,
-    /// Transactions prepared here for other coordinators, and since when.
-    pub prepared: RefCell<HashMap<TxId, Instant>>,
+    /// Transactions prepared here for other coordinators.
+    pub prepared: RefCell<HashMap<TxId, Promise>>,
+    /// Transactions of other coordinators that ended here lately.
+    pub ended: RefCell<Ended>,
     /// Number of operations by name.
     pub counters: RefCell<BTreeMap<&'static str, u64>>,
     next_tx: Cell<u64>,
@@ -93,6 +96,7 @@ impl State {
             untold: RefCell::default(),
             told: RefCell::default(),
             prepared: RefCell::default(),
+            ended: RefCell::default(),
             counters: RefCell::default(),
             next_tx: Cell::new(boot * TX_PER_BOOT),
             random: Cell::new(seed),
@@ -197,6 +201,23 @@ impl State {
     pub fn unlock(&self, tx: TxId) {
         self.locks.borrow_mut().release(tx);
         self.released.notify_waiters();
+    }
+}
+
+/// A promise to a coordinator.
+#[derive(Clone, Copy, Debug)]
+pub struct Promise {
+    /// When it was made, or taken up.
+    pub since: Instant,
+    /// It was made by an earlier process. The coordinator may have been told already that it was kept, by one that lost
+    /// power before that was on disk; so next time it has to be.
+    pub taken_up: bool,
+}
+
+impl Promise {
+    /// One of now.
+    pub fn new(taken_up: bool) -> Promise {
+        Promise { since: Instant::now(), taken_up }
     }
 }
 

@@ -11,6 +11,33 @@ use crate::records::PreparedRecord;
 use nyala_store::Batch;
 use nyala_wire::meta_tx::{Outcome, PartResult, TxId, TxPart};
 use nyala_wire::{ErrorCode, Time};
+use std::collections::{HashSet, VecDeque};
+
+/// Transactions that ended here lately. A copy of their Prepare that comes late must not prepare them again: the
+/// coordinator, asked for the outcome, would say "committed", and it would be done twice. In memory only: messages to a
+/// process do not outlive it.
+#[derive(Debug, Default)]
+pub struct Ended {
+    order: VecDeque<TxId>,
+    known: HashSet<TxId>,
+}
+
+impl Ended {
+    /// Most that are remembered; the oldest go.
+    const MOST: usize = 1 << 16;
+
+    /// It has ended, whether or not it was prepared.
+    pub fn note(&mut self, tx: TxId) {
+        if self.known.insert(tx) {
+            self.order.push_back(tx);
+        }
+        if self.order.len() > Self::MOST
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+    }
+}
 
 /// What to do about a Prepare.
 #[derive(Debug)]
@@ -30,8 +57,11 @@ pub enum Prepare {
 
 /// Prepares parts, or finds that it was done. Never waits: what is in the way is [`Fault::Blocked`].
 ///
-/// A later stage is refused if the earlier one is not known (any more): it was aborted, and its locks are gone.
-pub fn prepare(mut change: Change, tx: TxId, now: Time, list: &[TxPart], stage: u8) -> Step<Prepare> {
+/// One that has ended is refused. A later stage is refused if the earlier one is not known (any more): it was aborted, and its locks are gone.
+pub fn prepare(mut change: Change, ended: &Ended, tx: TxId, now: Time, list: &[TxPart], stage: u8) -> Step<Prepare> {
+    if ended.known.contains(&tx) {
+        return Err(ErrorCode::NO_TRANSACTION.with("the transaction has ended").into());
+    }
     let before: Option<PreparedRecord> = change.record(&keys::prepared(tx))?;
     if let Some(record) = before.as_ref().filter(|record| record.stage >= stage) {
         return repeated(record, list).map(Prepare::Repeated);
@@ -65,7 +95,8 @@ fn repeated(record: &PreparedRecord, list: &[TxPart]) -> Step<Vec<PartResult>> {
 
 /// Does what was prepared, or forgets it; the batch to log, after which the transaction's locks are released. `None` if
 /// nothing is prepared: that happened before, or there never was anything.
-pub fn end(mut change: Change, tx: TxId, commit: bool) -> Step<Option<Batch>> {
+pub fn end(change: Change, tx: TxId, commit: bool) -> Step<Option<Batch>> {
+    let mut change = change.promised();
     let Some(record) = change.record::<PreparedRecord>(&keys::prepared(tx))? else { return Ok(None) };
     for (part, result) in record.parts.iter().filter(|_| commit) {
         parts::perform(&mut change, part, result, record.now)?;
@@ -89,4 +120,20 @@ pub fn outcome(change: &Change, number: u64, undecided: bool) -> Step<Outcome> {
         Some(_) => Outcome::Committed,
         None => Outcome::Aborted,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nyala_wire::TargetId;
+
+    #[test]
+    fn what_ended_is_remembered_within_bounds() {
+        let tx = |number| TxId { coordinator: TargetId(1), number };
+        let mut ended = Ended::default();
+        (0..Ended::MOST as u64 + 10).for_each(|number| ended.note(tx(number)));
+        ended.note(tx(20));
+        assert_eq!((ended.order.len(), ended.known.len()), (Ended::MOST, Ended::MOST));
+        assert!(!ended.known.contains(&tx(9)) && ended.known.contains(&tx(10)));
+    }
 }

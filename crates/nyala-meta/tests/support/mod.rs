@@ -7,15 +7,15 @@
 pub mod model;
 
 use nyala_cluster::placement::PlacementTable;
-use nyala_meta::change::{Change, Fault};
+use nyala_meta::change::{Change, Fault, NameHash};
 use nyala_meta::locks::Locks;
 use nyala_meta::ns::{self, Env};
-use nyala_meta::tx::plan::{moves_directory, rename_parts};
+use nyala_meta::tx::coordinator::{Ask, Coordinator, Heard};
 use nyala_meta::tx::{Plan, parts};
 use nyala_meta::view::View;
 use nyala_store::Batch;
 use nyala_wire::map::*;
-use nyala_wire::meta::{MetaOp, MetaReply, Owner, Rename};
+use nyala_wire::meta::{MetaOp, MetaReply, Owner};
 use nyala_wire::*;
 
 pub const ME: TargetId = TargetId(1);
@@ -51,12 +51,20 @@ pub struct Logic {
     placement: PlacementTable,
     locks: Locks,
     clock: i64,
+    /// Gives names their cookies.
+    pub hash: NameHash,
 }
 
 impl Logic {
     pub fn new() -> Logic {
         let map = map();
-        Logic { placement: PlacementTable::new(&map), map, locks: Locks::default(), clock: 1_000_000 }
+        Logic {
+            placement: PlacementTable::new(&map),
+            map,
+            locks: Locks::default(),
+            clock: 1_000_000,
+            hash: nyala_meta::keys::cookie,
+        }
     }
 
     /// Runs one operation on the tables: its reply and the batch that does it.
@@ -71,52 +79,40 @@ impl Logic {
             now: Time { seconds: self.clock, nanos: 7 },
             random: self.clock as u64 * 0x9e37_79b9,
         };
-        let mut change = Change::new(view, &self.locks, None);
+        let mut change = Change::new(view, &self.locks, None).with_hash(self.hash);
         match ns::run(&mut change, &env, op) {
             Ok(reply) => Ok((reply, change.finish())),
             Err(Fault::Refused(error)) => Err(error),
             Err(Fault::Elsewhere(plan)) => match *plan {
-                Plan::Rename(rename) => {
-                    let mut change = Change::new(view, &self.locks, None);
-                    rename_directory(&mut change, &env, &rename).map_err(|fault| match fault {
-                        Fault::Refused(error) => error,
-                        other => panic!("{other:?}"),
-                    })?;
-                    Ok((MetaReply::Done, change.finish()))
-                }
+                Plan::Rename(_) => self.transaction(view, &env, *plan),
                 other => panic!("with one server nothing is elsewhere: {other:?}"),
             },
             Err(Fault::Blocked) => panic!("nobody holds a lock"),
         }
     }
-}
 
-/// What the coordinator does for a directory that moves, on one server.
-fn rename_directory(change: &mut Change, env: &Env, rename: &Rename) -> Result<(), Fault> {
-    let from = ns::rename::found(change, rename.from_parent, &rename.from_name)?.ok_or(ErrorCode::NOT_FOUND)?;
-    let to = ns::rename::found(change, rename.to_parent, &rename.to_name)?;
-    let list = rename_parts(rename, from, to)?.expect("names of two inodes");
-    assert!(moves_directory(rename, from, to));
-    let mut meets = |start: InodeId, forbidden: InodeId| -> Result<bool, Fault> {
-        let mut at = start;
-        while at != InodeId::ROOT && at != forbidden {
-            at = change.dir(at)?.1.parent;
+    /// What the coordinator does for a directory that moves, when all of it is on one server.
+    fn transaction(&self, view: &dyn View, env: &Env, plan: Plan) -> Result<(MetaReply, Batch), WireError> {
+        let refused = |fault| match fault {
+            Fault::Refused(error) => error,
+            other => panic!("{other:?}"),
+        };
+        let mut coordinator = Coordinator::new(plan);
+        loop {
+            let mut change = Change::new(view, &self.locks, None).with_hash(self.hash);
+            match coordinator.step(&mut change, env, Heard::Ready).map_err(refused)? {
+                Ask::LockRenames => {}
+                Ask::Decide { here, reply } => {
+                    for part in &here {
+                        let result = parts::check(&mut change, part, env.now).map_err(refused)?;
+                        parts::perform(&mut change, part, &result, env.now).map_err(refused)?;
+                    }
+                    return Ok((reply, change.finish()));
+                }
+                other => panic!("with one server nobody is asked: {other:?}"),
+            }
         }
-        Ok(at == forbidden)
-    };
-    if from.1 == FileKind::Directory && meets(rename.to_parent, from.0)? {
-        return Err(ErrorCode::INVALID.into());
     }
-    if let Some((inode, FileKind::Directory)) = to
-        && meets(rename.from_parent, inode)?
-    {
-        return Err(if rename.exchange { ErrorCode::INVALID } else { ErrorCode::NOT_EMPTY }.into());
-    }
-    for part in &list {
-        let result = parts::check(change, part, env.now)?;
-        parts::perform(change, part, &result, env.now)?;
-    }
-    Ok(())
 }
 
 /// The tables of a new cluster: the root directory.

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Limits, and what hostile or unlucky requests run into: a typed refusal, never a panic, never a reply too long to send.
+
+mod support;
+
+use nyala_meta::view::{MemView, View};
+use nyala_meta::{keys, replies};
+use nyala_wire::frame::MAX_BODY;
+use nyala_wire::meta::*;
+use nyala_wire::*;
+use proptest::prelude::*;
+use std::ops::ControlFlow;
+use support::{Logic, new_tables};
+
+struct Server {
+    logic: Logic,
+    view: MemView,
+}
+
+impl Server {
+    fn new() -> Server {
+        let mut view = MemView::default();
+        view.apply(&new_tables());
+        Server { logic: Logic::new(), view }
+    }
+
+    fn run(&mut self, op: MetaOp) -> Result<MetaReply, WireError> {
+        let (reply, batch) = self.logic.run(&self.view, 1, &op)?;
+        self.view.apply(&batch);
+        Ok(reply)
+    }
+
+    fn file(&mut self, text: &str) -> InodeId {
+        match self.run(MetaOp::Mknod { entry: entry(text), kind: FileKind::File, rdev: 0 }) {
+            Ok(MetaReply::Entry(entry)) => entry.inode,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn set_xattr(&mut self, inode: InodeId, name: &[u8], value: Vec<u8>) -> Result<MetaReply, WireError> {
+        let name = name.to_vec().into();
+        self.run(MetaOp::SetXattr { inode, name, value: value.into(), create: false, replace: false })
+    }
+
+    fn rows(&self, tag: u8) -> usize {
+        let mut rows = 0;
+        let mut visit = |_: &[u8], _: &[u8]| {
+            rows += 1;
+            ControlFlow::Continue(())
+        };
+        self.view.scan(&[tag], &[tag + 1], &mut visit).unwrap();
+        rows
+    }
+}
+
+fn entry(text: &str) -> NewEntry {
+    NewEntry { parent: InodeId::ROOT, name: Name::new(text.as_bytes()).unwrap(), perm: 0o644 }
+}
+
+fn fits(reply: &MetaReply) {
+    let bytes = codec::encode(reply).len();
+    assert!(bytes <= MAX_BODY, "{bytes} bytes");
+}
+
+#[test]
+fn extended_attributes_up_to_their_limit() {
+    let mut server = Server::new();
+    let inode = server.file("f");
+    let mut set = 0_u32;
+    let refused = loop {
+        // The shortest names make the longest list.
+        match server.set_xattr(inode, &(set + 0x1_0101).to_le_bytes()[..3], vec![7]) {
+            Ok(_) => set += 1,
+            Err(error) => break error,
+        }
+        if set % 256 == 254 {
+            set += 2; // A name holds no NUL.
+        }
+    };
+    assert_eq!(refused.code, ErrorCode::NO_SPACE);
+    let names = server.run(MetaOp::ListXattr { inode }).unwrap();
+    fits(&names);
+    let MetaReply::Names(names) = names else { panic!() };
+    assert_eq!(names.len(), 65_536 / 4);
+    // Changing one needs no room; removing one makes some.
+    server.set_xattr(inode, &names[5], vec![1; MAX_XATTR_BYTES]).unwrap();
+    fits(&server.run(MetaOp::GetXattr { inode, name: names[5].clone() }).unwrap());
+    assert_eq!(server.set_xattr(inode, &names[5], vec![1; MAX_XATTR_BYTES + 1]).unwrap_err().code, ErrorCode::TOO_BIG);
+    server.run(MetaOp::RemoveXattr { inode, name: names[0].clone() }).unwrap();
+    server.set_xattr(inode, b"new", vec![1]).unwrap();
+    let start = std::time::Instant::now();
+    server.run(MetaOp::Unlink { parent: InodeId::ROOT, name: entry("f").name }).unwrap();
+    assert_eq!(server.rows(keys::XATTR), 0);
+    assert!(start.elapsed().as_secs() < 2, "removing many is not quadratic");
+}
+
+#[test]
+fn the_last_extended_attribute_leaves_an_inode_as_if_it_never_had_one() {
+    let mut server = Server::new();
+    let (inode, name) = (server.file("f"), b"user.a".to_vec());
+    for _ in 0..2 {
+        let none = server.run(MetaOp::GetXattr { inode, name: name.clone().into() }).unwrap_err();
+        assert_eq!(none.code, ErrorCode::NO_DATA);
+        assert_eq!(server.run(MetaOp::ListXattr { inode }).unwrap(), MetaReply::Names(Vec::new()));
+        server.set_xattr(inode, &name, vec![1]).unwrap();
+        server.set_xattr(inode, &name, vec![2]).unwrap();
+        let value = server.run(MetaOp::GetXattr { inode, name: name.clone().into() }).unwrap();
+        assert_eq!(value, MetaReply::Bytes(vec![2].into()));
+        server.run(MetaOp::RemoveXattr { inode, name: name.clone().into() }).unwrap();
+    }
+}
+
+#[test]
+fn the_longest_listing_fits_a_frame() {
+    let mut server = Server::new();
+    for n in 0..5_000 {
+        let name = format!("{n:0>255}");
+        server.file(&name);
+    }
+    let (mut after, mut seen) = (0, 0);
+    loop {
+        let op = MetaOp::ReadDir { dir: InodeId::ROOT, after, max_entries: u32::MAX, plus: true };
+        let reply = server.run(op).unwrap();
+        fits(&reply);
+        let MetaReply::Listing(listing) = reply else { panic!() };
+        seen += listing.entries.len();
+        if listing.end {
+            break;
+        }
+        after = listing.entries.last().unwrap().cookie;
+    }
+    assert_eq!(seen, 5_000);
+    let inodes = (2..2 + MAX_GET_ATTRS as u64).map(InodeId).collect();
+    fits(&server.run(MetaOp::GetAttrs { inodes }).unwrap());
+    let end = MetaOp::ReadDir { dir: InodeId::ROOT, after: u64::MAX, max_entries: 0, plus: false };
+    assert_eq!(server.run(end).unwrap(), MetaReply::Listing(Listing { entries: Vec::new(), end: true }));
+}
+
+#[test]
+fn sizes_up_to_the_largest() {
+    let mut server = Server::new();
+    let inode = server.file("f");
+    let size = |size| SetAttr { size: Some(size), ..SetAttr::default() };
+    let too_big = server.run(MetaOp::SetAttr { inode, set: size(MAX_FILE_BYTES + 1) }).unwrap_err();
+    assert_eq!(too_big.code, ErrorCode::FILE_TOO_BIG);
+    server.run(MetaOp::SetAttr { inode, set: size(MAX_FILE_BYTES) }).unwrap();
+    let commit = |end, spilled| Commit { inode, end: Some(end), mtime: None, spilled, sync: false, close: false };
+    assert_eq!(server.run(MetaOp::Commit(commit(u64::MAX, Some(1)))).unwrap_err().code, ErrorCode::FILE_TOO_BIG);
+    server.run(MetaOp::Commit(commit(MAX_FILE_BYTES, Some(1)))).unwrap();
+    server.run(MetaOp::SetAttr { inode, set: size(0) }).unwrap();
+    server.run(MetaOp::SetAttr { inode, set: size(MAX_FILE_BYTES) }).unwrap();
+    let MetaReply::Opened(file) = server.run(MetaOp::FileInfo { inode }).unwrap() else { panic!() };
+    let lengths = (0..file.layout.targets.len() as u16).map(|index| file.layout.chunk_file_len(index, MAX_FILE_BYTES));
+    assert_eq!(lengths.sum::<u64>(), MAX_FILE_BYTES);
+}
+
+#[test]
+fn an_open_file_is_known_to_be_open_until_its_last_session_closes_it() {
+    let mut server = Server::new();
+    let inode = server.file("f");
+    let mut open = |session, op: MetaOp| {
+        let (reply, batch) = server.logic.run(&server.view, session, &op).unwrap();
+        server.view.apply(&batch);
+        (reply, batch.len())
+    };
+    open(1, MetaOp::Open { inode });
+    assert_eq!(open(1, MetaOp::Open { inode }).1, 0, "again: nothing to log");
+    open(2, MetaOp::Open { inode });
+    open(1, MetaOp::Unlink { parent: InodeId::ROOT, name: entry("f").name });
+    open(1, MetaOp::Close { inode });
+    open(1, MetaOp::Close { inode });
+    open(2, MetaOp::GetAttr { inode });
+    open(2, MetaOp::Close { inode });
+    assert_eq!(server.run(MetaOp::GetAttr { inode }).unwrap_err().code, ErrorCode::STALE);
+    assert_eq!(server.rows(keys::OPEN), 0);
+}
+
+#[test]
+fn replies_are_kept_and_found_by_their_number() {
+    let (mut view, locks) = (MemView::default(), nyala_meta::locks::Locks::default());
+    let request = |sequence, op| MetaRequest {
+        session: SessionId(5),
+        sequence,
+        acked_below: 0,
+        owner: Owner::default(),
+        now: Time::default(),
+        op,
+    };
+    let close = |sequence| request(sequence, MetaOp::Close { inode: InodeId::ROOT });
+    let change = |view: &MemView, request: &MetaRequest| {
+        let mut change = nyala_meta::change::Change::new(view, &locks, None);
+        replies::keep(&mut change, request, b"reply");
+        change.finish()
+    };
+    let kept = |view: &MemView, sequence| {
+        replies::kept(&nyala_meta::change::Change::new(view, &locks, None), &close(sequence)).map_err(|_| ())
+    };
+    view.apply(&change(&view, &close(300)));
+    assert_eq!(kept(&view, 300), Ok(Some(b"reply".to_vec())));
+    assert_eq!(kept(&view, 301), Ok(None));
+    assert_eq!(kept(&view, 300 + keys::REPLY_WINDOW), Ok(None), "a new request in the same place");
+    assert_eq!(kept(&view, 300 - keys::REPLY_WINDOW), Err(()), "an old one must not be done again");
+    // An Open is the same when done twice, and its reply may be long.
+    assert!(change(&view, &request(302, MetaOp::Open { inode: InodeId::ROOT })).is_empty());
+}
+
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![0..4_u64, Just(u64::MAX), Just(1 << 63), Just((1 << 48) - 1), any::<u64>()]
+}
+
+fn hostile() -> impl Strategy<Value = MetaOp> {
+    let inode = || prop_oneof![Just(InodeId::ROOT), number().prop_map(InodeId)];
+    let name = || any::<u8>().prop_map(|n| Name::new(&[b'a' + n % 3]).unwrap());
+    let time = || (any::<i64>(), any::<u32>()).prop_map(|(seconds, nanos)| Time { seconds, nanos });
+    let bytes = || proptest::collection::vec(any::<u8>(), 0..300);
+    let entry =
+        move || (inode(), name(), any::<u16>()).prop_map(|(parent, name, perm)| NewEntry { parent, name, perm });
+    prop_oneof![
+        entry().prop_map(|entry| MetaOp::Create { entry, exclusive: false }),
+        (entry(), bytes()).prop_map(|(entry, target)| MetaOp::Symlink { entry, target: target.into() }),
+        (inode(), number(), any::<u32>(), any::<bool>()).prop_map(|(dir, after, max_entries, plus)| MetaOp::ReadDir {
+            dir,
+            after,
+            max_entries,
+            plus
+        }),
+        (inode(), number(), any::<u16>(), time()).prop_map(|(inode, size, perm, at)| {
+            let time = Some(SetTime::At(at));
+            let set =
+                SetAttr { size: Some(size), perm: Some(perm), atime: time, ctime: Some(at), ..Default::default() };
+            MetaOp::SetAttr { inode, set }
+        }),
+        (inode(), number(), number(), time(), any::<bool>()).prop_map(|(inode, end, spilled, at, spill)| {
+            let (mtime, spilled) = (Some(at), spill.then_some(spilled));
+            MetaOp::Commit(Commit { inode, end: Some(end), mtime, spilled, sync: false, close: true })
+        }),
+        (inode(), number(), bytes(), time()).prop_map(|(inode, base_version, data, mtime)| {
+            MetaOp::PutInline(PutInline { inode, base_version, data: data.into(), mtime, sync: false, close: false })
+        }),
+        (inode(), bytes(), bytes()).prop_map(|(inode, name, value)| {
+            MetaOp::SetXattr { inode, name: name.into(), value: value.into(), create: false, replace: false }
+        }),
+        (inode(), bytes()).prop_map(|(inode, name)| MetaOp::GetXattr { inode, name: name.into() }),
+        proptest::collection::vec(number().prop_map(InodeId), 0..9).prop_map(|inodes| MetaOp::GetAttrs { inodes }),
+        inode().prop_map(|inode| MetaOp::Close { inode }),
+        (inode(), name()).prop_map(|(parent, name)| MetaOp::Unlink { parent, name }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn hostile_requests_never_panic(ops in proptest::collection::vec(hostile(), 1..60)) {
+        let mut server = Server::new();
+        for mut op in ops {
+            // Most inodes of hostile requests do not exist; some do, so that there is something to spoil.
+            if let MetaOp::SetAttr { inode, .. } | MetaOp::Commit(Commit { inode, .. }) = &mut op
+                && inode.0 & 1 == 0
+            {
+                *inode = InodeId(2);
+            }
+            // A server answers only for its own slots (`service::execute`); here all that exist are its own.
+            if op.home().is_none_or(|inode| inode.slot().0 < 64)
+                && let Ok(reply) = server.run(op)
+            {
+                fits(&reply);
+            }
+        }
+    }
+}
