@@ -54,16 +54,7 @@ impl Cluster {
         };
         cluster.services.push(on_thread(move |stop| async { nyala_mgmt::run(mgmt, told(stop)).await.unwrap() }));
         for n in 0..2 {
-            let meta = MetaConfig {
-                dir: cluster.path(&format!("meta{n}")),
-                listen: "127.0.0.1:0".parse().unwrap(),
-                advertise: Vec::new(),
-                mgmt: vec![cluster.mgmt],
-                secret_file: secret.clone(),
-                alias: String::new(),
-                encrypt: false,
-                sync_interval: Duration::from_millis(500),
-            };
+            let meta = cluster.meta(n);
             cluster.services.push(on_thread(move |stop| async { nyala_meta::run(meta, told(stop)).await.unwrap() }));
         }
         let listen = "127.0.0.1:0".parse().unwrap();
@@ -72,6 +63,59 @@ impl Cluster {
             (0..4).map(|n| TargetSpec { dir: cluster.path(&format!("t{n}")), ..TargetSpec::default() }).collect();
         cluster.services.push(on_thread(move |stop| async { nyala_storage::run(storage, told(stop)).await.unwrap() }));
         cluster
+    }
+
+    fn meta(&self, n: usize) -> MetaConfig {
+        MetaConfig {
+            dir: self.path(&format!("meta{n}")),
+            listen: "127.0.0.1:0".parse().unwrap(),
+            advertise: Vec::new(),
+            mgmt: vec![self.mgmt],
+            secret_file: self.path("secret"),
+            alias: String::new(),
+            encrypt: false,
+            sync_interval: Duration::from_millis(500),
+        }
+    }
+
+    /// Runs a test while metadata services, in turn, are cut off in the middle of whatever they do and started again.
+    pub fn run_with_crashes<F: Future<Output = ()>>(mut self, times: usize, test: impl FnOnce(Client) -> F) {
+        let configs = [self.meta(0), self.meta(1)];
+        let metas: Vec<_> = self.services.splice(1..3, []).collect();
+        let (over, crashing) = std::sync::mpsc::channel::<()>();
+        let crasher = std::thread::spawn(move || {
+            for (stop, thread) in metas {
+                let _ = stop.send(());
+                thread.join().expect("the service ends well");
+            }
+            let start = |n: usize| {
+                let config = configs[n].clone();
+                on_thread(move |cut| async {
+                    tokio::select! {
+                        ended = nyala_meta::run(config, std::future::pending()) => ended.unwrap(),
+                        () = told(cut) => {}
+                    }
+                })
+            };
+            let mut running = [Some(start(0)), Some(start(1))];
+            let mut crashes = 0;
+            while crashes < times && crashing.recv_timeout(Duration::from_millis(900)).is_err() {
+                let (cut, thread) = running[crashes % 2].take().expect("it runs");
+                let _ = cut.send(());
+                thread.join().expect("the service is dropped");
+                running[crashes % 2] = Some(start(crashes % 2));
+                crashes += 1;
+            }
+            let _ = crashing.recv();
+            for (cut, thread) in running.into_iter().flatten() {
+                let _ = cut.send(());
+                thread.join().expect("the service is dropped");
+            }
+            crashes
+        });
+        self.run(test);
+        drop(over);
+        assert_eq!(crasher.join().expect("the crasher ends"), times, "the test takes long enough for all crashes");
     }
 
     fn path(&self, name: &str) -> PathBuf {

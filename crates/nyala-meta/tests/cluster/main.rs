@@ -166,3 +166,42 @@ fn content_small_and_striped() {
         client.unlink(InodeId::ROOT, b"big").await.unwrap();
     });
 }
+
+/// Each task moves its own file between servers and makes and removes its own directories. Everything is told twice if
+/// need be, and done once: a second time would be refused.
+#[test]
+fn crashes_in_the_middle_of_operations_over_two_servers() {
+    const CRASHES: usize = 6;
+    Cluster::start().run_with_crashes(CRASHES, |client| async move {
+        let (a, b) = spread(&client).await;
+        for n in 0..8 {
+            let (_, handle) = client.create(a, format!("f{n}").as_bytes(), 0o644, OWNER, true).await.unwrap();
+            handle.release().await.unwrap();
+        }
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(CRASHES as u64 + 4);
+        let mut tasks = Vec::new();
+        for n in 0..8 {
+            let client = client.clone();
+            tasks.push(tokio::task::spawn_local(async move {
+                let name = format!("f{n}");
+                let mut rounds = 0;
+                while std::time::Instant::now() < end {
+                    client.rename(rename((a, &name), (b, &name))).await.unwrap();
+                    let dir = format!("d{n}.{rounds}");
+                    client.mkdir(b, dir.as_bytes(), 0o755, OWNER).await.unwrap();
+                    client.rename(rename((b, &name), (a, &name))).await.unwrap();
+                    client.rename(rename((b, &dir), (a, &dir))).await.unwrap();
+                    client.rmdir(a, dir.as_bytes()).await.unwrap();
+                    rounds += 1;
+                }
+                rounds
+            }));
+        }
+        for task in tasks {
+            assert!(task.await.unwrap() > 0);
+        }
+        assert_eq!(names(&client, a).await, (0..8).map(|n| format!("f{n}")).collect());
+        assert!(names(&client, b).await.is_empty());
+        assert_eq!((client.getattr(a).await.unwrap().nlink, client.getattr(b).await.unwrap().nlink), (2, 2));
+    });
+}
