@@ -6,6 +6,7 @@
 //! a hash of their names: the key of an entry is at the same time its listing cookie, which is stable while the entry
 //! exists whatever happens to others, and a directory that is split by hash keeps its cookies.
 
+pub use nyala_store::prefix_end;
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::{InodeId, SessionId, Slot};
 use siphasher::sip::SipHasher24;
@@ -152,18 +153,6 @@ pub fn inode_count() -> Vec<u8> {
 /// Key of the number of times that the target was opened (u64, little-endian).
 pub fn boot_count() -> Vec<u8> {
     tagged(MISC, &[b"boots"])
-}
-
-/// The end of a prefix: the smallest key that is larger than all keys that begin with it.
-pub fn prefix_end(prefix: &[u8]) -> Vec<u8> {
-    let mut end = prefix.to_vec();
-    while let Some(last) = end.pop() {
-        if last < u8::MAX {
-            end.push(last + 1);
-            break;
-        }
-    }
-    end
 }
 
 /// Number of entries of one directory whose names can have the same 55-bit hash.
