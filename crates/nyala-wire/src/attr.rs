@@ -129,6 +129,9 @@ pub struct Attr {
     /// Birth.
     #[n(11)]
     pub btime: Time,
+    /// Bytes in use on storage, if that is known to differ from the size.
+    #[n(12)]
+    pub allocated: Option<u64>,
 }
 
 impl Attr {
@@ -137,8 +140,8 @@ impl Attr {
         self.kind.mode_bits() | u32::from(self.perm)
     }
 
-    /// Units of 512 bytes that `st_blocks` reports: the size rounded up to whole 4 KiB blocks.
+    /// Units of 512 bytes that `st_blocks` reports: what is in use, in whole 4 KiB blocks.
     pub fn blocks(&self) -> u64 {
-        self.size.div_ceil(4096) * 8
+        self.allocated.unwrap_or(self.size).div_ceil(4096) * 8
     }
 }

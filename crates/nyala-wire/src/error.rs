@@ -39,6 +39,8 @@ codes! {
     TOO_BIG = 7;
     /// EBADF
     BAD_HANDLE = 9;
+    /// EAGAIN
+    AGAIN = 11;
     /// EACCES
     ACCESS = 13;
     /// EBUSY
@@ -63,8 +65,12 @@ codes! {
     TOO_MANY_LINKS = 31;
     /// ERANGE
     RANGE = 34;
+    /// EDEADLK
+    DEADLOCK = 35;
     /// ENAMETOOLONG
     NAME_TOO_LONG = 36;
+    /// ENOLCK
+    NO_LOCKS = 37;
     /// ENOTEMPTY
     NOT_EMPTY = 39;
     /// ELOOP
@@ -106,6 +112,8 @@ codes! {
     FOREIGN = 4108;
     /// The sender of an administrative request has no right to it.
     UNAUTHORIZED = 4109;
+    /// The session was ended because its client was silent, or kept a lease, for too long; what it still writes is refused.
+    FENCED = 4110;
 }
 
 impl ErrorCode {

@@ -6,7 +6,7 @@
 //! of its 4,096 bytes, with zeros after the end of the chunk file and in holes.
 
 use crate::error::{ErrorCode, WireError};
-use crate::ids::{InodeId, TargetId};
+use crate::ids::{InodeId, SessionId, TargetId};
 use minicbor::{Decode, Encode};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -177,6 +177,30 @@ pub enum StorageOp {
         /// A hole instead of data.
         #[n(1)]
         hole: bool,
+    },
+    /// Refuse all further writes of a session with FENCED, for good: its client lost its leases without knowing. For the
+    /// whole target, whatever file is named. On disk when answered. Reply: `Done`.
+    #[n(7)]
+    Fence {
+        /// The session.
+        #[n(0)]
+        session: SessionId,
+    },
+    /// Copy from another chunk file of the same target; what it does not have is zeros. Reply: `Done`.
+    #[n(8)]
+    Copy {
+        /// From there.
+        #[n(0)]
+        from: ChunkFileId,
+        /// Offset there, bytes.
+        #[n(1)]
+        from_offset: u64,
+        /// Offset here, bytes.
+        #[n(2)]
+        offset: u64,
+        /// Length, bytes; at most [`MAX_IO_BYTES`].
+        #[n(3)]
+        len: u32,
     },
     /// Reserve space. Reply: `Done`.
     #[n(6)]

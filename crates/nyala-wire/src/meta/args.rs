@@ -58,9 +58,12 @@ pub struct NewEntry {
     /// The name in it.
     #[n(1)]
     pub name: Name,
-    /// Permission bits (0o7777), umask already applied.
+    /// Permission bits (0o7777).
     #[n(2)]
     pub perm: u16,
+    /// Bits that are taken away, unless the directory has a default ACL, which counts instead; 0 if that is done already.
+    #[n(3)]
+    pub umask: u16,
 }
 
 /// A rename.
@@ -107,6 +110,9 @@ pub struct Commit {
     /// The session closes its handle on the file.
     #[n(5)]
     pub close: bool,
+    /// Bytes that the file takes on all its targets, if the client has asked them; absent: as many as its size.
+    #[n(6)]
+    pub allocated: Option<u64>,
 }
 
 /// New inline content of a file.

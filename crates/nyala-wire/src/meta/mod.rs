@@ -6,11 +6,15 @@
 //! that it has it (`acked_below`), so a request sent again after a failure is answered, not done twice.
 
 mod args;
+mod lease;
+mod lock;
 mod op;
 mod reply;
 mod set_time;
 
 pub use args::*;
+pub use lease::*;
+pub use lock::*;
 pub use op::MetaOp;
 pub use reply::*;
 pub use set_time::SetTime;
@@ -21,6 +25,8 @@ use minicbor::{Decode, Encode};
 
 /// Most entries that one listing reply holds.
 pub const MAX_LIST_ENTRIES: u32 = 4096;
+/// Most leases in one [`MetaOp::LeaseReturn`], and in one reply to [`MetaOp::LeasePoll`].
+pub const MAX_LEASES: usize = 4096;
 /// Most inodes in one [`MetaOp::GetAttrs`].
 pub const MAX_GET_ATTRS: usize = 4096;
 /// Longest symbolic link target in bytes (Linux `PATH_MAX` less the NUL).
@@ -51,4 +57,7 @@ pub struct MetaRequest {
     /// What to do.
     #[n(5)]
     pub op: MetaOp,
+    /// Leases asked for.
+    #[n(6)]
+    pub want: Want,
 }

@@ -3,6 +3,7 @@
 //! The operations.
 
 use super::args::{Commit, NewEntry, PutInline, Rename, SetAttr};
+use super::{FileLock, Returned};
 use crate::attr::FileKind;
 use crate::ids::InodeId;
 use crate::name::Name;
@@ -113,6 +114,50 @@ pub enum MetaOp {
         /// The file.
         #[n(0)]
         inode: InodeId,
+    },
+    /// Wait for revocations of leases; answered after some seconds if there are none. One at a time for each session and
+    /// server. Reply: `Revocations`.
+    #[n(14)]
+    LeasePoll {
+        /// The server's run ([`super::SessionReply::boot`]) whose leases the client holds: it has let go of those of all
+        /// runs before.
+        #[n(0)]
+        boot: u64,
+    },
+    /// Leases let go. Reply: `Done`.
+    #[n(15)]
+    LeaseReturn {
+        /// Which.
+        #[n(0)]
+        leases: Vec<Returned>,
+    },
+    /// Lease a file, to read it or (`Want::WRITE`) to write it; answered when conflicting leases are back. Reply: `Opened`.
+    #[n(16)]
+    Acquire {
+        /// The file.
+        #[n(0)]
+        inode: InodeId,
+    },
+    /// The first lock that stands in the way (`F_GETLK`). Reply: `Lock`.
+    #[n(17)]
+    GetLock {
+        /// The file.
+        #[n(0)]
+        inode: InodeId,
+        /// The lock to be had.
+        #[n(1)]
+        lock: FileLock,
+    },
+    /// Wait for a lock: answered when it may be free, or after some seconds; then `SetLock` is tried (again). EDEADLK if
+    /// it would never be. Reply: `Done`.
+    #[n(18)]
+    LockWait {
+        /// The file.
+        #[n(0)]
+        inode: InodeId,
+        /// The lock to be had.
+        #[n(1)]
+        lock: FileLock,
     },
 
     /// Make a regular file, or open the one that is there. Reply: `Created`.
@@ -260,6 +305,23 @@ pub enum MetaOp {
         #[n(1)]
         pattern: StripePattern,
     },
+    /// Take or give up a lock; EAGAIN if another one stands in the way. Reply: `Done`.
+    #[n(48)]
+    SetLock {
+        /// The file.
+        #[n(0)]
+        inode: InodeId,
+        /// The lock.
+        #[n(1)]
+        lock: FileLock,
+    },
+    /// Make a regular file without a name and open it (`O_TMPFILE`); the entry's name does not count. Reply: `Created`.
+    #[n(49)]
+    Tmpfile {
+        /// Where it could have a name.
+        #[n(0)]
+        entry: NewEntry,
+    },
 }
 
 impl MetaOp {
@@ -281,6 +343,11 @@ impl MetaOp {
                 | MetaOp::GetParent { .. }
                 | MetaOp::Sync
                 | MetaOp::FileInfo { .. }
+                | MetaOp::LeasePoll { .. }
+                | MetaOp::LeaseReturn { .. }
+                | MetaOp::Acquire { .. }
+                | MetaOp::GetLock { .. }
+                | MetaOp::LockWait { .. }
         )
     }
 
@@ -289,6 +356,7 @@ impl MetaOp {
     pub fn home(&self) -> Option<InodeId> {
         Some(match self {
             MetaOp::SessionOpen { .. } | MetaOp::SessionClose | MetaOp::StatFs | MetaOp::Sync => return None,
+            MetaOp::LeasePoll { .. } | MetaOp::LeaseReturn { .. } => return None,
             MetaOp::Lookup { parent, .. }
             | MetaOp::Unlink { parent, .. }
             | MetaOp::Rmdir { parent, .. }
@@ -296,7 +364,8 @@ impl MetaOp {
             MetaOp::Create { entry, .. }
             | MetaOp::Mkdir { entry }
             | MetaOp::Mknod { entry, .. }
-            | MetaOp::Symlink { entry, .. } => entry.parent,
+            | MetaOp::Symlink { entry, .. }
+            | MetaOp::Tmpfile { entry } => entry.parent,
             MetaOp::Rename(rename) => rename.from_parent,
             MetaOp::GetAttrs { inodes } => *inodes.first()?,
             MetaOp::ReadDir { dir, .. } | MetaOp::GetParent { dir } | MetaOp::SetPattern { dir, .. } => *dir,
@@ -308,6 +377,10 @@ impl MetaOp {
             | MetaOp::ListXattr { inode }
             | MetaOp::EntryInfo { inode }
             | MetaOp::FileInfo { inode }
+            | MetaOp::Acquire { inode }
+            | MetaOp::GetLock { inode, .. }
+            | MetaOp::LockWait { inode, .. }
+            | MetaOp::SetLock { inode, .. }
             | MetaOp::Open { inode }
             | MetaOp::Close { inode }
             | MetaOp::SetAttr { inode, .. }

@@ -2,6 +2,7 @@
 
 //! The replies.
 
+use super::{FileLock, Revocation};
 use crate::attr::{Attr, FileKind};
 use crate::ids::{InodeId, MapVersion, TargetId};
 use crate::name::Name;
@@ -117,6 +118,10 @@ pub struct SessionReply {
     /// Whether the server knew the session already.
     #[n(2)]
     pub known: bool,
+    /// The server's run. Leases of an earlier one are to be let go (what was written under them committed), which the
+    /// next `LeasePoll` confirms; other clients wait for that.
+    #[n(3)]
+    pub boot: u64,
 }
 
 /// Replies. Which one belongs to which operation is said there.
@@ -188,4 +193,20 @@ pub enum MetaReply {
         #[n(1)]
         version: u64,
     },
+    /// Leases to let go.
+    #[n(14)]
+    Revocations {
+        /// The server's run.
+        #[n(0)]
+        boot: u64,
+        /// Which.
+        #[n(1)]
+        list: Vec<Revocation>,
+    },
+    /// The name does not exist; said instead of ENOENT to a `Lookup` that wants leases, as it may come with one.
+    #[n(15)]
+    NoEntry,
+    /// The lock in the way, if there is one.
+    #[n(16)]
+    Lock(#[n(0)] Option<FileLock>),
 }

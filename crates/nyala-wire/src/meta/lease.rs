@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Leases: what a client may keep, and how it is told to let go. `docs/protocol.md` has the rules.
+//!
+//! An inode's lease covers its attributes, extended attributes and content; a directory's also its entries, present and
+//! missing, and its listing. Servers never speak first: a client keeps one [`super::MetaOp::LeasePoll`] at each server,
+//! and revocations are its replies. Replies overtake each other, so grants and revocations carry numbers of one
+//! counter: a grant with a lower number than a revocation of the same inode is void.
+
+use crate::error::{ErrorCode, WireError};
+use crate::ids::InodeId;
+use minicbor::{Decode, Decoder, Encode, decode};
+use zerocopy::little_endian::U64;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// What a client may do with an inode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Encode)]
+#[cbor(index_only)]
+pub enum LeaseMode {
+    /// Keep nothing: every answer is true only when it is given.
+    #[default]
+    #[n(0)]
+    None,
+    /// Keep attributes, entries and content, and use them without asking. Many clients may.
+    #[n(1)]
+    Shared,
+    /// Read and write content, keep nothing: what is written is on storage and committed before the write returns. Many
+    /// clients may, while none has `Shared` or `Exclusive`.
+    #[n(2)]
+    Uncached,
+    /// Keep everything, written data and the new size included. One client, while nobody has anything else.
+    #[n(3)]
+    Exclusive,
+}
+
+impl<'b, C> Decode<'b, C> for LeaseMode {
+    /// Not derived: see [`crate::FileKind`].
+    fn decode(d: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
+        Ok(match d.u8()? {
+            0 => LeaseMode::None,
+            1 => LeaseMode::Shared,
+            2 => LeaseMode::Uncached,
+            3 => LeaseMode::Exclusive,
+            _ => return Err(decode::Error::message("unknown lease mode")),
+        })
+    }
+}
+
+impl LeaseMode {
+    /// Whether two clients may have these at once.
+    pub fn agrees(self, other: LeaseMode) -> bool {
+        use LeaseMode::{None, Shared, Uncached};
+        matches!((self, other), (None, _) | (_, None) | (Shared, Shared) | (Uncached, Uncached))
+    }
+
+    fn from_bits(bits: u8) -> LeaseMode {
+        match bits & 3 {
+            0 => LeaseMode::None,
+            1 => LeaseMode::Shared,
+            2 => LeaseMode::Uncached,
+            _ => LeaseMode::Exclusive,
+        }
+    }
+}
+
+/// Leases that a request asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(transparent)]
+pub struct Want(#[n(0)] pub u8);
+
+impl Want {
+    /// None: the client keeps nothing.
+    pub const NOTHING: Want = Want(0);
+    /// Whatever can be had at once.
+    pub const LEASES: Want = Want(1);
+    /// The file of the request is going to be written.
+    pub const WRITE: Want = Want(2);
+    /// [`LeaseMode::Uncached`] is of no use.
+    pub const CACHED: Want = Want(4);
+
+    /// Whether all bits of `other` are set.
+    pub fn has(self, other: Want) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Both.
+    pub const fn and(self, other: Want) -> Want {
+        Want(self.0 | other.0)
+    }
+}
+
+/// Leases that a reply gives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Grants {
+    /// On every inode whose attributes the reply holds.
+    pub inodes: LeaseMode,
+    /// `Shared` on the directory that the request names ([`super::MetaOp::home`]).
+    pub dir: bool,
+    /// Number of this grant.
+    pub seq: u64,
+}
+
+/// What the body of a successful reply to a META request begins with; the CBOR reply follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct AnswerHead {
+    /// Number of the grants.
+    pub seq: U64,
+    /// Bits 0 and 1: [`LeaseMode`] of the inodes; bit 2: the directory, shared.
+    pub grants: u8,
+    /// Zero.
+    pub reserved: [u8; 7],
+}
+
+/// Bytes of an [`AnswerHead`].
+pub const ANSWER_HEAD_BYTES: usize = size_of::<AnswerHead>();
+
+impl Grants {
+    /// The head of a reply's body.
+    pub fn head(self) -> AnswerHead {
+        let grants = self.inodes as u8 | u8::from(self.dir) << 2;
+        AnswerHead { seq: self.seq.into(), grants, reserved: [0; 7] }
+    }
+
+    /// Takes a reply's body apart: what it grants, and the CBOR reply.
+    pub fn split(body: &[u8]) -> Result<(Grants, &[u8]), WireError> {
+        let bad = |what: &str| ErrorCode::BAD_MESSAGE.with(what.to_owned());
+        let (head, rest) = AnswerHead::read_from_prefix(body).map_err(|_| bad("the head of a reply is cut off"))?;
+        if head.grants & !7 != 0 || head.reserved != [0; 7] {
+            return Err(bad("reserved bits in the head of a reply"));
+        }
+        let grants =
+            Grants { inodes: LeaseMode::from_bits(head.grants), dir: head.grants & 4 != 0, seq: head.seq.get() };
+        Ok((grants, rest))
+    }
+}
+
+/// Let go of a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Revocation {
+    /// The inode.
+    #[n(0)]
+    pub inode: InodeId,
+    /// What may be kept: `None`, or `Shared` by a holder of `Exclusive` once all it has written is committed.
+    #[n(1)]
+    pub keep: LeaseMode,
+    /// Number: void for grants with a higher one.
+    #[n(2)]
+    pub seq: u64,
+}
+
+/// A lease let go, asked or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Returned {
+    /// The inode.
+    #[n(0)]
+    pub inode: InodeId,
+    /// What is kept.
+    #[n(1)]
+    pub keep: LeaseMode,
+    /// Number of the revocation, or of the last grant seen: newer grants stay.
+    #[n(2)]
+    pub seq: u64,
+    /// The client opened the file under the lease without saying so, and still has it open: it now counts as opened by
+    /// this session.
+    #[n(3)]
+    pub open: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads() {
+        for inodes in [LeaseMode::None, LeaseMode::Shared, LeaseMode::Uncached, LeaseMode::Exclusive] {
+            for dir in [false, true] {
+                let grants = Grants { inodes, dir, seq: 1 << 40 };
+                let mut body = grants.head().as_bytes().to_vec();
+                body.push(9);
+                assert_eq!(Grants::split(&body).unwrap(), (grants, &[9][..]));
+            }
+        }
+        assert!(Grants::split(&[0; 15]).is_err());
+        assert!(Grants::split(&[0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0]).is_err());
+    }
+
+    #[test]
+    fn who_may_have_what_at_once() {
+        use LeaseMode::{Exclusive, None, Shared, Uncached};
+        assert!(Shared.agrees(Shared) && Uncached.agrees(Uncached) && Exclusive.agrees(None));
+        assert!(!Shared.agrees(Uncached) && !Exclusive.agrees(Exclusive) && !Exclusive.agrees(Shared));
+    }
+}
