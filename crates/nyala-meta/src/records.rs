@@ -80,6 +80,9 @@ pub struct FilePart {
     /// Largest inline content, bytes.
     #[n(2)]
     pub inline_limit: u32,
+    /// Bytes that it takes on storage; absent: as many as its size.
+    #[n(3)]
+    pub allocated: Option<u64>,
 }
 
 impl InodeRecord {
@@ -98,6 +101,7 @@ impl InodeRecord {
             mtime: self.mtime,
             ctime: self.ctime,
             btime: self.btime,
+            allocated: self.file.as_ref().and_then(|file| file.allocated).filter(|allocated| *allocated != self.size),
         }
     }
 }

@@ -75,6 +75,7 @@ fn regular(change: &mut Change, env: &Env, entry: &NewEntry) -> Step<InodeRecord
         layout: env.layout(&pattern)?,
         inline_version: (pattern.inline_bytes > 0).then_some(0),
         inline_limit: pattern.inline_bytes,
+        allocated: None,
     });
     Ok(record)
 }

@@ -62,7 +62,15 @@ impl Env<'_> {
 /// Runs one operation of a client. Session operations are the service's own.
 pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
     match op {
-        MetaOp::SessionOpen { .. } | MetaOp::SessionClose | MetaOp::Sync => Err(ErrorCode::UNKNOWN_MESSAGE.into()),
+        MetaOp::SessionOpen { .. }
+        | MetaOp::SessionClose
+        | MetaOp::Sync
+        | MetaOp::LeasePoll { .. }
+        | MetaOp::LeaseReturn { .. }
+        | MetaOp::GetLock { .. }
+        | MetaOp::LockWait { .. }
+        | MetaOp::SetLock { .. }
+        | MetaOp::Tmpfile { .. } => Err(ErrorCode::UNKNOWN_MESSAGE.into()),
         MetaOp::Lookup { parent, name } => info::lookup(change, env, *parent, name),
         MetaOp::GetAttr { inode } => info::getattr(change, *inode),
         MetaOp::GetAttrs { inodes } => info::getattrs(change, env, inodes),
@@ -73,7 +81,7 @@ pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
         MetaOp::EntryInfo { inode } => info::entry_info(change, env, *inode),
         MetaOp::StatFs => Ok(MetaReply::StatFs { inodes: change.number(&keys::inode_count())? }),
         MetaOp::GetParent { dir } => info::parent(change, *dir),
-        MetaOp::FileInfo { inode } => open::file_info(change, *inode),
+        MetaOp::FileInfo { inode } | MetaOp::Acquire { inode } => open::file_info(change, *inode),
         MetaOp::Create { entry, exclusive } => create::file(change, env, entry, *exclusive),
         MetaOp::Open { inode } => open::open(change, env, *inode),
         MetaOp::Close { inode } => open::close(change, env.session, *inode),

@@ -267,5 +267,12 @@ fn op_name(op: &MetaOp) -> &'static str {
         MetaOp::Commit(_) => "op.commit",
         MetaOp::PutInline(_) => "op.put_inline",
         MetaOp::SetPattern { .. } => "op.set_pattern",
+        MetaOp::LeasePoll { .. } => "op.lease_poll",
+        MetaOp::LeaseReturn { .. } => "op.lease_return",
+        MetaOp::Acquire { .. } => "op.acquire",
+        MetaOp::GetLock { .. } => "op.get_lock",
+        MetaOp::LockWait { .. } => "op.lock_wait",
+        MetaOp::SetLock { .. } => "op.set_lock",
+        MetaOp::Tmpfile { .. } => "op.tmpfile",
     }
 }

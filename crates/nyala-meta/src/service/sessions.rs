@@ -39,7 +39,7 @@ pub async fn open(state: &Rc<State>, session: SessionId, client: &str) -> Result
     }
     let map = state.map();
     let timeout_ms = map.settings.session_timeout_ms;
-    Ok(codec::encode(&MetaReply::Session(SessionReply { timeout_ms, map_version: map.version, known })))
+    Ok(codec::encode(&MetaReply::Session(SessionReply { timeout_ms, map_version: map.version, known, boot: 0 })))
 }
 
 /// Ends a session: what it holds open is closed, its kept replies are forgotten.

@@ -126,6 +126,7 @@ fn new_dir_attr(inode: InodeId, perm: u16, uid: u32, gid: u32, now: Time) -> Att
         mtime: now,
         ctime: now,
         btime: now,
+        allocated: None,
     }
 }
 
