@@ -16,7 +16,7 @@ use nyala_transport::{Connection, HandshakeConfig, Request, Role, Secret};
 use nyala_wire::checksum::crc32c;
 use nyala_wire::mgmt::ServiceStats;
 use nyala_wire::storage::{ChunkFileId, ReadHeader, WriteHeader, encode_bulk};
-use nyala_wire::{InodeId, codec, message_type};
+use nyala_wire::{InodeId, SessionId, codec, message_type};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -80,10 +80,18 @@ fn chunk_store(dir: &Path) {
     let mut worker = store.worker(0, 1);
     let data = aligned();
     let crcs: Vec<u32> = data.chunks(SMALL).map(crc32c).collect();
-    let small_op = |(file, offset)| WriteOp { file, offset, data: data.slice(..SMALL), crcs: crcs[..1].to_vec() };
+    let small_op = |(file, offset)| WriteOp {
+        session: SessionId(1),
+        file,
+        offset,
+        data: data.slice(..SMALL),
+        crcs: crcs[..1].to_vec(),
+    };
     measure("chunk store: write 512 KiB", TOTAL / BIG, BIG, |n| {
         let (file, offset) = sequential_place(n);
-        worker.write(WriteOp { file, offset, data: data.clone(), crcs: crcs.clone() }).expect("written");
+        worker
+            .write(WriteOp { session: SessionId(1), file, offset, data: data.clone(), crcs: crcs.clone() })
+            .expect("written");
     });
     measure("chunk store: write 4 KiB, alone", SMALL_OPS, SMALL, |n| {
         worker.write(small_op(random_place(n))).expect("written");

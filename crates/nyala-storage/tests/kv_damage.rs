@@ -5,9 +5,9 @@
 use bytes::Bytes;
 use nyala_storage::chunk_store::{ChunkStore, ChunkStoreOptions, OsDisk, WriteOp};
 use nyala_store::{Options, Store};
-use nyala_wire::InodeId;
 use nyala_wire::checksum::{crc32c, crc32c_zero_padded};
 use nyala_wire::storage::ChunkFileId;
+use nyala_wire::{InodeId, SessionId};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -55,7 +55,9 @@ fn flipped_bytes_never_give_wrong_data() {
     let chunk_store = ChunkStore::open(Arc::new(store.clone()), disk, &open).unwrap();
     let mut worker = chunk_store.worker(0, 1);
     let crcs = data.chunks(4096).map(crc32c).collect();
-    worker.write(WriteOp { file: FILE, offset: 0, data: Bytes::from(data.clone()), crcs }).unwrap();
+    worker
+        .write(WriteOp { session: SessionId(1), file: FILE, offset: 0, data: Bytes::from(data.clone()), crcs })
+        .unwrap();
     worker.sync(FILE).unwrap();
     // Something durable behind it, so that what is damaged is not the end of the log.
     worker.truncate(FILE, 299_999).unwrap();

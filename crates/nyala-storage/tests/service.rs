@@ -8,14 +8,14 @@ use bytes::Bytes;
 use common::{Cluster, Storage, client};
 use nyala_storage::chunk_store::path_of;
 use nyala_storage::{StorageError, TargetSpec};
-use nyala_transport::{Connection, Frame, Request};
+use nyala_transport::{Connection, Frame, Request, Role};
 use nyala_wire::checksum::{crc32c, crc32c_zero_padded};
 use nyala_wire::mgmt::ServiceStats;
 use nyala_wire::storage::{
     ChunkFileId, ReadHeader, ReadReplyHeader, StorageOp, StorageReply, StorageRequest, WriteHeader, block_pieces,
     decode_bulk, encode_bulk,
 };
-use nyala_wire::{ErrorCode, InodeId, TargetId, WireError, codec, message_type};
+use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, WireError, codec, message_type};
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
@@ -89,7 +89,11 @@ async fn read(from: &Connection, offset: u64, len: u32, flags: u32) -> Result<(u
 }
 
 async fn op(to: &Connection, target: TargetId, op: StorageOp) -> Result<StorageReply, ErrorCode> {
-    let request = StorageRequest { target, file: FILE, op };
+    op_on(to, target, FILE, op).await
+}
+
+async fn op_on(to: &Connection, target: TargetId, file: ChunkFileId, op: StorageOp) -> Result<StorageReply, ErrorCode> {
+    let request = StorageRequest { target, file, op };
     let frame = to.call(Request::new(message_type::STORAGE, codec::encode(&request))).await.unwrap();
     result(frame).map(|frame| codec::decode(&frame.body).unwrap())
 }
@@ -133,6 +137,74 @@ fn everything_over_tcp_and_again_after_a_restart() {
         assert!(stats.counters.contains(&("op.read".to_owned(), 1)), "{stats:?}");
         assert!(stats.counters.contains(&("checksum.errors".to_owned(), 0)) && stats.cpu_us > 0);
         assert!(!to.call(Request::new(message_type::PING, Bytes::new())).await.unwrap().is_error());
+    });
+    storage.stop().unwrap();
+}
+
+#[test]
+fn fenced_sessions_are_refused_for_good() {
+    let (cluster, storage) = start();
+    let fence = |session| StorageOp::Fence { session: SessionId(session) };
+    client(async {
+        let to = cluster.connect(&storage).await;
+        let meta = cluster.connect_as(&storage, Role::Meta).await;
+        write(&to, 0, &data(9000)).await.unwrap();
+        assert_eq!(op(&to, TARGET, fence(1)).await, Err(ErrorCode::UNAUTHORIZED), "clients fence nobody");
+        write(&to, 0, &data(9000)).await.unwrap();
+        assert_eq!(op(&meta, TARGET, fence(1)).await, Ok(StorageReply::Done));
+        assert_eq!(op(&meta, TARGET, fence(1)).await, Ok(StorageReply::Done), "again is fine");
+        assert_eq!(op(&meta, TARGET, fence(0)).await, Err(ErrorCode::BAD_MESSAGE));
+        assert_eq!(write(&to, 0, &data(10)).await, Err(ErrorCode::FENCED));
+    });
+    storage.stop().unwrap();
+    let storage = cluster.storage(cluster.config("a"));
+    client(async {
+        let to = cluster.connect(&storage).await;
+        assert_eq!(write(&to, 0, &data(10)).await, Err(ErrorCode::FENCED), "after a restart too");
+        assert_eq!(read(&to, 0, 9000, ReadHeader::VERIFY).await.unwrap().1, data(9000), "reads go on");
+        let (header, crcs) = write_header(0, &data(10));
+        send_write(&to, WriteHeader { session: 2.into(), ..header }, &crcs, &data(10)).await.unwrap();
+    });
+    storage.stop().unwrap();
+}
+
+#[test]
+fn copies_within_a_target_and_across_each_other() {
+    let (cluster, storage) = start();
+    client(async {
+        let to = cluster.connect(&storage).await;
+        let content = data(3 << 20);
+        write(&to, 0, &content).await.unwrap();
+        let other = ChunkFileId { index: 3, ..FILE };
+        let copy = |from, from_offset, offset, len| StorageOp::Copy { from, from_offset, offset, len };
+        let there = copy(FILE, 1000, 5000, 2 << 20);
+        assert_eq!(op_on(&to, TARGET, other, there).await, Ok(StorageReply::Done));
+        // Back again, to behind the end; and a source that does not exist.
+        assert_eq!(op(&to, TARGET, copy(other, 5000, 3 << 20, 1 << 20)).await, Ok(StorageReply::Done));
+        assert_eq!(op(&to, TARGET, copy(ChunkFileId { index: 9, ..FILE }, 0, 10, 90)).await, Ok(StorageReply::Done));
+        let (_, found) = read(&to, 0, 4 << 20, ReadHeader::VERIFY).await.unwrap();
+        let mut expected = content.clone();
+        expected.extend_from_slice(&content[1000..1000 + (1 << 20)]);
+        expected[10..100].fill(0);
+        assert!(found == expected);
+        assert_eq!(op(&to, TARGET, copy(other, 0, 0, u32::MAX)).await, Err(ErrorCode::BAD_MESSAGE));
+        assert_eq!(op(&to, TARGET, copy(other, u64::MAX - 9, 0, 100)).await, Err(ErrorCode::FILE_TOO_BIG));
+        assert_eq!(op(&to, TARGET, copy(other, 0, u64::MAX - 9, 100)).await, Err(ErrorCode::FILE_TOO_BIG));
+        let mut tasks = Vec::new();
+        for number in 0..40 {
+            let to = to.clone();
+            let (into, from) = if number % 2 == 0 { (FILE, other) } else { (other, FILE) };
+            tasks.push(tokio::task::spawn_local(async move {
+                op_on(&to, TARGET, into, copy(from, 0, 0, 2 << 20)).await.unwrap();
+            }));
+        }
+        let all = async {
+            for task in tasks {
+                task.await.unwrap();
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), all).await.expect("copies that cross end");
+        read(&to, 0, 4 << 20, ReadHeader::VERIFY).await.unwrap();
     });
     storage.stop().unwrap();
 }

@@ -31,6 +31,9 @@ pub enum ChunkError {
     /// The chunk file was removed.
     #[error("chunk file {}.{} was removed", .0.inode, .0.index)]
     Stale(ChunkFileId),
+    /// The writer's session is fenced.
+    #[error("the session of this write was ended, since its client was silent for too long; nothing was written")]
+    Fenced,
     /// The offset is beyond what a chunk file can have.
     #[error("a chunk file has at most {} bytes", super::MAX_CHUNK_FILE_BYTES)]
     TooBig,
@@ -53,6 +56,9 @@ pub enum ChunkError {
     /// A value in the key-value store is not what this version writes.
     #[error("the record of checksums of chunk file {}.{} cannot be read; run a full check of this target", .0.inode, .0.index)]
     BadRecord(ChunkFileId),
+    /// The record of a fenced session is not what this version writes.
+    #[error("the record of a fenced session cannot be read; run a full check of this target")]
+    BadFence,
 }
 
 impl ChunkError {
@@ -78,9 +84,10 @@ impl From<ChunkError> for WireError {
     fn from(error: ChunkError) -> WireError {
         let code = match &error {
             ChunkError::Damaged { .. } => ErrorCode::DAMAGED,
-            ChunkError::Checksum { .. } | ChunkError::BadRecord(_) => ErrorCode::CHECKSUM,
+            ChunkError::Checksum { .. } | ChunkError::BadRecord(_) | ChunkError::BadFence => ErrorCode::CHECKSUM,
             ChunkError::NoSpace => ErrorCode::NO_SPACE,
             ChunkError::Stale(_) => ErrorCode::STALE,
+            ChunkError::Fenced => ErrorCode::FENCED,
             ChunkError::TooBig => ErrorCode::FILE_TOO_BIG,
             ChunkError::Invalid(_) => ErrorCode::BAD_MESSAGE,
             ChunkError::Store(StoreError::Busy { .. }) => ErrorCode::BUSY,

@@ -29,12 +29,15 @@
 //!   by clients on every read, and here if asked to. A file that is shorter than its blocks is damage too.
 //!   What the store holds no checksum for is a hole and reads as zeros, whatever the file has there.
 //! - **Clients lie or repeat themselves.** Lengths and offsets are checked before anything is allocated. All operations are
-//!   idempotent. Writes that come after the removal get `ESTALE`.
+//!   idempotent. Writes that come after the removal get `ESTALE`, those of
+//!   sessions that metadata has fenced get `FENCED`.
 
 mod buffers;
+mod copy;
 mod counters;
 mod disk;
 mod error;
+mod fence;
 mod os_disk;
 mod plan;
 mod query;
@@ -52,6 +55,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use copy::{check_copy, copy_write, pad_copy};
 pub use counters::ChunkCounters;
 pub use disk::{ChunkDisk, ChunkFile, Opened};
 pub use error::ChunkError;

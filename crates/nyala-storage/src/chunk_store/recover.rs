@@ -48,6 +48,7 @@ impl ChunkStore {
         }
         // The workers take the flags of what they find for durable.
         shared.kv.sync()?;
+        shared.load_fences()?;
         let mut dead = Vec::new();
         for (file, value) in shared.list(tag::DEAD)? {
             dead.push((file, Dead::decode(&value).ok_or_else(|| shared.bad_record(file))?));

@@ -6,8 +6,8 @@
 //! **Failure model.** The store below checks every record and value, so what comes back is what was put in; a value
 //! that still does not decode was written by something else, and is reported as damage instead of being guessed at.
 
-use nyala_wire::InodeId;
 use nyala_wire::storage::ChunkFileId;
+use nyala_wire::{InodeId, SessionId};
 
 /// Blocks of one row of checksums.
 pub(crate) const GROUP_BLOCKS: u64 = 64;
@@ -24,6 +24,8 @@ pub(crate) mod tag {
     pub const DEAD: u8 = b'D';
     /// The boot id of the kernel under which the target was last opened.
     pub const BOOT: u8 = b'B';
+    /// A fenced session.
+    pub const FENCE: u8 = b'F';
 }
 
 const FILE_KEY_BYTES: usize = 11;
@@ -56,6 +58,25 @@ pub(crate) fn parse_key(key: &[u8]) -> Option<(ChunkFileId, Option<u32>)> {
         [a, b, c, d] => Some((file, Some([a, b, c, d].iter().fold(0, |n, byte| n << 8 | u32::from(**byte))))),
         _ => None,
     }
+}
+
+/// The key of a fenced session.
+pub(crate) fn fence_key(session: SessionId) -> [u8; 9] {
+    let mut key = [tag::FENCE; 9];
+    key[1..].copy_from_slice(&session.0.to_be_bytes()); // why big-endian: as all numbers in keys
+    key
+}
+
+/// Its value: fences are numbered in the order in which they came.
+pub(crate) fn fence_value(number: u64) -> [u8; 8] {
+    number.to_le_bytes()
+}
+
+/// The session and the number of a fence.
+pub(crate) fn parse_fence(key: &[u8], value: &[u8]) -> Option<(SessionId, u64)> {
+    let session = key.get(1..).filter(|rest| rest.len() == 8)?;
+    let session = session.iter().fold(0_u64, |n, byte| n << 8 | u64::from(*byte));
+    Some((SessionId(session), u64::from_le_bytes(value.try_into().ok()?)))
 }
 
 /// The checksums of 64 blocks, each present or absent (a hole).

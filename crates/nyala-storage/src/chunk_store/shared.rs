@@ -7,6 +7,7 @@ use super::buffers::Buffers;
 use super::counters::{ChunkCounters, add};
 use super::disk::{ChunkDisk, ChunkFile};
 use super::error::ChunkError;
+use super::fence::Fences;
 use super::rows::{Dead, GROUP_BLOCKS, Row, group_key, tag};
 use super::table::Table;
 use super::worker::ChunkWorker;
@@ -60,6 +61,7 @@ pub(super) struct Shared {
     pub label: String,
     pub counters: ChunkCounters,
     pub buffers: Buffers,
+    pub fences: Fences,
     pub limit_bytes: Option<u64>,
     /// May be below zero where nobody counted at the start, since there is no limit.
     used_blocks: AtomicI64,
@@ -73,6 +75,7 @@ impl Shared {
             label: options.label.clone(),
             counters: ChunkCounters::default(),
             buffers: Buffers::default(),
+            fences: Fences::default(),
             limit_bytes: options.limit_bytes,
             used_blocks: AtomicI64::new(0),
         }

@@ -5,17 +5,21 @@
 use super::counters::add;
 use super::disk::write_all;
 use super::error::ChunkError;
+use super::fence::FenceSet;
 use super::plan::{Plan, check, plan};
 use super::rows::{group_key, tag};
 use super::shared::put_row;
 use super::worker::{ChunkWorker, Start};
 use bytes::Bytes;
 use nyala_store::Batch;
+use nyala_wire::SessionId;
 use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId};
 
 /// A write as it came from a client.
 #[derive(Debug, Clone)]
 pub struct WriteOp {
+    /// Whose it is; refused if that was fenced.
+    pub session: SessionId,
     /// The chunk file; made if it is missing.
     pub file: ChunkFileId,
     /// Where, bytes.
@@ -59,10 +63,13 @@ impl ChunkWorker {
     }
 
     fn write_together(&mut self, ops: &[WriteOp], results: &mut Vec<Result<(), ChunkError>>) {
+        let shared = self.shared.clone();
+        // Held to the end: a session that is fenced meanwhile is answered only then.
+        let fences = shared.fences.read();
         let base = results.len();
         let mut plans = Vec::with_capacity(ops.len());
         for (at, op) in ops.iter().enumerate() {
-            match self.plan_write(op) {
+            match self.plan_write(op, &fences) {
                 Ok(None) => results.push(Ok(())),
                 Ok(Some(plan)) => {
                     results.push(Ok(()));
@@ -101,7 +108,10 @@ impl ChunkWorker {
         }
     }
 
-    fn plan_write(&mut self, op: &WriteOp) -> Result<Option<Plan>, ChunkError> {
+    fn plan_write(&mut self, op: &WriteOp, fences: &FenceSet) -> Result<Option<Plan>, ChunkError> {
+        if fences.contains(op.session) {
+            return Err(ChunkError::Fenced);
+        }
         check(&self.shared, op)?;
         if self.is_dead(op.file) {
             return Err(ChunkError::Stale(op.file));

@@ -4,15 +4,15 @@
 
 use super::queue::{Outcome, Task};
 use super::target::Target;
-use crate::chunk_store::{ReadOut, WriteOp};
+use crate::chunk_store::{ReadOut, WriteOp, check_copy, copy_write, pad_copy};
 use bytes::Bytes;
 use nyala_transport::member::Member;
-use nyala_transport::{Frame, PeerInfo, Reply, Service};
+use nyala_transport::{Frame, PeerInfo, Reply, Role, Service};
 use nyala_wire::storage::{
-    ChunkFileId, MAX_IO_BYTES, ReadHeader, ReadReplyHeader, StorageReply, StorageRequest, WriteHeader, blocks_touched,
-    decode_bulk, encode_bulk,
+    ChunkFileId, MAX_IO_BYTES, ReadHeader, ReadReplyHeader, StorageOp, StorageReply, StorageRequest, WriteHeader,
+    blocks_touched, decode_bulk, encode_bulk,
 };
-use nyala_wire::{ErrorCode, InodeId, TargetId, WireError, codec, message_type};
+use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, WireError, codec, message_type};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -52,8 +52,8 @@ impl AsRef<[u8]> for ReadData {
 }
 
 impl Service for StorageService {
-    async fn call(&self, _peer: &PeerInfo, request: Frame) -> Reply {
-        let reply = match self.answer(request).await {
+    async fn call(&self, peer: &PeerInfo, request: Frame) -> Reply {
+        let reply = match self.answer(peer, request).await {
             Ok(reply) => reply,
             Err(error) => Reply::error(codec::encode(&error)),
         };
@@ -70,13 +70,13 @@ impl StorageService {
         StorageService { targets, member, reads }
     }
 
-    async fn answer(&self, request: Frame) -> Result<Reply, WireError> {
+    async fn answer(&self, peer: &PeerInfo, request: Frame) -> Result<Reply, WireError> {
         match request.message_type() {
             message_type::PING => Ok(Reply::ok(Bytes::new())),
             message_type::STATS => Ok(Reply::ok(codec::encode(&self.stats()))),
             message_type::STORAGE_WRITE => self.write(request).await,
             message_type::STORAGE_READ => self.read(&request).await,
-            message_type::STORAGE => self.other(&request).await,
+            message_type::STORAGE => self.other(peer, &request).await,
             other => {
                 Err(ErrorCode::UNKNOWN_MESSAGE.with(format!("a storage service has no message type {other:#06x}")))
             }
@@ -111,7 +111,8 @@ impl StorageService {
         }
         let file = ChunkFileId { inode: InodeId(header.inode.get()), index: header.index.get() };
         let crcs = checksums.iter().map(|crc| crc.get()).collect();
-        let op = WriteOp { file, offset: header.offset.get(), data: request.payload, crcs };
+        let session = SessionId(header.session.get());
+        let op = WriteOp { session, file, offset: header.offset.get(), data: request.payload, crcs };
         target.call(Task::Write(op)).await?;
         Ok(Reply::ok(Bytes::new()))
     }
@@ -123,13 +124,7 @@ impl StorageService {
         if len > MAX_IO_BYTES || !rest.is_empty() || flags & !ReadHeader::VERIFY != 0 {
             return Err(ErrorCode::BAD_MESSAGE.with("a read has at most 4 MiB, no checksums and no unknown flags"));
         }
-        // Blocks at both ends make the data longer than asked for.
-        let units = match offset.checked_add(u64::from(len)) {
-            Some(_) => blocks_touched(offset, u64::from(len)) as u32 + 1,
-            None => return Err(ErrorCode::FILE_TOO_BIG.with("the read ends beyond the largest offset")),
-        };
-        let memory = self.reads.clone().acquire_many_owned(units).await;
-        let memory = memory.map_err(|_| ErrorCode::NOT_READY.with("the storage service is stopping"))?;
+        let memory = self.read_memory(offset, len).await?;
         let file = ChunkFileId { inode: InodeId(header.inode.get()), index: header.index.get() };
         let verify = flags & ReadHeader::VERIFY != 0;
         let Outcome::Read(ReadOut { start, data, crcs }) =
@@ -151,14 +146,57 @@ impl StorageService {
         Ok(Reply::ok(body).with_payload(payload))
     }
 
-    async fn other(&self, request: &Frame) -> Result<Reply, WireError> {
+    /// Waits until there is memory for a read.
+    async fn read_memory(&self, offset: u64, len: u32) -> Result<OwnedSemaphorePermit, WireError> {
+        // Blocks at both ends make the data longer than asked for.
+        let units = match offset.checked_add(u64::from(len)) {
+            Some(_) => blocks_touched(offset, u64::from(len)) as u32 + 1,
+            None => return Err(ErrorCode::FILE_TOO_BIG.with("the read ends beyond the largest offset")),
+        };
+        let memory = self.reads.clone().acquire_many_owned(units).await;
+        memory.map_err(|_| ErrorCode::NOT_READY.with("the storage service is stopping"))
+    }
+
+    async fn other(&self, peer: &PeerInfo, request: &Frame) -> Result<Reply, WireError> {
         let StorageRequest { target, file, op } = codec::decode(&request.body)?;
-        let reply = match self.target(target)?.call(Task::Other(file, op)).await? {
-            Outcome::Stat(len, blocks) => StorageReply::Stat { len, blocks },
-            Outcome::Offset(offset) => StorageReply::Offset(offset),
-            Outcome::Done | Outcome::DoneWhenDurable(_) | Outcome::Read(_) => StorageReply::Done,
+        let target = self.target(target)?;
+        let reply = match op {
+            StorageOp::Fence { .. } if peer.role != Role::Meta => {
+                return Err(ErrorCode::UNAUTHORIZED.with("only metadata services fence sessions"));
+            }
+            StorageOp::Copy { from, from_offset, offset, len } => {
+                self.copy(target, (from, from_offset), (file, offset), len).await?;
+                StorageReply::Done
+            }
+            op => match target.call(Task::Other(file, op)).await? {
+                Outcome::Stat(len, blocks) => StorageReply::Stat { len, blocks },
+                Outcome::Offset(offset) => StorageReply::Offset(offset),
+                Outcome::Done | Outcome::DoneWhenDurable(_) | Outcome::Read(_) => StorageReply::Done,
+            },
         };
         Ok(Reply::ok(codec::encode(&reply)))
+    }
+
+    async fn copy(
+        &self,
+        target: &Arc<Target>,
+        from: (ChunkFileId, u64),
+        to: (ChunkFileId, u64),
+        len: u32,
+    ) -> Result<(), WireError> {
+        check_copy(from.1, to.1, len)?;
+        if len == 0 {
+            return Ok(());
+        }
+        let _memory = self.read_memory(from.1, len).await?;
+        let read = Task::Read { file: from.0, offset: from.1, len, verify: true };
+        let Outcome::Read(mut read) = target.call(read).await? else {
+            return Err(ErrorCode::IO.with("a read gave something else; this is a mistake in the storage service"));
+        };
+        let start = pad_copy(&mut read, from.1, len);
+        let data = Bytes::from(read.data).slice(start..);
+        target.call(Task::Write(copy_write(to.0, to.1, data))).await?;
+        Ok(())
     }
 
     fn stats(&self) -> nyala_wire::mgmt::ServiceStats {

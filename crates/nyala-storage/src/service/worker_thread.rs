@@ -113,6 +113,8 @@ impl WorkerThread {
                 StorageOp::Stat => worker.stat(file).map(|(len, blocks)| Outcome::Stat(len, blocks)),
                 StorageOp::Seek { offset, hole } => worker.seek(file, offset, hole).map(Outcome::Offset),
                 StorageOp::Unlink => self.unlink(file),
+                StorageOp::Fence { session } => worker.fence(session).map(Outcome::DoneWhenDurable),
+                StorageOp::Copy { .. } => Err(ChunkError::Invalid("a copy is done as a read and a write")),
                 StorageOp::Sync => return self.sync(file, answer),
             },
         };

@@ -141,7 +141,12 @@ impl Cluster {
 
     /// A client's connection; retries while the service comes up.
     pub async fn connect(&self, storage: &Storage) -> Connection {
-        let config = HandshakeConfig::new(self.secret.clone(), u128::from_le_bytes(CLUSTER.0), Role::Client, 0);
+        self.connect_as(storage, Role::Client).await
+    }
+
+    /// A connection of somebody else.
+    pub async fn connect_as(&self, storage: &Storage, role: Role) -> Connection {
+        let config = HandshakeConfig::new(self.secret.clone(), u128::from_le_bytes(CLUSTER.0), role, 0);
         for _ in 0..200 {
             match Connection::connect(storage.address, &config).await {
                 Ok(connection) => return connection,

@@ -2,10 +2,11 @@
 
 //! Damage by the disk, by the network, and by people.
 
-use super::model::{FILE, content, open, pattern, write_op};
+use super::model::{FILE, SOURCE, content, copy, open, pattern, write_op};
 use super::sim::World;
 use crate::chunk_store::{ChunkError, ChunkWorker, MAX_CHUNK_FILE_BYTES};
 use nyala_wire::checksum::crc32c_zero_padded;
+use nyala_wire::storage::ChunkFileId;
 
 fn filled() -> (World, ChunkWorker) {
     let world = World::new(1);
@@ -79,6 +80,25 @@ fn requests_that_contradict_themselves_are_refused() {
         assert_eq!(worker.seek(FILE, offset, false).unwrap(), None);
     }
     assert!(matches!(worker.read(FILE, 0, u32::MAX, false), Err(ChunkError::Invalid(_))));
+}
+
+#[test]
+fn damage_is_not_copied() {
+    let (world, mut worker) = filled();
+    worker.write(write_op(SOURCE, 0, pattern(2, 9000))).unwrap();
+    copy(&mut worker, (SOURCE, 100), 5000, 5000).unwrap();
+    assert_eq!(content(&mut worker, FILE).unwrap()[5000..10_000], pattern(2, 9000)[100..5100]);
+    copy(&mut worker, (SOURCE, 8000), 0, 4096).unwrap();
+    let behind_the_end = content(&mut worker, FILE).unwrap();
+    assert_eq!((&behind_the_end[..1000], &behind_the_end[1000..4096]), (&pattern(2, 9000)[8000..], &[0; 3096][..]));
+    copy(&mut worker, (ChunkFileId { index: 99, ..FILE }, 7), 0, 4096).unwrap();
+    assert_eq!(content(&mut worker, FILE).unwrap()[..4096], [0; 4096], "no source is zeros");
+    world.tamper(SOURCE, |content| content[5000] ^= 1);
+    is_checksum_at(copy(&mut worker, (SOURCE, 0), 0, 9000), 4096);
+    assert_eq!(content(&mut worker, FILE).unwrap()[..4096], [0; 4096]);
+    worker.unlink(SOURCE, 1).unwrap();
+    let removed = copy(&mut worker, (SOURCE, 0), 0, 10);
+    assert!(matches!(removed, Err(ChunkError::Stale(SOURCE))), "{removed:?}");
 }
 
 #[test]

@@ -5,5 +5,6 @@
 mod crash;
 mod damage;
 mod faults;
+mod fences;
 mod model;
 mod sim;

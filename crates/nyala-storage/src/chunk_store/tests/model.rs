@@ -4,22 +4,43 @@
 
 use super::sim::World;
 use crate::chunk_store::{ChunkDisk, ChunkError, ChunkStore, ChunkStoreOptions, ChunkWorker, OsDisk, Table, WriteOp};
+use crate::chunk_store::{copy_write, pad_copy};
 use bytes::Bytes;
-use nyala_wire::InodeId;
 use nyala_wire::checksum::{crc32c, crc32c_zero_padded};
 use nyala_wire::storage::{ChunkFileId, block_pieces};
+use nyala_wire::{InodeId, SessionId};
 use proptest::prelude::*;
 use std::sync::Arc;
 
 /// The chunk file of most tests.
 pub const FILE: ChunkFileId = ChunkFileId { inode: InodeId(1 << 48 | 77), index: 3 };
 
+/// The session of most writes.
+pub const SESSION: SessionId = SessionId(41);
+/// Where copies come from.
+pub const SOURCE: ChunkFileId = ChunkFileId { inode: InodeId(1 << 48 | 78), index: 3 };
+
 /// What is done to [`FILE`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
-    Write { offset: u64, len: usize, seed: u8 },
-    Truncate { len: u64 },
-    Punch { offset: u64, len: u64 },
+    Write {
+        offset: u64,
+        len: usize,
+        seed: u8,
+    },
+    Truncate {
+        len: u64,
+    },
+    Punch {
+        offset: u64,
+        len: u64,
+    },
+    /// Within the file.
+    Copy {
+        from: u64,
+        offset: u64,
+        len: u32,
+    },
     Sync,
     Idle,
     Reopen,
@@ -37,6 +58,7 @@ pub fn any_op() -> impl Strategy<Value = Op> {
         6 => (any_offset(), len, 1_u8..8).prop_map(|(offset, len, seed)| Op::Write { offset, len, seed }),
         1 => any_offset().prop_map(|len| Op::Truncate { len }),
         1 => (any_offset(), 1_u64..13_000).prop_map(|(offset, len)| Op::Punch { offset, len }),
+        1 => (any_offset(), any_offset(), 1_u32..13_000).prop_map(|(from, offset, len)| Op::Copy { from, offset, len }),
         2 => Just(Op::Sync),
         1 => Just(Op::Idle),
         1 => Just(Op::Reopen),
@@ -55,7 +77,7 @@ pub fn write_op(file: ChunkFileId, offset: u64, data: Vec<u8>) -> WriteOp {
         crc32c(&data[at - len..at])
     };
     let crcs = block_pieces(offset, data.len() as u64).map(piece).collect();
-    WriteOp { file, offset, data: Bytes::from(data), crcs }
+    WriteOp { session: SESSION, file, offset, data: Bytes::from(data), crcs }
 }
 
 pub fn options(boot: u32) -> ChunkStoreOptions {
@@ -79,6 +101,13 @@ pub fn apply_to_model(model: &mut Vec<u8>, op: &Op) {
             let end = ((offset + len) as usize).min(model.len());
             model[(*offset as usize).min(end)..end].fill(0);
         }
+        Op::Copy { from, offset, len } => {
+            let (from, offset, len) = (*from as usize, *offset as usize, *len as usize);
+            let mut copied = model.get(from..model.len().min(from + len)).unwrap_or(&[]).to_vec();
+            copied.resize(len, 0);
+            model.resize(model.len().max(offset + len), 0);
+            model[offset..offset + len].copy_from_slice(&copied);
+        }
         Op::Sync | Op::Idle | Op::Reopen => {}
     }
 }
@@ -88,6 +117,7 @@ pub fn run_op(worker: &mut ChunkWorker, op: &Op) -> Result<(), ChunkError> {
         Op::Write { offset, len, seed } => worker.write(write_op(FILE, *offset, pattern(*seed, *len))),
         Op::Truncate { len } => worker.truncate(FILE, *len),
         Op::Punch { offset, len } => worker.punch(FILE, *offset, *len),
+        Op::Copy { from, offset, len } => copy(worker, (FILE, *from), *offset, *len),
         Op::Sync => worker.sync(FILE),
         Op::Idle => match worker.begin_idle_sync(std::time::Instant::now(), std::time::Duration::ZERO, 100) {
             Some(mut job) => {
@@ -98,6 +128,13 @@ pub fn run_op(worker: &mut ChunkWorker, op: &Op) -> Result<(), ChunkError> {
         },
         Op::Reopen => Ok(()),
     }
+}
+
+/// Copies to [`FILE`], as the service does it.
+pub fn copy(worker: &mut ChunkWorker, from: (ChunkFileId, u64), offset: u64, len: u32) -> Result<(), ChunkError> {
+    let mut read = worker.read(from.0, from.1, len, true)?;
+    let start = pad_copy(&mut read, from.1, len);
+    worker.write(copy_write(FILE, offset, Bytes::from(read.data).slice(start..)))
 }
 
 /// The whole content, with every checksum compared both here and there.

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Fenced sessions: clients that lost their leases without knowing, whose writes are refused for good.
+//!
+//! **Failure model.** A fenced client still sends what it holds, now or much later, on connections that still work. So a
+//! fence counts only when it is on disk (the caller waits for the position), and no write that looked before it is still
+//! under way: writers hold the set for reading from the look to the end of the write. The set is bounded: beyond
+//! [`MOST`], the session that was fenced longest ago is forgotten, which is days after its client has ended.
+
+use super::error::ChunkError;
+use super::rows::{fence_key, fence_value, parse_fence, tag};
+use super::shared::Shared;
+use super::table::scan_prefix;
+use super::worker::ChunkWorker;
+use nyala_store::{Batch, Lsn};
+use nyala_wire::SessionId;
+use parking_lot::{RwLock, RwLockReadGuard};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
+
+/// Sessions that are remembered.
+pub(super) const MOST: usize = 100_000;
+
+#[derive(Default)]
+pub(super) struct Fences {
+    set: RwLock<FenceSet>,
+}
+
+/// Who is fenced; in the order of fencing too.
+#[derive(Default)]
+pub(super) struct FenceSet {
+    numbers: HashMap<SessionId, u64>,
+    order: BTreeMap<u64, SessionId>,
+}
+
+impl FenceSet {
+    /// Are writes of the session refused?
+    pub fn contains(&self, session: SessionId) -> bool {
+        !self.numbers.is_empty() && self.numbers.contains_key(&session)
+    }
+
+    fn insert(&mut self, session: SessionId, number: u64) {
+        if let Some(before) = self.numbers.insert(session, number) {
+            self.order.remove(&before);
+        }
+        self.order.insert(number, session);
+    }
+
+    fn remove(&mut self, session: SessionId) {
+        if let Some(number) = self.numbers.remove(&session) {
+            self.order.remove(&number);
+        }
+    }
+}
+
+impl Fences {
+    /// Nobody is fenced while this is held.
+    pub fn read(&self) -> RwLockReadGuard<'_, FenceSet> {
+        self.set.read()
+    }
+}
+
+impl Shared {
+    /// Reads the fences of earlier lives of this target.
+    pub fn load_fences(&self) -> Result<(), ChunkError> {
+        let (mut set, mut bad) = (self.fences.set.write(), false);
+        scan_prefix(&*self.kv, &[tag::FENCE], &mut |key, value| {
+            match parse_fence(key, value) {
+                Some((session, number)) => set.insert(session, number),
+                None => bad = true,
+            }
+            ControlFlow::Continue(())
+        })?;
+        if bad { Err(ChunkError::BadFence) } else { Ok(()) }
+    }
+
+    /// Fences a session; again is fine. When this returns, none of its writes is under way or will be done. Answer when
+    /// the log is durable up to the position.
+    pub fn fence(&self, session: SessionId) -> Result<Lsn, ChunkError> {
+        self.fence_of(session, MOST)
+    }
+
+    pub(super) fn fence_of(&self, session: SessionId, most: usize) -> Result<Lsn, ChunkError> {
+        if session == ChunkWorker::OWN {
+            return Err(ChunkError::Invalid("session 0 is nobody's and cannot be fenced"));
+        }
+        let mut set = self.fences.set.write();
+        let number = set.order.last_key_value().map_or(0, |(last, _)| last + 1);
+        let mut batch = Batch::new();
+        batch.put(fence_key(session), fence_value(number));
+        let known = set.numbers.contains_key(&session);
+        let oldest = set.order.first_key_value().map(|(_, oldest)| *oldest);
+        let forgotten = oldest.filter(|_| !known && set.numbers.len() >= most);
+        if let Some(forgotten) = forgotten {
+            batch.delete(fence_key(forgotten));
+        }
+        let lsn = self.kv.apply(&batch)?;
+        set.insert(session, number);
+        if let Some(forgotten) = forgotten {
+            set.remove(forgotten);
+        }
+        tracing::info!(target_id = %self.label, session = session.0, "session is fenced");
+        Ok(lsn)
+    }
+}
+
+impl ChunkWorker {
+    /// The session of what a target writes by itself.
+    pub const OWN: SessionId = SessionId(0);
+
+    /// Refuses all writes of a session from now on, for the whole target; again is fine. Answer when the log is durable up
+    /// to the position.
+    pub fn fence(&mut self, session: SessionId) -> Result<Lsn, ChunkError> {
+        self.shared.fence(session)
+    }
+}
