@@ -117,6 +117,17 @@ impl<'a> Change<'a> {
         batch
     }
 
+    /// The inodes that change.
+    pub fn touched(&self) -> Vec<InodeId> {
+        self.inodes.iter().filter(|loaded| loaded.dirty).map(|loaded| loaded.inode).collect()
+    }
+
+    /// The inodes that go.
+    pub fn destroyed(&self) -> Vec<InodeId> {
+        let gone = self.inodes.iter().filter(|loaded| loaded.dirty && loaded.record.is_none());
+        gone.map(|loaded| loaded.inode).collect()
+    }
+
     /// Whether nothing changes.
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty() && self.inodes.iter().all(|loaded| !loaded.dirty)

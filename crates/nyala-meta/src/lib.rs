@@ -8,6 +8,7 @@
 
 pub mod change;
 pub mod keys;
+pub mod leases;
 pub mod locks;
 pub mod ns;
 pub mod records;

@@ -21,11 +21,23 @@ pub enum LockKey {
     Pin(InodeId),
 }
 
+impl LockKey {
+    /// The inode that changes under this lock, or in which something does.
+    pub fn inode(&self) -> Option<InodeId> {
+        match self {
+            LockKey::Inode(inode) | LockKey::Entry(inode, _) | LockKey::Pin(inode) => Some(*inode),
+            LockKey::Rename => None,
+        }
+    }
+}
+
 /// Locks held on this server.
 #[derive(Debug, Default)]
 pub struct Locks {
     exclusive: HashMap<LockKey, TxId>,
     pins: HashMap<InodeId, Vec<TxId>>,
+    /// Directories with locked names, and how many.
+    dirs: HashMap<InodeId, usize>,
 }
 
 impl Locks {
@@ -47,6 +59,14 @@ impl Locks {
     /// Whether a transaction other than `me` needs this directory to stay.
     pub fn pinned(&self, dir: InodeId, me: Option<TxId>) -> bool {
         self.pins.get(&dir).is_some_and(|holders| holders.iter().any(|holder| Some(*holder) != me))
+    }
+
+    /// Whether any transaction is about to change an inode, or what is in it.
+    pub fn in_use(&self, inode: InodeId) -> bool {
+        !self.is_empty()
+            && (self.pins.contains_key(&inode)
+                || self.dirs.contains_key(&inode)
+                || self.exclusive.contains_key(&LockKey::Inode(inode)))
     }
 
     fn held_by_other(&self, key: &LockKey, me: Option<TxId>) -> bool {
@@ -71,8 +91,10 @@ impl Locks {
         for key in keys {
             if let LockKey::Pin(dir) = key {
                 self.pins.entry(*dir).or_default().push(tx);
-            } else {
-                self.exclusive.insert(key.clone(), tx);
+            } else if self.exclusive.insert(key.clone(), tx).is_none()
+                && let LockKey::Entry(dir, _) = key
+            {
+                *self.dirs.entry(*dir).or_default() += 1;
             }
         }
         true
@@ -80,7 +102,16 @@ impl Locks {
 
     /// Releases everything that `tx` holds.
     pub fn release(&mut self, tx: TxId) {
-        self.exclusive.retain(|_, holder| *holder != tx);
+        let dirs = &mut self.dirs;
+        self.exclusive.retain(|key, holder| {
+            if let (LockKey::Entry(dir, _), true) = (key, *holder == tx)
+                && let Some(count) = dirs.get_mut(dir)
+            {
+                *count -= 1;
+            }
+            *holder != tx
+        });
+        self.dirs.retain(|_, count| *count > 0);
         self.pins.retain(|_, holders| {
             holders.retain(|holder| *holder != tx);
             !holders.is_empty()
@@ -104,6 +135,11 @@ mod tests {
         assert!(locks.acquire(tx(3), &[LockKey::Rename, LockKey::Pin(dir)]), "nothing was kept of the failed try");
         assert!(locks.inode_blocked(inode, None) && !locks.inode_blocked(inode, Some(tx(1))));
         assert!(locks.pinned(dir, Some(tx(1))));
+        assert!(locks.in_use(inode) && locks.in_use(dir) && !locks.in_use(InodeId(7)));
+        let name = |text: &[u8]| LockKey::Entry(InodeId(7), Name::new(text).unwrap());
+        assert!(locks.acquire(tx(4), &[name(b"a"), name(b"b"), name(b"a")]) && locks.in_use(InodeId(7)));
+        locks.release(tx(4));
+        assert!(!locks.in_use(InodeId(7)));
         locks.release(tx(1));
         assert!(!locks.inode_blocked(inode, None) && locks.pinned(dir, None) && !locks.pinned(dir, Some(tx(3))));
         locks.release(tx(3));

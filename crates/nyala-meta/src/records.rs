@@ -144,6 +144,9 @@ pub struct SessionRecord {
     /// The client's name for people.
     #[n(0)]
     pub client: String,
+    /// It keeps leases, so that it has to let go of them after a restart of the server.
+    #[n(1)]
+    pub leases: Option<bool>,
 }
 
 /// The kept reply to a changing request.

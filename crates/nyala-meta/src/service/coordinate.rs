@@ -4,13 +4,15 @@
 //! failure model and the recovery table.
 
 use super::execute::Body;
+use super::leases::Passage;
 use super::state::{Caller, State};
 use crate::change::Fault;
 use crate::keys;
+use crate::leases::Need;
 use crate::locks::LockKey;
 use crate::sessions::Leave;
-use crate::tx::Plan;
 use crate::tx::coordinator::{Ask, Coordinator, Heard, decide};
+use crate::tx::{Plan, parts};
 use nyala_store::Batch;
 use nyala_wire::meta::{MetaReply, MetaRequest};
 use nyala_wire::meta_tx::{PartResult, TxAction, TxId, TxPart, TxReply, TxRequest};
@@ -22,6 +24,8 @@ use std::time::{Duration, Instant};
 const FORGET_PAUSE: Duration = Duration::from_secs(1);
 /// Most questions of that kind under way.
 const FORGET_AT_ONCE: usize = 32;
+/// So long a transaction that holds its locks waits for clients to let go of leases.
+const LEASE_PATIENCE: Duration = Duration::from_millis(300);
 
 /// Why an attempt came to nothing.
 #[derive(Debug)]
@@ -173,6 +177,9 @@ async fn log_decision(
     state.sessions.borrow().check(leave)?;
     let caller = Caller { session: request.session, owner: request.owner, now: request.now };
     let alone = participants.is_empty();
+    let mut passage = Passage::new(state, request.session);
+    clear_leases(state, &mut passage, &caller, tx, &here).await?;
+    state.sessions.borrow().check(leave)?;
     let (body, batch) = state
         .with_change(&caller, Some(tx), |change, env| decide(change, env, request, tx, participants, &here, &reply))?;
     state.apply(&batch)?;
@@ -181,6 +188,35 @@ async fn log_decision(
         state.durable().await.map_err(Failed::Unknown)?;
     }
     Ok(body)
+}
+
+/// Has clients let go of what the parts here change. Not for long: one that has to write something first cannot while
+/// the transaction holds its locks, so it gives them up and comes again.
+async fn clear_leases(
+    state: &State,
+    passage: &mut Passage<'_>,
+    caller: &Caller,
+    tx: TxId,
+    here: &[TxPart],
+) -> Result<(), Failed> {
+    let began = Instant::now();
+    loop {
+        let news = state.lease_news.notified();
+        let touched = state.with_change(caller, Some(tx), |mut change, env| {
+            for part in here {
+                let result = parts::check(&mut change, part, env.now)?;
+                parts::perform(&mut change, part, &result, env.now)?;
+            }
+            Ok::<_, Fault>(change.touched())
+        })?;
+        if passage.clear(&touched, Need::Change) {
+            return Ok(());
+        }
+        if began.elapsed() > LEASE_PATIENCE {
+            return Err(Failed::Again);
+        }
+        passage.wait(news).await;
+    }
 }
 
 /// Tells participants of a decided transaction until all have done it. It is forgotten later, see [`forget`].

@@ -7,14 +7,16 @@
 //! is logged in the same record as its change, and a repetition gets that reply.
 
 use super::coordinate::{self, Failed, Patience};
+use super::leases::{self, Passage};
 use super::state::{Caller, State};
 use super::truncate;
 use crate::change::Fault;
+use crate::leases::Need;
 use crate::ns;
 use crate::replies;
 use crate::sessions::Leave;
-use nyala_wire::meta::{MetaOp, MetaReply, MetaRequest};
-use nyala_wire::{ErrorCode, InodeId, SessionId, WireError, codec};
+use nyala_wire::meta::{ANSWER_HEAD_BYTES, Grants, MetaOp, MetaReply, MetaRequest, Want};
+use nyala_wire::{ErrorCode, InodeId, SessionId, WireError};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -28,23 +30,31 @@ pub async fn request(state: &Rc<State>, request: MetaRequest) -> Result<Body, Wi
     }
     check_home(state, &request.op)?;
     state.count(op_name(&request.op));
+    leases::recovered(state, &request, &Patience::new()).await?;
     if let MetaOp::SessionOpen { client } = &request.op {
-        return super::sessions::open(state, request.session, client).await;
+        let keeps = request.want.has(Want::LEASES);
+        return super::sessions::open(state, request.session, client, keeps).await;
     }
     let leave = state.sessions.borrow_mut().hear(&request, state.now_ms())?;
     match &request.op {
         MetaOp::SessionClose => {
-            super::sessions::end(state, request.session).await?;
-            Ok(codec::encode(&MetaReply::Done))
+            super::sessions::end(state, request.session, false).await?;
+            Ok(done())
         }
         MetaOp::Sync => {
             state.flusher.flushed().await?;
             state.durable().await?;
-            Ok(codec::encode(&MetaReply::Done))
+            Ok(done())
         }
+        MetaOp::LeasePoll { boot } => leases::poll(state, request.session, *boot).await,
+        MetaOp::LeaseReturn { leases } => leases::take_back(state, request.session, leases).await,
         op if op.is_change() => change_once(state, request, leave).await,
         _ => read(state, &request).await,
     }
+}
+
+fn done() -> Body {
+    leases::answer(Grants::default(), &MetaReply::Done)
 }
 
 fn check_home(state: &State, op: &MetaOp) -> Result<(), WireError> {
@@ -61,18 +71,34 @@ async fn read(state: &Rc<State>, request: &MetaRequest) -> Result<Body, WireErro
     if let MetaOp::ReadDir { dir, .. } = &request.op {
         settled_dir(state, *dir, &patience).await?;
     }
+    let mut passage = Passage::new(state, request.session);
     loop {
         let released = state.released.notified();
+        let news = state.lease_news.notified();
+        if let MetaOp::Acquire { inode } = &request.op
+            && !passage.clear_for_lease(*inode, leases::best(state, request, *inode))
+        {
+            patience.check()?;
+            passage.wait(news).await;
+            continue;
+        }
         let caller = caller(request);
         let outcome = state.with_change(&caller, None, |mut change, env| ns::run(&mut change, env, &request.op));
         match outcome {
-            Ok(reply) => {
+            Ok(mut reply) => {
+                leases::cut_listing(state, request.session, &mut reply);
+                if !passage.clear(&leases::shown(&reply), Need::Read) {
+                    patience.check()?;
+                    passage.wait(news).await;
+                    continue;
+                }
+                let grants = leases::grants(state, request, &mut reply);
                 seen(state).await?;
-                return Ok(codec::encode(&reply));
+                return Ok(leases::answer(grants, &reply));
             }
             Err(Fault::Refused(error)) => {
                 seen(state).await?;
-                return Err(error);
+                return leases::missing(state, request, error);
             }
             Err(Fault::Blocked) => {
                 patience.check()?;
@@ -147,7 +173,7 @@ async fn change_once(state: &Rc<State>, request: MetaRequest, leave: Leave) -> R
             seen(state).await?;
             truncate::settled(state, &request.op, &patience).await?;
             told(state, key, &patience).await?;
-            body
+            leases::answer_kept(&body)
         }
         None => {
             state.room().await;
@@ -179,27 +205,40 @@ async fn told(state: &State, key: (SessionId, u64), patience: &Patience) -> Resu
 
 async fn change(state: &Rc<State>, request: &MetaRequest, leave: Leave) -> Result<Body, WireError> {
     let mut patience = Patience::new();
+    let mut passage = Passage::new(state, request.session);
     loop {
         let released = state.released.notified();
+        let news = state.lease_news.notified();
         let caller = caller(request);
         // Its session may have ended, or its client given it up, while it waited.
         state.sessions.borrow().check(leave)?;
         let outcome = state.with_change(&caller, None, |mut change, env| {
             let reply = ns::run(&mut change, env, &request.op)?;
-            let body = codec::encode(&reply);
-            replies::keep(&mut change, request, &body);
-            Ok((body, change.finish()))
+            let body = leases::answer(Grants::default(), &reply);
+            replies::keep(&mut change, request, &body[ANSWER_HEAD_BYTES..]);
+            let (touched, gone) = (change.touched(), change.destroyed());
+            Ok((reply, body, touched, gone, change.finish()))
         });
         match outcome {
-            Ok((body, batch)) => {
+            Ok((mut reply, mut body, touched, gone, batch)) => {
+                let shows = if matches!(request.op, MetaOp::Open { .. }) { leases::shown(&reply) } else { Vec::new() };
+                if !passage.clear(&touched, Need::Change) || !passage.clear(&shows, Need::Read) {
+                    patience.check()?;
+                    passage.wait(news).await;
+                    continue;
+                }
                 let pending = truncate::begin(state, &request.op, &batch)?;
                 let applied = state.apply(&batch);
                 if let Err(error) = applied {
                     truncate::cancel(state, pending);
                     return Err(error);
                 }
+                leases::set_grants(&mut body, leases::grants(state, request, &mut reply));
+                gone.iter().for_each(|inode| state.leases.borrow_mut().end_inode(*inode));
                 seen(state).await?;
+                // Only now others may be given something again: what they see then is what this operation made.
                 truncate::finish(state, pending).await?;
+                drop(passage);
                 return Ok(body);
             }
             Err(Fault::Refused(error)) => {
@@ -210,8 +249,13 @@ async fn change(state: &Rc<State>, request: &MetaRequest, leave: Leave) -> Resul
                 patience.check()?;
                 wait_release(released).await;
             }
+            // Before it takes locks: who has to write something first can do that now.
+            Err(Fault::Elsewhere(_)) if !passage.clear(&dirs_here(state, &request.op), Need::Change) => {
+                patience.check()?;
+                passage.wait(news).await;
+            }
             Err(Fault::Elsewhere(plan)) => match coordinate::attempt(state, *plan, request, leave).await {
-                Ok(body) => return Ok(body),
+                Ok(body) => return Ok(leases::answer_kept(&body)),
                 Err(Failed::Refused(error)) => {
                     seen(state).await?;
                     return Err(error);
@@ -221,6 +265,13 @@ async fn change(state: &Rc<State>, request: &MetaRequest, leave: Leave) -> Resul
             },
         }
     }
+}
+
+/// The directories of this server that an operation names.
+fn dirs_here(state: &State, op: &MetaOp) -> Vec<InodeId> {
+    let to = if let MetaOp::Rename(rename) = op { Some(rename.to_parent) } else { None };
+    let map = state.map();
+    op.home().into_iter().chain(to).filter(|dir| map.slot_target(dir.slot()) == Some(state.me)).collect()
 }
 
 fn wants_sync(op: &MetaOp) -> bool {

@@ -12,8 +12,10 @@
 pub mod config;
 pub mod coordinate;
 pub mod execute;
+pub mod fence;
 pub mod flusher;
 pub mod garbage;
+pub mod leases;
 pub mod participate;
 pub mod peers;
 pub mod recover;
@@ -256,6 +258,9 @@ fn counters(state: &State) -> Vec<(String, u64)> {
         state.counters.borrow().iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
     let store = state.store.stats();
     counters.push(("sessions".into(), state.sessions.borrow().len() as u64));
+    let (held, revocations) = state.leases.borrow().figures();
+    counters.push(("lease.held".into(), held as u64));
+    counters.push(("lease.revocations".into(), revocations));
     counters.push(("log.syncs".into(), store.syncs));
     counters.push(("log.checkpoints".into(), store.checkpoints));
     counters.push(("log.records".into(), store.applied.0));

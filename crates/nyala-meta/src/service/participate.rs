@@ -3,18 +3,23 @@
 //! The participant's side of a transaction: receives, logs, locks. The logic is `crate::tx::participant`; `crate::tx`
 //! has the failure model and the recovery table.
 
+use super::leases::Passage;
 use super::state::{Caller, Promise, State};
 use crate::change::Fault;
+use crate::leases::Need;
+use crate::locks::LockKey;
 use crate::tx::participant::{self, Prepare};
 use nyala_store::Batch;
 use nyala_wire::meta_tx::{Outcome, PartResult, TxAction, TxId, TxPart, TxReply, TxRequest};
-use nyala_wire::{ErrorCode, TargetId, Time, WireError};
+use nyala_wire::{ErrorCode, SessionId, TargetId, Time, WireError};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// After so long without a word from the coordinator a participant asks.
 const DOUBT: Duration = Duration::from_secs(1);
+/// A coordinator waits so long for clients to let go; less than its timeout for one step.
+const LEASE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Answers a step of a transaction.
 pub async fn request(state: &Rc<State>, request: TxRequest) -> Result<TxReply, WireError> {
@@ -57,6 +62,7 @@ async fn prepare(
         return Err(ErrorCode::WRONG_SERVER.into());
     }
     state.room().await;
+    clear_leases(state, tx, now, &list, stage).await?;
     let prepared = state.with_change(&Caller::service(now), Some(tx), |change, _| {
         participant::prepare(change, &state.ended.borrow(), tx, now, &list, stage)
     });
@@ -73,6 +79,29 @@ async fn prepare(
     state.flusher.flushed().await?;
     state.durable().await?;
     Ok(results)
+}
+
+/// Has clients let go of what the parts change, before it is locked: a client that has to write something first could
+/// not do that afterwards. The locks then keep others from being given it. The coordinator's client is no exception: it
+/// is not known here.
+async fn clear_leases(state: &Rc<State>, tx: TxId, now: Time, list: &[TxPart], stage: u8) -> Result<(), WireError> {
+    let mut passage = Passage::new(state, SessionId(0));
+    let began = Instant::now();
+    loop {
+        let news = state.lease_news.notified();
+        let prepared = state.with_change(&Caller::service(now), Some(tx), |change, _| {
+            participant::prepare(change, &state.ended.borrow(), tx, now, list, stage)
+        });
+        let Ok(Prepare::New { locks, .. }) = prepared else { return Ok(()) };
+        let inodes: Vec<_> = locks.iter().filter_map(LockKey::inode).collect();
+        if state.leases.borrow().recovered() && passage.clear(&inodes, Need::Change) {
+            return Ok(());
+        }
+        if began.elapsed() > LEASE_PATIENCE {
+            return Err(ErrorCode::BUSY.with("clients have not let go of their leases yet"));
+        }
+        passage.wait(news).await;
+    }
 }
 
 /// Does what was prepared, or forgets it. If that happened before, a commit is confirmed only when it is on disk: the

@@ -7,7 +7,8 @@ use super::coordinate::tell_committed;
 use super::state::{Promise, State};
 use super::truncate;
 use crate::keys;
-use crate::records::{CommittedRecord, DirPart, InodeRecord, PreparedRecord, TruncateRecord};
+use crate::leases::Leases;
+use crate::records::{CommittedRecord, DirPart, InodeRecord, PreparedRecord, SessionRecord, TruncateRecord};
 use crate::tx::participant;
 use crate::view::View;
 use nyala_store::{Batch, Store};
@@ -77,11 +78,15 @@ pub fn ensure_root(state: &State, now: Time) -> Result<(), WireError> {
 
 /// Takes up what the last run left.
 pub fn take_up(state: &Rc<State>) -> Result<(), WireError> {
-    for (key, _) in rows(state, keys::SESSION)? {
+    let mut keepers = Vec::new();
+    for (key, value) in rows(state, keys::SESSION)? {
         if let Some(session) = keys::parse_session(&key) {
             state.sessions.borrow_mut().open(session, state.now_ms())?;
+            let record: SessionRecord = codec::decode(&value)?;
+            keepers.extend(record.leases.filter(|keeps| *keeps).map(|_| session));
         }
     }
+    *state.leases.borrow_mut() = Leases::recovering(keepers);
     for (key, value) in rows(state, keys::PREPARED)? {
         let tx = parse_tx(&key).ok_or_else(|| ErrorCode::IO.with("a prepared transaction cannot be read"))?;
         let record: PreparedRecord = codec::decode(&value)?;

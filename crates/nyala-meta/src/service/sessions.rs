@@ -4,6 +4,7 @@
 //! and its failure model, is `crate::sessions`.
 
 use super::execute::Body;
+use super::leases::answer;
 use super::state::{Caller, State};
 use crate::change::Fault;
 use crate::keys;
@@ -11,7 +12,7 @@ use crate::ns::open::close_here;
 use crate::records::SessionRecord;
 use crate::view::View;
 use nyala_store::Batch;
-use nyala_wire::meta::{MetaReply, SessionReply};
+use nyala_wire::meta::{Grants, MetaReply, SessionReply};
 use nyala_wire::{InodeId, SessionId, Time, WireError, codec};
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -19,15 +20,20 @@ use std::time::Duration;
 
 /// Most characters of a client's name that are kept.
 const MAX_CLIENT_CHARS: usize = 256;
+/// A client that is heard of may take so many session timeouts to let go of a lease: it may have much to write first.
+const OVERDUE: u64 = 5;
 
 /// Opens a session, or keeps it alive.
-pub async fn open(state: &Rc<State>, session: SessionId, client: &str) -> Result<Body, WireError> {
+pub async fn open(state: &Rc<State>, session: SessionId, client: &str, leases: bool) -> Result<Body, WireError> {
     let known = state.sessions.borrow_mut().open(session, state.now_ms())?;
     if !known {
         let name: String = client.chars().take(MAX_CLIENT_CHARS).collect();
         tracing::info!(%session, client = %name, "session opened");
         let mut batch = Batch::new();
-        batch.put(keys::session(session), codec::encode(&SessionRecord { client: name }));
+        batch.put(
+            keys::session(session),
+            codec::encode(&SessionRecord { client: name, leases: leases.then_some(true) }),
+        );
         if let Err(error) = state.apply(&batch) {
             state.sessions.borrow_mut().forget(session);
             return Err(error);
@@ -39,16 +45,27 @@ pub async fn open(state: &Rc<State>, session: SessionId, client: &str) -> Result
     }
     let map = state.map();
     let timeout_ms = map.settings.session_timeout_ms;
-    Ok(codec::encode(&MetaReply::Session(SessionReply { timeout_ms, map_version: map.version, known, boot: 0 })))
+    Ok(answer(
+        Grants::default(),
+        &MetaReply::Session(SessionReply { timeout_ms, map_version: map.version, known, boot: state.boot }),
+    ))
 }
 
-/// Ends a session: what it holds open is closed, its kept replies are forgotten.
-pub async fn end(state: &Rc<State>, session: SessionId) -> Result<(), WireError> {
+/// Ends a session: what it holds open is closed, its kept replies are forgotten, its leases are free. `fence`: its client
+/// does not know, so storage has to refuse what it may still write.
+pub async fn end(state: &Rc<State>, session: SessionId, fence: bool) -> Result<(), WireError> {
     if !state.sessions.borrow_mut().begin_end(session) {
         return Ok(());
     }
+    // Nobody is given what it held before storage refuses what it may still write.
+    if fence && state.leases.borrow().may_write(session) {
+        super::fence::everywhere(state, session).await;
+    }
     let ended = close_and_forget(state, session).await;
     state.sessions.borrow_mut().ended(session, ended.is_ok());
+    state.leases.borrow_mut().end_session(session);
+    state.polls.borrow_mut().remove(&session);
+    state.lease_news.notify_waiters();
     ended
 }
 
@@ -91,12 +108,14 @@ pub async fn expire(state: Rc<State>) {
         let timeout_ms = u64::from(state.map().settings.session_timeout_ms);
         let serving = state.member.lease_valid();
         let silent = state.sessions.borrow_mut().to_end(state.now_ms(), timeout_ms, serving);
-        for session in silent {
-            tracing::warn!(%session, timeout_ms, "session ends: its client was silent for too long");
+        let limit_ms = timeout_ms.saturating_mul(OVERDUE);
+        let overdue = state.leases.borrow().overdue(state.now_ms(), limit_ms);
+        for session in silent.into_iter().chain(overdue) {
+            tracing::warn!(%session, timeout_ms, "session ends: its client was silent, or kept a lease, for too long");
             let state = state.clone();
             // Each on its own: one may have to wait for a transaction or a truncation.
             tokio::task::spawn_local(async move {
-                if let Err(error) = end(&state, session).await {
+                if let Err(error) = end(&state, session, true).await {
                     tracing::error!(%session, %error, "cannot end the session; tried again");
                 }
             });

@@ -5,6 +5,7 @@
 use super::flusher::Flusher;
 use super::peers::Peers;
 use crate::change::Change;
+use crate::leases::Leases;
 use crate::locks::Locks;
 use crate::ns::Env;
 use crate::sessions::Sessions;
@@ -44,6 +45,14 @@ pub struct State {
     pub released: Notify,
     /// Sessions.
     pub sessions: RefCell<Sessions>,
+    /// Who may keep what.
+    pub leases: RefCell<Leases>,
+    /// Rung when leases come back.
+    pub lease_news: Notify,
+    /// Bells of the sessions' polls for revocations.
+    pub polls: RefCell<HashMap<SessionId, Rc<Notify>>>,
+    /// Number of this run of the service.
+    pub boot: u64,
     /// Changing requests under way.
     pub running: RefCell<HashSet<(SessionId, u64)>>,
     /// Rung when a changing request ends.
@@ -90,6 +99,10 @@ impl State {
             locks: RefCell::default(),
             released: Notify::new(),
             sessions: RefCell::default(),
+            leases: RefCell::default(),
+            lease_news: Notify::new(),
+            polls: RefCell::default(),
+            boot,
             running: RefCell::default(),
             finished: Notify::new(),
             undecided: RefCell::default(),

@@ -122,6 +122,11 @@ impl Grants {
         AnswerHead { seq: self.seq.into(), grants, reserved: [0; 7] }
     }
 
+    /// [`Grants::head`] as bytes.
+    pub fn head_bytes(self) -> [u8; ANSWER_HEAD_BYTES] {
+        zerocopy::transmute!(self.head())
+    }
+
     /// Takes a reply's body apart: what it grants, and the CBOR reply.
     pub fn split(body: &[u8]) -> Result<(Grants, &[u8]), WireError> {
         let bad = |what: &str| ErrorCode::BAD_MESSAGE.with(what.to_owned());

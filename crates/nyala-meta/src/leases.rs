@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Who may keep what of which inode. Pure: time is an argument, and what to send is what [`Leases::poll`] returns.
+//!
+//! Failure model: grants, revocations and returns may be lost, late, repeated or overtake each other; a client may be
+//! silent, slow, or gone. Numbers of one counter order grants and revocations of an inode; a revocation is said again
+//! until the lease is back; a return counts only for grants up to its number. What a client that does not answer holds is
+//! taken when its session ends, which the service decides. After a restart nothing is known: every session that keeps
+//! leases counts as holding everything until it confirms that it let go ([`Leases::confirm`]).
+
+use nyala_wire::meta::{LeaseMode, MAX_LEASES, Returned, Revocation};
+use nyala_wire::{InodeId, SessionId};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+
+/// A revocation that is not answered is said again after so long.
+const AGAIN_MS: u64 = 3_000;
+/// Conflicts count as one quarrel when they follow each other faster than this.
+const QUARREL_MS: u64 = 1_000;
+/// From so many conflicts in one quarrel on nothing is given that nobody insists on.
+const QUARREL: u8 = 3;
+/// Most leases of all clients together; beyond, nobody is given more.
+const MAX_HELD: usize = 4_000_000;
+
+/// What an operation needs others to let go of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// To see it as it is: nobody else may have changes that are not committed.
+    Read,
+    /// To change it: nobody else may keep what was before.
+    Change,
+    /// To be given this.
+    Lease(LeaseMode),
+}
+
+impl Need {
+    /// What a holder of `mode` may keep; `None` if it is not in the way.
+    fn leaves(self, mode: LeaseMode) -> Option<LeaseMode> {
+        use LeaseMode::{Exclusive, None as Nothing, Shared, Uncached};
+        match (self, mode) {
+            (_, Nothing) | (Need::Read | Need::Change, Uncached) | (Need::Read, Shared) => None,
+            (Need::Lease(wanted), mode) if wanted.agrees(mode) => None,
+            (Need::Read | Need::Lease(Shared), Exclusive) => Some(Shared),
+            _ => Some(Nothing),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Revoking {
+    keep: LeaseMode,
+    seq: u64,
+    since_ms: u64,
+    said_ms: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Holder {
+    session: SessionId,
+    mode: LeaseMode,
+    /// Number of the last grant.
+    seq: u64,
+    revoking: Option<Revoking>,
+}
+
+#[derive(Debug, Default)]
+struct Inode {
+    holders: Vec<Holder>,
+    /// Operations that wait for holders to let go, in order of arrival. While there are any, nothing is given in passing.
+    waiting: VecDeque<u64>,
+    quarrel: u8,
+    conflict_ms: u64,
+}
+
+/// A place in the queue of an inode; to be given back with [`Leases::leave`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket(u64);
+
+/// The leases of one run of a server.
+#[derive(Debug, Default)]
+pub struct Leases {
+    inodes: HashMap<InodeId, Inode>,
+    /// Inodes with a revocation under way, by holder.
+    revoking: HashMap<SessionId, BTreeSet<InodeId>>,
+    /// Sessions of earlier runs that may still keep something.
+    unconfirmed: HashSet<SessionId>,
+    /// Sessions that have something to be told since the last [`Leases::take_news`].
+    news: Vec<SessionId>,
+    held: usize,
+    seq: u64,
+    tickets: u64,
+    revocations: u64,
+}
+
+impl Leases {
+    /// After a restart: these sessions keep leases of an earlier run.
+    pub fn recovering(sessions: impl IntoIterator<Item = SessionId>) -> Leases {
+        Leases { unconfirmed: sessions.into_iter().collect(), ..Leases::default() }
+    }
+
+    /// Whether all sessions of earlier runs have let go.
+    pub fn recovered(&self) -> bool {
+        self.unconfirmed.is_empty()
+    }
+
+    /// Whether this session still has to let go of leases of an earlier run.
+    pub fn is_unconfirmed(&self, session: SessionId) -> bool {
+        self.unconfirmed.contains(&session)
+    }
+
+    /// A session has let go of everything of earlier runs; whether it was the last one.
+    pub fn confirm(&mut self, session: SessionId) -> bool {
+        self.unconfirmed.remove(&session) && self.unconfirmed.is_empty()
+    }
+
+    /// Number of leases held, and of revocations so far.
+    pub fn figures(&self) -> (usize, u64) {
+        (self.held, self.revocations)
+    }
+
+    /// Number of grants and revocations so far: what a reply that grants carries.
+    pub fn next_seq(&mut self) -> u64 {
+        self.seq += 1;
+        self.seq
+    }
+
+    /// Whether nobody but `session` stands in the way; otherwise they are being told.
+    pub fn clear(&mut self, inode: InodeId, session: SessionId, need: Need, now_ms: u64) -> bool {
+        let Some(entry) = self.inodes.get_mut(&inode) else { return true };
+        let mut clear = true;
+        let mut conflict = false;
+        for holder in entry.holders.iter_mut().filter(|holder| holder.session != session) {
+            let Some(keep) = need.leaves(holder.mode) else { continue };
+            clear = false;
+            if holder.revoking.is_some_and(|revoking| revoking.keep <= keep) {
+                continue;
+            }
+            self.seq += 1;
+            self.revocations += 1;
+            conflict = true;
+            holder.revoking = Some(Revoking { keep, seq: self.seq, since_ms: now_ms, said_ms: None });
+            self.revoking.entry(holder.session).or_default().insert(inode);
+            self.news.push(holder.session);
+        }
+        if conflict {
+            let quick = now_ms.saturating_sub(entry.conflict_ms) < QUARREL_MS;
+            entry.quarrel = if quick { entry.quarrel.saturating_add(1) } else { 1 };
+            entry.conflict_ms = now_ms;
+        }
+        clear
+    }
+
+    /// Sessions that have something new to be told.
+    pub fn take_news(&mut self) -> Vec<SessionId> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Whether [`Leases::clear`] would find somebody in the way, without telling anybody.
+    pub fn in_the_way(&self, inode: InodeId, session: SessionId, need: Need) -> bool {
+        self.inodes.get(&inode).is_some_and(|entry| {
+            entry.holders.iter().any(|holder| holder.session != session && need.leaves(holder.mode).is_some())
+        })
+    }
+
+    /// Queues for an inode.
+    pub fn queue(&mut self, inode: InodeId) -> Ticket {
+        self.tickets += 1;
+        self.inodes.entry(inode).or_default().waiting.push_back(self.tickets);
+        Ticket(self.tickets)
+    }
+
+    /// Whether it is this one's turn.
+    pub fn is_next(&self, inode: InodeId, ticket: Ticket) -> bool {
+        self.inodes.get(&inode).is_some_and(|entry| entry.waiting.front() == Some(&ticket.0))
+    }
+
+    /// Leaves the queue.
+    pub fn leave(&mut self, inode: InodeId, ticket: Ticket) {
+        if let Some(entry) = self.inodes.get_mut(&inode) {
+            entry.waiting.retain(|waiting| *waiting != ticket.0);
+        }
+        self.tidy(inode);
+    }
+
+    /// Whether somebody waits for this inode.
+    pub fn is_awaited(&self, inode: InodeId) -> bool {
+        self.inodes.get(&inode).is_some_and(|entry| !entry.waiting.is_empty())
+    }
+
+    /// What a file's reader or writer is best given: [`LeaseMode::Uncached`] where leases went to and fro lately, or
+    /// where others work like that already; unless it insists on a `cached` one.
+    pub fn best(&self, inode: InodeId, session: SessionId, write: bool, cached: bool, now_ms: u64) -> LeaseMode {
+        let wanted = if write { LeaseMode::Exclusive } else { LeaseMode::Shared };
+        let Some(entry) = self.inodes.get(&inode).filter(|_| !cached) else { return wanted };
+        let others = |mode| entry.holders.iter().any(|holder| holder.session != session && holder.mode == mode);
+        let open_to_many = others(LeaseMode::Uncached) && !others(LeaseMode::Shared);
+        let conflict = entry.holders.iter().any(|h| h.session != session && !wanted.agrees(h.mode));
+        if open_to_many || (conflict && Self::quarrels(entry, now_ms)) { LeaseMode::Uncached } else { wanted }
+    }
+
+    fn quarrels(entry: &Inode, now_ms: u64) -> bool {
+        entry.quarrel >= QUARREL && now_ms.saturating_sub(entry.conflict_ms) < QUARREL_MS
+    }
+
+    /// Gives what is asked for if nobody else has, waits for, or lately quarrelled about it. What the session has
+    /// already it keeps; the answer is what it has now, `None` too if that is being taken away.
+    pub fn give(&mut self, inode: InodeId, session: SessionId, mode: LeaseMode, seq: u64, now_ms: u64) -> LeaseMode {
+        if let Some(entry) = self.inodes.get(&inode) {
+            let lowers = entry.holders.iter().any(|h| h.session == session && h.mode == LeaseMode::Uncached);
+            if lowers || !entry.waiting.is_empty() || Self::quarrels(entry, now_ms) {
+                return LeaseMode::None;
+            }
+        }
+        self.insist(inode, session, mode, seq)
+    }
+
+    /// The same for one whose turn it is.
+    pub fn insist(&mut self, inode: InodeId, session: SessionId, mode: LeaseMode, seq: u64) -> LeaseMode {
+        if self.in_the_way(inode, session, Need::Lease(mode)) || mode == LeaseMode::None {
+            return LeaseMode::None;
+        }
+        let entry = self.inodes.entry(inode).or_default();
+        match entry.holders.iter_mut().find(|holder| holder.session == session) {
+            Some(holder) if holder.revoking.is_some() => LeaseMode::None,
+            Some(holder) => {
+                // Uncached writes may be under way when a cached mode is given: they are the session's own.
+                holder.mode = if holder.mode == LeaseMode::Exclusive { holder.mode } else { mode };
+                holder.seq = seq;
+                holder.mode
+            }
+            None if self.held >= MAX_HELD => LeaseMode::None,
+            None => {
+                entry.holders.push(Holder { session, mode, seq, revoking: None });
+                self.held += 1;
+                mode
+            }
+        }
+    }
+
+    /// What a session has.
+    pub fn mode(&self, inode: InodeId, session: SessionId) -> LeaseMode {
+        let holder = self.inodes.get(&inode).and_then(|e| e.holders.iter().find(|h| h.session == session));
+        holder.map_or(LeaseMode::None, |holder| holder.mode)
+    }
+
+    /// A lease came back; whether anybody may go on because of that.
+    pub fn returned(&mut self, session: SessionId, returned: &Returned) -> bool {
+        let Some(entry) = self.inodes.get_mut(&returned.inode) else { return false };
+        let Some(at) = entry.holders.iter().position(|holder| holder.session == session) else { return false };
+        let holder = &mut entry.holders[at];
+        if returned.seq < holder.seq {
+            return false;
+        }
+        let keep = returned.keep.min(holder.mode);
+        let done = holder.revoking.is_some_and(|revoking| keep <= revoking.keep);
+        if done || holder.revoking.is_none() {
+            holder.revoking = None;
+            self.revoking.entry(session).or_default().remove(&returned.inode);
+        }
+        // Somebody who writes cannot keep half of it.
+        holder.mode =
+            if keep == LeaseMode::Uncached && holder.mode != LeaseMode::Uncached { LeaseMode::None } else { keep };
+        if holder.mode == LeaseMode::None {
+            if let Some(list) = self.revoking.get_mut(&session) {
+                list.remove(&returned.inode);
+            }
+            entry.holders.swap_remove(at);
+            self.held -= 1;
+        }
+        self.tidy(returned.inode);
+        true
+    }
+
+    /// Revocations to say to a session now.
+    pub fn poll(&mut self, session: SessionId, now_ms: u64) -> Vec<Revocation> {
+        let Some(list) = self.revoking.get_mut(&session) else { return Vec::new() };
+        let mut say = Vec::new();
+        for inode in list.iter() {
+            let entry = self.inodes.get_mut(inode);
+            let holder = entry.and_then(|entry| entry.holders.iter_mut().find(|holder| holder.session == session));
+            let Some(revoking) = holder.and_then(|holder| holder.revoking.as_mut()) else { continue };
+            if revoking.said_ms.is_none_or(|said| now_ms.saturating_sub(said) >= AGAIN_MS) {
+                revoking.said_ms = Some(now_ms);
+                say.push(Revocation { inode: *inode, keep: revoking.keep, seq: revoking.seq });
+                if say.len() == MAX_LEASES {
+                    break;
+                }
+            }
+        }
+        if list.is_empty() {
+            self.revoking.remove(&session);
+        }
+        say
+    }
+
+    /// Sessions that were asked to let go of something longer ago than `limit_ms`.
+    pub fn overdue(&self, now_ms: u64, limit_ms: u64) -> Vec<SessionId> {
+        let late = |session: &SessionId, inode: &InodeId| {
+            let entry = self.inodes.get(inode);
+            let holder = entry.and_then(|entry| entry.holders.iter().find(|holder| holder.session == *session));
+            let since = holder.and_then(|holder| holder.revoking).map(|revoking| revoking.since_ms);
+            since.is_some_and(|since| now_ms.saturating_sub(since) > limit_ms)
+        };
+        let sessions = self.revoking.iter();
+        sessions.filter(|(session, list)| list.iter().any(|inode| late(session, inode))).map(|(s, _)| *s).collect()
+    }
+
+    /// Whether a session holds anything that it may have written under.
+    pub fn may_write(&self, session: SessionId) -> bool {
+        let writes = |holder: &Holder| holder.session == session && holder.mode > LeaseMode::Shared;
+        self.is_unconfirmed(session) || self.inodes.values().any(|entry| entry.holders.iter().any(writes))
+    }
+
+    /// A session ended: all it had is free.
+    pub fn end_session(&mut self, session: SessionId) {
+        self.unconfirmed.remove(&session);
+        self.revoking.remove(&session);
+        let held = &mut self.held;
+        self.inodes.retain(|_, entry| {
+            let before = entry.holders.len();
+            entry.holders.retain(|holder| holder.session != session);
+            *held -= before - entry.holders.len();
+            !entry.holders.is_empty() || !entry.waiting.is_empty()
+        });
+    }
+
+    /// An inode is gone, and all leases on it.
+    pub fn end_inode(&mut self, inode: InodeId) {
+        let Some(entry) = self.inodes.get_mut(&inode) else { return };
+        for holder in entry.holders.drain(..) {
+            self.held -= 1;
+            if let Some(list) = self.revoking.get_mut(&holder.session) {
+                list.remove(&inode);
+            }
+        }
+        self.tidy(inode);
+    }
+
+    fn tidy(&mut self, inode: InodeId) {
+        // The memory of a quarrel goes with the last holder: who comes then finds nobody to quarrel with.
+        if self.inodes.get(&inode).is_some_and(|entry| entry.holders.is_empty() && entry.waiting.is_empty()) {
+            self.inodes.remove(&inode);
+        }
+    }
+}
