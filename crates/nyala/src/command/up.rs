@@ -9,7 +9,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::mount::table::settled;
 use crate::output::{Output, json, print};
 use crate::role::{block_on, stop_signal};
-use crate::units::Size;
+use crate::units::{Size, Span};
 use crate::up::{DEFAULT_DIR, Home, Kind, Plan, ServicePlan, ServiceState, Wishes};
 use crate::up::{await_all, await_service, start, state, stop_all};
 use nyala_transport::Secret;
@@ -47,6 +47,9 @@ pub struct UpArgs {
     /// Largest content kept with the inode; 0 turns it off [default: 4k]
     #[arg(long, value_name = "SIZE")]
     pub inline_size: Option<Size>,
+    /// A client that is silent for so long loses its locks and leases [default: 30s]
+    #[arg(long, value_name = "TIME")]
+    pub session_timeout: Option<Span>,
     /// Encrypt all traffic of the cluster
     #[arg(long)]
     pub encrypt: bool,
@@ -88,6 +91,7 @@ pub fn run(args: UpArgs, output: Output) -> Outcome {
         chunk_size: args.chunk_size,
         targets: args.targets,
         inline_size: args.inline_size,
+        session_timeout: args.session_timeout,
         encrypt: args.encrypt,
         base_port: args.base_port,
         mount: args.mount.map(|mount| settled(&mount)).transpose()?,

@@ -27,6 +27,7 @@ impl Plan {
                 chunk_size: Some(self.chunk_size),
                 num_targets: Some(self.num_targets),
                 inline_size: Some(self.inline_size),
+                session_timeout: self.session_timeout,
                 ..MgmtdSettings::default()
             }),
             Kind::Meta => toml::to_string(&MetaSettings {

@@ -7,7 +7,7 @@ use super::wishes::Wishes;
 use super::{DEFAULT_MOUNT, Home};
 use crate::cluster::Cluster;
 use crate::exit::Failure;
-use crate::units::Size;
+use crate::units::{Size, Span};
 use nyala_wire::{StripePattern, TargetId};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -60,6 +60,8 @@ pub struct Plan {
     pub(super) chunk_size: Size,
     pub(super) num_targets: u16,
     pub(super) inline_size: Size,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) session_timeout: Option<Span>,
     pub(super) encrypt: bool,
     pub(super) base_port: Option<u16>,
     /// Its services, in the order of their start.
@@ -108,6 +110,7 @@ impl Plan {
             chunk_size: Size(pattern.chunk_bytes.into()),
             num_targets: pattern.num_targets,
             inline_size: Size(pattern.inline_bytes.into()),
+            session_timeout: wishes.session_timeout,
             encrypt: wishes.encrypt,
             base_port: wishes.base_port,
             services: all,

@@ -4,7 +4,7 @@
 
 use super::plan::{Kind, Plan};
 use crate::exit::Failure;
-use crate::units::Size;
+use crate::units::{Size, Span};
 use std::path::PathBuf;
 
 /// What the user asked for; what is absent is the default, or what the cluster has already.
@@ -22,6 +22,8 @@ pub struct Wishes {
     pub targets: Option<u16>,
     /// Largest inline content.
     pub inline_size: Option<Size>,
+    /// Silence after which a client loses what it holds.
+    pub session_timeout: Option<Span>,
     /// Encrypt all traffic.
     pub encrypt: bool,
     /// First port.
@@ -55,6 +57,9 @@ impl Plan {
                      cluster with another --dir"
                 )));
             }
+        }
+        if wishes.session_timeout.is_some() && wishes.session_timeout != self.session_timeout {
+            return Err(Failure::usage("--session-timeout counts when the cluster is made only; leave it away"));
         }
         let width = wish(wishes.targets.map(|width| width.min(self.storage_targets() as u16)));
         for (flag, key, wish, is) in [
