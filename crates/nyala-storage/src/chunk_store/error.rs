@@ -93,6 +93,7 @@ impl From<ChunkError> for WireError {
             ChunkError::Store(StoreError::Busy { .. }) => ErrorCode::BUSY,
             ChunkError::Store(StoreError::Closed) => ErrorCode::NOT_READY,
             ChunkError::Store(StoreError::Corrupt { .. }) => ErrorCode::CHECKSUM,
+            ChunkError::Io { cause, .. } if cause.raw_os_error() == Some(libc::EOPNOTSUPP) => ErrorCode::NOT_SUPPORTED,
             ChunkError::Io { .. } | ChunkError::Store(_) => ErrorCode::IO,
         };
         code.with(error.to_string())

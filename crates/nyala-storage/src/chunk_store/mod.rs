@@ -43,6 +43,7 @@ mod plan;
 mod query;
 mod read;
 mod recover;
+mod reserve;
 mod resize;
 mod rows;
 mod shared;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Truncate, punch and allocate.
+//! Truncate and punch.
 //!
 //! **Failure model.** See the parent module: an intent comes first, and a change that was interrupted is done again from
 //! the start when the target is opened, which leaves the same result. The last block's old bytes are compared with their
@@ -21,7 +21,7 @@ use nyala_wire::checksum::{crc32c, crc32c_zero_padded};
 use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId};
 
 impl ChunkWorker {
-    /// Cuts the chunk file to at most `len` bytes; a missing or removed one is fine.
+    /// Cuts the chunk file to at most `len` bytes, and gives back what is reserved behind its end; a missing or removed one is fine.
     pub fn truncate(&mut self, file: ChunkFileId, len: u64) -> Result<(), ChunkError> {
         if self.is_dead(file) {
             return Ok(());
@@ -30,7 +30,7 @@ impl ChunkWorker {
         let Some((handle, _)) = self.open(file, false)? else { return Ok(()) };
         let file_len = self.shared.len_of(file, &*handle)?;
         if file_len <= len {
-            return Ok(());
+            return self.release_reserved(file, &*handle, file_len);
         }
         let tail = self.tail_after_cut(file, &*handle, file_len, len)?;
         let intent = Intent::Truncate { len, tail };
@@ -101,29 +101,6 @@ impl ChunkWorker {
         let data = Bytes::from_static(&ZEROS).slice(..(to - from) as usize);
         let crcs = vec![crc32c(&data)];
         self.write(WriteOp { session: ChunkWorker::OWN, file, offset: from, data, crcs })
-    }
-
-    /// Reserves space; the length stays. Makes the chunk file if it is missing.
-    pub fn allocate(&mut self, file: ChunkFileId, offset: u64, len: u64) -> Result<(), ChunkError> {
-        if self.is_dead(file) {
-            return Err(ChunkError::Stale(file));
-        }
-        if offset.checked_add(len).is_none_or(|end| end > MAX_CHUNK_FILE_BYTES) {
-            return Err(ChunkError::TooBig);
-        }
-        if len == 0 {
-            return Ok(());
-        }
-        self.settle(file)?;
-        if let Some(limit) = self.shared.limit_bytes
-            && self.shared.used_bytes().saturating_add(len) > limit
-        {
-            return Err(ChunkError::NoSpace);
-        }
-        let Some((handle, _)) = self.open(file, true)? else { return Err(ChunkError::Stale(file)) };
-        handle.allocate(offset, len).map_err(|e| self.shared.io_error("allocate in", file, e))?;
-        add(&self.shared.counters.others, 1);
-        Ok(())
     }
 
     /// Logs an intent, does it, and logs that it is done.

@@ -27,6 +27,8 @@ pub struct ChunkWorker {
     pub(super) dead_order: VecDeque<(ChunkFileId, u64)>,
     /// Files with an intent that could not be resolved yet.
     pub(super) unresolved: HashSet<ChunkFileId>,
+    /// Made since it was last begun to change: its name may not be durable.
+    pub(super) made: HashSet<ChunkFileId>,
     pub(super) scratch: Vec<u8>,
     files: HashMap<ChunkFileId, Cached>,
     uses: u64,
@@ -63,6 +65,7 @@ pub(super) struct Start {
     pub file: ChunkFileId,
     /// Makes the intent's key unique among those of the file.
     pub group: u32,
+    /// Empty: none is needed.
     pub intent: Vec<u8>,
     /// The file was made just now.
     pub created: bool,
@@ -84,6 +87,7 @@ impl ChunkWorker {
             dead: dead.iter().copied().collect(),
             dead_order: dead.into(),
             unresolved: HashSet::new(),
+            made: HashSet::new(),
             scratch: Vec::new(),
             files: HashMap::new(),
             uses: 0,
@@ -109,6 +113,9 @@ impl ChunkWorker {
             let keep_from = self.uses.saturating_sub(MAX_OPEN_FILES as u64 / 2);
             self.files.retain(|_, cached| cached.used >= keep_from);
         }
+        if opened.created {
+            self.made.insert(file);
+        }
         self.files.insert(file, Cached { file: opened.file.clone(), used: self.uses });
         Ok(Some((opened.file, opened.created)))
     }
@@ -116,6 +123,7 @@ impl ChunkWorker {
     pub(super) fn forget(&mut self, file: ChunkFileId) {
         self.files.remove(&file);
         self.dirty.remove(&file);
+        self.made.remove(&file);
         self.unresolved.remove(&file);
     }
 
@@ -143,12 +151,14 @@ impl ChunkWorker {
             if let std::collections::hash_map::Entry::Vacant(e) = self.dirty.entry(start.file) {
                 batch.put(file_key(tag::UNSYNCED, start.file), []);
                 let fresh = start.created && !start.overwrites;
-                let (flag, names, failed) = (Lsn(u64::MAX), start.created, false);
+                let (flag, names, failed) = (Lsn(u64::MAX), false, false);
                 let dirty = Dirty { flag, fresh, names, generation: 0, synced: 0, failed, last_change: now };
                 e.insert(dirty);
                 flagged.push(start.file);
             }
-            batch.put(group_key(tag::INTENT, start.file, start.group), &start.intent);
+            if !start.intent.is_empty() {
+                batch.put(group_key(tag::INTENT, start.file, start.group), &start.intent);
+            }
         }
         let applied = self.shared.kv.apply(&batch);
         if applied.is_err() {
@@ -162,7 +172,7 @@ impl ChunkWorker {
         for start in starts {
             if let Some(dirty) = self.dirty.get_mut(&start.file) {
                 dirty.flag = dirty.flag.min(lsn);
-                dirty.names |= start.created;
+                dirty.names |= self.made.remove(&start.file);
                 dirty.generation += 1;
                 dirty.last_change = now;
                 to_disk |= start.overwrites && !dirty.fresh && dirty.flag > durable;

@@ -7,4 +7,5 @@ mod damage;
 mod faults;
 mod fences;
 mod model;
+mod reserve;
 mod sim;
