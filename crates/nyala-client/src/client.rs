@@ -10,9 +10,9 @@ use crate::keeper;
 use crate::maps::odd;
 use crate::names::name;
 use crate::rpc::{Network, Rpc};
-use crate::types::{ClientStats, FsStats, OpenOptions};
+use crate::types::{CacheListener, ClientStats, FsStats, LookedUp, Mode, OpenOptions};
 use nyala_wire::map::{ClusterMap, TargetKind};
-use nyala_wire::meta::{EntryInfo, Listing, MetaOp, MetaReply, NewEntry, Owner, Rename, SetAttr};
+use nyala_wire::meta::{EntryInfo, FileLock, LeaseMode, Listing, MetaOp, MetaReply, NewEntry, Owner, Rename, SetAttr};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
 use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, StripePattern};
 use std::sync::Arc;
@@ -26,8 +26,8 @@ pub struct Client {
     core: Arc<Core>,
 }
 
-fn entry(parent: InodeId, bytes: &[u8], perm: u16) -> Result<NewEntry> {
-    Ok(NewEntry { parent, name: name(bytes)?, perm: perm & 0o7777 })
+fn entry(parent: InodeId, bytes: &[u8], mode: Mode) -> Result<NewEntry> {
+    Ok(NewEntry { parent, name: name(bytes)?, perm: mode.perm & 0o7777, umask: mode.umask & 0o777 })
 }
 
 impl Client {
@@ -68,7 +68,56 @@ impl Client {
         }
     }
 
-    /// Looks up a name.
+    /// Who is to be told when something that this client said may be kept is true no longer. Set before anything is asked.
+    pub fn set_listener(&self, listener: Arc<dyn CacheListener>) {
+        self.core.set_listener(listener);
+    }
+
+    /// How long a layer above may keep leased things without asking again.
+    pub fn lease_time(&self) -> Duration {
+        self.core.lease_time()
+    }
+
+    /// What this client may do with an inode now; `None` too while the lease is on its way back.
+    pub fn leased(&self, inode: InodeId) -> LeaseMode {
+        self.core.leased(inode)
+    }
+
+    /// Looks up a name, and says what may be kept of the answer.
+    pub async fn look_up(&self, parent: InodeId, name: &[u8]) -> Result<LookedUp> {
+        self.core.look_up(parent, name).await
+    }
+
+    /// The first lock that stands in the way of this one (`F_GETLK`).
+    pub async fn get_lock(&self, inode: InodeId, lock: FileLock) -> Result<Option<FileLock>> {
+        self.core.get_lock(inode, lock).await
+    }
+
+    /// Takes a lock or gives it up. EAGAIN if another one is in the way, unless `wait`; EDEADLK if waiting cannot end.
+    /// Dropping the future leaves no lock behind.
+    pub async fn set_lock(&self, inode: InodeId, lock: FileLock, wait: bool) -> Result<()> {
+        self.core.set_lock(inode, lock, wait).await
+    }
+
+    /// Copies bytes from one file to another; on the storage targets where it can be. Returns how many: fewer than `len`
+    /// where `from` ends.
+    pub async fn copy_range(
+        &self,
+        from: &FileHandle,
+        from_offset: u64,
+        to: &FileHandle,
+        offset: u64,
+        len: u64,
+    ) -> Result<u64> {
+        self.core.copy_range(from, from_offset, to, offset, len).await
+    }
+
+    /// Makes and opens a file without a name (`O_TMPFILE`).
+    pub async fn tmpfile(&self, dir: InodeId, mode: impl Into<Mode>, owner: Owner) -> Result<(Attr, FileHandle)> {
+        self.core.tmpfile(entry(dir, b"unnamed", mode.into())?, owner).await
+    }
+
+    /// Looks up a name; ENOENT if it does not exist.
     pub async fn lookup(&self, parent: InodeId, name: &[u8]) -> Result<Attr> {
         self.core.lookup(parent, name).await
     }
@@ -96,9 +145,9 @@ impl Client {
         self.core.readlink(inode).await
     }
 
-    /// Makes a directory. `perm`: umask already applied.
-    pub async fn mkdir(&self, parent: InodeId, name: &[u8], perm: u16, owner: Owner) -> Result<Attr> {
-        let entry = entry(parent, name, perm)?;
+    /// Makes a directory.
+    pub async fn mkdir(&self, parent: InodeId, name: &[u8], mode: impl Into<Mode>, owner: Owner) -> Result<Attr> {
+        let entry = entry(parent, name, mode.into())?;
         self.core.meta_attr("make a directory", MetaOp::Mkdir { entry }, owner).await
     }
 
@@ -108,17 +157,17 @@ impl Client {
         parent: InodeId,
         name: &[u8],
         kind: FileKind,
-        perm: u16,
+        mode: impl Into<Mode>,
         rdev: u32,
         owner: Owner,
     ) -> Result<Attr> {
-        let entry = entry(parent, name, perm)?;
+        let entry = entry(parent, name, mode.into())?;
         self.core.meta_attr("make a node", MetaOp::Mknod { entry, kind, rdev }, owner).await
     }
 
     /// Makes a symbolic link.
     pub async fn symlink(&self, parent: InodeId, name: &[u8], target: &[u8], owner: Owner) -> Result<Attr> {
-        let op = MetaOp::Symlink { entry: entry(parent, name, 0o777)?, target: target.to_vec().into() };
+        let op = MetaOp::Symlink { entry: entry(parent, name, Mode::from(0o777))?, target: target.to_vec().into() };
         self.core.meta_attr("make a symbolic link", op, owner).await
     }
 
@@ -150,11 +199,11 @@ impl Client {
         &self,
         parent: InodeId,
         name: &[u8],
-        perm: u16,
+        mode: impl Into<Mode>,
         owner: Owner,
         exclusive: bool,
     ) -> Result<(Attr, FileHandle)> {
-        let op = MetaOp::Create { entry: entry(parent, name, perm)?, exclusive };
+        let op = MetaOp::Create { entry: entry(parent, name, mode.into())?, exclusive };
         let (new, inode, kind, file) = match self.core.meta("create a file", op, owner).await? {
             MetaReply::Created { new, inode, kind, file } => (new, inode, kind, file),
             _ => return Err(odd("create a file")),

@@ -27,8 +27,14 @@ pub struct ClientConfig {
     pub read_ahead_bytes: usize,
     /// Written data goes out after this time at the latest.
     pub max_dirty_age: Duration,
-    /// How long what was read or looked up may be used again; at most 1 s.
+    /// How long what was read or looked up may be used again without a lease; at most 1 s.
     pub cache_time: Duration,
+    /// Keep attributes, names and content as long as servers say that they are true; without, for `cache_time`.
+    pub leases: bool,
+    /// Most inodes of which something is kept.
+    pub max_kept_inodes: usize,
+    /// Most names that are kept.
+    pub max_kept_entries: usize,
 }
 
 impl ClientConfig {
@@ -45,6 +51,9 @@ impl ClientConfig {
             read_ahead_bytes: 4 << 20,
             max_dirty_age: Duration::from_millis(500),
             cache_time: Duration::from_secs(1),
+            leases: true,
+            max_kept_inodes: 100_000,
+            max_kept_entries: 200_000,
         }
     }
 }

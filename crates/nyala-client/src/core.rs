@@ -9,9 +9,9 @@ use crate::maps::Maps;
 use crate::rpc::Rpc;
 use crate::session::Session;
 use crate::table::Table;
-use crate::types::FsStats;
+use crate::types::{CacheListener, FsStats};
 use nyala_wire::{SessionId, TargetId};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -41,6 +41,7 @@ pub(crate) struct Core {
     pub(crate) cached_bytes: Arc<AtomicUsize>,
     pub(crate) write_slots: Mutex<HashMap<TargetId, Arc<Semaphore>>>,
     pub(crate) stats: Counters,
+    pub(crate) listener: RwLock<Option<Arc<dyn CacheListener>>>,
     pub(crate) capacity: Mutex<Option<(Instant, FsStats)>>,
     /// Closes and releases that run in the background.
     pub(crate) background: AtomicUsize,
@@ -64,6 +65,7 @@ impl Core {
             cached_bytes: Arc::default(),
             write_slots: Mutex::default(),
             stats: Counters::default(),
+            listener: RwLock::default(),
             capacity: Mutex::default(),
             background: AtomicUsize::new(0),
             background_done: Notify::new(),
@@ -92,7 +94,7 @@ impl Core {
     }
 
     pub(crate) fn session(&self, target: TargetId) -> Arc<Session> {
-        self.sessions.lock().entry(target).or_insert_with(|| Arc::new(Session::new(target))).clone()
+        self.sessions.lock().entry(target).or_insert_with(|| Arc::new(Session::new(target, self.session_id))).clone()
     }
 
     pub(crate) fn all_sessions(&self) -> Vec<Arc<Session>> {

@@ -12,6 +12,7 @@ use crate::logic::read_ahead::Stream;
 use crate::push::Push;
 use crate::types::SeekTarget;
 use bytes::Bytes;
+use nyala_wire::meta::LeaseMode;
 use nyala_wire::{Attr, InodeId};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -30,6 +31,8 @@ struct Inner {
     /// Failures of the file that this handle has reported.
     reported: AtomicU64,
     append: bool,
+    buffered: AtomicBool,
+    lease: LeaseMode,
     released: AtomicBool,
 }
 
@@ -39,7 +42,16 @@ impl FileHandle {
         let reported = AtomicU64::new(file.state.lock().failures);
         let released = AtomicBool::new(false);
         FileHandle {
-            inner: Arc::new(Inner { core, file, stream: Mutex::new(Stream::new()), reported, append, released }),
+            inner: Arc::new(Inner {
+                core,
+                file,
+                stream: Mutex::new(Stream::new()),
+                reported,
+                append,
+                buffered: AtomicBool::new(false),
+                lease: LeaseMode::None,
+                released,
+            }),
         }
     }
 
@@ -60,6 +72,23 @@ impl FileHandle {
     pub async fn read(&self, offset: u64, len: usize) -> Result<Vec<Bytes>> {
         let Inner { core, file, stream, .. } = &*self.inner;
         Ok(core.read(file, stream, offset, len).await?.into_pieces())
+    }
+
+    /// What opening got; under [`LeaseMode::Uncached`] nothing of the file may be kept.
+    pub fn lease(&self) -> LeaseMode {
+        self.inner.lease
+    }
+
+    /// Somebody above keeps what is read through this handle: from now on a lease that allows no keeping is of no use.
+    pub fn set_buffered(&self, buffered: bool) {
+        self.inner.buffered.store(buffered, Ordering::Release);
+    }
+
+    /// Writes at the end of the file, whoever wrote there last. Returns the offset written at.
+    pub async fn append(&self, data: &[u8]) -> Result<u64> {
+        let Inner { core, file, .. } = &*self.inner;
+        let at = file.state.lock().size;
+        core.write(file, at, true, data).await.map(|_| at)
     }
 
     /// Writes at `offset` (at the end if opened so); buffered. Returns the number of bytes taken: all.
@@ -158,6 +187,8 @@ impl Drop for Inner {
             stream: Mutex::new(Stream::new()),
             reported: AtomicU64::new(0),
             append: false,
+            buffered: AtomicBool::new(false),
+            lease: LeaseMode::None,
             released: AtomicBool::new(true),
         };
         if !self.core.spawn(async move { copy.finish().await }) {

@@ -12,7 +12,7 @@ use nyala_transport::{Endpoint, Request};
 use nyala_wire::codec::{decode, encode};
 use nyala_wire::map::{ClusterMap, TargetKind};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
-use nyala_wire::{ClusterId, MapVersion, TargetId, WireError, message_type};
+use nyala_wire::{ClusterId, InodeId, MapVersion, SessionId, TargetId, WireError, message_type};
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -132,6 +132,12 @@ impl Maps {
 }
 
 impl Core {
+    /// The session under which an inode's server knows this client.
+    pub(crate) fn session_of(&self, inode: InodeId) -> SessionId {
+        let target = self.maps.view().map.slot_target(inode.slot());
+        target.map_or(self.session_id, |target| self.session(target).id())
+    }
+
     /// Asks management until it answers.
     pub(crate) async fn ask_management(&self, what: &'static str, request: MgmtRequest) -> Result<MgmtReply> {
         let mut retry = Retry::new(what);

@@ -61,7 +61,7 @@ impl Core {
     async fn push_nothing(self: &Arc<Core>, file: &Arc<File>, push: Push) -> Result<()> {
         let inode = file.inode;
         if push.sync {
-            let commit = Commit { inode, end: None, mtime: None, spilled: None, sync: true, close: push.close };
+            let commit = Commit { inode, end: None, mtime: None, spilled: None, sync: true, close: push.close, allocated: None };
             self.meta("sync a file", MetaOp::Commit(commit), Owner::default()).await?;
         } else if push.close {
             self.meta_done("close a file", MetaOp::Close { inode }).await?;
@@ -148,7 +148,7 @@ impl Core {
         };
         let end = acked.map(|acked| acked.end);
         let Push { sync, close } = push;
-        let commit = Commit { inode: file.inode, end, mtime: Some(mtime), spilled, sync, close };
+        let commit = Commit { inode: file.inode, end, mtime: Some(mtime), spilled, sync, close, allocated: None };
         let reply = self.meta("commit a file's size", MetaOp::Commit(commit), Owner::default()).await;
         let attr = match reply {
             Ok(MetaReply::Attr(attr)) => attr,

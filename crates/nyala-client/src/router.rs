@@ -15,8 +15,8 @@ use crate::session::Session;
 use crate::types::wall_clock;
 use nyala_transport::Request;
 use nyala_wire::codec::{decode, encode};
-use nyala_wire::meta::{MetaOp, MetaReply, MetaRequest, Owner};
-use nyala_wire::{Attr, ErrorCode, InodeId, TargetId, WireError, message_type};
+use nyala_wire::meta::{Grants, MetaOp, MetaReply, MetaRequest, Owner, Want};
+use nyala_wire::{Attr, ErrorCode, InodeId, SessionId, TargetId, WireError, message_type};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -24,9 +24,18 @@ use std::time::Duration;
 /// A server that is alive and says nothing for so long is asked again.
 const META_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// A successful reply, and what it grants.
+pub(crate) struct Answer {
+    pub(crate) reply: MetaReply,
+    pub(crate) grants: Grants,
+    /// Who granted, and in which of its runs, as known when the request was sent.
+    pub(crate) target: TargetId,
+    pub(crate) boot: u64,
+}
+
 /// What came of sending once.
 pub(crate) enum Outcome {
-    Reply(MetaReply),
+    Reply(Answer),
     /// The same request again, later.
     Again(Again),
     /// The session is not known there.
@@ -38,7 +47,8 @@ pub(crate) enum Outcome {
 impl Core {
     /// A request under no sequence number yet.
     pub(crate) fn request(&self, op: MetaOp, owner: Owner) -> MetaRequest {
-        MetaRequest { session: self.session_id, sequence: 0, acked_below: 0, owner, now: wall_clock(), op }
+        let want = Want::NOTHING;
+        MetaRequest { session: SessionId(0), sequence: 0, acked_below: 0, owner, now: wall_clock(), op, want }
     }
 
     /// Sends once.
@@ -53,6 +63,8 @@ impl Core {
             return Ok(Outcome::Elsewhere(Again::Connection("the metadata target is not in the map".into())));
         };
         request.acked_below = session.acked_below();
+        request.session = session.id();
+        let (boot, target, sent_ms) = (session.boot(), session.target, self.now_ms());
         self.stats.meta_requests.fetch_add(1, Ordering::Relaxed);
         let request = Request::new(message_type::META, encode(request)).at(view.map.version.0, 0);
         let frame = match self.rpc.call(endpoint, request.with_timeout(META_TIMEOUT)).await {
@@ -60,7 +72,10 @@ impl Core {
             Err(error) => return Ok(Outcome::Again(sort_transport(what, error)?)),
         };
         if !frame.is_error() {
-            return decode(&frame.body).map(Outcome::Reply).map_err(Error::server(what));
+            let (grants, rest) = Grants::split(&frame.body).map_err(Error::server(what))?;
+            let reply = decode(rest).map_err(Error::server(what))?;
+            session.answered(sent_ms);
+            return Ok(Outcome::Reply(Answer { reply, grants, target, boot }));
         }
         let error: WireError = decode(&frame.body).map_err(Error::server(what))?;
         let code = error.code;
@@ -74,8 +89,21 @@ impl Core {
 
     /// Does an operation on the server of its home inode.
     pub(crate) async fn meta(self: &Arc<Core>, what: &'static str, op: MetaOp, owner: Owner) -> Result<MetaReply> {
+        Ok(self.meta_wanting(what, op, owner, Want::NOTHING).await?.reply)
+    }
+
+    /// The same, with leases asked for if this client keeps any.
+    pub(crate) async fn meta_wanting(
+        self: &Arc<Core>,
+        what: &'static str,
+        op: MetaOp,
+        owner: Owner,
+        want: Want,
+    ) -> Result<Answer> {
         let home = op.home().unwrap_or(InodeId::ROOT);
-        self.meta_routed(what, op, owner, |core| core.maps.view().map.slot_target(home.slot())).await
+        let mut request = self.request(op, owner);
+        request.want = if self.config.leases { want } else { Want::NOTHING };
+        self.meta_routed(what, request, |core| core.maps.view().map.slot_target(home.slot())).await
     }
 
     /// Does an operation on a certain metadata target.
@@ -85,18 +113,16 @@ impl Core {
         op: MetaOp,
         target: TargetId,
     ) -> Result<MetaReply> {
-        self.meta_routed(what, op, Owner::default(), |_| Some(target)).await
+        Ok(self.meta_routed(what, self.request(op, Owner::default()), |_| Some(target)).await?.reply)
     }
 
     async fn meta_routed(
         self: &Arc<Core>,
         what: &'static str,
-        op: MetaOp,
-        owner: Owner,
+        mut request: MetaRequest,
         route: impl Fn(&Core) -> Option<TargetId>,
-    ) -> Result<MetaReply> {
+    ) -> Result<Answer> {
         let mut retry = Retry::new(what);
-        let mut request = self.request(op, owner);
         let mut stale = (TargetId(0), 0);
         loop {
             let Some(target) = route(self) else {
@@ -111,7 +137,7 @@ impl Core {
             request.sequence = ticket.as_ref().map_or(0, |ticket| ticket.sequence);
             loop {
                 match self.send_meta(&session, what, &mut request).await? {
-                    Outcome::Reply(reply) => return Ok(reply),
+                    Outcome::Reply(answer) => return Ok(answer),
                     Outcome::Again(why) => retry.pause(self, why).await?,
                     Outcome::Stale(why) => {
                         stale = (target, generation);

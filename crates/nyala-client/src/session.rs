@@ -10,8 +10,8 @@ use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::logic::sequence::Window;
 use crate::retry::Retry;
-use crate::router::Outcome;
-use nyala_wire::TargetId;
+use crate::router::{Answer, Outcome};
+use nyala_wire::{SessionId, TargetId};
 use nyala_wire::meta::{MetaOp, MetaReply, Owner, SessionReply};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -25,6 +25,12 @@ pub(crate) struct Session {
     /// 0 until opened; grows each time it is opened again.
     generation: AtomicU64,
     opening: tokio::sync::Mutex<()>,
+    /// Under which the server knows this client; a new one after it was forgotten, as storage may refuse the old one.
+    id: AtomicU64,
+    /// The server's run whose leases this client may hold.
+    boot: AtomicU64,
+    /// When the last request that was answered was sent; 0: none yet.
+    answered_ms: AtomicU64,
     pub(crate) timeout_ms: AtomicU32,
     pub(crate) kept_alive_ms: AtomicU64,
 }
@@ -43,16 +49,38 @@ impl Drop for Ticket {
 }
 
 impl Session {
-    pub(crate) fn new(target: TargetId) -> Session {
+    pub(crate) fn new(target: TargetId, id: SessionId) -> Session {
         Session {
             target,
             window: Mutex::new(Window::new()),
             room: Notify::new(),
             generation: AtomicU64::new(0),
             opening: tokio::sync::Mutex::new(()),
+            id: AtomicU64::new(id.0),
+            boot: AtomicU64::new(0),
+            answered_ms: AtomicU64::new(0),
             timeout_ms: AtomicU32::new(30_000),
             kept_alive_ms: AtomicU64::new(0),
         }
+    }
+
+    pub(crate) fn id(&self) -> SessionId {
+        SessionId(self.id.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn boot(&self) -> u64 {
+        self.boot.load(Ordering::Acquire)
+    }
+
+    /// A request that was sent then was answered.
+    pub(crate) fn answered(&self, sent_ms: u64) {
+        self.answered_ms.fetch_max(sent_ms, Ordering::AcqRel);
+    }
+
+    /// Until when leases are good.
+    pub(crate) fn good_until_ms(&self) -> u64 {
+        let timeout = u64::from(self.timeout_ms.load(Ordering::Relaxed));
+        self.answered_ms.load(Ordering::Acquire) + timeout / 3 * 2
     }
 
     /// The next sequence number; waits while too many are under way.
@@ -103,7 +131,7 @@ impl Session {
         let op = MetaOp::SessionOpen { client: core.config.name.clone() };
         let mut request = core.request(op, Owner::default());
         Ok(match core.send_meta(self, "open a session", &mut request).await? {
-            Outcome::Reply(MetaReply::Session(reply)) => {
+            Outcome::Reply(Answer { reply: MetaReply::Session(reply), .. }) => {
                 self.timeout_ms.store(reply.timeout_ms.max(300), Ordering::Relaxed);
                 self.kept_alive_ms.store(core.now_ms(), Ordering::Relaxed);
                 Ok(reply)

@@ -111,7 +111,8 @@ impl Core {
         file.state.lock().cache.remove(range);
         punched?;
         let mtime = Some(wall_clock());
-        let commit = Commit { inode: file.inode, end: None, mtime, spilled: None, sync: false, close: false };
+        let inode = file.inode;
+        let commit = Commit { inode, end: None, mtime, spilled: None, sync: false, close: false, allocated: None };
         let attr = self.meta_attr("commit a hole", MetaOp::Commit(commit), Owner::default()).await?;
         let mut state = file.state.lock();
         state.take_attr(&attr, self.now_ms());

@@ -91,7 +91,7 @@ impl Core {
             flags: 0.into(),
             inode: place.inode.0.into(),
             offset: place.offset.into(),
-            session: self.session_id.0.into(),
+            session: self.session_of(place.inode).0.into(),
             len: (data.len() as u32).into(),
             checksums: (checksums.len() as u32).into(),
         };

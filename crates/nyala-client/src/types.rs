@@ -2,15 +2,64 @@
 
 //! Small public types of the client's interface.
 
-use nyala_wire::Time;
+use nyala_wire::{Attr, InodeId, Time};
+use std::future::Future;
+use std::pin::Pin;
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenOptions {
     /// Cut to nothing first (`O_TRUNC`).
     pub truncate: bool,
-    /// Every write goes to the end of the file as this client knows it (`O_APPEND`).
+    /// Every write goes to the end of the file (`O_APPEND`), whoever wrote there last.
     pub append: bool,
+    /// It is going to be written: get ready for that at once.
+    pub write: bool,
+    /// Somebody above keeps what is read, and must be told when it changes: a lease that allows no keeping is of no use.
+    pub buffered: bool,
+}
+
+/// Permission bits of something new.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mode {
+    /// Permission bits (0o7777).
+    pub perm: u16,
+    /// Bits to take away, unless the directory has a default ACL, which counts instead; 0 if that is done already.
+    pub umask: u16,
+}
+
+impl From<u16> for Mode {
+    fn from(perm: u16) -> Mode {
+        Mode { perm, umask: 0 }
+    }
+}
+
+/// What the layer above must forget of an inode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Withdraw {
+    /// Its attributes, extended attributes included.
+    pub attrs: bool,
+    /// Its entries, present and missing, and its listing.
+    pub entries: bool,
+    /// Its content.
+    pub data: bool,
+}
+
+/// A layer above that keeps what it was told, and can be asked to forget it.
+pub trait CacheListener: Send + Sync + 'static {
+    /// Forgets; done when nobody can see what was kept any more. It may wait for operations of this client.
+    fn withdraw(&self, inode: InodeId, what: Withdraw) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+}
+
+/// What was found under a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LookedUp {
+    /// The inode's attributes; `None`: there is no such name.
+    pub attr: Option<Attr>,
+    /// The name may be kept for [`crate::Client::lease_time`].
+    pub entry_leased: bool,
+    /// The attributes may be kept for [`crate::Client::lease_time`].
+    pub attr_leased: bool,
 }
 
 /// What [`crate::FileHandle::seek`] looks for.
