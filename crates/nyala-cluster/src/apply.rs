@@ -20,7 +20,10 @@ impl ClusterState {
         }
         // Changes are rare and states small: working on a copy is the simplest way to do all or nothing.
         let mut changed = self.clone();
-        let events = changed.dispatch(command)?;
+        let mut events = changed.dispatch(command)?;
+        if !self.groups.is_empty() && !events.is_empty() {
+            changed.tend_groups(self, &mut events)?;
+        }
         if !events.is_empty() {
             changed.version.0 += 1;
             *self = changed;
@@ -45,6 +48,14 @@ impl ClusterState {
             Command::SetPool { target, pool } => self.set_pool(target, pool),
             Command::RemoveNode { node } => self.remove_node(node),
             Command::RemoveTarget { target, content_gone } => self.remove_target(target, content_gone),
+            Command::CreateGroup { group, kind, members } => self.create_group(group, kind, &members),
+            Command::RemoveGroup { group, content_gone } => self.remove_group(group, content_gone),
+            Command::MarkNeedsResync { member, by } => self.mark_needs_resync(member, by),
+            Command::StartResync(member) => self.start_resync(member),
+            Command::MemberResynced(member) => self.member_resynced(member),
+            Command::Failover(member) => self.switch_primary(member),
+            Command::Fenced(member) => self.fenced(member),
+            Command::StopResync { group, stopped } => self.stop_resync(group, stopped),
         }
     }
 

@@ -4,12 +4,13 @@
 //! their encoding is part of the format on disk (`docs/format-mgmt.md`): numbers are given once and never reused.
 
 use crate::capacity::CapacityLimits;
+use crate::group::commands::MemberAt;
 use crate::states::{TargetState, Trigger};
 use crate::{ClusterError, MAX_ADDRESSES, MAX_TARGETS_PER_NODE, alias};
 use minicbor::{Decode, Encode};
-use nyala_wire::map::{CapacityPool, Reachability, Role, Settings, SlotRange, TargetKind};
+use nyala_wire::map::{CapacityPool, MemberState, Reachability, Role, Settings, SlotRange, TargetKind};
 use nyala_wire::mgmt::Register;
-use nyala_wire::{ClusterId, NodeId, PoolId, TargetId};
+use nyala_wire::{ClusterId, GroupId, NodeId, PoolId, TargetId};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
@@ -111,6 +112,62 @@ pub enum Command {
         /// The operator's word that no file has data there (any more), or that the data is given up.
         #[n(1)]
         content_gone: bool,
+    },
+    /// A new mirror group.
+    #[n(13)]
+    CreateGroup {
+        /// Its id; 0 for the next one.
+        #[n(0)]
+        group: GroupId,
+        /// What its members hold.
+        #[n(1)]
+        kind: TargetKind,
+        /// Its members, the primary first; online and good.
+        #[n(2)]
+        members: Vec<TargetId>,
+    },
+    /// A mirror group goes.
+    #[n(14)]
+    RemoveGroup {
+        /// The group.
+        #[n(0)]
+        group: GroupId,
+        /// The operator's word that no file has data there (any more), or that the data is given up.
+        #[n(1)]
+        content_gone: bool,
+    },
+    /// The primary goes on without a member.
+    #[n(15)]
+    MarkNeedsResync {
+        /// The member.
+        #[n(0)]
+        member: MemberAt,
+        /// Who asks: the primary.
+        #[n(1)]
+        by: TargetId,
+    },
+    /// The primary begins to bring a member up to date.
+    #[n(16)]
+    StartResync(#[n(0)] MemberAt),
+    /// The primary says that a member has everything, on disk.
+    #[n(17)]
+    MemberResynced(#[n(0)] MemberAt),
+    /// An operator wants another good member to be primary. Failover after a loss needs no command of its own: it is part
+    /// of the one that tells of the loss.
+    #[n(18)]
+    Failover(#[n(0)] MemberAt),
+    /// A member that lost a right knows it.
+    #[n(19)]
+    Fenced(#[n(0)] MemberAt),
+    /// An operator stops resync in a group, or lets it go on.
+    #[n(20)]
+    StopResync {
+        /// The group.
+        #[n(0)]
+        group: GroupId,
+        /// Stopped.
+        #[n(1)]
+        stopped: bool,
     },
 }
 
@@ -235,6 +292,21 @@ pub enum Event {
     /// A storage pool is gone.
     #[n(15)]
     PoolRemoved(#[n(0)] PoolId),
+    /// A new mirror group.
+    #[n(16)]
+    GroupCreated(#[n(0)] GroupId),
+    /// A mirror group is gone.
+    #[n(17)]
+    GroupRemoved(#[n(0)] GroupId),
+    /// A mirror group has another epoch (given), or another fencing list.
+    #[n(18)]
+    GroupChanged(#[n(0)] GroupId, #[n(1)] u32),
+    /// A member of a group has another state.
+    #[n(19)]
+    MemberState(#[n(0)] GroupId, #[n(1)] TargetId, #[n(2)] MemberState),
+    /// A group has another primary on an operator's wish.
+    #[n(20)]
+    PrimaryChanged(#[n(0)] GroupId, #[n(1)] TargetId),
 }
 
 impl TryFrom<&Register> for RegisterNode {

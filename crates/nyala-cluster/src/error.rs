@@ -5,7 +5,7 @@
 use crate::states::Trigger;
 use minicbor::{Decode, Encode};
 use nyala_wire::map::{Consistency, Reachability, TargetKind};
-use nyala_wire::{ClusterId, ErrorCode, NodeId, PoolId, TargetId, WireError};
+use nyala_wire::{ClusterId, ErrorCode, GroupId, NodeId, PoolId, TargetId, WireError};
 use serde::{Deserialize, Serialize};
 
 /// A refused command. The state is as it was.
@@ -204,6 +204,28 @@ pub enum ClusterError {
         #[n(1)]
         known: u16,
     },
+    /// No such mirror group.
+    #[n(20)]
+    #[error("there is no mirror group {group}")]
+    NoGroup {
+        /// The id.
+        #[n(0)]
+        group: GroupId,
+    },
+    /// The sender's view of the group is old.
+    #[n(21)]
+    #[error("mirror group {group} is in epoch {current}, not {named}; fetch the map and look again")]
+    WrongEpoch {
+        /// The group.
+        #[n(0)]
+        group: GroupId,
+        /// As named.
+        #[n(1)]
+        named: u32,
+        /// As it is.
+        #[n(2)]
+        current: u32,
+    },
 }
 
 impl ClusterError {
@@ -219,7 +241,8 @@ impl ClusterError {
             AlreadyInitialised { .. } | ForeignCluster { .. } => ErrorCode::FOREIGN,
             AliasTaken { .. } | TargetIdTaken { .. } => ErrorCode::EXISTS,
             TargetServed { .. } | InUse { .. } => ErrorCode::DEVICE_BUSY,
-            NoNode { .. } | NoTarget { .. } | NoPool { .. } => ErrorCode::NOT_FOUND,
+            WrongEpoch { .. } => ErrorCode::WRONG_EPOCH,
+            NoNode { .. } | NoTarget { .. } | NoPool { .. } | NoGroup { .. } => ErrorCode::NOT_FOUND,
             Superseded { .. } => ErrorCode::NOT_PERMITTED,
             Exhausted { .. } => ErrorCode::NO_SPACE,
             Damaged { .. } | NewerFormat { .. } => ErrorCode::IO,

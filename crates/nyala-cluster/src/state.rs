@@ -50,6 +50,10 @@ pub struct ClusterState {
     /// Ids of removed targets, in order. Old layouts may name them, so they are given out again only on request.
     #[n(11)]
     pub retired: Vec<TargetId>,
+    /// Highest mirror group id ever given; group ids are not used twice.
+    #[n(12)]
+    #[cbor(default)]
+    pub last_group: u16,
 }
 
 /// A registered service.

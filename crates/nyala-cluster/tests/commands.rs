@@ -291,7 +291,7 @@ fn the_format_on_disk_stays_as_it_is() {
     down(&mut state, 2);
     let bytes = state.encode();
     let head: Vec<u8> = bytes[..16].to_vec();
-    assert_eq!((bytes.len(), head), (294, vec![78, 89, 67, 83, 1, 0, 0, 0, 22, 1, 0, 0, 65, 55, 219, 215]));
+    assert_eq!((bytes.len(), head), (295, vec![78, 89, 67, 83, 2, 0, 0, 0, 23, 1, 0, 0, 250, 1, 115, 67]));
     let rename = Command::Rename { thing: Thing::Target(TargetId(101)), alias: "fast".into() };
     let hex: String = nyala_wire::codec::encode(&rename).iter().map(|b| format!("{b:02x}")).collect();
     assert_eq!(hex, "82078282018118656466617374");

@@ -4,9 +4,9 @@
 
 use nyala_cluster::command::TargetPool;
 use nyala_cluster::{CapacityLimits, states};
-use nyala_cluster::{ClusterError, ClusterState, Command, NewTarget, RegisterNode, SLOTS_PER_TARGET, Thing};
-use nyala_wire::map::{CapacityPool, Reachability, Role, Settings, TargetKind};
-use nyala_wire::{ClusterId, InodeId, NodeId, PoolId, TargetId, codec};
+use nyala_cluster::{ClusterError, ClusterState, Command, MemberAt, NewTarget, RegisterNode, SLOTS_PER_TARGET, Thing};
+use nyala_wire::map::{CapacityPool, MemberState, Reachability, Role, Settings, TargetKind};
+use nyala_wire::{ClusterId, GroupId, InodeId, NodeId, PoolId, TargetId, codec};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,6 +25,13 @@ fn command() -> impl Strategy<Value = Command> {
     let thing =
         prop_oneof![node().prop_map(Thing::Node), target().prop_map(Thing::Target), pool().prop_map(Thing::Pool)];
     let new_target = (1_u8..12, prop_oneof![4 => Just(TargetId(0)), 1 => target()], alias(), any::<bool>());
+    let member = || {
+        (1_u16..3, 1_u32..8, 100_u16..112).prop_map(|(group, epoch, target)| MemberAt {
+            group: GroupId(group),
+            epoch,
+            target: TargetId(target),
+        })
+    };
     let settings = (1_u32..5, 0_u16..4).prop_map(|(beats, pool)| {
         let mut settings = Settings { lease_ms: 500 * beats, ..Settings::default() };
         settings.default_pattern.pool = PoolId(pool);
@@ -65,7 +72,40 @@ fn command() -> impl Strategy<Value = Command> {
         2 => (target(), pool()).prop_map(|(target, pool)| Command::SetPool { target, pool }),
         2 => node().prop_map(|node| Command::RemoveNode { node }),
         2 => (target(), any::<bool>()).prop_map(|(target, content_gone)| Command::RemoveTarget { target, content_gone }),
+        4 => proptest::collection::vec((100_u16..112).prop_map(TargetId), 2..4).prop_map(|members| {
+            Command::CreateGroup { group: GroupId(0), kind: TargetKind::Storage, members }
+        }),
+        1 => any::<bool>().prop_map(|content_gone| Command::RemoveGroup { group: GroupId(1), content_gone }),
+        4 => (member(), (100_u16..112).prop_map(TargetId)).prop_map(|(member, by)| Command::MarkNeedsResync { member, by }),
+        4 => member().prop_map(Command::StartResync),
+        4 => member().prop_map(Command::MemberResynced),
+        2 => member().prop_map(Command::Failover),
+        2 => member().prop_map(Command::Fenced),
+        1 => any::<bool>().prop_map(|stopped| Command::StopResync { group: GroupId(1), stopped }),
     ]
+}
+
+/// What holds in every group.
+fn check_groups(state: &ClusterState) {
+    assert!(unique(state.groups.iter().flat_map(|g| g.members.iter())), "a target is in one group");
+    for group in &state.groups {
+        assert_eq!(group.members.len(), group.states.len());
+        assert!(1 <= group.reign && group.reign <= group.epoch && group.since <= state.version);
+        let offline = |t: TargetId| state.target(t).unwrap().state.reachability == Reachability::Offline;
+        let all: Vec<_> = group.members_with_states().collect();
+        let good = || all.iter().filter(|(_, s)| *s == MemberState::Good).map(|(t, _)| *t);
+        if let Some(primary) = good().next() {
+            assert_eq!(group.primary(), Some(primary), "the primary is good: {group:?}");
+            assert!(!offline(primary) || good().count() == 1, "only the last good one is good while away: {group:?}");
+        }
+        for (target, member) in &all {
+            assert!(*member != MemberState::Good || !offline(*target) || good().count() == 1);
+            assert!(*member != MemberState::Resyncing || !offline(*target));
+            let shown = state.target(*target).unwrap().state.consistency as u8;
+            assert_eq!(shown, [0, 1, 1, 2][*member as usize]);
+        }
+        assert!(group.fencing.iter().all(|t| !offline(*t) && group.members.contains(t)));
+    }
 }
 
 fn unique<T: Ord>(items: impl Iterator<Item = T>) -> bool {
@@ -97,6 +137,7 @@ fn check(state: &ClusterState) {
         assert_eq!(slots.len(), if target.kind == TargetKind::Meta { SLOTS_PER_TARGET.into() } else { 0 });
         assert!(slots.iter().all(|slot| map.slot_target(*slot) == Some(target.id)));
     }
+    check_groups(state);
     let ends = state.slots.iter().map(|r| (u32::from(r.first.0), u32::from(r.first.0) + u32::from(r.count)));
     assert!(ends.clone().zip(ends.skip(1)).all(|(a, b)| a.1 <= b.0), "slots overlap: {:?}", state.slots);
     assert!(state.slots.iter().all(|range| state.target(range.target).is_some()));
@@ -117,6 +158,12 @@ proptest! {
         for command in commands {
             let before = state.clone();
             let outcome = state.apply(command.clone());
+            for group in &state.groups {
+                let Some(old) = before.group(group.id) else { continue };
+                let same = (&old.members, &old.states, old.reign) == (&group.members, &group.states, group.reign);
+                prop_assert_eq!(group.epoch, old.epoch + u32::from(!same), "one epoch for each change");
+                prop_assert!(group.reign == old.reign || group.reign == group.epoch);
+            }
             prop_assert_eq!(&twin.apply(codec::decode(&codec::encode(&command)).unwrap()), &outcome, "deterministic");
             prop_assert_eq!(twin.encode(), state.encode());
             match &outcome {

@@ -154,7 +154,7 @@ pub struct Target {
     pub capacity_pool: CapacityPool,
 }
 
-/// A mirror group of targets.
+/// A mirror group of targets (`docs/replication.md`).
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
 pub struct Group {
     /// Its id.
@@ -169,6 +169,75 @@ pub struct Group {
     /// The primary first.
     #[n(3)]
     pub members: Vec<TargetId>,
+    /// What each member is worth, in the order of `members`.
+    #[n(4)]
+    #[cbor(default)]
+    #[serde(default)]
+    pub states: Vec<MemberState>,
+    /// The epoch in which the present run of the primary took office.
+    #[n(5)]
+    #[cbor(default)]
+    #[serde(default)]
+    pub reign: u32,
+    /// The map version in which the present epoch began.
+    #[n(6)]
+    #[cbor(default)]
+    #[serde(default)]
+    pub since: MapVersion,
+    /// Targets that lost a right and may not know it yet. While there are any, the primary acknowledges nothing.
+    #[n(7)]
+    #[cbor(default)]
+    #[serde(default)]
+    pub fencing: Vec<TargetId>,
+    /// An operator has stopped resync in this group.
+    #[n(8)]
+    #[cbor(default)]
+    #[serde(default)]
+    pub resync_stopped: bool,
+}
+
+/// What a member of a mirror group is worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode, Serialize, Deserialize)]
+#[cbor(index_only)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemberState {
+    /// Holds everything acknowledged; may serve reads and become primary.
+    #[default]
+    #[n(0)]
+    Good,
+    /// Missed changes; gets none.
+    #[n(1)]
+    NeedsResync,
+    /// Gets every change and is being brought up to date.
+    #[n(2)]
+    Resyncing,
+    /// An operator or a check says that its content is lost or wrong.
+    #[n(3)]
+    Bad,
+}
+
+impl Group {
+    /// The member that orders changes.
+    pub fn primary(&self) -> Option<TargetId> {
+        self.members.first().copied()
+    }
+
+    /// What a member is worth; `None` for a target that is no member.
+    pub fn state(&self, target: TargetId) -> Option<MemberState> {
+        let at = self.members.iter().position(|member| *member == target)?;
+        Some(self.states.get(at).copied().unwrap_or_default())
+    }
+
+    /// Members with their states, the primary first.
+    pub fn members_with_states(&self) -> impl Iterator<Item = (TargetId, MemberState)> + '_ {
+        let states = self.states.iter().copied().chain(std::iter::repeat(MemberState::default()));
+        self.members.iter().copied().zip(states)
+    }
+
+    /// Whether everybody who lost a right in this or an earlier epoch knows it, or has no lease any more.
+    pub fn is_settled(&self) -> bool {
+        self.fencing.is_empty()
+    }
 }
 
 /// A storage pool.
@@ -284,6 +353,11 @@ impl ClusterMap {
     pub fn slots_of(&self, target: TargetId) -> impl Iterator<Item = Slot> + '_ {
         let mine = self.slots.iter().filter(move |range| range.target == target);
         mine.flat_map(|range| (0..range.count).map_while(|at| range.first.0.checked_add(at)).map(Slot))
+    }
+
+    /// Addresses of all management nodes.
+    pub fn mgmt_addresses(&self) -> impl Iterator<Item = SocketAddr> + '_ {
+        self.nodes.iter().filter(|node| node.role == Role::Mgmt).flat_map(|node| node.addresses.iter().copied())
     }
 
     /// Targets of a kind, by id.

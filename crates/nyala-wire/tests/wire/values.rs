@@ -5,8 +5,8 @@
 use crate::shapes::{Shape, enums, structures};
 use crate::tape::{Sample, Tape};
 use nyala_wire::map::{
-    CapacityPool, ClusterMap, Consistency, Group, Node, Placement, Pool, Reachability, Role, Settings, SlotRange,
-    Target, TargetKind,
+    CapacityPool, ClusterMap, Consistency, Group, MemberState, Node, Placement, Pool, Reachability, Role, Settings,
+    SlotRange, Target, TargetKind,
 };
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::mgmt::{Capacity, ServiceStats, TargetCapacity};
@@ -49,7 +49,7 @@ structures! {
     Capacity { total_bytes, free_bytes, total_inodes, free_inodes }
     ChunkFileId { inode, index }
     ClusterMap { version, cluster, nodes, targets, groups, pools, slots, settings }
-    Group { id, kind, epoch, members }
+    Group { id, kind, epoch, members, states, reign, since, fencing, resync_stopped }
     Node { id, alias, role, addresses, reachability }
     Pool { id, alias }
     ServiceStats { cpu_us, resident_bytes, uptime_s, counters }
@@ -67,6 +67,7 @@ enums! {
     CapacityPool { 0 Normal {} 1 Low {} 2 Emergency {} }
     Consistency { 0 Good {} 1 NeedsResync {} 2 Bad {} }
     FileKind { 0 File {} 1 Directory {} 2 Symlink {} 3 Fifo {} 4 Socket {} 5 CharDevice {} 6 BlockDevice {} }
+    MemberState { 0 Good {} 1 NeedsResync {} 2 Resyncing {} 3 Bad {} }
     Pattern { 0 Raid0 {} }
     Placement { 0 Random {} 1 RoundRobin {} 2 RandomInternode {} }
     Reachability { 0 Online {} 1 ProbablyOffline {} 2 Offline {} }

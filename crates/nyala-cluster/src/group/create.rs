@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Groups come and go on operators' wishes.
+
+use super::MAX_MEMBERS;
+use crate::{ClusterError, ClusterState, Event};
+use nyala_wire::map::{Consistency, Group, MemberState, Reachability, TargetKind};
+use nyala_wire::{GroupId, TargetId};
+
+type Events = Result<Vec<Event>, ClusterError>;
+
+impl ClusterState {
+    pub(crate) fn create_group(&mut self, wished: GroupId, kind: TargetKind, members: &[TargetId]) -> Events {
+        if let Some(same) = self.groups.iter().find(|g| sorted(&g.members) == sorted(members)) {
+            let ours = wished.0 == 0 || wished == same.id;
+            return if ours { Ok(Vec::new()) } else { Err(ClusterError::invalid("these targets are a group already")) };
+        }
+        if !(2..=MAX_MEMBERS).contains(&members.len()) || sorted(members).windows(2).any(|w| w[0] == w[1]) {
+            return Err(ClusterError::invalid(format!("a mirror group has 2 to {MAX_MEMBERS} different members")));
+        }
+        for &id in members {
+            let target = self.target(id).ok_or(ClusterError::NoTarget { target: id })?;
+            if target.kind != kind {
+                return Err(ClusterError::invalid(format!("target {id} holds {:?} content", target.kind)));
+            }
+            if target.state.reachability != Reachability::Online || target.state.consistency != Consistency::Good {
+                return Err(ClusterError::invalid(format!("target {id} is not online and good")));
+            }
+            if let Some(group) = self.group_of(id) {
+                let what = format!("target {id}");
+                return Err(ClusterError::InUse { what, why: format!("it is a member of mirror group {}", group.id) });
+            }
+        }
+        let id = if wished.0 != 0 { wished } else { GroupId(self.last_group.saturating_add(1)) };
+        if id.0 <= self.last_group && (wished.0 == 0 || self.group(id).is_some()) {
+            return Err(ClusterError::Exhausted { what: format!("mirror group ids (or {id} is taken)") });
+        }
+        self.last_group = self.last_group.max(id.0);
+        let group = Group {
+            id,
+            kind,
+            epoch: 1,
+            members: members.to_vec(),
+            states: vec![MemberState::Good; members.len()],
+            reign: 1,
+            since: nyala_wire::MapVersion(self.version.0 + 1),
+            fencing: Vec::new(),
+            resync_stopped: false,
+        };
+        let at = self.groups.partition_point(|g| g.id < id);
+        self.groups.insert(at, group);
+        Ok(vec![Event::GroupCreated(id)])
+    }
+
+    /// The group goes; what its members hold stays where it is, so the caller gives the word that no file uses it.
+    pub(crate) fn remove_group(&mut self, id: GroupId, content_gone: bool) -> Events {
+        if self.group(id).is_none() {
+            return Ok(Vec::new());
+        }
+        if !content_gone {
+            let why = "files may have data in it; say that the content is gone to give it up".to_owned();
+            return Err(ClusterError::InUse { what: format!("mirror group {id}"), why });
+        }
+        self.groups.retain(|g| g.id != id);
+        Ok(vec![Event::GroupRemoved(id)])
+    }
+}
+
+fn sorted(members: &[TargetId]) -> Vec<TargetId> {
+    let mut members = members.to_vec();
+    members.sort_unstable();
+    members
+}

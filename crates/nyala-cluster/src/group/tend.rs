@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What follows for groups from the other commands, in the same log entry: runs that ended, operators' words about
+//! targets; and the one place in which a group's epoch, reign and fencing list change.
+
+use super::member::{MemberTrigger, next};
+use crate::{ClusterError, ClusterState, Event};
+use nyala_wire::TargetId;
+use nyala_wire::map::{Consistency, Group, MemberState};
+
+/// What happened to a member beside what its state says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Fate {
+    target: TargetId,
+    /// Its run ended with this command.
+    ended: bool,
+    /// It is out of reach now.
+    offline: bool,
+}
+
+impl ClusterState {
+    /// Brings groups in line with their targets after a command; `before` is the state that the command found.
+    pub(crate) fn tend_groups(&mut self, before: &ClusterState, events: &mut Vec<Event>) -> Result<(), ClusterError> {
+        for at in 0..self.groups.len() {
+            let mut group = self.groups[at].clone();
+            let fates: Vec<Fate> = group.members.iter().map(|target| self.fate(before, *target)).collect();
+            self.take_words(before, &mut group)?;
+            end_runs(&mut group, &fates);
+            self.elect(&mut group, &fates);
+            let old = before.group(group.id).cloned();
+            self.close(old, group, at, &fates, events);
+        }
+        Ok(())
+    }
+
+    fn fate(&self, before: &ClusterState, target: TargetId) -> Fate {
+        let run = |state: &ClusterState| {
+            let node = state.target(target).and_then(|t| state.node(t.node))?;
+            Some((node.id, node.incarnation))
+        };
+        let offline = self.is_offline(target);
+        let was_there = before.target(target).is_some();
+        let ended = was_there && (run(before) != run(self) || (offline && !before.is_offline(target)));
+        Fate { target, ended, offline }
+    }
+
+    /// The primary is a good member, one in reach if there is one. Who is primary stays it as long as that holds.
+    fn elect(&self, group: &mut Group, fates: &[Fate]) {
+        let good = |at: &usize| group.states[*at] == MemberState::Good;
+        let reach = |at: &usize| !self.is_offline(group.members[*at]);
+        let all = 0..group.members.len();
+        let first = if good(&0) && reach(&0) { Some(0) } else { all.clone().find(|at| good(at) && reach(at)) };
+        let Some(at) = first.or_else(|| all.clone().find(good)) else { return };
+        let restarted = fates.iter().any(|fate| fate.target == group.members[at] && fate.ended);
+        if at > 0 || restarted {
+            enthrone(group, at);
+        }
+    }
+
+    /// Makes the change of a group known: epoch, since when, who has to be told, the targets' consistency.
+    fn close(&mut self, old: Option<Group>, mut new: Group, at: usize, fates: &[Fate], events: &mut Vec<Event>) {
+        let gone = |target: TargetId| fates.iter().any(|fate| fate.target == target && (fate.ended || fate.offline));
+        new.fencing.retain(|target| !gone(*target) && new.members.contains(target));
+        let Some(old) = old else { return };
+        let changed = old.members != new.members || old.states != new.states || old.reign != new.reign;
+        if changed {
+            new.epoch = old.epoch + 1;
+            if new.reign != old.reign {
+                new.reign = new.epoch;
+            }
+            new.since.0 = self.version.0 + 1;
+            for (target, was) in old.members_with_states() {
+                let lost = was == MemberState::Good && new.state(target) != Some(MemberState::Good);
+                let deposed = old.primary() == Some(target) && new.primary() != Some(target);
+                if (lost || deposed) && !gone(target) && !new.fencing.contains(&target) {
+                    new.fencing.push(target);
+                }
+            }
+        }
+        let told = Event::GroupChanged(new.id, new.epoch);
+        if old != new && !events.contains(&told) {
+            events.push(told);
+        }
+        for (target, state) in new.members_with_states() {
+            let consistency = consistency_of(state);
+            if let Some(record) = self.target_mut(target).filter(|t| t.state.consistency != consistency) {
+                record.state.consistency = consistency;
+                events.push(Event::TargetState(target, record.state));
+            }
+        }
+        self.groups[at] = new;
+    }
+}
+
+/// Runs that ended: good members of which another goes on need resync; the last good one stays good.
+fn end_runs(group: &mut Group, fates: &[Fate]) {
+    let is_good = |group: &Group, at: usize| group.states[at] == MemberState::Good;
+    let mut last = None;
+    if !(0..fates.len()).any(|at| is_good(group, at) && !fates[at].ended && !fates[at].offline) {
+        last = (0..fates.len()).find(|at| is_good(group, *at));
+    }
+    for (at, fate) in fates.iter().enumerate() {
+        let over = fate.ended || (fate.offline && is_good(group, at));
+        if over {
+            step(group, at, if last == Some(at) { MemberTrigger::EndedLast } else { MemberTrigger::Ended });
+        }
+    }
+}
+
+/// Another run takes office: the primary first, resyncs of the old reign void. The number is set when the epoch is.
+pub(super) fn enthrone(group: &mut Group, at: usize) {
+    let (member, state) = (group.members.remove(at), group.states.remove(at));
+    group.members.insert(0, member);
+    group.states.insert(0, state);
+    group.reign += 1;
+    (1..group.members.len()).for_each(|other| step(group, other, MemberTrigger::NewReign));
+}
+
+/// One transition; one that the table does not have leaves the member as it is.
+pub(super) fn step(group: &mut Group, at: usize, trigger: MemberTrigger) {
+    group.states[at] = next(group.states[at], trigger).unwrap_or(group.states[at]);
+}
+
+/// How a member's state shows in its target's consistency.
+pub(super) fn consistency_of(state: MemberState) -> Consistency {
+    match state {
+        MemberState::Good => Consistency::Good,
+        MemberState::NeedsResync | MemberState::Resyncing => Consistency::NeedsResync,
+        MemberState::Bad => Consistency::Bad,
+    }
+}
