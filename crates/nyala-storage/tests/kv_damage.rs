@@ -27,7 +27,7 @@ fn content(chunks: &Path, kv: &Path) -> Result<Vec<u8>, String> {
     for (block, crc) in out.data.chunks(4096).zip(&out.crcs) {
         assert_eq!(crc32c_zero_padded(block), *crc);
     }
-    Ok(out.data)
+    Ok(out.data.to_vec())
 }
 
 fn files(dir: &Path) -> Vec<PathBuf> {

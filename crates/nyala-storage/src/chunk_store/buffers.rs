@@ -1,52 +1,117 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Buffers of large reads, used again: fresh memory from the system costs a page fault per 4 KiB, as much as the read.
+//! Buffers of reads. Large ones start on a block boundary, as direct I/O wants it, and are used again: fresh memory from
+//! the system costs a page fault per 4 KiB, as much as the read.
 //!
-//! **Failure model.** What is kept is bounded. A buffer comes back empty, and only bytes that a read has just appended
-//! are ever shown.
+//! **Failure model.** What is kept is bounded. A buffer that is used again holds old bytes of other reads: whoever takes
+//! one shows only what was read into it ([`Buffer::truncate`]).
 
 use parking_lot::Mutex;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Weak};
 
-/// Smaller buffers are not kept, bytes.
-const SMALLEST: usize = 64 << 10;
+/// Smaller buffers are not kept and not aligned, bytes.
+pub(super) const LARGE: usize = 64 << 10;
+/// Start of a large buffer in memory, bytes.
+const ALIGNMENT: usize = 4096;
 /// Most bytes kept.
 const MOST: usize = 64 << 20;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Buffers {
-    kept: Mutex<Kept>,
+    kept: Arc<Mutex<Kept>>,
 }
 
 #[derive(Default)]
 struct Kept {
-    buffers: Vec<Vec<u8>>,
+    memories: Vec<Vec<u8>>,
     bytes: usize,
 }
 
+/// Bytes of a read; the memory goes back to its target when they are dropped.
+#[derive(Default)]
+pub struct Buffer {
+    memory: Vec<u8>,
+    start: usize,
+    len: usize,
+    home: Weak<Mutex<Kept>>,
+}
+
 impl Buffers {
-    /// An empty buffer with room for `len` bytes.
-    pub fn take(&self, len: usize) -> Vec<u8> {
-        if len < SMALLEST {
-            return Vec::with_capacity(len);
+    /// A buffer of `len` bytes with anything in it.
+    pub fn take(&self, len: usize) -> Buffer {
+        if len < LARGE {
+            return Buffer { memory: vec![0; len], start: 0, len, home: Weak::new() };
         }
         let mut kept = self.kept.lock();
-        match kept.buffers.iter().rposition(|buffer| buffer.capacity() >= len) {
-            Some(at) => {
-                let buffer = kept.buffers.swap_remove(at);
-                kept.bytes -= buffer.capacity();
-                buffer
-            }
-            None => Vec::with_capacity(len.next_power_of_two()),
-        }
+        let found = kept.memories.iter().rposition(|memory| memory.len() >= len + ALIGNMENT);
+        let memory = found.map(|at| {
+            let memory = kept.memories.swap_remove(at);
+            kept.bytes -= memory.len();
+            memory
+        });
+        drop(kept);
+        let memory = memory.unwrap_or_else(|| vec![0; len.next_power_of_two() + ALIGNMENT]);
+        let start = memory.as_ptr().align_offset(ALIGNMENT);
+        assert!(start < ALIGNMENT, "a byte pointer can always be aligned within one step");
+        Buffer { memory, start, len, home: Arc::downgrade(&self.kept) }
+    }
+}
+
+impl Buffer {
+    /// Shows only the first `len` bytes.
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
     }
 
-    /// Takes a buffer back.
-    pub fn give_back(&self, mut buffer: Vec<u8>) {
-        buffer.clear();
-        let mut kept = self.kept.lock();
-        if buffer.capacity() >= SMALLEST && kept.bytes + buffer.capacity() <= MOST {
-            kept.bytes += buffer.capacity();
-            kept.buffers.push(buffer);
+    /// Makes it longer or shorter; new bytes are zeros.
+    pub fn resize(&mut self, len: usize) {
+        if len > self.len {
+            let end = self.start + len;
+            if self.memory.len() < end {
+                self.memory.resize(end, 0);
+            }
+            self.memory[self.start + self.len..end].fill(0);
+        }
+        self.len = len;
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.memory[self.start..self.start + self.len]
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[self.start..self.start + self.len]
+    }
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Buffer({} bytes)", self.len)
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let Some(home) = self.home.upgrade() else { return };
+        let memory = std::mem::take(&mut self.memory);
+        let mut kept = home.lock();
+        if kept.bytes + memory.len() <= MOST {
+            kept.bytes += memory.len();
+            kept.memories.push(memory);
         }
     }
 }
@@ -56,19 +121,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn used_again_empty_and_bounded() {
+    fn used_again_aligned_and_bounded() {
         let buffers = Buffers::default();
         let mut buffer = buffers.take(100_000);
-        buffer.extend_from_slice(&[7; 100]);
+        assert_eq!(buffer.as_ptr().align_offset(ALIGNMENT), 0);
+        buffer.fill(7);
         let at = buffer.as_ptr();
-        buffers.give_back(buffer);
+        drop(buffer);
         let again = buffers.take(90_000);
-        assert!(again.is_empty() && again.as_ptr() == at);
-        buffers.give_back(vec![0; 100]);
-        assert_eq!(buffers.kept.lock().buffers.len(), 0, "small ones are not kept");
-        for _ in 0..100 {
-            buffers.give_back(Vec::with_capacity(1 << 20));
-        }
+        assert!(again.len() == 90_000 && again.as_ptr() == at);
+        drop(buffers.take(100));
+        assert_eq!(buffers.kept.lock().memories.len(), 0, "small ones are not kept");
+        drop(again);
+        let many: Vec<Buffer> = (0..100).map(|_| buffers.take(1 << 20)).collect();
+        drop(many);
         assert!(buffers.kept.lock().bytes <= MOST);
+        let orphan = buffers.take(1 << 20);
+        drop(buffers);
+        assert_eq!(orphan.len(), 1 << 20, "may outlive its target");
+    }
+
+    #[test]
+    fn what_is_added_is_zero() {
+        let buffers = Buffers::default();
+        for len in [10, LARGE] {
+            let mut buffer = buffers.take(len);
+            buffer.fill(7);
+            buffer.truncate(5);
+            buffer.resize(len * 3);
+            assert!(buffer[..5].iter().all(|byte| *byte == 7) && buffer[5..].iter().all(|byte| *byte == 0));
+            assert_eq!(buffer.len(), len * 3);
+        }
     }
 }

@@ -18,7 +18,7 @@ use nyala_wire::storage::{ChunkFileId, MAX_IO_BYTES, block_pieces};
 /// Fills a read up with zeros, so that it has `len` bytes from `offset` on; where they start in the data.
 pub fn pad_copy(read: &mut ReadOut, offset: u64, len: u32) -> usize {
     let skip = offset.saturating_sub(read.start) as usize;
-    read.data.resize(skip + len as usize, 0);
+    read.data.resize(skip + len as usize);
     skip
 }
 

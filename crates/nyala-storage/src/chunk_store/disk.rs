@@ -30,8 +30,8 @@ pub struct Opened {
 pub trait ChunkFile: Send + Sync {
     /// Length in bytes and use in units of 512 bytes.
     fn stat(&self) -> io::Result<(u64, u64)>;
-    /// Appends up to `len` bytes from `offset` on to `buf`; fewer at the end of the file.
-    fn read_at(&self, buf: &mut Vec<u8>, len: usize, offset: u64) -> io::Result<()>;
+    /// Fills `buf` from `offset` on and says how far; less only at the end of the file.
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes some bytes and says how many.
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<usize>;
     /// Sets the length.

@@ -35,6 +35,7 @@
 mod buffers;
 mod copy;
 mod counters;
+mod direct;
 mod disk;
 mod error;
 mod fence;
@@ -56,6 +57,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use buffers::Buffer;
 pub use copy::{check_copy, copy_write, pad_copy};
 pub use counters::ChunkCounters;
 pub use disk::{ChunkDisk, ChunkFile, Opened};

@@ -6,6 +6,7 @@
 //! name is durable only after its directories were synced. Somebody may put other things there or remove files:
 //! only regular files are opened, links are not followed.
 
+use super::direct;
 use super::disk::{ChunkDisk, ChunkFile, Opened};
 use nyala_wire::checksum::crc32c;
 use nyala_wire::storage::ChunkFileId;
@@ -16,8 +17,8 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Writes from this length on leave the page cache as soon as they are on disk.
 const STREAMING_BYTES: usize = 256 << 10;
@@ -33,8 +34,10 @@ pub struct OsDisk {
     durable_dirs: Mutex<HashSet<[u8; 2]>>,
 }
 
-struct OsFile {
-    fd: OwnedFd,
+pub(super) struct OsFile {
+    pub(super) fd: OwnedFd,
+    /// Opened again past the page cache, when first needed; none where the file system has no such way.
+    pub(super) direct: OnceLock<Option<OwnedFd>>,
     dontcache: Arc<AtomicBool>,
 }
 
@@ -80,7 +83,7 @@ impl ChunkDisk for OsDisk {
         let path = path_of(file);
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let opened = |fd, created| {
-            let file = Arc::new(OsFile { fd, dontcache: self.dontcache.clone() });
+            let file = Arc::new(OsFile { fd, direct: OnceLock::new(), dontcache: self.dontcache.clone() });
             Ok(Some(Opened { file, created }))
         };
         match fs::openat(&self.dir, path.as_str(), flags, Mode::empty()) {
@@ -129,28 +132,28 @@ impl ChunkFile for OsFile {
         Ok((u64::try_from(stat.st_size).unwrap_or(0), u64::try_from(stat.st_blocks).unwrap_or(0)))
     }
 
-    fn read_at(&self, buf: &mut Vec<u8>, len: usize, offset: u64) -> io::Result<()> {
-        buf.reserve_exact(len);
-        let end = buf.len() + len;
-        while buf.len() < end {
-            let at = buf.len();
-            let position = offset + (len - (end - at)) as u64;
-            let room = &mut buf.spare_capacity_mut()[..end - at];
-            match rustix::io::pread(&self.fd, room, position) {
-                Ok(([], _)) => break,
-                Ok((filled, _)) => {
-                    let n = filled.len();
-                    // SAFETY: the system has just initialised these bytes behind the old end, within the capacity.
-                    unsafe { buf.set_len(at + n) };
-                }
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut done = 0;
+        if direct::fits(buf.as_ptr(), buf.len(), offset) && !self.is_cached(offset, buf.len()) {
+            done = self.read_direct(buf, offset)?;
+        }
+        while done < buf.len() {
+            match rustix::io::pread(&self.fd, &mut buf[done..], offset + done as u64) {
+                Ok(0) => break,
+                Ok(n) => done += n,
                 Err(rustix::io::Errno::INTR) => {}
                 Err(e) => return Err(e.into()),
             }
         }
-        Ok(())
+        Ok(done)
     }
 
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<usize> {
+        if direct::fits(data.as_ptr(), data.len(), offset)
+            && let Some(n) = self.write_direct(data, offset)?
+        {
+            return Ok(n);
+        }
         if data.len() >= STREAMING_BYTES && self.dontcache.load(Ordering::Relaxed) {
             match self.write_streaming(data, offset) {
                 Err(e) if matches!(e.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL)) => {

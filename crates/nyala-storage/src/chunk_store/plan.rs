@@ -138,13 +138,15 @@ impl Merger<'_> {
         if inside.start == 0 && inside.end >= in_file {
             return Ok((crc32c_zero_padded(piece), None));
         }
-        let mut bytes = Vec::with_capacity(BLOCK_BYTES as usize);
+        let mut bytes = vec![0; BLOCK_BYTES as usize];
         if let Some(old) = old {
-            let read = self.handle.read_at(&mut bytes, in_file, block * BLOCK_BYTES);
-            read.map_err(|e| self.shared.io_error("read", self.file, e))?;
+            let read = self.handle.read_at(&mut bytes[..in_file], block * BLOCK_BYTES);
+            bytes.truncate(read.map_err(|e| self.shared.io_error("read", self.file, e))?);
             if in_file == 0 || crc32c_zero_padded(&bytes) != old {
                 return Err(self.shared.checksum_error(self.file, block));
             }
+        } else {
+            bytes.clear();
         }
         bytes.resize(in_file.max(inside.end), 0);
         bytes[inside].copy_from_slice(piece);

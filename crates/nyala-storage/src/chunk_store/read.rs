@@ -6,6 +6,7 @@
 //! file that is too short for its blocks never passes for zeros.
 
 use super::MAX_CHUNK_FILE_BYTES;
+use super::buffers::Buffer;
 use super::counters::add;
 use super::error::ChunkError;
 use super::shared::group_of;
@@ -15,12 +16,12 @@ use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES};
 use std::sync::OnceLock;
 
 /// What a read gives.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct ReadOut {
     /// Offset of the data in the chunk file, bytes.
     pub start: u64,
     /// Whole blocks; cut where the chunk file ends.
-    pub data: Vec<u8>,
+    pub data: Buffer,
     /// CRC-32C of each block, padded with zeros.
     pub crcs: Vec<u32>,
 }
@@ -59,9 +60,8 @@ impl ChunkWorker {
             return Err(self.shared.checksum_error(file, block));
         }
         let mut data = self.shared.buffers.take(there);
-        if let Some(handle) = handle.filter(|_| there > 0) {
-            handle.read_at(&mut data, there, start).map_err(|e| self.shared.io_error("read", file, e))?;
-        }
+        let read = handle.filter(|_| there > 0).map_or(Ok(0), |handle| handle.read_at(&mut data, start));
+        data.truncate(read.map_err(|e| self.shared.io_error("read", file, e))?);
         if data.len() < there {
             return Err(self.shared.checksum_error(file, first + data.len() as u64 / BLOCK_BYTES));
         }

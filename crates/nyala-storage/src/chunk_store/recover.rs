@@ -174,11 +174,10 @@ impl Shared {
         first: u64,
         count: u64,
     ) -> Result<Vec<u8>, ChunkError> {
-        let mut bytes = Vec::new();
-        if let Some(handle) = handle {
-            let read = handle.read_at(&mut bytes, (count * BLOCK_BYTES) as usize, first * BLOCK_BYTES);
-            read.map_err(|e| self.io_error("read", file, e))?;
-        }
+        let Some(handle) = handle else { return Ok(Vec::new()) };
+        let mut bytes = vec![0; (count * BLOCK_BYTES) as usize];
+        let read = handle.read_at(&mut bytes, first * BLOCK_BYTES);
+        bytes.truncate(read.map_err(|e| self.io_error("read", file, e))?);
         Ok(bytes)
     }
 

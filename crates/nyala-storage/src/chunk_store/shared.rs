@@ -175,11 +175,6 @@ impl ChunkStore {
         self.shared.used_bytes()
     }
 
-    /// Takes the buffer of a [`super::ReadOut`] back, for another read.
-    pub fn give_back(&self, buffer: Vec<u8>) {
-        self.shared.buffers.give_back(buffer);
-    }
-
     /// The position up to which everything survives the death of the machine once it is durable.
     pub fn position(&self) -> Result<Lsn, ChunkError> {
         Ok(self.shared.kv.flush()?)

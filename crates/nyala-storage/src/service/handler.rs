@@ -4,7 +4,7 @@
 
 use super::queue::{Outcome, Task};
 use super::target::Target;
-use crate::chunk_store::{ReadOut, WriteOp, check_copy, copy_write, pad_copy};
+use crate::chunk_store::{Buffer, ReadOut, WriteOp, check_copy, copy_write, pad_copy};
 use bytes::Bytes;
 use nyala_transport::member::Member;
 use nyala_transport::{Frame, PeerInfo, Reply, Role, Service};
@@ -34,15 +34,8 @@ pub(super) fn read_budget(bytes: usize) -> Arc<Semaphore> {
 }
 
 struct ReadData {
-    data: Vec<u8>,
-    target: Arc<Target>,
+    data: Buffer,
     _memory: OwnedSemaphorePermit,
-}
-
-impl Drop for ReadData {
-    fn drop(&mut self) {
-        self.target.give_back(std::mem::take(&mut self.data));
-    }
 }
 
 impl AsRef<[u8]> for ReadData {
@@ -138,11 +131,8 @@ impl StorageService {
             checksums: (crcs.len() as u32).into(),
         };
         let body = encode_bulk(&header, &crcs);
-        let payload = if data.is_empty() {
-            vec![]
-        } else {
-            vec![Bytes::from_owner(ReadData { data, target: target.clone(), _memory: memory })]
-        };
+        let payload =
+            if data.is_empty() { vec![] } else { vec![Bytes::from_owner(ReadData { data, _memory: memory })] };
         Ok(Reply::ok(body).with_payload(payload))
     }
 
@@ -194,7 +184,7 @@ impl StorageService {
             return Err(ErrorCode::IO.with("a read gave something else; this is a mistake in the storage service"));
         };
         let start = pad_copy(&mut read, from.1, len);
-        let data = Bytes::from(read.data).slice(start..);
+        let data = Bytes::from_owner(read.data).slice(start..);
         target.call(Task::Write(copy_write(to.0, to.1, data))).await?;
         Ok(())
     }

@@ -158,11 +158,6 @@ impl Target {
         Capacity { total_bytes, free_bytes, ..capacity }
     }
 
-    /// Takes the buffer of a read back.
-    pub fn give_back(&self, buffer: Vec<u8>) {
-        self.store.give_back(buffer);
-    }
-
     /// Counters by name, the depth of the queues among them.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         let mut counters = self.store.counters().values();

@@ -109,7 +109,7 @@ fn leftovers_without_checksum_never_show() {
     world.tamper(FILE, |content| content.resize(9000, 9));
     // The first block's checksum says that the bytes behind its 100th are zero.
     is_checksum_at(worker.read(FILE, 0, 100, true), 0);
-    assert_eq!(worker.read(FILE, 4096, 4096, true).unwrap().data, [0; 4096]);
+    assert_eq!(worker.read(FILE, 4096, 4096, true).unwrap().data[..], [0; 4096]);
     worker.write(write_op(FILE, 8200, pattern(2, 10))).unwrap();
     let block = worker.read(FILE, 8192, 4096, true).unwrap().data;
     assert_eq!((&block[..8], &block[8..18], &block[18..]), (&[0; 8][..], &pattern(2, 10)[..], &[0; 790][..]));

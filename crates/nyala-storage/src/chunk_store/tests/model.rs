@@ -134,7 +134,7 @@ pub fn run_op(worker: &mut ChunkWorker, op: &Op) -> Result<(), ChunkError> {
 pub fn copy(worker: &mut ChunkWorker, from: (ChunkFileId, u64), offset: u64, len: u32) -> Result<(), ChunkError> {
     let mut read = worker.read(from.0, from.1, len, true)?;
     let start = pad_copy(&mut read, from.1, len);
-    worker.write(copy_write(FILE, offset, Bytes::from(read.data).slice(start..)))
+    worker.write(copy_write(FILE, offset, Bytes::from_owner(read.data).slice(start..)))
 }
 
 /// The whole content, with every checksum compared both here and there.
@@ -145,7 +145,7 @@ pub fn content(worker: &mut ChunkWorker, file: ChunkFileId) -> Result<Vec<u8>, C
     for (block, crc) in out.data.chunks(4096).zip(&out.crcs) {
         assert_eq!(crc32c_zero_padded(block), *crc, "a client would see a mismatch");
     }
-    Ok(out.data)
+    Ok(out.data.to_vec())
 }
 
 fn check_queries(worker: &mut ChunkWorker, model: &[u8]) {

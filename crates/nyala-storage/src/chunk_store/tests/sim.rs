@@ -262,15 +262,16 @@ impl ChunkFile for Handle {
         Ok((len, len.div_ceil(512)))
     }
 
-    fn read_at(&self, buf: &mut Vec<u8>, len: usize, offset: u64) -> io::Result<()> {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         let state = self.world.state.lock();
         if state.crashed {
             return Err(crash_error());
         }
         let content = state.files.get(&self.file).map_or(&[][..], |file| &file.content);
         let rest = content.get(offset as usize..).unwrap_or(&[]);
-        buf.extend_from_slice(&rest[..rest.len().min(len)]);
-        Ok(())
+        let n = rest.len().min(buf.len());
+        buf[..n].copy_from_slice(&rest[..n]);
+        Ok(n)
     }
 
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<usize> {
