@@ -30,6 +30,14 @@ impl DirBuffer {
         self.plus
     }
 
+    /// How many more entries could fit at the most, at least one: names are short, and rarely so short.
+    pub fn room_for(&self) -> u32 {
+        /// A name as short as most.
+        const NAME_BYTES: usize = 8;
+        let head = if self.plus { size_of::<EntryOut>() } else { 0 } + size_of::<Dirent>();
+        u32::try_from((self.limit - self.bytes.len()) / (head + NAME_BYTES)).unwrap_or(u32::MAX).max(1)
+    }
+
     /// Whether there is no entry yet.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()

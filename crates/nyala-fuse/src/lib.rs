@@ -33,7 +33,7 @@ pub use buf::WriteData;
 pub use dirbuf::DirBuffer;
 pub use errno::Errno;
 pub use handler::Handler;
-pub use notifier::{InvalRange, Notifier};
+pub use notifier::{InvalRange, Known, Notifier};
 pub use session::{Refused, Session, SessionConfig, SessionError};
 pub use transport::dev::Device;
 pub use types::{Attr, Attributes, Context, Entry, Features, Fh, Ino, Negotiated, Timestamp};

@@ -103,6 +103,28 @@ pub struct Entry {
     pub attr_ttl: Duration,
 }
 
+impl Entry {
+    /// There is no such name, and the kernel may believe that for so long.
+    pub fn missing(entry_ttl: Duration) -> Entry {
+        let zero = Timestamp::default();
+        let attr = Attr {
+            ino: 0,
+            size: 0,
+            blocks: 0,
+            atime: zero,
+            mtime: zero,
+            ctime: zero,
+            mode: 0,
+            nlink: 0,
+            uid: 0,
+            gid: 0,
+            rdev: 0,
+            blksize: 0,
+        };
+        Entry { ino: Ino(0), generation: 0, attr, entry_ttl, attr_ttl: Duration::ZERO }
+    }
+}
+
 /// Answer to getattr and setattr.
 #[derive(Clone, Copy, Debug)]
 pub struct Attributes {
@@ -403,6 +425,13 @@ pub struct Negotiated {
     pub max_write_bytes: u32,
     /// The kernel's own limit of read-ahead in bytes when it asked.
     pub max_readahead_bytes: u32,
+}
+
+impl Negotiated {
+    /// Whether [`crate::Notifier::inc_epoch`] works (protocol 7.44, Linux 6.16).
+    pub fn has_epochs(&self) -> bool {
+        self.kernel_minor >= crate::abi::MINOR_EPOCH
+    }
 }
 
 /// Result of an operation.

@@ -37,6 +37,8 @@ pub const MAJOR: u32 = 7;
 pub const MINOR_MAX: u32 = 45;
 /// Oldest minor version that is served (Linux 5.4).
 pub const MINOR_MIN: u32 = 31;
+/// From here on there is [`notify::INC_EPOCH`] (Linux 6.16).
+pub const MINOR_EPOCH: u32 = 44;
 /// The kernel's name for the root directory.
 pub const ROOT_ID: u64 = 1;
 /// The kernel refuses a read of the device with less room than this.

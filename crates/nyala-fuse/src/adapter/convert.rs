@@ -4,7 +4,7 @@
 
 use crate::types::{self, Context, NewInode, Timestamp};
 use crate::{Errno, Ino};
-use nyala_client::Error;
+use nyala_client::{Error, Mode};
 use nyala_wire::meta::{Owner, SetAttr, SetTime};
 use nyala_wire::{Attr, FileKind, InodeId, Time};
 
@@ -32,9 +32,9 @@ pub fn owner(ctx: &Context) -> Owner {
     Owner { uid: ctx.uid, gid: ctx.gid }
 }
 
-/// Permission bits of something new. The kernel has taken the umask off already.
-pub fn perm(new: &NewInode) -> u16 {
-    (new.mode & 0o7777) as u16
+/// Permission bits of something new. The umask is still to be taken off, unless the directory has a default ACL.
+pub fn mode(new: &NewInode) -> Mode {
+    Mode { perm: (new.mode & 0o7777) as u16, umask: (new.umask & 0o777) as u16 }
 }
 
 fn timestamp(time: Time) -> Timestamp {

@@ -2,139 +2,104 @@
 
 //! Listing directories: `.` and `..` have the cookies 1 and 2, entries have the server's, which are larger.
 
-use super::convert;
+use super::convert::{self, errno, inode};
 use super::fs::NyalaFs;
-use crate::types::Result;
-use crate::{DirBuffer, Ino};
-use nyala_client::Client;
+use super::open_dirs::Opening;
+use crate::types::*;
+use crate::{DirBuffer, Errno, InvalRange};
 use nyala_wire::meta::{ListedEntry, Listing};
-use nyala_wire::{Attr, InodeId};
+use nyala_wire::{ErrorCode, InodeId};
 use parking_lot::Mutex;
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 const DOT: u64 = 1;
 const DOT_DOT: u64 = 2;
-/// Entries fetched at a time; a kernel buffer takes fewer, the rest waits in the handle.
+/// Names fetched at a time; a kernel buffer takes fewer, the rest waits in the handle.
 const BATCH: u32 = 1024;
-
-/// Directories that are open here, by inode. One that is removed meanwhile is gone from the servers; whoever holds it
-/// open still sees its last attributes, without links.
-#[derive(Default)]
-pub struct OpenDirs {
-    open: Mutex<HashMap<u64, Held>>,
-}
-
-#[derive(Default)]
-struct Held {
-    handles: u32,
-    removed: Option<Attr>,
-}
-
-impl OpenDirs {
-    /// One more handle.
-    pub fn opened(&self, ino: Ino) {
-        self.open.lock().entry(ino.0).or_default().handles += 1;
-    }
-
-    /// One handle less.
-    pub fn closed(&self, ino: Ino) {
-        let mut open = self.open.lock();
-        if let Some(held) = open.get_mut(&ino.0) {
-            held.handles -= 1;
-            if held.handles == 0 {
-                open.remove(&ino.0);
-            }
-        }
-    }
-
-    /// Whether any directory is open.
-    pub fn is_empty(&self) -> bool {
-        self.open.lock().is_empty()
-    }
-
-    /// The directory with these last attributes was removed.
-    pub fn removed(&self, attr: Attr) {
-        if let Some(held) = self.open.lock().get_mut(&attr.inode.0) {
-            held.removed = Some(Attr { nlink: 0, ..attr });
-        }
-    }
-
-    /// Attributes of a removed directory that is open.
-    pub fn last(&self, ino: Ino) -> Option<Attr> {
-        self.open.lock().get(&ino.0)?.removed.clone()
-    }
-}
 
 /// An open directory: what was fetched and not yet taken.
 pub struct Dir {
+    opening: Opening,
     rest: Mutex<Option<Rest>>,
 }
 
+/// Names without attributes: those would be too old for the next request.
 struct Rest {
     after: u64,
-    plus: bool,
-    fetched: Instant,
+    /// Withdrawals before it was fetched.
+    generation: u64,
     listing: Listing,
 }
 
+/// Opens one.
+pub async fn open(fs: &NyalaFs, ino: Ino) -> Result<Opened> {
+    fs.cache.recheck(ino);
+    // Kept for the case that the directory is removed while it is open; the kernel has just asked for the same.
+    let last = fs.client.getattr(inode(ino)).await.map_err(|e| errno("opendir", ino, e))?;
+    let opening = fs.cache.dirs.opened(ino, || fs.cache.keeps() && fs.is_leased(inode(ino)), Some(last));
+    let mode = OpenMode { cache_dir: opening.cached, keep_cache: opening.cached, ..OpenMode::default() };
+    Ok(Opened { fh: fs.dirs.add(Arc::new(Dir { opening, rest: Mutex::new(None) })), mode })
+}
+
+/// The last close.
+pub async fn release(fs: &NyalaFs, ino: Ino, fh: Fh) -> Result<()> {
+    let dir = fs.dirs.remove(fh)?;
+    if fs.cache.dirs.closed(ino, dir.opening) {
+        fs.cache.forget_content(ino, InvalRange::All).await;
+        fs.cache.dirs.emptied(ino);
+    }
+    Ok(())
+}
+
 impl Dir {
-    /// Just opened.
-    pub fn new() -> Arc<Dir> {
-        Arc::new(Dir { rest: Mutex::new(None) })
-    }
-
-    /// Entries after a cookie: the rest of the last batch if it goes on there and is fresh, or a new batch.
-    async fn batch(
-        &self,
-        client: &Client,
-        dir: InodeId,
-        after: u64,
-        plus: bool,
-        fresh: Duration,
-    ) -> nyala_client::Result<Listing> {
+    /// Entries after a cookie: the rest of the last batch if it goes on there and is still true, or a new batch.
+    async fn batch(&self, fs: &NyalaFs, dir: InodeId, after: u64, buf: &DirBuffer) -> nyala_client::Result<Listing> {
         let rest = self.rest.lock().take();
+        if buf.is_plus() {
+            return fs.client.readdir(dir, after, buf.room_for(), true).await;
+        }
         match rest {
-            Some(rest) if rest.after == after && rest.plus == plus && rest.fetched.elapsed() < fresh => {
-                Ok(rest.listing)
-            }
-            _ => client.readdir(dir, after, BATCH, plus).await,
+            Some(rest) if rest.after == after && after > 0 && self.holds(fs, dir, rest.generation) => Ok(rest.listing),
+            _ => fs.client.readdir(dir, after, BATCH, false).await,
         }
     }
 
-    fn keep(&self, after: u64, plus: bool, fetched: Instant, listing: Listing) {
-        if !listing.entries.is_empty() {
-            *self.rest.lock() = Some(Rest { after, plus, fetched, listing });
-        }
+    fn holds(&self, fs: &NyalaFs, dir: InodeId, generation: u64) -> bool {
+        generation == fs.cache.dirs.generation(Ino(dir.0)) && fs.is_leased(dir)
     }
 }
 
 /// Fills the kernel's buffer.
 pub async fn fill(fs: &NyalaFs, dir: &Dir, ino: Ino, offset: u64, buf: &mut DirBuffer) -> Result<()> {
-    let inode = convert::inode(ino);
-    let fail = |error| convert::errno("readdir", ino, error);
+    let id = inode(ino);
+    // A directory that is gone has no entries to give; ESTALE would make the caller look for another of the same name.
+    let fail = |error: nyala_client::Error| match error.is(ErrorCode::STALE) {
+        true => Errno::ENOENT,
+        false => errno("readdir", ino, error),
+    };
     if offset < DOT && !buf.add(ino.0, DOT, libc::DT_DIR, b".") {
         return Ok(());
     }
     if offset < DOT_DOT {
-        let parent = fs.client.parent(inode).await.map_err(fail)?;
+        let parent = fs.client.parent(id).await.map_err(fail)?;
         if !buf.add(parent.0, DOT_DOT, libc::DT_DIR, b"..") {
             return Ok(());
         }
     }
     let mut after = if offset <= DOT_DOT { 0 } else { offset };
     loop {
-        let fetched = Instant::now();
-        let mut listing =
-            dir.batch(&fs.client, inode, after, buf.is_plus(), fs.options.cache_time).await.map_err(fail)?;
-        let taken = listing.entries.iter().take_while(|entry| add(fs, buf, entry)).count();
+        let generation = fs.cache.dirs.generation(ino);
+        let mut listing = dir.batch(fs, id, after, buf).await.map_err(fail)?;
+        let names_leased = fs.is_leased(id);
+        let taken = listing.entries.iter().take_while(|entry| add(fs, buf, entry, names_leased)).count();
         if taken > 0 {
             after = listing.entries[taken - 1].cookie;
         }
         if taken < listing.entries.len() {
-            listing.entries.drain(..taken);
-            dir.keep(after, buf.is_plus(), fetched, listing);
+            if !buf.is_plus() {
+                listing.entries.drain(..taken);
+                *dir.rest.lock() = Some(Rest { after, generation, listing });
+            }
             return Ok(());
         }
         if listing.end {
@@ -143,10 +108,12 @@ pub async fn fill(fs: &NyalaFs, dir: &Dir, ino: Ino, offset: u64, buf: &mut DirB
     }
 }
 
-fn add(fs: &NyalaFs, buf: &mut DirBuffer, entry: &ListedEntry) -> bool {
+fn add(fs: &NyalaFs, buf: &mut DirBuffer, entry: &ListedEntry, names_leased: bool) -> bool {
     let name = entry.name.as_bytes();
     match &entry.attr {
-        Some(attr) if buf.is_plus() => buf.add_entry(&fs.entry(attr), entry.cookie, name),
+        Some(attr) if buf.is_plus() => {
+            buf.add_entry(&fs.entry(attr, names_leased, fs.is_leased(attr.inode)), entry.cookie, name)
+        }
         _ => buf.add(entry.inode.0, entry.cookie, convert::dirent_kind(entry.kind), name),
     }
 }

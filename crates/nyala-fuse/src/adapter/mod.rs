@@ -2,16 +2,26 @@
 
 //! What a Nyala mount shows: the kernel's requests become calls of the client, its errors become errnos, once, here.
 //!
-//! Inode numbers are the cluster's own, so nothing has to be remembered for the kernel's references and `forget` does
-//! nothing. Entries and attributes are cached by the kernel for [`FsOptions::cache_time`] at most (no leases yet), and
-//! names that do not exist not at all. Permissions are checked by the kernel (`default_permissions`).
+//! Inode numbers are the cluster's own, so nothing has to be remembered for the kernel's references. The kernel keeps
+//! names, attributes, pages and listings as far as the client has leases on them, and is made to forget when they are
+//! revoked ([`cache`]). Permissions, ACLs included, are checked by the kernel (`default_permissions`, `POSIX_ACL`).
 //!
 //! Failure model: the cluster may be slow, restarting or gone; the client waits and tries again, and what comes here as
-//! an error is final for the request. Nothing here is durable.
+//! an error is final for the request. Nothing here is durable. What can be late between withdrawals and replies is said
+//! in [`cache`], between closes and locks in [`lock_owners`].
 
+mod atime;
+mod attrs;
+pub mod cache;
 mod convert;
 mod dirs;
+mod files;
 mod fs;
 mod handles;
+mod lock_owners;
+mod locks;
+mod names;
+mod open_dirs;
+mod xattrs;
 
 pub use fs::{FsOptions, NyalaFs};

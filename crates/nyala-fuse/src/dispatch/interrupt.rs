@@ -2,32 +2,56 @@
 
 //! Who waits to be interrupted.
 //!
-//! **Failure model.** An INTERRUPT may come before its request is watched (by another thread), after its reply, or for
-//! one that cannot be interrupted: it is then ignored, which the protocol allows; the caller waits for the reply.
+//! **Failure model.** An INTERRUPT may come before its request is watched: the request is with another thread, or in a
+//! ring, and the INTERRUPT was faster. The last of them are remembered, and a request that is then watched is interrupted
+//! at once; numbers of requests are never used again, so one that came after its reply or for a request that cannot be
+//! interrupted does no harm. With very many at once one may be lost: its caller waits for the reply.
 
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::Notify;
+
+/// Interrupts of unknown requests that are remembered.
+const EARLY: usize = 256;
 
 /// The requests of a mount that end early when their caller gets a signal.
 #[derive(Default)]
 pub(crate) struct Interrupts {
-    waiting: Mutex<HashMap<u64, Arc<Notify>>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: HashMap<u64, Arc<Notify>>,
+    early: VecDeque<u64>,
 }
 
 impl Interrupts {
-    /// Wakes the request, if it is one that waits.
+    /// Wakes the request, if it is one that waits, or when it comes to wait.
     pub(crate) fn interrupt(&self, unique: u64) {
-        if let Some(notify) = self.waiting.lock().get(&unique) {
-            notify.notify_one();
+        let mut state = self.state.lock();
+        match state.waiting.get(&unique) {
+            Some(notify) => notify.notify_one(),
+            None => {
+                if state.early.len() == EARLY {
+                    state.early.pop_front();
+                }
+                state.early.push_back(unique);
+            }
         }
     }
 
     /// From now on, until the watch is dropped, the request can be interrupted.
     pub(crate) fn watch(&self, unique: u64) -> Watch<'_> {
         let notify = Arc::new(Notify::new());
-        self.waiting.lock().insert(unique, Arc::clone(&notify));
+        let mut state = self.state.lock();
+        if let Some(at) = state.early.iter().position(|early| *early == unique) {
+            state.early.remove(at);
+            notify.notify_one();
+        }
+        state.waiting.insert(unique, Arc::clone(&notify));
+        drop(state);
         Watch { interrupts: self, unique, notify }
     }
 }
@@ -48,7 +72,7 @@ impl Watch<'_> {
 
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
-        self.interrupts.waiting.lock().remove(&self.unique);
+        self.interrupts.state.lock().waiting.remove(&self.unique);
     }
 }
 
@@ -67,7 +91,24 @@ mod tests {
         interrupts.interrupt(6);
         assert_eq!(poll(), Poll::Ready(()));
         drop(watch);
-        assert!(interrupts.waiting.lock().is_empty());
-        interrupts.interrupt(6);
+        assert!(interrupts.state.lock().waiting.is_empty());
+    }
+
+    #[test]
+    fn an_interrupt_that_is_faster_than_its_request_is_not_lost() {
+        let interrupts = Interrupts::default();
+        interrupts.interrupt(10);
+        for unique in 1..EARLY as u64 {
+            interrupts.interrupt(1000 + unique);
+        }
+        let watch = interrupts.watch(10);
+        let poll = |watch: &Watch<'_>| std::pin::pin!(watch.wait()).poll(&mut Context::from_waker(Waker::noop()));
+        assert_eq!(poll(&watch), Poll::Ready(()));
+        assert_eq!(poll(&interrupts.watch(12)), Poll::Pending);
+        // They are forgotten in the end.
+        for unique in 0..2 * EARLY as u64 {
+            interrupts.interrupt(5000 + unique);
+        }
+        assert_eq!(interrupts.state.lock().early.len(), EARLY);
     }
 }

@@ -25,9 +25,10 @@ pub struct SessionConfig {
     pub kept_buffers: usize,
     /// Ask for entries and attributes together where the kernel thinks it pays.
     pub readdirplus: bool,
-    /// Keep the targets of symbolic links in the kernel until it is told otherwise.
+    /// Keep the targets of symbolic links in the kernel. They never change, so that is always right.
     pub cache_symlinks: bool,
-    /// The kernel drops a file's cached pages when it sees another mtime or size. Off: only when told to.
+    /// The kernel drops a file's cached pages when it sees another mtime or size, and asks for both at every read. Off:
+    /// only when told to, which is right under leases and for a file system that only this kernel changes.
     pub auto_inval_data: bool,
     /// `mmap` works on files opened with direct I/O.
     pub direct_io_allow_mmap: bool,
@@ -49,8 +50,8 @@ impl Default for SessionConfig {
             max_write_buffers: 256,
             kept_buffers: 32,
             readdirplus: true,
-            cache_symlinks: false,
-            auto_inval_data: true,
+            cache_symlinks: true,
+            auto_inval_data: false,
             direct_io_allow_mmap: true,
             handle_killpriv: true,
             drain: Duration::from_secs(5),

@@ -144,10 +144,28 @@ mod tests {
         let none = agreed(ask(45, u64::MAX, &config, &Features::default())).1.flags;
         assert_eq!(none & (POSIX_LOCKS | FLOCK_LOCKS | POSIX_ACL | WRITEBACK_CACHE | SPLICE_READ), 0);
         assert_ne!(none & DIRECT_IO_ALLOW_MMAP, 0);
-        assert_eq!(none & (AUTO_INVAL_DATA | EXPLICIT_INVAL_DATA), AUTO_INVAL_DATA);
+        assert_eq!(none & (AUTO_INVAL_DATA | EXPLICIT_INVAL_DATA), EXPLICIT_INVAL_DATA);
         let features = Features { posix_locks: true, flock: true, ..Features::default() };
         let both = agreed(ask(45, u64::MAX, &config, &features)).1.flags;
         assert_eq!(both & (POSIX_LOCKS | FLOCK_LOCKS), POSIX_LOCKS | FLOCK_LOCKS);
+    }
+
+    #[test]
+    fn epochs_from_7_44_on() {
+        let config = SessionConfig::default();
+        for (minor, epochs) in [(31, false), (43, false), (44, true), (45, true), (46, true)] {
+            let (out, negotiated) = agreed(ask(minor, 0, &config, &Features::default()));
+            assert_eq!(negotiated.has_epochs(), epochs, "{minor}");
+            assert_eq!(out.minor, MINOR_MAX);
+        }
+    }
+
+    #[test]
+    fn acls_come_with_the_umask_left_to_the_handler() {
+        let config = SessionConfig::default();
+        let features = Features { posix_acl: true, dont_mask: true, ..Features::default() };
+        let flags = agreed(ask(45, u64::MAX, &config, &features)).1.flags;
+        assert_eq!(flags & (POSIX_ACL | DONT_MASK | SETXATTR_EXT), POSIX_ACL | DONT_MASK | SETXATTR_EXT);
     }
 
     #[test]

@@ -69,7 +69,7 @@ async fn probe(config: &ClientConfig) -> Result<(), Failure> {
 pub async fn serve(plan: Plan, caller: &mut Caller) -> Result<(), Failure> {
     let stop = stop_signal()?;
     probe(&plan.config).await?;
-    let (mgmt, cache_time, encrypt) = (plan.config.mgmt.clone(), plan.config.cache_time, plan.config.encrypt);
+    let (mgmt, encrypt) = (plan.config.mgmt.clone(), plan.config.encrypt);
     let client = Client::connect(plan.config).await?;
     let root = tokio::time::timeout(PATIENCE, client.getattr(InodeId::ROOT)).await;
     root.map_err(|_| {
@@ -79,8 +79,11 @@ pub async fn serve(plan: Plan, caller: &mut Caller) -> Result<(), Failure> {
     let mountpoint = mount.mountpoint().to_path_buf();
     let read_ahead = mount.read_ahead();
     let (tell, mut ready) = tokio::sync::oneshot::channel();
-    let handler = Arc::new(NyalaFs::new(client.clone(), FsOptions { cache_time, ..FsOptions::default() }));
-    let session = Session::new(mount.device(), handler, SessionConfig::default()).on_ready(move |_| {
+    let options = FsOptions { noatime: plan.flags.noatime || plan.flags.read_only, ..FsOptions::default() };
+    let handler = Arc::new(NyalaFs::new(client.clone(), options));
+    let session = Session::new(mount.device(), Arc::clone(&handler), SessionConfig::default());
+    handler.attach(session.notifier());
+    let session = session.on_ready(move |_| {
         // An error means that the mount is ending already.
         let _ = tell.send(());
     });

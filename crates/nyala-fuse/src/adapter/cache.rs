@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What the kernel keeps because a lease allowed it, and how it is made to forget.
+//!
+//! - Attributes and ACLs: a notification that takes no locks.
+//! - Pages: a notification that waits for pages just being read or written, on a thread of its own.
+//! - Names, present and missing: the whole mount's epoch ends. The notification for one name would take the directory's
+//!   lock, under which the kernel may be waiting for an answer that another mount holds up: never used.
+//! - Listings: the directory's pages, and what `open_dirs` has on it.
+//!
+//! **Failure model.** A reply may be on its way to the kernel while what it says is withdrawn. The kernel takes replies
+//! that were asked for before a withdrawal for old: names by the epoch, attributes by a version per inode, pages by their
+//! locks. The gap is an inode that it hears of for the first time in such a reply: it then says that it does not know the
+//! inode ([`Known::No`]). Such a withdrawal ends the epoch, so that nobody gets to the inode without a look-up, and is
+//! repeated when a file or directory is opened that was reached by the old name ([`KernelCache::recheck`]). Replies that
+//! the kernel does not compare with a version (to setattr, link and create) carry no lifetime for attributes at all.
+//!
+//! A kernel without epochs (before 6.16) is given no lifetimes of names. A notification that the kernel refuses for
+//! another reason cannot be repaired here: it is logged as an error.
+
+use super::open_dirs::OpenDirs;
+use crate::{Errno, Ino, InvalRange, Known, Notifier};
+use nyala_client::{CacheListener, Withdraw};
+use nyala_wire::InodeId;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// So many inodes are remembered that the kernel did not know when they were withdrawn.
+const MAX_SUSPECTS: usize = 65536;
+
+/// The kernel's caches of one mount. Without a notifier, nothing may be kept there.
+#[derive(Default)]
+pub struct KernelCache {
+    notifier: OnceLock<Notifier>,
+    /// The kernel has epochs.
+    epochs: AtomicBool,
+    /// What is open of directories.
+    pub dirs: OpenDirs,
+    suspects: Suspects,
+    withdrawals: AtomicU64,
+}
+
+/// Inodes that the kernel did not know when they were withdrawn, and when that was.
+#[derive(Default)]
+struct Suspects {
+    count: AtomicUsize,
+    inodes: Mutex<HashMap<u64, Instant>>,
+}
+
+impl Suspects {
+    /// After `lifetime` whatever the kernel was told has run out anyway.
+    fn add(&self, ino: Ino, now: Instant, lifetime: Duration) {
+        let mut inodes = self.inodes.lock();
+        if inodes.len() >= MAX_SUSPECTS {
+            inodes.retain(|_, at| now.duration_since(*at) < lifetime);
+            if inodes.len() >= MAX_SUSPECTS {
+                // A reply reaches its caller within far less time than so many withdrawals take.
+                inodes.clear();
+            }
+        }
+        inodes.insert(ino.0, now);
+        self.count.store(inodes.len(), Ordering::Release);
+    }
+
+    fn take(&self, ino: Ino) -> bool {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return false;
+        }
+        let mut inodes = self.inodes.lock();
+        let found = inodes.remove(&ino.0).is_some();
+        self.count.store(inodes.len(), Ordering::Release);
+        found
+    }
+}
+
+impl KernelCache {
+    /// From now on the kernel can be told.
+    pub fn attach(&self, notifier: Notifier) {
+        if self.notifier.set(notifier).is_err() {
+            tracing::error!("a second notifier for one mount is ignored");
+        }
+    }
+
+    /// The session has begun.
+    pub fn started(&self, has_epochs: bool) {
+        self.epochs.store(has_epochs, Ordering::Release);
+    }
+
+    /// Whether attributes, pages and listings may be kept.
+    pub fn keeps(&self) -> bool {
+        self.notifier.get().is_some()
+    }
+
+    /// Whether names may be kept.
+    pub fn keeps_names(&self) -> bool {
+        self.keeps() && self.epochs.load(Ordering::Acquire)
+    }
+
+    /// How many withdrawals the kernel was told of.
+    pub fn withdrawals(&self) -> u64 {
+        self.withdrawals.load(Ordering::Relaxed)
+    }
+
+    /// Something was opened: what was withdrawn while the kernel was just hearing of it is withdrawn again.
+    pub fn recheck(&self, ino: Ino) {
+        if self.suspects.take(ino) {
+            self.forget_attributes(ino);
+        }
+    }
+
+    /// The kernel's attributes of an inode are wrong by something that this mount did. Never blocks.
+    pub fn forget_attributes(&self, ino: Ino) {
+        if let Some(notifier) = self.notifier.get()
+            && let Err(error) = notifier.withdraw_attributes(ino)
+        {
+            refused(ino, error);
+        }
+    }
+
+    /// The same for pages (of a directory: its listing), too.
+    pub async fn forget_content(&self, ino: Ino, range: InvalRange) {
+        if let Some(notifier) = self.notifier.get()
+            && let Err(error) = notifier.withdraw(ino, range).await
+        {
+            refused(ino, error);
+        }
+    }
+
+    /// The same without waiting for it: for an operation that itself holds the kernel's locks on the pages.
+    pub fn forget_content_later(&self, ino: Ino) {
+        let Some(notifier) = self.notifier.get().cloned() else { return };
+        drop(tokio::task::spawn_blocking(move || {
+            if let Err(error) = notifier.inval_inode_blocking(ino, InvalRange::All) {
+                refused(ino, error);
+            }
+        }));
+    }
+
+    fn end_epoch(&self, notifier: &Notifier) {
+        if self.epochs.load(Ordering::Acquire)
+            && let Err(error) = notifier.inc_epoch()
+        {
+            tracing::error!(%error, "the kernel was not made to forget names; they can be wrong for a while");
+        }
+    }
+
+    async fn withdraw(&self, ino: Ino, what: Withdraw, lifetime: Duration) {
+        if what == Withdraw::default() {
+            return;
+        }
+        let Some(notifier) = self.notifier.get() else { return };
+        self.withdrawals.fetch_add(1, Ordering::Relaxed);
+        // Before the kernel is asked, so that an open that comes right after its answer finds it.
+        self.suspects.add(ino, Instant::now(), lifetime);
+        if what.entries {
+            self.dirs.withdrawn(ino);
+            self.end_epoch(notifier);
+        }
+        let known = if what.data || what.entries {
+            notifier.withdraw(ino, InvalRange::All).await
+        } else {
+            notifier.withdraw_attributes(ino)
+        };
+        match known {
+            Ok(Known::Yes) => drop(self.suspects.take(ino)),
+            Ok(Known::No) if what.entries => {}
+            Ok(Known::No) => self.end_epoch(notifier),
+            Err(error) => refused(ino, error),
+        }
+    }
+}
+
+fn refused(ino: Ino, error: Errno) {
+    tracing::error!(inode = %InodeId(ino.0), %error, "the kernel was not made to forget an inode; it can be wrong there for a while");
+}
+
+/// The client's way to the kernel's caches.
+pub struct Listener {
+    /// The caches.
+    pub cache: Arc<KernelCache>,
+    /// How long the kernel is allowed to keep things.
+    pub lifetime: Duration,
+}
+
+impl CacheListener for Listener {
+    fn withdraw(&self, inode: InodeId, what: Withdraw) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let (cache, lifetime) = (Arc::clone(&self.cache), self.lifetime);
+        Box::pin(async move { cache.withdraw(Ino(inode.0), what, lifetime).await })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suspects_are_taken_once_and_bounded() {
+        let suspects = Suspects::default();
+        let (start, lifetime) = (Instant::now(), Duration::from_secs(10));
+        assert!(!suspects.take(Ino(1)));
+        suspects.add(Ino(1), start, lifetime);
+        assert!(suspects.take(Ino(1)));
+        assert!(!suspects.take(Ino(1)));
+        for ino in 0..MAX_SUSPECTS as u64 {
+            suspects.add(Ino(ino), start, lifetime);
+        }
+        // The old ones make room.
+        suspects.add(Ino(1 << 40), start + Duration::from_secs(11), lifetime);
+        assert!(suspects.take(Ino(1 << 40)));
+        assert_eq!(suspects.count.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn without_a_notifier_nothing_is_kept() {
+        let cache = KernelCache::default();
+        cache.started(true);
+        assert!(!cache.keeps() && !cache.keeps_names());
+        let what = Withdraw { attrs: true, entries: true, data: true };
+        let listener = Listener { cache: Arc::new(cache), lifetime: Duration::from_secs(1) };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(listener.withdraw(InodeId(1), what));
+        assert_eq!(listener.cache.withdrawals(), 0);
+    }
+}

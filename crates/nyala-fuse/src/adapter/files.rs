@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Open files.
+//!
+//! **Failure model.** A handle that the kernel reads and writes directly can still get pages into the kernel's cache, by
+//! `mmap`; such requests can be told apart (they name no lock owner, or say that they come from the cache), and from the
+//! first of them on the file's content is treated as kept by the kernel. An append can land elsewhere than the kernel
+//! thinks, when others have appended: what it thinks of the file is then withdrawn. Taking setuid bits away comes after
+//! the write, when the attributes are known that were true while it happened.
+
+use super::atime;
+use super::convert::{errno, inode};
+use super::fs::NyalaFs;
+use crate::types::*;
+use crate::{Errno, InvalRange};
+use nyala_client::{FileHandle, OpenOptions, SeekTarget};
+use nyala_wire::Time;
+use nyala_wire::meta::{LeaseMode, SetAttr, SetTime};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What Linux adds to the flags of an open for execution; the C library does not name it.
+const FMODE_EXEC: i32 = 0x20;
+const SETUID_SETGID: u16 = 0o6000;
+
+/// An open file.
+pub struct OpenFile {
+    /// The client's.
+    pub handle: FileHandle,
+    /// Reads and writes bypass the kernel's page cache, besides those of mappings.
+    direct: bool,
+    /// Reading counts for the access time, and something was read.
+    counts_reads: bool,
+    was_read: AtomicBool,
+}
+
+/// Whether a file opened so is read and written directly from the start: what is only written need not be kept, an
+/// append has to be placed by the servers, and who says O_DIRECT means it.
+fn is_direct(flags: i32) -> bool {
+    flags & libc::O_ACCMODE == libc::O_WRONLY || flags & (libc::O_APPEND | libc::O_DIRECT) != 0
+}
+
+fn is_written(flags: i32) -> bool {
+    matches!(flags & libc::O_ACCMODE, libc::O_WRONLY | libc::O_RDWR)
+}
+
+/// Opens a file.
+pub async fn open(fs: &NyalaFs, ino: Ino, args: &OpenArgs) -> Result<Opened> {
+    fs.cache.recheck(ino);
+    let options = OpenOptions {
+        truncate: args.flags & libc::O_TRUNC != 0,
+        // Each write says by itself whether it appends.
+        append: false,
+        write: is_written(args.flags),
+        // A program is mapped, whatever comes.
+        buffered: args.flags & FMODE_EXEC != 0,
+    };
+    let handle = fs.client.open(inode(ino), options).await.map_err(|e| errno("open", ino, e))?;
+    if args.kill_suidgid {
+        kill_suidgid(fs, ino, &handle).await?;
+    }
+    let uncached = handle.lease() == LeaseMode::Uncached;
+    Ok(opened(fs, handle, args.flags, uncached))
+}
+
+/// Gives an open file to the kernel.
+pub fn opened(fs: &NyalaFs, handle: FileHandle, flags: i32, uncached: bool) -> Opened {
+    let direct = fs.options.direct_io || uncached || is_direct(flags) || !fs.cache.keeps();
+    handle.set_buffered(!direct);
+    // Without a lease, what the kernel has from earlier is not to be trusted; it was withdrawn, or nearly.
+    let keep_cache = !direct && fs.is_leased(handle.inode());
+    let counts_reads = !fs.options.noatime && flags & libc::O_NOATIME == 0;
+    let file = OpenFile { handle, direct, counts_reads, was_read: AtomicBool::new(false) };
+    let mode = OpenMode { direct_io: direct, parallel_direct_writes: direct, keep_cache, ..OpenMode::default() };
+    Opened { fh: fs.files.add(Arc::new(file)), mode }
+}
+
+/// Reads.
+pub async fn read(fs: &NyalaFs, ino: Ino, args: &ReadArgs) -> Result<ReadData> {
+    let file = fs.files.get(args.fh)?;
+    if file.direct && args.lock_owner.is_none() {
+        file.handle.set_buffered(true);
+    }
+    let data = file.handle.read(args.offset, args.size as usize).await.map_err(|e| errno("read", ino, e))?;
+    if file.counts_reads && !file.was_read.load(Ordering::Relaxed) {
+        file.was_read.store(true, Ordering::Relaxed);
+    }
+    Ok(ReadData::Segments(data))
+}
+
+/// Writes, or appends.
+pub async fn write(fs: &NyalaFs, ino: Ino, args: &WriteArgs, data: &[u8]) -> Result<u32> {
+    let file = fs.files.get(args.fh)?;
+    let fail = |error| errno("write", ino, error);
+    if file.direct && args.from_cache {
+        file.handle.set_buffered(true);
+    }
+    let written = if args.flags & libc::O_APPEND != 0 && !args.from_cache {
+        let at = file.handle.append(data).await.map_err(fail)?;
+        if at != args.offset {
+            misplaced(fs, ino, &file, at, data.len()).await;
+        }
+        data.len()
+    } else {
+        file.handle.write(args.offset, data).await.map_err(fail)?
+    };
+    if args.kill_suidgid {
+        kill_suidgid(fs, ino, &file.handle).await?;
+    }
+    // With the page cache the kernel sends an fsync itself.
+    if file.direct && args.flags & libc::O_DSYNC != 0 && !args.from_cache {
+        let datasync = args.flags & libc::O_SYNC != libc::O_SYNC;
+        file.handle.fsync(datasync).await.map_err(fail)?;
+    }
+    u32::try_from(written).map_err(|_| Errno::EIO)
+}
+
+/// An append landed where the kernel did not expect it: its attributes are old, and pages it may have there.
+async fn misplaced(fs: &NyalaFs, ino: Ino, file: &OpenFile, offset: u64, len: usize) {
+    if file.direct {
+        fs.cache.forget_content(ino, InvalRange::Bytes { offset, len: len as u64 }).await;
+    } else {
+        // The kernel holds the locks of the pages that it took the data from, at the place it thought of.
+        fs.cache.forget_content_later(ino);
+    }
+}
+
+/// Takes setuid and setgid away where there are any.
+async fn kill_suidgid(fs: &NyalaFs, ino: Ino, handle: &FileHandle) -> Result<()> {
+    if handle.known_attr().is_some_and(|attr| attr.perm & SETUID_SETGID == 0) {
+        return Ok(());
+    }
+    let set = SetAttr { kill_suidgid: true, ..SetAttr::default() };
+    fs.client.setattr(inode(ino), set).await.map_err(|e| errno("clear setuid", ino, e))?;
+    fs.cache.forget_attributes(ino);
+    Ok(())
+}
+
+/// The last close.
+pub async fn release(fs: &NyalaFs, ino: Ino, fh: Fh) -> Result<()> {
+    let file = fs.files.remove(fh)?;
+    if file.was_read.load(Ordering::Relaxed) {
+        touch(fs, ino, &file.handle).await;
+    }
+    file.handle.clone().release().await.map_err(|e| errno("release", ino, e))
+}
+
+/// Sets the access time of a file that was read, if that is due. The change time stays.
+async fn touch(fs: &NyalaFs, ino: Ino, handle: &FileHandle) {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = Time { seconds: since.as_secs() as i64, nanos: since.subsec_nanos() };
+    // Without a lease it is not known here whether it is due, and nobody is asked for that.
+    let Some(attr) = handle.known_attr().filter(|_| fs.is_leased(inode(ino))) else { return };
+    if attr.nlink > 0 && atime::due(&attr, now) {
+        let set = SetAttr { atime: Some(SetTime::At(now)), ctime: Some(attr.ctime), ..SetAttr::default() };
+        if let Err(error) = fs.client.setattr(inode(ino), set).await {
+            tracing::debug!(inode = %inode(ino), %error, "the access time was not set");
+        }
+        fs.cache.forget_attributes(ino);
+    }
+}
+
+/// `fallocate`. For others than root it takes setuid bits away, as a write does; the kernel leaves that to us unasked.
+pub async fn fallocate(fs: &NyalaFs, ctx: &Context, ino: Ino, fh: Fh, range: Range<u64>, mode: i32) -> Result<()> {
+    const KNOWN: i32 = libc::FALLOC_FL_KEEP_SIZE | libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_ZERO_RANGE;
+    if mode & !KNOWN != 0 {
+        return Err(Errno::ENOTSUP);
+    }
+    let handle = fs.files.get(fh)?.handle.clone();
+    let len = range.end - range.start;
+    handle.fallocate(mode, range.start, len).await.map_err(|e| errno("fallocate", ino, e))?;
+    if ctx.uid == 0 { Ok(()) } else { kill_suidgid(fs, ino, &handle).await }
+}
+
+/// `SEEK_DATA` and `SEEK_HOLE`.
+pub async fn seek(fs: &NyalaFs, ino: Ino, fh: Fh, offset: u64, whence: i32) -> Result<u64> {
+    let target = match whence {
+        libc::SEEK_DATA => SeekTarget::Data,
+        libc::SEEK_HOLE => SeekTarget::Hole,
+        _ => return Err(Errno::EINVAL),
+    };
+    fs.files.get(fh)?.handle.seek(offset, target).await.map_err(|e| errno("lseek", ino, e))
+}
+
+/// `copy_file_range`.
+pub async fn copy(fs: &NyalaFs, ctx: &Context, args: &CopyArgs) -> Result<u64> {
+    let (from, to) = (fs.files.get(args.fh_in)?, fs.files.get(args.fh_out)?);
+    let copied = fs.client.copy_range(&from.handle, args.offset_in, &to.handle, args.offset_out, args.len).await;
+    let copied = copied.map_err(|e| errno("copy_file_range", args.ino_out, e))?;
+    if ctx.uid != 0 {
+        kill_suidgid(fs, args.ino_out, &to.handle).await?;
+    }
+    Ok(copied)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_bypasses_the_page_cache() {
+        assert!(!is_direct(libc::O_RDONLY) && !is_direct(libc::O_RDWR));
+        assert!(is_direct(libc::O_WRONLY) && is_direct(libc::O_RDWR | libc::O_APPEND));
+        assert!(is_direct(libc::O_RDONLY | libc::O_DIRECT));
+        assert!(is_written(libc::O_WRONLY) && is_written(libc::O_RDWR) && !is_written(libc::O_RDONLY));
+    }
+}
