@@ -15,6 +15,7 @@ const SHELLS: &[&str] = &[
     "crates/nyala-meta/src/service/",
     "crates/nyala-client/src/",
     "crates/nyala-fuse/src/",
+    "crates/nyala-ring/src/",
     "crates/nyala-mgmt/src/",
 ];
 

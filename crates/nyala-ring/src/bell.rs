@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Wakes a ring's thread from any other.
+//!
+//! **Failure model.** A wake-up must not get lost between "nothing to do" and the sleep. The sleeper says that it is about to
+//! sleep and then looks once more; the waker leaves its word and then looks whether somebody sleeps. Both orders are
+//! sequentially consistent, so at least one sees the other. Too many wake-ups cost time only.
+
+use rustix::event::{EventfdFlags, eventfd};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Wake, Waker};
+
+/// Wakes the thread of one ring: whoever waits for the ring's events looks again, mostly because of an
+/// [`crate::Event::Bell`].
+#[derive(Debug)]
+pub struct Bell {
+    /// Somebody called since the thread last looked.
+    woken: AtomicBool,
+    /// The thread sleeps in the ring or is about to.
+    asleep: AtomicBool,
+    /// Wakes a thread that sleeps in the ring.
+    fd: OwnedFd,
+    /// Wakes a task that waits in a runtime.
+    waiter: Mutex<Option<Waker>>,
+}
+
+impl Bell {
+    pub(crate) fn new() -> io::Result<Bell> {
+        let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Bell { woken: AtomicBool::new(false), asleep: AtomicBool::new(false), fd, waiter: Mutex::default() })
+    }
+
+    pub(crate) fn raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+
+    /// Whom to wake in a runtime. To be followed by a look at [`Bell::take`].
+    pub(crate) fn set_waiter(&self, waker: &Waker) {
+        let mut waiter = self.waiter.lock().unwrap_or_else(PoisonError::into_inner);
+        if !waiter.as_ref().is_some_and(|known| known.will_wake(waker)) {
+            *waiter = Some(waker.clone());
+        }
+    }
+
+    /// Wakes the task that waits in a runtime.
+    pub(crate) fn wake_waiter(&self) {
+        // The lock is let go before the waker runs, whatever that does.
+        let waiter = self.waiter.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(waiter) = waiter {
+            waiter.wake();
+        }
+    }
+
+    /// Wakes the thread.
+    #[expect(clippy::host_endian_bytes, reason = "the kernel's counter is host-endian")]
+    pub fn ring(&self) {
+        self.woken.store(true, SeqCst);
+        if self.asleep.load(SeqCst) {
+            // A full counter (EAGAIN) wakes as well, and the descriptor is ours, so there is no other error.
+            let _ = rustix::io::write(&self.fd, &1u64.to_ne_bytes());
+        }
+        self.wake_waiter();
+    }
+
+    /// Whether somebody called since the last time.
+    pub(crate) fn take(&self) -> bool {
+        // Mostly nobody did, and looking is cheaper than writing.
+        self.woken.load(SeqCst) && self.woken.swap(false, SeqCst)
+    }
+
+    /// Says that the thread is about to sleep. False: somebody called, so it must not.
+    pub(crate) fn may_sleep(&self) -> bool {
+        self.asleep.store(true, SeqCst);
+        if self.woken.load(SeqCst) {
+            self.asleep.store(false, SeqCst);
+            return false;
+        }
+        true
+    }
+
+    /// The thread is up.
+    pub(crate) fn awake(&self) {
+        self.asleep.store(false, SeqCst);
+    }
+
+    /// Makes the descriptor quiet again.
+    pub(crate) fn hush(&self) {
+        // Nothing to read (EAGAIN) is quiet too.
+        let _ = rustix::io::read(&self.fd, &mut [0u8; 8]);
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Bell>) {
+        self.ring();
+    }
+
+    fn wake_by_ref(self: &Arc<Bell>) {
+        self.ring();
+    }
+}
