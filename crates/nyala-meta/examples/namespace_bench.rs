@@ -49,7 +49,7 @@ fn main() {
     store.apply(new_tables()).expect("the store has room");
     let tables = Tables::new(store).expect("the tables can be read");
     let mut logic = Logic::new();
-    let entry = |n| NewEntry { parent: InodeId::ROOT, name: name(n), perm: 0o644 };
+    let entry = |n| NewEntry { parent: InodeId::ROOT, name: name(n), perm: 0o644, umask: 0 };
     let inode = |n: u64| InodeId::new(Slot(0), n + 2).expect("in range");
     phase(&tables, &mut logic, "create", |n| MetaOp::Create { entry: entry(n), exclusive: true });
     phase(&tables, &mut logic, "close", |n| MetaOp::Close { inode: inode(n) });

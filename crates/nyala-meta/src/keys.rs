@@ -36,6 +36,10 @@ pub const TRUNCATE: u8 = b'T';
 pub const PREPARED: u8 = b'P';
 /// Tag of committed transactions that not all participants have confirmed (coordinator).
 pub const COMMITTED: u8 = b'C';
+/// Tag of the locks that applications hold on a file.
+pub const FILE_LOCKS: u8 = b'L';
+/// Tag of the files on which a session has locks.
+pub const SESSION_LOCK: u8 = b'K';
 /// Tag of single values: see [`inode_count`] and [`boot_count`].
 pub const MISC: u8 = b'M';
 
@@ -89,6 +93,27 @@ pub fn parse_open(key: &[u8]) -> Option<(InodeId, SessionId)> {
     Some((InodeId(u64::from_be_bytes(*inode)), SessionId(u64::from_be_bytes(session.try_into().ok()?))))
 }
 
+/// Key of the locks that applications hold on a file.
+pub fn file_locks(inode: InodeId) -> Vec<u8> {
+    tagged(FILE_LOCKS, &[&inode.0.to_be_bytes()])
+}
+
+/// Key that says that a session has locks on a file.
+pub fn session_lock(session: SessionId, inode: InodeId) -> Vec<u8> {
+    tagged(SESSION_LOCK, &[&session.0.to_be_bytes(), &inode.0.to_be_bytes()])
+}
+
+/// Prefix of [`session_lock`] for all files.
+pub fn session_lock_prefix(session: SessionId) -> Vec<u8> {
+    tagged(SESSION_LOCK, &[&session.0.to_be_bytes()])
+}
+
+/// Session and inode of a [`session_lock`] key.
+pub fn parse_session_lock(key: &[u8]) -> Option<(SessionId, InodeId)> {
+    let (session, inode) = key.strip_prefix(&[SESSION_LOCK])?.split_first_chunk::<8>()?;
+    Some((SessionId(u64::from_be_bytes(*session)), InodeId(u64::from_be_bytes(inode.try_into().ok()?))))
+}
+
 /// Key of a session.
 pub fn session(session: SessionId) -> Vec<u8> {
     tagged(SESSION, &[&session.0.to_be_bytes()])
@@ -125,7 +150,7 @@ pub fn truncate(inode: InodeId) -> Vec<u8> {
     tagged(TRUNCATE, &[&inode.0.to_be_bytes()])
 }
 
-/// Inode of a [`garbage`] or [`truncate`] key.
+/// Inode of a [`garbage`], [`truncate`] or [`file_locks`] key.
 pub fn parse_inode(key: &[u8]) -> Option<InodeId> {
     Some(InodeId(u64::from_be_bytes(key.get(1..)?.try_into().ok()?)))
 }
@@ -202,5 +227,6 @@ mod tests {
         assert_eq!(parse_inode(&garbage(InodeId(5))), Some(InodeId(5)));
         assert_eq!(parse_cookie(&entry(InodeId(5), 77)), Some(77));
         assert_eq!(parse_committed(&committed(6)), Some(6));
+        assert_eq!(parse_session_lock(&session_lock(SessionId(8), InodeId(3))), Some((SessionId(8), InodeId(3))));
     }
 }

@@ -7,6 +7,8 @@
 //! receives requests, runs the logic, writes the log, talks to other servers.
 
 pub mod change;
+pub mod deadlock;
+pub mod file_locks;
 pub mod keys;
 pub mod leases;
 pub mod locks;

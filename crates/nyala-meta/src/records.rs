@@ -83,6 +83,9 @@ pub struct FilePart {
     /// Bytes that it takes on storage; absent: as many as its size.
     #[n(3)]
     pub allocated: Option<u64>,
+    /// It never had a name, and may get one.
+    #[n(4)]
+    pub unnamed: Option<bool>,
 }
 
 impl InodeRecord {
@@ -101,8 +104,38 @@ impl InodeRecord {
             mtime: self.mtime,
             ctime: self.ctime,
             btime: self.btime,
-            allocated: self.file.as_ref().and_then(|file| file.allocated).filter(|allocated| *allocated != self.size),
+            allocated: self.file.as_ref().and_then(|file| file.allocated),
         }
+    }
+
+    /// Data was written up to `end`: a file that grows takes as much more. What it takes beyond its size already, it grows
+    /// into.
+    pub fn grow(&mut self, end: u64) {
+        let allocated = self.allocated();
+        if end > self.size {
+            let more = if allocated < self.size { allocated + (end - self.size) } else { allocated.max(end) };
+            self.size = end;
+            self.set_allocated(more);
+        }
+    }
+
+    /// The file is cut, or extended by a hole. What was reserved beyond the end goes.
+    pub fn resize(&mut self, size: u64) {
+        let allocated = self.allocated();
+        self.size = size;
+        self.set_allocated(allocated.min(size));
+    }
+
+    /// What the file takes on storage is known.
+    pub fn set_allocated(&mut self, bytes: u64) {
+        let size = self.size;
+        if let Some(file) = &mut self.file {
+            file.allocated = Some(bytes).filter(|bytes| *bytes != size);
+        }
+    }
+
+    fn allocated(&self) -> u64 {
+        self.file.as_ref().and_then(|file| file.allocated).unwrap_or(self.size)
     }
 }
 
@@ -205,4 +238,54 @@ pub struct CommittedRecord {
     /// That request's sequence number.
     #[n(2)]
     pub sequence: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nyala_wire::Pattern;
+
+    fn file() -> InodeRecord {
+        let zero = Time::default();
+        let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: 1 << 16, targets: vec![TargetId(101)] };
+        let part = FilePart { layout, inline_version: None, inline_limit: 0, allocated: None, unnamed: None };
+        InodeRecord {
+            kind: FileKind::File,
+            perm: 0o644,
+            nlink: 1,
+            uid: 0,
+            gid: 0,
+            size: 0,
+            atime: zero,
+            mtime: zero,
+            ctime: zero,
+            btime: zero,
+            rdev: None,
+            dir: None,
+            file: Some(part),
+            xattr_bytes: None,
+        }
+    }
+
+    #[test]
+    fn what_a_file_takes_follows_its_size() {
+        let mut record = file();
+        let mut step = |change: &dyn Fn(&mut InodeRecord), expected: (u64, Option<u64>)| {
+            change(&mut record);
+            assert_eq!((record.size, record.attr(InodeId(2)).allocated), expected);
+        };
+        step(&|r| r.grow(100), (100, None));
+        step(&|r| r.grow(50), (100, None));
+        step(&|r| r.resize(1000), (1000, Some(100)));
+        step(&|r| r.grow(1010), (1010, Some(110)));
+        step(&|r| r.resize(500), (500, Some(110)));
+        step(&|r| r.resize(90), (90, None));
+        step(&|r| r.set_allocated(4096), (90, Some(4096)));
+        step(&|r| r.grow(4000), (4000, Some(4096)));
+        step(&|r| r.grow(5000), (5000, None));
+        step(&|r| r.set_allocated(8192), (5000, Some(8192)));
+        step(&|r| r.resize(6000), (6000, None));
+        step(&|r| r.set_allocated(0), (6000, Some(0)));
+        step(&|r| r.grow(u64::MAX >> 1), (u64::MAX >> 1, Some((u64::MAX >> 1) - 6000)));
+    }
 }

@@ -130,14 +130,22 @@ fn stale() -> WireError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nyala_wire::meta::{MetaOp, Owner};
+    use nyala_wire::meta::{MetaOp, Owner, Want};
     use nyala_wire::{InodeId, Time};
 
     const A: SessionId = SessionId(7);
 
     fn request(sequence: u64, acked_below: u64) -> MetaRequest {
         let op = MetaOp::Open { inode: InodeId::ROOT };
-        MetaRequest { session: A, sequence, acked_below, owner: Owner::default(), now: Time::default(), op }
+        MetaRequest {
+            session: A,
+            sequence,
+            acked_below,
+            owner: Owner::default(),
+            now: Time::default(),
+            op,
+            want: Want::NOTHING,
+        }
     }
 
     fn code<T: std::fmt::Debug>(result: Result<T, WireError>) -> ErrorCode {

@@ -6,7 +6,7 @@ use crate::keys;
 use nyala_store::{Batch, Store};
 use nyala_wire::{ErrorCode, InodeId, SessionId, WireError};
 use parking_lot::RwLock;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -30,36 +30,54 @@ pub trait View {
         })?;
         Ok(count)
     }
+
+    /// Whether somebody has locks on a file. Asked for every file that is removed as well.
+    fn is_locked(&self, inode: InodeId) -> Result<bool, WireError> {
+        Ok(self.get(&keys::file_locks(inode))?.is_some())
+    }
 }
 
-/// A store, and in memory who holds which file open, so that removing a file needs no scan over what was closed.
+/// A store, and in memory who holds which file open and which files have locks, so that removing a file needs no scan over
+/// what was closed.
 #[derive(Clone)]
 pub struct Tables {
     /// The store.
     pub store: Store,
     opens: Arc<RwLock<BTreeSet<(InodeId, SessionId)>>>,
+    locked: Arc<RwLock<HashSet<InodeId>>>,
 }
 
 impl Tables {
-    /// Reads who holds what open.
+    /// Reads who holds what open, and what is locked.
     pub fn new(store: Store) -> Result<Tables, WireError> {
         let mut opens = BTreeSet::new();
         View::scan(&store, &[keys::OPEN], &[keys::OPEN + 1], &mut |key, _| {
             opens.extend(keys::parse_open(key));
             ControlFlow::Continue(())
         })?;
-        Ok(Tables { store, opens: Arc::new(RwLock::new(opens)) })
+        let mut locked = HashSet::new();
+        View::scan(&store, &[keys::FILE_LOCKS], &[keys::FILE_LOCKS + 1], &mut |key, _| {
+            locked.extend(keys::parse_inode(key));
+            ControlFlow::Continue(())
+        })?;
+        Ok(Tables { store, opens: Arc::new(RwLock::new(opens)), locked: Arc::new(RwLock::new(locked)) })
     }
 
     /// Applies a batch to the store. Errors: as [`store_error`] says, with nothing done.
     pub fn apply(&self, batch: &Batch) -> Result<(), WireError> {
         self.store.apply(batch).map_err(store_error)?;
-        for (key, value) in batch.iter().filter(|(key, _)| key.first() == Some(&keys::OPEN)) {
-            let Some(row) = keys::parse_open(key) else { continue };
-            match value {
-                Some(_) => self.opens.write().insert(row),
-                None => self.opens.write().remove(&row),
-            };
+        for (key, value) in batch.iter() {
+            match (key.first(), value) {
+                (Some(&keys::OPEN), Some(_)) => self.opens.write().extend(keys::parse_open(key)),
+                (Some(&keys::OPEN), None) => {
+                    keys::parse_open(key).map(|row| self.opens.write().remove(&row));
+                }
+                (Some(&keys::FILE_LOCKS), Some(_)) => self.locked.write().extend(keys::parse_inode(key)),
+                (Some(&keys::FILE_LOCKS), None) => {
+                    keys::parse_inode(key).map(|inode| self.locked.write().remove(&inode));
+                }
+                _ => {}
+            }
         }
         Ok(())
     }
@@ -78,6 +96,10 @@ impl View for Tables {
 
     fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit) -> Result<(), WireError> {
         View::scan(&self.store, from, to, visit)
+    }
+
+    fn is_locked(&self, inode: InodeId) -> Result<bool, WireError> {
+        Ok(self.locked.read().contains(&inode))
     }
 
     fn openers(&self, inode: InodeId) -> Result<usize, WireError> {

@@ -23,11 +23,11 @@ fn name(text: &str) -> Name {
 }
 
 fn create(parent: InodeId, text: &str) -> MetaOp {
-    MetaOp::Create { entry: NewEntry { parent, name: name(text), perm: 0o600 }, exclusive: true }
+    MetaOp::Create { entry: NewEntry { parent, name: name(text), perm: 0o600, umask: 0 }, exclusive: true }
 }
 
 fn mkdir(parent: InodeId, text: &str) -> MetaOp {
-    MetaOp::Mkdir { entry: NewEntry { parent, name: name(text), perm: 0o700 } }
+    MetaOp::Mkdir { entry: NewEntry { parent, name: name(text), perm: 0o700, umask: 0 } }
 }
 
 fn rename(from: (InodeId, &str), to: (InodeId, &str), exchange: bool) -> MetaOp {

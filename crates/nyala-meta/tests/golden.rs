@@ -3,12 +3,14 @@
 //! Keys and records, byte by byte: what is on disk has to be read for ever. `docs/format.md` describes them.
 
 use minicbor::{Decode, Encode};
+use nyala_meta::file_locks::FileLocks;
 use nyala_meta::keys;
 use nyala_meta::records::{
     CommittedRecord, DirPart, EntryRecord, FilePart, GarbageRecord, InodeRecord, PreparedRecord, ReplyRecord,
     SessionRecord, TruncateRecord,
 };
 use nyala_wire::codec::{decode, encode};
+use nyala_wire::meta::{FileLock, LockKind};
 use nyala_wire::meta_tx::{PartResult, TxId, TxPart};
 use nyala_wire::{FileKind, InodeId, Layout, Name, Pattern, SessionId, Slot, StripePattern, TargetId, Time};
 use std::fmt::Debug;
@@ -90,6 +92,8 @@ fn keys_of_tables() {
         (keys::truncate(inode), "54 0102030405060708"),
         (keys::prepared(tx), "50 2122 3132333435363738"),
         (keys::committed(tx.number), "43 3132333435363738"),
+        (keys::file_locks(inode), "4c 0102030405060708"),
+        (keys::session_lock(session, inode), "4b 1112131415161718 0102030405060708"),
         (keys::inode_count(), "4d 696e6f646573"),
         (keys::boot_count(), "4d 626f6f7473"),
     ];
@@ -101,12 +105,18 @@ fn keys_of_tables() {
 #[test]
 fn inodes() {
     const TIMES: &str = "821a6553f10005 821a6553f10005 821a6553f10005 821a6553f10005";
-    let part = FilePart { layout: layout(), inline_version: Some(1), inline_limit: 4096 };
+    let part =
+        FilePart { layout: layout(), inline_version: Some(1), inline_limit: 4096, allocated: None, unnamed: None };
     let file = InodeRecord { file: Some(part.clone()), ..inode(FileKind::File, 0o644, 6) };
     let head = "8d 00 1901a4 01 00 00 06";
     record(&file, &format!("{head} {TIMES} f6 f6 83 83001a0008000082 18651866 01 191000"));
-    let striped = InodeRecord { file: Some(FilePart { inline_version: None, ..part }), ..file };
+    let striped = InodeRecord { file: Some(FilePart { inline_version: None, ..part.clone() }), ..file };
     record(&striped, &format!("{head} {TIMES} f6 f6 83 83001a0008000082 18651866 f6 191000"));
+
+    let part = FilePart { allocated: Some(8192), unnamed: Some(true), inline_version: None, ..part };
+    let unnamed = InodeRecord { nlink: 0, file: Some(part), ..inode(FileKind::File, 0o644, 6) };
+    let head = "8d 00 1901a4 00 00 00 06";
+    record(&unnamed, &format!("{head} {TIMES} f6 f6 85 83001a0008000082 18651866 f6 191000 192000 f5"));
 
     let part = DirPart { parent: InodeId::ROOT, entries: 3, pattern: None };
     let dir = InodeRecord { dir: Some(part.clone()), nlink: 2, ..inode(FileKind::Directory, 0o1777, 0) };
@@ -126,7 +136,7 @@ fn other_records() {
         &EntryRecord { name: name(b"hello"), inode: HELLO, kind: FileKind::File, followed: None },
         "83 4568656c6c6f 10 00",
     );
-    record(&SessionRecord { client: "host:/mnt".into() }, "81 69 686f73743a2f6d6e74");
+    record(&SessionRecord { client: "host:/mnt".into(), leases: None }, "81 69 686f73743a2f6d6e74");
     record(&ReplyRecord { sequence: 300, body: vec![0x82, 0, 0x80].into() }, "82 19012c 43820080");
     record(&GarbageRecord { targets: layout().targets }, "81 82 1865 1866");
     record(&TruncateRecord { layout: layout(), size: 70_000 }, "82 83001a000800008218651866 1a00011170");
@@ -134,6 +144,10 @@ fn other_records() {
         &CommittedRecord { participants: vec![TargetId(2), TargetId(3)], session: SessionId(9), sequence: 300 },
         "83 82 02 03 09 19012c",
     );
+    let lock = FileLock { owner: 300, pid: 7, kind: LockKind::Write, flock: false, start: 5, end: u64::MAX };
+    let mut locks = FileLocks::default();
+    locks.set(SessionId(9), &lock).unwrap();
+    record(&locks, "81 81 82 09 86 19012c 07 01 f4 05 1bffffffffffffffff");
     let parts = vec![
         (TxPart::LinkCount { inode: HELLO, delta: -1 }, PartResult::Ready),
         (TxPart::PeekEntry { dir: InodeId::ROOT, name: name(b"a") }, PartResult::Entry(Some((HELLO, FileKind::File)))),

@@ -55,7 +55,7 @@ impl Server {
 }
 
 fn entry(text: &str) -> NewEntry {
-    NewEntry { parent: InodeId::ROOT, name: Name::new(text.as_bytes()).unwrap(), perm: 0o644 }
+    NewEntry { parent: InodeId::ROOT, name: Name::new(text.as_bytes()).unwrap(), perm: 0o644, umask: 0 }
 }
 
 fn fits(reply: &MetaReply) {
@@ -145,7 +145,15 @@ fn sizes_up_to_the_largest() {
     let too_big = server.run(MetaOp::SetAttr { inode, set: size(MAX_FILE_BYTES + 1) }).unwrap_err();
     assert_eq!(too_big.code, ErrorCode::FILE_TOO_BIG);
     server.run(MetaOp::SetAttr { inode, set: size(MAX_FILE_BYTES) }).unwrap();
-    let commit = |end, spilled| Commit { inode, end: Some(end), mtime: None, spilled, sync: false, close: false };
+    let commit = |end, spilled| Commit {
+        inode,
+        end: Some(end),
+        mtime: None,
+        spilled,
+        sync: false,
+        close: false,
+        allocated: None,
+    };
     assert_eq!(server.run(MetaOp::Commit(commit(u64::MAX, Some(1)))).unwrap_err().code, ErrorCode::FILE_TOO_BIG);
     server.run(MetaOp::Commit(commit(MAX_FILE_BYTES, Some(1)))).unwrap();
     server.run(MetaOp::SetAttr { inode, set: size(0) }).unwrap();
@@ -186,6 +194,7 @@ fn replies_are_kept_and_found_by_their_number() {
         owner: Owner::default(),
         now: Time::default(),
         op,
+        want: Want::NOTHING,
     };
     let close = |sequence| request(sequence, MetaOp::Close { inode: InodeId::ROOT });
     let change = |view: &MemView, request: &MetaRequest| {
@@ -214,8 +223,9 @@ fn hostile() -> impl Strategy<Value = MetaOp> {
     let name = || any::<u8>().prop_map(|n| Name::new(&[b'a' + n % 3]).unwrap());
     let time = || (any::<i64>(), any::<u32>()).prop_map(|(seconds, nanos)| Time { seconds, nanos });
     let bytes = || proptest::collection::vec(any::<u8>(), 0..300);
-    let entry =
-        move || (inode(), name(), any::<u16>()).prop_map(|(parent, name, perm)| NewEntry { parent, name, perm });
+    let entry = move || {
+        (inode(), name(), any::<u16>()).prop_map(|(parent, name, perm)| NewEntry { parent, name, perm, umask: 0 })
+    };
     prop_oneof![
         entry().prop_map(|entry| MetaOp::Create { entry, exclusive: false }),
         (entry(), bytes()).prop_map(|(entry, target)| MetaOp::Symlink { entry, target: target.into() }),
@@ -233,7 +243,7 @@ fn hostile() -> impl Strategy<Value = MetaOp> {
         }),
         (inode(), number(), number(), time(), any::<bool>()).prop_map(|(inode, end, spilled, at, spill)| {
             let (mtime, spilled) = (Some(at), spill.then_some(spilled));
-            MetaOp::Commit(Commit { inode, end: Some(end), mtime, spilled, sync: false, close: true })
+            MetaOp::Commit(Commit { inode, end: Some(end), mtime, spilled, sync: false, close: true, allocated: None })
         }),
         (inode(), number(), bytes(), time()).prop_map(|(inode, base_version, data, mtime)| {
             MetaOp::PutInline(PutInline { inode, base_version, data: data.into(), mtime, sync: false, close: false })

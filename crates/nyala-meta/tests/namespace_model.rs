@@ -6,12 +6,13 @@ mod support;
 
 use minicbor::bytes::ByteVec;
 use nyala_meta::keys;
+use nyala_meta::ns::lock;
 use nyala_meta::records::EntryRecord;
 use nyala_meta::view::{MemView, View};
 use nyala_wire::meta::*;
 use nyala_wire::*;
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use support::model::Model;
 use support::{Logic, new_tables};
@@ -31,6 +32,9 @@ enum Op {
     Resize(usize, u64),
     PutInline(usize, Vec<u8>, bool),
     Xattr(usize, u8, bool),
+    Tmpfile(usize),
+    Lock(usize, LockKind),
+    Commit(usize, u64, bool, Option<u64>),
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -50,7 +54,12 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (any_inode.clone(), prop_oneof![0..200_u64, 5000..9000_u64]).prop_map(|(i, s)| Op::Resize(i, s)),
         1 => (any_inode.clone(), proptest::collection::vec(any::<u8>(), 0..100), any::<bool>())
             .prop_map(|(i, d, b)| Op::PutInline(i, d, b)),
-        1 => (any_inode, name, any::<bool>()).prop_map(|(i, n, b)| Op::Xattr(i, n, b)),
+        1 => (any_inode.clone(), name, any::<bool>()).prop_map(|(i, n, b)| Op::Xattr(i, n, b)),
+        1 => (0..6_usize).prop_map(Op::Tmpfile),
+        2 => (any_inode.clone(), prop_oneof![Just(LockKind::Read), Just(LockKind::Write), Just(LockKind::Unlock)])
+            .prop_map(|(i, k)| Op::Lock(i, k)),
+        1 => (any_inode, 0..9000_u64, any::<bool>(), proptest::option::of(0..9000_u64))
+            .prop_map(|(i, e, s, a)| Op::Commit(i, e, s, a)),
     ]
 }
 
@@ -64,7 +73,7 @@ fn resolve(model: &Model, op: &Op) -> MetaOp {
     let all: Vec<InodeId> = model.nodes.keys().copied().collect();
     let dir = |at: &usize| dirs[at % dirs.len()];
     let any_inode = |at: &usize| all[at % all.len()];
-    let entry = |d: &usize, n: &u8| NewEntry { parent: dir(d), name: name(*n), perm: 0o640 };
+    let entry = |d: &usize, n: &u8| NewEntry { parent: dir(d), name: name(*n), perm: 0o640, umask: 0 };
     match op {
         Op::Create(d, n, exclusive) => MetaOp::Create { entry: entry(d, n), exclusive: *exclusive },
         Op::Mkdir(d, n) => MetaOp::Mkdir { entry: entry(d, n) },
@@ -99,6 +108,18 @@ fn resolve(model: &Model, op: &Op) -> MetaOp {
                 close: false,
             })
         }
+        Op::Tmpfile(d) => MetaOp::Tmpfile { entry: entry(d, &0) },
+        Op::Lock(i, kind) => {
+            let lock = FileLock { owner: 1, pid: 1, kind: *kind, flock: false, start: 0, end: u64::MAX };
+            MetaOp::SetLock { inode: any_inode(i), lock }
+        }
+        Op::Commit(i, end, wrong, allocated) => {
+            let inode = any_inode(i);
+            let version = model.nodes[&inode].inline.as_ref().map(|(version, _)| *version);
+            let spilled = if *wrong { version.map(|version| version + 1) } else { version };
+            let (end, allocated) = (Some(*end), *allocated);
+            MetaOp::Commit(Commit { inode, end, mtime: None, spilled, sync: false, close: false, allocated })
+        }
         Op::Xattr(i, n, set) => {
             let (inode, name) = (any_inode(i), ByteVec::from(format!("user.{n}").into_bytes()));
             if *set {
@@ -112,7 +133,10 @@ fn resolve(model: &Model, op: &Op) -> MetaOp {
 
 fn made(reply: &MetaReply) -> Option<InodeId> {
     match reply {
-        MetaReply::Created { new: true, inode, .. } => Some(*inode),
+        MetaReply::Created { new: true, inode, file, .. } => {
+            assert!(file.is_some(), "a new file is open");
+            Some(*inode)
+        }
         MetaReply::Entry(entry) => Some(entry.inode),
         _ => None,
     }
@@ -146,6 +170,8 @@ fn compare(logic: &mut Logic, view: &MemView, model: &Model) {
             panic!("inode {inode} is gone");
         };
         assert_eq!((attr.kind, attr.nlink, attr.size), (node.kind, node.nlink, node.size), "inode {inode}");
+        let allocated = (node.kind == FileKind::File && node.allocated != node.size).then_some(node.allocated);
+        assert_eq!(attr.allocated, allocated, "inode {inode}");
         if node.kind == FileKind::Directory {
             let mut listed = BTreeMap::new();
             let mut after = 0;
@@ -185,6 +211,13 @@ fn compare(logic: &mut Logic, view: &MemView, model: &Model) {
     assert!(kept <= names, "a place is kept only for names behind it");
     assert_eq!(count(view, keys::OPEN), model.nodes.values().map(|node| node.openers.len()).sum::<usize>());
     assert_eq!(count(view, keys::XATTR), model.nodes.values().map(|node| node.xattrs.len()).sum::<usize>());
+    let locked: BTreeSet<InodeId> = model.locks().map(|(inode, _)| inode).collect();
+    assert_eq!(count(view, keys::FILE_LOCKS), locked.len(), "no locks are left over");
+    assert_eq!(count(view, keys::SESSION_LOCK), model.locks().count(), "sessions know where they have locks");
+    for session in 1..3 {
+        let theirs: Vec<InodeId> = model.locks().filter(|(_, who)| *who == session).map(|(inode, _)| inode).collect();
+        assert_eq!(lock::locked_by(view, SessionId(session)).unwrap(), theirs);
+    }
     let Ok((MetaReply::StatFs { inodes }, _)) = logic.run(view, 1, &MetaOp::StatFs) else { panic!() };
     assert_eq!(inodes as usize, model.nodes.len());
 }

@@ -4,7 +4,7 @@
 //! and rename across slots). Two-phase commit with presumed abort; `docs/protocol.md` has the recovery table.
 
 use crate::attr::{Attr, FileKind, Time};
-use crate::ids::{InodeId, Slot, TargetId};
+use crate::ids::{InodeId, SessionId, Slot, TargetId};
 use crate::meta::Owner;
 use crate::name::Name;
 use crate::stripe::StripePattern;
@@ -65,6 +65,38 @@ pub enum TxAction {
         #[n(0)]
         dir: InodeId,
     },
+    /// Who waits for whose byte-range locks on this server, for finding deadlocks over several. Not part of a transaction:
+    /// its number is 0. Reply: `LockEdges`.
+    #[n(5)]
+    LockEdges,
+}
+
+/// Most edges in a reply to [`TxAction::LockEdges`]; more are left off.
+pub const MAX_LOCK_EDGES: usize = 8192;
+
+/// Whose lock it is, in the whole cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode)]
+pub struct LockOwner {
+    /// The client's session.
+    #[n(0)]
+    pub session: SessionId,
+    /// The owner within it ([`crate::meta::FileLock::owner`]).
+    #[n(1)]
+    pub owner: u64,
+}
+
+/// One owner waits for another's lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode)]
+pub struct LockEdge {
+    /// Who waits.
+    #[n(0)]
+    pub waiter: LockOwner,
+    /// Whose lock is in the way.
+    #[n(1)]
+    pub holder: LockOwner,
+    /// Number of the waiting on its server: the same in two replies means that it waited all the while.
+    #[n(2)]
+    pub wait: u64,
 }
 
 /// One part of a transaction, on the server of the inode or directory that it names.
@@ -194,6 +226,9 @@ pub enum TxReply {
     /// The directory above.
     #[n(3)]
     Parent(#[n(0)] InodeId),
+    /// Who waits for whom.
+    #[n(4)]
+    LockEdges(#[n(0)] Vec<LockEdge>),
 }
 
 /// What became of a transaction, as its coordinator says.

@@ -69,7 +69,7 @@ fn resize(change: &mut Change, inode: InodeId, size: u64, now: Time) -> Step<()>
         None => change.put_record(keys::truncate(inode), &TruncateRecord { layout: file.layout, size }),
     }
     let record = change.inode_mut(inode)?;
-    record.size = size;
+    record.resize(size);
     record.mtime = now;
     Ok(())
 }

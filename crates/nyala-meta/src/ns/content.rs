@@ -24,9 +24,12 @@ pub fn commit(change: &mut Change, env: &Env, commit: &Commit) -> Step<MetaReply
         (None, _) => {}
     }
     let (spilled, end, mtime) = (commit.spilled.is_some(), commit.end, commit.mtime);
-    if spilled || end.is_some() || mtime.is_some() {
+    if spilled || end.is_some() || mtime.is_some() || commit.allocated.is_some() {
         let record = change.inode_mut(commit.inode)?;
-        record.size = record.size.max(end.unwrap_or(0));
+        record.grow(end.unwrap_or(0));
+        if let Some(bytes) = commit.allocated {
+            record.set_allocated(bytes);
+        }
         if let Some(mtime) = mtime {
             record.mtime = mtime;
             record.ctime = mtime;
@@ -54,7 +57,7 @@ pub fn put_inline(change: &mut Change, env: &Env, put: &PutInline) -> Step<MetaR
     }
     change.put(keys::data(put.inode), put.data.to_vec());
     let record = change.inode_mut(put.inode)?;
-    record.size = record.size.max(put.data.len() as u64);
+    record.grow(put.data.len() as u64);
     record.mtime = put.mtime;
     record.ctime = put.mtime;
     let version = put.base_version + 1;

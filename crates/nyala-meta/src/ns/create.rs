@@ -27,6 +27,19 @@ pub fn file(change: &mut Change, env: &Env, entry: &NewEntry, exclusive: bool) -
     Ok(MetaReply::Created { new: true, inode, kind: FileKind::File, file })
 }
 
+/// Makes a regular file without a name and opens it. It goes when nobody has it open any more, unless it was given a name.
+pub fn unnamed(change: &mut Change, env: &Env, entry: &NewEntry) -> Step<MetaReply> {
+    let mut record = regular(change, env, entry)?;
+    record.nlink = 0;
+    if let Some(file) = &mut record.file {
+        file.unnamed = Some(true);
+    }
+    let inode = change.allocate(entry.parent.slot())?;
+    change.insert_inode(inode, record)?;
+    let file = Some(Box::new(open::open_here(change, env.session, inode)?));
+    Ok(MetaReply::Created { new: true, inode, kind: FileKind::File, file })
+}
+
 /// Makes a fifo, socket, device, or a regular file that is not opened.
 pub fn node(change: &mut Change, env: &Env, entry: &NewEntry, kind: FileKind, rdev: u32) -> Step<MetaReply> {
     change.dir(entry.parent)?;
@@ -76,6 +89,7 @@ fn regular(change: &mut Change, env: &Env, entry: &NewEntry) -> Step<InodeRecord
         inline_version: (pattern.inline_bytes > 0).then_some(0),
         inline_limit: pattern.inline_bytes,
         allocated: None,
+        unnamed: None,
     });
     Ok(record)
 }

@@ -34,7 +34,8 @@ pub fn check(change: &mut Change, inode: InodeId) -> Step<FileKind> {
     if record.kind == FileKind::Directory {
         return Err(ErrorCode::NOT_PERMITTED.into());
     }
-    if record.nlink == 0 {
+    let unnamed = record.file.as_ref().is_some_and(|file| file.unnamed == Some(true));
+    if record.nlink == 0 && !unnamed {
         return Err(ErrorCode::NOT_FOUND.into());
     }
     if record.nlink >= MAX_LINKS {
@@ -47,6 +48,9 @@ pub fn check(change: &mut Change, inode: InodeId) -> Step<FileKind> {
 pub fn add_link(change: &mut Change, inode: InodeId, now: Time) -> Step<()> {
     let record = change.inode_mut(inode)?;
     record.nlink += 1;
+    if let Some(file) = &mut record.file {
+        file.unnamed = None;
+    }
     record.ctime = now;
     Ok(())
 }

@@ -9,6 +9,7 @@ pub mod create;
 pub mod info;
 pub mod link;
 pub mod list;
+pub mod lock;
 pub mod mkdir;
 pub mod open;
 pub mod remove;
@@ -67,10 +68,7 @@ pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
         | MetaOp::Sync
         | MetaOp::LeasePoll { .. }
         | MetaOp::LeaseReturn { .. }
-        | MetaOp::GetLock { .. }
-        | MetaOp::LockWait { .. }
-        | MetaOp::SetLock { .. }
-        | MetaOp::Tmpfile { .. } => Err(ErrorCode::UNKNOWN_MESSAGE.into()),
+        | MetaOp::LockWait { .. } => Err(ErrorCode::UNKNOWN_MESSAGE.into()),
         MetaOp::Lookup { parent, name } => info::lookup(change, env, *parent, name),
         MetaOp::GetAttr { inode } => info::getattr(change, *inode),
         MetaOp::GetAttrs { inodes } => info::getattrs(change, env, inodes),
@@ -99,6 +97,9 @@ pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
         MetaOp::RemoveXattr { inode, name } => xattr::remove(change, env.now, *inode, name),
         MetaOp::Commit(commit) => content::commit(change, env, commit),
         MetaOp::PutInline(put) => content::put_inline(change, env, put),
+        MetaOp::SetLock { inode, lock } => lock::set(change, env, *inode, *lock),
+        MetaOp::GetLock { inode, lock } => lock::get(change, env, *inode, *lock),
+        MetaOp::Tmpfile { entry } => create::unnamed(change, env, entry),
         MetaOp::SetPattern { dir, pattern } => attrs::set_pattern(change, env, *dir, *pattern),
     }
 }
@@ -129,6 +130,9 @@ pub fn destroy(change: &mut Change, inode: InodeId) -> Step<()> {
         Some(_) => change.delete(keys::data(inode)),
         None if link => change.delete(keys::data(inode)),
         None => {}
+    }
+    if change.view().is_locked(inode)? {
+        lock::forget(change, inode)?;
     }
     if xattrs {
         change.delete_all(&keys::xattr(inode, b""))?;

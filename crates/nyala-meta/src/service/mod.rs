@@ -16,6 +16,7 @@ pub mod fence;
 pub mod flusher;
 pub mod garbage;
 pub mod leases;
+pub mod lock_wait;
 pub mod participate;
 pub mod peers;
 pub mod recover;

@@ -32,6 +32,7 @@ pub async fn request(state: &Rc<State>, request: TxRequest) -> Result<TxReply, W
         TxAction::Commit => end(state, tx, true).await.map(|()| TxReply::Done),
         TxAction::Abort => end(state, tx, false).await.map(|()| TxReply::Done),
         TxAction::Status => status(state, tx).map(TxReply::Outcome),
+        TxAction::LockEdges => Ok(TxReply::LockEdges(super::lock_wait::edges(state))),
         TxAction::GetParent { dir } => {
             let caller = Caller::service(Time::default());
             let parent =

@@ -3,6 +3,7 @@
 //! What the service keeps in memory besides the tables. One thread owns it all.
 
 use super::flusher::Flusher;
+use super::lock_wait::LockWaits;
 use super::peers::Peers;
 use crate::change::Change;
 use crate::leases::Leases;
@@ -41,6 +42,8 @@ pub struct State {
     pub peers: Peers,
     /// Locks of transactions and truncations.
     pub locks: RefCell<Locks>,
+    /// Who waits for which lock of a file.
+    pub lock_waits: LockWaits,
     /// Rung when locks are released.
     pub released: Notify,
     /// Sessions.
@@ -97,6 +100,7 @@ impl State {
             member,
             peers,
             locks: RefCell::default(),
+            lock_waits: LockWaits::default(),
             released: Notify::new(),
             sessions: RefCell::default(),
             leases: RefCell::default(),

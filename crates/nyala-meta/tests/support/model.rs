@@ -16,6 +16,12 @@ pub struct Node {
     pub parent: InodeId,
     pub openers: BTreeSet<u64>,
     pub xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// It never had a name.
+    pub unnamed: bool,
+    /// Bytes that it takes on storage.
+    pub allocated: u64,
+    /// Sessions with a lock of the whole file: none, readers or one writer.
+    pub locks: BTreeMap<u64, LockKind>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +30,18 @@ pub struct Model {
 }
 
 type Checked = Result<(), ErrorCode>;
+
+impl Node {
+    fn grow(&mut self, end: u64) {
+        let new = end.saturating_sub(self.size);
+        if new > 0 && self.allocated < self.size {
+            self.allocated += new;
+        } else if new > 0 {
+            self.allocated = self.allocated.max(end);
+        }
+        self.size += new;
+    }
+}
 
 impl Model {
     pub fn new() -> Model {
@@ -43,6 +61,9 @@ impl Model {
             parent,
             openers: BTreeSet::new(),
             xattrs: BTreeMap::new(),
+            unnamed: false,
+            allocated: 0,
+            locks: BTreeMap::new(),
         }
     }
 
@@ -109,6 +130,26 @@ impl Model {
                 }
                 Ok(())
             }
+            MetaOp::Tmpfile { entry } => {
+                self.dir(entry.parent)?;
+                let Some(id) = new else { return Ok(()) };
+                let openers = BTreeSet::from([session]);
+                let node = Node { nlink: 0, unnamed: true, openers, ..Model::node(FileKind::File, entry.parent) };
+                assert!(self.nodes.insert(id, node).is_none(), "inode {id} given out twice");
+                Ok(())
+            }
+            MetaOp::SetLock { inode, lock } => {
+                let node = self.get(*inode)?;
+                let writes = |kind: &LockKind| *kind == LockKind::Write || lock.kind == LockKind::Write;
+                match lock.kind {
+                    LockKind::Unlock => drop(node.locks.remove(&session)),
+                    _ if node.locks.iter().any(|(other, kind)| *other != session && writes(kind)) => {
+                        return Err(ErrorCode::AGAIN);
+                    }
+                    kind => drop(node.locks.insert(session, kind)),
+                }
+                Ok(())
+            }
             MetaOp::Unlink { .. } | MetaOp::Rmdir { .. } | MetaOp::Link { .. } => self.names(op),
             MetaOp::Rename(rename) => self.rename(rename),
             MetaOp::Open { .. } | MetaOp::Close { .. } => self.openers(session, op),
@@ -121,11 +162,23 @@ impl Model {
                 match &mut node.inline {
                     Some((version, data)) if *version == put.base_version => {
                         (*version, *data) = (*version + 1, put.data.to_vec());
-                        node.size = node.size.max(put.data.len() as u64);
+                        node.grow(put.data.len() as u64);
                         Ok(())
                     }
                     _ => Err(ErrorCode::INLINE_CONFLICT),
                 }
+            }
+            MetaOp::Commit(commit) => {
+                let node = self.get(commit.inode)?;
+                match (node.kind, &node.inline) {
+                    (FileKind::File, Some((version, _))) if commit.spilled == Some(*version) => node.inline = None,
+                    (FileKind::File, None) if commit.spilled.is_none() => {}
+                    (FileKind::File, _) => return Err(ErrorCode::INLINE_CONFLICT),
+                    _ => return Err(ErrorCode::INVALID),
+                }
+                node.grow(commit.end.unwrap());
+                node.allocated = commit.allocated.unwrap_or(node.allocated);
+                Ok(())
             }
             MetaOp::SetXattr { inode, name, value, .. } => {
                 self.get(*inode)?.xattrs.insert(name.to_vec(), value.to_vec());
@@ -162,16 +215,23 @@ impl Model {
                 if self.child(*parent, name)?.is_some() {
                     return Err(ErrorCode::EXISTS);
                 }
-                let node = self.nodes.get_mut(inode).filter(|node| node.nlink > 0).ok_or(ErrorCode::NOT_FOUND)?;
+                let linkable = |node: &&mut Node| node.nlink > 0 || node.unnamed;
+                let node = self.nodes.get_mut(inode).filter(linkable).ok_or(ErrorCode::NOT_FOUND)?;
                 if node.kind == FileKind::Directory {
                     return Err(ErrorCode::NOT_PERMITTED);
                 }
                 node.nlink += 1;
+                node.unnamed = false;
                 self.add(*parent, name, *inode);
                 Ok(())
             }
             other => panic!("not modelled: {other:?}"),
         }
+    }
+
+    /// Every file with locks and their holders.
+    pub fn locks(&self) -> impl Iterator<Item = (InodeId, u64)> {
+        self.nodes.iter().flat_map(|(id, node)| node.locks.keys().map(|session| (*id, *session)))
     }
 
     fn openers(&mut self, session: u64, op: &MetaOp) -> Checked {
@@ -234,6 +294,7 @@ impl Model {
             _ => return Err(ErrorCode::INVALID),
         }
         node.size = size;
+        node.allocated = node.allocated.min(size);
         if let Some((version, data)) = &mut node.inline {
             *version += 1;
             data.truncate(usize::try_from(size).unwrap_or(usize::MAX));

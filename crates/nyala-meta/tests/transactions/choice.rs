@@ -32,7 +32,7 @@ impl World {
             Some((parent, name)) => MetaOp::Rmdir { parent, name },
             None => {
                 let name = name(&format!("mine {n} {}", self.clients[n].done));
-                MetaOp::Mkdir { entry: NewEntry { parent: self.base(), name, perm: 0o755 } }
+                MetaOp::Mkdir { entry: NewEntry { parent: self.base(), name, perm: 0o755, umask: 0 } }
             }
         }
     }
@@ -48,7 +48,7 @@ impl World {
         let shared = |world: &mut World| name(&format!("shared{}", world.rng.below(3)));
         let (parent, one) = (self.any_dir(), shared(self));
         let (to_parent, to_name) = (self.any_dir(), shared(self));
-        let entry = NewEntry { parent, name: one.clone(), perm: 0o755 };
+        let entry = NewEntry { parent, name: one.clone(), perm: 0o755, umask: 0 };
         match self.rng.below(12) {
             0 | 1 => MetaOp::Mkdir { entry },
             2 => MetaOp::Mknod { entry, kind: FileKind::File, rdev: 0 },

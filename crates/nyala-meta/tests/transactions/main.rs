@@ -121,7 +121,7 @@ fn directories_that_move_into_each_other() {
         let mut world = World::new(seed, Faults::default());
         world.busy = false;
         for n in 1..=SERVERS {
-            let entry = NewEntry { parent: base(n), name: name("ring"), perm: 0o755 };
+            let entry = NewEntry { parent: base(n), name: name("ring"), perm: 0o755, umask: 0 };
             world.begin(usize::from(n), MetaOp::Mkdir { entry });
         }
         rest(&mut world);

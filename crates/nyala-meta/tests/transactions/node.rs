@@ -423,6 +423,8 @@ impl Node {
                     self.with(cx, None, Some(tx), |change, _| participant::outcome(&change, tx.number, undecided));
                 (false, outcome.map(TxReply::Outcome).map_err(refusal))
             }
+            // Nobody takes a lock here.
+            TxAction::LockEdges => (false, Ok(TxReply::LockEdges(Vec::new()))),
             TxAction::GetParent { dir } => {
                 let parent =
                     self.with(cx, None, Some(tx), |mut change, _| change.dir(dir).map(|(_, part)| part.parent));

@@ -139,7 +139,13 @@ fn map() -> ClusterMap {
 fn record(kind: FileKind) -> InodeRecord {
     let zero = Time::default();
     let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: 1 << 16, targets: vec![TargetId(101)] };
-    let file = (kind == FileKind::File).then_some(FilePart { layout, inline_version: Some(0), inline_limit: 4096 });
+    let file = (kind == FileKind::File).then_some(FilePart {
+        layout,
+        inline_version: Some(0),
+        inline_limit: 4096,
+        allocated: None,
+        unnamed: None,
+    });
     let dir = (kind == FileKind::Directory).then_some(DirPart { parent: InodeId::ROOT, entries: 0, pattern: None });
     let (perm, nlink) = (0o755, if dir.is_some() { 2 } else { 1 });
     InodeRecord {
@@ -316,7 +322,10 @@ impl World {
         *sequence += 1;
         let (sequence, now) = (*sequence, Time { seconds: self.now, nanos: 0 });
         let (session, owner) = (client.session, Owner { uid: 1, gid: 1 });
-        client.request = Some((target, MetaRequest { session, sequence, acked_below: sequence, owner, now, op }));
+        client.request = Some((
+            target,
+            MetaRequest { session, sequence, acked_below: sequence, owner, now, op, want: Want::NOTHING },
+        ));
     }
 
     fn answered(&mut self, from: TargetId, session: SessionId, sequence: u64, reply: Result<MetaReply, WireError>) {

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Locks of applications. A file's locks are one record; a row for each session and file says where a session has some.
+
+use super::Env;
+use crate::change::{Change, Step};
+use crate::file_locks::{self, FileLocks, Refusal};
+use crate::keys;
+use crate::view::View;
+use nyala_wire::meta::{FileLock, LockKind, MetaReply};
+use nyala_wire::{ErrorCode, InodeId, SessionId, WireError};
+use std::ops::ControlFlow;
+
+/// Takes a lock or gives some up. EAGAIN if another owner's stands in the way, ENOLCK if there are too many. What is given
+/// up need not be there, nor the file.
+pub fn set(change: &mut Change, env: &Env, inode: InodeId, lock: FileLock) -> Step<MetaReply> {
+    let lock = file_locks::check(lock)?;
+    if lock.kind != LockKind::Unlock {
+        change.inode(inode)?;
+    }
+    let mut locks = load(change, inode)?;
+    match locks.set(env.session, &lock) {
+        Ok(true) => store(change, env.session, inode, &locks)?,
+        Ok(false) => {}
+        Err(Refusal::Blocked(_)) => return Err(ErrorCode::AGAIN.into()),
+        Err(Refusal::TooMany) => return Err(ErrorCode::NO_LOCKS.with("too many locks on one file").into()),
+    }
+    Ok(MetaReply::Done)
+}
+
+/// The first lock in the way of one.
+pub fn get(change: &mut Change, env: &Env, inode: InodeId, lock: FileLock) -> Step<MetaReply> {
+    let lock = file_locks::check(lock)?;
+    if lock.kind == LockKind::Unlock {
+        return Err(ErrorCode::INVALID.with("nothing stands in the way of giving up a lock").into());
+    }
+    change.inode(inode)?;
+    let locks = load(change, inode)?;
+    Ok(MetaReply::Lock(locks.in_the_way(env.session, &lock).next().map(|held| held.lock)))
+}
+
+/// Releases all locks that a session has on a file; whether there were some, and somebody may be waiting for them.
+pub fn release_all(change: &mut Change, session: SessionId, inode: InodeId) -> Step<bool> {
+    let mut locks = load(change, inode)?;
+    let released = locks.release(session);
+    if released {
+        store(change, session, inode, &locks)?;
+    }
+    Ok(released)
+}
+
+/// Releases everybody's locks on a file that is going.
+pub fn forget(change: &mut Change, inode: InodeId) -> Step<()> {
+    let locks = load(change, inode)?;
+    for held in locks.all() {
+        change.delete(keys::session_lock(held.session, inode));
+    }
+    if !locks.is_empty() {
+        change.delete(keys::file_locks(inode));
+    }
+    Ok(())
+}
+
+/// The files on which a session has locks.
+pub fn locked_by(view: &dyn View, session: SessionId) -> Result<Vec<InodeId>, WireError> {
+    let mut found = Vec::new();
+    let prefix = keys::session_lock_prefix(session);
+    view.scan(&prefix, &keys::prefix_end(&prefix), &mut |key, _| {
+        found.extend(keys::parse_session_lock(key).map(|(_, inode)| inode));
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
+}
+
+/// All locks on a file.
+pub fn load(change: &Change, inode: InodeId) -> Step<FileLocks> {
+    Ok(change.record(&keys::file_locks(inode))?.unwrap_or_default())
+}
+
+fn store(change: &mut Change, session: SessionId, inode: InodeId, locks: &FileLocks) -> Step<()> {
+    if locks.is_empty() {
+        change.delete(keys::file_locks(inode));
+    } else {
+        change.put_record(keys::file_locks(inode), locks);
+    }
+    let row = keys::session_lock(session, inode);
+    match (locks.has(session), change.get(&row)?.is_some()) {
+        (true, false) => change.put(row, Vec::new()),
+        (false, true) => change.delete(row),
+        _ => {}
+    }
+    Ok(())
+}
