@@ -43,6 +43,18 @@ impl Need {
             _ => Some(Nothing),
         }
     }
+
+    /// The same for what the session itself has: between keeping things and working uncached it first lets go, as a
+    /// client that misses one of several grants would otherwise keep what others no longer respect.
+    fn leaves_own(self, mode: LeaseMode) -> Option<LeaseMode> {
+        let Need::Lease(wanted) = self else { return None };
+        let turns = (wanted == LeaseMode::Uncached) != (mode == LeaseMode::Uncached);
+        (turns && mode != LeaseMode::None).then_some(LeaseMode::None)
+    }
+
+    fn leaves_of(self, holder: &Holder, session: SessionId) -> Option<LeaseMode> {
+        if holder.session == session { self.leaves_own(holder.mode) } else { self.leaves(holder.mode) }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -128,15 +140,15 @@ impl Leases {
         let Some(entry) = self.inodes.get_mut(&inode) else { return true };
         let mut clear = true;
         let mut conflict = false;
-        for holder in entry.holders.iter_mut().filter(|holder| holder.session != session) {
-            let Some(keep) = need.leaves(holder.mode) else { continue };
+        for holder in &mut entry.holders {
+            let Some(keep) = need.leaves_of(holder, session) else { continue };
             clear = false;
             if holder.revoking.is_some_and(|revoking| revoking.keep <= keep) {
                 continue;
             }
             self.seq += 1;
             self.revocations += 1;
-            conflict = true;
+            conflict |= holder.session != session;
             holder.revoking = Some(Revoking { keep, seq: self.seq, since_ms: now_ms, said_ms: None });
             self.revoking.entry(holder.session).or_default().insert(inode);
             self.news.push(holder.session);
@@ -156,9 +168,9 @@ impl Leases {
 
     /// Whether [`Leases::clear`] would find somebody in the way, without telling anybody.
     pub fn in_the_way(&self, inode: InodeId, session: SessionId, need: Need) -> bool {
-        self.inodes.get(&inode).is_some_and(|entry| {
-            entry.holders.iter().any(|holder| holder.session != session && need.leaves(holder.mode).is_some())
-        })
+        self.inodes
+            .get(&inode)
+            .is_some_and(|entry| entry.holders.iter().any(|holder| need.leaves_of(holder, session).is_some()))
     }
 
     /// Queues for an inode.
@@ -222,7 +234,6 @@ impl Leases {
         match entry.holders.iter_mut().find(|holder| holder.session == session) {
             Some(holder) if holder.revoking.is_some() => LeaseMode::None,
             Some(holder) => {
-                // Uncached writes may be under way when a cached mode is given: they are the session's own.
                 holder.mode = if holder.mode == LeaseMode::Exclusive { holder.mode } else { mode };
                 holder.seq = seq;
                 holder.mode

@@ -223,6 +223,7 @@ fn a_file_that_goes_to_and_fro_is_best_used_uncached() {
     while leases.best(inode, who, true, false, turns * 10) == LeaseMode::Exclusive && turns < 50 {
         let now = turns * 10;
         assert_eq!(leases.best(inode, who, true, true, now), LeaseMode::Exclusive, "who insists gets it");
+        let ticket = leases.queue(inode);
         if !leases.clear(inode, who, Need::Lease(LeaseMode::Exclusive), now) {
             for revocation in leases.poll(other, now) {
                 let (inode, seq) = (revocation.inode, revocation.seq);
@@ -231,6 +232,7 @@ fn a_file_that_goes_to_and_fro_is_best_used_uncached() {
         }
         let seq = leases.next_seq();
         assert_eq!(leases.insist(inode, who, LeaseMode::Exclusive, seq), LeaseMode::Exclusive);
+        leases.leave(inode, ticket);
         std::mem::swap(&mut who, &mut other);
         turns += 1;
     }

@@ -48,6 +48,10 @@ pub async fn request(state: &Rc<State>, request: MetaRequest) -> Result<Body, Wi
         }
         MetaOp::LeasePoll { boot } => leases::poll(state, request.session, *boot).await,
         MetaOp::LeaseReturn { leases } => leases::take_back(state, request.session, leases).await,
+        MetaOp::LockWait { inode, lock } => {
+            let reply = super::lock_wait::wait(state, request.session, *inode, *lock).await?;
+            Ok(leases::answer(Grants::default(), &reply))
+        }
         op if op.is_change() => change_once(state, request, leave).await,
         _ => read(state, &request).await,
     }
@@ -235,6 +239,9 @@ async fn change(state: &Rc<State>, request: &MetaRequest, leave: Leave) -> Resul
                 }
                 leases::set_grants(&mut body, leases::grants(state, request, &mut reply));
                 gone.iter().for_each(|inode| state.leases.borrow_mut().end_inode(*inode));
+                if let MetaOp::SetLock { inode, lock } = &request.op {
+                    state.lock_waits.applied(request.session, *inode, lock);
+                }
                 seen(state).await?;
                 // Only now others may be given something again: what they see then is what this operation made.
                 truncate::finish(state, pending).await?;

@@ -6,7 +6,7 @@
 use super::execute::Body;
 use super::leases::answer;
 use super::state::{Caller, State};
-use crate::change::Fault;
+use crate::change::{Change, Fault, Step};
 use crate::keys;
 use crate::ns::open::close_here;
 use crate::records::SessionRecord;
@@ -73,6 +73,10 @@ async fn close_and_forget(state: &Rc<State>, session: SessionId) -> Result<(), W
     for inode in state.tables.opened_by(session) {
         close_one(state, session, inode).await?;
     }
+    for inode in crate::ns::lock::locked_by(&state.tables, session)? {
+        release_locks(state, session, inode).await?;
+    }
+    state.lock_waits.forget(session);
     let mut batch = Batch::new();
     let prefix = keys::reply_prefix(session);
     state.tables.scan(&prefix, &keys::prefix_end(&prefix), &mut |key, _| {
@@ -84,16 +88,27 @@ async fn close_and_forget(state: &Rc<State>, session: SessionId) -> Result<(), W
     state.flusher.flushed().await
 }
 
+async fn release_locks(state: &Rc<State>, session: SessionId, inode: InodeId) -> Result<(), WireError> {
+    apply_when_free(state, |change| crate::ns::lock::release_all(change, session, inode).map(drop)).await?;
+    state.lock_waits.released(inode);
+    Ok(())
+}
+
 async fn close_one(state: &Rc<State>, session: SessionId, inode: InodeId) -> Result<(), WireError> {
+    apply_when_free(state, |change| close_here(change, session, inode)).await
+}
+
+/// Applies a change of the service's own once no transaction stands in the way.
+async fn apply_when_free(state: &Rc<State>, logic: impl Fn(&mut Change<'_>) -> Step<()>) -> Result<(), WireError> {
     loop {
         let released = state.released.notified();
         let caller = Caller::service(Time::default());
         state.room().await;
-        let closed = state.with_change(&caller, None, |mut change, _| {
-            close_here(&mut change, session, inode)?;
+        let changed = state.with_change(&caller, None, |mut change, _| {
+            logic(&mut change)?;
             Ok(change.finish())
         });
-        match closed {
+        match changed {
             Ok(batch) => return state.apply(&batch),
             Err(Fault::Refused(error)) => return Err(error),
             Err(_) => super::execute::wait_release(released).await,
