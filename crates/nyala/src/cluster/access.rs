@@ -77,6 +77,8 @@ impl Cluster {
         // Asked first, since the client would take a dead cluster for one that restarts.
         self.map().await?;
         let mut config = ClientConfig::new(self.mgmt.clone(), self.secret.clone(), "nyala command");
+        // It asks a few things and goes: nobody should have to wait for it to let go of anything.
+        config.leases = false;
         config.encrypt = self.encrypt;
         config.retry_timeout = Duration::from_secs(15);
         Ok(Client::connect(config).await?)
