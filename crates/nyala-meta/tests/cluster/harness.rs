@@ -123,23 +123,35 @@ impl Cluster {
     }
 
     /// Runs a test as a client, then stops everything in order.
-    pub fn run<F: Future<Output = ()>>(mut self, test: impl FnOnce(Client) -> F) {
+    pub fn run<F: Future<Output = ()>>(self, test: impl FnOnce(Client) -> F) {
+        self.run_clients(1, |mut clients| test(clients.remove(0)));
+    }
+
+    /// Runs a test as several clients.
+    pub fn run_clients<F: Future<Output = ()>>(mut self, count: usize, test: impl FnOnce(Vec<Client>) -> F) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         LocalSet::new().block_on(&runtime, async {
-            let secret = Secret::load(&self.path("secret")).unwrap();
-            let config = ClientConfig {
-                retry_timeout: Duration::from_secs(30),
-                ..ClientConfig::new(vec![self.mgmt], secret, "test:/")
-            };
-            let client = Client::connect(config).await.unwrap();
-            let whole = |map: &nyala_wire::map::ClusterMap| {
-                map.targets.len() == 6 && map.targets.iter().all(|target| target.reachability == Reachability::Online)
-            };
-            while !whole(&client.map()) {
-                tokio::time::sleep(Duration::from_millis(20)).await;
+            let mut clients = Vec::new();
+            for number in 0..count {
+                let secret = Secret::load(&self.path("secret")).unwrap();
+                let config = ClientConfig {
+                    retry_timeout: Duration::from_secs(30),
+                    ..ClientConfig::new(vec![self.mgmt], secret, &format!("test{number}:/"))
+                };
+                let client = Client::connect(config).await.unwrap();
+                let whole = |map: &nyala_wire::map::ClusterMap| {
+                    let online = |target: &nyala_wire::map::Target| target.reachability == Reachability::Online;
+                    map.targets.len() == 6 && map.targets.iter().all(online)
+                };
+                while !whole(&client.map()) {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                clients.push(client);
             }
-            tokio::time::timeout(Duration::from_secs(60), test(client.clone())).await.expect("the test ends");
-            client.shutdown().await.unwrap();
+            tokio::time::timeout(Duration::from_secs(60), test(clients.clone())).await.expect("the test ends");
+            for client in clients {
+                client.shutdown().await.unwrap();
+            }
         });
         while let Some((stop, thread)) = self.services.pop() {
             let _ = stop.send(());

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Several clients of one cluster, one operation after the other, each by any of them: every result is what one client
+//! on one machine would have seen.
+
+use super::harness::Cluster;
+use super::{OWNER, rename, spread};
+use nyala_client::{Client, FileHandle, OpenOptions};
+use nyala_wire::meta::SetAttr;
+use nyala_wire::{ErrorCode, InodeId};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+const CLIENTS: usize = 3;
+const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % n as u64) as usize
+    }
+}
+
+/// What there has to be.
+#[derive(Default)]
+struct Model {
+    names: BTreeMap<(InodeId, &'static str), InodeId>,
+    content: HashMap<InodeId, Vec<u8>>,
+}
+
+impl Model {
+    fn nlink(&self, inode: InodeId) -> u32 {
+        self.names.values().filter(|named| **named == inode).count() as u32
+    }
+}
+
+struct Run {
+    clients: Vec<Client>,
+    dirs: Vec<InodeId>,
+    model: Model,
+    open: Vec<(usize, FileHandle)>,
+    random: Random,
+    said: String,
+}
+
+impl Run {
+    fn say(&mut self, what: String) {
+        self.said = what;
+        if std::env::var_os("NYALA_TRACE").is_some() {
+            eprintln!("{}", self.said);
+        }
+    }
+
+    async fn step(&mut self) {
+        let who = self.random.below(CLIENTS);
+        let client = self.clients[who].clone();
+        let dir = self.dirs[self.random.below(2)];
+        let name = NAMES[self.random.below(NAMES.len())];
+        let there = self.model.names.get(&(dir, name)).copied();
+        let op = self.random.below(13);
+        self.say(format!("client {who} op {op} on {dir}/{name} = {there:?}"));
+        match op {
+            0 => {
+                let made = client.create(dir, name.as_bytes(), 0o644, OWNER, true).await;
+                match there {
+                    Some(_) => assert!(made.unwrap_err().is(ErrorCode::EXISTS)),
+                    None => {
+                        let (attr, handle) = made.unwrap();
+                        self.model.names.insert((dir, name), attr.inode);
+                        self.model.content.insert(attr.inode, Vec::new());
+                        self.open.push((who, handle));
+                    }
+                }
+            }
+            1 => {
+                let gone = client.unlink(dir, name.as_bytes()).await;
+                match there {
+                    None => assert!(gone.unwrap_err().is(ErrorCode::NOT_FOUND)),
+                    Some(_) => {
+                        gone.unwrap();
+                        self.model.names.remove(&(dir, name));
+                    }
+                }
+            }
+            2 => self.rename(&client, dir, name, there).await,
+            3 => {
+                let (to, to_name) = (self.dirs[self.random.below(2)], NAMES[self.random.below(NAMES.len())]);
+                let Some(inode) = there else { return };
+                let linked = client.link(inode, to, to_name.as_bytes()).await;
+                if self.model.names.contains_key(&(to, to_name)) {
+                    assert!(linked.unwrap_err().is(ErrorCode::EXISTS));
+                } else {
+                    self.model.names.insert((to, to_name), inode);
+                    assert_eq!(linked.unwrap().nlink, self.model.nlink(inode));
+                }
+            }
+            4 => {
+                if let Some(inode) = there {
+                    let handle = client.open(inode, OpenOptions { write: true, ..OpenOptions::default() }).await;
+                    self.open.push((who, handle.unwrap()));
+                }
+            }
+            5 if !self.open.is_empty() => {
+                let at = self.random.below(self.open.len());
+                self.open.swap_remove(at).1.release().await.unwrap();
+            }
+            6 | 7 if !self.open.is_empty() => self.write().await,
+            8 if !self.open.is_empty() => self.read().await,
+            9 => {
+                let size = self.random.below(9000) as u64;
+                let Some(inode) = there else { return };
+                client.setattr(inode, SetAttr { size: Some(size), ..SetAttr::default() }).await.unwrap();
+                self.model.content.get_mut(&inode).unwrap().resize(size as usize, 0);
+            }
+            10 => {
+                let names = super::names(&client, dir).await;
+                let expected = self.model.names.keys().filter(|key| key.0 == dir).map(|key| key.1.to_owned());
+                assert_eq!(names, expected.collect::<BTreeSet<_>>());
+            }
+            _ => match (client.lookup(dir, name.as_bytes()).await, there) {
+                (Ok(attr), Some(inode)) => {
+                    assert_eq!(attr.inode, inode);
+                    assert_eq!(attr.nlink, self.model.nlink(inode));
+                    assert_eq!(attr.size, self.model.content[&inode].len() as u64);
+                }
+                (Err(error), None) => assert!(error.is(ErrorCode::NOT_FOUND)),
+                (found, there) => panic!("{found:?} where {there:?} has to be"),
+            },
+        }
+    }
+
+    async fn rename(&mut self, client: &Client, dir: InodeId, name: &'static str, there: Option<InodeId>) {
+        let (to, to_name) = (self.dirs[self.random.below(2)], NAMES[self.random.below(NAMES.len())]);
+        let moved = client.rename(rename((dir, name), (to, to_name))).await;
+        let Some(inode) = there else {
+            assert!(moved.unwrap_err().is(ErrorCode::NOT_FOUND));
+            return;
+        };
+        moved.unwrap();
+        if self.model.names.get(&(to, to_name)) != Some(&inode) {
+            self.model.names.remove(&(dir, name));
+            self.model.names.insert((to, to_name), inode);
+        }
+    }
+
+    async fn write(&mut self) {
+        let at = self.random.below(self.open.len());
+        let (offset, len) = (self.random.below(12_000), 1 + self.random.below(6000));
+        let data = vec![1 + self.random.below(255) as u8; len];
+        let (who, handle) = &self.open[at];
+        let content = self.model.content.get_mut(&handle.inode()).unwrap();
+        let append = offset % 3 == 0;
+        let said = format!("client {who} writes {} {len} at {offset} (append {append})", handle.inode());
+        let offset = if append { content.len() } else { offset };
+        if append {
+            assert_eq!(handle.append(&data).await.unwrap(), offset as u64);
+        } else {
+            assert_eq!(handle.write(offset as u64, &data).await.unwrap(), len);
+        }
+        content.resize(content.len().max(offset + len), 0);
+        content[offset..offset + len].copy_from_slice(&data);
+        self.say(said);
+    }
+
+    async fn read(&mut self) {
+        let at = self.random.below(self.open.len());
+        let (offset, len) = (self.random.below(12_000), 1 + self.random.below(9000));
+        let (who, handle) = &self.open[at];
+        let content = &self.model.content[&handle.inode()];
+        let said = format!("client {who} reads {} {len} at {offset}", handle.inode());
+        let got = handle.read(offset as u64, len).await.unwrap().concat();
+        let expected = &content[offset.min(content.len())..(offset + len).min(content.len())];
+        assert!(got == expected, "{said}: {} bytes, not {}; or others", got.len(), expected.len());
+        self.say(said);
+    }
+}
+
+#[test]
+fn every_client_sees_what_every_other_did() {
+    let seed = std::env::var("NYALA_SEED").ok().and_then(|seed| seed.parse().ok());
+    for seed in seed.map_or(1..3, |seed| seed..seed + 1) {
+        Cluster::start().run_clients(CLIENTS, |clients| async move {
+            let (a, b) = spread(&clients[0]).await;
+            let mut run = Run {
+                clients,
+                dirs: vec![a, b],
+                model: Model::default(),
+                open: Vec::new(),
+                random: Random(seed),
+                said: String::new(),
+            };
+            for step in 0..1500 {
+                let limit = std::time::Duration::from_secs(20);
+                if tokio::time::timeout(limit, run.step()).await.is_err() {
+                    panic!("seed {seed}: step {step} hangs: {}", run.said);
+                }
+                if run.open.len() > 6 {
+                    let at = run.random.below(run.open.len());
+                    run.open.swap_remove(at).1.release().await.unwrap();
+                }
+            }
+            for (_, handle) in run.open {
+                handle.release().await.unwrap();
+            }
+        });
+    }
+}
