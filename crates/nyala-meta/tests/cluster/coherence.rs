@@ -67,7 +67,7 @@ impl Run {
             0 => {
                 let made = client.create(dir, name.as_bytes(), 0o644, OWNER, true).await;
                 match there {
-                    Some(_) => assert!(made.unwrap_err().is(ErrorCode::EXISTS)),
+                    Some(_) => assert!(made.err().is_some_and(|error| error.is(ErrorCode::EXISTS))),
                     None => {
                         let (attr, handle) = made.unwrap();
                         self.model.names.insert((dir, name), attr.inode);
