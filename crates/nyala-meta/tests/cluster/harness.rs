@@ -11,6 +11,7 @@ use nyala_wire::map::Reachability;
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -22,8 +23,17 @@ pub struct Cluster {
     services: Vec<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
 
+/// An address that nobody listens at: below the ports that the system hands out, and no two of this machine's tests
+/// begin at the same one.
 fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let first = std::process::id() * 32;
+    loop {
+        let port = 12_000 + (first + NEXT.fetch_add(1, Ordering::Relaxed)) % 20_000;
+        if let Ok(listener) = TcpListener::bind(("127.0.0.1", port as u16)) {
+            return listener.local_addr().unwrap();
+        }
+    }
 }
 
 fn on_thread<F: Future<Output = ()>>(
@@ -49,7 +59,7 @@ impl Cluster {
         let mut cluster = Cluster { mgmt: free_address(), dir, services: Vec::new() };
         let mgmt = MgmtConfig {
             listen: vec![cluster.mgmt],
-            rest_listen: free_address(),
+            rest_listen: "127.0.0.1:0".parse().unwrap(),
             ..MgmtConfig::new(cluster.path("mgmt"), &secret)
         };
         cluster.services.push(on_thread(move |stop| async { nyala_mgmt::run(mgmt, told(stop)).await.unwrap() }));
