@@ -14,7 +14,7 @@ use crate::types::{CacheListener, ClientStats, FsStats, LookedUp, Mode, OpenOpti
 use nyala_wire::map::{ClusterMap, TargetKind};
 use nyala_wire::meta::{EntryInfo, FileLock, LeaseMode, Listing, MetaOp, MetaReply, NewEntry, Owner, Rename, SetAttr};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
-use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, StripePattern};
+use nyala_wire::{Attr, FileKind, InodeId, StripePattern};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -134,10 +134,7 @@ impl Client {
 
     /// Changes attributes. A new size or modification time comes after everything this client wrote before.
     pub async fn setattr(&self, inode: InodeId, set: SetAttr) -> Result<Attr> {
-        match self.core.files.get(inode).filter(|file| file.state.lock().layout.is_some()) {
-            Some(file) => self.core.setattr_open(&file, set).await,
-            None => self.core.meta_attr("set attributes", MetaOp::SetAttr { inode, set }, Owner::default()).await,
-        }
+        self.core.setattr(inode, set).await
     }
 
     /// Target of a symbolic link.
@@ -148,7 +145,7 @@ impl Client {
     /// Makes a directory.
     pub async fn mkdir(&self, parent: InodeId, name: &[u8], mode: impl Into<Mode>, owner: Owner) -> Result<Attr> {
         let entry = entry(parent, name, mode.into())?;
-        self.core.meta_attr("make a directory", MetaOp::Mkdir { entry }, owner).await
+        self.core.make("make a directory", MetaOp::Mkdir { entry }, owner).await
     }
 
     /// Makes a fifo, socket, device or closed regular file.
@@ -162,36 +159,35 @@ impl Client {
         owner: Owner,
     ) -> Result<Attr> {
         let entry = entry(parent, name, mode.into())?;
-        self.core.meta_attr("make a node", MetaOp::Mknod { entry, kind, rdev }, owner).await
+        self.core.make("make a node", MetaOp::Mknod { entry, kind, rdev }, owner).await
     }
 
     /// Makes a symbolic link.
     pub async fn symlink(&self, parent: InodeId, name: &[u8], target: &[u8], owner: Owner) -> Result<Attr> {
         let op = MetaOp::Symlink { entry: entry(parent, name, Mode::from(0o777))?, target: target.to_vec().into() };
-        self.core.meta_attr("make a symbolic link", op, owner).await
+        self.core.make("make a symbolic link", op, owner).await
     }
 
     /// Makes another name for an inode.
     pub async fn link(&self, inode: InodeId, parent: InodeId, bytes: &[u8]) -> Result<Attr> {
-        let op = MetaOp::Link { inode, parent, name: name(bytes)? };
-        let mut attr = self.core.meta_attr("make a link", op, Owner::default()).await?;
-        self.core.overlay(&mut attr);
-        Ok(attr)
+        self.core.link(inode, parent, bytes).await
     }
 
     /// Removes a name that is not a directory's.
     pub async fn unlink(&self, parent: InodeId, bytes: &[u8]) -> Result<()> {
-        self.core.meta_done("remove a name", MetaOp::Unlink { parent, name: name(bytes)? }).await
+        let op = MetaOp::Unlink { parent, name: name(bytes)? };
+        self.core.remove("remove a name", parent, bytes, op).await
     }
 
     /// Removes an empty directory.
     pub async fn rmdir(&self, parent: InodeId, bytes: &[u8]) -> Result<()> {
-        self.core.meta_done("remove a directory", MetaOp::Rmdir { parent, name: name(bytes)? }).await
+        let op = MetaOp::Rmdir { parent, name: name(bytes)? };
+        self.core.remove("remove a directory", parent, bytes, op).await
     }
 
     /// Renames.
     pub async fn rename(&self, rename: Rename) -> Result<()> {
-        self.core.meta_done("rename", MetaOp::Rename(rename)).await
+        self.core.rename(rename).await
     }
 
     /// Makes and opens a file, or (unless `exclusive`) opens the one that is there.
@@ -203,25 +199,7 @@ impl Client {
         owner: Owner,
         exclusive: bool,
     ) -> Result<(Attr, FileHandle)> {
-        let op = MetaOp::Create { entry: entry(parent, name, mode.into())?, exclusive };
-        let (new, inode, kind, file) = match self.core.meta("create a file", op, owner).await? {
-            MetaReply::Created { new, inode, kind, file } => (new, inode, kind, file),
-            _ => return Err(odd("create a file")),
-        };
-        match kind {
-            FileKind::File => {}
-            FileKind::Directory => return Err(Error::refused(ErrorCode::IS_A_DIRECTORY, "it is a directory")),
-            FileKind::Symlink => return Err(Error::refused(ErrorCode::LOOP, "it is a symbolic link")),
-            _ => return Err(Error::refused(ErrorCode::EXISTS, "it is there and not a regular file")),
-        }
-        // An old file may have a close under way here, which would undo what the create registered: open it again.
-        let known = file.filter(|_| new || self.core.files.get(inode).is_none());
-        let handle = self.core.open_handle(inode, known.as_deref(), false).await?;
-        if let Some(file) = self.core.files.get(inode) {
-            file.state.lock().name = Some(String::from_utf8_lossy(name).into_owned());
-        }
-        let attr = handle.known_attr().ok_or(Error::Protocol { what: "create a file", detail: "no attributes" })?;
-        Ok((attr, handle))
+        self.core.create(entry(parent, name, mode.into())?, owner, exclusive).await
     }
 
     /// Opens a file.
@@ -229,7 +207,7 @@ impl Client {
         if options.truncate {
             self.setattr(inode, SetAttr { size: Some(0), ..SetAttr::default() }).await?;
         }
-        self.core.open_handle(inode, None, options.append).await
+        self.core.open_handle(inode, None, options).await
     }
 
     /// Lists a directory after a cookie (0: from the start).
@@ -239,32 +217,25 @@ impl Client {
 
     /// Value of an extended attribute.
     pub async fn getxattr(&self, inode: InodeId, name: &[u8]) -> Result<Vec<u8>> {
-        let op = MetaOp::GetXattr { inode, name: name.to_vec().into() };
-        match self.core.meta("get an extended attribute", op, Owner::default()).await? {
-            MetaReply::Bytes(value) => Ok(value.into()),
-            _ => Err(odd("get an extended attribute")),
-        }
+        self.core.getxattr(inode, name).await
     }
 
     /// Sets an extended attribute; `create` and `replace` as `XATTR_CREATE` and `XATTR_REPLACE`.
     pub async fn setxattr(&self, inode: InodeId, name: &[u8], value: &[u8], create: bool, replace: bool) -> Result<()> {
         let (name, value) = (name.to_vec().into(), value.to_vec().into());
         let op = MetaOp::SetXattr { inode, name, value, create, replace };
-        self.core.meta_done("set an extended attribute", op).await
+        self.core.change_xattr("set an extended attribute", inode, op).await
     }
 
     /// Names of extended attributes.
     pub async fn listxattr(&self, inode: InodeId) -> Result<Vec<Vec<u8>>> {
-        match self.core.meta("list extended attributes", MetaOp::ListXattr { inode }, Owner::default()).await? {
-            MetaReply::Names(names) => Ok(names.into_iter().map(Vec::from).collect()),
-            _ => Err(odd("list extended attributes")),
-        }
+        self.core.listxattr(inode).await
     }
 
     /// Removes an extended attribute.
     pub async fn removexattr(&self, inode: InodeId, name: &[u8]) -> Result<()> {
         let op = MetaOp::RemoveXattr { inode, name: name.to_vec().into() };
-        self.core.meta_done("remove an extended attribute", op).await
+        self.core.change_xattr("remove an extended attribute", inode, op).await
     }
 
     /// Size and use of the file system; at most a second old.

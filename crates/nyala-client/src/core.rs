@@ -5,12 +5,14 @@
 use crate::budget::Budget;
 use crate::config::ClientConfig;
 use crate::error::{Error, Result};
+use crate::file::{Content, File};
+use crate::hub::Hub;
 use crate::maps::Maps;
 use crate::rpc::Rpc;
 use crate::session::Session;
 use crate::table::Table;
 use crate::types::{CacheListener, FsStats};
-use nyala_wire::{SessionId, TargetId};
+use nyala_wire::{InodeId, SessionId, TargetId};
 use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -41,6 +43,9 @@ pub(crate) struct Core {
     pub(crate) cached_bytes: Arc<AtomicUsize>,
     pub(crate) write_slots: Mutex<HashMap<TargetId, Arc<Semaphore>>>,
     pub(crate) stats: Counters,
+    pub(crate) hub: Hub,
+    /// Inodes whose leases were lost, for the layer above to forget.
+    pub(crate) forgotten: Mutex<Vec<InodeId>>,
     pub(crate) listener: RwLock<Option<Arc<dyn CacheListener>>>,
     pub(crate) capacity: Mutex<Option<(Instant, FsStats)>>,
     /// Closes and releases that run in the background.
@@ -65,6 +70,8 @@ impl Core {
             cached_bytes: Arc::default(),
             write_slots: Mutex::default(),
             stats: Counters::default(),
+            hub: Hub::default(),
+            forgotten: Mutex::default(),
             listener: RwLock::default(),
             capacity: Mutex::default(),
             background: AtomicUsize::new(0),
@@ -97,8 +104,26 @@ impl Core {
         self.sessions.lock().entry(target).or_insert_with(|| Arc::new(Session::new(target, self.session_id))).clone()
     }
 
+    /// The client's own thread has something to do.
+    pub(crate) fn poke(&self) {
+        self.stop.notify_one();
+    }
+
     pub(crate) fn all_sessions(&self) -> Vec<Arc<Session>> {
         self.sessions.lock().values().cloned().collect()
+    }
+
+    /// One user of a file less; what is known of it is kept while its lease is.
+    pub(crate) fn release(&self, file: &Arc<File>) {
+        let keep = {
+            let state = file.state.lock();
+            let inline = if let Content::Inline { data, .. } = &state.content { data.len() } else { 0 };
+            // One without names is gone now.
+            let named = state.attr_ms > 0 && state.attr.as_ref().is_some_and(|attr| attr.nlink > 0);
+            let useful = named && state.loaded && state.is_clean() && state.handles == 0;
+            useful.then_some(inline + size_of::<File>())
+        };
+        self.files.release(file, keep, self.config.read_cache_bytes / 4);
     }
 
     /// Runs something in the background that a shutdown waits for. Outside a runtime nothing can run: `false`.

@@ -61,6 +61,14 @@ pub enum Error {
         /// Why.
         source: Box<Error>,
     },
+    /// The client was cut off for so long that others were let at what it had leased.
+    #[error(
+        "file {inode}: written data is lost: the client was cut off from the servers for longer than the session timeout"
+    )]
+    LeaseLost {
+        /// The file.
+        inode: InodeId,
+    },
     /// The call itself is wrong.
     #[error("{code}: {message}")]
     Refused {
@@ -100,6 +108,7 @@ impl Error {
             Error::WriteBack { source, .. } => source.code(),
             Error::Transport { .. }
             | Error::Checksum { .. }
+            | Error::LeaseLost { .. }
             | Error::Protocol { .. }
             | Error::ShutDown
             | Error::System(_) => ErrorCode::IO,

@@ -28,6 +28,12 @@ pub(crate) struct File {
     pub(crate) state: Mutex<State>,
     /// Something went out or failed.
     pub(crate) changed: Notify,
+    /// Something is new about the lease, or about who works under it.
+    pub(crate) news: Notify,
+    /// Held while a lease is asked for.
+    pub(crate) asking: tokio::sync::Mutex<()>,
+    /// Held while bytes are added to the end.
+    pub(crate) appending: tokio::sync::Mutex<()>,
 }
 
 /// Where a file's content is.
@@ -75,6 +81,14 @@ pub(crate) struct State {
     pub(crate) opened: bool,
     /// In the table's set of files that need looking after.
     pub(crate) active: bool,
+    /// Size, layout and inline content are true as long as the lease is held.
+    pub(crate) loaded: bool,
+    /// Own truncates under way; writes wait meanwhile.
+    pub(crate) truncating: usize,
+    /// The file may have holes, or space behind its end: its targets are asked how much it takes.
+    pub(crate) sparse: bool,
+    /// Metadata was not told how much it takes since this changed.
+    pub(crate) takes_other: bool,
     pub(crate) layout: Option<Arc<Layout>>,
     pub(crate) unit: u64,
     pub(crate) inline_limit: u64,
@@ -108,6 +122,10 @@ impl File {
             handles: 0,
             opened: false,
             active: false,
+            loaded: false,
+            truncating: 0,
+            sparse: false,
+            takes_other: false,
             layout: None,
             unit: MAX_UNIT,
             inline_limit: 0,
@@ -130,7 +148,15 @@ impl File {
             last_failure: None,
             cache: ReadCache::default(),
         };
-        File { inode, gate: tokio::sync::Mutex::new(()), state: Mutex::new(state), changed: Notify::new() }
+        File {
+            inode,
+            gate: tokio::sync::Mutex::new(()),
+            state: Mutex::new(state),
+            changed: Notify::new(),
+            news: Notify::new(),
+            asking: tokio::sync::Mutex::new(()),
+            appending: tokio::sync::Mutex::new(()),
+        }
     }
 
     /// Keeps a failure for every handle to report once.
@@ -194,6 +220,30 @@ impl State {
             attr.mtime = mtime;
             attr.ctime = attr.ctime.max(mtime);
         }
+    }
+
+    /// The lease is gone: nothing known of the content is to be used without asking.
+    pub(crate) fn unload(&mut self) {
+        self.loaded = false;
+        self.attr_ms = 0;
+        self.cache.clear();
+    }
+
+    /// Forgets what was written and not sent; the budget's bytes are the caller's.
+    pub(crate) fn discard(&mut self) {
+        self.dirty = ExtentMap::new(self.unit);
+        self.in_flight.clear();
+        self.acked = None;
+        if self.spill.take().is_some() {
+            // What the content is, only the server can say.
+            self.layout = None;
+        }
+        self.settle();
+    }
+
+    /// Is the file open here without its server knowing?
+    pub(crate) fn is_open_unsaid(&self) -> bool {
+        self.handles > 0 && !self.opened
     }
 
     pub(crate) fn is_inline(&self) -> bool {

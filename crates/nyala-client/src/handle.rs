@@ -6,11 +6,11 @@
 //! flush, fsync or release. A handle dropped without release is released in the background.
 
 use crate::core::Core;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::file::File;
 use crate::logic::read_ahead::Stream;
 use crate::push::Push;
-use crate::types::SeekTarget;
+use crate::types::{OpenOptions, SeekTarget};
 use bytes::Bytes;
 use nyala_wire::meta::LeaseMode;
 use nyala_wire::{Attr, InodeId};
@@ -38,7 +38,7 @@ struct Inner {
 
 impl FileHandle {
     /// The file counts the handle already, and the table has a user for it.
-    pub(crate) fn new(core: Arc<Core>, file: Arc<File>, append: bool) -> FileHandle {
+    pub(crate) fn new(core: Arc<Core>, file: Arc<File>, options: OpenOptions, lease: LeaseMode) -> FileHandle {
         let reported = AtomicU64::new(file.state.lock().failures);
         let released = AtomicBool::new(false);
         FileHandle {
@@ -47,9 +47,9 @@ impl FileHandle {
                 file,
                 stream: Mutex::new(Stream::new()),
                 reported,
-                append,
-                buffered: AtomicBool::new(false),
-                lease: LeaseMode::None,
+                append: options.append,
+                buffered: AtomicBool::new(options.buffered),
+                lease,
                 released,
             }),
         }
@@ -71,7 +71,7 @@ impl FileHandle {
     /// Reads up to `len` bytes at `offset`: pieces in order, together shorter than `len` only at the file's end.
     pub async fn read(&self, offset: u64, len: usize) -> Result<Vec<Bytes>> {
         let Inner { core, file, stream, .. } = &*self.inner;
-        Ok(core.read(file, stream, offset, len).await?.into_pieces())
+        Ok(core.read(file, stream, offset, len, self.inner.is_buffered()).await?.into_pieces())
     }
 
     /// What opening got; under [`LeaseMode::Uncached`] nothing of the file may be kept.
@@ -86,30 +86,41 @@ impl FileHandle {
 
     /// Writes at the end of the file, whoever wrote there last. Returns the offset written at.
     pub async fn append(&self, data: &[u8]) -> Result<u64> {
-        let Inner { core, file, .. } = &*self.inner;
-        let at = file.state.lock().size;
-        core.write(file, at, true, data).await.map(|_| at)
+        self.inner.core.append(&self.inner.file, data).await
     }
 
-    /// Writes at `offset` (at the end if opened so); buffered. Returns the number of bytes taken: all.
+    /// Writes at `offset` (at the end if opened so). Returns the number of bytes taken: all.
     pub async fn write(&self, offset: u64, data: &[u8]) -> Result<usize> {
-        self.inner.core.write(&self.inner.file, offset, self.inner.append, data).await
+        let Inner { core, file, append, .. } = &*self.inner;
+        match append {
+            true => core.append(file, data).await.map(|_| ())?,
+            false => core.write(file, offset, data, self.inner.is_buffered()).await?,
+        }
+        Ok(data.len())
     }
 
     /// What close(2) does: pushes to the servers and reports errors.
     pub async fn flush(&self) -> Result<()> {
-        self.push(Push::default()).await
+        self.push(Push { exact: true, ..Push::default() }).await
     }
 
     /// Data and attributes are on disk when it returns. `datasync`: attributes that are not needed to read the data
     /// need not be (they are, too).
     pub async fn fsync(&self, _datasync: bool) -> Result<()> {
-        self.push(Push { sync: true, close: false }).await
+        self.push(Push { sync: true, ..Push::default() }).await
+    }
+
+    pub(crate) fn file(&self) -> &Arc<File> {
+        &self.inner.file
     }
 
     async fn push(&self, push: Push) -> Result<()> {
         let Inner { core, file, .. } = &*self.inner;
-        if push.sync || !file.state.lock().is_clean() {
+        let due = {
+            let state = file.state.lock();
+            !state.is_clean() || (state.takes_other && state.sparse && !state.is_inline())
+        };
+        if push.sync || due {
             let _gate = file.gate.lock().await;
             // why ignored: the failure is kept with the file, and reported by the line below.
             let _ = core.push(file, push).await;
@@ -162,16 +173,20 @@ impl Inner {
         state.is_clean()
     }
 
+    fn is_buffered(&self) -> bool {
+        self.buffered.load(Ordering::Acquire)
+    }
+
     async fn finish(&self) {
         let last_or_dirty = {
             let state = self.file.state.lock();
-            state.handles == 0 || !state.is_clean()
+            (state.handles == 0 && (state.opened || !self.core.config.leases)) || !state.is_clean()
         };
         if last_or_dirty {
             // why ignored: the failure is kept with the file for whoever reports.
             let _ = self.core.close(&self.file).await;
         }
-        self.core.files.release(&self.file);
+        self.core.release(&self.file);
     }
 }
 
@@ -193,58 +208,6 @@ impl Drop for Inner {
         };
         if !self.core.spawn(async move { copy.finish().await }) {
             tracing::warn!(inode = %self.file.inode, "a file was dropped outside a runtime and stays open");
-        }
-    }
-}
-
-impl Core {
-    /// Opens a file for one more handle. `known`: what a create already said.
-    pub(crate) async fn open_handle(
-        self: &Arc<Core>,
-        inode: InodeId,
-        known: Option<&nyala_wire::meta::FileReply>,
-        append: bool,
-    ) -> Result<FileHandle> {
-        if self.is_stopped() {
-            return Err(Error::ShutDown);
-        }
-        let user = User { core: self, file: Some(self.files.acquire(inode)) };
-        let Some(file) = &user.file else { return Err(Error::ShutDown) };
-        {
-            let _gate = file.gate.lock().await;
-            match known {
-                Some(reply) => {
-                    let mut state = file.state.lock();
-                    let epoch = state.epoch;
-                    state.install(reply, epoch, self.now_ms());
-                    state.opened = true;
-                }
-                None => self.open_at_server(file).await?,
-            }
-            file.state.lock().handles += 1;
-        }
-        let file = file.clone();
-        user.keep();
-        Ok(FileHandle::new(self.clone(), file, append))
-    }
-}
-
-/// A user of a file in the table; given back when dropped.
-struct User<'a> {
-    core: &'a Core,
-    file: Option<Arc<File>>,
-}
-
-impl User<'_> {
-    fn keep(mut self) {
-        self.file = None;
-    }
-}
-
-impl Drop for User<'_> {
-    fn drop(&mut self) {
-        if let Some(file) = self.file.take() {
-            self.core.files.release(&file);
         }
     }
 }

@@ -9,6 +9,7 @@
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::file::File;
+use crate::polling;
 use crate::push::Push;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -62,10 +63,17 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
 fn tick(core: &Arc<Core>) {
     let now_ms = core.now_ms();
     for session in core.all_sessions() {
+        if core.config.leases && session.begin_polling() {
+            tokio::spawn(polling::poll(Arc::downgrade(core), session.clone()));
+            tokio::spawn(Core::tell_returns(Arc::downgrade(core), session.clone()));
+        }
         if session.is_due(now_ms) {
             tokio::spawn(session.keep_alive(core.clone()));
         }
     }
+    core.let_silent_go();
+    core.let_surplus_go();
+    core.withdraw_forgotten();
     for file in core.files.active() {
         look_after(core, &file, now_ms);
     }
@@ -74,8 +82,10 @@ fn tick(core: &Arc<Core>) {
 fn look_after(core: &Arc<Core>, file: &Arc<File>, now_ms: u64) {
     let (inline_due, commit_due, whole) = {
         let mut state = file.state.lock();
-        state.cache.expire(now_ms, core.cache_ms());
-        if state.is_clean() && state.cache.is_empty() {
+        if !state.loaded {
+            state.cache.expire(now_ms, core.cache_ms());
+        }
+        if state.is_clean() && (state.cache.is_empty() || state.loaded) {
             state.active = false;
             core.files.deactivate(file);
             return;
@@ -110,7 +120,7 @@ impl Core {
             };
             if needed && known {
                 let _gate = file.gate.lock().await;
-                result = result.and(self.push(&file, Push { sync: true, close: false }).await);
+                result = result.and(self.push(&file, Push { sync: true, ..Push::default() }).await);
             }
         }
         for target in self.maps.targets(nyala_wire::map::TargetKind::Meta) {
@@ -130,7 +140,7 @@ impl Core {
             };
             if known {
                 let _gate = file.gate.lock().await;
-                result = result.and(self.push(&file, Push { sync: false, close }).await);
+                result = result.and(self.push(&file, Push { close, ..Push::default() }).await);
             }
         }
         self.settle().await;

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Directories: listings with attributes, and paths.
+//! Names, listings with attributes, and paths; from what is kept under leases where that is true.
 //!
 //! **Failure model.** Entries come and go while a directory is listed or a path is followed: an entry whose inode is gone
 //! is listed without attributes, a path fails with ENOENT. Symbolic links may form loops: 40 are followed.
 
 use crate::core::Core;
 use crate::error::{Error, Result};
+use crate::logic::epochs::{Epochs, Noted};
 use crate::maps::odd;
-use nyala_wire::meta::{ListedEntry, Listing, MAX_GET_ATTRS, MAX_LIST_ENTRIES, MetaOp, MetaReply, Owner};
+use crate::router::Answer;
+use crate::types::LookedUp;
+use nyala_wire::meta::{LeaseMode, ListedEntry, Listing, MAX_GET_ATTRS, MAX_LIST_ENTRIES, MetaOp, MetaReply, Owner};
 use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Name, TargetId};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tokio::task::JoinSet;
 
 const MAX_LINKS: usize = 40;
@@ -22,44 +26,119 @@ pub(crate) fn name(bytes: &[u8]) -> Result<Name> {
 
 impl Core {
     pub(crate) async fn lookup(self: &Arc<Core>, parent: InodeId, bytes: &[u8]) -> Result<Attr> {
-        let op = MetaOp::Lookup { parent, name: name(bytes)? };
-        let mut attr = self.meta_attr("look up a name", op, Owner::default()).await?;
-        self.overlay(&mut attr);
-        Ok(attr)
+        let missing = Error::refused(ErrorCode::NOT_FOUND, "there is no such name");
+        self.look_up(parent, bytes).await?.attr.ok_or(missing)
     }
 
-    /// Lays own unsent changes over attributes.
-    pub(crate) fn overlay(&self, attr: &mut Attr) {
-        if let Some(file) = self.files.get(attr.inode) {
-            let state = file.state.lock();
-            if !state.is_clean() || state.own_end.is_some() {
-                state.overlay(attr);
+    pub(crate) async fn look_up(self: &Arc<Core>, parent: InodeId, bytes: &[u8]) -> Result<LookedUp> {
+        let name = name(bytes)?;
+        let attr = match self.kept(parent, |kept| kept.entries.get(bytes).copied()) {
+            Some(None) => None,
+            Some(Some(inode)) => match self.getattr(inode).await {
+                // It went away meanwhile; the server knows what is there now.
+                Err(error) if matches!(error.code(), ErrorCode::NOT_FOUND | ErrorCode::STALE) => {
+                    self.ask_for_name(parent, name).await?
+                }
+                attr => Some(attr?),
+            },
+            None => self.ask_for_name(parent, name).await?,
+        };
+        let leased = |inode| matches!(self.leased(inode), LeaseMode::Shared | LeaseMode::Exclusive);
+        let attr_leased = attr.as_ref().is_some_and(|attr| leased(attr.inode));
+        let entry_leased = leased(parent)
+            && self.kept(parent, |kept| kept.entries.get(bytes).copied()) == Some(attr.as_ref().map(|attr| attr.inode));
+        Ok(LookedUp { attr, entry_leased, attr_leased })
+    }
+
+    async fn ask_for_name(self: &Arc<Core>, parent: InodeId, name: Name) -> Result<Option<Attr>> {
+        let (slot, bytes) = (Epochs::slot((parent, name.as_bytes())), name.as_bytes().to_vec());
+        let (note, all) = (self.note_name(parent, slot), self.note_all());
+        let op = MetaOp::Lookup { parent, name };
+        let answer = match self.meta_wanting("look up a name", op, Owner::default(), self.want()).await {
+            Err(error) if error.is(ErrorCode::NOT_FOUND) => return Ok(None),
+            other => other?,
+        };
+        let (inode, attr) = match &answer.reply {
+            MetaReply::NoEntry => (None, None),
+            MetaReply::Entry(entry) => (Some(entry.inode), entry.attr.clone()),
+            _ => return Err(odd("look up a name")),
+        };
+        self.keep_name(&answer, parent, slot, note, bytes, inode);
+        match (inode, attr) {
+            (None, _) => Ok(None),
+            (Some(_), Some(mut attr)) => {
+                self.take_attr(&answer, &all, &mut attr);
+                Ok(Some(attr))
             }
+            (Some(inode), None) => self.getattr(inode).await.map(Some),
         }
+    }
+
+    /// Before asking about a name.
+    fn note_name(&self, dir: InodeId, slot: usize) -> (Noted, Option<u64>) {
+        let inner = self.hub.lock();
+        (inner.epochs.note(slot), inner.leases.stamp(dir))
+    }
+
+    fn keep_name(
+        &self,
+        answer: &Answer,
+        dir: InodeId,
+        slot: usize,
+        (noted, stamp): (Noted, Option<u64>),
+        name: Vec<u8>,
+        is: Option<InodeId>,
+    ) {
+        let mut inner = self.hub.lock();
+        let mode = if answer.grants.dir { LeaseMode::Shared } else { LeaseMode::None };
+        let granted = self.granted(&mut inner, dir, answer, mode);
+        let same = inner.epochs.same(slot, noted);
+        let Some(kept) = inner.keep(dir, stamp, granted, self.now_ms()).filter(|_| same) else { return };
+        if kept.entries.insert(name, is).is_none() {
+            inner.names += 1;
+            inner.bound_names(self.config.max_kept_entries);
+        }
+    }
+
+    pub(crate) async fn getattr(self: &Arc<Core>, inode: InodeId) -> Result<Attr> {
+        if let Some(attr) = self.kept_attr(inode) {
+            return Ok(attr);
+        }
+        let note = self.note(inode);
+        let op = MetaOp::GetAttr { inode };
+        let answer = self.meta_wanting("get attributes", op, Owner::default(), self.want()).await?;
+        let MetaReply::Attr(attr) = &answer.reply else { return Err(odd("get attributes")) };
+        let mut attr = attr.clone();
+        self.take_attr(&answer, &note, &mut attr);
+        Ok(attr)
     }
 
     pub(crate) async fn getattrs(self: &Arc<Core>, inodes: &[InodeId]) -> Result<Vec<Attr>> {
         let view = self.maps.view();
         let mut by_server: BTreeMap<Option<TargetId>, Vec<InodeId>> = BTreeMap::new();
+        let mut out = Vec::with_capacity(inodes.len());
         for &inode in inodes {
-            by_server.entry(view.map.slot_target(inode.slot())).or_default().push(inode);
+            match self.kept_attr(inode) {
+                Some(attr) => out.push(attr),
+                None => by_server.entry(view.map.slot_target(inode.slot())).or_default().push(inode),
+            }
         }
         let mut asks = JoinSet::new();
         for part in by_server.values().flat_map(|inodes| inodes.chunks(MAX_GET_ATTRS)) {
             let (core, inodes) = (self.clone(), part.to_vec());
             asks.spawn(async move {
+                let note = core.note_all();
                 let op = MetaOp::GetAttrs { inodes };
-                match core.meta("get attributes", op, Owner::default()).await? {
-                    MetaReply::Attrs(attrs) => Ok(attrs),
-                    _ => Err(odd("get attributes")),
-                }
+                let mut answer = core.meta_wanting("get attributes", op, Owner::default(), core.want()).await?;
+                let reply = std::mem::replace(&mut answer.reply, MetaReply::Done);
+                let MetaReply::Attrs(mut attrs) = reply else { return Err(odd("get attributes")) };
+                core.take_attrs(&answer, &note, attrs.iter_mut());
+                Ok(attrs)
             });
         }
-        let mut out = Vec::with_capacity(inodes.len());
         while let Some(attrs) = asks.join_next().await {
             out.extend(attrs.unwrap_or(Err(Error::ShutDown))?);
         }
-        out.iter_mut().for_each(|attr| self.overlay(attr));
         Ok(out)
     }
 
@@ -70,31 +149,89 @@ impl Core {
         max_entries: u32,
         plus: bool,
     ) -> Result<Listing> {
-        let op = MetaOp::ReadDir { dir, after, max_entries: max_entries.clamp(1, MAX_LIST_ENTRIES), plus };
-        let mut listing = match self.meta("list a directory", op, Owner::default()).await? {
-            MetaReply::Listing(listing) => listing,
-            _ => return Err(odd("list a directory")),
+        let max_entries = max_entries.clamp(1, MAX_LIST_ENTRIES);
+        let mut listing = match self.kept(dir, |kept| kept.listing(after, max_entries)) {
+            Some(listing) => listing,
+            None => self.ask_for_listing(dir, after, max_entries, plus).await?,
         };
         if plus {
             let missing = |entry: &&ListedEntry| entry.attr.is_none();
             let elsewhere: Vec<InodeId> = listing.entries.iter().filter(missing).map(|entry| entry.inode).collect();
             let found = self.getattrs(&elsewhere).await?;
             let found: HashMap<InodeId, Attr> = found.into_iter().map(|attr| (attr.inode, attr)).collect();
-            for entry in &mut listing.entries {
-                match &mut entry.attr {
-                    Some(attr) => self.overlay(attr),
-                    none => *none = found.get(&entry.inode).cloned(),
-                }
+            for entry in listing.entries.iter_mut().filter(|entry| entry.attr.is_none()) {
+                entry.attr = found.get(&entry.inode).cloned();
             }
         }
         Ok(listing)
     }
 
+    async fn ask_for_listing(
+        self: &Arc<Core>,
+        dir: InodeId,
+        after: u64,
+        max_entries: u32,
+        plus: bool,
+    ) -> Result<Listing> {
+        let slot = Epochs::slot(dir);
+        let ((noted, stamp), all) = (self.note_name(dir, slot), self.note_all());
+        let op = MetaOp::ReadDir { dir, after, max_entries, plus };
+        let mut answer = self.meta_wanting("list a directory", op, Owner::default(), self.want()).await?;
+        let reply = std::mem::replace(&mut answer.reply, MetaReply::Done);
+        let MetaReply::Listing(mut listing) = reply else { return Err(odd("list a directory")) };
+        self.take_attrs(&answer, &all, listing.entries.iter_mut().filter_map(|entry| entry.attr.as_mut()));
+        let mut inner = self.hub.lock();
+        let mode = if answer.grants.dir { LeaseMode::Shared } else { LeaseMode::None };
+        let granted = self.granted(&mut inner, dir, &answer, mode);
+        let same = inner.epochs.same(slot, noted);
+        if let Some(kept) = inner.keep(dir, stamp, granted, self.now_ms()).filter(|_| same) {
+            let bare = |entry: &ListedEntry| ListedEntry { attr: None, ..entry.clone() };
+            let entries: Vec<ListedEntry> = listing.entries.iter().map(bare).collect();
+            for entry in &entries {
+                kept.entries.insert(entry.name.as_bytes().to_vec(), Some(entry.inode));
+            }
+            let added = 2 * entries.len();
+            kept.listings.insert(after, Arc::new(Listing { entries, end: listing.end }));
+            inner.names += added;
+            inner.bound_names(self.config.max_kept_entries);
+        }
+        Ok(listing)
+    }
+
     pub(crate) async fn readlink(self: &Arc<Core>, inode: InodeId) -> Result<Vec<u8>> {
+        if let Some(target) = self.kept(inode, |kept| kept.link.clone()) {
+            return Ok(target);
+        }
+        let note = self.note(inode);
         match self.meta("read a symbolic link", MetaOp::ReadLink { inode }, Owner::default()).await? {
-            MetaReply::Bytes(target) => Ok(target.into()),
+            MetaReply::Bytes(target) => {
+                let target: Vec<u8> = target.into();
+                self.keep(&note, |kept| kept.link = Some(target.clone()));
+                Ok(target)
+            }
             _ => Err(odd("read a symbolic link")),
         }
+    }
+
+    /// The inode behind a name that this client is about to remove or replace, if what is known or open here may concern
+    /// it. If it is open here without its server knowing, the server is told.
+    pub(crate) async fn before_removal(self: &Arc<Core>, parent: InodeId, bytes: &[u8]) -> Result<Option<InodeId>> {
+        if !self.config.leases {
+            return Ok(None);
+        }
+        let concerned = || self.files.any_used() || self.hub.links_seen.load(Ordering::Relaxed);
+        let victim = match self.kept(parent, |kept| kept.entries.get(bytes).copied()) {
+            Some(known) => known,
+            None if concerned() => self.look_up(parent, bytes).await?.attr.map(|attr| attr.inode),
+            None => None,
+        };
+        if let Some(inode) = victim {
+            match self.say_open(inode).await {
+                Err(error) if matches!(error.code(), ErrorCode::NOT_FOUND | ErrorCode::STALE) => {}
+                other => other?,
+            }
+        }
+        Ok(victim)
     }
 
     pub(crate) async fn parent(self: &Arc<Core>, dir: InodeId) -> Result<InodeId> {
@@ -102,26 +239,6 @@ impl Core {
             MetaReply::Inode(inode) => Ok(inode),
             _ => Err(odd("find the directory above")),
         }
-    }
-
-    pub(crate) async fn getattr(self: &Arc<Core>, inode: InodeId) -> Result<Attr> {
-        let file = self.files.get(inode);
-        let epoch = file.as_ref().map(|file| file.state.lock().epoch);
-        let mut attr = self.meta_attr("get attributes", MetaOp::GetAttr { inode }, Owner::default()).await?;
-        if let (Some(file), Some(epoch)) = (file, epoch) {
-            let mut state = file.state.lock();
-            if state.layout.is_some() {
-                let now_ms = self.now_ms();
-                let foreign = state.attr.as_ref().is_some_and(|old| old.mtime != attr.mtime);
-                state.install_attr(&attr, epoch, now_ms);
-                if foreign && state.is_inline() {
-                    // The content may have changed too, and came not with this reply.
-                    state.attr_ms = 0;
-                }
-                state.overlay(&mut attr);
-            }
-        }
-        Ok(attr)
     }
 
     pub(crate) async fn resolve(self: &Arc<Core>, path: &[u8], follow: bool) -> Result<Attr> {

@@ -1,38 +1,123 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Opening and closing files at their servers, and keeping what is known of them fresh.
+//! Opening and closing files, and keeping what is known of them fresh. Under a lease the server is not told.
 //!
 //! **Failure model.** Close runs in the background and may be late: the file's gate keeps a new open behind it. A server
 //! that lost the session is told again what is open. A file deleted elsewhere stays usable until its last close.
 
 use crate::core::Core;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::file::File;
+use crate::guard::How;
+use crate::handle::FileHandle;
+use crate::hub::Note;
+use crate::logic::leases::Need;
 use crate::maps::odd;
 use crate::push::Push;
-use crate::router::Outcome;
+use crate::router::{Answer, Outcome};
 use crate::session::Session;
-use nyala_wire::meta::{FileReply, MetaOp, MetaReply, Owner};
+use crate::types::OpenOptions;
+use nyala_wire::InodeId;
+use nyala_wire::meta::{FileReply, LeaseMode, MetaOp, MetaReply, Owner, Want};
 use std::sync::Arc;
 
+/// A file that is being opened: one user and one handle, given back when dropped.
+struct Opening<'a> {
+    core: &'a Arc<Core>,
+    file: Option<Arc<File>>,
+}
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        let Some(file) = self.file.take() else { return };
+        let close = {
+            let mut state = file.state.lock();
+            state.handles -= 1;
+            state.handles == 0 && state.opened
+        };
+        let (core, closing) = (self.core.clone(), file.clone());
+        let work = async move {
+            // why ignored: the failure is kept with the file, and nobody has it open.
+            let _ = core.close(&closing).await;
+            core.release(&closing);
+        };
+        if !close || !self.core.spawn(work) {
+            self.core.release(&file);
+        }
+    }
+}
+
 impl Core {
+    /// Opens a file for one more handle. `made`: what creating or opening it by name said.
+    pub(crate) async fn open_handle(
+        self: &Arc<Core>,
+        inode: InodeId,
+        made: Option<(&Answer, &Note, &FileReply)>,
+        options: OpenOptions,
+    ) -> Result<FileHandle> {
+        if self.is_stopped() {
+            return Err(Error::ShutDown);
+        }
+        let file = self.files.acquire(inode);
+        // It counts from now on: if the lease goes back meanwhile, the server hears that the file is open.
+        file.state.lock().handles += 1;
+        let mut opening = Opening { core: self, file: Some(file.clone()) };
+        let lease = match made {
+            Some((answer, note, reply)) => {
+                self.take_file(answer, note, &file, reply);
+                file.state.lock().opened = true;
+                self.leased(inode)
+            }
+            None if self.config.leases => self.lease_to_open(&file, options).await?,
+            None => {
+                let _gate = file.gate.lock().await;
+                self.open_at_server(&file).await?;
+                LeaseMode::None
+            }
+        };
+        opening.file = None;
+        Ok(FileHandle::new(self.clone(), file, options, lease))
+    }
+
+    /// A lease makes saying that the file is open unnecessary; without one it is said.
+    async fn lease_to_open(self: &Arc<Core>, file: &Arc<File>, options: OpenOptions) -> Result<LeaseMode> {
+        let need = Need { write: options.write || options.append, cached: options.buffered, patient: false };
+        let how = self.guard(file, need).await?.how;
+        let mode = self.leased(file.inode);
+        if how == How::Direct && mode != LeaseMode::Uncached && !file.state.lock().opened {
+            let _gate = file.gate.lock().await;
+            self.open_at_server(file).await?;
+        }
+        Ok(if how == How::Kept { mode } else { LeaseMode::Uncached })
+    }
+
+    /// This client is about to remove a name of the inode: a file that it has open must not go.
+    pub(crate) async fn say_open(self: &Arc<Core>, inode: InodeId) -> Result<()> {
+        if let Some(file) = self.files.get(inode)
+            && file.state.lock().is_open_unsaid()
+        {
+            let _gate = file.gate.lock().await;
+            if file.state.lock().is_open_unsaid() {
+                self.open_at_server(&file).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Asks the file's server; the gate is held. Registers the session unless it is registered.
     pub(crate) async fn open_at_server(self: &Arc<Core>, file: &Arc<File>) -> Result<()> {
-        let (epoch, registered) = {
+        let registered = {
             let state = file.state.lock();
-            (state.epoch, state.opened && state.handles > 0)
+            state.opened && state.handles > 1
         };
+        let note = self.note(file.inode);
         let inode = file.inode;
         let op = if registered { MetaOp::FileInfo { inode } } else { MetaOp::Open { inode } };
-        match self.meta("open a file", op, Owner::default()).await? {
-            MetaReply::Opened(reply) => {
-                let mut state = file.state.lock();
-                state.install(&reply, epoch, self.now_ms());
-                state.opened = true;
-                Ok(())
-            }
-            _ => Err(odd("open a file")),
-        }
+        let answer = self.meta_wanting("open a file", op, Owner::default(), Want::NOTHING).await?;
+        let MetaReply::Opened(reply) = &answer.reply else { return Err(odd("open a file")) };
+        self.take_file(&answer, &note, file, reply);
+        file.state.lock().opened = true;
+        Ok(())
     }
 
     pub(crate) async fn fetch_file_info(self: &Arc<Core>, file: &Arc<File>) -> Result<Box<FileReply>> {
@@ -70,14 +155,24 @@ impl Core {
 
     /// The last handle is gone: push and close, unless somebody opened the file again meanwhile.
     pub(crate) async fn close(self: &Arc<Core>, file: &Arc<File>) -> Result<()> {
+        // A lease on its way back may be what says that the file is open: the close must not come first.
+        loop {
+            let news = file.news.notified();
+            tokio::pin!(news);
+            news.as_mut().enable();
+            if !self.config.leases || !self.hub.lock().leases.is_returning(file.inode) {
+                break;
+            }
+            news.await;
+        }
         let _gate = file.gate.lock().await;
         let push = {
             let mut state = file.state.lock();
             let close = state.handles == 0 && state.opened;
-            if close {
+            if close && !state.loaded {
                 state.cache.clear();
             }
-            Push { sync: false, close }
+            Push { close, ..Push::default() }
         };
         self.push(file, push).await
     }
@@ -88,14 +183,18 @@ impl Core {
         let view = self.maps.view();
         for file in self.files.all() {
             let here = view.map.slot_target(file.inode.slot()) == Some(session.target);
-            if !here || !file.state.lock().opened {
+            let open = {
+                let state = file.state.lock();
+                state.opened || state.handles > 0
+            };
+            if !here || !open {
                 continue;
             }
             let ticket = session.begin().await;
             let mut request = self.request(MetaOp::Open { inode: file.inode }, Owner::default());
             request.sequence = ticket.sequence;
             match self.send_meta(session, "open again", &mut request).await {
-                Ok(Outcome::Reply(_)) => {}
+                Ok(Outcome::Reply(_)) => file.state.lock().opened = true,
                 Ok(_) => tracing::warn!(inode = %file.inode, "an open file could not be registered again"),
                 Err(error) => tracing::warn!(inode = %file.inode, %error, "an open file could not be registered again"),
             }

@@ -16,7 +16,7 @@ use crate::types::wall_clock;
 use bytes::Bytes;
 use nyala_wire::ErrorCode;
 use nyala_wire::meta::{Commit, MetaOp, MetaReply, Owner, PutInline};
-use nyala_wire::storage::StorageOp;
+use nyala_wire::storage::{StorageOp, StorageReply};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
@@ -27,6 +27,8 @@ pub(crate) struct Push {
     pub(crate) sync: bool,
     /// The session no longer holds the file open.
     pub(crate) close: bool,
+    /// Somebody waits, and is to see afterwards how much the file takes.
+    pub(crate) exact: bool,
 }
 
 enum Step {
@@ -61,7 +63,8 @@ impl Core {
     async fn push_nothing(self: &Arc<Core>, file: &Arc<File>, push: Push) -> Result<()> {
         let inode = file.inode;
         if push.sync {
-            let commit = Commit { inode, end: None, mtime: None, spilled: None, sync: true, close: push.close, allocated: None };
+            let commit =
+                Commit { inode, end: None, mtime: None, spilled: None, sync: true, close: push.close, allocated: None };
             self.meta("sync a file", MetaOp::Commit(commit), Owner::default()).await?;
         } else if push.close {
             self.meta_done("close a file", MetaOp::Close { inode }).await?;
@@ -80,7 +83,7 @@ impl Core {
         let merged = inline::merge(&base, extents.iter().map(|e| (e.offset, e.data.as_slice())));
         let ids: Vec<u64> = extents.into_iter().map(|extent| state.send_off(extent).0).collect();
         let mtime = state.own_mtime.unwrap_or_else(wall_clock);
-        let Push { sync, close } = push;
+        let Push { sync, close, .. } = push;
         let put = PutInline { inode: file.inode, base_version, data: merged.into(), mtime, sync, close };
         (!ids.is_empty()).then_some((ids, put))
     }
@@ -129,26 +132,62 @@ impl Core {
         if push.sync {
             self.sync_targets(file).await?;
         }
+        let exact = push.exact || push.sync || push.close;
+        let allocated = if exact { self.allocated(file).await } else { None };
         let told = {
             let state = file.state.lock();
             let spilled = state.spill.as_ref().map(|spill| spill.version);
-            (state.acked.is_some() || spilled.is_some()).then_some(spilled)
+            (state.acked.is_some() || spilled.is_some() || allocated.is_some()).then_some(spilled)
         };
         match told {
-            Some(spilled) => self.commit(file, push, spilled).await,
+            Some(spilled) => self.commit(file, push, spilled, allocated).await,
             None => self.push_nothing(file, push).await.map(|()| Step::Finished),
         }
     }
 
+    /// How much the file takes on its targets, if that may have changed and differ from its size.
+    async fn allocated(self: &Arc<Core>, file: &Arc<File>) -> Option<u64> {
+        let layout = {
+            let mut state = file.state.lock();
+            if !std::mem::take(&mut state.takes_other) || !state.sparse {
+                return None;
+            }
+            state.layout.clone()?
+        };
+        let mut asks = JoinSet::new();
+        for (index, &target) in layout.targets.iter().enumerate() {
+            let (core, place) = (self.clone(), Place { inode: file.inode, target, index: index as u16, offset: 0 });
+            asks.spawn(async move { core.storage_op("ask how much a file takes", place, StorageOp::Stat).await });
+        }
+        let mut sum = 0;
+        while let Some(answer) = asks.join_next().await {
+            let Ok(Ok(StorageReply::Stat { blocks, .. })) = answer else {
+                // It is only a figure: next time.
+                file.state.lock().takes_other = true;
+                return None;
+            };
+            sum += blocks * 512;
+        }
+        Some(sum)
+    }
+
     /// Tells metadata about data that storage has; `spilled`: and about inline content that moved there.
-    async fn commit(self: &Arc<Core>, file: &Arc<File>, push: Push, spilled: Option<u64>) -> Result<Step> {
+    async fn commit(
+        self: &Arc<Core>,
+        file: &Arc<File>,
+        push: Push,
+        spilled: Option<u64>,
+        allocated: Option<u64>,
+    ) -> Result<Step> {
         let (acked, mtime) = {
             let mut state = file.state.lock();
-            (state.acked.take(), state.own_mtime.unwrap_or_else(wall_clock))
+            (state.acked.take(), state.own_mtime)
         };
+        let wrote = acked.is_some() || spilled.is_some();
+        let mtime = mtime.or_else(|| wrote.then(wall_clock));
         let end = acked.map(|acked| acked.end);
-        let Push { sync, close } = push;
-        let commit = Commit { inode: file.inode, end, mtime: Some(mtime), spilled, sync, close, allocated: None };
+        let Push { sync, close, .. } = push;
+        let commit = Commit { inode: file.inode, end, mtime, spilled, sync, close, allocated };
         let reply = self.meta("commit a file's size", MetaOp::Commit(commit), Owner::default()).await;
         let attr = match reply {
             Ok(MetaReply::Attr(attr)) => attr,
@@ -183,7 +222,7 @@ impl Core {
             let state = file.state.lock();
             state.spill.is_none() && state.acked.is_some() && !state.is_inline()
         };
-        if due && let Err(error) = self.commit(file, Push::default(), None).await {
+        if due && let Err(error) = self.commit(file, Push::default(), None, None).await {
             file.fail(error);
         }
     }

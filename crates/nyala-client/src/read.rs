@@ -9,7 +9,9 @@ use crate::cache::Segment;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::file::{Content, File, State};
+use crate::guard::How;
 use crate::logic::inline;
+use crate::logic::leases::Need;
 use crate::logic::ranges::RangeSet;
 use crate::logic::read_ahead::{Plan, Stream};
 use crate::logic::segments::Segments;
@@ -45,8 +47,14 @@ impl Core {
         stream: &Mutex<Stream>,
         offset: u64,
         len: usize,
+        buffered: bool,
     ) -> Result<Segments> {
-        self.freshen(file).await?;
+        let guard = self.guard(file, Need { write: false, cached: buffered, patient: false }).await?;
+        match guard.how {
+            How::Kept => {}
+            How::Direct => return self.read_direct(file, offset, len).await,
+            How::Unleased => self.freshen(file).await?,
+        }
         let (noted, newly_active) = {
             let mut state = file.state.lock();
             let end = offset.saturating_add(len as u64).min(state.size);
@@ -60,7 +68,7 @@ impl Core {
                 state.unsent(offset..end).into_iter().for_each(|(at, bytes)| out.overlay(at, bytes));
                 return Ok(out);
             }
-            let noted = self.note(&mut state, stream, offset..end)?;
+            let noted = self.plan(&mut state, stream, offset..end)?;
             (noted, !state.cache.is_empty() && !std::mem::replace(&mut state.active, true))
         };
         if newly_active {
@@ -73,7 +81,7 @@ impl Core {
         self.gather(file.inode, noted).await
     }
 
-    fn note(&self, state: &mut State, stream: &Mutex<Stream>, range: Range<u64>) -> Result<Noted> {
+    fn plan(&self, state: &mut State, stream: &Mutex<Stream>, range: Range<u64>) -> Result<Noted> {
         let layout = state.layout.clone().ok_or(Error::Protocol { what: "read", detail: "no layout" })?;
         let max_window = self.config.read_ahead_bytes as u64;
         let plan = stream.lock().on_read(range.start, range.end - range.start, max_window);
@@ -86,6 +94,9 @@ impl Core {
         }
         if plan.sequential {
             self.note_segments(state, &plan, &mut noted);
+            if state.loaded && state.size <= self.config.read_cache_bytes as u64 / 8 {
+                return Ok(noted);
+            }
             // Consumed; a little is left for reads that come out of order.
             let behind = (range.start / state.unit).saturating_sub(1) * state.unit;
             state.cache.remove(0..behind);
@@ -97,13 +108,16 @@ impl Core {
 
     fn note_segments(&self, state: &mut State, plan: &Plan, noted: &mut Noted) {
         let (unit, now_ms) = (state.unit, self.now_ms());
+        let cache_ms = if state.loaded { u64::MAX } else { self.cache_ms() };
         let limit = self.config.read_cache_bytes;
-        let make =
-            |state: &mut State, start: u64| state.cache.add(start..start + unit, now_ms, &self.cached_bytes, limit);
+        let make = |state: &mut State, start: u64| {
+            let mut add = || state.cache.add(start..start + unit, now_ms, &self.cached_bytes, limit);
+            add().or_else(|| if self.files.shed() { add() } else { None })
+        };
         let mut start = noted.range.start / unit * unit;
         let mut made = Vec::new();
         while start < noted.range.end {
-            if let Some(segment) = state.cache.get(start, now_ms, self.cache_ms()) {
+            if let Some(segment) = state.cache.get(start, now_ms, cache_ms) {
                 self.stats.cache_hits.fetch_add(1, Ordering::Relaxed);
                 noted.sources.push(Source::Cached(segment));
             } else if let Some(segment) = make(state, start) {
@@ -121,7 +135,7 @@ impl Core {
         }
         let mut start = plan.prefetch.start.max(noted.range.end).div_ceil(unit) * unit;
         while start < plan.prefetch.end.min(state.size) {
-            if state.cache.get(start, now_ms, self.cache_ms()).is_none() {
+            if state.cache.get(start, now_ms, cache_ms).is_none() {
                 let Some(segment) = make(state, start) else { break };
                 noted.ahead.push(segment);
             }

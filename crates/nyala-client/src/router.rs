@@ -75,6 +75,10 @@ impl Core {
             let (grants, rest) = Grants::split(&frame.body).map_err(Error::server(what))?;
             let reply = decode(rest).map_err(Error::server(what))?;
             session.answered(sent_ms);
+            // A session that was greeted may be a new one, without any leases.
+            if !matches!(reply, MetaReply::Session(_)) {
+                self.renew_leases(session);
+            }
             return Ok(Outcome::Reply(Answer { reply, grants, target, boot }));
         }
         let error: WireError = decode(&frame.body).map_err(Error::server(what))?;

@@ -11,11 +11,11 @@ use crate::error::{Error, Result};
 use crate::logic::sequence::Window;
 use crate::retry::Retry;
 use crate::router::{Answer, Outcome};
+use nyala_wire::meta::{MetaOp, MetaReply, Owner, Returned, SessionReply};
 use nyala_wire::{SessionId, TargetId};
-use nyala_wire::meta::{MetaOp, MetaReply, Owner, SessionReply};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use tokio::sync::Notify;
 
 pub(crate) struct Session {
@@ -31,8 +31,12 @@ pub(crate) struct Session {
     boot: AtomicU64,
     /// When the last request that was answered was sent; 0: none yet.
     answered_ms: AtomicU64,
-    pub(crate) timeout_ms: AtomicU32,
+    timeout_ms: AtomicU32,
     pub(crate) kept_alive_ms: AtomicU64,
+    /// Somebody polls and tells what is returned.
+    polled: AtomicBool,
+    returns: Mutex<Vec<Returned>>,
+    returns_news: Notify,
 }
 
 /// A sequence number under way; over when dropped.
@@ -61,6 +65,9 @@ impl Session {
             answered_ms: AtomicU64::new(0),
             timeout_ms: AtomicU32::new(30_000),
             kept_alive_ms: AtomicU64::new(0),
+            polled: AtomicBool::new(false),
+            returns: Mutex::default(),
+            returns_news: Notify::new(),
         }
     }
 
@@ -70,6 +77,39 @@ impl Session {
 
     pub(crate) fn boot(&self) -> u64 {
         self.boot.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_boot(&self, boot: u64) {
+        self.boot.store(boot, Ordering::Release);
+    }
+
+    pub(crate) fn timeout_ms(&self) -> u32 {
+        self.timeout_ms.load(Ordering::Relaxed)
+    }
+
+    /// To be told to the server.
+    pub(crate) fn give_back(&self, returned: Returned) {
+        self.returns.lock().push(returned);
+        self.returns_news.notify_one();
+    }
+
+    /// What is to be told next; waits for something.
+    pub(crate) async fn next_returns(&self, most: usize) -> Vec<Returned> {
+        loop {
+            {
+                let mut returns = self.returns.lock();
+                if !returns.is_empty() {
+                    let some = returns.len().min(most);
+                    return returns.drain(..some).collect();
+                }
+            }
+            self.returns_news.notified().await;
+        }
+    }
+
+    /// Whether polling has to be begun.
+    pub(crate) fn begin_polling(&self) -> bool {
+        self.generation() > 0 && !self.polled.swap(true, Ordering::AcqRel)
     }
 
     /// A request that was sent then was answered.
@@ -115,14 +155,26 @@ impl Session {
         if now > seen {
             return Ok(now);
         }
-        let mut retry = Retry::new("open a session");
-        while let Err(why) = self.greet(core).await? {
-            retry.pause(core, why).await?;
+        if now > 0 {
+            // Storage may refuse what the old session writes.
+            let random = getrandom::u64().map_err(|e| Error::System(format!("no random bytes: {e}")))?;
+            core.lost(self.target);
+            self.id.store(random.max(1), Ordering::Release);
         }
+        let mut retry = Retry::new("open a session");
+        let boot = loop {
+            match self.greet(core).await? {
+                Ok(reply) => break reply.boot,
+                Err(why) => retry.pause(core, why).await?,
+            }
+        };
+        core.set_boot(self, boot);
+        core.renew_leases(self);
         if now > 0 {
             core.reopen_files(self).await;
         }
         self.generation.store(now + 1, Ordering::Release);
+        core.poke();
         Ok(now + 1)
     }
 
@@ -134,6 +186,9 @@ impl Session {
             Outcome::Reply(Answer { reply: MetaReply::Session(reply), .. }) => {
                 self.timeout_ms.store(reply.timeout_ms.max(300), Ordering::Relaxed);
                 self.kept_alive_ms.store(core.now_ms(), Ordering::Relaxed);
+                if reply.known {
+                    core.renew_leases(self);
+                }
                 Ok(reply)
             }
             Outcome::Reply(_) => return Err(crate::maps::odd("open a session")),
@@ -160,6 +215,18 @@ impl Session {
             Ok(Ok(_)) => {}
             Ok(Err(why)) => tracing::debug!(target = %self.target, ?why, "session not kept alive yet"),
             Err(error) => tracing::warn!(target = %self.target, %error, "session not kept alive"),
+        }
+    }
+
+    /// Storage refuses what this session writes: it goes on as another one.
+    pub(crate) async fn renew(self: Arc<Session>, core: Arc<Core>, seen: u64) {
+        if self.generation() != seen {
+            return;
+        }
+        // why ignored: a server that did not end the session will, when its timeout is over.
+        let _ = self.close(&core).await;
+        if let Err(error) = self.ensure(&core, seen).await {
+            tracing::warn!(target = %self.target, %error, "cannot open the session again");
         }
     }
 

@@ -8,13 +8,15 @@
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::file::{Content, File};
+use crate::guard::How;
+use crate::logic::leases::Need;
 use crate::maps::odd;
 use crate::push::Push;
 use crate::storage_io::Place;
 use crate::types::wall_clock;
-use nyala_wire::meta::{Commit, MAX_FILE_BYTES, MetaOp, Owner, SetAttr};
+use nyala_wire::meta::{Commit, MAX_FILE_BYTES, MetaOp, MetaReply, Owner, SetAttr};
 use nyala_wire::storage::{StorageOp, StorageReply};
-use nyala_wire::{Attr, ErrorCode, Layout};
+use nyala_wire::{Attr, ErrorCode, InodeId, Layout};
 use std::ops::Range;
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -26,32 +28,66 @@ const ZERO_RANGE: i32 = 16;
 const NO_SUCH_ADDRESS: ErrorCode = ErrorCode(6);
 
 impl Core {
-    /// SetAttr of a file that is open here, where own data matters.
-    pub(crate) async fn setattr_open(self: &Arc<Core>, file: &Arc<File>, set: SetAttr) -> Result<Attr> {
-        let _gate = file.gate.lock().await;
-        let touches = set.size.is_some() || set.mtime.is_some();
-        if touches && !file.state.lock().is_clean() {
+    /// Changes attributes; a new size or modification time comes after everything this client wrote before.
+    pub(crate) async fn setattr(self: &Arc<Core>, inode: InodeId, set: SetAttr) -> Result<Attr> {
+        let known = self.files.acquire_known(inode);
+        let Some(file) = known else { return self.setattr_plain(inode, set).await };
+        let using = Using { core: self, file };
+        let file = &using.file;
+        if file.state.lock().layout.is_none() {
+            return self.setattr_plain(inode, set).await;
+        }
+        // Waits for other clients: what these wait for must not be in its way, so the file's gate is not held, and
+        // nothing is written meanwhile.
+        let _no_writes = set.size.is_some().then(|| Truncating::begin(file));
+        if (set.size.is_some() || set.mtime.is_some()) && !file.state.lock().is_clean() {
+            let _gate = file.gate.lock().await;
             // why ignored: the failure is kept with the file for its handles; the caller asked for something else.
             let _ = self.push(file, Push::default()).await;
         }
-        self.setattr_gated(file, set).await
+        self.setattr_known(file, set).await
     }
 
-    async fn setattr_gated(self: &Arc<Core>, file: &Arc<File>, set: SetAttr) -> Result<Attr> {
+    async fn setattr_plain(self: &Arc<Core>, inode: InodeId, set: SetAttr) -> Result<Attr> {
+        let change = self.change(&[inode], &[]);
+        let op = MetaOp::SetAttr { inode, set };
+        let answer = self.meta_wanting("set attributes", op, Owner::default(), self.want()).await?;
+        let MetaReply::Attr(attr) = &answer.reply else { return Err(odd("set attributes")) };
+        let mut attr = attr.clone();
+        change.done(&answer, &mut attr);
+        Ok(attr)
+    }
+
+    async fn setattr_known(self: &Arc<Core>, file: &Arc<File>, set: SetAttr) -> Result<Attr> {
         let (size, inode) = (set.size, file.inode);
+        let change = self.change(&[inode], &[]);
         let epoch = file.state.lock().epoch;
-        let mut attr = self.meta_attr("set attributes", MetaOp::SetAttr { inode, set }, Owner::default()).await?;
+        let op = MetaOp::SetAttr { inode, set };
+        let answer = self.meta_wanting("set attributes", op, Owner::default(), self.want()).await?;
+        let MetaReply::Attr(attr) = &answer.reply else { return Err(odd("set attributes")) };
+        let mut attr = attr.clone();
+        drop(change);
+        let mut inner = self.hub.lock();
+        self.granted(&mut inner, inode, &answer, answer.grants.inodes);
         let mut state = file.state.lock();
+        let now_ms = self.now_ms();
+        let undisturbed = epoch == state.epoch;
         if let Some(size) = size {
             state.epoch += 1;
+            state.sparse |= size > state.size;
+            state.takes_other |= state.sparse;
             // Bytes that were written while we waited count as written after the truncate: they stay.
             state.cut(size);
-            let now_ms = self.now_ms();
             state.take_attr(&attr, now_ms);
-            // The inline content has a new version that the reply does not tell.
-            state.attr_ms = if state.is_inline() { 0 } else { now_ms };
-        } else if epoch == state.epoch {
-            let now_ms = self.now_ms();
+            if let Content::Inline { version, .. } = &mut state.content {
+                // As servers count; if not, the next push finds out.
+                *version += 1;
+                if !undisturbed || !state.loaded {
+                    state.attr_ms = 0;
+                    state.loaded = false;
+                }
+            }
+        } else if undisturbed {
             state.take_attr(&attr, now_ms);
         }
         state.overlay(&mut attr);
@@ -70,9 +106,14 @@ impl Core {
             ZERO_RANGE => true,
             _ => return Err(Error::refused(ErrorCode::NOT_SUPPORTED, "this fallocate mode is not supported")),
         };
-        let _gate = file.gate.lock().await;
-        self.push(file, Push::default()).await?;
-        self.file_info(file).await?;
+        let guard = self.guard(file, Need { write: true, cached: true, patient: true }).await?;
+        {
+            let _gate = file.gate.lock().await;
+            self.push(file, Push::default()).await?;
+            if guard.how == How::Unleased {
+                self.file_info(file).await?;
+            }
+        }
         let (layout, inline, size) = {
             let state = file.state.lock();
             let layout = state.layout.clone().ok_or(Error::Protocol { what: "allocate", detail: "no layout" })?;
@@ -84,13 +125,20 @@ impl Core {
             let op = |range: Range<u64>| StorageOp::Allocate { offset: range.start, len: range.end - range.start };
             self.on_targets("allocate", file, &layout, offset..end, op).await?;
         }
+        {
+            let mut state = file.state.lock();
+            state.sparse |= !inline;
+            state.takes_other |= !inline;
+        }
+        // Its own: it may wait for others, which may wait for this one's lease.
+        drop(guard);
         if mode & KEEP_SIZE == 0 && end > size {
-            self.setattr_gated(file, SetAttr { size: Some(end), ..SetAttr::default() }).await?;
+            self.setattr(file.inode, SetAttr { size: Some(end), ..SetAttr::default() }).await?;
         }
         Ok(())
     }
 
-    /// Makes a range read as zeros; the file's size stays. The gate is held.
+    /// Makes a range read as zeros; the file's size stays.
     async fn zero(self: &Arc<Core>, file: &Arc<File>, layout: &Layout, inline: bool, range: Range<u64>) -> Result<()> {
         if range.is_empty() {
             return Ok(());
@@ -102,7 +150,7 @@ impl Core {
             };
             if range.start < data_end {
                 self.write_zeros(file, range.start..data_end).await;
-                self.push(file, Push::default()).await?;
+                self.push_out(file).await?;
             }
             return Ok(());
         }
@@ -168,26 +216,22 @@ impl Core {
 
     pub(crate) async fn seek(self: &Arc<Core>, file: &Arc<File>, offset: u64, hole: bool) -> Result<u64> {
         let behind = || Error::refused(NO_SUCH_ADDRESS, "behind the end of the file or of its data");
-        {
-            let _gate = file.gate.lock().await;
-            self.push(file, Push::default()).await?;
+        if !file.state.lock().is_clean() {
+            self.push_out(file).await?;
         }
-        self.file_info(file).await?;
-        let (layout, size) = {
-            let state = file.state.lock();
-            if offset >= state.size {
-                return Err(behind());
-            }
-            if let Content::Inline { data, .. } = &state.content {
-                let end = (data.len() as u64).min(state.size);
-                return match hole {
-                    true => Ok(end.max(offset)),
-                    false if offset < end => Ok(offset),
-                    false => Err(behind()),
-                };
-            }
-            (state.layout.clone().ok_or(Error::Protocol { what: "seek", detail: "no layout" })?, state.size)
-        };
+        let reply = self.fetch_file_info(file).await?;
+        let (layout, size) = (Arc::new(reply.layout.clone()), reply.attr.size);
+        if offset >= size {
+            return Err(behind());
+        }
+        if let Some(content) = &reply.inline {
+            let end = (content.data.len() as u64).min(size);
+            return match hole {
+                true => Ok(end.max(offset)),
+                false if offset < end => Ok(offset),
+                false => Err(behind()),
+            };
+        }
         let mut asks = JoinSet::new();
         for (index, &target) in layout.targets.iter().enumerate() {
             let place = Place { inode: file.inode, target, index: index as u16, offset: 0 };
@@ -211,6 +255,35 @@ impl Core {
             _ if hole => Ok(size),
             _ => Err(behind()),
         }
+    }
+}
+
+/// A user of a file; given back when dropped.
+struct Using<'a> {
+    core: &'a Core,
+    file: Arc<File>,
+}
+
+impl Drop for Using<'_> {
+    fn drop(&mut self) {
+        self.core.release(&self.file);
+    }
+}
+
+/// Keeps writes to a file waiting.
+struct Truncating<'a>(&'a File);
+
+impl Truncating<'_> {
+    fn begin(file: &File) -> Truncating<'_> {
+        file.state.lock().truncating += 1;
+        Truncating(file)
+    }
+}
+
+impl Drop for Truncating<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().truncating -= 1;
+        self.0.news.notify_waiters();
     }
 }
 

@@ -80,8 +80,26 @@ impl Core {
         self.write_slots.lock().entry(target).or_insert_with(|| Arc::new(Semaphore::new(WRITES_PER_TARGET))).clone()
     }
 
-    /// Writes data; returns when the target has it.
-    pub(crate) async fn write_bulk(&self, place: Place, data: Bytes) -> Result<()> {
+    /// Writes data; returns when the target has it. A target that refuses this session for good (it was ended while we were
+    /// cut off) is written to under a new one, but not what was written under leases of the old one.
+    pub(crate) async fn write_bulk(self: &Arc<Core>, place: Place, data: Bytes) -> Result<()> {
+        loop {
+            let home = self.maps.view().map.slot_target(place.inode.slot());
+            let session = home.map(|target| self.session(target));
+            let seen = session.as_ref().map_or(0, |session| session.generation());
+            match (self.write_once(place, data.clone()).await, session) {
+                (Err(error), Some(session)) if error.is(ErrorCode::FENCED) => {
+                    session.renew(self.clone(), seen).await;
+                    if self.config.leases || self.is_stopped() {
+                        return Err(error);
+                    }
+                }
+                (result, _) => return result,
+            }
+        }
+    }
+
+    async fn write_once(&self, place: Place, data: Bytes) -> Result<()> {
         let slots = self.writes_to(place.target);
         let _slot = slots.acquire().await.map_err(|_| Error::ShutDown)?;
         let checksums = checksum::of_pieces(place.offset, &data);

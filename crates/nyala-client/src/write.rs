@@ -8,6 +8,8 @@
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::file::{Content, File, Spill};
+use crate::guard::How;
+use crate::logic::leases::Need;
 use crate::logic::ranges::RangeSet;
 use crate::push::Push;
 use crate::types::wall_clock;
@@ -17,30 +19,62 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl Core {
-    /// Buffers `data` at `offset`, or at the end.
+    /// Writes `data` at `offset`: buffered, or to the servers at once where nothing may be kept.
     pub(crate) async fn write(
         self: &Arc<Core>,
         file: &Arc<File>,
         offset: u64,
-        append: bool,
         data: &[u8],
-    ) -> Result<usize> {
+        buffered: bool,
+    ) -> Result<()> {
+        self.check_write(offset, data)?;
+        let guard = self.guard(file, Need { write: true, cached: buffered, patient: false }).await?;
+        match guard.how {
+            How::Kept | How::Unleased => self.write_kept(file, offset, data).await?,
+            How::Direct => self.write_direct(file, offset, data).await?,
+        }
+        self.stats.written_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Writes `data` at the end, wherever others have moved it; returns where that was.
+    pub(crate) async fn append(self: &Arc<Core>, file: &Arc<File>, data: &[u8]) -> Result<u64> {
+        let guard = self.guard(file, Need { write: true, cached: true, patient: true }).await?;
+        let _one = file.appending.lock().await;
+        if guard.how == How::Unleased {
+            self.freshen(file).await?;
+        }
+        let at = file.state.lock().size;
+        self.check_write(at, data)?;
+        self.write_kept(file, at, data).await?;
+        self.stats.written_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
+        Ok(at)
+    }
+
+    fn check_write(&self, offset: u64, data: &[u8]) -> Result<()> {
         if self.is_stopped() {
             return Err(Error::ShutDown);
         }
-        if append {
-            self.freshen(file).await?;
-        }
-        let mut at = if append { file.state.lock().size } else { offset };
-        if at.checked_add(data.len() as u64).is_none_or(|end| end > MAX_FILE_BYTES) {
+        if offset.checked_add(data.len() as u64).is_none_or(|end| end > MAX_FILE_BYTES) {
             return Err(Error::refused(ErrorCode::FILE_TOO_BIG, "no file can be that long"));
         }
+        Ok(())
+    }
+
+    /// Buffers; an exclusive lease is held, or none at all are used.
+    pub(crate) async fn write_kept(self: &Arc<Core>, file: &Arc<File>, offset: u64, data: &[u8]) -> Result<()> {
+        let mut at = offset;
         for piece in data.chunks(self.budget.piece()) {
             self.write_piece(file, at, piece).await?;
             at += piece.len() as u64;
         }
-        self.stats.written_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
-        Ok(data.len())
+        Ok(())
+    }
+
+    /// Everything written so far is at the servers.
+    pub(crate) async fn push_out(self: &Arc<Core>, file: &Arc<File>) -> Result<()> {
+        let _gate = file.gate.lock().await;
+        self.push(file, Push::default()).await
     }
 
     async fn write_piece(self: &Arc<Core>, file: &Arc<File>, at: u64, data: &[u8]) -> Result<()> {
@@ -98,6 +132,8 @@ impl Core {
             spill.own.insert(at..end);
         }
         state.cache.remove(at..end);
+        state.sparse |= at > state.size;
+        state.takes_other |= state.sparse;
         state.size = state.size.max(end);
         state.own_end = Some(state.own_end.unwrap_or(0).max(end));
         state.own_mtime = Some(wall_clock());

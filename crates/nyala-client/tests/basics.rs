@@ -36,8 +36,16 @@ async fn settled(client: &Client, cluster: &Cluster, inode: InodeId) {
 
 #[tokio::test]
 async fn a_small_file_costs_one_request_each_way() {
+    for leases in [true, false] {
+        small_file(leases).await;
+    }
+}
+
+async fn small_file(leases: bool) {
     let cluster = Cluster::new(1);
-    let client = cluster.client().await;
+    let mut config = cluster.config();
+    config.leases = leases;
+    let client = cluster.client_with(config.clone()).await;
     let handle = make(&client, "small").await;
     let inode = handle.inode();
     assert_eq!(handle.write(0, &bytes(1, 4096)).await.unwrap(), 4096);
@@ -50,7 +58,15 @@ async fn a_small_file_costs_one_request_each_way() {
     assert!(read(&handle, 4096, 10).await.is_empty());
     handle.release().await.unwrap();
     settled(&client, &cluster, inode).await;
-    assert_eq!(cluster.take_log(), ["Open", "Close"]);
+    assert_eq!(cluster.take_log(), if leases { vec![] } else { vec!["Open", "Close"] });
+    // Another client asks once, and its close says nothing.
+    if leases {
+        let other = cluster.client_with(config).await;
+        let handle = other.open(inode, OpenOptions::default()).await.unwrap();
+        assert_eq!(read(&handle, 0, 10_000).await, bytes(1, 4096));
+        handle.release().await.unwrap();
+        assert_eq!(cluster.take_log(), ["Acquire"]);
+    }
     client.shutdown().await.unwrap();
     assert_eq!(client.stats().dirty_bytes, 0);
     cluster.check();
@@ -176,7 +192,8 @@ async fn truncate_holes_and_times() {
     client.setattr(inode, SetAttr { mtime: Some(SetTime::At(time)), ..SetAttr::default() }).await.unwrap();
     handle.release().await.unwrap();
     assert_eq!(client.getattr(inode).await.unwrap().mtime, time);
-    let handle = client.open(inode, OpenOptions { truncate: true, append: true }).await.unwrap();
+    let handle =
+        client.open(inode, OpenOptions { truncate: true, append: true, ..OpenOptions::default() }).await.unwrap();
     assert!(read(&handle, 0, 10).await.is_empty());
     handle.write(999, b"ab").await.unwrap();
     handle.write(0, b"cd").await.unwrap();
@@ -205,8 +222,16 @@ async fn inline_files_truncate_and_punch() {
 
 #[tokio::test]
 async fn deleted_files_work_until_the_last_handle_goes() {
+    for leases in [true, false] {
+        deleted_files(leases).await;
+    }
+}
+
+async fn deleted_files(leases: bool) {
     let cluster = Cluster::new(8);
-    let client = cluster.client().await;
+    let mut config = cluster.config();
+    config.leases = leases;
+    let client = cluster.client_with(config).await;
     let one = make(&client, "gone").await;
     let two = client.open(one.inode(), OpenOptions::default()).await.unwrap();
     let inode = one.inode();
@@ -227,7 +252,8 @@ async fn deleted_files_work_until_the_last_handle_goes() {
         let handle = client.open(client.lookup(ROOT, name.as_bytes()).await.unwrap().inode, OpenOptions::default());
         let handle = handle.await.unwrap();
         tokio::time::sleep(Duration::from_millis(1)).await;
-        assert!(cluster.0.lock().metas[0].is_held(handle.inode()), "round {round}");
+        assert!(leases || cluster.0.lock().metas[0].is_held(handle.inode()), "round {round}");
+        assert_eq!(read(&handle, round, 1).await, b"q");
     }
     cluster.check();
 }
@@ -235,7 +261,9 @@ async fn deleted_files_work_until_the_last_handle_goes() {
 #[tokio::test]
 async fn reads_in_order_are_read_ahead_and_others_are_not() {
     let cluster = Cluster::new(9);
-    let client = cluster.client().await;
+    let mut config = cluster.config();
+    config.leases = false;
+    let client = cluster.client_with(config).await;
     let handle = make(&client, "stream").await;
     let data = bytes(5, 3_000_000);
     handle.write(0, &data).await.unwrap();

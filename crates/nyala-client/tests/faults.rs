@@ -108,12 +108,14 @@ async fn random_work_under_all_faults_matches_the_model() {
 #[tokio::test]
 async fn lost_sessions_are_opened_again_with_their_files() {
     let cluster = Cluster::new(21);
-    let client = cluster.client().await;
+    let mut config = cluster.config();
+    config.leases = false;
+    let client = cluster.client_with(config).await;
     let keep = make(&client, "kept").await;
     cluster.set_faults(Faults { forget_session: 50, ..Faults::default() });
     work(&client, "file", 5, 60, 200_000).await;
     cluster.set_faults(Faults::default());
-    cluster.0.lock().metas[0].forget();
+    cluster.forget_sessions();
     // The next request, or the keep-alive, notices.
     tokio::time::sleep(Duration::from_millis(700)).await;
     assert!(cluster.0.lock().metas[0].is_held(keep.inode()));

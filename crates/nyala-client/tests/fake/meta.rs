@@ -2,6 +2,7 @@
 
 //! A metadata target in memory: sessions with kept replies, one slot of inodes.
 
+use super::leases::{Leases, Need};
 use super::storage::Storage;
 pub use nyala_wire::meta::*;
 use nyala_wire::*;
@@ -13,6 +14,8 @@ struct Inode {
     layout: Layout,
     entries: BTreeMap<Vec<u8>, (InodeId, FileKind)>,
     holders: HashSet<SessionId>,
+    link: Vec<u8>,
+    xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
 #[derive(Default)]
@@ -31,6 +34,9 @@ pub struct Meta {
     pub fail_commits: Option<ErrorCode>,
     pub pattern: StripePattern,
     pub timeout_ms: u32,
+    pub boot: u64,
+    pub leases: Leases,
+    locks: Vec<(InodeId, SessionId, FileLock)>,
 }
 
 pub fn name(op: &MetaOp) -> String {
@@ -55,14 +61,48 @@ impl Meta {
             fail_commits: None,
             pattern: StripePattern { chunk_bytes: 65_536, num_targets: 3, ..StripePattern::default() },
             timeout_ms: 1200,
+            boot: 1,
+            leases: Leases::default(),
+            locks: Vec::new(),
         };
         meta.make(FileKind::Directory, Time::default());
         meta
     }
 
-    pub fn forget(&mut self) {
-        self.sessions.clear();
+    /// Ends all sessions as if they had been silent.
+    pub fn forget(&mut self, storage: &mut Storage) {
+        for (session, _) in self.sessions.drain() {
+            self.leases.end_session(session);
+            storage.fenced.insert(session);
+        }
+        self.locks.clear();
         self.inodes.values_mut().for_each(|inode| inode.holders.clear());
+    }
+
+    /// Starts anew: sessions are known, leases are not.
+    pub fn restart(&mut self) {
+        self.boot += 1;
+        self.leases.restart(self.sessions.keys().copied());
+    }
+
+    pub fn locks(&self) -> usize {
+        self.locks.len()
+    }
+
+    pub fn allocated(&self, inode: InodeId) -> Option<u64> {
+        self.inodes[&inode].attr.allocated
+    }
+
+    pub fn perm(&self, inode: InodeId) -> u16 {
+        self.inodes[&inode].attr.perm
+    }
+
+    pub fn set_perm(&mut self, inode: InodeId, perm: u16) {
+        self.inodes.get_mut(&inode).unwrap().attr.perm = perm;
+    }
+
+    pub fn exists(&self, inode: InodeId) -> bool {
+        self.inodes.contains_key(&inode)
     }
 
     pub fn is_held(&self, inode: InodeId) -> bool {
@@ -93,6 +133,7 @@ impl Meta {
             mtime: now,
             ctime: now,
             btime: now,
+            allocated: None,
         };
         let layout = Layout {
             pattern: Pattern::Raid0,
@@ -100,18 +141,157 @@ impl Meta {
             targets: (3..3 + self.pattern.num_targets).map(TargetId).collect(),
         };
         let inline = (self.pattern.inline_bytes > 0).then(|| (0, Vec::new()));
-        let entry = Inode { attr, inline, layout, entries: BTreeMap::new(), holders: HashSet::new() };
+        let entry = Inode {
+            attr,
+            inline,
+            layout,
+            entries: BTreeMap::new(),
+            holders: HashSet::new(),
+            link: Vec::new(),
+            xattrs: BTreeMap::new(),
+        };
         self.inodes.insert(inode, entry);
         inode
     }
 
-    pub fn handle(&mut self, request: &MetaRequest, storage: &mut Storage) -> Done {
-        if let MetaOp::SessionOpen { .. } = request.op {
-            let known = self.sessions.contains_key(&request.session);
-            self.sessions.entry(request.session).or_default();
-            let reply = SessionReply { timeout_ms: self.timeout_ms, map_version: MapVersion(1), known };
-            return Ok(MetaReply::Session(reply));
+    /// Others' leases that a request has to wait for; `false` if there are some.
+    fn clear(&mut self, request: &MetaRequest) -> bool {
+        let session = request.session;
+        let named =
+            |meta: &Meta, dir: &InodeId, name: &Name| Some(meta.inodes.get(dir)?.entries.get(name.as_bytes())?.0);
+        let (need, inodes): (Need, Vec<Option<InodeId>>) = match &request.op {
+            MetaOp::Lookup { parent, name } => (Need::Read, vec![named(self, parent, name)]),
+            MetaOp::GetAttr { inode } | MetaOp::FileInfo { inode } | MetaOp::Open { inode } => {
+                (Need::Read, vec![Some(*inode)])
+            }
+            MetaOp::GetAttrs { inodes } => (Need::Read, inodes.iter().copied().map(Some).collect()),
+            MetaOp::Acquire { inode } => {
+                let mode = self.leases.best(*inode, session, request.want);
+                (Need::Lease(mode), vec![Some(*inode)])
+            }
+            MetaOp::Create { entry, .. } => {
+                let there = named(self, &entry.parent, &entry.name);
+                if there.is_some_and(|inode| !self.leases.clear(inode, session, Need::Read)) {
+                    return false;
+                }
+                (Need::Change, vec![there.is_none().then_some(entry.parent)])
+            }
+            MetaOp::Mkdir { entry } | MetaOp::Mknod { entry, .. } | MetaOp::Symlink { entry, .. } => {
+                (Need::Change, vec![Some(entry.parent)])
+            }
+            MetaOp::Unlink { parent, name } | MetaOp::Rmdir { parent, name } => {
+                (Need::Change, vec![Some(*parent), named(self, parent, name)])
+            }
+            MetaOp::Link { inode, parent, .. } => (Need::Change, vec![Some(*parent), Some(*inode)]),
+            MetaOp::Rename(r) => {
+                let (from, to) = (named(self, &r.from_parent, &r.from_name), named(self, &r.to_parent, &r.to_name));
+                (Need::Change, vec![Some(r.from_parent), Some(r.to_parent), from, to])
+            }
+            MetaOp::SetAttr { inode, .. } | MetaOp::SetXattr { inode, .. } | MetaOp::RemoveXattr { inode, .. } => {
+                (Need::Change, vec![Some(*inode)])
+            }
+            MetaOp::Commit(Commit { inode, end, mtime, spilled, .. }) => {
+                let changes = end.is_some() || mtime.is_some() || spilled.is_some();
+                (Need::Change, vec![changes.then_some(*inode)])
+            }
+            MetaOp::PutInline(put) => (Need::Change, vec![Some(put.inode)]),
+            _ => return true,
+        };
+        let waits = inodes.into_iter().flatten().filter(|inode| !self.leases.clear(*inode, session, need));
+        waits.count() == 0
+    }
+
+    /// What a reply grants.
+    fn grants(&mut self, request: &MetaRequest, reply: &mut MetaReply) -> Grants {
+        if !request.want.has(Want::LEASES) {
+            return Grants::default();
         }
+        self.leases.seq += 1;
+        let (session, seq) = (request.session, self.leases.seq);
+        let mut grants = Grants { seq, ..Grants::default() };
+        if let MetaOp::Lookup { parent: dir, .. } | MetaOp::ReadDir { dir, .. } = &request.op {
+            grants.dir = self.leases.give(*dir, session, LeaseMode::Shared) != LeaseMode::None;
+        }
+        let mut shared = |inode| self.leases.give(inode, session, LeaseMode::Shared) != LeaseMode::None;
+        grants.inodes = match reply {
+            MetaReply::Entry(EntryReply { attr: Some(attr), .. }) | MetaReply::Attr(attr) if shared(attr.inode) => {
+                LeaseMode::Shared
+            }
+            MetaReply::Attrs(attrs) if attrs.iter().filter(|attr| !shared(attr.inode)).count() == 0 => {
+                LeaseMode::Shared
+            }
+            MetaReply::Listing(listing) => {
+                for entry in &mut listing.entries {
+                    entry.attr = entry.attr.take().filter(|attr| shared(attr.inode));
+                }
+                LeaseMode::Shared
+            }
+            MetaReply::Opened(file) => {
+                let mode = self.leases.best(file.attr.inode, session, request.want);
+                self.leases.give(file.attr.inode, session, mode)
+            }
+            MetaReply::Created { new: true, inode, .. } => self.leases.give(*inode, session, LeaseMode::Exclusive),
+            _ => LeaseMode::None,
+        };
+        grants
+    }
+
+    /// The reply, or `BUSY` while somebody else's lease is in the way.
+    pub fn handle(
+        &mut self,
+        request: &MetaRequest,
+        storage: &mut Storage,
+        log: &mut Vec<String>,
+    ) -> Result<(Grants, MetaReply), WireError> {
+        let session = request.session;
+        let unconfirmed = self.leases.unconfirmed.contains(&session);
+        match &request.op {
+            MetaOp::SessionOpen { .. } => {
+                let known = self.sessions.contains_key(&session);
+                self.sessions.entry(session).or_default();
+                let reply =
+                    SessionReply { timeout_ms: self.timeout_ms, map_version: MapVersion(1), known, boot: self.boot };
+                return Ok((Grants::default(), MetaReply::Session(reply)));
+            }
+            _ if !self.sessions.contains_key(&session) => return Err(ErrorCode::STALE_SESSION.into()),
+            MetaOp::LeasePoll { boot } => {
+                let mut list = Vec::new();
+                if *boot == self.boot {
+                    self.leases.unconfirmed.remove(&session);
+                    list = self.leases.poll(session);
+                }
+                return Ok((Grants::default(), MetaReply::Revocations { boot: self.boot, list }));
+            }
+            MetaOp::LeaseReturn { leases } => {
+                for returned in leases {
+                    if returned.open
+                        && let Some(inode) = self.inodes.get_mut(&returned.inode)
+                    {
+                        inode.holders.insert(session);
+                    }
+                    self.leases.returned(session, returned);
+                }
+                return Ok((Grants::default(), MetaReply::Done));
+            }
+            MetaOp::Commit(_) | MetaOp::PutInline(_) | MetaOp::FileInfo { .. } if unconfirmed => {}
+            MetaOp::Close { .. } | MetaOp::SessionClose => {}
+            _ if !self.leases.unconfirmed.is_empty() => return Err(ErrorCode::NOT_READY.with("not confirmed")),
+            _ => {}
+        }
+        let again = self.sessions[&session].replies.contains_key(&request.sequence);
+        if !again && !self.clear(request) {
+            return Err(ErrorCode::BUSY.with("leases"));
+        }
+        log.push(name(&request.op));
+        let mut reply = self.handle_now(request, storage)?;
+        if matches!(reply, MetaReply::NoEntry) && !request.want.has(Want::LEASES) {
+            return Err(ErrorCode::NOT_FOUND.into());
+        }
+        let grants = if again { Grants::default() } else { self.grants(request, &mut reply) };
+        Ok((grants, reply))
+    }
+
+    fn handle_now(&mut self, request: &MetaRequest, storage: &mut Storage) -> Done {
         let Some(session) = self.sessions.get_mut(&request.session) else {
             return Err(ErrorCode::STALE_SESSION.into());
         };
@@ -179,7 +359,7 @@ impl Meta {
         match &request.op {
             MetaOp::Lookup { parent, name } => {
                 let found = self.inode(*parent)?.entries.get(name.as_bytes()).copied();
-                let (inode, kind) = found.ok_or(WireError::from(ErrorCode::NOT_FOUND))?;
+                let Some((inode, kind)) = found else { return Ok(MetaReply::NoEntry) };
                 let attr = self.inodes.get(&inode).map(|inode| inode.attr.clone());
                 Ok(MetaReply::Entry(EntryReply { inode, kind, attr }))
             }
@@ -201,7 +381,7 @@ impl Meta {
                 let end = *after + u64::from(*max_entries) >= entries.len() as u64;
                 Ok(MetaReply::Listing(Listing { entries: list.collect(), end }))
             }
-            MetaOp::FileInfo { inode } => Ok(MetaReply::Opened(self.file(*inode)?)),
+            MetaOp::FileInfo { inode } | MetaOp::Acquire { inode } => Ok(MetaReply::Opened(self.file(*inode)?)),
             MetaOp::Open { inode } => {
                 self.inode(*inode)?.holders.insert(session);
                 Ok(MetaReply::Opened(self.file(*inode)?))
@@ -210,7 +390,78 @@ impl Meta {
                 self.closed(request, *inode, true);
                 Ok(MetaReply::Done)
             }
-            MetaOp::Sync | MetaOp::SessionClose => Ok(MetaReply::Done),
+            MetaOp::SessionClose => {
+                self.sessions.remove(&session);
+                self.leases.end_session(session);
+                Ok(MetaReply::Done)
+            }
+            MetaOp::Sync => Ok(MetaReply::Done),
+            MetaOp::Tmpfile { .. } => {
+                let inode = self.make(FileKind::File, request.now);
+                let entry = self.inode(inode)?;
+                entry.attr.nlink = 0;
+                entry.holders.insert(session);
+                Ok(MetaReply::Created { new: true, inode, kind: FileKind::File, file: Some(self.file(inode)?) })
+            }
+            MetaOp::Symlink { entry, target } => {
+                let inode = self.make(FileKind::Symlink, request.now);
+                self.inode(inode)?.link = target.to_vec();
+                let name = entry.name.as_bytes().to_vec();
+                self.inode(entry.parent)?.entries.insert(name, (inode, FileKind::Symlink));
+                let attr = Some(self.inode(inode)?.attr.clone());
+                Ok(MetaReply::Entry(EntryReply { inode, kind: FileKind::Symlink, attr }))
+            }
+            MetaOp::ReadLink { inode } => Ok(MetaReply::Bytes(self.inode(*inode)?.link.clone().into())),
+            MetaOp::Link { inode, parent, name } => {
+                self.inode(*parent)?.entries.insert(name.as_bytes().to_vec(), (*inode, FileKind::File));
+                let entry = self.inode(*inode)?;
+                entry.attr.nlink += 1;
+                let attr = Some(entry.attr.clone());
+                Ok(MetaReply::Entry(EntryReply { inode: *inode, kind: FileKind::File, attr }))
+            }
+            MetaOp::Rename(r) => {
+                let found = self.inode(r.from_parent)?.entries.remove(r.from_name.as_bytes());
+                let moved = found.ok_or(WireError::from(ErrorCode::NOT_FOUND))?;
+                let replaced = self.inode(r.to_parent)?.entries.insert(r.to_name.as_bytes().to_vec(), moved);
+                if let Some((inode, _)) = replaced {
+                    self.inode(inode)?.attr.nlink -= 1;
+                    self.drop_unused(inode);
+                }
+                Ok(MetaReply::Done)
+            }
+            MetaOp::SetXattr { inode, name, value, .. } => {
+                self.inode(*inode)?.xattrs.insert(name.to_vec(), value.to_vec());
+                Ok(MetaReply::Done)
+            }
+            MetaOp::GetXattr { inode, name } => {
+                let value = self.inode(*inode)?.xattrs.get(&name.to_vec()).cloned();
+                value.map(|value| MetaReply::Bytes(value.into())).ok_or(ErrorCode::NO_DATA.into())
+            }
+            MetaOp::ListXattr { inode } => {
+                let names = self.inode(*inode)?.xattrs.keys().map(|name| name.clone().into());
+                Ok(MetaReply::Names(names.collect()))
+            }
+            MetaOp::SetLock { inode, lock } => {
+                let mine = |(i, s, held): &(InodeId, SessionId, FileLock)| {
+                    *i == *inode && *s == session && held.owner == lock.owner
+                };
+                if lock.kind == LockKind::Unlock {
+                    self.locks.retain(|held| !mine(held));
+                } else if self.locks.iter().any(|held| held.0 == *inode && !mine(held)) {
+                    return Err(ErrorCode::AGAIN.into());
+                } else {
+                    self.locks.push((*inode, session, *lock));
+                }
+                Ok(MetaReply::Done)
+            }
+            MetaOp::GetLock { inode, .. } => {
+                let found = self.locks.iter().find(|held| held.0 == *inode).map(|held| held.2);
+                Ok(MetaReply::Lock(found))
+            }
+            MetaOp::LockWait { inode, .. } => match self.locks.iter().any(|held| held.0 == *inode) {
+                true => Err(ErrorCode::BUSY.with("leases")),
+                false => Ok(MetaReply::Done),
+            },
             MetaOp::Create { entry, exclusive } => self.create(request, entry, *exclusive),
             MetaOp::Mkdir { entry } => {
                 let inode = self.make(FileKind::Directory, request.now);
@@ -262,6 +513,9 @@ impl Meta {
                 }
             }
         }
+        if let Some(perm) = set.perm {
+            entry.attr.perm = perm;
+        }
         if let Some(SetTime::At(time)) = set.mtime {
             entry.attr.mtime = time;
         }
@@ -280,6 +534,7 @@ impl Meta {
             }
         }
         entry.attr.size = entry.attr.size.max(commit.end.unwrap_or(0));
+        entry.attr.allocated = commit.allocated.or(entry.attr.allocated);
         entry.attr.mtime = entry.attr.mtime.max(commit.mtime.unwrap_or_default());
         let attr = entry.attr.clone();
         let striped = entry.inline.is_none();

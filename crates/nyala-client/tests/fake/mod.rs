@@ -4,6 +4,7 @@
 //! refusals, servers away, damaged data, lost sessions.
 #![allow(dead_code)] // why: every test binary uses another part of it
 
+pub mod leases;
 pub mod meta;
 pub mod storage;
 
@@ -18,8 +19,9 @@ use nyala_wire::*;
 use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use storage::Storage;
+use zerocopy::IntoBytes;
 
 pub const META_TARGETS: u16 = 2;
 pub const STORAGE_TARGETS: u16 = 3;
@@ -69,11 +71,12 @@ impl Inner {
                 let at = usize::from(port - 1);
                 let request: meta::MetaRequest = decode(&request.body)?;
                 if self.faults.forget_session > 0 && self.chance(self.faults.forget_session) {
-                    self.metas[at].forget();
+                    self.metas[at].forget(&mut self.storage);
                 }
-                self.log.push(meta::name(&request.op));
-                let (metas, storage) = (&mut self.metas, &mut self.storage);
-                metas[at].handle(&request, storage).map(|reply| (encode(&reply), Vec::new()))
+                let (grants, reply) = self.metas[at].handle(&request, &mut self.storage, &mut self.log)?;
+                let mut body = grants.head().as_bytes().to_vec();
+                body.extend(encode(&reply));
+                Ok((body, Vec::new()))
             }
             _ => {
                 let (damaged, flip) = (self.chance(self.faults.damaged), self.chance(self.faults.flip_read));
@@ -153,6 +156,13 @@ impl Cluster {
         Client::connect_over(config, Arc::new(self.clone())).await.unwrap()
     }
 
+    /// Metadata ends all sessions, as after a long silence.
+    pub fn forget_sessions(&self) {
+        let mut inner = self.0.lock();
+        let inner = &mut *inner;
+        inner.metas.iter_mut().for_each(|meta| meta.forget(&mut inner.storage));
+    }
+
     pub fn set_faults(&self, faults: Faults) {
         self.0.lock().faults = faults;
     }
@@ -166,7 +176,7 @@ impl Cluster {
     /// Metadata requests since the last call, sessions and keep-alives left out.
     pub fn take_log(&self) -> Vec<String> {
         let log = std::mem::take(&mut self.0.lock().log);
-        log.into_iter().filter(|entry| entry != "SessionOpen").collect()
+        log.into_iter().filter(|entry| !entry.starts_with("Session")).collect()
     }
 
     /// Panics if a request was done twice or a reply acknowledged that was still waited for.
@@ -190,6 +200,12 @@ impl Rpc for Cluster {
             {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
+            let op: Option<meta::MetaRequest> =
+                decode(&request.body).ok().filter(|_| request.message_type == message_type::META);
+            let poll = op.and_then(|request| match request.op {
+                meta::MetaOp::LeasePoll { boot } => Some(boot),
+                _ => None,
+            });
             let bulk = request.message_type != message_type::MGMT;
             let (delay, lose_reply, twice) = {
                 let mut inner = self.0.lock();
@@ -219,16 +235,28 @@ impl Rpc for Cluster {
             } else {
                 tokio::task::yield_now().await;
             }
-            let mut inner = self.0.lock();
-            if request.message_type == message_type::STORAGE_WRITE {
-                inner.storage.end(&request);
+            let mut answer = {
+                let mut inner = self.0.lock();
+                if request.message_type == message_type::STORAGE_WRITE {
+                    inner.storage.end(&request);
+                }
+                if twice {
+                    // why ignored: nobody waits for the first answer.
+                    let _ = inner.answer(port, &request);
+                }
+                inner.answer(port, &request)
+            };
+            let (asked, patience) = (Instant::now(), Duration::from_secs(if poll.is_some() { 1 } else { 10 }));
+            while asked.elapsed() < patience
+                && (is_busy(&answer) || poll.is_some_and(|boot| has_no_news(&answer, boot)))
+            {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                let mut inner = self.0.lock();
+                if inner.down.contains(&port) {
+                    return lost("it went away");
+                }
+                answer = inner.answer(port, &request);
             }
-            if twice {
-                // why ignored: nobody waits for the first answer.
-                let _ = inner.answer(port, &request);
-            }
-            let answer = inner.answer(port, &request);
-            drop(inner);
             if lose_reply {
                 return lost("reply lost");
             }
@@ -238,6 +266,16 @@ impl Rpc for Cluster {
             })
         })
     }
+}
+
+fn is_busy(answer: &Answer) -> bool {
+    matches!(answer, Err(error) if error.code == ErrorCode::BUSY && error.message == "leases")
+}
+
+/// A poll's answer that need not be given yet.
+fn has_no_news(answer: &Answer, asked: u64) -> bool {
+    let Ok((body, _)) = answer else { return false };
+    matches!(decode(&body[16..]), Ok(meta::MetaReply::Revocations { list, boot }) if list.is_empty() && boot == asked)
 }
 
 fn frame(request: &Request, flags: u32, body: Vec<u8>, payload: Vec<u8>) -> Frame {

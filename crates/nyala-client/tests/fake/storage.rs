@@ -7,8 +7,8 @@ use nyala_transport::Request;
 use nyala_wire::checksum::{crc32c, crc32c_zero_padded};
 use nyala_wire::codec::{decode, encode};
 use nyala_wire::storage::*;
-use nyala_wire::{ErrorCode, InodeId, message_type};
-use std::collections::{BTreeMap, HashMap};
+use nyala_wire::{ErrorCode, InodeId, SessionId, message_type};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 #[derive(Default)]
 pub struct Storage {
@@ -18,6 +18,8 @@ pub struct Storage {
     pub corrupt: bool,
     pub writes: usize,
     pub syncs: usize,
+    pub copies: usize,
+    pub fenced: HashSet<SessionId>,
     under_way: HashMap<(u16, u64), Vec<(u64, u64)>>,
 }
 
@@ -54,6 +56,9 @@ impl Storage {
 
     fn write(&mut self, request: &Request, damaged: bool) -> Answer {
         let (h, sums) = decode_bulk::<WriteHeader>(&request.body)?;
+        if self.fenced.contains(&SessionId(h.session.get())) {
+            return Err(ErrorCode::FENCED.into());
+        }
         if damaged {
             return Err(ErrorCode::DAMAGED.into());
         }
@@ -107,6 +112,17 @@ impl Storage {
 
     fn op(&mut self, request: StorageRequest) -> Answer {
         let key = (request.target.0, request.file.inode, request.file.index);
+        if let StorageOp::Copy { from, from_offset, offset, len } = &request.op {
+            self.copies += 1;
+            let source = self.chunks.get(&(request.target.0, from.inode, from.index)).cloned().unwrap_or_default();
+            let mut bytes: Vec<u8> = source.into_iter().skip(*from_offset as usize).take(*len as usize).collect();
+            bytes.resize(*len as usize, 0);
+            let chunk = self.chunks.entry(key).or_default();
+            let (start, end) = (*offset as usize, *offset as usize + bytes.len());
+            chunk.resize(chunk.len().max(end), 0);
+            chunk[start..end].copy_from_slice(&bytes);
+            return Ok((encode(&StorageReply::Done), Vec::new()));
+        }
         let chunk = self.chunks.entry(key).or_default();
         let reply = match request.op {
             StorageOp::Truncate { len } => {
@@ -129,7 +145,12 @@ impl Storage {
                 let at = rest.map(|at| offset + at as u64);
                 StorageReply::Offset(if hole { Some(at.unwrap_or(chunk.len() as u64)) } else { at })
             }
-            StorageOp::Unlink | StorageOp::Stat => return Err(ErrorCode::UNKNOWN_MESSAGE.into()),
+            StorageOp::Stat => {
+                // Blocks of zeros are holes.
+                let used = chunk.chunks(4096).filter(|block| block.iter().any(|byte| *byte != 0)).count();
+                StorageReply::Stat { len: chunk.len() as u64, blocks: used as u64 * 8 }
+            }
+            _ => return Err(ErrorCode::UNKNOWN_MESSAGE.into()),
         };
         Ok((encode(&reply), Vec::new()))
     }

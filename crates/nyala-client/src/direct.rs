@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Reading and writing where nothing may be kept: a file that several clients write at once.
+//!
+//! **Failure model.** Other clients write at the same time. What is read is as the servers have it now. What is written is
+//! on its targets and committed before the call returns; inline content is merged into what others made of it
+//! (`INLINE_CONFLICT`: once more). Moving inline content to storage would race with others that do the same, so it is
+//! done under an exclusive lease. A failed call may have written a part.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::file::{File, MAX_UNIT};
+use crate::guard::How;
+use crate::logic::inline;
+use crate::logic::leases::Need;
+use crate::logic::segments::Segments;
+use crate::maps::odd;
+use crate::storage_io::Place;
+use crate::types::wall_clock;
+use bytes::Bytes;
+use nyala_wire::meta::{Commit, FileReply, MetaOp, MetaReply, Owner, PutInline};
+use nyala_wire::{ErrorCode, Layout};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tokio::task::JoinSet;
+
+impl Core {
+    /// What the file is now.
+    async fn look(self: &Arc<Core>, file: &Arc<File>) -> Result<Box<FileReply>> {
+        let reply = self.fetch_file_info(file).await?;
+        reply.layout.check().map_err(Error::server("look at a file"))?;
+        Ok(reply)
+    }
+
+    pub(crate) async fn read_direct(self: &Arc<Core>, file: &Arc<File>, offset: u64, len: usize) -> Result<Segments> {
+        let (unsent, own_end) = {
+            let state = file.state.lock();
+            // Left from a lease that was lost, and not sent yet.
+            (state.unsent(offset..offset.saturating_add(len as u64)), state.own_end.unwrap_or(0))
+        };
+        let reply = self.look(file).await?;
+        let end = offset.saturating_add(len as u64).min(reply.attr.size.max(own_end));
+        let mut out = Segments::new(offset);
+        if offset >= end {
+            return Ok(out);
+        }
+        self.stats.read_bytes.fetch_add(end - offset, Ordering::Relaxed);
+        match &reply.inline {
+            Some(content) => out.push(Bytes::from(inline::read(&content.data, offset..end))),
+            None => out = self.fetch(file.inode, &reply.layout, offset..end).await?,
+        }
+        unsent.into_iter().for_each(|(at, bytes)| out.overlay(at, bytes));
+        Ok(out)
+    }
+
+    pub(crate) async fn write_direct(self: &Arc<Core>, file: &Arc<File>, offset: u64, data: &[u8]) -> Result<()> {
+        let end = offset + data.len() as u64;
+        let mut exclusive = None;
+        loop {
+            let reply = self.look(file).await?;
+            let Some(content) = &reply.inline else {
+                self.send_direct(file, &reply.layout, offset, Bytes::copy_from_slice(data)).await?;
+                let sparse = offset > reply.attr.size || reply.attr.allocated.is_some();
+                return self.commit_direct(file, end, None, sparse).await;
+            };
+            let result = if end <= u64::from(reply.inline_limit) {
+                let merged = inline::merge(&content.data, std::iter::once((offset, data)));
+                self.put_direct(file, content.version, merged).await
+            } else if exclusive.is_none() && self.config.leases {
+                // Patience would be a deadlock where this very write keeps the lease from going back.
+                let need = Need { write: true, cached: true, patient: false };
+                let guard = Box::pin(self.guard(file, need)).await?;
+                if guard.how == How::Kept {
+                    self.write_kept(file, offset, data).await?;
+                    return self.push_out(file).await;
+                }
+                exclusive = Some(guard);
+                continue;
+            } else {
+                let merged = inline::merge(&content.data, std::iter::once((offset, data)));
+                self.send_direct(file, &reply.layout, 0, Bytes::from(merged)).await?;
+                self.commit_direct(file, end, Some(content.version), offset > reply.attr.size).await
+            };
+            match result {
+                Err(error) if error.is(ErrorCode::INLINE_CONFLICT) => {}
+                other => return other,
+            }
+        }
+    }
+
+    async fn put_direct(self: &Arc<Core>, file: &Arc<File>, base_version: u64, data: Vec<u8>) -> Result<()> {
+        let (inode, mtime) = (file.inode, wall_clock());
+        let put = PutInline { inode, base_version, data: data.into(), mtime, sync: false, close: false };
+        match self.meta("store a small file", MetaOp::PutInline(put), Owner::default()).await? {
+            MetaReply::Inline { .. } => {
+                self.changed_direct(file);
+                Ok(())
+            }
+            _ => Err(odd("store a small file")),
+        }
+    }
+
+    /// Writes to the targets; pieces side by side.
+    async fn send_direct(self: &Arc<Core>, file: &Arc<File>, layout: &Layout, offset: u64, data: Bytes) -> Result<()> {
+        let mut writes = JoinSet::new();
+        let mut indices = Vec::new();
+        for extent in layout.extents(offset, data.len() as u64) {
+            let mut done = 0;
+            indices.push(extent.index);
+            while done < extent.len {
+                let len = (extent.len - done).min(MAX_UNIT);
+                let at = (extent.file_offset + done - offset) as usize;
+                let piece = data.slice(at..at + len as usize);
+                let target = layout.targets[usize::from(extent.index)];
+                let (inode, chunk_offset) = (file.inode, extent.chunk_offset + done);
+                let place = Place { inode, target, index: extent.index, offset: chunk_offset };
+                let core = self.clone();
+                writes.spawn(async move { core.write_bulk(place, piece).await });
+                done += len;
+            }
+        }
+        let mut result = Ok(());
+        while let Some(done) = writes.join_next().await {
+            result = result.and(done.unwrap_or(Err(Error::ShutDown)));
+        }
+        file.state.lock().unsynced.extend(indices);
+        result
+    }
+
+    async fn commit_direct(
+        self: &Arc<Core>,
+        file: &Arc<File>,
+        end: u64,
+        spilled: Option<u64>,
+        sparse: bool,
+    ) -> Result<()> {
+        let (inode, mtime) = (file.inode, Some(wall_clock()));
+        let commit = Commit { inode, end: Some(end), mtime, spilled, sync: false, close: false, allocated: None };
+        match self.meta("commit a file's size", MetaOp::Commit(commit), Owner::default()).await? {
+            MetaReply::Attr(_) => {
+                let mut state = file.state.lock();
+                state.sparse |= sparse;
+                state.takes_other |= state.sparse;
+                drop(state);
+                self.changed_direct(file);
+                Ok(())
+            }
+            _ => Err(odd("commit a file's size")),
+        }
+    }
+
+    /// What this client may know of the file from a lease that it still has, formally, is old now.
+    fn changed_direct(&self, file: &Arc<File>) {
+        let mut inner = self.hub.lock();
+        if let Some(kept) = inner.leases.peek(file.inode) {
+            kept.changed();
+        }
+        let mut state = file.state.lock();
+        state.unload();
+        state.epoch += 1;
+    }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The gate in front of a file's content: every operation on it passes here first.
+//!
+//! **Failure model.** The lease may be revoked at any moment: then operations wait, or go on without keeping anything
+//! (`logic::leases`). The server may be busy with the file and grant nothing: the operation goes on without keeping
+//! anything as well. An operation that waits for a lease may itself be what another client's revocation waits for (the
+//! kernel locks pages that are being read): it stops waiting when the gate opens.
+
+use crate::core::Core;
+use crate::error::Result;
+use crate::file::File;
+use crate::logic::leases::{Admit, Need};
+use crate::maps::odd;
+use nyala_wire::meta::{MetaOp, MetaReply, Owner, Want};
+use std::sync::Arc;
+
+/// Leases asked for in vain before an operation goes on without; one that cannot asks for ever.
+const MAX_ASKED: u32 = 3;
+
+/// How an operation goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// What is known is true, and what is read and written may be kept.
+    Kept,
+    /// Nothing may be kept.
+    Direct,
+    /// This client has no leases: what is known is true for `cache_time`.
+    Unleased,
+}
+
+/// An operation under way; over when dropped.
+pub(crate) struct Guard {
+    core: Arc<Core>,
+    file: Arc<File>,
+    counted: Option<u64>,
+    write: bool,
+    pub(crate) how: How,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Some(stamp) = self.counted
+            && self.core.hub.lock().leases.leave(self.file.inode, self.write, stamp)
+        {
+            self.file.news.notify_waiters();
+        }
+    }
+}
+
+/// What to do next.
+enum Next {
+    Go(Guard),
+    Wait,
+    Ask,
+}
+
+impl Core {
+    /// Waits until an operation on the file's content may begin.
+    pub(crate) async fn guard(self: &Arc<Core>, file: &Arc<File>, need: Need) -> Result<Guard> {
+        let mut asked = 0;
+        loop {
+            let news = file.news.notified();
+            tokio::pin!(news);
+            news.as_mut().enable();
+            match self.next(file, need) {
+                Next::Go(guard) => return Ok(guard),
+                Next::Wait => news.await,
+                Next::Ask if asked >= MAX_ASKED && !need.patient => {
+                    return Ok(self.admitted(file, need, None, How::Direct));
+                }
+                Next::Ask => {
+                    if asked >= MAX_ASKED {
+                        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+                    }
+                    asked += 1;
+                    let ask = self.ask(file, need);
+                    tokio::pin!(ask);
+                    loop {
+                        tokio::select! {
+                            granted = &mut ask => match granted? {
+                                true => break,
+                                // Busy: what is true now is not what is true later.
+                                false if !need.patient => return Ok(self.admitted(file, need, None, How::Direct)),
+                                false => break,
+                            },
+                            () = &mut news => match self.next(file, need) {
+                                Next::Go(guard) => return Ok(guard),
+                                Next::Wait | Next::Ask => {
+                                    news.set(file.news.notified());
+                                    news.as_mut().enable();
+                                }
+                            },
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn admitted(self: &Arc<Core>, file: &Arc<File>, need: Need, counted: Option<u64>, how: How) -> Guard {
+        Guard { core: self.clone(), file: file.clone(), counted, write: need.write, how }
+    }
+
+    fn next(self: &Arc<Core>, file: &Arc<File>, need: Need) -> Next {
+        if !self.config.leases {
+            return Next::Go(self.admitted(file, need, None, How::Unleased));
+        }
+        let admit = self.hub.lock().leases.admit(file.inode, need, self.now_ms());
+        match admit {
+            Admit::Kept(stamp) => {
+                let guard = self.admitted(file, need, Some(stamp), How::Kept);
+                let state = file.state.lock();
+                let (loaded, truncating) = (state.loaded, need.write && state.truncating > 0);
+                drop(state);
+                match () {
+                    () if truncating => Next::Wait,
+                    () if loaded => Next::Go(guard),
+                    () => Next::Ask,
+                }
+            }
+            Admit::Direct => Next::Go(self.admitted(file, need, None, How::Direct)),
+            Admit::Wait => Next::Wait,
+            Admit::Ask => Next::Ask,
+        }
+    }
+
+    /// Asks for a lease that will do, and for what the file is. `false`: nothing was granted.
+    async fn ask(self: &Arc<Core>, file: &Arc<File>, need: Need) -> Result<bool> {
+        let _one = file.asking.lock().await;
+        if !matches!(self.next(file, need), Next::Ask) {
+            return Ok(true);
+        }
+        let mut want = Want::LEASES;
+        if need.write {
+            want = want.and(Want::WRITE);
+        }
+        if need.cached || need.patient {
+            want = want.and(Want::CACHED);
+        }
+        let note = self.note(file.inode);
+        let op = MetaOp::Acquire { inode: file.inode };
+        let answer = self.meta_wanting("lease a file", op, Owner::default(), want).await?;
+        let MetaReply::Opened(reply) = &answer.reply else { return Err(odd("lease a file")) };
+        self.take_file(&answer, &note, file, reply);
+        Ok(answer.grants.inodes != nyala_wire::meta::LeaseMode::None)
+    }
+}

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What this client may keep of which inode, and for how long. Time and messages are arguments.
+//!
+//! A lease is held, or on its way back ([`Leases::revoke`]): new operations wait at its gate, those under way end, the
+//! layer above forgets, what was written goes out, and the lease is returned. The layer above may be unable to forget
+//! before an operation at the gate is through (a page that is just being read is locked): then the gate opens, and what
+//! passes it *taints* the withdrawal, which is done again. Grants and revocations overtake each other: a grant with a
+//! lower number than a revocation is void. A server that was silent for too long may have given the lease to others: its
+//! leases are no good until it answers; one that was restarted (another *boot*) knows of no lease.
+
+#[cfg(test)]
+mod tests;
+
+use nyala_wire::meta::LeaseMode;
+use nyala_wire::{InodeId, TargetId};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// A grant that is older than this was not on its way all the time: revocations are remembered for so long.
+const VOID_MS: u64 = 60_000;
+
+/// What an operation on a file's content needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Need {
+    /// To write, or only to read.
+    pub write: bool,
+    /// A lease under which nothing may be kept will not do.
+    pub cached: bool,
+    /// It has to have the lease: it waits however long the gate is closed, and passes no open one.
+    pub patient: bool,
+}
+
+/// How an operation goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admit {
+    /// Under the lease; the number is for [`Leases::leave`].
+    Kept(u64),
+    /// Keeping nothing: it asks first, and what it writes is at the servers before it returns.
+    Direct,
+    /// Later: at the gate.
+    Wait,
+    /// No lease that would do: ask for one.
+    Ask,
+}
+
+/// What a revocation found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revoked {
+    /// No lease, or not so much of one.
+    NotHeld,
+    /// It is on its way back from now on.
+    Started,
+    /// It was on its way back already.
+    UnderWay,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Back {
+    keep: LeaseMode,
+    seq: u64,
+    open: bool,
+    tainted: bool,
+    /// Given up here; the server is being told.
+    returning: bool,
+}
+
+#[derive(Debug)]
+struct Record<K> {
+    server: TargetId,
+    mode: LeaseMode,
+    seq: u64,
+    stamp: u64,
+    readers: u32,
+    writers: u32,
+    back: Option<Back>,
+    kept: K,
+    used: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Server {
+    boot: u64,
+    good_until_ms: u64,
+}
+
+/// The leases of a client, with what is kept under each.
+#[derive(Debug)]
+pub struct Leases<K> {
+    records: HashMap<InodeId, Record<K>>,
+    void: HashMap<InodeId, (u64, TargetId)>,
+    void_order: VecDeque<(u64, InodeId, u64)>,
+    servers: HashMap<TargetId, Server>,
+    order: BTreeMap<u64, InodeId>,
+    tick: u64,
+}
+
+impl<K> Default for Leases<K> {
+    fn default() -> Leases<K> {
+        Leases {
+            records: HashMap::new(),
+            void: HashMap::new(),
+            void_order: VecDeque::new(),
+            servers: HashMap::new(),
+            order: BTreeMap::new(),
+            tick: 0,
+        }
+    }
+}
+
+fn suffices(mode: LeaseMode, need: Need) -> bool {
+    mode == LeaseMode::Exclusive || (mode == LeaseMode::Shared && !need.write)
+}
+
+impl<K: Default> Leases<K> {
+    /// Number of leases.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// The server answered something sent then: its leases are good until `good_until_ms`.
+    pub fn renew(&mut self, server: TargetId, good_until_ms: u64) {
+        let known = &mut self.servers.entry(server).or_default().good_until_ms;
+        *known = good_until_ms.max(*known);
+    }
+
+    /// From now on grants of this run of the server count, and those of others do not. What is held of it was let go.
+    pub fn set_boot(&mut self, server: TargetId, boot: u64) {
+        self.servers.entry(server).or_default().boot = boot;
+        // Its numbers begin anew.
+        self.void.retain(|_, (_, revoker)| *revoker != server);
+    }
+
+    fn is_good(&self, server: TargetId, now_ms: u64) -> bool {
+        self.servers.get(&server).is_some_and(|server| now_ms < server.good_until_ms)
+    }
+
+    /// A reply grants `mode`; `boot` is the run that the server was thought to be in when it was asked. Returns whether
+    /// it counts; `true` as well if more was held already.
+    pub fn grant(&mut self, inode: InodeId, server: TargetId, boot: u64, mode: LeaseMode, seq: u64) -> bool {
+        let this_run = self.servers.get(&server).is_some_and(|known| known.boot == boot);
+        if mode == LeaseMode::None || !this_run || self.void.get(&inode).is_some_and(|(void, _)| seq < *void) {
+            return false;
+        }
+        self.tick += 1;
+        let tick = self.tick;
+        let fresh =
+            |kept| Record { server, mode, seq, stamp: tick, readers: 0, writers: 0, back: None, kept, used: tick };
+        let Some(record) = self.records.get_mut(&inode) else {
+            self.records.insert(inode, fresh(K::default()));
+            self.order.insert(tick, inode);
+            return true;
+        };
+        if let Some(back) = record.back {
+            if !back.returning || seq <= back.seq {
+                return false;
+            }
+            let used = record.used;
+            *record = fresh(K::default());
+            record.used = used;
+            return true;
+        }
+        let newer = seq > record.seq;
+        record.seq = record.seq.max(seq);
+        match (record.mode, mode) {
+            (LeaseMode::Exclusive, _) => true,
+            (LeaseMode::Shared, LeaseMode::Exclusive) => {
+                record.mode = mode;
+                true
+            }
+            (old, new) if old == new => true,
+            _ if newer => {
+                record.mode = mode;
+                record.stamp = tick;
+                record.kept = K::default();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// What is held and good, also while it is on its way back but not given up yet.
+    pub fn holds(&self, inode: InodeId, now_ms: u64) -> LeaseMode {
+        match self.records.get(&inode) {
+            Some(record) if !record.back.is_some_and(|back| back.returning) && self.is_good(record.server, now_ms) => {
+                record.mode
+            }
+            _ => LeaseMode::None,
+        }
+    }
+
+    /// What others may be told that is held: nothing while it is on its way back.
+    pub fn mode(&self, inode: InodeId, now_ms: u64) -> LeaseMode {
+        match self.records.get(&inode) {
+            Some(record) if record.back.is_none() => self.holds(inode, now_ms),
+            Some(record) if record.back.is_some_and(|back| back.keep == LeaseMode::Shared) => {
+                self.holds(inode, now_ms).min(LeaseMode::Shared)
+            }
+            _ => LeaseMode::None,
+        }
+    }
+
+    /// What is kept of an inode, if it may be used.
+    pub fn kept(&mut self, inode: InodeId, now_ms: u64) -> Option<&mut K> {
+        if !matches!(self.holds(inode, now_ms), LeaseMode::Shared | LeaseMode::Exclusive) {
+            return None;
+        }
+        self.touch(inode);
+        self.records.get_mut(&inode).map(|record| &mut record.kept)
+    }
+
+    fn touch(&mut self, inode: InodeId) {
+        let lazily = self.records.len() as u64 / 8;
+        let Some(record) = self.records.get_mut(&inode) else { return };
+        if self.tick - record.used > lazily {
+            self.order.remove(&record.used);
+            self.tick += 1;
+            record.used = self.tick;
+            self.order.insert(self.tick, inode);
+        }
+    }
+
+    /// Changes whenever the lease was gone in between.
+    pub fn stamp(&self, inode: InodeId) -> Option<u64> {
+        self.records.get(&inode).map(|record| record.stamp)
+    }
+
+    /// May an operation on a file's content begin?
+    pub fn admit(&mut self, inode: InodeId, need: Need, now_ms: u64) -> Admit {
+        let Some(record) = self.records.get(&inode) else { return Admit::Ask };
+        let (server, mode) = (record.server, record.mode);
+        let good = self.is_good(server, now_ms);
+        let Some(record) = self.records.get_mut(&inode) else { return Admit::Ask };
+        if let Some(back) = &mut record.back {
+            let stays = back.keep == LeaseMode::Shared && !need.write && good;
+            if !stays && (back.returning || !back.open || need.patient) {
+                return Admit::Wait;
+            }
+            back.tainted |= !stays;
+            if !good || back.returning || !suffices(mode, need) {
+                return Admit::Direct;
+            }
+        } else if !good {
+            return Admit::Ask;
+        } else if mode == LeaseMode::Uncached && !need.cached && !need.patient {
+            return Admit::Direct;
+        } else if !suffices(mode, need) {
+            return Admit::Ask;
+        }
+        if need.write {
+            record.writers += 1;
+        } else {
+            record.readers += 1;
+        }
+        Admit::Kept(record.stamp)
+    }
+
+    /// An operation admitted under the lease with this stamp is over. Whether somebody may wait for that.
+    pub fn leave(&mut self, inode: InodeId, write: bool, stamp: u64) -> bool {
+        let Some(record) = self.records.get_mut(&inode).filter(|record| record.stamp == stamp) else { return false };
+        let count = if write { &mut record.writers } else { &mut record.readers };
+        *count = count.saturating_sub(1);
+        record.back.is_some()
+    }
+
+    /// Whether operations that were admitted are still under way and in the way of giving the lease up.
+    pub fn is_busy(&self, inode: InodeId) -> bool {
+        self.records.get(&inode).is_some_and(|record| {
+            let keeps = record.back.is_some_and(|back| back.keep == LeaseMode::Shared);
+            record.writers > 0 || (!keeps && record.readers > 0)
+        })
+    }
+
+    /// The server, or this client itself, wants a lease back down to `keep`.
+    pub fn revoke(&mut self, inode: InodeId, by: TargetId, keep: LeaseMode, seq: u64, now_ms: u64) -> Revoked {
+        while self.void_order.front().is_some_and(|(at, ..)| now_ms.saturating_sub(*at) > VOID_MS) {
+            if let Some((_, inode, seq)) = self.void_order.pop_front()
+                && self.void.get(&inode).is_some_and(|(void, _)| *void == seq)
+            {
+                self.void.remove(&inode);
+            }
+        }
+        let void = self.void.entry(inode).or_insert((0, by));
+        if seq > void.0 {
+            *void = (seq, by);
+            self.void_order.push_back((now_ms, inode, seq));
+        }
+        let Some(record) = self.records.get_mut(&inode) else { return Revoked::NotHeld };
+        if let Some(back) = &mut record.back {
+            back.keep = back.keep.min(keep);
+            back.seq = back.seq.max(seq);
+            return Revoked::UnderWay;
+        }
+        let enough = record.mode <= keep || (keep == LeaseMode::Shared && record.mode == LeaseMode::Uncached);
+        if seq < record.seq || (enough && keep != LeaseMode::None && record.mode != LeaseMode::Uncached) {
+            return Revoked::NotHeld;
+        }
+        let keep = if record.mode == LeaseMode::Uncached { LeaseMode::None } else { keep };
+        record.back = Some(Back { keep, seq, open: false, tainted: false, returning: false });
+        Revoked::Started
+    }
+
+    /// Lets waiting operations through.
+    pub fn open_gate(&mut self, inode: InodeId) {
+        if let Some(back) = self.records.get_mut(&inode).and_then(|record| record.back.as_mut()) {
+            back.open = true;
+        }
+    }
+
+    /// The layer above has forgotten: closes the gate. Whether something went through it meanwhile.
+    pub fn close_gate(&mut self, inode: InodeId) -> bool {
+        let Some(back) = self.records.get_mut(&inode).and_then(|record| record.back.as_mut()) else { return false };
+        back.open = false;
+        std::mem::take(&mut back.tainted)
+    }
+
+    /// What may be kept of a lease on its way back, as it is wanted by now.
+    pub fn keeps(&self, inode: InodeId) -> Option<LeaseMode> {
+        Some(self.records.get(&inode)?.back?.keep)
+    }
+
+    /// Everything is done for `keep`: what is kept under the lease goes, and the server is to be told what is returned.
+    /// `None` if more is wanted meanwhile, or if the lease is gone.
+    pub fn give_up(&mut self, inode: InodeId, keep: LeaseMode) -> Option<(TargetId, u64)> {
+        let record = self.records.get_mut(&inode)?;
+        let back = record.back.as_mut().filter(|back| back.keep >= keep && !back.returning)?;
+        back.returning = true;
+        back.keep = keep;
+        record.mode = keep;
+        if keep == LeaseMode::None {
+            record.kept = K::default();
+        }
+        Some((record.server, back.seq.max(record.seq)))
+    }
+
+    /// Is the server being told that this lease is returned?
+    pub fn is_returning(&self, inode: InodeId) -> bool {
+        self.records.get(&inode).and_then(|record| record.back).is_some_and(|back| back.returning)
+    }
+
+    /// The server knows that the lease is returned; whether yet more is wanted back.
+    pub fn returned(&mut self, inode: InodeId) -> bool {
+        let Some(record) = self.records.get_mut(&inode) else { return false };
+        let Some(back) = record.back.filter(|back| back.returning) else { return false };
+        if record.mode == LeaseMode::None {
+            self.remove(inode);
+            return false;
+        }
+        record.seq = record.seq.max(back.seq);
+        if back.keep < record.mode {
+            record.back = Some(Back { returning: false, open: false, tainted: false, ..back });
+            return true;
+        }
+        record.back = None;
+        false
+    }
+
+    /// Forgets a lease without further ado: the inode, or the session, is gone.
+    pub fn remove(&mut self, inode: InodeId) -> Option<K> {
+        let record = self.records.remove(&inode)?;
+        self.order.remove(&record.used);
+        Some(record.kept)
+    }
+
+    /// The number to return a lease with that nobody asked for.
+    pub fn seq(&self, inode: InodeId) -> u64 {
+        self.records.get(&inode).map_or(0, |record| record.seq)
+    }
+
+    /// All leases of a server that are not on their way back.
+    pub fn of_server(&self, server: TargetId) -> Vec<InodeId> {
+        let held = self.records.iter().filter(|(_, record)| record.server == server && record.back.is_none());
+        held.map(|(inode, _)| *inode).collect()
+    }
+
+    /// All leases of a server, also those on their way back.
+    pub fn all_of_server(&self, server: TargetId) -> Vec<InodeId> {
+        self.records.iter().filter(|(_, record)| record.server == server).map(|(inode, _)| *inode).collect()
+    }
+
+    /// Servers whose leases are good no longer, and which have some that are not on their way back.
+    pub fn silent(&self, now_ms: u64) -> Vec<TargetId> {
+        let silent = self.servers.iter().filter(|(_, server)| now_ms >= server.good_until_ms);
+        silent.map(|(target, _)| *target).collect()
+    }
+
+    /// The leases used longest ago beyond `limit` which `free` says may go.
+    pub fn surplus(&self, limit: usize, free: impl Fn(InodeId) -> bool) -> Vec<InodeId> {
+        let excess = self.records.len().saturating_sub(limit);
+        let oldest = self.order.values().filter(|inode| self.records[inode].back.is_none() && free(**inode));
+        oldest.take(excess).copied().collect()
+    }
+
+    /// What is kept, from the inode used longest ago on.
+    pub fn oldest(&mut self) -> impl Iterator<Item = InodeId> {
+        self.order.values().copied()
+    }
+
+    /// What is kept of an inode, whether it may be used or not, and without counting as use.
+    pub fn peek(&mut self, inode: InodeId) -> Option<&mut K> {
+        self.records.get_mut(&inode).map(|record| &mut record.kept)
+    }
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Making, moving and removing names, and extended attributes: changes of what is kept.
+//!
+//! **Failure model.** A change that failed may have been done. What is kept of everything that it may concern is forgotten
+//! when it begins, and known anew only where its reply says how things are.
+
+use crate::changing::Change;
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::handle::FileHandle;
+use crate::maps::odd;
+use crate::names::name;
+use crate::types::OpenOptions;
+use nyala_wire::meta::{MetaOp, MetaReply, NewEntry, Owner, Rename};
+use nyala_wire::{Attr, ErrorCode, FileKind, InodeId};
+use std::sync::Arc;
+
+impl Core {
+    /// A change whose reply is the entry that it made.
+    pub(crate) async fn make_entry(
+        self: &Arc<Core>,
+        what: &'static str,
+        op: MetaOp,
+        owner: Owner,
+        mut change: Change,
+    ) -> Result<Attr> {
+        let answer = self.meta_wanting(what, op, owner, self.want()).await?;
+        let MetaReply::Entry(entry) = &answer.reply else { return Err(odd(what)) };
+        change.outcome(0, Some(entry.inode));
+        match entry.attr.clone() {
+            Some(mut attr) => {
+                change.done(&answer, &mut attr);
+                Ok(attr)
+            }
+            None => {
+                drop(change);
+                self.getattr(entry.inode).await
+            }
+        }
+    }
+
+    pub(crate) async fn make(self: &Arc<Core>, what: &'static str, op: MetaOp, owner: Owner) -> Result<Attr> {
+        let entry = match &op {
+            MetaOp::Mkdir { entry } | MetaOp::Mknod { entry, .. } | MetaOp::Symlink { entry, .. } => entry.clone(),
+            _ => return Err(Error::refused(ErrorCode::INVALID, "this makes no entry")),
+        };
+        let change = self.change(&[entry.parent], &[(entry.parent, entry.name.as_bytes())]);
+        self.make_entry(what, op, owner, change).await
+    }
+
+    pub(crate) async fn link(self: &Arc<Core>, inode: InodeId, parent: InodeId, bytes: &[u8]) -> Result<Attr> {
+        let op = MetaOp::Link { inode, parent, name: name(bytes)? };
+        let change = self.change(&[inode, parent], &[(parent, bytes)]);
+        self.make_entry("make a link", op, Owner::default(), change).await
+    }
+
+    /// Unlink or rmdir.
+    pub(crate) async fn remove(
+        self: &Arc<Core>,
+        what: &'static str,
+        parent: InodeId,
+        bytes: &[u8],
+        op: MetaOp,
+    ) -> Result<()> {
+        let victim = self.before_removal(parent, bytes).await?;
+        let concerned: Vec<InodeId> = victim.into_iter().chain([parent]).collect();
+        let mut change = self.change(&concerned, &[(parent, bytes)]);
+        self.meta_done(what, op).await?;
+        change.outcome(0, None);
+        drop(change);
+        if let Some(victim) = victim {
+            self.files.drop_idle(victim);
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn rename(self: &Arc<Core>, rename: Rename) -> Result<()> {
+        let (from, from_name) = (rename.from_parent, rename.from_name.as_bytes().to_vec());
+        let (to, to_name) = (rename.to_parent, rename.to_name.as_bytes().to_vec());
+        let moved = self.before_removal(from, &from_name).await?;
+        let victim = self.before_removal(to, &to_name).await?;
+        let mut concerned = vec![from];
+        concerned.extend(
+            [Some(to).filter(|to| *to != from), moved, victim.filter(|one| Some(*one) != moved)].into_iter().flatten(),
+        );
+        let mut names = vec![(from, from_name.as_slice())];
+        names.extend(Some((to, to_name.as_slice())).filter(|to| *to != names[0]));
+        let (mut change, exchange) = (self.change(&concerned, &names), rename.exchange);
+        self.meta_done("rename", MetaOp::Rename(rename)).await?;
+        // Two names of one inode stay as they are, and so do equal ones.
+        if names.len() == 2 && moved.is_some() && moved != victim {
+            change.outcome(0, if exchange { victim } else { None });
+            change.outcome(1, moved);
+        }
+        Ok(())
+    }
+
+    /// Makes and opens a file, or opens the one that is there.
+    pub(crate) async fn create(
+        self: &Arc<Core>,
+        entry: NewEntry,
+        owner: Owner,
+        exclusive: bool,
+    ) -> Result<(Attr, FileHandle)> {
+        let (parent, bytes) = (entry.parent, entry.name.as_bytes().to_vec());
+        let mut change = self.change(&[parent], &[(parent, &bytes)]);
+        let note = self.note_all();
+        let op = MetaOp::Create { entry, exclusive };
+        let answer = self.meta_wanting("create a file", op, owner, self.want()).await?;
+        let MetaReply::Created { new, inode, kind, file } = &answer.reply else { return Err(odd("create a file")) };
+        change.outcome(0, Some(*inode));
+        drop(change);
+        match kind {
+            FileKind::File => {}
+            FileKind::Directory => return Err(Error::refused(ErrorCode::IS_A_DIRECTORY, "it is a directory")),
+            FileKind::Symlink => return Err(Error::refused(ErrorCode::LOOP, "it is a symbolic link")),
+            _ => return Err(Error::refused(ErrorCode::EXISTS, "it is there and not a regular file")),
+        }
+        // Nothing was done to a new one before.
+        let note = if *new { self.note(*inode) } else { note };
+        // An old file may have a close under way here, which would undo what the create registered: open it again.
+        let known = file.as_deref().filter(|_| *new || self.files.get(*inode).is_none());
+        let made = known.map(|file| (&answer, &note, file));
+        let handle = self.open_handle(*inode, made, OpenOptions::default()).await?;
+        handle.file().state.lock().name = Some(String::from_utf8_lossy(&bytes).into_owned());
+        let attr = handle.known_attr().ok_or(Error::Protocol { what: "create a file", detail: "no attributes" })?;
+        Ok((attr, handle))
+    }
+
+    pub(crate) async fn tmpfile(self: &Arc<Core>, entry: NewEntry, owner: Owner) -> Result<(Attr, FileHandle)> {
+        let what = "make a file without a name";
+        let answer = self.meta_wanting(what, MetaOp::Tmpfile { entry }, owner, self.want()).await?;
+        let MetaReply::Created { inode, file: Some(file), .. } = &answer.reply else { return Err(odd(what)) };
+        let note = self.note(*inode);
+        let handle = self.open_handle(*inode, Some((&answer, &note, file)), OpenOptions::default()).await?;
+        Ok((file.attr.clone(), handle))
+    }
+
+    pub(crate) async fn getxattr(self: &Arc<Core>, inode: InodeId, name: &[u8]) -> Result<Vec<u8>> {
+        let missing = || Error::refused(ErrorCode::NO_DATA, "there is no such extended attribute");
+        if let Some(known) = self.kept(inode, |kept| kept.xattrs.get(name).cloned()) {
+            return known.ok_or_else(missing);
+        }
+        let note = self.note(inode);
+        let op = MetaOp::GetXattr { inode, name: name.to_vec().into() };
+        match self.meta("get an extended attribute", op, Owner::default()).await {
+            Ok(MetaReply::Bytes(value)) => {
+                let value: Vec<u8> = value.into();
+                self.keep(&note, |kept| kept.put_xattr(name, Some(value.clone())));
+                Ok(value)
+            }
+            Ok(_) => Err(odd("get an extended attribute")),
+            Err(error) => {
+                if error.is(ErrorCode::NO_DATA) {
+                    self.keep(&note, |kept| kept.put_xattr(name, None));
+                }
+                Err(error)
+            }
+        }
+    }
+
+    pub(crate) async fn listxattr(self: &Arc<Core>, inode: InodeId) -> Result<Vec<Vec<u8>>> {
+        if let Some(known) = self.kept(inode, |kept| kept.xattr_names.clone()) {
+            return Ok(known);
+        }
+        let note = self.note(inode);
+        match self.meta("list extended attributes", MetaOp::ListXattr { inode }, Owner::default()).await? {
+            MetaReply::Names(names) => {
+                let names: Vec<Vec<u8>> = names.into_iter().map(Vec::from).collect();
+                self.keep(&note, |kept| kept.xattr_names = Some(names.clone()));
+                Ok(names)
+            }
+            _ => Err(odd("list extended attributes")),
+        }
+    }
+
+    /// Sets or removes an extended attribute.
+    pub(crate) async fn change_xattr(self: &Arc<Core>, what: &'static str, inode: InodeId, op: MetaOp) -> Result<()> {
+        let _change = self.change(&[inode], &[]);
+        self.meta_done(what, op).await
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Leases of one metadata target: what is in the way of a request, and what its reply grants.
+
+use super::meta::*;
+use nyala_wire::*;
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+/// A revocation that was not answered is said again after this.
+const AGAIN: Duration = Duration::from_millis(300);
+
+#[derive(Clone, Copy)]
+pub enum Need {
+    Read,
+    Change,
+    Lease(LeaseMode),
+}
+
+#[derive(Default)]
+pub struct Leases {
+    held: HashMap<(InodeId, SessionId), (LeaseMode, u64)>,
+    revoking: HashMap<(InodeId, SessionId), (LeaseMode, u64, Option<Instant>)>,
+    pub unconfirmed: HashSet<SessionId>,
+    pub seq: u64,
+    /// Files of several clients are given out `Uncached` to whoever takes that.
+    pub contended: bool,
+    pub revocations: usize,
+    pub returns: usize,
+}
+
+impl Leases {
+    fn leaves(need: Need, mode: LeaseMode) -> Option<LeaseMode> {
+        match (need, mode) {
+            (_, LeaseMode::None) | (Need::Read | Need::Change, LeaseMode::Uncached) => None,
+            (Need::Read, LeaseMode::Shared) => None,
+            (Need::Lease(wanted), mode) if wanted.agrees(mode) => None,
+            (Need::Read | Need::Lease(LeaseMode::Shared), LeaseMode::Exclusive) => Some(LeaseMode::Shared),
+            _ => Some(LeaseMode::None),
+        }
+    }
+
+    /// Whether nobody else is in the way; otherwise they are told.
+    pub fn clear(&mut self, inode: InodeId, session: SessionId, need: Need) -> bool {
+        let mut clear = true;
+        let others: Vec<_> = self.held.iter().filter(|((i, s), _)| *i == inode && *s != session).collect();
+        let others: Vec<_> = others.into_iter().map(|((_, s), (mode, _))| (*s, *mode)).collect();
+        for (other, mode) in others {
+            let Some(keep) = Self::leaves(need, mode) else { continue };
+            clear = false;
+            let known = self.revoking.get(&(inode, other));
+            if known.is_none_or(|(known, ..)| *known > keep) {
+                self.seq += 1;
+                self.revocations += 1;
+                self.revoking.insert((inode, other), (keep, self.seq, None));
+            }
+        }
+        clear
+    }
+
+    pub fn give(&mut self, inode: InodeId, session: SessionId, mode: LeaseMode) -> LeaseMode {
+        let in_the_way =
+            self.held.iter().any(|((i, s), (held, _))| *i == inode && *s != session && !mode.agrees(*held));
+        if mode == LeaseMode::None || in_the_way || self.revoking.keys().any(|(i, _)| *i == inode) {
+            return LeaseMode::None;
+        }
+        let seq = self.seq;
+        let entry = self.held.entry((inode, session)).or_insert((mode, seq));
+        if entry.0 != LeaseMode::Exclusive {
+            entry.0 = mode;
+        }
+        entry.1 = seq;
+        entry.0
+    }
+
+    pub fn best(&self, inode: InodeId, session: SessionId, want: Want) -> LeaseMode {
+        let wanted = if want.has(Want::WRITE) { LeaseMode::Exclusive } else { LeaseMode::Shared };
+        let mut others = self.held.iter().filter(|((i, s), _)| *i == inode && *s != session);
+        let uncached = others.any(|(_, (mode, _))| *mode == LeaseMode::Uncached || self.contended);
+        if uncached && !want.has(Want::CACHED) { LeaseMode::Uncached } else { wanted }
+    }
+
+    pub fn returned(&mut self, session: SessionId, returned: &Returned) {
+        self.returns += 1;
+        let key = (returned.inode, session);
+        if self.held.get(&key).is_none_or(|(_, seq)| returned.seq < *seq) {
+            return;
+        }
+        if self.revoking.get(&key).is_some_and(|(keep, ..)| returned.keep <= *keep) {
+            self.revoking.remove(&key);
+        }
+        if returned.keep == LeaseMode::None {
+            self.held.remove(&key);
+            self.revoking.remove(&key);
+        } else if let Some(held) = self.held.get_mut(&key) {
+            held.0 = returned.keep.min(held.0);
+        }
+    }
+
+    pub fn poll(&mut self, session: SessionId) -> Vec<Revocation> {
+        let mut list = Vec::new();
+        for ((inode, holder), (keep, seq, said)) in &mut self.revoking {
+            if *holder == session && said.is_none_or(|said| said.elapsed() > AGAIN) {
+                *said = Some(Instant::now());
+                list.push(Revocation { inode: *inode, keep: *keep, seq: *seq });
+            }
+        }
+        list
+    }
+
+    pub fn end_session(&mut self, session: SessionId) {
+        self.held.retain(|(_, holder), _| *holder != session);
+        self.revoking.retain(|(_, holder), _| *holder != session);
+        self.unconfirmed.remove(&session);
+    }
+
+    pub fn restart(&mut self, sessions: impl Iterator<Item = SessionId>) {
+        let unconfirmed = sessions.collect();
+        *self = Leases { unconfirmed, contended: self.contended, ..Leases::default() };
+    }
+
+    pub fn mode(&self, inode: InodeId, session: SessionId) -> LeaseMode {
+        self.held.get(&(inode, session)).map_or(LeaseMode::None, |(mode, _)| *mode)
+    }
+
+    pub fn holders(&self, inode: InodeId) -> usize {
+        self.held.keys().filter(|(held, _)| *held == inode).count()
+    }
+
+    pub fn len(&self) -> usize {
+        self.held.len()
+    }
+}
