@@ -37,7 +37,9 @@ pub async fn open(fs: &NyalaFs, ino: Ino) -> Result<Opened> {
     // Kept for the case that the directory is removed while it is open; the kernel has just asked for the same.
     let last = fs.client.getattr(inode(ino)).await.map_err(|e| errno("opendir", ino, e))?;
     let opening = fs.cache.dirs.opened(ino, || fs.cache.keeps() && fs.is_leased(inode(ino)), Some(last));
-    let mode = OpenMode { cache_dir: opening.cached, keep_cache: opening.cached, ..OpenMode::default() };
+    // Who may not use the cached listing does not empty it either: that is done by withdrawals alone, and a cache that is
+    // emptied while it is being filled stays unused until the kernel has dropped the inode.
+    let mode = OpenMode { cache_dir: opening.cached, keep_cache: fs.cache.keeps(), ..OpenMode::default() };
     Ok(Opened { fh: fs.dirs.add(Arc::new(Dir { opening, rest: Mutex::new(None) })), mode })
 }
 

@@ -21,7 +21,7 @@ mod handles;
 mod lock_owners;
 mod locks;
 mod names;
-mod open_dirs;
+pub mod open_dirs;
 mod xattrs;
 
 pub use fs::{FsOptions, NyalaFs};

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! A file system in memory, as plain as it can be, to put a session through its paces. Some names misbehave on
-//! purpose: looking up `slow` takes 700 ms, `stuck` until it is let go, and `panic` panics.
+//! purpose: looking up `slow` takes 700 ms, `stuck` until it is let go, and `panic` panics. What it asks of the kernel is
+//! set by [`Knobs`], what the kernel asks is counted in [`Seen`].
+#![allow(dead_code, reason = "each test program uses a part")]
 
 mod names;
 
+use nyala_fuse::adapter::cache::KernelCache;
 use nyala_fuse::types::*;
 use nyala_fuse::{DirBuffer, Errno, Handler, WriteData};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
@@ -32,8 +36,49 @@ pub struct State {
     pub next: u64,
 }
 
+/// What the kernel is allowed and asked; set before the mount.
+#[derive(Clone, Copy, Default)]
+pub struct Knobs {
+    pub features: Features,
+    /// Missing names may be remembered.
+    pub negative: bool,
+    /// Files are opened with direct I/O.
+    pub direct: bool,
+    /// Listings may be kept.
+    pub cache_dirs: bool,
+}
+
+/// What the kernel has asked.
+#[derive(Default)]
+pub struct Seen {
+    pub getattrs: AtomicU64,
+    pub statxs: AtomicU64,
+    pub opens: AtomicU64,
+    pub opendirs: AtomicU64,
+    pub getxattrs: AtomicU64,
+    pub syncfs: AtomicU64,
+    pub reads: Mutex<Vec<ReadArgs>>,
+    pub writes: Mutex<Vec<WriteArgs>>,
+    pub locks: Mutex<Vec<LockArgs>>,
+    /// Lock owners.
+    pub flushes: Mutex<Vec<u64>>,
+    pub releases: Mutex<Vec<ReleaseArgs>>,
+    pub copies: Mutex<Vec<CopyArgs>>,
+    pub made: Mutex<Vec<NewInode>>,
+    pub acl_sets: Mutex<Vec<bool>>,
+}
+
+/// Done by the next look-up or listing after its answer was made and before it is sent.
+pub type Before = Box<dyn FnOnce(&MemFs) + Send>;
+
 /// The file system.
 pub struct MemFs {
+    pub knobs: Knobs,
+    pub seen: Seen,
+    /// What an adapter would have; directories may be cached if it says so.
+    pub cache: Arc<KernelCache>,
+    pub openings: Mutex<HashMap<u64, (Ino, nyala_fuse::adapter::open_dirs::Opening)>>,
+    pub before_reply: Mutex<Option<Before>>,
     pub state: Mutex<State>,
     pub let_go: Notify,
     pub stuck: AtomicU64,
@@ -50,7 +95,16 @@ pub struct MemFs {
 
 impl MemFs {
     pub fn new() -> MemFs {
+        MemFs::with(Knobs::default())
+    }
+
+    pub fn with(knobs: Knobs) -> MemFs {
         let fs = MemFs {
+            knobs,
+            seen: Seen::default(),
+            cache: Arc::default(),
+            openings: Mutex::default(),
+            before_reply: Mutex::default(),
             state: Mutex::new(State { nodes: HashMap::new(), next: 1 }),
             let_go: Notify::new(),
             stuck: AtomicU64::new(0),
@@ -65,6 +119,19 @@ impl MemFs {
         };
         fs.state.lock().add(libc::S_IFDIR | 0o755, 0, 0, 0);
         fs
+    }
+
+    /// Somebody else does something to the file system, without the kernel knowing.
+    pub fn elsewhere<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        change(&mut self.state.lock())
+    }
+
+    /// Runs what a test wants to happen while a reply is on its way.
+    fn replying(&self) {
+        let work = self.before_reply.lock().take();
+        if let Some(work) = work {
+            work(self);
+        }
     }
 }
 
@@ -113,7 +180,13 @@ impl State {
 
 impl Handler for MemFs {
     fn features(&self) -> Features {
-        Features { flock: self.flock.load(Ordering::SeqCst), ..Features::default() }
+        let flock = self.knobs.features.flock || self.flock.load(Ordering::SeqCst);
+        Features { flock, ..self.knobs.features }
+    }
+
+    async fn init(&self, negotiated: &Negotiated) -> Result<()> {
+        self.cache.started(negotiated.has_epochs());
+        Ok(())
     }
 
     async fn destroy(&self) {
@@ -131,12 +204,19 @@ impl Handler for MemFs {
             b"panic" => panic!("a handler's bug"),
             _ => {}
         }
-        let mut state = self.state.lock();
-        let ino = state.child(parent, name)?;
-        state.entry(ino)
+        let found = {
+            let mut state = self.state.lock();
+            state.child(parent, name).and_then(|ino| state.entry(ino))
+        };
+        self.replying();
+        match found {
+            Err(Errno::ENOENT) if self.knobs.negative => Ok(Entry::missing(TTL)),
+            found => found,
+        }
     }
 
     async fn getattr(&self, _ctx: &Context, ino: Ino, _fh: Option<Fh>) -> Result<Attributes> {
+        self.seen.getattrs.fetch_add(1, Ordering::SeqCst);
         Ok(Attributes { attr: self.state.lock().node(ino)?.attr, ttl: TTL })
     }
 
@@ -172,6 +252,7 @@ impl Handler for MemFs {
     }
 
     async fn mkdir(&self, ctx: &Context, parent: Ino, name: &[u8], new: &NewInode) -> Result<Entry> {
+        self.seen.made.lock().push(*new);
         names::make(self, ctx, parent, name, libc::S_IFDIR | new.mode, 0)
     }
 
@@ -194,12 +275,16 @@ impl Handler for MemFs {
     }
 
     async fn open(&self, _ctx: &Context, ino: Ino, args: &OpenArgs) -> Result<Opened> {
+        self.seen.opens.fetch_add(1, Ordering::SeqCst);
+        self.cache.recheck(ino);
         let mut state = self.state.lock();
         let node = state.node(ino)?;
         if args.flags & libc::O_TRUNC != 0 {
             State::resize(node, 0);
         }
-        Ok(Opened { fh: Fh(ino.0), mode: OpenMode { keep_cache: true, ..OpenMode::default() } })
+        let direct_io = self.knobs.direct;
+        let keep_cache = !direct_io;
+        Ok(Opened { fh: Fh(ino.0), mode: OpenMode { keep_cache, direct_io, ..OpenMode::default() } })
     }
 
     async fn create(
@@ -212,11 +297,21 @@ impl Handler for MemFs {
     ) -> Result<Created> {
         // Waits once, so that the way over a task is taken too.
         tokio::task::yield_now().await;
+        self.seen.made.lock().push(*new);
         let entry = names::make(self, ctx, parent, name, new.mode, 0)?;
-        Ok(Created { entry, opened: Opened { fh: Fh(entry.ino.0), mode: OpenMode::default() } })
+        let mode = OpenMode { direct_io: self.knobs.direct, ..OpenMode::default() };
+        Ok(Created { entry, opened: Opened { fh: Fh(entry.ino.0), mode } })
+    }
+
+    async fn tmpfile(&self, ctx: &Context, _parent: Ino, new: &NewInode, _args: &OpenArgs) -> Result<Created> {
+        let mut state = self.state.lock();
+        let ino = state.add(new.mode, ctx.uid, ctx.gid, 0);
+        state.node(Ino(ino))?.attr.nlink = 0;
+        Ok(Created { entry: state.entry(ino)?, opened: Opened { fh: Fh(ino), mode: OpenMode::default() } })
     }
 
     async fn read(&self, _ctx: &Context, ino: Ino, args: &ReadArgs) -> Result<ReadData> {
+        self.seen.reads.lock().push(*args);
         let mut state = self.state.lock();
         let data = &state.node(ino)?.data;
         let start = data.len().min(args.offset as usize);
@@ -227,6 +322,7 @@ impl Handler for MemFs {
     }
 
     async fn write(&self, _ctx: &Context, ino: Ino, args: &WriteArgs, data: WriteData) -> Result<u32> {
+        self.seen.writes.lock().push(*args);
         let mut state = self.state.lock();
         let node = state.node(ino)?;
         let start = args.offset as usize;
@@ -243,12 +339,60 @@ impl Handler for MemFs {
     }
 
     async fn opendir(&self, _ctx: &Context, ino: Ino, _args: &OpenArgs) -> Result<Opened> {
-        Ok(Opened { fh: Fh(ino.0), mode: OpenMode::default() })
+        let fh = self.seen.opendirs.fetch_add(1, Ordering::SeqCst);
+        let opening = self.cache.dirs.opened(ino, || self.knobs.cache_dirs, None);
+        self.openings.lock().insert(fh, (ino, opening));
+        let mode = OpenMode { cache_dir: opening.cached, keep_cache: true, ..OpenMode::default() };
+        Ok(Opened { fh: Fh(fh), mode })
+    }
+
+    async fn releasedir(&self, _ctx: &Context, ino: Ino, args: &ReleaseArgs) -> Result<()> {
+        let Some((_, opening)) = self.openings.lock().get(&args.fh.0).copied() else { return Err(Errno::EBADF) };
+        if self.cache.dirs.closed(ino, opening) {
+            self.cache.forget_content(ino, nyala_fuse::InvalRange::All).await;
+            self.cache.dirs.emptied(ino);
+        }
+        self.openings.lock().remove(&args.fh.0);
+        Ok(())
     }
 
     async fn readdir(&self, _ctx: &Context, ino: Ino, _fh: Fh, offset: u64, buf: &mut DirBuffer) -> Result<()> {
         self.readdirs.fetch_add(1, Ordering::SeqCst);
-        names::readdir(self, ino, offset, buf)
+        let listed = names::readdir(self, ino, offset, buf);
+        self.replying();
+        listed
+    }
+
+    async fn statx(&self, _: &Context, ino: Ino, _: Option<Fh>, _: u32, _: u32) -> Result<StatxReply> {
+        self.seen.statxs.fetch_add(1, Ordering::SeqCst);
+        let attr = self.state.lock().node(ino)?.attr;
+        Ok(StatxReply { attr, btime: Some(Timestamp { secs: 77, nanos: 7 }), ttl: TTL })
+    }
+
+    async fn syncfs(&self, _: &Context, _: Ino) -> Result<()> {
+        self.seen.syncfs.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+
+    async fn flush(&self, _: &Context, _: Ino, _: Fh, lock_owner: u64) -> Result<()> {
+        self.seen.flushes.lock().push(lock_owner);
+        Ok(())
+    }
+
+    async fn copy_file_range(&self, _: &Context, args: &CopyArgs) -> Result<u64> {
+        self.seen.copies.lock().push(*args);
+        let huge = self.state.lock().node(args.ino_in)?.attr.size > 1 << 32;
+        if huge { Ok(args.len) } else { Err(Errno::ENOSYS) }
+    }
+
+    async fn setlk(&self, _: &Context, _: Ino, args: &LockArgs) -> Result<()> {
+        self.seen.locks.lock().push(*args);
+        Ok(())
+    }
+
+    async fn getlk(&self, _: &Context, _: Ino, args: &LockArgs) -> Result<Lock> {
+        self.seen.locks.lock().push(*args);
+        Ok(Lock { kind: libc::F_WRLCK, start: 5, end: i64::MAX as u64, pid: 0 })
     }
 
     async fn statfs(&self, _ctx: &Context, _ino: Ino) -> Result<StatFs> {
@@ -284,6 +428,7 @@ impl Handler for MemFs {
     }
 
     async fn release(&self, ctx: &Context, ino: Ino, args: &ReleaseArgs) -> Result<()> {
+        self.seen.releases.lock().push(*args);
         if args.flock_unlock {
             let lock = Lock { start: 0, end: u64::MAX, kind: libc::F_UNLCK, pid: 0 };
             self.flock(ctx, ino, &LockArgs { fh: args.fh, owner: args.lock_owner, lock, wait: false }).await?;
@@ -298,8 +443,11 @@ impl Handler for MemFs {
         name: &[u8],
         value: &[u8],
         flags: i32,
-        _kill: bool,
+        kill: bool,
     ) -> Result<()> {
+        if name.starts_with(b"system.") {
+            self.seen.acl_sets.lock().push(kill);
+        }
         let mut state = self.state.lock();
         let xattrs = &mut state.node(ino)?.xattrs;
         if flags & libc::XATTR_CREATE != 0 && xattrs.contains_key(name) {
@@ -310,6 +458,7 @@ impl Handler for MemFs {
     }
 
     async fn getxattr(&self, _ctx: &Context, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {
+        self.seen.getxattrs.fetch_add(1, Ordering::SeqCst);
         self.state.lock().node(ino)?.xattrs.get(name).cloned().ok_or(Errno::ENODATA)
     }
 
