@@ -6,6 +6,7 @@
 //! [`change`] take the tables, the time and entropy as arguments and return a batch. [`service`] is the shell: it
 //! receives requests, runs the logic, writes the log, talks to other servers.
 
+pub mod acl;
 pub mod change;
 pub mod deadlock;
 pub mod file_locks;

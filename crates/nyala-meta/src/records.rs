@@ -108,6 +108,17 @@ impl InodeRecord {
         }
     }
 
+    /// Something changed. Clients' clocks differ: ctime never goes back.
+    pub fn stamp(&mut self, now: Time) {
+        self.ctime = self.ctime.max(now);
+    }
+
+    /// Content changed: a file's, or a directory's entries.
+    pub fn stamp_content(&mut self, now: Time) {
+        self.stamp(now);
+        self.mtime = self.ctime;
+    }
+
     /// Data was written up to `end`: a file that grows takes as much more. What it takes beyond its size already, it grows
     /// into.
     pub fn grow(&mut self, end: u64) {

@@ -8,6 +8,7 @@ use crate::ids::{InodeId, SessionId, Slot, TargetId};
 use crate::meta::Owner;
 use crate::name::Name;
 use crate::stripe::StripePattern;
+use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
 /// Names a transaction: its coordinator and a number that the coordinator never uses twice.
@@ -120,6 +121,12 @@ pub enum TxPart {
         /// What it gives to new files; absent: the cluster's default.
         #[n(4)]
         pattern: Option<StripePattern>,
+        /// Its access ACL, as `system.posix_acl_access` has it; absent: the permission bits say it all.
+        #[n(5)]
+        acl: Option<ByteVec>,
+        /// Its default ACL, as `system.posix_acl_default` has it.
+        #[n(6)]
+        default_acl: Option<ByteVec>,
     },
     /// Remove a directory's inode, which must have no entries.
     #[n(1)]

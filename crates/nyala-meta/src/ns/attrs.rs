@@ -2,7 +2,7 @@
 
 //! Changing attributes, truncation included, and a directory's stripe pattern.
 
-use super::Env;
+use super::{Env, acl, xattr};
 use crate::change::{Change, Step};
 use crate::keys;
 use crate::records::{InodeRecord, TruncateRecord};
@@ -15,12 +15,21 @@ pub fn set(change: &mut Change, env: &Env, inode: InodeId, set: &SetAttr) -> Ste
     if let Some(size) = set.size {
         resize(change, inode, size, env.now)?;
     }
-    let record = change.inode_mut(inode)?;
-    if let Some(perm) = set.perm {
-        record.perm = perm & 0o7777;
+    let chown = set.uid.is_some() || set.gid.is_some();
+    if (chown || set.size.is_some() || set.kill_suidgid) && change.inode(inode)?.kind != FileKind::Directory {
+        xattr::erase(change, inode, xattr::CAPABILITY)?;
     }
+    let record = change.inode_mut(inode)?;
     record.uid = set.uid.unwrap_or(record.uid);
     record.gid = set.gid.unwrap_or(record.gid);
+    // As the kernel does for everybody, root included, unless new bits come along.
+    if chown || set.kill_suidgid {
+        kill_suidgid(record);
+    }
+    if let Some(perm) = set.perm {
+        acl::chmod(change, inode, perm)?;
+    }
+    let record = change.inode_mut(inode)?;
     if set.kill_suidgid {
         kill_suidgid(record);
     }
@@ -30,7 +39,7 @@ pub fn set(change: &mut Change, env: &Env, inode: InodeId, set: &SetAttr) -> Ste
     };
     record.atime = set.atime.map_or(record.atime, time);
     record.mtime = set.mtime.map_or(record.mtime, time);
-    record.ctime = set.ctime.unwrap_or(env.now);
+    record.stamp(set.ctime.unwrap_or(env.now));
     Ok(MetaReply::Attr(record.attr(inode)))
 }
 
@@ -70,7 +79,7 @@ fn resize(change: &mut Change, inode: InodeId, size: u64, now: Time) -> Step<()>
     }
     let record = change.inode_mut(inode)?;
     record.resize(size);
-    record.mtime = now;
+    record.stamp_content(now);
     Ok(())
 }
 
@@ -81,7 +90,7 @@ pub fn set_pattern(change: &mut Change, env: &Env, dir: InodeId, pattern: Stripe
         return Err(ErrorCode::INVALID.with(format!("there is no storage pool {}", pattern.pool)).into());
     }
     let record = change.inode_mut(dir)?;
-    record.ctime = env.now;
+    record.stamp(env.now);
     record.dir.as_mut().ok_or(ErrorCode::NOT_A_DIRECTORY)?.pattern = Some(pattern);
     Ok(MetaReply::Done)
 }

@@ -32,7 +32,7 @@ pub fn commit(change: &mut Change, env: &Env, commit: &Commit) -> Step<MetaReply
         }
         if let Some(mtime) = mtime {
             record.mtime = mtime;
-            record.ctime = mtime;
+            record.stamp(mtime);
         }
         if let Some(file) = record.file.as_mut().filter(|_| spilled) {
             file.inline_version = None;
@@ -59,7 +59,7 @@ pub fn put_inline(change: &mut Change, env: &Env, put: &PutInline) -> Step<MetaR
     let record = change.inode_mut(put.inode)?;
     record.grow(put.data.len() as u64);
     record.mtime = put.mtime;
-    record.ctime = put.mtime;
+    record.stamp(put.mtime);
     let version = put.base_version + 1;
     if let Some(file) = &mut record.file {
         file.inline_version = Some(version);

@@ -3,7 +3,7 @@
 //! New regular files, symbolic links and special files. The inode is made in the slot of its entry's directory, so this
 //! is always one server and one log record.
 
-use super::{Env, effective_pattern, new_record, open, touch_dir};
+use super::{Env, acl, effective_pattern, new_record, open, touch_dir};
 use crate::change::{Change, Step};
 use crate::keys;
 use crate::records::{FilePart, InodeRecord};
@@ -21,21 +21,26 @@ pub fn file(change: &mut Change, env: &Env, entry: &NewEntry, exclusive: bool) -
         let file = if here { Some(Box::new(open::open_here(change, env.session, found.inode)?)) } else { None };
         return Ok(MetaReply::Created { new: false, inode: found.inode, kind: found.kind, file });
     }
-    let record = regular(change, env, entry)?;
+    let inherited = acl::inherit(change, entry, false)?;
+    let record = regular(change, env, entry, inherited.perm)?;
     let inode = add(change, env, entry, record)?;
+    acl::give(change, inode, inherited.access.as_deref(), None)?;
     let file = Some(Box::new(open::open_here(change, env.session, inode)?));
     Ok(MetaReply::Created { new: true, inode, kind: FileKind::File, file })
 }
 
 /// Makes a regular file without a name and opens it. It goes when nobody has it open any more, unless it was given a name.
 pub fn unnamed(change: &mut Change, env: &Env, entry: &NewEntry) -> Step<MetaReply> {
-    let mut record = regular(change, env, entry)?;
+    change.dir(entry.parent)?;
+    let inherited = acl::inherit(change, entry, false)?;
+    let mut record = regular(change, env, entry, inherited.perm)?;
     record.nlink = 0;
     if let Some(file) = &mut record.file {
         file.unnamed = Some(true);
     }
     let inode = change.allocate(entry.parent.slot())?;
     change.insert_inode(inode, record)?;
+    acl::give(change, inode, inherited.access.as_deref(), None)?;
     let file = Some(Box::new(open::open_here(change, env.session, inode)?));
     Ok(MetaReply::Created { new: true, inode, kind: FileKind::File, file })
 }
@@ -44,15 +49,17 @@ pub fn unnamed(change: &mut Change, env: &Env, entry: &NewEntry) -> Step<MetaRep
 pub fn node(change: &mut Change, env: &Env, entry: &NewEntry, kind: FileKind, rdev: u32) -> Step<MetaReply> {
     change.dir(entry.parent)?;
     refuse_existing(change, entry)?;
+    let inherited = acl::inherit(change, entry, false)?;
     let record = match kind {
-        FileKind::File => regular(change, env, entry)?,
+        FileKind::File => regular(change, env, entry, inherited.perm)?,
         FileKind::Directory | FileKind::Symlink => return Err(ErrorCode::INVALID.into()),
         _ => {
             let (parent, _) = change.dir(entry.parent)?;
-            InodeRecord { rdev: Some(rdev), ..new_record(parent, kind, entry.perm, env) }
+            InodeRecord { rdev: Some(rdev), ..new_record(parent, kind, inherited.perm, env) }
         }
     };
     let inode = add(change, env, entry, record)?;
+    acl::give(change, inode, inherited.access.as_deref(), None)?;
     entry_reply(change, inode)
 }
 
@@ -80,10 +87,10 @@ fn refuse_existing(change: &Change, entry: &NewEntry) -> Step<()> {
     }
 }
 
-fn regular(change: &mut Change, env: &Env, entry: &NewEntry) -> Step<InodeRecord> {
+fn regular(change: &mut Change, env: &Env, entry: &NewEntry, perm: u16) -> Step<InodeRecord> {
     let (parent, part) = change.dir(entry.parent)?;
     let pattern = effective_pattern(part.pattern, env.map);
-    let mut record = new_record(parent, FileKind::File, entry.perm, env);
+    let mut record = new_record(parent, FileKind::File, perm, env);
     record.file = Some(FilePart {
         layout: env.layout(&pattern)?,
         inline_version: (pattern.inline_bytes > 0).then_some(0),

@@ -51,6 +51,6 @@ pub fn add_link(change: &mut Change, inode: InodeId, now: Time) -> Step<()> {
     if let Some(file) = &mut record.file {
         file.unnamed = None;
     }
-    record.ctime = now;
+    record.stamp(now);
     Ok(())
 }

@@ -3,17 +3,20 @@
 //! New directories. Their slots are spread over the servers, so most are made by a transaction.
 
 use super::create::entry_reply;
-use super::{Env, new_record, touch_dir};
+use super::link::MAX_LINKS;
+use super::{Env, acl, new_record, touch_dir};
+use crate::acl::Inherited;
 use crate::change::{Change, Fault, Step};
 use crate::records::{DirPart, InodeRecord};
 use crate::tx::Plan;
+use minicbor::bytes::ByteVec;
 use nyala_wire::meta::{MetaReply, NewEntry, Owner};
 use nyala_wire::meta_tx::TxPart;
 use nyala_wire::{ErrorCode, FileKind, InodeId, StripePattern};
 
 /// Makes a directory, here or by a transaction on the server of the slot that it gets.
 pub fn run(change: &mut Change, env: &Env, entry: &NewEntry) -> Step<MetaReply> {
-    change.dir(entry.parent)?;
+    check_links(change, entry.parent, FileKind::Directory)?;
     if change.find_entry(entry.parent, &entry.name)?.is_some() {
         return Err(ErrorCode::EXISTS.into());
     }
@@ -21,9 +24,10 @@ pub fn run(change: &mut Change, env: &Env, entry: &NewEntry) -> Step<MetaReply> 
         .placement
         .pick_slot(env.random, 0)
         .ok_or_else(|| ErrorCode::NOT_READY.with("no metadata target is online"))?;
+    let Inherited { perm, access, default } = acl::inherit(change, entry, true)?;
     let (parent, part) = change.dir(entry.parent)?;
     let pattern = part.pattern;
-    let record = new_record(parent, FileKind::Directory, entry.perm | (parent.perm & 0o2000), env);
+    let record = new_record(parent, FileKind::Directory, perm | (parent.perm & 0o2000), env);
     if env.map.slot_target(slot) != Some(env.me) {
         let part = TxPart::MakeDir {
             slot,
@@ -31,14 +35,24 @@ pub fn run(change: &mut Change, env: &Env, entry: &NewEntry) -> Step<MetaReply> 
             perm: record.perm,
             owner: Owner { uid: record.uid, gid: record.gid },
             pattern,
+            acl: access.map(ByteVec::from),
+            default_acl: default.map(ByteVec::from),
         };
         return Err(Fault::Elsewhere(Box::new(Plan::Mkdir { entry: entry.clone(), part })));
     }
     let inode = change.allocate(slot)?;
     change.insert_inode(inode, as_dir(record, entry.parent, pattern))?;
+    acl::give(change, inode, access.as_deref(), default.as_deref())?;
     change.add_entry(entry.parent, &entry.name, inode, FileKind::Directory)?;
     touch_dir(change, entry.parent, env.now)?;
     entry_reply(change, inode)
+}
+
+/// Whether a directory can take another entry of this kind: a directory in it is one more link of it.
+pub fn check_links(change: &mut Change, dir: InodeId, kind: FileKind) -> Step<()> {
+    let (record, _) = change.dir(dir)?;
+    let full = kind == FileKind::Directory && record.nlink >= MAX_LINKS;
+    if full { Err(ErrorCode::TOO_MANY_LINKS.into()) } else { Ok(()) }
 }
 
 /// Makes a directory's record of a new inode's.

@@ -3,6 +3,7 @@
 //! The name space: one operation per file. Pure: each takes a [`Change`] of the tables and what it needs from outside
 //! ([`Env`]), and either completes the change and returns its reply, or says why not ([`crate::change::Fault`]).
 
+pub mod acl;
 pub mod attrs;
 pub mod content;
 pub mod create;
@@ -21,7 +22,7 @@ use crate::keys;
 use crate::records::{FilePart, GarbageRecord, InodeRecord};
 use nyala_cluster::placement::PlacementTable;
 use nyala_wire::map::ClusterMap;
-use nyala_wire::meta::{MetaOp, MetaReply, Owner};
+use nyala_wire::meta::{MetaOp, MetaReply, Owner, SetTime};
 use nyala_wire::{ErrorCode, FileKind, InodeId, Layout, SessionId, StripePattern, TargetId, Time};
 
 /// What an operation needs from outside: who asks, when, the cluster as it is, and entropy.
@@ -62,6 +63,7 @@ impl Env<'_> {
 
 /// Runs one operation of a client. Session operations are the service's own.
 pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
+    check_times(env, op)?;
     match op {
         MetaOp::SessionOpen { .. }
         | MetaOp::SessionClose
@@ -104,6 +106,24 @@ pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
     }
 }
 
+/// EINVAL if a time stamp has more than a second's nanoseconds.
+fn check_times(env: &Env, op: &MetaOp) -> Step<()> {
+    let at = |to: Option<SetTime>| match to {
+        Some(SetTime::At(time)) => Some(time),
+        Some(SetTime::Now) | None => None,
+    };
+    let named = match op {
+        MetaOp::SetAttr { set, .. } => [at(set.atime), at(set.mtime), set.ctime],
+        MetaOp::Commit(commit) => [commit.mtime, None, None],
+        MetaOp::PutInline(put) => [Some(put.mtime), None, None],
+        _ => [None; 3],
+    };
+    match named.into_iter().flatten().chain([env.now]).all(|time| time.nanos < 1_000_000_000) {
+        true => Ok(()),
+        false => Err(ErrorCode::INVALID.with("nanoseconds of a time stamp are a second or more").into()),
+    }
+}
+
 /// The pattern that a directory gives to new files.
 pub fn effective_pattern(own: Option<StripePattern>, map: &ClusterMap) -> StripePattern {
     own.unwrap_or(map.settings.default_pattern)
@@ -111,9 +131,7 @@ pub fn effective_pattern(own: Option<StripePattern>, map: &ClusterMap) -> Stripe
 
 /// Stamps a directory whose entries changed.
 pub fn touch_dir(change: &mut Change, dir: InodeId, now: Time) -> Step<()> {
-    let record = change.inode_mut(dir)?;
-    record.mtime = now;
-    record.ctime = now;
+    change.inode_mut(dir)?.stamp_content(now);
     Ok(())
 }
 
@@ -144,7 +162,7 @@ pub fn destroy(change: &mut Change, inode: InodeId) -> Step<()> {
 pub fn drop_link(change: &mut Change, inode: InodeId, now: Time) -> Step<()> {
     let record = change.inode_mut(inode)?;
     record.nlink = record.nlink.saturating_sub(1);
-    record.ctime = now;
+    record.stamp(now);
     if record.nlink == 0 && !change.is_open(inode)? {
         destroy(change, inode)?;
     }

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Extended attributes.
+//! Extended attributes, in the name spaces and with the limits that XFS has on Linux. Who may use which, and on what kind of
+//! file, the kernel checks.
 
+use super::acl;
 use crate::change::{Change, Step};
 use crate::keys;
 use minicbor::bytes::ByteVec;
 use nyala_wire::meta::{MAX_XATTR_BYTES, MetaReply};
 use nyala_wire::{ErrorCode, InodeId, Time};
 
+/// What the kernel gives an executable file more rights with; gone when its owner or content changes.
+pub const CAPABILITY: &[u8] = b"security.capability";
+/// Name spaces in which any name can be.
+const SPACES: [&[u8]; 3] = [b"user.", b"trusted.", b"security."];
 /// Longest name (Linux `XATTR_NAME_MAX`).
 const MAX_NAME_BYTES: usize = 255;
 /// Most bytes of all names of an inode together (Linux `XATTR_LIST_MAX`).
@@ -19,7 +25,11 @@ fn check_name(name: &[u8]) -> Step<()> {
     if name.is_empty() || name.len() > MAX_NAME_BYTES || name.contains(&0) {
         return Err(ErrorCode::RANGE.into());
     }
-    Ok(())
+    match SPACES.iter().find_map(|space| name.strip_prefix(*space)) {
+        Some([]) => Err(ErrorCode::INVALID.into()),
+        None if !acl::is_one(name) => Err(ErrorCode::NOT_SUPPORTED.into()),
+        _ => Ok(()),
+    }
 }
 
 /// What a name takes of [`MAX_LIST_BYTES`]: it is listed with a NUL behind it.
@@ -30,10 +40,17 @@ fn taken(name: &[u8]) -> u32 {
 /// The value of an attribute.
 pub fn get(change: &mut Change, inode: InodeId, name: &[u8]) -> Step<MetaReply> {
     check_name(name)?;
-    // The kernel asks for attributes that hardly any file has; the inode knows that it has none.
-    change.inode(inode)?.xattr_bytes.ok_or(ErrorCode::NO_DATA)?;
-    let value = change.get(&keys::xattr(inode, name))?.ok_or(ErrorCode::NO_DATA)?;
+    let value = find(change, inode, name)?.ok_or(ErrorCode::NO_DATA)?;
     Ok(MetaReply::Bytes(value.into()))
+}
+
+/// The value of an attribute, if it is there.
+pub fn find(change: &mut Change, inode: InodeId, name: &[u8]) -> Step<Option<Vec<u8>>> {
+    // The kernel asks for attributes that hardly any file has; the inode knows that it has none.
+    match change.inode(inode)?.xattr_bytes {
+        Some(_) => change.get(&keys::xattr(inode, name)),
+        None => Ok(None),
+    }
 }
 
 /// The names of all attributes.
@@ -60,35 +77,56 @@ pub fn set(
     if value.len() > MAX_XATTR_BYTES {
         return Err(ErrorCode::TOO_BIG.into());
     }
-    let bytes = change.inode(inode)?.xattr_bytes.unwrap_or(0);
-    let key = keys::xattr(inode, name);
-    let exists = bytes > 0 && change.get(&key)?.is_some();
+    if acl::is_one(name) {
+        return acl::set(change, now, inode, name, value);
+    }
+    let exists = find(change, inode, name)?.is_some();
     if exists && create {
         return Err(ErrorCode::EXISTS.into());
     }
     if !exists && replace {
         return Err(ErrorCode::NO_DATA.into());
     }
-    let grown = if exists { bytes } else { bytes.saturating_add(taken(name)) };
-    if grown as usize > MAX_LIST_BYTES {
-        return Err(ErrorCode::NO_SPACE.into());
-    }
-    change.put(key, value.to_vec());
-    let record = change.inode_mut(inode)?;
-    record.xattr_bytes = Some(grown);
-    record.ctime = now;
+    store(change, inode, name, value.to_vec())?;
+    change.inode_mut(inode)?.stamp(now);
     Ok(MetaReply::Done)
 }
 
 /// Removes an attribute.
 pub fn remove(change: &mut Change, now: Time, inode: InodeId, name: &[u8]) -> Step<MetaReply> {
     check_name(name)?;
-    let bytes = change.inode(inode)?.xattr_bytes.ok_or(ErrorCode::NO_DATA)?;
-    let key = keys::xattr(inode, name);
-    change.get(&key)?.ok_or(ErrorCode::NO_DATA)?;
-    change.delete(key);
-    let record = change.inode_mut(inode)?;
-    record.xattr_bytes = Some(bytes.saturating_sub(taken(name))).filter(|bytes| *bytes > 0);
-    record.ctime = now;
+    if acl::is_one(name) {
+        return acl::remove(change, now, inode, name);
+    }
+    if !erase(change, inode, name)? {
+        return Err(ErrorCode::NO_DATA.into());
+    }
+    change.inode_mut(inode)?.stamp(now);
     Ok(MetaReply::Done)
+}
+
+/// Puts a value in place, and counts its name if it is new. ENOSPC if the names would take too much.
+pub fn store(change: &mut Change, inode: InodeId, name: &[u8], value: Vec<u8>) -> Step<()> {
+    let exists = find(change, inode, name)?.is_some();
+    let record = change.inode_mut(inode)?;
+    let bytes = record.xattr_bytes.unwrap_or(0);
+    let grown = if exists { bytes } else { bytes.saturating_add(taken(name)) };
+    if grown as usize > MAX_LIST_BYTES {
+        return Err(ErrorCode::NO_SPACE.into());
+    }
+    record.xattr_bytes = Some(grown);
+    change.put(keys::xattr(inode, name), value);
+    Ok(())
+}
+
+/// Takes a value away; whether it was there.
+pub fn erase(change: &mut Change, inode: InodeId, name: &[u8]) -> Step<bool> {
+    if find(change, inode, name)?.is_none() {
+        return Ok(false);
+    }
+    change.delete(keys::xattr(inode, name));
+    let record = change.inode_mut(inode)?;
+    let left = record.xattr_bytes.unwrap_or(0).saturating_sub(taken(name));
+    record.xattr_bytes = Some(left).filter(|bytes| *bytes > 0);
+    Ok(true)
 }

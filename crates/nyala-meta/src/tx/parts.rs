@@ -5,7 +5,7 @@
 
 use crate::change::{Change, Step};
 use crate::locks::LockKey;
-use crate::ns::{drop_link, link, mkdir, remove, touch_dir};
+use crate::ns::{acl, drop_link, link, mkdir, remove, touch_dir};
 use crate::records::InodeRecord;
 use nyala_wire::meta_tx::{PartResult, TxPart};
 use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Time};
@@ -47,14 +47,14 @@ pub fn check(change: &mut Change, part: &TxPart, now: Time) -> Step<PartResult> 
             }
             let record = change.inode(*inode)?;
             let nlink = record.nlink.saturating_add_signed(i32::from(*delta));
-            Ok(PartResult::Attr(Attr { nlink, ctime: now, ..record.attr(*inode) }))
+            Ok(PartResult::Attr(Attr { nlink, ctime: record.ctime.max(now), ..record.attr(*inode) }))
         }
         TxPart::SetParent { inode, .. } => {
             change.dir(*inode)?;
             Ok(PartResult::Ready)
         }
-        TxPart::PutEntry { dir, name, replaces, .. } => {
-            change.dir(*dir)?;
+        TxPart::PutEntry { dir, name, kind, replaces, .. } => {
+            mkdir::check_links(change, *dir, *kind)?;
             let there = change.find_entry(*dir, name)?.map(|(_, entry)| entry.inode);
             if there == *replaces { Ok(PartResult::Ready) } else { Err(ErrorCode::BUSY.into()) }
         }
@@ -75,23 +75,29 @@ pub fn check(change: &mut Change, part: &TxPart, now: Time) -> Step<PartResult> 
 /// Does a part that [`check`] accepted with this result.
 pub fn perform(change: &mut Change, part: &TxPart, result: &PartResult, now: Time) -> Step<()> {
     match part {
-        TxPart::MakeDir { parent, pattern, .. } => {
+        TxPart::MakeDir { parent, pattern, acl, default_acl, .. } => {
             let PartResult::Attr(attr) = result else { return Err(ErrorCode::BAD_MESSAGE.into()) };
             let record = mkdir::as_dir(record_of(attr), *parent, *pattern);
-            change.insert_inode(attr.inode, record)
+            change.insert_inode(attr.inode, record)?;
+            acl::give(
+                change,
+                attr.inode,
+                acl.as_ref().map(|list| &list[..]),
+                default_acl.as_ref().map(|list| &list[..]),
+            )
         }
         TxPart::RemoveDir { inode } => remove::remove_empty(change, *inode),
         TxPart::LinkCount { inode, delta } => match delta {
             1.. => link::add_link(change, *inode, now),
             0 => {
-                change.inode_mut(*inode)?.ctime = now;
+                change.inode_mut(*inode)?.stamp(now);
                 Ok(())
             }
             _ => drop_link(change, *inode, now),
         },
         TxPart::SetParent { inode, parent } => {
             let record = change.inode_mut(*inode)?;
-            record.ctime = now;
+            record.stamp(now);
             record.dir.as_mut().ok_or(ErrorCode::NOT_A_DIRECTORY)?.parent = *parent;
             Ok(())
         }
