@@ -63,8 +63,12 @@ impl Core {
                 {
                     Some(copied) => copied,
                     None => {
-                        let data = from.read(from_offset + done, (len - done).min(STEP) as usize).await?.concat();
+                        let step = self.step(from.file(), from_offset + done, to.file(), offset + done, len - done);
+                        let data = from.read(from_offset + done, step as usize).await?.concat();
                         self.write(to.file(), offset + done, &data, false).await?;
+                        if to.file().state.lock().spill.is_some() {
+                            self.push_out(to.file()).await?;
+                        }
                         data.len() as u64
                     }
                 };
@@ -75,6 +79,15 @@ impl Core {
         }
         self.push_out(to.file()).await?;
         Ok(done)
+    }
+
+    /// How much goes through the client before a target may be able to help again.
+    fn step(&self, from: &Arc<File>, from_offset: u64, to: &Arc<File>, offset: u64, len: u64) -> u64 {
+        let in_chunk = |file: &Arc<File>, at: u64| {
+            let layout = file.state.lock().layout.clone();
+            layout.and_then(|layout| layout.extents(at, STEP).next()).map_or(STEP, |extent| extent.len)
+        };
+        len.min(in_chunk(from, from_offset)).min(in_chunk(to, offset))
     }
 
     async fn both(self: &Arc<Core>, from: &Arc<File>, to: &Arc<File>) -> Result<(Guard, Option<Guard>)> {
@@ -119,7 +132,9 @@ impl Core {
         let sink = {
             let state = to.state.lock();
             // What is still on its way there could arrive later.
-            let quiet = state.dirty.overlapping(offset..offset + len).next().is_none() && state.in_flight.is_empty();
+            let end = offset + len;
+            let flying = state.in_flight.iter().any(|flying| flying.offset < end && flying.range().end > offset);
+            let quiet = !flying && state.dirty.overlapping(offset..end).next().is_none();
             state.layout.clone().filter(|_| quiet && !state.is_inline() && state.spill.is_none())
         };
         let (Some(source), Some(sink)) = (source, sink) else { return Ok(None) };

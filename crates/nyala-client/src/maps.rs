@@ -3,20 +3,22 @@
 //! The cluster map as this client knows it.
 //!
 //! **Failure model.** The map may be old at any moment: servers say so, and it is fetched again. Management may be away:
-//! the old map stays in use. A map older than ours (a management node that lags) or of another cluster is ignored.
+//! the old map stays in use. The management node that is asked may be gone or not lead: others are asked, also those that
+//! only the map names. A map older than ours (a management node that lags) or of another cluster is ignored.
 
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::retry::{Again, Retry, sort_transport};
+use nyala_transport::member::{MgmtBook, hinted};
 use nyala_transport::{Endpoint, Request};
 use nyala_wire::codec::{decode, encode};
 use nyala_wire::map::{ClusterMap, TargetKind};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
 use nyala_wire::{ClusterId, InodeId, MapVersion, SessionId, TargetId, WireError, message_type};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// A map and what is looked up in it all the time.
@@ -38,19 +40,22 @@ impl View {
     }
 }
 
+/// Longest wait for an answer of one management node, beside what it was asked to wait. Shorter than a lease, so that
+/// another one is asked in time.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How many management nodes may send us on to another in one question.
+const MOST_HINTS: u32 = 2;
+
 pub(crate) struct Maps {
-    mgmt: Vec<Endpoint>,
-    /// The management address that worked last.
-    preferred: AtomicUsize,
+    mgmt: Mutex<MgmtBook>,
     view: RwLock<Arc<View>>,
     refreshing: tokio::sync::Mutex<()>,
 }
 
 impl Maps {
-    pub(crate) fn new(mgmt: &[std::net::SocketAddr]) -> Maps {
+    pub(crate) fn new(mgmt: &[SocketAddr]) -> Maps {
         Maps {
-            mgmt: mgmt.iter().map(|&address| address.into()).collect(),
-            preferred: AtomicUsize::new(0),
+            mgmt: Mutex::new(MgmtBook::new(mgmt.to_vec())),
             view: RwLock::default(),
             refreshing: tokio::sync::Mutex::new(()),
         }
@@ -66,30 +71,55 @@ impl Maps {
         if ours != ClusterId::UNKNOWN && map.cluster != ours {
             tracing::error!(%ours, theirs = %map.cluster, "management serves another cluster now; its map is not taken");
         } else if map.version > view.map.version {
+            self.mgmt.lock().learn(&map);
             *view = Arc::new(View::new(map));
         }
     }
 
-    /// Asks management once; another address next time if this one fails.
+    /// Asks management once: the node that leads, if the one that is asked knows it. Another node next time if this fails.
     pub(crate) async fn ask(&self, core: &Core, request: &MgmtRequest, wait: Duration) -> Result<MgmtReply, Again> {
-        let at = self.preferred.load(Ordering::Relaxed) % self.mgmt.len().max(1);
-        let failed = |text: String| {
-            self.preferred.store(at + 1, Ordering::Relaxed);
-            Again::Connection(text)
-        };
-        let endpoint = self.mgmt.get(at).ok_or_else(|| failed("no management address is configured".into()))?;
-        let request = Request::new(message_type::MGMT, encode(request)).with_timeout(Duration::from_secs(5) + wait);
-        let frame = core.rpc.call(endpoint, request).await.map_err(|e| match sort_transport("ask management", e) {
-            Ok(Again::Connection(text)) => failed(text),
-            Ok(other) => other,
-            Err(error) => {
-                failed(String::new());
-                Again::Never(error)
+        for _ in 0..MOST_HINTS {
+            let order = self.mgmt.lock().order();
+            let address = order.first().copied();
+            let address = address.ok_or_else(|| Again::Connection("no management address is configured".to_owned()))?;
+            match self.ask_at(core, address, request, wait).await {
+                Ok(MgmtReply::NotLeader { addresses, .. }) => {
+                    let mut mgmt = self.mgmt.lock();
+                    mgmt.failed(address);
+                    match hinted(&addresses) {
+                        Some(leader) => mgmt.answered(leader),
+                        None => break,
+                    }
+                }
+                Ok(reply) => {
+                    self.mgmt.lock().answered(address);
+                    return Ok(reply);
+                }
+                Err(why) => {
+                    self.mgmt.lock().failed(address);
+                    return Err(why);
+                }
             }
+        }
+        Err(Again::Connection("no management node leads at the moment".to_owned()))
+    }
+
+    async fn ask_at(
+        &self,
+        core: &Core,
+        address: SocketAddr,
+        request: &MgmtRequest,
+        wait: Duration,
+    ) -> Result<MgmtReply, Again> {
+        let request = Request::new(message_type::MGMT, encode(request)).with_timeout(PATIENCE + wait);
+        let answer = core.rpc.call(&Endpoint::from(address), request).await;
+        let frame = answer.map_err(|e| match sort_transport("ask management", e) {
+            Ok(again) => again,
+            Err(error) => Again::Never(error),
         })?;
         if frame.is_error() {
             let error: WireError = decode(&frame.body).unwrap_or_else(|error| error);
-            return Err(failed(error.to_string()));
+            return Err(Again::Connection(error.to_string()));
         }
         decode(&frame.body).map_err(Again::Server)
     }

@@ -76,8 +76,8 @@ impl Leases {
     pub fn best(&self, inode: InodeId, session: SessionId, want: Want) -> LeaseMode {
         let wanted = if want.has(Want::WRITE) { LeaseMode::Exclusive } else { LeaseMode::Shared };
         let mut others = self.held.iter().filter(|((i, s), _)| *i == inode && *s != session);
-        let uncached = others.any(|(_, (mode, _))| *mode == LeaseMode::Uncached || self.contended);
-        if uncached && !want.has(Want::CACHED) { LeaseMode::Uncached } else { wanted }
+        let uncached = others.any(|(_, (mode, _))| *mode == LeaseMode::Uncached);
+        if (uncached || self.contended) && !want.has(Want::CACHED) { LeaseMode::Uncached } else { wanted }
     }
 
     pub fn returned(&mut self, session: SessionId, returned: &Returned) {

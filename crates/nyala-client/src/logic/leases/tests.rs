@@ -1,1 +1,327 @@
 // SPDX-License-Identifier: Apache-2.0
+
+//! Every state with every message.
+
+use super::*;
+use proptest::prelude::*;
+
+const SERVER: TargetId = TargetId(1);
+const OTHER: TargetId = TargetId(2);
+const BOOT: u64 = 7;
+const GOOD: u64 = 1000;
+const INODE: InodeId = InodeId(5);
+const READ: Need = Need { write: false, cached: false, patient: false };
+const WRITE: Need = Need { write: true, cached: false, patient: false };
+const CACHED: Need = Need { write: false, cached: true, patient: false };
+const APPEND: Need = Need { write: true, cached: true, patient: true };
+
+use LeaseMode::{Exclusive, None as Nothing, Shared, Uncached};
+
+fn empty() -> Leases<u32> {
+    let mut leases = Leases::default();
+    for server in [SERVER, OTHER] {
+        leases.set_boot(server, BOOT);
+        leases.renew(server, GOOD);
+    }
+    leases
+}
+
+fn held(mode: LeaseMode) -> Leases<u32> {
+    let mut leases = empty();
+    assert!(leases.grant(INODE, SERVER, BOOT, mode, 10));
+    leases
+}
+
+fn kept(admit: Admit) -> bool {
+    matches!(admit, Admit::Kept(_))
+}
+
+#[test]
+fn what_is_held_decides_how_an_operation_goes_on() {
+    assert_eq!(empty().admit(INODE, READ, 0), Admit::Ask);
+    let mut shared = held(Shared);
+    assert!(kept(shared.admit(INODE, READ, 0)) && kept(shared.admit(INODE, CACHED, 0)));
+    assert_eq!(shared.admit(INODE, WRITE, 0), Admit::Ask);
+    let mut exclusive = held(Exclusive);
+    for need in [READ, WRITE, CACHED, APPEND] {
+        assert!(kept(exclusive.admit(INODE, need, 0)));
+    }
+    let mut uncached = held(Uncached);
+    assert_eq!(uncached.admit(INODE, READ, 0), Admit::Direct);
+    assert_eq!(uncached.admit(INODE, WRITE, 0), Admit::Direct);
+    assert_eq!(uncached.admit(INODE, CACHED, 0), Admit::Ask);
+    assert_eq!(uncached.admit(INODE, APPEND, 0), Admit::Ask);
+    assert!(uncached.kept(INODE, 0).is_none());
+}
+
+#[test]
+fn a_silent_servers_leases_are_no_good() {
+    let mut leases = held(Exclusive);
+    *leases.kept(INODE, GOOD - 1).unwrap() = 3;
+    assert_eq!(leases.admit(INODE, READ, GOOD), Admit::Ask);
+    assert!(leases.kept(INODE, GOOD).is_none());
+    assert_eq!((leases.holds(INODE, GOOD), leases.mode(INODE, GOOD)), (Nothing, Nothing));
+    assert_eq!(
+        leases.silent(GOOD),
+        [SERVER, OTHER].to_vec().into_iter().filter(|s| leases.silent(GOOD).contains(s)).collect::<Vec<_>>()
+    );
+    assert!(leases.silent(GOOD - 1).is_empty());
+    assert_eq!(leases.of_server(SERVER), [INODE]);
+    leases.renew(SERVER, GOOD - 500);
+    assert_eq!(leases.mode(INODE, GOOD), Nothing, "an older answer proves nothing new");
+    leases.renew(SERVER, 2 * GOOD);
+    assert_eq!(leases.kept(INODE, GOOD), Some(&mut 3));
+    assert_eq!(leases.silent(GOOD), [OTHER]);
+}
+
+#[test]
+fn grants_that_do_not_count() {
+    let mut leases = empty();
+    assert!(!leases.grant(INODE, SERVER, BOOT, Nothing, 1));
+    assert!(!leases.grant(INODE, SERVER, BOOT - 1, Shared, 1), "of another run");
+    assert!(!leases.grant(INODE, TargetId(9), 0, Shared, 1), "of a server that was never greeted");
+    assert_eq!(leases.revoke(INODE, SERVER, Nothing, 20, 0), Revoked::NotHeld);
+    assert!(!leases.grant(INODE, SERVER, BOOT, Exclusive, 19), "void");
+    assert!(leases.grant(INODE, SERVER, BOOT, Exclusive, 21));
+    // Forgotten after a while.
+    let mut leases = empty();
+    leases.revoke(INODE, SERVER, Nothing, 20, 0);
+    leases.revoke(InodeId(6), SERVER, Nothing, 5, VOID_MS + 1);
+    assert!(leases.grant(INODE, SERVER, BOOT, Shared, 19));
+    // Another run counts anew; other servers' numbers have nothing to do with that.
+    let mut leases = empty();
+    leases.revoke(INODE, SERVER, Nothing, 20, 0);
+    leases.revoke(InodeId(6), OTHER, Nothing, 20, 0);
+    leases.set_boot(SERVER, BOOT + 1);
+    assert!(leases.grant(INODE, SERVER, BOOT + 1, Shared, 1));
+    assert!(!leases.grant(InodeId(6), OTHER, BOOT, Shared, 19));
+}
+
+#[test]
+fn grants_on_top_of_each_other() {
+    let table = [
+        (Exclusive, Shared, 11, true, Exclusive),
+        (Exclusive, Shared, 9, true, Exclusive),
+        (Shared, Exclusive, 11, true, Exclusive),
+        (Shared, Exclusive, 9, true, Exclusive),
+        (Shared, Uncached, 11, true, Uncached),
+        (Shared, Uncached, 9, false, Shared),
+        (Uncached, Shared, 11, true, Shared),
+        (Uncached, Shared, 9, false, Uncached),
+        (Uncached, Exclusive, 11, true, Exclusive),
+        (Uncached, Exclusive, 9, false, Uncached),
+        (Shared, Shared, 9, true, Shared),
+    ];
+    for (before, then, seq, took, after) in table {
+        let mut leases = held(before);
+        *leases.peek(INODE).unwrap() = 3;
+        assert_eq!(leases.grant(INODE, SERVER, BOOT, then, seq), took, "{before:?} {then:?} {seq}");
+        assert_eq!(leases.mode(INODE, 0), after, "{before:?} {then:?} {seq}");
+        let fresh = before != after && (before == Uncached || after == Uncached);
+        assert_eq!(*leases.peek(INODE).unwrap(), if fresh { 0 } else { 3 }, "{before:?} {then:?} {seq}");
+        assert_eq!(leases.seq(INODE), seq.max(10));
+    }
+}
+
+#[test]
+fn revocations_of_every_mode() {
+    let table = [
+        (Shared, Nothing, Revoked::Started),
+        (Shared, Shared, Revoked::NotHeld),
+        (Exclusive, Nothing, Revoked::Started),
+        (Exclusive, Shared, Revoked::Started),
+        (Uncached, Nothing, Revoked::Started),
+        (Uncached, Shared, Revoked::Started),
+    ];
+    for (mode, keep, expected) in table {
+        let mut leases = held(mode);
+        assert_eq!(leases.revoke(INODE, SERVER, keep, 11, 0), expected, "{mode:?} {keep:?}");
+        assert_eq!(held(mode).revoke(INODE, SERVER, keep, 9, 0), Revoked::NotHeld, "a newer grant stays");
+        if expected == Revoked::Started {
+            assert_eq!(leases.revoke(INODE, SERVER, keep, 11, 0), Revoked::UnderWay, "said again");
+            let stays = if mode == Exclusive { keep } else { Nothing };
+            assert_eq!(leases.keeps(INODE), Some(stays), "{mode:?} {keep:?}");
+        }
+    }
+}
+
+#[test]
+fn the_way_back() {
+    let mut leases = held(Exclusive);
+    *leases.kept(INODE, 0).unwrap() = 3;
+    let Admit::Kept(stamp) = leases.admit(INODE, WRITE, 0) else { panic!("not admitted") };
+    leases.revoke(INODE, SERVER, Nothing, 11, 0);
+    assert_eq!(leases.mode(INODE, 0), Nothing, "nobody above may keep it any more");
+    assert_eq!(leases.holds(INODE, 0), Exclusive, "but it is true until it is given up");
+    assert_eq!(leases.kept(INODE, 0), Some(&mut 3));
+    for need in [READ, WRITE, CACHED, APPEND] {
+        assert_eq!(leases.admit(INODE, need, 0), Admit::Wait);
+    }
+    assert!(!leases.grant(INODE, SERVER, BOOT, Exclusive, 12), "not while it is on its way back");
+    assert!(leases.is_busy(INODE));
+    assert!(leases.leave(INODE, true, stamp) && !leases.is_busy(INODE));
+    assert!(!leases.is_returning(INODE));
+    assert_eq!(leases.give_up(INODE, Nothing), Some((SERVER, 11)));
+    assert!(leases.is_returning(INODE) && leases.kept(INODE, 0).is_none());
+    assert_eq!(leases.give_up(INODE, Nothing), None);
+    assert_eq!(leases.admit(INODE, READ, 0), Admit::Wait, "until the server knows");
+    assert!(!leases.returned(INODE));
+    assert_eq!(leases.admit(INODE, READ, 0), Admit::Ask);
+    assert!(leases.is_empty() && leases.oldest().next().is_none());
+    assert!(!leases.grant(INODE, SERVER, BOOT, Exclusive, 10), "a late grant is void");
+}
+
+#[test]
+fn the_gate_lets_operations_through_and_is_tainted() {
+    for (mode, need, expected) in [
+        (Exclusive, WRITE, true),
+        (Exclusive, READ, true),
+        (Shared, READ, true),
+        (Shared, WRITE, false),
+        (Uncached, READ, false),
+        (Uncached, WRITE, false),
+    ] {
+        let mut leases = held(mode);
+        leases.revoke(INODE, SERVER, Nothing, 11, 0);
+        leases.open_gate(INODE);
+        assert_eq!(leases.admit(INODE, APPEND, 0), Admit::Wait, "it holds no page, and needs the lease");
+        assert!(!leases.close_gate(INODE), "nothing went through");
+        assert_eq!(leases.admit(INODE, need, 0), Admit::Wait);
+        leases.open_gate(INODE);
+        let admitted = leases.admit(INODE, need, 0);
+        assert_eq!(kept(admitted), expected, "{mode:?} {need:?}");
+        assert_eq!(admitted == Admit::Direct, !expected);
+        assert!(leases.close_gate(INODE), "tainted");
+        assert!(!leases.close_gate(INODE), "said once");
+        assert_eq!(leases.is_busy(INODE), expected);
+    }
+    // A silent server's lease allows nothing to be kept.
+    let mut leases = held(Exclusive);
+    leases.revoke(INODE, SERVER, Nothing, 11, 0);
+    leases.open_gate(INODE);
+    assert_eq!(leases.admit(INODE, READ, GOOD), Admit::Direct);
+}
+
+#[test]
+fn an_exclusive_lease_becomes_a_shared_one() {
+    let mut leases = held(Exclusive);
+    *leases.kept(INODE, 0).unwrap() = 3;
+    let Admit::Kept(stamp) = leases.admit(INODE, READ, 0) else { panic!("not admitted") };
+    leases.revoke(INODE, SERVER, Shared, 11, 0);
+    assert_eq!(leases.mode(INODE, 0), Shared);
+    assert!(kept(leases.admit(INODE, READ, 0)), "readers go on");
+    assert_eq!(leases.admit(INODE, WRITE, 0), Admit::Wait);
+    assert!(!leases.is_busy(INODE));
+    assert_eq!(leases.give_up(INODE, Shared), Some((SERVER, 11)));
+    assert!(kept(leases.admit(INODE, READ, 0)));
+    assert!(!leases.returned(INODE));
+    assert_eq!((leases.mode(INODE, 0), leases.kept(INODE, 0)), (Shared, Some(&mut 3)));
+    assert_eq!(leases.admit(INODE, WRITE, 0), Admit::Ask);
+    leases.leave(INODE, false, stamp);
+}
+
+#[test]
+fn more_is_wanted_back_meanwhile() {
+    // Before it is given up.
+    let mut leases = held(Exclusive);
+    leases.revoke(INODE, SERVER, Shared, 11, 0);
+    leases.revoke(INODE, SERVER, Nothing, 12, 0);
+    assert_eq!(leases.give_up(INODE, Shared), None);
+    assert_eq!(leases.give_up(INODE, Nothing), Some((SERVER, 12)));
+    // After.
+    let mut leases = held(Exclusive);
+    leases.revoke(INODE, SERVER, Shared, 11, 0);
+    leases.give_up(INODE, Shared);
+    leases.revoke(INODE, SERVER, Nothing, 12, 0);
+    assert!(leases.returned(INODE), "once more");
+    assert_eq!(leases.keeps(INODE), Some(Nothing));
+    assert_eq!(leases.give_up(INODE, Nothing), Some((SERVER, 12)));
+    assert!(!leases.returned(INODE) && leases.is_empty());
+}
+
+#[test]
+fn a_new_grant_overtakes_the_news_that_the_old_lease_is_returned() {
+    let mut leases = held(Exclusive);
+    *leases.kept(INODE, 0).unwrap() = 3;
+    let Admit::Kept(stamp) = leases.admit(INODE, READ, 0) else { panic!("not admitted") };
+    leases.revoke(INODE, SERVER, Nothing, 11, 0);
+    leases.give_up(INODE, Nothing);
+    assert!(!leases.grant(INODE, SERVER, BOOT, Shared, 11));
+    assert!(leases.grant(INODE, SERVER, BOOT, Shared, 12));
+    assert_eq!(leases.kept(INODE, 0), Some(&mut 0));
+    assert!(!leases.returned(INODE));
+    assert_eq!(leases.mode(INODE, 0), Shared);
+    assert_ne!(leases.stamp(INODE), Some(stamp));
+    // One that was admitted under the old lease does not count for the new one.
+    let Admit::Kept(_) = leases.admit(INODE, READ, 0) else { panic!("not admitted") };
+    leases.leave(INODE, false, stamp);
+    leases.revoke(INODE, SERVER, Nothing, 13, 0);
+    assert!(leases.is_busy(INODE));
+}
+
+#[test]
+fn what_was_used_longest_ago_goes_first() {
+    let mut leases = empty();
+    for number in 0..20 {
+        leases.grant(InodeId(number), SERVER, BOOT, Shared, number + 1);
+    }
+    leases.kept(InodeId(0), 0);
+    leases.revoke(InodeId(1), SERVER, Nothing, 100, 0);
+    let surplus = leases.surplus(17, |inode| inode != InodeId(3));
+    assert_eq!(surplus, [InodeId(2), InodeId(4), InodeId(5)], "not the used, the leaving and the held one");
+    assert!(leases.surplus(20, |_| true).is_empty());
+    leases.remove(InodeId(2));
+    assert_eq!(leases.len(), 19);
+    assert_eq!(leases.oldest().next(), Some(InodeId(1)));
+}
+
+proptest! {
+    /// Whatever comes in whatever order: nothing is kept under a lease that was given up, and operations that were
+    /// admitted under it are over before that.
+    #[test]
+    fn never_kept_without_a_lease(steps in proptest::collection::vec((0_u8..9, 0_u8..4, 0_u64..3), 1..200)) {
+        let mut leases = empty();
+        let modes = [Nothing, Shared, Uncached, Exclusive];
+        let mut seq = 1;
+        let mut running: Vec<(bool, u64)> = Vec::new();
+        for (step, mode, back) in steps {
+            let mode = modes[usize::from(mode)];
+            match step {
+                0 | 1 => {
+                    seq += 1;
+                    leases.grant(INODE, SERVER, BOOT, mode, seq - back.min(seq));
+                }
+                2 => {
+                    seq += 1;
+                    leases.revoke(INODE, SERVER, if mode == Shared { Shared } else { Nothing }, seq, 0);
+                }
+                3 | 4 => {
+                    let need = if mode == Exclusive { WRITE } else { READ };
+                    if let Admit::Kept(stamp) = leases.admit(INODE, need, 0) {
+                        let holds = leases.holds(INODE, 0);
+                        prop_assert!(holds == Exclusive || (holds == Shared && !need.write));
+                        running.push((need.write, stamp));
+                    }
+                }
+                5 => running.drain(..).for_each(|(write, stamp)| drop(leases.leave(INODE, write, stamp))),
+                6 => leases.open_gate(INODE),
+                7 => {
+                    leases.close_gate(INODE);
+                    if !leases.is_busy(INODE)
+                        && let Some(keep) = leases.keeps(INODE)
+                        && leases.give_up(INODE, keep).is_some()
+                    {
+                        prop_assert_eq!(leases.holds(INODE, 0), Nothing);
+                        prop_assert!(leases.kept(INODE, 0).is_none());
+                        prop_assert!(running.is_empty() || keep == Shared);
+                    }
+                }
+                _ => drop(leases.returned(INODE)),
+            }
+            if leases.kept(INODE, 0).is_some() {
+                prop_assert!(matches!(leases.holds(INODE, 0), Shared | Exclusive));
+            }
+            prop_assert!(leases.mode(INODE, 0) <= leases.holds(INODE, 0));
+        }
+    }
+}

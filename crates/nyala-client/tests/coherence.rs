@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Two clients at once: what one did is seen by the other when the call has returned.
+
+mod fake;
+
+use fake::Cluster;
+use nyala_client::{CacheListener, Client, FileHandle, LookedUp, OpenOptions, Withdraw};
+use nyala_wire::meta::{FileLock, LeaseMode, LockKind, Owner, Rename, SetAttr};
+use nyala_wire::{ErrorCode, InodeId, Name};
+use parking_lot::Mutex;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+const ROOT: InodeId = InodeId::ROOT;
+const WRITE: OpenOptions = OpenOptions { truncate: false, append: false, write: true, buffered: false };
+
+async fn make(client: &Client, name: &str) -> FileHandle {
+    client.create(ROOT, name.as_bytes(), 0o644, Owner::default(), true).await.unwrap().1
+}
+
+async fn read(handle: &FileHandle, offset: u64, len: usize) -> Vec<u8> {
+    handle.read(offset, len).await.unwrap().concat()
+}
+
+async fn two(seed: u64) -> (Cluster, Client, Client) {
+    let cluster = Cluster::new(seed);
+    let (one, two) = (cluster.client().await, cluster.client().await);
+    (cluster, one, two)
+}
+
+async fn within<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(5), future).await.expect("stuck")
+}
+
+#[tokio::test]
+async fn attributes_entries_and_missing_names_are_kept_and_never_stale() {
+    let (cluster, one, two) = two(41).await;
+    let file = make(&two, "file").await.inode();
+    assert_eq!(one.lookup(ROOT, b"file").await.unwrap().perm, 0o644);
+    assert!(one.lookup(ROOT, b"none").await.unwrap_err().is(ErrorCode::NOT_FOUND));
+    cluster.take_log();
+    for _ in 0..3 {
+        let found = one.look_up(ROOT, b"file").await.unwrap();
+        assert!(found.entry_leased && found.attr_leased && found.attr.unwrap().inode == file);
+        let none = one.look_up(ROOT, b"none").await.unwrap();
+        assert_eq!(none, LookedUp { attr: None, entry_leased: true, attr_leased: false });
+        one.getattr(file).await.unwrap();
+    }
+    assert_eq!(cluster.take_log(), [""; 0], "all of it from what is kept");
+    two.setattr(file, SetAttr { perm: Some(0o600), ..SetAttr::default() }).await.unwrap();
+    assert_eq!(one.getattr(file).await.unwrap().perm, 0o600);
+    let none = make(&two, "none").await.inode();
+    assert_eq!(one.lookup(ROOT, b"none").await.unwrap().inode, none);
+    two.unlink(ROOT, b"file").await.unwrap();
+    assert!(one.lookup(ROOT, b"file").await.unwrap_err().is(ErrorCode::NOT_FOUND));
+    let name = |name: &[u8]| Name::new(name).unwrap();
+    let rename = Rename {
+        from_parent: ROOT,
+        from_name: name(b"none"),
+        to_parent: ROOT,
+        to_name: name(b"file"),
+        no_replace: false,
+        exchange: false,
+    };
+    one.rename(rename).await.unwrap();
+    assert_eq!(two.lookup(ROOT, b"file").await.unwrap().inode, none);
+    assert!(two.look_up(ROOT, b"none").await.unwrap().attr.is_none());
+    assert!(one.look_up(ROOT, b"none").await.unwrap().attr.is_none());
+    cluster.check();
+}
+
+#[tokio::test]
+async fn listings_links_and_extended_attributes() {
+    let (cluster, one, two) = two(42).await;
+    let dir = two.mkdir(ROOT, b"dir", 0o755, Owner::default()).await.unwrap().inode;
+    let make = async |name: &[u8]| two.create(dir, name, 0o644, Owner::default(), true).await.unwrap().1.inode();
+    let a = make(b"a").await;
+    let listed = async || {
+        let listing = one.readdir(dir, 0, 100, true).await.unwrap();
+        assert!(listing.entries.iter().all(|entry| entry.attr.is_some()));
+        listing.entries.len()
+    };
+    assert_eq!(listed().await, 1);
+    assert_eq!(listed().await, 1);
+    cluster.take_log();
+    assert_eq!(listed().await, 1);
+    assert_eq!(one.lookup(dir, b"a").await.unwrap().inode, a);
+    assert_eq!(cluster.take_log(), [""; 0]);
+    make(b"b").await;
+    assert_eq!(listed().await, 2);
+    one.unlink(dir, b"b").await.unwrap();
+    assert_eq!(listed().await, 1, "own changes count too");
+
+    let link = two.symlink(dir, b"link", b"target", Owner::default()).await.unwrap().inode;
+    assert_eq!(one.lookup(dir, b"link").await.unwrap().inode, link);
+    assert_eq!(one.readlink(link).await.unwrap(), b"target");
+    one.getattr(a).await.unwrap();
+    assert!(one.getxattr(a, b"user.x").await.unwrap_err().is(ErrorCode::NO_DATA));
+    assert!(one.listxattr(a).await.unwrap().is_empty());
+    cluster.take_log();
+    assert_eq!(one.readlink(link).await.unwrap(), b"target");
+    assert!(one.getxattr(a, b"user.x").await.unwrap_err().is(ErrorCode::NO_DATA));
+    assert!(one.listxattr(a).await.unwrap().is_empty());
+    assert_eq!(cluster.take_log(), [""; 0]);
+    two.setxattr(a, b"user.x", b"1", false, false).await.unwrap();
+    assert_eq!(one.getxattr(a, b"user.x").await.unwrap(), b"1");
+    one.setxattr(a, b"user.x", b"2", false, false).await.unwrap();
+    assert_eq!(one.getxattr(a, b"user.x").await.unwrap(), b"2");
+    assert_eq!(one.listxattr(a).await.unwrap(), [b"user.x"]);
+    // Another name, seen from both sides.
+    assert_eq!(one.getattr(a).await.unwrap().nlink, 1);
+    two.link(a, dir, b"again").await.unwrap();
+    assert_eq!(one.getattr(a).await.unwrap().nlink, 2);
+    one.unlink(dir, b"again").await.unwrap();
+    assert_eq!(one.getattr(a).await.unwrap().nlink, 1);
+    assert_eq!(two.getattr(a).await.unwrap().nlink, 1);
+    cluster.check();
+}
+
+#[tokio::test]
+async fn written_data_is_seen_by_the_other_at_once() {
+    let (cluster, one, two) = two(43).await;
+    for size in [100_usize, 300_000] {
+        let name = format!("f{size}");
+        let writer = make(&one, &name).await;
+        let reader = two.open(writer.inode(), OpenOptions::default()).await.unwrap();
+        let mut model = vec![0; size];
+        for round in 1..6_u8 {
+            let at = usize::from(round) * size / 7;
+            writer.write(at as u64, &vec![round; size / 10]).await.unwrap();
+            model[at..at + size / 10].fill(round);
+            let end = at + size / 10;
+            assert_eq!(two.getattr(writer.inode()).await.unwrap().size, end as u64);
+            assert!(read(&reader, 0, size).await == model[..end], "size {size} round {round}");
+            // And back.
+            reader.write(at as u64, &[100 + round; 3]).await.unwrap();
+            model[at..at + 3].fill(100 + round);
+            assert!(read(&writer, 0, size).await == model[..end], "size {size} round {round}");
+        }
+        two.setattr(writer.inode(), SetAttr { size: Some(50), ..SetAttr::default() }).await.unwrap();
+        assert_eq!(read(&writer, 0, size).await, &model[..50]);
+        one.setattr(writer.inode(), SetAttr { size: Some(size as u64), ..SetAttr::default() }).await.unwrap();
+        model[50..].fill(0);
+        assert!(read(&reader, 0, size).await == model);
+    }
+    cluster.check();
+}
+
+#[tokio::test]
+async fn content_is_kept_after_the_close_and_dropped_when_it_changes() {
+    let (cluster, one, two) = two(44).await;
+    for size in [1000_usize, 200_000] {
+        let file = make(&two, &format!("f{size}")).await;
+        file.write(0, &vec![1; size]).await.unwrap();
+        let look = async || {
+            let handle = one.open(file.inode(), OpenOptions::default()).await.unwrap();
+            let data = read(&handle, 0, size).await;
+            handle.release().await.unwrap();
+            data
+        };
+        assert!(look().await == vec![1; size]);
+        let reads = one.stats().storage_reads;
+        cluster.take_log();
+        assert!(look().await == vec![1; size]);
+        assert_eq!(cluster.take_log(), [""; 0]);
+        assert_eq!(one.stats().storage_reads, reads);
+        file.write(10, &[2; 10]).await.unwrap();
+        let data = look().await;
+        assert!(data[10..20] == [2; 10] && data[20..] == vec![1; size - 20]);
+    }
+    cluster.check();
+}
+
+#[tokio::test]
+async fn appends_of_two_clients_lose_nothing() {
+    let (cluster, one, two) = two(45).await;
+    let file = make(&one, "log").await;
+    let other = two.open(file.inode(), OpenOptions { append: true, ..WRITE }).await.unwrap();
+    let append = async |handle: &FileHandle, byte: u8| {
+        let mut offsets = Vec::new();
+        for _ in 0..40 {
+            offsets.push(handle.append(&[byte; 200]).await.unwrap());
+        }
+        offsets
+    };
+    let (a, b) = within(async { tokio::join!(append(&file, 1), append(&other, 2)) }).await;
+    let data = read(&file, 0, 100_000).await;
+    assert_eq!(data.len(), 80 * 200);
+    for (offsets, byte) in [(a, 1), (b, 2)] {
+        assert!(offsets.iter().all(|at| data[*at as usize..*at as usize + 200] == [byte; 200]));
+    }
+    cluster.check();
+}
+
+#[tokio::test]
+async fn many_writers_without_keeping_lose_nothing() {
+    let (cluster, one, two) = two(46).await;
+    cluster.0.lock().metas[0].leases.contended = true;
+    for unit in [20_usize, 777, 5000] {
+        let file = make(&one, &format!("shared{unit}")).await;
+        let a = one.open(file.inode(), WRITE).await.unwrap();
+        let b = two.open(file.inode(), WRITE).await.unwrap();
+        assert_eq!(b.lease(), LeaseMode::Uncached);
+        let write = async |handle: &FileHandle, odd: usize| {
+            for number in (odd..60).step_by(2) {
+                handle.write((number * unit) as u64, &vec![number as u8 + 1; unit]).await.unwrap();
+            }
+        };
+        within(async { tokio::join!(write(&a, 0), write(&b, 1)) }).await;
+        let model: Vec<u8> = (0..60).flat_map(|number| vec![number as u8 + 1; unit]).collect();
+        assert!(read(&a, 0, model.len() + 1).await == model, "unit {unit}");
+        assert!(read(&b, 0, model.len() + 1).await == model, "unit {unit}");
+        let fresh = cluster.client().await.open(file.inode(), OpenOptions::default()).await.unwrap();
+        assert!(read(&fresh, 0, model.len() + 1).await == model, "unit {unit}");
+    }
+    cluster.check();
+}
+
+#[tokio::test]
+async fn a_file_open_without_saying_so_survives_its_removal() {
+    let (cluster, one, two) = two(47).await;
+    for (number, remover) in [&one, &two].into_iter().enumerate() {
+        let name = format!("f{number}");
+        let made = make(&two, &name).await;
+        made.write(0, b"content").await.unwrap();
+        made.release().await.unwrap();
+        let handle =
+            one.open(one.lookup(ROOT, name.as_bytes()).await.unwrap().inode, OpenOptions::default()).await.unwrap();
+        remover.unlink(ROOT, name.as_bytes()).await.unwrap();
+        assert_eq!(read(&handle, 0, 100).await, b"content");
+        assert_eq!(one.getattr(handle.inode()).await.unwrap().nlink, 0);
+        let inode = handle.inode();
+        assert!(cluster.0.lock().metas[0].exists(inode));
+        handle.release().await.unwrap();
+        let gone = async {
+            while cluster.0.lock().metas[0].exists(inode) {
+                tokio::task::yield_now().await
+            }
+        };
+        within(gone).await;
+    }
+    cluster.check();
+}
+
+/// A layer above that keeps nothing, and whose withdrawals can be made to wait.
+#[derive(Default)]
+struct Above {
+    asked: Mutex<Vec<(InodeId, Withdraw)>>,
+    /// The next withdrawal of content waits for this.
+    blocked: Mutex<Option<Arc<Notify>>>,
+}
+
+impl CacheListener for Above {
+    fn withdraw(&self, inode: InodeId, what: Withdraw) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        self.asked.lock().push((inode, what));
+        let blocked = self.blocked.lock().take();
+        Box::pin(async move {
+            if let Some(blocked) = blocked {
+                blocked.notified().await;
+            }
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_withdrawal_that_waits_for_an_operation_at_the_gate_is_let_through_and_done_again() {
+    let (cluster, one, two) = two(48).await;
+    let above = Arc::new(Above::default());
+    one.set_listener(above.clone());
+    for (number, write) in [false, true].into_iter().enumerate() {
+        let handle = make(&two, &format!("f{number}")).await;
+        handle.write(0, &vec![1; 100_000]).await.unwrap();
+        handle.flush().await.unwrap();
+        let inode = handle.inode();
+        let mine = one.open(inode, OpenOptions { buffered: true, ..OpenOptions::default() }).await.unwrap();
+        assert_eq!(read(&mine, 0, 10).await, [1; 10]);
+        above.asked.lock().clear();
+        let locked = Arc::new(Notify::new());
+        *above.blocked.lock() = Some(locked.clone());
+        // The other client's write needs the lease back; the layer above cannot forget before the page is read or written.
+        let other = async { handle.write(50, &[2; 10]).await.unwrap() };
+        let blocked = async {
+            while above.asked.lock().is_empty() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            assert_eq!(one.leased(inode), LeaseMode::None, "nothing may be kept that is on its way back");
+            let started = Instant::now();
+            if write {
+                mine.write(10, &[3; 10]).await.unwrap();
+            } else {
+                assert_eq!(read(&mine, 0, 60).await, [1; 60]);
+            }
+            assert!(started.elapsed() >= Duration::from_millis(2), "the gate was open");
+            locked.notify_one();
+        };
+        within(async { tokio::join!(other, blocked) }).await;
+        let asked = above.asked.lock().iter().filter(|(asked, what)| *asked == inode && what.data).count();
+        assert!(asked >= 2, "asked {asked} times");
+        let mut model = vec![1; 100_000];
+        model[50..60].fill(2);
+        if write {
+            model[10..20].fill(3);
+        }
+        assert!(read(&mine, 0, 100_000).await == model);
+        assert!(read(&handle, 0, 100_000).await == model);
+    }
+    cluster.check();
+}
+
+#[tokio::test]
+async fn leases_of_a_silent_server_are_not_used_and_what_was_written_arrives_later() {
+    let (cluster, one, two) = two(49).await;
+    let handle = make(&one, "file").await;
+    handle.write(0, b"written").await.unwrap();
+    let inode = handle.inode();
+    one.look_up(ROOT, b"file").await.unwrap();
+    assert_eq!(one.leased(inode), LeaseMode::Exclusive);
+    let above = Arc::new(Above::default());
+    one.set_listener(above.clone());
+    cluster.0.lock().down = vec![1];
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    assert_eq!(one.leased(inode), LeaseMode::None);
+    assert!(above.asked.lock().iter().any(|(asked, _)| *asked == inode));
+    cluster.0.lock().down.clear();
+    let other = within(two.open(inode, OpenOptions::default())).await.unwrap();
+    assert_eq!(read(&other, 0, 100).await, b"written");
+    handle.write(7, b" more").await.unwrap();
+    assert_eq!(read(&other, 0, 100).await, b"written more");
+    handle.fsync(false).await.unwrap();
+    cluster.check();
+}
+
+#[tokio::test]
+async fn an_ended_session_loses_what_was_not_sent_and_says_so() {
+    let cluster = Cluster::new(50);
+    let mut config = cluster.config();
+    config.max_dirty_age = Duration::from_secs(60);
+    let one = cluster.client_with(config).await;
+    let (small, big, clean) = (make(&one, "small").await, make(&one, "big").await, make(&one, "clean").await);
+    clean.write(0, b"sent").await.unwrap();
+    clean.flush().await.unwrap();
+    small.write(0, b"lost").await.unwrap();
+    big.write(0, &[1; 10_000]).await.unwrap();
+    cluster.forget_sessions();
+    let error = within(async {
+        loop {
+            match small.fsync(false).await {
+                Err(error) => return error,
+                Ok(()) => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
+        }
+    });
+    assert_eq!(error.await.errno(), 5);
+    assert_eq!(big.fsync(false).await.unwrap_err().errno(), 5);
+    clean.fsync(false).await.unwrap();
+    // Everything goes on, under a session that storage takes data from.
+    big.write(0, &[2; 100_000]).await.unwrap();
+    big.fsync(false).await.unwrap();
+    small.write(0, b"new").await.unwrap();
+    small.fsync(false).await.unwrap();
+    let two = cluster.client().await;
+    let other = two.open(big.inode(), OpenOptions::default()).await.unwrap();
+    assert!(read(&other, 0, 200_000).await == [2; 100_000]);
+    assert_eq!(one.stats().dirty_bytes, 0);
+    cluster.check();
+}
+
+#[tokio::test]
+async fn a_restarted_server_is_told_what_is_dirty_and_open_before_it_goes_on() {
+    let cluster = Cluster::new(51);
+    let mut config = cluster.config();
+    config.max_dirty_age = Duration::from_secs(60);
+    let (one, two) = (cluster.client_with(config).await, cluster.client().await);
+    let (small, big) = (make(&one, "small").await, make(&one, "big").await);
+    let opened = make(&two, "opened").await;
+    opened.release().await.unwrap();
+    let unsaid = one.open(one.lookup(ROOT, b"opened").await.unwrap().inode, OpenOptions::default()).await.unwrap();
+    small.write(0, b"small").await.unwrap();
+    big.write(0, &[7; 100_000]).await.unwrap();
+    cluster.0.lock().metas[0].restart();
+    let a = within(two.open(small.inode(), OpenOptions::default())).await.unwrap();
+    assert_eq!(read(&a, 0, 100).await, b"small");
+    let b = two.open(big.inode(), OpenOptions::default()).await.unwrap();
+    assert!(read(&b, 0, 200_000).await == [7; 100_000]);
+    two.unlink(ROOT, b"opened").await.unwrap();
+    assert_eq!(read(&unsaid, 0, 10).await, b"");
+    assert!(cluster.0.lock().metas[0].exists(unsaid.inode()));
+    small.write(5, b"!").await.unwrap();
+    assert_eq!(read(&a, 0, 100).await, b"small!");
+    cluster.check();
+}
+
+#[tokio::test]
+async fn surplus_leases_go_back() {
+    let cluster = Cluster::new(52);
+    let mut config = cluster.config();
+    config.max_kept_inodes = 32;
+    config.max_kept_entries = 40;
+    let (one, two) = (cluster.client_with(config).await, cluster.client().await);
+    let mut files = Vec::new();
+    for number in 0..100 {
+        files.push(make(&two, &format!("f{number}")).await);
+    }
+    for number in 0..100 {
+        one.lookup(ROOT, format!("f{number}").as_bytes()).await.unwrap();
+    }
+    let few = async {
+        while files.iter().filter(|file| one.leased(file.inode()) != LeaseMode::None).count() > 32
+            || cluster.0.lock().metas[0].leases.returns < 60
+        {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    within(few).await;
+    for (number, file) in files.iter().enumerate() {
+        let set = SetAttr { perm: Some(number as u16), ..SetAttr::default() };
+        two.setattr(file.inode(), set).await.unwrap();
+        assert_eq!(one.getattr(file.inode()).await.unwrap().perm, number as u16);
+    }
+    cluster.check();
+}
+
+#[tokio::test]
+async fn locks_wait_and_whoever_stops_waiting_leaves_none() {
+    let (cluster, one, two) = two(53).await;
+    let inode = make(&one, "file").await.inode();
+    let lock = |owner, kind| FileLock { owner, pid: 1, kind, flock: false, start: 0, end: u64::MAX };
+    let (write, unlock) = (lock(1, LockKind::Write), lock(1, LockKind::Unlock));
+    one.set_lock(inode, write, false).await.unwrap();
+    assert!(two.set_lock(inode, write, false).await.unwrap_err().is(ErrorCode::AGAIN));
+    assert_eq!(two.get_lock(inode, write).await.unwrap(), Some(write));
+    let waiting = tokio::time::timeout(Duration::from_millis(50), two.set_lock(inode, write, true)).await;
+    assert!(waiting.is_err());
+    let (taken, ()) = within(async {
+        tokio::join!(two.set_lock(inode, write, true), async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            one.set_lock(inode, unlock, false).await.unwrap();
+        })
+    })
+    .await;
+    taken.unwrap();
+    two.set_lock(inode, unlock, false).await.unwrap();
+    // Dropped at any moment.
+    for polls in 0..20 {
+        let mut attempt = Box::pin(two.set_lock(inode, write, true));
+        let mut done = false;
+        for _ in 0..polls {
+            tokio::select! {
+                biased;
+                _ = &mut attempt => {
+                    done = true;
+                    break;
+                }
+                () = tokio::task::yield_now() => {}
+            }
+        }
+        drop(attempt);
+        if done {
+            two.set_lock(inode, unlock, false).await.unwrap();
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        assert_eq!(cluster.0.lock().metas[0].locks(), 0, "after {polls} polls");
+    }
+}
+
+#[tokio::test]
+async fn copies_unnamed_files_and_how_much_a_file_takes() {
+    let cluster = Cluster::new(54);
+    let client = cluster.client().await;
+    let from = make(&client, "from").await;
+    let data: Vec<u8> = (0..400_000_u32).map(|i| (i % 251) as u8 + 1).collect();
+    from.write(0, &data).await.unwrap();
+    let (attr, to) = client.tmpfile(ROOT, 0o600, Owner::default()).await.unwrap();
+    assert_eq!(attr.inode, to.inode());
+    assert_eq!(client.copy_range(&from, 0, &to, 0, 1 << 30).await.unwrap(), 400_000);
+    assert!(read(&to, 0, 500_000).await == data);
+    assert!(cluster.0.lock().storage.copies >= 4, "targets copy what lines up");
+    assert_eq!(client.copy_range(&from, 100, &to, 5000, 1000).await.unwrap(), 1000);
+    assert_eq!(read(&to, 5000, 1000).await, &data[100..1100]);
+    assert!(client.copy_range(&to, 0, &to, 10, 100).await.unwrap_err().is(ErrorCode::INVALID));
+    assert_eq!(client.copy_range(&to, 0, &to, 500_000, 100).await.unwrap(), 100);
+    assert_eq!(client.getattr(to.inode()).await.unwrap().size, 500_100);
+
+    // A hole: less than its size; none: nothing is said.
+    from.flush().await.unwrap();
+    assert_eq!(cluster.0.lock().metas[0].allocated(from.inode()), None);
+    let holes = make(&client, "holes").await;
+    holes.write(10_000_000, &[1; 4096]).await.unwrap();
+    holes.fsync(false).await.unwrap();
+    let allocated = cluster.0.lock().metas[0].allocated(holes.inode());
+    assert!(allocated.is_some_and(|bytes| (4096..=8192).contains(&bytes)), "{allocated:?}");
+    from.fallocate(3, 0, 65_536).await.unwrap();
+    from.flush().await.unwrap();
+    let allocated = cluster.0.lock().metas[0].allocated(from.inode());
+    assert!(allocated.is_some_and(|bytes| bytes < 340_000), "{allocated:?}");
+    // Zeroing a range beyond the end, with and without growing.
+    from.fallocate(0x10 | 1, 390_000, 20_000).await.unwrap();
+    assert_eq!(client.getattr(from.inode()).await.unwrap().size, 400_000);
+    from.fallocate(0x10, 390_000, 20_000).await.unwrap();
+    assert_eq!(client.getattr(from.inode()).await.unwrap().size, 410_000);
+    assert_eq!(read(&from, 389_999, 30_000).await, [&data[389_999..390_000], &[0; 20_000][..]].concat());
+    cluster.check();
+}
