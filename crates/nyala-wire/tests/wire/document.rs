@@ -102,6 +102,7 @@ fn structures_have_their_fields() {
     structures!(ClusterMap, Group, Node, Pool, Settings, SlotRange, Target, Capacity, TargetCapacity);
     structures!(Commit, EntryInfo, EntryReply, FileReply, InlineContent, ListedEntry, Listing, MetaRequest, NewEntry);
     structures!(Owner, PutInline, Rename, SessionReply, SetAttr, TxId, TxRequest, ChunkFileId, StorageRequest);
+    structures!(FileLock, LockEdge, LockOwner, Returned, Revocation);
     structures!(Heartbeat, Register, RegisterTarget, Registered);
 }
 
@@ -114,14 +115,17 @@ fn choices<T: Shape>() {
 
 #[test]
 fn choices_have_their_numbers() {
-    use nyala_wire::map::{CapacityPool, Consistency, Placement, Reachability, Role, TargetKind};
+    use nyala_wire::map::{CapacityPool, Consistency, MemberState, Placement, Reachability, Role, TargetKind};
     choices::<nyala_wire::FileKind>();
     choices::<nyala_wire::Pattern>();
+    choices::<nyala_wire::meta::LeaseMode>();
+    choices::<nyala_wire::meta::LockKind>();
     choices::<nyala_wire::meta_tx::Outcome>();
     choices::<Role>();
     choices::<TargetKind>();
     choices::<Reachability>();
     choices::<Consistency>();
+    choices::<MemberState>();
     choices::<CapacityPool>();
     choices::<Placement>();
 }

@@ -8,7 +8,10 @@ use nyala_wire::frame::{Header, flags};
 use nyala_wire::map::{
     ClusterMap, Consistency, Node, Pool, Reachability, Role, Settings, SlotRange, Target, TargetKind,
 };
-use nyala_wire::meta::{FileReply, InlineContent, MetaOp, MetaReply, MetaRequest, NewEntry, Owner, SetAttr, SetTime};
+use nyala_wire::meta::{
+    FileReply, Grants, InlineContent, LeaseMode, MetaOp, MetaReply, MetaRequest, NewEntry, Owner, SetAttr, SetTime,
+    Want,
+};
 use nyala_wire::meta_tx::{PartResult, TxAction, TxId, TxPart, TxReply, TxRequest};
 use nyala_wire::mgmt::{Capacity, Heartbeat, MgmtReply, MgmtRequest, TargetCapacity};
 use nyala_wire::storage::{
@@ -18,6 +21,7 @@ use nyala_wire::{
     Attr, ClusterId, ErrorCode, FileKind, InodeId, Layout, MapVersion, Name, NodeId, Pattern, PoolId, SessionId, Slot,
     TargetId, Time, message_type,
 };
+use zerocopy::IntoBytes;
 
 const HELLO: InodeId = InodeId(0x10);
 const SESSION: SessionId = SessionId(0x1122_3344_5566_7788);
@@ -30,11 +34,33 @@ fn name(text: &str) -> Name {
 
 fn attr(inode: InodeId, kind: FileKind, perm: u16, nlink: u32) -> Attr {
     let (uid, gid) = (OWNER.uid, OWNER.gid);
-    Attr { inode, kind, perm, nlink, uid, gid, rdev: 0, size: 0, atime: NOW, mtime: NOW, ctime: NOW, btime: NOW }
+    Attr {
+        inode,
+        kind,
+        perm,
+        nlink,
+        uid,
+        gid,
+        rdev: 0,
+        size: 0,
+        atime: NOW,
+        mtime: NOW,
+        ctime: NOW,
+        btime: NOW,
+        allocated: None,
+    }
 }
 
 fn request(sequence: u64, op: MetaOp) -> Vec<u8> {
-    encode(&MetaRequest { session: SESSION, sequence, acked_below: sequence, owner: OWNER, now: NOW, op })
+    encode(&MetaRequest {
+        session: SESSION,
+        sequence,
+        acked_below: sequence,
+        owner: OWNER,
+        now: NOW,
+        op,
+        want: Want::LEASES,
+    })
 }
 
 /// Names and bytes.
@@ -42,7 +68,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
     let create = request(
         7,
         MetaOp::Create {
-            entry: NewEntry { parent: InodeId::ROOT, name: name("hello"), perm: 0o644 },
+            entry: NewEntry { parent: InodeId::ROOT, name: name("hello"), perm: 0o644, umask: 0o022 },
             exclusive: false,
         },
     );
@@ -50,6 +76,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("error: NOT_FOUND (CBOR)", encode(&ErrorCode::NOT_FOUND.with("no such file"))),
         ("frame: META request, Create", frame(&create)),
         ("MetaRequest: Create (CBOR)", create),
+        ("META reply: head", created_head()),
         ("MetaReply: Created (CBOR)", encode(&created())),
         ("MetaRequest: SetAttr (CBOR)", request(8, set_attr())),
     ];
@@ -72,6 +99,10 @@ fn frame(body: &[u8]) -> Vec<u8> {
     header.encode().to_vec()
 }
 
+fn created_head() -> Vec<u8> {
+    Grants { inodes: LeaseMode::Exclusive, dir: true, seq: 9 }.head().as_bytes().to_vec()
+}
+
 fn created() -> MetaReply {
     let layout =
         Layout { pattern: Pattern::Raid0, chunk_bytes: 512 << 10, targets: vec![TargetId(101), TargetId(102)] };
@@ -87,7 +118,15 @@ fn set_attr() -> MetaOp {
 
 fn tx() -> [(&'static str, Vec<u8>); 3] {
     let tx = TxId { coordinator: TargetId(1), number: 3 << 40 };
-    let part = TxPart::MakeDir { slot: Slot(64), parent: InodeId::ROOT, perm: 0o755, owner: OWNER, pattern: None };
+    let part = TxPart::MakeDir {
+        slot: Slot(64),
+        parent: InodeId::ROOT,
+        perm: 0o755,
+        owner: OWNER,
+        pattern: None,
+        acl: None,
+        default_acl: None,
+    };
     let prepare = TxAction::Prepare { now: NOW, parts: vec![part], stage: 0 };
     let dir = InodeId::new(Slot(64), 1).unwrap();
     let result = PartResult::Attr(attr(dir, FileKind::Directory, 0o755, 2));

@@ -4,31 +4,37 @@
 
 use crate::shapes::{enums, structures};
 use nyala_wire::meta::{
-    Commit, EntryInfo, EntryReply, FileReply, InlineContent, ListedEntry, Listing, MetaOp, MetaReply, MetaRequest,
-    NewEntry, Owner, PutInline, Rename, SessionReply, SetAttr, SetTime,
+    Commit, EntryInfo, EntryReply, FileLock, FileReply, InlineContent, LeaseMode, ListedEntry, Listing, LockKind,
+    MetaOp, MetaReply, MetaRequest, NewEntry, Owner, PutInline, Rename, Returned, Revocation, SessionReply, SetAttr,
+    SetTime,
 };
-use nyala_wire::meta_tx::{Outcome, PartResult, TxAction, TxPart, TxReply, TxRequest};
+use nyala_wire::meta_tx::{LockEdge, LockOwner, Outcome, PartResult, TxAction, TxPart, TxReply, TxRequest};
 use nyala_wire::mgmt::{Heartbeat, MgmtReply, MgmtRequest, Register, RegisterTarget, Registered};
 use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest};
 
 structures! {
-    Commit { inode, end, mtime, spilled, sync, close }
+    Commit { inode, end, mtime, spilled, sync, close, allocated }
     EntryInfo { attr, meta_target, layout, inline, pattern, parent }
     EntryReply { inode, kind, attr }
     FileReply { attr, layout, inline, inline_limit }
+    FileLock { owner, pid, kind, flock, start, end }
     Heartbeat { node, incarnation, map_version, capacities }
     InlineContent { version, data }
     ListedEntry { cookie, name, inode, kind, attr }
     Listing { entries, end }
-    MetaRequest { session, sequence, acked_below, owner, now, op }
-    NewEntry { parent, name, perm }
+    LockEdge { waiter, holder, wait }
+    LockOwner { session, owner }
+    MetaRequest { session, sequence, acked_below, owner, now, op, want }
+    NewEntry { parent, name, perm, umask }
     Owner { uid, gid }
     PutInline { inode, base_version, data, mtime, sync, close }
     Register { cluster, role, uuid, alias, addresses, incarnation, targets }
     RegisterTarget { uuid, id, alias, kind, capacity }
     Registered { cluster, node, targets, map }
     Rename { from_parent, from_name, to_parent, to_name, no_replace, exchange }
-    SessionReply { timeout_ms, map_version, known }
+    Returned { inode, keep, seq, open }
+    Revocation { inode, keep, seq }
+    SessionReply { timeout_ms, map_version, known, boot }
     SetAttr { perm, uid, gid, size, atime, mtime, ctime, kill_suidgid }
     StorageRequest { target, file, op }
     TxRequest { tx, action }
@@ -50,6 +56,11 @@ enums! {
         11 GetParent { dir }
         12 Sync {}
         13 FileInfo { inode }
+        14 LeasePoll { boot }
+        15 LeaseReturn { leases }
+        16 Acquire { inode }
+        17 GetLock { inode, lock }
+        18 LockWait { inode, lock }
         32 Create { entry, exclusive }
         33 Open { inode }
         34 Close { inode }
@@ -66,6 +77,8 @@ enums! {
         45 Commit { 0 }
         46 PutInline { 0 }
         47 SetPattern { dir, pattern }
+        48 SetLock { inode, lock }
+        49 Tmpfile { entry }
     }
     MetaReply {
         0 Done {}
@@ -82,11 +95,23 @@ enums! {
         11 Opened { 0 }
         12 Created { new, inode, kind, file }
         13 Inline { attr, version }
+        14 Revocations { boot, list }
+        15 NoEntry {}
+        16 Lock { 0 }
     }
+    LeaseMode { 0 None {} 1 Shared {} 2 Uncached {} 3 Exclusive {} }
+    LockKind { 0 Read {} 1 Write {} 2 Unlock {} }
     SetTime { 0 Now {} 1 At { 0 } }
-    TxAction { 0 Prepare { now, parts, stage } 1 Commit {} 2 Abort {} 3 Status {} 4 GetParent { dir } }
+    TxAction {
+        0 Prepare { now, parts, stage }
+        1 Commit {}
+        2 Abort {}
+        3 Status {}
+        4 GetParent { dir }
+        5 LockEdges {}
+    }
     TxPart {
-        0 MakeDir { slot, parent, perm, owner, pattern }
+        0 MakeDir { slot, parent, perm, owner, pattern, acl, default_acl }
         1 RemoveDir { inode }
         2 LinkCount { inode, delta }
         3 SetParent { inode, parent }
@@ -95,7 +120,7 @@ enums! {
         6 RenameLock {}
         7 RemoveEntry { dir, name, inode }
     }
-    TxReply { 0 Done {} 1 Prepared { 0 } 2 Outcome { 0 } 3 Parent { 0 } }
+    TxReply { 0 Done {} 1 Prepared { 0 } 2 Outcome { 0 } 3 Parent { 0 } 4 LockEdges { 0 } }
     Outcome { 0 Pending {} 1 Committed {} 2 Aborted {} }
     PartResult { 0 Ready {} 1 Attr { 0 } 2 Entry { 0 } }
     StorageOp {
@@ -106,6 +131,8 @@ enums! {
         4 Stat {}
         5 Seek { offset, hole }
         6 Allocate { offset, len }
+        7 Fence { session }
+        8 Copy { from, from_offset, offset, len }
     }
     StorageReply { 0 Done {} 1 Stat { len, blocks } 2 Offset { 0 } }
     MgmtRequest {

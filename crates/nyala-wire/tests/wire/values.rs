@@ -8,6 +8,7 @@ use nyala_wire::map::{
     CapacityPool, ClusterMap, Consistency, Group, MemberState, Node, Placement, Pool, Reachability, Role, Settings,
     SlotRange, Target, TargetKind,
 };
+use nyala_wire::meta::Want;
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::mgmt::{Capacity, ServiceStats, TargetCapacity};
 use nyala_wire::storage::ChunkFileId;
@@ -26,7 +27,7 @@ macro_rules! newtypes {
     };
 }
 
-newtypes!(ClusterId, ErrorCode, GroupId, InodeId, MapVersion, NodeId, PoolId, SessionId, Slot, TargetId);
+newtypes!(ClusterId, ErrorCode, GroupId, InodeId, MapVersion, NodeId, PoolId, SessionId, Slot, TargetId, Want);
 
 impl Shape for Layout {
     const NAME: &'static str = "Layout";
@@ -45,7 +46,7 @@ impl Sample for Layout {
 }
 
 structures! {
-    Attr { inode, kind, perm, nlink, uid, gid, rdev, size, atime, mtime, ctime, btime }
+    Attr { inode, kind, perm, nlink, uid, gid, rdev, size, atime, mtime, ctime, btime, allocated }
     Capacity { total_bytes, free_bytes, total_inodes, free_inodes }
     ChunkFileId { inode, index }
     ClusterMap { version, cluster, nodes, targets, groups, pools, slots, settings }
