@@ -6,6 +6,8 @@ use nyala_wire::ClusterId;
 use nyala_wire::map::Settings;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Configuration of one management node.
 #[derive(Debug, Clone)]
@@ -24,17 +26,62 @@ pub struct MgmtConfig {
     pub secret_file: PathBuf,
     /// Encrypt all traffic between services; the same on every node of the cluster.
     pub encrypt: bool,
-    /// Number of this management node, from 1.
-    pub node_id: u64,
+    /// At the first start: become a member of the cluster whose management nodes are here, instead of making one. One
+    /// address is enough. Later: further addresses at which the others are looked for.
+    pub join: Vec<SocketAddr>,
+    /// At the first start: wait until an operator adds this node to a cluster, instead of making one.
+    pub standby: bool,
     /// At the first start: the cluster's id, random; `UNKNOWN` lets the service draw it. Later: the id that the directory
     /// must have; `UNKNOWN` takes what it has.
     pub cluster: ClusterId,
     /// At the first start: the cluster's settings. Later they are changed by the REST API.
     pub settings: Settings,
+    /// Times of Raft.
+    pub raft: RaftTimes,
+}
+
+/// Raft's own times. Every management node needs the same ones.
+///
+/// A follower that heard the leader grants nobody else a vote for `election_max_ms`, and stands for election itself between
+/// `election_min_ms` and `election_max_ms` after that. With the default, a dead leader is replaced after 0.75 to 1 s, so
+/// that a service whose heartbeat it did not answer any more still finds the new one before its lease is over.
+#[derive(Debug, Clone)]
+pub struct RaftTimes {
+    /// Between a leader's signs of life, milliseconds.
+    pub heartbeat_ms: u64,
+    /// Shortest time to an election, milliseconds.
+    pub election_min_ms: u64,
+    /// Longest time to an election, and for how long a vote is bound to a leader that was heard, milliseconds.
+    pub election_max_ms: u64,
+    /// A snapshot is made after so many entries; a fifth of them is kept for those who lag.
+    pub snapshot_every: u64,
+    /// While true, this node neither reaches the others nor is reached by them: a network that is cut, for tests.
+    #[doc(hidden)]
+    pub cut: Arc<AtomicBool>,
+}
+
+impl Default for RaftTimes {
+    fn default() -> RaftTimes {
+        RaftTimes {
+            heartbeat_ms: 100,
+            election_min_ms: 250,
+            election_max_ms: 500,
+            snapshot_every: 1000,
+            cut: Arc::default(),
+        }
+    }
+}
+
+impl RaftTimes {
+    /// A leader that no majority has answered for so long grants nothing: until then none of them has a vote for another.
+    /// The rest is for clocks that run at different speeds.
+    pub(crate) fn silence_ms(&self) -> u64 {
+        self.election_max_ms - self.election_max_ms / 10
+    }
 }
 
 impl MgmtConfig {
-    /// Node 1 on localhost with the default ports 8008 and 8010.
+    /// The first node, on localhost with the default ports 8008 and 8010.
     pub fn new(dir: impl Into<PathBuf>, secret_file: impl Into<PathBuf>) -> MgmtConfig {
         MgmtConfig {
             dir: dir.into(),
@@ -44,9 +91,11 @@ impl MgmtConfig {
             rest_insecure: false,
             secret_file: secret_file.into(),
             encrypt: false,
-            node_id: 1,
+            join: Vec::new(),
+            standby: false,
             cluster: ClusterId::UNKNOWN,
             settings: Settings::default(),
+            raft: RaftTimes::default(),
         }
     }
 }

@@ -3,28 +3,43 @@
 //! What the native protocol, the REST API and the background tasks share: the state, the way to change it, and whether
 //! this node may answer at all.
 
+use crate::config::RaftTimes;
 use crate::counters::{Counters, count};
 use crate::liveness::Liveness;
 use crate::raft::Raft;
+use crate::raft::contacts::Contacts;
 use crate::raft::machine::View;
 use nyala_cluster::{ClusterError, ClusterState, Command, Event};
-use nyala_wire::ErrorCode;
+use nyala_transport::member::monotonic_ms;
 use nyala_wire::error::WireError;
+use nyala_wire::map::Role;
+use nyala_wire::{ErrorCode, NodeId};
 use openraft::ServerState;
 use openraft::error::{ClientWriteError, RaftError};
 use parking_lot::Mutex;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use tokio::sync::Notify;
 
-/// A leader that no quorum has answered for so long grants no lease. Shorter than Raft's shortest election time, so
-/// that no other leader can exist yet, less what its own figure may be late.
-const QUORUM_SILENCE_MS: u64 = 400;
+/// Longest wait for a decision. Without a majority there is none, and whoever waits should ask elsewhere.
+const DECISION: Duration = Duration::from_secs(5);
 
 /// The heart of the service.
 pub(crate) struct Core {
     pub raft: Raft,
+    /// Our number in Raft.
+    pub me: u64,
     pub view: Arc<View>,
+    pub contacts: Arc<Contacts>,
+    pub times: RaftTimes,
+    /// No candidate gets a vote before, milliseconds.
+    pub votes_from_ms: u64,
+    /// Held by whoever changes the set of management nodes.
+    pub changing: tokio::sync::Mutex<()>,
+    /// Nodes that are being made members.
+    pub joining: Mutex<BTreeSet<u64>>,
     pub liveness: Mutex<Liveness>,
     pub counters: Counters,
     /// Wakes the failure detector before its next turn.
@@ -42,22 +57,43 @@ pub(crate) enum Refusal {
     /// Ask again, here or at another management node.
     #[error("{0}")]
     NotReady(String),
+    /// Another management node leads, or none does.
+    #[error("{}", not_leader(.leader, .addresses))]
+    NotLeader {
+        /// Who leads, as far as is known here.
+        leader: Option<NodeId>,
+        /// Its addresses.
+        addresses: Vec<String>,
+    },
+}
+
+fn not_leader(leader: &Option<NodeId>, addresses: &[String]) -> String {
+    match leader {
+        Some(leader) => format!("management node {leader} leads; ask it ({})", addresses.join(", ")),
+        None => "no management node leads at the moment".to_owned(),
+    }
 }
 
 impl From<Refusal> for WireError {
     fn from(refusal: Refusal) -> WireError {
         match refusal {
             Refusal::Cluster(error) => error.into(),
-            Refusal::NotReady(reason) => ErrorCode::NOT_READY.with(reason),
+            other => ErrorCode::NOT_READY.with(other.to_string()),
         }
     }
 }
 
 impl Core {
-    pub(crate) fn new(raft: Raft, view: Arc<View>) -> Core {
+    pub(crate) fn new(raft: Raft, me: u64, view: Arc<View>, contacts: Arc<Contacts>, times: RaftTimes) -> Core {
         Core {
             raft,
+            me,
             view,
+            contacts,
+            votes_from_ms: monotonic_ms() + times.election_max_ms,
+            times,
+            changing: tokio::sync::Mutex::default(),
+            joining: Mutex::default(),
             liveness: Mutex::new(Liveness::new(0)),
             counters: Counters::default(),
             look: Notify::new(),
@@ -69,18 +105,28 @@ impl Core {
     pub(crate) fn check_leading(&self) -> Result<(), Refusal> {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow();
-        if metrics.state == ServerState::Leader && metrics.current_term == self.leads_in.load(Ordering::Acquire) {
-            let alone = metrics.membership_config.voter_ids().count() <= 1;
-            let heard = metrics.millis_since_quorum_ack.is_some_and(|ms| ms < QUORUM_SILENCE_MS);
-            if alone || heard {
-                return Ok(());
-            }
-            return Err(Refusal::NotReady("this management node has lost its majority".to_owned()));
+        let term = metrics.current_term;
+        if metrics.state != ServerState::Leader {
+            return Err(self.not_leader(metrics.current_leader));
         }
-        Err(Refusal::NotReady(match metrics.current_leader {
-            Some(leader) if leader != metrics.id => format!("management node {leader} leads, this is {}", metrics.id),
-            _ => "the management service is starting or has no leader".to_owned(),
-        }))
+        if term != self.leads_in.load(Ordering::Acquire) {
+            return Err(Refusal::NotReady("this management node is about to lead".to_owned()));
+        }
+        let now_ms = monotonic_ms();
+        let voters = metrics.membership_config.membership().get_joint_config();
+        let heard = self.contacts.quorum_ms(voters, self.me, term, now_ms);
+        if heard.is_some_and(|at| now_ms - at.min(now_ms) < self.times.silence_ms()) {
+            return Ok(());
+        }
+        Err(Refusal::NotReady("this management node has lost its majority".to_owned()))
+    }
+
+    fn not_leader(&self, leader: Option<u64>) -> Refusal {
+        let state = self.view.state();
+        let leader = leader.filter(|leader| *leader != self.me).and_then(|leader| u32::try_from(leader).ok());
+        let record = leader.and_then(|leader| state.node(NodeId(leader))).filter(|node| node.role == Role::Mgmt);
+        let addresses = record.map(|node| node.addresses.iter().map(ToString::to_string).collect());
+        Refusal::NotLeader { leader: leader.map(NodeId), addresses: addresses.unwrap_or_default() }
     }
 
     /// Makes a change: returns once it is on disk (on a majority) and applied.
@@ -104,10 +150,12 @@ impl Core {
         if trial.apply(command.clone())?.is_empty() {
             return Ok(Vec::new());
         }
-        let events = match self.raft.client_write(command).await {
+        let written = tokio::time::timeout(DECISION, self.raft.client_write(command)).await;
+        let undecided = || Refusal::NotReady("the change was not decided in time; it may still be".to_owned());
+        let events = match written.map_err(|_| undecided())? {
             Ok(response) => response.data.0?,
-            Err(RaftError::APIError(ClientWriteError::ForwardToLeader(_))) => {
-                return Err(Refusal::NotReady("another management node leads now".to_owned()));
+            Err(RaftError::APIError(ClientWriteError::ForwardToLeader(to))) => {
+                return Err(self.not_leader(to.leader_id));
             }
             Err(error) => return Err(Refusal::NotReady(format!("the change could not be stored: {error}"))),
         };

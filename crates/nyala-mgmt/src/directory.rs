@@ -15,6 +15,7 @@ use nyala_wire::ClusterId;
 use serde::{Deserialize, Serialize};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
+use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -31,10 +32,25 @@ pub(crate) struct Identity {
     pub cluster: ClusterId,
     /// This directory.
     pub uuid: ClusterId,
-    /// Number of this management node.
+    /// Number of this management node; 0 while it waits to become a member of a cluster.
     pub node_id: u64,
     /// The cluster state has been on disk.
     pub initialised: bool,
+    /// It joined a cluster that was there before it, and must never make one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub joined: bool,
+    /// Where it found the cluster that it joined.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub found_at: Vec<SocketAddr>,
+}
+
+/// What a directory without identity becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Begin {
+    /// The first management node of a new cluster; `UNKNOWN` draws the cluster's id.
+    First(ClusterId),
+    /// A further node of a cluster that exists.
+    Further,
 }
 
 /// An open directory.
@@ -46,13 +62,13 @@ pub(crate) struct Directory {
 
 impl Directory {
     /// Opens the directory, or makes it at the first start.
-    pub(crate) fn open(path: &Path, node_id: u64, cluster: ClusterId) -> Result<Directory, MgmtError> {
+    pub(crate) fn open(path: &Path, cluster: ClusterId, begin: Begin) -> Result<Directory, MgmtError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
         made.map_err(MgmtError::io("make directory", path))?;
         // Looked at before anything is written, so that a foreign directory stays as it is.
         let identity = read_identity(&path.join("mgmt.toml"))?;
         if let Some(identity) = &identity {
-            check(path, identity, node_id, cluster)?;
+            check(path, identity, cluster)?;
         }
         let store = open_store(path)?;
         let stored = |e: &dyn std::fmt::Display| MgmtError::Stored { dir: path.to_owned(), reason: e.to_string() };
@@ -63,9 +79,14 @@ impl Directory {
             Some(identity) => identity,
             None if !empty => return Err(incomplete("mgmt.toml is missing")),
             None => {
-                let cluster = if cluster == ClusterId::UNKNOWN { random_id()? } else { cluster };
-                let uuid = random_id()?;
-                let new = Identity { format_version: FORMAT_VERSION, cluster, uuid, node_id, initialised: false };
+                let (cluster, node_id, joined) = match begin {
+                    Begin::First(ClusterId::UNKNOWN) => (random_id()?, 1, false),
+                    Begin::First(cluster) => (cluster, 1, false),
+                    Begin::Further => (ClusterId::UNKNOWN, 0, true),
+                };
+                let (format_version, uuid) = (FORMAT_VERSION, random_id()?);
+                let (initialised, found_at) = (false, Vec::new());
+                let new = Identity { format_version, cluster, uuid, node_id, initialised, joined, found_at };
                 write_identity(path, &new)?;
                 new
             }
@@ -77,6 +98,21 @@ impl Directory {
 /// Notes that the cluster state is on disk.
 pub(crate) fn set_initialised(path: &Path, identity: &Identity) -> Result<(), MgmtError> {
     write_identity(path, &Identity { initialised: true, ..identity.clone() })
+}
+
+impl Directory {
+    /// Notes the cluster, where it is, and the number that this node has been given there.
+    pub(crate) fn set_member(
+        &mut self,
+        cluster: ClusterId,
+        node_id: u64,
+        found_at: Vec<SocketAddr>,
+    ) -> Result<(), MgmtError> {
+        let identity = Identity { cluster, node_id, found_at, ..self.identity.clone() };
+        write_identity(&self.path, &identity)?;
+        self.identity = identity;
+        Ok(())
+    }
 }
 
 fn open_store(path: &Path) -> Result<Store, MgmtError> {
@@ -103,13 +139,11 @@ fn open_store(path: &Path) -> Result<Store, MgmtError> {
     }
 }
 
-fn check(dir: &Path, identity: &Identity, node_id: u64, cluster: ClusterId) -> Result<(), MgmtError> {
+fn check(dir: &Path, identity: &Identity, cluster: ClusterId) -> Result<(), MgmtError> {
     let dir = dir.to_owned();
-    if cluster != ClusterId::UNKNOWN && identity.cluster != cluster {
+    let known = cluster != ClusterId::UNKNOWN && identity.cluster != ClusterId::UNKNOWN;
+    if known && identity.cluster != cluster {
         return Err(MgmtError::ForeignCluster { dir, ours: cluster, theirs: identity.cluster });
-    }
-    if identity.node_id != node_id {
-        return Err(MgmtError::ForeignNode { dir, ours: node_id, theirs: identity.node_id });
     }
     Ok(())
 }
@@ -127,7 +161,9 @@ fn read_identity(path: &Path) -> Result<Option<Identity>, MgmtError> {
         return Err(MgmtError::NewerFormat { path: path.to_owned(), found, known: FORMAT_VERSION });
     }
     let identity: Identity = table.try_into().map_err(|e: toml::de::Error| damaged(e.message().to_owned()))?;
-    if identity.cluster == ClusterId::UNKNOWN || identity.uuid == ClusterId::UNKNOWN {
+    let waits = identity.joined && !identity.initialised && identity.node_id == 0;
+    let member = identity.cluster != ClusterId::UNKNOWN && identity.node_id != 0;
+    if identity.uuid == ClusterId::UNKNOWN || !(member || waits) {
         return Err(damaged("an id is zero".to_owned()));
     }
     Ok(Some(identity))

@@ -29,16 +29,6 @@ pub enum MgmtError {
         /// What the directory says.
         theirs: ClusterId,
     },
-    /// The directory is another management node's.
-    #[error("{dir} belongs to management node {theirs}, this is node {ours}; check node id and directory")]
-    ForeignNode {
-        /// The directory.
-        dir: PathBuf,
-        /// What is configured.
-        ours: u64,
-        /// What the directory says.
-        theirs: u64,
-    },
     /// A file of the directory cannot be understood.
     #[error("{path} is damaged: {reason}; restore it from a backup")]
     Damaged {
@@ -120,6 +110,20 @@ pub enum MgmtError {
     /// The settings given at the first start are refused.
     #[error("the cluster cannot be initialised: {0}")]
     Init(ClusterError),
+    /// The other management nodes do not take this one.
+    #[error("the cluster does not take this management node: {0}")]
+    NotTaken(nyala_transport::member::MgmtError),
+    /// An operator removed this node from the management.
+    #[error(
+        "management node {node} was removed from the cluster; to use this machine again, empty {dir} and start the \
+         service with --join"
+    )]
+    Removed {
+        /// Its number.
+        node: u64,
+        /// Its directory.
+        dir: PathBuf,
+    },
     /// Raft stopped; after a failed write or sync the disk needs a look.
     #[error("the management service stopped: {0}")]
     Raft(String),

@@ -77,8 +77,8 @@ enum TakeOver {
 impl From<Refusal> for TakeOver {
     fn from(refusal: Refusal) -> TakeOver {
         match refusal {
-            Refusal::NotReady(reason) => TakeOver::Later(reason),
             Refusal::Cluster(error) => TakeOver::Never(MgmtError::Init(error)),
+            other => TakeOver::Later(other.to_string()),
         }
     }
 }
@@ -90,6 +90,12 @@ async fn take_over(core: &Core, bootstrap: &Bootstrap) -> Result<(), TakeOver> {
     if stored != ClusterId::UNKNOWN && stored != identity.cluster {
         let dir = dir.clone();
         return Err(TakeOver::Never(MgmtError::ForeignCluster { dir, ours: identity.cluster, theirs: stored }));
+    }
+    let state = core.view.state();
+    let mine = state.nodes.iter().any(|node| node.uuid == identity.uuid);
+    if !mine && state.nodes.iter().any(|node| node.role == Role::Mgmt) {
+        // Removed, and on its way out: it leads only as long as it takes to tell the others.
+        return Ok(());
     }
     core.write(Command::Init { cluster: identity.cluster, settings: bootstrap.settings.clone() }).await?;
     let register = RegisterNode {

@@ -16,19 +16,22 @@
 //! which, and nothing is changed. The network repeats or loses requests: all of them are idempotent. Heartbeats are
 //! late, or this process stood still: [`liveness`]. Operators send nonsense: [`rest`] bounds and checks it.
 
+mod announce;
 mod config;
 mod core;
 mod counters;
 mod directory;
+mod entrance;
 mod error;
 mod leadership;
 mod liveness;
+mod members;
 mod probe;
 mod raft;
 mod rest;
 mod run;
 mod service;
 
-pub use config::MgmtConfig;
+pub use config::{MgmtConfig, RaftTimes};
 pub use error::MgmtError;
 pub use run::{Mgmt, run};

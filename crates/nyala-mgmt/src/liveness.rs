@@ -50,10 +50,21 @@ impl Liveness {
     }
 }
 
-/// Services that hold leases; management nodes watch each other by Raft.
+/// Services, which hold leases, and management nodes.
 fn watched(state: &ClusterState) -> impl Iterator<Item = Watched> + '_ {
-    let served = state.nodes.iter().filter(|n| matches!(n.role, Role::Meta | Role::Storage));
-    served.map(|n| Watched { node: n.id, incarnation: n.incarnation, reachability: n.reachability })
+    let watched = state.nodes.iter().filter(|n| n.role != Role::Client);
+    watched.map(|n| Watched { node: n.id, incarnation: n.incarnation, reachability: n.reachability })
+}
+
+/// Management nodes send no heartbeats: their answers in Raft are theirs, and ours is that we are here.
+fn hear_management(core: &Core, state: &ClusterState, liveness: &mut Liveness, now_ms: u64) {
+    for node in state.nodes.iter().filter(|n| n.role == Role::Mgmt) {
+        let id = u64::from(node.id.0);
+        let at_ms = if id == core.me { Some(now_ms) } else { core.contacts.last_ms(id) };
+        if let Some(at_ms) = at_ms {
+            liveness.detector.heard(node.id, node.incarnation, at_ms);
+        }
+    }
 }
 
 /// Looks at everybody, for ever.
@@ -93,6 +104,7 @@ async fn judge(core: &Core, now_ms: u64, lease_ms: u64) {
     let verdicts: Vec<(Watched, Reachability)> = {
         let mut liveness = core.liveness.lock();
         liveness.forget(&state);
+        hear_management(core, &state, &mut liveness, now_ms);
         liveness.detector.changes(watched(&state), lease_ms, now_ms).collect()
     };
     for (Watched { node, incarnation, .. }, reachability) in verdicts {
@@ -108,7 +120,8 @@ fn probe_silent(core: &Arc<Core>, now_ms: u64) {
     let state = core.view.state();
     let beat_ms = u64::from(state.settings.heartbeat_ms);
     let mut liveness = core.liveness.lock();
-    for w in watched(&state).filter(|w| w.reachability != Reachability::Offline) {
+    let service = |w: &Watched| state.node(w.node).is_some_and(|n| n.role != Role::Mgmt);
+    for w in watched(&state).filter(|w| w.reachability != Reachability::Offline && service(w)) {
         let recently = liveness.probed.get(&w.node).is_some_and(|at| now_ms < at + beat_ms);
         if recently || liveness.detector.silence_ms(&w, now_ms) <= beat_ms + beat_ms / 4 {
             continue;

@@ -3,7 +3,7 @@
 //! Start and stop of the service.
 
 use crate::core::Core;
-use crate::directory::Directory;
+use crate::directory::{Begin, Directory};
 use crate::leadership::{self, Bootstrap};
 use crate::raft::log::RaftLog;
 use crate::raft::machine::Machine;
@@ -11,9 +11,10 @@ use crate::raft::network::Network;
 use crate::raft::{self, Raft};
 use crate::rest::{self, Token};
 use crate::service::MgmtService;
-use crate::{MgmtConfig, MgmtError, liveness};
+use crate::{MgmtConfig, MgmtError, announce, entrance, liveness, members};
 use nyala_transport::facing::facing;
-use nyala_transport::{HandshakeConfig, Pool, PoolOptions, Role, Secret, Server, ServerOptions};
+use nyala_transport::member::MgmtClient;
+use nyala_transport::{HandshakeConfig, Pool, PoolOptions, Role, Secret, Server, ServerOptions, TransportError};
 use nyala_wire::ClusterId;
 use openraft::BasicNode;
 use std::collections::BTreeMap;
@@ -23,9 +24,13 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
-/// Longest wait for HTTP connections to finish when the service stops.
-const REST_GRACE: Duration = Duration::from_secs(1);
+/// A node that starts again stands for election only once it has heard a leader, or has had this time to.
+const QUIET_START: Duration = Duration::from_millis(1500);
+/// Longest wait for a connection to another management node.
+const CONNECT: Duration = Duration::from_millis(500);
 
 /// A management service that is open and listens, but does not answer yet.
 pub struct Mgmt {
@@ -50,7 +55,9 @@ impl Mgmt {
             return Err(MgmtError::RestInsecure { address: config.rest_listen });
         }
         let secret = Secret::load(&config.secret_file)?;
-        let directory = Directory::open(&config.dir, config.node_id, config.cluster)?;
+        let further = config.standby || !config.join.is_empty();
+        let begin = if further { Begin::Further } else { Begin::First(config.cluster) };
+        let directory = Directory::open(&config.dir, config.cluster, begin)?;
         let token = Token::load_or_create(&directory.path.join("rest.token"))?;
         let cluster = u128::from_le_bytes(directory.identity.cluster.0);
         let handshake =
@@ -65,7 +72,7 @@ impl Mgmt {
         Ok(Mgmt { directory, config, handshake, server, rest, token })
     }
 
-    /// The cluster.
+    /// The cluster; `UNKNOWN` for a node that is still to become a member of one.
     pub fn cluster(&self) -> ClusterId {
         self.directory.identity.cluster
     }
@@ -90,47 +97,57 @@ impl Mgmt {
         tokio::task::LocalSet::new().run_until(self.serve(shutdown)).await
     }
 
-    async fn serve(self, shutdown: impl Future<Output = ()>) -> Result<(), MgmtError> {
+    async fn serve(mut self, shutdown: impl Future<Output = ()>) -> Result<(), MgmtError> {
+        let mut shutdown = std::pin::pin!(shutdown);
         let store = self.directory.store.clone();
-        let addresses = self.advertised();
-        let raft_address = addresses.first().map(ToString::to_string).unwrap_or_default();
-        let (raft, core) = self.start_raft(raft_address).await?;
-        let bootstrap = Bootstrap {
-            dir: self.directory.path.clone(),
-            identity: self.directory.identity.clone(),
-            settings: self.config.settings.clone(),
-            addresses,
-            incarnation: u64::from_le_bytes(
-                crate::directory::random_id()?.0.first_chunk().copied().unwrap_or_default(),
-            ),
-        };
-        let (cluster, listens, rest_address) = (self.cluster(), self.addresses(), self.rest_address());
-        tracing::info!(%cluster, ?listens, %rest_address, "management service runs");
-        let stop_server = self.server.shutdown_handle();
-        let rest_listener = tokio::net::TcpListener::from_std(self.rest)
-            .map_err(|cause| MgmtError::RestListen { address: rest_address, cause })?;
-        let (stop_rest, rest_stopped) = tokio::sync::oneshot::channel::<()>();
-        let rest = rest::serve(rest_listener, core.clone(), self.token, async {
-            // A dropped sender means stop as well.
-            let _ = rest_stopped.await;
-        });
-        let mut rest = tokio::spawn(rest);
-        let service = Rc::new(MgmtService { core: core.clone() });
+        let stop = self.server.shutdown_handle();
+        let listens = self.addresses();
+        let incarnation = crate::directory::random_id()?.0.first_chunk().copied().map(u64::from_le_bytes);
+        let (incarnation, addresses) = (incarnation.unwrap_or_default(), self.advertised());
+        let newcomer = self.directory.identity.node_id == 0;
+        let adopted = (newcomer && self.config.standby).then(|| watch::Sender::new(Vec::new()));
+        let service = Rc::new(MgmtService { adopted, ..MgmtService::default() });
+        let mut listening = Listening::new(self.server, &service);
+        if newcomer {
+            tracing::info!(?listens, "management service waits to become a member of a cluster");
+            let client = MgmtClient::new(self.config.join.clone(), self.handshake.clone());
+            let enter = enter(&mut self.directory, &service, client, &self.handshake, &addresses, incarnation);
+            let entered = tokio::select! {
+                () = &mut shutdown => Ok(false),
+                entered = enter => entered.map(|()| true),
+            };
+            if !matches!(entered, Ok(true)) {
+                stop.stop();
+                return store.close().map_err(MgmtError::Store).and(entered.map(drop));
+            }
+        }
+        let identity = self.directory.identity.clone();
+        self.handshake.cluster_id = u128::from_le_bytes(identity.cluster.0);
+        let settings = self.config.settings.clone();
+        let bootstrap = Bootstrap { dir: self.directory.path.clone(), identity, settings, addresses, incarnation };
+        let core = start_raft(&self.directory, &self.config, self.handshake.clone(), &bootstrap).await?;
+        let (cluster, node, rest_address) = (bootstrap.identity.cluster, core.me, self.rest.local_addr().ok());
+        tracing::info!(%cluster, node, ?listens, ?rest_address, "management service runs");
+        // Set once: it was empty until here.
+        let _ = service.core.set(core.clone());
+        listening.go_on(self.handshake.cluster_id, &service);
+        let rest = rest::serve(self.rest, core.clone(), self.token)?;
+        let known = self.config.join.iter().chain(&bootstrap.identity.found_at).copied().collect();
+        let client = MgmtClient::new(known, self.handshake);
         let outcome = tokio::select! {
-            () = shutdown => Ok(()),
+            () = &mut shutdown => Ok(()),
             error = leadership::follow(&core, &bootstrap) => Err(error),
+            error = announce::stay_known(&core, &bootstrap, &client) => Err(error),
             () = liveness::watch_over(&core) => Ok(()),
-            served = self.server.serve(service) => served.map_err(MgmtError::from),
-            served = &mut rest => Err(MgmtError::Raft(format!("the REST API ended: {served:?}"))),
+            () = members::tend(&core) => Ok(()),
+            () = stand_for_election(&core) => Ok(()),
+            ended = listening.ended() => ended,
+            error = rest.ended() => Err(error),
         };
         core.leads_in.store(0, std::sync::atomic::Ordering::Release);
-        stop_server.stop();
-        // The receiver is gone if HTTP has ended by itself.
-        let _ = stop_rest.send(());
-        if !rest.is_finished() && tokio::time::timeout(REST_GRACE, &mut rest).await.is_err() {
-            rest.abort();
-        }
-        if let Err(error) = raft.shutdown().await {
+        stop.stop();
+        rest.stop().await;
+        if let Err(error) = core.raft.shutdown().await {
             tracing::warn!(%error, "Raft did not stop cleanly");
         }
         let closed = store.close().map_err(MgmtError::Store);
@@ -141,26 +158,99 @@ impl Mgmt {
         if !self.config.advertise.is_empty() {
             return self.config.advertise.clone();
         }
-        self.addresses().into_iter().map(|address| facing(address, &[])).collect()
+        self.addresses().into_iter().map(|address| facing(address, &self.config.join)).collect()
+    }
+}
+
+/// The listening task, which begins at once where an operator is waited for, and else once the cluster is known.
+struct Listening {
+    later: Option<Server>,
+    task: Option<JoinHandle<Result<(), TransportError>>>,
+}
+
+impl Listening {
+    fn new(server: Server, service: &Rc<MgmtService>) -> Listening {
+        if service.adopted.is_none() {
+            return Listening { later: Some(server), task: None };
+        }
+        Listening { later: None, task: Some(tokio::task::spawn_local(server.serve(service.clone()))) }
     }
 
-    async fn start_raft(&self, address: String) -> Result<(Raft, Arc<Core>), MgmtError> {
-        let log = RaftLog::new(self.directory.store.clone());
-        let stored =
-            |e: &dyn std::fmt::Display| MgmtError::Stored { dir: self.directory.path.clone(), reason: e.to_string() };
-        let machine = Machine::load(log.clone()).map_err(|e| stored(&e))?;
-        let view = machine.view();
-        let config = raft::config().map_err(MgmtError::Raft)?;
-        let pool = Pool::new(self.handshake.clone(), PoolOptions::default());
-        let id = self.config.node_id;
-        let raft = Raft::new(id, Arc::new(config), Network::new(pool), log, machine).await;
-        let raft = raft.map_err(|e| stored(&e))?;
-        let known = raft.is_initialized().await.map_err(|e| MgmtError::Raft(e.to_string()))?;
-        if !known {
-            let members = BTreeMap::from([(id, BasicNode::new(address))]);
-            raft.initialize(members).await.map_err(|e| MgmtError::Raft(e.to_string()))?;
+    fn go_on(&mut self, cluster: u128, service: &Rc<MgmtService>) {
+        if let Some(server) = self.later.take() {
+            self.task = Some(tokio::task::spawn_local(server.in_cluster(cluster).serve(service.clone())));
         }
-        let core = Arc::new(Core::new(raft.clone(), view));
-        Ok((raft, core))
     }
+
+    async fn ended(&mut self) -> Result<(), MgmtError> {
+        let Some(task) = &mut self.task else { return std::future::pending().await };
+        match task.await {
+            Ok(served) => served.map_err(MgmtError::from),
+            Err(error) => Err(MgmtError::Raft(format!("the listening task ended: {error}"))),
+        }
+    }
+}
+
+/// Becomes a member: asks for cluster and number, and notes them.
+async fn enter(
+    directory: &mut Directory,
+    service: &MgmtService,
+    mut client: MgmtClient,
+    handshake: &HandshakeConfig,
+    addresses: &[SocketAddr],
+    incarnation: u64,
+) -> Result<(), MgmtError> {
+    if let Some(adopted) = &service.adopted {
+        let mut adopted = adopted.subscribe();
+        // An error means that the sender is gone, which cannot be while `service` lives.
+        let named = adopted.wait_for(|mgmt| !mgmt.is_empty()).await.map(|mgmt| mgmt.clone()).unwrap_or_default();
+        client = MgmtClient::new(named, handshake.clone());
+    }
+    let uuid = directory.identity.uuid;
+    let (cluster, node) = entrance::ask_number(&client, uuid, addresses, incarnation).await?;
+    directory.set_member(cluster, u64::from(node.0), client.addresses())
+}
+
+async fn start_raft(
+    directory: &Directory,
+    config: &MgmtConfig,
+    handshake: HandshakeConfig,
+    bootstrap: &Bootstrap,
+) -> Result<Arc<Core>, MgmtError> {
+    let log = RaftLog::new(directory.store.clone());
+    let stored = |e: &dyn std::fmt::Display| MgmtError::Stored { dir: directory.path.clone(), reason: e.to_string() };
+    let machine = Machine::load(log.clone()).map_err(|e| stored(&e))?;
+    let view = machine.view();
+    let raft_config = raft::config(&config.raft).map_err(MgmtError::Raft)?;
+    // A peer that vanished must not hold up the search for it for long.
+    let handshake = HandshakeConfig { connect_timeout: CONNECT, handshake_timeout: CONNECT, ..handshake };
+    let network = Network::new(Pool::new(handshake, PoolOptions::default()), view.clone(), config.raft.cut.clone());
+    let contacts = network.contacts();
+    let id = bootstrap.identity.node_id;
+    let raft = Raft::new(id, Arc::new(raft_config), network, log, machine).await;
+    let raft = raft.map_err(|e| stored(&e))?;
+    let failed = |e: &dyn std::fmt::Display| MgmtError::Raft(e.to_string());
+    let known = raft.is_initialized().await.map_err(|e| failed(&e))?;
+    if !known && !bootstrap.identity.joined {
+        raft.runtime_config().elect(true);
+        let address = bootstrap.addresses.first().map(ToString::to_string).unwrap_or_default();
+        let members = BTreeMap::from([(id, BasicNode::new(address))]);
+        raft.initialize(members).await.map_err(|e| failed(&e))?;
+    }
+    Ok(Arc::new(Core::new(raft, id, view, contacts, config.raft.clone())))
+}
+
+/// Lets this node stand for election once it cannot break what it promised before its start, nor disturb a leader that
+/// has not found it again yet. Never ends.
+async fn stand_for_election(core: &Core) {
+    let mut metrics = core.raft.metrics();
+    let quiet = metrics.wait_for(|now| {
+        let others = now.membership_config.voter_ids().any(|id| id != core.me);
+        let alone = !others && now.membership_config.voter_ids().count() == 1;
+        alone || now.current_leader.is_some_and(|leader| leader != core.me)
+    });
+    // Over when one of the two holds, when the time is up, or when Raft has ended, which others notice.
+    let _ = tokio::time::timeout(QUIET_START, quiet).await;
+    core.raft.runtime_config().elect(true);
+    std::future::pending().await
 }

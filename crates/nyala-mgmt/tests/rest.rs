@@ -18,6 +18,8 @@ async fn nothing_without_the_token() {
         ("GET", "/cluster"),
         ("GET", "/map"),
         ("GET", "/nodes"),
+        ("GET", "/mgmt"),
+        ("DELETE", "/mgmt/1"),
         ("GET", "/targets"),
         ("GET", "/pools"),
         ("GET", "/groups"),
@@ -59,6 +61,8 @@ async fn what_is_asked_and_changed() {
     assert_eq!(cluster["id"], CLUSTER.to_string());
     assert_eq!(cluster["settings"]["lease_ms"], 900);
     assert_eq!(mgmt.api("GET", "/map", "").1["slots"], json!([{"first": 0, "count": 64, "target": 1}]));
+    let (_, all) = mgmt.api("GET", "/mgmt", "");
+    assert_eq!((&all[0]["role"], &all[0]["reachable"], &all[0]["id"]), (&json!("leader"), &json!(true), &json!(1)));
     let (_, nodes) = mgmt.api("GET", "/nodes", "");
     assert_eq!((&nodes[1]["alias"], &nodes[1]["role"]), (&json!("meta1"), &json!("meta")));
     assert_eq!((&nodes[2]["reachability"], &nodes[2]["addresses"]), (&json!("online"), &json!([at.to_string()])));
@@ -106,6 +110,8 @@ async fn nonsense_gets_a_status_and_a_reason() {
         ("PUT", "/settings", bad.to_string(), 400, "invalid"),
         ("PUT", "/settings", unknown.to_string(), 400, "invalid"),
         ("PUT", "/settings", "{".to_owned(), 400, "invalid"),
+        ("DELETE", "/mgmt/1", String::new(), 400, "invalid"),
+        ("DELETE", "/mgmt/one", String::new(), 400, "invalid"),
         ("PATCH", "/nodes/99", r#"{"alias":"x"}"#.to_owned(), 404, "not_found"),
         ("PATCH", "/nodes/abc", r#"{"alias":"x"}"#.to_owned(), 400, "invalid"),
         ("PATCH", "/nodes/1", r#"{"alias":"7"}"#.to_owned(), 400, "invalid"),

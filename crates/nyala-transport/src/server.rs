@@ -126,6 +126,12 @@ impl Server {
         self.listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect()
     }
 
+    /// The same, for a service that has learned its cluster only after it began to listen.
+    pub fn in_cluster(mut self, cluster_id: u128) -> Server {
+        self.config.cluster_id = cluster_id;
+        self
+    }
+
     /// Ends [`Self::serve`].
     pub fn shutdown_handle(&self) -> ShutdownHandle {
         ShutdownHandle { stop: self.stop.clone() }

@@ -114,6 +114,8 @@ codes! {
     UNAUTHORIZED = 4109;
     /// The session was ended because its client was silent, or kept a lease, for too long; what it still writes is refused.
     FENCED = 4110;
+    /// The sender was removed from the cluster by an operator; it must stop and not come back with this directory.
+    REMOVED = 4120;
 }
 
 impl ErrorCode {

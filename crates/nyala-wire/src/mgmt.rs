@@ -39,6 +39,26 @@ pub enum MgmtRequest {
     /// Last reported capacities of all targets. Reply: `Capacities`.
     #[n(4)]
     Capacities,
+    /// A management node starts, or wants to become a member. Idempotent. Reply: `MgmtJoined`.
+    #[n(16)]
+    JoinMgmt(#[n(0)] JoinMgmt),
+    /// The management nodes as their leader sees them. Reply: `MgmtNodes`.
+    #[n(17)]
+    MgmtNodes,
+    /// A management node goes, for good. Idempotent. Reply: `Done`.
+    #[n(18)]
+    RemoveMgmt {
+        /// The node.
+        #[n(0)]
+        node: NodeId,
+    },
+    /// To a management node that waits for a cluster: become a member of this one. Reply: `Done`.
+    #[n(19)]
+    AdoptMgmt {
+        /// The cluster's management nodes, `ip:port` text.
+        #[n(0)]
+        mgmt: Vec<String>,
+    },
 }
 
 /// A service asks for ids.
@@ -177,6 +197,88 @@ pub enum MgmtReply {
     /// Capacities.
     #[n(5)]
     Capacities(#[n(0)] Vec<TargetCapacity>),
+    /// This management node does not lead: ask the one that does.
+    #[n(16)]
+    NotLeader {
+        /// Who leads, as far as this node knows; `None` while nobody does.
+        #[n(0)]
+        leader: Option<NodeId>,
+        /// The leader's addresses, `ip:port` text, best first.
+        #[n(1)]
+        addresses: Vec<String>,
+    },
+    /// The management node is known under this id.
+    #[n(17)]
+    MgmtJoined {
+        /// The cluster.
+        #[n(0)]
+        cluster: ClusterId,
+        /// The id, also in Raft.
+        #[n(1)]
+        node: NodeId,
+    },
+    /// The management nodes, by id.
+    #[n(18)]
+    MgmtNodes(#[n(0)] Vec<MgmtNode>),
+}
+
+/// A management node makes itself known.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct JoinMgmt {
+    /// Cluster that its directory belongs to; `UNKNOWN` if it is new.
+    #[n(0)]
+    pub cluster: ClusterId,
+    /// Identity of its directory: random, made once.
+    #[n(1)]
+    pub uuid: ClusterId,
+    /// Where it listens, `ip:port` text, in order of preference.
+    #[n(2)]
+    pub addresses: Vec<String>,
+    /// Random number of this run of the process.
+    #[n(3)]
+    pub incarnation: u64,
+    /// Its id, once it has one and takes part in Raft: let it become a voter. Before that (0) it only asks for its id.
+    #[n(4)]
+    pub node: NodeId,
+}
+
+/// What a management node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+#[cbor(index_only)]
+#[serde(rename_all = "lowercase")]
+pub enum MgmtRole {
+    /// It decides.
+    #[n(0)]
+    Leader,
+    /// It has a vote and can become the leader.
+    #[n(1)]
+    Follower,
+    /// It gets everything that is decided and has no vote yet, or no longer.
+    #[n(2)]
+    Learner,
+}
+
+/// A management node as the leader sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct MgmtNode {
+    /// Its id.
+    #[n(0)]
+    pub node: NodeId,
+    /// Its alias.
+    #[n(1)]
+    pub alias: String,
+    /// Where it listens, in order of preference.
+    #[cbor(n(2), with = "crate::map::addresses")]
+    pub addresses: Vec<std::net::SocketAddr>,
+    /// What it is.
+    #[n(3)]
+    pub role: MgmtRole,
+    /// Last entry of the log that it is known to have on disk; `None` for none.
+    #[n(4)]
+    pub log: Option<u64>,
+    /// Whether it answered the leader within the last second.
+    #[n(5)]
+    pub reachable: bool,
 }
 
 /// What any service says about itself: named counters, and CPU time of its process.

@@ -48,6 +48,9 @@ pub enum Command {
     /// Targets of a cluster
     #[command(subcommand)]
     Target(TargetCommand),
+    /// The management nodes: who they are, who leads, more and fewer of them
+    #[command(subcommand)]
+    Mgmt(MgmtCommand),
     /// Files and directories: where they are, how they are striped
     #[command(subcommand)]
     Entry(EntryCommand),
@@ -90,6 +93,17 @@ pub enum NodeCommand {
 pub enum TargetCommand {
     /// List the targets
     List(target_list::TargetListArgs),
+}
+
+/// `nyala mgmt …`
+#[derive(Debug, Subcommand)]
+pub enum MgmtCommand {
+    /// List the management nodes
+    List(mgmt_list::MgmtListArgs),
+    /// Make a management service that waits (`nyala mgmtd --standby`) a member
+    Add(mgmt_add::MgmtAddArgs),
+    /// Remove a management node for good
+    Remove(mgmt_remove::MgmtRemoveArgs),
 }
 
 /// `nyala entry …`
@@ -148,6 +162,9 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Stop(args) => stop::run(args),
         Command::Node(NodeCommand::List(args)) => node_list::run(args, output),
         Command::Target(TargetCommand::List(args)) => target_list::run(args, output),
+        Command::Mgmt(MgmtCommand::List(args)) => mgmt_list::run(args, output),
+        Command::Mgmt(MgmtCommand::Add(args)) => mgmt_add::run(args, output),
+        Command::Mgmt(MgmtCommand::Remove(args)) => mgmt_remove::run(args, output),
         Command::Entry(EntryCommand::Info(args)) => entry_info::run(args, output),
         Command::Entry(EntryCommand::Set(args)) => entry_set::run(args, output),
         Command::Health(HealthCommand::Check(args)) => health_check::run(args, output),

@@ -153,6 +153,16 @@ impl RaftLogReader<TypeConfig> for RaftLog {
     ) -> Result<Vec<Entry>, StorageError> {
         self.entries(range).map_err(|e| failed(ErrorSubject::Logs, ErrorVerb::Read, &e))
     }
+
+    /// For replication: without a gap from `start` on, or nothing. A task that waits for a peer that is away may ask for
+    /// what has been purged meanwhile; openraft would send the rest, and the peer would have a log with a hole. With
+    /// nothing, it finds out that the peer needs a snapshot.
+    async fn limited_get_log_entries(&mut self, start: u64, end: u64) -> Result<Vec<Entry>, StorageError> {
+        let mut entries = self.try_get_log_entries(start..end).await?;
+        let whole = entries.iter().zip(start..).take_while(|(entry, index)| entry.log_id.index == *index).count();
+        entries.truncate(whole);
+        Ok(entries)
+    }
 }
 
 impl RaftLogStorage<TypeConfig> for RaftLog {

@@ -7,6 +7,7 @@
 //! write or sync poisons the store and stops Raft; the service ends with the cause. The network loses, delays and
 //! repeats messages: Raft's own business. A stored record that cannot be decoded stops the start, it is never skipped.
 
+pub(crate) mod contacts;
 pub(crate) mod log;
 pub(crate) mod machine;
 pub(crate) mod network;
@@ -16,6 +17,7 @@ pub(crate) mod rpc;
 #[cfg(test)]
 mod tests;
 
+use crate::config::RaftTimes;
 use nyala_cluster::{ClusterError, Command, Event};
 use serde::{Deserialize, Serialize};
 use std::io::Cursor;
@@ -41,19 +43,21 @@ pub(crate) type Vote = openraft::Vote<u64>;
 pub(crate) type StoredMembership = openraft::StoredMembership<u64, openraft::BasicNode>;
 pub(crate) type StorageError = openraft::StorageError<u64>;
 
-/// Raft's own times. Elections wait long enough that a busy disk is not taken for a dead leader.
-pub(crate) fn config() -> Result<openraft::Config, String> {
+/// Raft's own times, from the configuration.
+pub(crate) fn config(times: &RaftTimes) -> Result<openraft::Config, String> {
     let config = openraft::Config {
         cluster_name: "nyala-mgmt".to_owned(),
-        heartbeat_interval: 200,
-        election_timeout_min: 800,
-        election_timeout_max: 1600,
+        heartbeat_interval: times.heartbeat_ms,
+        election_timeout_min: times.election_min_ms,
+        election_timeout_max: times.election_max_ms,
         install_snapshot_timeout: 2000,
-        snapshot_policy: openraft::SnapshotPolicy::LogsSinceLast(1000),
-        max_in_snapshot_log_to_keep: 200,
+        snapshot_policy: openraft::SnapshotPolicy::LogsSinceLast(times.snapshot_every),
+        max_in_snapshot_log_to_keep: times.snapshot_every / 5,
         // A frame's payload takes 8 MiB; one entry is far smaller than a chunk.
         snapshot_max_chunk_size: 1 << 20,
         max_payload_entries: 64,
+        // Switched on when nothing that was promised before the start can be broken any more.
+        enable_elect: false,
         ..openraft::Config::default()
     };
     config.validate().map_err(|e| e.to_string())

@@ -92,15 +92,16 @@ pub(crate) enum RaftReply {
     },
 }
 
-/// Answers a request of another management node.
-pub(crate) async fn serve(raft: &Raft, frame: &Frame) -> Reply {
-    match answer(raft, frame).await {
+/// Answers a request of another management node. Without `votes` no candidate gets one: a node that has just started may
+/// have promised itself to a leader an instant before, and openraft does not remember that over a restart.
+pub(crate) async fn serve(raft: &Raft, frame: &Frame, votes: bool) -> Reply {
+    match answer(raft, frame, votes).await {
         Ok(reply) => Reply::ok(codec::encode(&reply)),
         Err(error) => Reply::error(codec::encode(&error)),
     }
 }
 
-async fn answer(raft: &Raft, frame: &Frame) -> Result<RaftReply, WireError> {
+async fn answer(raft: &Raft, frame: &Frame, votes: bool) -> Result<RaftReply, WireError> {
     let stopped = |e: &dyn std::fmt::Display| ErrorCode::NOT_READY.with(format!("Raft does not run here: {e}"));
     match codec::decode(&frame.body)? {
         RaftRequest::Append { vote, previous, entries, committed } => {
@@ -110,6 +111,7 @@ async fn answer(raft: &Raft, frame: &Frame) -> Result<RaftReply, WireError> {
                 entries: entries.into_iter().map(Entry::from).collect(),
                 leader_commit: committed.map(LogId::from),
             };
+            check_whole(request.prev_log_id, &request.entries)?;
             let response = raft.append_entries(request).await.map_err(|e| stopped(&e))?;
             Ok(match response {
                 AppendEntriesResponse::Success => RaftReply::Appended,
@@ -118,6 +120,7 @@ async fn answer(raft: &Raft, frame: &Frame) -> Result<RaftReply, WireError> {
                 AppendEntriesResponse::HigherVote(vote) => RaftReply::HigherVote(vote.into()),
             })
         }
+        RaftRequest::Vote { .. } if !votes => Err(ErrorCode::NOT_READY.with("this management node has just started")),
         RaftRequest::Vote { vote, last } => {
             let request = VoteRequest::new(vote.into(), last.map(LogId::from));
             let response = raft.vote(request).await.map_err(|e| stopped(&e))?;
@@ -139,6 +142,13 @@ async fn answer(raft: &Raft, frame: &Frame) -> Result<RaftReply, WireError> {
             }
         }
     }
+}
+
+/// A log with a hole would be lost data that nobody notices: whatever the sender does, it is not taken.
+fn check_whole(previous: Option<LogId>, entries: &[Entry]) -> Result<(), WireError> {
+    let first = previous.map_or(0, |at| at.index + 1);
+    let whole = entries.iter().zip(first..).all(|(entry, index)| entry.log_id.index == index);
+    whole.then_some(()).ok_or_else(|| ErrorCode::BAD_MESSAGE.with("entries are missing between those that were sent"))
 }
 
 impl From<SnapshotMismatch> for RaftReply {
@@ -190,5 +200,22 @@ impl RaftReply {
             RaftReply::HigherVote(vote) => Some(AppendEntriesResponse::HigherVote(Vote::from(vote))),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use openraft::{CommittedLeaderId, EntryPayload};
+
+    #[test]
+    fn entries_with_a_hole_are_not_taken() {
+        let id = |index| LogId::new(CommittedLeaderId::new(1, 1), index);
+        let entries = |all: &[u64]| -> Vec<Entry> {
+            all.iter().map(|index| Entry { log_id: id(*index), payload: EntryPayload::Blank }).collect()
+        };
+        let taken = |previous, all: &[u64]| check_whole(previous, &entries(all)).is_ok();
+        assert!(taken(None, &[]) && taken(None, &[0, 1]) && taken(Some(id(4)), &[5, 6]) && taken(Some(id(4)), &[]));
+        assert!(!taken(None, &[1]) && !taken(Some(id(4)), &[6]) && !taken(Some(id(4)), &[5, 7]));
     }
 }

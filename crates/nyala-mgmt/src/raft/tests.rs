@@ -43,3 +43,20 @@ impl StoreBuilder<TypeConfig, RaftLog, Machine, tempfile::TempDir> for Builder {
 fn storage_suite() {
     Suite::test_all(Builder).unwrap();
 }
+
+#[tokio::test]
+async fn replication_gets_no_part_of_what_was_purged() {
+    use super::{Entry, LogId};
+    use openraft::storage::{RaftLogReader, RaftLogStorage, RaftLogStorageExt};
+    let dir = tempfile::tempdir().unwrap();
+    let mut log = RaftLog::new(store(dir.path()));
+    let id = |index| LogId::new(openraft::CommittedLeaderId::new(1, 1), index);
+    let entries = (0..10).map(|index| Entry { log_id: id(index), payload: openraft::EntryPayload::Blank });
+    log.blocking_append(entries.collect::<Vec<_>>()).await.unwrap();
+    log.purge(id(5)).await.unwrap();
+    let mut indices = async |start, end| -> Vec<u64> {
+        log.limited_get_log_entries(start, end).await.unwrap().iter().map(|entry| entry.log_id.index).collect()
+    };
+    assert_eq!(indices(6, 9).await, [6, 7, 8]);
+    assert_eq!(indices(3, 9).await, [0_u64; 0], "not those from 6 on");
+}

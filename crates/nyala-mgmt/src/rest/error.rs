@@ -49,6 +49,7 @@ impl From<Refusal> for ApiError {
         let message = refusal.to_string();
         let (status, code) = match &refusal {
             Refusal::NotReady(_) => (StatusCode::SERVICE_UNAVAILABLE, "not_ready"),
+            Refusal::NotLeader { .. } => (StatusCode::SERVICE_UNAVAILABLE, "not_leader"),
             Refusal::Cluster(error) => match error {
                 ClusterError::NoNode { .. } | ClusterError::NoTarget { .. } | ClusterError::NoPool { .. } => {
                     (StatusCode::NOT_FOUND, "not_found")

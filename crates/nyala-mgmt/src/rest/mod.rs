@@ -13,6 +13,7 @@ mod error;
 mod groups;
 mod health;
 mod map;
+mod mgmt;
 mod nodes;
 mod openapi;
 mod pools;
@@ -26,14 +27,21 @@ mod views;
 
 pub(crate) use token::Token;
 
+use crate::MgmtError;
 use crate::core::Core;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, patch, post, put};
-use std::future::Future;
+use axum::routing::{delete, get, patch, post, put};
+use std::future::IntoFuture;
+use std::net::TcpListener;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
+/// Longest wait for connections to finish when the service stops.
+const GRACE: Duration = Duration::from_secs(1);
 /// Longest body of a request, bytes.
 const MAX_BODY: usize = 64 << 10;
 
@@ -44,21 +52,50 @@ pub(crate) struct RestState {
     token: Token,
 }
 
-/// Serves until `stop` is done and the connections have finished.
-pub(crate) async fn serve(
-    listener: tokio::net::TcpListener,
-    core: Arc<Core>,
-    token: Token,
-    stop: impl Future<Output = ()> + Send + 'static,
-) -> std::io::Result<()> {
+/// The running API.
+pub(crate) struct Rest {
+    task: tokio::sync::Mutex<JoinHandle<std::io::Result<()>>>,
+    stop: oneshot::Sender<()>,
+}
+
+/// Starts to serve.
+pub(crate) fn serve(listener: TcpListener, core: Arc<Core>, token: Token) -> Result<Rest, MgmtError> {
+    let address = listener.local_addr().unwrap_or(([0, 0, 0, 0], 0).into());
+    let listener = tokio::net::TcpListener::from_std(listener);
+    let listener = listener.map_err(|cause| MgmtError::RestListen { address, cause })?;
     let app = router(RestState { core, token });
-    axum::serve(listener, app).with_graceful_shutdown(stop).await
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serve = axum::serve(listener, app).with_graceful_shutdown(async {
+        // A dropped sender means stop as well.
+        let _ = stopped.await;
+    });
+    Ok(Rest { task: tokio::sync::Mutex::new(tokio::spawn(serve.into_future())), stop })
+}
+
+impl Rest {
+    /// Waits until it ends, which it does not do by itself.
+    pub(crate) async fn ended(&self) -> MgmtError {
+        let ended = (&mut *self.task.lock().await).await;
+        MgmtError::Raft(format!("the REST API ended: {ended:?}"))
+    }
+
+    /// Stops it; connections have a moment to finish.
+    pub(crate) async fn stop(self) {
+        let mut task = self.task.into_inner();
+        // The receiver is gone if HTTP has ended by itself.
+        let _ = self.stop.send(());
+        if !task.is_finished() && tokio::time::timeout(GRACE, &mut task).await.is_err() {
+            task.abort();
+        }
+    }
 }
 
 fn router(state: RestState) -> Router {
     let api = Router::new()
         .route("/cluster", get(cluster::get))
         .route("/map", get(map::get))
+        .route("/mgmt", get(mgmt::get))
+        .route("/mgmt/{id}", delete(mgmt::delete))
         .route("/nodes", get(nodes::get))
         .route("/nodes/{id}", patch(rename_node::patch))
         .route("/targets", get(targets::get))

@@ -13,6 +13,8 @@ use utoipa::openapi::{OpenApi as Description, SecurityRequirement};
     paths(
         super::cluster::get,
         super::map::get,
+        super::mgmt::get,
+        super::mgmt::delete,
         super::nodes::get,
         super::rename_node::patch,
         super::targets::get,

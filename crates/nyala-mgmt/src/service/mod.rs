@@ -3,55 +3,100 @@
 //! The native protocol: what services and clients ask. One handler per file.
 //!
 //! **Failure model.** Requests are repeated, late, or of a replaced run: each handler says what then happens. Bodies that
-//! cannot be decoded, unknown message types and requests to a node that does not lead get a typed error.
+//! cannot be decoded and unknown message types get a typed error. A node that does not lead says who does. A node that has
+//! no cluster yet answers signs of life, and the operator who adds it.
 
+mod adopt;
 mod capacities;
 mod goodbye;
 mod heartbeat;
 mod register;
 mod watch_map;
 
-use crate::core::Core;
+use crate::core::{Core, Refusal};
+use crate::members;
 use crate::raft::rpc;
+use nyala_transport::member::monotonic_ms;
 use nyala_transport::{Frame, PeerInfo, Reply, Role, Service, process};
 use nyala_wire::error::WireError;
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
 use nyala_wire::{ErrorCode, codec, message_type};
-use std::sync::Arc;
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+use tokio::sync::watch;
 
 /// The service behind the listening sockets.
+#[derive(Default)]
 pub(crate) struct MgmtService {
-    pub core: Arc<Core>,
+    /// Set once the node belongs to a cluster.
+    pub core: OnceLock<Arc<Core>>,
+    /// The management nodes of the cluster that an operator wants this node in, while it waits for that.
+    pub adopted: Option<watch::Sender<Vec<SocketAddr>>>,
 }
 
 impl Service for MgmtService {
     async fn call(&self, peer: &PeerInfo, frame: Frame) -> Reply {
-        let answer = match frame.header.message_type {
-            message_type::MGMT => self.answer(&frame).await.map(|reply| codec::encode(&reply)),
-            message_type::PING => Ok(Vec::new()),
-            message_type::STATS => Ok(codec::encode(&process::stats(self.core.counters.list()))),
-            message_type::MGMT_RAFT if peer.role == Role::Mgmt => return rpc::serve(&self.core.raft, &frame).await,
-            message_type::MGMT_RAFT => Err(ErrorCode::UNAUTHORIZED.with("only management nodes speak Raft")),
-            other => {
+        let core = self.core.get();
+        let answer = match (frame.header.message_type, core) {
+            (message_type::PING, _) => Ok(Vec::new()),
+            (message_type::STATS, core) => {
+                let counters = core.map(|core| core.counters.list()).unwrap_or_default();
+                Ok(codec::encode(&process::stats(counters)))
+            }
+            (message_type::MGMT, core) => self.answer(core, peer, &frame).await.map(|reply| codec::encode(&reply)),
+            (message_type::MGMT_RAFT, _) if peer.role != Role::Mgmt => {
+                Err(ErrorCode::UNAUTHORIZED.with("only management nodes speak Raft"))
+            }
+            (message_type::MGMT_RAFT, Some(core)) if !core.times.cut.load(Ordering::Relaxed) => {
+                return rpc::serve(&core.raft, &frame, monotonic_ms() >= core.votes_from_ms).await;
+            }
+            (message_type::MGMT_RAFT, _) => Err(ErrorCode::NOT_READY.with("Raft does not run here yet")),
+            (other, _) => {
                 Err(ErrorCode::UNKNOWN_MESSAGE.with(format!("management does not know message type {other:#06x}")))
             }
         };
         let mut reply = answer.map_or_else(|e| Reply::error(codec::encode(&e)), Reply::ok);
-        reply.map_version = self.core.view.map().version.0;
+        reply.map_version = core.map_or(0, |core| core.view.map().version.0);
         reply
     }
 }
 
+fn only_for(allowed: bool) -> Result<(), WireError> {
+    let refused = || ErrorCode::UNAUTHORIZED.with("only management nodes and operators change the management nodes");
+    allowed.then_some(()).ok_or_else(refused)
+}
+
 impl MgmtService {
-    async fn answer(&self, frame: &Frame) -> Result<MgmtReply, WireError> {
+    async fn answer(&self, core: Option<&Arc<Core>>, peer: &PeerInfo, frame: &Frame) -> Result<MgmtReply, WireError> {
         let request: MgmtRequest = codec::decode(&frame.body)?;
-        self.core.check_leading()?;
+        if let MgmtRequest::AdoptMgmt { mgmt } = &request {
+            only_for(peer.role == Role::Cli)?;
+            return adopt::handle(self, mgmt);
+        }
+        let Some(core) = core else {
+            return Err(ErrorCode::NOT_READY.with("this management node belongs to no cluster yet"));
+        };
+        match core.check_leading() {
+            Err(Refusal::NotLeader { leader, addresses }) => return Ok(MgmtReply::NotLeader { leader, addresses }),
+            other => other?,
+        }
         match request {
-            MgmtRequest::WatchMap { have, wait_ms } => watch_map::handle(&self.core, have, wait_ms).await,
-            MgmtRequest::Register(register) => register::handle(&self.core, &register).await,
-            MgmtRequest::Heartbeat(heartbeat) => heartbeat::handle(&self.core, &heartbeat),
-            MgmtRequest::Goodbye { node, incarnation } => goodbye::handle(&self.core, node, incarnation).await,
-            MgmtRequest::Capacities => Ok(capacities::handle(&self.core)),
+            MgmtRequest::WatchMap { have, wait_ms } => watch_map::handle(core, have, wait_ms).await,
+            MgmtRequest::Register(register) => register::handle(core, &register).await,
+            MgmtRequest::Heartbeat(heartbeat) => heartbeat::handle(core, &heartbeat),
+            MgmtRequest::Goodbye { node, incarnation } => goodbye::handle(core, node, incarnation).await,
+            MgmtRequest::Capacities => Ok(capacities::handle(core)),
+            MgmtRequest::JoinMgmt(join) => {
+                only_for(peer.role == Role::Mgmt)?;
+                members::join(core, &join).await
+            }
+            MgmtRequest::MgmtNodes => Ok(MgmtReply::MgmtNodes(members::list(core))),
+            MgmtRequest::RemoveMgmt { node } => {
+                only_for(matches!(peer.role, Role::Mgmt | Role::Cli))?;
+                members::remove(core, node).await
+            }
+            MgmtRequest::AdoptMgmt { .. } => Err(ErrorCode::INVALID.into()),
         }
     }
 }

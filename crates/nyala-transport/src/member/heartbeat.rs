@@ -19,6 +19,7 @@ pub(super) async fn run(state: Arc<State>) {
         let next = Instant::now() + Duration::from_millis(u64::from(settings.heartbeat_ms));
         // Several attempts must fit into a lease, and a node that hangs must not use it up alone.
         let each = Duration::from_millis(u64::from(settings.lease_ms / 4).max(1));
+        let mut next = next;
         match beat(&state, each).await {
             Ok(()) => {}
             Err(MgmtError::Refused(error)) if matches!(error.code, ErrorCode::STALE | ErrorCode::NOT_FOUND) => {
@@ -27,7 +28,11 @@ pub(super) async fn run(state: Arc<State>) {
                     return;
                 }
             }
-            Err(error) => tracing::debug!(node = %state.node, %error, "heartbeat not acknowledged"),
+            Err(error) => {
+                tracing::debug!(node = %state.node, %error, "heartbeat not acknowledged");
+                // Management elects a leader within a part of the lease; whoever then waits for the next beat may lose it.
+                next = next.min(Instant::now() + Duration::from_millis(u64::from(settings.heartbeat_ms / 5).max(10)));
+            }
         }
         let has_lease = state.lease.left_ms(monotonic_ms()) > 0;
         if has_lease != had_lease {
@@ -52,8 +57,9 @@ async fn beat(state: &State, each: Duration) -> Result<(), MgmtError> {
     });
     let sent_ms = monotonic_ms();
     match state.client.call_within(&request, each).await? {
-        MgmtReply::Lease { lease_ms, .. } => {
+        MgmtReply::Lease { lease_ms, map_version } => {
             state.lease.renew(sent_ms, lease_ms);
+            state.watch.expect(map_version);
             Ok(())
         }
         _ => Err(MgmtError::UnexpectedReply),

@@ -3,13 +3,15 @@
 //! How everybody talks to the management service: [`MgmtClient`] for single requests, [`MapWatch`] for the cluster map,
 //! [`Member`] for a metadata or storage service that registers and holds a lease.
 //!
-//! **Failure model.** Any management node can be down, restarting, unreachable, or not the leader: the others are asked
-//! in turn, and all requests may be repeated because all of them are idempotent. Replies may be lost or late: a lease is
+//! **Failure model.** Any management node can be down, restarting, unreachable, or not the leader: the others are asked,
+//! and all requests may be repeated because all of them are idempotent. The nodes that are known may all be gone one day:
+//! every map says which there are now, and those are asked too. Replies may be lost or late: a lease is
 //! counted from when its heartbeat was *sent*. The machine may sleep: leases run on a clock that goes on meanwhile.
 //! Management may have forgotten us (restored from a backup): we register again. It may have given our place to another
 //! process that serves a copy of our directory: then our lease is over for good, see [`Member::expelled`]. A map from
 //! another cluster, or an older one, is never taken.
 
+mod book;
 mod client;
 mod clock;
 mod heartbeat;
@@ -20,6 +22,7 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
+pub use book::{MgmtBook, hinted};
 pub use client::{MgmtClient, MgmtError};
 pub use clock::monotonic_ms;
 pub use service::Member;

@@ -2,10 +2,12 @@
 
 //! Members and watches against a management service that does exactly what a test tells it.
 
+mod leaders;
+
 use super::*;
 use crate::{Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, Server, ServerOptions, Service, ShutdownHandle};
 use nyala_wire::error::WireError;
-use nyala_wire::map::{ClusterMap, Settings};
+use nyala_wire::map::{ClusterMap, Node, Reachability, Settings};
 use nyala_wire::mgmt::{Heartbeat, MgmtReply, MgmtRequest, Register, RegisterTarget, Registered};
 use nyala_wire::{ClusterId, ErrorCode, MapVersion, NodeId, TargetId, codec};
 use std::cell::RefCell;
@@ -26,6 +28,12 @@ struct Fake {
     refuse_registration: Option<WireError>,
     refuse_heartbeat: Option<WireError>,
     target_id: u16,
+    /// Another one leads, or nobody does.
+    follows: Option<Vec<String>>,
+    /// Long polls are never answered.
+    swallows_polls: bool,
+    /// Management nodes in the map.
+    members: Vec<SocketAddr>,
 }
 
 struct FakeMgmt(Rc<RefCell<Fake>>);
@@ -34,11 +42,23 @@ impl Fake {
     fn map(&self) -> ClusterMap {
         let settings = Settings { heartbeat_ms: 30, lease_ms: 300, ..Settings::default() };
         let cluster = self.cluster.unwrap_or(CLUSTER);
-        ClusterMap { version: MapVersion(self.version), cluster, settings, ..ClusterMap::default() }
+        let nodes = self.members.iter().zip(1..).map(|(address, id)| Node {
+            id: NodeId(id),
+            alias: format!("mgmt{id}"),
+            role: nyala_wire::map::Role::Mgmt,
+            addresses: vec![*address],
+            reachability: Reachability::Online,
+        });
+        let nodes = nodes.collect();
+        ClusterMap { version: MapVersion(self.version), cluster, nodes, settings, ..ClusterMap::default() }
     }
 
     fn answer(&mut self, request: MgmtRequest) -> Result<MgmtReply, WireError> {
+        if let Some(addresses) = self.follows.clone() {
+            return Ok(MgmtReply::NotLeader { leader: None, addresses });
+        }
         match request {
+            MgmtRequest::WatchMap { have, .. } if have.0 >= self.version => Ok(MgmtReply::Unchanged),
             MgmtRequest::Register(register) => {
                 self.registrations.push(register);
                 if let Some(error) = self.refuse_registration.clone() {
@@ -61,7 +81,7 @@ impl Fake {
                 Ok(MgmtReply::Done)
             }
             MgmtRequest::WatchMap { .. } => Ok(MgmtReply::Map(Box::new(self.map()))),
-            MgmtRequest::Capacities => Ok(MgmtReply::Capacities(Vec::new())),
+            _ => Err(ErrorCode::NOT_SUPPORTED.with("not asked by members")),
         }
     }
 }
@@ -69,8 +89,9 @@ impl Fake {
 impl Service for FakeMgmt {
     async fn call(&self, _: &PeerInfo, frame: Frame) -> Reply {
         let request = codec::decode(&frame.body).unwrap();
-        while let MgmtRequest::WatchMap { have, .. } = request {
-            if self.0.borrow().version > have.0 {
+        while let MgmtRequest::WatchMap { have, wait_ms: 1.. } = request {
+            let decided = self.0.borrow().version > have.0 || self.0.borrow().follows.is_some();
+            if decided && !self.0.borrow().swallows_polls {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;

@@ -11,9 +11,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 /// How long management holds a poll when nothing changes.
-const POLL_MS: u32 = 20_000;
+const POLL_MS: u32 = 10_000;
 /// Pause after a failed poll; connecting has its own backoff.
 const PAUSE: Duration = Duration::from_millis(100);
+/// A newer map that somebody told us of has this long to arrive by the poll; then it is fetched.
+const BEHIND: Duration = Duration::from_millis(150);
 /// After so many failed polls in a row, one line is logged.
 const SILENT_FAILURES: u32 = 10;
 
@@ -25,7 +27,10 @@ pub struct MapWatch {
 }
 
 struct Shared {
+    client: MgmtClient,
     maps: watch::Sender<Arc<ClusterMap>>,
+    /// Newest version that anybody told us of.
+    expected: watch::Sender<MapVersion>,
     poll: tokio::task::AbortHandle,
 }
 
@@ -39,8 +44,9 @@ impl MapWatch {
     /// Starts to watch, with an empty map of version 0 until the first one arrives. Needs a tokio runtime.
     pub fn start(client: MgmtClient) -> MapWatch {
         let (sender, maps) = watch::channel(Arc::new(ClusterMap::default()));
-        let poll = tokio::spawn(poll(client, sender.clone())).abort_handle();
-        MapWatch { maps, shared: Arc::new(Shared { maps: sender, poll }) }
+        let expected = watch::Sender::new(MapVersion(0));
+        let poll = tokio::spawn(poll(client.clone(), sender.clone(), expected.subscribe())).abort_handle();
+        MapWatch { maps, shared: Arc::new(Shared { client, maps: sender, expected, poll }) }
     }
 
     /// The newest map that has arrived.
@@ -65,11 +71,20 @@ impl MapWatch {
 
     /// Takes a map that arrived in another way, if it is newer and of the same cluster.
     pub fn offer(&self, map: ClusterMap) {
-        take(&self.shared.maps, map);
+        take(&self.shared.client, &self.shared.maps, map);
+    }
+
+    /// Somebody has said that there is a map of this version: if the poll does not bring it soon, it is fetched.
+    pub fn expect(&self, version: MapVersion) {
+        self.shared.expected.send_if_modified(|expected| {
+            let newer = version > *expected;
+            *expected = version.max(*expected);
+            newer
+        });
     }
 }
 
-fn take(maps: &watch::Sender<Arc<ClusterMap>>, map: ClusterMap) {
+fn take(client: &MgmtClient, maps: &watch::Sender<Arc<ClusterMap>>, map: ClusterMap) {
     maps.send_if_modified(|current| {
         if current.cluster != ClusterId::UNKNOWN && map.cluster != current.cluster {
             tracing::error!(ours = %current.cluster, theirs = %map.cluster, "a map of another cluster is ignored");
@@ -77,20 +92,27 @@ fn take(maps: &watch::Sender<Arc<ClusterMap>>, map: ClusterMap) {
         }
         let newer = map.version > current.version;
         if newer {
+            client.learn(&map);
             *current = Arc::new(map);
         }
         newer
     });
 }
 
-async fn poll(client: MgmtClient, maps: watch::Sender<Arc<ClusterMap>>) {
+async fn poll(client: MgmtClient, maps: watch::Sender<Arc<ClusterMap>>, mut expected: watch::Receiver<MapVersion>) {
     let mut failures = 0_u32;
     loop {
         let have = maps.borrow().version;
-        match client.call(&MgmtRequest::WatchMap { have, wait_ms: POLL_MS }).await {
+        let [long, short] = [POLL_MS, 0].map(|wait_ms| MgmtRequest::WatchMap { have, wait_ms });
+        let answer = tokio::select! {
+            answer = client.call(&long) => answer,
+            // The node that holds our poll may be gone, and its host with it, so that nothing ends the poll.
+            () = behind(&mut expected, have) => client.call(&short).await,
+        };
+        match answer {
             Ok(MgmtReply::Map(map)) => {
                 failures = 0;
-                take(&maps, *map);
+                take(&client, &maps, *map);
                 continue;
             }
             Ok(MgmtReply::Unchanged) => failures = 0,
@@ -100,6 +122,14 @@ async fn poll(client: MgmtClient, maps: watch::Sender<Arc<ClusterMap>>) {
         // Also after `Unchanged`: a server that answers it at once must not be asked without pause.
         tokio::time::sleep(PAUSE).await;
     }
+}
+
+/// Waits until a map newer than `have` is expected and has had its time to arrive.
+async fn behind(expected: &mut watch::Receiver<MapVersion>, have: MapVersion) {
+    if expected.wait_for(|version| *version > have).await.is_err() {
+        std::future::pending().await
+    }
+    tokio::time::sleep(BEHIND).await;
 }
 
 fn note(failures: &mut u32, error: &MgmtError) {

@@ -9,9 +9,10 @@ use crate::exit::Failure;
 use nyala_client::{Client, ClientConfig};
 use nyala_transport::member::{MgmtClient, MgmtError};
 use nyala_transport::{HandshakeConfig, Role, Secret};
-use nyala_wire::MapVersion;
 use nyala_wire::map::ClusterMap;
+use nyala_wire::mgmt::MgmtNode;
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest, TargetCapacity};
+use nyala_wire::{MapVersion, NodeId};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -68,6 +69,22 @@ impl Cluster {
     pub async fn capacities(&self) -> Result<Vec<TargetCapacity>, Failure> {
         match self.ask(MgmtRequest::Capacities).await? {
             MgmtReply::Capacities(capacities) => Ok(capacities),
+            _ => Err(MgmtError::UnexpectedReply.into()),
+        }
+    }
+
+    /// The management nodes, as their leader sees them.
+    pub async fn mgmt_nodes(&self) -> Result<Vec<MgmtNode>, Failure> {
+        match self.ask(MgmtRequest::MgmtNodes).await? {
+            MgmtReply::MgmtNodes(nodes) => Ok(nodes),
+            _ => Err(MgmtError::UnexpectedReply.into()),
+        }
+    }
+
+    /// Removes a management node.
+    pub async fn remove_mgmt(&self, node: NodeId) -> Result<(), Failure> {
+        match self.ask(MgmtRequest::RemoveMgmt { node }).await? {
+            MgmtReply::Done => Ok(()),
             _ => Err(MgmtError::UnexpectedReply.into()),
         }
     }

@@ -29,6 +29,9 @@ pub struct UpArgs {
     /// Where to mount it; made if it does not exist [default: /mnt/nyala]
     #[arg(long, env = "NYALA_MOUNT", value_name = "DIR")]
     pub mount: Option<PathBuf>,
+    /// Number of management services: 1, 3 or 5 [default: 1]
+    #[arg(long, value_name = "N")]
+    pub mgmt: Option<u16>,
     /// Number of metadata services [default: 2]
     #[arg(long, value_name = "N")]
     pub meta: Option<u16>,
@@ -85,6 +88,7 @@ pub fn run(args: UpArgs, output: Output) -> Outcome {
         return super::start::start_service(&home, &name);
     }
     let wishes = Wishes {
+        mgmt: args.mgmt,
         meta: args.meta,
         storage: args.storage,
         storage_services: args.storage_services,

@@ -47,6 +47,12 @@ settings! {
         /// The cluster's secret file [default: /etc/nyala/secret]
         #[arg(long, env = "NYALA_MGMTD_SECRET", value_name = "FILE")]
         secret: PathBuf,
+        /// First start: become a member of the cluster whose management is here, instead of making one
+        #[arg(long, env = "NYALA_MGMTD_JOIN", value_name = "HOST[:PORT],…")]
+        join: Hosts,
+        /// First start: wait until `nyala mgmt add` makes this node a member, instead of making a cluster
+        #[arg(long, env = "NYALA_MGMTD_STANDBY", value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+        standby: bool,
         /// Encrypt all traffic; the same on every node of the cluster [default: false]
         #[arg(long, env = "NYALA_MGMTD_ENCRYPT", value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
         encrypt: bool,
@@ -118,6 +124,8 @@ impl MgmtdSettings {
             rest_listen: self.rest_listen.unwrap_or_else(|| ([127, 0, 0, 1], REST_PORT).into()),
             rest_insecure: self.rest_insecure.unwrap_or_default(),
             encrypt: self.encrypt.unwrap_or_default(),
+            join: self.join.map(|hosts| hosts.resolve(MGMT_PORT)).transpose()?.unwrap_or_default(),
+            standby: self.standby.unwrap_or_default(),
             settings,
             ..MgmtConfig::new(
                 self.dir.unwrap_or_else(|| "/var/lib/nyala/mgmtd".into()),

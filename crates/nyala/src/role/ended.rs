@@ -14,7 +14,8 @@ impl From<MgmtError> for Failure {
             MgmtError::Secret(error) => Failure::from(error).exit,
             MgmtError::Transport(error) => Failure::from(error).exit,
             MgmtError::RestInsecure { .. } | MgmtError::Init(_) => Exit::Config,
-            MgmtError::ForeignCluster { .. } | MgmtError::ForeignNode { .. } => Exit::Refused,
+            MgmtError::NotTaken(error) => Failure::from(error).exit,
+            MgmtError::ForeignCluster { .. } | MgmtError::Removed { .. } => Exit::Refused,
             _ => Exit::Failed,
         };
         Failure { exit, message }

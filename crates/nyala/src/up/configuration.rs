@@ -12,7 +12,9 @@ use nyala_wire::TargetId;
 impl Plan {
     /// Content of a service's configuration file.
     pub fn configuration(&self, home: &Home, service: &ServicePlan) -> Result<String, Failure> {
-        let mgmt = Some(Hosts::from(vec![self.mgmt()?]));
+        self.mgmt()?;
+        let mgmt = Some(Hosts::from(self.mgmt_all().collect::<Vec<_>>()));
+        let before: Vec<_> = self.mgmt_all().take_while(|address| Some(*address) != service.listen).collect();
         let secret = Some(home.secret());
         let encrypt = self.encrypt.then_some(true);
         let dir = home.dir().join(&service.name);
@@ -22,6 +24,8 @@ impl Plan {
                 dir: Some(dir),
                 listen,
                 rest_listen: service.rest,
+                // The first makes the cluster, the others join it.
+                join: (!before.is_empty()).then(|| Hosts::from(before)),
                 secret,
                 encrypt,
                 chunk_size: Some(self.chunk_size),

@@ -16,6 +16,8 @@ use std::path::PathBuf;
 const FORMAT: u32 = 1;
 /// Most services of a kind, and most storage targets.
 const MOST: u16 = 99;
+/// Most management services: more would only be slower.
+const MOST_MGMT: u16 = 5;
 
 /// What a service is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +37,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ServicePlan {
-    /// `mgmt`, `meta1`, `storage1`, …, `mount`.
+    /// `mgmt` (further ones `mgmt2`, …), `meta1`, `storage1`, …, `mount`.
     pub name: String,
     /// What it is.
     pub kind: Kind,
@@ -77,6 +79,10 @@ fn count(flag: &str, wish: Option<u16>, default: u16, most: u16) -> Result<u16, 
 impl Plan {
     /// A new cluster.
     pub fn new(wishes: &Wishes) -> Result<Plan, Failure> {
+        let mgmt = count("--mgmt", wishes.mgmt, 1, MOST_MGMT)?;
+        if mgmt % 2 == 0 {
+            return Err(Failure::usage(format!("--mgmt {mgmt}: an even number loses no more nodes than one less")));
+        }
         let meta = count("--meta", wishes.meta, 2, MOST)?;
         let storage = count("--storage", wishes.storage, 4, MOST)?;
         let services = count("--storage-services", wishes.storage_services, storage.min(2), storage)?;
@@ -91,6 +97,12 @@ impl Plan {
             rest: local(PortGroup::Rest)?,
             ..plain("mgmt".into(), Kind::Mgmtd, local(PortGroup::Mgmt)?)
         }];
+        for number in 2..=mgmt {
+            all.push(ServicePlan {
+                rest: local(PortGroup::Rest)?,
+                ..plain(format!("mgmt{number}"), Kind::Mgmtd, local(PortGroup::Mgmt)?)
+            });
+        }
         for number in 1..=meta {
             all.push(plain(format!("meta{number}"), Kind::Meta, local(PortGroup::Meta)?));
         }
@@ -142,15 +154,28 @@ impl Plan {
         })
     }
 
-    /// Where management listens.
+    /// Where the first management service listens.
     pub fn mgmt(&self) -> Result<SocketAddr, Failure> {
-        let address = self.of(Kind::Mgmtd).find_map(|service| service.listen);
-        address.ok_or_else(|| Failure::config("cluster.toml: the management service has no address"))
+        let first = self.mgmt_all().next();
+        first.ok_or_else(|| Failure::config("cluster.toml: the management service has no address"))
+    }
+
+    /// Where all management services listen.
+    pub fn mgmt_all(&self) -> impl Iterator<Item = SocketAddr> {
+        self.of(Kind::Mgmtd).filter_map(|service| service.listen)
+    }
+
+    /// What is mounted.
+    pub fn source(&self) -> Result<String, Failure> {
+        self.mgmt()?;
+        let all: Vec<String> = self.mgmt_all().map(|address| address.to_string()).collect();
+        Ok(format!("{}:/", all.join(",")))
     }
 
     /// How commands reach it.
     pub fn cluster(&self, home: &Home) -> Result<Cluster, Failure> {
-        Cluster::new(vec![self.mgmt()?], &home.secret(), self.encrypt)
+        self.mgmt()?;
+        Cluster::new(self.mgmt_all().collect(), &home.secret(), self.encrypt)
     }
 
     /// Number of storage targets.
@@ -206,6 +231,24 @@ mod tests {
         assert!(changed(Wishes { meta: Some(3), ..Wishes::default() }).contains("with --meta 2"));
         assert!(changed(Wishes { chunk_size: Some(Size(1 << 20)), ..Wishes::default() }).contains("entry set"));
         plan.check_wishes(&Wishes { meta: Some(2), storage: Some(4), ..wishes() }).unwrap();
+    }
+
+    #[test]
+    fn several_management_services_know_of_each_other() {
+        let home = Home::new("/d");
+        let plan = Plan::new(&Wishes { mgmt: Some(3), ..wishes() }).unwrap();
+        let names: Vec<&str> = plan.of(Kind::Mgmtd).map(|service| service.name.as_str()).collect();
+        assert_eq!(names, ["mgmt", "mgmt2", "mgmt3"]);
+        let all: Vec<SocketAddr> = plan.mgmt_all().collect();
+        let text = |name: &str| plan.configuration(&home, plan.service(name).unwrap()).unwrap();
+        let mgmtd = |name| toml::from_str::<MgmtdSettings>(&text(name)).unwrap().resolve().unwrap();
+        assert_eq!(mgmtd("mgmt").join, [], "the first makes the cluster");
+        assert_eq!((mgmtd("mgmt3").join, mgmtd("mgmt3").listen), (all[..2].to_vec(), vec![all[2]]));
+        let meta: MetaSettings = toml::from_str(&text("meta1")).unwrap();
+        assert_eq!(meta.resolve().unwrap().mgmt, all);
+        assert!(Plan::new(&Wishes { mgmt: Some(2), ..wishes() }).unwrap_err().message.contains("even"));
+        assert!(plan.check_wishes(&Wishes { mgmt: Some(1), ..Wishes::default() }).is_err());
+        assert_eq!(Plan::parse(&toml::to_string(&plan).unwrap()), Ok(plan));
     }
 
     #[test]

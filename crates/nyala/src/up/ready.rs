@@ -14,6 +14,7 @@ use crate::cluster::{Cluster, ask_node};
 use crate::exit::{Exit, Failure};
 use crate::mount::table;
 use nyala_wire::map::Reachability;
+use nyala_wire::mgmt::MgmtRole;
 use std::time::{Duration, Instant};
 
 /// Lines of log in an error.
@@ -59,7 +60,7 @@ async fn is_there(plan: &Plan, cluster: &Cluster, service: &ServicePlan) -> bool
     }
 }
 
-/// Waits until all metadata and storage targets are registered and online.
+/// Waits until all management nodes have their vote, and all metadata and storage targets are registered and online.
 pub async fn await_all(home: &Home, plan: &Plan, cluster: &Cluster, deadline: Instant) -> Result<(), Failure> {
     loop {
         let missing = missing(plan, cluster).await?;
@@ -75,9 +76,21 @@ pub async fn await_all(home: &Home, plan: &Plan, cluster: &Cluster, deadline: In
     }
 }
 
-/// Services that are not in the map with all their targets online.
+/// Services that are not in the map with all their targets online, and management nodes without a vote.
 async fn missing(plan: &Plan, cluster: &Cluster) -> Result<Vec<String>, Failure> {
     let map = cluster.map().await?;
+    let mut mgmt: Vec<&ServicePlan> = plan.of(Kind::Mgmtd).collect();
+    if mgmt.len() > 1 {
+        let mut voters = cluster.mgmt_nodes().await?;
+        voters.retain(|node| node.role != MgmtRole::Learner && node.reachable);
+        let votes = |service: &&ServicePlan| {
+            voters.iter().any(|node| service.listen.is_some_and(|listen| node.addresses.contains(&listen)))
+        };
+        mgmt.retain(|service| !votes(service));
+    } else {
+        // It has answered, so it leads.
+        mgmt.clear();
+    }
     let is_online = |service: &&ServicePlan| {
         let node = map.nodes.iter().find(|node| service.listen.is_some_and(|listen| node.addresses.contains(&listen)));
         let Some(node) = node else { return false };
@@ -87,5 +100,6 @@ async fn missing(plan: &Plan, cluster: &Cluster) -> Result<Vec<String>, Failure>
         map.targets.iter().filter(online).count() >= wanted
     };
     let servers = plan.services.iter().filter(|service| matches!(service.kind, Kind::Meta | Kind::Storage));
-    Ok(servers.filter(|service| !is_online(service)).map(|service| service.name.clone()).collect())
+    let servers = servers.filter(|service| !is_online(service));
+    Ok(mgmt.into_iter().chain(servers).map(|service| service.name.clone()).collect())
 }

@@ -64,7 +64,7 @@ pub fn start(home: &Home, plan: &Plan, service: &ServicePlan) -> Result<Started,
         Kind::Mgmtd => command.arg("mgmtd"),
         Kind::Meta => command.arg("meta"),
         Kind::Storage => command.arg("storage"),
-        Kind::Mount => command.arg("mount").arg(format!("{}:/", plan.mgmt()?)).arg(&plan.mount).arg("--foreground"),
+        Kind::Mount => command.arg("mount").arg(plan.source()?).arg(&plan.mount).arg("--foreground"),
     };
     command.arg("--config").arg(&conf).arg("--own-session").current_dir(home.dir());
     let errors = log_file.try_clone().map_err(io(format!("cannot open {}", log.display())))?;

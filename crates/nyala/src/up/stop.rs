@@ -40,7 +40,7 @@ pub fn stop_all(home: &Home, plan: &Plan, force: bool) -> Result<Vec<String>, Fa
 
 /// Unmounts this cluster's mount.
 pub fn stop_mount(home: &Home, plan: &Plan, force: bool) -> Result<(), Failure> {
-    let ours = table::at(&plan.mount)?.is_some_and(|m| plan.mgmt().is_ok_and(|mgmt| m.source == format!("{mgmt}:/")));
+    let ours = table::at(&plan.mount)?.is_some_and(|m| plan.source().is_ok_and(|source| m.source == source));
     if ours {
         unmount(&plan.mount, force)?;
     }

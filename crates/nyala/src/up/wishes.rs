@@ -10,6 +10,8 @@ use std::path::PathBuf;
 /// What the user asked for; what is absent is the default, or what the cluster has already.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wishes {
+    /// Management services.
+    pub mgmt: Option<u16>,
     /// Metadata services.
     pub meta: Option<u16>,
     /// Storage targets.
@@ -45,6 +47,7 @@ impl Plan {
         let wish = |wish: Option<u16>| wish.map(u64::from);
         let bytes = |wish: Option<Size>| wish.map(|size| size.0);
         for (flag, wish, is) in [
+            ("--mgmt", wish(wishes.mgmt), number(self.of(Kind::Mgmtd).count())),
             ("--meta", wish(wishes.meta), number(self.of(Kind::Meta).count())),
             ("--storage", wish(wishes.storage), number(self.storage_targets())),
             ("--storage-services", wish(wishes.storage_services), number(self.of(Kind::Storage).count())),

@@ -4,6 +4,7 @@
 //! afterwards, what was not is there whole or not at all, and the node goes on.
 
 use super::{create_pool, init};
+use crate::config::RaftTimes;
 use crate::raft::log::RaftLog;
 use crate::raft::machine::Machine;
 use crate::raft::network::Network;
@@ -19,9 +20,10 @@ use std::time::Duration;
 
 const CHANGES: u64 = 12;
 
-fn network() -> Network {
+fn network(machine: &Machine) -> Network {
     let secret = Secret::from_bytes(&[b's'; 32]).unwrap();
-    Network::new(Pool::new(HandshakeConfig::new(secret, 0, Role::Mgmt, 0), PoolOptions::default()))
+    let pool = Pool::new(HandshakeConfig::new(secret, 0, Role::Mgmt, 0), PoolOptions::default());
+    Network::new(pool, machine.view(), Default::default())
 }
 
 /// Starts the node; `None` if the machine went down meanwhile.
@@ -35,9 +37,10 @@ async fn start(computer: &Computer) -> Option<(Raft, Machine)> {
         snapshot_policy: openraft::SnapshotPolicy::LogsSinceLast(4),
         max_in_snapshot_log_to_keep: 1,
         purge_batch_size: 1,
-        ..config().unwrap()
+        enable_elect: true,
+        ..config(&RaftTimes::default()).unwrap()
     };
-    let raft = Raft::new(1, Arc::new(config), network(), log, machine.clone()).await.ok()?;
+    let raft = Raft::new(1, Arc::new(config), network(&machine), log, machine.clone()).await.ok()?;
     // Refused when it has been done before.
     let _ = raft.initialize(BTreeMap::from([(1, BasicNode::new(""))])).await;
     let leads = raft.wait(Some(Duration::from_secs(5))).state(openraft::ServerState::Leader, "leads").await;

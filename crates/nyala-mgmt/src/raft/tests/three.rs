@@ -4,6 +4,7 @@
 //! snapshot for one that was away too long.
 
 use super::{create_pool, init, store};
+use crate::config::RaftTimes;
 use crate::raft::log::RaftLog;
 use crate::raft::machine::Machine;
 use crate::raft::network::Network;
@@ -25,7 +26,7 @@ struct RaftService(Raft);
 
 impl Service for RaftService {
     async fn call(&self, _: &PeerInfo, frame: Frame) -> Reply {
-        rpc::serve(&self.0, &frame).await
+        rpc::serve(&self.0, &frame, true).await
     }
 }
 
@@ -49,9 +50,11 @@ async fn node(id: u64, dir: &Path, address: SocketAddr) -> Node {
         purge_batch_size: 1,
         // Pieces smaller than the snapshot, so that it takes several.
         snapshot_max_chunk_size: 100,
-        ..config().unwrap()
+        enable_elect: true,
+        ..config(&RaftTimes::default()).unwrap()
     };
-    let network = Network::new(Pool::new(handshake.clone(), PoolOptions::default()));
+    let network =
+        Network::new(Pool::new(handshake.clone(), PoolOptions::default()), machine.view(), Default::default());
     let raft = Raft::new(id, Arc::new(config), network, log, machine.clone()).await.unwrap();
     let server = Server::bind(&[address], handshake, ServerOptions::default()).unwrap();
     let (address, stop) = (server.local_addresses()[0], server.shutdown_handle());

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The set of management nodes, as its leader changes it. The cluster state says who belongs to it; Raft's membership
+//! follows. One change at a time.
+//!
+//! **Failure model.** The leader dies between any two steps: the record in the cluster state is the decision, in one entry,
+//! and every leader brings Raft's membership in line with it ([`tend`]), joint configurations that a predecessor left
+//! behind included. A node that joins asks until it has a vote, so nothing is remembered for it. A change that would
+//! leave a set without a majority that answers is refused, for it could never be completed or undone.
+
+use crate::core::{Core, Refusal};
+use nyala_cluster::{ClusterError, ClusterState, Command, RegisterNode};
+use nyala_transport::member::monotonic_ms;
+use nyala_wire::error::WireError;
+use nyala_wire::map::{Reachability, Role};
+use nyala_wire::mgmt::{JoinMgmt, MgmtNode, MgmtReply, MgmtRole, Register};
+use nyala_wire::{ClusterId, ErrorCode, NodeId};
+use openraft::{BasicNode, ChangeMembers};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Most management nodes of a cluster.
+pub(crate) const MOST: usize = 5;
+/// Who has not answered for so long is called unreachable, milliseconds.
+const SILENT_MS: u64 = 1000;
+/// Between looks at whether Raft's membership is what the cluster state says.
+const TEND: Duration = Duration::from_millis(500);
+/// How long a new node may take to get what was decided before it is given its vote; then it asks again.
+const CATCH_UP: Duration = Duration::from_secs(30);
+/// How long a removal waits for Raft's membership to follow; after that it goes on by itself.
+const FOLLOW: Duration = Duration::from_secs(3);
+
+fn mgmt_nodes(state: &ClusterState) -> impl Iterator<Item = &nyala_cluster::NodeRecord> {
+    state.nodes.iter().filter(|node| node.role == Role::Mgmt)
+}
+
+/// Raft's membership as it is in the log of this leader.
+struct Now {
+    voters: BTreeSet<u64>,
+    nodes: BTreeSet<u64>,
+    /// Two sets of voters have to agree at the moment.
+    joint: bool,
+    /// It is decided, not just written.
+    decided: bool,
+    last: Option<u64>,
+    leader: Option<u64>,
+    stored: BTreeMap<u64, Option<u64>>,
+}
+
+impl Now {
+    fn of(core: &Core) -> Now {
+        let metrics = core.raft.metrics();
+        let metrics = metrics.borrow();
+        let membership = &metrics.membership_config;
+        let applied = metrics.last_applied.map(|at| at.index);
+        let replication = metrics.replication.iter().flatten();
+        Now {
+            voters: membership.voter_ids().collect(),
+            nodes: membership.nodes().map(|(id, _)| *id).collect(),
+            joint: membership.membership().get_joint_config().len() > 1,
+            decided: membership.log_id().is_some_and(|at| Some(at.index) <= applied),
+            last: metrics.last_log_index,
+            leader: metrics.current_leader,
+            stored: replication.map(|(id, at)| (*id, at.map(|at| at.index))).collect(),
+        }
+    }
+
+    /// Whether the voters that remain without `gone` have a majority that answers.
+    fn can_lose(&self, core: &Core, gone: &BTreeSet<u64>) -> bool {
+        let remain: Vec<u64> = self.voters.difference(gone).copied().collect();
+        let alive = remain.iter().filter(|id| is_reachable(core, **id)).count();
+        !remain.is_empty() && alive > remain.len() / 2
+    }
+}
+
+fn is_reachable(core: &Core, id: u64) -> bool {
+    id == core.me || core.contacts.last_ms(id).is_some_and(|at| monotonic_ms() < at + SILENT_MS)
+}
+
+/// A management node makes itself known.
+pub(crate) async fn join(core: &Arc<Core>, request: &JoinMgmt) -> Result<MgmtReply, WireError> {
+    let state = core.view.state();
+    let known = mgmt_nodes(&state).any(|node| node.uuid == request.uuid);
+    if !known && request.cluster != ClusterId::UNKNOWN {
+        if request.cluster != state.cluster {
+            return Err(ErrorCode::FOREIGN.with(format!("this is cluster {}, not {}", state.cluster, request.cluster)));
+        }
+        let now = Now::of(core);
+        // Until its removal is decided its voice may be needed for just that.
+        if now.nodes.contains(&u64::from(request.node.0)) || !now.decided {
+            return Err(ErrorCode::BUSY.with("this management node is being removed"));
+        }
+        return Err(ErrorCode::REMOVED.with("this management node was removed from the cluster"));
+    }
+    if !known && mgmt_nodes(&state).count() >= MOST {
+        return Err(ErrorCode::NO_SPACE.with(format!(
+            "there are {MOST} management nodes already, more would only be slower; remove one first (nyala mgmt remove)"
+        )));
+    }
+    let register = RegisterNode::try_from(&Register {
+        cluster: request.cluster,
+        role: Role::Mgmt,
+        uuid: request.uuid,
+        alias: String::new(),
+        addresses: request.addresses.clone(),
+        incarnation: request.incarnation,
+        targets: Vec::new(),
+    })?;
+    core.propose(Command::RegisterNode(register)).await?;
+    let state = core.view.state();
+    let record = mgmt_nodes(&state).find(|node| node.uuid == request.uuid);
+    let node = record.map(|node| node.id).ok_or_else(|| ErrorCode::BUSY.with("removed meanwhile; try again"))?;
+    if request.node == node && !Now::of(core).voters.contains(&u64::from(node.0)) {
+        let core = core.clone();
+        tokio::spawn(async move { bring_in(&core, u64::from(node.0)).await });
+    }
+    Ok(MgmtReply::MgmtJoined { cluster: state.cluster, node })
+}
+
+/// First a learner; once it has what was decided, a voter. One attempt for a node at a time.
+async fn bring_in(core: &Core, id: u64) {
+    if !core.joining.lock().insert(id) {
+        return;
+    }
+    match learn_and_vote(core, id).await {
+        Ok(true) => tracing::info!(node = id, "a management node has got its vote"),
+        Ok(false) => {}
+        Err(error) => tracing::warn!(node = id, error, "a management node is not a member yet; it will ask again"),
+    }
+    core.joining.lock().remove(&id);
+}
+
+/// False if there is nothing to do, or another change is under way.
+async fn learn_and_vote(core: &Core, id: u64) -> Result<bool, String> {
+    let wanted = {
+        let Ok(_turn) = core.changing.try_lock() else { return Ok(false) };
+        let now = Now::of(core);
+        if core.check_leading().is_err() || now.joint || now.voters.contains(&id) {
+            return Ok(false);
+        }
+        if !now.nodes.contains(&id) {
+            let state = core.view.state();
+            let record = u32::try_from(id).ok().and_then(|id| state.node(NodeId(id)));
+            let address = record.and_then(|node| node.addresses.first()).map(ToString::to_string).unwrap_or_default();
+            core.raft.add_learner(id, BasicNode::new(address), false).await.map_err(|e| e.to_string())?;
+        }
+        now.last
+    };
+    // Nobody has to wait for a node that is slow, or that cannot be reached at all.
+    let wait = core.raft.wait(Some(CATCH_UP));
+    let caught_up = wait.metrics(
+        |metrics| {
+            let at = metrics.replication.as_ref().and_then(|all| all.get(&id).copied().flatten());
+            at.map(|at| at.index) >= wanted
+        },
+        "the new node has what was decided",
+    );
+    caught_up.await.map_err(|e| e.to_string())?;
+    let Ok(_turn) = core.changing.try_lock() else { return Ok(false) };
+    let now = Now::of(core);
+    let belongs = mgmt_nodes(&core.view.state()).any(|node| u64::from(node.id.0) == id);
+    if core.check_leading().is_err() || now.joint || now.voters.contains(&id) || !belongs {
+        return Ok(false);
+    }
+    let voters = ChangeMembers::AddVoterIds(BTreeSet::from([id]));
+    core.raft.change_membership(voters, true).await.map(|_| true).map_err(|e| e.to_string())
+}
+
+/// Removes a management node. What is not there is removed already.
+pub(crate) async fn remove(core: &Core, node: NodeId) -> Result<MgmtReply, WireError> {
+    let state = core.view.state();
+    let Some(record) = state.node(node) else { return Ok(MgmtReply::Done) };
+    if record.role != Role::Mgmt {
+        return Err(ErrorCode::INVALID.with(format!("node {node} ({}) is not a management node", record.alias)));
+    }
+    let id = u64::from(node.0);
+    let turn = core.changing.try_lock();
+    let turn = turn.map_err(|_| ErrorCode::BUSY.with("another change of the management nodes is under way"))?;
+    let now = Now::of(core);
+    if now.voters.contains(&id) {
+        if now.voters.len() == 1 {
+            return Err(ErrorCode::INVALID.with("it is the only management node; the cluster cannot be without one"));
+        }
+        if !now.can_lose(core, &BTreeSet::from([id])) {
+            return Err(ErrorCode::BUSY.with(
+                "those that would remain have no majority that answers; start them, or remove first those that are \
+                 gone",
+            ));
+        }
+    }
+    strike_out(core, node).await?;
+    if tokio::time::timeout(FOLLOW, align(core)).await.is_err() {
+        tracing::warn!(%node, "the removal is decided and goes on in the background");
+    }
+    drop(turn);
+    tracing::info!(%node, "management node removed");
+    Ok(MgmtReply::Done)
+}
+
+/// Removes it from the cluster state, alive or not.
+async fn strike_out(core: &Core, node: NodeId) -> Result<(), WireError> {
+    // It may make itself known again in between, and a node that is online is not removed.
+    for _ in 0..10 {
+        let state = core.view.state();
+        let Some(record) = state.node(node) else { return Ok(()) };
+        let (incarnation, reachability) = (record.incarnation, Reachability::Offline);
+        core.propose(Command::SetReachability { node, incarnation, reachability }).await?;
+        match core.propose(Command::RemoveNode { node }).await {
+            Err(Refusal::Cluster(ClusterError::InUse { .. })) => {}
+            other => return Ok(other.map(drop)?),
+        }
+    }
+    Err(ErrorCode::BUSY.with("the node makes itself known all the time; try again"))
+}
+
+/// Brings Raft's membership in line with the cluster state: completes what was begun, drops whom the state does not have.
+async fn align(core: &Core) {
+    let now = Now::of(core);
+    let state = core.view.state();
+    let belong: BTreeSet<u64> = mgmt_nodes(&state).map(|node| u64::from(node.id.0)).collect();
+    let gone: BTreeSet<u64> = now.nodes.difference(&belong).copied().collect();
+    let votes: BTreeSet<u64> = gone.intersection(&now.voters).copied().collect();
+    let change = if now.joint {
+        ChangeMembers::AddVoterIds(BTreeSet::new())
+    } else if belong.is_empty() || gone.is_empty() {
+        return;
+    } else if votes.is_empty() {
+        ChangeMembers::RemoveNodes(gone)
+    } else if now.can_lose(core, &votes) {
+        ChangeMembers::RemoveVoters(votes)
+    } else {
+        return;
+    };
+    if let Err(error) = core.raft.change_membership(change, false).await {
+        tracing::warn!(%error, "the management nodes are not what was decided yet; trying again");
+    }
+}
+
+/// Looks after the membership while this node leads, for ever.
+pub(crate) async fn tend(core: &Core) {
+    loop {
+        tokio::time::sleep(TEND).await;
+        if core.check_leading().is_ok()
+            && let Ok(_turn) = core.changing.try_lock()
+        {
+            align(core).await;
+        }
+    }
+}
+
+/// The management nodes, by id.
+pub(crate) fn list(core: &Core) -> Vec<MgmtNode> {
+    let now = Now::of(core);
+    let state = core.view.state();
+    let view = mgmt_nodes(&state).map(|record| {
+        let id = u64::from(record.id.0);
+        let role = match () {
+            () if now.leader == Some(id) => MgmtRole::Leader,
+            () if now.voters.contains(&id) => MgmtRole::Follower,
+            () => MgmtRole::Learner,
+        };
+        let log = if id == core.me { now.last } else { now.stored.get(&id).copied().flatten() };
+        let (alias, addresses) = (record.alias.clone(), record.addresses.clone());
+        MgmtNode { node: record.id, alias, addresses, role, log, reachable: is_reachable(core, id) }
+    });
+    view.collect()
+}

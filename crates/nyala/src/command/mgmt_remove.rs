@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! `nyala mgmt remove`: a management node goes, for good; if it runs, it stops by itself.
+
+use super::mgmt_list::table;
+use crate::cluster::ClusterArgs;
+use crate::exit::{Failure, Outcome};
+use crate::output::{Output, show};
+use crate::role::block_on;
+use nyala_wire::mgmt::MgmtNode;
+
+/// Flags of `nyala mgmt remove`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct MgmtRemoveArgs {
+    /// Id or alias of the node
+    #[arg(value_name = "NODE")]
+    pub node: String,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+/// Removes a management node.
+pub fn run(args: MgmtRemoveArgs, output: Output) -> Outcome {
+    let nodes = block_on(async {
+        let cluster = args.cluster.find()?;
+        let node = named(&cluster.mgmt_nodes().await?, &args.node)?;
+        cluster.remove_mgmt(node.node).await?;
+        cluster.mgmt_nodes().await
+    })?;
+    show(output, &nodes, |nodes| table(nodes))
+}
+
+fn named(nodes: &[MgmtNode], name: &str) -> Result<MgmtNode, Failure> {
+    let found = nodes.iter().find(|node| node.alias == name || node.node.to_string() == name);
+    found.cloned().ok_or_else(|| {
+        let all: Vec<String> = nodes.iter().map(|node| format!("{} ({})", node.node, node.alias)).collect();
+        Failure::usage(format!("there is no management node {name:?}; there are {}", all.join(", ")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nyala_wire::NodeId;
+    use nyala_wire::mgmt::MgmtRole;
+
+    #[test]
+    fn nodes_have_two_names() {
+        let node = |id| MgmtNode {
+            node: NodeId(id),
+            alias: format!("mgmt{}", id + 1),
+            addresses: Vec::new(),
+            role: MgmtRole::Follower,
+            log: None,
+            reachable: true,
+        };
+        let nodes = [node(1), node(7)];
+        assert_eq!(named(&nodes, "7").unwrap().node, NodeId(7));
+        assert_eq!(named(&nodes, "mgmt2").unwrap().node, NodeId(1));
+        assert!(named(&nodes, "2").unwrap_err().message.contains("1 (mgmt2), 7 (mgmt8)"));
+    }
+}
