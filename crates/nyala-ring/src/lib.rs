@@ -21,6 +21,7 @@
 
 mod bell;
 mod command;
+mod read;
 mod ring;
 mod wait;
 

@@ -104,7 +104,7 @@ impl Ring {
         Ok(())
     }
 
-    fn push_entry(&self, entry: &Entry128) -> io::Result<()> {
+    pub(crate) fn push_entry(&self, entry: &Entry128) -> io::Result<()> {
         loop {
             // SAFETY: the bell's entry names no memory; for others the caller of `push` has promised.
             if unsafe { self.uring.borrow_mut().submission().push(entry) }.is_ok() {
@@ -157,6 +157,14 @@ impl Ring {
             });
         }
         relisten
+    }
+
+    /// The error of a command that is done and whose event nobody has taken yet, as a negative errno.
+    pub fn failed(&self) -> Option<i32> {
+        self.events.borrow().iter().find_map(|event| match event {
+            Event::Done { result, .. } if *result < 0 => Some(*result),
+            _ => None,
+        })
     }
 
     pub(crate) fn take_event(&self) -> Option<Event> {

@@ -2,7 +2,7 @@
 
 //! CPU cost of a storage target: of its chunk store alone, and of the whole service over loopback TCP.
 //!
-//! `cargo run --release -p nyala-storage --example storage_bench [directory]`
+//! `cargo run --release -p nyala-storage --example storage_bench [directory [only measurements with this in their name]]`
 
 #[path = "../tests/common/mod.rs"]
 #[allow(dead_code)]
@@ -55,6 +55,11 @@ fn aligned() -> Bytes {
     data.slice(start..start + BIG)
 }
 
+/// Does the command line want it?
+fn is_wanted(what: &str) -> bool {
+    std::env::args().nth(2).is_none_or(|only| what.contains(&only))
+}
+
 fn report(what: &str, ops: usize, bytes: usize, cpu_us: u64, wall: f64) {
     let per_op = cpu_us as f64 / ops as f64;
     let per_gib = cpu_us as f64 / 1e6 / (ops * bytes) as f64 * (1_u64 << 30) as f64;
@@ -66,6 +71,9 @@ fn report(what: &str, ops: usize, bytes: usize, cpu_us: u64, wall: f64) {
 }
 
 fn measure(what: &str, ops: usize, bytes: usize, mut one: impl FnMut(usize)) {
+    if !is_wanted(what) {
+        return;
+    }
     let (cpu, start) = (cpu_us(), Instant::now());
     (0..ops).for_each(&mut one);
     report(what, ops, bytes, cpu_us() - cpu, start.elapsed().as_secs_f64());
@@ -138,6 +146,9 @@ async fn over_tcp(
     deep: usize,
     request: impl Fn(usize) -> Request + 'static,
 ) {
+    if !is_wanted(what) {
+        return;
+    }
     let (cpu, start) = (server_cpu_us(to).await, Instant::now());
     let (next, request) = (Rc::new(std::cell::Cell::new(0)), Rc::new(request));
     let mut tasks = tokio::task::JoinSet::new();

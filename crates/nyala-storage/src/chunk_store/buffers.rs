@@ -60,6 +60,17 @@ impl Buffers {
 }
 
 impl Buffer {
+    /// The start of the memory, and the bytes from there that may be written: at least its length in whole blocks for
+    /// large buffers.
+    pub fn room(&mut self) -> &mut [u8] {
+        &mut self.memory[self.start..]
+    }
+
+    /// Is it large, and so on a block boundary?
+    pub fn is_large(&self) -> bool {
+        self.home.strong_count() > 0
+    }
+
     /// Shows only the first `len` bytes.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);

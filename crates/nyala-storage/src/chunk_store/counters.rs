@@ -32,6 +32,8 @@ counters! {
     read_bytes = "read.bytes",
     /// Other operations done.
     others = "op.other",
+    /// Reads and writes done on the thread of their connection.
+    at_once = "op.at_once",
     /// Operations that failed, for any reason.
     failed = "op.failed",
     /// Writes that arrived damaged.

@@ -56,13 +56,35 @@ impl OsFile {
         self.direct.get_or_init(reopen).as_ref()
     }
 
-    /// Does the page cache have most of a range? Then it is the shorter way. Kernels that cannot tell: no.
-    pub(super) fn is_cached(&self, offset: u64, len: usize) -> bool {
+    /// Pages of a range that the page cache has; `None` if the kernel cannot tell.
+    pub(super) fn cached_pages(&self, offset: u64, len: usize) -> Option<u64> {
         let range = CacheRange { offset, len: len as u64 };
         let mut stat = CacheStat::default();
         // SAFETY: both point to structures of the layout that the system call has, and live through it.
         let done = unsafe { libc::syscall(SYS_CACHESTAT, self.fd.as_raw_fd(), &raw const range, &raw mut stat, 0) };
-        done == 0 && stat.cached * BLOCK_BYTES * 2 > len as u64
+        (done == 0).then_some(stat.cached)
+    }
+
+    /// Reads what the page cache has; `None` if it does not have all of it up to the end of the file.
+    pub(super) fn read_nowait(&self, buf: &mut [u8], offset: u64) -> io::Result<Option<usize>> {
+        let mut done = 0;
+        while done < buf.len() {
+            let iov = libc::iovec { iov_base: buf[done..].as_mut_ptr().cast(), iov_len: buf.len() - done };
+            let at =
+                libc::off_t::try_from(offset + done as u64).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
+            // SAFETY: one iovec that points into `buf`, which outlives the call and is nobody else's.
+            let n = unsafe { libc::preadv2(self.fd.as_raw_fd(), &iov, 1, at, libc::RWF_NOWAIT) };
+            match usize::try_from(n) {
+                Ok(0) => break,
+                Ok(n) => done += n,
+                Err(_) => match io::Error::last_os_error() {
+                    e if e.kind() == io::ErrorKind::Interrupted => {}
+                    e if matches!(e.raw_os_error(), Some(libc::EAGAIN | libc::EOPNOTSUPP)) => return Ok(None),
+                    e => return Err(e),
+                },
+            }
+        }
+        Ok(Some(done))
     }
 
     /// Reads whole blocks; how many bytes it got, which may be none.

@@ -4,6 +4,7 @@
 
 use nyala_wire::storage::ChunkFileId;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 /// The chunk files of one target.
@@ -32,6 +33,14 @@ pub trait ChunkFile: Send + Sync {
     fn stat(&self) -> io::Result<(u64, u64)>;
     /// Fills `buf` from `offset` on and says how far; less only at the end of the file.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Fills `buf` only if that needs no disk, and says how far; `None` otherwise.
+    fn read_cached(&self, buf: &mut [u8], offset: u64) -> io::Result<Option<usize>>;
+    /// Can a range be read without the disk? May err on the side of no.
+    fn is_cached(&self, offset: u64, len: usize) -> bool;
+    /// Is reading a range through the page cache the shorter way?
+    fn is_mostly_cached(&self, offset: u64, len: usize) -> bool;
+    /// What an io_uring may read from: past the page cache, if that is wanted and possible, or through it.
+    fn descriptor(&self, direct: bool) -> Option<BorrowedFd<'_>>;
     /// Writes some bytes and says how many.
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<usize>;
     /// Sets the length.

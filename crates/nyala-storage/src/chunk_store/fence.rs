@@ -54,6 +54,11 @@ impl FenceSet {
 }
 
 impl Fences {
+    /// The same without waiting.
+    pub fn try_read(&self) -> Option<RwLockReadGuard<'_, FenceSet>> {
+        self.set.try_read()
+    }
+
     /// Nobody is fenced while this is held.
     pub fn read(&self) -> RwLockReadGuard<'_, FenceSet> {
         self.set.read()

@@ -32,7 +32,9 @@
 //!   idempotent. Writes that come after the removal get `ESTALE`, those of
 //!   sessions that metadata has fenced get `FENCED`.
 
+mod at_once;
 mod buffers;
+mod changes;
 mod copy;
 mod counters;
 mod direct;
@@ -57,6 +59,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use at_once::{LooseRead, SMALL_BYTES, Written};
 pub use buffers::Buffer;
 pub use copy::{check_copy, copy_write, pad_copy};
 pub use counters::ChunkCounters;

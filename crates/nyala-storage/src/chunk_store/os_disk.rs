@@ -9,13 +9,13 @@
 use super::direct;
 use super::disk::{ChunkDisk, ChunkFile, Opened};
 use nyala_wire::checksum::crc32c;
-use nyala_wire::storage::ChunkFileId;
+use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId};
 use parking_lot::Mutex;
 use rustix::fs::{self, FallocateFlags, Mode, OFlags};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -134,7 +134,7 @@ impl ChunkFile for OsFile {
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut done = 0;
-        if direct::fits(buf.as_ptr(), buf.len(), offset) && !self.is_cached(offset, buf.len()) {
+        if direct::fits(buf.as_ptr(), buf.len(), offset) && !self.is_mostly_cached(offset, buf.len()) {
             done = self.read_direct(buf, offset)?;
         }
         while done < buf.len() {
@@ -146,6 +146,22 @@ impl ChunkFile for OsFile {
             }
         }
         Ok(done)
+    }
+
+    fn read_cached(&self, buf: &mut [u8], offset: u64) -> io::Result<Option<usize>> {
+        self.read_nowait(buf, offset)
+    }
+
+    fn is_cached(&self, offset: u64, len: usize) -> bool {
+        self.cached_pages(offset, len).is_some_and(|pages| pages * BLOCK_BYTES >= len as u64)
+    }
+
+    fn is_mostly_cached(&self, offset: u64, len: usize) -> bool {
+        self.cached_pages(offset, len).is_some_and(|pages| pages * BLOCK_BYTES * 2 > len as u64)
+    }
+
+    fn descriptor(&self, direct: bool) -> Option<BorrowedFd<'_>> {
+        if direct { self.direct().map(AsFd::as_fd) } else { Some(self.fd.as_fd()) }
     }
 
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<usize> {

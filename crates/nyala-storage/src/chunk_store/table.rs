@@ -26,6 +26,8 @@ pub trait Table: Send + Sync + 'static {
     fn durable(&self) -> Lsn;
     /// Waits while too many changes are in memory.
     fn wait_room(&self);
+    /// Would that return at once?
+    fn has_room(&self) -> bool;
 }
 
 impl Table for Store {
@@ -51,6 +53,10 @@ impl Table for Store {
 
     fn durable(&self) -> Lsn {
         Store::durable(self)
+    }
+
+    fn has_room(&self) -> bool {
+        !self.over_limit()
     }
 
     fn wait_room(&self) {

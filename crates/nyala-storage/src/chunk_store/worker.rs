@@ -5,6 +5,7 @@
 //! A worker has its chunk files to itself; nothing here is locked. See the module's failure model for the order of
 //! things that [`ChunkWorker::begin`] keeps.
 
+use super::changes::Changes;
 use super::disk::ChunkFile;
 use super::error::ChunkError;
 use super::rows::{file_key, group_key, tag};
@@ -29,6 +30,7 @@ pub struct ChunkWorker {
     pub(super) unresolved: HashSet<ChunkFileId>,
     /// Made since it was last begun to change: its name may not be durable.
     pub(super) made: HashSet<ChunkFileId>,
+    pub(super) changes: Arc<Changes>,
     pub(super) scratch: Vec<u8>,
     files: HashMap<ChunkFileId, Cached>,
     uses: u64,
@@ -88,10 +90,19 @@ impl ChunkWorker {
             dead_order: dead.into(),
             unresolved: HashSet::new(),
             made: HashSet::new(),
+            changes: Arc::default(),
             scratch: Vec::new(),
             files: HashMap::new(),
             uses: 0,
         }
+    }
+
+    /// The open file, if it is one that is kept open.
+    pub(super) fn already_open(&mut self, file: ChunkFileId) -> Option<Arc<dyn ChunkFile>> {
+        self.uses += 1;
+        let cached = self.files.get_mut(&file)?;
+        cached.used = self.uses;
+        Some(cached.file.clone())
     }
 
     /// The open file; `None` if there is none and none is to be made. The flag says that it was made now.
@@ -121,6 +132,7 @@ impl ChunkWorker {
     }
 
     pub(super) fn forget(&mut self, file: ChunkFileId) {
+        self.changes.count(file);
         self.files.remove(&file);
         self.dirty.remove(&file);
         self.made.remove(&file);
@@ -135,6 +147,7 @@ impl ChunkWorker {
     /// Brings an earlier failed change of the file to an end; nothing else may touch the file before.
     pub(super) fn settle(&mut self, file: ChunkFileId) -> Result<(), ChunkError> {
         if self.unresolved.contains(&file) {
+            self.changes.count(file);
             self.shared.resolve_file(file)?;
             self.unresolved.remove(&file);
         }
@@ -148,6 +161,7 @@ impl ChunkWorker {
         let mut flagged = Vec::new();
         let now = Instant::now();
         for start in starts {
+            self.changes.count(start.file);
             if let std::collections::hash_map::Entry::Vacant(e) = self.dirty.entry(start.file) {
                 batch.put(file_key(tag::UNSYNCED, start.file), []);
                 let fresh = start.created && !start.overwrites;

@@ -46,12 +46,19 @@ impl WriteOp {
 impl ChunkWorker {
     /// Does the writes in order and says how each went. When it returns, what went well survives the death of the process.
     pub fn write_many(&mut self, ops: &[WriteOp]) -> Vec<Result<(), ChunkError>> {
+        let shared = self.shared.clone();
+        // Held to the end: a session that is fenced meanwhile is answered only then.
+        let fences = shared.fences.read();
+        self.write_all_of(ops, &fences)
+    }
+
+    pub(super) fn write_all_of(&mut self, ops: &[WriteOp], fences: &FenceSet) -> Vec<Result<(), ChunkError>> {
         let mut results = Vec::with_capacity(ops.len());
         let mut rest = ops;
         while !rest.is_empty() {
             let together = (1..rest.len()).find(|&i| !rest[..i].iter().all(|op| op.is_independent_of(&rest[i])));
             let (now, later) = rest.split_at(together.unwrap_or(rest.len()));
-            self.write_together(now, &mut results);
+            self.write_together(now, fences, &mut results);
             rest = later;
         }
         results
@@ -62,14 +69,11 @@ impl ChunkWorker {
         self.write_many(std::slice::from_ref(&op)).pop().unwrap_or(Ok(()))
     }
 
-    fn write_together(&mut self, ops: &[WriteOp], results: &mut Vec<Result<(), ChunkError>>) {
-        let shared = self.shared.clone();
-        // Held to the end: a session that is fenced meanwhile is answered only then.
-        let fences = shared.fences.read();
+    fn write_together(&mut self, ops: &[WriteOp], fences: &FenceSet, results: &mut Vec<Result<(), ChunkError>>) {
         let base = results.len();
         let mut plans = Vec::with_capacity(ops.len());
         for (at, op) in ops.iter().enumerate() {
-            match self.plan_write(op, &fences) {
+            match self.plan_write(op, fences) {
                 Ok(None) => results.push(Ok(())),
                 Ok(Some(plan)) => {
                     results.push(Ok(()));

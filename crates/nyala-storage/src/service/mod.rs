@@ -4,8 +4,9 @@
 //!
 //! ```text
 //! connection ─► StorageService ─► Queue (bounded) ─► worker thread ─► ChunkWorker
-//!                      ▲                                   │  └─► sync threads, remover
-//!                      └───────────── oneshot ◄────────────┘
+//!                   ▲   │                                  │  └─► sync threads, remover
+//!                   │   └─► AtOnce: ChunkWorker, page cache, io_uring
+//!                   └───────────── oneshot ◄───────────────┘
 //! ```
 //!
 //! # Failure model
@@ -17,8 +18,10 @@
 //! - A disk hangs: the workers of that target wait, and with them its requests; other targets go on.
 //! - The service dies: see [`crate::chunk_store`]. An orderly stop ends what is queued, syncs and says goodbye.
 
+mod at_once;
 mod handler;
 mod queue;
+mod ring_reads;
 mod run;
 mod target;
 mod worker_thread;

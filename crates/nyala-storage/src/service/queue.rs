@@ -91,8 +91,13 @@ struct Inner {
     sleeping: bool,
 }
 
-fn stopping() -> WireError {
+pub(super) fn stopping() -> WireError {
     ErrorCode::NOT_READY.with("the storage service is stopping")
+}
+
+/// A worker answered something that it was not asked.
+pub(super) fn mistake() -> WireError {
+    ErrorCode::IO.with("a read gave something else; this is a mistake in the storage service")
 }
 
 impl Queue {

@@ -201,6 +201,8 @@ fn start_core(
     let serve = move || {
         let local = tokio::task::LocalSet::new();
         let result = local.block_on(&runtime, server.serve(Rc::new(service())));
+        // With them goes what connections hold of the targets, whose directories may be wanted next.
+        drop((local, runtime));
         // An error means that nobody waits any more.
         let _ = report.send(result);
     };
@@ -235,6 +237,8 @@ async fn close(targets: Vec<Arc<Target>>) -> Result<(), StorageError> {
     let (report, closed) = oneshot::channel();
     let close = move || {
         let results: Vec<_> = targets.iter().map(|target| target.close()).collect();
+        // Whoever hears of the end may open the directories again.
+        drop(targets);
         // An error means that nobody waits any more.
         let _ = report.send(results.into_iter().collect());
     };

@@ -7,7 +7,7 @@
 
 use super::queue::{Message, Outcome, Queue, Task};
 use super::worker_thread::WorkerThread;
-use crate::chunk_store::{ChunkStore, ChunkStoreOptions, OsDisk, Remover, SyncJob, worker_of};
+use crate::chunk_store::{ChunkStore, ChunkStoreOptions, ChunkWorker, OsDisk, Remover, SyncJob, worker_of};
 use crate::config::TargetSpec;
 use crate::error::StorageError;
 use nyala_store::own_dir::{IdentityError, Kind, OwnDir};
@@ -15,7 +15,7 @@ use nyala_store::{Options, Store};
 use nyala_wire::mgmt::Capacity;
 use nyala_wire::storage::ChunkFileId;
 use nyala_wire::{ClusterId, WireError};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
@@ -38,10 +38,16 @@ pub struct Target {
     limit_bytes: Option<u64>,
     store: Arc<ChunkStore>,
     kv: Store,
-    queues: Vec<Arc<Queue>>,
+    shards: Vec<Shard>,
     helpers: Mutex<Option<Helpers>>,
     workers: Mutex<Vec<JoinHandle<()>>>,
     others: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// A share of the chunk files: their worker, and the queue of the thread that may block with it.
+pub(super) struct Shard {
+    pub worker: Arc<Mutex<ChunkWorker>>,
+    pub queue: Arc<Queue>,
 }
 
 /// What goes on beside the workers.
@@ -100,10 +106,10 @@ impl Target {
             .map_err(|error| StorageError::Chunks { path: spec.dir.clone(), error })?;
         tracing::info!(target_id = options.label, ?recovery, report = ?store.report(), "storage target is open");
         let (dir, alias) = (Mutex::new(own), spec.alias.clone());
-        let (queues, helpers, store) = (Vec::new(), Mutex::new(None), Arc::new(store));
+        let (shards, helpers, store) = (Vec::new(), Mutex::new(None), Arc::new(store));
         let (threads, others) = (Mutex::default(), Mutex::default());
         let limit_bytes = spec.limit_bytes;
-        let mut target = Target { dir, alias, limit_bytes, store, kv, queues, helpers, workers: threads, others };
+        let mut target = Target { dir, alias, limit_bytes, store, kv, shards, helpers, workers: threads, others };
         target.start(workers.max(1), sync_idle)?;
         Ok(target)
     }
@@ -125,8 +131,9 @@ impl Target {
         self.store.removals().into_iter().for_each(|file| helpers.send(Background::Remove(file)));
         for index in 0..count {
             let queue = Arc::new(Queue::new());
-            self.queues.push(queue.clone());
-            let (worker, store) = (self.store.worker(index, count), self.store.clone());
+            let worker = Arc::new(Mutex::new(self.store.worker(index, count)));
+            self.shards.push(Shard { worker: worker.clone(), queue: queue.clone() });
+            let store = self.store.clone();
             let (syncing, idle_sync_runs, helpers) = (HashMap::new(), false, helpers.clone());
             let thread = WorkerThread { worker, store, queue, helpers, sync_idle, syncing, idle_sync_runs };
             let started = std::thread::Builder::new().name("nyala-chunks".into()).spawn(move || thread.run());
@@ -136,10 +143,23 @@ impl Target {
         Ok(())
     }
 
+    fn shard(&self, file: ChunkFileId) -> &Shard {
+        &self.shards[self.shard_number(file)]
+    }
+
+    /// The share that a chunk file is in.
+    pub(super) fn shard_number(&self, file: ChunkFileId) -> usize {
+        worker_of(file, self.shards.len())
+    }
+
+    /// The worker of a chunk file, if nobody else has it at the moment.
+    pub(super) fn try_worker(&self, file: ChunkFileId) -> Option<MutexGuard<'_, ChunkWorker>> {
+        self.shard(file).worker.try_lock()
+    }
+
     /// Has a task done by the chunk file's worker.
     pub async fn call(&self, task: Task) -> Result<Outcome, WireError> {
-        let worker = worker_of(task.file(), self.queues.len());
-        match self.queues[worker].call(task).await? {
+        match self.shard(task.file()).queue.call(task).await? {
             Outcome::DoneWhenDurable(lsn) => {
                 let durable = self.kv.wait_durable(lsn).await;
                 durable.map_err(|error| WireError::from(crate::chunk_store::ChunkError::from(error)))?;
@@ -161,14 +181,14 @@ impl Target {
     /// Counters by name, the depth of the queues among them.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         let mut counters = self.store.counters().values();
-        counters.push(("queue.depth", self.queues.iter().map(|queue| queue.depth() as u64).sum()));
+        counters.push(("queue.depth", self.shards.iter().map(|shard| shard.queue.depth() as u64).sum()));
         counters.push(("log.syncs", self.kv.stats().syncs));
         counters
     }
 
     /// Ends what is queued, syncs and closes. Blocks.
     pub fn close(&self) -> Result<(), StorageError> {
-        self.queues.iter().for_each(|queue| queue.stop());
+        self.shards.iter().for_each(|shard| shard.queue.stop());
         let workers = std::mem::take(&mut *self.workers.lock());
         workers.into_iter().for_each(join);
         drop(self.helpers.lock().take());

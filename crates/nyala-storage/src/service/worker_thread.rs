@@ -8,8 +8,10 @@
 use super::queue::{Answer, Message, Outcome, Queue, Task};
 use super::target::{Background, Helpers};
 use crate::chunk_store::{ChunkError, ChunkStore, ChunkWorker, WriteOp};
+use nyala_store::Lsn;
 use nyala_wire::WireError;
 use nyala_wire::storage::{ChunkFileId, StorageOp};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,7 +25,7 @@ const TICK: Duration = Duration::from_millis(500);
 const IDLE_FILES: usize = 4096;
 
 pub(super) struct WorkerThread {
-    pub worker: ChunkWorker,
+    pub worker: Arc<Mutex<ChunkWorker>>,
     pub store: Arc<ChunkStore>,
     pub queue: Arc<Queue>,
     pub helpers: Helpers,
@@ -84,7 +86,7 @@ impl WorkerThread {
         if writes.is_empty() {
             return;
         }
-        let results = self.worker.write_many(writes);
+        let results = self.worker.lock().write_many(writes);
         // The memory of the data is free before anybody is told.
         writes.clear();
         for ((answer, place), result) in answers.drain(..).zip(results) {
@@ -102,7 +104,7 @@ impl WorkerThread {
     }
 
     fn other(&mut self, task: Task, answer: Answer) {
-        let worker = &mut self.worker;
+        let mut worker = self.worker.lock();
         let result = match task {
             Task::Write(op) => worker.write(op).map(|()| Outcome::Done),
             Task::Read { file, offset, len, verify } => worker.read(file, offset, len, verify).map(Outcome::Read),
@@ -112,19 +114,22 @@ impl WorkerThread {
                 StorageOp::Allocate { offset, len } => worker.allocate(file, offset, len).map(|()| Outcome::Done),
                 StorageOp::Stat => worker.stat(file).map(|(len, blocks)| Outcome::Stat(len, blocks)),
                 StorageOp::Seek { offset, hole } => worker.seek(file, offset, hole).map(Outcome::Offset),
-                StorageOp::Unlink => self.unlink(file),
+                StorageOp::Unlink => worker.unlink(file, now_s()).map(|lsn| self.unlinked(file, lsn)),
                 StorageOp::Fence { session } => worker.fence(session).map(Outcome::DoneWhenDurable),
                 StorageOp::Copy { .. } => Err(ChunkError::Invalid("a copy is done as a read and a write")),
-                StorageOp::Sync => return self.sync(file, answer),
+                StorageOp::Sync => {
+                    drop(worker);
+                    return self.sync(file, answer);
+                }
             },
         };
+        drop(worker);
         self.answer(answer, result);
     }
 
-    fn unlink(&mut self, file: ChunkFileId) -> Result<Outcome, ChunkError> {
-        let lsn = self.worker.unlink(file, now_s())?;
+    fn unlinked(&self, file: ChunkFileId, lsn: Lsn) -> Outcome {
         self.helpers.send(Background::Remove(file));
-        Ok(Outcome::DoneWhenDurable(lsn))
+        Outcome::DoneWhenDurable(lsn)
     }
 
     fn sync(&mut self, file: ChunkFileId, answer: Answer) {
@@ -132,7 +137,8 @@ impl WorkerThread {
             waiting.next.push(answer);
             return;
         }
-        match self.worker.begin_sync(file) {
+        let begun = self.worker.lock().begin_sync(file);
+        match begun {
             Err(error) => self.answer(answer, Err(error)),
             Ok(None) => {
                 let lsn = self.store.position();
@@ -146,7 +152,7 @@ impl WorkerThread {
     }
 
     fn synced(&mut self, job: crate::chunk_store::SyncJob, file: Option<ChunkFileId>) {
-        let result = self.worker.end_sync(job);
+        let result = self.worker.lock().end_sync(job);
         let Some(file) = file else {
             self.idle_sync_runs = false;
             return;
@@ -169,11 +175,12 @@ impl WorkerThread {
     }
 
     fn tick(&mut self) {
-        if let Err(error) = self.worker.expire_dead(now_s()) {
+        let mut worker = self.worker.lock();
+        if let Err(error) = worker.expire_dead(now_s()) {
             tracing::warn!(%error, "cannot forget removed chunk files");
         }
         if !self.idle_sync_runs
-            && let Some(job) = self.worker.begin_idle_sync(Instant::now(), self.sync_idle, IDLE_FILES)
+            && let Some(job) = worker.begin_idle_sync(Instant::now(), self.sync_idle, IDLE_FILES)
         {
             self.idle_sync_runs = true;
             self.helpers.send(Background::Sync(job, None, self.queue.clone()));
@@ -182,9 +189,10 @@ impl WorkerThread {
 
     /// An orderly stop leaves nothing unsynced.
     fn last_sync(&mut self) {
-        if let Some(mut job) = self.worker.begin_idle_sync(Instant::now(), Duration::ZERO, usize::MAX) {
+        let mut worker = self.worker.lock();
+        if let Some(mut job) = worker.begin_idle_sync(Instant::now(), Duration::ZERO, usize::MAX) {
             job.run();
-            if let Err(error) = self.worker.end_sync(job) {
+            if let Err(error) = worker.end_sync(job) {
                 tracing::error!(%error, "the last sync failed");
             }
         }

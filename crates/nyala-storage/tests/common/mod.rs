@@ -64,7 +64,8 @@ impl FakeMgmt {
                 tokio::time::sleep(Duration::from_millis(200)).await;
                 MgmtReply::Unchanged
             }
-            MgmtRequest::Capacities => MgmtReply::Capacities(Vec::new()),
+            // Storage services ask for nothing else.
+            _ => MgmtReply::Capacities(Vec::new()),
         }
     }
 }

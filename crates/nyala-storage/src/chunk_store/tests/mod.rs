@@ -2,6 +2,7 @@
 
 //! Tests of the chunk store: against a model, with crashes and failures at every step, and with flipped bytes.
 
+mod at_once;
 mod crash;
 mod damage;
 mod faults;

@@ -4,7 +4,7 @@
 
 use super::sim::World;
 use crate::chunk_store::{ChunkDisk, ChunkError, ChunkStore, ChunkStoreOptions, ChunkWorker, OsDisk, Table, WriteOp};
-use crate::chunk_store::{copy_write, pad_copy};
+use crate::chunk_store::{Written, copy_write, pad_copy};
 use bytes::Bytes;
 use nyala_wire::checksum::{crc32c, crc32c_zero_padded};
 use nyala_wire::storage::{ChunkFileId, block_pieces};
@@ -114,7 +114,7 @@ pub fn apply_to_model(model: &mut Vec<u8>, op: &Op) {
 
 pub fn run_op(worker: &mut ChunkWorker, op: &Op) -> Result<(), ChunkError> {
     match op {
-        Op::Write { offset, len, seed } => worker.write(write_op(FILE, *offset, pattern(*seed, *len))),
+        Op::Write { offset, len, seed } => write(worker, write_op(FILE, *offset, pattern(*seed, *len))),
         Op::Truncate { len } => worker.truncate(FILE, *len),
         Op::Punch { offset, len } => worker.punch(FILE, *offset, *len),
         Op::Copy { from, offset, len } => copy(worker, (FILE, *from), *offset, *len),
@@ -127,6 +127,15 @@ pub fn run_op(worker: &mut ChunkWorker, op: &Op) -> Result<(), ChunkError> {
             None => Ok(()),
         },
         Op::Reopen => Ok(()),
+    }
+}
+
+/// Writes as the service does it: at once if possible.
+pub fn write(worker: &mut ChunkWorker, op: WriteOp) -> Result<(), ChunkError> {
+    match worker.write_at_once(vec![op]).pop() {
+        Some(Written::Done(result)) => result,
+        Some(Written::NotYet(op)) => worker.write(op),
+        None => panic!("one write has one result"),
     }
 }
 
@@ -156,6 +165,13 @@ fn check_queries(worker: &mut ChunkWorker, model: &[u8]) {
         assert!(skipped.iter().all(|byte| *byte == 0), "seek skipped data after {offset}");
         let hole = worker.seek(FILE, offset, true).unwrap().unwrap();
         assert!(hole >= offset && (hole as usize) <= model.len().max(offset as usize));
+    }
+    if let Some(loose) = worker.loose_read(FILE, 5000, 3000) {
+        let mut data = loose.buffer();
+        let n = loose.handle().map_or(0, |handle| handle.read_at(&mut data, loose.start()).unwrap());
+        data.truncate(n);
+        let (loose, whole) = (loose.finish(data).unwrap(), worker.read(FILE, 5000, 3000, true).unwrap());
+        assert_eq!((loose.start, &loose.data[..], loose.crcs), (whole.start, &whole.data[..], whole.crcs));
     }
     let part = worker.read(FILE, 5000, 3000, false).unwrap();
     let expected = model.get(4096..model.len().min(8192)).unwrap_or(&[]);

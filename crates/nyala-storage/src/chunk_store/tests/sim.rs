@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::{Bound, ControlFlow};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 /// What happens at the chosen step.
@@ -274,6 +275,22 @@ impl ChunkFile for Handle {
         Ok(n)
     }
 
+    fn read_cached(&self, buf: &mut [u8], offset: u64) -> io::Result<Option<usize>> {
+        self.read_at(buf, offset).map(Some)
+    }
+
+    fn is_cached(&self, _offset: u64, _len: usize) -> bool {
+        true
+    }
+
+    fn is_mostly_cached(&self, _offset: u64, _len: usize) -> bool {
+        true
+    }
+
+    fn descriptor(&self, _direct: bool) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<usize> {
         let mut state = self.world.state.lock();
         let (n, result) = match state.step()? {
@@ -375,4 +392,8 @@ impl Table for World {
     }
 
     fn wait_room(&self) {}
+
+    fn has_room(&self) -> bool {
+        true
+    }
 }

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Reads and small writes that need no other thread: one wake-up costs more than the operation itself.
+//!
+//! Writes that came together, from whatever connection of the thread, are done together, since they then share the trips
+//! to the log.
+//!
+//! **Failure model.** What would wait for a disk goes to the worker threads instead (see
+//! [`crate::chunk_store::ChunkWorker::write_at_once`]). Still, a file system may make a writer wait: a target
+//! that did is left to the worker threads for a while, so that one slow disk does not stop the connections of all.
+
+use super::queue::{Outcome, Task};
+use super::ring_reads::RingReads;
+use super::target::Target;
+use crate::chunk_store::{ReadOut, WriteOp, Written};
+use nyala_wire::WireError;
+use nyala_wire::storage::ChunkFileId;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// Writes that are done in one go.
+const TOGETHER: usize = 64;
+/// A target that held a thread up for so long is left to its own threads for a while.
+const STALL: Duration = Duration::from_millis(10);
+const LEFT_ALONE: Duration = Duration::from_millis(250);
+/// Of this many reads that the page cache did not have, one is tried there first.
+const TRY_ONE_OF: u32 = 16;
+
+/// What one connection thread does by itself.
+#[derive(Default)]
+pub(super) struct AtOnce {
+    writes: RefCell<HashMap<(usize, usize), Vec<Waiting>>>,
+    stalled: RefCell<HashMap<usize, Instant>>,
+    /// Reads in a row that were not in the page cache.
+    misses: Cell<u32>,
+    ring: OnceCell<Option<Rc<RingReads>>>,
+}
+
+type Waiting = (WriteOp, oneshot::Sender<Written>);
+
+/// Identifies a target among those of this process.
+fn key(target: &Arc<Target>) -> usize {
+    Arc::as_ptr(target).addr()
+}
+
+impl AtOnce {
+    /// A small write.
+    pub async fn write(&self, target: &Arc<Target>, op: WriteOp) -> Result<(), WireError> {
+        if self.is_stalled(target) {
+            return target.call(Task::Write(op)).await.map(drop);
+        }
+        let batch = (key(target), target.shard_number(op.file));
+        let file = op.file;
+        let (report, done) = oneshot::channel();
+        let leads = {
+            let mut writes = self.writes.borrow_mut();
+            let waiting = writes.entry(batch).or_default();
+            waiting.push((op, report));
+            waiting.len() == 1
+        };
+        if leads {
+            // Those that arrived with it join first.
+            tokio::task::yield_now().await;
+            self.write_waiting(target, file, batch);
+        }
+        match done.await {
+            Ok(Written::Done(result)) => Ok(result?),
+            Ok(Written::NotYet(op)) => target.call(Task::Write(op)).await.map(drop),
+            // Only when the thread ends.
+            Err(_) => Err(super::queue::stopping()),
+        }
+    }
+
+    fn write_waiting(&self, target: &Arc<Target>, file: ChunkFileId, batch: (usize, usize)) {
+        let mut waiting = self.writes.borrow_mut().get_mut(&batch).map(std::mem::take).unwrap_or_default();
+        while !waiting.is_empty() {
+            let rest = waiting.split_off(waiting.len().min(TOGETHER));
+            let (ops, reports): (Vec<_>, Vec<_>) = std::mem::replace(&mut waiting, rest).into_iter().unzip();
+            let started = Instant::now();
+            let written = match target.try_worker(file) {
+                Some(mut worker) => worker.write_at_once(ops),
+                None => ops.into_iter().map(Written::NotYet).collect(),
+            };
+            if started.elapsed() > STALL {
+                self.stalled.borrow_mut().insert(key(target), Instant::now() + LEFT_ALONE);
+            }
+            for (report, written) in reports.into_iter().zip(written) {
+                // An error means that nobody waits any more.
+                let _ = report.send(written);
+            }
+        }
+    }
+
+    fn is_stalled(&self, target: &Arc<Target>) -> bool {
+        let mut stalled = self.stalled.borrow_mut();
+        if stalled.is_empty() {
+            return false;
+        }
+        stalled.retain(|_, until| *until > Instant::now());
+        stalled.contains_key(&key(target))
+    }
+
+    /// A read without its checksums being compared here.
+    pub async fn read(
+        &self,
+        target: &Arc<Target>,
+        file: ChunkFileId,
+        offset: u64,
+        len: u32,
+    ) -> Result<ReadOut, WireError> {
+        if let Some(out) = self.read_here(target, file, offset, len).await {
+            return Ok(out);
+        }
+        match target.call(Task::Read { file, offset, len, verify: false }).await? {
+            Outcome::Read(out) => Ok(out),
+            _ => Err(super::queue::mistake()),
+        }
+    }
+
+    async fn read_here(&self, target: &Arc<Target>, file: ChunkFileId, offset: u64, len: u32) -> Option<ReadOut> {
+        let read = target.try_worker(file)?.loose_read(file, offset, len)?;
+        let mut buffer = read.buffer();
+        let Some(handle) = read.handle().cloned() else { return read.finish(buffer) };
+        if !buffer.is_large() {
+            let looks = self.misses.get().is_multiple_of(TRY_ONE_OF);
+            let cached = if looks { handle.read_cached(&mut buffer, read.start()).ok()? } else { None };
+            if let Some(n) = cached {
+                self.misses.set(0);
+                buffer.truncate(n);
+                return read.finish(buffer);
+            }
+            self.misses.set(self.misses.get().wrapping_add(1));
+        }
+        let ring = self.ring.get_or_init(RingReads::start).as_ref()?;
+        let buffer = ring.read(&handle, buffer, read.start()).await?;
+        read.finish(buffer)
+    }
+}
