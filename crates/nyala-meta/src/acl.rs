@@ -177,7 +177,10 @@ mod tests {
     use proptest::prelude::*;
 
     /// Tag, permission, id.
-    fn bytes(entries: &[(u16, u16, u32)]) -> Vec<u8> {
+    type Row = (u16, u16, u32);
+    type Change = dyn Fn(&mut Vec<Row>);
+
+    fn bytes(entries: &[Row]) -> Vec<u8> {
         let mut bytes = vec![2, 0, 0, 0];
         for (tag, perm, id) in entries {
             bytes.extend(tag.to_le_bytes());
@@ -187,8 +190,8 @@ mod tests {
         bytes
     }
 
-    const MINIMAL: [(u16, u16, u32); 3] = [(OWNER, 6, NOBODY), (OWNING_GROUP, 4, NOBODY), (OTHERS, 0, NOBODY)];
-    const LARGE: [(u16, u16, u32); 6] = [
+    const MINIMAL: [Row; 3] = [(OWNER, 6, NOBODY), (OWNING_GROUP, 4, NOBODY), (OTHERS, 0, NOBODY)];
+    const LARGE: [Row; 6] = [
         (OWNER, 7, NOBODY),
         (USER, 6, 1000),
         (OWNING_GROUP, 5, NOBODY),
@@ -197,7 +200,7 @@ mod tests {
         (OTHERS, 1, NOBODY),
     ];
 
-    fn parse(entries: &[(u16, u16, u32)]) -> Result<Acl, ErrorCode> {
+    fn parse(entries: &[Row]) -> Result<Acl, ErrorCode> {
         Acl::parse(&bytes(entries)).map(Option::unwrap)
     }
 
@@ -215,13 +218,13 @@ mod tests {
 
     #[test]
     fn what_is_refused() {
-        let with = |change: &dyn Fn(&mut Vec<(u16, u16, u32)>)| {
+        let with = |change: &Change| {
             let mut entries = LARGE.to_vec();
             change(&mut entries);
             parse(&entries)
         };
         assert!(with(&|_| ()).is_ok());
-        let bad: [&dyn Fn(&mut Vec<(u16, u16, u32)>); 12] = [
+        let bad: [&Change; 12] = [
             &|list| list.retain(|entry| *entry != LARGE[0]),
             &|list| list.retain(|entry| *entry != LARGE[2]),
             &|list| list.retain(|entry| *entry != LARGE[5]),

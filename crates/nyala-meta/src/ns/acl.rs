@@ -7,7 +7,7 @@ use super::xattr;
 use crate::acl::{self, ACCESS, Acl, DEFAULT, Inherited};
 use crate::change::{Change, Step};
 use nyala_wire::meta::{MetaReply, NewEntry};
-use nyala_wire::{ErrorCode, FileKind, InodeId, Time, WireError};
+use nyala_wire::{ErrorCode, FileKind, InodeId, Time};
 
 /// Whether an extended attribute is a list.
 pub fn is_one(name: &[u8]) -> bool {
@@ -75,6 +75,6 @@ pub fn give(change: &mut Change, inode: InodeId, access: Option<&[u8]>, default:
 
 fn stored(change: &mut Change, inode: InodeId, name: &[u8]) -> Step<Option<Acl>> {
     let Some(value) = xattr::find(change, inode, name)? else { return Ok(None) };
-    let damaged = |_| WireError::from(ErrorCode::IO.with("an access control list cannot be read"));
+    let damaged = |_| ErrorCode::IO.with("an access control list cannot be read");
     Ok(Acl::parse(&value).map_err(damaged)?)
 }
