@@ -116,6 +116,12 @@ impl Core {
                 match () {
                     () if truncating => Next::Wait,
                     () if loaded => Next::Go(guard),
+                    // The lease is on its way back, and may be waiting for this very operation: asking for it would be
+                    // answered when it is back.
+                    () if self.hub.lock().leases.is_gate_open(file.inode) => {
+                        drop(guard);
+                        Next::Go(self.admitted(file, need, None, How::Direct))
+                    }
                     () => Next::Ask,
                 }
             }

@@ -174,9 +174,9 @@ impl<K: Default> Leases<K> {
             }
             (old, new) if old == new => true,
             _ if newer => {
-                record.mode = mode;
-                record.stamp = tick;
-                record.kept = K::default();
+                // Who was admitted before is under way with something else, which nobody has to wait for.
+                let used = record.used;
+                *record = Record { seq: record.seq, used, ..fresh(K::default()) };
                 true
             }
             _ => false,
@@ -186,9 +186,7 @@ impl<K: Default> Leases<K> {
     /// What is held and good, also while it is on its way back but not given up yet.
     pub fn holds(&self, inode: InodeId, now_ms: u64) -> LeaseMode {
         match self.records.get(&inode) {
-            Some(record) if !record.back.is_some_and(|back| back.returning) && self.is_good(record.server, now_ms) => {
-                record.mode
-            }
+            Some(record) if self.is_good(record.server, now_ms) => record.mode,
             _ => LeaseMode::None,
         }
     }
@@ -241,7 +239,7 @@ impl<K: Default> Leases<K> {
                 return Admit::Wait;
             }
             back.tainted |= !stays;
-            if !good || back.returning || !suffices(mode, need) {
+            if !good || !suffices(mode, need) {
                 return Admit::Direct;
             }
         } else if !good {
@@ -309,6 +307,11 @@ impl<K: Default> Leases<K> {
         if let Some(back) = self.records.get_mut(&inode).and_then(|record| record.back.as_mut()) {
             back.open = true;
         }
+    }
+
+    /// Whether waiting operations are let through.
+    pub fn is_gate_open(&self, inode: InodeId) -> bool {
+        self.records.get(&inode).and_then(|record| record.back).is_some_and(|back| back.open)
     }
 
     /// The layer above has forgotten: closes the gate. Whether something went through it meanwhile.

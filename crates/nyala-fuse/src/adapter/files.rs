@@ -14,8 +14,10 @@ use super::fs::NyalaFs;
 use crate::types::*;
 use crate::{Errno, InvalRange};
 use nyala_client::{FileHandle, OpenOptions, SeekTarget};
-use nyala_wire::Time;
 use nyala_wire::meta::{LeaseMode, SetAttr, SetTime};
+use nyala_wire::{InodeId, Time};
+use parking_lot::Mutex;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,6 +36,31 @@ pub struct OpenFile {
     /// Reading counts for the access time, and something was read.
     counts_reads: bool,
     was_read: AtomicBool,
+}
+
+/// Files that are open through the page cache, and how often. A direct write drops the pages in its way before it is sent;
+/// one that is read meanwhile has the old content and would stay, so that they are dropped again afterwards.
+#[derive(Default)]
+pub struct Buffered(Mutex<HashMap<InodeId, u32>>);
+
+impl Buffered {
+    fn opened(&self, inode: InodeId) {
+        *self.0.lock().entry(inode).or_default() += 1;
+    }
+
+    fn closed(&self, inode: InodeId) {
+        let mut open = self.0.lock();
+        if let Some(count) = open.get_mut(&inode) {
+            *count -= 1;
+            if *count == 0 {
+                open.remove(&inode);
+            }
+        }
+    }
+
+    fn has(&self, inode: InodeId) -> bool {
+        self.0.lock().contains_key(&inode)
+    }
 }
 
 /// Whether a file opened so is read and written directly from the start: what is only written need not be kept, an
@@ -71,6 +98,9 @@ pub fn opened(fs: &NyalaFs, handle: FileHandle, flags: i32, uncached: bool) -> O
     handle.set_buffered(!direct);
     // Without a lease, what the kernel has from earlier is not to be trusted; it was withdrawn, or nearly.
     let keep_cache = !direct && fs.is_leased(handle.inode());
+    if !direct {
+        fs.buffered.opened(handle.inode());
+    }
     let counts_reads = !fs.options.noatime && flags & libc::O_NOATIME == 0;
     let file = OpenFile { handle, direct, counts_reads, was_read: AtomicBool::new(false) };
     let mode = OpenMode { direct_io: direct, parallel_direct_writes: direct, keep_cache, ..OpenMode::default() };
@@ -106,6 +136,10 @@ pub async fn write(fs: &NyalaFs, ino: Ino, args: &WriteArgs, data: &[u8]) -> Res
     } else {
         file.handle.write(args.offset, data).await.map_err(fail)?
     };
+    if file.direct && !args.from_cache && fs.buffered.has(inode(ino)) {
+        let range = InvalRange::Bytes { offset: args.offset, len: data.len() as u64 };
+        fs.cache.forget_content(ino, range).await;
+    }
     if args.kill_suidgid {
         kill_suidgid(fs, ino, &file.handle).await?;
     }
@@ -141,6 +175,9 @@ async fn kill_suidgid(fs: &NyalaFs, ino: Ino, handle: &FileHandle) -> Result<()>
 /// The last close.
 pub async fn release(fs: &NyalaFs, ino: Ino, fh: Fh) -> Result<()> {
     let file = fs.files.remove(fh)?;
+    if !file.direct {
+        fs.buffered.closed(inode(ino));
+    }
     if file.was_read.load(Ordering::Relaxed) {
         touch(fs, ino, &file.handle).await;
     }
