@@ -190,6 +190,7 @@ mod tests {
             gid: 0,
             rdev: 0,
             size: 70_000,
+            allocated: None,
             atime: time,
             mtime: time,
             ctime: time,
