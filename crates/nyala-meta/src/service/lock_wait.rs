@@ -61,15 +61,19 @@ pub struct LockWaits {
 
 impl LockWaits {
     /// After a `SetLock` was applied: wakes who waits for locks of that file. Who gives up a range no longer waits for one
-    /// within it: a client that is interrupted does that.
+    /// within it.
     pub fn applied(&self, session: SessionId, inode: InodeId, lock: &FileLock) {
         if lock.kind == LockKind::Unlock {
-            let inside = |wait: &Wait| lock.flock || (lock.start <= wait.lock.start && wait.lock.end <= lock.end);
-            let owner = LockOwner { session, owner: lock.owner };
-            self.end(|wait| {
-                wait.owner() == owner && wait.inode == inode && wait.lock.flock == lock.flock && inside(wait)
-            });
+            self.give_up(session, inode, lock);
         }
+        self.ring(inode);
+    }
+
+    /// Ends an owner's waits for locks within a range.
+    fn give_up(&self, session: SessionId, inode: InodeId, lock: &FileLock) {
+        let inside = |wait: &Wait| lock.flock || (lock.start <= wait.lock.start && wait.lock.end <= lock.end);
+        let owner = LockOwner { session, owner: lock.owner };
+        self.end(|wait| wait.owner() == owner && wait.inode == inode && wait.lock.flock == lock.flock && inside(wait));
         self.ring(inode);
     }
 
@@ -156,7 +160,8 @@ impl LockWaits {
     ) -> Result<MetaReply, WireError> {
         let lock = file_locks::check(lock)?;
         if lock.kind == LockKind::Unlock {
-            return Err(ErrorCode::INVALID.with("nobody waits to give up a lock"));
+            self.give_up(session, inode, &lock);
+            return Ok(MetaReply::Done);
         }
         let me = self.begin(session, inode, lock)?;
         let (began, mut ask_after) = (around.now(), ASK_OTHERS_AFTER);
@@ -298,7 +303,7 @@ impl Around for Rc<State> {
     }
 }
 
-/// Answers `LockWait`: `Done` when the lock could be had, when the wait is over, or after 5 s; EDEADLK if it never could.
+/// Answers `LockWait`: `Done` when the lock could be had (or nobody waits any more, which `Unlock` says), when the wait is over, or after 5 s; EDEADLK if it never could.
 pub async fn wait(
     state: &Rc<State>,
     session: SessionId,

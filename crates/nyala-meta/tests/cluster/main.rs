@@ -5,6 +5,7 @@
 
 mod coherence;
 mod harness;
+mod locks;
 
 use harness::Cluster;
 use nyala_client::{Client, OpenOptions};

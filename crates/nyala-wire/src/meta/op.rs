@@ -149,7 +149,8 @@ pub enum MetaOp {
         lock: FileLock,
     },
     /// Wait for a lock: answered when it may be free, or after some seconds; then `SetLock` is tried (again). EDEADLK if
-    /// it would never be. Reply: `Done`.
+    /// it would never be. With `Unlock` it ends the owner's waits within the range at once: who waited was interrupted, and
+    /// closes no circle any more. Reply: `Done`.
     #[n(18)]
     LockWait {
         /// The file.

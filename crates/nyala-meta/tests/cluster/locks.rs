@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Locks of two clients on files of two metadata servers: waiting, deadlocks on one server and over both, and a client
+//! that ends.
+
+use crate::harness::Cluster;
+use crate::{OWNER, spread};
+use nyala_client::Client;
+use nyala_wire::meta::{FileLock, LockKind};
+use nyala_wire::{ErrorCode, InodeId};
+use std::time::{Duration, Instant};
+
+fn lock(kind: LockKind, start: u64, end: u64) -> FileLock {
+    FileLock { owner: 1, pid: 1, kind, flock: false, start, end }
+}
+
+fn byte(n: u64) -> FileLock {
+    lock(LockKind::Write, n, n)
+}
+
+async fn file(client: &Client, dir: InodeId) -> InodeId {
+    let (attr, handle) = client.create(dir, b"locked", 0o644, OWNER, true).await.unwrap();
+    handle.release().await.unwrap();
+    attr.inode
+}
+
+/// Each has the first byte of one of these files and waits for the other's; which one, if any, is refused.
+async fn embrace(one: &Client, two: &Client, first: InodeId, second: InodeId, at: (u64, u64)) -> [bool; 2] {
+    one.set_lock(first, byte(at.0), false).await.unwrap();
+    two.set_lock(second, byte(at.1), false).await.unwrap();
+    let wait = async |client: &Client, held: InodeId, other: InodeId, at: u64| {
+        let refused = match client.set_lock(other, byte(at), true).await {
+            Ok(()) => false,
+            Err(error) if error.is(ErrorCode::DEADLOCK) => true,
+            Err(error) => panic!("{error}"),
+        };
+        for inode in [held, other] {
+            client.set_lock(inode, lock(LockKind::Unlock, 0, u64::MAX), false).await.unwrap();
+        }
+        refused
+    };
+    let (one, two) = tokio::join!(wait(one, first, second, at.1), wait(two, second, first, at.0));
+    [one, two]
+}
+
+#[test]
+fn circles_lose_one_and_the_other_goes_on() {
+    Cluster::start().run_clients(2, |clients| async move {
+        let [one, two] = &clients[..] else { panic!("two clients") };
+        let (here, there) = spread(one).await;
+        let (a, b) = (file(one, here).await, file(one, there).await);
+        let began = Instant::now();
+        let refused = embrace(one, two, a, a, (0, 1)).await;
+        assert_eq!(refused.iter().filter(|refused| **refused).count(), 1);
+        assert!(began.elapsed() < Duration::from_millis(900), "one server sees it at once");
+        for _ in 0..2 {
+            let refused = embrace(one, two, a, b, (0, 0)).await;
+            assert_eq!(refused.iter().filter(|refused| **refused).count(), 1, "over two servers");
+        }
+    });
+}
+
+#[test]
+fn a_lock_is_waited_for_and_ends_with_its_client() {
+    Cluster::start().run_clients(3, |clients| async move {
+        let [one, two, third] = &clients[..] else { panic!("three clients") };
+        let (here, _) = spread(one).await;
+        let inode = file(one, here).await;
+        let whole = lock(LockKind::Write, 0, u64::MAX);
+        one.set_lock(inode, whole, false).await.unwrap();
+        assert!(two.set_lock(inode, byte(7), false).await.unwrap_err().is(ErrorCode::AGAIN));
+        assert_eq!(two.get_lock(inode, byte(7)).await.unwrap(), Some(whole));
+        let (waited, ()) = tokio::join!(two.set_lock(inode, byte(7), true), async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            one.set_lock(inode, lock(LockKind::Unlock, 7, 7), false).await.unwrap();
+        });
+        waited.unwrap();
+        let (waited, ()) = tokio::join!(third.set_lock(inode, byte(8), true), async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            one.shutdown().await.unwrap();
+        });
+        waited.unwrap();
+        assert_eq!(third.get_lock(inode, whole).await.unwrap(), Some(byte(7)), "one's are gone, two's are there");
+    });
+}
