@@ -69,7 +69,7 @@ impl Core {
             } else if exclusive.is_none() && self.config.leases {
                 // Patience would be a deadlock where this very write keeps the lease from going back.
                 let need = Need { write: true, cached: true, patient: false };
-                let guard = Box::pin(self.guard(file, need)).await?;
+                let guard = Box::pin(self.guard_or_direct(file, need, false)).await?;
                 if guard.how == How::Kept {
                     self.write_kept(file, offset, data).await?;
                     return self.push_out(file).await;

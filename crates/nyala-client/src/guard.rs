@@ -56,8 +56,19 @@ enum Next {
 }
 
 impl Core {
-    /// Waits until an operation on the file's content may begin.
+    /// Waits until an operation on the file's content may begin. Where the layer above keeps what is read and written,
+    /// that is under a lease, or through an open gate, after which the layer above is made to forget: never without.
     pub(crate) async fn guard(self: &Arc<Core>, file: &Arc<File>, need: Need) -> Result<Guard> {
+        self.guard_or_direct(file, need, need.patient || need.cached).await
+    }
+
+    /// The same, but unless it `insists` the operation goes on without a lease that is hard to get.
+    pub(crate) async fn guard_or_direct(
+        self: &Arc<Core>,
+        file: &Arc<File>,
+        need: Need,
+        insists: bool,
+    ) -> Result<Guard> {
         let mut asked = 0;
         loop {
             let news = file.news.notified();
@@ -66,7 +77,7 @@ impl Core {
             match self.next(file, need) {
                 Next::Go(guard) => return Ok(guard),
                 Next::Wait => news.await,
-                Next::Ask if asked >= MAX_ASKED && !need.patient => {
+                Next::Ask if asked >= MAX_ASKED && !insists => {
                     return Ok(self.admitted(file, need, None, How::Direct));
                 }
                 Next::Ask => {
@@ -81,8 +92,11 @@ impl Core {
                             granted = &mut ask => match granted? {
                                 true => break,
                                 // Busy: what is true now is not what is true later.
-                                false if !need.patient => return Ok(self.admitted(file, need, None, How::Direct)),
-                                false => break,
+                                false if !insists => return Ok(self.admitted(file, need, None, How::Direct)),
+                                false => {
+                                    asked = asked.max(MAX_ASKED);
+                                    break;
+                                }
                             },
                             () = &mut news => match self.next(file, need) {
                                 Next::Go(guard) => return Ok(guard),

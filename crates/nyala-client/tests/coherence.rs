@@ -505,3 +505,95 @@ async fn copies_unnamed_files_and_how_much_a_file_takes() {
     assert_eq!(read(&from, 389_999, 30_000).await, [&data[389_999..390_000], &[0; 20_000][..]].concat());
     cluster.check();
 }
+
+/// A small generator: the same work for the same seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+}
+
+/// One file, used by either client in turn: each must see everything that was done before.
+async fn take_turns(clients: [&Client; 2], name: &str, seed: u64, span: u64) {
+    let mut random = Random(seed);
+    let first = make(clients[0], name).await;
+    let inode = first.inode();
+    let mut handles = [first, clients[1].open(inode, OpenOptions::default()).await.unwrap()];
+    let mut model: Vec<u8> = Vec::new();
+    for step in 0..120 {
+        let who = random.below(2) as usize;
+        let (client, handle) = (clients[who], &handles[who]);
+        let (offset, len) = (random.below(span), random.below(span / 4) as usize + 1);
+        let what = format!("{name} seed {seed} step {step} client {who}");
+        match random.below(12) {
+            0..=3 => {
+                let data: Vec<u8> = (0..len).map(|i| (i + step * 13) as u8).collect();
+                handle.write(offset, &data).await.unwrap();
+                let end = offset as usize + len;
+                model.resize(model.len().max(end), 0);
+                model[offset as usize..end].copy_from_slice(&data);
+            }
+            4 => {
+                let at = handle.append(&[step as u8; 300]).await.unwrap();
+                assert_eq!(at, model.len() as u64, "{what}");
+                model.extend([step as u8; 300]);
+            }
+            5..=8 => {
+                let got = read(handle, offset, len).await;
+                let (from, to) = ((offset as usize).min(model.len()), (offset as usize + len).min(model.len()));
+                assert!(got == model[from..to], "{what}: read {offset}+{len}");
+            }
+            9 => {
+                let set = SetAttr { size: Some(offset), ..SetAttr::default() };
+                client.setattr(inode, set).await.unwrap();
+                model.resize(offset as usize, 0);
+            }
+            10 => handle.fsync(false).await.unwrap(),
+            _ => {
+                let options = OpenOptions { write: random.below(2) == 0, ..OpenOptions::default() };
+                handles[who].clone().release().await.unwrap();
+                handles[who] = client.open(inode, options).await.unwrap();
+            }
+        }
+        for client in clients {
+            assert_eq!(client.getattr(inode).await.unwrap().size, model.len() as u64, "{what}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn two_clients_in_turn_under_all_faults_see_one_file() {
+    for seed in 60..62 {
+        let cluster = Cluster::new(seed);
+        let mut config = cluster.config();
+        config.max_dirty_age = Duration::from_millis(20);
+        let (one, two) = (cluster.client_with(config.clone()).await, cluster.client_with(config).await);
+        cluster.0.lock().metas[0].leases.contended = seed % 2 == 0;
+        cluster.set_faults(fake::Faults {
+            lose_request: 20,
+            lose_reply: 20,
+            twice: 50,
+            busy: 20,
+            damaged: 20,
+            flip_read: 20,
+            slow: 100,
+            forget_session: 0,
+        });
+        tokio::time::timeout(Duration::from_secs(60), async {
+            tokio::join!(
+                take_turns([&one, &two], "inline", seed, 3000),
+                take_turns([&two, &one], "spilling", seed + 100, 9000),
+                take_turns([&one, &two], "striped", seed + 200, 300_000),
+            )
+        })
+        .await
+        .expect("stuck");
+        cluster.set_faults(fake::Faults::default());
+        one.shutdown().await.unwrap();
+        two.shutdown().await.unwrap();
+        cluster.check();
+    }
+}

@@ -38,28 +38,58 @@ pub struct OpenFile {
     was_read: AtomicBool,
 }
 
-/// Files that are open through the page cache, and how often. A direct write drops the pages in its way before it is sent;
-/// one that is read meanwhile has the old content and would stay, so that they are dropped again afterwards.
+/// Files that are open through the page cache. A direct write drops the pages in its way before it is sent; one that is
+/// read meanwhile has the old content and would stay, also when its reader closes the file before the write ends. So
+/// pages are dropped again afterwards if anybody could have read some.
 #[derive(Default)]
-pub struct Buffered(Mutex<HashMap<InodeId, u32>>);
+pub struct Buffered(Mutex<HashMap<InodeId, Use>>);
+
+#[derive(Default)]
+struct Use {
+    open: u32,
+    opened_ever: u64,
+    writes: u32,
+}
 
 impl Buffered {
     fn opened(&self, inode: InodeId) {
-        *self.0.lock().entry(inode).or_default() += 1;
+        let mut files = self.0.lock();
+        let file = files.entry(inode).or_default();
+        file.open += 1;
+        file.opened_ever += 1;
     }
 
     fn closed(&self, inode: InodeId) {
-        let mut open = self.0.lock();
-        if let Some(count) = open.get_mut(&inode) {
-            *count -= 1;
-            if *count == 0 {
-                open.remove(&inode);
-            }
-        }
+        self.change(inode, |file| file.open = file.open.saturating_sub(1));
     }
 
-    fn has(&self, inode: InodeId) -> bool {
-        self.0.lock().contains_key(&inode)
+    /// A direct write begins; what is returned is for [`Buffered::written`].
+    fn writes(&self, inode: InodeId) -> u64 {
+        let mut files = self.0.lock();
+        let file = files.entry(inode).or_default();
+        file.writes += 1;
+        // Whoever has it open now may read during the write.
+        file.opened_ever - u64::from(file.open)
+    }
+
+    /// It is over: whether there may be pages of before.
+    fn written(&self, inode: InodeId, began: u64) -> bool {
+        let mut readers = false;
+        self.change(inode, |file| {
+            file.writes = file.writes.saturating_sub(1);
+            readers = file.opened_ever != began;
+        });
+        readers
+    }
+
+    fn change(&self, inode: InodeId, change: impl FnOnce(&mut Use)) {
+        let mut files = self.0.lock();
+        if let Some(file) = files.get_mut(&inode) {
+            change(file);
+            if file.open == 0 && file.writes == 0 {
+                files.remove(&inode);
+            }
+        }
     }
 }
 
@@ -127,19 +157,13 @@ pub async fn write(fs: &NyalaFs, ino: Ino, args: &WriteArgs, data: &[u8]) -> Res
     if file.direct && args.from_cache {
         file.handle.set_buffered(true);
     }
-    let written = if args.flags & libc::O_APPEND != 0 && !args.from_cache {
-        let at = file.handle.append(data).await.map_err(fail)?;
-        if at != args.offset {
-            misplaced(fs, ino, &file, at, data.len()).await;
-        }
-        data.len()
-    } else {
-        file.handle.write(args.offset, data).await.map_err(fail)?
-    };
-    if file.direct && !args.from_cache && fs.buffered.has(inode(ino)) {
+    let began = (file.direct && !args.from_cache).then(|| fs.buffered.writes(inode(ino)));
+    let written = put(fs, ino, &file, args, data).await;
+    if began.is_some_and(|began| fs.buffered.written(inode(ino), began)) {
         let range = InvalRange::Bytes { offset: args.offset, len: data.len() as u64 };
         fs.cache.forget_content(ino, range).await;
     }
+    let written = written.map_err(fail)?;
     if args.kill_suidgid {
         kill_suidgid(fs, ino, &file.handle).await?;
     }
@@ -149,6 +173,17 @@ pub async fn write(fs: &NyalaFs, ino: Ino, args: &WriteArgs, data: &[u8]) -> Res
         file.handle.fsync(datasync).await.map_err(fail)?;
     }
     u32::try_from(written).map_err(|_| Errno::EIO)
+}
+
+async fn put(fs: &NyalaFs, ino: Ino, file: &OpenFile, args: &WriteArgs, data: &[u8]) -> nyala_client::Result<usize> {
+    if args.flags & libc::O_APPEND == 0 || args.from_cache {
+        return file.handle.write(args.offset, data).await;
+    }
+    let at = file.handle.append(data).await?;
+    if at != args.offset {
+        misplaced(fs, ino, file, at, data.len()).await;
+    }
+    Ok(data.len())
 }
 
 /// An append landed where the kernel did not expect it: its attributes are old, and pages it may have there.
@@ -235,6 +270,22 @@ pub async fn copy(fs: &NyalaFs, ctx: &Context, args: &CopyArgs) -> Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_direct_write_knows_who_could_have_read_meanwhile() {
+        let (files, inode) = (Buffered::default(), InodeId(5));
+        let began = files.writes(inode);
+        assert!(!files.written(inode, began), "nobody");
+        files.opened(inode);
+        let began = files.writes(inode);
+        files.closed(inode);
+        assert!(files.written(inode, began), "one that was open before and is gone");
+        let began = files.writes(inode);
+        files.opened(inode);
+        files.closed(inode);
+        assert!(files.written(inode, began), "one that came and went");
+        assert!(files.0.lock().is_empty());
+    }
 
     #[test]
     fn what_bypasses_the_page_cache() {
