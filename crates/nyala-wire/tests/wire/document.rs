@@ -103,7 +103,7 @@ fn structures_have_their_fields() {
     structures!(Commit, EntryInfo, EntryReply, FileReply, InlineContent, ListedEntry, Listing, MetaRequest, NewEntry);
     structures!(Owner, PutInline, Rename, SessionReply, SetAttr, TxId, TxRequest, ChunkFileId, StorageRequest);
     structures!(FileLock, LockEdge, LockOwner, Returned, Revocation);
-    structures!(Heartbeat, Register, RegisterTarget, Registered);
+    structures!(Heartbeat, JoinMgmt, MgmtNode, Register, RegisterTarget, Registered);
 }
 
 /// An enum without fields: `0 one · 1 other` in one row.
@@ -128,6 +128,7 @@ fn choices_have_their_numbers() {
     choices::<MemberState>();
     choices::<CapacityPool>();
     choices::<Placement>();
+    choices::<nyala_wire::mgmt::MgmtRole>();
 }
 
 #[test]

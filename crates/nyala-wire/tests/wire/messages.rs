@@ -9,7 +9,9 @@ use nyala_wire::meta::{
     SetTime,
 };
 use nyala_wire::meta_tx::{LockEdge, LockOwner, Outcome, PartResult, TxAction, TxPart, TxReply, TxRequest};
-use nyala_wire::mgmt::{Heartbeat, MgmtReply, MgmtRequest, Register, RegisterTarget, Registered};
+use nyala_wire::mgmt::{
+    Heartbeat, JoinMgmt, MgmtNode, MgmtReply, MgmtRequest, MgmtRole, Register, RegisterTarget, Registered,
+};
 use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest};
 
 structures! {
@@ -22,9 +24,11 @@ structures! {
     InlineContent { version, data }
     ListedEntry { cookie, name, inode, kind, attr }
     Listing { entries, end }
+    JoinMgmt { cluster, uuid, addresses, incarnation, node }
     LockEdge { waiter, holder, wait }
     LockOwner { session, owner }
     MetaRequest { session, sequence, acked_below, owner, now, op, want }
+    MgmtNode { node, alias, addresses, role, log, reachable }
     NewEntry { parent, name, perm, umask }
     Owner { uid, gid }
     PutInline { inode, base_version, data, mtime, sync, close }
@@ -141,6 +145,10 @@ enums! {
         2 Heartbeat { 0 }
         3 Goodbye { node, incarnation }
         4 Capacities {}
+        16 JoinMgmt { 0 }
+        17 MgmtNodes {}
+        18 RemoveMgmt { node }
+        19 AdoptMgmt { mgmt }
     }
     MgmtReply {
         0 Done {}
@@ -149,5 +157,9 @@ enums! {
         3 Registered { 0 }
         4 Lease { lease_ms, map_version }
         5 Capacities { 0 }
+        16 NotLeader { leader, addresses }
+        17 MgmtJoined { cluster, node }
+        18 MgmtNodes { 0 }
     }
+    MgmtRole { 0 Leader {} 1 Follower {} 2 Learner {} }
 }
