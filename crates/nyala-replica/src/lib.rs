@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Pure: the protocol between the members of a mirror group. `docs/replication.md` explains it.
+//!
+//! A [`Member`] is one target's part in its group. The shell feeds it [`Input`]s (maps, leases, requests, messages, ends of
+//! disk work, the time) and carries out its [`Effect`]s; it does no I/O, reads no clock and draws no random number. Data
+//! never passes through it: a [`Ticket`] names a buffer that the shell holds.
+//!
+//! **Failure model.** Messages are lost, late, repeated and reordered; members stop, lose power (what was not flushed is lost,
+//! kept or torn), come back, stand still for a while and go on with an old view. Clients repeat themselves, and old copies of
+//! their requests arrive late. Disk work fails. What the member counts on: management decides one thing at a time and hands out
+//! leases that end before it gives a right to somebody else; rows that were asked for as durable stay, and rows are lost only from
+//! the end; disk work that was reported as done survives the death of the process.
+
+pub mod clients;
+pub mod config;
+pub mod effect;
+pub mod member;
+pub mod message;
+pub mod regions;
+pub mod rows;
+pub mod rules;
+pub mod share;
+pub mod standing;
+pub mod tracking;
+pub mod turns;
+
+pub use config::Config;
+pub use effect::{Answer, Effect, Input, Job, Request, Ticket, Token, View, Wish};
+pub use member::Member;
+pub use message::{Body, Change, Envelope};
+pub use regions::{RegionSet, Runs, Span};
+pub use rows::{Row, RowKey};
+pub use rules::Rule;
+pub use share::Progress;
+pub use standing::Standing;

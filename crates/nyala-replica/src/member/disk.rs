@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Turns, intents and the ends of disk work.
+
+use super::Member;
+use super::work::{Kind, Spread, Stage};
+use crate::effect::{Effect, Job};
+use crate::message::{Body, Change};
+use crate::regions::Span;
+use crate::standing::Standing;
+use nyala_wire::storage::ChunkFileId;
+
+impl Member {
+    /// Stands in line for some bytes; its turn may be now.
+    pub(super) fn enter(&mut self, id: u64, file: ChunkFileId, span: Span, exclusive: bool) {
+        if let Some(work) = self.work.get_mut(&id) {
+            work.line = Some(file);
+        }
+        if self.turns.enter(id, file, span, exclusive) {
+            self.granted(id);
+        }
+    }
+
+    /// Its turn has come.
+    fn granted(&mut self, id: u64) {
+        let Some(work) = self.work.get(&id) else { return };
+        match &work.kind {
+            // While an office is left, lines move up; nobody begins anything for the old reign.
+            Kind::Change(..) if self.standing == Standing::Leading => self.begin_change(id),
+            Kind::Change(..) => {}
+            Kind::Copy(..) => self.begin_copy(id),
+            Kind::Taken { change, .. } => self.into_file(id, change.file, change.span),
+            Kind::Read { file, span, .. } => self.begin_read(id, *file, *span),
+            Kind::Sync { .. } | Kind::SyncHere { .. } | Kind::Ghost { .. } => {}
+        }
+    }
+
+    /// The work is over: whoever waited for its turn goes on.
+    pub(super) fn end(&mut self, id: u64) {
+        let Some(work) = self.work.remove(&id) else { return };
+        let next = work.line.map(|file| self.turns.leave(id, file)).unwrap_or_default();
+        next.into_iter().for_each(|id| self.granted(id));
+    }
+
+    /// Intent first, then the change.
+    pub(super) fn into_file(&mut self, id: u64, file: ChunkFileId, span: Span) {
+        // A region of a resync is in the primary's dirty set until it is on our disk: that is its intent.
+        let region = matches!(self.work.get(&id).map(|w| &w.kind), Some(Kind::Taken { origin: None, .. }));
+        let region = region && self.standing == Standing::Resyncing;
+        let run = self.run_of(span);
+        match if region { None } else { self.track.begin(file, run) } {
+            None => self.apply(id),
+            Some(rows) => {
+                let job = self.job(id, Stage::Opened);
+                self.out.push(Effect::Persist { job, rows, durable: true });
+            }
+        }
+    }
+
+    fn apply(&mut self, id: u64) {
+        let Some(work) = self.work.get(&id) else { return };
+        let (change, payload, region) = match &work.kind {
+            Kind::Change(spread, _) => (spread.change, spread.payload, false),
+            Kind::Taken { change, payload, origin, .. } => (*change, *payload, origin.is_none()),
+            _ => return,
+        };
+        let job = self.job(id, Stage::Main);
+        self.out.push(if region {
+            Effect::WriteRegion { job, file: change.file, span: change.span, from: payload }
+        } else {
+            Effect::Apply { job, change, payload }
+        });
+    }
+
+    pub(super) fn done(&mut self, job: Job, ok: bool, last: bool) {
+        let Some((id, stage)) = self.jobs.remove(&job) else { return };
+        if stage == Stage::Closing {
+            self.flushed(ok);
+            return;
+        }
+        let Some(work) = self.work.get_mut(&id).filter(|work| work.job == Some(job)) else { return };
+        work.job = None;
+        match (&mut work.kind, stage) {
+            (Kind::Ghost { payload, origin, .. }, _) => {
+                let (payload, origin) = (*payload, origin.filter(|_| ok && stage == Stage::Main));
+                origin.into_iter().for_each(|origin| self.clients.note(origin));
+                payload.into_iter().for_each(|ticket| self.drop_ticket(ticket));
+                self.end(id);
+                self.advance_take();
+            }
+            (Kind::Change(Spread { change, .. }, _) | Kind::Taken { change, .. }, Stage::Opened) => {
+                let change = *change;
+                self.opened(id, change, ok);
+            }
+            (Kind::Change(..), _) => self.applied(id, ok),
+            (Kind::Taken { .. }, _) => self.taken(id, ok),
+            (Kind::Copy(..), _) => self.region_read(id, ok, last),
+            (Kind::Read { .. }, _) => self.was_read(id, job, ok),
+            (Kind::Sync { .. }, _) => self.flushed_here(id, ok),
+            (Kind::SyncHere { .. }, _) => self.synced_here(id, stage, ok),
+        }
+    }
+
+    fn opened(&mut self, id: u64, change: Change, ok: bool) {
+        if !ok {
+            return self.could_not(id);
+        }
+        let run = self.run_of(change.span);
+        self.track.opened(change.file, run);
+        self.apply(id);
+    }
+
+    /// The disk failed before or in the change.
+    fn could_not(&mut self, id: u64) {
+        match self.work.get(&id).map(|work| &work.kind) {
+            Some(Kind::Change(..)) => self.applied(id, false),
+            Some(Kind::Taken { .. }) => self.taken(id, false),
+            _ => {}
+        }
+    }
+
+    /// A member's sync goes on: data, then rows, then the answer.
+    fn synced_here(&mut self, id: u64, stage: Stage, ok: bool) {
+        let Some(Kind::SyncHere { id: question, flushed }) = self.work.get_mut(&id).map(|work| &mut work.kind) else {
+            return;
+        };
+        let question = *question;
+        if ok && stage == Stage::Main {
+            *flushed = true;
+            let rows = self.track.dirty_rows();
+            let job = self.job(id, Stage::Rows);
+            self.out.push(Effect::Persist { job, rows, durable: true });
+            return;
+        }
+        self.end(id);
+        if let Some(primary) = self.view.as_ref().and_then(|v| v.group.primary()) {
+            self.send(primary, Body::Synced { id: question, ok }, None);
+        }
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Messages, and a member that takes what the primary sends.
+
+use super::Member;
+use super::work::{Kind, Stage, Work};
+use crate::effect::{Effect, Ticket};
+use crate::message::{Body, Change, Envelope, Origin, to_list};
+use crate::rules::{Rule, broken};
+use crate::standing::Standing;
+use nyala_wire::TargetId;
+
+/// A change that was sent to us and is not known to be committed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pending {
+    pub change: Change,
+    pub applied: bool,
+}
+
+impl Member {
+    pub(super) fn message(&mut self, from: TargetId, envelope: Envelope, payload: Ticket) {
+        let Envelope { epoch, body, .. } = envelope;
+        let has_payload = matches!(body, Body::Forward { .. } | Body::Copy { .. });
+        let mine = self.view.as_ref().map_or(0, |v| v.group.epoch);
+        let old = epoch < mine && !broken(self.broken, Rule::RefuseOldEpoch);
+        if self.view.is_none() || epoch > mine || old {
+            if has_payload {
+                self.drop_ticket(payload);
+            }
+            if body == Body::Behind || epoch > mine {
+                self.out.push(Effect::FetchMap);
+            } else if old {
+                self.send(from, Body::Behind, None);
+            }
+            return;
+        }
+        match body {
+            Body::Behind => {}
+            Body::Forwarded { .. } | Body::Synced { .. } | Body::Gathered { .. } => self.answered(from, body),
+            _ => self.told(from, body, payload, epoch < mine),
+        }
+    }
+
+    /// What the primary tells its members. `lax`: the rule about old epochs is broken.
+    fn told(&mut self, from: TargetId, body: Body, payload: Ticket, lax: bool) {
+        let primary = self.view.as_ref().and_then(|v| v.group.primary());
+        let takes = matches!(self.standing, Standing::Following | Standing::Resyncing);
+        if !lax && (primary != Some(from) || !takes) {
+            if matches!(body, Body::Forward { .. } | Body::Copy { .. }) {
+                self.drop_ticket(payload);
+            }
+            return;
+        }
+        let leads = matches!(body, Body::Forward { .. } | Body::Floor { .. });
+        if leads && self.standing == Standing::Following {
+            self.track.agreed();
+        }
+        match body {
+            Body::Forward { seq, floor, change, origin } => {
+                self.take_in(from, seq, floor, change, payload, Some(origin));
+            }
+            Body::Copy { seq, floor, change } => self.take_in(from, seq, floor, change, payload, None),
+            Body::Floor { floor } => self.raise_floor(floor),
+            Body::Gather => {
+                let mut regions = self.uncommitted();
+                regions.add(self.track.inherited(), self.config.max_runs);
+                regions.add(&self.track.dirty(from), self.config.max_runs);
+                if broken(self.broken, Rule::KeepIntents) {
+                    regions = Default::default();
+                }
+                self.send(from, Body::Gathered { regions: to_list(&regions) }, None);
+            }
+            Body::Sync { id, flush, done } => {
+                self.learn(done);
+                self.sync_here(id, flush);
+            }
+            _ => {}
+        }
+    }
+
+    fn take_in(
+        &mut self,
+        from: TargetId,
+        seq: u64,
+        floor: u64,
+        change: Change,
+        payload: Ticket,
+        origin: Option<Origin>,
+    ) {
+        self.raise_floor(floor);
+        let known = self.pending.get(&seq).copied();
+        if seq < self.floor || known.is_some() {
+            self.drop_ticket(payload);
+            if known.is_none_or(|pending| pending.applied) {
+                self.send(from, Body::Forwarded { seq, ok: true }, None);
+            }
+            return;
+        }
+        self.pending.insert(seq, Pending { change, applied: false });
+        self.mark_absent(change.file, change.span);
+        let id = self.number();
+        let kind = Kind::Taken { seq, change, payload, origin };
+        self.work.insert(id, Work { kind, line: None, job: None, began_ms: self.now_ms });
+        let exclusive = !broken(self.broken, Rule::ChangesInTurn);
+        self.enter(id, change.file, change.span, exclusive);
+    }
+
+    /// What has a lower number is committed: it is no longer in question.
+    fn raise_floor(&mut self, floor: u64) {
+        if floor > self.floor {
+            self.floor = floor;
+            self.pending = self.pending.split_off(&floor);
+        }
+    }
+
+    /// What the primary sent is in our file, or could not be.
+    pub(super) fn taken(&mut self, id: u64, ok: bool) {
+        let Some(Kind::Taken { seq, payload, origin, .. }) = self.work.get(&id).map(|work| work.kind.clone()) else {
+            return;
+        };
+        self.drop_ticket(payload);
+        if let Some(pending) = self.pending.get_mut(&seq) {
+            pending.applied = ok;
+        }
+        origin.filter(|_| ok).into_iter().for_each(|origin| self.clients.note(origin));
+        self.end(id);
+        if let Some(primary) = self.view.as_ref().and_then(|v| v.group.primary()) {
+            self.send(primary, Body::Forwarded { seq, ok }, None);
+        }
+    }
+
+    /// The primary says which clients' changes are done. What we noted ourselves counts only within its reign.
+    fn learn(&mut self, done: Option<Vec<Origin>>) {
+        let Some(done) = done else { return };
+        let reign = self.epoch().map_or(0, |(_, reign)| reign);
+        if self.notes_of != reign && self.standing == Standing::Following {
+            // Nothing of this reign came before; what an earlier one sent may not have been agreed on.
+            self.clients.clear();
+        }
+        self.notes_of = reign;
+        done.into_iter().for_each(|origin| self.clients.note(origin));
+    }
+
+    fn sync_here(&mut self, question: u64, flush: bool) {
+        if !flush {
+            if let Some(primary) = self.view.as_ref().and_then(|v| v.group.primary()) {
+                self.send(primary, Body::Synced { id: question, ok: true }, None);
+            }
+            return;
+        }
+        let asked = |work: &Work| matches!(work.kind, Kind::SyncHere { id, .. } if id == question);
+        if self.work.values().any(asked) {
+            return;
+        }
+        let id = self.number();
+        let kind = Kind::SyncHere { id: question, flushed: false };
+        self.work.insert(id, Work { kind, line: None, job: None, began_ms: self.now_ms });
+        let job = self.job(id, Stage::Main);
+        self.out.push(Effect::Flush { job });
+    }
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A newer map: what it takes, what it gives.
+
+use super::Member;
+use super::work::{Kind, Purpose};
+use crate::clients::Asker;
+use crate::effect::{Answer, Effect, View};
+use crate::message::Origin;
+use crate::standing::{Standing, cause, next};
+use nyala_wire::MapVersion;
+use nyala_wire::map::MemberState;
+
+impl Member {
+    pub(super) fn map(&mut self, view: View) {
+        if self.view.as_ref().is_some_and(|have| view.version <= have.version) {
+            return;
+        }
+        let before = self.view.replace(view);
+        let view = self.view.clone().expect("it was put there on the line above");
+        let reign = before.as_ref().map_or(0, |v| v.group.reign);
+        let was = self.standing;
+        let cause = cause(was, reign, self.me, &view.group);
+        self.standing = next(was, cause).expect("every cause that a map can have is in every row that it can meet");
+        self.remember_those_who_leave(before.as_ref(), &view);
+        let same_reign = reign == view.group.reign;
+        let in_office = |standing| matches!(standing, Standing::Taking | Standing::Leading);
+        if in_office(was) && !(in_office(self.standing) && same_reign) {
+            self.leave_office();
+        }
+        let follows = matches!(self.standing, Standing::Following | Standing::Resyncing);
+        if !follows || !same_reign {
+            self.drop_pending();
+        }
+        let again = self.standing == Standing::Resyncing && (was != Standing::Resyncing || !same_reign);
+        if again || matches!(self.standing, Standing::Away | Standing::Unknown) {
+            self.clients.clear();
+        }
+        if was == Standing::Resyncing && self.standing == Standing::Following && same_reign {
+            self.track.agreed();
+        }
+        if self.standing == Standing::Taking && !(in_office(was) && same_reign) {
+            self.take_office();
+        }
+        self.forget_the_good(&view);
+        self.forget_who_left();
+        self.advance();
+    }
+
+    pub(super) fn renewed(&mut self, until_ms: u64, version: MapVersion) {
+        self.lease = (until_ms.max(self.lease.0), version.max(self.lease.1));
+        self.advance();
+    }
+
+    /// What can go on, goes on.
+    pub(super) fn advance(&mut self) {
+        self.advance_take();
+        self.advance_resyncs();
+        self.send_again();
+        self.settle_all();
+    }
+
+    /// Those who will get no more changes, or got none for a while, may lack what is under way.
+    fn remember_those_who_leave(&mut self, before: Option<&View>, now: &View) {
+        let acting = |state| matches!(state, Some(MemberState::Good | MemberState::Resyncing));
+        let skipped = before.is_none_or(|v| v.group.epoch + 1 < now.group.epoch);
+        let mut open = self.uncommitted();
+        open.add(self.track.inherited(), self.config.max_runs);
+        for (target, state) in now.group.members_with_states().filter(|(t, _)| *t != self.me) {
+            let then = before.and_then(|v| v.group.state(target));
+            let left = skipped || then == Some(MemberState::Good) || (acting(then) && !acting(Some(state)));
+            if state != MemberState::Good && left {
+                self.track.mark_all_dirty(target, &open);
+            }
+        }
+    }
+
+    /// What a member acknowledged before it left says nothing about what it has when it is back.
+    fn forget_who_left(&mut self) {
+        let acting = self.acting();
+        let mut void = Vec::new();
+        for (id, work) in &mut self.work {
+            match &mut work.kind {
+                Kind::Change(spread, _) => spread.acked.retain(|target| acting.contains(target)),
+                Kind::Copy(_, Purpose::Resync(target)) if !acting.contains(target) => void.push(*id),
+                Kind::Copy(spread, _) => spread.acked.retain(|target| acting.contains(target)),
+                _ => {}
+            }
+        }
+        for id in void {
+            self.in_flight.retain(|_, other| *other != id);
+            self.abandon(id);
+        }
+    }
+
+    /// A good member has what a good member has.
+    fn forget_the_good(&mut self, view: &View) {
+        if view.group.state(self.me) == Some(MemberState::Good) {
+            let good = self.others(|state| state == MemberState::Good);
+            good.into_iter().for_each(|target| self.track.clean_all(target));
+        }
+    }
+
+    /// The primary of a reign that is over. Clients ask again where the new one is.
+    fn leave_office(&mut self) {
+        let ids: Vec<u64> = self.work.keys().copied().collect();
+        let mut applied = Vec::new();
+        for id in ids {
+            let asker = match &self.work[&id].kind {
+                Kind::Change(spread, asker) => {
+                    let (begun, change) = (spread.seq > 0, spread.change);
+                    let asker = *asker;
+                    // Where we stay primary our content counts, and so do the changes that are in it.
+                    applied.extend((spread.here && self.standing == Standing::Taking).then(|| self.origin(&asker)));
+                    if begun {
+                        let run = self.run_of(change.span);
+                        self.track.inherit(change.file, run);
+                    }
+                    Some(asker)
+                }
+                Kind::Read { asker, turn: true, .. } => Some(*asker),
+                Kind::Sync { by: super::work::SyncBy::Client(asker), .. } => Some(*asker),
+                Kind::Copy(..) | Kind::Sync { .. } => None,
+                _ => continue,
+            };
+            asker.into_iter().for_each(|asker| self.reply(asker.token, Answer::WrongEpoch));
+            self.abandon(id);
+        }
+        self.in_flight.clear();
+        self.clients.drop_running();
+        applied.into_iter().for_each(|origin| self.clients.note(origin));
+        self.resyncs.clear();
+        self.told.clear();
+        self.take = Default::default();
+        self.failing = false;
+        self.next_seq = 1;
+    }
+
+    /// What a primary of another reign, or of before we were away, had sent: nobody says any more whether it counts.
+    fn drop_pending(&mut self) {
+        for pending in std::mem::take(&mut self.pending).into_values() {
+            let run = self.run_of(pending.change.span);
+            self.track.inherit(pending.change.file, run);
+        }
+        self.floor = 0;
+        let taken = |work: &super::work::Work| matches!(work.kind, Kind::Taken { .. } | Kind::SyncHere { .. });
+        let ids: Vec<u64> = self.work.iter().filter(|(_, work)| taken(work)).map(|(id, _)| *id).collect();
+        ids.into_iter().for_each(|id| self.abandon(id));
+    }
+
+    /// Whose change it is.
+    pub(super) fn origin(&self, asker: &Asker) -> Origin {
+        Origin { client: asker.client, seq: asker.seq, lowest: self.clients.lowest(asker.client) }
+    }
+
+    /// Gives up a piece of work. Disk work under way cannot be called back and keeps its turn until it ends.
+    pub(super) fn abandon(&mut self, id: u64) {
+        let Some(work) = self.work.get_mut(&id) else { return };
+        let (change, payload, origin) = match &work.kind {
+            Kind::Change(spread, asker) => {
+                let lowest = self.clients.lowest(asker.client);
+                let origin = Origin { client: asker.client, seq: asker.seq, lowest };
+                (spread.change, Some(spread.payload), (self.standing == Standing::Taking).then_some(origin))
+            }
+            Kind::Copy(spread, _) => (spread.change, Some(spread.payload), None),
+            Kind::Taken { change, payload, origin, .. } => (*change, Some(*payload), *origin),
+            _ => {
+                self.end(id);
+                return;
+            }
+        };
+        if work.job.is_some() && !matches!(work.kind, Kind::Copy(..)) {
+            work.kind = Kind::Ghost { change, payload, origin };
+        } else {
+            payload.into_iter().for_each(|ticket| self.out.push(Effect::Drop(ticket)));
+            self.end(id);
+        }
+    }
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! One target's part in its group.
+//!
+//! | File | |
+//! |---|---|
+//! | `map` | a newer map: standings change, rights go, duties come |
+//! | `request` | clients' requests: who may be served |
+//! | `lead` | primary: changes and syncs, until they are everywhere |
+//! | `follow` | member: what the primary sends |
+//! | `read` | reads, at every good member |
+//! | `disk` | turns, intents, the ends of disk work |
+//! | `take` | a new primary's first duty |
+//! | `copy`, `resync` | regions for members that lack them |
+//! | `tick` | what time brings: sending again, giving up, closing intents |
+
+mod copy;
+mod disk;
+mod follow;
+mod lead;
+mod map;
+mod read;
+mod request;
+mod resync;
+mod take;
+mod tick;
+mod work;
+
+#[cfg(test)]
+mod tests;
+
+use crate::clients::Clients;
+use crate::config::Config;
+use crate::effect::{Answer, Effect, Input, Job, Ticket, Token, View};
+use crate::message::{Body, Change, Envelope};
+use crate::regions::{RegionSet, Span};
+use crate::rows::Row;
+use crate::rules::{Rule, broken};
+use crate::share::{Progress, Share};
+use crate::standing::Standing;
+use crate::tracking::Tracking;
+use crate::turns::Turns;
+use nyala_wire::map::MemberState;
+use nyala_wire::{GroupId, MapVersion, TargetId};
+use std::collections::BTreeMap;
+use work::{Stage, Work};
+
+/// A member of a mirror group.
+#[derive(Clone, Debug)]
+pub struct Member {
+    me: TargetId,
+    group: GroupId,
+    config: Config,
+    broken: Option<Rule>,
+    now_ms: u64,
+    view: Option<View>,
+    standing: Standing,
+    lease: (u64, MapVersion),
+    track: Tracking,
+    turns: Turns,
+    work: BTreeMap<u64, Work>,
+    jobs: BTreeMap<Job, (u64, Stage)>,
+    /// Last number given to work, jobs and tickets.
+    last: u64,
+    /// A disk failed under the primary; it wants to step down.
+    failing: bool,
+    /// When something was asked of management last.
+    asked: BTreeMap<(TargetId, u8), u64>,
+    // Of a primary.
+    clients: Clients,
+    /// The reign whose primary told us which changes are done.
+    notes_of: u32,
+    next_seq: u64,
+    in_flight: BTreeMap<u64, u64>,
+    told: BTreeMap<TargetId, tick::Told>,
+    take: take::Take,
+    resyncs: BTreeMap<TargetId, resync::Resync>,
+    retry_at_ms: BTreeMap<TargetId, u64>,
+    share: Share,
+    // Of a member that takes changes.
+    floor: u64,
+    pending: BTreeMap<u64, follow::Pending>,
+    // Closing of intents.
+    closing: Option<RegionSet>,
+    flush_at_ms: u64,
+    out: Vec<Effect>,
+}
+
+impl Member {
+    /// A member with what it remembered on disk.
+    pub fn open(me: TargetId, group: GroupId, config: Config, rows: impl IntoIterator<Item = Row>) -> Member {
+        Member {
+            me,
+            group,
+            config,
+            broken: None,
+            now_ms: 0,
+            view: None,
+            standing: Standing::Unknown,
+            lease: (0, MapVersion(0)),
+            track: Tracking::load(rows, config.max_runs),
+            turns: Turns::default(),
+            work: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            last: 0,
+            failing: false,
+            asked: BTreeMap::new(),
+            clients: Clients::default(),
+            notes_of: 0,
+            next_seq: 1,
+            in_flight: BTreeMap::new(),
+            told: BTreeMap::new(),
+            take: take::Take::default(),
+            resyncs: BTreeMap::new(),
+            retry_at_ms: BTreeMap::new(),
+            share: Share::new(config.share),
+            floor: 0,
+            pending: BTreeMap::new(),
+            closing: None,
+            flush_at_ms: 0,
+            out: Vec::new(),
+        }
+    }
+
+    /// Breaks a rule, for the simulator.
+    #[cfg(feature = "mutations")]
+    pub fn break_rule(&mut self, rule: Rule) {
+        self.broken = Some(rule);
+    }
+
+    /// Something happens at `now_ms` (of a monotonic clock); what is to be done about it.
+    pub fn handle(&mut self, now_ms: u64, input: Input) -> Vec<Effect> {
+        self.now_ms = self.now_ms.max(now_ms);
+        match input {
+            Input::Map(view) => self.map(view),
+            Input::Lease { until_ms, version } => self.renewed(until_ms, version),
+            Input::Request(request) => self.request(request),
+            Input::Forget { client } => self.clients.forget(client),
+            Input::Message { from, envelope, payload } => self.message(from, envelope, payload),
+            Input::Refused { target } => self.refused(target),
+            Input::Done { job, ok, last } => self.done(job, ok, last),
+            Input::Tick => self.tick(),
+        }
+        std::mem::take(&mut self.out)
+    }
+
+    /// What it is now.
+    pub fn standing(&self) -> Standing {
+        self.standing
+    }
+
+    /// Epoch and reign of the newest map that it has seen.
+    pub fn epoch(&self) -> Option<(u32, u32)> {
+        self.view.as_ref().map(|v| (v.group.epoch, v.group.reign))
+    }
+
+    /// Whether its lease lets it serve at `now_ms`.
+    pub fn has_lease(&self, now_ms: u64) -> bool {
+        let version = self.view.as_ref().map_or(MapVersion(0), |v| v.version);
+        let lease = now_ms < self.lease.0 && version >= self.lease.1;
+        lease || broken(self.broken, Rule::NeedLease)
+    }
+
+    /// Pieces of work under way, disk work apart that nobody waits for.
+    pub fn busy(&self) -> usize {
+        self.work.len() + self.pending.len()
+    }
+
+    /// Whether nothing that it remembers says that members may differ.
+    pub fn is_clean(&self) -> bool {
+        self.track.is_clean()
+    }
+
+    /// Regions with intents, regions of which nobody knows, and dirty regions by member.
+    pub fn tracked(&self) -> (u64, u64, Vec<(TargetId, u64)>) {
+        self.track.counts()
+    }
+
+    /// How far the resync of each member is; of a primary only.
+    pub fn progress(&self) -> Vec<(TargetId, Progress)> {
+        self.resyncs.iter().map(|(target, resync)| (*target, self.progress_of(resync))).collect()
+    }
+
+    fn serves(&self) -> bool {
+        self.has_lease(self.now_ms)
+    }
+
+    /// The other members with one of these states.
+    fn others(&self, wanted: impl Fn(MemberState) -> bool) -> Vec<TargetId> {
+        let members = self.view.iter().flat_map(|v| v.group.members_with_states());
+        members.filter(|(t, state)| *t != self.me && wanted(*state)).map(|(t, _)| t).collect()
+    }
+
+    /// The others that get changes.
+    fn acting(&self) -> Vec<TargetId> {
+        self.others(|state| matches!(state, MemberState::Good | MemberState::Resyncing))
+    }
+
+    fn run_of(&self, span: Span) -> Span {
+        span.regions(self.config.region_bytes)
+    }
+
+    fn number(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    fn ticket(&mut self) -> Ticket {
+        Ticket(self.number() | 1 << 63)
+    }
+
+    fn job(&mut self, work: u64, stage: Stage) -> Job {
+        let job = Job(self.number());
+        self.jobs.insert(job, (work, stage));
+        if let Some(work) = self.work.get_mut(&work) {
+            work.job = Some(job);
+        }
+        job
+    }
+
+    fn send(&mut self, to: TargetId, body: Body, payload: Option<Ticket>) {
+        let Some(view) = &self.view else { return };
+        let (epoch, reign) = (view.group.epoch, view.group.reign);
+        self.out.push(Effect::Send(to, Envelope { group: self.group, epoch, reign, body }, payload));
+    }
+
+    fn reply(&mut self, token: Token, answer: Answer) {
+        self.out.push(Effect::Reply(token, answer));
+    }
+
+    /// Regions of changes that have begun and are not known to be everywhere.
+    fn uncommitted(&self) -> RegionSet {
+        let mut set = RegionSet::default();
+        let spread = self.in_flight.values().filter_map(|id| self.work.get(id));
+        let led = spread.filter_map(|work| match &work.kind {
+            work::Kind::Change(spread, _) | work::Kind::Copy(spread, _) => Some(spread.change),
+            _ => None,
+        });
+        let ghosts = self.work.values().filter_map(|work| match &work.kind {
+            work::Kind::Ghost { change, .. } => Some(*change),
+            _ => None,
+        });
+        let all: Vec<Change> = led.chain(ghosts).chain(self.pending.values().map(|p| p.change)).collect();
+        all.iter().for_each(|c| set.insert(c.file, self.run_of(c.span), self.config.max_runs));
+        set
+    }
+}

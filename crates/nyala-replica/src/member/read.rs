@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Reads. Nobody returns what may not be committed, and nobody returns anything without a lease when the data is there:
+//! until then nobody else could acknowledge a change that we do not have.
+
+use super::Member;
+use super::work::{Kind, Stage, Work};
+use crate::clients::Asker;
+use crate::effect::{Answer, Effect, Job};
+use crate::regions::Span;
+use crate::rules::{Rule, broken};
+use crate::standing::Standing;
+use nyala_wire::storage::ChunkFileId;
+
+impl Member {
+    pub(super) fn read(&mut self, asker: Asker, file: ChunkFileId, span: Span) {
+        let shows_all = broken(self.broken, Rule::HideUncommitted);
+        let turn = self.standing == Standing::Leading && !shows_all;
+        if !turn && self.in_question(file, span) {
+            return self.reply(asker.token, Answer::AskPrimary);
+        }
+        let id = self.number();
+        let kind = Kind::Read { asker, file, span, turn };
+        self.work.insert(id, Work { kind, line: None, job: None, began_ms: self.now_ms });
+        if turn {
+            // In line with changes: what is under way there is committed when our turn comes.
+            self.enter(id, file, span, false);
+        } else {
+            self.begin_read(id, file, span);
+        }
+    }
+
+    pub(super) fn begin_read(&mut self, id: u64, file: ChunkFileId, span: Span) {
+        let job = self.job(id, Stage::Main);
+        self.out.push(Effect::Read { job, file, span });
+    }
+
+    pub(super) fn was_read(&mut self, id: u64, job: Job, ok: bool) {
+        let Some(Work { kind: Kind::Read { asker, file, span, turn }, began_ms, .. }) = self.work.get(&id).cloned()
+        else {
+            return;
+        };
+        self.end(id);
+        let good = if turn { self.standing == Standing::Leading } else { self.stands_good() };
+        let answer = if !ok {
+            Answer::Failed
+        } else if !good || !self.serves() {
+            Answer::NotReady
+        } else if !turn && self.in_question(file, span) {
+            // A change arrived while we read: the data may or may not have it.
+            Answer::AskPrimary
+        } else {
+            Answer::Data(job)
+        };
+        self.share.request(self.now_ms.saturating_sub(began_ms).saturating_mul(1000));
+        self.reply(asker.token, answer);
+    }
+
+    fn stands_good(&self) -> bool {
+        let shows_all = broken(self.broken, Rule::HideUncommitted) && self.standing == Standing::Leading;
+        self.standing == Standing::Following || shows_all
+    }
+
+    /// Whether a change that may not be committed touches these bytes here.
+    fn in_question(&self, file: ChunkFileId, span: Span) -> bool {
+        if broken(self.broken, Rule::HideUncommitted) {
+            return false;
+        }
+        let ghost = |work: &Work| match &work.kind {
+            Kind::Ghost { change, .. } => change.file == file && change.span.overlaps(span),
+            _ => false,
+        };
+        self.pending.values().any(|p| p.change.file == file && p.change.span.overlaps(span))
+            || self.track.inherited().overlaps(file, self.run_of(span))
+            || self.work.values().any(ghost)
+    }
+}

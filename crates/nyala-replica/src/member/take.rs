@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A new primary's first duty: changes that the old one had under way may be at some members and not at others. It asks
+//! every good member for the regions in question and gives all of them its own content of those regions. Nobody was ever
+//! told that such a change is done unless all good members, this one too, have it; so its content is right either way.
+
+use super::Member;
+use super::work::{Kind, Purpose, Sent, SyncBy};
+use crate::effect::Effect;
+use crate::message::{Body, FileRegions, from_list};
+use crate::regions::{RegionSet, Span};
+use crate::rules::{Rule, broken};
+use crate::standing::{Cause, Standing, next};
+use nyala_wire::TargetId;
+use nyala_wire::map::MemberState;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How far it is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Take {
+    sent: BTreeMap<TargetId, Sent>,
+    heard: BTreeSet<TargetId>,
+    /// All regions in question.
+    regions: RegionSet,
+    /// Those that are not under way yet; known when all have been heard.
+    todo: Option<RegionSet>,
+    pub copies: usize,
+    /// Members are being told which changes are done.
+    telling: bool,
+}
+
+impl Member {
+    pub(super) fn take_office(&mut self) {
+        let regions = self.track.inherited().clone();
+        self.take = Take { regions, ..Take::default() };
+        self.resyncs.clear();
+        self.told.clear();
+        self.next_seq = 1;
+    }
+
+    pub(super) fn advance_take(&mut self) {
+        let settled = self.view.as_ref().is_some_and(|v| v.group.is_settled());
+        let ghosts = self.work.values().any(|work| matches!(work.kind, Kind::Ghost { .. }));
+        if self.standing != Standing::Taking || !settled || self.take.telling || ghosts {
+            return;
+        }
+        let others = self.others(|state| state == MemberState::Good);
+        if others.is_empty() || broken(self.broken, Rule::AgreeFirst) {
+            return self.agree();
+        }
+        let silent: Vec<TargetId> = others.iter().filter(|t| !self.take.heard.contains(t)).copied().collect();
+        if !silent.is_empty() {
+            silent.into_iter().for_each(|target| self.gather_again(target));
+            return;
+        }
+        if self.take.todo.is_none() {
+            self.take.todo = Some(self.take.regions.clone());
+        }
+        while self.take.copies < self.config.copies {
+            let Some((file, run)) = self.take.todo.as_ref().and_then(|todo| todo.iter().next()) else { break };
+            let (unit, open) = (Span { start: run.start, end: run.start + 1 }, run.end == u64::MAX);
+            self.take.todo.iter_mut().for_each(|todo| todo.remove(file, unit));
+            self.take.copies += 1;
+            self.start_copy(file, unit, open, Purpose::Agree);
+        }
+        if self.take.copies == 0 && self.take.todo.as_ref().is_some_and(RegionSet::is_empty) {
+            self.take.telling = true;
+            self.sync_members(SyncBy::Agree);
+        }
+    }
+
+    fn gather_again(&mut self, target: TargetId) {
+        let mut sent = std::mem::take(&mut self.take.sent);
+        if self.is_due(&mut sent, target) {
+            self.send(target, Body::Gather, None);
+        }
+        self.take.sent = sent;
+    }
+
+    /// A good member's regions in question, or those of one that is to be resynced.
+    pub(super) fn gathered(&mut self, from: TargetId, list: &[FileRegions]) {
+        let regions = from_list(list, self.config.max_runs);
+        if self.standing == Standing::Leading {
+            return self.resync_gathered(from, &regions);
+        }
+        if self.take.heard.insert(from) {
+            self.take.regions.add(&regions, self.config.max_runs);
+        }
+        self.advance_take();
+    }
+
+    /// A copy for the agreement is done; with `whole`, the file ends there.
+    pub(super) fn agreed_on(&mut self, file: nyala_wire::storage::ChunkFileId, run: Span) {
+        self.take.copies = self.take.copies.saturating_sub(1);
+        self.take.todo.iter_mut().for_each(|todo| todo.remove(file, run));
+        self.advance_take();
+    }
+
+    /// All that was in flight is agreed on: begin.
+    pub(super) fn agree(&mut self) {
+        let regions = std::mem::take(&mut self.take).regions;
+        for target in self.others(|state| state != MemberState::Good) {
+            self.track.mark_all_dirty(target, &regions);
+        }
+        self.track.agreed();
+        self.standing = next(self.standing, Cause::Agreed).unwrap_or(self.standing);
+        for target in self.acting() {
+            let floor = self.lowest();
+            self.send(target, Body::Floor { floor }, None);
+        }
+        self.out.extend(self.view.is_none().then_some(Effect::FetchMap));
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Rules that the simulator can break on purpose, one at a time, to show that it notices. Without the feature `mutations`
+//! no rule can be broken, and the checks are gone from the code.
+
+/// A rule of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// The primary answers only when all acting members have the change.
+    WaitForAll,
+    /// A silent member is marked by management before the primary answers without it.
+    MarkBeforeAnswer,
+    /// Messages of an old epoch are refused.
+    RefuseOldEpoch,
+    /// A member does not serve what may not be committed.
+    HideUncommitted,
+    /// Regions that change without a member are remembered.
+    TrackDirty,
+    /// Intents outlive a crash.
+    KeepIntents,
+    /// A new primary brings what was in flight to agreement before it serves.
+    AgreeFirst,
+    /// Only a lease lets a member serve.
+    NeedLease,
+    /// Copies take turns with changes.
+    CopyInTurn,
+    /// A request that comes twice is done once.
+    DoOnce,
+    /// Overlapping changes go one after the other.
+    ChangesInTurn,
+    /// While somebody may not know that he lost a right, nothing is acknowledged.
+    WaitForFence,
+    /// A member counts as resynced only when what was copied is on its disk.
+    SyncBeforeGood,
+}
+
+/// Whether `rule` is broken here.
+#[cfg(feature = "mutations")]
+pub(crate) fn broken(broken: Option<Rule>, rule: Rule) -> bool {
+    broken == Some(rule)
+}
+
+/// No rule is broken in what ships.
+#[cfg(not(feature = "mutations"))]
+pub(crate) const fn broken(_: Option<Rule>, _: Rule) -> bool {
+    false
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What may differ between members, remembered so that no crash makes us forget it.
+//!
+//! **Failure model.** A process dies: memory is gone, everything applied stays. A machine loses power: what was not
+//! flushed may be lost, kept or torn, and so may the log records behind the last durable one. Therefore:
+//!
+//! - Before a region changes here, a **write intent** for it is on disk. It goes only when the change is known to be on every
+//!   acting member and flushed here. After a restart all intents are *inherited*: regions of which nobody knows.
+//! - Regions that change while a member gets no changes are **dirty** for it. Their rows are written in the record that
+//!   removes the intent of the region, not before: until then the intent says enough.
+
+use crate::regions::{RegionSet, Span};
+use crate::rows::{Row, RowKey};
+use nyala_wire::TargetId;
+use nyala_wire::storage::ChunkFileId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Intents and dirty regions of one member.
+#[derive(Clone, Debug, Default)]
+pub struct Tracking {
+    max_runs: usize,
+    /// Intents, as on disk or on the way there.
+    intents: RegionSet,
+    /// Those whose row is on disk: changes may begin.
+    open: RegionSet,
+    /// Of the intents: not agreed with the other members since a crash or change of reign.
+    inherited: RegionSet,
+    dirty: BTreeMap<TargetId, RegionSet>,
+    /// Dirty rows that differ from what is on disk.
+    stale_rows: BTreeSet<(TargetId, ChunkFileId)>,
+    /// Regions in which a change began since the flush began.
+    touched: RegionSet,
+}
+
+impl Tracking {
+    /// From what was on disk.
+    pub fn load(rows: impl IntoIterator<Item = Row>, max_runs: usize) -> Tracking {
+        let mut tracking = Tracking { max_runs, ..Tracking::default() };
+        for Row { key, runs } in rows {
+            let Some(runs) = runs else { continue };
+            match key {
+                RowKey::Intent(file) => tracking.intents.set(file, runs),
+                RowKey::Dirty(member, file) => tracking.dirty.entry(member).or_default().set(file, runs),
+            }
+        }
+        tracking.open = tracking.intents.clone();
+        tracking.inherited = tracking.intents.clone();
+        tracking
+    }
+
+    /// A change is about to begin in these regions. `None`: it may; else the rows that have to be on disk first.
+    pub fn begin(&mut self, file: ChunkFileId, run: Span) -> Option<Vec<Row>> {
+        self.touched.insert(file, run, self.max_runs);
+        if self.open.contains(file, run) {
+            return None;
+        }
+        self.intents.insert(file, run, self.max_runs);
+        Some(vec![self.intent_row(file)])
+    }
+
+    /// Those rows are on disk.
+    pub fn opened(&mut self, file: ChunkFileId, run: Span) {
+        if self.intents.contains(file, run) {
+            self.open.insert(file, run, self.max_runs);
+        }
+    }
+
+    /// A region changes while `member` gets no changes.
+    pub fn mark_dirty(&mut self, member: TargetId, file: ChunkFileId, run: Span) {
+        let set = self.dirty.entry(member).or_default();
+        if !set.contains(file, run) {
+            set.insert(file, run, self.max_runs);
+            self.stale_rows.insert((member, file));
+        }
+    }
+
+    /// The same for a whole set.
+    pub fn mark_all_dirty(&mut self, member: TargetId, regions: &RegionSet) {
+        regions.iter().for_each(|(file, run)| self.mark_dirty(member, file, run));
+    }
+
+    /// The member has these regions now, on its disk.
+    pub fn clean(&mut self, member: TargetId, regions: &RegionSet) {
+        let set = self.dirty.entry(member).or_default();
+        set.subtract(regions);
+        self.stale_rows.extend(regions.files().map(|file| (member, file)));
+    }
+
+    /// The member has everything.
+    pub fn clean_all(&mut self, member: TargetId) {
+        if let Some(set) = self.dirty.remove(&member) {
+            self.stale_rows.extend(set.files().map(|file| (member, file)));
+        }
+    }
+
+    /// Regions that changed without the member.
+    pub fn dirty(&self, member: TargetId) -> RegionSet {
+        self.dirty.get(&member).cloned().unwrap_or_default()
+    }
+
+    /// Regions of which nobody knows.
+    pub fn inherited(&self) -> &RegionSet {
+        &self.inherited
+    }
+
+    /// Changes that had begun in these regions may or may not be on the others.
+    pub fn inherit(&mut self, file: ChunkFileId, run: Span) {
+        self.inherited.insert(file, run, self.max_runs);
+    }
+
+    /// The members agree on everything that was inherited.
+    pub fn agreed(&mut self) {
+        self.inherited = RegionSet::default();
+    }
+
+    /// A flush begins: intents that may go when it has ended, given the regions that are `busy`.
+    pub fn closable(&mut self, busy: &RegionSet) -> RegionSet {
+        self.touched = RegionSet::default();
+        let mut closable = self.intents.clone();
+        closable.subtract(&self.inherited);
+        closable.subtract(busy);
+        closable
+    }
+
+    /// The flush has ended: the record that removes those intents and writes what is dirty.
+    pub fn close(&mut self, mut closable: RegionSet) -> Vec<Row> {
+        closable.subtract(&self.touched);
+        closable.subtract(&self.inherited);
+        self.intents.subtract(&closable);
+        self.open.subtract(&closable);
+        let mut rows = self.dirty_rows();
+        rows.extend(closable.files().map(|file| self.intent_row(file)));
+        rows
+    }
+
+    /// Dirty rows that are not as on disk yet.
+    pub fn dirty_rows(&mut self) -> Vec<Row> {
+        let row = |(member, file): (TargetId, ChunkFileId)| Row {
+            key: RowKey::Dirty(member, file),
+            runs: self.dirty.get(&member).and_then(|set| set.runs(file)).cloned(),
+        };
+        std::mem::take(&mut self.stale_rows).into_iter().map(row).collect()
+    }
+
+    /// Regions with intents, regions of which nobody knows, and dirty regions by member.
+    pub fn counts(&self) -> (u64, u64, Vec<(TargetId, u64)>) {
+        let dirty = self.dirty.iter().map(|(target, set)| (*target, set.count())).collect();
+        (self.intents.count(), self.inherited.count(), dirty)
+    }
+
+    /// Whether nothing is open and nothing dirty.
+    pub fn is_clean(&self) -> bool {
+        self.intents.is_empty() && self.dirty.values().all(RegionSet::is_empty)
+    }
+
+    fn intent_row(&self, file: ChunkFileId) -> Row {
+        Row { key: RowKey::Intent(file), runs: self.intents.runs(file).cloned() }
+    }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Faults, as the seed has them: processes die, machines lose power, stand still, are cut off; disks are slow or fail;
+//! management changes its leader; operators meddle.
+
+use crate::event::{Event, Place};
+use crate::net::Cut;
+use crate::node::Power;
+use crate::world::{GROUP, World};
+use nyala_cluster::{Command, MemberAt};
+use nyala_wire::map::MemberState;
+
+impl World {
+    /// The next fault.
+    pub fn fault(&mut self) {
+        if self.quiet {
+            return;
+        }
+        let every = self.plan.fault_every_us;
+        let next = self.rng.range(every / 3, every * 2);
+        self.queue.push(self.now_us + next, Event::Fault);
+        let total: u64 = self.plan.weights.iter().sum();
+        let mut roll = self.rng.range(1, total);
+        let kind = self.plan.weights.iter().position(|weight| {
+            let here = roll <= *weight;
+            roll = roll.saturating_sub(*weight);
+            here
+        });
+        let at = self.rng.index(self.nodes.len());
+        match kind.unwrap_or(0) {
+            0 => self.stop(at, Power::Dead),
+            1 => self.stop(at, Power::Off),
+            2 => self.pause(at),
+            3 => self.cut(true),
+            4 => self.cut(false),
+            5 => self.change_leader(),
+            6 => self.slow_disk(at),
+            7 => self.nodes[at].fails = if self.nodes[at].fails > 0 { 0 } else { self.rng.range(5, 40) },
+            8 => self.switch_primary(),
+            9 => {
+                let stopped = !self.group().resync_stopped;
+                self.propose(Command::StopResync { group: GROUP, stopped });
+            }
+            _ => (0..self.nodes.len()).for_each(|at| self.stop(at, Power::Off)),
+        }
+    }
+
+    fn stop(&mut self, at: usize, power: Power) {
+        if self.nodes[at].power != Power::Up {
+            return;
+        }
+        let target = self.nodes[at].target;
+        self.trace.line(self.now_us, || format!("FAULT: {target} {power:?}"));
+        self.nodes[at].stop(power, &mut self.rng);
+        self.count_copies();
+        let away_us =
+            if self.rng.percent(30) { self.rng.range(1_000, 60_000) } else { self.rng.range(60_000, 2_500_000) };
+        self.queue.push(self.now_us + away_us, Event::Start { node: at });
+    }
+
+    fn pause(&mut self, at: usize) {
+        let target = self.nodes[at].target;
+        let until = self.now_us + self.rng.range(20_000, 1_800_000);
+        self.trace.line(self.now_us, || format!("FAULT: {target} stands still until {} ms", until / 1000));
+        self.nodes[at].paused_until = until;
+    }
+
+    fn place(&mut self) -> Place {
+        match self.rng.range(0, 3) {
+            0 => Place::Mgmt,
+            1 if !self.clients.is_empty() => Place::Client(self.rng.index(self.clients.len())),
+            _ => Place::Node(self.rng.index(self.nodes.len())),
+        }
+    }
+
+    fn cut(&mut self, both: bool) {
+        let (from, to) = (Place::Node(self.rng.index(self.nodes.len())), self.place());
+        let until_us = self.now_us + self.rng.range(50_000, 2_000_000);
+        self.trace
+            .line(self.now_us, || format!("FAULT: {from:?} cut from {to:?} until {} ms ({both})", until_us / 1000));
+        let (from, to) = if self.rng.percent(50) { (from, to) } else { (to, from) };
+        self.net.cuts.retain(|cut| cut.until_us > self.now_us);
+        self.net.cuts.push(Cut { from, to, until_us });
+        if both {
+            self.net.cuts.push(Cut { from: to, to: from, until_us });
+        }
+    }
+
+    /// The leader is lost; proposals on their way are decided by then, or never.
+    fn change_leader(&mut self) {
+        if !self.mgmt.leads {
+            return;
+        }
+        self.trace.line(self.now_us, || "FAULT: management changes its leader".to_owned());
+        self.mgmt.leads = false;
+        self.mgmt.term += 1;
+        let at_us = self.now_us + self.rng.range(20_000, 500_000);
+        self.queue.push(at_us, Event::MgmtLeads { term: self.mgmt.term });
+    }
+
+    fn slow_disk(&mut self, at: usize) {
+        let slow = if self.nodes[at].slow > 1 { 1 } else { self.rng.range(5, 300) };
+        let target = self.nodes[at].target;
+        self.trace.line(self.now_us, || format!("FAULT: {target}'s disk is {slow} times as slow"));
+        self.nodes[at].slow = slow;
+    }
+
+    fn switch_primary(&mut self) {
+        let group = self.group();
+        let good = group.members_with_states().skip(1).find(|(_, state)| *state == MemberState::Good);
+        if let Some((target, _)) = good {
+            let member = MemberAt { group: GROUP, epoch: group.epoch, target };
+            self.propose(Command::Failover(member));
+        }
+    }
+
+    /// The end of all faults.
+    pub fn calm(&mut self) {
+        self.trace.line(self.now_us, || "all faults end".to_owned());
+        self.quiet = true;
+        self.net.heal();
+        for at in 0..self.nodes.len() {
+            (self.nodes[at].slow, self.nodes[at].fails) = (1, 0);
+            if self.nodes[at].power != Power::Up {
+                self.queue.push(self.now_us + 1000, Event::Start { node: at });
+            }
+        }
+        if !self.mgmt.leads {
+            self.queue.push(self.now_us, Event::MgmtLeads { term: self.mgmt.term });
+        }
+        self.clients.iter_mut().for_each(|client| client.stopped = true);
+        self.propose(Command::StopResync { group: GROUP, stopped: false });
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! `nyala-sim`: runs seeds. `--seeds N` (default 1000), `--first S` (default 0), `--seed S` for one, `--break RULE` to break
+//! a rule on purpose, `--break all` for each of them in turn.
+
+use nyala_sim::mutation::ALL;
+use nyala_sim::{Mutation, run};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+struct Args {
+    first: u64,
+    seeds: u64,
+    broken: Option<String>,
+}
+
+fn args() -> Result<Args, String> {
+    let mut args = Args { first: 0, seeds: 1000, broken: None };
+    let mut given = std::env::args().skip(1);
+    while let Some(key) = given.next() {
+        let value = given.next().ok_or_else(|| format!("{key} needs a value"))?;
+        let number = || value.parse::<u64>().map_err(|_| format!("{value:?} is not a number"));
+        match key.as_str() {
+            "--seeds" => args.seeds = number()?,
+            "--first" => args.first = number()?,
+            "--seed" => (args.first, args.seeds) = (number()?, 1),
+            "--break" => args.broken = Some(value),
+            _ => return Err(format!("{key}: use --seeds N, --first S, --seed S, --break RULE")),
+        }
+    }
+    Ok(args)
+}
+
+/// Runs seeds on all cores; the first failure, if there is one.
+fn run_all(args: &Args, broken: Option<Mutation>) -> Result<(u64, u64), Box<nyala_sim::Failure>> {
+    let (next, answered, epochs) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let failed = std::sync::Mutex::new(None::<Box<nyala_sim::Failure>>);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let n = next.fetch_add(1, Ordering::Relaxed);
+                    let stop = failed.lock().is_ok_and(|failed| failed.is_some());
+                    if n >= args.seeds || stop {
+                        return;
+                    }
+                    match run(args.first + n, broken) {
+                        Ok(report) => {
+                            answered.fetch_add(report.answered, Ordering::Relaxed);
+                            epochs.fetch_add(report.epochs, Ordering::Relaxed);
+                        }
+                        Err(failure) => {
+                            if let Ok(mut place) = failed.lock() {
+                                place.get_or_insert(failure);
+                            }
+                        }
+                    }
+                }
+            });
+        }
+    });
+    match failed.into_inner().unwrap_or_default() {
+        Some(failure) => Err(failure),
+        None => Ok((answered.into_inner(), epochs.into_inner())),
+    }
+}
+
+fn main() -> ExitCode {
+    let args = match args() {
+        Ok(args) => args,
+        Err(what) => {
+            eprintln!("nyala-sim: {what}");
+            return ExitCode::from(2);
+        }
+    };
+    let began = Instant::now();
+    if args.broken.as_deref() == Some("all") {
+        return break_all(&args);
+    }
+    let broken = args.broken.as_deref().map(Mutation::named);
+    if broken == Some(None) {
+        eprintln!("nyala-sim: no such rule; {:?}", ALL.iter().map(|(rule, _)| rule).collect::<Vec<_>>());
+        return ExitCode::from(2);
+    }
+    match run_all(&args, broken.flatten()) {
+        Ok((answered, epochs)) => {
+            let seconds = began.elapsed().as_secs_f64();
+            println!("{} seeds clean in {seconds:.1} s: {answered} requests answered, {epochs} epochs", args.seeds);
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            println!("{failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Each rule in turn: how many seeds it takes to notice.
+fn break_all(args: &Args) -> ExitCode {
+    let mut missed = false;
+    for (mutation, bound) in ALL {
+        let caught = (0..*bound).find_map(|n| run(args.first + n, Some(*mutation)).err().map(|failure| (n, failure)));
+        missed |= caught.is_none();
+        match caught {
+            Some((n, failure)) => println!("{mutation:?}: caught by seed {} of {bound}: {}", n + 1, failure.what),
+            None => println!("{mutation:?}: NOT caught in {bound} seeds"),
+        }
+    }
+    if missed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The last things that went on, for a seed that fails.
+
+use std::collections::VecDeque;
+
+/// Lines that are kept; `NYALA_SIM_LINES` has another number.
+const LINES: usize = 60;
+
+/// A short memory.
+pub struct Trace {
+    keep: usize,
+    lines: VecDeque<String>,
+}
+
+impl Trace {
+    /// One that keeps lines, or one that costs nothing.
+    pub fn new(on: bool) -> Trace {
+        let wished = std::env::var("NYALA_SIM_LINES").ok().and_then(|text| text.parse().ok());
+        Trace { keep: if on { wished.unwrap_or(LINES) } else { 0 }, lines: VecDeque::new() }
+    }
+
+    /// Something went on.
+    pub fn line(&mut self, now_us: u64, text: impl FnOnce() -> String) {
+        if self.keep > 0 {
+            if self.lines.len() == self.keep {
+                self.lines.pop_front();
+            }
+            self.lines.push_back(format!("{:>9.3} ms  {}", now_us as f64 / 1000.0, text()));
+        }
+    }
+
+    /// What it remembers.
+    pub fn text(&self) -> String {
+        self.lines.iter().map(|line| format!("{line}\n")).collect()
+    }
+}

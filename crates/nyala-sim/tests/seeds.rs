@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Seeds that are always run, some fresh ones, and every broken rule.
+//!
+//! `NYALA_SIM_SEEDS` is the number of fresh seeds (default 150); their first is the second in which the test starts, so every run
+//! looks somewhere else. A failure names its seed.
+
+use nyala_sim::mutation::ALL;
+use nyala_sim::run;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+fn all_clean(seeds: impl Iterator<Item = u64>) -> u64 {
+    let mut answered = 0;
+    for seed in seeds {
+        match run(seed, None) {
+            Ok(report) => answered += report.answered,
+            Err(failure) => panic!("{failure}"),
+        }
+    }
+    answered
+}
+
+/// Among them seeds that once failed.
+#[test]
+fn fixed_seeds_are_clean() {
+    let answered = all_clean([49, 53, 98, 300, 447].into_iter().chain(0..150));
+    assert!(answered > 10_000, "only {answered} requests were answered: the simulation does nothing");
+}
+
+#[test]
+fn fresh_seeds_are_clean() {
+    let seeds = std::env::var("NYALA_SIM_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(150);
+    let first = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() * 1_000_000;
+    all_clean(first..first + seeds);
+}
+
+#[test]
+fn a_seed_is_one_run() {
+    assert_eq!(run(7, None).unwrap(), run(7, None).unwrap());
+}
+
+/// A simulator that does not notice a broken rule shows nothing.
+#[test]
+fn every_broken_rule_is_noticed() {
+    for (mutation, bound) in ALL {
+        let caught = (0..*bound).find_map(|seed| run(seed, Some(*mutation)).err());
+        let failure = caught.unwrap_or_else(|| panic!("{mutation:?} was not noticed in {bound} seeds"));
+        assert!(failure.trace.contains("ms  "), "a failing seed has a trace");
+    }
+}
