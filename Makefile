@@ -71,11 +71,12 @@ bench: deps build ## measure a cluster of its own against the local file system 
 	NYALA=$(NYALA) scripts/bench
 
 .PHONY: bench-layers
-bench-layers: ## measure the layers one by one: store, transport, metadata logic, storage service
+bench-layers: ## measure the layers one by one: store, transport, metadata logic, storage service, FUSE transports (as root)
 	cargo run --release --locked -p nyala-store --example store_bench
 	cargo run --release --locked -p nyala-transport --example transport_bench
 	cargo run --release --locked -p nyala-meta --example namespace_bench
 	cargo run --release --locked -p nyala-storage --example storage_bench
+	cargo run --release --locked -p nyala-fuse --example fuse_bench
 
 .PHONY: fuzz
 fuzz: ## property tests with many more cases (CASES=)

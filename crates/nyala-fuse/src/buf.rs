@@ -8,6 +8,7 @@
 //!
 //! A buffer is laid out so that the data of a WRITE, which follows 80 bytes of headers, starts on a page.
 
+use crate::transport::uring::EntryBuf;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use std::io;
@@ -17,14 +18,14 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Size of a page here and now on x86-64 and on most arm64; a larger real one only costs alignment.
-const PAGE_BYTES: usize = 4096;
+pub(crate) const PAGE_BYTES: usize = 4096;
 /// Headers of a WRITE: `InHeader` and `WriteIn`.
 const WRITE_HEADERS_BYTES: usize = 80;
 /// Where in the mapping a request starts.
 const START: usize = PAGE_BYTES - WRITE_HEADERS_BYTES;
 
 /// Anonymous memory that is only backed where it was touched.
-struct Mapping {
+pub(crate) struct Mapping {
     base: NonNull<u8>,
     len: usize,
 }
@@ -35,7 +36,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    fn new(len: usize) -> io::Result<Mapping> {
+    pub(crate) fn new(len: usize) -> io::Result<Mapping> {
         // SAFETY: a fresh anonymous private mapping at an address of the kernel's choice touches nothing of ours.
         let address = unsafe {
             libc::mmap(
@@ -52,6 +53,13 @@ impl Mapping {
         }
         let base = NonNull::new(address.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         Ok(Mapping { base, len })
+    }
+
+    /// Address of a byte inside, or of the end.
+    pub(crate) fn at(&self, offset: usize) -> *mut u8 {
+        assert!(offset <= self.len, "beyond the mapping");
+        // SAFETY: inside the mapping, or just behind it.
+        unsafe { self.base.as_ptr().add(offset) }
     }
 
     fn bytes(&self) -> &[u8] {
@@ -97,7 +105,7 @@ impl BufPool {
     }
 
     /// A buffer, once there is one.
-    pub(crate) async fn get(&self) -> io::Result<Buf> {
+    pub(crate) async fn get(&self) -> io::Result<PoolBuf> {
         let permits = Arc::clone(&self.shelf.permits);
         let permit = permits.acquire_owned().await.map_err(|_| io::Error::other("buffer pool closed"))?;
         let kept = self.shelf.free.lock().pop();
@@ -105,12 +113,30 @@ impl BufPool {
             Some(mapping) => mapping,
             None => Mapping::new(START + self.shelf.request_bytes)?,
         };
-        Ok(Buf { mapping: Some(mapping), filled: 0, shelf: Arc::clone(&self.shelf), _permit: permit })
+        Ok(PoolBuf { mapping: Some(mapping), filled: 0, shelf: Arc::clone(&self.shelf), _permit: permit })
+    }
+}
+
+/// What a request's arguments are in.
+pub(crate) enum Buf {
+    /// Read from the device.
+    Pooled(PoolBuf),
+    /// In the ring entry that brought it.
+    Entry(EntryBuf),
+}
+
+impl Buf {
+    /// The request, or on a ring its arguments alone.
+    pub(crate) fn filled(&self) -> &[u8] {
+        match self {
+            Buf::Pooled(buf) => buf.filled(),
+            Buf::Entry(buf) => buf.filled(),
+        }
     }
 }
 
 /// A buffer that goes back to its pool when dropped.
-pub(crate) struct Buf {
+pub(crate) struct PoolBuf {
     /// None only while being dropped.
     mapping: Option<Mapping>,
     filled: usize,
@@ -118,7 +144,7 @@ pub(crate) struct Buf {
     _permit: OwnedSemaphorePermit,
 }
 
-impl Buf {
+impl PoolBuf {
     /// The room for a request.
     pub(crate) fn room(&mut self) -> &mut [u8] {
         self.mapping.as_mut().map_or(&mut [], |mapping| &mut mapping.bytes_mut()[START..])
@@ -135,7 +161,7 @@ impl Buf {
     }
 }
 
-impl Drop for Buf {
+impl Drop for PoolBuf {
     fn drop(&mut self) {
         if let Some(mapping) = self.mapping.take() {
             let mut free = self.shelf.free.lock();
@@ -147,6 +173,9 @@ impl Drop for Buf {
 }
 
 /// The data of a WRITE, in the buffer it was read into. The buffer is free again when this is dropped.
+///
+/// A handler that keeps it beyond its reply takes the bytes by [`WriteData::into_bytes`]: on a ring, the reply
+/// would otherwise wait for the buffer, in which it is to be written.
 pub struct WriteData {
     source: Source,
     start: usize,
@@ -154,7 +183,7 @@ pub struct WriteData {
 }
 
 enum Source {
-    Pooled(Buf),
+    Request(Buf),
     Owned(Vec<u8>),
 }
 
@@ -162,12 +191,16 @@ impl WriteData {
     /// The bytes `start..end` of a request's buffer; the caller has checked that they are inside.
     pub(crate) fn new(buf: Buf, start: usize, end: usize) -> WriteData {
         let end = end.min(buf.filled().len());
-        WriteData { source: Source::Pooled(buf), start: start.min(end), end }
+        WriteData { source: Source::Request(buf), start: start.min(end), end }
     }
 
-    /// Hands the buffer on without a copy, for instance to a socket; it is free again when the last clone is dropped.
+    /// Hands the buffer on, for instance to a socket; it is free again when the last clone is dropped. Without a copy,
+    /// except from a ring: its few entries cannot wait for whoever keeps the bytes.
     pub fn into_bytes(self) -> Bytes {
-        Bytes::from_owner(self)
+        match self.source {
+            Source::Request(Buf::Entry(_)) => Bytes::copy_from_slice(&self),
+            _ => Bytes::from_owner(self),
+        }
     }
 }
 
@@ -184,7 +217,7 @@ impl Deref for WriteData {
 
     fn deref(&self) -> &[u8] {
         match &self.source {
-            Source::Pooled(buf) => &buf.filled()[self.start..self.end],
+            Source::Request(buf) => &buf.filled()[self.start..self.end],
             Source::Owned(data) => data,
         }
     }
@@ -212,7 +245,7 @@ mod tests {
         std::pin::pin!(future).poll(&mut Context::from_waker(Waker::noop()))
     }
 
-    fn take(pool: &BufPool) -> Buf {
+    fn take(pool: &BufPool) -> PoolBuf {
         match poll_once(pool.get()) {
             Poll::Ready(Ok(buf)) => buf,
             _ => panic!("no buffer"),
@@ -227,7 +260,7 @@ mod tests {
         buf.room()[80..84].copy_from_slice(b"data");
         buf.set_filled(84);
         let before = buf.filled()[80..].as_ptr();
-        let data = WriteData::new(buf, 80, 84);
+        let data = WriteData::new(Buf::Pooled(buf), 80, 84);
         assert_eq!(data.as_ptr() as usize % PAGE_BYTES, 0);
         let bytes = data.into_bytes();
         assert_eq!((bytes.as_ptr(), &bytes[..]), (before, &b"data"[..]));
@@ -249,8 +282,8 @@ mod tests {
         let pool = BufPool::new(4096, 2, 1);
         let mut buf = take(&pool);
         buf.set_filled(100);
-        assert_eq!(WriteData::new(buf, 90, 5000).len(), 10);
+        assert_eq!(WriteData::new(Buf::Pooled(buf), 90, 5000).len(), 10);
         let buf = take(&pool);
-        assert_eq!(WriteData::new(buf, 90, 5000).len(), 0);
+        assert_eq!(WriteData::new(Buf::Pooled(buf), 90, 5000).len(), 0);
     }
 }

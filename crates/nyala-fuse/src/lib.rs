@@ -36,4 +36,5 @@ pub use handler::Handler;
 pub use notifier::{InvalRange, Known, Notifier};
 pub use session::{Refused, Session, SessionConfig, SessionError};
 pub use transport::dev::Device;
+pub use transport::{Transport, UnknownTransport};
 pub use types::{Attr, Attributes, Context, Entry, Features, Fh, Ino, Negotiated, Timestamp};

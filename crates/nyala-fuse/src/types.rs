@@ -432,6 +432,11 @@ impl Negotiated {
     pub fn has_epochs(&self) -> bool {
         self.kernel_minor >= crate::abi::MINOR_EPOCH
     }
+
+    /// Whether requests come over io_uring.
+    pub fn over_io_uring(&self) -> bool {
+        self.flags & crate::abi::init::OVER_IO_URING != 0
+    }
 }
 
 /// Result of an operation.

@@ -2,6 +2,7 @@
 
 //! How a session behaves. The defaults are the ones that `reference/spikes.md` 5 found good.
 
+use crate::transport::Transport;
 use std::time::Duration;
 
 /// What the session asks of the kernel and of this machine.
@@ -17,8 +18,15 @@ pub struct SessionConfig {
     pub congestion_threshold: u16,
     /// Resolution of times in nanoseconds.
     pub time_gran_ns: u32,
-    /// Threads that read requests, each with an event loop of its own. More than one pays only with pinning.
+    /// What carries the requests.
+    pub transport: Transport,
+    /// Threads that read requests. One is the session's own. With more, the device has so many, each with an event loop of
+    /// its own; io_uring has one on every CPU, kept there, and handlers run on it while timers and connections
+    /// are the session's runtime's.
     pub threads: usize,
+    /// io_uring: requests that a CPU's queue may have in the handler at once, to begin with; a queue that runs low
+    /// gets more. Each keeps a buffer of `max_write_bytes`, backed by memory as far as it was used.
+    pub ring_entries: usize,
     /// WRITE requests whose data may be in memory at once; the reader waits beyond. At most `max_write_bytes` each.
     pub max_write_buffers: usize,
     /// Buffers that are kept when they are free.
@@ -46,7 +54,9 @@ impl Default for SessionConfig {
             max_background: 128,
             congestion_threshold: 96,
             time_gran_ns: 1,
+            transport: Transport::Auto,
             threads: 1,
+            ring_entries: 16,
             max_write_buffers: 256,
             kept_buffers: 32,
             readdirplus: true,

@@ -9,7 +9,9 @@
 //! and reported as an error.
 
 mod config;
+mod handshake;
 mod negotiate;
+mod rings;
 mod worker;
 
 pub use config::SessionConfig;
@@ -20,14 +22,14 @@ use crate::dispatch::Interrupts;
 use crate::errno::Errno;
 use crate::handler::Handler;
 use crate::notifier::Notifier;
+use crate::transport::Transport;
 use crate::transport::dev::{DevFuse, Device};
-use crate::transport::{Channel, Request};
 use crate::types::Negotiated;
-use negotiate::{Answer, negotiate};
-use std::io::{self, IoSlice};
+use rings::{Rings, Serving};
+use std::io;
 use std::sync::Arc;
+use tokio::sync::mpsc;
 use tokio::task::LocalSet;
-use zerocopy::IntoBytes;
 
 /// Why a session did not start or did not end well.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +48,9 @@ pub enum SessionError {
     /// The first request was something else.
     #[error("the kernel began with operation {0} instead of INIT: the device is already in use by another session")]
     NoInit(u32),
+    /// io_uring was demanded.
+    #[error("{0}")]
+    NoUring(&'static str),
     /// The handler's `init` said no.
     #[error("the file system refused to start: {0}")]
     Handler(Errno),
@@ -97,65 +102,73 @@ impl<H: Handler> Session<H> {
     /// mount share one thread. The future is not `Send`: give it to `block_on` or to a `LocalSet`.
     pub async fn serve(mut self) -> Result<(), SessionError> {
         let on_ready = self.on_ready.take();
-        let pool = |max_write: u32| {
-            BufPool::new(max_write as usize, self.config.max_write_buffers.max(2), self.config.kept_buffers)
-        };
-        let channel = DevFuse::new(self.device.clone(), pool(self.config.max_write_bytes)).map_err(io("epoll"))?;
-        let Some(negotiated) = self.handshake(&channel).await? else { return Ok(()) };
+        let channel = self.device.clone();
+        let channel = DevFuse::new(channel, self.pool(self.config.max_write_bytes)).map_err(io("epoll"))?;
+        let Some((mut negotiated, rings)) = self.handshake(&channel).await? else { return Ok(()) };
         self.handler.init(&negotiated).await.map_err(SessionError::Handler)?;
+        let (ends, ended) = mpsc::unbounded_channel();
+        let (handler, interrupts) = (Arc::clone(&self.handler), Arc::new(Interrupts::default()));
+        let seat = worker::Seat { handler, negotiated, interrupts, drain: self.config.drain, ends };
+        let serving = self.register(rings, &seat, &mut negotiated).await?;
         if let Some(ready) = on_ready {
             ready(&negotiated);
         }
-        let interrupts = Arc::new(Interrupts::default());
-        let mut others = Vec::new();
-        for number in 1..self.config.threads {
-            let device = self.device.another().map_err(io("FUSE_DEV_IOC_CLONE"))?;
-            let job = worker::Job {
-                device,
-                pool: pool(negotiated.max_write_bytes),
-                handler: Arc::clone(&self.handler),
-                negotiated,
-                interrupts: Arc::clone(&interrupts),
-                drain: self.config.drain,
+        let rings = serving.is_some();
+        let (mut ring, mut _stop) = (None, None);
+        match serving {
+            Some(Serving::Here(channel)) => ring = Some(seat.server(*channel)),
+            Some(Serving::Threads(stop)) => _stop = Some(stop),
+            None => {
+                for number in 1..self.config.threads {
+                    let device = self.device.another().map_err(io("FUSE_DEV_IOC_CLONE"))?;
+                    let pool = self.pool(negotiated.max_write_bytes);
+                    worker::spawn(number, seat.clone(), device, pool).map_err(io("starting a thread"))?;
+                }
+            }
+        }
+        let (server, drain) = (seat.server(channel), self.config.drain);
+        drop(seat);
+        let here = async {
+            let ring = async {
+                match ring {
+                    Some(ring) => worker::serve(ring, drain).await,
+                    None => Ok(()),
+                }
             };
-            others.push(worker::spawn(number, job).map_err(io("starting a thread"))?);
-        }
-        let server = worker::server(&self.handler, channel, negotiated, &interrupts);
-        let mut result = LocalSet::new().run_until(worker::serve(server, self.config.drain)).await;
-        for other in others {
-            let ended = other.await.unwrap_or(Err(SessionError::Panicked));
-            result = result.and(ended);
-        }
+            tokio::try_join!(worker::serve(server, drain), ring).map(drop)
+        };
+        let result = LocalSet::new().run_until(worker::all(here, ended, rings)).await;
         self.handler.destroy().await;
         result
     }
 
-    /// Answers INIT; none when the mount was gone before.
-    async fn handshake(&self, channel: &DevFuse) -> Result<Option<Negotiated>, SessionError> {
-        let features = self.handler.features();
-        loop {
-            let Some(request) = channel.next().await.map_err(io("reading INIT from /dev/fuse"))? else {
-                return Ok(None);
-            };
-            if request.header.opcode != crate::abi::opcode::Opcode::Init as u32 {
-                return Err(SessionError::NoInit(request.header.opcode));
-            }
-            match negotiate(request.args(), &self.config, &features) {
-                Answer::Agreed(out, negotiated) => {
-                    answer(channel, &request, 0, out.as_bytes())?;
-                    tracing::info!(?negotiated, "FUSE session started");
-                    return Ok(Some(negotiated));
-                }
-                Answer::Again(out) => answer(channel, &request, 0, out.as_bytes())?,
-                Answer::Refused(refused) => {
-                    answer(channel, &request, -libc::EPROTO, &[])?;
-                    return Err(refused.into());
-                }
-            }
-        }
+    fn pool(&self, max_write_bytes: u32) -> BufPool {
+        let SessionConfig { max_write_buffers, kept_buffers, .. } = self.config;
+        BufPool::new(max_write_bytes as usize, max_write_buffers.max(2), kept_buffers)
     }
-}
 
-fn answer(channel: &DevFuse, request: &Request, error: i32, body: &[u8]) -> Result<(), SessionError> {
-    channel.reply(request.ticket(), error, &[IoSlice::new(body)]).map_err(io("answering INIT"))
+    /// Gives the rings to the kernel, or does without.
+    async fn register(
+        &self,
+        rings: Option<Rings<H>>,
+        seat: &worker::Seat<H>,
+        negotiated: &mut Negotiated,
+    ) -> Result<Option<Serving>, SessionError> {
+        let serving = match rings {
+            None => None,
+            Some(rings) => match rings.register(seat).await {
+                Ok(serving) => Some(serving),
+                Err(source) if self.config.transport == Transport::Uring => {
+                    return Err(io("registering with FUSE over io_uring")(source));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the kernel takes no io_uring for this mount; it is served over /dev/fuse");
+                    negotiated.flags &= !crate::abi::init::OVER_IO_URING;
+                    None
+                }
+            },
+        };
+        tracing::info!(?negotiated, over_io_uring = serving.is_some(), "FUSE session started");
+        Ok(serving)
+    }
 }

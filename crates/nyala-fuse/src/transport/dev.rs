@@ -10,7 +10,7 @@
 use super::{Channel, Request, Ticket};
 use crate::abi;
 use crate::abi::header::{InHeader, OutHeader};
-use crate::buf::BufPool;
+use crate::buf::{Buf, BufPool};
 use std::io::{self, IoSlice};
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -104,6 +104,7 @@ impl Channel for DevFuse {
                     buf.set_filled(len);
                     match InHeader::read_from_prefix(buf.filled()) {
                         Ok((header, _)) if header.len as usize == len => {
+                            let buf = Buf::Pooled(buf);
                             return Ok(Some(Request { header, buf, args_at: size_of::<InHeader>() }));
                         }
                         _ => tracing::error!(len, "the kernel sent a request of a wrong length; it is dropped"),

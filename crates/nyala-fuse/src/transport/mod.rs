@@ -2,11 +2,16 @@
 
 //! The seam between what carries requests and what serves them.
 //!
-//! A transport gives requests, each in a buffer of its own, and takes replies as lists of byte slices. Today there is
-//! [`dev::DevFuse`]; an io_uring queue fits behind the same trait: its ring entry is the ticket's slot, its payload
-//! buffer the request's, and it copies the reply's parts into the entry before committing it.
+//! A transport gives requests, each in a buffer of its own, and takes replies as lists of byte slices. There are
+//! [`dev::DevFuse`], which every mount has, and [`uring::UringFuse`], which takes over all but FORGET, INTERRUPT and
+//! notifications where the kernel offers it and [`Transport`] says so.
 
+mod choice;
 pub(crate) mod dev;
+pub(crate) mod uring;
+
+pub(crate) use choice::{Choice, choose};
+pub use choice::{Transport, UnknownTransport};
 
 use crate::abi::header::InHeader;
 use crate::buf::Buf;

@@ -3,7 +3,9 @@
 //! A mounted file system in memory that is unmounted whatever happens to the test.
 #![allow(dead_code, reason = "each test program uses a part")]
 
-use crate::memfs::MemFs;
+pub mod uring;
+
+use super::memfs::MemFs;
 use nyala_fuse::mount::{Mount, MountOptions, Via};
 use nyala_fuse::{Notifier, Session, SessionConfig, SessionError};
 use std::path::{Path, PathBuf};
@@ -31,6 +33,8 @@ impl Mounted {
     }
 
     pub fn start(config: SessionConfig, via: Via, fs: MemFs) -> Mounted {
+        let (config, _enabled) = uring::this_programs(config);
+        let wanted = config.transport;
         let dir = tempfile::tempdir().unwrap();
         let mut options = MountOptions::new("memfs:/", dir.path());
         options.via = via;
@@ -40,7 +44,10 @@ impl Mounted {
         let notifier = session.notifier();
         let (ready, is_ready) = mpsc::channel();
         let read_ahead = mount.read_ahead();
-        let session = session.on_ready(move |_| ready.send(read_ahead.set(1024)).unwrap());
+        let session = session.on_ready(move |negotiated| {
+            assert_eq!(negotiated.over_io_uring(), wanted == nyala_fuse::Transport::Uring);
+            ready.send(read_ahead.set(1024)).unwrap();
+        });
         let session = std::thread::spawn(move || session.run());
         is_ready.recv_timeout(Duration::from_secs(10)).expect("the session did not start").unwrap();
         watch(&mount);
