@@ -157,13 +157,15 @@ async fn keep_dying(shared: Arc<Shared>, client: MgmtClient) {
         if shared.stop.load(Ordering::Acquire) {
             break;
         }
-        let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        // An address and port that nobody else is given either, so that it refuses for sure.
+        let dead = SocketAddr::from(([127, 98, (number >> 8) as u8, number as u8], 1));
         let request = MgmtRequest::Register(numbered(number << 32, dead));
         let MgmtReply::Registered(given) = ask(&client, request).await.unwrap() else { panic!() };
         let since = Instant::now();
         let mut have = MapVersion(0);
         while watch.current().node(given.node).is_none_or(|n| n.reachability != Reachability::Offline) {
-            assert!(since.elapsed() < Duration::from_secs(30), "the death of {} is not noticed", given.node);
+            let late = since.elapsed() > Duration::from_secs(30);
+            assert!(!late, "the death of {} is not noticed: {:?}", given.node, watch.current().node(given.node));
             // The state may not change again for long; look again anyway.
             let newer = tokio::time::timeout(Duration::from_millis(200), watch.newer_than(have)).await;
             have = newer.map_or(have, |map| map.version);
