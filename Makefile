@@ -82,6 +82,10 @@ bench-layers: ## measure the layers one by one: store, transport, metadata logic
 fuzz: ## property tests with many more cases (CASES=)
 	PROPTEST_CASES=$(or $(CASES),20000) cargo test --release --locked --workspace --exclude nyala-e2e --exclude nyala-tidy
 
+.PHONY: sim
+sim: ## run clusters in the simulator under seeded faults (SEEDS=, FIRST=, BREAK=rule|all)
+	cargo run --release --locked -p nyala-sim -- --seeds $(or $(SEEDS),10000) --first $(or $(FIRST),0) $(if $(BREAK),--break $(BREAK))
+
 .PHONY: soak
 soak: deps build $(FSX) ## the end-to-end tests in their long form, ROUNDS times
 	for round in $$(seq $(or $(ROUNDS),3)); do \

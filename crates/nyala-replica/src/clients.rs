@@ -5,7 +5,8 @@
 //! change that is sent again to a new primary may have taken effect, been seen and overwritten since: so every member notes
 //! whose changes it has, and a new primary gives its notes to all.
 
-use crate::effect::{Answer, Token};
+use crate::effect::Answer;
+use crate::input::Token;
 use crate::message::Origin;
 use std::collections::BTreeMap;
 
@@ -82,6 +83,13 @@ impl Clients {
         }
         if origin.seq >= window.lowest && (window.seen.len() < MAX_WINDOW || window.seen.contains_key(&origin.seq)) {
             window.seen.insert(origin.seq, Seen::Done(Answer::Done));
+        }
+    }
+
+    /// It is not any more.
+    pub fn unnote(&mut self, origin: Origin) {
+        if let Some(window) = self.windows.get_mut(&origin.client) {
+            window.seen.remove(&origin.seq);
         }
     }
 

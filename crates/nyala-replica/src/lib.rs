@@ -15,6 +15,7 @@
 pub mod clients;
 pub mod config;
 pub mod effect;
+pub mod input;
 pub mod member;
 pub mod message;
 pub mod regions;
@@ -26,7 +27,8 @@ pub mod tracking;
 pub mod turns;
 
 pub use config::Config;
-pub use effect::{Answer, Effect, Input, Job, Request, Ticket, Token, View, Wish};
+pub use effect::{Answer, Effect};
+pub use input::{Input, Job, Request, Ticket, Token, View, Wish};
 pub use member::Member;
 pub use message::{Body, Change, Envelope};
 pub use regions::{RegionSet, Runs, Span};

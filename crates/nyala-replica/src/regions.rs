@@ -79,7 +79,7 @@ impl Runs {
     /// Whether a region of the run is in the set.
     pub fn overlaps(&self, run: Span) -> bool {
         let at = self.0.partition_point(|r| r.end <= run.start);
-        self.0.get(at).is_some_and(|r| r.overlaps(run))
+        run.start < run.end && self.0.get(at).is_some_and(|r| r.overlaps(run))
     }
 
     /// Whether all of the run is in the set.

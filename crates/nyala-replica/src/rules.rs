@@ -28,8 +28,6 @@ pub enum Rule {
     DoOnce,
     /// Overlapping changes go one after the other.
     ChangesInTurn,
-    /// While somebody may not know that he lost a right, nothing is acknowledged.
-    WaitForFence,
     /// A member counts as resynced only when what was copied is on its disk.
     SyncBeforeGood,
 }

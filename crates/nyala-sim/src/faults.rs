@@ -52,7 +52,7 @@ impl World {
         let target = self.nodes[at].target;
         self.trace.line(self.now_us, || format!("FAULT: {target} {power:?}"));
         self.nodes[at].stop(power, &mut self.rng);
-        self.count_copies();
+        self.count_copies(true);
         let away_us =
             if self.rng.percent(30) { self.rng.range(1_000, 60_000) } else { self.rng.range(60_000, 2_500_000) };
         self.queue.push(self.now_us + away_us, Event::Start { node: at });

@@ -34,13 +34,12 @@ pub const ALL: &[(Mutation, u64)] = &[
     (Mutation::Protocol(Rule::CopyInTurn), 400),
     (Mutation::Protocol(Rule::DoOnce), 400),
     (Mutation::Protocol(Rule::ChangesInTurn), 200),
-    (Mutation::Protocol(Rule::WaitForFence), 400),
     (Mutation::Protocol(Rule::SyncBeforeGood), 400),
     (Mutation::LongLease, 400),
     (Mutation::LeaseForTheCondemned, 400),
     (Mutation::NoFencing, 400),
     (Mutation::AnyoneMayReturn, 200),
-    (Mutation::ResyncedInAnyEpoch, 400),
+    (Mutation::ResyncedInAnyEpoch, 3000),
 ];
 
 impl Mutation {

@@ -62,7 +62,8 @@ impl World {
         }
         node.member = Some(member);
         let (boot, target) = (node.boot, node.target);
-        self.trace.line(self.now_us, || format!("{target} starts, run {boot}"));
+        let tracked = node.member.as_ref().map(Member::tracked);
+        self.trace.line(self.now_us, || format!("{target} starts, run {boot}: {tracked:?}"));
         self.queue.push(self.now_us + 100, Event::NodeTick { node: at, boot });
     }
 
@@ -91,6 +92,11 @@ impl World {
     pub fn job_done(&mut self, at: usize, boot: u64, job: Job) {
         if !self.runs(at, boot) || self.put_off(at, &Event::JobDone { node: at, boot, job }) {
             return;
+        }
+        let target = self.nodes[at].target;
+        if let Some((Doing::Write { file, data, .. }, ok)) = self.nodes[at].doing.get(&job) {
+            let now_us = self.now_us;
+            self.trace.line(now_us, || format!("{target}: wrote file {} {data:?}, ok: {ok}", file.inode.0));
         }
         if let Some(input) = self.nodes[at].end(job, &mut self.rng) {
             self.input(at, input);
@@ -214,6 +220,10 @@ impl World {
     }
 
     fn begin_job(&mut self, at: usize, effect: Effect) {
+        if let Effect::Persist { rows, durable, .. } = &effect {
+            let target = self.nodes[at].target;
+            self.trace.line(self.now_us, || format!("{target}: persist {rows:?} durable {durable}"));
+        }
         let Some(job) = self.nodes[at].begin(effect, &mut self.rng) else { return };
         let node = &self.nodes[at];
         let (base, boot) = (node.slow, node.boot);
@@ -275,10 +285,15 @@ impl World {
     }
 
     /// After a loss: if no complete copy is left, what members have on disk may come back.
-    pub fn count_copies(&mut self) {
+    ///
+    /// A copy is complete if its member is good and has not lost power. In the moment of a loss (`at_once`) it must also be up:
+    /// management may give up one that is not and keep the one that has lost power.
+    pub fn count_copies(&mut self, at_once: bool) {
         let group = self.group().clone();
         let good = |target: TargetId| group.state(target) == Some(MemberState::Good);
-        let whole = |n: &crate::node::Node| good(n.target) && !n.lost_power && n.power == Power::Up && n.registered;
+        let whole = |n: &crate::node::Node| {
+            good(n.target) && !n.lost_power && (!at_once || (n.power == Power::Up && n.registered))
+        };
         if self.nodes.iter().any(whole) {
             return;
         }

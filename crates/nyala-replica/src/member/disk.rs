@@ -4,7 +4,8 @@
 
 use super::Member;
 use super::work::{Kind, Spread, Stage};
-use crate::effect::{Effect, Job};
+use crate::effect::Effect;
+use crate::input::Job;
 use crate::message::{Body, Change};
 use crate::regions::Span;
 use crate::standing::Standing;
@@ -29,7 +30,7 @@ impl Member {
             Kind::Change(..) if self.standing == Standing::Leading => self.begin_change(id),
             Kind::Change(..) => {}
             Kind::Copy(..) => self.begin_copy(id),
-            Kind::Taken { change, .. } => self.into_file(id, change.file, change.span),
+            Kind::Taken { change, .. } => self.begin_in_file(id, change.file, change.span),
             Kind::Read { file, span, .. } => self.begin_read(id, *file, *span),
             Kind::Sync { .. } | Kind::SyncHere { .. } | Kind::Ghost { .. } => {}
         }
@@ -43,7 +44,7 @@ impl Member {
     }
 
     /// Intent first, then the change.
-    pub(super) fn into_file(&mut self, id: u64, file: ChunkFileId, span: Span) {
+    pub(super) fn begin_in_file(&mut self, id: u64, file: ChunkFileId, span: Span) {
         // A region of a resync is in the primary's dirty set until it is on our disk: that is its intent.
         let region = matches!(self.work.get(&id).map(|w| &w.kind), Some(Kind::Taken { origin: None, .. }));
         let region = region && self.standing == Standing::Resyncing;
@@ -81,9 +82,10 @@ impl Member {
         let Some(work) = self.work.get_mut(&id).filter(|work| work.job == Some(job)) else { return };
         work.job = None;
         match (&mut work.kind, stage) {
-            (Kind::Ghost { payload, origin, .. }, _) => {
-                let (payload, origin) = (*payload, origin.filter(|_| ok && stage == Stage::Main));
-                origin.into_iter().for_each(|origin| self.clients.note(origin));
+            (Kind::Ghost { payload, origin, change }, _) => {
+                let (payload, change) = (*payload, *change);
+                let origin = origin.filter(|_| ok && stage == Stage::Main);
+                origin.into_iter().for_each(|origin| self.note_doubtful(origin, change));
                 payload.into_iter().for_each(|ticket| self.drop_ticket(ticket));
                 self.end(id);
                 self.advance_take();

@@ -4,7 +4,8 @@
 
 use super::Member;
 use super::work::{Kind, Stage, Work};
-use crate::effect::{Effect, Ticket};
+use crate::effect::Effect;
+use crate::input::Ticket;
 use crate::message::{Body, Change, Envelope, Origin, to_list};
 use crate::rules::{Rule, broken};
 use crate::standing::Standing;
@@ -15,6 +16,7 @@ use nyala_wire::TargetId;
 pub(super) struct Pending {
     pub change: Change,
     pub applied: bool,
+    pub origin: Option<Origin>,
 }
 
 impl Member {
@@ -53,6 +55,7 @@ impl Member {
         }
         let leads = matches!(body, Body::Forward { .. } | Body::Floor { .. });
         if leads && self.standing == Standing::Following {
+            self.doubtful.clear();
             self.track.agreed();
         }
         match body {
@@ -96,8 +99,11 @@ impl Member {
             }
             return;
         }
-        self.pending.insert(seq, Pending { change, applied: false });
-        self.mark_absent(change.file, change.span);
+        self.pending.insert(seq, Pending { change, applied: false, origin });
+        self.mark_absent(change, origin.is_none());
+        if origin.is_none() {
+            self.forget_doubtful(change);
+        }
         let id = self.number();
         let kind = Kind::Taken { seq, change, payload, origin };
         self.work.insert(id, Work { kind, line: None, job: None, began_ms: self.now_ms });
@@ -127,18 +133,6 @@ impl Member {
         if let Some(primary) = self.view.as_ref().and_then(|v| v.group.primary()) {
             self.send(primary, Body::Forwarded { seq, ok }, None);
         }
-    }
-
-    /// The primary says which clients' changes are done. What we noted ourselves counts only within its reign.
-    fn learn(&mut self, done: Option<Vec<Origin>>) {
-        let Some(done) = done else { return };
-        let reign = self.epoch().map_or(0, |(_, reign)| reign);
-        if self.notes_of != reign && self.standing == Standing::Following {
-            // Nothing of this reign came before; what an earlier one sent may not have been agreed on.
-            self.clients.clear();
-        }
-        self.notes_of = reign;
-        done.into_iter().for_each(|origin| self.clients.note(origin));
     }
 
     fn sync_here(&mut self, question: u64, flush: bool) {

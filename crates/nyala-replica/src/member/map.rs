@@ -4,9 +4,7 @@
 
 use super::Member;
 use super::work::{Kind, Purpose};
-use crate::clients::Asker;
-use crate::effect::{Answer, Effect, View};
-use crate::message::Origin;
+use crate::input::View;
 use crate::standing::{Standing, cause, next};
 use nyala_wire::MapVersion;
 use nyala_wire::map::MemberState;
@@ -35,6 +33,7 @@ impl Member {
         let again = self.standing == Standing::Resyncing && (was != Standing::Resyncing || !same_reign);
         if again || matches!(self.standing, Standing::Away | Standing::Unknown) {
             self.clients.clear();
+            self.doubtful.clear();
         }
         if was == Standing::Resyncing && self.standing == Standing::Following && same_reign {
             self.track.agreed();
@@ -98,82 +97,6 @@ impl Member {
         if view.group.state(self.me) == Some(MemberState::Good) {
             let good = self.others(|state| state == MemberState::Good);
             good.into_iter().for_each(|target| self.track.clean_all(target));
-        }
-    }
-
-    /// The primary of a reign that is over. Clients ask again where the new one is.
-    fn leave_office(&mut self) {
-        let ids: Vec<u64> = self.work.keys().copied().collect();
-        let mut applied = Vec::new();
-        for id in ids {
-            let asker = match &self.work[&id].kind {
-                Kind::Change(spread, asker) => {
-                    let (begun, change) = (spread.seq > 0, spread.change);
-                    let asker = *asker;
-                    // Where we stay primary our content counts, and so do the changes that are in it.
-                    applied.extend((spread.here && self.standing == Standing::Taking).then(|| self.origin(&asker)));
-                    if begun {
-                        let run = self.run_of(change.span);
-                        self.track.inherit(change.file, run);
-                    }
-                    Some(asker)
-                }
-                Kind::Read { asker, turn: true, .. } => Some(*asker),
-                Kind::Sync { by: super::work::SyncBy::Client(asker), .. } => Some(*asker),
-                Kind::Copy(..) | Kind::Sync { .. } => None,
-                _ => continue,
-            };
-            asker.into_iter().for_each(|asker| self.reply(asker.token, Answer::WrongEpoch));
-            self.abandon(id);
-        }
-        self.in_flight.clear();
-        self.clients.drop_running();
-        applied.into_iter().for_each(|origin| self.clients.note(origin));
-        self.resyncs.clear();
-        self.told.clear();
-        self.take = Default::default();
-        self.failing = false;
-        self.next_seq = 1;
-    }
-
-    /// What a primary of another reign, or of before we were away, had sent: nobody says any more whether it counts.
-    fn drop_pending(&mut self) {
-        for pending in std::mem::take(&mut self.pending).into_values() {
-            let run = self.run_of(pending.change.span);
-            self.track.inherit(pending.change.file, run);
-        }
-        self.floor = 0;
-        let taken = |work: &super::work::Work| matches!(work.kind, Kind::Taken { .. } | Kind::SyncHere { .. });
-        let ids: Vec<u64> = self.work.iter().filter(|(_, work)| taken(work)).map(|(id, _)| *id).collect();
-        ids.into_iter().for_each(|id| self.abandon(id));
-    }
-
-    /// Whose change it is.
-    pub(super) fn origin(&self, asker: &Asker) -> Origin {
-        Origin { client: asker.client, seq: asker.seq, lowest: self.clients.lowest(asker.client) }
-    }
-
-    /// Gives up a piece of work. Disk work under way cannot be called back and keeps its turn until it ends.
-    pub(super) fn abandon(&mut self, id: u64) {
-        let Some(work) = self.work.get_mut(&id) else { return };
-        let (change, payload, origin) = match &work.kind {
-            Kind::Change(spread, asker) => {
-                let lowest = self.clients.lowest(asker.client);
-                let origin = Origin { client: asker.client, seq: asker.seq, lowest };
-                (spread.change, Some(spread.payload), (self.standing == Standing::Taking).then_some(origin))
-            }
-            Kind::Copy(spread, _) => (spread.change, Some(spread.payload), None),
-            Kind::Taken { change, payload, origin, .. } => (*change, Some(*payload), *origin),
-            _ => {
-                self.end(id);
-                return;
-            }
-        };
-        if work.job.is_some() && !matches!(work.kind, Kind::Copy(..)) {
-            work.kind = Kind::Ghost { change, payload, origin };
-        } else {
-            payload.into_iter().for_each(|ticket| self.out.push(Effect::Drop(ticket)));
-            self.end(id);
         }
     }
 }

@@ -4,10 +4,10 @@
 //!
 //! | File | |
 //! |---|---|
-//! | `map` | a newer map: standings change, rights go, duties come |
+//! | `map`, `leave` | a newer map: standings change, rights go, duties come |
 //! | `request` | clients' requests: who may be served |
-//! | `lead` | primary: changes and syncs, until they are everywhere |
-//! | `follow` | member: what the primary sends |
+//! | `lead`, `send`, `settle` | primary: changes and syncs, until they are everywhere |
+//! | `follow`, `notes` | member: what the primary sends |
 //! | `read` | reads, at every good member |
 //! | `disk` | turns, intents, the ends of disk work |
 //! | `take` | a new primary's first duty |
@@ -18,10 +18,14 @@ mod copy;
 mod disk;
 mod follow;
 mod lead;
+mod leave;
 mod map;
+mod notes;
 mod read;
 mod request;
 mod resync;
+mod send;
+mod settle;
 mod take;
 mod tick;
 mod work;
@@ -31,8 +35,9 @@ mod tests;
 
 use crate::clients::Clients;
 use crate::config::Config;
-use crate::effect::{Answer, Effect, Input, Job, Ticket, Token, View};
-use crate::message::{Body, Change, Envelope};
+use crate::effect::{Answer, Effect};
+use crate::input::{Input, Job, Ticket, Token, View};
+use crate::message::{Body, Change, Envelope, Origin};
 use crate::regions::{RegionSet, Span};
 use crate::rows::Row;
 use crate::rules::{Rule, broken};
@@ -70,6 +75,8 @@ pub struct Member {
     clients: Clients,
     /// The reign whose primary told us which changes are done.
     notes_of: u32,
+    /// Noted changes of earlier reigns whose regions are not agreed on.
+    doubtful: Vec<(Origin, Change)>,
     next_seq: u64,
     in_flight: BTreeMap<u64, u64>,
     told: BTreeMap<TargetId, tick::Told>,
@@ -107,6 +114,7 @@ impl Member {
             asked: BTreeMap::new(),
             clients: Clients::default(),
             notes_of: 0,
+            doubtful: Vec::new(),
             next_seq: 1,
             in_flight: BTreeMap::new(),
             told: BTreeMap::new(),

@@ -6,7 +6,8 @@
 use super::Member;
 use super::work::{Kind, Stage, Work};
 use crate::clients::Asker;
-use crate::effect::{Answer, Effect, Job};
+use crate::effect::{Answer, Effect};
+use crate::input::Job;
 use crate::regions::Span;
 use crate::rules::{Rule, broken};
 use crate::standing::Standing;

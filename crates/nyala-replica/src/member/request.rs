@@ -5,7 +5,8 @@
 use super::Member;
 use super::work::{Kind, Spread, SyncBy, Work};
 use crate::clients::{Admission, Asker};
-use crate::effect::{Answer, Effect, Request, Ticket, Wish};
+use crate::effect::{Answer, Effect};
+use crate::input::{Request, Ticket, Wish};
 use crate::rules::{Rule, broken};
 use crate::standing::Standing;
 use std::collections::{BTreeMap, BTreeSet};

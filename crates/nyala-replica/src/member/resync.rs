@@ -94,7 +94,7 @@ impl Member {
     }
 
     pub(super) fn resync_gathered(&mut self, from: TargetId, regions: &RegionSet) {
-        if !self.resyncs.get(&from).is_some_and(|resync| !resync.gathered) {
+        if self.resyncs.get(&from).is_none_or(|resync| resync.gathered) {
             return; // a late copy of an answer
         }
         self.track.mark_all_dirty(from, regions);
@@ -124,12 +124,6 @@ impl Member {
             self.track.clean(target, &copied);
         }
         self.advance_resyncs();
-    }
-
-    /// A region that was copied, or is about to be, has to be copied (again).
-    pub(super) fn copy_again(&mut self, target: TargetId, file: ChunkFileId, run: Span) {
-        let max_runs = self.config.max_runs;
-        self.resyncs.entry(target).and_modify(|resync| resync.todo.insert(file, run, max_runs));
     }
 
     /// Our copy of a region cannot be read: not now.

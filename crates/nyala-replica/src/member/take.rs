@@ -103,6 +103,7 @@ impl Member {
             self.track.mark_all_dirty(target, &regions);
         }
         self.track.agreed();
+        self.doubtful.clear();
         self.standing = next(self.standing, Cause::Agreed).unwrap_or(self.standing);
         for target in self.acting() {
             let floor = self.lowest();

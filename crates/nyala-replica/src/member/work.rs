@@ -3,7 +3,7 @@
 //! Pieces of work that a member has under way.
 
 use crate::clients::Asker;
-use crate::effect::{Job, Ticket};
+use crate::input::{Job, Ticket};
 use crate::message::{Change, Origin};
 use crate::regions::Span;
 use nyala_wire::TargetId;

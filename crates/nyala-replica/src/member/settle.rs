@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The primary: what is everywhere that it has to be is answered, and ended.
+
+use super::Member;
+use super::work::{Kind, Spread, SyncBy};
+use crate::clients::Asker;
+use crate::effect::Answer;
+use crate::rules::{Rule, broken};
+use crate::standing::Standing;
+use nyala_wire::TargetId;
+use nyala_wire::map::MemberState;
+use std::collections::BTreeSet;
+
+impl Member {
+    pub(super) fn settle_all(&mut self) {
+        if matches!(self.standing, Standing::Leading | Standing::Taking) {
+            let ids: Vec<u64> = self.work.keys().copied().collect();
+            ids.into_iter().for_each(|id| self.settle(id));
+        }
+    }
+
+    /// Whether everybody who has to have it is among `acked`.
+    fn everywhere(&self, acked: &BTreeSet<TargetId>, began_ms: u64) -> bool {
+        let late = self.now_ms.saturating_sub(began_ms) >= self.config.give_up_ms;
+        if broken(self.broken, Rule::WaitForAll) || (late && broken(self.broken, Rule::MarkBeforeAnswer)) {
+            return true;
+        }
+        self.acting().iter().all(|target| acked.contains(target))
+    }
+
+    /// Answers what is everywhere, and ends it.
+    pub(super) fn settle(&mut self, id: u64) {
+        let Some(work) = self.work.get(&id) else { return };
+        let settled = self.view.as_ref().is_some_and(|v| v.group.is_settled());
+        let may_answer = self.serves() && settled;
+        match &work.kind {
+            Kind::Change(spread, asker)
+                if spread.here && may_answer && self.everywhere(&spread.acked, work.began_ms) =>
+            {
+                let (spread, asker) = (spread.clone(), *asker);
+                self.finish(id, &spread, Answer::Done, Some(asker));
+            }
+            Kind::Copy(spread, _) if spread.here => self.settle_copy(id),
+            Kind::Sync { by: SyncBy::Client(asker), flushed: true, acked, .. }
+                if may_answer && self.everywhere(acked, work.began_ms) =>
+            {
+                let asker = *asker;
+                self.clients.done(asker.client, asker.seq, Answer::Done);
+                self.reply(asker.token, Answer::Done);
+                self.end(id);
+            }
+            Kind::Sync { by: SyncBy::Agree, acked, .. } => {
+                let good = self.others(|state| state == MemberState::Good);
+                if good.iter().all(|target| acked.contains(target)) {
+                    self.end(id);
+                    self.agree();
+                }
+            }
+            Kind::Sync { by: SyncBy::Resync(target), acked, .. } if acked.contains(target) => {
+                let target = *target;
+                self.end(id);
+                self.member_synced(target);
+            }
+            _ => {}
+        }
+    }
+
+    /// A change or copy is over.
+    pub(super) fn finish(&mut self, id: u64, spread: &Spread, answer: Answer, asker: Option<Asker>) {
+        self.in_flight.remove(&spread.seq);
+        if let Some(asker) = asker {
+            let took_ms = self.work.get(&id).map_or(0, |work| self.now_ms.saturating_sub(work.began_ms));
+            self.share.request(took_ms.saturating_mul(1000));
+            self.clients.done(asker.client, asker.seq, answer);
+            self.reply(asker.token, answer);
+        }
+        self.drop_ticket(spread.payload);
+        self.end(id);
+    }
+
+    /// All changes and copies with lower numbers are done with.
+    pub(super) fn lowest(&self) -> u64 {
+        self.in_flight.keys().next().copied().unwrap_or(self.next_seq)
+    }
+}
