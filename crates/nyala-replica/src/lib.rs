@@ -16,6 +16,7 @@ pub mod clients;
 pub mod config;
 pub mod effect;
 pub mod input;
+pub mod lists;
 pub mod member;
 pub mod message;
 pub mod regions;

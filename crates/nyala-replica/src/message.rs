@@ -3,7 +3,8 @@
 //! What members say to each other. Every message carries group, epoch and reign: one of another epoch is not acted upon.
 //! CBOR with numbered fields; `docs/replication.md` lists them. Payloads (data of changes and regions) travel beside.
 
-use crate::regions::{RegionSet, Runs, Span};
+use crate::lists::FileRegions;
+use crate::regions::Span;
 use minicbor::{Decode, Encode};
 use nyala_wire::GroupId;
 use nyala_wire::storage::ChunkFileId;
@@ -136,30 +137,4 @@ pub enum Body {
     /// To one whose message had an older epoch: there is a newer map.
     #[n(8)]
     Behind,
-}
-
-/// Regions of one file.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct FileRegions {
-    /// The file.
-    #[n(0)]
-    pub file: ChunkFileId,
-    /// Its runs.
-    #[n(1)]
-    pub runs: Runs,
-}
-
-/// A set as a list, for a message.
-pub fn to_list(set: &RegionSet) -> Vec<FileRegions> {
-    let of = |file| set.runs(file).map(|runs| FileRegions { file, runs: runs.clone() });
-    set.files().filter_map(of).collect()
-}
-
-/// A list out of a message, whatever order a stranger gave it.
-pub fn from_list(list: &[FileRegions], max_runs: usize) -> RegionSet {
-    let mut set = RegionSet::default();
-    for entry in list {
-        entry.runs.iter().for_each(|run| set.insert(entry.file, run, max_runs));
-    }
-    set
 }

@@ -43,6 +43,8 @@ pub enum Msg {
     Heartbeat { node: NodeId, incarnation: u64, has: MapVersion, sent_ms: u64 },
     /// Answer: a lease, or none.
     Lease { lease_ms: Option<u32>, version: MapVersion, sent_ms: u64 },
+    /// Answer: another run of this server has registered since; that one has to stop.
+    Superseded { incarnation: u64 },
     /// Wants the map.
     GetMap,
     /// The map.

@@ -45,7 +45,8 @@ impl World {
         }
     }
 
-    fn stop(&mut self, at: usize, power: Power) {
+    /// A server stops, and starts again some time later.
+    pub fn stop(&mut self, at: usize, power: Power) {
         if self.nodes[at].power != Power::Up {
             return;
         }

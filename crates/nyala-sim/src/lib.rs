@@ -24,7 +24,12 @@ pub mod trace;
 pub mod world;
 
 mod ask;
+mod copies;
+mod decide;
+mod effects;
 mod serve;
+mod setup;
+mod work;
 
 pub use mutation::Mutation;
 pub use run::{Failure, Report, run};

@@ -4,10 +4,11 @@
 //! then every block is read, and the disks are compared.
 
 use crate::check::{equal, quiet};
+use crate::decide::summary;
 use crate::disk::{BLOCK, MAX_BLOCKS};
 use crate::event::Asked;
 use crate::mutation::Mutation;
-use crate::world::{GROUP, World, summary};
+use crate::world::{GROUP, World};
 use nyala_cluster::Command;
 use nyala_replica::Span;
 use std::fmt;

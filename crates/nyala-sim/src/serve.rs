@@ -2,16 +2,14 @@
 
 //! What happens at storage servers, and what their members want done.
 
-use crate::check::acknowledged;
-use crate::disk::Tag;
 use crate::event::{Asked, Blocks, Event, Msg, Place};
 use crate::mutation::Mutation;
 use crate::node::{Doing, Power};
-use crate::world::{GROUP, World, registration};
+use crate::setup::registration;
+use crate::world::{GROUP, World};
 use nyala_replica::share::ShareLimits;
-use nyala_replica::{Answer, Config, Effect, Input, Job, Member, Request, Standing, Ticket, Token, View};
-use nyala_wire::TargetId;
-use nyala_wire::map::{ClusterMap, Group, MemberState};
+use nyala_replica::{Config, Input, Job, Member, Request, Ticket, Token, View};
+use nyala_wire::map::ClusterMap;
 
 /// Settings of members: small regions, so that files have several, and few runs, so that they overflow.
 fn config() -> Config {
@@ -157,7 +155,11 @@ impl World {
                 let request = Request { token, client: client as u64, seq, lowest, epoch, wish };
                 self.input(at, Input::Request(request));
             }
-            Msg::Registered(..) => {}
+            // A late copy of an older run's registration came after ours: begin again with a new run.
+            Msg::Superseded { incarnation } if incarnation == self.nodes[at].incarnation() => {
+                self.stop(at, Power::Dead);
+            }
+            Msg::Registered(..) | Msg::Superseded { .. } => {}
             Msg::Register(_) | Msg::Heartbeat { .. } | Msg::GetMap | Msg::Propose(_) | Msg::Answer { .. } => {}
         }
     }
@@ -184,132 +186,6 @@ impl World {
             && let Some(view) = View::of(map, GROUP)
         {
             self.input(at, Input::Map(view));
-        }
-    }
-
-    /// The member handles an input, and what it wants is done.
-    pub fn input(&mut self, at: usize, input: Input) {
-        let effects = self.nodes[at].handle(self.now_us, input);
-        let mut effects = effects.into_iter().peekable();
-        while let Some(effect) = effects.next() {
-            // An answer that ends a change is followed by the end of its buffer; one from memory is not.
-            let ends = matches!(effects.peek(), Some(Effect::Drop(_)));
-            self.effect(at, effect, ends);
-        }
-        self.look_at(at);
-    }
-
-    fn effect(&mut self, at: usize, effect: Effect, ends: bool) {
-        match effect {
-            Effect::Reply(token, answer) => self.reply(at, token, answer, ends),
-            Effect::Send(to, envelope, payload) => {
-                let node = &self.nodes[at];
-                let from = node.target;
-                let payload = payload.and_then(|ticket| node.buffers.get(&ticket).cloned());
-                if let Some(peer) = self.nodes.iter().position(|n| n.target == to) {
-                    self.send(Place::Node(at), Place::Node(peer), Msg::Member { from, envelope, payload });
-                }
-            }
-            Effect::Drop(ticket) => {
-                self.nodes[at].buffers.remove(&ticket);
-            }
-            Effect::Ask(command) => self.send(Place::Node(at), Place::Mgmt, Msg::Propose(command)),
-            Effect::FetchMap => self.send(Place::Node(at), Place::Mgmt, Msg::GetMap),
-            disk => self.begin_job(at, disk),
-        }
-    }
-
-    fn begin_job(&mut self, at: usize, effect: Effect) {
-        if let Effect::Persist { rows, durable, .. } = &effect {
-            let target = self.nodes[at].target;
-            self.trace.line(self.now_us, || format!("{target}: persist {rows:?} durable {durable}"));
-        }
-        let Some(job) = self.nodes[at].begin(effect, &mut self.rng) else { return };
-        let node = &self.nodes[at];
-        let (base, boot) = (node.slow, node.boot);
-        let us = match node.doing.get(&job) {
-            Some((Doing::Persist { durable: true, .. } | Doing::Flush(_), _)) => self.rng.range(300, 2500),
-            _ => self.rng.range(50, 900),
-        };
-        self.queue.push(self.now_us + us * base, Event::JobDone { node: at, boot, job });
-    }
-
-    fn reply(&mut self, at: usize, token: Token, answer: Answer, ends: bool) {
-        let node = &mut self.nodes[at];
-        let Some((client, attempt, seq)) = node.waiting.remove(&token.0) else { return };
-        let data = match answer {
-            Answer::Data(job) => node.reads.remove(&job),
-            _ => None,
-        };
-        let pending = self.clients[client].pending.clone();
-        if let (Answer::Done, Some(pending), true) = (answer, pending, ends)
-            && let Asked::Write(file, _, blocks) = &pending.asked
-            && pending.seq == seq
-            && self.answered.insert((client, seq))
-        {
-            let epoch = self.nodes[at].member.as_ref().and_then(Member::epoch).map_or(0, |(epoch, _)| epoch);
-            let verdict = acknowledged::check(self.group(), epoch, &self.nodes, *file, blocks);
-            self.judge(verdict);
-        }
-        self.send(Place::Node(at), Place::Client(client), Msg::Answer { attempt, answer, data });
-    }
-
-    /// What is looked at after each input.
-    fn look_at(&mut self, at: usize) {
-        let now_us = self.now_us;
-        let Some(member) = &self.nodes[at].member else { return };
-        let (standing, epoch, boot) = (member.standing(), member.epoch(), self.nodes[at].boot);
-        if standing == Standing::Leading {
-            let verdict = self.primary.check(&self.nodes, now_us);
-            self.judge(verdict);
-            // The last good copy is the truth again, whatever it has lost.
-            let node = &mut self.nodes[at];
-            let leads = node.member.as_ref().is_some_and(|m| m.has_lease(node.clock_ms(now_us)));
-            node.lost_power &= !leads;
-        }
-        if let Some((epoch, _)) = epoch {
-            let verdict = self.monotone.member(at, boot, epoch);
-            self.judge(verdict);
-        }
-    }
-
-    /// Members that lost power, were found out and are good again have everything again.
-    pub fn good_again(&mut self, group: &Group) {
-        for node in &mut self.nodes {
-            match group.state(node.target) {
-                Some(MemberState::Good) if node.found_out => (node.lost_power, node.found_out) = (false, false),
-                Some(MemberState::Good) => {}
-                _ => node.found_out |= node.lost_power,
-            }
-        }
-    }
-
-    /// After a loss: if no complete copy is left, what members have on disk may come back.
-    ///
-    /// A copy is complete if its member is good and has not lost power. In the moment of a loss (`at_once`) it must also be up:
-    /// management may give up one that is not and keep the one that has lost power.
-    pub fn count_copies(&mut self, at_once: bool) {
-        let group = self.group().clone();
-        let good = |target: TargetId| group.state(target) == Some(MemberState::Good);
-        let whole = |n: &crate::node::Node| {
-            good(n.target) && !n.lost_power && (!at_once || (n.power == Power::Up && n.registered))
-        };
-        if self.nodes.iter().any(whole) {
-            return;
-        }
-        self.lost_all_us = Some(self.now_us);
-        for pending in self.clients.iter().filter_map(|client| client.pending.as_ref()) {
-            if let Asked::Write(file, _, data) = &pending.asked {
-                let blocks = data.tags.iter().enumerate();
-                blocks.for_each(|(n, tag)| self.fresh.may_repeat((*file, data.first + n as u64), *tag));
-            }
-        }
-        let lost: Vec<usize> =
-            (0..self.nodes.len()).filter(|at| good(self.nodes[*at].target) && self.nodes[*at].lost_power).collect();
-        let all: Vec<_> = self.fresh.blocks().collect();
-        for at in lost {
-            let values: Vec<(_, Tag)> = all.iter().map(|b| (*b, self.nodes[at].disk.durable(b.0, b.1))).collect();
-            values.into_iter().for_each(|(block, tag)| self.fresh.may_return(block, tag));
         }
     }
 }

@@ -14,6 +14,7 @@
 //! | `copy`, `resync` | regions for members that lack them |
 //! | `tick` | what time brings: sending again, giving up, closing intents |
 
+mod common;
 mod copy;
 mod disk;
 mod follow;
@@ -35,17 +36,16 @@ mod tests;
 
 use crate::clients::Clients;
 use crate::config::Config;
-use crate::effect::{Answer, Effect};
-use crate::input::{Input, Job, Ticket, Token, View};
-use crate::message::{Body, Change, Envelope, Origin};
-use crate::regions::{RegionSet, Span};
+use crate::effect::Effect;
+use crate::input::{Input, Job, View};
+use crate::message::{Change, Origin};
+use crate::regions::RegionSet;
 use crate::rows::Row;
 use crate::rules::{Rule, broken};
 use crate::share::{Progress, Share};
 use crate::standing::Standing;
 use crate::tracking::Tracking;
 use crate::turns::Turns;
-use nyala_wire::map::MemberState;
 use nyala_wire::{GroupId, MapVersion, TargetId};
 use std::collections::BTreeMap;
 use work::{Stage, Work};
@@ -187,69 +187,5 @@ impl Member {
     /// How far the resync of each member is; of a primary only.
     pub fn progress(&self) -> Vec<(TargetId, Progress)> {
         self.resyncs.iter().map(|(target, resync)| (*target, self.progress_of(resync))).collect()
-    }
-
-    fn serves(&self) -> bool {
-        self.has_lease(self.now_ms)
-    }
-
-    /// The other members with one of these states.
-    fn others(&self, wanted: impl Fn(MemberState) -> bool) -> Vec<TargetId> {
-        let members = self.view.iter().flat_map(|v| v.group.members_with_states());
-        members.filter(|(t, state)| *t != self.me && wanted(*state)).map(|(t, _)| t).collect()
-    }
-
-    /// The others that get changes.
-    fn acting(&self) -> Vec<TargetId> {
-        self.others(|state| matches!(state, MemberState::Good | MemberState::Resyncing))
-    }
-
-    fn run_of(&self, span: Span) -> Span {
-        span.regions(self.config.region_bytes)
-    }
-
-    fn number(&mut self) -> u64 {
-        self.last += 1;
-        self.last
-    }
-
-    fn ticket(&mut self) -> Ticket {
-        Ticket(self.number() | 1 << 63)
-    }
-
-    fn job(&mut self, work: u64, stage: Stage) -> Job {
-        let job = Job(self.number());
-        self.jobs.insert(job, (work, stage));
-        if let Some(work) = self.work.get_mut(&work) {
-            work.job = Some(job);
-        }
-        job
-    }
-
-    fn send(&mut self, to: TargetId, body: Body, payload: Option<Ticket>) {
-        let Some(view) = &self.view else { return };
-        let (epoch, reign) = (view.group.epoch, view.group.reign);
-        self.out.push(Effect::Send(to, Envelope { group: self.group, epoch, reign, body }, payload));
-    }
-
-    fn reply(&mut self, token: Token, answer: Answer) {
-        self.out.push(Effect::Reply(token, answer));
-    }
-
-    /// Regions of changes that have begun and are not known to be everywhere.
-    fn uncommitted(&self) -> RegionSet {
-        let mut set = RegionSet::default();
-        let spread = self.in_flight.values().filter_map(|id| self.work.get(id));
-        let led = spread.filter_map(|work| match &work.kind {
-            work::Kind::Change(spread, _) | work::Kind::Copy(spread, _) => Some(spread.change),
-            _ => None,
-        });
-        let ghosts = self.work.values().filter_map(|work| match &work.kind {
-            work::Kind::Ghost { change, .. } => Some(*change),
-            _ => None,
-        });
-        let all: Vec<Change> = led.chain(ghosts).chain(self.pending.values().map(|p| p.change)).collect();
-        all.iter().for_each(|c| set.insert(c.file, self.run_of(c.span), self.config.max_runs));
-        set
     }
 }

@@ -7,7 +7,8 @@
 use super::Member;
 use super::work::{Kind, Purpose, Sent, SyncBy};
 use crate::effect::Effect;
-use crate::message::{Body, FileRegions, from_list};
+use crate::lists::{FileRegions, from_list};
+use crate::message::Body;
 use crate::regions::{RegionSet, Span};
 use crate::rules::{Rule, broken};
 use crate::standing::{Cause, Standing, next};

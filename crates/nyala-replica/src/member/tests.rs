@@ -4,10 +4,12 @@
 
 use super::*;
 use crate::effect::{Answer, Effect};
-use crate::input::{Input, Request, Wish};
-use crate::message::FileRegions;
+use crate::input::{Input, Request, Ticket, Token, Wish};
+use crate::lists::FileRegions;
+use crate::message::{Body, Envelope};
+use crate::regions::Span;
 use nyala_cluster::Command;
-use nyala_wire::map::{Group, TargetKind};
+use nyala_wire::map::{Group, MemberState, TargetKind};
 use nyala_wire::storage::ChunkFileId;
 use nyala_wire::{InodeId, MapVersion};
 

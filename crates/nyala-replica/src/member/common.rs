@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What all parts of a member need: who the others are, numbers, sending, what is in question.
+
+use super::Member;
+use super::work::{Kind, Stage};
+use crate::effect::{Answer, Effect};
+use crate::input::{Job, Ticket, Token};
+use crate::message::{Body, Change, Envelope};
+use crate::regions::{RegionSet, Span};
+use nyala_wire::TargetId;
+use nyala_wire::map::MemberState;
+
+impl Member {
+    pub(super) fn serves(&self) -> bool {
+        self.has_lease(self.now_ms)
+    }
+
+    /// The other members with one of these states.
+    pub(super) fn others(&self, wanted: impl Fn(MemberState) -> bool) -> Vec<TargetId> {
+        let members = self.view.iter().flat_map(|v| v.group.members_with_states());
+        members.filter(|(t, state)| *t != self.me && wanted(*state)).map(|(t, _)| t).collect()
+    }
+
+    /// The others that get changes.
+    pub(super) fn acting(&self) -> Vec<TargetId> {
+        self.others(|state| matches!(state, MemberState::Good | MemberState::Resyncing))
+    }
+
+    pub(super) fn run_of(&self, span: Span) -> Span {
+        span.regions(self.config.region_bytes)
+    }
+
+    pub(super) fn number(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    pub(super) fn ticket(&mut self) -> Ticket {
+        Ticket(self.number() | 1 << 63)
+    }
+
+    pub(super) fn job(&mut self, work: u64, stage: Stage) -> Job {
+        let job = Job(self.number());
+        self.jobs.insert(job, (work, stage));
+        if let Some(work) = self.work.get_mut(&work) {
+            work.job = Some(job);
+        }
+        job
+    }
+
+    pub(super) fn send(&mut self, to: TargetId, body: Body, payload: Option<Ticket>) {
+        let Some(view) = &self.view else { return };
+        let (epoch, reign) = (view.group.epoch, view.group.reign);
+        self.out.push(Effect::Send(to, Envelope { group: self.group, epoch, reign, body }, payload));
+    }
+
+    pub(super) fn reply(&mut self, token: Token, answer: Answer) {
+        self.out.push(Effect::Reply(token, answer));
+    }
+
+    /// Regions of changes that have begun and are not known to be everywhere.
+    pub(super) fn uncommitted(&self) -> RegionSet {
+        let mut set = RegionSet::default();
+        let spread = self.in_flight.values().filter_map(|id| self.work.get(id));
+        let led = spread.filter_map(|work| match &work.kind {
+            Kind::Change(spread, _) | Kind::Copy(spread, _) => Some(spread.change),
+            _ => None,
+        });
+        let ghosts = self.work.values().filter_map(|work| match &work.kind {
+            Kind::Ghost { change, .. } => Some(*change),
+            _ => None,
+        });
+        let all: Vec<Change> = led.chain(ghosts).chain(self.pending.values().map(|p| p.change)).collect();
+        all.iter().for_each(|c| set.insert(c.file, self.run_of(c.span), self.config.max_runs));
+        set
+    }
+}
