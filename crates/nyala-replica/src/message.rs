@@ -90,7 +90,11 @@ pub enum Body {
     },
     /// Primary to member: what may differ at yours?
     #[n(3)]
-    Gather,
+    Gather {
+        /// A new primary's notes of clients' changes that are in its file.
+        #[n(0)]
+        done: Vec<Origin>,
+    },
     /// Answer.
     #[n(4)]
     Gathered {

@@ -28,7 +28,13 @@ pub fn blocks(span: Span) -> std::ops::Range<u64> {
 struct Cell {
     cached: Tag,
     durable: Tag,
+    /// Number of the write that brought what is cached, and of the one that brought what is on disk.
+    written: u64,
+    flushed: u64,
 }
+
+/// A block that is not on disk: its place, what it holds, the number of the write that brought it.
+pub type Unflushed = ((ChunkFileId, u64), Tag, u64);
 
 /// A disk.
 #[derive(Clone, Debug, Default)]
@@ -53,18 +59,23 @@ impl Disk {
 
     /// Writes a block.
     pub fn put(&mut self, file: ChunkFileId, block: u64, tag: Tag) {
-        self.cells.entry((file, block)).or_default().cached = tag;
+        let cell = self.cells.entry((file, block)).or_default();
+        cell.cached = tag;
+        cell.written += 1;
     }
 
     /// All blocks that are not flushed, with what they hold.
-    pub fn unflushed(&self) -> Vec<((ChunkFileId, u64), Tag)> {
-        self.cells.iter().filter(|(_, c)| c.cached != c.durable).map(|(at, c)| (*at, c.cached)).collect()
+    pub fn unflushed(&self) -> Vec<Unflushed> {
+        self.cells.iter().filter(|(_, c)| c.written > c.flushed).map(|(at, c)| (*at, c.cached, c.written)).collect()
     }
 
-    /// These blocks, as they were then, are on disk.
-    pub fn flushed(&mut self, blocks: &[((ChunkFileId, u64), Tag)]) {
-        for (at, tag) in blocks {
-            self.cells.entry(*at).or_default().durable = *tag;
+    /// These blocks, as they were then, are on disk; one that a later flush has brought there is not taken back.
+    pub fn flushed(&mut self, blocks: &[Unflushed]) {
+        for (at, tag, written) in blocks {
+            let cell = self.cells.entry(*at).or_default();
+            if *written > cell.flushed {
+                (cell.durable, cell.flushed) = (*tag, *written);
+            }
         }
     }
 
@@ -100,7 +111,7 @@ impl Disk {
     /// The machine loses power.
     pub fn cut_power(&mut self, rng: &mut Rng) {
         self.kill(self.durable_records, rng);
-        for cell in self.cells.values_mut().filter(|c| c.cached != c.durable) {
+        for cell in self.cells.values_mut().filter(|c| c.written > c.flushed) {
             match rng.range(0, 9) {
                 0..=4 => {}
                 5..=8 => cell.durable = cell.cached,
@@ -110,7 +121,7 @@ impl Disk {
                     cell.durable = u64::MAX - (rng.bits() >> 20) - self.torn;
                 }
             }
-            cell.cached = cell.durable;
+            (cell.cached, cell.flushed) = (cell.durable, cell.written);
         }
         self.durable_records = self.log.len();
     }

@@ -34,12 +34,12 @@ pub const ALL: &[(Mutation, u64)] = &[
     (Mutation::Protocol(Rule::CopyInTurn), 400),
     (Mutation::Protocol(Rule::DoOnce), 400),
     (Mutation::Protocol(Rule::ChangesInTurn), 200),
-    (Mutation::Protocol(Rule::SyncBeforeGood), 400),
+    (Mutation::Protocol(Rule::SyncBeforeGood), 4000),
     (Mutation::LongLease, 400),
     (Mutation::LeaseForTheCondemned, 400),
-    (Mutation::NoFencing, 400),
+    (Mutation::NoFencing, 6000),
     (Mutation::AnyoneMayReturn, 200),
-    (Mutation::ResyncedInAnyEpoch, 3000),
+    (Mutation::ResyncedInAnyEpoch, 6000),
 ];
 
 impl Mutation {

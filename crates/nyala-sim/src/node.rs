@@ -2,7 +2,7 @@
 
 //! A storage server: the shell around a member that the real service has, with a simulated disk and a clock of its own.
 
-use crate::disk::{Disk, Tag, blocks};
+use crate::disk::{Disk, Tag, Unflushed, blocks};
 use crate::event::Blocks;
 use crate::rng::Rng;
 use nyala_replica::{Effect, Input, Job, Member, Span, Ticket};
@@ -34,7 +34,7 @@ pub enum Doing {
     /// A client's read, or a region into a buffer; the first half has been read.
     Read { file: ChunkFileId, span: Span, got: Vec<Tag>, into: Option<Ticket> },
     /// A flush of what was not on disk then.
-    Flush(Vec<((ChunkFileId, u64), Tag)>),
+    Flush(Vec<Unflushed>),
 }
 
 /// A server.

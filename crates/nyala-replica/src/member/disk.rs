@@ -43,13 +43,11 @@ impl Member {
         next.into_iter().for_each(|id| self.granted(id));
     }
 
-    /// Intent first, then the change.
+    /// Intent first, then the change. For a copied region too: the primary that has it in its dirty set may be lost together with
+    /// our power, and the next one may not have it there.
     pub(super) fn begin_in_file(&mut self, id: u64, file: ChunkFileId, span: Span) {
-        // A region of a resync is in the primary's dirty set until it is on our disk: that is its intent.
-        let region = matches!(self.work.get(&id).map(|w| &w.kind), Some(Kind::Taken { origin: None, .. }));
-        let region = region && self.standing == Standing::Resyncing;
         let run = self.run_of(span);
-        match if region { None } else { self.track.begin(file, run) } {
+        match self.track.begin(file, run) {
             None => self.apply(id),
             Some(rows) => {
                 let job = self.job(id, Stage::Opened);

@@ -20,6 +20,12 @@ impl Member {
         });
     }
 
+    /// The new primary has these changes too: its content will not undo them.
+    pub(super) fn confirm_doubtful(&mut self, done: &[Origin]) {
+        let same = |a: &Origin, b: &Origin| (a.client, a.seq) == (b.client, b.seq);
+        self.doubtful.retain(|(origin, _)| !done.iter().any(|other| same(origin, other)));
+    }
+
     /// A change of an earlier reign is in our file, and nobody knows whether it counts.
     pub(super) fn note_doubtful(&mut self, origin: Origin, change: Change) {
         self.clients.note(origin);

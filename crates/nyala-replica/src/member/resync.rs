@@ -52,7 +52,7 @@ impl Member {
     fn advance_resync(&mut self, target: TargetId, resync: &mut Resync) {
         if !resync.gathered {
             if self.is_due(&mut resync.sent, target) {
-                self.send(target, Body::Gather, None);
+                self.send(target, Body::Gather { done: Vec::new() }, None);
             }
             return;
         }

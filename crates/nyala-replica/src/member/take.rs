@@ -73,7 +73,8 @@ impl Member {
     fn gather_again(&mut self, target: TargetId) {
         let mut sent = std::mem::take(&mut self.take.sent);
         if self.is_due(&mut sent, target) {
-            self.send(target, Body::Gather, None);
+            let done = self.clients.notes();
+            self.send(target, Body::Gather { done }, None);
         }
         self.take.sent = sent;
     }

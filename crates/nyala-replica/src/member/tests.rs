@@ -51,7 +51,7 @@ impl Script {
     fn leading() -> Script {
         let mut script = Script::new(P);
         let gather = script.put(Input::Map(view(1, 1, 1, &BOTH, &[])));
-        assert!(sent(&gather).contains(&Body::Gather), "{gather:?}");
+        assert!(sent(&gather).contains(&Body::Gather { done: vec![] }), "{gather:?}");
         let tell = script.hear(S, 1, Body::Gathered { regions: vec![] });
         let Some(Body::Sync { id, flush: false, .. }) = sent(&tell).into_iter().next() else { panic!("{tell:?}") };
         assert_eq!(script.member.standing(), Standing::Taking);
@@ -197,7 +197,7 @@ fn a_resync_copies_what_changed_here_and_there_and_syncs() {
     let asks = script.put(Input::Tick);
     assert!(asks.iter().any(|effect| matches!(effect, Effect::Ask(Command::StartResync(_)))), "{asks:?}");
     let back = [(P, MemberState::Good), (S, MemberState::Resyncing)];
-    assert_eq!(sent(&script.put(Input::Map(view(3, 3, 1, &back, &[])))), [Body::Gather]);
+    assert_eq!(sent(&script.put(Input::Map(view(3, 3, 1, &back, &[])))), [Body::Gather { done: vec![] }]);
     let mut runs = crate::Runs::default();
     runs.insert(Span { start: 7, end: 8 });
     script.hear(S, 3, Body::Gathered { regions: vec![FileRegions { file: FILE, runs }] });
