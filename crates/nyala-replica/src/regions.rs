@@ -89,6 +89,9 @@ impl Runs {
     }
 }
 
+/// For sets that say what is *done*: they must not be rounded up.
+pub const EXACT: usize = usize::MAX;
+
 /// Regions of many files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RegionSet {

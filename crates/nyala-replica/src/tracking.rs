@@ -10,7 +10,7 @@
 //! - Regions that change while a member gets no changes are **dirty** for it. Their rows are written in the record that
 //!   removes the intent of the region, not before: until then the intent says enough.
 
-use crate::regions::{RegionSet, Span};
+use crate::regions::{EXACT, RegionSet, Span};
 use crate::rows::{Row, RowKey};
 use nyala_wire::TargetId;
 use nyala_wire::storage::ChunkFileId;
@@ -62,7 +62,7 @@ impl Tracking {
     /// Those rows are on disk.
     pub fn opened(&mut self, file: ChunkFileId, run: Span) {
         if self.intents.contains(file, run) {
-            self.open.insert(file, run, self.max_runs);
+            self.open.insert(file, run, EXACT);
         }
     }
 

@@ -8,7 +8,7 @@
 use super::Member;
 use super::work::{Kind, Purpose, Sent, SyncBy, Work};
 use crate::message::Body;
-use crate::regions::{RegionSet, Span};
+use crate::regions::{EXACT, RegionSet, Span};
 use crate::rules::{Rule, broken};
 use crate::share::Progress;
 use crate::standing::Standing;
@@ -107,11 +107,10 @@ impl Member {
     }
 
     pub(super) fn region_copied(&mut self, target: TargetId, file: ChunkFileId, run: Span) {
-        let max_runs = self.config.max_runs;
         if let Some(resync) = self.resyncs.get_mut(&target) {
             resync.copying = resync.copying.saturating_sub(1);
             resync.copied_regions += 1;
-            resync.copied.insert(file, run, max_runs);
+            resync.copied.insert(file, run, EXACT);
             resync.todo.remove(file, run);
         }
         self.advance_resyncs();
