@@ -93,6 +93,12 @@ impl World {
         }
         let target = self.nodes[at].target;
         if let Some((Doing::Write { file, data, .. }, ok)) = self.nodes[at].doing.get(&job) {
+            if !ok {
+                // It is there in part: that part may be seen before the whole is done again.
+                for (n, tag) in data.tags.iter().enumerate() {
+                    self.fresh.may_repeat((*file, data.first + n as u64), *tag);
+                }
+            }
             let now_us = self.now_us;
             self.trace.line(now_us, || format!("{target}: wrote file {} {data:?}, ok: {ok}", file.inode.0));
         }

@@ -127,6 +127,8 @@ impl Member {
             return;
         };
         self.drop_ticket(payload);
+        // A change may be there in part now: we must not become primary with that.
+        self.failing |= !ok;
         if let Some(pending) = self.pending.get_mut(&seq) {
             pending.applied = ok;
         }

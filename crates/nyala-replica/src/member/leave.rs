@@ -40,7 +40,6 @@ impl Member {
         self.resyncs.clear();
         self.told.clear();
         self.take = Default::default();
-        self.failing = false;
         self.next_seq = 1;
     }
 

@@ -34,6 +34,7 @@ impl Member {
         if again || matches!(self.standing, Standing::Away | Standing::Unknown) {
             self.clients.clear();
             self.doubtful.clear();
+            self.failing = false;
         }
         if was == Standing::Resyncing && self.standing == Standing::Following && same_reign {
             self.track.agreed();

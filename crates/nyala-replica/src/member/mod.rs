@@ -67,7 +67,7 @@ pub struct Member {
     jobs: BTreeMap<Job, (u64, Stage)>,
     /// Last number given to work, jobs and tickets.
     last: u64,
-    /// A disk failed under the primary; it wants to step down.
+    /// Our disk failed in a change: as primary we step down, if another good member can serve.
     failing: bool,
     /// When something was asked of management last.
     asked: BTreeMap<(TargetId, u8), u64>,

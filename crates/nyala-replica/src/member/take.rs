@@ -46,6 +46,9 @@ impl Member {
             return;
         }
         let others = self.others(|state| state == MemberState::Good);
+        if self.failing && !others.is_empty() {
+            return; // another one has to lead
+        }
         if others.is_empty() || broken(self.broken, Rule::AgreeFirst) {
             return self.agree();
         }

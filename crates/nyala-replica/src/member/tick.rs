@@ -32,7 +32,7 @@ impl Member {
             self.tell_floor();
             self.begin_resyncs();
         }
-        if self.failing {
+        if self.failing && matches!(self.standing, Standing::Leading | Standing::Taking) {
             let acting = self.acting();
             match self.others(|state| state == MemberState::Good).is_empty() {
                 true if acting.is_empty() => self.try_disk_again(),
