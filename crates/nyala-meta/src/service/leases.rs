@@ -155,7 +155,7 @@ pub async fn take_back(state: &Rc<State>, session: SessionId, leases: &[Returned
     }
     let news = {
         let mut table = state.leases.borrow_mut();
-        leases.iter().fold(false, |news, one| table.returned(session, one) || news)
+        leases.iter().filter(|one| table.returned(session, one)).count() > 0
     };
     if news {
         state.lease_news.notify_waiters();
@@ -261,7 +261,8 @@ pub fn grants(state: &State, request: &MetaRequest, reply: &mut MetaReply) -> Gr
         // One that is missing voids all, so that what is granted is never more than what the client takes it for.
         MetaReply::Entry(_) | MetaReply::Attr(_) | MetaReply::Attrs(_) | MetaReply::EntryInfo(_) => {
             let all = shown(reply);
-            if !all.is_empty() && all.into_iter().fold(true, |so_far, inode| shared(inode) && so_far) {
+            let asked = all.len();
+            if asked > 0 && all.into_iter().filter(|inode| shared(*inode)).count() == asked {
                 LeaseMode::Shared
             } else {
                 LeaseMode::None

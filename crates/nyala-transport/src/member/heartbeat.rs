@@ -59,7 +59,7 @@ async fn beat(state: &State, each: Duration) -> Result<(), MgmtError> {
     match state.client.call_within(&request, each).await? {
         MgmtReply::Lease { lease_ms, map_version } => {
             state.lease.renew(sent_ms, lease_ms);
-            state.watch.expect(map_version);
+            state.watch.heard_of(map_version);
             Ok(())
         }
         _ => Err(MgmtError::UnexpectedReply),

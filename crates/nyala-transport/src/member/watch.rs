@@ -75,7 +75,7 @@ impl MapWatch {
     }
 
     /// Somebody has said that there is a map of this version: if the poll does not bring it soon, it is fetched.
-    pub fn expect(&self, version: MapVersion) {
+    pub fn heard_of(&self, version: MapVersion) {
         self.shared.expected.send_if_modified(|expected| {
             let newer = version > *expected;
             *expected = version.max(*expected);
