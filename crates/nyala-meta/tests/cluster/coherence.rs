@@ -8,6 +8,7 @@ use super::{OWNER, rename, spread};
 use nyala_client::{Client, FileHandle, OpenOptions};
 use nyala_wire::meta::SetAttr;
 use nyala_wire::{ErrorCode, InodeId};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 const CLIENTS: usize = 3;
@@ -91,11 +92,12 @@ impl Run {
                 let (to, to_name) = (self.dirs[self.random.below(2)], NAMES[self.random.below(NAMES.len())]);
                 let Some(inode) = there else { return };
                 let linked = client.link(inode, to, to_name.as_bytes()).await;
-                if self.model.names.contains_key(&(to, to_name)) {
-                    assert!(linked.unwrap_err().is(ErrorCode::EXISTS));
-                } else {
-                    self.model.names.insert((to, to_name), inode);
-                    assert_eq!(linked.unwrap().nlink, self.model.nlink(inode));
+                match self.model.names.entry((to, to_name)) {
+                    Entry::Occupied(_) => assert!(linked.unwrap_err().is(ErrorCode::EXISTS)),
+                    Entry::Vacant(free) => {
+                        free.insert(inode);
+                        assert_eq!(linked.unwrap().nlink, self.model.nlink(inode));
+                    }
                 }
             }
             4 => {

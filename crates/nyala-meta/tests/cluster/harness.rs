@@ -146,7 +146,7 @@ impl Cluster {
                 let secret = Secret::load(&self.path("secret")).unwrap();
                 let config = ClientConfig {
                     retry_timeout: Duration::from_secs(30),
-                    ..ClientConfig::new(vec![self.mgmt], secret, &format!("test{number}:/"))
+                    ..ClientConfig::new(vec![self.mgmt], secret, format!("test{number}:/"))
                 };
                 let client = Client::connect(config).await.unwrap();
                 let whole = |map: &nyala_wire::map::ClusterMap| {
