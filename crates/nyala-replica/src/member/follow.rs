@@ -66,7 +66,7 @@ impl Member {
             Body::Copy { seq, floor, change } => self.take_in(from, seq, floor, change, payload, None),
             Body::Floor { floor } => self.raise_floor(floor),
             Body::Gather { done } => {
-                self.confirm_doubtful(&done);
+                self.confirm_doubtful(done);
                 let mut regions = self.uncommitted();
                 regions.add(self.track.inherited(), self.config.max_runs);
                 regions.add(&self.track.dirty(from), self.config.max_runs);

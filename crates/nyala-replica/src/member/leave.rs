@@ -51,6 +51,7 @@ impl Member {
             let origin = pending.origin.filter(|_| pending.applied);
             self.doubtful.extend(origin.map(|origin| (origin, pending.change)));
         }
+        self.confirmed.clear();
         self.floor = 0;
         let taken = |work: &Work| matches!(work.kind, Kind::Taken { .. } | Kind::SyncHere { .. });
         let ids: Vec<u64> = self.work.iter().filter(|(_, work)| taken(work)).map(|(id, _)| *id).collect();

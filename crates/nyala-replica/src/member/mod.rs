@@ -77,6 +77,8 @@ pub struct Member {
     notes_of: u32,
     /// Noted changes of earlier reigns whose regions are not agreed on.
     doubtful: Vec<(Origin, Change)>,
+    /// Changes that the newest primary has, too.
+    confirmed: Vec<Origin>,
     next_seq: u64,
     in_flight: BTreeMap<u64, u64>,
     told: BTreeMap<TargetId, tick::Told>,
@@ -115,6 +117,7 @@ impl Member {
             clients: Clients::default(),
             notes_of: 0,
             doubtful: Vec::new(),
+            confirmed: Vec::new(),
             next_seq: 1,
             in_flight: BTreeMap::new(),
             told: BTreeMap::new(),

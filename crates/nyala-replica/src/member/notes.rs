@@ -12,18 +12,19 @@ use crate::standing::Standing;
 impl Member {
     /// A new primary puts its own content in place of ours: changes of an earlier reign that touched it are undone.
     pub(super) fn forget_doubtful(&mut self, region: Change) {
-        let (clients, doubtful) = (&mut self.clients, &mut self.doubtful);
+        let (clients, doubtful, confirmed) = (&mut self.clients, &mut self.doubtful, &self.confirmed);
+        let kept = |a: &Origin| confirmed.iter().any(|b| (a.client, a.seq) == (b.client, b.seq));
         doubtful.retain(|(origin, change)| {
-            let undone = change.file == region.file && change.span.overlaps(region.span);
+            let undone = change.file == region.file && change.span.overlaps(region.span) && !kept(origin);
             undone.then(|| clients.unnote(*origin));
             !undone
         });
     }
 
-    /// The new primary has these changes too: its content will not undo them.
-    pub(super) fn confirm_doubtful(&mut self, done: &[Origin]) {
-        let same = |a: &Origin, b: &Origin| (a.client, a.seq) == (b.client, b.seq);
-        self.doubtful.retain(|(origin, _)| !done.iter().any(|other| same(origin, other)));
+    /// The new primary has these changes too: its content will not undo them. The next one's may, if this one does not come
+    /// to lead, so they stay in doubt.
+    pub(super) fn confirm_doubtful(&mut self, done: Vec<Origin>) {
+        self.confirmed = done;
     }
 
     /// A change of an earlier reign is in our file, and nobody knows whether it counts.
