@@ -56,10 +56,9 @@ enum Next {
 }
 
 impl Core {
-    /// Waits until an operation on the file's content may begin. Where the layer above keeps what is read and written,
-    /// that is under a lease, or through an open gate, after which the layer above is made to forget: never without.
+    /// Waits until an operation on the file's content may begin.
     pub(crate) async fn guard(self: &Arc<Core>, file: &Arc<File>, need: Need) -> Result<Guard> {
-        self.guard_or_direct(file, need, need.patient || need.cached).await
+        self.guard_or_direct(file, need, need.patient).await
     }
 
     /// The same, but unless it `insists` the operation goes on without a lease that is hard to get.
@@ -93,10 +92,7 @@ impl Core {
                                 true => break,
                                 // Busy: what is true now is not what is true later.
                                 false if !insists => return Ok(self.admitted(file, need, None, How::Direct)),
-                                false => {
-                                    asked = asked.max(MAX_ASKED);
-                                    break;
-                                }
+                                false => break,
                             },
                             () = &mut news => match self.next(file, need) {
                                 Next::Go(guard) => return Ok(guard),
