@@ -5,6 +5,8 @@
 
 #[path = "caching.rs"]
 mod caching;
+#[path = "killed.rs"]
+mod killed;
 #[path = "lifecycle.rs"]
 mod lifecycle;
 #[path = "operations.rs"]
