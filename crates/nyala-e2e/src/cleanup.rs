@@ -102,10 +102,16 @@ fn unmount_below(dir: &Path) {
         let path = CString::new(point.as_os_str().as_bytes()).expect("a path from the kernel has no NUL");
         // SAFETY: the path is a C string that lives through the call.
         if unsafe { libc::umount2(path.as_ptr(), 0) } != 0 {
-            // SAFETY: as before.
-            unsafe { libc::umount2(path.as_ptr(), libc::MNT_FORCE | libc::MNT_DETACH) };
+            detach(&point);
         }
     }
+}
+
+/// Unmounts by force: what waits there for the client gets an error.
+pub fn detach(point: &Path) {
+    let path = CString::new(point.as_os_str().as_bytes()).expect("a mount point has no NUL");
+    // SAFETY: the path is a C string that lives through the call.
+    unsafe { libc::umount2(path.as_ptr(), libc::MNT_FORCE | libc::MNT_DETACH) };
 }
 
 /// The kernel writes blank, tab, newline and backslash in mount points as octal numbers.

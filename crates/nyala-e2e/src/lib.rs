@@ -15,7 +15,9 @@
 pub mod binary;
 pub mod cleanup;
 pub mod cluster;
+pub mod coherence;
 pub mod load;
+pub mod mounts;
 pub mod ports;
 pub mod posix;
 pub mod run;
@@ -23,5 +25,6 @@ pub mod shared;
 pub mod sys;
 
 pub use cluster::{Cluster, Options};
+pub use mounts::Mounts;
 pub use run::{Outcome, run};
 pub use shared::{long, serial, shared};

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Several mounts of one cluster, a worker process for each, and what must hold among them.
+//!
+//! The coordinating process starts workers (itself again, with `worker` as first argument), tells them what to do and
+//! judges what they saw. Workers that race share an [`arena::Arena`]: memory in which each says when its operations began and
+//! ended, so that "returned before the other began" is known exactly and not guessed from sleeping.
+//!
+//! Failure model: a mount may lie (that is what is looked for), fail or hang. A worker that fails raises the stop flag, so that
+//! no other waits for it; one that hangs is ended with its process group by whoever runs this (the tests have a time limit).
+
+pub mod arena;
+pub mod gang;
+pub mod registers;
+
+/// What is to be typed.
+const USAGE: &str = "usage: nyala-e2e-coherence TEST ARGUMENTS DIR...
+  registers STEPS small|large [turns|together] DIR...   no read is older than a write that had returned";
+
+/// Runs one test, or a worker of one; gives the exit code.
+pub fn main(args: &[String]) -> i32 {
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let result = match words.as_slice() {
+        ["worker", test, rest @ ..] => worker(test, rest),
+        ["registers", rest @ ..] => registers::run(rest),
+        _ => Err(USAGE.to_owned()),
+    };
+    match result {
+        Ok(()) => 0,
+        Err(why) => {
+            println!("{why}");
+            if why == USAGE { 2 } else { 1 }
+        }
+    }
+}
+
+fn worker(test: &str, args: &[&str]) -> Result<(), String> {
+    gang::die_with_parent();
+    match test {
+        "registers" => registers::worker(args),
+        _ => Err(USAGE.to_owned()),
+    }
+}
+
+/// A number from the command line.
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("{text:?} is not a number in range\n{USAGE}"))
+}
