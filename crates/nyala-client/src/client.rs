@@ -10,7 +10,7 @@ use crate::keeper;
 use crate::maps::odd;
 use crate::names::name;
 use crate::rpc::{Network, Rpc};
-use crate::types::{CacheListener, ClientStats, FsStats, LookedUp, Mode, OpenOptions};
+use crate::types::{CacheListener, ClientStats, FsStats, LookedUp, Mode, OpenOptions, SetXattr};
 use nyala_wire::map::{ClusterMap, TargetKind};
 use nyala_wire::meta::{EntryInfo, FileLock, LeaseMode, Listing, MetaOp, MetaReply, NewEntry, Owner, Rename, SetAttr};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
@@ -220,10 +220,11 @@ impl Client {
         self.core.getxattr(inode, name).await
     }
 
-    /// Sets an extended attribute; `create` and `replace` as `XATTR_CREATE` and `XATTR_REPLACE`.
-    pub async fn setxattr(&self, inode: InodeId, name: &[u8], value: &[u8], create: bool, replace: bool) -> Result<()> {
+    /// Sets an extended attribute.
+    pub async fn setxattr(&self, inode: InodeId, name: &[u8], value: &[u8], how: SetXattr) -> Result<()> {
         let (name, value) = (name.to_vec().into(), value.to_vec().into());
-        let op = MetaOp::SetXattr { inode, name, value, create, replace };
+        let SetXattr { create, replace, kill_sgid } = how;
+        let op = MetaOp::SetXattr { inode, name, value, create, replace, kill_sgid };
         self.core.change_xattr("set an extended attribute", inode, op).await
     }
 

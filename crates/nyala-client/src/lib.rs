@@ -47,4 +47,4 @@ pub use config::ClientConfig;
 pub use error::{Error, Result};
 pub use handle::FileHandle;
 pub use rpc::{Rpc, RpcFuture};
-pub use types::{CacheListener, ClientStats, FsStats, LookedUp, Mode, OpenOptions, SeekTarget, Withdraw};
+pub use types::{CacheListener, ClientStats, FsStats, LookedUp, Mode, OpenOptions, SeekTarget, SetXattr, Withdraw};

@@ -34,6 +34,17 @@ impl From<u16> for Mode {
     }
 }
 
+/// How an extended attribute is set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SetXattr {
+    /// Fail with EEXIST if it is there (`XATTR_CREATE`).
+    pub create: bool,
+    /// Fail with ENODATA if it is not (`XATTR_REPLACE`).
+    pub replace: bool,
+    /// An access list is set by somebody outside the inode's group: its setgid bit goes.
+    pub kill_sgid: bool,
+}
+
 /// What the layer above must forget of an inode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Withdraw {

@@ -5,7 +5,7 @@
 mod fake;
 
 use fake::Cluster;
-use nyala_client::{CacheListener, Client, FileHandle, LookedUp, OpenOptions, Withdraw};
+use nyala_client::{CacheListener, Client, FileHandle, LookedUp, OpenOptions, SetXattr, Withdraw};
 use nyala_wire::meta::{FileLock, LeaseMode, LockKind, Owner, Rename, SetAttr};
 use nyala_wire::{ErrorCode, InodeId, Name};
 use parking_lot::Mutex;
@@ -106,9 +106,9 @@ async fn listings_links_and_extended_attributes() {
     assert!(one.getxattr(a, b"user.x").await.unwrap_err().is(ErrorCode::NO_DATA));
     assert!(one.listxattr(a).await.unwrap().is_empty());
     assert_eq!(cluster.take_log(), [""; 0]);
-    two.setxattr(a, b"user.x", b"1", false, false).await.unwrap();
+    two.setxattr(a, b"user.x", b"1", SetXattr::default()).await.unwrap();
     assert_eq!(one.getxattr(a, b"user.x").await.unwrap(), b"1");
-    one.setxattr(a, b"user.x", b"2", false, false).await.unwrap();
+    one.setxattr(a, b"user.x", b"2", SetXattr::default()).await.unwrap();
     assert_eq!(one.getxattr(a, b"user.x").await.unwrap(), b"2");
     assert_eq!(one.listxattr(a).await.unwrap(), [b"user.x"]);
     // Another name, seen from both sides.

@@ -72,6 +72,7 @@ fn operations() -> Vec<MetaOp> {
             value: b"v".to_vec().into(),
             create: false,
             replace: false,
+            kill_sgid: false,
         },
         MetaOp::Unlink { parent: first, name: name("b") },
         MetaOp::Rmdir { parent: root, name: name("d") },

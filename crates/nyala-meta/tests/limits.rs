@@ -40,7 +40,7 @@ impl Server {
 
     fn set_xattr(&mut self, inode: InodeId, name: &[u8], value: Vec<u8>) -> Result<MetaReply, WireError> {
         let name = name.to_vec().into();
-        self.run(MetaOp::SetXattr { inode, name, value: value.into(), create: false, replace: false })
+        self.run(MetaOp::SetXattr { inode, name, value: value.into(), create: false, replace: false, kill_sgid: false })
     }
 
     fn rows(&self, tag: u8) -> usize {
@@ -250,7 +250,14 @@ fn hostile() -> impl Strategy<Value = MetaOp> {
             MetaOp::PutInline(PutInline { inode, base_version, data: data.into(), mtime, sync: false, close: false })
         }),
         (inode(), bytes(), bytes()).prop_map(|(inode, name, value)| {
-            MetaOp::SetXattr { inode, name: name.into(), value: value.into(), create: false, replace: false }
+            MetaOp::SetXattr {
+                inode,
+                name: name.into(),
+                value: value.into(),
+                create: false,
+                replace: false,
+                kill_sgid: false,
+            }
         }),
         (inode(), bytes()).prop_map(|(inode, name)| MetaOp::GetXattr { inode, name: name.into() }),
         proptest::collection::vec(number().prop_map(InodeId), 0..9).prop_map(|inodes| MetaOp::GetAttrs { inodes }),

@@ -123,7 +123,14 @@ fn resolve(model: &Model, op: &Op) -> MetaOp {
         Op::Xattr(i, n, set) => {
             let (inode, name) = (any_inode(i), ByteVec::from(format!("user.{n}").into_bytes()));
             if *set {
-                MetaOp::SetXattr { inode, name, value: vec![*n; 3].into(), create: false, replace: false }
+                MetaOp::SetXattr {
+                    inode,
+                    name,
+                    value: vec![*n; 3].into(),
+                    create: false,
+                    replace: false,
+                    kill_sgid: false,
+                }
             } else {
                 MetaOp::RemoveXattr { inode, name }
             }

@@ -249,8 +249,10 @@ impl Handler for NyalaFs {
         self.client.getxattr(inode(ino), name).await.map_err(|e| errno("getxattr", ino, e))
     }
 
-    async fn listxattr(&self, _: &Context, ino: Ino) -> Result<Vec<Vec<u8>>> {
-        self.client.listxattr(inode(ino)).await.map_err(|e| errno("listxattr", ino, e))
+    async fn listxattr(&self, ctx: &Context, ino: Ino) -> Result<Vec<Vec<u8>>> {
+        let mut names = self.client.listxattr(inode(ino)).await.map_err(|e| errno("listxattr", ino, e))?;
+        names.retain(|name| xattrs::is_shown(name, ctx.uid));
+        Ok(names)
     }
 
     async fn removexattr(&self, _: &Context, ino: Ino, name: &[u8]) -> Result<()> {

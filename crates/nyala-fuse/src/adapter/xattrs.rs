@@ -7,11 +7,10 @@ use super::convert::{errno, inode};
 use super::fs::NyalaFs;
 use crate::types::Result;
 use crate::{Errno, Ino};
-use nyala_wire::meta::SetAttr;
+use nyala_client::SetXattr;
 
 const ACL_ACCESS: &[u8] = b"system.posix_acl_access";
 const ACL_DEFAULT: &[u8] = b"system.posix_acl_default";
-const SETGID: u16 = 0o2000;
 
 /// Of the attributes that belong to the system there are only ACLs.
 pub fn check(name: &[u8]) -> Result<()> {
@@ -25,22 +24,25 @@ pub fn check(name: &[u8]) -> Result<()> {
 /// away, as a chmod would. The kernel forgets its attributes and ACLs of the inode by itself.
 pub async fn set(fs: &NyalaFs, ino: Ino, name: &[u8], value: &[u8], flags: i32, kill_sgid: bool) -> Result<()> {
     check(name)?;
-    let fail = |error| errno("setxattr", ino, error);
     let (create, replace) = (flags & libc::XATTR_CREATE != 0, flags & libc::XATTR_REPLACE != 0);
-    fs.client.setxattr(inode(ino), name, value, create, replace).await.map_err(fail)?;
-    if kill_sgid && name == ACL_ACCESS {
-        let perm = fs.client.getattr(inode(ino)).await.map_err(fail)?.perm;
-        if perm & SETGID != 0 {
-            let set = SetAttr { perm: Some(perm & !SETGID), ..SetAttr::default() };
-            fs.client.setattr(inode(ino), set).await.map_err(fail)?;
-        }
-    }
-    Ok(())
+    let how = SetXattr { create, replace, kill_sgid };
+    fs.client.setxattr(inode(ino), name, value, how).await.map_err(|error| errno("setxattr", ino, error))
+}
+
+/// Whether a name is shown to this user: what is trusted is not even listed to others than root, who cannot read it.
+pub fn is_shown(name: &[u8], uid: u32) -> bool {
+    uid == 0 || !name.starts_with(b"trusted.")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn trusted_names_are_for_root() {
+        assert!(is_shown(b"trusted.x", 0) && is_shown(b"user.x", 7) && is_shown(b"security.x", 7));
+        assert!(!is_shown(b"trusted.x", 7));
+    }
 
     #[test]
     fn acls_and_everything_that_is_not_the_systems() {

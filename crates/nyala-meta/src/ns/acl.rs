@@ -15,8 +15,14 @@ pub fn is_one(name: &[u8]) -> bool {
 }
 
 /// Sets or, with a list of nothing, removes a list. An access list sets the permission bits too. A default list is for
-/// directories: EACCES elsewhere.
-pub fn set(change: &mut Change, now: Time, inode: InodeId, name: &[u8], value: &[u8]) -> Step<MetaReply> {
+/// directories: EACCES elsewhere. `kill_sgid`: with an access list the setgid bit goes, as with a chmod by the same user.
+pub fn set(
+    change: &mut Change,
+    now: Time,
+    inode: InodeId,
+    (name, value): (&[u8], &[u8]),
+    kill_sgid: bool,
+) -> Step<MetaReply> {
     let Some(acl) = Acl::parse(value)? else { return remove(change, now, inode, name) };
     let record = change.inode_mut(inode)?;
     match record.kind {
@@ -27,7 +33,8 @@ pub fn set(change: &mut Change, now: Time, inode: InodeId, name: &[u8], value: &
     }
     record.stamp(now);
     if name == ACCESS {
-        record.perm = record.perm & 0o7000 | acl.perm();
+        let kept = if kill_sgid { 0o5000 } else { 0o7000 };
+        record.perm = record.perm & kept | acl.perm();
     }
     if name == ACCESS && acl.is_minimal() {
         xattr::erase(change, inode, name)?;

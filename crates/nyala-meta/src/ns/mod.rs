@@ -93,8 +93,9 @@ pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
         MetaOp::Rename(rename) => rename::run(change, env, rename),
         MetaOp::Link { inode, parent, name } => link::run(change, env, *inode, *parent, name),
         MetaOp::SetAttr { inode, set } => attrs::set(change, env, *inode, set),
-        MetaOp::SetXattr { inode, name, value, create, replace } => {
-            xattr::set(change, env.now, *inode, name, value, *create, *replace)
+        MetaOp::SetXattr { inode, name, value, create, replace, kill_sgid } => {
+            let how = xattr::How { create: *create, replace: *replace, kill_sgid: *kill_sgid };
+            xattr::set(change, env.now, *inode, (name, value), how)
         }
         MetaOp::RemoveXattr { inode, name } => xattr::remove(change, env.now, *inode, name),
         MetaOp::Commit(commit) => content::commit(change, env, commit),

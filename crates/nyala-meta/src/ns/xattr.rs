@@ -63,28 +63,31 @@ pub fn list(change: &mut Change, inode: InodeId) -> Step<MetaReply> {
     Ok(MetaReply::Names(rows.into_iter().map(|(key, _)| ByteVec::from(key[prefix.len()..].to_vec())).collect()))
 }
 
+/// How an attribute is set.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct How {
+    /// EEXIST if it is there.
+    pub create: bool,
+    /// ENODATA if it is not.
+    pub replace: bool,
+    /// An access list takes the setgid bit away.
+    pub kill_sgid: bool,
+}
+
 /// Sets an attribute.
-pub fn set(
-    change: &mut Change,
-    now: Time,
-    inode: InodeId,
-    name: &[u8],
-    value: &[u8],
-    create: bool,
-    replace: bool,
-) -> Step<MetaReply> {
+pub fn set(change: &mut Change, now: Time, inode: InodeId, (name, value): (&[u8], &[u8]), how: How) -> Step<MetaReply> {
     check_name(name)?;
     if value.len() > MAX_XATTR_BYTES {
         return Err(ErrorCode::TOO_BIG.into());
     }
     if acl::is_one(name) {
-        return acl::set(change, now, inode, name, value);
+        return acl::set(change, now, inode, (name, value), how.kill_sgid);
     }
     let exists = find(change, inode, name)?.is_some();
-    if exists && create {
+    if exists && how.create {
         return Err(ErrorCode::EXISTS.into());
     }
-    if !exists && replace {
+    if !exists && how.replace {
         return Err(ErrorCode::NO_DATA.into());
     }
     store(change, inode, name, value.to_vec())?;

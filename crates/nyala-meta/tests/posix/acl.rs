@@ -27,6 +27,22 @@ fn list(owner: u16, user: Option<u16>, group: u16, mask: Option<u16>, others: u1
     bytes
 }
 
+/// In one operation, so that nobody sees the bit together with the new list.
+#[test]
+fn a_list_from_outside_the_group_takes_setgid() {
+    let mut server = Server::new();
+    let inode = server.file("f");
+    for (kill_sgid, name, after) in
+        [(false, ACCESS, 0o6751), (true, b"user.x".as_slice(), 0o6751), (true, ACCESS, 0o4751)]
+    {
+        server.set(inode, chmod(0o6751));
+        let value = list(7, Some(6), 4, Some(5), 1).into();
+        let name = name.to_vec().into();
+        server.run(MetaOp::SetXattr { inode, name, value, create: false, replace: false, kill_sgid }).unwrap();
+        assert_eq!(server.attr(inode).perm, after, "{kill_sgid}");
+    }
+}
+
 #[test]
 fn access_lists_and_permission_bits_are_one() {
     let mut server = Server::new();

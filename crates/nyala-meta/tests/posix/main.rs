@@ -77,7 +77,7 @@ fn who_is_stamped() {
     let xattr = |set| match set {
         true => {
             let (name, value) = (b"user.a".to_vec().into(), b"".to_vec().into());
-            MetaOp::SetXattr { inode, name, value, create: false, replace: false }
+            MetaOp::SetXattr { inode, name, value, create: false, replace: false, kill_sgid: false }
         }
         false => MetaOp::RemoveXattr { inode, name: b"user.a".to_vec().into() },
     };

@@ -64,7 +64,7 @@ impl Server {
 
     pub fn set_xattr(&mut self, inode: InodeId, name: &[u8], value: &[u8]) -> Result<(), ErrorCode> {
         let (name, value) = (name.to_vec().into(), value.to_vec().into());
-        self.run(MetaOp::SetXattr { inode, name, value, create: false, replace: false }).map(drop)
+        self.run(MetaOp::SetXattr { inode, name, value, create: false, replace: false, kill_sgid: false }).map(drop)
     }
 
     pub fn xattr(&mut self, inode: InodeId, name: &[u8]) -> Result<Vec<u8>, ErrorCode> {

@@ -279,6 +279,9 @@ pub enum MetaOp {
         /// `XATTR_REPLACE`: fail with ENODATA if it is not.
         #[n(4)]
         replace: bool,
+        /// An access list is set by somebody outside the inode's group: its setgid bit goes.
+        #[n(5)]
+        kill_sgid: bool,
     },
     /// Remove an extended attribute. Reply: `Done`.
     #[n(44)]

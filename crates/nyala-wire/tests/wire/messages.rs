@@ -76,7 +76,7 @@ enums! {
         40 Rename { 0 }
         41 Link { inode, parent, name }
         42 SetAttr { inode, set }
-        43 SetXattr { inode, name, value, create, replace }
+        43 SetXattr { inode, name, value, create, replace, kill_sgid }
         44 RemoveXattr { inode, name }
         45 Commit { 0 }
         46 PutInline { 0 }
