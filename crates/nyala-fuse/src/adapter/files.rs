@@ -126,12 +126,14 @@ pub async fn open(fs: &NyalaFs, ino: Ino, args: &OpenArgs) -> Result<Opened> {
 pub fn opened(fs: &NyalaFs, handle: FileHandle, flags: i32, uncached: bool) -> Opened {
     let direct = fs.options.direct_io || uncached || is_direct(flags) || !fs.cache.keeps();
     handle.set_buffered(!direct);
-    // Without a lease, what the kernel has from earlier is not to be trusted; it was withdrawn, or nearly.
-    let keep_cache = !direct && fs.is_leased(handle.inode());
+    let counts_reads = !fs.options.noatime && flags & libc::O_NOATIME == 0;
+    // Without a lease, what the kernel has from earlier is not to be trusted; it was withdrawn, or nearly. And what the
+    // kernel has it gives to readers without a word here: where the access time is due, the next read is to come here.
+    let due = counts_reads && handle.known_attr().is_some_and(|attr| atime::due(&attr, now()));
+    let keep_cache = !direct && !due && fs.is_leased(handle.inode());
     if !direct {
         fs.buffered.opened(handle.inode());
     }
-    let counts_reads = !fs.options.noatime && flags & libc::O_NOATIME == 0;
     let file = OpenFile { handle, direct, counts_reads, was_read: AtomicBool::new(false) };
     let mode = OpenMode { direct_io: direct, parallel_direct_writes: direct, keep_cache, ..OpenMode::default() };
     Opened { fh: fs.files.add(Arc::new(file)), mode }
@@ -219,10 +221,14 @@ pub async fn release(fs: &NyalaFs, ino: Ino, fh: Fh) -> Result<()> {
     file.handle.clone().release().await.map_err(|e| errno("release", ino, e))
 }
 
+fn now() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time { seconds: since.as_secs() as i64, nanos: since.subsec_nanos() }
+}
+
 /// Sets the access time of a file that was read, if that is due. The change time stays.
 async fn touch(fs: &NyalaFs, ino: Ino, handle: &FileHandle) {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now = Time { seconds: since.as_secs() as i64, nanos: since.subsec_nanos() };
+    let now = now();
     // Without a lease it is not known here whether it is due, and nobody is asked for that.
     let Some(attr) = handle.known_attr().filter(|_| fs.is_leased(inode(ino))) else { return };
     if attr.nlink > 0 && atime::due(&attr, now) {
