@@ -93,7 +93,7 @@ impl ChunkWorker {
         if len > MAX_IO_BYTES {
             return Err(ChunkError::Invalid("a read has at most 4 MiB"));
         }
-        if offset.checked_add(u64::from(len)).is_none_or(|end| end > MAX_CHUNK_FILE_BYTES) {
+        if offset.checked_add(u64::from(len)).is_none_or(|end| end > i64::MAX as u64) {
             return Err(ChunkError::TooBig);
         }
         if self.is_dead(file) { Err(ChunkError::Stale(file)) } else { Ok(()) }
@@ -111,7 +111,8 @@ impl ChunkWorker {
         let last = (offset + u64::from(len)).div_ceil(BLOCK_BYTES).max(first);
         let file_len = handle.as_ref().map_or(Ok(0), |handle| self.shared.len_of(file, &**handle))?;
         let there = (last * BLOCK_BYTES).min(file_len).saturating_sub(first * BLOCK_BYTES) as usize;
-        let stored = self.stored(file, first, last)?;
+        // Behind the largest chunk file there is nothing, as behind the end of any other: files can be longer.
+        let stored = self.stored(file, first, last.min(MAX_CHUNK_FILE_BYTES / BLOCK_BYTES))?;
         let blocks = there.div_ceil(BLOCK_BYTES as usize);
         let lost = stored.iter().skip(blocks).position(Option::is_some);
         let lost = lost.map(|lost| first + (blocks + lost) as u64);
@@ -120,7 +121,7 @@ impl ChunkWorker {
 
     /// Stored checksums of the blocks from `first` to before `last`.
     fn stored(&self, file: ChunkFileId, first: u64, last: u64) -> Result<Vec<Option<u32>>, ChunkError> {
-        let mut stored = Vec::with_capacity((last - first) as usize);
+        let mut stored = Vec::with_capacity(last.saturating_sub(first) as usize);
         let mut block = first;
         while block < last {
             let (group, slot) = group_of(block);

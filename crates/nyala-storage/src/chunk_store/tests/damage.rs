@@ -73,11 +73,14 @@ fn requests_that_contradict_themselves_are_refused() {
         let mut op = write_op(FILE, 0, vec![1; 10]);
         op.offset = offset;
         assert!(matches!(worker.write(op), Err(ChunkError::TooBig)));
-        assert!(matches!(worker.read(FILE, offset, 10, false), Err(ChunkError::TooBig)));
         assert!(matches!(worker.allocate(FILE, offset, 10), Err(ChunkError::TooBig)));
         worker.punch(FILE, offset, u64::MAX).unwrap();
         worker.truncate(FILE, offset).unwrap();
         assert_eq!(worker.seek(FILE, offset, false).unwrap(), None);
+    }
+    assert!(matches!(worker.read(FILE, u64::MAX - 3, 10, false), Err(ChunkError::TooBig)));
+    for offset in [MAX_CHUNK_FILE_BYTES, i64::MAX as u64 - 10] {
+        assert_eq!(worker.read(FILE, offset, 10, false).unwrap().data.len(), 0, "nothing is there");
     }
     assert!(matches!(worker.read(FILE, 0, u32::MAX, false), Err(ChunkError::Invalid(_))));
 }
