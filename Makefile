@@ -10,6 +10,8 @@ TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 NYALA := $(TARGET)/release/nyala
 FSX := $(TARGET)/tools/bin/fsx
 FSX_VERSION := 0.3.2
+PJDFSTEST := $(TARGET)/tools/bin/pjdfstest
+PJDFSTEST_VERSION := 0.2.2
 export CARGO_TARGET_DIR := $(TARGET)
 
 # For up, down and status: a cluster elsewhere than where `nyala up` puts it, and more flags of `nyala up`.
@@ -45,6 +47,9 @@ status: ## show that cluster (DIR=)
 $(FSX):
 	cargo install fsx --version $(FSX_VERSION) --locked --root $(TARGET)/tools
 
+$(PJDFSTEST):
+	cargo install pjdfstest --version $(PJDFSTEST_VERSION) --locked --root $(TARGET)/tools
+
 .PHONY: test
 test: test-unit test-e2e ## all tests: units, properties, crashes, then end to end (needs /dev/fuse and root)
 	@echo "make test: all passed"
@@ -55,7 +60,7 @@ test-unit: deps ## all tests but those end to end
 
 # Selected by name rather than by package, so that dependencies have the same features as above and are not built again.
 .PHONY: test-e2e
-test-e2e: deps build $(FSX) ## end-to-end tests: real processes, real mounts, faults
+test-e2e: deps build $(FSX) $(PJDFSTEST) ## end-to-end tests: real processes, real mounts, faults
 	NYALA_BIN=$(NYALA) cargo test --release --locked --workspace --test e2e -- --test-threads=1
 
 .PHONY: lint
@@ -87,7 +92,7 @@ sim: ## run clusters in the simulator under seeded faults (SEEDS=, FIRST=, BREAK
 	cargo run --release --locked -p nyala-sim -- --seeds $(or $(SEEDS),10000) --first $(or $(FIRST),0) $(if $(BREAK),--break $(BREAK))
 
 .PHONY: soak
-soak: deps build $(FSX) ## the end-to-end tests in their long form, ROUNDS times
+soak: deps build $(FSX) $(PJDFSTEST) ## the end-to-end tests in their long form, ROUNDS times
 	for round in $$(seq $(or $(ROUNDS),3)); do \
 	  NYALA_E2E_LONG=1 NYALA_BIN=$(NYALA) \
 	    cargo test --release --locked --workspace --test e2e -- --test-threads=1; \

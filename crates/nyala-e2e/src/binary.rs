@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Finds the `nyala` binary, or builds it.
+//! Finds the `nyala` binary, or builds it; installs the public test programs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// The repository's root.
 pub fn repository() -> &'static Path {
@@ -44,4 +44,16 @@ pub fn nyala() -> &'static Path {
             built("release")
         })
     })
+}
+
+/// A test program from a crate of the same name, in the version given; installed once below the target directory.
+pub fn tool(name: &str, version: &str) -> PathBuf {
+    let tools = target_dir().join("tools");
+    let program = tools.join("bin").join(name);
+    if !program.is_file() {
+        let mut cargo = Command::new("cargo");
+        cargo.args(["install", name, "--version", version, "--locked", "--root"]).arg(&tools);
+        crate::run::run(&mut cargo, Duration::from_secs(900)).must();
+    }
+    program
 }

@@ -16,6 +16,7 @@ pub mod binary;
 pub mod cleanup;
 pub mod cluster;
 pub mod coherence;
+pub mod hopper;
 pub mod load;
 pub mod mounts;
 pub mod ports;

@@ -24,6 +24,26 @@ pub fn mknod(path: &Path, mode: u32) -> Result<()> {
     done(unsafe { libc::mknod(c(path).as_ptr(), mode, 0) })
 }
 
+/// `mknod` of a device.
+pub fn mkdev(path: &Path, mode: u32, device: u64) -> Result<()> {
+    // SAFETY: the C string lives through the call.
+    done(unsafe { libc::mknod(c(path).as_ptr(), mode, device) })
+}
+
+/// Gives an open file a name, as `linkat` of its `/proc` entry.
+pub fn link_open(file: &File, to: &Path) -> Result<()> {
+    let from = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd())).expect("a number has no NUL");
+    let (here, flags) = (libc::AT_FDCWD, libc::AT_SYMLINK_FOLLOW);
+    // SAFETY: both C strings live through the call.
+    done(unsafe { libc::linkat(here, from.as_ptr(), here, c(to).as_ptr(), flags) })
+}
+
+/// `syncfs`.
+pub fn syncfs(file: &File) -> Result<()> {
+    // SAFETY: a system call without memory.
+    done(unsafe { libc::syncfs(file.as_raw_fd()) })
+}
+
 /// `link`, without following a symbolic link.
 pub fn link(from: &Path, to: &Path) -> Result<()> {
     // SAFETY: both C strings live through the call.
@@ -52,6 +72,28 @@ pub fn unlink(path: &Path) -> Result<()> {
 pub fn fallocate(file: &File, mode: libc::c_int, offset: i64, len: i64) -> Result<()> {
     // SAFETY: a system call without memory.
     done(unsafe { libc::fallocate(file.as_raw_fd(), mode, offset, len) })
+}
+
+/// `copy_file_range` until all is copied or the source ends; how much that was.
+pub fn copy_file_range(from: &File, mut at: i64, to: &File, mut to_at: i64, len: usize) -> Result<usize> {
+    let mut copied = 0;
+    while copied < len {
+        let (input, output) = (from.as_raw_fd(), to.as_raw_fd());
+        // SAFETY: both offsets live through the call.
+        let more = unsafe { libc::copy_file_range(input, &mut at, output, &mut to_at, len - copied, 0) };
+        match usize::try_from(more).map_err(|_| Error::last_os_error())? {
+            0 => break,
+            more => copied += more,
+        }
+    }
+    Ok(copied)
+}
+
+/// Lets the kernel drop the file's pages.
+pub fn drop_cache(file: &File) -> Result<()> {
+    // SAFETY: a system call without memory.
+    let error = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+    if error == 0 { Ok(()) } else { Err(Error::from_raw_os_error(error)) }
 }
 
 /// `lseek` with any whence.

@@ -2,14 +2,12 @@
 
 //! Modes, owners, times, permissions, extended attributes.
 
-use super::{Check, pattern, refused};
-use crate::run::run;
+use super::{Check, as_user, pattern, refused};
 use crate::sys;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -124,19 +122,10 @@ fn set_times(dir: &Path) {
     assert_eq!(both(&path).1, (23, 24), "nor later");
 }
 
-/// Runs a command as a user without rights.
-fn as_nobody(script: &str) -> bool {
-    let limit = Duration::from_secs(20);
-    run(Command::new("setpriv").args(["--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c", script]), limit)
-        .ok()
-}
-
 fn permissions_of_others(dir: &Path) {
     let at = |name: &str| dir.join(name).display().to_string();
-    // The way down to here must be open to others for this check to mean something.
-    for above in dir.ancestors().take_while(|above| above.metadata().unwrap().mode() & 0o001 == 0 || *above == dir) {
-        fs::set_permissions(above, Permissions::from_mode(0o755)).unwrap();
-    }
+    super::open_the_way(dir);
+    let as_nobody = |script: &str| as_user(65_534, 65_534, script);
     fs::write(at("open"), b"x").unwrap();
     fs::set_permissions(at("open"), Permissions::from_mode(0o644)).unwrap();
     fs::write(at("closed"), b"x").unwrap();

@@ -5,17 +5,24 @@
 //! They know nothing about Nyala: the same checks pass on the local file system, which is how we know that they are right.
 //! Each works in an empty directory of its own.
 
+mod acls;
 mod attributes;
 mod content;
 mod listing;
 mod model;
 mod names;
 mod renames;
+mod rights;
 mod space;
+mod special;
 
+use crate::run::run;
 use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
 
 type Check = (&'static str, fn(&Path));
 
@@ -28,6 +35,9 @@ pub const ALL: &[&[Check]] = &[
     space::CHECKS,
     attributes::CHECKS,
     listing::CHECKS,
+    acls::CHECKS,
+    rights::CHECKS,
+    special::CHECKS,
 ];
 
 /// Runs every check in its own directory below `dir`; names those that failed (what was wrong is on standard error).
@@ -47,6 +57,23 @@ pub fn run_all(dir: &Path) -> Vec<&'static str> {
         }
     }
     failed
+}
+
+/// Runs a command as a user of one group, without rights; whether it went well.
+fn as_user(uid: u32, gid: u32, script: &str) -> bool {
+    let (uid, gid) = (format!("--reuid={uid}"), format!("--regid={gid}"));
+    let mut command = Command::new("setpriv");
+    command.args([&uid, &gid, "--clear-groups", "sh", "-ec", script]).current_dir("/");
+    run(&mut command, Duration::from_secs(20)).ok()
+}
+
+/// Lets others pass to here: otherwise checks as other users mean nothing.
+fn open_the_way(dir: &Path) {
+    let closed = |above: &&Path| above.metadata().is_ok_and(|meta| meta.mode() & 0o001 == 0);
+    for above in dir.ancestors().take_while(|above| *above == dir || closed(above)) {
+        std::fs::set_permissions(above, PermissionsExt::from_mode(0o755))
+            .unwrap_or_else(|error| panic!("chmod: {error}"));
+    }
 }
 
 /// Asserts that an operation fails with one of these error numbers.

@@ -5,7 +5,6 @@
 use nyala_e2e::run::{run, sh};
 use nyala_e2e::{binary, long, serial, shared};
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -44,18 +43,6 @@ fn e2e_fio_verify() {
     fs::remove_dir_all(&dir).unwrap();
 }
 
-/// The `fsx` crate, in the version that the issue names; installed once below the target directory.
-fn fsx() -> PathBuf {
-    let tools = binary::target_dir().join("tools");
-    let program = tools.join("bin/fsx");
-    if !program.is_file() {
-        let mut cargo = Command::new("cargo");
-        cargo.args(["install", "fsx", "--version", "0.3.2", "--locked", "--root"]).arg(&tools);
-        run(&mut cargo, Duration::from_secs(900)).must();
-    }
-    program
-}
-
 /// 100,000 operations, in five runs with seeds of their own.
 #[test]
 fn e2e_fsx_five_seeds() {
@@ -66,7 +53,7 @@ fn e2e_fsx_five_seeds() {
     fs::write(&config, FSX_CONFIG).unwrap();
     let operations = if long() { 100_000 } else { 20_000 };
     for seed in [1, 22, 333, 4444, 55_555] {
-        let mut command = Command::new(fsx());
+        let mut command = Command::new(binary::tool("fsx", "0.3.2"));
         command.args(["-N", &operations.to_string(), "-S", &seed.to_string(), "-f"]).arg(&config);
         command.arg("-P").arg(cluster.root()).arg(dir.join(format!("seed{seed}")));
         let outcome = run(&mut command, LIMIT * 2);
