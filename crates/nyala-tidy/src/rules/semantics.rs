@@ -9,20 +9,33 @@ use std::collections::BTreeSet;
 
 const PAGE: &str = "docs/SEMANTICS.md";
 
-/// Each row of a table whose last column is headed `test` names, in backticks, tests that exist.
+/// From this heading on the page says what it does not promise: tables there need no tests.
+const NOT_PROMISED: &str = "## Where it differs";
+/// The checks of one end-to-end test, which rows name as `posix::x`.
+const CHECKS: &str = "crates/nyala-e2e/src/posix/";
+
+/// Every table of promises has a last column headed `test`, and each of its rows names there, in backticks, tests that
+/// exist. Promises are in tables: a list among them is one that no row checks.
 pub fn check(repo: &Repo) -> Vec<Finding> {
     let Some(text) = repo.pages.get(PAGE) else { return vec![Finding::file(PAGE, "is missing")] };
-    let tests = tests(repo);
+    let tests: BTreeSet<String> = tests(repo).into_iter().chain(posix_checks(repo)).collect();
     let mut findings = Vec::new();
     let (mut in_table, mut rows) = (false, 0);
-    for (index, line) in text.lines().enumerate() {
+    let promises = text.lines().take_while(|line| !line.starts_with(NOT_PROMISED));
+    for (index, line) in promises.enumerate() {
         let Some(cells) = cells(line) else {
             in_table = false;
+            if line.starts_with("- ") {
+                findings.push(Finding::at(PAGE, index + 1, "a promise outside the tables names no test"));
+            }
             continue;
         };
         let last = cells.last().copied().unwrap_or("");
         if !in_table {
-            in_table = last.eq_ignore_ascii_case("test");
+            in_table = true;
+            if !last.eq_ignore_ascii_case("test") {
+                findings.push(Finding::at(PAGE, index + 1, "the last column of this table is not `test`"));
+            }
         } else if !last.chars().all(|c| matches!(c, '-' | ':')) || last.is_empty() {
             rows += 1;
             let names: Vec<&str> = last.split('`').skip(1).step_by(2).collect();
@@ -53,6 +66,18 @@ fn cells(line: &str) -> Option<Vec<&str>> {
     Some(cells)
 }
 
+/// What `posix::x` can name: the first words of the rows of the lists of checks.
+fn posix_checks(repo: &Repo) -> Vec<String> {
+    let mut names = Vec::new();
+    for source in repo.sources.iter().filter(|source| source.path.starts_with(CHECKS)) {
+        let Some((_, lists)) = source.text.split_once("CHECKS: &[Check]") else { continue };
+        let list = lists.split_once("];").map_or(lists, |(list, _)| list);
+        let quoted = list.split("(\"").skip(1).filter_map(|row| row.split_once('"'));
+        names.extend(quoted.map(|(name, _)| format!("posix::{name}")));
+    }
+    names
+}
+
 /// Names of functions that the test runner runs: those right after a test attribute, also inside `proptest!`.
 fn tests(repo: &Repo) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
@@ -79,9 +104,27 @@ mod tests {
                          proptest! {\n #[test]\n fn c(x in 0..1) { }\n}\n#[cfg(test)]\nfn helper() {}\n#[cfg(test)]\nmod t { fn inner() {} }\n";
 
     fn findings(rows: &str) -> usize {
-        let page =
-            format!("# S\n\n| what | test |\n|---|:---|\n{rows}\ntext\n\n| other | column |\n|---|---|\n| x | y |\n");
-        check(&Repo::of(&[(PAGE, &page), ("crates/x/tests/t.rs", TESTS)])).len()
+        let page = format!(
+            "# S\n\n| what | test |\n|---|:---|\n{rows}\ntext\n\n{NOT_PROMISED}\n\n- x\n\n| other | column |\n|---|---|\n| x | y |\n"
+        );
+        let checks = ("crates/nyala-e2e/src/posix/x.rs", LIST);
+        check(&Repo::of(&[(PAGE, &page), ("crates/x/tests/t.rs", TESTS), checks])).len()
+    }
+
+    const LIST: &str =
+        "pub const CHECKS: &[Check] =\n    &[(\"one\", one), (\"two\", two)];\nfn x() { y((\"three\", 3)) }\n";
+
+    #[test]
+    fn promises_outside_tables_with_tests_are_found() {
+        assert_eq!(findings("\n- we promise everything\n"), 2, "and there is no row");
+        assert_eq!(findings("| a | `a` |\n\n| more | promises |\n|---|---|\n| b | `b` |\n"), 1);
+        assert_eq!(findings("| a | `a` |\n\n- more\n"), 1);
+    }
+
+    #[test]
+    fn checks_of_the_posix_test_count_by_their_names() {
+        assert_eq!(findings("| a | `posix::one` |\n| b | `a`, `posix::two` |\n"), 0);
+        assert_eq!(findings("| a | `posix::three` |\n| b | `one` |\n"), 2);
     }
 
     #[test]
