@@ -7,12 +7,13 @@ use crate::config::ClientConfig;
 use crate::error::{Error, Result};
 use crate::file::{Content, File};
 use crate::hub::Hub;
+use crate::logic::numbers::Numbers;
 use crate::maps::Maps;
 use crate::rpc::Rpc;
 use crate::session::Session;
 use crate::table::Table;
 use crate::types::{CacheListener, FsStats};
-use nyala_wire::{InodeId, SessionId, TargetId};
+use nyala_wire::{GroupId, Home, InodeId, SessionId, TargetId};
 use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -41,7 +42,9 @@ pub(crate) struct Core {
     pub(crate) files: Table,
     pub(crate) budget: Budget,
     pub(crate) cached_bytes: Arc<AtomicUsize>,
-    pub(crate) write_slots: Mutex<HashMap<TargetId, Arc<Semaphore>>>,
+    pub(crate) write_slots: Mutex<HashMap<Home, Arc<Semaphore>>>,
+    /// Numbers of requests to mirror groups.
+    pub(crate) numbers: Mutex<HashMap<GroupId, Arc<Mutex<Numbers>>>>,
     pub(crate) stats: Counters,
     pub(crate) hub: Hub,
     /// Inodes whose leases were lost, for the layer above to forget.
@@ -69,6 +72,7 @@ impl Core {
             files: Table::default(),
             cached_bytes: Arc::default(),
             write_slots: Mutex::default(),
+            numbers: Mutex::default(),
             stats: Counters::default(),
             hub: Hub::default(),
             forgotten: Mutex::default(),

@@ -111,9 +111,9 @@ impl Core {
                 let len = (extent.len - done).min(MAX_UNIT);
                 let at = (extent.file_offset + done - offset) as usize;
                 let piece = data.slice(at..at + len as usize);
-                let target = layout.targets[usize::from(extent.index)];
+                let home = layout.home(extent.index);
                 let (inode, chunk_offset) = (file.inode, extent.chunk_offset + done);
-                let place = Place { inode, target, index: extent.index, offset: chunk_offset };
+                let place = Place { inode, home, index: extent.index, offset: chunk_offset };
                 let core = self.clone();
                 writes.spawn(async move { core.write_bulk(place, piece).await });
                 done += len;

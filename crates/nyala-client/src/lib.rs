@@ -21,6 +21,7 @@ mod copying;
 mod core;
 mod direct;
 mod file;
+mod group_io;
 mod guard;
 mod hub;
 mod keeper;

@@ -7,6 +7,7 @@ pub mod extents;
 pub mod inline;
 pub mod kept;
 pub mod leases;
+pub mod numbers;
 pub mod ranges;
 pub mod read_ahead;
 pub mod segments;

@@ -155,8 +155,9 @@ impl Core {
             state.layout.clone()?
         };
         let mut asks = JoinSet::new();
-        for (index, &target) in layout.targets.iter().enumerate() {
-            let (core, place) = (self.clone(), Place { inode: file.inode, target, index: index as u16, offset: 0 });
+        for index in 0..layout.targets.len() as u16 {
+            let home = layout.home(index);
+            let (core, place) = (self.clone(), Place { inode: file.inode, home, index, offset: 0 });
             asks.spawn(async move { core.storage_op("ask how much a file takes", place, StorageOp::Stat).await });
         }
         let mut sum = 0;
@@ -236,8 +237,8 @@ impl Core {
         let Some(layout) = layout else { return Ok(()) };
         let mut syncs = JoinSet::new();
         for &index in &indices {
-            let target = layout.targets[usize::from(index)];
-            let (core, place) = (self.clone(), Place { inode: file.inode, target, index, offset: 0 });
+            let home = layout.home(index);
+            let (core, place) = (self.clone(), Place { inode: file.inode, home, index, offset: 0 });
             syncs.spawn(async move { core.storage_done("sync data", place, StorageOp::Sync).await });
         }
         let mut result = Ok(());

@@ -188,8 +188,8 @@ impl Core {
             let mut done = 0;
             while done < extent.len {
                 let len = (extent.len - done).min(u64::from(MAX_IO_BYTES));
-                let target = layout.targets[usize::from(extent.index)];
-                let place = Place { inode, target, index: extent.index, offset: extent.chunk_offset + done };
+                let home = layout.home(extent.index);
+                let place = Place { inode, home, index: extent.index, offset: extent.chunk_offset + done };
                 pieces.push((place, len, extent.file_offset + done));
                 done += len;
             }

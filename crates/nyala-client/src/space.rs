@@ -202,7 +202,8 @@ impl Core {
         let mut calls = JoinSet::new();
         for (index, part) in parts.into_iter().enumerate() {
             let Some(part) = part else { continue };
-            let place = Place { inode: file.inode, target: layout.targets[index], index: index as u16, offset: 0 };
+            let index = index as u16;
+            let place = Place { inode: file.inode, home: layout.home(index), index, offset: 0 };
             let (core, op) = (self.clone(), op(part));
             calls.spawn(async move { core.storage_done(what, place, op).await });
         }
@@ -233,8 +234,8 @@ impl Core {
             };
         }
         let mut asks = JoinSet::new();
-        for (index, &target) in layout.targets.iter().enumerate() {
-            let place = Place { inode: file.inode, target, index: index as u16, offset: 0 };
+        for index in 0..layout.targets.len() as u16 {
+            let place = Place { inode: file.inode, home: layout.home(index), index, offset: 0 };
             let (core, start) = (self.clone(), first_at(&layout, place.index, offset));
             asks.spawn(async move {
                 let op = StorageOp::Seek { offset: start, hole };

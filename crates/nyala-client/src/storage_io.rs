@@ -9,6 +9,7 @@
 use crate::checksum;
 use crate::core::Core;
 use crate::error::{Error, Result};
+use crate::group_io::Reader;
 use crate::logic::segments::Segments;
 use crate::maps::odd;
 use crate::retry::{Again, Retry, sort_reply, sort_transport};
@@ -16,19 +17,21 @@ use bytes::Bytes;
 use nyala_transport::{Frame, Request};
 use nyala_wire::codec::{decode, encode};
 use nyala_wire::storage::{
-    BLOCK_BYTES, ChunkFileId, ReadHeader, ReadReplyHeader, StorageOp, StorageReply, StorageRequest, WriteHeader,
-    decode_bulk, encode_bulk,
+    BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES, ReadHeader, ReadReplyHeader, StorageOp, StorageReply, StorageRequest,
+    WriteHeader, decode_bulk, encode_bulk,
 };
-use nyala_wire::{ErrorCode, InodeId, TargetId, WireError, message_type};
+use nyala_wire::{ErrorCode, Home, InodeId, TargetId, WireError, message_type};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// Storage may have a slow disk and a long queue; after this time it is asked again.
-const STORAGE_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const STORAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bulk writes under way with one target.
 const WRITES_PER_TARGET: usize = 16;
+/// Parts of a chunk file of this length are read from the members of a mirror group in turn.
+const SPREAD_BYTES: u64 = 4 << 20;
 /// Damaged reads before giving up.
 const MAX_DAMAGED: u32 = 5;
 
@@ -36,12 +39,36 @@ const MAX_DAMAGED: u32 = 5;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) inode: InodeId,
-    pub(crate) target: TargetId,
+    pub(crate) home: Home,
     pub(crate) index: u16,
     pub(crate) offset: u64,
 }
 
+impl Place {
+    /// The target; 0 for a mirror group, whose requests name it elsewhere.
+    pub(crate) fn target(&self) -> TargetId {
+        match self.home {
+            Home::Target(target) => target,
+            Home::Group(_) => TargetId(0),
+        }
+    }
+}
+
 impl Core {
+    /// Sends to a target, or to the primary of a mirror group.
+    async fn home_call(
+        &self,
+        what: &'static str,
+        home: Home,
+        retry: &mut Retry,
+        make: impl FnMut() -> Request,
+    ) -> Result<Frame> {
+        match home {
+            Home::Target(target) => self.storage_call(what, target, retry, make).await,
+            Home::Group(group) => self.group_call(what, group, None, retry, make).await,
+        }
+    }
+
     /// Sends to a target until it answers with success or an error that repetition does not cure.
     async fn storage_call(
         &self,
@@ -76,8 +103,8 @@ impl Core {
         }
     }
 
-    fn writes_to(&self, target: TargetId) -> Arc<Semaphore> {
-        self.write_slots.lock().entry(target).or_insert_with(|| Arc::new(Semaphore::new(WRITES_PER_TARGET))).clone()
+    fn writes_to(&self, home: Home) -> Arc<Semaphore> {
+        self.write_slots.lock().entry(home).or_insert_with(|| Arc::new(Semaphore::new(WRITES_PER_TARGET))).clone()
     }
 
     /// Writes data; returns when the target has it. A target that refuses this session for good (it was ended while we were
@@ -100,11 +127,11 @@ impl Core {
     }
 
     async fn write_once(&self, place: Place, data: Bytes) -> Result<()> {
-        let slots = self.writes_to(place.target);
+        let slots = self.writes_to(place.home);
         let _slot = slots.acquire().await.map_err(|_| Error::ShutDown)?;
         let checksums = checksum::of_pieces(place.offset, &data);
         let header = WriteHeader {
-            target: place.target.0.into(),
+            target: place.target().0.into(),
             index: place.index.into(),
             flags: 0.into(),
             inode: place.inode.0.into(),
@@ -118,7 +145,7 @@ impl Core {
             self.stats.storage_writes.fetch_add(1, Ordering::Relaxed);
             Request::new(message_type::STORAGE_WRITE, body.clone()).with_payload(vec![data.clone()])
         };
-        self.storage_call("write data", place.target, &mut Retry::new("write data"), make).await?;
+        self.home_call("write data", place.home, &mut Retry::new("write data"), make).await?;
         Ok(())
     }
 
@@ -126,9 +153,10 @@ impl Core {
     pub(crate) async fn read_bulk(&self, place: Place, len: u64, file_offset: u64) -> Result<Segments> {
         let mut retry = Retry::new("read data");
         let mut damaged = 0;
+        let mut reader = Reader::new(place.inode.0 ^ u64::from(place.index) ^ (place.offset / SPREAD_BYTES));
         loop {
             let header = ReadHeader {
-                target: place.target.0.into(),
+                target: place.target().0.into(),
                 index: place.index.into(),
                 flags: if damaged > 0 { ReadHeader::VERIFY } else { 0 }.into(),
                 inode: place.inode.0.into(),
@@ -141,8 +169,18 @@ impl Core {
                 self.stats.storage_reads.fetch_add(1, Ordering::Relaxed);
                 Request::new(message_type::STORAGE_READ, body.clone())
             };
-            let frame = match self.storage_call("read data", place.target, &mut retry, make).await {
-                Err(error) if error.is(ErrorCode::CHECKSUM) => return Err(self.bad_data(place)),
+            let answer = match place.home {
+                Home::Target(target) => self.storage_call("read data", target, &mut retry, make).await,
+                Home::Group(group) => self.group_call("read data", group, Some(&mut reader), &mut retry, make).await,
+            };
+            let frame = match answer {
+                Err(error) if error.is(ErrorCode::CHECKSUM) => {
+                    if self.repaired(place, len, &mut reader).await {
+                        damaged = 0;
+                        continue;
+                    }
+                    return Err(self.bad_data(place));
+                }
                 other => other?,
             };
             if let Some(segments) = self.check_read(place, len, file_offset, &frame)? {
@@ -151,7 +189,7 @@ impl Core {
             damaged += 1;
             self.stats.checksum_errors.fetch_add(1, Ordering::Relaxed);
             tracing::warn!(
-                inode = %place.inode, target = %place.target, offset = place.offset,
+                inode = %place.inode, home = %place.home, offset = place.offset,
                 "data arrived with a wrong checksum, reading again"
             );
             if damaged >= MAX_DAMAGED {
@@ -163,10 +201,28 @@ impl Core {
     fn bad_data(&self, place: Place) -> Error {
         let name = self.files.name_of(place.inode).unwrap_or_else(|| "name not known".into());
         tracing::error!(
-            inode = %place.inode, name, target = %place.target, index = place.index, offset = place.offset,
+            inode = %place.inode, name, home = %place.home, index = place.index, offset = place.offset,
             "stored data does not match its checksum"
         );
-        Error::Checksum { inode: place.inode, target: place.target, offset: place.offset }
+        Error::Checksum { inode: place.inode, target: place.target(), offset: place.offset }
+    }
+
+    /// A member's copy is damaged: has it repaired where another one is there, which is asked then.
+    async fn repaired(&self, place: Place, len: u64, reader: &mut Reader) -> bool {
+        let (Home::Group(group), Some(bad)) = (place.home, reader.last) else { return false };
+        reader.avoid.push(bad);
+        if !self.has_other_copy(group, &reader.avoid) {
+            return false;
+        }
+        self.stats.checksum_errors.fetch_add(1, Ordering::Relaxed);
+        tracing::warn!(inode = %place.inode, %group, %bad, offset = place.offset, "a member's copy is damaged");
+        let offset = place.offset / BLOCK_BYTES * BLOCK_BYTES;
+        let end = (place.offset + len).next_multiple_of(BLOCK_BYTES).min(offset + u64::from(MAX_IO_BYTES));
+        let op = StorageOp::Repair { offset, len: (end - offset) as u32, bad };
+        if let Err(error) = self.storage_done("repair data", place, op).await {
+            tracing::warn!(%group, %bad, %error, "its repair was not begun");
+        }
+        true
     }
 
     /// `None` if a block does not match its checksum.
@@ -199,10 +255,10 @@ impl Core {
     /// Everything but bulk data.
     pub(crate) async fn storage_op(&self, what: &'static str, place: Place, op: StorageOp) -> Result<StorageReply> {
         let request =
-            StorageRequest { target: place.target, file: ChunkFileId { inode: place.inode, index: place.index }, op };
+            StorageRequest { target: place.target(), file: ChunkFileId { inode: place.inode, index: place.index }, op };
         let body = Bytes::from(encode(&request));
         let make = || Request::new(message_type::STORAGE, body.clone());
-        let frame = self.storage_call(what, place.target, &mut Retry::new(what), make).await?;
+        let frame = self.home_call(what, place.home, &mut Retry::new(what), make).await?;
         decode(&frame.body).map_err(Error::server(what))
     }
 

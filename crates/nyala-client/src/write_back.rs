@@ -74,8 +74,8 @@ impl Core {
                 let guard = Sending { core: self.clone(), file: file.clone(), id, done: false };
                 // Extents lie within one unit, and so within one chunk.
                 if let Some(piece) = layout.extents(offset, len).next() {
-                    let target = layout.targets[usize::from(piece.index)];
-                    let place = Place { inode: file.inode, target, index: piece.index, offset: piece.chunk_offset };
+                    let home = layout.home(piece.index);
+                    let place = Place { inode: file.inode, home, index: piece.index, offset: piece.chunk_offset };
                     sends.push((guard, place, data));
                 }
             }

@@ -5,7 +5,8 @@
 
 use crate::rng::{Rng, mix};
 use nyala_wire::map::{CapacityPool, ClusterMap, Consistency, Placement, Reachability, SlotRange, Target, TargetKind};
-use nyala_wire::{NodeId, PoolId, Slot, StripePattern, TargetId};
+use nyala_wire::map::{Group, MemberState};
+use nyala_wire::{NodeId, Pattern, PoolId, Slot, StripePattern, TargetId};
 use std::ops::Range;
 
 /// Candidates of one storage pool and one class, in two orders.
@@ -43,6 +44,8 @@ pub struct PlacementTable {
     candidates: Vec<(PoolId, u8, TargetId, NodeId)>,
     /// Tiers that have members, best first.
     tiers: Vec<(PoolId, Vec<Tier>)>,
+    /// The same of mirror groups: ids are theirs, the node is the primary's.
+    groups: Vec<(PoolId, Vec<Tier>)>,
     /// Metadata targets of the best class, and their slots.
     meta: Vec<Vec<SlotRange>>,
 }
@@ -67,19 +70,18 @@ impl PlacementTable {
         let storage = map.targets_of(TargetKind::Storage).filter(|t| usable(t));
         let mut candidates: Vec<_> = storage.map(|t| (t.pool, tier_of(t), t.id, t.node)).collect();
         candidates.sort_unstable();
-        let tiers = candidates
-            .chunk_by(|a, b| a.0 == b.0)
-            .map(|pool| (pool[0].0, tiers(pool.iter().map(|c| (c.1, c.2, c.3)))))
-            .collect();
+        let mut groups: Vec<_> = map.groups.iter().filter_map(|group| candidate(map, group)).collect();
+        groups.sort_unstable();
+        let (tiers, groups) = (by_pool(&candidates), by_pool(&groups));
         let meta = map.targets_of(TargetKind::Meta).filter(|t| usable(t));
         let meta: Vec<_> = meta.filter(|t| map.slots.iter().any(|range| range.target == t.id)).collect();
         let best = meta.iter().map(|t| tier_of(t)).min();
         let ranges = |t: &&Target| map.slots.iter().filter(|range| range.target == t.id).copied().collect();
         let meta = meta.into_iter().filter(|t| Some(tier_of(t)) == best).map(|t| ranges(&t)).collect();
-        PlacementTable { candidates, tiers, meta }
+        PlacementTable { candidates, tiers, groups, meta }
     }
 
-    /// Targets for a new file: at most `pattern.num_targets`, fewer when the pool has fewer, none when it has none that
+    /// Targets for a new file, or the numbers of mirror groups with [`Pattern::Mirror`]: at most `pattern.num_targets`, fewer when the pool has fewer, none when it has none that
     /// is reachable. `seed` is drawn once by each caller, `counter` counts its calls.
     pub fn choose(
         &self,
@@ -90,9 +92,11 @@ impl PlacementTable {
         counter: u64,
     ) -> Vec<TargetId> {
         let own;
-        let tiers = if preferred.is_empty() {
-            let found = self.tiers.binary_search_by_key(&pattern.pool, |(pool, _)| *pool);
-            found.map_or(&[][..], |at| &self.tiers[at].1)
+        let mirrored = pattern.pattern == Pattern::Mirror;
+        let tiers = if mirrored || preferred.is_empty() {
+            let all = if mirrored { &self.groups } else { &self.tiers };
+            let found = all.binary_search_by_key(&pattern.pool, |(pool, _)| *pool);
+            found.map_or(&[][..], |at| &all[at].1)
         } else {
             own = self.preferred_tiers(pattern.pool, preferred);
             &own
@@ -143,6 +147,21 @@ impl PlacementTable {
         keyed.sort_unstable();
         tiers(keyed.into_iter())
     }
+}
+
+/// A mirror group as a candidate: as good as its worst member. Not one that nobody in reach can serve.
+fn candidate(map: &ClusterMap, group: &Group) -> Option<(PoolId, u8, TargetId, NodeId)> {
+    let members: Vec<_> =
+        group.members_with_states().filter_map(|(id, state)| Some((map.target(id)?, state))).collect();
+    let serves = |(target, state): &(&Target, MemberState)| *state == MemberState::Good && usable(target);
+    let primary = members.first().filter(|_| group.kind == TargetKind::Storage && members.iter().any(serves))?.0;
+    let class = members.iter().filter(|(target, _)| usable(target)).map(|(target, _)| tier_of(target)).max()?;
+    Some((primary.pool, class, TargetId(group.id.0), primary.node))
+}
+
+fn by_pool(candidates: &[(PoolId, u8, TargetId, NodeId)]) -> Vec<(PoolId, Vec<Tier>)> {
+    let pools = candidates.chunk_by(|a, b| a.0 == b.0);
+    pools.map(|pool| (pool[0].0, tiers(pool.iter().map(|c| (c.1, c.2, c.3))))).collect()
 }
 
 fn tiers(members: impl Iterator<Item = (u8, TargetId, NodeId)>) -> Vec<Tier> {

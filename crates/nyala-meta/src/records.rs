@@ -210,6 +210,9 @@ pub struct GarbageRecord {
     /// Where they are.
     #[n(0)]
     pub targets: Vec<TargetId>,
+    /// The numbers are those of mirror groups.
+    #[n(1)]
+    pub mirrored: Option<bool>,
 }
 
 /// A truncation that storage has not yet confirmed.

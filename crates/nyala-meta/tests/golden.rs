@@ -138,7 +138,8 @@ fn other_records() {
     );
     record(&SessionRecord { client: "host:/mnt".into(), leases: None }, "81 69 686f73743a2f6d6e74");
     record(&ReplyRecord { sequence: 300, body: vec![0x82, 0, 0x80].into() }, "82 19012c 43820080");
-    record(&GarbageRecord { targets: layout().targets }, "81 82 1865 1866");
+    record(&GarbageRecord { targets: layout().targets, mirrored: None }, "81 82 1865 1866");
+    record(&GarbageRecord { targets: layout().targets, mirrored: Some(true) }, "82 82 1865 1866 f5");
     record(&TruncateRecord { layout: layout(), size: 70_000 }, "82 83001a000800008218651866 1a00011170");
     record(
         &CommittedRecord { participants: vec![TargetId(2), TargetId(3)], session: SessionId(9), sequence: 300 },

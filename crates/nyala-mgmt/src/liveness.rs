@@ -6,19 +6,23 @@
 //! connection: see [`crate::probe`]), or this process itself stands still (paused, starved): then the silence is its own
 //! and is held against nobody. A verdict names the run that it is about, so that it cannot hit a successor.
 
-use crate::core::Core;
+use crate::core::{Core, Refusal};
 use crate::probe;
 use nyala_cluster::capacity::{TargetUsage, changes};
 use nyala_cluster::failure::Watched;
+use nyala_cluster::group::fence::{Fence, Grant};
 use nyala_cluster::{ClusterState, Command, FailureDetector};
 use nyala_transport::member::monotonic_ms;
 use nyala_wire::map::{Reachability, Role, TargetKind};
-use nyala_wire::mgmt::{Capacity, TargetCapacity};
+use nyala_wire::mgmt::{Capacity, Heartbeat, TargetCapacity};
 use nyala_wire::{NodeId, TargetId};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Reports about one service are looked into so often.
+const KNOCK_EVERY_MS: u64 = 50;
 /// Capacity pools are looked at so often.
 const POOLS_EVERY_MS: u64 = 1000;
 
@@ -26,14 +30,28 @@ const POOLS_EVERY_MS: u64 = 1000;
 pub(crate) struct Liveness {
     pub detector: FailureDetector,
     pub capacities: BTreeMap<TargetId, Capacity>,
+    /// Who knows which map, and who gets no lease.
+    pub fence: Fence,
     /// When each silent node was probed last.
     probed: BTreeMap<NodeId, u64>,
+    /// When each was knocked at since somebody reported it.
+    knocked: BTreeMap<NodeId, u64>,
+    /// Runs that "offline" was proposed against, without a decision.
+    undecided: BTreeMap<NodeId, u64>,
 }
 
 impl Liveness {
     /// For a leader that begins now.
     pub(crate) fn new(now_ms: u64) -> Liveness {
-        Liveness { detector: FailureDetector::new(now_ms), capacities: BTreeMap::new(), probed: BTreeMap::new() }
+        let (detector, fence) = (FailureDetector::new(now_ms), Fence::default());
+        Liveness {
+            detector,
+            fence,
+            capacities: BTreeMap::new(),
+            probed: BTreeMap::new(),
+            knocked: BTreeMap::new(),
+            undecided: BTreeMap::new(),
+        }
     }
 
     /// A run of a service was heard, with the capacities of its targets.
@@ -43,10 +61,16 @@ impl Liveness {
         self.capacities.extend(capacities.iter().map(|c| (c.target, c.capacity)));
     }
 
+    /// A heartbeat: the lease that it gets, if it gets one.
+    pub(crate) fn grant(&mut self, state: &ClusterState, beat: &Heartbeat) -> Option<Grant> {
+        self.fence.heartbeat(state, beat.node, beat.incarnation, beat.map_version)
+    }
+
     /// Drops what is about nodes and targets that no longer exist.
     fn forget(&mut self, state: &ClusterState) {
         self.capacities.retain(|target, _| state.target(*target).is_some());
         self.probed.retain(|node, _| state.node(*node).is_some());
+        self.knocked.retain(|node, _| state.node(*node).is_some());
     }
 }
 
@@ -107,12 +131,76 @@ async fn judge(core: &Core, now_ms: u64, lease_ms: u64) {
         hear_management(core, &state, &mut liveness, now_ms);
         liveness.detector.changes(watched(&state), lease_ms, now_ms).collect()
     };
+    let undecided = core.liveness.lock().undecided.clone();
+    for (node, incarnation) in undecided {
+        if let Err(error) = declare(core, node, incarnation, Reachability::Offline).await {
+            tracing::warn!(%node, %error, "its end could not be recorded; trying again");
+        }
+    }
     for (Watched { node, incarnation, .. }, reachability) in verdicts {
         tracing::info!(%node, ?reachability, "a service's reachability changes");
-        if let Err(error) = core.propose(Command::SetReachability { node, incarnation, reachability }).await {
+        if let Err(error) = declare(core, node, incarnation, reachability).await {
             tracing::warn!(%node, %error, "its reachability could not be recorded; trying again");
         }
     }
+    let due = core.liveness.lock().fence.due(&core.view.state());
+    for command in due {
+        if let Err(error) = core.propose(command).await {
+            tracing::debug!(%error, "a member that knows of its loss could not be recorded; trying again");
+        }
+    }
+}
+
+/// Records what has become of a run. From before "offline" is proposed until it is decided the run gets no lease.
+pub(crate) async fn declare(
+    core: &Core,
+    node: NodeId,
+    incarnation: u64,
+    reachability: Reachability,
+) -> Result<(), Refusal> {
+    let down = reachability == Reachability::Offline;
+    if down {
+        core.liveness.lock().fence.condemn(node, incarnation);
+    }
+    let declared = core.propose(Command::SetReachability { node, incarnation, reachability }).await;
+    let mut liveness = core.liveness.lock();
+    match &declared {
+        // It may still be decided: it is proposed until it is, and till then there is no lease.
+        Err(Refusal::NotReady(_)) if down => drop(liveness.undecided.insert(node, incarnation)),
+        _ => {
+            liveness.undecided.remove(&node);
+            liveness.fence.resolve(node);
+        }
+    }
+    drop(liveness);
+    declared.map(drop)
+}
+
+/// Somebody's connection was refused: knocks there now, not when the service has been silent for long.
+pub(crate) fn look_at(core: &Arc<Core>, node: NodeId) {
+    let now_ms = monotonic_ms();
+    let state = core.view.state();
+    let Some(record) = state.node(node).filter(|n| n.role != Role::Mgmt && n.reachability != Reachability::Offline)
+    else {
+        return;
+    };
+    let mut liveness = core.liveness.lock();
+    if liveness.knocked.get(&node).is_some_and(|at| now_ms < at + KNOCK_EVERY_MS) {
+        return;
+    }
+    liveness.knocked.insert(node, now_ms);
+    knock(core, node, record.incarnation, record.addresses.clone());
+}
+
+fn knock(core: &Arc<Core>, node: NodeId, incarnation: u64, addresses: Vec<SocketAddr>) {
+    let core = core.clone();
+    tokio::spawn(async move {
+        if probe::refuses(&addresses).await {
+            tracing::info!(%node, "its host refuses connections: the process is dead");
+            core.liveness.lock().detector.dead(node, incarnation);
+            core.look.notify_one();
+        }
+    });
 }
 
 /// Knocks at those that have missed a heartbeat: a refusal proves the process dead long before the lease ends.
@@ -128,14 +216,7 @@ fn probe_silent(core: &Arc<Core>, now_ms: u64) {
         }
         liveness.probed.insert(w.node, now_ms);
         let addresses = state.node(w.node).map(|n| n.addresses.clone()).unwrap_or_default();
-        let core = core.clone();
-        tokio::spawn(async move {
-            if probe::refuses(&addresses).await {
-                tracing::info!(node = %w.node, "its host refuses connections: the process is dead");
-                core.liveness.lock().detector.dead(w.node, w.incarnation);
-                core.look.notify_one();
-            }
-        });
+        knock(core, w.node, w.incarnation, addresses);
     }
 }
 

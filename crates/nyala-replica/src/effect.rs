@@ -40,6 +40,8 @@ pub enum Effect {
     Read {
         /// Name of the work.
         job: Job,
+        /// The request that it is for.
+        token: Token,
         /// The chunk file.
         file: ChunkFileId,
         /// The bytes.

@@ -32,6 +32,15 @@ pub struct Row {
     pub runs: Option<Runs>,
 }
 
+impl Row {
+    /// The file that it is about.
+    pub fn file(&self) -> ChunkFileId {
+        match self.key {
+            RowKey::Intent(file) | RowKey::Dirty(_, file) => file,
+        }
+    }
+}
+
 const VERSION: u8 = 1;
 
 #[derive(Encode, Decode)]

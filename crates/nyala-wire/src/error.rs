@@ -114,6 +114,8 @@ codes! {
     UNAUTHORIZED = 4109;
     /// The session was ended because its client was silent, or kept a lease, for too long; what it still writes is refused.
     FENCED = 4110;
+    /// This member of a mirror group cannot tell whether the newest change there counts: ask the primary.
+    ASK_PRIMARY = 4111;
     /// The sender was removed from the cluster by an operator; it must stop and not come back with this directory.
     REMOVED = 4120;
 }
@@ -133,7 +135,13 @@ impl ErrorCode {
     pub fn is_transient(self) -> bool {
         matches!(
             self,
-            Self::MAP_BEHIND | Self::WRONG_SERVER | Self::BUSY | Self::NOT_READY | Self::DAMAGED | Self::WRONG_EPOCH
+            Self::MAP_BEHIND
+                | Self::WRONG_SERVER
+                | Self::BUSY
+                | Self::NOT_READY
+                | Self::DAMAGED
+                | Self::WRONG_EPOCH
+                | Self::ASK_PRIMARY
         )
     }
 

@@ -14,6 +14,7 @@ pub mod map;
 pub mod meta;
 pub mod meta_tx;
 pub mod mgmt;
+pub mod mirror;
 pub mod name;
 pub mod storage;
 pub mod stripe;
@@ -22,7 +23,7 @@ pub use attr::{Attr, FileKind, Time};
 pub use error::{ErrorCode, WireError};
 pub use ids::*;
 pub use name::Name;
-pub use stripe::{Layout, Pattern, StripePattern};
+pub use stripe::{Home, Layout, Pattern, StripePattern};
 
 /// Message types: the `type` field of a frame header. A reply carries the type of its request.
 pub mod message_type {
@@ -36,6 +37,10 @@ pub mod message_type {
     pub const STORAGE_WRITE: u16 = 0x0201;
     /// Bulk read: body is a fixed layout, see [`crate::storage::ReadHeader`].
     pub const STORAGE_READ: u16 = 0x0202;
+    /// To a mirror group: a [`crate::mirror::GroupHeader`], then the body of one of the three above.
+    pub const STORAGE_GROUP: u16 = 0x0203;
+    /// Between members of a mirror group: a [`crate::mirror::ReplicaHeader`] and what it says.
+    pub const STORAGE_REPLICA: u16 = 0x0210;
     /// To management: body is a [`crate::mgmt::MgmtRequest`].
     pub const MGMT: u16 = 0x0300;
     /// Between management nodes: body is a `RaftRequest` of `nyala-mgmt`.

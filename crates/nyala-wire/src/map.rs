@@ -342,6 +342,11 @@ impl ClusterMap {
         self.node(self.target(target)?.node)
     }
 
+    /// A mirror group by id.
+    pub fn group(&self, id: GroupId) -> Option<&Group> {
+        self.groups.iter().find(|group| group.id == id)
+    }
+
     /// The metadata target that serves a slot.
     pub fn slot_target(&self, slot: Slot) -> Option<TargetId> {
         let after = self.slots.partition_point(|range| range.first <= slot);

@@ -2,7 +2,7 @@
 
 //! Requests to the management service, by servers and clients. Operators use the REST API.
 
-use crate::ids::{ClusterId, MapVersion, NodeId, TargetId};
+use crate::ids::{ClusterId, GroupId, MapVersion, NodeId, TargetId};
 use crate::map::{ClusterMap, Role, TargetKind};
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
@@ -39,6 +39,32 @@ pub enum MgmtRequest {
     /// Last reported capacities of all targets. Reply: `Capacities`.
     #[n(4)]
     Capacities,
+    /// The primary of a mirror group says what became of a member, as it is in an epoch. Reply: `Map`.
+    #[n(5)]
+    Member {
+        /// The group.
+        #[n(0)]
+        group: GroupId,
+        /// The group's epoch as the primary knows it.
+        #[n(1)]
+        epoch: u32,
+        /// The member.
+        #[n(2)]
+        target: TargetId,
+        /// The primary.
+        #[n(3)]
+        by: TargetId,
+        /// What became of it.
+        #[n(4)]
+        news: MemberNews,
+    },
+    /// The host of a service refused a connection: management looks at once whether the process is dead. Reply: `Done`.
+    #[n(6)]
+    Refused {
+        /// The service.
+        #[n(0)]
+        node: NodeId,
+    },
     /// A management node starts, or wants to become a member. Idempotent. Reply: `MgmtJoined`.
     #[n(16)]
     JoinMgmt(#[n(0)] JoinMgmt),
@@ -59,6 +85,21 @@ pub enum MgmtRequest {
         #[n(0)]
         mgmt: Vec<String>,
     },
+}
+
+/// What became of a member of a mirror group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum MemberNews {
+    /// It does not answer, or its disk fails: the group goes on without it.
+    #[n(0)]
+    NeedsResync,
+    /// It is being brought up to date.
+    #[n(1)]
+    ResyncStarted,
+    /// It holds everything again.
+    #[n(2)]
+    Resynced,
 }
 
 /// A service asks for ids.

@@ -202,6 +202,19 @@ pub enum StorageOp {
         #[n(3)]
         len: u32,
     },
+    /// To a mirror group: the copy of the member `bad` does not match its checksums; give it that of a good one. Reply: `Done`.
+    #[n(9)]
+    Repair {
+        /// Offset, bytes.
+        #[n(0)]
+        offset: u64,
+        /// Length, bytes; at most [`MAX_IO_BYTES`].
+        #[n(1)]
+        len: u32,
+        /// The member.
+        #[n(2)]
+        bad: TargetId,
+    },
     /// Reserve space. Reply: `Done`.
     #[n(6)]
     Allocate {

@@ -6,7 +6,7 @@
 //! of the file, as its chunk number `c / n`: a chunk file holds its target's chunks back to back (`docs/format.md`).
 
 use crate::error::{ErrorCode, WireError};
-use crate::ids::{PoolId, TargetId};
+use crate::ids::{GroupId, PoolId, TargetId};
 use minicbor::{Decode, Decoder, Encode, decode};
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,27 @@ pub enum Pattern {
     #[default]
     #[n(0)]
     Raid0,
+    /// Striped over mirror groups: every chunk file is on all members of one.
+    #[n(1)]
+    Mirror,
+}
+
+/// Where a chunk file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Home {
+    /// On one target.
+    Target(TargetId),
+    /// On the members of a mirror group.
+    Group(GroupId),
+}
+
+impl std::fmt::Display for Home {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Home::Target(id) => write!(f, "target {id}"),
+            Home::Group(id) => write!(f, "mirror group {id}"),
+        }
+    }
 }
 
 impl<'b, C> Decode<'b, C> for Pattern {
@@ -26,6 +47,7 @@ impl<'b, C> Decode<'b, C> for Pattern {
     fn decode(d: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
         match d.u8()? {
             0 => Ok(Pattern::Raid0),
+            1 => Ok(Pattern::Mirror),
             _ => Err(decode::Error::message("unknown stripe pattern")),
         }
     }
@@ -40,7 +62,7 @@ pub struct StripePattern {
     /// Chunk size in bytes: a power of two, 64 KiB to 1 GiB.
     #[n(1)]
     pub chunk_bytes: u32,
-    /// Number of targets wanted; a file gets fewer when the pool has fewer.
+    /// Number of targets (or mirror groups) wanted; a file gets fewer when the pool has fewer.
     #[n(2)]
     pub num_targets: u16,
     /// Storage pool that the targets are taken from.
@@ -98,7 +120,7 @@ pub struct Layout {
     /// Chunk size in bytes; not 0.
     #[cbor(n(1), decode_with = "decode_chunk_bytes")]
     pub chunk_bytes: u32,
-    /// The targets, in stripe order; at least one.
+    /// The targets, or with [`Pattern::Mirror`] the numbers of the mirror groups, in stripe order; at least one.
     #[cbor(n(2), decode_with = "decode_targets")]
     pub targets: Vec<TargetId>,
 }
@@ -130,7 +152,22 @@ pub struct Extent {
     pub len: u64,
 }
 
+impl Pattern {
+    /// What a number in a layout's list of targets names.
+    pub fn home(self, id: TargetId) -> Home {
+        match self {
+            Pattern::Raid0 => Home::Target(id),
+            Pattern::Mirror => Home::Group(GroupId(id.0)),
+        }
+    }
+}
+
 impl Layout {
+    /// Where chunk file `index` is; `index` is one of an [`Extent`] or below the number of targets.
+    pub fn home(&self, index: u16) -> Home {
+        self.pattern.home(self.targets[usize::from(index)])
+    }
+
     /// Refuses a layout that arithmetic or servers cannot work with.
     pub fn check(&self) -> Result<(), WireError> {
         let pattern = StripePattern {

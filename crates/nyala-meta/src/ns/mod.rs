@@ -23,7 +23,7 @@ use crate::records::{FilePart, GarbageRecord, InodeRecord};
 use nyala_cluster::placement::PlacementTable;
 use nyala_wire::map::ClusterMap;
 use nyala_wire::meta::{MetaOp, MetaReply, Owner, SetTime};
-use nyala_wire::{ErrorCode, FileKind, InodeId, Layout, SessionId, StripePattern, TargetId, Time};
+use nyala_wire::{ErrorCode, FileKind, InodeId, Layout, Pattern, SessionId, StripePattern, TargetId, Time};
 
 /// What an operation needs from outside: who asks, when, the cluster as it is, and entropy.
 pub struct Env<'a> {
@@ -53,9 +53,9 @@ impl Env<'_> {
     pub fn layout(&self, pattern: &StripePattern) -> Step<Layout> {
         let targets = self.placement.choose(pattern, self.map.settings.placement, &[], self.random, 0);
         if targets.is_empty() {
-            return Err(ErrorCode::NO_SPACE
-                .with("no storage target of the directory's pool can take new files")
-                .into());
+            let what = if pattern.pattern == Pattern::Mirror { "mirror group" } else { "storage target" };
+            let why = format!("no {what} of the directory's pool can take new files");
+            return Err(ErrorCode::NO_SPACE.with(why).into());
         }
         Ok(Layout { pattern: pattern.pattern, chunk_bytes: pattern.chunk_bytes, targets })
     }
@@ -142,7 +142,13 @@ pub fn destroy(change: &mut Change, inode: InodeId) -> Step<()> {
     let (link, xattrs) = (record.kind == FileKind::Symlink, record.xattr_bytes.is_some());
     match record.file.clone() {
         Some(FilePart { inline_version: None, layout, .. }) => {
-            change.put_record(keys::garbage(inode), &GarbageRecord { targets: layout.targets });
+            change.put_record(
+                keys::garbage(inode),
+                &GarbageRecord {
+                    targets: layout.targets,
+                    mirrored: (layout.pattern == Pattern::Mirror).then_some(true),
+                },
+            );
         }
         // Version 0 is empty: nothing was ever kept.
         Some(FilePart { inline_version: Some(0), .. }) => {}

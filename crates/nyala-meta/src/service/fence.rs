@@ -8,8 +8,8 @@
 
 use super::state::State;
 use nyala_wire::map::{Reachability, TargetKind};
-use nyala_wire::storage::{ChunkFileId, StorageOp, StorageRequest};
-use nyala_wire::{InodeId, SessionId, TargetId};
+use nyala_wire::storage::{ChunkFileId, StorageOp};
+use nyala_wire::{Home, InodeId, SessionId, TargetId};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -56,8 +56,7 @@ async fn late(state: &State, target: TargetId, session: SessionId) {
 
 async fn fenced(state: &State, target: TargetId, session: SessionId) -> bool {
     let file = ChunkFileId { inode: InodeId::ROOT, index: 0 };
-    let request = StorageRequest { target, file, op: StorageOp::Fence { session } };
-    match state.peers.storage(&state.map(), &request).await {
+    match state.peers.storage(&state.map(), Home::Target(target), file, StorageOp::Fence { session }).await {
         Ok(_) => true,
         Err(error) => {
             tracing::debug!(%target, %session, %error, "not fenced yet");

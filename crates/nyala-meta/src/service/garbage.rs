@@ -10,8 +10,8 @@ use crate::keys;
 use crate::records::GarbageRecord;
 use crate::view::View;
 use nyala_store::Batch;
-use nyala_wire::storage::{ChunkFileId, StorageOp, StorageRequest};
-use nyala_wire::{InodeId, WireError, codec};
+use nyala_wire::storage::{ChunkFileId, StorageOp};
+use nyala_wire::{InodeId, Pattern, WireError, codec};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::Duration;
@@ -69,14 +69,15 @@ fn next(state: &State, after: &[u8]) -> Result<Vec<(InodeId, GarbageRecord)>, Wi
 
 async fn remove(state: &Rc<State>, inode: InodeId, record: GarbageRecord) -> bool {
     let map = state.map();
+    let pattern = if record.mirrored == Some(true) { Pattern::Mirror } else { Pattern::Raid0 };
     for (index, target) in (0_u16..).zip(&record.targets) {
-        if Peers::is_removed(&map, *target) {
+        let home = pattern.home(*target);
+        if Peers::is_removed(&map, home) {
             continue;
         }
         let file = ChunkFileId { inode, index };
-        let request = StorageRequest { target: *target, file, op: StorageOp::Unlink };
-        if let Err(error) = state.peers.storage(&map, &request).await {
-            tracing::debug!(%inode, %target, %error, "chunk file not removed yet");
+        if let Err(error) = state.peers.storage(&map, home, file, StorageOp::Unlink).await {
+            tracing::debug!(%inode, %home, %error, "chunk file not removed yet");
             return false;
         }
     }

@@ -8,24 +8,34 @@
 use nyala_transport::{Endpoint, HandshakeConfig, Pool, PoolOptions, Request};
 use nyala_wire::codec;
 use nyala_wire::map::ClusterMap;
-use nyala_wire::message_type::{META_TX, STORAGE};
+use nyala_wire::message_type::{META_TX, STORAGE, STORAGE_GROUP};
 use nyala_wire::meta_tx::{TxReply, TxRequest};
-use nyala_wire::storage::{StorageReply, StorageRequest};
-use nyala_wire::{ErrorCode, TargetId, WireError};
+use nyala_wire::mirror::GroupHeader;
+use nyala_wire::storage::{ChunkFileId, StorageOp, StorageReply, StorageRequest};
+use nyala_wire::{ErrorCode, GroupId, Home, TargetId, WireError};
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 const TX_TIMEOUT: Duration = Duration::from_secs(3);
 const STORAGE_TIMEOUT: Duration = Duration::from_secs(30);
+/// A member of a mirror group that is silent for so long may be another one's successor: with a newer map it is asked again.
+const GROUP_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Connections to other servers.
 pub struct Peers {
     pool: Pool,
+    /// Who we are to mirror groups, and the numbers of our requests to them: the last one, and those under way.
+    client: u64,
+    numbers: Mutex<(u64, BTreeSet<u64>)>,
 }
 
 impl Peers {
     /// No connections yet.
     pub fn new(handshake: HandshakeConfig) -> Peers {
-        Peers { pool: Pool::new(handshake, PoolOptions::default()) }
+        // Without randomness two services may look like one to a mirror group, which refuses the later one's requests.
+        let client = getrandom::u64().unwrap_or(1).max(1);
+        Peers { pool: Pool::new(handshake, PoolOptions::default()), client, numbers: Mutex::default() }
     }
 
     /// One step of a transaction, on the server of a metadata target.
@@ -34,15 +44,66 @@ impl Peers {
         self.call(map, target, request).await
     }
 
-    /// One request to a storage target.
-    pub async fn storage(&self, map: &ClusterMap, request: &StorageRequest) -> Result<StorageReply, WireError> {
-        let frame = Request::new(STORAGE, codec::encode(request)).with_timeout(STORAGE_TIMEOUT);
-        self.call(map, request.target, frame).await
+    /// One request about a chunk file.
+    pub async fn storage(
+        &self,
+        map: &ClusterMap,
+        home: Home,
+        file: ChunkFileId,
+        op: StorageOp,
+    ) -> Result<StorageReply, WireError> {
+        match home {
+            Home::Target(target) => {
+                let body = codec::encode(&StorageRequest { target, file, op });
+                self.call(map, target, Request::new(STORAGE, body).with_timeout(STORAGE_TIMEOUT)).await
+            }
+            Home::Group(group) => {
+                let number = {
+                    let mut numbers = self.numbers.lock();
+                    numbers.0 += 1;
+                    let number = numbers.0;
+                    numbers.1.insert(number);
+                    number
+                };
+                let reply = self.group(map, group, number, &StorageRequest { target: TargetId(0), file, op }).await;
+                self.numbers.lock().1.remove(&number);
+                reply
+            }
+        }
     }
 
-    /// Whether a target is in no map any more: what it held is gone. Never true of a map that is not the cluster's.
-    pub fn is_removed(map: &ClusterMap, target: TargetId) -> bool {
-        map.version.0 > 0 && map.targets.iter().all(|known| known.id != target)
+    /// One request to the primary of a mirror group. What is asked of groups here may be done twice.
+    async fn group(
+        &self,
+        map: &ClusterMap,
+        group: GroupId,
+        number: u64,
+        request: &StorageRequest,
+    ) -> Result<StorageReply, WireError> {
+        let known = map.group(group);
+        let gone = || ErrorCode::NOT_READY.with(format!("mirror group {group} is not in the cluster map"));
+        let (primary, epoch) = known.and_then(|known| Some((known.primary()?, known.epoch))).ok_or_else(gone)?;
+        let lowest = self.numbers.lock().1.first().copied().unwrap_or(number);
+        let header = GroupHeader {
+            group: group.0.into(),
+            kind: STORAGE.into(),
+            reserved: 0.into(),
+            client: self.client.into(),
+            number: number.into(),
+            lowest: lowest.into(),
+        };
+        let body = header.wrap(&codec::encode(request));
+        let request = Request { group_epoch: epoch, ..Request::new(STORAGE_GROUP, body) };
+        self.call(map, primary, request.with_timeout(GROUP_TIMEOUT)).await
+    }
+
+    /// Whether it is in no map any more: what it held is gone. Never true of a map that is not the cluster's.
+    pub fn is_removed(map: &ClusterMap, home: Home) -> bool {
+        let known = match home {
+            Home::Target(target) => map.targets.iter().any(|known| known.id == target),
+            Home::Group(group) => map.group(group).is_some(),
+        };
+        map.version.0 > 0 && !known
     }
 
     async fn call<T>(&self, map: &ClusterMap, target: TargetId, request: Request) -> Result<T, WireError>
@@ -51,7 +112,8 @@ impl Peers {
     {
         let node = map.node_of(target).ok_or_else(|| unreachable(target, "it is not in the cluster map"))?;
         let endpoint = Endpoint { addresses: node.addresses.clone() };
-        let request = request.at(map.version.0, 0);
+        let epoch = request.group_epoch;
+        let request = request.at(map.version.0, epoch);
         let frame = self.pool.call(&endpoint, request).await.map_err(|error| unreachable(target, error))?;
         if frame.is_error() { Err(codec::decode(&frame.body)?) } else { codec::decode(&frame.body) }
     }

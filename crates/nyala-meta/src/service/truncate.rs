@@ -15,8 +15,8 @@ use crate::records::TruncateRecord;
 use nyala_store::Batch;
 use nyala_wire::meta::MetaOp;
 use nyala_wire::meta_tx::TxId;
-use nyala_wire::storage::{ChunkFileId, StorageOp, StorageRequest};
-use nyala_wire::{InodeId, Time, WireError, codec};
+use nyala_wire::storage::{ChunkFileId, StorageOp};
+use nyala_wire::{Home, InodeId, Time, WireError, codec};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -66,9 +66,8 @@ async fn cut_and_forget(state: &Rc<State>, pending: Pending) -> Result<(), WireE
     let cuts = (0..layout.targets.len() as u16).map(|index| {
         let len = layout.chunk_file_len(index, pending.record.size);
         let file = ChunkFileId { inode: pending.inode, index };
-        let request = StorageRequest { target: layout.targets[index as usize], file, op: StorageOp::Truncate { len } };
-        let state = state.clone();
-        tokio::task::spawn_local(async move { until_done(&state, request).await })
+        let (home, state) = (layout.home(index), state.clone());
+        tokio::task::spawn_local(async move { until_done(&state, home, file, StorageOp::Truncate { len }).await })
     });
     for cut in cuts.collect::<Vec<_>>() {
         // A task that is gone means that the service stops; the record stays and the next run goes on.
@@ -86,18 +85,18 @@ async fn cut_and_forget(state: &Rc<State>, pending: Pending) -> Result<(), WireE
 
 /// Sends an idempotent request to storage until it is done. A target that is down holds it up; that is said once.
 /// A target that was removed from the cluster has nothing left to cut.
-async fn until_done(state: &State, request: StorageRequest) {
+async fn until_done(state: &State, home: Home, file: ChunkFileId, op: StorageOp) {
     let (mut pause, mut said) = (Duration::from_millis(10), false);
     loop {
         let map = state.map();
-        let (target, inode) = (request.target, request.file.inode);
-        if Peers::is_removed(&map, target) {
-            tracing::warn!(%target, %inode, "truncation without a storage target that was removed from the cluster");
+        let inode = file.inode;
+        if Peers::is_removed(&map, home) {
+            tracing::warn!(%home, %inode, "truncation without a storage target that was removed from the cluster");
             return;
         }
-        let Err(error) = state.peers.storage(&map, &request).await else { return };
+        let Err(error) = state.peers.storage(&map, home, file, op.clone()).await else { return };
         if pause > Duration::from_secs(1) && !said {
-            tracing::warn!(%target, %inode, %error, "truncation waits for storage");
+            tracing::warn!(%home, %inode, %error, "truncation waits for storage");
             said = true;
         }
         tokio::time::sleep(pause).await;

@@ -3,7 +3,8 @@
 //! `Goodbye`: a service stops in an orderly way. Of a run that is not the current one it means nothing any more.
 
 use crate::core::Core;
-use nyala_cluster::{ClusterError, Command};
+use crate::liveness::declare;
+use nyala_cluster::ClusterError;
 use nyala_wire::NodeId;
 use nyala_wire::error::WireError;
 use nyala_wire::map::Reachability;
@@ -14,9 +15,8 @@ use crate::core::Refusal;
 pub(super) async fn handle(core: &Core, node: NodeId, incarnation: u64) -> Result<MgmtReply, WireError> {
     // Before the change: a heartbeat that arrives late must not undo it.
     core.liveness.lock().detector.dead(node, incarnation);
-    let reachability = Reachability::Offline;
-    match core.propose(Command::SetReachability { node, incarnation, reachability }).await {
-        Ok(_) | Err(Refusal::Cluster(ClusterError::NoNode { .. })) => Ok(MgmtReply::Done),
+    match declare(core, node, incarnation, Reachability::Offline).await {
+        Ok(()) | Err(Refusal::Cluster(ClusterError::NoNode { .. })) => Ok(MgmtReply::Done),
         Err(error) => Err(error.into()),
     }
 }

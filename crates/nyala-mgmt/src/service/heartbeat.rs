@@ -4,6 +4,7 @@
 
 use crate::core::Core;
 use crate::counters::count;
+use nyala_cluster::group::fence::Grant;
 use nyala_transport::member::monotonic_ms;
 use nyala_wire::ErrorCode;
 use nyala_wire::error::WireError;
@@ -20,9 +21,15 @@ pub(super) fn handle(core: &Core, heartbeat: &Heartbeat) -> Result<MgmtReply, Wi
     }
     let mine = |target| state.target(target).is_some_and(|t| t.node == node.id);
     let capacities: Vec<_> = heartbeat.capacities.iter().filter(|c| mine(c.target)).copied().collect();
-    core.liveness.lock().heard(node.id, heartbeat.incarnation, &capacities, monotonic_ms());
-    if node.reachability != Reachability::Online {
+    let grant = {
+        let mut liveness = core.liveness.lock();
+        liveness.heard(node.id, heartbeat.incarnation, &capacities, monotonic_ms());
+        liveness.grant(&state, heartbeat)
+    };
+    if node.reachability != Reachability::Online || state.groups.iter().any(|group| !group.fencing.is_empty()) {
         core.look.notify_one();
     }
-    Ok(MgmtReply::Lease { lease_ms: state.settings.lease_ms, map_version: state.version })
+    let down = || ErrorCode::NOT_READY.with("this run is called offline; no lease until that is taken back");
+    let Grant { lease_ms, map_version } = grant.ok_or_else(down)?;
+    Ok(MgmtReply::Lease { lease_ms, map_version })
 }

@@ -10,12 +10,14 @@ mod adopt;
 mod capacities;
 mod goodbye;
 mod heartbeat;
+mod member;
 mod register;
 mod watch_map;
 
 use crate::core::{Core, Refusal};
 use crate::members;
 use crate::raft::rpc;
+use nyala_cluster::MemberAt;
 use nyala_transport::member::monotonic_ms;
 use nyala_transport::{Frame, PeerInfo, Reply, Role, Service, process};
 use nyala_wire::error::WireError;
@@ -87,6 +89,13 @@ impl MgmtService {
             MgmtRequest::Heartbeat(heartbeat) => heartbeat::handle(core, &heartbeat),
             MgmtRequest::Goodbye { node, incarnation } => goodbye::handle(core, node, incarnation).await,
             MgmtRequest::Capacities => Ok(capacities::handle(core)),
+            MgmtRequest::Member { group, epoch, target, by, news } => {
+                let serves = matches!(peer.role, Role::Storage | Role::Meta);
+                let no = || ErrorCode::UNAUTHORIZED.with("only members of mirror groups say what became of others");
+                serves.then_some(()).ok_or_else(no)?;
+                member::news(core, MemberAt { group, epoch, target }, by, news).await
+            }
+            MgmtRequest::Refused { node } => Ok(member::refused(core, node)),
             MgmtRequest::JoinMgmt(join) => {
                 only_for(peer.role == Role::Mgmt)?;
                 members::join(core, &join).await

@@ -32,8 +32,10 @@ impl Member {
     }
 
     pub(super) fn begin_read(&mut self, id: u64, file: ChunkFileId, span: Span) {
+        let Some(Kind::Read { asker, .. }) = self.work.get(&id).map(|work| &work.kind) else { return };
+        let token = asker.token;
         let job = self.job(id, Stage::Main);
-        self.out.push(Effect::Read { job, file, span });
+        self.out.push(Effect::Read { job, token, file, span });
     }
 
     pub(super) fn was_read(&mut self, id: u64, job: Job, ok: bool) {

@@ -32,7 +32,8 @@ impl Member {
             self.drop_payload(wish);
         }
         match admission {
-            Admission::Void => {}
+            // An old copy, or too many at once: whoever still waits asks again.
+            Admission::Void => self.reply(token, Answer::NotReady),
             Admission::Done(answer) => self.reply(token, answer),
             Admission::Running => self.newest_asker(asker),
             Admission::New => self.begin(asker, wish),

@@ -120,7 +120,7 @@ impl ChunkWorker {
     }
 
     /// Stored checksums of the blocks from `first` to before `last`.
-    fn stored(&self, file: ChunkFileId, first: u64, last: u64) -> Result<Vec<Option<u32>>, ChunkError> {
+    pub(super) fn stored(&self, file: ChunkFileId, first: u64, last: u64) -> Result<Vec<Option<u32>>, ChunkError> {
         let mut stored = Vec::with_capacity(last.saturating_sub(first) as usize);
         let mut block = first;
         while block < last {

@@ -84,6 +84,10 @@ impl ChunkStore {
 }
 
 impl Remover {
+    pub(super) fn new(shared: Arc<Shared>) -> Remover {
+        Remover { shared }
+    }
+
     /// Removes the content of a dead chunk file. If it fails, the record stays and it can be tried again.
     pub fn remove(&self, file: ChunkFileId) -> Result<(), ChunkError> {
         let shared = &self.shared;

@@ -3,6 +3,7 @@
 //! From frames to tasks and back. Failure model: see the parent module; every request is answered.
 
 use super::at_once::AtOnce;
+use super::mirror::{Answered, Mirrors};
 use super::queue::{Outcome, Task, mistake};
 use super::target::Target;
 use crate::chunk_store::{Buffer, ReadOut, SMALL_BYTES, WriteOp, check_copy, copy_write, pad_copy};
@@ -27,6 +28,7 @@ pub struct StorageService {
     member: Member,
     reads: Arc<Semaphore>,
     at_once: AtOnce,
+    mirrors: Arc<Mirrors>,
 }
 
 /// Memory for the data of reads, shared by all cores.
@@ -61,8 +63,9 @@ impl StorageService {
         targets: Arc<HashMap<TargetId, Arc<Target>>>,
         member: Member,
         reads: Arc<Semaphore>,
+        mirrors: Arc<Mirrors>,
     ) -> StorageService {
-        StorageService { targets, member, reads, at_once: AtOnce::default() }
+        StorageService { targets, member, reads, at_once: AtOnce::default(), mirrors }
     }
 
     async fn answer(&self, peer: &PeerInfo, request: Frame) -> Result<Reply, WireError> {
@@ -72,6 +75,11 @@ impl StorageService {
             message_type::STORAGE_WRITE => self.write(request).await,
             message_type::STORAGE_READ => self.read(&request).await,
             message_type::STORAGE => self.other(peer, &request).await,
+            message_type::STORAGE_GROUP => self.mirrored(&request).await,
+            message_type::STORAGE_REPLICA if peer.role != Role::Storage => {
+                Err(ErrorCode::UNAUTHORIZED.with("only members of mirror groups send that"))
+            }
+            message_type::STORAGE_REPLICA => self.mirrors.message(&request).await,
             other => {
                 Err(ErrorCode::UNKNOWN_MESSAGE.with(format!("a storage service has no message type {other:#06x}")))
             }
@@ -125,13 +133,17 @@ impl StorageService {
         let memory = self.read_memory(offset, len).await?;
         let file = ChunkFileId { inode: InodeId(header.inode.get()), index: header.index.get() };
         let verify = flags & ReadHeader::VERIFY != 0;
-        let ReadOut { start, data, crcs } = match verify {
+        let out = match verify {
             false => self.at_once.read(target, file, offset, len).await?,
             true => match target.call(Task::Read { file, offset, len, verify }).await? {
                 Outcome::Read(out) => out,
                 _ => return Err(mistake()),
             },
         };
+        Ok(Self::read_reply(out, memory))
+    }
+
+    fn read_reply(ReadOut { start, data, crcs }: ReadOut, memory: OwnedSemaphorePermit) -> Reply {
         let header = ReadReplyHeader {
             start: start.into(),
             len: (data.len() as u32).into(),
@@ -140,7 +152,21 @@ impl StorageService {
         let body = encode_bulk(&header, &crcs);
         let payload =
             if data.is_empty() { vec![] } else { vec![Bytes::from_owner(ReadData { data, _memory: memory })] };
-        Ok(Reply::ok(body).with_payload(payload))
+        Reply::ok(body).with_payload(payload)
+    }
+
+    /// A request to a mirror group.
+    async fn mirrored(&self, request: &Frame) -> Result<Reply, WireError> {
+        let (call, reads) = self.mirrors.parse(request)?;
+        let (offset, len) = reads.unwrap_or((0, 0));
+        let memory = self.read_memory(offset, len).await?;
+        let plain = call.is_write();
+        Ok(match call.ask().await? {
+            Answered::Done if plain => Reply::ok(Bytes::new()),
+            Answered::Done => Reply::ok(codec::encode(&StorageReply::Done)),
+            Answered::Read(out) => Self::read_reply(out, memory),
+            Answered::Reply(reply) => Reply::ok(codec::encode(&reply)),
+        })
     }
 
     /// Waits until there is memory for a read.
@@ -165,10 +191,17 @@ impl StorageService {
                 self.copy(target, (from, from_offset), (file, offset), len).await?;
                 StorageReply::Done
             }
+            op @ StorageOp::Fence { session } => {
+                target.call(Task::Other(file, op)).await?;
+                self.mirrors.quiet(target, session).await?;
+                StorageReply::Done
+            }
             op => match target.call(Task::Other(file, op)).await? {
                 Outcome::Stat(len, blocks) => StorageReply::Stat { len, blocks },
                 Outcome::Offset(offset) => StorageReply::Offset(offset),
-                Outcome::Done | Outcome::DoneWhenDurable(_) | Outcome::Read(_) => StorageReply::Done,
+                Outcome::Done | Outcome::DoneWhenDurable(_) | Outcome::Read(_) | Outcome::Region(_) => {
+                    StorageReply::Done
+                }
             },
         };
         Ok(Reply::ok(codec::encode(&reply)))
@@ -201,6 +234,7 @@ impl StorageService {
         for (name, value) in self.targets.values().flat_map(|target| target.counters()) {
             *sums.entry(name.to_owned()).or_insert(0) += value;
         }
+        sums.extend(self.mirrors.figures());
         nyala_transport::process::stats(sums.into_iter().collect())
     }
 }

@@ -20,6 +20,8 @@
 
 mod at_once;
 mod handler;
+mod mirror;
+mod mirror_rows;
 mod queue;
 mod ring_reads;
 mod run;

@@ -5,7 +5,7 @@
 //! **Failure model.** Senders are faster than the disk: they wait for a place, asynchronously. A sender may be gone when
 //! its answer is ready: then nobody gets it. After the stop, everybody gets `NOT_READY`.
 
-use crate::chunk_store::{ReadOut, SyncJob, WriteOp};
+use crate::chunk_store::{ReadOut, Region, SyncJob, WriteOp};
 use nyala_store::Lsn;
 use nyala_wire::storage::{ChunkFileId, StorageOp};
 use nyala_wire::{ErrorCode, WireError};
@@ -34,6 +34,24 @@ pub enum Task {
         /// Compare checksums.
         verify: bool,
     },
+    /// What is between two offsets, for another member of a mirror group.
+    Export {
+        /// The chunk file.
+        file: ChunkFileId,
+        /// From here, bytes.
+        start: u64,
+        /// To here, bytes.
+        end: u64,
+    },
+    /// Make it what another member has.
+    Import {
+        /// The chunk file.
+        file: ChunkFileId,
+        /// What the other has.
+        region: Region,
+        /// Up to here, bytes; the largest number: to the end.
+        end: u64,
+    },
     /// Anything else.
     Other(ChunkFileId, StorageOp),
 }
@@ -43,7 +61,9 @@ impl Task {
     pub fn file(&self) -> ChunkFileId {
         match self {
             Task::Write(op) => op.file,
-            Task::Read { file, .. } | Task::Other(file, _) => *file,
+            Task::Read { file, .. } | Task::Export { file, .. } | Task::Import { file, .. } | Task::Other(file, _) => {
+                *file
+            }
         }
     }
 }
@@ -57,6 +77,8 @@ pub enum Outcome {
     DoneWhenDurable(Lsn),
     /// Data.
     Read(ReadOut),
+    /// What another member of a mirror group is to have.
+    Region(Region),
     /// Length in bytes, use in units of 512 bytes.
     Stat(u64, u64),
     /// Where the data or hole is.

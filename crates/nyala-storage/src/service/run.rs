@@ -3,6 +3,7 @@
 //! Start, life and end of a storage service. Failure model: see the parent module.
 
 use super::handler::{StorageService, read_budget};
+use super::mirror::{Keeper, Mirrors, keep};
 use super::target::Target;
 use crate::config::StorageConfig;
 use crate::error::StorageError;
@@ -65,12 +66,16 @@ async fn register_and_serve(
     // Only now the cluster is known, and with it whom to refuse.
     drop(early);
     let servers = bind(config, listen, handshake(member.cluster(), member.node().0))?;
+    let mirrors = Arc::new(Mirrors::default());
+    let handshake = handshake(member.cluster(), member.node().0);
+    let keeper = Keeper { mirrors: mirrors.clone(), member: member.clone(), targets: by_id.clone(), handshake };
+    let keeper = tokio::spawn(keep(keeper));
     let reads = read_budget(config.memory_limit_bytes / 4);
     let stop = servers.first().map(Server::shutdown_handle);
     let mut cores = Vec::new();
     for server in servers {
-        let (targets, member, reads) = (by_id.clone(), member.clone(), reads.clone());
-        cores.push(start_core(server, move || StorageService::new(targets, member, reads))?);
+        let (targets, member, reads, mirrors) = (by_id.clone(), member.clone(), reads.clone(), mirrors.clone());
+        cores.push(start_core(server, move || StorageService::new(targets, member, reads, mirrors))?);
     }
     tracing::info!(node = %member.node(), %listen, targets = ?member.targets(), "storage service is up");
     let ended = tokio::select! {
@@ -79,6 +84,8 @@ async fn register_and_serve(
         () = shutdown => Ok(()),
     };
     stop.iter().for_each(|stop| stop.stop());
+    keeper.abort();
+    mirrors.stop().await;
     for core in cores {
         // An error means that the core has panicked, which was logged.
         let _ = core.await;

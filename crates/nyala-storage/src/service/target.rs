@@ -10,11 +10,12 @@ use super::worker_thread::WorkerThread;
 use crate::chunk_store::{ChunkStore, ChunkStoreOptions, ChunkWorker, OsDisk, Remover, SyncJob, worker_of};
 use crate::config::TargetSpec;
 use crate::error::StorageError;
+use nyala_replica::Row;
 use nyala_store::own_dir::{IdentityError, Kind, OwnDir};
 use nyala_store::{Options, Store};
 use nyala_wire::mgmt::Capacity;
 use nyala_wire::storage::ChunkFileId;
-use nyala_wire::{ClusterId, WireError};
+use nyala_wire::{ClusterId, GroupId, SessionId, WireError};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::path::Path;
@@ -167,6 +168,21 @@ impl Target {
             }
             outcome => Ok(outcome),
         }
+    }
+
+    /// What is remembered of a mirror group.
+    pub(super) fn mirror_rows(&self, group: GroupId) -> Result<Vec<Row>, WireError> {
+        super::mirror_rows::load(&self.kv, group)
+    }
+
+    /// Remembers it; returns when that is in the log, or on disk.
+    pub(super) async fn persist_mirror(&self, group: GroupId, rows: &[Row], durable: bool) -> Result<(), WireError> {
+        super::mirror_rows::persist(&self.kv, group, rows, durable).await
+    }
+
+    /// Whether writes of a session are refused.
+    pub(super) fn is_fenced(&self, session: SessionId) -> bool {
+        self.store.is_fenced(session)
     }
 
     /// Capacity of the file system, or of the limit if that is less.

@@ -108,6 +108,11 @@ impl WorkerThread {
         let result = match task {
             Task::Write(op) => worker.write(op).map(|()| Outcome::Done),
             Task::Read { file, offset, len, verify } => worker.read(file, offset, len, verify).map(Outcome::Read),
+            Task::Export { file, start, end } => worker.export(file, start, end).map(Outcome::Region),
+            Task::Import { file, region, end } => {
+                let taken = worker.import(file, &region, end, now_s());
+                taken.map(|lsn| lsn.map_or(Outcome::Done, |lsn| self.unlinked(file, lsn)))
+            }
             Task::Other(file, op) => match op {
                 StorageOp::Truncate { len } => worker.truncate(file, len).map(|()| Outcome::Done),
                 StorageOp::Punch { offset, len } => worker.punch(file, offset, len).map(|()| Outcome::Done),
@@ -116,6 +121,7 @@ impl WorkerThread {
                 StorageOp::Seek { offset, hole } => worker.seek(file, offset, hole).map(Outcome::Offset),
                 StorageOp::Unlink => worker.unlink(file, now_s()).map(|lsn| self.unlinked(file, lsn)),
                 StorageOp::Fence { session } => worker.fence(session).map(Outcome::DoneWhenDurable),
+                StorageOp::Repair { .. } => Err(ChunkError::Invalid("only a mirror group can repair")),
                 StorageOp::Copy { .. } => Err(ChunkError::Invalid("a copy is done as a read and a write")),
                 StorageOp::Sync => {
                     drop(worker);

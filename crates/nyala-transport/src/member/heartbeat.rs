@@ -52,13 +52,13 @@ async fn beat(state: &State, each: Duration) -> Result<(), MgmtError> {
     let request = MgmtRequest::Heartbeat(Heartbeat {
         node: state.node,
         incarnation: state.register.incarnation,
-        map_version: state.watch.current().version,
+        map_version: state.acted_on(),
         capacities: (state.capacities)(),
     });
     let sent_ms = monotonic_ms();
     match state.client.call_within(&request, each).await? {
         MgmtReply::Lease { lease_ms, map_version } => {
-            state.lease.renew(sent_ms, lease_ms);
+            state.lease.renew(sent_ms, lease_ms, map_version);
             state.watch.heard_of(map_version);
             Ok(())
         }
@@ -70,7 +70,7 @@ async fn beat(state: &State, each: Duration) -> Result<(), MgmtError> {
 async fn register_again(state: &State) -> bool {
     let error = match register_once(&state.client, &state.register).await {
         Ok((sent_ms, registered)) if registered.node == state.node && registered.targets == state.targets => {
-            state.lease.renew(sent_ms, registered.map.settings.lease_ms);
+            state.lease.renew(sent_ms, registered.map.settings.lease_ms, registered.map.version);
             state.watch.offer(registered.map);
             return true;
         }

@@ -2,6 +2,7 @@
 
 //! A member's own view of its lease. Read on every request, so it is two atomics and no lock.
 
+use nyala_wire::MapVersion;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What `until_ms` holds once the lease is over for good.
@@ -12,14 +13,24 @@ const ENDED: u64 = u64::MAX;
 pub(super) struct Lease {
     /// Time at which two thirds of the lease are over, milliseconds; 0 before the first.
     until_ms: AtomicU64,
+    /// The newest map version that a lease was granted under.
+    version: AtomicU64,
 }
 
 impl Lease {
     /// A heartbeat sent at `sent_ms` was acknowledged with a lease of `lease_ms`. No effect after [`Lease::end`].
-    pub(super) fn renew(&self, sent_ms: u64, lease_ms: u32) {
+    pub(super) fn renew(&self, sent_ms: u64, lease_ms: u32, version: MapVersion) {
+        // First: who reads the time first then reads a version that is not older than its.
+        self.version.fetch_max(version.0, Ordering::AcqRel);
         let until = sent_ms + u64::from(lease_ms) * 2 / 3;
         // An error means that the lease has ended, and then it stays so.
         let _ = self.until_ms.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| (now != ENDED).then_some(until));
+    }
+
+    /// Until when the member may serve, and the map that it must have for that.
+    pub(super) fn until(&self) -> (u64, MapVersion) {
+        let until = self.until_ms.load(Ordering::Acquire);
+        (if until == ENDED { 0 } else { until }, MapVersion(self.version.load(Ordering::Acquire)))
     }
 
     /// The lease is over, for good.
@@ -44,11 +55,13 @@ mod tests {
     fn two_thirds_from_the_sending() {
         let lease = Lease::default();
         assert_eq!(lease.left_ms(0), 0);
-        lease.renew(10_000, 3000);
+        lease.renew(10_000, 3000, MapVersion(7));
+        assert_eq!(lease.until(), (12_000, MapVersion(7)));
         assert_eq!((lease.left_ms(10_000), lease.left_ms(11_999), lease.left_ms(12_000)), (2000, 1, 0));
         lease.end();
         assert_eq!(lease.left_ms(10_000), 0);
-        lease.renew(20_000, 3000);
+        lease.renew(20_000, 3000, MapVersion(6));
         assert_eq!(lease.left_ms(20_000), 0, "an acknowledgement that comes too late revives nothing");
+        assert_eq!(lease.until(), (0, MapVersion(7)));
     }
 }

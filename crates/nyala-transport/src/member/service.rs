@@ -10,8 +10,9 @@ use super::watch::MapWatch;
 use nyala_wire::error::WireError;
 use nyala_wire::map::ClusterMap;
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest, Register, Registered, TargetCapacity};
-use nyala_wire::{ClusterId, NodeId, TargetId};
+use nyala_wire::{ClusterId, MapVersion, NodeId, TargetId};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -52,6 +53,15 @@ pub(super) struct State {
     pub lease: Lease,
     pub expelled: watch::Sender<Option<WireError>>,
     pub capacities: Box<dyn Fn() -> Vec<TargetCapacity> + Send + Sync>,
+    /// The newest map that this service acts on; the largest number while nobody says.
+    pub acted_on: AtomicU64,
+}
+
+impl State {
+    /// The map version that heartbeats may report.
+    pub(super) fn acted_on(&self) -> MapVersion {
+        self.watch.current().version.min(MapVersion(self.acted_on.load(Ordering::Acquire)))
+    }
 }
 
 impl Member {
@@ -70,12 +80,13 @@ impl Member {
             target.id = *id;
         }
         let lease = Lease::default();
-        lease.renew(sent_ms, map.settings.lease_ms);
+        lease.renew(sent_ms, map.settings.lease_ms, map.version);
         let watch = MapWatch::start(client.clone());
         watch.offer(map);
         let expelled = watch::Sender::new(None);
         let capacities = Box::new(capacities);
-        let state = State { client, register, cluster, node, targets, watch, lease, expelled, capacities };
+        let acted_on = AtomicU64::new(u64::MAX);
+        let state = State { client, register, cluster, node, targets, watch, lease, expelled, capacities, acted_on };
         let state = Arc::new(state);
         tracing::info!(%node, %cluster, "registered with management");
         let heartbeats = tokio::spawn(heartbeat::run(state.clone())).abort_handle();
@@ -116,6 +127,21 @@ impl Member {
     /// For how long [`Member::lease_valid`] holds without another heartbeat.
     pub fn lease_left(&self) -> Duration {
         Duration::from_millis(self.shared.state.lease.left_ms(monotonic_ms()))
+    }
+
+    /// Until when the lease lets this service serve, by [`super::monotonic_ms`], and the map that it must have for that.
+    pub fn lease(&self) -> (u64, MapVersion) {
+        self.shared.state.lease.until()
+    }
+
+    /// From now on heartbeats report no newer map than this: everything in this service acts on it.
+    pub fn acts_on(&self, version: MapVersion) {
+        self.shared.state.acted_on.store(version.0, Ordering::Release);
+    }
+
+    /// Requests to management, on this member's runtime.
+    pub fn mgmt(&self) -> &MgmtClient {
+        &self.shared.state.client
     }
 
     /// Waits until management refuses this process for good, for instance because another one serves a copy of its

@@ -128,6 +128,7 @@ fn choices_have_their_numbers() {
     choices::<MemberState>();
     choices::<CapacityPool>();
     choices::<Placement>();
+    choices::<nyala_wire::mgmt::MemberNews>();
     choices::<nyala_wire::mgmt::MgmtRole>();
 }
 
@@ -143,7 +144,19 @@ fn error_codes_are_all_there() {
 #[test]
 fn message_types_are_all_there() {
     use nyala_wire::message_type::*;
-    let ours = [PING, STATS, META, META_TX, STORAGE, STORAGE_WRITE, STORAGE_READ, MGMT, MGMT_RAFT];
+    let ours = [
+        PING,
+        STATS,
+        META,
+        META_TX,
+        STORAGE,
+        STORAGE_WRITE,
+        STORAGE_READ,
+        STORAGE_GROUP,
+        STORAGE_REPLICA,
+        MGMT,
+        MGMT_RAFT,
+    ];
     let rows = table("Type");
     let documented: Vec<u16> =
         rows.iter().map(|row| u16::from_str_radix(row[0].trim_start_matches("0x"), 16).unwrap()).collect();

@@ -10,7 +10,7 @@ use nyala_wire::meta::{
 };
 use nyala_wire::meta_tx::{LockEdge, LockOwner, Outcome, PartResult, TxAction, TxPart, TxReply, TxRequest};
 use nyala_wire::mgmt::{
-    Heartbeat, JoinMgmt, MgmtNode, MgmtReply, MgmtRequest, MgmtRole, Register, RegisterTarget, Registered,
+    Heartbeat, JoinMgmt, MemberNews, MgmtNode, MgmtReply, MgmtRequest, MgmtRole, Register, RegisterTarget, Registered,
 };
 use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest};
 
@@ -137,6 +137,7 @@ enums! {
         6 Allocate { offset, len }
         7 Fence { session }
         8 Copy { from, from_offset, offset, len }
+        9 Repair { offset, len, bad }
     }
     StorageReply { 0 Done {} 1 Stat { len, blocks } 2 Offset { 0 } }
     MgmtRequest {
@@ -145,6 +146,8 @@ enums! {
         2 Heartbeat { 0 }
         3 Goodbye { node, incarnation }
         4 Capacities {}
+        5 Member { group, epoch, target, by, news }
+        6 Refused { node }
         16 JoinMgmt { 0 }
         17 MgmtNodes {}
         18 RemoveMgmt { node }
@@ -161,5 +164,6 @@ enums! {
         17 MgmtJoined { cluster, node }
         18 MgmtNodes { 0 }
     }
+    MemberNews { 0 NeedsResync {} 1 ResyncStarted {} 2 Resynced {} }
     MgmtRole { 0 Leader {} 1 Follower {} 2 Learner {} }
 }

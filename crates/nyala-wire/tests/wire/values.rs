@@ -69,7 +69,7 @@ enums! {
     Consistency { 0 Good {} 1 NeedsResync {} 2 Bad {} }
     FileKind { 0 File {} 1 Directory {} 2 Symlink {} 3 Fifo {} 4 Socket {} 5 CharDevice {} 6 BlockDevice {} }
     MemberState { 0 Good {} 1 NeedsResync {} 2 Resyncing {} 3 Bad {} }
-    Pattern { 0 Raid0 {} }
+    Pattern { 0 Raid0 {} 1 Mirror {} }
     Placement { 0 Random {} 1 RoundRobin {} 2 RandomInternode {} }
     Reachability { 0 Online {} 1 ProbablyOffline {} 2 Offline {} }
     Role { 0 Mgmt {} 1 Meta {} 2 Storage {} 3 Client {} }

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Requests to mirror groups: which member is asked, under which number, and again until it worked.
+//!
+//! **Failure model.** A member dies, vanishes or stands still in the middle of a request; its group goes on with another
+//! primary in another epoch. A request is given up as soon as the map shows another epoch, and sent again under the same
+//! number: the group does it once. A refused connection is reported to management, which then need not wait for the lease
+//! to end. A reader may ask a member that cannot tell (`ASK_PRIMARY`), or one whose copy is damaged: the next one is asked.
+//! The application sees a pause.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::logic::numbers::Numbers;
+use crate::retry::{Again, Retry, sort_reply, sort_transport};
+use nyala_transport::{Endpoint, Frame, Request, TransportError};
+use nyala_wire::codec::decode;
+use nyala_wire::map::{Group, MemberState, Reachability};
+use nyala_wire::mgmt::MgmtRequest;
+use nyala_wire::mirror::GroupHeader;
+use nyala_wire::{ErrorCode, GroupId, TargetId, WireError, message_type};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// While a request is under way, the map is looked at so often.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What a reader knows about the members of a group; `None` elsewhere: only the primary is asked.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    /// Spreads readers over members.
+    pub(crate) spread: u64,
+    /// Members whose copy is damaged.
+    pub(crate) avoid: Vec<TargetId>,
+    /// Who was asked last.
+    pub(crate) last: Option<TargetId>,
+    ask_primary: bool,
+    tries: u64,
+}
+
+impl Reader {
+    pub(crate) fn new(spread: u64) -> Reader {
+        Reader { spread, ..Reader::default() }
+    }
+
+    fn pick(&self, good: &[TargetId], primary: TargetId) -> Option<TargetId> {
+        let wanted: Vec<TargetId> = good.iter().filter(|target| !self.avoid.contains(target)).copied().collect();
+        if self.ask_primary && wanted.contains(&primary) {
+            return Some(primary);
+        }
+        let at = self.spread.wrapping_add(self.tries).checked_rem(wanted.len() as u64)?;
+        wanted.get(at as usize).copied()
+    }
+}
+
+/// A request's number; over when dropped.
+struct Number {
+    numbers: Arc<Mutex<Numbers>>,
+    number: u64,
+}
+
+impl Drop for Number {
+    fn drop(&mut self) {
+        self.numbers.lock().done(self.number);
+    }
+}
+
+impl Core {
+    fn number_for(&self, group: GroupId) -> Number {
+        let numbers = self.numbers.lock().entry(group).or_default().clone();
+        let number = numbers.lock().begin();
+        Number { numbers, number }
+    }
+
+    /// Members that serve reads and may be reached.
+    fn good_members(&self, group: &Group) -> Vec<TargetId> {
+        let map = self.maps.view().map.clone();
+        let reach = |id: TargetId| map.target(id).is_some_and(|target| target.reachability != Reachability::Offline);
+        let members = group.members_with_states();
+        members.filter(|(id, state)| *state == MemberState::Good && reach(*id)).map(|(id, _)| id).collect()
+    }
+
+    /// Whether a group has a good member besides these.
+    pub(crate) fn has_other_copy(&self, group: GroupId, avoid: &[TargetId]) -> bool {
+        let view = self.maps.view();
+        let group = view.map.group(group);
+        group.is_some_and(|group| self.good_members(group).iter().any(|target| !avoid.contains(target)))
+    }
+
+    /// Sends to a group until a member answers with success or an error that repetition does not cure.
+    pub(crate) async fn group_call(
+        &self,
+        what: &'static str,
+        group: GroupId,
+        mut reader: Option<&mut Reader>,
+        retry: &mut Retry,
+        mut make: impl FnMut() -> Request,
+    ) -> Result<Frame> {
+        let number = if reader.is_none() { Some(self.number_for(group)) } else { None };
+        loop {
+            let view = self.maps.view();
+            let known = view.map.group(group);
+            let primary = known.and_then(Group::primary);
+            let member = match (&reader, known, primary) {
+                (Some(reader), Some(known), Some(primary)) => reader.pick(&self.good_members(known), primary),
+                _ => primary,
+            };
+            let epoch = known.map_or(0, |known| known.epoch);
+            let endpoint = member.and_then(|member| view.endpoint(member));
+            let why = match (member, endpoint) {
+                (Some(member), Some(endpoint)) => {
+                    if let Some(reader) = &mut reader {
+                        reader.last = Some(member);
+                    }
+                    let request = self.to_group(make(), group, number.as_ref()).at(view.map.version.0, epoch);
+                    match self.call_in_epoch(group, epoch, endpoint, request).await {
+                        Some(Ok(frame)) if !frame.is_error() => return Ok(frame),
+                        Some(Ok(frame)) => {
+                            let error: WireError = decode(&frame.body).map_err(Error::server(what))?;
+                            if let Some(reader) = &mut reader {
+                                reader.ask_primary = error.code == ErrorCode::ASK_PRIMARY;
+                            }
+                            // A short pause: it is over as soon as the group has agreed.
+                            sort_reply(what, error.clone())?;
+                            Again::Connection(error.to_string())
+                        }
+                        Some(Err(error)) => {
+                            if matches!(error, TransportError::ConnectRefused { .. }) {
+                                self.report(member).await;
+                            }
+                            sort_transport(what, error)?
+                        }
+                        None => Again::Connection(format!("mirror group {group} goes on in another epoch")),
+                    }
+                }
+                _ => Again::Connection(format!("no member of mirror group {group} can serve at the moment")),
+            };
+            if let Some(reader) = &mut reader {
+                reader.tries += 1;
+            }
+            // why ignored: if management is away too, the pause and the next try deal with it.
+            let _ = self.maps.refresh(self, view.map.version).await;
+            retry.pause(self, why).await?;
+        }
+    }
+
+    fn to_group(&self, request: Request, group: GroupId, number: Option<&Number>) -> Request {
+        let (number, lowest) = number.map_or((0, 0), |number| (number.number, number.numbers.lock().lowest()));
+        let header = GroupHeader {
+            group: group.0.into(),
+            kind: request.message_type.into(),
+            reserved: 0.into(),
+            client: self.session_id.0.into(),
+            number: number.into(),
+            lowest: lowest.into(),
+        };
+        let body = header.wrap(&request.body).into();
+        let timeout = Some(super::storage_io::STORAGE_TIMEOUT);
+        Request { message_type: message_type::STORAGE_GROUP, body, timeout, ..request }
+    }
+
+    /// Calls; `None` when the group has gone on to another epoch meanwhile.
+    async fn call_in_epoch(
+        &self,
+        group: GroupId,
+        epoch: u32,
+        endpoint: &Endpoint,
+        request: Request,
+    ) -> Option<std::result::Result<Frame, TransportError>> {
+        let mut call = self.rpc.call(endpoint, request);
+        loop {
+            match tokio::time::timeout(LOOK, &mut call).await {
+                Ok(result) => return Some(result),
+                Err(_) if self.maps.view().map.group(group).is_none_or(|known| known.epoch == epoch) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Tells management whose host refuses connections.
+    async fn report(&self, member: TargetId) {
+        let node = self.maps.view().map.target(member).map(|target| target.node);
+        if let Some(node) = node {
+            // why ignored: management notices by itself, only later.
+            let _ = self.maps.ask(self, &MgmtRequest::Refused { node }, Duration::ZERO).await;
+        }
+    }
+}

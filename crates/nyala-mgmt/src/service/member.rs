@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! `Member`: the primary of a mirror group says what became of a member. `Refused`: somebody's connection was refused.
+//!
+//! **Failure model.** News are repeated, late, or of an epoch that is over: the cluster state compares epochs. A report may
+//! be wrong or made up: it only makes management look for itself.
+
+use crate::core::Core;
+use crate::liveness;
+use nyala_cluster::{Command, MemberAt};
+use nyala_wire::error::WireError;
+use nyala_wire::mgmt::{MemberNews, MgmtReply};
+use nyala_wire::{NodeId, TargetId};
+use std::sync::Arc;
+
+pub(super) async fn news(
+    core: &Core,
+    member: MemberAt,
+    by: TargetId,
+    news: MemberNews,
+) -> Result<MgmtReply, WireError> {
+    let command = match news {
+        MemberNews::NeedsResync => Command::MarkNeedsResync { member, by },
+        MemberNews::ResyncStarted => Command::StartResync(member),
+        MemberNews::Resynced => Command::MemberResynced(member),
+    };
+    core.propose(command).await?;
+    Ok(MgmtReply::Map(Box::new(core.view.state().map())))
+}
+
+pub(super) fn refused(core: &Arc<Core>, node: NodeId) -> MgmtReply {
+    liveness::look_at(core, node);
+    MgmtReply::Done
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A part of a chunk file as it goes from one member of a mirror group to another: what is there, holes and end too.
+//!
+//! **Failure model.** See the parent module. What goes out was compared with its checksums, so that damage does not spread. Taking
+//! a region in is made of changes that are each safe; a crash between them leaves a part of it, and whoever asked for it asks
+//! again. A header may be made up: lengths are compared before anything is allocated.
+
+use super::MAX_CHUNK_FILE_BYTES;
+use super::error::ChunkError;
+use super::rows::{file_key, tag};
+use super::shared::ChunkStore;
+use super::worker::{ChunkWorker, Start};
+use super::write::WriteOp;
+use bytes::Bytes;
+use minicbor::bytes::ByteVec;
+use minicbor::{Decode, Encode};
+use nyala_store::{Batch, Lsn};
+use nyala_wire::checksum::crc32c;
+use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES, block_pieces};
+use nyala_wire::{ErrorCode, WireError};
+use std::sync::Arc;
+
+/// What a chunk file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum There {
+    /// There is none.
+    #[n(0)]
+    Nothing,
+    /// It is there.
+    #[n(1)]
+    File,
+    /// It was removed.
+    #[n(2)]
+    Removed,
+}
+
+/// What a region holds, beside its data.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct RegionHeader {
+    /// What the chunk file is.
+    #[n(0)]
+    pub there: There,
+    /// Its length, bytes.
+    #[n(1)]
+    pub len: u64,
+    /// Where the region starts, bytes; a multiple of the block size.
+    #[n(2)]
+    pub start: u64,
+    /// A bit for each block up to the end of region or file: it has data. The first is the lowest of the first byte.
+    #[n(3)]
+    pub present: ByteVec,
+}
+
+/// A region: its blocks that have data, one after the other.
+#[derive(Clone, Debug)]
+pub struct Region {
+    /// All but the data.
+    pub header: RegionHeader,
+    /// Data of the blocks that are present; the last one may be cut where the file ends.
+    pub data: Bytes,
+}
+
+impl Region {
+    fn empty(there: There, len: u64, start: u64) -> Region {
+        Region { header: RegionHeader { there, len, start, present: ByteVec::from(Vec::new()) }, data: Bytes::new() }
+    }
+
+    /// Refuses one that contradicts itself.
+    pub fn check(&self) -> Result<(), WireError> {
+        let RegionHeader { len, start, present, .. } = &self.header;
+        let short = start.is_multiple_of(BLOCK_BYTES) && *start <= MAX_CHUNK_FILE_BYTES && *len <= MAX_CHUNK_FILE_BYTES;
+        let blocks = present.len() as u64 * 8 * BLOCK_BYTES <= 2 * u64::from(MAX_IO_BYTES);
+        let expected: u64 = if short && blocks { self.runs().filter(|run| run.2).map(|run| run.1).sum() } else { 0 };
+        let fits = short && blocks && expected == self.data.len() as u64;
+        if fits { Ok(()) } else { Err(ErrorCode::BAD_MESSAGE.with("a region that contradicts itself")) }
+    }
+
+    fn has(&self, block: u64) -> bool {
+        let byte = self.header.present.get((block / 8) as usize).copied().unwrap_or(0);
+        byte >> (block % 8) & 1 == 1
+    }
+
+    /// Runs of blocks that are all there or all not: offset, length, there.
+    fn runs(&self) -> impl Iterator<Item = (u64, u64, bool)> + '_ {
+        let RegionHeader { len, start, present, .. } = &self.header;
+        let most = present.len() as u64 * 8;
+        let blocks = len.saturating_sub(*start).div_ceil(BLOCK_BYTES).min(most);
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let first = at;
+            let there = (first < blocks).then(|| self.has(first))?;
+            while at < blocks && self.has(at) == there {
+                at += 1;
+            }
+            let offset = start + first * BLOCK_BYTES;
+            Some((offset, (start + at * BLOCK_BYTES).min(*len) - offset, there))
+        })
+    }
+}
+
+impl ChunkWorker {
+    /// What is between two offsets, at most 4 MiB; the first is a multiple of the block size.
+    pub fn export(&mut self, file: ChunkFileId, start: u64, end: u64) -> Result<Region, ChunkError> {
+        let len = end.checked_sub(start).filter(|len| *len <= u64::from(MAX_IO_BYTES));
+        if len.is_none() || !start.is_multiple_of(BLOCK_BYTES) {
+            return Err(ChunkError::Invalid("a region has at most 4 MiB and begins with a block"));
+        }
+        if self.is_dead(file) {
+            return Ok(Region::empty(There::Removed, 0, start));
+        }
+        self.settle(file)?;
+        let Some((handle, _)) = self.open(file, false)? else { return Ok(Region::empty(There::Nothing, 0, start)) };
+        let len = self.shared.len_of(file, &*handle)?;
+        let end = end.min(len);
+        let mut region = Region::empty(There::File, len, start);
+        if start >= end {
+            return Ok(region);
+        }
+        let out = self.read(file, start, (end - start) as u32, true)?;
+        let first = start / BLOCK_BYTES;
+        let stored = self.stored(file, first, first + out.crcs.len() as u64)?;
+        let mut present = vec![0_u8; stored.len().div_ceil(8)];
+        let mut data = Vec::with_capacity(out.data.len());
+        for (at, (block, crc)) in out.data.chunks(BLOCK_BYTES as usize).zip(&stored).enumerate() {
+            if crc.is_some() {
+                present[at / 8] |= 1 << (at % 8);
+                data.extend_from_slice(&block[..block.len().min((end - start) as usize - at * BLOCK_BYTES as usize)]);
+            }
+        }
+        region.header.present = present.into();
+        region.data = data.into();
+        Ok(region)
+    }
+
+    /// Makes everything from a region's start up to `end` (`u64::MAX`: to the end of the file) what the region says. A position:
+    /// the chunk file is to be removed once the log is durable up to there.
+    pub fn import(
+        &mut self,
+        file: ChunkFileId,
+        region: &Region,
+        end: u64,
+        now_s: u64,
+    ) -> Result<Option<Lsn>, ChunkError> {
+        let RegionHeader { there, len, start, .. } = region.header;
+        match there {
+            There::Removed => return self.unlink(file, now_s).map(Some),
+            There::Nothing if self.is_dead(file) => return Ok(None),
+            There::Nothing => {}
+            There::File => self.revive(file)?,
+        }
+        let (have, _) = self.stat(file)?;
+        let keep = len.max(start);
+        if have > keep && have <= end {
+            self.truncate(file, keep)?;
+        } else if have > keep && keep < end {
+            self.punch(file, keep, end - keep)?;
+        }
+        let mut at = 0;
+        for (offset, bytes, there) in region.runs() {
+            if !there {
+                self.punch(file, offset, bytes)?;
+                continue;
+            }
+            let data = region.data.slice(at..at + bytes as usize);
+            at += bytes as usize;
+            let mut done = 0;
+            let crc = |piece: usize| {
+                done += piece;
+                crc32c(&data[done - piece..done])
+            };
+            let crcs = block_pieces(offset, bytes).map(crc).collect();
+            self.write(WriteOp { session: ChunkWorker::OWN, file, offset, data: data.clone(), crcs })?;
+        }
+        if there == There::File && len <= end && self.stat(file)?.0 < len {
+            self.extend(file, len)?;
+        }
+        Ok(None)
+    }
+
+    fn extend(&mut self, file: ChunkFileId, len: u64) -> Result<(), ChunkError> {
+        let Some((handle, created)) = self.open(file, true)? else { return Err(ChunkError::Stale(file)) };
+        self.begin(&[Start { file, group: 0, intent: Vec::new(), created, overwrites: false }])?;
+        handle.set_len(len).map_err(|e| self.shared.io_error("extend", file, e))
+    }
+
+    /// A chunk file that was removed here is there after all: what is left of it goes before the new content comes.
+    fn revive(&mut self, file: ChunkFileId) -> Result<(), ChunkError> {
+        if !self.is_dead(file) {
+            return Ok(());
+        }
+        ChunkStore::remover_of(&self.shared).remove(file)?;
+        self.shared.kv.apply(Batch::new().delete(file_key(tag::DEAD, file)))?;
+        self.dead.remove(&file);
+        self.dead_order.retain(|(dead, _)| *dead != file);
+        self.forget(file);
+        Ok(())
+    }
+}
+
+impl ChunkStore {
+    /// Whether writes of a session are refused.
+    pub fn is_fenced(&self, session: nyala_wire::SessionId) -> bool {
+        self.shared.fences.read().contains(session)
+    }
+
+    fn remover_of(shared: &Arc<super::shared::Shared>) -> super::unlink::Remover {
+        super::unlink::Remover::new(shared.clone())
+    }
+}

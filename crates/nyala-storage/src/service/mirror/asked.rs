@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Clients' requests: what is refused before it is ordered, and answers. Failure model: see the parent module.
+
+use super::entry::{Answered, Incoming};
+use super::parse::{Asked, ChangeOp, Payload};
+use super::shell::{Shell, State, Waiting};
+use nyala_replica::{Answer, Input, Request, Ticket, Token, Wish};
+use nyala_transport::member::monotonic_ms;
+use nyala_wire::{ErrorCode, SessionId, WireError};
+use std::rc::Rc;
+
+/// Refusals that are remembered for clients that ask again.
+const VERDICTS: usize = 4096;
+/// The free room is looked at so often, milliseconds.
+const LOOK_MS: u64 = 100;
+/// Room that is left free for what is under way, bytes; less on a small target.
+const MARGIN: u64 = 64 << 20;
+
+impl Shell {
+    pub(super) fn asked(self: &Rc<Self>, incoming: Incoming) {
+        let Incoming { client, number, lowest, epoch, asked, answer } = incoming;
+        let (mut session, mut read) = (SessionId(0), None);
+        let wish = match asked {
+            Asked::Sync => Wish::Sync,
+            Asked::Read(file, span, kind) => {
+                read = Some(kind);
+                Wish::Read(file, span)
+            }
+            Asked::Change(change, request) => {
+                if let ChangeOp::Write(op) = &request.op {
+                    session = op.session;
+                    if let Err(refused) = self.may_write(session, op.data.len() as u64) {
+                        // An error means that nobody waits any more.
+                        let _ = answer.send(Err(refused));
+                        return;
+                    }
+                }
+                let mut state = self.state.borrow_mut();
+                let ticket = Ticket(state.number());
+                state.buffers.insert(ticket, Payload::Change(Rc::new(request)));
+                state.origins.insert(ticket, (client, number));
+                Wish::Change(change, ticket)
+            }
+        };
+        let token = {
+            let mut state = self.state.borrow_mut();
+            let token = Token(state.number());
+            state.waiting.insert(token, Waiting { answer, read, session, origin: (client, number) });
+            token
+        };
+        self.input(Input::Request(Request { token, client, seq: number, lowest, epoch, wish }));
+    }
+
+    fn may_write(&self, session: SessionId, bytes: u64) -> Result<(), WireError> {
+        if self.setup.target.is_fenced(session) {
+            return Err(ErrorCode::FENCED.with("the session of this write was ended; nothing was written"));
+        }
+        let mut state = self.state.borrow_mut();
+        let now_ms = monotonic_ms();
+        if state.room.0 == 0 || now_ms >= state.room.0 + LOOK_MS {
+            let capacity = self.setup.target.capacity();
+            let margin = MARGIN.min(capacity.total_bytes / 64);
+            state.room = (now_ms, capacity.free_bytes.saturating_sub(margin));
+        }
+        if state.room.1 < bytes {
+            return Err(ErrorCode::NO_SPACE.with("the storage target is full"));
+        }
+        state.room.1 -= bytes;
+        Ok(())
+    }
+
+    pub(super) fn reply(&self, token: Token, answer: Answer) {
+        let mut state = self.state.borrow_mut();
+        let Some(waiting) = state.waiting.remove(&token) else { return };
+        let verdict =
+            state.verdicts.iter().find(|(origin, _)| *origin == waiting.origin).map(|(_, error)| error.clone());
+        let result = match answer {
+            Answer::Done if waiting.read.is_none() => verdict.map_or(Ok(Answered::Done), Err),
+            Answer::Data(job) => state.data.remove(&job).unwrap_or_else(|| Err(lost())),
+            Answer::WrongEpoch => Err(ErrorCode::WRONG_EPOCH.with("this member does not serve that in that epoch")),
+            Answer::NotReady => Err(ErrorCode::NOT_READY.with("this member cannot serve at the moment")),
+            Answer::AskPrimary => Err(ErrorCode::ASK_PRIMARY.with("a change there is under way")),
+            Answer::Done | Answer::Failed => Err(verdict.unwrap_or_else(lost)),
+        };
+        drop(state);
+        // An error means that nobody waits any more.
+        let _ = waiting.answer.send(result);
+        self.tell_quiet();
+    }
+
+    /// Answers those who wait until no write of a session is under way.
+    pub(super) fn tell_quiet(&self) {
+        let mut state = self.state.borrow_mut();
+        if state.quiet.is_empty() {
+            return;
+        }
+        let quiet = std::mem::take(&mut state.quiet);
+        for (session, done) in quiet {
+            let busy = state.waiting.values().any(|waiting| waiting.session == session && !waiting.answer.is_closed());
+            if busy {
+                state.quiet.push((session, done));
+            } else {
+                // An error means that nobody waits any more.
+                let _ = done.send(());
+            }
+        }
+    }
+}
+
+impl State {
+    /// Why a change was not done as asked, for its client.
+    pub(super) fn refuse(&mut self, ticket: Ticket, error: WireError) {
+        let Some(origin) = self.origins.get(&ticket).copied() else { return };
+        self.verdicts.retain(|(other, _)| *other != origin);
+        self.verdicts.push_back((origin, error));
+        if self.verdicts.len() > VERDICTS {
+            self.verdicts.pop_front();
+        }
+    }
+}
+
+fn lost() -> WireError {
+    ErrorCode::IO.with("the disk of this storage target fails, and no other member can serve")
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What clients ask of a mirror group, and what members send each other, taken apart and checked.
+//!
+//! **Failure model.** Senders may be wrong or hostile, and data arrives damaged: lengths and checksums are compared here, before
+//! anything is ordered. What passes can fail at a member only because of that member.
+
+use crate::chunk_store::{MAX_CHUNK_FILE_BYTES, Region, WriteOp};
+use bytes::Bytes;
+use nyala_replica::{Body, Change, Span};
+use nyala_wire::checksum::crc32c;
+use nyala_wire::mirror::replica_kind;
+use nyala_wire::storage::{
+    BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES, ReadHeader, StorageOp, StorageRequest, WriteHeader, block_pieces,
+    blocks_touched, decode_bulk,
+};
+use nyala_wire::{ErrorCode, InodeId, SessionId, WireError, codec, message_type};
+use std::rc::Rc;
+
+/// A change as it came: what to do, and the bytes in which it is sent on.
+pub(super) struct ChangeRequest {
+    pub kind: u16,
+    pub body: Bytes,
+    pub data: Bytes,
+    pub op: ChangeOp,
+}
+
+/// What a change does.
+pub(super) enum ChangeOp {
+    Write(WriteOp),
+    Other(ChunkFileId, StorageOp),
+}
+
+/// What a buffer of the member's holds.
+#[derive(Clone)]
+pub(super) enum Payload {
+    Change(Rc<ChangeRequest>),
+    Region(Region),
+}
+
+/// The same between threads.
+pub(super) enum Sent {
+    Nothing,
+    Change(ChangeRequest),
+    Region(Region),
+}
+
+/// What a read wants.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ReadKind {
+    Bulk { offset: u64, len: u32, verify: bool },
+    Stat,
+    Seek { offset: u64, hole: bool },
+}
+
+/// What a client wants of a group.
+pub(super) enum Asked {
+    Change(Change, ChangeRequest),
+    Read(ChunkFileId, Span, ReadKind),
+    Sync,
+}
+
+fn bad(what: &str) -> WireError {
+    ErrorCode::BAD_MESSAGE.with(what)
+}
+
+fn span(offset: u64, len: u64) -> Result<Span, WireError> {
+    let end = offset.checked_add(len).filter(|end| *end <= MAX_CHUNK_FILE_BYTES);
+    let end = end.ok_or_else(|| ErrorCode::FILE_TOO_BIG.with("a chunk file cannot be that long"))?;
+    Ok(Span { start: offset, end })
+}
+
+fn to_the_end(start: u64) -> Span {
+    Span { start: start.min(MAX_CHUNK_FILE_BYTES), end: u64::MAX }
+}
+
+/// A client's request.
+pub(super) fn request(kind: u16, body: Bytes, data: Bytes) -> Result<Asked, WireError> {
+    if kind == message_type::STORAGE_READ {
+        return read(&body);
+    }
+    if kind == message_type::STORAGE {
+        let StorageRequest { file, op, .. } = codec::decode(&body)?;
+        match op {
+            StorageOp::Sync => return Ok(Asked::Sync),
+            StorageOp::Stat => return Ok(Asked::Read(file, to_the_end(0), ReadKind::Stat)),
+            StorageOp::Seek { offset, hole } => {
+                return Ok(Asked::Read(file, to_the_end(offset), ReadKind::Seek { offset, hole }));
+            }
+            _ => {}
+        }
+    }
+    let change = change(kind, body, data)?;
+    Ok(Asked::Change(touched(&change.op)?, change))
+}
+
+fn read(body: &[u8]) -> Result<Asked, WireError> {
+    let (header, rest) = decode_bulk::<ReadHeader>(body)?;
+    let (offset, len, flags) = (header.offset.get(), header.len.get(), header.flags.get());
+    if len > MAX_IO_BYTES || !rest.is_empty() || flags & !ReadHeader::VERIFY != 0 {
+        return Err(bad("a read has at most 4 MiB, no checksums and no unknown flags"));
+    }
+    let file = ChunkFileId { inode: InodeId(header.inode.get()), index: header.index.get() };
+    let kind = ReadKind::Bulk { offset, len, verify: flags & ReadHeader::VERIFY != 0 };
+    Ok(Asked::Read(file, span(offset, len.max(1).into())?, kind))
+}
+
+/// A change, from a client or from the primary.
+fn change(kind: u16, body: Bytes, data: Bytes) -> Result<ChangeRequest, WireError> {
+    let op = match kind {
+        message_type::STORAGE_WRITE => ChangeOp::Write(write(&body, data.clone())?),
+        message_type::STORAGE => {
+            let StorageRequest { file, op, .. } = codec::decode(&body)?;
+            ChangeOp::Other(file, op)
+        }
+        other => {
+            return Err(ErrorCode::UNKNOWN_MESSAGE.with(format!("a mirror group has no message type {other:#06x}")));
+        }
+    };
+    Ok(ChangeRequest { kind, body, data, op })
+}
+
+fn write(body: &[u8], data: Bytes) -> Result<WriteOp, WireError> {
+    let (header, checksums) = decode_bulk::<WriteHeader>(body)?;
+    let (offset, len) = (header.offset.get(), header.len.get());
+    if len as usize != data.len() || len > MAX_IO_BYTES || len == 0 || header.flags.get() != 0 {
+        return Err(bad("a write to a mirror group has 1 byte to 4 MiB, as many as its payload, and no flags"));
+    }
+    span(offset, len.into())?;
+    let fits = header.checksums.get() as usize == checksums.len();
+    if !fits || checksums.len() as u64 != blocks_touched(offset, len.into()) {
+        return Err(bad("a write has one checksum for each block that it touches"));
+    }
+    let mut at = 0;
+    for (piece, (len, crc)) in block_pieces(offset, len.into()).zip(checksums).enumerate() {
+        if crc32c(&data[at..at + len]) != crc.get() {
+            return Err(ErrorCode::DAMAGED.with(format!("block {piece} of the data arrived damaged; send it again")));
+        }
+        at += len;
+    }
+    let file = ChunkFileId { inode: InodeId(header.inode.get()), index: header.index.get() };
+    let crcs = checksums.iter().map(|crc| crc.get()).collect();
+    Ok(WriteOp { session: SessionId(header.session.get()), file, offset, data, crcs })
+}
+
+/// The bytes that a change touches.
+fn touched(op: &ChangeOp) -> Result<Change, WireError> {
+    let (file, span) = match op {
+        ChangeOp::Write(op) => (op.file, span(op.offset, op.data.len() as u64)?),
+        ChangeOp::Other(file, op) => (
+            *file,
+            match op {
+                StorageOp::Truncate { len } => to_the_end(*len),
+                StorageOp::Punch { offset, len } => {
+                    let start = (*offset).min(MAX_CHUNK_FILE_BYTES);
+                    Span { start, end: start.saturating_add((*len).max(1)).min(2 * MAX_CHUNK_FILE_BYTES) }
+                }
+                StorageOp::Allocate { offset, len } => span(*offset, (*len).max(1))?,
+                StorageOp::Repair { offset, len, .. } => {
+                    if !offset.is_multiple_of(BLOCK_BYTES) || *len > MAX_IO_BYTES || *len == 0 {
+                        return Err(bad("a repair has at most 4 MiB and begins with a block"));
+                    }
+                    span(*offset, (*len).into())?
+                }
+                StorageOp::Unlink => to_the_end(0),
+                _ => return Err(ErrorCode::NOT_SUPPORTED.with("a mirror group does not do that")),
+            },
+        ),
+    };
+    Ok(Change { file, span })
+}
+
+/// What came beside a message of a member.
+pub(super) fn sent(kind: u16, body: &Body, rest: Bytes, data: Bytes) -> Result<Sent, WireError> {
+    let sent = match kind {
+        replica_kind::NOTHING => Sent::Nothing,
+        replica_kind::REGION => Sent::Region(region(&rest, data)?),
+        kind => Sent::Change(change(kind, rest, data)?),
+    };
+    let fits = match body {
+        Body::Forward { .. } => matches!(sent, Sent::Change(_)),
+        Body::Copy { .. } => matches!(sent, Sent::Region(_)),
+        _ => matches!(sent, Sent::Nothing),
+    };
+    if fits { Ok(sent) } else { Err(bad("a message between members comes with something else")) }
+}
+
+/// A region out of a message.
+pub(super) fn region(header: &[u8], data: Bytes) -> Result<Region, WireError> {
+    let region = Region { header: codec::decode(header)?, data };
+    region.check()?;
+    Ok(region)
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Disk work that the member wants done. Failure model: see the parent module. Work goes on when the member has lost
+//! interest in it; its end is then ignored by the member.
+
+use super::entry::Answered;
+use super::parse::{ChangeOp, ChangeRequest, Payload, ReadKind};
+use super::shell::Shell;
+use crate::chunk_store::{ChunkWorker, SMALL_BYTES, WriteOp};
+use crate::service::queue::{Outcome, Task, mistake};
+use nyala_replica::{Change, Effect, Input, Job, Row, Span, Ticket, Token};
+use nyala_wire::storage::{ChunkFileId, StorageOp, StorageReply};
+use nyala_wire::{ErrorCode, WireError};
+use std::rc::Rc;
+
+impl Shell {
+    pub(super) fn begin(self: &Rc<Self>, effect: Effect) {
+        let shell = self.clone();
+        tokio::task::spawn_local(async move {
+            let (job, ok, last) = match effect {
+                Effect::Persist { job, rows, durable } => (job, shell.persist(rows, durable).await, false),
+                Effect::Apply { job, change, payload } => (job, shell.apply(change, payload).await, false),
+                Effect::Read { job, token, file, .. } => return shell.read(job, token, file).await,
+                Effect::ReadRegion { job, file, span, into } => {
+                    let last = shell.read_region(file, span, into).await;
+                    (job, last.is_some(), last.unwrap_or(false))
+                }
+                Effect::WriteRegion { job, file, span, from } => {
+                    (job, shell.write_region(file, span, from).await, false)
+                }
+                Effect::Flush { job } => (job, shell.flush().await, false),
+                Effect::Reply(..) | Effect::Send(..) | Effect::Drop(_) | Effect::Ask(_) | Effect::FetchMap => return,
+            };
+            shell.input(Input::Done { job, ok, last });
+        });
+    }
+
+    fn says(&self, what: &str, error: &WireError) {
+        let (group, target) = (self.setup.group, self.setup.me);
+        tracing::error!(%group, %target, %error, "a member of a mirror group cannot {what}");
+    }
+
+    async fn persist(&self, rows: Vec<Row>, durable: bool) -> bool {
+        let done = self.setup.target.persist_mirror(self.setup.group, &rows, durable).await;
+        done.inspect_err(|error| self.says("write down what may differ", error)).is_ok()
+    }
+
+    async fn apply(&self, change: Change, ticket: Ticket) -> bool {
+        let payload = self.state.borrow().buffers.get(&ticket).cloned();
+        let Some(Payload::Change(request)) = payload else {
+            tracing::error!(group = %self.setup.group, "a change without its request");
+            return false;
+        };
+        let result = self.change(&request).await;
+        let mut state = self.state.borrow_mut();
+        state.unflushed.insert(change.file);
+        let Err(error) = result else { return true };
+        let refused = is_refusal(&request.op, error.code);
+        if !refused {
+            self.says("do a change", &error);
+        }
+        state.refuse(ticket, error);
+        refused
+    }
+
+    async fn change(&self, request: &ChangeRequest) -> Result<(), WireError> {
+        let target = &self.setup.target;
+        match &request.op {
+            ChangeOp::Write(op) => {
+                // The session was looked at when the request came in; what was let in is done on all members.
+                let op = WriteOp { session: ChunkWorker::OWN, ..op.clone() };
+                match op.data.len() < SMALL_BYTES {
+                    true => self.at_once.write(target, op).await,
+                    false => target.call(Task::Write(op)).await.map(drop),
+                }
+            }
+            ChangeOp::Other(file, StorageOp::Repair { offset, len, bad }) => {
+                if *bad == self.setup.me {
+                    self.repair(*file, *offset, *len).await;
+                }
+                Ok(())
+            }
+            ChangeOp::Other(file, op) => target.call(Task::Other(*file, op.clone())).await.map(drop),
+        }
+    }
+
+    async fn read(self: Rc<Self>, job: Job, token: Token, file: ChunkFileId) {
+        let kind = self.state.borrow().waiting.get(&token).and_then(|waiting| waiting.read);
+        if let Some(kind) = kind {
+            let result = self.read_as(file, kind).await;
+            self.state.borrow_mut().data.insert(job, result);
+        }
+        // What went wrong with the read is part of its answer.
+        self.input(Input::Done { job, ok: true, last: false });
+        self.state.borrow_mut().data.remove(&job);
+    }
+
+    async fn read_as(&self, file: ChunkFileId, kind: ReadKind) -> Result<Answered, WireError> {
+        let target = &self.setup.target;
+        let outcome = match kind {
+            ReadKind::Bulk { offset, len, verify: false } => {
+                return self.at_once.read(target, file, offset, len).await.map(Answered::Read);
+            }
+            ReadKind::Bulk { offset, len, verify } => target.call(Task::Read { file, offset, len, verify }).await?,
+            ReadKind::Stat => target.call(Task::Other(file, StorageOp::Stat)).await?,
+            ReadKind::Seek { offset, hole } => target.call(Task::Other(file, StorageOp::Seek { offset, hole })).await?,
+        };
+        match outcome {
+            Outcome::Read(out) => Ok(Answered::Read(out)),
+            Outcome::Stat(len, blocks) => Ok(Answered::Reply(StorageReply::Stat { len, blocks })),
+            Outcome::Offset(offset) => Ok(Answered::Reply(StorageReply::Offset(offset))),
+            _ => Err(mistake()),
+        }
+    }
+
+    /// Whether the file ends in the region; `None`: it cannot be read.
+    async fn read_region(&self, file: ChunkFileId, span: Span, into: Ticket) -> Option<bool> {
+        let task = Task::Export { file, start: span.start, end: span.end };
+        match self.setup.target.call(task).await {
+            Ok(Outcome::Region(region)) => {
+                let last = region.header.len <= span.end;
+                let mut state = self.state.borrow_mut();
+                state.buffers.insert(into, Payload::Region(region));
+                Some(last)
+            }
+            Ok(_) => None,
+            Err(error) => {
+                self.says("read a region for another one", &error);
+                None
+            }
+        }
+    }
+
+    async fn write_region(&self, file: ChunkFileId, span: Span, from: Ticket) -> bool {
+        let payload = self.state.borrow().buffers.get(&from).cloned();
+        let Some(Payload::Region(region)) = payload else { return false };
+        let bytes = region.data.len() as u64;
+        let done = self.setup.target.call(Task::Import { file, region, end: span.end }).await;
+        self.state.borrow_mut().unflushed.insert(file);
+        if let Some(mirrors) = self.setup.mirrors.upgrade() {
+            mirrors.count("mirror.regions_taken", 1);
+            mirrors.count("mirror.region_bytes_taken", bytes);
+        }
+        done.inspect_err(|error| self.says("take a region", error)).is_ok()
+    }
+
+    /// All files with changes to disk.
+    async fn flush(&self) -> bool {
+        let files: Vec<ChunkFileId> = {
+            let mut state = self.state.borrow_mut();
+            let mut files = std::mem::take(&mut state.unflushed);
+            // A flush that is under way may have begun before their last change.
+            files.extend(state.flushing.keys());
+            files.iter().for_each(|file| *state.flushing.entry(*file).or_insert(0) += 1);
+            files.into_iter().collect()
+        };
+        let mut syncs = tokio::task::JoinSet::new();
+        for file in files {
+            let target = self.setup.target.clone();
+            syncs.spawn_local(async move { (file, target.call(Task::Other(file, StorageOp::Sync)).await.map(drop)) });
+        }
+        let mut all = true;
+        while let Some(done) = syncs.join_next().await {
+            let Ok((file, result)) = done else {
+                all = false;
+                continue;
+            };
+            let mut state = self.state.borrow_mut();
+            if let Some(count) = state.flushing.get_mut(&file) {
+                *count -= 1;
+                if *count == 0 {
+                    state.flushing.remove(&file);
+                }
+            }
+            if let Err(error) = result {
+                all = false;
+                state.unflushed.insert(file);
+                self.says("sync a chunk file", &error);
+            }
+        }
+        all
+    }
+}
+
+/// What no member can do is not the failure of one. Room that is reserved here or not is no content.
+fn is_refusal(op: &ChangeOp, code: ErrorCode) -> bool {
+    let always = [ErrorCode::STALE, ErrorCode::FILE_TOO_BIG, ErrorCode::BAD_MESSAGE, ErrorCode::NOT_SUPPORTED];
+    let reserves = matches!(op, ChangeOp::Other(_, StorageOp::Allocate { .. }));
+    always.contains(&code) || (reserves && code == ErrorCode::NO_SPACE)
+}
