@@ -118,7 +118,11 @@ impl Core {
                         Some(Ok(frame)) => {
                             let error: WireError = decode(&frame.body).map_err(Error::server(what))?;
                             if let Some(reader) = &mut reader {
-                                reader.ask_primary = error.code == ErrorCode::ASK_PRIMARY;
+                                let asked =
+                                    std::mem::replace(&mut reader.ask_primary, error.code == ErrorCode::ASK_PRIMARY);
+                                if reader.ask_primary && !asked {
+                                    continue;
+                                }
                             }
                             // A short pause: it is over as soon as the group has agreed.
                             sort_reply(what, error.clone())?;

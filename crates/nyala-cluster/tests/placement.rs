@@ -201,3 +201,37 @@ proptest! {
         prop_assert_eq!(choose_targets(&map, &pattern(width), placement, &preferred, seed, counter), got);
     }
 }
+
+#[test]
+fn mirrored_files_get_groups_that_somebody_can_serve() {
+    use nyala_wire::map::{Group, MemberState};
+    let mut map = grid(4, 1);
+    let group = |id: u16, a: u16, b: u16, state| Group {
+        id: nyala_wire::GroupId(id),
+        kind: TargetKind::Storage,
+        epoch: 1,
+        members: vec![TargetId(a), TargetId(b)],
+        states: vec![MemberState::Good, state],
+        reign: 1,
+        since: Default::default(),
+        fencing: vec![],
+        resync_stopped: false,
+    };
+    let mirror = |n| StripePattern { pattern: nyala_wire::Pattern::Mirror, ..pattern(n) };
+    let choose = |map: &ClusterMap| {
+        let mut got = ids(&choose_targets(map, &mirror(4), Placement::Random, &[], 1, 1));
+        got.sort_unstable();
+        got
+    };
+    assert_eq!(choose(&map), [], "no group, no place");
+    map.groups = vec![group(1, 101, 102, MemberState::Good), group(2, 103, 104, MemberState::NeedsResync)];
+    assert_eq!(choose(&map), [1, 2]);
+    map.targets[0].reachability = Reachability::Offline;
+    assert_eq!(choose(&map), [1, 2], "its other member serves");
+    map.targets[2].reachability = Reachability::Offline;
+    assert_eq!(choose(&map), [1], "nobody good is in reach");
+    map.targets[1].capacity_pool = CapacityPool::Low;
+    map.targets[2].reachability = Reachability::Online;
+    let first = ids(&choose_targets(&map, &mirror(1), Placement::RoundRobin, &[], 1, 1));
+    assert_eq!(first, [2], "as good as the worst member");
+}

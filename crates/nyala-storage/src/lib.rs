@@ -6,10 +6,12 @@
 //! what is on disk.
 
 pub mod chunk_store;
+pub mod compare;
 pub mod config;
 pub mod error;
 pub mod service;
 
+pub use compare::{Comparison, compare};
 pub use config::{StorageConfig, TargetSpec};
 pub use error::StorageError;
 pub use service::run;

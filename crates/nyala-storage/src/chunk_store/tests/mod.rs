@@ -8,5 +8,6 @@ mod damage;
 mod faults;
 mod fences;
 mod model;
+mod regions;
 mod reserve;
 mod sim;

@@ -22,7 +22,9 @@ use tokio::sync::{mpsc, oneshot};
 /// Longest wait for a shell's answer to a client.
 const CLIENT_WITHIN: Duration = Duration::from_secs(60);
 /// Longest wait for its answer to another member, which asks again.
-const MEMBER_WITHIN: Duration = Duration::from_secs(10);
+const MEMBER_WITHIN: Duration = Duration::from_secs(3);
+/// Longest wait until the writes of a session are over.
+const QUIET_WITHIN: Duration = Duration::from_secs(10);
 
 /// What came of a request.
 pub(in crate::service) enum Answered {
@@ -124,7 +126,7 @@ impl Mirrors {
             let (done, quiet) = oneshot::channel();
             mirror.events.send(Event::Quiet(session, done)).map_err(|_| stopping())?;
             let late = || ErrorCode::NOT_READY.with("writes of that session are still under way");
-            tokio::time::timeout(MEMBER_WITHIN, quiet).await.map_err(|_| late())?.map_err(|_| stopping())?;
+            tokio::time::timeout(QUIET_WITHIN, quiet).await.map_err(|_| late())?.map_err(|_| stopping())?;
         }
         Ok(())
     }

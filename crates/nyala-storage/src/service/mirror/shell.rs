@@ -8,7 +8,7 @@ use super::parse::{Payload, ReadKind, Sent};
 use crate::service::at_once::AtOnce;
 use crate::service::target::Target;
 use nyala_cluster::Command;
-use nyala_replica::{Config, Effect, Envelope, Input, Job, Member as Replica, Ticket, Token, View};
+use nyala_replica::{Config, Effect, Envelope, Input, Job, Member as Replica, Standing, Ticket, Token, View};
 use nyala_transport::member::{Member, monotonic_ms};
 use nyala_transport::{HandshakeConfig, Pool, PoolOptions};
 use nyala_wire::map::ClusterMap;
@@ -184,8 +184,11 @@ impl Shell {
                 Sent::Region(region) => Some(Payload::Region(region)),
             };
             buffer.into_iter().for_each(|buffer| drop(state.buffers.insert(ticket, buffer)));
-            // One who asks again gets the answer at its newest question.
-            if let Some(question) = super::sending::asks(from, &envelope.body) {
+            // One who asks again gets the answer at its newest question; one in another epoch, or of one who does not
+            // follow, gets none, and knows that at once.
+            let follows = matches!(state.replica.standing(), Standing::Following | Standing::Resyncing);
+            let same = state.replica.epoch().is_some_and(|(epoch, _)| epoch == envelope.epoch);
+            if let Some(question) = super::sending::asks(from, &envelope.body).filter(|_| follows && same) {
                 state.questions.insert(question, answer);
             }
             ticket
