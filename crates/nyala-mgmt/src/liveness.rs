@@ -106,8 +106,8 @@ pub(crate) async fn watch_over(core: &Arc<Core>) {
         let gap_ms = now_ms - before_ms;
         before_ms = now_ms;
         if gap_ms > pause_ms + lease_ms / 6 {
-            core.liveness.lock().detector.excuse(gap_ms, now_ms);
-            continue;
+            // Silence that is excused is safe to judge, and a proof of death counts however busy this machine is.
+            core.liveness.lock().detector.excuse(gap_ms - pause_ms, now_ms);
         }
         if core.check_leading().is_err() {
             continue;
