@@ -234,7 +234,7 @@ impl Shell {
             other => return tracing::error!(?other, "a member asks management for something else"),
         };
         let (group, epoch, target, by) = (member.group, member.epoch, member.target, self.setup.me);
-        tracing::info!(%group, %target, epoch, ?news, "asking management");
+        tracing::debug!(%group, %target, epoch, ?news, "asking management");
         self.tell(Ask::News(MgmtRequest::Member { group, epoch, target, by, news }));
     }
 
