@@ -102,7 +102,9 @@ fn read(body: &[u8]) -> Result<Asked, WireError> {
     }
     let file = ChunkFileId { inode: InodeId(header.inode.get()), index: header.index.get() };
     let kind = ReadKind::Bulk { offset, len, verify: flags & ReadHeader::VERIFY != 0 };
-    Ok(Asked::Read(file, span(offset, len.max(1).into())?, kind))
+    // Behind the largest chunk file there is nothing, which is no error.
+    let span = Span { start: offset, end: offset.saturating_add(len.max(1).into()) };
+    Ok(Asked::Read(file, span, kind))
 }
 
 /// A change, from a client or from the primary.
