@@ -56,9 +56,10 @@ enum Next {
 }
 
 impl Core {
-    /// Waits until an operation on the file's content may begin.
+    /// Waits until an operation on the file's content may begin. Where the layer above keeps what is read and written,
+    /// that is under a lease, or through an open gate, after which the layer above is made to forget: never without.
     pub(crate) async fn guard(self: &Arc<Core>, file: &Arc<File>, need: Need) -> Result<Guard> {
-        self.guard_or_direct(file, need, need.patient).await
+        self.guard_or_direct(file, need, need.patient || need.cached).await
     }
 
     /// The same, but unless it `insists` the operation goes on without a lease that is hard to get.
@@ -92,15 +93,19 @@ impl Core {
                                 true => break,
                                 // Busy: what is true now is not what is true later.
                                 false if !insists => return Ok(self.admitted(file, need, None, How::Direct)),
-                                false => break,
-                            },
-                            () = &mut news => match self.next(file, need) {
-                                Next::Go(guard) => return Ok(guard),
-                                Next::Wait | Next::Ask => {
-                                    news.set(file.news.notified());
-                                    news.as_mut().enable();
+                                false => {
+                                    asked = asked.max(MAX_ASKED);
+                                    break;
                                 }
                             },
+                            () = &mut news => {
+                                // Before looking: what is new from now on must not be missed.
+                                news.set(file.news.notified());
+                                news.as_mut().enable();
+                                if let Next::Go(guard) = self.next(file, need) {
+                                    return Ok(guard);
+                                }
+                            }
                         }
                     }
                 }

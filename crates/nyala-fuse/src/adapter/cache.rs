@@ -18,6 +18,7 @@
 //! A kernel without epochs (before 6.16) is given no lifetimes of names. A notification that the kernel refuses for
 //! another reason cannot be repaired here: it is logged as an error.
 
+use super::buffered::Buffered;
 use super::open_dirs::OpenDirs;
 use crate::{Errno, Ino, InvalRange, Known, Notifier};
 use nyala_client::{CacheListener, Withdraw};
@@ -29,6 +30,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+/// Longer than dropping pages takes that nobody holds.
+const OWN_PAGE: Duration = Duration::from_millis(5);
 /// So many inodes are remembered that the kernel did not know when they were withdrawn.
 const MAX_SUSPECTS: usize = 65536;
 
@@ -40,6 +43,8 @@ pub struct KernelCache {
     epochs: AtomicBool,
     /// What is open of directories.
     pub dirs: OpenDirs,
+    /// What may be in pages behind the back of writes.
+    pub buffered: Buffered,
     suspects: Suspects,
     withdrawals: AtomicU64,
 }
@@ -130,13 +135,33 @@ impl KernelCache {
         }
     }
 
-    /// The same without waiting for it: for an operation that itself holds the kernel's locks on the pages.
-    pub fn forget_content_later(&self, ino: Ino) {
+    /// Drops pages that a buffered write may not have reached, before the write is answered. The kernel may hold the lock of
+    /// a page that the write itself filled, until then: that page is no stale one, and is not waited for.
+    pub async fn forget_behind(self: &Arc<Self>, ino: Ino, offset: u64, len: u64) {
         let Some(notifier) = self.notifier.get().cloned() else { return };
+        let (this, range) = (Arc::clone(self), InvalRange::Bytes { offset, len });
+        this.buffered.drops(InodeId(ino.0));
+        let dropping = tokio::task::spawn_blocking(move || {
+            if let Err(error) = notifier.inval_inode_blocking(ino, range) {
+                refused(ino, error);
+            }
+            this.buffered.withdrew(InodeId(ino.0));
+        });
+        if tokio::time::timeout(OWN_PAGE, dropping).await.is_err() {
+            self.buffered.lasts(InodeId(ino.0));
+        }
+    }
+
+    /// The same without waiting for it: for an operation that itself holds the kernel's locks on the pages.
+    pub fn forget_content_later(self: &Arc<Self>, ino: Ino) {
+        let Some(notifier) = self.notifier.get().cloned() else { return };
+        let this = Arc::clone(self);
+        this.buffered.withdraws(InodeId(ino.0));
         drop(tokio::task::spawn_blocking(move || {
             if let Err(error) = notifier.inval_inode_blocking(ino, InvalRange::All) {
                 refused(ino, error);
             }
+            this.buffered.withdrew(InodeId(ino.0));
         }));
     }
 
@@ -161,7 +186,10 @@ impl KernelCache {
             self.end_epoch(notifier);
         }
         let known = if what.data || what.entries {
-            notifier.withdraw(ino, InvalRange::All).await
+            self.buffered.withdraws(InodeId(ino.0));
+            let known = notifier.withdraw(ino, InvalRange::All).await;
+            self.buffered.withdrew(InodeId(ino.0));
+            known
         } else {
             notifier.withdraw_attributes(ino)
         };

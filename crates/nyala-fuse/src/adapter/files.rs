@@ -14,10 +14,8 @@ use super::fs::NyalaFs;
 use crate::types::*;
 use crate::{Errno, InvalRange};
 use nyala_client::{FileHandle, OpenOptions, SeekTarget};
+use nyala_wire::Time;
 use nyala_wire::meta::{LeaseMode, SetAttr, SetTime};
-use nyala_wire::{InodeId, Time};
-use parking_lot::Mutex;
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,64 +31,13 @@ pub struct OpenFile {
     pub handle: FileHandle,
     /// Reads and writes bypass the kernel's page cache, besides those of mappings.
     direct: bool,
+    /// It has, or may have, pages in the kernel's cache.
+    has_pages: AtomicBool,
+    /// Not used yet, and the kernel drops pages before it is.
+    fresh: AtomicBool,
     /// Reading counts for the access time, and something was read.
     counts_reads: bool,
     was_read: AtomicBool,
-}
-
-/// Files that are open through the page cache. A direct write drops the pages in its way before it is sent; one that is
-/// read meanwhile has the old content and would stay, also when its reader closes the file before the write ends. So
-/// pages are dropped again afterwards if anybody could have read some.
-#[derive(Default)]
-pub struct Buffered(Mutex<HashMap<InodeId, Use>>);
-
-#[derive(Default)]
-struct Use {
-    open: u32,
-    opened_ever: u64,
-    writes: u32,
-}
-
-impl Buffered {
-    fn opened(&self, inode: InodeId) {
-        let mut files = self.0.lock();
-        let file = files.entry(inode).or_default();
-        file.open += 1;
-        file.opened_ever += 1;
-    }
-
-    fn closed(&self, inode: InodeId) {
-        self.change(inode, |file| file.open = file.open.saturating_sub(1));
-    }
-
-    /// A direct write begins; what is returned is for [`Buffered::written`].
-    fn writes(&self, inode: InodeId) -> u64 {
-        let mut files = self.0.lock();
-        let file = files.entry(inode).or_default();
-        file.writes += 1;
-        // Whoever has it open now may read during the write.
-        file.opened_ever - u64::from(file.open)
-    }
-
-    /// It is over: whether there may be pages of before.
-    fn written(&self, inode: InodeId, began: u64) -> bool {
-        let mut readers = false;
-        self.change(inode, |file| {
-            file.writes = file.writes.saturating_sub(1);
-            readers = file.opened_ever != began;
-        });
-        readers
-    }
-
-    fn change(&self, inode: InodeId, change: impl FnOnce(&mut Use)) {
-        let mut files = self.0.lock();
-        if let Some(file) = files.get_mut(&inode) {
-            change(file);
-            if file.open == 0 && file.writes == 0 {
-                files.remove(&inode);
-            }
-        }
-    }
 }
 
 /// Whether a file opened so is read and written directly from the start: what is only written need not be kept, an
@@ -132,9 +79,15 @@ pub fn opened(fs: &NyalaFs, handle: FileHandle, flags: i32, uncached: bool) -> O
     let due = counts_reads && handle.known_attr().is_some_and(|attr| atime::due(&attr, now()));
     let keep_cache = !direct && !due && fs.is_leased(handle.inode());
     if !direct {
-        fs.buffered.opened(handle.inode());
+        fs.cache.buffered.opened(handle.inode());
     }
-    let file = OpenFile { handle, direct, counts_reads, was_read: AtomicBool::new(false) };
+    let has_pages = AtomicBool::new(!direct);
+    // The kernel drops the pages it has when it hears of such an open file: at the latest when it first uses it.
+    if !keep_cache {
+        fs.cache.buffered.withdraws(handle.inode());
+    }
+    let fresh = AtomicBool::new(!keep_cache);
+    let file = OpenFile { handle, direct, has_pages, fresh, counts_reads, was_read: AtomicBool::new(false) };
     let mode = OpenMode { direct_io: direct, parallel_direct_writes: direct, keep_cache, ..OpenMode::default() };
     Opened { fh: fs.files.add(Arc::new(file)), mode }
 }
@@ -142,8 +95,10 @@ pub fn opened(fs: &NyalaFs, handle: FileHandle, flags: i32, uncached: bool) -> O
 /// Reads.
 pub async fn read(fs: &NyalaFs, ino: Ino, args: &ReadArgs) -> Result<ReadData> {
     let file = fs.files.get(args.fh)?;
-    if file.direct && args.lock_owner.is_none() {
-        file.handle.set_buffered(true);
+    is_used(fs, ino, &file);
+    if !file.direct || args.lock_owner.is_none() {
+        keeps_pages(fs, ino, &file);
+        fs.cache.buffered.reads(inode(ino), args.offset, u64::from(args.size));
     }
     let data = file.handle.read(args.offset, args.size as usize).await.map_err(|e| errno("read", ino, e))?;
     if file.counts_reads && !file.was_read.load(Ordering::Relaxed) {
@@ -152,18 +107,37 @@ pub async fn read(fs: &NyalaFs, ino: Ino, args: &ReadArgs) -> Result<ReadData> {
     Ok(ReadData::Segments(data))
 }
 
+/// The kernel uses an open file.
+fn is_used(fs: &NyalaFs, ino: Ino, file: &OpenFile) {
+    if file.fresh.load(Ordering::Acquire) && file.fresh.swap(false, Ordering::AcqRel) {
+        fs.cache.buffered.withdrew(inode(ino));
+    }
+}
+
+/// The kernel has pages through this handle from now on.
+fn keeps_pages(fs: &NyalaFs, ino: Ino, file: &OpenFile) {
+    if !file.has_pages.load(Ordering::Acquire) && !file.has_pages.swap(true, Ordering::AcqRel) {
+        file.handle.set_buffered(true);
+        fs.cache.buffered.opened(inode(ino));
+    }
+}
+
 /// Writes, or appends.
 pub async fn write(fs: &NyalaFs, ino: Ino, args: &WriteArgs, data: &[u8]) -> Result<u32> {
     let file = fs.files.get(args.fh)?;
     let fail = |error| errno("write", ino, error);
-    if file.direct && args.from_cache {
-        file.handle.set_buffered(true);
+    is_used(fs, ino, &file);
+    if args.from_cache {
+        keeps_pages(fs, ino, &file);
     }
-    let began = (file.direct && !args.from_cache).then(|| fs.buffered.writes(inode(ino)));
+    let began = (file.direct && !args.from_cache).then(|| fs.cache.buffered.writes(inode(ino)));
     let written = put(fs, ino, &file, args, data).await;
-    if began.is_some_and(|began| fs.buffered.written(inode(ino), began)) {
+    if began.is_some_and(|began| fs.cache.buffered.written(inode(ino), began)) {
         let range = InvalRange::Bytes { offset: args.offset, len: data.len() as u64 };
         fs.cache.forget_content(ino, range).await;
+    }
+    if !file.direct && !args.from_cache && fs.cache.buffered.wrote(inode(ino), args.offset, data.len() as u64) {
+        fs.cache.forget_behind(ino, args.offset, data.len() as u64).await;
     }
     let written = written.map_err(fail)?;
     if args.kill_suidgid {
@@ -212,8 +186,9 @@ async fn kill_suidgid(fs: &NyalaFs, ino: Ino, handle: &FileHandle) -> Result<()>
 /// The last close.
 pub async fn release(fs: &NyalaFs, ino: Ino, fh: Fh) -> Result<()> {
     let file = fs.files.remove(fh)?;
-    if !file.direct {
-        fs.buffered.closed(inode(ino));
+    is_used(fs, ino, &file);
+    if file.has_pages.load(Ordering::Acquire) {
+        fs.cache.buffered.closed(inode(ino));
     }
     if file.was_read.load(Ordering::Relaxed) {
         touch(fs, ino, &file.handle).await;
@@ -276,22 +251,6 @@ pub async fn copy(fs: &NyalaFs, ctx: &Context, args: &CopyArgs) -> Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_direct_write_knows_who_could_have_read_meanwhile() {
-        let (files, inode) = (Buffered::default(), InodeId(5));
-        let began = files.writes(inode);
-        assert!(!files.written(inode, began), "nobody");
-        files.opened(inode);
-        let began = files.writes(inode);
-        files.closed(inode);
-        assert!(files.written(inode, began), "one that was open before and is gone");
-        let began = files.writes(inode);
-        files.opened(inode);
-        files.closed(inode);
-        assert!(files.written(inode, began), "one that came and went");
-        assert!(files.0.lock().is_empty());
-    }
 
     #[test]
     fn what_bypasses_the_page_cache() {

@@ -5,7 +5,7 @@
 use super::cache::{KernelCache, Listener};
 use super::convert::{self, errno, inode};
 use super::dirs::{self, Dir};
-use super::files::{self, Buffered, OpenFile};
+use super::files::{self, OpenFile};
 use super::handles::Handles;
 use super::lock_owners::LockOwners;
 use super::{attrs, locks, names, xattrs};
@@ -34,7 +34,6 @@ pub struct NyalaFs {
     pub(super) files: Handles<Arc<OpenFile>>,
     pub(super) dirs: Handles<Arc<Dir>>,
     pub(super) lock_owners: LockOwners,
-    pub(super) buffered: Buffered,
 }
 
 impl NyalaFs {
@@ -47,7 +46,6 @@ impl NyalaFs {
             cache,
             files: Handles::new(),
             dirs: Handles::new(),
-            buffered: Buffered::default(),
             lock_owners: LockOwners::default(),
         }
     }

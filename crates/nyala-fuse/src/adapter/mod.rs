@@ -12,6 +12,7 @@
 
 mod atime;
 mod attrs;
+pub mod buffered;
 pub mod cache;
 mod convert;
 mod dirs;

@@ -76,15 +76,20 @@ async fn read(state: &Rc<State>, request: &MetaRequest) -> Result<Body, WireErro
         settled_dir(state, *dir, &patience).await?;
     }
     let mut passage = Passage::new(state, request.session);
+    // What others were last asked to let go of: once they have, this is what there was a quarrel about.
+    let mut asked = None;
     loop {
         let released = state.released.notified();
         let news = state.lease_news.notified();
-        if let MetaOp::Acquire { inode } = &request.op
-            && !passage.clear_for_lease(*inode, leases::best(state, request, *inode))
-        {
-            patience.check()?;
-            passage.wait(news).await;
-            continue;
+        if let MetaOp::Acquire { inode } = &request.op {
+            let mode = asked.unwrap_or_else(|| leases::best(state, request, *inode));
+            if !passage.clear_for_lease(*inode, mode) {
+                asked = Some(leases::best(state, request, *inode));
+                patience.check()?;
+                passage.wait(news).await;
+                continue;
+            }
+            asked = Some(mode);
         }
         let caller = caller(request);
         let outcome = state.with_change(&caller, None, |mut change, env| ns::run(&mut change, env, &request.op));
@@ -96,7 +101,7 @@ async fn read(state: &Rc<State>, request: &MetaRequest) -> Result<Body, WireErro
                     passage.wait(news).await;
                     continue;
                 }
-                let grants = leases::grants(state, request, &mut reply);
+                let grants = leases::grants(state, request, &mut reply, asked);
                 seen(state).await?;
                 return Ok(leases::answer(grants, &reply));
             }
@@ -237,7 +242,7 @@ async fn change(state: &Rc<State>, request: &MetaRequest, leave: Leave) -> Resul
                     truncate::cancel(state, pending);
                     return Err(error);
                 }
-                leases::set_grants(&mut body, leases::grants(state, request, &mut reply));
+                leases::set_grants(&mut body, leases::grants(state, request, &mut reply, None));
                 gone.iter().for_each(|inode| state.leases.borrow_mut().end_inode(*inode));
                 if let MetaOp::SetLock { inode, lock } = &request.op {
                     state.lock_waits.applied(request.session, *inode, lock);

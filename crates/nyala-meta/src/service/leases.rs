@@ -172,7 +172,7 @@ pub fn missing(state: &State, request: &MetaRequest, error: WireError) -> Result
                 return Err(error);
             }
             let mut reply = MetaReply::NoEntry;
-            let grants = grants(state, request, &mut reply);
+            let grants = grants(state, request, &mut reply, None);
             Ok(answer(grants, &reply))
         }
         _ => Err(error),
@@ -233,8 +233,8 @@ pub fn best(state: &State, request: &MetaRequest, inode: InodeId) -> LeaseMode {
     state.leases.borrow().best(inode, request.session, write, cached, state.now_ms())
 }
 
-/// What a reply grants, besides what an `Acquire` has waited for. Nothing that a transaction is changing.
-pub fn grants(state: &State, request: &MetaRequest, reply: &mut MetaReply) -> Grants {
+/// What a reply grants: what an `Acquire` has waited for (`awaited`), or can be had. Nothing that a transaction is changing.
+pub fn grants(state: &State, request: &MetaRequest, reply: &mut MetaReply, awaited: Option<LeaseMode>) -> Grants {
     if !request.want.has(Want::LEASES) {
         return Grants::default();
     }
@@ -271,10 +271,13 @@ pub fn grants(state: &State, request: &MetaRequest, reply: &mut MetaReply) -> Gr
         MetaReply::Opened(file) => {
             let inode = file.attr.inode;
             let (write, cached) = (request.want.has(Want::WRITE), request.want.has(Want::CACHED));
-            match leases.best(inode, session, write, cached, now_ms) {
+            match awaited {
                 _ if locks.in_use(inode) => LeaseMode::None,
-                mode if matches!(request.op, MetaOp::Acquire { .. }) => leases.insist(inode, session, mode, seq),
-                mode => leases.give(inode, session, mode, seq, now_ms),
+                Some(mode) => leases.insist(inode, session, mode, seq),
+                None => {
+                    let mode = leases.best(inode, session, write, cached, now_ms);
+                    leases.give(inode, session, mode, seq, now_ms)
+                }
             }
         }
         MetaReply::Created { inode, file: Some(_), .. } if !locks.in_use(*inode) => {
