@@ -28,6 +28,8 @@ pub enum Need {
     Read,
     /// To change it: nobody else may keep what was before.
     Change,
+    /// To remove it: whoever has it open under a lease, of whatever mode, has to say so first.
+    Remove,
     /// To be given this.
     Lease(LeaseMode),
 }
@@ -38,6 +40,7 @@ impl Need {
         use LeaseMode::{Exclusive, None as Nothing, Shared, Uncached};
         match (self, mode) {
             (_, Nothing) | (Need::Read | Need::Change, Uncached) | (Need::Read, Shared) => None,
+            (Need::Remove, _) => Some(Nothing),
             (Need::Lease(wanted), mode) if wanted.agrees(mode) => None,
             (Need::Read | Need::Lease(Shared), Exclusive) => Some(Shared),
             _ => Some(Nothing),

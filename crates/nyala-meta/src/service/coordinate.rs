@@ -202,14 +202,14 @@ async fn clear_leases(
     let began = Instant::now();
     loop {
         let news = state.lease_news.notified();
-        let touched = state.with_change(caller, Some(tx), |mut change, env| {
+        let (touched, gone) = state.with_change(caller, Some(tx), |mut change, env| {
             for part in here {
                 let result = parts::check(&mut change, part, env.now)?;
                 parts::perform(&mut change, part, &result, env.now)?;
             }
-            Ok::<_, Fault>(change.touched())
+            Ok::<_, Fault>((change.touched(), change.destroyed()))
         })?;
-        if passage.clear(&touched, Need::Change) {
+        if passage.clear(&touched, Need::Change) && passage.clear(&gone, Need::Remove) {
             return Ok(());
         }
         if began.elapsed() > LEASE_PATIENCE {

@@ -231,7 +231,10 @@ async fn change(state: &Rc<State>, request: &MetaRequest, leave: Leave) -> Resul
         match outcome {
             Ok((mut reply, mut body, touched, gone, batch)) => {
                 let shows = if matches!(request.op, MetaOp::Open { .. }) { leases::shown(&reply) } else { Vec::new() };
-                if !passage.clear(&touched, Need::Change) || !passage.clear(&shows, Need::Read) {
+                if !passage.clear(&touched, Need::Change)
+                    || !passage.clear(&gone, Need::Remove)
+                    || !passage.clear(&shows, Need::Read)
+                {
                     patience.check()?;
                     passage.wait(news).await;
                     continue;

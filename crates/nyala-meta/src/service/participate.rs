@@ -95,7 +95,8 @@ async fn clear_leases(state: &Rc<State>, tx: TxId, now: Time, list: &[TxPart], s
         });
         let Ok(Prepare::New { locks, .. }) = prepared else { return Ok(()) };
         let inodes: Vec<_> = locks.iter().filter_map(LockKey::inode).collect();
-        if state.leases.borrow().recovered() && passage.clear(&inodes, Need::Change) {
+        // Some of these may go.
+        if state.leases.borrow().recovered() && passage.clear(&inodes, Need::Remove) {
             return Ok(());
         }
         if began.elapsed() > LEASE_PATIENCE {
