@@ -53,6 +53,14 @@ impl Reader {
     }
 }
 
+/// What follows from an answer.
+enum Step {
+    Done(Frame),
+    /// At once, the primary this time.
+    AskPrimary,
+    Again(Again),
+}
+
 /// A request's number; over when dropped.
 struct Number {
     numbers: Arc<Mutex<Numbers>>,
@@ -109,32 +117,12 @@ impl Core {
             let endpoint = member.and_then(|member| view.endpoint(member));
             let why = match (member, endpoint) {
                 (Some(member), Some(endpoint)) => {
-                    if let Some(reader) = &mut reader {
-                        reader.last = Some(member);
-                    }
                     let request = self.to_group(make(), group, number.as_ref()).at(view.map.version.0, epoch);
-                    match self.call_in_epoch(group, epoch, endpoint, request).await {
-                        Some(Ok(frame)) if !frame.is_error() => return Ok(frame),
-                        Some(Ok(frame)) => {
-                            let error: WireError = decode(&frame.body).map_err(Error::server(what))?;
-                            if let Some(reader) = &mut reader {
-                                let asked =
-                                    std::mem::replace(&mut reader.ask_primary, error.code == ErrorCode::ASK_PRIMARY);
-                                if reader.ask_primary && !asked {
-                                    continue;
-                                }
-                            }
-                            // A short pause: it is over as soon as the group has agreed.
-                            sort_reply(what, error.clone())?;
-                            Again::Connection(error.to_string())
-                        }
-                        Some(Err(error)) => {
-                            if matches!(error, TransportError::ConnectRefused { .. }) {
-                                self.report(member).await;
-                            }
-                            sort_transport(what, error)?
-                        }
-                        None => Again::Connection(format!("mirror group {group} goes on in another epoch")),
+                    let answer = self.call_in_epoch(group, epoch, endpoint, request).await;
+                    match self.sort(what, member, answer, reader.as_deref_mut()).await? {
+                        Step::Done(frame) => return Ok(frame),
+                        Step::AskPrimary => continue,
+                        Step::Again(why) => why,
                     }
                 }
                 _ => Again::Connection(format!("no member of mirror group {group} can serve at the moment")),
@@ -146,6 +134,41 @@ impl Core {
             let _ = self.maps.refresh(self, view.map.version).await;
             retry.pause(self, why).await?;
         }
+    }
+
+    /// What is to be done about a member's answer; `None`: the group has gone on to another epoch.
+    async fn sort(
+        &self,
+        what: &'static str,
+        member: TargetId,
+        answer: Option<std::result::Result<Frame, TransportError>>,
+        mut reader: Option<&mut Reader>,
+    ) -> Result<Step> {
+        if let Some(reader) = &mut reader {
+            reader.last = Some(member);
+        }
+        Ok(Step::Again(match answer {
+            Some(Ok(frame)) if !frame.is_error() => return Ok(Step::Done(frame)),
+            Some(Ok(frame)) => {
+                let error: WireError = decode(&frame.body).map_err(Error::server(what))?;
+                if let Some(reader) = reader {
+                    let asked = std::mem::replace(&mut reader.ask_primary, error.code == ErrorCode::ASK_PRIMARY);
+                    if reader.ask_primary && !asked {
+                        return Ok(Step::AskPrimary);
+                    }
+                }
+                sort_reply(what, error.clone())?;
+                // A short pause: it is over as soon as the group has agreed.
+                Again::Connection(error.to_string())
+            }
+            Some(Err(error)) => {
+                if matches!(error, TransportError::ConnectRefused { .. }) {
+                    self.report(member).await;
+                }
+                sort_transport(what, error)?
+            }
+            None => Again::Connection("the mirror group goes on in another epoch".to_owned()),
+        }))
     }
 
     fn to_group(&self, request: Request, group: GroupId, number: Option<&Number>) -> Request {

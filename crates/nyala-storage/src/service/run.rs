@@ -66,10 +66,7 @@ async fn register_and_serve(
     // Only now the cluster is known, and with it whom to refuse.
     drop(early);
     let servers = bind(config, listen, handshake(member.cluster(), member.node().0))?;
-    let mirrors = Arc::new(Mirrors::default());
-    let handshake = handshake(member.cluster(), member.node().0);
-    let keeper = Keeper { mirrors: mirrors.clone(), member: member.clone(), targets: by_id.clone(), handshake };
-    let keeper = tokio::spawn(keep(keeper));
+    let (mirrors, keeper) = start_mirrors(&member, &by_id, handshake(member.cluster(), member.node().0));
     let reads = read_budget(config.memory_limit_bytes / 4);
     let stop = servers.first().map(Server::shutdown_handle);
     let mut cores = Vec::new();
@@ -91,6 +88,18 @@ async fn register_and_serve(
         let _ = core.await;
     }
     ended.map(|()| Some(member))
+}
+
+/// The mirror groups of our targets, and what keeps them in line with the map.
+fn start_mirrors(
+    member: &Member,
+    targets: &Arc<HashMap<TargetId, Arc<Target>>>,
+    handshake: HandshakeConfig,
+) -> (Arc<Mirrors>, tokio::task::JoinHandle<()>) {
+    let mirrors = Arc::new(Mirrors::default());
+    let (member, targets) = (member.clone(), targets.clone());
+    let keeper = Keeper { mirrors: mirrors.clone(), member, targets, handshake };
+    (mirrors, tokio::spawn(keep(keeper)))
 }
 
 fn bind(config: &StorageConfig, listen: SocketAddr, handshake: HandshakeConfig) -> Result<Vec<Server>, StorageError> {
