@@ -56,6 +56,7 @@ impl Client {
         let get = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         ClientStats {
             meta_requests: get(&stats.meta_requests),
+            revocations: get(&stats.revocations),
             storage_reads: get(&stats.storage_reads),
             storage_writes: get(&stats.storage_writes),
             read_bytes: get(&stats.read_bytes),

@@ -7,6 +7,7 @@ use crate::config::ClientConfig;
 use crate::error::{Error, Result};
 use crate::file::{Content, File};
 use crate::hub::Hub;
+use crate::locks::LockBook;
 use crate::logic::numbers::Numbers;
 use crate::maps::Maps;
 use crate::rpc::Rpc;
@@ -24,6 +25,7 @@ use tokio::sync::{Notify, Semaphore};
 #[derive(Default)]
 pub(crate) struct Counters {
     pub(crate) meta_requests: AtomicU64,
+    pub(crate) revocations: AtomicU64,
     pub(crate) storage_reads: AtomicU64,
     pub(crate) storage_writes: AtomicU64,
     pub(crate) read_bytes: AtomicU64,
@@ -47,6 +49,7 @@ pub(crate) struct Core {
     pub(crate) numbers: Mutex<HashMap<GroupId, Arc<Mutex<Numbers>>>>,
     pub(crate) stats: Counters,
     pub(crate) hub: Hub,
+    pub(crate) locks: LockBook,
     /// Inodes whose leases were lost, for the layer above to forget.
     pub(crate) forgotten: Mutex<Vec<InodeId>>,
     pub(crate) listener: RwLock<Option<Arc<dyn CacheListener>>>,
@@ -75,6 +78,7 @@ impl Core {
             numbers: Mutex::default(),
             stats: Counters::default(),
             hub: Hub::default(),
+            locks: LockBook::default(),
             forgotten: Mutex::default(),
             listener: RwLock::default(),
             capacity: Mutex::default(),

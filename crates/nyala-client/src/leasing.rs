@@ -16,6 +16,7 @@ use crate::types::{CacheListener, Withdraw};
 use nyala_wire::meta::{LeaseMode, MAX_LEASES, MetaOp, Returned, Revocation};
 use nyala_wire::{InodeId, TargetId};
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -49,6 +50,7 @@ impl Core {
             let found = self.hub.lock().leases.revoke(inode, session.target, keep, seq, self.now_ms());
             match found {
                 Revoked::Started => {
+                    self.stats.revocations.fetch_add(1, Ordering::Relaxed);
                     let core = self.clone();
                     tokio::spawn(async move { core.let_go(inode, true).await });
                 }

@@ -8,6 +8,7 @@ pub mod inline;
 pub mod kept;
 pub mod leases;
 pub mod numbers;
+pub mod own_locks;
 pub mod ranges;
 pub mod read_ahead;
 pub mod segments;

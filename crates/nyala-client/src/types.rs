@@ -100,6 +100,8 @@ pub struct FsStats {
 pub struct ClientStats {
     /// Requests sent to metadata, repetitions included.
     pub meta_requests: u64,
+    /// Leases that were held and wanted back by a metadata server.
+    pub revocations: u64,
     /// Bulk reads sent to storage, repetitions included.
     pub storage_reads: u64,
     /// Bulk writes sent to storage, repetitions included.

@@ -468,6 +468,39 @@ async fn locks_wait_and_whoever_stops_waiting_leaves_none() {
 }
 
 #[tokio::test]
+async fn an_interrupted_upgrade_keeps_the_read_lock_and_its_wait_is_taken_back() {
+    let (cluster, one, two) = two(57).await;
+    let inode = make(&one, "file").await.inode();
+    let lock = |owner, kind| FileLock { owner, pid: 1, kind, flock: false, start: 0, end: u64::MAX };
+    let (read, write) = (lock(1, LockKind::Read), lock(1, LockKind::Write));
+    for polls in 0..20 {
+        one.set_lock(inode, read, false).await.unwrap();
+        let mut upgrade = Box::pin(one.set_lock(inode, write, true));
+        let mut done = false;
+        for _ in 0..polls {
+            tokio::select! {
+                biased;
+                _ = &mut upgrade => {
+                    done = true;
+                    break;
+                }
+                () = tokio::task::yield_now() => {}
+            }
+        }
+        drop(upgrade);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        let want = if done { LockKind::Write } else { LockKind::Read };
+        assert_eq!(cluster.0.lock().metas[0].lock_kinds(), [want], "after {polls} polls");
+    }
+    // Of one that waits, the wait ends too.
+    let waiting = tokio::time::timeout(Duration::from_millis(50), two.set_lock(inode, lock(7, LockKind::Write), true));
+    assert!(waiting.await.is_err());
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert!(cluster.0.lock().metas[0].waits_taken_back > 0);
+    assert_eq!(cluster.0.lock().metas[0].locks(), 1);
+}
+
+#[tokio::test]
 async fn copies_unnamed_files_and_how_much_a_file_takes() {
     let cluster = Cluster::new(54);
     let client = cluster.client().await;

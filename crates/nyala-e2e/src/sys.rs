@@ -254,3 +254,28 @@ impl Drop for Mapping {
         unsafe { libc::munmap(self.start, self.len) };
     }
 }
+
+/// Sets an extended attribute, following a symbolic link.
+pub fn setxattr_followed(path: &Path, name: &str, value: &[u8]) -> Result<()> {
+    let name = CString::new(name).expect("the checks' names have no NUL");
+    let (pointer, len) = (value.as_ptr().cast(), value.len());
+    // SAFETY: the C strings and the value live through the call, the length is the value's.
+    done(unsafe { libc::setxattr(c(path).as_ptr(), name.as_ptr(), pointer, len, 0) })
+}
+
+/// Value of an extended attribute, following a symbolic link.
+pub fn getxattr_followed(path: &Path, name: &str) -> Result<Vec<u8>> {
+    let name = CString::new(name).expect("the checks' names have no NUL");
+    let mut value = vec![0_u8; 65_536];
+    // SAFETY: the C strings and the buffer live through the call, the length is the buffer's.
+    let len = unsafe { libc::getxattr(c(path).as_ptr(), name.as_ptr(), value.as_mut_ptr().cast(), value.len()) };
+    value.truncate(usize::try_from(len).map_err(|_| Error::last_os_error())?);
+    Ok(value)
+}
+
+/// `removexattr`, following a symbolic link.
+pub fn removexattr_followed(path: &Path, name: &str) -> Result<()> {
+    let name = CString::new(name).expect("the checks' names have no NUL");
+    // SAFETY: both C strings live through the call.
+    done(unsafe { libc::removexattr(c(path).as_ptr(), name.as_ptr()) })
+}

@@ -33,6 +33,9 @@ pub trait Handler: Send + Sync + 'static {
         async { Ok(()) }
     }
 
+    /// A request of this number has come; for counting. Most that the kernel sends come here, interrupts among them.
+    fn arrived(&self, opcode: u32) {}
+
     /// The mount is gone and no request is running. Called once.
     fn destroy(&self) -> impl Future<Output = ()> {
         async {}

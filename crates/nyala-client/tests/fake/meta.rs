@@ -37,6 +37,7 @@ pub struct Meta {
     pub boot: u64,
     pub leases: Leases,
     locks: Vec<(InodeId, SessionId, FileLock)>,
+    pub waits_taken_back: usize,
 }
 
 pub fn name(op: &MetaOp) -> String {
@@ -64,6 +65,7 @@ impl Meta {
             boot: 1,
             leases: Leases::default(),
             locks: Vec::new(),
+            waits_taken_back: 0,
         };
         meta.make(FileKind::Directory, Time::default());
         meta
@@ -87,6 +89,19 @@ impl Meta {
 
     pub fn locks(&self) -> usize {
         self.locks.len()
+    }
+
+    fn lock_wait(&mut self, inode: InodeId, kind: LockKind) -> Result<MetaReply, WireError> {
+        if kind == LockKind::Unlock {
+            self.waits_taken_back += 1;
+        } else if self.locks.iter().any(|held| held.0 == inode) {
+            return Err(ErrorCode::BUSY.with("leases"));
+        }
+        Ok(MetaReply::Done)
+    }
+
+    pub fn lock_kinds(&self) -> Vec<LockKind> {
+        self.locks.iter().map(|held| held.2.kind).collect()
     }
 
     pub fn allocated(&self, inode: InodeId) -> Option<u64> {
@@ -450,6 +465,7 @@ impl Meta {
                 } else if self.locks.iter().any(|held| held.0 == *inode && !mine(held)) {
                     return Err(ErrorCode::AGAIN.into());
                 } else {
+                    self.locks.retain(|held| !mine(held));
                     self.locks.push((*inode, session, *lock));
                 }
                 Ok(MetaReply::Done)
@@ -458,10 +474,7 @@ impl Meta {
                 let found = self.locks.iter().find(|held| held.0 == *inode).map(|held| held.2);
                 Ok(MetaReply::Lock(found))
             }
-            MetaOp::LockWait { inode, .. } => match self.locks.iter().any(|held| held.0 == *inode) {
-                true => Err(ErrorCode::BUSY.with("leases")),
-                false => Ok(MetaReply::Done),
-            },
+            MetaOp::LockWait { inode, lock } => self.lock_wait(*inode, lock.kind),
             MetaOp::Create { entry, exclusive } => self.create(request, entry, *exclusive),
             MetaOp::Mkdir { entry } => {
                 let inode = self.make(FileKind::Directory, request.now);

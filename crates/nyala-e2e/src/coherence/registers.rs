@@ -26,6 +26,8 @@ struct Plan {
     steps: usize,
     size: usize,
     turns: bool,
+    /// Only what other mounts wrote is looked for.
+    others: bool,
 }
 
 impl Plan {
@@ -45,10 +47,15 @@ impl Plan {
     }
 }
 
-/// Coordinates: `STEPS small|large [turns|together] DIR…`.
+/// Coordinates: `STEPS small|large [turns|together|turns-others|together-others] DIR…`.
 pub fn run(args: &[&str]) -> Result<(), String> {
     let (steps, size, order, dirs) = match args {
-        [steps, size @ ("small" | "large"), order @ ("turns" | "together"), dirs @ ..] => (steps, size, *order, dirs),
+        [
+            steps,
+            size @ ("small" | "large"),
+            order @ ("turns" | "together" | "turns-others" | "together-others"),
+            dirs @ ..,
+        ] => (steps, size, *order, dirs),
         [steps, size @ ("small" | "large"), dirs @ ..] => (steps, size, "turns", dirs),
         _ => return Err(super::USAGE.to_owned()),
     };
@@ -83,7 +90,8 @@ pub fn worker(args: &[&str]) -> Result<(), String> {
         mounts: number(mounts)?,
         steps: number(steps)?,
         size: number(size)?,
-        turns: *order == "turns",
+        turns: order.starts_with("turns"),
+        others: order.ends_with("-others"),
     };
     let (index, path) = (number(index)?, register(dir));
     plan.arena.meet(plan.mounts as u64 * 2);
@@ -130,7 +138,7 @@ fn read(plan: &Plan, reader: usize, path: &Path) -> Result<(), String> {
         let ended = now();
         drop(file);
         reads += 1;
-        if let Some(stale) = stale(plan, &bytes, &before) {
+        if let Some(stale) = stale(plan, reader, &bytes, &before) {
             let times = format!("opened {opening} read {began}..{ended}");
             reports.push(format!("mount {reader} read {reads}: {stale}; {times}"));
         }
@@ -142,7 +150,7 @@ fn read(plan: &Plan, reader: usize, path: &Path) -> Result<(), String> {
 }
 
 /// What is wrong with a read: `before` says how many writes of each writer had returned when it began.
-fn stale(plan: &Plan, bytes: &[u8], before: &[usize]) -> Option<String> {
+fn stale(plan: &Plan, reader: usize, bytes: &[u8], before: &[usize]) -> Option<String> {
     let mut looked_at = None;
     for (at, word) in bytes.chunks_exact(8).enumerate() {
         let value = u64::from_le_bytes(word.try_into().expect("a chunk of 8 bytes has 8 bytes"));
@@ -165,7 +173,7 @@ fn stale(plan: &Plan, bytes: &[u8], before: &[usize]) -> Option<String> {
         }
         for (other, &newest) in before.iter().enumerate().filter(|(_, newest)| **newest > 0) {
             let [began, returned] = [0, 1].map(|what| plan.time(other, newest, what).load(SeqCst));
-            if began > old {
+            if began > old && !(plan.others && other == reader) {
                 return Some(format!(
                     "word {at} is write {seq} of mount {writer} (returned {old}), but write {newest} of mount {other} \
                      ({began}..{returned}) had returned before the read began"

@@ -2,11 +2,15 @@
 
 //! The end-to-end tests. `cargo test -p nyala-e2e` runs them; the crate's documentation says with what settings.
 
+mod coherence;
 mod damage;
+mod deaths;
 mod hopper;
 mod kills;
 mod layout;
+mod lease_cost;
 mod lifecycle;
+mod locks;
 mod mounts;
 mod pjdfstest;
 mod posix;

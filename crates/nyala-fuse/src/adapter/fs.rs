@@ -8,6 +8,7 @@ use super::dirs::{self, Dir};
 use super::files::{self, OpenFile};
 use super::handles::Handles;
 use super::lock_owners::LockOwners;
+use super::statistics::{self, Requests};
 use super::{attrs, locks, names, xattrs};
 use crate::types::*;
 use crate::{DirBuffer, Handler, Notifier, WriteData};
@@ -34,6 +35,7 @@ pub struct NyalaFs {
     pub(super) files: Handles<Arc<OpenFile>>,
     pub(super) dirs: Handles<Arc<Dir>>,
     pub(super) lock_owners: LockOwners,
+    pub(super) requests: Requests,
 }
 
 impl NyalaFs {
@@ -47,6 +49,7 @@ impl NyalaFs {
             files: Handles::new(),
             dirs: Handles::new(),
             lock_owners: LockOwners::default(),
+            requests: Requests::default(),
         }
     }
 
@@ -97,6 +100,10 @@ impl Handler for NyalaFs {
         }
         self.cache.started(negotiated.has_epochs());
         Ok(())
+    }
+
+    fn arrived(&self, opcode: u32) {
+        self.requests.arrived(opcode);
     }
 
     async fn destroy(&self) {
@@ -244,6 +251,9 @@ impl Handler for NyalaFs {
 
     async fn getxattr(&self, _: &Context, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {
         xattrs::check(name)?;
+        if name == statistics::NAME && inode(ino) == InodeId::ROOT {
+            return Ok(self.requests.text(&self.client.stats()).into_bytes());
+        }
         self.client.getxattr(inode(ino), name).await.map_err(|e| errno("getxattr", ino, e))
     }
 

@@ -23,6 +23,7 @@ mod lock_owners;
 mod locks;
 mod names;
 pub mod open_dirs;
+pub mod statistics;
 mod xattrs;
 
 pub use fs::{FsOptions, NyalaFs};

@@ -5,6 +5,7 @@
 
 use super::convert::{errno, inode};
 use super::fs::NyalaFs;
+use super::statistics;
 use crate::types::Result;
 use crate::{Errno, Ino};
 use nyala_client::SetXattr;
@@ -24,6 +25,9 @@ pub fn check(name: &[u8]) -> Result<()> {
 /// away, as a chmod would. The kernel forgets its attributes and ACLs of the inode by itself.
 pub async fn set(fs: &NyalaFs, ino: Ino, name: &[u8], value: &[u8], flags: i32, kill_sgid: bool) -> Result<()> {
     check(name)?;
+    if name == statistics::NAME {
+        return Err(Errno::EPERM);
+    }
     let (create, replace) = (flags & libc::XATTR_CREATE != 0, flags & libc::XATTR_REPLACE != 0);
     let how = SetXattr { create, replace, kill_sgid };
     fs.client.setxattr(inode(ino), name, value, how).await.map_err(|error| errno("setxattr", ino, error))

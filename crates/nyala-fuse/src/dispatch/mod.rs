@@ -45,6 +45,7 @@ pub(crate) type Pending = Pin<Box<dyn Future<Output = ()>>>;
 /// Serves a request as far as it goes without waiting; the rest, if any, is for a task.
 pub(crate) fn serve<H: Handler, C: Channel>(server: &Rc<Server<H, C>>, request: Request) -> Option<Pending> {
     let header = request.header;
+    server.handler.arrived(header.opcode);
     let replier = Replier::new(Rc::clone(&server.channel), request.ticket(), header.opcode);
     let op = match request::parse(&header, request.args(), server.negotiated.flags) {
         Ok(op) => op,

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What leases cost: requests that reach the client process, and revocations, counted by the mount (`user.nyala.stats`).
+
+use nyala_e2e::{Mounts, serial, shared, sys};
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::time::Duration;
+
+/// The mount's counters.
+fn counters(mount: &Path) -> BTreeMap<String, u64> {
+    let text = String::from_utf8(sys::getxattr(mount, "user.nyala.stats").unwrap()).unwrap();
+    let lines = text.lines().map(|line| line.split_once(' ').unwrap());
+    lines.map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()
+}
+
+/// What was counted between two looks; asking itself is one getxattr.
+fn between(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let of = |name: &String| before.get(name).copied().unwrap_or(0);
+    let less = |name: &str| u64::from(name == "fuse.requests" || name == "fuse.getxattr");
+    let all = after.iter().filter(|(name, _)| !name.ends_with(".bytes"));
+    all.map(|(name, value)| (name.clone(), value - of(name) - less(name))).filter(|(_, count)| *count > 0).collect()
+}
+
+/// What some work costs on a mount; requests that the client's own background work makes are not the kernel's.
+fn cost(mount: &Path, work: impl FnOnce()) -> BTreeMap<String, u64> {
+    let before = counters(mount);
+    work();
+    between(&before, &counters(mount))
+}
+
+fn kernel(cost: &BTreeMap<String, u64>, name: &str) -> u64 {
+    cost.get(&format!("fuse.{name}")).copied().unwrap_or(0)
+}
+
+#[test]
+fn e2e_lease_cost_alone_is_nothing() {
+    let _one = serial();
+    let cluster = shared();
+    let (mount, dir) = (cluster.mount(), cluster.test_dir("lease-alone"));
+    let files: Vec<_> = (0..100).map(|number| dir.join(format!("f{number}"))).collect();
+    for (number, path) in files.iter().enumerate() {
+        fs::write(path, vec![number as u8; 1000]).unwrap();
+    }
+    let list = || {
+        let entries: Vec<_> = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(entries.len(), files.len());
+        entries.iter().for_each(|path| assert_eq!(fs::symlink_metadata(path).unwrap().len(), 1000));
+    };
+    let read = || {
+        for (number, path) in files.iter().enumerate() {
+            assert_eq!(fs::read(path).unwrap(), vec![number as u8; 1000]);
+        }
+    };
+    // Once, to have it all; a second time, as what was just made may still be on its way.
+    for _ in 0..2 {
+        list();
+        read();
+    }
+    let rounds: u64 = 20;
+    let stat = cost(&mount, || {
+        (0..rounds * 100).for_each(|n| assert_eq!(fs::metadata(&files[n as usize % 100]).unwrap().size(), 1000))
+    });
+    assert_eq!(stat.get("fuse.requests"), None, "{} stats of cached files cost {stat:?}", rounds * 100);
+    let listing = cost(&mount, || (0..rounds).for_each(|_| list()));
+    // Opening and closing a directory are requests of the kernel; what is in it is not asked for again.
+    for request in ["lookup", "getattr", "statx", "readdir", "readdirplus"] {
+        assert_eq!(kernel(&listing, request), 0, "{request}: {rounds} times ls -l of 100 files cost {listing:?}");
+    }
+    assert_eq!(listing.get("meta.requests"), None, "{rounds} times ls -l cost {listing:?}");
+    let reading = cost(&mount, || (0..rounds).for_each(|_| read()));
+    for request in ["lookup", "getattr", "statx", "read"] {
+        assert_eq!(kernel(&reading, request), 0, "{request}: {} reads of cached files cost {reading:?}", rounds * 100);
+    }
+    assert_eq!(reading.get("storage.reads"), None, "{reading:?}");
+    println!("stat {stat:?}\nls -l {listing:?}\nopen, read, close {reading:?}");
+    fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn e2e_lease_cost_of_turns_is_two_revocations() {
+    let _one = serial();
+    let cluster = shared();
+    let mounts = Mounts::new(&cluster, 2, "");
+    let dirs = mounts.test_dirs("lease-turns");
+    let roots = [dirs[0].parent().unwrap(), dirs[1].parent().unwrap()];
+    fs::write(dirs[0].join("f"), 0_u64.to_le_bytes()).unwrap();
+    let files: Vec<File> =
+        dirs.iter().map(|dir| OpenOptions::new().read(true).write(true).open(dir.join("f")).unwrap()).collect();
+    let before = roots.map(counters);
+    let (turns, mut longest) = (60_u64, Duration::ZERO);
+    for turn in 0..turns {
+        let file = &files[turn as usize % 2];
+        let began = std::time::Instant::now();
+        let mut bytes = [0; 8];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        assert_eq!(u64::from_le_bytes(bytes), turn);
+        file.write_all_at(&(turn + 1).to_le_bytes(), 0).unwrap();
+        longest = longest.max(began.elapsed());
+    }
+    let costs = [0, 1].map(|at: usize| between(&before[at], &counters(roots[at])));
+    let revocations: u64 = costs.iter().map(|cost| cost.get("meta.revocations").copied().unwrap_or(0)).sum();
+    println!("{turns} turns: {revocations} revocations, the longest took {longest:?}; {costs:?}");
+    assert!(revocations <= 2 * turns, "{revocations} revocations in {turns} turns: {costs:?}");
+    // A turn that waits for a timeout waits for seconds.
+    assert!(longest < Duration::from_secs(2), "a turn took {longest:?}: {costs:?}");
+    drop(files);
+    fs::remove_dir_all(&dirs[0]).unwrap();
+}
