@@ -5,6 +5,7 @@
 //! The library is the harness, `tests/e2e` are the tests:
 //!
 //! - [`Cluster`] runs the `nyala` binary: a whole cluster with its own directory, ports and mount point, that leaves nothing behind.
+//! - [`Hosts`] runs one with a host (a network namespace) for every service; [`pulse`] measures how long a mount stands still.
 //! - [`mod@run`] runs programs with a time limit, [`posix`] holds checks of a directory's POSIX behaviour (they also run on the
 //!   local file system, which proves the checks themselves), [`load`] is a load that knows what it was promised.
 //!
@@ -18,16 +19,19 @@ pub mod cluster;
 pub mod coherence;
 pub mod file_locks;
 pub mod hopper;
+pub mod hosts;
 pub mod load;
 pub mod locker;
 pub mod mounts;
 pub mod ports;
 pub mod posix;
+pub mod pulse;
 pub mod run;
 pub mod shared;
 pub mod sys;
 
 pub use cluster::{Cluster, Options};
+pub use hosts::Hosts;
 pub use mounts::Mounts;
 pub use run::{Outcome, run};
 pub use shared::{long, serial, shared};

@@ -23,6 +23,7 @@ mod counters;
 mod directory;
 mod entrance;
 mod error;
+mod groups;
 mod leadership;
 mod liveness;
 mod members;

@@ -23,6 +23,11 @@ async fn nothing_without_the_token() {
         ("GET", "/targets"),
         ("GET", "/pools"),
         ("GET", "/groups"),
+        ("POST", "/groups"),
+        ("POST", "/groups/auto"),
+        ("DELETE", "/groups/1"),
+        ("POST", "/groups/1/resync"),
+        ("POST", "/groups/1/primary"),
         ("GET", "/capacities"),
         ("GET", "/health"),
         ("PUT", "/settings"),
@@ -126,4 +131,33 @@ async fn nonsense_gets_a_status_and_a_reason() {
         assert!(answer["message"].as_str().is_some_and(|m| !m.is_empty()));
     }
     assert_eq!(mgmt.api("GET", "/cluster", "").1["settings"], settings, "nothing changed");
+}
+
+#[tokio::test]
+async fn mirror_groups_are_made_ordered_about_and_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mgmt = Running::start(config(dir.path()));
+    let ports: Vec<_> = (0..2).map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    register(&mgmt.client(), storage(2, &[21, 22], ports[0].local_addr().unwrap())).await;
+    register(&mgmt.client(), storage(3, &[31, 32], ports[1].local_addr().unwrap())).await;
+
+    let (status, auto) = mgmt.api("POST", "/groups/auto", r#"{"kind":"storage","members":3}"#);
+    assert_eq!((status, &auto["code"]), (400, &json!("invalid")), "two nodes make no groups of three: {auto}");
+    let (status, made) = mgmt.api("POST", "/groups", r#"{"id":7,"kind":"storage","members":[101,103]}"#);
+    assert_eq!((status, &made[0]["id"], &made[0]["members"][0]["target"]), (200, &json!(7), &json!(101)), "{made}");
+    let (status, taken) = mgmt.api("POST", "/groups", r#"{"kind":"storage","members":[101,104]}"#);
+    assert_eq!((status, &taken["code"]), (409, &json!("conflict")), "{taken}");
+    assert!(taken["message"].as_str().unwrap().contains("mirror group 7"), "{taken}");
+    let (status, all) = mgmt.api("POST", "/groups/auto", r#"{"kind":"storage"}"#);
+    assert_eq!((status, all.as_array().map(Vec::len)), (200, Some(2)), "{all}");
+
+    let (status, stopped) = mgmt.api("POST", "/groups/7/resync", r#"{"stopped":true}"#);
+    assert_eq!((status, &stopped[0]["resync_stopped"]), (200, &json!(true)));
+    let (status, led) = mgmt.api("POST", "/groups/7/primary", r#"{"target":103}"#);
+    assert_eq!((status, &led[0]["members"][0]["target"]), (200, &json!(103)), "{led}");
+    assert_eq!(mgmt.api("POST", "/groups/99/primary", r#"{"target":103}"#).0, 404);
+    assert_eq!(mgmt.api("DELETE", "/groups/99", r#"{"content_gone":true}"#).0, 404);
+    assert_eq!(mgmt.api("DELETE", "/groups/7", r#"{"content_gone":false}"#).0, 409);
+    let (status, left) = mgmt.api("DELETE", "/groups/7", r#"{"content_gone":true}"#);
+    assert_eq!((status, left.as_array().map(Vec::len)), (200, Some(1)), "{left}");
 }

@@ -3,7 +3,7 @@
 //! Requests to the management service, by servers and clients. Operators use the REST API.
 
 use crate::ids::{ClusterId, GroupId, MapVersion, NodeId, TargetId};
-use crate::map::{ClusterMap, Role, TargetKind};
+use crate::map::{ClusterMap, Consistency, Role, TargetKind};
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +65,9 @@ pub enum MgmtRequest {
         #[n(0)]
         node: NodeId,
     },
+    /// An operator's order about mirror groups. Idempotent. Reply: `Done`.
+    #[n(7)]
+    Groups(#[n(0)] GroupOrder),
     /// A management node starts, or wants to become a member. Idempotent. Reply: `MgmtJoined`.
     #[n(16)]
     JoinMgmt(#[n(0)] JoinMgmt),
@@ -100,6 +103,80 @@ pub enum MemberNews {
     /// It holds everything again.
     #[n(2)]
     Resynced,
+}
+
+/// What an operator wants of mirror groups (`docs/replication.md`).
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum GroupOrder {
+    /// A group of these targets.
+    #[n(0)]
+    Create {
+        /// Its id; 0 for the next one.
+        #[n(0)]
+        group: GroupId,
+        /// What its members hold.
+        #[n(1)]
+        kind: TargetKind,
+        /// Its members, the primary first.
+        #[n(2)]
+        members: Vec<TargetId>,
+    },
+    /// Groups of all targets that are in none: members on different nodes and of about the same size.
+    #[n(1)]
+    CreateAll {
+        /// What the members hold.
+        #[n(0)]
+        kind: TargetKind,
+        /// Members of each group, 2 to 4.
+        #[n(1)]
+        members: u8,
+        /// Sizes may differ.
+        #[n(2)]
+        ignore_space: bool,
+        /// Targets for which no partner is left may stay as they are.
+        #[n(3)]
+        ignore_uneven: bool,
+    },
+    /// A group goes.
+    #[n(2)]
+    Remove {
+        /// The group.
+        #[n(0)]
+        group: GroupId,
+        /// The operator's word that no file has data there (any more), or that the data is given up.
+        #[n(1)]
+        content_gone: bool,
+    },
+    /// Stop resync in a group, or let it go on.
+    #[n(3)]
+    StopResync {
+        /// The group.
+        #[n(0)]
+        group: GroupId,
+        /// Stopped.
+        #[n(1)]
+        stopped: bool,
+    },
+    /// Another good member becomes primary.
+    #[n(4)]
+    Switch {
+        /// The group.
+        #[n(0)]
+        group: GroupId,
+        /// The member.
+        #[n(1)]
+        target: TargetId,
+    },
+    /// The operator's word on a target's content, whether it is in a group or not.
+    #[n(5)]
+    Declare {
+        /// The target.
+        #[n(0)]
+        target: TargetId,
+        /// What it is from now on.
+        #[n(1)]
+        consistency: Consistency,
+    },
 }
 
 /// A service asks for ids.

@@ -48,6 +48,9 @@ pub enum Command {
     /// Targets of a cluster
     #[command(subcommand)]
     Target(TargetCommand),
+    /// Mirror groups: targets that hold the same data
+    #[command(subcommand)]
+    Mirror(MirrorCommand),
     /// The management nodes: who they are, who leads, more and fewer of them
     #[command(subcommand)]
     Mgmt(MgmtCommand),
@@ -93,6 +96,35 @@ pub enum NodeCommand {
 pub enum TargetCommand {
     /// List the targets
     List(target_list::TargetListArgs),
+    /// Say what a target's content is worth, against what the cluster believes
+    SetState(target_set_state::TargetSetStateArgs),
+}
+
+/// `nyala mirror …`
+#[derive(Debug, Subcommand)]
+pub enum MirrorCommand {
+    /// Make mirror groups: of named targets, or of all that are in none
+    Create(mirror_create::MirrorCreateArgs),
+    /// List the groups, their members and what is wrong with them
+    List(mirror_list::MirrorListArgs),
+    /// Delete a group in which no file has data
+    Delete(mirror_delete::MirrorDeleteArgs),
+    /// Let another good member lead
+    Switch(mirror_switch::MirrorSwitchArgs),
+    /// Bringing members up to date that missed changes
+    #[command(subcommand)]
+    Resync(ResyncCommand),
+}
+
+/// `nyala mirror resync …`
+#[derive(Debug, Subcommand)]
+pub enum ResyncCommand {
+    /// Let resync go on after `stop`; it starts by itself otherwise
+    Start(mirror_resync::MirrorResyncArgs),
+    /// Hold resync back until `start`
+    Stop(mirror_resync::MirrorResyncArgs),
+    /// How far it is, how fast, how long it will take
+    Stats(mirror_resync::MirrorResyncArgs),
 }
 
 /// `nyala mgmt …`
@@ -162,6 +194,8 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Stop(args) => stop::run(args),
         Command::Node(NodeCommand::List(args)) => node_list::run(args, output),
         Command::Target(TargetCommand::List(args)) => target_list::run(args, output),
+        Command::Target(TargetCommand::SetState(args)) => target_set_state::run(args, output),
+        Command::Mirror(command) => run_mirror(command, output),
         Command::Mgmt(MgmtCommand::List(args)) => mgmt_list::run(args, output),
         Command::Mgmt(MgmtCommand::Add(args)) => mgmt_add::run(args, output),
         Command::Mgmt(MgmtCommand::Remove(args)) => mgmt_remove::run(args, output),
@@ -180,6 +214,18 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Secret(args) => secret::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Version => version::run(output),
+    }
+}
+
+fn run_mirror(command: MirrorCommand, output: Output) -> Outcome {
+    match command {
+        MirrorCommand::Create(args) => mirror_create::run(args, output),
+        MirrorCommand::List(args) => mirror_list::run(args, output),
+        MirrorCommand::Delete(args) => mirror_delete::run(args, output),
+        MirrorCommand::Switch(args) => mirror_switch::run(args, output),
+        MirrorCommand::Resync(ResyncCommand::Start(args)) => mirror_resync::switch(args, false, output),
+        MirrorCommand::Resync(ResyncCommand::Stop(args)) => mirror_resync::switch(args, true, output),
+        MirrorCommand::Resync(ResyncCommand::Stats(args)) => mirror_resync::stats(args, output),
     }
 }
 

@@ -8,6 +8,7 @@
 //! - [`tend`]: what follows from runs of services that ended and from operators' words: failover is in the same log entry
 //!   as the verdict that makes it necessary.
 //! - [`commands`]: what primaries and operators ask for.
+//! - [`plan`]: which targets become groups when an operator leaves the choice to us.
 //! - [`fence`]: the leader's memory of who knows which map, and the `Fenced` commands that follow from it.
 //!
 //! **Failure model.** A primary asks with an old view (cut off, slow): its command names the epoch that it saw and is refused
@@ -19,13 +20,17 @@
 pub mod commands;
 pub mod fence;
 pub mod member;
+pub mod plan;
 
 mod create;
 mod tend;
+mod trouble;
 mod words;
 
 #[cfg(test)]
 mod tests;
+
+pub use trouble::group_trouble;
 
 use crate::{ClusterError, ClusterState};
 use nyala_wire::map::{Group, MemberState};

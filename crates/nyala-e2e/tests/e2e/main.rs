@@ -5,6 +5,7 @@
 mod coherence;
 mod damage;
 mod deaths;
+mod failures;
 mod hopper;
 mod kills;
 mod layout;

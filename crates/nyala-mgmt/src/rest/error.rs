@@ -51,9 +51,10 @@ impl From<Refusal> for ApiError {
             Refusal::NotReady(_) => (StatusCode::SERVICE_UNAVAILABLE, "not_ready"),
             Refusal::NotLeader { .. } => (StatusCode::SERVICE_UNAVAILABLE, "not_leader"),
             Refusal::Cluster(error) => match error {
-                ClusterError::NoNode { .. } | ClusterError::NoTarget { .. } | ClusterError::NoPool { .. } => {
-                    (StatusCode::NOT_FOUND, "not_found")
-                }
+                ClusterError::NoNode { .. }
+                | ClusterError::NoTarget { .. }
+                | ClusterError::NoPool { .. }
+                | ClusterError::NoGroup { .. } => (StatusCode::NOT_FOUND, "not_found"),
                 ClusterError::BadAlias { .. } | ClusterError::Invalid { .. } => (StatusCode::BAD_REQUEST, "invalid"),
                 ClusterError::NotInitialised => (StatusCode::SERVICE_UNAVAILABLE, "not_ready"),
                 _ => (StatusCode::CONFLICT, "conflict"),

@@ -10,6 +10,7 @@ mod auth;
 mod capacities;
 mod cluster;
 mod error;
+mod group_orders;
 mod groups;
 mod health;
 mod map;
@@ -102,7 +103,11 @@ fn router(state: RestState) -> Router {
         .route("/targets/{id}", patch(rename_target::patch))
         .route("/targets/{id}/state", post(target_state::post))
         .route("/pools", get(pools::get))
-        .route("/groups", get(groups::get))
+        .route("/groups", get(groups::get).post(groups::post))
+        .route("/groups/auto", post(groups::auto))
+        .route("/groups/{id}", delete(groups::delete))
+        .route("/groups/{id}/resync", post(group_orders::resync))
+        .route("/groups/{id}/primary", post(group_orders::primary))
         .route("/capacities", get(capacities::get))
         .route("/health", get(health::get))
         .route("/settings", put(settings::put))

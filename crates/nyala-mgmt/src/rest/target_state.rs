@@ -5,10 +5,10 @@
 use super::RestState;
 use super::error::{ApiError, ErrorBody, parse, parse_id};
 use super::views::{TargetView, targets};
+use crate::groups::declare;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use nyala_cluster::{Command, Trigger};
 use nyala_wire::TargetId;
 use nyala_wire::map::Consistency;
 use serde::Deserialize;
@@ -33,11 +33,6 @@ pub(super) async fn post(
 ) -> Result<Json<Vec<TargetView>>, ApiError> {
     let target: TargetId = parse_id(&id, "target")?;
     let NewState { consistency } = parse(&body)?;
-    let trigger = match consistency {
-        Consistency::Good => Trigger::DeclaredGood,
-        Consistency::NeedsResync => Trigger::DeclaredStale,
-        Consistency::Bad => Trigger::DeclaredBad,
-    };
-    state.core.propose(Command::SetConsistency { target, trigger }).await?;
+    state.core.propose(declare(target, consistency)).await?;
     Ok(Json(targets(&state.core, Some(target))))
 }

@@ -15,8 +15,8 @@ mod register;
 mod watch_map;
 
 use crate::core::{Core, Refusal};
-use crate::members;
 use crate::raft::rpc;
+use crate::{groups, members};
 use nyala_cluster::MemberAt;
 use nyala_transport::member::monotonic_ms;
 use nyala_transport::{Frame, PeerInfo, Reply, Role, Service, process};
@@ -104,6 +104,13 @@ impl MgmtService {
             MgmtRequest::RemoveMgmt { node } => {
                 only_for(matches!(peer.role, Role::Mgmt | Role::Cli))?;
                 members::remove(core, node).await
+            }
+            MgmtRequest::Groups(order) => {
+                if peer.role != Role::Cli {
+                    return Err(ErrorCode::UNAUTHORIZED.with("only operators change mirror groups"));
+                }
+                groups::carry_out(core, order).await?;
+                Ok(MgmtReply::Done)
             }
             MgmtRequest::AdoptMgmt { .. } => Err(ErrorCode::INVALID.into()),
         }

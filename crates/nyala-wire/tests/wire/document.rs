@@ -81,6 +81,7 @@ fn operations_have_their_numbers_and_fields() {
     variants::<storage::StorageOp>();
     variants::<storage::StorageReply>();
     variants::<mgmt::MgmtRequest>();
+    variants::<mgmt::GroupOrder>();
     variants::<mgmt::MgmtReply>();
 }
 

@@ -10,7 +10,8 @@ use nyala_wire::meta::{
 };
 use nyala_wire::meta_tx::{LockEdge, LockOwner, Outcome, PartResult, TxAction, TxPart, TxReply, TxRequest};
 use nyala_wire::mgmt::{
-    Heartbeat, JoinMgmt, MemberNews, MgmtNode, MgmtReply, MgmtRequest, MgmtRole, Register, RegisterTarget, Registered,
+    GroupOrder, Heartbeat, JoinMgmt, MemberNews, MgmtNode, MgmtReply, MgmtRequest, MgmtRole, Register, RegisterTarget,
+    Registered,
 };
 use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest};
 
@@ -148,6 +149,7 @@ enums! {
         4 Capacities {}
         5 Member { group, epoch, target, by, news }
         6 Refused { node }
+        7 Groups { 0 }
         16 JoinMgmt { 0 }
         17 MgmtNodes {}
         18 RemoveMgmt { node }
@@ -165,5 +167,13 @@ enums! {
         18 MgmtNodes { 0 }
     }
     MemberNews { 0 NeedsResync {} 1 ResyncStarted {} 2 Resynced {} }
+    GroupOrder {
+        0 Create { group, kind, members }
+        1 CreateAll { kind, members, ignore_space, ignore_uneven }
+        2 Remove { group, content_gone }
+        3 StopResync { group, stopped }
+        4 Switch { group, target }
+        5 Declare { target, consistency }
+    }
     MgmtRole { 0 Leader {} 1 Follower {} 2 Learner {} }
 }

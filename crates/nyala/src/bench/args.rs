@@ -2,6 +2,7 @@
 
 //! Flags of the benchmarks.
 
+use super::failure::FailureArgs;
 use super::plan::{Workload, data, meta};
 use super::report::Place;
 use crate::cluster::ClusterArgs;
@@ -21,6 +22,8 @@ pub enum BenchArgs {
     Meta(MetaArgs),
     /// File content: streams, one shared file, random places
     Data(DataArgs),
+    /// A storage server goes away and comes back, on a cluster of the benchmark's own: throughput, latency, pauses, errors
+    Failure(FailureArgs),
 }
 
 /// Flags of both.
@@ -199,7 +202,7 @@ mod tests {
     fn data_args(line: &str) -> DataArgs {
         match Line::try_parse_from(line.split(' ')).unwrap().bench {
             BenchArgs::Data(args) => args,
-            BenchArgs::Meta(_) => panic!("asked for data"),
+            _ => panic!("asked for data"),
         }
     }
 

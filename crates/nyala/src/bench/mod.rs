@@ -3,12 +3,15 @@
 //! `nyala bench`: the same workloads through the native client, a mount and a local file system, with the CPU time that
 //! each service spent, next to what loopback TCP gives.
 //!
+//! `failure` is a study of its own: what applications see when a server goes away.
+//!
 //! `plan` says what is done (pure), `driver` does it, `engine` runs it on threads, `measure` takes time, `report` shows.
 
 mod args;
 mod caches;
 mod driver;
 mod engine;
+mod failure;
 mod measure;
 mod plan;
 mod report;
@@ -27,6 +30,7 @@ use crate::role::block_on;
 /// Runs a benchmark and prints its report.
 pub fn run(args: BenchArgs, output: Output) -> Outcome {
     let (report, json) = match args {
+        BenchArgs::Failure(args) => return failure::run(args, output),
         BenchArgs::Meta(args) => {
             (block_on(session::run("meta", &args.common, args.workloads(), false))?, args.common.json)
         }

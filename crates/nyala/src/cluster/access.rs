@@ -10,8 +10,7 @@ use nyala_client::{Client, ClientConfig};
 use nyala_transport::member::{MgmtClient, MgmtError};
 use nyala_transport::{HandshakeConfig, Role, Secret};
 use nyala_wire::map::ClusterMap;
-use nyala_wire::mgmt::MgmtNode;
-use nyala_wire::mgmt::{MgmtReply, MgmtRequest, TargetCapacity};
+use nyala_wire::mgmt::{GroupOrder, MgmtNode, MgmtReply, MgmtRequest, TargetCapacity};
 use nyala_wire::{MapVersion, NodeId};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -77,6 +76,14 @@ impl Cluster {
     pub async fn mgmt_nodes(&self) -> Result<Vec<MgmtNode>, Failure> {
         match self.ask(MgmtRequest::MgmtNodes).await? {
             MgmtReply::MgmtNodes(nodes) => Ok(nodes),
+            _ => Err(MgmtError::UnexpectedReply.into()),
+        }
+    }
+
+    /// Orders something about mirror groups.
+    pub async fn order_groups(&self, order: GroupOrder) -> Result<(), Failure> {
+        match self.ask(MgmtRequest::Groups(order)).await? {
+            MgmtReply::Done => Ok(()),
             _ => Err(MgmtError::UnexpectedReply.into()),
         }
     }

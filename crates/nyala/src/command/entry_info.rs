@@ -9,9 +9,9 @@ use crate::output::{Output, json, print};
 use crate::role::block_on;
 use crate::units::Size;
 use nyala_client::Client;
-use nyala_wire::map::{ClusterMap, TargetKind};
+use nyala_wire::map::{ClusterMap, MemberState, TargetKind};
 use nyala_wire::meta::EntryInfo;
-use nyala_wire::{InodeId, PoolId, TargetId};
+use nyala_wire::{GroupId, InodeId, Pattern, PoolId, TargetId};
 use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -49,7 +49,11 @@ struct Stripe {
     pattern: String,
     chunk_size: u32,
     num_targets: u16,
+    /// Where it is; for mirrored files all members of all groups, primaries first in each.
     targets: Vec<TargetId>,
+    /// Mirrored files only: the groups, in stripe order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    groups: Option<Vec<GroupId>>,
     pool: PoolId,
     /// Directories only: largest inline content, bytes.
     inline_size: Option<u32>,
@@ -105,19 +109,29 @@ async fn ask(cluster: &Cluster, place: &Place) -> Result<(EntryInfo, std::sync::
 }
 
 fn describe(path: &Path, info: &EntryInfo, map: &ClusterMap) -> Entry {
-    let from_layout = info.layout.as_ref().map(|layout| Stripe {
-        pattern: word(&layout.pattern),
-        chunk_size: layout.chunk_bytes,
-        num_targets: u16::try_from(layout.targets.len()).unwrap_or(u16::MAX),
-        targets: layout.targets.clone(),
-        pool: layout.targets.first().and_then(|id| map.target(*id)).map_or(PoolId(1), |target| target.pool),
-        inline_size: None,
+    let from_layout = info.layout.as_ref().map(|layout| {
+        let groups: Option<Vec<GroupId>> =
+            (layout.pattern == Pattern::Mirror).then(|| layout.targets.iter().map(|id| GroupId(id.0)).collect());
+        let targets: Vec<TargetId> = match &groups {
+            Some(groups) => groups.iter().flat_map(|id| members(map, *id)).map(|(target, _)| target).collect(),
+            None => layout.targets.clone(),
+        };
+        Stripe {
+            pattern: word(&layout.pattern),
+            chunk_size: layout.chunk_bytes,
+            num_targets: u16::try_from(layout.targets.len()).unwrap_or(u16::MAX),
+            pool: targets.first().and_then(|id| map.target(*id)).map_or(PoolId(1), |target| target.pool),
+            targets,
+            groups,
+            inline_size: None,
+        }
     });
     let from_pattern = info.pattern.map(|pattern| Stripe {
         pattern: word(&pattern.pattern),
         chunk_size: pattern.chunk_bytes,
         num_targets: pattern.num_targets,
         targets: Vec::new(),
+        groups: None,
         pool: pattern.pool,
         inline_size: Some(pattern.inline_bytes),
     });
@@ -132,6 +146,23 @@ fn describe(path: &Path, info: &EntryInfo, map: &ClusterMap) -> Entry {
         size: info.attr.size,
         inline: info.inline,
         stripe: from_layout.or(from_pattern),
+    }
+}
+
+/// Members of a mirror group with their states, the primary first.
+fn members(map: &ClusterMap, id: GroupId) -> Vec<(TargetId, MemberState)> {
+    let group = map.groups.iter().find(|group| group.id == id);
+    group.map(|group| group.members_with_states().collect()).unwrap_or_default()
+}
+
+/// Where a target is.
+fn place(map: &ClusterMap, id: TargetId) -> String {
+    match map.target(id).filter(|target| target.kind == TargetKind::Storage) {
+        Some(target) => match map.node(target.node) {
+            Some(node) => format!("{id} @ {} [ID: {}]", node.alias, node.id),
+            None => format!("{id} @ node {}", target.node),
+        },
+        None => format!("{id} (not in the cluster map)"),
     }
 }
 
@@ -154,21 +185,26 @@ fn render(entry: &Entry, map: &ClusterMap, blank_line: bool) -> String {
         lines.push(format!("+ Type: {}", stripe.pattern.to_uppercase()));
         lines.push(format!("+ Chunksize: {}", Size(stripe.chunk_size.into())));
         let what = if stripe.inline_size.is_some() { "desired" } else { "actual" };
-        lines.push(format!("+ Number of storage targets: {what}: {}", stripe.num_targets));
+        let unit = if stripe.pattern == word(&Pattern::Mirror) { Pattern::Mirror } else { Pattern::Raid0 };
+        lines.push(format!("+ Number of {}: {what}: {}", super::entry_set::unit(unit), stripe.num_targets));
         let pool = map.pools.iter().find(|pool| pool.id == stripe.pool).map_or("", |pool| pool.alias.as_str());
         lines.push(format!("+ Storage Pool: {} ({pool})", stripe.pool));
         lines.extend(stripe.inline_size.map(|bytes| format!("+ Inline up to: {}", Size(bytes.into()))));
-        if !stripe.targets.is_empty() {
-            lines.push("+ Storage targets:".into());
+        match &stripe.groups {
+            Some(groups) => {
+                lines.push("+ Mirror groups:".into());
+                for id in groups {
+                    let members = members(map, *id).into_iter();
+                    let members = members.map(|(target, state)| format!("{} ({})", place(map, target), word(&state)));
+                    lines.push(format!("  + {id}: {}", members.collect::<Vec<_>>().join(", ")));
+                }
+            }
+            None if stripe.targets.is_empty() => {}
+            None => {
+                lines.push("+ Storage targets:".into());
+                lines.extend(stripe.targets.iter().map(|id| format!("  + {}", place(map, *id))));
+            }
         }
-        let place = |id: &TargetId| match map.target(*id).filter(|target| target.kind == TargetKind::Storage) {
-            Some(target) => match map.node(target.node) {
-                Some(node) => format!("  + {id} @ {} [ID: {}]", node.alias, node.id),
-                None => format!("  + {id} @ node {}", target.node),
-            },
-            None => format!("  + {id} (not in the cluster map)"),
-        };
-        lines.extend(stripe.targets.iter().map(place));
     }
     lines.join("\n") + "\n"
 }
@@ -176,7 +212,7 @@ fn render(entry: &Entry, map: &ClusterMap, blank_line: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nyala_wire::{Attr, FileKind, Layout, Pattern, Slot, StripePattern, Time};
+    use nyala_wire::{Attr, FileKind, Layout, Slot, StripePattern, Time};
 
     fn info(kind: FileKind) -> EntryInfo {
         let time = Time::default();
@@ -214,6 +250,25 @@ mod tests {
         assert_eq!(value["stripe"]["num_targets"], 2);
         let text = render(&entry, &ClusterMap::default(), false);
         assert!(text.contains("+ Chunksize: 1m") && text.contains("actual: 2") && text.contains("  + 101"), "{text}");
+    }
+
+    #[test]
+    fn mirrored_files_show_groups_and_members() {
+        let map = crate::command::mirror_list::tests::mirrored();
+        let layout = Layout { pattern: Pattern::Mirror, chunk_bytes: 1 << 20, targets: vec![TargetId(1)] };
+        let file = EntryInfo { layout: Some(layout), ..info(FileKind::File) };
+        let entry = describe(Path::new("/m/f"), &file, &map);
+        let value = serde_json::to_value(&entry).unwrap();
+        assert_eq!(
+            (&value["stripe"]["pattern"], &value["stripe"]["groups"]),
+            (&"mirror".into(), &serde_json::json!([1]))
+        );
+        assert_eq!(value["stripe"]["targets"], serde_json::json!([101, 201]));
+        let text = render(&entry, &map, false);
+        assert!(
+            text.contains("mirror groups: actual: 1") && text.contains("201 @ storage2 [ID: 2] (needs-resync)"),
+            "{text}"
+        );
     }
 
     #[test]

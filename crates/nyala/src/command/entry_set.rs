@@ -3,23 +3,18 @@
 //! `nyala entry set DIR…`: what directories give to new files. Files that exist keep their layout.
 
 use super::entry_info::inode_at;
+use super::words::word;
 use crate::cluster::{ClusterArgs, Place};
+use crate::config::PatternArg;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, json, print};
 use crate::role::block_on;
 use crate::units::Size;
-use clap::ValueEnum;
 use nyala_client::Client;
-use nyala_wire::{PoolId, StripePattern};
+use nyala_wire::map::TargetKind;
+use nyala_wire::{Pattern, PoolId, StripePattern};
 use serde::Serialize;
 use std::path::PathBuf;
-
-/// How data is spread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PatternArg {
-    /// Striped over targets without redundancy.
-    Raid0,
-}
 
 /// Flags of `nyala entry set`.
 #[derive(Clone, Debug, clap::Args)]
@@ -30,7 +25,7 @@ pub struct EntrySetArgs {
     /// Chunk size: a power of two from 64k to 1g
     #[arg(long, value_name = "SIZE")]
     pub chunk_size: Option<Size>,
-    /// Number of targets, 1 to 1024
+    /// Number of targets, or of mirror groups, 1 to 1024
     #[arg(long, value_name = "N")]
     pub num_targets: Option<u16>,
     /// How data is spread
@@ -49,7 +44,7 @@ pub struct EntrySetArgs {
 #[derive(Serialize)]
 struct Set {
     path: PathBuf,
-    pattern: &'static str,
+    pattern: Pattern,
     chunk_size: u32,
     num_targets: u16,
     pool: PoolId,
@@ -61,7 +56,7 @@ impl EntrySetArgs {
         // What does not fit into 32 bits is refused by the same sentence as what is merely too large.
         let bytes = |size: Option<Size>, old: u32| size.map_or(old, |s| u32::try_from(s.0).unwrap_or(u32::MAX));
         let new = StripePattern {
-            pattern: old.pattern,
+            pattern: self.pattern.map_or(old.pattern, Pattern::from),
             chunk_bytes: bytes(self.chunk_size, old.chunk_bytes),
             num_targets: self.num_targets.unwrap_or(old.num_targets),
             pool: self.pool.unwrap_or(old.pool),
@@ -82,11 +77,19 @@ impl EntrySetArgs {
     fn report(&self, new: &StripePattern) -> String {
         let mut lines = Vec::new();
         lines.extend(self.chunk_size.map(|_| format!("New chunksize: {}", new.chunk_bytes)));
-        lines.extend(self.num_targets.map(|_| format!("New number of storage targets: {}", new.num_targets)));
-        lines.extend(self.pattern.map(|_| "New pattern: raid0".to_owned()));
+        lines.extend(self.num_targets.map(|_| format!("New number of {}: {}", unit(new.pattern), new.num_targets)));
+        lines.extend(self.pattern.map(|_| format!("New pattern: {}", word(&new.pattern))));
         lines.extend(self.pool.map(|_| format!("New storage pool: {}", new.pool)));
         lines.extend(self.inline_size.map(|_| format!("New inline size: {}", new.inline_bytes)));
         lines.join("\n") + "\n"
+    }
+}
+
+/// What a stripe of a pattern lies on.
+pub(super) fn unit(pattern: Pattern) -> &'static str {
+    match pattern {
+        Pattern::Raid0 => "storage targets",
+        Pattern::Mirror => "mirror groups",
     }
 }
 
@@ -117,7 +120,7 @@ pub fn run(args: EntrySetArgs, output: Output) -> Outcome {
             text += &(args.report(&new) + &at);
             done.push(Set {
                 path: path.clone(),
-                pattern: "raid0",
+                pattern: new.pattern,
                 chunk_size: new.chunk_bytes,
                 num_targets: new.num_targets,
                 pool: new.pool,
@@ -141,6 +144,9 @@ async fn set(args: &EntrySetArgs, client: &Client, place: &Place) -> Result<Stri
         Failure::failed("it is not a directory; patterns are set on directories and count for files made there later")
     })?;
     let new = args.changes(old)?;
+    if new.pattern == Pattern::Mirror && !client.map().groups.iter().any(|group| group.kind == TargetKind::Storage) {
+        return Err(Failure::failed("there are no mirror groups yet; make some first: nyala mirror create --auto"));
+    }
     client.set_pattern(inode, new).await?;
     Ok(new)
 }
@@ -168,6 +174,10 @@ mod tests {
         let new = args.changes(old).unwrap();
         assert_eq!(new, StripePattern { chunk_bytes: 1 << 20, num_targets: 2, ..old });
         assert_eq!(args.report(&new), "New chunksize: 1048576\nNew number of storage targets: 2\n");
+        let mirror = EntrySetArgs { pattern: Some(PatternArg::Mirror), ..args };
+        let new = mirror.changes(old).unwrap();
+        assert_eq!(new.pattern, Pattern::Mirror);
+        assert!(mirror.report(&new).ends_with("New number of mirror groups: 2\nNew pattern: mirror\n"));
     }
 
     #[test]

@@ -2,11 +2,13 @@
 
 //! `nyala health check`: is everything there and well? The exit code says it too.
 
+use super::mirror_list::is_offline;
 use super::words::word;
 use crate::cluster::{Answer, Cluster, ClusterArgs, ask_node};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, show};
 use crate::role::block_on;
+use nyala_cluster::group_trouble;
 use nyala_wire::map::{CapacityPool, ClusterMap, Consistency, Node, Reachability, Role};
 use nyala_wire::{NodeId, TargetId};
 use serde::Serialize;
@@ -113,6 +115,9 @@ fn judge(map: &ClusterMap, nodes: Vec<NodeHealth>) -> Health {
             problems.push(format!("{name} runs out of space (capacity pool {})", word(&target.capacity_pool)));
         }
     }
+    for group in &map.groups {
+        problems.extend(group_trouble(group, |target| is_offline(map, target)));
+    }
     for role in [Role::Meta, Role::Storage] {
         if !nodes.iter().any(|node| node.role == role) {
             problems.push(format!("there is no {} service in the cluster yet", word(&role)));
@@ -217,5 +222,8 @@ mod tests {
         let text = problems(&map, vec![well(&map.nodes[0], 0), judge_node(&map.nodes[1], &gone)]);
         assert!(text.contains("UNREACHABLE") && text.contains("refuses the connection"), "{text}");
         assert!(problems(&ClusterMap::default(), vec![]).contains("no storage service"));
+        let waiting = crate::command::mirror_list::tests::mirrored();
+        let text = problems(&waiting, waiting.nodes.iter().map(|node| well(node, 0)).collect());
+        assert!(text.contains("mirror group 1 waits for target 101, its last good member"), "{text}");
     }
 }

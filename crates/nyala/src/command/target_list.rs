@@ -33,9 +33,18 @@ pub struct TargetListArgs {
     cluster: ClusterArgs,
 }
 
+impl From<KindArg> for TargetKind {
+    fn from(kind: KindArg) -> TargetKind {
+        match kind {
+            KindArg::Meta => TargetKind::Meta,
+            KindArg::Storage => TargetKind::Storage,
+        }
+    }
+}
+
 impl KindArg {
     fn fits(self, kind: TargetKind) -> bool {
-        matches!((self, kind), (KindArg::Meta, TargetKind::Meta) | (KindArg::Storage, TargetKind::Storage))
+        TargetKind::from(self) == kind
     }
 }
 
@@ -47,7 +56,7 @@ pub fn run(args: TargetListArgs, output: Output) -> Outcome {
     show(output, &targets, |targets| table(&map, targets, args.state))
 }
 
-fn table(map: &ClusterMap, targets: &[Target], state: bool) -> String {
+pub(super) fn table(map: &ClusterMap, targets: &[Target], state: bool) -> String {
     let mut heads = vec!["ID", "TYPE", "ALIAS", "NODE", "POOL"];
     if state {
         heads.extend(["REACHABILITY", "CONSISTENCY", "CAP_POOL"]);

@@ -13,6 +13,8 @@ use crate::units::{Size, Span};
 use crate::up::{DEFAULT_DIR, Home, Kind, Plan, ServicePlan, ServiceState, Wishes};
 use crate::up::{await_all, await_service, start, state, stop_all};
 use nyala_transport::Secret;
+use nyala_wire::map::TargetKind;
+use nyala_wire::mgmt::GroupOrder;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -47,6 +49,9 @@ pub struct UpArgs {
     /// Number of targets of a file [default: 4, or all if there are fewer]
     #[arg(long, value_name = "N")]
     pub targets: Option<u16>,
+    /// Make mirror groups of all targets, members on different storage services, and mirror files by default
+    #[arg(long)]
+    pub mirror: bool,
     /// Largest content kept with the inode; 0 turns it off [default: 4k]
     #[arg(long, value_name = "SIZE")]
     pub inline_size: Option<Size>,
@@ -94,6 +99,7 @@ pub fn run(args: UpArgs, output: Output) -> Outcome {
         storage_services: args.storage_services,
         chunk_size: args.chunk_size,
         targets: args.targets,
+        mirror: args.mirror,
         inline_size: args.inline_size,
         session_timeout: args.session_timeout,
         encrypt: args.encrypt,
@@ -160,6 +166,11 @@ async fn bring_up(home: &Home, plan: &Plan, cluster: &Cluster, mount: bool) -> R
         }
     }
     await_all(home, plan, cluster, deadline).await?;
+    if plan.mirror && cluster.map().await?.groups.is_empty() {
+        let (kind, members) = (TargetKind::Storage, 2);
+        let order = GroupOrder::CreateAll { kind, members, ignore_space: true, ignore_uneven: false };
+        cluster.order_groups(order).await?;
+    }
     let mounts =
         plan.of(Kind::Mount).filter(|service| mount && !matches!(state(home, service), ServiceState::Running(_)));
     for service in mounts {

@@ -7,8 +7,8 @@ use crate::exit::Failure;
 use crate::units::{Hosts, Size, Span};
 use clap::ValueEnum;
 use nyala_mgmt::MgmtConfig;
-use nyala_wire::StripePattern;
 use nyala_wire::map::{Placement, Settings as ClusterSettings};
+use nyala_wire::{Pattern, StripePattern};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -24,6 +24,25 @@ pub enum PlacementArg {
     RoundRobin,
     /// At random, over as many nodes as possible.
     RandomInternode,
+}
+
+/// How data is spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PatternArg {
+    /// Striped over targets without redundancy.
+    Raid0,
+    /// Striped over mirror groups: every target of a group holds the same.
+    Mirror,
+}
+
+impl From<PatternArg> for Pattern {
+    fn from(pattern: PatternArg) -> Pattern {
+        match pattern {
+            PatternArg::Raid0 => Pattern::Raid0,
+            PatternArg::Mirror => Pattern::Mirror,
+        }
+    }
 }
 
 settings! {
@@ -56,6 +75,9 @@ settings! {
         /// Encrypt all traffic; the same on every node of the cluster [default: false]
         #[arg(long, env = "NYALA_MGMTD_ENCRYPT", value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
         encrypt: bool,
+        /// First start: how the root directory's files are spread [default: raid0]
+        #[arg(long, env = "NYALA_MGMTD_PATTERN", value_name = "HOW")]
+        pattern: PatternArg,
         /// First start: chunk size that the root directory gives to files [default: 512k]
         #[arg(long, env = "NYALA_MGMTD_CHUNK_SIZE", value_name = "SIZE")]
         chunk_size: Size,
@@ -108,7 +130,10 @@ impl MgmtdSettings {
         let advertise = self.advertise.map(|hosts| hosts.resolve(listen.port())).transpose()?;
         let time = |key, span: Option<Span>, default| span.map_or(Ok(default), |span| millis(key, span));
         let settings = ClusterSettings {
-            default_pattern: pattern(self.chunk_size, self.num_targets, self.inline_size)?,
+            default_pattern: StripePattern {
+                pattern: self.pattern.map_or(Pattern::default(), Pattern::from),
+                ..pattern(self.chunk_size, self.num_targets, self.inline_size)?
+            },
             placement: match self.placement {
                 Some(PlacementArg::RoundRobin) => Placement::RoundRobin,
                 Some(PlacementArg::RandomInternode) => Placement::RandomInternode,
@@ -152,6 +177,8 @@ mod tests {
         assert!(refused(inline).contains("64 KiB"));
         let targets = MgmtdSettings { num_targets: Some(0), ..Default::default() };
         assert!(refused(targets).contains("1 to 1024"));
+        let mirror = MgmtdSettings { pattern: Some(PatternArg::Mirror), ..Default::default() };
+        assert_eq!(mirror.resolve().unwrap().settings.default_pattern.pattern, Pattern::Mirror);
         let lease = MgmtdSettings { lease: Some("9999h".parse().unwrap()), ..Default::default() };
         assert!(refused(lease).contains("lease"));
     }

@@ -16,7 +16,7 @@ pub use check::{ConfigRole, check};
 pub use client::ClientSettings;
 pub use load::{load, load_default};
 pub use meta::MetaSettings;
-pub use mgmtd::{MgmtdSettings, pattern};
+pub use mgmtd::{MgmtdSettings, PatternArg, pattern};
 pub use storage::{StorageSettings, TargetArg};
 
 /// Where the secret file is unless something else is said.

@@ -4,7 +4,7 @@
 
 use super::Home;
 use super::plan::{Kind, Plan, ServicePlan};
-use crate::config::{ClientSettings, MetaSettings, MgmtdSettings, StorageSettings, TargetArg};
+use crate::config::{ClientSettings, MetaSettings, MgmtdSettings, PatternArg, StorageSettings, TargetArg};
 use crate::exit::Failure;
 use crate::units::Hosts;
 use nyala_wire::TargetId;
@@ -28,6 +28,7 @@ impl Plan {
                 join: (!before.is_empty()).then(|| Hosts::from(before)),
                 secret,
                 encrypt,
+                pattern: self.mirror.then_some(PatternArg::Mirror),
                 chunk_size: Some(self.chunk_size),
                 num_targets: Some(self.num_targets),
                 inline_size: Some(self.inline_size),

@@ -65,6 +65,9 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) session_timeout: Option<Span>,
     pub(super) encrypt: bool,
+    /// Files are mirrored by default.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mirror: bool,
     pub(super) base_port: Option<u16>,
     /// Its services, in the order of their start.
     pub services: Vec<ServicePlan>,
@@ -76,19 +79,36 @@ fn count(flag: &str, wish: Option<u16>, default: u16, most: u16) -> Result<u16, 
     good.then_some(value).ok_or_else(|| Failure::usage(format!("{flag} {value} is not from 1 to {most}")))
 }
 
+fn check_odd(mgmt: u16) -> Result<(), Failure> {
+    let even = || Failure::usage(format!("--mgmt {mgmt}: an even number loses no more nodes than one less"));
+    (mgmt % 2 == 1).then_some(()).ok_or_else(even)
+}
+
+/// A file cannot lie on more targets than there are, or groups, which are of two targets of different services.
+fn most_width(mirror: bool, storage: u16, services: u16) -> Result<u16, Failure> {
+    if !mirror {
+        return Ok(storage);
+    }
+    if services >= 2 && storage.is_multiple_of(services) && storage.is_multiple_of(2) {
+        return Ok(storage / 2);
+    }
+    Err(Failure::usage(format!(
+        "--mirror pairs targets of different storage services: --storage {storage} must be an even number, and the same for each \
+         of --storage-services {services}, at least 2"
+    )))
+}
+
 impl Plan {
     /// A new cluster.
     pub fn new(wishes: &Wishes) -> Result<Plan, Failure> {
         let mgmt = count("--mgmt", wishes.mgmt, 1, MOST_MGMT)?;
-        if mgmt % 2 == 0 {
-            return Err(Failure::usage(format!("--mgmt {mgmt}: an even number loses no more nodes than one less")));
-        }
+        check_odd(mgmt)?;
         let meta = count("--meta", wishes.meta, 2, MOST)?;
         let storage = count("--storage", wishes.storage, 4, MOST)?;
         let services = count("--storage-services", wishes.storage_services, storage.min(2), storage)?;
-        let width = count("--targets", wishes.targets, storage.min(4), StripePattern::MAX_TARGETS)?;
-        // A file cannot lie on more targets than there are.
-        let pattern = crate::config::pattern(wishes.chunk_size, Some(width.min(storage)), wishes.inline_size);
+        let most = most_width(wishes.mirror, storage, services)?;
+        let width = count("--targets", wishes.targets, most.min(4), StripePattern::MAX_TARGETS)?;
+        let pattern = crate::config::pattern(wishes.chunk_size, Some(width.min(most)), wishes.inline_size);
         let pattern = pattern.map_err(|error| Failure::usage(error.message))?;
         let mut ports = Ports::new(wishes.base_port);
         let mut local = |group| ports.next(group).map(|port| Some(SocketAddr::from(([127, 0, 0, 1], port))));
@@ -124,6 +144,7 @@ impl Plan {
             inline_size: Size(pattern.inline_bytes.into()),
             session_timeout: wishes.session_timeout,
             encrypt: wishes.encrypt,
+            mirror: wishes.mirror,
             base_port: wishes.base_port,
             services: all,
         })
@@ -176,6 +197,12 @@ impl Plan {
     pub fn cluster(&self, home: &Home) -> Result<Cluster, Failure> {
         self.mgmt()?;
         Cluster::new(self.mgmt_all().collect(), &home.secret(), self.encrypt)
+    }
+
+    /// Targets that a file can lie on at most: groups, where files are mirrored.
+    pub(super) fn most_width(&self) -> u16 {
+        let targets = u16::try_from(self.storage_targets()).unwrap_or(u16::MAX);
+        if self.mirror { targets / 2 } else { targets }
     }
 
     /// Number of storage targets.
@@ -231,6 +258,23 @@ mod tests {
         assert!(changed(Wishes { meta: Some(3), ..Wishes::default() }).contains("with --meta 2"));
         assert!(changed(Wishes { chunk_size: Some(Size(1 << 20)), ..Wishes::default() }).contains("entry set"));
         plan.check_wishes(&Wishes { meta: Some(2), storage: Some(4), ..wishes() }).unwrap();
+    }
+
+    #[test]
+    fn mirrored_clusters_pair_their_targets() {
+        let plan = Plan::new(&Wishes { mirror: true, ..wishes() }).unwrap();
+        assert_eq!((plan.num_targets, plan.mirror), (2, true), "four targets are two groups");
+        let text = plan.configuration(&Home::new("/d"), plan.service("mgmt").unwrap()).unwrap();
+        let mgmtd: MgmtdSettings = toml::from_str(&text).unwrap();
+        assert_eq!(mgmtd.resolve().unwrap().settings.default_pattern.pattern, nyala_wire::Pattern::Mirror);
+        assert_eq!(Plan::parse(&toml::to_string(&plan).unwrap()), Ok(plan));
+        for (storage, services) in [(4, 1), (3, 2), (5, 2)] {
+            let wishes = Wishes { mirror: true, storage: Some(storage), storage_services: Some(services), ..wishes() };
+            assert!(Plan::new(&wishes).unwrap_err().message.contains("--mirror"), "{storage} over {services}");
+        }
+        let plain = Plan::new(&wishes()).unwrap();
+        let refused = plain.check_wishes(&Wishes { mirror: true, ..Wishes::default() }).unwrap_err();
+        assert!(refused.message.contains("mirror create --auto"), "{refused}");
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub struct Wishes {
     pub chunk_size: Option<Size>,
     /// Stripe width of the root directory.
     pub targets: Option<u16>,
+    /// Mirror groups of all targets, and mirrored files by default.
+    pub mirror: bool,
     /// Largest inline content.
     pub inline_size: Option<Size>,
     /// Silence after which a client loses what it holds.
@@ -35,6 +37,17 @@ pub struct Wishes {
 }
 
 impl Plan {
+    fn check_mirror_wish(&self, wishes: &Wishes) -> Result<(), Failure> {
+        if wishes.mirror && !self.mirror {
+            return Err(Failure::usage(format!(
+                "this cluster was made without --mirror; make groups with `nyala mirror create --auto` and mirror directories \
+                 with `nyala entry set --pattern mirror {}`",
+                self.mount.display()
+            )));
+        }
+        Ok(())
+    }
+
     /// Refuses wishes that differ from what the cluster is.
     pub fn check_wishes(&self, wishes: &Wishes) -> Result<(), Failure> {
         if wishes.encrypt && !self.encrypt {
@@ -43,6 +56,7 @@ impl Plan {
                  cluster.toml while it is down",
             ));
         }
+        self.check_mirror_wish(wishes)?;
         let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         let wish = |wish: Option<u16>| wish.map(u64::from);
         let bytes = |wish: Option<Size>| wish.map(|size| size.0);
@@ -64,7 +78,7 @@ impl Plan {
         if wishes.session_timeout.is_some() && wishes.session_timeout != self.session_timeout {
             return Err(Failure::usage("--session-timeout counts when the cluster is made only; leave it away"));
         }
-        let width = wish(wishes.targets.map(|width| width.min(self.storage_targets() as u16)));
+        let width = wish(wishes.targets.map(|width| width.min(self.most_width())));
         for (flag, key, wish, is) in [
             ("--chunk-size", "--chunk-size", bytes(wishes.chunk_size), self.chunk_size.0),
             ("--targets", "--num-targets", width, self.num_targets.into()),

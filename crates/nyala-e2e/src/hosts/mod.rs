@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Hosts as network namespaces: every service of a cluster has a kernel network stack, addresses and packet filter of its own,
+//! so that a host can vanish, which no process on one machine can.
+//!
+//! - [`net`]: namespaces, a switch between them, cutting one off.
+//! - [`Hosts`]: a cluster of real `nyala` processes on them, and the faults: killed, stopped, cut off, powered off.
+//! - [`equal`]: whether two targets hold the same.
+//!
+//! Failure model: as of [`crate::cluster`]. Namespaces outlive processes and directories; their names stand in a file of the
+//! test's directory before they are made, and [`crate::cleanup`] removes them from there, also when the test process is
+//! killed. All processes have the directory in their command line.
+
+pub mod equal;
+pub mod net;
+
+mod services;
+
+pub use services::{Fault, Hosts, Plan};

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A cluster of which every service has a host of its own.
+//!
+//! Failure model: as of [`crate::hosts`]. A host that is powered off is cut off first: a machine without power refuses no
+//! connection, while the kernel under a killed process does.
+
+use super::net::{Namespace, Switch};
+use crate::cluster::{sibling, text};
+use crate::run::{Outcome, run, tail, wait};
+use crate::{binary, cleanup};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const COMMAND_LIMIT: Duration = Duration::from_secs(60);
+
+/// What can happen to a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Its process is killed; the kernel refuses connections from then on.
+    Killed,
+    /// Its process stands still; the kernel goes on to take what is sent.
+    Stopped,
+    /// No packet leaves or reaches it; its process runs.
+    Cut,
+    /// It has no power: cut off, and its process is dead.
+    PoweredOff,
+}
+
+/// How many hosts of each kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Management: 1 or 3.
+    pub mgmt: u8,
+    /// Storage, with one target each.
+    pub storage: u8,
+    /// Make mirror groups, and mirror files by default.
+    pub mirror: bool,
+}
+
+/// A service on its host.
+struct Host {
+    name: String,
+    namespace: Namespace,
+    child: Option<Child>,
+    fault: Option<Fault>,
+}
+
+/// The cluster; dropping it takes it away.
+pub struct Hosts {
+    root: PathBuf,
+    plan: Plan,
+    hosts: Vec<Host>,
+    guard: Child,
+}
+
+impl Hosts {
+    /// Makes hosts, starts a cluster on them and mounts it on the last one.
+    pub fn start(plan: Plan) -> Hosts {
+        // In memory, where there is some: what a disk does meanwhile is not what is measured.
+        let memory = Path::new("/dev/shm");
+        let named = std::env::var_os("NYALA_E2E_DIR").map(PathBuf::from);
+        let parent = named.unwrap_or_else(|| if memory.is_dir() { memory.into() } else { "/var/tmp".into() });
+        let root = tempfile::Builder::new().prefix("nyala-hosts-").tempdir_in(&parent);
+        let root = root.unwrap_or_else(|error| panic!("{}: {error}", parent.display())).keep();
+        let guard = Command::new(sibling("nyala-e2e-guard")).arg(&root).stdin(Stdio::piped()).spawn();
+        let guard = guard.expect("the guard of the clusters runs");
+        let mut hosts = Hosts { root, plan, hosts: Vec::new(), guard };
+        for dir in ["conf", "log", "mnt"] {
+            fs::create_dir(hosts.root.join(dir)).expect("a fresh directory takes a directory");
+        }
+        run(Command::new(binary::nyala()).arg("secret").arg(hosts.secret()), COMMAND_LIMIT).must();
+        hosts.make_hosts();
+        hosts.bring_up();
+        hosts
+    }
+
+    fn make_hosts(&mut self) {
+        let switch = Switch::make(&self.root);
+        let numbered = |kind: &'static str, count: u8| (1..=count).map(move |n| format!("{kind}{n}"));
+        let names =
+            numbered("mgmt", self.plan.mgmt).chain(["meta1".into()]).chain(numbered("storage", self.plan.storage));
+        for (number, name) in (1..).zip(names.chain(["mount".into()])) {
+            let namespace = switch.host(&self.root, number);
+            self.hosts.push(Host { name, namespace, child: None, fault: None });
+        }
+    }
+
+    fn bring_up(&mut self) {
+        let names: Vec<String> = self.hosts.iter().map(|host| host.name.clone()).collect();
+        for name in names.iter().filter(|name| *name != "mount") {
+            fs::write(self.conf(name), self.configuration(name)).expect("the test's directory takes files");
+            self.launch(name);
+            if name == "mgmt1" {
+                self.until("the first management node answers", |hosts| hosts.ask(&["mgmt", "list"]).ok());
+            }
+        }
+        self.until("all services are there", |hosts| hosts.is_whole());
+        if self.plan.mirror {
+            // All targets are directories of one file system: their sizes say nothing.
+            self.ask(&["mirror", "create", "--auto", "--ignore-space"]).must();
+        }
+        fs::write(self.conf("mount"), self.configuration("mount")).expect("the test's directory takes files");
+        self.launch("mount");
+        let mount = self.mount();
+        self.until("the mount is there", |_| !cleanup::mounts_below(&mount).is_empty());
+        fs::read_dir(&mount).unwrap_or_else(|error| panic!("the mount answers {error}\n{}", self.logs(30)));
+    }
+
+    fn configuration(&self, name: &str) -> String {
+        let at = |name: &str| self.host(name).namespace.address();
+        let all: Vec<String> = self.mgmt_names().iter().map(|name| format!("\"{}:8008\"", at(name))).collect();
+        let (all, dir, secret) = (all.join(", "), text(&self.data(name)), text(&self.secret()));
+        let common = format!("secret = \"{secret}\"\nmgmt = [{all}]\n");
+        let (kind, number) = name.split_at(name.len() - usize::from(name != "mount"));
+        match kind {
+            "mgmt" => {
+                let join = if number == "1" { String::new() } else { format!("join = [\"{}:8008\"]\n", at("mgmt1")) };
+                let pattern = if self.plan.mirror { "mirror" } else { "raid0" };
+                format!(
+                    "dir = \"{dir}\"\nlisten = \"{}:8008\"\nsecret = \"{secret}\"\npattern = \"{pattern}\"\n\
+                     num-targets = 1\n{join}",
+                    at(name)
+                )
+            }
+            "meta" => format!("dir = \"{dir}\"\nlisten = \"{}:8005\"\n{common}", at(name)),
+            "storage" => format!(
+                "dir = \"{dir}/node\"\nlisten = \"{}:8003\"\n{common}[[targets]]\ndir = \"{dir}/t1\"\nid = {number}01\n",
+                at(name)
+            ),
+            _ => common,
+        }
+    }
+
+    /// Starts a host's process.
+    fn launch(&mut self, name: &str) {
+        let log = File::options().create(true).append(true).open(self.root.join("log").join(format!("{name}.log")));
+        let log = log.expect("the test's directory takes files");
+        let mut command = self.host(name).namespace.command(binary::nyala());
+        match name.trim_end_matches(char::is_numeric) {
+            "mgmt" => command.arg("mgmtd"),
+            "mount" => {
+                command.arg("mount").arg(format!("{}:/", self.host("mgmt1").namespace.address())).arg(self.mount())
+            }
+            role => command.arg(role),
+        };
+        if name == "mount" {
+            command.arg("--foreground");
+        }
+        command.arg("--config").arg(self.conf(name)).stdin(Stdio::null());
+        command.stdout(log.try_clone().expect("a descriptor can be duplicated")).stderr(log);
+        let child = command.spawn().unwrap_or_else(|error| panic!("{name}: {error}"));
+        self.host_mut(name).child = Some(child);
+    }
+
+    /// Something happens to a host.
+    pub fn strike(&mut self, name: &str, fault: Fault) {
+        let host = self.host_mut(name);
+        assert!(host.fault.is_none(), "{name} has {:?} already", host.fault);
+        host.fault = Some(fault);
+        if matches!(fault, Fault::Cut | Fault::PoweredOff) {
+            host.namespace.cut();
+        }
+        let child = host.child.as_mut().unwrap_or_else(|| panic!("{name} does not run"));
+        let pid = child.id() as i32;
+        match fault {
+            Fault::Killed | Fault::PoweredOff => {
+                cleanup::signal(pid, libc::SIGKILL);
+                assert!(wait(child, Duration::from_secs(20)).is_some(), "{name} does not die");
+                host.child = None;
+            }
+            Fault::Stopped => cleanup::signal(pid, libc::SIGSTOP),
+            Fault::Cut => {}
+        }
+    }
+
+    /// The host is back.
+    pub fn heal(&mut self, name: &str) {
+        let host = self.host_mut(name);
+        let fault = host.fault.take().unwrap_or_else(|| panic!("nothing happened to {name}"));
+        if matches!(fault, Fault::Cut | Fault::PoweredOff) {
+            host.namespace.mend();
+        }
+        match fault {
+            Fault::Killed | Fault::PoweredOff => self.launch(name),
+            Fault::Stopped => {
+                cleanup::signal(host.child.as_ref().map_or(0, std::process::Child::id) as i32, libc::SIGCONT)
+            }
+            Fault::Cut => {}
+        }
+    }
+
+    /// Waits until something holds; a process that ended by itself is an error at once.
+    pub fn until(&mut self, what: &str, mut holds: impl FnMut(&Hosts) -> bool) {
+        let began = Instant::now();
+        while !holds(self) {
+            for host in &mut self.hosts {
+                let ended = host.child.as_mut().and_then(|child| child.try_wait().ok().flatten());
+                let name = host.name.clone();
+                assert!(ended.is_none(), "{name} ended: {ended:?}\n{}", self.logs(30));
+            }
+            let waited = began.elapsed();
+            assert!(waited < Duration::from_secs(60), "not after {waited:?}: {what}\n{}", self.logs(30));
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Every management node answers the leader, every target is online and good.
+    pub fn is_whole(&self) -> bool {
+        let listed = self.ask(&["mgmt", "list"]);
+        let nodes: Value = serde_json::from_str(&listed.out).unwrap_or_default();
+        let there = |node: &&Value| node["reachable"] == true && node["role"] != "learner";
+        let votes = nodes.as_array().map_or(0, |all| all.iter().filter(there).count());
+        if votes != usize::from(self.plan.mgmt) {
+            return false;
+        }
+        let listed = self.ask(&["target", "list"]);
+        let targets: Value = serde_json::from_str(&listed.out).unwrap_or_default();
+        let good = |target: &&Value| target["reachability"] == "online" && target["consistency"] == "good";
+        let good = targets.as_array().map_or(0, |all| all.iter().filter(good).count());
+        good == 1 + usize::from(self.plan.storage)
+    }
+
+    /// The management host that leads.
+    pub fn leader(&self) -> String {
+        let listed = self.ask(&["mgmt", "list"]).must();
+        let nodes: Value = serde_json::from_str(&listed).unwrap_or_default();
+        let leads = |node: &&Value| node["role"] == "leader";
+        let leader = nodes.as_array().and_then(|all| all.iter().find(leads)).cloned().unwrap_or_default();
+        let at = leader["addresses"][0].as_str().unwrap_or_default().to_owned();
+        let found =
+            self.mgmt_names().into_iter().find(|name| at == format!("{}:8008", self.host(name).namespace.address()));
+        found.unwrap_or_else(|| panic!("nobody leads: {listed}"))
+    }
+
+    /// Runs `nyala ARGS --output json` on the client's host.
+    pub fn ask(&self, args: &[&str]) -> Outcome {
+        let at = self.mgmt_names();
+        let at: Vec<String> = at.iter().map(|name| self.host(name).namespace.address().to_string()).collect();
+        let mut command = self.host("mount").namespace.command(binary::nyala());
+        command.args(args).arg("--mgmt").arg(at.join(",")).arg("--secret").arg(self.secret());
+        run(command.args(["--output", "json"]), COMMAND_LIMIT)
+    }
+
+    /// Names of the management hosts.
+    pub fn mgmt_names(&self) -> Vec<String> {
+        self.hosts.iter().map(|host| host.name.clone()).filter(|name| name.starts_with("mgmt")).collect()
+    }
+
+    /// Names of the storage hosts.
+    pub fn storage_names(&self) -> Vec<String> {
+        self.hosts.iter().map(|host| host.name.clone()).filter(|name| name.starts_with("storage")).collect()
+    }
+
+    /// Directory for the test's files outside the mount.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The mount point.
+    pub fn mount(&self) -> PathBuf {
+        self.root.join("mnt")
+    }
+
+    /// Directory of a storage host's target.
+    pub fn target(&self, name: &str) -> PathBuf {
+        self.data(name).join("t1")
+    }
+
+    /// The last lines of every log.
+    pub fn logs(&self, lines: usize) -> String {
+        let log = |host: &Host| {
+            let bytes = fs::read(self.root.join("log").join(format!("{}.log", host.name))).unwrap_or_default();
+            format!("--- {}\n{}\n", host.name, tail(&String::from_utf8_lossy(&bytes), lines))
+        };
+        self.hosts.iter().map(log).collect()
+    }
+
+    fn host(&self, name: &str) -> &Host {
+        self.hosts.iter().find(|host| host.name == name).unwrap_or_else(|| panic!("there is no host {name}"))
+    }
+
+    fn host_mut(&mut self, name: &str) -> &mut Host {
+        self.hosts.iter_mut().find(|host| host.name == name).unwrap_or_else(|| panic!("there is no host {name}"))
+    }
+
+    fn secret(&self) -> PathBuf {
+        self.root.join("secret")
+    }
+
+    fn conf(&self, name: &str) -> PathBuf {
+        self.root.join("conf").join(format!("{name}.toml"))
+    }
+
+    fn data(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.logs(40));
+        }
+        // What stands still cannot die of anything else, and what is cut off cannot say goodbye.
+        for child in self.hosts.iter_mut().filter_map(|host| host.child.as_mut()) {
+            cleanup::signal(child.id() as i32, libc::SIGKILL);
+            wait(child, Duration::from_secs(10));
+        }
+        for problem in cleanup::remove(&self.root) {
+            eprintln!("{problem}");
+        }
+        drop(self.guard.stdin.take());
+        wait(&mut self.guard, Duration::from_secs(20));
+    }
+}

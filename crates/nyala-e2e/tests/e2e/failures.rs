@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Hosts that fail while applications work: nobody sees an error, the longest pause is short, nothing acknowledged is lost.
+
+use nyala_e2e::hosts::{Fault, Plan};
+use nyala_e2e::pulse::{Beat, beats, now_ms};
+use nyala_e2e::{Hosts, cluster, load, long, run, serial};
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+/// What the issue promises, with the default settings.
+const KILLED_MS: u64 = 1000;
+const VANISHED_MS: u64 = 5000;
+
+/// What the pulse does.
+const KINDS: [&str; 3] = ["meta", "write", "read"];
+const FAULTS: [Fault; 4] = [Fault::Killed, Fault::Stopped, Fault::Cut, Fault::PoweredOff];
+
+/// fio with verification, the checked load and the pulse, all at once.
+struct Work {
+    pulse: Child,
+    checked: Child,
+    fio: Child,
+    out: PathBuf,
+    stop: PathBuf,
+    dir: PathBuf,
+    journals: PathBuf,
+    logs: PathBuf,
+}
+
+impl Work {
+    fn start(hosts: &Hosts) -> Work {
+        let root = hosts.root();
+        let (out, stop, logs) = (root.join("beats"), root.join("stop"), root.join("work-logs"));
+        let (dir, journals, fio_dir) = (hosts.mount().join("load"), root.join("journals"), hosts.mount().join("fio"));
+        for dir in [&dir, &journals, &fio_dir, &logs] {
+            fs::create_dir(dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
+        }
+        let spawn = |command: &mut Command, name: &str| {
+            let log = File::create(logs.join(name)).expect("the test's directory takes files");
+            let both = log.try_clone().expect("a descriptor can be duplicated");
+            std::os::unix::process::CommandExt::process_group(command, 0);
+            command.stdout(log).stderr(both).spawn().unwrap_or_else(|error| panic!("{name}: {error}"))
+        };
+        let mut pulse = Command::new(cluster::sibling("nyala-e2e-pulse"));
+        let pulse = spawn(pulse.args([&hosts.mount().join("pulse"), &out, &stop]), "pulse");
+        let mut checked = Command::new(cluster::sibling("nyala-e2e-load"));
+        let checked = spawn(checked.args([&dir, &journals, &stop]), "checked");
+        // Slow enough to leave the machine room; it verifies what it wrote all the time and ends with the test.
+        let mut fio = Command::new("fio");
+        fio.arg(format!("--directory={}", fio_dir.display()));
+        fio.args(["--name=verify", "--rw=randwrite", "--bs=32k", "--size=16m", "--rate=4m", "--time_based"]);
+        fio.args(["--runtime=100000", "--verify=crc32c", "--verify_fatal=1", "--verify_backlog=64", "--fsync=32"]);
+        let fio = spawn(fio.args(["--verify_state_save=0", "--eta=never"]), "fio");
+        Work { pulse, checked, fio, out, stop, dir, journals, logs }
+    }
+
+    /// Lets a while pass and gives the longest operation that began or ended in it, without what the machine itself stood
+    /// still. An error of any application ends the test.
+    fn longest_since(&self, from_ms: u64) -> (u64, Beat) {
+        let all = beats(&self.out);
+        let since: Vec<&Beat> = all.iter().filter(|b| b.began_ms + b.took_ms >= from_ms).collect();
+        let machine = since.iter().filter(|b| b.kind == "machine").map(|b| b.took_ms).sum::<u64>();
+        let timed = since.into_iter().filter(|b| KINDS.contains(&b.kind.as_str()));
+        let longest = timed.max_by_key(|b| b.took_ms).cloned();
+        let longest = longest.unwrap_or_else(|| panic!("the load did nothing since\n{}", self.said()));
+        (longest.took_ms.saturating_sub(machine), longest)
+    }
+
+    /// Waits until every kind of operation that begins from now on has been seen to end: what is under way longest counts.
+    fn goes_on(&self, hosts: &Hosts) {
+        let (from_ms, began) = (now_ms(), Instant::now());
+        let ended = |kind: &str| beats(&self.out).iter().any(|beat| beat.kind == kind && beat.began_ms >= from_ms);
+        while let Some(kind) = KINDS.iter().find(|kind| !ended(kind)) {
+            let waited = began.elapsed();
+            assert!(waited < Duration::from_secs(60), "no {kind} for {waited:?}\n{}\n{}", self.said(), hosts.logs(30));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn no_errors(&mut self, hosts: &Hosts, when: &str) {
+        let wrong: Vec<Beat> = beats(&self.out).into_iter().filter(|beat| !beat.error.is_empty()).collect();
+        assert!(wrong.is_empty(), "{when}: applications saw errors: {wrong:?}\n{}", hosts.logs(30));
+        let said = self.said();
+        for (name, child) in [("pulse", &mut self.pulse), ("load", &mut self.checked), ("fio", &mut self.fio)] {
+            let ended = child.try_wait().expect("our own child can be waited for");
+            assert!(ended.is_none(), "{when}: {name} ended: {ended:?}\n{said}\n{}", hosts.logs(30));
+        }
+    }
+
+    fn said(&self) -> String {
+        let of = |name| run::tail(&fs::read_to_string(self.logs.join(name)).unwrap_or_default(), 12);
+        format!("pulse: {}\nload: {}\nfio: {}", of("pulse"), of("checked"), of("fio"))
+    }
+
+    /// Ends the load and compares everything that was acknowledged.
+    fn finish(&mut self, hosts: &Hosts) {
+        self.no_errors(hosts, "at the end");
+        fs::write(&self.stop, b"").expect("the test's directory takes files");
+        run::kill_group(&mut self.fio);
+        let said = self.said();
+        for child in [&mut self.pulse, &mut self.checked] {
+            let status = run::wait(child, Duration::from_secs(60));
+            assert!(status.is_some_and(|s| s.success()), "{status:?}\n{said}\n{}", hosts.logs(30));
+        }
+        let verified = load::verify(&self.dir, &self.journals, false);
+        println!("{} files, {} removals, {} blocks compared", verified.files, verified.removals, verified.blocks);
+        assert!(verified.files > 10 && verified.blocks > 10, "the load did something: {verified:?}");
+        assert!(verified.wrong.is_empty(), "{:#?}", &verified.wrong[..verified.wrong.len().min(20)]);
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        for child in [&mut self.pulse, &mut self.checked, &mut self.fio] {
+            if child.try_wait().is_ok_and(|status| status.is_none()) {
+                run::kill_group(child);
+            }
+        }
+    }
+}
+
+/// The longest pause that the issue allows.
+fn limit_ms(fault: Fault) -> u64 {
+    if fault == Fault::Killed { KILLED_MS } else { VANISHED_MS }
+}
+
+/// One fault of one host: strike, look for a while, heal, wait until all is well again. What lasted longer than allowed, if
+/// something did.
+fn one_fault(
+    hosts: &mut Hosts,
+    work: &mut Work,
+    (name, fault): (&str, Fault),
+    away: Duration,
+    limit: u64,
+) -> Option<String> {
+    let from_ms = now_ms();
+    hosts.strike(name, fault);
+    std::thread::sleep(away);
+    hosts.heal(name);
+    hosts.until("all is well again", Hosts::is_whole);
+    work.goes_on(hosts);
+    work.no_errors(hosts, &format!("{name} {fault:?}"));
+    let (pause_ms, worst) = work.longest_since(from_ms);
+    let line = format!("{name} {fault:?}: longest pause {pause_ms} ms ({}, of {} ms)", worst.kind, worst.took_ms);
+    println!("{line}");
+    (pause_ms > limit).then(|| format!("{line}; allowed are {limit} ms"))
+}
+
+/// Whoever leads the management, in each way that a host can fail: nobody notices, since leases outlive a leader.
+#[test]
+fn e2e_management_leader_fails() {
+    let _one = serial();
+    let mut hosts = Hosts::start(Plan { mgmt: 3, storage: 2, mirror: false });
+    let mut work = Work::start(&hosts);
+    std::thread::sleep(Duration::from_secs(2));
+    let mut late = Vec::new();
+    for _ in 0..if long() { 3 } else { 1 } {
+        for fault in FAULTS {
+            let leader = hosts.leader();
+            // Long enough to see the pause end, and work without the host.
+            let away = Duration::from_millis(limit_ms(fault) + 1500);
+            late.extend(one_fault(&mut hosts, &mut work, (&leader, fault), away, limit_ms(fault)));
+        }
+    }
+    work.finish(&hosts);
+    assert!(late.is_empty(), "{late:#?}");
+}
+
+/// Without mirrors, files with data on a host wait for it, whatever happened to it, and go on where they were: the pause is as
+/// long as the host is away, and what a cluster needs to find it again.
+#[test]
+fn e2e_storage_host_fails_without_mirror() {
+    let _one = serial();
+    let mut hosts = Hosts::start(Plan { mgmt: 1, storage: 2, mirror: false });
+    let mut work = Work::start(&hosts);
+    std::thread::sleep(Duration::from_secs(2));
+    let mut late = Vec::new();
+    for name in hosts.storage_names() {
+        for fault in if long() { FAULTS.to_vec() } else { vec![Fault::Killed, Fault::Cut] } {
+            let away = Duration::from_secs(4);
+            let limit = away.as_millis() as u64 + VANISHED_MS;
+            late.extend(one_fault(&mut hosts, &mut work, (&name, fault), away, limit));
+        }
+    }
+    work.finish(&hosts);
+    assert!(late.is_empty(), "{late:#?}");
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Operators' orders about mirror groups, for the native protocol and the REST API.
+//!
+//! **Failure model.** An order is repeated: all are idempotent, and what holds already is done already. The state changes
+//! between the look and the proposal: the command is refused by its epoch, or by what it meets, and the operator looks again.
+//! Several groups are made one by one: when this fails in the middle, those made stay, and the same order again makes
+//! the rest.
+
+use crate::core::{Core, Refusal};
+use nyala_cluster::{ClusterError, Command, GroupWish, MemberAt, Trigger, plan_groups};
+use nyala_wire::map::Consistency;
+use nyala_wire::mgmt::GroupOrder;
+use nyala_wire::{GroupId, TargetId};
+use std::collections::BTreeMap;
+
+/// Carries an order out.
+pub(crate) async fn carry_out(core: &Core, order: GroupOrder) -> Result<(), Refusal> {
+    let command = match order {
+        GroupOrder::CreateAll { kind, members, ignore_space, ignore_uneven } => {
+            let wish = GroupWish { kind, members: members.into(), ignore_space, ignore_uneven };
+            return create_all(core, &wish).await;
+        }
+        GroupOrder::Create { group, kind, members } => Command::CreateGroup { group, kind, members },
+        GroupOrder::Remove { group, content_gone } => {
+            known(core, group)?;
+            Command::RemoveGroup { group, content_gone }
+        }
+        GroupOrder::StopResync { group, stopped } => Command::StopResync { group, stopped },
+        GroupOrder::Switch { group, target } => {
+            let epoch = known(core, group)?;
+            Command::Failover(MemberAt { group, epoch, target })
+        }
+        GroupOrder::Declare { target, consistency } => declare(target, consistency),
+    };
+    core.propose(command).await.map(|_| ())
+}
+
+/// An operator's word on a target's content.
+pub(crate) fn declare(target: TargetId, consistency: Consistency) -> Command {
+    let trigger = match consistency {
+        Consistency::Good => Trigger::DeclaredGood,
+        Consistency::NeedsResync => Trigger::DeclaredStale,
+        Consistency::Bad => Trigger::DeclaredBad,
+    };
+    Command::SetConsistency { target, trigger }
+}
+
+/// The group's epoch. A group that does not exist is a mistake of the operator, though its removal would be done already.
+fn known(core: &Core, group: GroupId) -> Result<u32, Refusal> {
+    let state = core.view.state();
+    let found = state.group(group).map(|g| g.epoch);
+    found.ok_or(Refusal::Cluster(ClusterError::NoGroup { group }))
+}
+
+async fn create_all(core: &Core, wish: &GroupWish) -> Result<(), Refusal> {
+    let sizes: BTreeMap<TargetId, u64> = {
+        let liveness = core.liveness.lock();
+        liveness.capacities.iter().map(|(target, capacity)| (*target, capacity.total_bytes)).collect()
+    };
+    let groups = plan_groups(&core.view.state(), wish, &sizes)?;
+    for members in groups {
+        core.propose(Command::CreateGroup { group: GroupId(0), kind: wish.kind, members }).await?;
+    }
+    Ok(())
+}

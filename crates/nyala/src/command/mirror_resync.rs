@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! `nyala mirror resync start|stop|stats`. Resync starts by itself; `stop` holds it back, `start` lets it go on where it was.
+
+use super::mirror_list::{Groups, table};
+use super::words::word;
+use crate::cluster::{Cluster, ClusterArgs, ask_node};
+use crate::exit::{Failure, Outcome};
+use crate::output::{Output, Table, show};
+use crate::role::block_on;
+use crate::units::Size;
+use nyala_wire::map::{ClusterMap, MemberState};
+use nyala_wire::mgmt::{GroupOrder, ServiceStats};
+use nyala_wire::{GroupId, TargetId};
+use serde::Serialize;
+
+/// Flags of `nyala mirror resync start` and `stop`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct MirrorResyncArgs {
+    /// The groups [default: all]
+    #[arg(value_name = "GROUP")]
+    pub groups: Vec<GroupId>,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+/// How far the resync of a member is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Progress {
+    group: GroupId,
+    target: TargetId,
+    state: MemberState,
+    stopped: bool,
+    /// Absent where the primary does not say.
+    copied_bytes: Option<u64>,
+    left_bytes: Option<u64>,
+    bytes_per_s: Option<u64>,
+    left_s: Option<u64>,
+}
+
+/// The groups that are named, which must exist, or all.
+fn chosen(map: &ClusterMap, named: &[GroupId]) -> Result<Vec<GroupId>, Failure> {
+    let all: Vec<GroupId> = map.groups.iter().map(|group| group.id).collect();
+    if let Some(missing) = named.iter().find(|group| !all.contains(group)) {
+        return Err(Failure::failed(format!("there is no mirror group {missing}; see nyala mirror list")));
+    }
+    Ok(if named.is_empty() { all } else { named.to_vec() })
+}
+
+/// Stops resync, or lets it go on.
+pub fn switch(args: MirrorResyncArgs, stopped: bool, output: Output) -> Outcome {
+    let groups = block_on(async {
+        let cluster = args.cluster.find()?;
+        for group in chosen(&cluster.map().await?, &args.groups)? {
+            cluster.order_groups(GroupOrder::StopResync { group, stopped }).await?;
+        }
+        Ok(Groups::of(&cluster.map().await?))
+    })?;
+    show(output, &groups, table)
+}
+
+/// Shows how far resync is.
+pub fn stats(args: MirrorResyncArgs, output: Output) -> Outcome {
+    let progress = block_on(async {
+        let cluster = args.cluster.find()?;
+        let map = cluster.map().await?;
+        let chosen = chosen(&map, &args.groups)?;
+        ask(&cluster, &map, &chosen).await
+    })?;
+    show(output, &progress, |progress| render(progress))
+}
+
+async fn ask(cluster: &Cluster, map: &ClusterMap, chosen: &[GroupId]) -> Result<Vec<Progress>, Failure> {
+    let mut all = Vec::new();
+    for group in map.groups.iter().filter(|group| chosen.contains(&group.id)) {
+        let behind: Vec<_> = group.members_with_states().filter(|(_, state)| *state != MemberState::Good).collect();
+        if behind.is_empty() {
+            continue;
+        }
+        let stats = match group.primary().and_then(|primary| map.node_of(primary)) {
+            Some(node) => ask_node(&node.addresses, &cluster.handshake()).await.stats.unwrap_or_default(),
+            None => ServiceStats::default(),
+        };
+        for (target, state) in behind {
+            let name = |what: &str| format!("mirror.{}.{target}.{what}", group.id);
+            // The largest number says that it is not known.
+            let value = |what: &str| {
+                let counter = stats.counters.iter().find(|(is, _)| *is == name(what));
+                counter.map(|(_, value)| *value).filter(|value| *value != u64::MAX)
+            };
+            all.push(Progress {
+                group: group.id,
+                target,
+                state,
+                stopped: group.resync_stopped,
+                copied_bytes: value("copied_bytes"),
+                left_bytes: value("left_bytes"),
+                bytes_per_s: value("bytes_per_s"),
+                left_s: value("left_s"),
+            });
+        }
+    }
+    Ok(all)
+}
+
+fn render(progress: &[Progress]) -> String {
+    if progress.is_empty() {
+        return "All members are good; there is nothing to resync.\n".to_owned();
+    }
+    let mut table = Table::new(&["GROUP", "TARGET", "STATE", "COPIED", "LEFT", "RATE", "TIME LEFT"]);
+    let bytes = |bytes: Option<u64>| bytes.map_or("-".to_owned(), |bytes| Size(bytes).to_string());
+    for row in progress {
+        let state = if row.stopped { format!("{} (stopped)", word(&row.state)) } else { word(&row.state) };
+        table.row([
+            row.group.to_string(),
+            row.target.to_string(),
+            state,
+            bytes(row.copied_bytes),
+            bytes(row.left_bytes),
+            row.bytes_per_s.map_or("-".to_owned(), |rate| format!("{}/s", Size(rate))),
+            row.left_s.map_or("-".to_owned(), |seconds| format!("{seconds}s")),
+        ]);
+    }
+    table.render()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::mirror_list::tests::mirrored;
+
+    #[test]
+    fn groups_are_named_or_all() {
+        let map = mirrored();
+        assert_eq!(chosen(&map, &[]).unwrap(), [GroupId(1)]);
+        assert!(chosen(&map, &[GroupId(2)]).unwrap_err().message.contains("mirror list"));
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_invented() {
+        let row = Progress {
+            group: GroupId(1),
+            target: TargetId(201),
+            state: MemberState::Resyncing,
+            stopped: false,
+            copied_bytes: Some(1 << 20),
+            left_bytes: Some(3 << 20),
+            bytes_per_s: None,
+            left_s: None,
+        };
+        let text = render(std::slice::from_ref(&row));
+        assert!(text.contains("resyncing") && text.contains("1m") && text.contains("3m"), "{text}");
+        assert!(render(&[Progress { stopped: true, ..row }]).contains("(stopped)"));
+        assert!(render(&[]).contains("nothing to resync"));
+    }
+}
