@@ -2,7 +2,7 @@
 
 //! Hosts that fail while applications work: nobody sees an error, the longest pause is short, nothing acknowledged is lost.
 
-use nyala_e2e::hosts::{Fault, Plan};
+use nyala_e2e::hosts::{Fault, Plan, equal};
 use nyala_e2e::pulse::{Beat, beats, now_ms};
 use nyala_e2e::{Hosts, cluster, load, long, run, serial};
 use std::fs::{self, File};
@@ -187,4 +187,66 @@ fn e2e_storage_host_fails_without_mirror() {
     }
     work.finish(&hosts);
     assert!(late.is_empty(), "{late:#?}");
+}
+
+/// Each storage server in each way: nobody sees an error, pauses are short, nothing is lost, both members are equal in the end.
+#[test]
+fn e2e_mirrored_storage_host_fails() {
+    let _one = serial();
+    let mut hosts = Hosts::start(Plan { mgmt: 1, storage: 2, mirror: true });
+    let mut work = Work::start(&hosts);
+    std::thread::sleep(Duration::from_secs(2));
+    let mut late = Vec::new();
+    for _ in 0..if long() { 3 } else { 1 } {
+        for name in hosts.storage_names() {
+            for fault in FAULTS {
+                let away = Duration::from_millis(limit_ms(fault) + 1500);
+                late.extend(one_fault(&mut hosts, &mut work, (&name, fault), away, limit_ms(fault)));
+            }
+        }
+    }
+    work.finish(&hosts);
+    members_are_equal(&mut hosts);
+    assert!(late.is_empty(), "{late:#?}");
+}
+
+/// Waits until nothing is written any more, then compares both members byte for byte.
+fn members_are_equal(hosts: &mut Hosts) {
+    hosts.until("all members are good", Hosts::is_whole);
+    std::thread::sleep(Duration::from_secs(2));
+    let compared = equal::compare(&hosts.target("storage1"), &hosts.target("storage2"));
+    println!("{} chunk files with {} bytes on both members", compared.files, compared.bytes);
+    assert!(compared.bytes > 1 << 20, "there is something to compare: {compared:?}");
+    assert!(compared.different.is_empty(), "{:#?}", &compared.different[..compared.different.len().min(20)]);
+}
+
+/// Both members go, one after the other. The first one lost comes back first: it lacks what was written since, so that I/O
+/// waits, and the health message says for whom. When the last one comes back, it goes on, with nothing lost.
+#[test]
+fn e2e_only_the_last_good_member_serves() {
+    let _one = serial();
+    let mut hosts = Hosts::start(Plan { mgmt: 1, storage: 2, mirror: true });
+    let file = hosts.mount().join("file");
+    let dd = |what: &str, to: &std::path::Path, limit: u64| {
+        let script = format!("printf '%s' {what} | dd of={} bs=64k conv=fsync status=none", to.display());
+        run::sh(&script, Duration::from_secs(limit))
+    };
+    let padded = |word: &str| word.repeat(2000);
+    let write = |word: &str| drop(dd(&padded(word), &file, 30).must());
+    let other = hosts.mount().join("other");
+    drop(dd(&padded("zero"), &other, 30).must());
+    write("first");
+    hosts.strike("storage1", Fault::Killed);
+    write("second");
+    hosts.strike("storage2", Fault::Killed);
+    hosts.heal("storage1");
+    std::thread::sleep(Duration::from_secs(4));
+    let early = dd(&padded("third"), &other, 4);
+    assert!(early.status.is_none(), "it waits for the one that has everything: {}", early.describe());
+    let health = hosts.ask(&["health", "check"]);
+    assert!(health.out.contains("waits for target 201, its last good member"), "{}", health.describe());
+    hosts.heal("storage2");
+    let read = format!("dd if={} iflag=direct bs=64k status=none", file.display());
+    assert_eq!(run::sh(&read, Duration::from_secs(30)).must(), padded("second"));
+    hosts.until("all members are good", Hosts::is_whole);
 }
