@@ -63,6 +63,10 @@ test-unit: deps ## all tests but those end to end
 test-e2e: deps build $(FSX) $(PJDFSTEST) ## end-to-end tests: real processes, real mounts, faults
 	NYALA_BIN=$(NYALA) cargo test --release --locked --workspace --test e2e -- --test-threads=1
 
+.PHONY: test-e2e-uring
+test-e2e-uring: deps build $(FSX) ## the same with mounts over io_uring (as root; sets the kernel's switch meanwhile)
+	NYALA_BIN=$(NYALA) scripts/with-uring cargo test --release --locked --workspace --test e2e -- --test-threads=1
+
 .PHONY: lint
 lint: ## layout, clippy, documentation and house style
 	cargo fmt --all --check
@@ -72,8 +76,13 @@ lint: ## layout, clippy, documentation and house style
 	@if command -v cargo-deny >/dev/null; then cargo deny check; else echo "cargo-deny is not installed: licences not checked"; fi
 
 .PHONY: bench
-bench: deps build ## measure a cluster of its own against the local file system and loopback TCP, and the aims
+bench: deps build ## measure every aim of the design (10 min), compare with the last result (SAVE=1: store it, SHORT=1: 1 min, OUT=, WORK=)
 	NYALA=$(NYALA) scripts/bench
+
+.PHONY: instructions
+instructions: deps ## count the instructions of hot functions, compare with those stored (UPDATE=1: store them)
+	cargo build --release --locked -p nyala-wire --example instructions
+	PROGRAM=$(TARGET)/release/examples/instructions scripts/instructions
 
 .PHONY: bench-layers
 bench-layers: ## measure the layers one by one: store, transport, metadata logic, storage service, FUSE transports (as root)

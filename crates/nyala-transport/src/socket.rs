@@ -24,7 +24,18 @@ pub(crate) fn prepare(stream: &TcpStream, dead_after: Duration) -> std::io::Resu
     sockopt::set_tcp_keepintvl(stream, third)?;
     sockopt::set_tcp_keepcnt(stream, 3)?;
     sockopt::set_tcp_user_timeout(stream, u32::try_from(dead_after.as_millis()).unwrap_or(u32::MAX))?;
+    do_not_pace_within_a_host(stream);
     Ok(())
+}
+
+/// Congestion control that paces (`bbr`) lets a timer send what could be sent at once. Between hosts that is for the
+/// machine's administrator to say; within a host there is no network to be kind to.
+fn do_not_pace_within_a_host(stream: &TcpStream) {
+    let (Ok(here), Ok(there)) = (stream.local_addr(), stream.peer_addr()) else { return };
+    if here.ip() == there.ip() {
+        // why ignored: it is only slower without. Cubic is a module of some kernels, reno is in all.
+        let _ = sockopt::set_tcp_congestion(stream, "cubic").or_else(|_| sockopt::set_tcp_congestion(stream, "reno"));
+    }
 }
 
 pub(crate) async fn connect(
@@ -60,4 +71,23 @@ pub(crate) fn listen(address: SocketAddr) -> Result<std::net::TcpListener, Trans
         ErrorKind::AddrInUse => TransportError::PortInUse { address },
         _ => TransportError::Bind { address, reason: error.to_string() },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn nothing_is_paced_within_a_host() {
+        let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+        let time = Duration::from_secs(10);
+        let client = connect(listener.local_addr().unwrap(), time, time).await.unwrap();
+        let (server, _) = listener.accept().await.unwrap();
+        prepare(&server, time).unwrap();
+        for end in [&client, &server] {
+            let used = sockopt::tcp_congestion(end).unwrap();
+            assert!(["cubic", "reno"].contains(&used.as_str()), "{used}");
+        }
+    }
 }

@@ -2,9 +2,11 @@
 
 //! Flags of the benchmarks.
 
+use super::all::AllArgs;
 use super::failure::FailureArgs;
 use super::plan::{Workload, data, meta};
 use super::report::Place;
+use super::sessions::SessionsArgs;
 use crate::cluster::ClusterArgs;
 use crate::exit::Failure;
 use crate::units::Size;
@@ -24,6 +26,10 @@ pub enum BenchArgs {
     Data(DataArgs),
     /// A storage server goes away and comes back, on a cluster of the benchmark's own: throughput, latency, pauses, errors
     Failure(FailureArgs),
+    /// Many clients: memory and CPU of idle and of busy ones
+    Sessions(SessionsArgs),
+    /// Every aim of the design in one run, on a cluster of its own; about ten minutes
+    All(AllArgs),
 }
 
 /// Flags of both.

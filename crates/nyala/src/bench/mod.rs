@@ -7,6 +7,7 @@
 //!
 //! `plan` says what is done (pure), `driver` does it, `engine` runs it on threads, `measure` takes time, `report` shows.
 
+mod all;
 mod args;
 mod caches;
 mod driver;
@@ -16,6 +17,7 @@ mod measure;
 mod plan;
 mod report;
 mod session;
+mod sessions;
 mod sites;
 mod stop;
 #[cfg(test)]
@@ -38,6 +40,11 @@ pub fn run(args: BenchArgs, output: Output) -> Outcome {
             let workloads = args.workloads()?;
             (block_on(session::run("data", &args.common, workloads, !args.keep_caches))?, args.common.json)
         }
+        BenchArgs::Sessions(args) => {
+            let report = block_on(sessions::run(&args))?;
+            return show(if args.json { Output::Json } else { output }, &report, sessions::render);
+        }
+        BenchArgs::All(args) => return all::run(&args, output),
     };
     show(if json { Output::Json } else { output }, &report, report::table::render)?;
     if report.interrupted {

@@ -3,7 +3,7 @@
 //! Settings of a client: a mount, or a command that asks the cluster.
 
 use super::meta::need_mgmt;
-use super::{DEFAULT_SECRET, settings};
+use super::{DEFAULT_SECRET, FuseTransport, settings};
 use crate::exit::Failure;
 use crate::units::{Hosts, Size, Span};
 use nyala_client::ClientConfig;
@@ -40,6 +40,9 @@ settings! {
         /// How long what was read or looked up may be used again; at most 1s [default: 1s]
         #[arg(long, env = "NYALA_CACHE_TIME", value_name = "TIME")]
         cache_time: Span,
+        /// How the kernel talks to a mount [default: auto]
+        #[arg(long, env = "NYALA_FUSE_TRANSPORT", value_name = "WAY")]
+        fuse_transport: FuseTransport,
     }
 }
 

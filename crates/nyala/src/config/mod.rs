@@ -11,6 +11,7 @@ mod load;
 mod meta;
 mod mgmtd;
 mod storage;
+mod transport;
 
 pub use check::{ConfigRole, check};
 pub use client::ClientSettings;
@@ -18,6 +19,7 @@ pub use load::{load, load_default};
 pub use meta::MetaSettings;
 pub use mgmtd::{MgmtdSettings, PatternArg, pattern};
 pub use storage::{StorageSettings, TargetArg};
+pub use transport::FuseTransport;
 
 /// Where the secret file is unless something else is said.
 pub const DEFAULT_SECRET: &str = "/etc/nyala/secret";

@@ -58,7 +58,7 @@ const IGNORED: [&str; 20] = [
 
 const KNOWN: &str = "ro, nosuid, nodev, noexec, noatime, noallow_other, encrypt, port=N, secret=FILE, config=FILE, log-file=FILE, \
     log-level=LEVEL, retry-timeout=TIME, write-buffer=SIZE, read-cache=SIZE, read-ahead=SIZE, max-dirty-age=TIME, \
-    cache-time=TIME";
+    cache-time=TIME, fuse-transport=auto|dev|uring";
 
 impl MountFlags {
     /// Reads one `-o` text. Unknown options are refused (a mistyped `ro` must not become a writable mount) unless the
@@ -137,6 +137,7 @@ impl MountFlags {
             "read-ahead" => settings.read_ahead = parsed!(),
             "max-dirty-age" => settings.max_dirty_age = parsed!(),
             "cache-time" => settings.cache_time = parsed!(),
+            "fuse-transport" => settings.fuse_transport = parsed!(),
             "comment" | "uhelper" | "helper" => {}
             _ if name.starts_with("x-") || name.starts_with("X-") => {}
             _ => return Ok(false),
@@ -176,6 +177,7 @@ mod tests {
             ("port=x", "port"),
             ("secret=", "secret"),
             ("write-buffer=lots", "512k"),
+            ("fuse-transport=tcp", "uring"),
             ("secret", "secret"),
         ] {
             let error = read(bad).unwrap_err();

@@ -115,6 +115,7 @@ fn plan(args: MountArgs, flags: MountFlags) -> Result<Plan, Failure> {
     let secret = absolute(settings.secret_file())?;
     let mountpoint = absolute(args.mountpoint)?;
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let transport = settings.fuse_transport.unwrap_or_default().into();
     let config = settings.resolve(format!("{host}:{}", mountpoint.display()))?;
-    Ok(Plan { source: args.source.to_string(), flags, mountpoint, secret, config })
+    Ok(Plan { source: args.source.to_string(), flags, mountpoint, secret, transport, config })
 }

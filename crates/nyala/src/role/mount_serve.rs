@@ -16,7 +16,7 @@ use crate::process::ProcessId;
 use nyala_client::{Client, ClientConfig};
 use nyala_fuse::adapter::{FsOptions, NyalaFs};
 use nyala_fuse::mount::{Mount, MountOptions, UnmountError};
-use nyala_fuse::{Session, SessionConfig};
+use nyala_fuse::{Session, SessionConfig, Transport};
 use nyala_transport::member::MgmtClient;
 use nyala_transport::{HandshakeConfig, Role};
 use nyala_wire::mgmt::MgmtRequest;
@@ -42,6 +42,8 @@ pub struct Plan {
     pub mountpoint: PathBuf,
     /// The secret file.
     pub secret: PathBuf,
+    /// How the kernel talks to it.
+    pub transport: Transport,
     /// For the client.
     pub config: ClientConfig,
 }
@@ -81,7 +83,11 @@ pub async fn serve(plan: Plan, caller: &mut Caller) -> Result<(), Failure> {
     let (tell, mut ready) = tokio::sync::oneshot::channel();
     let options = FsOptions { noatime: plan.flags.noatime || plan.flags.read_only, ..FsOptions::default() };
     let handler = Arc::new(NyalaFs::new(client.clone(), options));
-    let session = Session::new(mount.device(), Arc::clone(&handler), SessionConfig::default());
+    let session = Session::new(
+        mount.device(),
+        Arc::clone(&handler),
+        SessionConfig { transport: plan.transport, ..SessionConfig::default() },
+    );
     handler.attach(session.notifier());
     let session = session.on_ready(move |_| {
         // An error means that the mount is ending already.

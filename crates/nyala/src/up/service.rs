@@ -7,6 +7,7 @@ use super::plan::{Kind, Plan, ServicePlan};
 use crate::exit::{Failure, io};
 use crate::mount::table;
 use crate::process::{ProcessId, Running};
+use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -42,6 +43,11 @@ fn make_mountpoint(mount: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(mount).map_err(io(format!("cannot make {}", mount.display())))
 }
 
+/// What is tried out from a shell, for a log or a test, rather than a property of the cluster.
+fn meant_for_services(variable: &OsStr) -> bool {
+    ["NYALA_LOG_LEVEL", "NYALA_FUSE_TRANSPORT"].iter().any(|name| variable == *name)
+}
+
 /// Starts a service in the background. Its configuration file is made if there is none.
 pub fn start(home: &Home, plan: &Plan, service: &ServicePlan) -> Result<Started, Failure> {
     if service.kind == Kind::Mount {
@@ -57,7 +63,7 @@ pub fn start(home: &Home, plan: &Plan, service: &ServicePlan) -> Result<Started,
     let mut command = Command::new("/proc/self/exe");
     // The directory and the files say all; what this shell has set is not meant for the services.
     let variables = std::env::vars_os().map(|(name, _)| name);
-    for name in variables.filter(|name| name.to_string_lossy().starts_with("NYALA_") && name != "NYALA_LOG_LEVEL") {
+    for name in variables.filter(|name| name.to_string_lossy().starts_with("NYALA_") && !meant_for_services(name)) {
         command.env_remove(name);
     }
     match service.kind {

@@ -11,6 +11,7 @@ use crate::bench::plan::{Entry, Op, Step};
 use nyala_client::{Client, FileHandle, OpenOptions};
 use nyala_wire::meta::Owner;
 use nyala_wire::{ErrorCode, FileKind, InodeId};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock};
 
 /// Entries asked for at once.
@@ -18,7 +19,11 @@ const LIST_ENTRIES: u32 = 4096;
 
 /// A cluster's root directory.
 pub struct Native {
+    /// The first one makes and removes directories.
     client: Client,
+    /// Tasks take turns with them.
+    clients: Vec<Client>,
+    next: AtomicUsize,
     base: String,
     dirs: RwLock<Arc<Vec<InodeId>>>,
 }
@@ -26,7 +31,12 @@ pub struct Native {
 impl Native {
     /// Below the directory `base` of the root, which is made and removed.
     pub fn new(client: Client, base: String) -> Native {
-        Native { client, base, dirs: RwLock::default() }
+        Native { clients: vec![client.clone()], client, next: AtomicUsize::new(0), base, dirs: RwLock::default() }
+    }
+
+    /// The same with several clients, at least one, that the tasks share.
+    pub fn shared(clients: Vec<Client>, base: String) -> Native {
+        Native { client: clients[0].clone(), clients, next: AtomicUsize::new(0), base, dirs: RwLock::default() }
     }
 
     async fn make(&self, parent: InodeId, name: &str) -> Result<InodeId> {
@@ -92,7 +102,8 @@ impl Site for Native {
 
     fn task(&self, content: Content) -> NativeTask {
         let dirs = self.dirs.read().expect("nobody panics while holding it").clone();
-        NativeTask { client: self.client.clone(), dirs, content, file: None }
+        let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.clients.len();
+        NativeTask { client: self.clients[turn].clone(), dirs, content, file: None }
     }
 }
 

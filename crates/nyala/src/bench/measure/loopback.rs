@@ -19,7 +19,7 @@ const MESSAGE: usize = 128;
 const PIECE: usize = 1 << 20;
 
 /// Figures of loopback TCP.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Loopback {
     /// Round trips per second, 128 bytes each way, one at a time.
     pub round_trips_per_s: f64,

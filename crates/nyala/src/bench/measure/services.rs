@@ -64,17 +64,15 @@ impl Services {
         self.all.iter().filter(|one| one.0 == role).count()
     }
 
-    /// Asks all of them.
+    /// How many services.
+    pub fn total(&self) -> usize {
+        self.all.len()
+    }
+
+    /// CPU time of all of them.
     pub async fn cpu(&self) -> Result<RoleCpu, String> {
         let mut cpu = RoleCpu::default();
-        for (role, name, endpoint) in &self.all {
-            let request = Request::new(message_type::STATS, Vec::new()).with_timeout(Duration::from_secs(10));
-            let frame = self.pool.call(endpoint, request).await.map_err(|error| format!("{name}: {error}"))?;
-            if frame.header.is_error() {
-                return Err(format!("{name} does not tell its CPU time"));
-            }
-            let stats: ServiceStats =
-                codec::decode(&frame.body).map_err(|error| format!("{name}: CPU time cannot be read: {error}"))?;
+        for (role, _, stats) in self.stats().await? {
             match role {
                 Role::Mgmt => cpu.mgmt_us += stats.cpu_us,
                 Role::Meta => cpu.meta_us += stats.cpu_us,
@@ -83,6 +81,22 @@ impl Services {
             }
         }
         Ok(cpu)
+    }
+
+    /// Asks all of them.
+    pub async fn stats(&self) -> Result<Vec<(Role, String, ServiceStats)>, String> {
+        let mut all = Vec::with_capacity(self.all.len());
+        for (role, name, endpoint) in &self.all {
+            let request = Request::new(message_type::STATS, Vec::new()).with_timeout(Duration::from_secs(10));
+            let frame = self.pool.call(endpoint, request).await.map_err(|error| format!("{name}: {error}"))?;
+            if frame.header.is_error() {
+                return Err(format!("{name} does not tell its CPU time"));
+            }
+            let stats: ServiceStats =
+                codec::decode(&frame.body).map_err(|error| format!("{name}: CPU time cannot be read: {error}"))?;
+            all.push((*role, name.clone(), stats));
+        }
+        Ok(all)
     }
 }
 

@@ -175,7 +175,7 @@ impl Report {
             row.of_local = same.filter(|other| other.rate() > 0.0).map(|other| row.rate() / other.rate());
         }
         if !self.interrupted {
-            self.aims = aims::aims(&self.rows, &self.loopback);
+            self.aims = aims::answered(&self.rows, &self.loopback);
         }
         if self.rows.iter().any(|row| row.cached) {
             let note = "random transfers marked * went through a page cache or the client's buffer, not directly";

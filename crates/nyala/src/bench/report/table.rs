@@ -2,11 +2,13 @@
 
 //! The report as aligned columns.
 
+use super::aims::Aim;
 use super::{Place, Report, Row};
 use crate::output::Table;
 use std::fmt::Write;
 
-fn figure(value: Option<f64>) -> String {
+/// Three digits of a figure.
+pub fn figure(value: Option<f64>) -> String {
     match value {
         None => "-".to_owned(),
         Some(value) if value >= 100.0 => format!("{value:.0}"),
@@ -99,6 +101,15 @@ fn streams(rows: &[&Row], tcp_gib_per_s: f64) -> String {
     table.render()
 }
 
+/// Figures next to what they should be.
+pub fn aims(aims: &[Aim]) -> String {
+    let mut table = Table::new(&["AIM", "MEASURED", "WANTED", "RATIO", "RESULT"]);
+    for aim in aims {
+        table.row([aim.what.clone(), aim.measured(), aim.wanted(), ratio(aim.ratio()), aim.result().to_owned()]);
+    }
+    table.render()
+}
+
 /// The whole report.
 pub fn render(report: &Report) -> String {
     let (streamed, single): (Vec<&Row>, Vec<&Row>) = report.rows.iter().partition(|row| row.is_stream());
@@ -122,15 +133,7 @@ pub fn render(report: &Report) -> String {
         let _ = write!(text, "\nStreams (CPU: seconds per GiB)\n{}", streams(&streamed, tcp.stream_gib_per_s));
     }
     if !report.aims.is_empty() {
-        let mut table = Table::new(&["AIM", "MEASURED", "WANTED", "RESULT"]);
-        for aim in &report.aims {
-            let sign = if aim.at_least { "≥" } else { "≤" };
-            let result = if aim.ok { "ok" } else { "MISS" };
-            let wanted = format!("{sign} {} {}", aim.aim, aim.unit);
-            let measured = format!("{} {}", figure(Some(aim.value)), aim.unit);
-            table.row([aim.what.to_owned(), measured, wanted, result.to_owned()]);
-        }
-        let _ = write!(text, "\nAims of the design\n{}", table.render());
+        let _ = write!(text, "\nAims of the design\n{}", aims(&report.aims));
     }
     for note in &report.notes {
         let _ = writeln!(text, "note: {note}");

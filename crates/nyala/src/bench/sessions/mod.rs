@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! `nyala bench sessions`: what clients cost that are merely there, and whether many busy ones cost more than one.
+//!
+//! One client works with as many tasks as there will be busy clients; then idle sessions are opened; then as many clients
+//! as tasks do the same work. Memory and CPU are the servers' own figures.
+//!
+//! **Failure model.** A session that cannot be opened ends the benchmark with its message; one that is lost while the
+//! others work is counted and said. All sessions end with the process: servers forget them after their time.
+
+mod args;
+mod idle;
+mod render;
+mod work;
+
+pub use args::SessionsArgs;
+pub use render::render;
+
+use super::measure::services::Services;
+use super::report::Setting;
+use super::report::aims::{Aim, at_most};
+use crate::exit::Failure;
+use nyala_client::{Client, ClientConfig};
+use nyala_wire::map::Role;
+use serde::Serialize;
+use std::time::Duration;
+
+/// One server and what the idle sessions cost it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Server {
+    /// Its role.
+    pub role: Role,
+    /// Its name.
+    pub name: String,
+    /// Resident memory before, bytes.
+    pub before_bytes: u64,
+    /// Resident memory with all sessions, bytes.
+    pub with_bytes: u64,
+    /// Memory for each session, bytes.
+    pub per_session_bytes: f64,
+    /// CPU while the sessions did nothing, percent of one CPU.
+    pub idle_cpu_percent: f64,
+}
+
+/// The same work by one client and by many.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Work {
+    /// What one operation is.
+    pub step: &'static str,
+    /// Clients.
+    pub clients: usize,
+    /// Tasks at once, of all clients together.
+    pub tasks: usize,
+    /// Operations done.
+    pub ops: u64,
+    /// In a second.
+    pub per_s: f64,
+    /// 99 of 100 took at most this, microseconds.
+    pub p99_us: f64,
+    /// CPU of all servers together for each, microseconds.
+    pub servers_us: f64,
+}
+
+/// Everything that it found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// `sessions`.
+    pub bench: &'static str,
+    /// The machine and the cluster.
+    pub setting: Setting,
+    /// Idle sessions.
+    pub idle: usize,
+    /// Idle sessions that were lost before the end.
+    pub lost: usize,
+    /// What they cost.
+    pub servers: Vec<Server>,
+    /// What was worked.
+    pub work: Vec<Work>,
+    /// The design's aims.
+    pub aims: Vec<Aim>,
+}
+
+/// Name of the aim, also where it was not measured.
+pub const MEMORY_AIM: &str = "memory per connected idle client, worst server";
+/// KiB that a client may take.
+pub const MEMORY_AIM_KIB: f64 = 256.0;
+
+/// Runs it.
+pub async fn run(args: &SessionsArgs) -> Result<Report, Failure> {
+    let failed = |why: String| Failure::failed(why);
+    let cluster = args.cluster.find()?;
+    cluster.map().await?;
+    let mut config = ClientConfig::new(cluster.mgmt.clone(), cluster.secret.clone(), "nyala bench sessions");
+    config.retry_timeout = Duration::from_secs(60);
+    config.encrypt = cluster.encrypt;
+    let client = Client::connect(config.clone()).await?;
+    let services = Services::new(&config, &client.map());
+    let setting = work::setting(&services);
+    let mut done = work::run(&config, &services, 1, args).await.map_err(failed)?;
+
+    let before = services.stats().await.map_err(failed)?;
+    idle::raise_file_limit(args.idle, services.total()).map_err(failed)?;
+    let sessions = idle::open(&config, &client.map(), args.idle).await.map_err(failed)?;
+    // What was only needed for opening has been given back by then.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let with = services.stats().await.map_err(failed)?;
+    let rest = Duration::from_secs(args.seconds.max(1));
+    tokio::time::sleep(rest).await;
+    let after = services.stats().await.map_err(failed)?;
+    let servers: Vec<Server> = before
+        .into_iter()
+        .zip(with)
+        .zip(after)
+        .map(|(((role, name, before), (_, _, with)), (_, _, after))| {
+            let grown = with.resident_bytes.saturating_sub(before.resident_bytes);
+            Server {
+                role,
+                name,
+                before_bytes: before.resident_bytes,
+                with_bytes: with.resident_bytes,
+                per_session_bytes: grown as f64 / args.idle.max(1) as f64,
+                idle_cpu_percent: after.cpu_us.saturating_sub(with.cpu_us) as f64 / 1e4 / rest.as_secs_f64(),
+            }
+        })
+        .collect();
+    done.extend(work::run(&config, &services, args.busy, args).await.map_err(failed)?);
+    let lost = sessions.lost();
+    drop(sessions);
+    // What it did is done; a failing goodbye changes nothing.
+    let _ = client.shutdown().await;
+    let worst = servers.iter().map(|server| server.per_session_bytes / 1024.0).fold(0.0, f64::max);
+    let aims = vec![at_most(MEMORY_AIM, (args.idle > 0).then_some(worst), MEMORY_AIM_KIB, "KiB")];
+    Ok(Report { bench: "sessions", setting, idle: args.idle, lost, servers, work: done, aims })
+}
