@@ -286,3 +286,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn files_wait_for_targets_that_are_away_and_not_for_those_that_are_not_there() {
+    let mut server = Server::new();
+    let create = |text| MetaOp::Create { entry: entry(text), exclusive: true };
+    let mut map = server.logic.map.clone();
+    map.targets.iter_mut().for_each(|target| target.reachability = nyala_wire::map::Reachability::Offline);
+    server.logic.set_map(map.clone());
+    assert_eq!(server.run(create("away")).unwrap_err().code, ErrorCode::NOT_READY);
+    map.targets.retain(|target| target.kind == nyala_wire::map::TargetKind::Meta);
+    server.logic.set_map(map);
+    assert_eq!(server.run(create("none")).unwrap_err().code, ErrorCode::NO_SPACE);
+}

@@ -87,8 +87,8 @@ fn run(name: &str, times: u64) -> bool {
     let (block, checksums) = (vec![7_u8; 4096], [7_u32; 128]);
     let write_bytes = encode_bulk(&write, &checksums);
     match name {
-        "frame-header-encode" => many(times, || drop(black_box(black_box(&header).encode()))),
-        "frame-header-decode" => many(times, || drop(black_box(Header::decode(black_box(&header_bytes))))),
+        "frame-header-encode" => many(times, || _ = black_box(black_box(&header).encode())),
+        "frame-header-decode" => many(times, || _ = black_box(Header::decode(black_box(&header_bytes)))),
         "create-request-encode" => many(times, || drop(black_box(encode(black_box(&create))))),
         "create-request-decode" => many(times, || drop(black_box(decode::<MetaRequest>(black_box(&create_bytes))))),
         "attr-reply-encode" => many(times, || drop(black_box(encode(black_box(&attr))))),

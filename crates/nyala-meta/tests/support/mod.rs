@@ -67,6 +67,12 @@ impl Logic {
         }
     }
 
+    /// The cluster is another one from now on.
+    pub fn set_map(&mut self, map: ClusterMap) {
+        self.placement = PlacementTable::new(&map);
+        self.map = map;
+    }
+
     /// Runs one operation on the tables: its reply and the batch that does it.
     pub fn run(&mut self, view: &dyn View, session: u64, op: &MetaOp) -> Result<(MetaReply, Batch), WireError> {
         self.clock += 1;
