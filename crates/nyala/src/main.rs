@@ -21,10 +21,6 @@ use exit::{Exit, Outcome};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Metadata spent 16 % of its CPU time in the C library's allocator; `docs/performance.md` has the figures.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     if args.first().is_some_and(|name| mount::helper::is_helper(name)) {

@@ -41,6 +41,9 @@ pub fn run(args: BenchArgs, output: Output) -> Outcome {
             (block_on(session::run("data", &args.common, workloads, !args.keep_caches))?, args.common.json)
         }
         BenchArgs::Sessions(args) => {
+            if let Some(count) = args.hold {
+                return block_on(sessions::hold(&args, count)).map(|()| Exit::Ok);
+            }
             let report = block_on(sessions::run(&args))?;
             return show(if args.json { Output::Json } else { output }, &report, sessions::render);
         }

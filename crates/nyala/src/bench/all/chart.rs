@@ -59,7 +59,7 @@ pub fn svg(title: &str, scores: &[Score]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::report::aims::{at_least, at_most};
+    use crate::bench::report::aim::{at_least, at_most};
 
     #[test]
     fn bars_end_where_the_figures_are() {

@@ -57,7 +57,7 @@ pub fn store(dir: &Path, name: &str, extension: &str, text: &str) -> Result<Path
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::report::aims::{at_least, at_most};
+    use crate::bench::report::aim::{at_least, at_most};
 
     fn scores(create: Option<f64>, stream: Option<f64>) -> Vec<Score> {
         let aims = vec![at_most("create", create, 25.0, "µs"), at_least("stream", stream, 70.0, "%")];

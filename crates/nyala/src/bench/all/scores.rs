@@ -2,7 +2,8 @@
 
 //! Every row of the design's section 14 with its figure. Pure.
 
-use crate::bench::report::aims::{Aim, all, at_least, at_most};
+use crate::bench::report::aim::{Aim, at_least, at_most};
+use crate::bench::report::aims::all;
 use crate::bench::report::table::figure;
 use crate::bench::{report, sessions};
 use crate::output::Table;

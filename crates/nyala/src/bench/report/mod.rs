@@ -2,6 +2,7 @@
 
 //! Results: rows of figures, aims, and how they are shown. Pure.
 
+pub mod aim;
 pub mod aims;
 pub mod table;
 #[cfg(test)]
@@ -159,7 +160,7 @@ pub struct Report {
     /// The figures.
     pub rows: Vec<Row>,
     /// The design's aims.
-    pub aims: Vec<aims::Aim>,
+    pub aims: Vec<aim::Aim>,
     /// A signal ended it early; the figures are incomplete and no aims are claimed.
     pub interrupted: bool,
     /// What the reader must know.

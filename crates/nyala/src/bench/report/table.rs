@@ -2,7 +2,7 @@
 
 //! The report as aligned columns.
 
-use super::aims::Aim;
+use super::aim::Aim;
 use super::{Place, Report, Row};
 use crate::output::Table;
 use std::fmt::Write;

@@ -75,6 +75,17 @@ fn a_stream_is_held_against_tcp_and_the_local_file_system_in_series() {
 }
 
 #[test]
+fn a_shared_file_is_held_against_a_file_each_by_bytes() {
+    let gib = 1 << 30;
+    let report = report(vec![
+        row("easy", Step::Write, Place::Native, 1024, gib, 0.5, servers(0, 1)),
+        row("hard", Step::Write, Place::Native, 22_842, gib, 1.0, servers(0, 1)),
+    ]);
+    let shared = report.aims.iter().find(|aim| aim.what.contains("one shared file")).unwrap();
+    assert_eq!((shared.value, shared.ok), (Some(50.0), false));
+}
+
+#[test]
 fn phases_that_did_nothing_claim_nothing() {
     let report = report(vec![row("easy", Step::Create, Place::Native, 0, 0, 0.0, servers(30_000, 0))]);
     assert_eq!(report.aims, []);

@@ -16,6 +16,9 @@ pub struct SessionsArgs {
     /// Time that idle sessions are watched, and longest time of a phase of work
     #[arg(long, default_value_t = 5, value_name = "S")]
     pub seconds: u64,
+    /// Only hold so many idle sessions, until the input ends
+    #[arg(long, hide = true, value_name = "N")]
+    pub hold: Option<usize>,
     /// As `--output json`
     #[arg(long)]
     pub json: bool,

@@ -8,25 +8,18 @@
 //! **Failure model.** Servers refuse, close or do not answer: before all sessions are open that is an error, later the
 //! session is counted as lost. Files and ports may run out here: said with the number that is needed.
 
+use super::one::One;
 use nyala_client::ClientConfig;
-use nyala_transport::{Endpoint, HandshakeConfig, Pool, PoolOptions, Request, Role as Peer};
-use nyala_wire::codec::{decode, encode};
+use nyala_transport::{Endpoint, HandshakeConfig, Role as Peer};
+use nyala_wire::MapVersion;
 use nyala_wire::map::{ClusterMap, TargetKind};
-use nyala_wire::meta::{Grants, MetaOp, MetaReply, MetaRequest, Owner, SessionReply, Want};
-use nyala_wire::mgmt::MgmtRequest;
-use nyala_wire::{MapVersion, SessionId, Time, message_type};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 /// Handshakes under way at once.
 const AT_ONCE: usize = 64;
-/// Longest wait for an answer, beside what a standing question waits.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How long management is asked to wait with a map.
-const WATCH: Duration = Duration::from_secs(20);
 
 /// All sessions; they end when this is dropped.
 pub struct Sessions {
@@ -42,34 +35,19 @@ impl Sessions {
 }
 
 /// What all sessions know.
-struct Ground {
-    handshake: HandshakeConfig,
-    meta: Vec<Endpoint>,
-    storage: Vec<Endpoint>,
-    mgmt: Endpoint,
-    map: MapVersion,
-    door: Semaphore,
-}
-
-/// One session.
-struct One {
-    ground: Arc<Ground>,
-    pool: Pool,
-    id: SessionId,
-}
-
-/// Lets this process have as many open files as the sessions need.
-pub fn raise_file_limit(sessions: usize, services: usize) -> Result<(), String> {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let need = (sessions * services + 4096) as u64;
-    let limit = getrlimit(Resource::Nofile);
-    if limit.current.is_none_or(|current| current >= need) {
-        return Ok(());
-    }
-    let maximum = limit.maximum.map(|maximum| maximum.max(need));
-    setrlimit(Resource::Nofile, Rlimit { current: Some(need), maximum }).map_err(|error| {
-        format!("{sessions} sessions need {need} open files here ({error}): `ulimit -n {need}`, as root")
-    })
+pub struct Ground {
+    /// Who they are.
+    pub handshake: HandshakeConfig,
+    /// Metadata services.
+    pub meta: Vec<Endpoint>,
+    /// Storage services.
+    pub storage: Vec<Endpoint>,
+    /// A management service.
+    pub mgmt: Endpoint,
+    /// The map that they have.
+    pub map: MapVersion,
+    /// Lets a few in at a time.
+    pub door: Semaphore,
 }
 
 /// Opens sessions, and returns when all are open.
@@ -120,84 +98,4 @@ pub async fn open(config: &ClientConfig, map: &ClusterMap, count: usize) -> Resu
         }
     }
     Ok(Sessions { lost, _tasks: tasks })
-}
-
-impl One {
-    async fn open(ground: Arc<Ground>) -> Result<(Arc<One>, Duration), String> {
-        let id = SessionId(getrandom::u64().map_err(|error| error.to_string())?.max(1));
-        let pool = Pool::new(ground.handshake.clone(), PoolOptions { connections_per_peer: 1, kept_buffer_bytes: 0 });
-        let one = Arc::new(One { ground: ground.clone(), pool, id });
-        let _turn = ground.door.acquire().await.map_err(|error| error.to_string())?;
-        let mut timeout = Duration::MAX;
-        for meta in &ground.meta {
-            timeout = timeout.min(Duration::from_millis(one.greet(meta).await?.timeout_ms.into()));
-        }
-        for storage in &ground.storage {
-            one.call(storage, Request::new(message_type::PING, Vec::new()), Duration::ZERO).await?;
-        }
-        Ok((one, timeout))
-    }
-
-    /// Goes on until something fails.
-    async fn hold(self: &Arc<One>, timeout: Duration) -> Result<(), String> {
-        let mut parts = JoinSet::new();
-        for number in 0..self.ground.meta.len() {
-            let one = self.clone();
-            parts.spawn(async move { one.answer_revocations(number).await });
-            let one = self.clone();
-            parts.spawn(async move {
-                loop {
-                    tokio::time::sleep(timeout / 3).await;
-                    one.greet(&one.ground.meta[number]).await?;
-                }
-            });
-        }
-        let one = self.clone();
-        parts.spawn(async move { one.watch_map().await });
-        match parts.join_next().await {
-            Some(Ok(result)) => result,
-            _ => Err("a part of the session died".to_owned()),
-        }
-    }
-
-    async fn answer_revocations(&self, number: usize) -> Result<(), String> {
-        let meta = &self.ground.meta[number];
-        let boot = self.greet(meta).await?.boot;
-        loop {
-            // It was granted nothing, so there is nothing to give back.
-            self.meta(meta, MetaOp::LeasePoll { boot }).await?;
-        }
-    }
-
-    async fn watch_map(&self) -> Result<(), String> {
-        loop {
-            let watch = MgmtRequest::WatchMap { have: self.ground.map, wait_ms: WATCH.as_millis() as u32 };
-            self.call(&self.ground.mgmt, Request::new(message_type::MGMT, encode(&watch)), WATCH).await?;
-        }
-    }
-
-    async fn greet(&self, meta: &Endpoint) -> Result<SessionReply, String> {
-        match self.meta(meta, MetaOp::SessionOpen { client: "nyala bench sessions".to_owned() }).await? {
-            MetaReply::Session(reply) => Ok(reply),
-            _ => Err("a metadata server answered something else than was asked".to_owned()),
-        }
-    }
-
-    async fn meta(&self, to: &Endpoint, op: MetaOp) -> Result<MetaReply, String> {
-        let (now, want) = (Time::default(), Want::NOTHING);
-        let owner = Owner::default();
-        let request = MetaRequest { session: self.id, sequence: 0, acked_below: 0, owner, now, op, want };
-        let request = Request::new(message_type::META, encode(&request)).at(self.ground.map.0, 0);
-        let body = self.call(to, request, WATCH).await?;
-        let (_, rest) = Grants::split(&body).map_err(|error| error.to_string())?;
-        decode(rest).map_err(|error| error.to_string())
-    }
-
-    async fn call(&self, to: &Endpoint, request: Request, wait: Duration) -> Result<Vec<u8>, String> {
-        let frame = self.pool.call(to, request.with_timeout(PATIENCE + wait)).await.map_err(|e| e.to_string())?;
-        if frame.is_error() {
-            return Err(decode::<nyala_wire::WireError>(&frame.body).map_or_else(|e| e.to_string(), |e| e.to_string()));
-        }
-        Ok(frame.body.to_vec())
-    }
 }

@@ -9,7 +9,9 @@
 //! others work is counted and said. All sessions end with the process: servers forget them after their time.
 
 mod args;
+mod holders;
 mod idle;
+mod one;
 mod render;
 mod work;
 
@@ -18,10 +20,11 @@ pub use render::render;
 
 use super::measure::services::Services;
 use super::report::Setting;
-use super::report::aims::{Aim, at_most};
+use super::report::aim::{Aim, at_most};
 use crate::exit::Failure;
+use holders::Holders;
 use nyala_client::{Client, ClientConfig};
-use nyala_wire::map::Role;
+use nyala_wire::map::{ClusterMap, Role};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -85,22 +88,38 @@ pub const MEMORY_AIM: &str = "memory per connected idle client, worst server";
 /// KiB that a client may take.
 pub const MEMORY_AIM_KIB: f64 = 256.0;
 
-/// Runs it.
-pub async fn run(args: &SessionsArgs) -> Result<Report, Failure> {
-    let failed = |why: String| Failure::failed(why);
+async fn configuration(args: &SessionsArgs) -> Result<(ClientConfig, ClusterMap), Failure> {
     let cluster = args.cluster.find()?;
-    cluster.map().await?;
+    let map = cluster.map().await?;
     let mut config = ClientConfig::new(cluster.mgmt.clone(), cluster.secret.clone(), "nyala bench sessions");
     config.retry_timeout = Duration::from_secs(60);
     config.encrypt = cluster.encrypt;
+    Ok((config, map))
+}
+
+/// Only holds sessions.
+pub async fn hold(args: &SessionsArgs, count: usize) -> Result<(), Failure> {
+    let (config, map) = configuration(args).await?;
+    holders::hold(&config, &map, count).await.map_err(Failure::failed)
+}
+
+async fn open(args: &SessionsArgs, services: usize) -> Result<Holders, Failure> {
+    let (cluster, idle) = (args.cluster.clone(), args.idle);
+    let opened = tokio::task::spawn_blocking(move || Holders::start(&cluster, idle, services)).await;
+    opened.map_err(|error| Failure::failed(error.to_string()))?.map_err(Failure::failed)
+}
+
+/// Runs it.
+pub async fn run(args: &SessionsArgs) -> Result<Report, Failure> {
+    let failed = |why: String| Failure::failed(why);
+    let (config, _) = configuration(args).await?;
     let client = Client::connect(config.clone()).await?;
     let services = Services::new(&config, &client.map());
     let setting = work::setting(&services);
     let mut done = work::run(&config, &services, 1, args).await.map_err(failed)?;
 
     let before = services.stats().await.map_err(failed)?;
-    idle::raise_file_limit(args.idle, services.total()).map_err(failed)?;
-    let sessions = idle::open(&config, &client.map(), args.idle).await.map_err(failed)?;
+    let holders = open(args, services.total()).await?;
     // What was only needed for opening has been given back by then.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let with = services.stats().await.map_err(failed)?;
@@ -124,8 +143,7 @@ pub async fn run(args: &SessionsArgs) -> Result<Report, Failure> {
         })
         .collect();
     done.extend(work::run(&config, &services, args.busy, args).await.map_err(failed)?);
-    let lost = sessions.lost();
-    drop(sessions);
+    let lost = holders.end().map_err(failed)?;
     // What it did is done; a failing goodbye changes nothing.
     let _ = client.shutdown().await;
     let worst = servers.iter().map(|server| server.per_session_bytes / 1024.0).fold(0.0, f64::max);
