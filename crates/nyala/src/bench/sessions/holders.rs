@@ -37,10 +37,10 @@ fn most(services: usize) -> Result<usize, String> {
 fn flags(cluster: &ClusterArgs) -> Vec<OsString> {
     let mut all: Vec<OsString> = Vec::new();
     for (flag, path) in [("--dir", &cluster.dir), ("--secret", &cluster.secret), ("--config", &cluster.config)] {
-        all.extend(path.iter().flat_map(|path| [flag.into(), path.clone().into_os_string()]));
+        all.extend(path.iter().flat_map(|path| [OsString::from(flag), path.clone().into_os_string()]));
     }
-    all.extend(cluster.mgmt.iter().flat_map(|hosts| ["--mgmt".into(), hosts.to_string().into()]));
-    all.extend(cluster.encrypt.iter().map(|encrypt| format!("--encrypt={encrypt}").into()));
+    all.extend(cluster.mgmt.iter().flat_map(|hosts| [OsString::from("--mgmt"), hosts.to_string().into()]));
+    all.extend(cluster.encrypt.iter().map(|encrypt| OsString::from(format!("--encrypt={encrypt}"))));
     all
 }
 
