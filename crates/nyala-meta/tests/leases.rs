@@ -52,7 +52,7 @@ impl World {
         let given = match need {
             Need::Read => self.server.give(inode, session, LeaseMode::Shared, seq, self.now_ms),
             Need::Lease(mode) => self.server.insist(inode, session, mode, seq),
-            Need::Change => LeaseMode::None,
+            Need::Change | Need::Remove => LeaseMode::None,
         };
         if given != LeaseMode::None {
             self.wire.push((client, Message::Grant(inode, given, seq)));
@@ -65,6 +65,7 @@ impl World {
             let harmless = match need {
                 Need::Read => mode != LeaseMode::Exclusive,
                 Need::Change => mode == LeaseMode::None || mode == LeaseMode::Uncached,
+                Need::Remove => mode == LeaseMode::None,
                 Need::Lease(wanted) => wanted.agrees(mode),
             };
             assert!(harmless, "client {number} believes in {mode:?} while {by} has passed for {need:?}");
@@ -128,7 +129,7 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let client = 0..CLIENTS as usize;
     let step = prop_oneof![
-        4 => (client.clone(), 1..=INODES, 0..5_u8).prop_map(|(client, inode, what)| Step::Request(client, inode, what)),
+        4 => (client.clone(), 1..=INODES, 0..6_u8).prop_map(|(client, inode, what)| Step::Request(client, inode, what)),
         6 => (any::<prop::sample::Index>(), prop::bool::weighted(0.1), prop::bool::weighted(0.1))
             .prop_map(|(at, lose, again)| Step::Deliver(at, lose, again)),
         3 => client.prop_map(Step::Poll),
@@ -143,6 +144,7 @@ fn need(what: u8) -> Need {
         1 => Need::Change,
         2 => Need::Lease(LeaseMode::Shared),
         3 => Need::Lease(LeaseMode::Uncached),
+        4 => Need::Remove,
         _ => Need::Lease(LeaseMode::Exclusive),
     }
 }
