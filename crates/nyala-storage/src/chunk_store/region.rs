@@ -48,7 +48,10 @@ pub struct RegionHeader {
     /// Where the region starts, bytes; a multiple of the block size.
     #[n(2)]
     pub start: u64,
-    /// A bit for each block up to the end of region or file: it has data. The first is the lowest of the first byte.
+    /// Where it ends, bytes: there, or where the file ends.
+    #[n(4)]
+    pub end: u64,
+    /// A bit for each block up to the end: it has data. The first is the lowest of the first byte.
     #[n(3)]
     pub present: ByteVec,
 }
@@ -64,7 +67,10 @@ pub struct Region {
 
 impl Region {
     fn empty(there: There, len: u64, start: u64) -> Region {
-        Region { header: RegionHeader { there, len, start, present: ByteVec::from(Vec::new()) }, data: Bytes::new() }
+        Region {
+            header: RegionHeader { there, len, start, end: start, present: ByteVec::from(Vec::new()) },
+            data: Bytes::new(),
+        }
     }
 
     /// Refuses one that contradicts itself.
@@ -84,9 +90,10 @@ impl Region {
 
     /// Runs of blocks that are all there or all not: offset, length, there.
     fn runs(&self) -> impl Iterator<Item = (u64, u64, bool)> + '_ {
-        let RegionHeader { len, start, present, .. } = &self.header;
-        let most = present.len() as u64 * 8;
-        let blocks = len.saturating_sub(*start).div_ceil(BLOCK_BYTES).min(most);
+        let RegionHeader { len, start, end, present, .. } = &self.header;
+        // The last byte of bits may have some for blocks that are no part of the region.
+        let (most, end) = (present.len() as u64 * 8, *end.min(len));
+        let blocks = end.saturating_sub(*start).div_ceil(BLOCK_BYTES).min(most);
         let mut at = 0;
         std::iter::from_fn(move || {
             let first = at;
@@ -95,7 +102,7 @@ impl Region {
                 at += 1;
             }
             let offset = start + first * BLOCK_BYTES;
-            Some((offset, (start + at * BLOCK_BYTES).min(*len) - offset, there))
+            Some((offset, (start + at * BLOCK_BYTES).min(end) - offset, there))
         })
     }
 }
@@ -129,6 +136,7 @@ impl ChunkWorker {
                 data.extend_from_slice(&block[..block.len().min((end - start) as usize - at * BLOCK_BYTES as usize)]);
             }
         }
+        region.header.end = end;
         region.header.present = present.into();
         region.data = data.into();
         Ok(region)
@@ -154,13 +162,17 @@ impl ChunkWorker {
         let keep = len.max(start);
         if have > keep && have <= end {
             self.truncate(file, keep)?;
+            if len < start && self.is_nothing_behind(file, len)? {
+                self.truncate(file, len)?;
+            }
         } else if have > keep && keep < end {
             self.punch(file, keep, end - keep)?;
         }
         let mut at = 0;
         for (offset, bytes, there) in region.runs() {
             if !there {
-                self.punch(file, offset, bytes)?;
+                // Where the other one ends within a block, here the whole block goes.
+                self.punch(file, offset, bytes.next_multiple_of(BLOCK_BYTES))?;
                 continue;
             }
             let data = region.data.slice(at..at + bytes as usize);
@@ -177,6 +189,19 @@ impl ChunkWorker {
             self.extend(file, len)?;
         }
         Ok(None)
+    }
+
+    /// Whether a chunk file shows only zeros from `len` on: what is before a region is not the region's business, but then the
+    /// file can end where the other one does.
+    fn is_nothing_behind(&mut self, file: ChunkFileId, len: u64) -> Result<bool, ChunkError> {
+        let (cut, next) = (len / BLOCK_BYTES * BLOCK_BYTES, len.next_multiple_of(BLOCK_BYTES));
+        if next > len {
+            let block = self.read(file, cut, BLOCK_BYTES as u32, true)?;
+            if block.data.iter().skip((len - cut) as usize).any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+        }
+        Ok(self.seek(file, next, false)?.is_none())
     }
 
     fn extend(&mut self, file: ChunkFileId, len: u64) -> Result<(), ChunkError> {
