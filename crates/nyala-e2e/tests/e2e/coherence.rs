@@ -36,10 +36,11 @@ fn over(mounts: usize, name: &str, tests: &[&[&str]]) {
 }
 
 #[test]
-fn e2e_coherence_registers_written_elsewhere_are_never_stale() {
-    let steps = steps(600, 30_000);
+fn e2e_coherence_registers_are_never_stale() {
+    let steps = steps(400, 30_000);
     let test = |size, order| ["registers", &steps, size, order].map(str::to_owned);
-    let all = [test("small", "turns-others"), test("large", "turns-others")];
+    let all = ["turns", "together"].map(|order| [test("small", order), test("large", order)]);
+    let all = all.concat();
     let all: Vec<Vec<&str>> = all.iter().map(|args| args.iter().map(String::as_str).collect()).collect();
     over(3, "registers", &all.iter().map(Vec::as_slice).collect::<Vec<_>>());
 }
@@ -79,5 +80,6 @@ fn e2e_coherence_disjoint_ranges_lose_nothing() {
 
 #[test]
 fn e2e_coherence_interleaved_records_verify() {
-    over(2, "ior", &[&["ior", &steps(12, 400), "direct"]]);
+    let segments = steps(12, 400);
+    over(2, "ior", &[&["ior", &segments, "direct"], &["ior", &segments, "cached"]]);
 }

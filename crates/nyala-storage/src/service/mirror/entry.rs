@@ -49,7 +49,7 @@ pub(super) enum Event {
     Message {
         from: TargetId,
         envelope: Envelope,
-        sent: Sent,
+        sent: Box<Sent>,
         answer: oneshot::Sender<Envelope>,
     },
     Map(Arc<ClusterMap>, oneshot::Sender<()>),
@@ -107,7 +107,8 @@ impl Mirrors {
         let rest = frame.body.slice_ref(rest);
         let sent = parse::sent(header.kind.get(), &envelope.body, rest, frame.payload.clone())?;
         let (answer, answered) = oneshot::channel();
-        let event = Event::Message { from: TargetId(header.from.get()), envelope, sent, answer };
+        let (from, sent) = (TargetId(header.from.get()), Box::new(sent));
+        let event = Event::Message { from, envelope, sent, answer };
         mirror.events.send(event).map_err(|_| stopping())?;
         match tokio::time::timeout(MEMBER_WITHIN, answered).await {
             Ok(Ok(envelope)) => Ok(Reply::ok(codec::encode(&envelope))),

@@ -157,7 +157,7 @@ impl Shell {
     fn happens(self: &Rc<Self>, event: Event) {
         match event {
             Event::Request(incoming) => self.asked(*incoming),
-            Event::Message { from, envelope, sent, answer } => self.told(from, envelope, sent, answer),
+            Event::Message { from, envelope, sent, answer } => self.told(from, envelope, *sent, answer),
             Event::Map(map, done) => {
                 let view = View::of(&map, self.setup.group);
                 self.state.borrow_mut().map = map;
