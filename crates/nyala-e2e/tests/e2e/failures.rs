@@ -172,10 +172,8 @@ fn e2e_management_leader_fails() {
 /// Without mirrors, files with data on a host wait for it, whatever happened to it, and go on where they were: the pause is as
 /// long as the host is away, and what a cluster needs to find it again.
 #[test]
+#[ignore = "takes minutes: make soak"]
 fn e2e_storage_host_fails_without_mirror() {
-    if !long() {
-        return println!("runs in the long form only (NYALA_E2E_LONG=1)");
-    }
     let _one = serial();
     let mut hosts = Hosts::start(Plan { mgmt: 1, storage: 2, mirror: false });
     let mut work = Work::start(&hosts);
@@ -194,10 +192,8 @@ fn e2e_storage_host_fails_without_mirror() {
 
 /// Each storage server in each way: nobody sees an error, pauses are short, nothing is lost, both members are equal in the end.
 #[test]
+#[ignore = "takes minutes: make soak"]
 fn e2e_mirrored_storage_host_fails() {
-    if !long() {
-        return println!("runs in the long form only (NYALA_E2E_LONG=1)");
-    }
     let _one = serial();
     let mut hosts = Hosts::start(Plan { mgmt: 1, storage: 2, mirror: true });
     let mut work = Work::start(&hosts);
@@ -230,9 +226,6 @@ fn members_are_equal(hosts: &mut Hosts) {
 /// waits, and the health message says for whom. When the last one comes back, it goes on, with nothing lost.
 #[test]
 fn e2e_only_the_last_good_member_serves() {
-    if !long() {
-        return println!("runs in the long form only (NYALA_E2E_LONG=1)");
-    }
     let _one = serial();
     let mut hosts = Hosts::start(Plan { mgmt: 1, storage: 2, mirror: true });
     let file = hosts.mount().join("file");
