@@ -17,7 +17,12 @@ use nyala_wire::{ErrorCode, InodeId};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{OwnedMutexGuard, oneshot};
+
+/// How often, and how long after each other, a server is asked again whether there is a circle of waiting programs.
+const MAX_DOUBTS: u32 = 5;
+const DOUBT: Duration = Duration::from_millis(40);
 
 /// An owner on a file: owner number, and whether it is `flock`.
 type Key = (InodeId, u64, bool);
@@ -59,13 +64,21 @@ impl Core {
     }
 
     pub(crate) async fn set_lock(self: &Arc<Core>, inode: InodeId, lock: FileLock, wait: bool) -> Result<()> {
+        let mut doubts = 0;
         loop {
             match self.try_lock(inode, lock).await {
                 Err(error) if wait && error.is(ErrorCode::AGAIN) => {}
                 other => return other,
             }
             let mut waiting = Waiting { core: Some(self), inode, lock };
-            self.meta_done("wait for a lock", MetaOp::LockWait { inode, lock }).await?;
+            match self.meta_done("wait for a lock", MetaOp::LockWait { inode, lock }).await {
+                // A circle stays as it is; a wait that was just interrupted elsewhere is still being taken back.
+                Err(error) if error.is(ErrorCode::DEADLOCK) && doubts < MAX_DOUBTS => {
+                    doubts += 1;
+                    tokio::time::sleep(DOUBT).await;
+                }
+                ended => ended?,
+            }
             waiting.core = None;
         }
     }
