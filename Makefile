@@ -104,7 +104,7 @@ sim: ## run clusters in the simulator under seeded faults (SEEDS=, FIRST=, BREAK
 soak: deps build $(FSX) $(PJDFSTEST) ## the end-to-end tests in their long form, ROUNDS times
 	for round in $$(seq $(or $(ROUNDS),3)); do \
 	  NYALA_E2E_LONG=1 NYALA_BIN=$(NYALA) \
-	    cargo test --release --locked --workspace --test e2e -- --test-threads=1 --include-ignored; \
+	    cargo test --release --locked --workspace --test e2e -- --test-threads=1; \
 	  echo "make soak: round $$round passed"; \
 	done
 

@@ -122,6 +122,11 @@ impl Drop for Work {
     }
 }
 
+/// What happens to storage servers; in the short form only what is over soon.
+fn faults() -> &'static [Fault] {
+    if long() { &FAULTS } else { &[Fault::Killed] }
+}
+
 /// The longest pause that the issue allows.
 fn limit_ms(fault: Fault) -> u64 {
     if fault == Fault::Killed { KILLED_MS } else { VANISHED_MS }
@@ -172,7 +177,6 @@ fn e2e_management_leader_fails() {
 /// Without mirrors, files with data on a host wait for it, whatever happened to it, and go on where they were: the pause is as
 /// long as the host is away, and what a cluster needs to find it again.
 #[test]
-#[ignore = "takes minutes: make soak"]
 fn e2e_storage_host_fails_without_mirror() {
     let _one = serial();
     let mut hosts = Hosts::start(Plan { mgmt: 1, storage: 2, mirror: false });
@@ -180,10 +184,10 @@ fn e2e_storage_host_fails_without_mirror() {
     std::thread::sleep(Duration::from_secs(2));
     let mut late = Vec::new();
     for name in hosts.storage_names() {
-        for fault in FAULTS {
+        for fault in faults() {
             let away = Duration::from_secs(4);
             let limit = away.as_millis() as u64 + VANISHED_MS;
-            late.extend(one_fault(&mut hosts, &mut work, (&name, fault), away, limit));
+            late.extend(one_fault(&mut hosts, &mut work, (&name, *fault), away, limit));
         }
     }
     work.finish(&hosts);
@@ -192,7 +196,6 @@ fn e2e_storage_host_fails_without_mirror() {
 
 /// Each storage server in each way: nobody sees an error, pauses are short, nothing is lost, both members are equal in the end.
 #[test]
-#[ignore = "takes minutes: make soak"]
 fn e2e_mirrored_storage_host_fails() {
     let _one = serial();
     let mut hosts = Hosts::start(Plan { mgmt: 1, storage: 2, mirror: true });
@@ -201,9 +204,9 @@ fn e2e_mirrored_storage_host_fails() {
     let mut late = Vec::new();
     for _ in 0..if long() { 3 } else { 1 } {
         for name in hosts.storage_names() {
-            for fault in FAULTS {
-                let away = Duration::from_millis(limit_ms(fault) + 1500);
-                late.extend(one_fault(&mut hosts, &mut work, (&name, fault), away, limit_ms(fault)));
+            for fault in faults() {
+                let away = Duration::from_millis(limit_ms(*fault) + 1500);
+                late.extend(one_fault(&mut hosts, &mut work, (&name, *fault), away, limit_ms(*fault)));
             }
         }
     }
