@@ -17,13 +17,19 @@ use nyala_wire::InodeId;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The kernel's unit; a smaller one than a machine's page size would only drop less.
 const PAGE: u64 = 4096;
 
 /// Files that are open through the page cache.
 #[derive(Default)]
-pub struct Buffered(Mutex<HashMap<InodeId, Use>>);
+pub struct Buffered {
+    files: Mutex<HashMap<InodeId, Use>>,
+    /// Those of them with withdrawn pages: while there are none, reads and writes take no lock here. It is raised before
+    /// the kernel hears of a withdrawal, so that whoever reads behind that finds it.
+    withdrawn: AtomicUsize,
+}
 
 #[derive(Default)]
 struct Use {
@@ -48,7 +54,7 @@ impl Use {
 impl Buffered {
     /// A handle may have pages from now on.
     pub fn opened(&self, inode: InodeId) {
-        let mut files = self.0.lock();
+        let mut files = self.files.lock();
         let file = files.entry(inode).or_default();
         file.open += 1;
         file.opened_ever += 1;
@@ -61,7 +67,7 @@ impl Buffered {
 
     /// A direct write begins; what is returned is for [`Buffered::written`].
     pub fn writes(&self, inode: InodeId) -> u64 {
-        let mut files = self.0.lock();
+        let mut files = self.files.lock();
         let file = files.entry(inode).or_default();
         file.writes += 1;
         // Whoever has it open now may read during the write.
@@ -80,21 +86,27 @@ impl Buffered {
 
     /// The kernel is about to be made to drop pages.
     pub fn withdraws(&self, inode: InodeId) {
-        let mut files = self.0.lock();
+        let mut files = self.files.lock();
         let file = files.entry(inode).or_default();
         file.withdrawing += 1;
-        file.withdrawn = true;
+        if !std::mem::replace(&mut file.withdrawn, true) {
+            self.withdrawn.fetch_add(1, Ordering::Release);
+        }
     }
 
     /// The same within the answer to a buffered write: nothing to the next one, if it ends before that answer
     /// ([`Buffered::lasts`] otherwise).
     pub fn drops(&self, inode: InodeId) {
-        self.0.lock().entry(inode).or_default().withdrawing += 1;
+        self.files.lock().entry(inode).or_default().withdrawing += 1;
     }
 
     /// It goes on after the answer.
     pub fn lasts(&self, inode: InodeId) {
-        self.change(inode, |file| file.withdrawn |= file.withdrawing > 0);
+        self.change(inode, |file| {
+            if file.withdrawing > 0 && !std::mem::replace(&mut file.withdrawn, true) {
+                self.withdrawn.fetch_add(1, Ordering::Release);
+            }
+        });
     }
 
     /// It has dropped them.
@@ -104,7 +116,10 @@ impl Buffered {
 
     /// Pages are being read.
     pub fn reads(&self, inode: InodeId, offset: u64, len: u64) {
-        let mut files = self.0.lock();
+        if self.is_quiet() {
+            return;
+        }
+        let mut files = self.files.lock();
         let Some(file) = files.get_mut(&inode).filter(|file| file.withdrawn) else { return };
         let end = offset.saturating_add(len);
         file.read = Some(match file.read.take() {
@@ -115,23 +130,31 @@ impl Buffered {
 
     /// A buffered write was done and is about to be answered: whether there may be pages of before in its place.
     pub fn wrote(&self, inode: InodeId, offset: u64, len: u64) -> bool {
-        let mut files = self.0.lock();
+        if self.is_quiet() {
+            return false;
+        }
+        let mut files = self.files.lock();
         let Some(file) = files.get_mut(&inode).filter(|file| file.withdrawn) else { return false };
         let pages = offset / PAGE * PAGE..offset.saturating_add(len).div_ceil(PAGE).saturating_mul(PAGE);
         let stale = file.read.as_ref().is_some_and(|read| read.start < pages.end && read.end > pages.start);
         if file.withdrawing == 0 {
             file.withdrawn = false;
             file.read = None;
+            self.withdrawn.fetch_sub(1, Ordering::Release);
         }
         stale
     }
 
+    fn is_quiet(&self) -> bool {
+        self.withdrawn.load(Ordering::Acquire) == 0
+    }
+
     fn change(&self, inode: InodeId, change: impl FnOnce(&mut Use)) {
-        let mut files = self.0.lock();
+        let mut files = self.files.lock();
         if let Some(file) = files.get_mut(&inode) {
             change(file);
-            if file.is_idle() {
-                files.remove(&inode);
+            if file.is_idle() && files.remove(&inode).is_some_and(|file| file.withdrawn) {
+                self.withdrawn.fetch_sub(1, Ordering::Release);
             }
         }
     }
@@ -154,7 +177,7 @@ mod tests {
         files.opened(inode);
         files.closed(inode);
         assert!(files.written(inode, began), "one that came and went");
-        assert!(files.0.lock().is_empty());
+        assert!(files.files.lock().is_empty());
     }
 
     #[test]
@@ -187,6 +210,6 @@ mod tests {
         files.reads(inode, 0, 4096);
         assert!(files.wrote(inode, 0, 1), "dropped after that");
         files.closed(inode);
-        assert!(files.0.lock().is_empty());
+        assert!(files.files.lock().is_empty() && files.is_quiet());
     }
 }
