@@ -10,9 +10,7 @@ use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::file::File;
 use crate::polling;
-use crate::push::Push;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How often files are looked after.
@@ -106,51 +104,5 @@ fn look_after(core: &Arc<Core>, file: &Arc<File>, now_ms: u64) {
                 core.commit_so_far(&file).await;
             }
         });
-    }
-}
-
-impl Core {
-    /// Everything is on disk.
-    pub(crate) async fn sync_all(self: &Arc<Core>) -> Result<()> {
-        let mut result = Ok(());
-        for file in self.files.all() {
-            let (needed, known) = {
-                let state = file.state.lock();
-                (!state.is_clean() || !state.unsynced.is_empty(), state.layout.is_some())
-            };
-            if needed && known {
-                let _gate = file.gate.lock().await;
-                result = result.and(self.push(&file, Push { sync: true, ..Push::default() }).await);
-            }
-        }
-        for target in self.maps.targets(nyala_wire::map::TargetKind::Meta) {
-            let synced = self.meta_at("sync metadata", nyala_wire::meta::MetaOp::Sync, target).await;
-            result = result.and(synced.map(drop));
-        }
-        result
-    }
-
-    /// Everything goes out and is closed; then nothing works any more.
-    pub(crate) async fn shut_down(self: &Arc<Core>) -> Result<()> {
-        let mut result = Ok(());
-        for file in self.files.all() {
-            let (known, close) = {
-                let state = file.state.lock();
-                (state.layout.is_some(), state.opened)
-            };
-            if known {
-                let _gate = file.gate.lock().await;
-                result = result.and(self.push(&file, Push { close, ..Push::default() }).await);
-            }
-        }
-        self.settle().await;
-        self.stopping.store(true, Ordering::Release);
-        self.stop.notify_one();
-        for session in self.all_sessions() {
-            if let Err(error) = session.close(self).await {
-                tracing::debug!(target = %session.target, %error, "session left to its timeout");
-            }
-        }
-        result
     }
 }

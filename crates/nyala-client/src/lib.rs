@@ -20,6 +20,7 @@ mod checksum;
 mod copying;
 mod core;
 mod direct;
+mod ending;
 mod file;
 mod group_io;
 mod guard;
