@@ -3,8 +3,9 @@
 //! Programs made to find wrong bytes: fio with verification and fsx.
 
 use nyala_e2e::run::{run, sh};
-use nyala_e2e::{binary, long, serial, shared};
+use nyala_e2e::{Cluster, Mounts, binary, long, serial, shared};
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -49,17 +50,39 @@ fn e2e_fsx_five_seeds() {
     let _one = serial();
     let cluster = shared();
     let dir = cluster.test_dir("fsx");
-    let config = cluster.root().join("fsx.toml");
-    fs::write(&config, FSX_CONFIG).unwrap();
     let operations = if long() { 100_000 } else { 20_000 };
     for seed in [1, 22, 333, 4444, 55_555] {
-        let mut command = Command::new(binary::tool("fsx", "0.3.2"));
-        command.args(["-N", &operations.to_string(), "-S", &seed.to_string(), "-f"]).arg(&config);
-        command.arg("-P").arg(cluster.root()).arg(dir.join(format!("seed{seed}")));
-        let outcome = run(&mut command, LIMIT * 2);
-        println!("seed {seed}: {operations} operations in {:.1} s", outcome.took.as_secs_f64());
-        assert!(outcome.ok(), "seed {seed}: {}\n{}", outcome.describe(), cluster.logs(30));
+        fsx(&cluster, &dir, seed, operations);
     }
+}
+
+/// Three clients of one cluster at once, each with a file of its own: 1,000,000 operations together with the runs of
+/// [`e2e_fsx_five_seeds`] in their long forms. (One file of all three is what the hopper is for.)
+#[test]
+fn e2e_fsx_three_clients() {
+    let _one = serial();
+    let cluster = shared();
+    let mounts = Mounts::new(&cluster, 3, "");
+    let dirs = mounts.test_dirs("fsx-three");
+    let operations = if long() { 170_000 } else { 4_000 };
+    std::thread::scope(|scope| {
+        for (seed, dir) in (6..).zip(&dirs) {
+            let cluster = &cluster;
+            scope.spawn(move || fsx(cluster, dir, seed, operations));
+        }
+    });
+}
+
+/// One run, which has to end well. What it leaves when it does not is in the cluster's directory.
+fn fsx(cluster: &Cluster, dir: &Path, seed: u32, operations: u32) {
+    let config = cluster.root().join(format!("fsx-{seed}.toml"));
+    fs::write(&config, FSX_CONFIG).unwrap();
+    let mut command = Command::new(binary::tool("fsx", "0.3.2"));
+    command.args(["-N", &operations.to_string(), "-S", &seed.to_string(), "-f"]).arg(&config);
+    command.arg("-P").arg(cluster.root()).arg(dir.join(format!("seed{seed}")));
+    let outcome = run(&mut command, LIMIT * 4);
+    println!("seed {seed}: {operations} operations in {:.1} s", outcome.took.as_secs_f64());
+    assert!(outcome.ok(), "seed {seed}: {}\n{}", outcome.describe(), cluster.logs(30));
 }
 
 /// Every operation that fsx knows is on. Syncs are rare, because they cost most and show least.
