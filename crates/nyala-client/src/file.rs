@@ -108,6 +108,8 @@ pub(crate) struct State {
     /// Something is due to go out and waits for what is under way.
     pub(crate) blocked: bool,
     pub(crate) acked: Option<Acked>,
+    /// Metadata is being told of some, or of how much the file takes.
+    pub(crate) committing: bool,
     pub(crate) unsynced: BTreeSet<u16>,
     pub(crate) spill: Option<Spill>,
     pub(crate) failures: u64,
@@ -142,6 +144,7 @@ impl File {
             flush_upto: 0,
             blocked: false,
             acked: None,
+            committing: false,
             unsynced: BTreeSet::new(),
             spill: None,
             failures: 0,
@@ -250,9 +253,10 @@ impl State {
         matches!(self.content, Content::Inline { .. })
     }
 
-    /// Nothing that a server should know of and does not.
+    /// Nothing that a server should know of and does not, or that is still on its way there.
     pub(crate) fn is_clean(&self) -> bool {
-        self.dirty.is_empty() && self.in_flight.is_empty() && self.acked.is_none() && self.spill.is_none()
+        let told = self.acked.is_none() && !self.committing && self.spill.is_none();
+        self.dirty.is_empty() && self.in_flight.is_empty() && told
     }
 
     /// After a change was acknowledged: own size and time are the server's once nothing is on its way.

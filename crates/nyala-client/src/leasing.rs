@@ -215,7 +215,8 @@ impl Core {
             if inner.leases.keeps(inode).is_none() || inner.leases.is_returning(inode) {
                 return true;
             }
-            if inner.leases.is_busy(inode) || inner.leases.keeps(inode) != Some(keep) {
+            let committing = file.is_some_and(|file| file.state.lock().committing);
+            if committing || inner.leases.is_busy(inode) || inner.leases.keeps(inode) != Some(keep) {
                 return false;
             }
             let Some((target, seq)) = inner.leases.give_up(inode, keep) else { return false };

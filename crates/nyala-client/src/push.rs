@@ -8,15 +8,15 @@
 
 use crate::core::Core;
 use crate::error::{Error, Result};
-use crate::file::{Content, File};
+use crate::file::{Acked, Content, File, State};
 use crate::logic::inline;
 use crate::maps::odd;
 use crate::storage_io::Place;
 use crate::types::wall_clock;
 use bytes::Bytes;
-use nyala_wire::ErrorCode;
 use nyala_wire::meta::{Commit, MetaOp, MetaReply, Owner, PutInline};
 use nyala_wire::storage::{StorageOp, StorageReply};
+use nyala_wire::{ErrorCode, Time};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
@@ -180,24 +180,17 @@ impl Core {
         spilled: Option<u64>,
         allocated: Option<u64>,
     ) -> Result<Step> {
-        let (acked, mtime) = {
-            let mut state = file.state.lock();
-            (state.acked.take(), state.own_mtime)
-        };
-        let wrote = acked.is_some() || spilled.is_some();
+        let (under_way, mtime) = Committing::begin(file);
+        let end = under_way.acked.map(|acked| acked.end);
+        let wrote = end.is_some() || spilled.is_some();
         let mtime = mtime.or_else(|| wrote.then(wall_clock));
-        let end = acked.map(|acked| acked.end);
         let Push { sync, close, .. } = push;
         let commit = Commit { inode: file.inode, end, mtime, spilled, sync, close, allocated };
         let reply = self.meta("commit a file's size", MetaOp::Commit(commit), Owner::default()).await;
         let attr = match reply {
             Ok(MetaReply::Attr(attr)) => attr,
             other => {
-                if let Some(acked) = acked {
-                    let mut state = file.state.lock();
-                    let newer = state.acked.get_or_insert(acked);
-                    newer.end = newer.end.max(acked.end);
-                }
+                drop(under_way);
                 return match other {
                     Err(error) if spilled.is_some() && error.is(ErrorCode::INLINE_CONFLICT) => {
                         self.spill_again(file).await?;
@@ -213,6 +206,7 @@ impl Core {
             state.spill = None;
         }
         state.take_attr(&attr, self.now_ms());
+        under_way.over(&mut state);
         state.settle();
         Ok(Step::Finished)
     }
@@ -283,6 +277,44 @@ impl Core {
     }
 }
 
+/// A commit under way. The file is not clean meanwhile: a truncate that overtook it would be undone by it, and a lease that
+/// was returned before it would let somebody else append where the file does not end. What it was to say is still to be
+/// said if it is dropped before it is over.
+struct Committing<'a> {
+    file: &'a File,
+    acked: Option<Acked>,
+    over: bool,
+}
+
+impl<'a> Committing<'a> {
+    /// The file's gate is held: there is one at a time. Also when this client last wrote.
+    fn begin(file: &'a File) -> (Committing<'a>, Option<Time>) {
+        let mut state = file.state.lock();
+        state.committing = true;
+        let acked = state.acked.take();
+        (Committing { file, acked, over: false }, state.own_mtime)
+    }
+
+    fn over(mut self, state: &mut State) {
+        self.over = true;
+        state.committing = false;
+    }
+}
+
+impl Drop for Committing<'_> {
+    fn drop(&mut self) {
+        if self.over {
+            return;
+        }
+        let mut state = self.file.state.lock();
+        state.committing = false;
+        if let Some(acked) = self.acked {
+            let newer = state.acked.get_or_insert(acked);
+            newer.end = newer.end.max(acked.end);
+        }
+    }
+}
+
 /// Inline bytes on their way to metadata; dirty again if dropped before they are over.
 struct Unput<'a> {
     core: &'a Arc<Core>,
@@ -291,7 +323,7 @@ struct Unput<'a> {
 }
 
 impl Unput<'_> {
-    fn over(mut self, state: &mut crate::file::State) {
+    fn over(mut self, state: &mut State) {
         let ids = std::mem::take(&mut self.ids);
         self.core.with_bytes(state, |state| state.in_flight.retain(|flying| !ids.contains(&flying.id)));
         self.file.changed.notify_waiters();
