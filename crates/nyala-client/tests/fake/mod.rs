@@ -48,6 +48,8 @@ pub struct Inner {
     pub storage: Storage,
     pub log: Vec<String>,
     pub write_delay: Duration,
+    /// How long commits of sizes are on their way.
+    pub commit_delay: Duration,
     pub map: ClusterMap,
 }
 
@@ -137,6 +139,7 @@ impl Cluster {
             storage: Storage::default(),
             log: Vec::new(),
             write_delay: Duration::ZERO,
+            commit_delay: Duration::ZERO,
             map: map(),
         })))
     }
@@ -202,6 +205,7 @@ impl Rpc for Cluster {
             }
             let op: Option<meta::MetaRequest> =
                 decode(&request.body).ok().filter(|_| request.message_type == message_type::META);
+            let commit = op.as_ref().is_some_and(|request| matches!(request.op, meta::MetaOp::Commit(_)));
             let poll = op.and_then(|request| match request.op {
                 meta::MetaOp::LeasePoll { boot } => Some(boot),
                 _ => None,
@@ -221,7 +225,11 @@ impl Rpc for Cluster {
                     return Ok(frame(&request, flags::REPLY | flags::ERROR, body, Vec::new()));
                 }
                 let write = request.message_type == message_type::STORAGE_WRITE;
-                let mut delay = if write { inner.write_delay } else { Duration::ZERO };
+                let mut delay = match (write, commit) {
+                    (true, _) => inner.write_delay,
+                    (_, true) => inner.commit_delay,
+                    _ => Duration::ZERO,
+                };
                 if inner.chance(faults.slow) {
                     delay += Duration::from_millis(inner.random >> 60);
                 }
