@@ -19,6 +19,7 @@ pub mod input;
 pub mod lists;
 pub mod member;
 pub mod message;
+pub mod progress;
 pub mod regions;
 pub mod rows;
 pub mod rules;
@@ -32,8 +33,9 @@ pub use effect::{Answer, Effect};
 pub use input::{Input, Job, Request, Ticket, Token, View, Wish};
 pub use member::Member;
 pub use message::{Body, Change, Envelope};
+pub use progress::Progress;
 pub use regions::{RegionSet, Runs, Span};
 pub use rows::{Row, RowKey};
 pub use rules::Rule;
-pub use share::Progress;
+
 pub use standing::Standing;

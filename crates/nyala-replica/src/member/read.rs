@@ -55,7 +55,7 @@ impl Member {
         } else {
             Answer::Data(job)
         };
-        self.share.request(self.now_ms.saturating_sub(began_ms).saturating_mul(1000));
+        self.share.request(false, span.end.saturating_sub(span.start), began_ms, self.now_ms);
         self.reply(asker.token, answer);
     }
 

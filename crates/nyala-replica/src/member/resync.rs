@@ -8,9 +8,9 @@
 use super::Member;
 use super::work::{Kind, Purpose, Sent, SyncBy, Work};
 use crate::message::Body;
+use crate::progress::Progress;
 use crate::regions::{EXACT, RegionSet, Span};
 use crate::rules::{Rule, broken};
-use crate::share::Progress;
 use crate::standing::Standing;
 use nyala_cluster::{Command, MemberAt};
 use nyala_wire::TargetId;
@@ -32,6 +32,13 @@ pub(super) struct Resync {
     synced_once: bool,
     copied_regions: u64,
     began_ms: u64,
+}
+
+impl Resync {
+    /// Copies under way.
+    pub fn copying(&self) -> usize {
+        self.copying
+    }
 }
 
 impl Member {
@@ -59,7 +66,7 @@ impl Member {
         let stopped = self.view.as_ref().is_some_and(|v| v.group.resync_stopped);
         while !stopped && resync.copying < self.config.copies {
             let Some((file, run)) = resync.todo.iter().next() else { break };
-            if !self.share.take(self.config.region_bytes) {
+            if !self.share.take(self.config.region_bytes, self.now_ms) {
                 break;
             }
             let (unit, open) = (Span { start: run.start, end: run.start + 1 }, run.end == u64::MAX);
@@ -99,14 +106,13 @@ impl Member {
         }
         self.track.mark_all_dirty(from, regions);
         let dirty = self.track.dirty(from);
-        if let Some(resync) = self.resyncs.get_mut(&from).filter(|r| !r.gathered) {
-            resync.gathered = true;
-            resync.todo = dirty;
-        }
+        let waits = self.resyncs.get_mut(&from).filter(|resync| !resync.gathered);
+        waits.into_iter().for_each(|resync| (resync.gathered, resync.todo) = (true, dirty.clone()));
         self.advance_resyncs();
     }
 
     pub(super) fn region_copied(&mut self, target: TargetId, file: ChunkFileId, run: Span) {
+        self.share.copied(self.now_ms);
         if let Some(resync) = self.resyncs.get_mut(&target) {
             resync.copying = resync.copying.saturating_sub(1);
             resync.copied_regions += 1;

@@ -6,6 +6,7 @@ use super::Member;
 use super::work::{Kind, Spread, SyncBy};
 use crate::clients::Asker;
 use crate::effect::Answer;
+use crate::regions::Span;
 use crate::rules::{Rule, broken};
 use crate::standing::Standing;
 use nyala_wire::TargetId;
@@ -70,8 +71,9 @@ impl Member {
     pub(super) fn finish(&mut self, id: u64, spread: &Spread, answer: Answer, asker: Option<Asker>) {
         self.in_flight.remove(&spread.seq);
         if let Some(asker) = asker {
-            let took_ms = self.work.get(&id).map_or(0, |work| self.now_ms.saturating_sub(work.began_ms));
-            self.share.request(took_ms.saturating_mul(1000));
+            let (began_ms, Span { start, end }) =
+                (self.work.get(&id).map_or(0, |work| work.began_ms), spread.change.span);
+            self.share.request(true, end.saturating_sub(start), began_ms, self.now_ms);
             self.clients.done(asker.client, asker.seq, answer);
             self.reply(asker.token, answer);
         }

@@ -203,6 +203,8 @@ fn a_resync_copies_what_changed_here_and_there_and_syncs() {
     script.hear(S, 3, Body::Gathered { regions: vec![FileRegions { file: FILE, runs }] });
     script.put(Input::Tick);
     script.now_ms = 3200;
+    assert_eq!(script.put(Input::Tick).len(), 1, "first it is seen whether somebody works: only the floor is told");
+    script.now_ms = 3400;
     let reads = script.put(Input::Tick);
     let regions = |effect: &Effect| match effect {
         Effect::ReadRegion { span, .. } => Some(span.start >> 20),

@@ -3,6 +3,7 @@
 //! What time brings: sending again, giving up, telling the floor, closing intents.
 
 use super::Member;
+use super::resync::Resync;
 use super::work::Stage;
 use crate::effect::Effect;
 use crate::message::Body;
@@ -26,7 +27,8 @@ const TOLD_EVERY: u64 = 10;
 impl Member {
     pub(super) fn tick(&mut self) {
         let left = self.resyncs.values().any(|resync| self.progress_of(resync).left_bytes > 0);
-        self.share.tick(self.now_ms, left);
+        let copying = self.resyncs.values().map(Resync::copying).sum();
+        self.share.tick(self.now_ms, left, copying);
         self.advance();
         if self.standing == Standing::Leading {
             self.tell_floor();

@@ -74,6 +74,7 @@ fn plot(out: &mut String, run: &Run, top: f64, title: &str, curves: &[Curve]) {
             State::Normal => ("#ffffff", "all servers"),
             State::Away => ("#ffe3e3", "one away"),
             State::Returned => ("#fff3bf", "it is back"),
+            State::Whole => ("#ebfbee", "whole again"),
         };
         let _ = write!(
             out,

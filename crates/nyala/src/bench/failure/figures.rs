@@ -4,13 +4,15 @@
 
 use crate::command::words::word;
 use crate::output::Table;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 const MIB: f64 = 1_048_576.0;
 const P99: f64 = 0.99;
+/// Shorter states have no ratios.
+const SHORTEST_S: f64 = 1.0;
 
 /// An operation of the load.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// When it began, seconds since the load did.
     pub start_s: f64,
@@ -32,6 +34,8 @@ pub enum State {
     Away,
     /// It is back and being brought up to date.
     Returned,
+    /// It has everything again.
+    Whole,
 }
 
 /// From when on the cluster is in a state.
@@ -95,10 +99,12 @@ pub struct Report {
     pub away_write_ratio: f64,
     /// The same of reads.
     pub away_read_ratio: f64,
-    /// Mirrored, after the return by all there.
-    pub returned_write_ratio: f64,
+    /// Mirrored, while it is brought up to date by all there; absent if that was too short to be measured.
+    pub returned_write_ratio: Option<f64>,
     /// The same of reads.
-    pub returned_read_ratio: f64,
+    pub returned_read_ratio: Option<f64>,
+    /// The same of both together.
+    pub returned_ratio: Option<f64>,
     pub runs: Vec<RunFigures>,
 }
 
@@ -167,14 +173,18 @@ impl Report {
         };
         let ratio = |a: f64, b: f64| if b > 0.0 { a / b } else { 0.0 };
         let against = |state, write| ratio(of(0, state, write), of(0, State::Normal, write));
+        let span = |state: State| runs.first().and_then(|run| run.states.iter().find(|s| s.state == state));
+        let long = span(State::Returned).is_some_and(|s| s.seconds >= SHORTEST_S);
+        let both = |state| of(0, state, true) + of(0, state, false);
         Report {
             worst_pause_s: runs.first().map_or(0.0, |run| run.worst_pause_s),
             errors: runs.iter().map(|run| run.errors.len()).sum(),
             mirrored_write_ratio: ratio(of(0, State::Normal, true), of(1, State::Normal, true)),
             away_write_ratio: against(State::Away, true),
             away_read_ratio: against(State::Away, false),
-            returned_write_ratio: against(State::Returned, true),
-            returned_read_ratio: against(State::Returned, false),
+            returned_write_ratio: long.then(|| against(State::Returned, true)),
+            returned_read_ratio: long.then(|| against(State::Returned, false)),
+            returned_ratio: long.then(|| ratio(both(State::Returned), both(State::Normal))),
             runs,
         }
     }
@@ -197,6 +207,7 @@ impl Report {
             }
         }
         let percent = |ratio: f64| format!("{:.0} %", ratio * 100.0);
+        let some = |ratio: Option<f64>| ratio.map_or("too short to tell".to_owned(), percent);
         let mut text = table.render();
         text += &format!(
             "\nMirrored write by unmirrored: {} (published elsewhere: 26 %)\n",
@@ -208,9 +219,9 @@ impl Report {
             percent(self.away_read_ratio)
         );
         text += &format!(
-            "After its return, by normal: write {}, read {} (published elsewhere: 32 %, 35 %)\n",
-            percent(self.returned_write_ratio),
-            percent(self.returned_read_ratio)
+            "While it is brought up to date, by normal: write {}, read {} (published elsewhere: 32 %, 35 %)\n",
+            some(self.returned_write_ratio),
+            some(self.returned_read_ratio)
         );
         for run in &self.runs {
             text += &format!(

@@ -7,20 +7,22 @@
 //! there is an error like any other.
 
 use super::figures::Sample;
-use crate::exit::{Failure, io};
+use crate::exit::{Exit, Failure, Outcome, io};
+use crate::output::{json, print};
 use parking_lot::Mutex;
 use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
 use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::Arc;
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 const BLOCK: usize = 1 << 20;
-/// Blocks of each file: more than clients keep.
-const BLOCKS: u64 = 96;
+/// What a load says when it begins.
+const BEGUN: &str = "begun";
 /// What direct I/O wants buffers to be aligned to.
 const ALIGN: usize = 4096;
 /// After an error, a thread rests so long.
@@ -35,11 +37,19 @@ struct Notes {
     ended: AtomicBool,
 }
 
-/// A load under way.
+/// What a load tells in the end.
+#[derive(Serialize, Deserialize)]
+struct Told {
+    samples: Vec<Sample>,
+    errors: Vec<String>,
+}
+
+/// A load under way: a process of its own. Who has files of the mount open cannot start a program while the mount stands still:
+/// the program's start closes its copies of them, and closing waits for their writes.
 pub struct Load {
     began: Instant,
-    notes: Arc<Notes>,
-    threads: Vec<JoinHandle<()>>,
+    child: Child,
+    said: BufReader<ChildStdout>,
 }
 
 /// A buffer for direct I/O.
@@ -61,7 +71,7 @@ impl Aligned {
 }
 
 fn open(path: &Path) -> Result<File, Failure> {
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::DIRECT;
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::DIRECT | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o600));
     file.map(File::from).map_err(|error| Failure::failed(format!("cannot open {}: {error}", path.display())))
 }
@@ -73,28 +83,29 @@ fn fill(buffer: &mut [u8], block: u64, turn: u64) {
 }
 
 impl Load {
-    /// Lays out the files that are read, then begins.
-    pub fn start(directory: &Path, tasks: u16) -> Result<Load, Failure> {
-        let path = |kind: &str, task: u16| directory.join(format!("{kind}{task}"));
-        for task in 0..tasks {
-            let (read, mut buffer) = (open(&path("read", task))?, Aligned::new());
-            buffer.get().fill(0x5a);
-            for block in 0..BLOCKS {
-                fill(buffer.get(), block, 0);
-                read.write_all_at(buffer.get(), block * BLOCK as u64).map_err(io(directory.display()))?;
-            }
-            read.sync_all().map_err(io(directory.display()))?;
+    /// Has files laid out, and the load begun.
+    pub fn start(directory: &Path, tasks: u16, file_bytes: u64) -> Result<Load, Failure> {
+        let mut command = Command::new("/proc/self/exe");
+        command.args([
+            "bench",
+            "failure",
+            "--tasks",
+            &tasks.to_string(),
+            "--file-size",
+            &file_bytes.to_string(),
+            "--load",
+        ]);
+        let spawned = command.arg(directory).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = spawned.map_err(io("cannot start the load"))?;
+        let said = child.stdout.take().ok_or_else(|| Failure::failed("the load has no output"))?;
+        let (mut said, mut line) = (BufReader::new(said), String::new());
+        said.read_line(&mut line).map_err(io("the load"))?;
+        if line.trim() != BEGUN {
+            // why ignored: it has ended, and said why.
+            let _ = child.wait();
+            return Err(Failure::failed("the load did not begin"));
         }
-        let (began, notes) = (Instant::now(), Arc::new(Notes::default()));
-        let mut threads = Vec::new();
-        for task in 0..tasks {
-            for write in [true, false] {
-                let file = open(&path(if write { "write" } else { "read" }, task))?;
-                let notes = notes.clone();
-                threads.push(std::thread::spawn(move || work(&file, write, task, began, &notes)));
-            }
-        }
-        Ok(Load { began, notes, threads })
+        Ok(Load { began: Instant::now(), child, said })
     }
 
     /// Seconds since it began.
@@ -103,26 +114,67 @@ impl Load {
     }
 
     /// Ends it: all samples by the time of their end, and all errors.
-    pub fn stop(self) -> (Vec<Sample>, Vec<String>) {
-        self.notes.ended.store(true, Ordering::Relaxed);
-        for thread in self.threads {
-            if thread.join().is_err() {
-                self.notes.errors.lock().push("a thread of the load ended in a panic".to_owned());
-            }
-        }
-        let mut samples = std::mem::take(&mut *self.notes.samples.lock());
-        samples.sort_by(|a, b| a.end_s.total_cmp(&b.end_s));
-        (samples, std::mem::take(&mut *self.notes.errors.lock()))
+    pub fn stop(mut self) -> Result<(Vec<Sample>, Vec<String>), Failure> {
+        drop(self.child.stdin.take());
+        let mut text = String::new();
+        self.said.read_to_string(&mut text).map_err(io("the load"))?;
+        self.child.wait().map_err(io("the load"))?;
+        let told: Told =
+            serde_json::from_str(&text).map_err(|error| Failure::failed(format!("the load ended early: {error}")))?;
+        Ok((told.samples, told.errors))
     }
 }
 
-fn work(file: &File, write: bool, task: u16, began: Instant, notes: &Notes) {
+impl Drop for Load {
+    /// An error elsewhere: it ends with us, which it would by itself once the mount lets it.
+    fn drop(&mut self) {
+        // why ignored: it may have ended.
+        let _ = self.child.kill();
+    }
+}
+
+/// The load's own process: until its input ends.
+pub fn run(directory: &Path, tasks: u16, file_bytes: u64) -> Outcome {
+    let blocks = (file_bytes / BLOCK as u64).max(1);
+    let path = |kind: &str, task: u16| directory.join(format!("{kind}{task}"));
+    for task in 0..tasks {
+        let (read, mut buffer) = (open(&path("read", task))?, Aligned::new());
+        buffer.get().fill(0x5a);
+        for block in 0..blocks {
+            fill(buffer.get(), block, 0);
+            read.write_all_at(buffer.get(), block * BLOCK as u64).map_err(io(directory.display()))?;
+        }
+        read.sync_all().map_err(io(directory.display()))?;
+    }
+    let files: Vec<(bool, u16)> = (0..tasks).flat_map(|task| [(true, task), (false, task)]).collect();
+    let files: Vec<(bool, u16, File)> = files
+        .into_iter()
+        .map(|(write, task)| Ok((write, task, open(&path(if write { "write" } else { "read" }, task))?)))
+        .collect::<Result<_, Failure>>()?;
+    print(&format!("{BEGUN}\n"))?;
+    let (began, notes) = (Instant::now(), Notes::default());
+    std::thread::scope(|scope| {
+        for (write, task, file) in &files {
+            let notes = &notes;
+            scope.spawn(move || work(file, *write, (*task, blocks), began, notes));
+        }
+        // why ignored: an error of the input is its end.
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        notes.ended.store(true, Ordering::Relaxed);
+    });
+    let (mut samples, errors) = (notes.samples.into_inner(), notes.errors.into_inner());
+    samples.sort_by(|a, b| a.end_s.total_cmp(&b.end_s));
+    print(&json(&Told { samples, errors })?)?;
+    Ok(Exit::Ok)
+}
+
+fn work(file: &File, write: bool, (task, blocks): (u16, u64), began: Instant, notes: &Notes) {
     let mut buffer = Aligned::new();
     let mut turn = u64::from(task);
     while !notes.ended.load(Ordering::Relaxed) {
         turn += 1;
         // Writers go through their file in order, readers jump.
-        let block = if write { turn % BLOCKS } else { turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32 } % BLOCKS;
+        let block = if write { turn } else { turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32 } % blocks;
         let at = block * BLOCK as u64;
         let start = began.elapsed().as_secs_f64();
         let result = if write {

@@ -4,7 +4,7 @@
 //! unmirrored directory: throughput and latency over time, the worst pause, every error; printed, drawn and as JSON.
 //!
 //! - [`figures`] (pure): what the samples mean, state by state. [`draw`] (pure): the same as a picture.
-//! - [`load`]: threads that write and read. [`own`]: the cluster, which is the benchmark's own.
+//! - [`load`]: threads that write and read, in a process of their own. [`own`]: the cluster, which is the benchmark's own.
 //!
 //! **Failure model.** The unmirrored directory stands still while the server is away: operations are late, which is what is
 //! measured, and counted into the state in which they end. The cluster may not start, or not become whole again: the command
@@ -18,6 +18,7 @@ mod own;
 use crate::exit::{Exit, Failure, Outcome, io};
 use crate::output::{Output, show};
 use crate::role::{block_on, stop_signal};
+use crate::units::Size;
 use figures::{Mark, Report, Run};
 use own::Own;
 use std::path::PathBuf;
@@ -39,9 +40,15 @@ pub struct FailureArgs {
     /// Directory for the cluster and its data; it is removed afterwards [default: a new one in /var/tmp]
     #[arg(long, value_name = "DIR")]
     pub work: Option<PathBuf>,
+    /// Length of each file that a thread works on
+    #[arg(long, default_value = "256m", value_name = "SIZE")]
+    pub file_size: Size,
     /// First port of the cluster
     #[arg(long, default_value_t = 10750, value_name = "PORT")]
     pub base_port: u16,
+    /// Be the load of such a study, in this directory, until the input ends
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub load: Option<PathBuf>,
     /// Draw throughput and latency over time into this file
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
@@ -49,6 +56,9 @@ pub struct FailureArgs {
 
 /// Runs the study.
 pub fn run(args: FailureArgs, output: Output) -> Outcome {
+    if let Some(directory) = &args.load {
+        return load::run(directory, args.tasks, args.file_size.0);
+    }
     let own = Arc::new(Own::start(&args)?);
     // On a thread of its own, so that a signal is heard while an operation hangs in the mount.
     let (done, result) = tokio::sync::oneshot::channel();
@@ -83,7 +93,7 @@ pub fn run(args: FailureArgs, output: Output) -> Outcome {
 /// One directory: normal, a server away, it comes back.
 fn study(own: &Own, args: &FailureArgs, directory: &str) -> Result<Run, Failure> {
     let span = Duration::from_secs(args.seconds);
-    let load = load::Load::start(&own.directory(directory), args.tasks)?;
+    let load = load::Load::start(&own.directory(directory), args.tasks, args.file_size.0)?;
     let mut marks = vec![Mark { at_s: load.elapsed(), state: figures::State::Normal }];
     std::thread::sleep(span);
     marks.push(Mark { at_s: load.elapsed(), state: figures::State::Away });
@@ -93,8 +103,10 @@ fn study(own: &Own, args: &FailureArgs, directory: &str) -> Result<Run, Failure>
     marks.push(Mark { at_s: load.elapsed(), state: figures::State::Returned });
     let back = Instant::now();
     let whole = own.await_whole();
-    std::thread::sleep(span.saturating_sub(back.elapsed()));
+    marks.push(Mark { at_s: load.elapsed(), state: figures::State::Whole });
+    // Not the whole span: that it works was seen before.
+    std::thread::sleep((span / 2).saturating_sub(back.elapsed()).max(Duration::from_secs(1)));
     let end_s = load.elapsed();
-    let (samples, errors) = load.stop();
+    let (samples, errors) = load.stop()?;
     Ok(Run { directory: directory.to_owned(), marks, end_s, whole_after_s: whole?, samples, errors })
 }
