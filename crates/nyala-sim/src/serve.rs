@@ -22,7 +22,7 @@ fn config() -> Config {
         copies: 2,
         sync_every: 3,
         retry_ms: 200,
-        share: ShareLimits { min_bytes_per_s: 400_000, max_bytes_per_s: 8 << 20, slower_percent: 50, interval_ms: 40 },
+        share: ShareLimits { min_bytes_per_s: 400_000, max_bytes_per_s: 8 << 20, slower_percent: 50, interval_ms: 10 },
     }
 }
 

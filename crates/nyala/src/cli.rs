@@ -124,7 +124,7 @@ pub enum ResyncCommand {
     /// Hold resync back until `start`
     Stop(mirror_resync::MirrorResyncArgs),
     /// How far it is, how fast, how long it will take
-    Stats(mirror_resync::MirrorResyncArgs),
+    Stats(mirror_resync::MirrorStatsArgs),
 }
 
 /// `nyala mgmt …`

@@ -216,7 +216,7 @@ fn e2e_mirrored_storage_host_fails() {
 }
 
 /// Waits until nothing is written any more, then compares both members byte for byte.
-fn members_are_equal(hosts: &mut Hosts) {
+pub fn members_are_equal(hosts: &mut Hosts) {
     hosts.until("all members are good", Hosts::is_whole);
     std::thread::sleep(Duration::from_secs(2));
     let compared = equal::compare(&hosts.target("storage1"), &hosts.target("storage2"));

@@ -18,6 +18,7 @@ mod posix;
 mod programs;
 mod promises;
 mod refusals;
+mod resync;
 mod stress_ng;
 mod verifiers;
 mod writers;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//! The controller against a model of requests that suffer from copies.
+
 use super::*;
 
 const LIMITS: ShareLimits =

@@ -24,6 +24,16 @@ pub struct MirrorResyncArgs {
     cluster: ClusterArgs,
 }
 
+/// Flags of `nyala mirror resync stats`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct MirrorStatsArgs {
+    /// All members, with what resyncs have brought them since their service was started
+    #[arg(long)]
+    pub all: bool,
+    #[command(flatten)]
+    which: MirrorResyncArgs,
+}
+
 /// How far the resync of a member is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Progress {
@@ -36,6 +46,8 @@ struct Progress {
     left_bytes: Option<u64>,
     bytes_per_s: Option<u64>,
     left_s: Option<u64>,
+    /// Bytes that the member was given by resyncs since its service was started.
+    taken_bytes: Option<u64>,
 }
 
 /// The groups that are named, which must exist, or all.
@@ -60,34 +72,42 @@ pub fn switch(args: MirrorResyncArgs, stopped: bool, output: Output) -> Outcome 
 }
 
 /// Shows how far resync is.
-pub fn stats(args: MirrorResyncArgs, output: Output) -> Outcome {
+pub fn stats(args: MirrorStatsArgs, output: Output) -> Outcome {
     let progress = block_on(async {
-        let cluster = args.cluster.find()?;
+        let cluster = args.which.cluster.find()?;
         let map = cluster.map().await?;
-        let chosen = chosen(&map, &args.groups)?;
-        ask(&cluster, &map, &chosen).await
+        let chosen = chosen(&map, &args.which.groups)?;
+        ask(&cluster, &map, &chosen, args.all).await
     })?;
     show(output, &progress, |progress| render(progress))
 }
 
-async fn ask(cluster: &Cluster, map: &ClusterMap, chosen: &[GroupId]) -> Result<Vec<Progress>, Failure> {
+/// What the service of a target says of itself.
+async fn figures(cluster: &Cluster, map: &ClusterMap, target: Option<TargetId>) -> ServiceStats {
+    match target.and_then(|target| map.node_of(target)) {
+        Some(node) => ask_node(&node.addresses, &cluster.handshake()).await.stats.unwrap_or_default(),
+        None => ServiceStats::default(),
+    }
+}
+
+async fn ask(cluster: &Cluster, map: &ClusterMap, chosen: &[GroupId], every: bool) -> Result<Vec<Progress>, Failure> {
     let mut all = Vec::new();
     for group in map.groups.iter().filter(|group| chosen.contains(&group.id)) {
-        let behind: Vec<_> = group.members_with_states().filter(|(_, state)| *state != MemberState::Good).collect();
+        let behind = |state| every || state != MemberState::Good;
+        let behind: Vec<_> = group.members_with_states().filter(|(_, state)| behind(*state)).collect();
         if behind.is_empty() {
             continue;
         }
-        let stats = match group.primary().and_then(|primary| map.node_of(primary)) {
-            Some(node) => ask_node(&node.addresses, &cluster.handshake()).await.stats.unwrap_or_default(),
-            None => ServiceStats::default(),
-        };
+        let stats = figures(cluster, map, group.primary()).await;
         for (target, state) in behind {
-            let name = |what: &str| format!("mirror.{}.{target}.{what}", group.id);
+            let own = figures(cluster, map, Some(target)).await;
             // The largest number says that it is not known.
-            let value = |what: &str| {
-                let counter = stats.counters.iter().find(|(is, _)| *is == name(what));
+            let find = |stats: &ServiceStats, what: &str| {
+                let name = format!("mirror.{}.{target}.{what}", group.id);
+                let counter = stats.counters.iter().find(|(is, _)| *is == name);
                 counter.map(|(_, value)| *value).filter(|value| *value != u64::MAX)
             };
+            let value = |what: &str| find(&stats, what);
             all.push(Progress {
                 group: group.id,
                 target,
@@ -97,6 +117,7 @@ async fn ask(cluster: &Cluster, map: &ClusterMap, chosen: &[GroupId]) -> Result<
                 left_bytes: value("left_bytes"),
                 bytes_per_s: value("bytes_per_s"),
                 left_s: value("left_s"),
+                taken_bytes: find(&own, "taken_bytes"),
             });
         }
     }
@@ -107,7 +128,7 @@ fn render(progress: &[Progress]) -> String {
     if progress.is_empty() {
         return "All members are good; there is nothing to resync.\n".to_owned();
     }
-    let mut table = Table::new(&["GROUP", "TARGET", "STATE", "COPIED", "LEFT", "RATE", "TIME LEFT"]);
+    let mut table = Table::new(&["GROUP", "TARGET", "STATE", "COPIED", "LEFT", "RATE", "TIME LEFT", "TAKEN"]);
     let bytes = |bytes: Option<u64>| bytes.map_or("-".to_owned(), |bytes| Size(bytes).to_string());
     for row in progress {
         let state = if row.stopped { format!("{} (stopped)", word(&row.state)) } else { word(&row.state) };
@@ -119,6 +140,7 @@ fn render(progress: &[Progress]) -> String {
             bytes(row.left_bytes),
             row.bytes_per_s.map_or("-".to_owned(), |rate| format!("{}/s", Size(rate))),
             row.left_s.map_or("-".to_owned(), |seconds| format!("{seconds}s")),
+            bytes(row.taken_bytes),
         ]);
     }
     table.render()
@@ -147,9 +169,13 @@ mod tests {
             left_bytes: Some(3 << 20),
             bytes_per_s: None,
             left_s: None,
+            taken_bytes: Some(5 << 20),
         };
         let text = render(std::slice::from_ref(&row));
-        assert!(text.contains("resyncing") && text.contains("1m") && text.contains("3m"), "{text}");
+        assert!(
+            text.contains("resyncing") && text.contains("1m") && text.contains("3m") && text.contains("5m"),
+            "{text}"
+        );
         assert!(render(&[Progress { stopped: true, ..row }]).contains("(stopped)"));
         assert!(render(&[]).contains("nothing to resync"));
     }

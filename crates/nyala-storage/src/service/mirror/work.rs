@@ -140,6 +140,7 @@ impl Shell {
         if let Some(mirrors) = self.setup.mirrors.upgrade() {
             mirrors.count("mirror.regions_taken", 1);
             mirrors.count("mirror.region_bytes_taken", bytes);
+            mirrors.count(&format!("mirror.{}.{}.taken_bytes", self.setup.group, self.setup.me), bytes);
         }
         done.inspect_err(|error| self.says("take a region", error)).is_ok()
     }

@@ -13,7 +13,7 @@ pub struct AllArgs {
     /// A directory on the file system that is measured: the cluster is made in it, and removed
     #[arg(long, default_value = "/var/tmp", value_name = "DIR")]
     pub work: PathBuf,
-    /// The cluster's first port; the forty after it are used as well
+    /// The cluster's first port; the ninety after it are used as well
     #[arg(long, default_value_t = 10_700, value_name = "PORT")]
     pub base_port: u16,
     /// Idle client sessions; 0: none

@@ -4,14 +4,18 @@
 
 use super::args::AllArgs;
 use super::own::OwnCluster;
-use super::scores::Parts;
+use super::scores::{Parts, mirror_figures};
 use crate::bench::args::{BenchArgs, DataArgs, MetaArgs};
+use crate::bench::failure::FailureArgs;
 use crate::bench::sessions::{self, SessionsArgs};
-use crate::bench::{report, session};
+use crate::bench::{failure, report, session};
 use crate::exit::Failure;
 use crate::role::block_on;
 use clap::Parser;
 use std::ffi::OsString;
+
+/// Ports of the cluster that is measured.
+const PORTS: u16 = 50;
 
 /// The command line of a part; so that defaults stand in one place.
 #[derive(Parser)]
@@ -62,6 +66,20 @@ fn idle(cluster: &OwnCluster, args: &AllArgs, seconds: &str) -> Result<SessionsA
     }
 }
 
+/// The study of failures makes a cluster of its own, behind the ports of ours.
+fn mirrors(args: &AllArgs) -> Result<FailureArgs, Failure> {
+    let (seconds, size) = if args.short { ("3", "48m") } else { ("8", "256m") };
+    let line = Line::try_parse_from(["bench", "failure", "--seconds", seconds, "--file-size", size]);
+    match line.map_err(|error| Failure::failed(error.to_string()))?.bench {
+        BenchArgs::Failure(mut failure) => {
+            failure.base_port = args.base_port.saturating_add(PORTS);
+            failure.work = Some(args.work.join(format!("nyala-failure.{}", std::process::id())));
+            Ok(failure)
+        }
+        _ => Err(Failure::failed("bench failure is not what it was")),
+    }
+}
+
 fn told<T>(part: &str, result: Result<T, Failure>) -> Result<T, String> {
     result.map_err(|failure| {
         eprintln!("nyala bench {part}: {}", failure.message);
@@ -75,7 +93,7 @@ pub fn measure(cluster: &OwnCluster, args: &AllArgs) -> Result<Parts, Failure> {
     let ended = |report: &Result<report::Report, String>| report.as_ref().is_ok_and(|report| report.interrupted);
     let stopped = || Err(Failure::failed("the benchmark was ended by a signal"));
     let (meta, data) = (meta(cluster, args, &seconds)?, data(cluster, args, &seconds)?);
-    let idle = idle(cluster, args, &seconds)?;
+    let (idle, mirrors) = (idle(cluster, args, &seconds)?, mirrors(args)?);
 
     let meta = told("meta", block_on(session::run("meta", &meta.common, meta.workloads(), false)));
     if ended(&meta) {
@@ -87,6 +105,6 @@ pub fn measure(cluster: &OwnCluster, args: &AllArgs) -> Result<Parts, Failure> {
         return stopped();
     }
     let sessions = told("sessions", block_on(sessions::run(&idle)));
-    let mirrors = Err("not part of this run yet: nyala bench failure measures mirror groups".to_owned());
+    let mirrors = told("failure", failure::measure(&mirrors)).and_then(|report| mirror_figures(&report));
     Ok(Parts { meta, data, sessions, mirrors })
 }

@@ -2,6 +2,7 @@
 
 //! Every row of the design's section 14 with its figure. Pure.
 
+use crate::bench::failure::figures::Report;
 use crate::bench::report::aim::{Aim, at_least, at_most};
 use crate::bench::report::aims::all;
 use crate::bench::report::table::figure;
@@ -42,14 +43,24 @@ pub struct Parts {
     pub mirrors: Result<Vec<Aim>, String>,
 }
 
-/// The design's aims for mirrored files, without figures.
-pub fn mirror_aims() -> Vec<Aim> {
+/// The design's aims for mirrored files: mirrored by unmirrored, longest stall (s), reads without a member, I/O during resync.
+fn mirror_aims([ratio, stall, reads, resync]: [Option<f64>; 4]) -> Vec<Aim> {
+    let percent = |ratio: Option<f64>| ratio.map(|ratio| 100.0 * ratio);
     vec![
-        at_least("mirrored ÷ unmirrored write, CPU the limit", None, 75.0, "%"),
-        at_most("longest stall when a mirror member's process is killed", None, 1.0, "s"),
-        at_least("reads with one mirror member down: share of the surviving hardware", None, 90.0, "%"),
-        at_least("foreground I/O during resync, of what it was before", None, 80.0, "%"),
+        at_least("mirrored ÷ unmirrored write, CPU the limit", percent(ratio), 75.0, "%"),
+        at_most("longest stall when a mirror member's process is killed", stall, 1.0, "s"),
+        at_least("reads with one mirror member down: share of the surviving hardware", percent(reads), 90.0, "%"),
+        at_least("foreground I/O during resync, of what it was before", percent(resync), 80.0, "%"),
     ]
+}
+
+/// What a study of failures says about them. All members share one machine: what is left of it when one is down is all of it.
+pub fn mirror_figures(report: &Report) -> Result<Vec<Aim>, String> {
+    if report.errors > 0 {
+        return Err(format!("bench failure: applications saw {} errors", report.errors));
+    }
+    let (ratio, stall) = (Some(report.mirrored_write_ratio), Some(report.worst_pause_s));
+    Ok(mirror_aims([ratio, stall, Some(report.away_read_ratio), report.returned_ratio]))
 }
 
 /// All rows, in the order of the design.
@@ -61,9 +72,10 @@ pub fn scores(parts: &Parts) -> Vec<Score> {
     let why = why.map_or("its phase did nothing", String::as_str);
     let mut aims: Vec<Aim> =
         all(&rows, &loopback.unwrap_or_default()).into_iter().map(|aim| aim.because(why)).collect();
-    aims.extend(mirror_aims().into_iter().map(|wanted| match &parts.mirrors {
+    aims.extend(mirror_aims([None; 4]).into_iter().map(|wanted| match &parts.mirrors {
         Ok(found) => {
-            found.iter().find(|aim| aim.what == wanted.what).cloned().unwrap_or(wanted.because("not measured"))
+            let found = found.iter().find(|aim| aim.what == wanted.what && aim.value.is_some()).cloned();
+            found.unwrap_or(wanted.because("not measured"))
         }
         Err(why) => wanted.because(why),
     }));

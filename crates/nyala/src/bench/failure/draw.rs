@@ -65,17 +65,22 @@ fn latency(run: &Run) -> Vec<Curve> {
     curves(run, |samples| samples.iter().map(|s| (s.end_s - s.start_s) * 1000.0).fold(0.0, f64::max))
 }
 
+/// Colour and name of a state.
+fn shade(state: State) -> (&'static str, &'static str) {
+    match state {
+        State::Normal => ("#ffffff", "all servers"),
+        State::Away => ("#ffe3e3", "one away"),
+        State::Returned => ("#fff3bf", "it is back"),
+        State::Whole => ("#ebfbee", "whole again"),
+    }
+}
+
 fn plot(out: &mut String, run: &Run, top: f64, title: &str, curves: &[Curve]) {
     let most = curves.iter().flat_map(|c| c.values.iter().copied()).fold(1.0, f64::max);
     let x = |seconds: f64| LEFT + (WIDTH - LEFT - RIGHT) * seconds / run.end_s.max(STEP_S);
     let y = |value: f64| top + PLOT * (1.0 - value / most);
     for (state, from, to) in run.spans() {
-        let (colour, word) = match state {
-            State::Normal => ("#ffffff", "all servers"),
-            State::Away => ("#ffe3e3", "one away"),
-            State::Returned => ("#fff3bf", "it is back"),
-            State::Whole => ("#ebfbee", "whole again"),
-        };
+        let (colour, word) = shade(state);
         let _ = write!(
             out,
             "<rect x=\"{:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{PLOT}\" fill=\"{colour}\"/>\n\

@@ -4,16 +4,17 @@
 //! unmirrored directory: throughput and latency over time, the worst pause, every error; printed, drawn and as JSON.
 //!
 //! - [`figures`] (pure): what the samples mean, state by state. [`draw`] (pure): the same as a picture.
-//! - [`load`]: threads that write and read, in a process of their own. [`own`]: the cluster, which is the benchmark's own.
+//! - [`worker`]: threads that write and read, in a process of their own; [`load`]: what the study sees of it. [`own`]: the cluster, which is the benchmark's own.
 //!
 //! **Failure model.** The unmirrored directory stands still while the server is away: operations are late, which is what is
 //! measured, and counted into the state in which they end. The cluster may not start, or not become whole again: the command
 //! says so with what the cluster says. A signal or an error takes the cluster away.
 
 mod draw;
-mod figures;
+pub mod figures;
 mod load;
 mod own;
+mod worker;
 
 use crate::exit::{Exit, Failure, Outcome, io};
 use crate::output::{Output, show};
@@ -57,9 +58,29 @@ pub struct FailureArgs {
 /// Runs the study.
 pub fn run(args: FailureArgs, output: Output) -> Outcome {
     if let Some(directory) = &args.load {
-        return load::run(directory, args.tasks, args.file_size.0);
+        return worker::run(directory, args.tasks, args.file_size.0);
     }
-    let own = Arc::new(Own::start(&args)?);
+    let [mirrored, plain] = both(&args)?;
+    if let Some(file) = &args.svg {
+        std::fs::write(file, draw::svg(&[&mirrored, &plain]))
+            .map_err(io(format!("cannot write {}", file.display())))?;
+    }
+    let report = Report::of(&[mirrored, plain]);
+    show(output, &report, Report::table)?;
+    if report.errors > 0 {
+        return Err(Failure::failed(format!("applications saw {} errors; they are listed above", report.errors)));
+    }
+    Ok(Exit::Ok)
+}
+
+/// The study as part of another benchmark.
+pub fn measure(args: &FailureArgs) -> Result<Report, Failure> {
+    Ok(Report::of(&both(args)?))
+}
+
+/// On the mirrored and on the unmirrored directory.
+fn both(args: &FailureArgs) -> Result<[Run; 2], Failure> {
+    let own = Arc::new(Own::start(args)?);
     // On a thread of its own, so that a signal is heard while an operation hangs in the mount.
     let (done, result) = tokio::sync::oneshot::channel();
     let (studied, wishes) = (own.clone(), args.clone());
@@ -76,18 +97,7 @@ pub fn run(args: FailureArgs, output: Output) -> Outcome {
         }
     });
     own.remove();
-    let [mirrored, plain] = runs?;
-    if let Some(file) = &args.svg {
-        std::fs::write(file, draw::svg(&[&mirrored, &plain]))
-            .map_err(io(format!("cannot write {}", file.display())))?;
-    }
-    let report = Report::of(&[mirrored, plain]);
-    show(output, &report, Report::table)?;
-    let errors = report.runs.iter().map(|run| run.errors.len()).sum::<usize>();
-    if errors > 0 {
-        return Err(Failure::failed(format!("applications saw {errors} errors; they are listed above")));
-    }
-    Ok(Exit::Ok)
+    runs
 }
 
 /// One directory: normal, a server away, it comes back.
