@@ -1,65 +1,114 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The limit on bytes written and not yet on a server, for the whole client. Writers wait while it is used up.
+//! The limit on bytes written and not yet on a server, for the whole client. Writers wait while it is used up, and get
+//! room in the order in which they asked: those who write one file together stay close to each other, so that what they
+//! write joins into whole units.
+//!
+//! **Failure model.** A writer may stop waiting at any time: what it was given goes back, and another one sees to it that
+//! something is written out.
 
-use parking_lot::Mutex;
-use tokio::sync::Notify;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 /// Smallest limit: a few pieces of a write.
 pub(crate) const MIN_LIMIT: usize = 512 << 10;
 
 pub(crate) struct Budget {
     limit: usize,
-    used: Mutex<usize>,
+    room: Semaphore,
+    used: AtomicUsize,
+    /// Of the used bytes, those on their way to storage.
+    flying: AtomicUsize,
+    /// Somebody who waits should look whether enough is on its way.
     freed: Notify,
 }
 
 impl Budget {
     pub(crate) fn new(limit: usize) -> Budget {
-        Budget { limit: limit.max(MIN_LIMIT), used: Mutex::new(0), freed: Notify::new() }
+        let limit = limit.clamp(MIN_LIMIT, Semaphore::MAX_PERMITS);
+        Budget {
+            limit,
+            room: Semaphore::new(limit),
+            used: AtomicUsize::new(0),
+            flying: AtomicUsize::new(0),
+            freed: Notify::new(),
+        }
     }
 
     /// Takes bytes if there is room. Callers ask for at most half the limit at a time.
     pub(crate) fn try_take(&self, bytes: usize) -> bool {
-        let mut used = self.used.lock();
-        let fits = *used + bytes <= self.limit;
-        if fits {
-            *used += bytes;
-        }
-        fits
+        let permit = self.room.try_acquire_many(permits(bytes));
+        permit.map(|permit| self.taken(permit, bytes)).is_ok()
     }
 
-    /// Waits for room; `pressed` is called before every wait and should make somebody write something out.
+    fn taken(&self, permit: SemaphorePermit<'_>, bytes: usize) {
+        permit.forget();
+        self.used.fetch_add(bytes, Ordering::AcqRel);
+    }
+
+    /// Waits for room; `pressed` is called while waiting whenever something was freed, and should make sure that more
+    /// will be.
     pub(crate) async fn take(&self, bytes: usize, mut pressed: impl FnMut()) {
+        if self.try_take(bytes) {
+            return;
+        }
+        let room = self.room.acquire_many(permits(bytes));
+        tokio::pin!(room);
         loop {
             let freed = self.freed.notified();
-            tokio::pin!(freed);
-            freed.as_mut().enable();
-            if self.try_take(bytes) {
-                return;
-            }
             pressed();
-            freed.await;
+            tokio::select! {
+                biased;
+                permit = &mut room => {
+                    // The semaphore is never closed.
+                    if let Ok(permit) = permit {
+                        self.taken(permit, bytes);
+                    }
+                    // The others may wait for something that only this one was told of.
+                    self.freed.notify_one();
+                    return;
+                }
+                () = freed => {}
+            }
         }
     }
 
     pub(crate) fn give_back(&self, bytes: usize) {
         if bytes > 0 {
-            let mut used = self.used.lock();
-            assert!(*used >= bytes, "{bytes} bytes given back of {} taken", *used);
-            *used -= bytes;
-            drop(used);
-            self.freed.notify_waiters();
+            let before = self.used.fetch_sub(bytes, Ordering::AcqRel);
+            assert!(before >= bytes, "{bytes} bytes given back of {before} taken");
+            self.room.add_permits(bytes);
+            self.freed.notify_one();
         }
     }
 
-    pub(crate) fn used(&self) -> usize {
-        *self.used.lock()
+    /// Bytes go on their way to storage, or are there or back.
+    pub(crate) fn takes_off(&self, bytes: usize) {
+        self.flying.fetch_add(bytes, Ordering::AcqRel);
     }
 
-    /// Is so much used that half-filled buffers should go out as well?
+    pub(crate) fn lands(&self, bytes: usize) {
+        let before = self.flying.fetch_sub(bytes, Ordering::AcqRel);
+        assert!(before >= bytes, "{bytes} bytes landed of {before} on their way");
+    }
+
+    pub(crate) fn used(&self) -> usize {
+        self.used.load(Ordering::Acquire)
+    }
+
+    /// Is enough on its way that those who wait will soon have room?
+    pub(crate) fn is_moving(&self) -> bool {
+        self.flying.load(Ordering::Acquire) > self.limit / 8
+    }
+
+    /// Do half-filled buffers take so much that no more of them should be begun?
     pub(crate) fn is_tight(&self) -> bool {
-        self.used() > self.limit / 4 * 3
+        self.used().saturating_sub(self.flying.load(Ordering::Acquire)) > self.limit / 2
+    }
+
+    /// So much of one file that who goes on behind it is ahead of others.
+    pub(crate) fn much(&self) -> usize {
+        self.limit / 4
     }
 
     /// Most bytes that one write takes at a time.
@@ -68,13 +117,19 @@ impl Budget {
     }
 }
 
+/// Callers take a few MiB at most.
+fn permits(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
 
     #[tokio::test]
     async fn waits_for_room() {
-        let budget = std::sync::Arc::new(Budget::new(MIN_LIMIT));
+        let budget = Arc::new(Budget::new(MIN_LIMIT));
         assert!(budget.try_take(MIN_LIMIT));
         assert!(!budget.try_take(1));
         let other = budget.clone();
@@ -87,5 +142,45 @@ mod tests {
         budget.give_back(10);
         assert_eq!(waiting.await.unwrap(), 1);
         assert_eq!(budget.used(), MIN_LIMIT);
+    }
+
+    /// Each round of waiting ends only after somebody has pressed for what the round before brought in.
+    #[tokio::test]
+    async fn in_turn_and_somebody_presses_until_all_have_room() {
+        let budget = Arc::new(Budget::new(MIN_LIMIT));
+        let dirty = Arc::new(AtomicUsize::new(MIN_LIMIT));
+        assert!(budget.try_take(MIN_LIMIT));
+        let order = Arc::new(parking_lot::Mutex::new(Vec::new()));
+        let mut tasks = Vec::new();
+        for number in 0..20 {
+            let (budget, dirty, order) = (budget.clone(), dirty.clone(), order.clone());
+            tasks.push(tokio::spawn(async move {
+                let press = || {
+                    let out = dirty.swap(0, Ordering::AcqRel);
+                    let budget = budget.clone();
+                    if out > 0 {
+                        tokio::spawn(async move { budget.give_back(out) });
+                    }
+                };
+                budget.take(MIN_LIMIT / 4, press).await;
+                order.lock().push(number);
+                dirty.fetch_add(MIN_LIMIT / 4, Ordering::AcqRel);
+            }));
+        }
+        for task in tasks {
+            tokio::time::timeout(std::time::Duration::from_secs(5), task).await.unwrap().unwrap();
+        }
+        assert_eq!(*order.lock(), (0..20).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_is_on_its_way_does_not_make_it_tight() {
+        let budget = Budget::new(MIN_LIMIT);
+        assert!(budget.try_take(MIN_LIMIT));
+        assert!(budget.is_tight() && !budget.is_moving());
+        budget.takes_off(MIN_LIMIT / 2);
+        assert!(!budget.is_tight() && budget.is_moving());
+        budget.lands(MIN_LIMIT / 2);
+        assert!(budget.is_tight() && !budget.is_moving());
     }
 }

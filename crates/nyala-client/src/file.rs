@@ -107,6 +107,8 @@ pub(crate) struct State {
     pub(crate) flush_upto: u64,
     /// Something is due to go out and waits for what is under way.
     pub(crate) blocked: bool,
+    /// When a unit was last written full.
+    pub(crate) filled_ms: u64,
     pub(crate) acked: Option<Acked>,
     /// Metadata is being told of some, or of how much the file takes.
     pub(crate) committing: bool,
@@ -143,6 +145,7 @@ impl File {
             next_stamp: 1,
             flush_upto: 0,
             blocked: false,
+            filled_ms: 0,
             acked: None,
             committing: false,
             unsynced: BTreeSet::new(),

@@ -33,6 +33,7 @@ mod names;
 mod naming;
 mod opening;
 mod polling;
+mod pressure;
 mod push;
 mod read;
 mod retry;

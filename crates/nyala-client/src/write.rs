@@ -18,6 +18,9 @@ use nyala_wire::meta::MAX_FILE_BYTES;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// Taking in so many bytes takes longer than letting others on.
+const LONG_PIECE: usize = 16 << 10;
+
 impl Core {
     /// Writes `data` at `offset`: buffered, or to the servers at once where nothing may be kept.
     pub(crate) async fn write(
@@ -67,6 +70,12 @@ impl Core {
         for piece in data.chunks(self.budget.piece()) {
             self.write_piece(file, at, piece).await?;
             at += piece.len() as u64;
+            if piece.len() >= LONG_PIECE {
+                // Others write too, perhaps next to this: who has room all the time must not leave them behind.
+                tokio::task::yield_now().await;
+            } else {
+                tokio::task::coop::consume_budget().await;
+            }
         }
         Ok(())
     }
@@ -79,6 +88,7 @@ impl Core {
 
     async fn write_piece(self: &Arc<Core>, file: &Arc<File>, at: u64, data: &[u8]) -> Result<()> {
         let end = at + data.len() as u64;
+        self.let_others_fill(file, at..end).await;
         loop {
             let spills = {
                 let state = file.state.lock();
@@ -144,33 +154,5 @@ impl Core {
             self.files.activate(file);
         }
         Some(used)
-    }
-
-    /// Memory is short: everything dirty goes out now.
-    pub(crate) fn press(self: &Arc<Core>) {
-        for file in self.files.active() {
-            let inline = {
-                let mut state = file.state.lock();
-                state.flush_upto = state.next_stamp;
-                state.next_stamp += 1;
-                state.is_inline() && !state.dirty.is_empty()
-            };
-            if inline {
-                self.push_in_background(file);
-            } else {
-                self.pump(&file);
-            }
-        }
-    }
-
-    /// Pushes unless somebody is at it already.
-    pub(crate) fn push_in_background(self: &Arc<Core>, file: Arc<File>) {
-        let core = self.clone();
-        self.spawn(async move {
-            if let Ok(_gate) = file.gate.try_lock() {
-                // why ignored: the failure is kept with the file for its handles.
-                let _ = core.push(&file, Push::default()).await;
-            }
-        });
     }
 }

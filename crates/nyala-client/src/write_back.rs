@@ -16,14 +16,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Storage writes under way for one file.
-const WRITES_PER_FILE: usize = 32;
+const WRITES_PER_FILE: usize = 128;
 
 /// Which extents should go out?
 #[derive(Clone, Copy)]
 struct Due {
     now_ms: u64,
     max_age_ms: u64,
-    tight: bool,
 }
 
 impl Due {
@@ -34,7 +33,7 @@ impl Due {
         let mut blocked = false;
         for extent in state.dirty.iter() {
             let old = self.now_ms.saturating_sub(extent.born_ms) >= self.max_age_ms;
-            let wanted = self.tight || old || extent.stamp <= state.flush_upto || state.dirty.is_complete(extent);
+            let wanted = old || extent.hurried || extent.stamp <= state.flush_upto || state.dirty.is_complete(extent);
             if !wanted {
                 continue;
             }
@@ -58,11 +57,7 @@ impl Core {
     /// Sends off what is due of a striped file. Does not wait.
     pub(crate) fn pump(self: &Arc<Core>, file: &Arc<File>) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let due = Due {
-            now_ms: self.now_ms(),
-            max_age_ms: self.config.max_dirty_age.as_millis() as u64,
-            tight: self.budget.is_tight(),
-        };
+        let due = Due { now_ms: self.now_ms(), max_age_ms: self.config.max_dirty_age.as_millis() as u64 };
         let mut sends = Vec::new();
         {
             let mut state = file.state.lock();
@@ -71,7 +66,8 @@ impl Core {
                 let Some(extent) = state.dirty.take(offset) else { continue };
                 let (offset, len) = (extent.offset, extent.data.len() as u64);
                 let (id, data) = state.send_off(extent);
-                let guard = Sending { core: self.clone(), file: file.clone(), id, done: false };
+                self.budget.takes_off(data.len());
+                let guard = Sending { core: self.clone(), file: file.clone(), id, flying: data.len(), done: false };
                 // Extents lie within one unit, and so within one chunk.
                 if let Some(piece) = layout.extents(offset, len).next() {
                     let home = layout.home(piece.index);
@@ -87,9 +83,13 @@ impl Core {
 
     /// Sends off what is due after bytes were written to `range`; cheap while nothing is.
     pub(crate) fn pump_written(self: &Arc<Core>, file: &Arc<File>, range: Range<u64>) {
-        let due = self.budget.is_tight() || {
-            let state = file.state.lock();
-            state.dirty.overlapping(range).any(|extent| state.dirty.is_complete(extent))
+        let due = {
+            let mut state = file.state.lock();
+            let full = state.dirty.overlapping(range).any(|extent| state.dirty.is_complete(extent));
+            if full {
+                state.filled_ms = self.now_ms();
+            }
+            full
         };
         if due {
             self.pump(file);
@@ -135,6 +135,7 @@ struct Sending {
     core: Arc<Core>,
     file: Arc<File>,
     id: u64,
+    flying: usize,
     done: bool,
 }
 
@@ -144,8 +145,13 @@ async fn send(mut sending: Sending, place: Place, data: Bytes) {
 }
 
 impl Sending {
+    fn land(&mut self) {
+        self.core.budget.lands(std::mem::take(&mut self.flying));
+    }
+
     fn finish(&mut self, place: Place, result: Result<()>) {
         self.done = true;
+        self.land();
         let mut failed = None;
         {
             let mut state = self.file.state.lock();
@@ -184,6 +190,7 @@ impl Sending {
 
 impl Drop for Sending {
     fn drop(&mut self) {
+        self.land();
         if !self.done {
             let mut state = self.file.state.lock();
             self.core.with_bytes(&mut state, |state| state.take_back(self.id));

@@ -20,6 +20,8 @@ pub struct Extent {
     pub born_ms: u64,
     /// The stamp of the oldest write in it.
     pub stamp: u64,
+    /// It should go out although it may not be full.
+    pub hurried: bool,
 }
 
 impl Extent {
@@ -63,6 +65,35 @@ impl ExtentMap {
         extent.data.len() as u64 == self.unit
     }
 
+    /// Would writing to `range` begin a unit of which nothing is held, without filling it?
+    pub fn begins_unit(&self, range: &Range<u64>) -> bool {
+        let unit = range.end.saturating_sub(1) / self.unit * self.unit;
+        let fills = range.start <= unit && range.end == unit.saturating_add(self.unit);
+        !fills && self.overlapping(unit..unit.saturating_add(self.unit)).next().is_none()
+    }
+
+    /// Bytes held in extents that start before `offset`.
+    pub fn bytes_below(&self, offset: u64) -> usize {
+        self.extents.range(..offset).map(|(_, extent)| extent.data.len()).sum()
+    }
+
+    /// Marks the newest quarter of what is held to go out. The older is closer to being full where several writers go
+    /// through one file side by side.
+    pub fn hurry_newest(&mut self) {
+        let mut by_age: Vec<(u64, u64)> = self.extents.values().map(|extent| (extent.stamp, extent.offset)).collect();
+        by_age.sort_unstable();
+        let mut bytes = 0;
+        for (_, offset) in by_age.into_iter().rev() {
+            if let Some(extent) = self.extents.get_mut(&offset) {
+                extent.hurried = true;
+                bytes += extent.data.len();
+            }
+            if bytes >= self.bytes / 4 {
+                break;
+            }
+        }
+    }
+
     /// Writes `data` over what is there.
     pub fn insert(&mut self, offset: u64, data: &[u8], now_ms: u64, stamp: u64) {
         let (mut at, mut rest) = (offset, data);
@@ -80,8 +111,13 @@ impl ExtentMap {
         let touching = self.extents.range(unit_start..=offset).next_back().filter(|(_, e)| e.range().end >= offset);
         let base = touching.map_or(offset, |(&base, _)| base);
         let unit = self.unit as usize;
-        let extent =
-            self.extents.entry(base).or_insert_with(|| Extent { offset, data: Vec::new(), born_ms: now_ms, stamp });
+        let extent = self.extents.entry(base).or_insert_with(|| Extent {
+            offset,
+            data: Vec::new(),
+            born_ms: now_ms,
+            stamp,
+            hurried: false,
+        });
         let at = (offset - base) as usize;
         let covered = data.len().min(extent.data.len() - at);
         extent.data[at..at + covered].copy_from_slice(&data[..covered]);
@@ -112,6 +148,7 @@ impl ExtentMap {
                 extent.data.extend_from_slice(&follower.data[hidden..]);
                 extent.born_ms = extent.born_ms.min(follower.born_ms);
                 extent.stamp = extent.stamp.min(follower.stamp);
+                extent.hurried |= follower.hurried;
             }
         }
     }
@@ -225,6 +262,24 @@ mod tests {
                 prop_assert_eq!(map.bytes(), model.iter().filter(|byte| **byte != 0).count());
             }
         }
+    }
+
+    #[test]
+    fn units_are_begun_and_the_newest_hurried() {
+        let mut map = ExtentMap::new(100);
+        assert!(map.begins_unit(&(10..20)) && map.begins_unit(&(50..120)));
+        assert!(!map.begins_unit(&(100..200)) && !map.begins_unit(&(50..200)), "what fills its unit goes out at once");
+        for i in 0..8 {
+            map.insert(i * 100, &[1; 10], i, i);
+        }
+        assert_eq!((map.bytes_below(0), map.bytes_below(200), map.bytes_below(201)), (0, 20, 30));
+        assert!(!map.begins_unit(&(50..60)) && map.begins_unit(&(850..860)));
+        map.hurry_newest();
+        let hurried: Vec<u64> = map.iter().filter(|extent| extent.hurried).map(|extent| extent.offset).collect();
+        assert_eq!(hurried, [600, 700]);
+        map.insert(610, &[1; 90], 9, 9);
+        assert!(map.overlapping(600..700).all(|extent| extent.hurried && map.is_complete(extent)));
+        ExtentMap::new(10).hurry_newest();
     }
 
     #[test]
