@@ -7,8 +7,8 @@
 //! side by side through one file (records of 47,008 bytes, say) fill units together, as long as none of them runs ahead
 //! by more than the memory holds: then each would write nothing but parts for ever. So those ahead wait a moment.
 //!
-//! **Failure model.** Whoever is behind may never come: nobody waits longer than [`PATIENCE_MS`] after the last unit that
-//! was filled. Writes may not get through: then writers wait for room, as they must.
+//! **Failure model.** Whoever is behind may never come: nobody waits longer than [`PATIENCE_MS`], nor so long after
+//! the last unit that was filled. Writes may not get through: then writers wait for room, as they must.
 
 use crate::core::Core;
 use crate::file::File;
@@ -25,6 +25,7 @@ const GLANCE: Duration = Duration::from_millis(2);
 impl Core {
     /// Before a new unit is begun: waits while many are half full and others are filling them.
     pub(crate) async fn let_others_fill(self: &Arc<Core>, file: &Arc<File>, range: Range<u64>) {
+        let began_ms = self.now_ms();
         while self.budget.is_tight() {
             {
                 let state = file.state.lock();
@@ -32,7 +33,8 @@ impl Core {
                 if state.is_inline() || !state.dirty.begins_unit(&range) || !ahead() {
                     return;
                 }
-                if self.now_ms().saturating_sub(state.filled_ms) > PATIENCE_MS {
+                let since = began_ms.min(state.filled_ms);
+                if self.now_ms().saturating_sub(since) > PATIENCE_MS {
                     drop(state);
                     return self.press();
                 }
