@@ -13,6 +13,7 @@ pub mod logic;
 pub mod rpc;
 pub mod types;
 
+mod append;
 mod budget;
 mod cache;
 mod changing;

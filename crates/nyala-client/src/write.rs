@@ -40,21 +40,7 @@ impl Core {
         Ok(())
     }
 
-    /// Writes `data` at the end, wherever others have moved it; returns where that was.
-    pub(crate) async fn append(self: &Arc<Core>, file: &Arc<File>, data: &[u8]) -> Result<u64> {
-        let guard = self.guard(file, Need { write: true, cached: true, patient: true }).await?;
-        let _one = file.appending.lock().await;
-        if guard.how == How::Unleased {
-            self.freshen(file).await?;
-        }
-        let at = file.state.lock().size;
-        self.check_write(at, data)?;
-        self.write_kept(file, at, data).await?;
-        self.stats.written_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
-        Ok(at)
-    }
-
-    fn check_write(&self, offset: u64, data: &[u8]) -> Result<()> {
+    pub(crate) fn check_write(&self, offset: u64, data: &[u8]) -> Result<()> {
         if self.is_stopped() {
             return Err(Error::ShutDown);
         }
