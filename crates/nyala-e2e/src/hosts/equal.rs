@@ -60,7 +60,15 @@ pub fn compare(a: &Path, b: &Path) -> Compared {
         if of_a != of_b {
             let at = of_a.iter().zip(&of_b).position(|(a, b)| a != b).unwrap_or(of_a.len().min(of_b.len()));
             let (a, b) = (of_a.len(), of_b.len());
-            compared.different.push(format!("{}: {a} and {b} bytes, different from byte {at} on", name.display()));
+            let differ = of_a.chunks(4096).zip(of_b.chunks(4096)).enumerate().filter(|(_, (a, b))| a != b);
+            let blocks: Vec<usize> = differ.map(|(block, _)| block).take(40).collect();
+            let shown = |bytes: &[u8]| format!("{:02x?}", bytes.get(at / 4096 * 4096..).map(|b| &b[..b.len().min(48)]));
+            compared.different.push(format!(
+                "{}: {a} and {b} bytes, different from byte {at} on, blocks {blocks:?}: {} and {}",
+                name.display(),
+                shown(&of_a),
+                shown(&of_b)
+            ));
         }
     }
     compared
