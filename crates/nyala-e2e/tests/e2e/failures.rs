@@ -19,7 +19,7 @@ const KINDS: [&str; 3] = ["meta", "write", "read"];
 const FAULTS: [Fault; 4] = [Fault::Killed, Fault::Stopped, Fault::Cut, Fault::PoweredOff];
 
 /// fio with verification, the checked load and the pulse, all at once.
-struct Work {
+pub struct Work {
     pulse: Child,
     checked: Child,
     fio: Child,
@@ -31,7 +31,7 @@ struct Work {
 }
 
 impl Work {
-    fn start(hosts: &Hosts) -> Work {
+    pub fn start(hosts: &Hosts) -> Work {
         let root = hosts.root();
         let (out, stop, logs) = (root.join("beats"), root.join("stop"), root.join("work-logs"));
         let (dir, journals, fio_dir) = (hosts.mount().join("load"), root.join("journals"), hosts.mount().join("fio"));
@@ -59,7 +59,7 @@ impl Work {
 
     /// Lets a while pass and gives the longest operation that began or ended in it, without what the machine itself stood
     /// still. An error of any application ends the test.
-    fn longest_since(&self, from_ms: u64) -> (u64, Beat) {
+    pub fn longest_since(&self, from_ms: u64) -> (u64, Beat) {
         let all = beats(&self.out);
         let since: Vec<&Beat> = all.iter().filter(|b| b.began_ms + b.took_ms >= from_ms).collect();
         let machine = since.iter().filter(|b| b.kind == "machine").map(|b| b.took_ms).sum::<u64>();
@@ -70,7 +70,7 @@ impl Work {
     }
 
     /// Waits until every kind of operation that begins from now on has been seen to end: what is under way longest counts.
-    fn goes_on(&self, hosts: &Hosts) {
+    pub fn goes_on(&self, hosts: &Hosts) {
         let (from_ms, began) = (now_ms(), Instant::now());
         let ended = |kind: &str| beats(&self.out).iter().any(|beat| beat.kind == kind && beat.began_ms >= from_ms);
         while let Some(kind) = KINDS.iter().find(|kind| !ended(kind)) {
@@ -80,7 +80,7 @@ impl Work {
         }
     }
 
-    fn no_errors(&mut self, hosts: &Hosts, when: &str) {
+    pub fn no_errors(&mut self, hosts: &Hosts, when: &str) {
         let wrong: Vec<Beat> = beats(&self.out).into_iter().filter(|beat| !beat.error.is_empty()).collect();
         assert!(wrong.is_empty(), "{when}: applications saw errors: {wrong:?}\n{}", hosts.logs(30));
         let said = self.said();
@@ -96,7 +96,7 @@ impl Work {
     }
 
     /// Ends the load and compares everything that was acknowledged.
-    fn finish(&mut self, hosts: &Hosts) {
+    pub fn finish(&mut self, hosts: &Hosts) {
         self.no_errors(hosts, "at the end");
         fs::write(&self.stop, b"").expect("the test's directory takes files");
         run::kill_group(&mut self.fio);

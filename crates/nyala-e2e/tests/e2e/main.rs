@@ -20,5 +20,6 @@ mod promises;
 mod refusals;
 mod resync;
 mod stress_ng;
+mod takeover;
 mod verifiers;
 mod writers;
