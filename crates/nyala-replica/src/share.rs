@@ -10,28 +10,11 @@
 //! Before and after are compared within seconds, and with the same members: what requests took before the resync, when one member
 //! less had to be written, says nothing.
 
+mod limits;
 mod times;
 
+pub use limits::ShareLimits;
 use times::Times;
-
-/// Limits of a resync.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShareLimits {
-    /// Lowest rate, bytes per second.
-    pub min_bytes_per_s: u64,
-    /// Highest rate, bytes per second.
-    pub max_bytes_per_s: u64,
-    /// Requests may take so much longer than without a resync, percent.
-    pub slower_percent: u64,
-    /// Length of an interval, milliseconds.
-    pub interval_ms: u64,
-}
-
-impl Default for ShareLimits {
-    fn default() -> ShareLimits {
-        ShareLimits { min_bytes_per_s: 8 << 20, max_bytes_per_s: 4 << 30, slower_percent: 15, interval_ms: 100 }
-    }
-}
 
 /// Intervals from one rest to the next.
 const CYCLE: u32 = 10;
@@ -39,7 +22,7 @@ const CYCLE: u32 = 10;
 const REST_REQUESTS: u64 = 16;
 const REST_INTERVALS: u32 = 5;
 /// The controller of one primary.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Share {
     limits: ShareLimits,
     rate: u64,
@@ -64,21 +47,7 @@ pub struct Share {
 impl Share {
     /// At the minimum, for a start.
     pub fn new(limits: ShareLimits) -> Share {
-        Share {
-            limits,
-            rate: limits.min_bytes_per_s,
-            tokens: 0,
-            interval_began_ms: 0,
-            running: false,
-            intervals: 0,
-            resting: false,
-            rested: 0,
-            late: false,
-            copied_ms: 0,
-            calm: Times::default(),
-            busy: Times::default(),
-            found: false,
-        }
+        Share { limits, rate: limits.min_bytes_per_s, ..Share::default() }
     }
 
     /// A client's request of so many bytes was done between these times.

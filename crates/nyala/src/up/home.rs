@@ -145,6 +145,7 @@ mod tests {
         home.forget_process("meta1");
         assert_eq!(home.process("meta1"), None);
         std::fs::write(home.plan_file(), "format = 1\nservi").unwrap();
-        assert!(home.load().unwrap_err().message.contains("cluster.toml"));
+        let error = home.load().unwrap_err();
+        assert!(error.message.contains("cluster.toml"), "{error}");
     }
 }

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What can be set about the rate of a resync.
+
+/// Limits of a resync.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShareLimits {
+    /// Lowest rate, bytes per second.
+    pub min_bytes_per_s: u64,
+    /// Highest rate, bytes per second.
+    pub max_bytes_per_s: u64,
+    /// Requests may take so much longer than without a resync, percent.
+    pub slower_percent: u64,
+    /// Length of an interval, milliseconds.
+    pub interval_ms: u64,
+}
+
+impl Default for ShareLimits {
+    fn default() -> ShareLimits {
+        ShareLimits { min_bytes_per_s: 8 << 20, max_bytes_per_s: 4 << 30, slower_percent: 15, interval_ms: 100 }
+    }
+}
