@@ -37,6 +37,7 @@ fn fio(hosts: &Hosts, name: &str, more: &[&str]) -> std::process::Child {
         "--time_based",
         "--runtime=1000",
         "--eta=never",
+        "--thread",
     ]);
     std::os::unix::process::CommandExt::process_group(&mut fio, 0);
     fio.args(more).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("fio runs")

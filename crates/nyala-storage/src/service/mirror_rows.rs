@@ -23,6 +23,20 @@ fn key(group: GroupId, row: &[u8]) -> Vec<u8> {
     key
 }
 
+/// Records of one group are written in the order in which they were asked for.
+#[derive(Debug)]
+pub(super) struct Turn {
+    group: GroupId,
+    lock: tokio::sync::Mutex<()>,
+}
+
+impl Turn {
+    /// Of this group, of which there is one member at a target.
+    pub(super) fn new(group: GroupId) -> Turn {
+        Turn { group, lock: tokio::sync::Mutex::new(()) }
+    }
+}
+
 fn failed(error: StoreError) -> WireError {
     ChunkError::from(error).into()
 }
@@ -41,17 +55,22 @@ pub(super) fn load(kv: &Store, group: GroupId) -> Result<Vec<Row>, WireError> {
 }
 
 /// Changes rows, as one record.
-pub(super) async fn persist(kv: &Store, group: GroupId, rows: &[Row], durable: bool) -> Result<(), WireError> {
+pub(super) async fn persist(kv: &Store, turn: &Turn, rows: &[Row], durable: bool) -> Result<(), WireError> {
     let mut batch = Batch::new();
     for row in rows {
-        let key = key(group, &row.key.encode());
+        let key = key(turn.group, &row.key.encode());
         match &row.runs {
             Some(runs) => batch.put(key, encode_runs(runs)),
             None => batch.delete(key),
         };
     }
-    kv.wait_room().await;
-    let lsn = kv.apply(&batch).map_err(failed)?;
+    let lsn = {
+        // Each row is all that there is to say of its file: an older one must not come after a newer one. Whoever waits
+        // for room is passed by nobody; the lock is fair.
+        let _turn = turn.lock.lock().await;
+        kv.wait_room().await;
+        kv.apply(&batch).map_err(failed)?
+    };
     match durable {
         true => kv.wait_durable(lsn).await.map_err(failed),
         false => kv.flush().map(drop).map_err(failed),

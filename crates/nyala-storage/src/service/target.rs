@@ -5,6 +5,7 @@
 //! **Failure model.** See the parent module and [`crate::chunk_store`]. The directory is locked as long as this lives.
 //! Removals that fail are tried again; their record survives everything.
 
+use super::mirror_rows::Turn;
 use super::queue::{Message, Outcome, Queue, Task};
 use super::worker_thread::WorkerThread;
 use crate::chunk_store::{ChunkStore, ChunkStoreOptions, ChunkWorker, OsDisk, Remover, SyncJob, worker_of};
@@ -176,8 +177,8 @@ impl Target {
     }
 
     /// Remembers it; returns when that is in the log, or on disk.
-    pub(super) async fn persist_mirror(&self, group: GroupId, rows: &[Row], durable: bool) -> Result<(), WireError> {
-        super::mirror_rows::persist(&self.kv, group, rows, durable).await
+    pub(super) async fn persist_mirror(&self, turn: &Turn, rows: &[Row], durable: bool) -> Result<(), WireError> {
+        super::mirror_rows::persist(&self.kv, turn, rows, durable).await
     }
 
     /// Whether writes of a session are refused.

@@ -6,6 +6,7 @@ use super::entry::{Answered, Event, Mirrors};
 use super::keeper::Ask;
 use super::parse::{Payload, ReadKind, Sent};
 use crate::service::at_once::AtOnce;
+use crate::service::mirror_rows::Turn;
 use crate::service::target::Target;
 use nyala_cluster::Command;
 use nyala_replica::{Config, Effect, Envelope, Input, Job, Member as Replica, Standing, Ticket, Token, View};
@@ -46,6 +47,8 @@ pub(super) struct Shell {
     pub setup: Setup,
     pub pool: Pool,
     pub at_once: AtOnce,
+    /// The turn of what is remembered.
+    pub rows: Turn,
     pub state: RefCell<State>,
 }
 
@@ -128,7 +131,8 @@ pub(super) fn run(setup: Setup, events: mpsc::UnboundedReceiver<Event>) {
     };
     let options = PoolOptions { connections_per_peer: 2, ..PoolOptions::default() };
     let pool = Pool::new(setup.handshake.clone(), options);
-    let shell = Rc::new(Shell { setup, pool, at_once: AtOnce::default(), state: RefCell::new(state) });
+    let shell =
+        Rc::new(Shell { setup, pool, at_once: AtOnce::default(), rows: Turn::new(group), state: RefCell::new(state) });
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, shell.clone().serve(events));
     drop((local, runtime, shell));

@@ -41,7 +41,7 @@ impl Shell {
     }
 
     async fn persist(&self, rows: Vec<Row>, durable: bool) -> bool {
-        let done = self.setup.target.persist_mirror(self.setup.group, &rows, durable).await;
+        let done = self.setup.target.persist_mirror(&self.rows, &rows, durable).await;
         done.inspect_err(|error| self.says("write down what may differ", error)).is_ok()
     }
 
