@@ -73,7 +73,9 @@ fn e2e_fsx_three_clients() {
     });
 }
 
-/// One run, which has to end well. What it leaves when it does not is in the cluster's directory.
+/// One run, which has to end well. What it leaves when it does not is in the cluster's directory. Seeds are fixed, since fsx
+/// 0.3.2 now and then draws a length of 0 for `posix_fallocate`, takes the EINVAL that Linux itself gives for that for a file
+/// system without it, and ends (seed 5005 at operation 998, seed 9 at 14,985, on ext4 too).
 fn fsx(cluster: &Cluster, dir: &Path, seed: u32, operations: u32) {
     let config = cluster.root().join(format!("fsx-{seed}.toml"));
     fs::write(&config, FSX_CONFIG).unwrap();
