@@ -37,5 +37,4 @@ pub use progress::Progress;
 pub use regions::{RegionSet, Runs, Span};
 pub use rows::{Row, RowKey};
 pub use rules::Rule;
-
 pub use standing::Standing;

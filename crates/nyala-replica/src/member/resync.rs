@@ -24,7 +24,8 @@ pub(super) struct Resync {
     pub sent: BTreeMap<TargetId, Sent>,
     gathered: bool,
     todo: RegionSet,
-    copying: usize,
+    /// Copies under way.
+    pub copying: usize,
     /// Copied, not known to be on its disk.
     copied: RegionSet,
     /// The part of it that the sync under way is about.
@@ -32,13 +33,6 @@ pub(super) struct Resync {
     synced_once: bool,
     copied_regions: u64,
     began_ms: u64,
-}
-
-impl Resync {
-    /// Copies under way.
-    pub fn copying(&self) -> usize {
-        self.copying
-    }
 }
 
 impl Member {
@@ -106,8 +100,10 @@ impl Member {
         }
         self.track.mark_all_dirty(from, regions);
         let dirty = self.track.dirty(from);
-        let waits = self.resyncs.get_mut(&from).filter(|resync| !resync.gathered);
-        waits.into_iter().for_each(|resync| (resync.gathered, resync.todo) = (true, dirty.clone()));
+        if let Some(resync) = self.resyncs.get_mut(&from) {
+            resync.gathered = true;
+            resync.todo = dirty;
+        }
         self.advance_resyncs();
     }
 

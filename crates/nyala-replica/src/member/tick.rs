@@ -3,7 +3,6 @@
 //! What time brings: sending again, giving up, telling the floor, closing intents.
 
 use super::Member;
-use super::resync::Resync;
 use super::work::Stage;
 use crate::effect::Effect;
 use crate::message::Body;
@@ -27,7 +26,7 @@ const TOLD_EVERY: u64 = 10;
 impl Member {
     pub(super) fn tick(&mut self) {
         let left = self.resyncs.values().any(|resync| self.progress_of(resync).left_bytes > 0);
-        let copying = self.resyncs.values().map(Resync::copying).sum();
+        let copying = self.resyncs.values().map(|resync| resync.copying).sum();
         self.share.tick(self.now_ms, left, copying);
         self.advance();
         if self.standing == Standing::Leading {

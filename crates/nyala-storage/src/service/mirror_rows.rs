@@ -3,8 +3,8 @@
 //! What a member of a mirror group remembers, in its target's store: rows of `nyala_replica` under a prefix per group.
 //!
 //! **Failure model.** See `nyala_replica::rows`: a record is there as a whole or not, the last ones may be lost by a loss of
-//! power unless they were asked for as durable. A row that cannot be read keeps the group closed here: it may be the one
-//! that says what differs.
+//! power unless they were asked for as durable. Records that wait for room in the log could pass each other: they take
+//! turns. A row that cannot be read keeps the group closed here: it may be the one that says what differs.
 
 use crate::chunk_store::ChunkError;
 use nyala_replica::Row;
