@@ -15,6 +15,7 @@ use nyala_wire::storage::{
     ChunkFileId, ReadHeader, ReadReplyHeader, StorageOp, StorageReply, StorageRequest, WriteHeader, block_pieces,
     decode_bulk, encode_bulk,
 };
+use nyala_wire::walk::WalkAt;
 use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, WireError, codec, message_type};
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
@@ -151,6 +152,44 @@ fn everything_over_tcp_and_again_after_a_restart() {
         assert!(stats.counters.contains(&("op.read".to_owned(), 1)), "{stats:?}");
         assert!(stats.counters.contains(&("checksum.errors".to_owned(), 0)) && stats.cpu_us > 0);
         assert!(!to.call(Request::new(message_type::PING, Bytes::new())).await.unwrap().is_error());
+    });
+    storage.stop().unwrap();
+}
+
+#[test]
+fn a_walk_goes_in_bounded_steps() {
+    let (cluster, storage) = start();
+    client(async {
+        let to = cluster.connect(&storage).await;
+        write(&to, 0, &data(1_000_003)).await.unwrap();
+        let step = |offset, bytes| StorageOp::Walk { offset, bytes, verify: true };
+        assert_eq!(op(&to, TARGET, step(0, (4 << 20) + 1)).await, Err(ErrorCode::BAD_MESSAGE));
+        let Ok(StorageReply::Walked { pieces, next: None }) = op(&to, TARGET, step(0, 4 << 20)).await else {
+            panic!("all of it in one step")
+        };
+        assert_eq!(pieces.iter().map(|piece| piece.checksums.len()).sum::<usize>(), 245);
+        let (mut steps, mut at) = (Vec::new(), WalkAt::default());
+        loop {
+            let Ok(StorageReply::Walked { pieces, next }) = op_on(&to, TARGET, at.file, step(at.offset, 0)).await
+            else {
+                panic!("a step")
+            };
+            assert_eq!(pieces.len(), 1);
+            steps.extend(pieces);
+            match next {
+                Some(next) => at = next,
+                None => break,
+            }
+        }
+        assert_eq!(steps, pieces);
+        let path = cluster.dir.path().join("a/target/chunks").join(path_of(FILE));
+        let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+        file.write_all_at(b"?", 300_000).unwrap();
+        let Ok(StorageReply::Walked { pieces, .. }) = op(&to, TARGET, step(0, 4 << 20)).await else { panic!("damage") };
+        assert_eq!(pieces.iter().map(|piece| piece.bad).collect::<Vec<_>>(), [0, 1 << 9, 0, 0]);
+        op(&to, TARGET, StorageOp::Unlink).await.unwrap();
+        let end = StorageReply::Walked { pieces: vec![], next: None };
+        assert_eq!(op_on(&to, TARGET, ChunkFileId::default(), step(0, 4096)).await, Ok(end));
     });
     storage.stop().unwrap();
 }

@@ -18,6 +18,7 @@ pub mod mirror;
 pub mod name;
 pub mod storage;
 pub mod stripe;
+pub mod walk;
 
 pub use attr::{Attr, FileKind, Time};
 pub use error::{ErrorCode, WireError};

@@ -7,6 +7,7 @@
 
 use crate::error::{ErrorCode, WireError};
 use crate::ids::{InodeId, SessionId, TargetId};
+use crate::walk::{WalkAt, WalkPiece};
 use minicbor::{Decode, Encode};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -115,7 +116,7 @@ where
 }
 
 /// Names a chunk file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode)]
 pub struct ChunkFileId {
     /// The file.
     #[n(0)]
@@ -215,6 +216,19 @@ pub enum StorageOp {
         #[n(2)]
         bad: TargetId,
     },
+    /// Say what is in all chunk files from this one on, in their order. Reply: `Walked`.
+    #[n(10)]
+    Walk {
+        /// Where in this one, bytes.
+        #[n(0)]
+        offset: u64,
+        /// How much about, bytes; at most [`MAX_IO_BYTES`], and one piece at least.
+        #[n(1)]
+        bytes: u32,
+        /// Read it all from the disk, and compare it with its checksums.
+        #[n(2)]
+        verify: bool,
+    },
     /// Reserve space. Reply: `Done`.
     #[n(6)]
     Allocate {
@@ -246,6 +260,16 @@ pub enum StorageReply {
     /// An offset; absent if there is no data behind the start.
     #[n(2)]
     Offset(#[n(0)] Option<u64>),
+    /// A part of what a target holds.
+    #[n(3)]
+    Walked {
+        /// In order.
+        #[n(0)]
+        pieces: Vec<WalkPiece>,
+        /// Where it goes on; absent at the end.
+        #[n(1)]
+        next: Option<WalkAt>,
+    },
 }
 
 #[cfg(test)]

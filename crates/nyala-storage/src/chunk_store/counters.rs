@@ -32,6 +32,8 @@ counters! {
     read_bytes = "read.bytes",
     /// Other operations done.
     others = "op.other",
+    /// Bytes read and compared by walks.
+    checked_bytes = "check.bytes",
     /// Reads and writes done on the thread of their connection.
     at_once = "op.at_once",
     /// Operations that failed, for any reason.

@@ -33,6 +33,10 @@ pub trait ChunkFile: Send + Sync {
     fn stat(&self) -> io::Result<(u64, u64)>;
     /// Fills `buf` from `offset` on and says how far; less only at the end of the file.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// The same, but from the disk itself even where the page cache has it, if that is possible.
+    fn read_from_disk(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.read_at(buf, offset)
+    }
     /// Fills `buf` only if that needs no disk, and says how far; `None` otherwise.
     fn read_cached(&self, buf: &mut [u8], offset: u64) -> io::Result<Option<usize>>;
     /// Can a range be read without the disk? May err on the side of no.

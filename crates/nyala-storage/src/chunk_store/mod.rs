@@ -54,6 +54,7 @@ mod shared;
 mod sync;
 mod table;
 mod unlink;
+mod walk;
 mod worker;
 mod write;
 

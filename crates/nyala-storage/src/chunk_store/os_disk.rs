@@ -133,19 +133,12 @@ impl ChunkFile for OsFile {
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        let mut done = 0;
-        if direct::fits(buf.as_ptr(), buf.len(), offset) && !self.is_mostly_cached(offset, buf.len()) {
-            done = self.read_direct(buf, offset)?;
-        }
-        while done < buf.len() {
-            match rustix::io::pread(&self.fd, &mut buf[done..], offset + done as u64) {
-                Ok(0) => break,
-                Ok(n) => done += n,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(e) => return Err(e.into()),
-            }
-        }
-        Ok(done)
+        let large = direct::fits(buf.as_ptr(), buf.len(), offset);
+        self.read_as(buf, offset, large && !self.is_mostly_cached(offset, buf.len()))
+    }
+
+    fn read_from_disk(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.read_as(buf, offset, true)
     }
 
     fn read_cached(&self, buf: &mut [u8], offset: u64) -> io::Result<Option<usize>> {
@@ -202,6 +195,22 @@ impl ChunkFile for OsFile {
 }
 
 impl OsFile {
+    fn read_as(&self, buf: &mut [u8], offset: u64, direct: bool) -> io::Result<usize> {
+        let mut done = 0;
+        if direct && direct::fits(buf.as_ptr(), buf.len(), offset) {
+            done = self.read_direct(buf, offset)?;
+        }
+        while done < buf.len() {
+            match rustix::io::pread(&self.fd, &mut buf[done..], offset + done as u64) {
+                Ok(0) => break,
+                Ok(n) => done += n,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(done)
+    }
+
     fn write_streaming(&self, data: &[u8], offset: u64) -> io::Result<usize> {
         let iov = libc::iovec { iov_base: data.as_ptr().cast_mut().cast(), iov_len: data.len() };
         let offset = libc::off_t::try_from(offset).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;

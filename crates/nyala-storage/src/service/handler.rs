@@ -14,6 +14,7 @@ use nyala_wire::storage::{
     ChunkFileId, MAX_IO_BYTES, ReadHeader, ReadReplyHeader, StorageOp, StorageReply, StorageRequest, WriteHeader,
     blocks_touched, decode_bulk, encode_bulk,
 };
+use nyala_wire::walk::WalkAt;
 use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, WireError, codec, message_type};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -191,6 +192,9 @@ impl StorageService {
                 self.copy(target, (from, from_offset), (file, offset), len).await?;
                 StorageReply::Done
             }
+            StorageOp::Walk { offset, bytes, verify } => {
+                super::walk::walk(target, WalkAt { file, offset }, bytes, verify).await?
+            }
             op @ StorageOp::Fence { session } => {
                 target.call(Task::Other(file, op)).await?;
                 self.mirrors.quiet(target, session).await?;
@@ -199,9 +203,7 @@ impl StorageService {
             op => match target.call(Task::Other(file, op)).await? {
                 Outcome::Stat(len, blocks) => StorageReply::Stat { len, blocks },
                 Outcome::Offset(offset) => StorageReply::Offset(offset),
-                Outcome::Done | Outcome::DoneWhenDurable(_) | Outcome::Read(_) | Outcome::Region(_) => {
-                    StorageReply::Done
-                }
+                _ => StorageReply::Done,
             },
         };
         Ok(Reply::ok(codec::encode(&reply)))

@@ -26,6 +26,7 @@ mod queue;
 mod ring_reads;
 mod run;
 mod target;
+mod walk;
 mod worker_thread;
 
 pub use handler::StorageService;

@@ -8,6 +8,7 @@
 use crate::chunk_store::{ReadOut, Region, SyncJob, WriteOp};
 use nyala_store::Lsn;
 use nyala_wire::storage::{ChunkFileId, StorageOp};
+use nyala_wire::walk::{WalkAt, WalkPiece};
 use nyala_wire::{ErrorCode, WireError};
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
@@ -52,6 +53,15 @@ pub enum Task {
         /// Up to here, bytes; the largest number: to the end.
         end: u64,
     },
+    /// Where there is something, from there on, whichever worker has it.
+    PiecesFrom(WalkAt, usize),
+    /// What is there.
+    Piece {
+        /// Where.
+        at: WalkAt,
+        /// Compare it with its checksums.
+        verify: bool,
+    },
     /// Anything else.
     Other(ChunkFileId, StorageOp),
 }
@@ -61,6 +71,7 @@ impl Task {
     pub fn file(&self) -> ChunkFileId {
         match self {
             Task::Write(op) => op.file,
+            Task::PiecesFrom(at, _) | Task::Piece { at, .. } => at.file,
             Task::Read { file, .. } | Task::Export { file, .. } | Task::Import { file, .. } | Task::Other(file, _) => {
                 *file
             }
@@ -83,6 +94,10 @@ pub enum Outcome {
     Stat(u64, u64),
     /// Where the data or hole is.
     Offset(Option<u64>),
+    /// Where something is.
+    Pieces(Vec<WalkAt>),
+    /// What it is.
+    Piece(Option<WalkPiece>),
 }
 
 /// Where an answer goes.
@@ -119,7 +134,7 @@ pub(super) fn stopping() -> WireError {
 
 /// A worker answered something that it was not asked.
 pub(super) fn mistake() -> WireError {
-    ErrorCode::IO.with("a read gave something else; this is a mistake in the storage service")
+    ErrorCode::IO.with("a worker gave something else; this is a mistake in the storage service")
 }
 
 impl Queue {

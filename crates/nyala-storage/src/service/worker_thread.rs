@@ -113,6 +113,8 @@ impl WorkerThread {
                 let taken = worker.import(file, &region, end, now_s());
                 taken.map(|lsn| lsn.map_or(Outcome::Done, |lsn| self.unlinked(file, lsn)))
             }
+            Task::PiecesFrom(from, most) => worker.pieces_from(from, most).map(Outcome::Pieces),
+            Task::Piece { at, verify } => worker.piece(at, verify).map(Outcome::Piece),
             Task::Other(file, op) => match op {
                 StorageOp::Truncate { len } => worker.truncate(file, len).map(|()| Outcome::Done),
                 StorageOp::Punch { offset, len } => worker.punch(file, offset, len).map(|()| Outcome::Done),
@@ -122,6 +124,7 @@ impl WorkerThread {
                 StorageOp::Unlink => worker.unlink(file, now_s()).map(|lsn| self.unlinked(file, lsn)),
                 StorageOp::Fence { session } => worker.fence(session).map(Outcome::DoneWhenDurable),
                 StorageOp::Repair { .. } => Err(ChunkError::Invalid("only a mirror group can repair")),
+                StorageOp::Walk { .. } => Err(ChunkError::Invalid("a walk is done piece by piece")),
                 StorageOp::Copy { .. } => Err(ChunkError::Invalid("a copy is done as a read and a write")),
                 StorageOp::Sync => {
                     drop(worker);

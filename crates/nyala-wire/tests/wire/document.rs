@@ -104,6 +104,7 @@ fn structures_have_their_fields() {
     structures!(Commit, EntryInfo, EntryReply, FileReply, InlineContent, ListedEntry, Listing, MetaRequest, NewEntry);
     structures!(Owner, PutInline, Rename, SessionReply, SetAttr, TxId, TxRequest, ChunkFileId, StorageRequest);
     structures!(FileLock, LockEdge, LockOwner, Returned, Revocation);
+    structures!(nyala_wire::walk::WalkAt, nyala_wire::walk::WalkPiece);
     structures!(Heartbeat, JoinMgmt, MgmtNode, Register, RegisterTarget, Registered);
 }
 

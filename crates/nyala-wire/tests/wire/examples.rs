@@ -17,6 +17,7 @@ use nyala_wire::mgmt::{Capacity, Heartbeat, MgmtReply, MgmtRequest, TargetCapaci
 use nyala_wire::storage::{
     ChunkFileId, ReadHeader, ReadReplyHeader, StorageOp, StorageReply, StorageRequest, WriteHeader, encode_bulk,
 };
+use nyala_wire::walk::{PIECE_BYTES, WalkAt, WalkPiece};
 use nyala_wire::{
     Attr, ClusterId, ErrorCode, FileKind, InodeId, Layout, MapVersion, Name, NodeId, Pattern, PoolId, SessionId, Slot,
     TargetId, Time, message_type,
@@ -137,7 +138,7 @@ fn tx() -> [(&'static str, Vec<u8>); 3] {
     ]
 }
 
-fn storage() -> [(&'static str, Vec<u8>); 5] {
+fn storage() -> [(&'static str, Vec<u8>); 6] {
     let data = [b'x'; 6000];
     let write = WriteHeader {
         target: 101.into(),
@@ -162,12 +163,16 @@ fn storage() -> [(&'static str, Vec<u8>); 5] {
     let block = nyala_wire::checksum::crc32c_zero_padded(&data[..2004]);
     let file = ChunkFileId { inode: HELLO, index: 0 };
     let truncate = StorageRequest { target: TargetId(101), file, op: StorageOp::Truncate { len: 0 } };
+    let at = WalkAt { file, offset: 0 };
+    let piece = WalkPiece { at, present: 0b11, checksums: vec![7, block], bad: 0b10 };
+    let walked = StorageReply::Walked { pieces: vec![piece], next: Some(WalkAt { file, offset: PIECE_BYTES }) };
     [
         ("STORAGE_WRITE request", encode_bulk(&write, &[crc32c(&data[..3996]), crc32c(&data[3996..])])),
         ("STORAGE_READ request", encode_bulk(&read, &[])),
         ("STORAGE_READ reply", encode_bulk(&reply, &[block])),
         ("StorageRequest: Truncate (CBOR)", encode(&truncate)),
         ("StorageReply: Stat (CBOR)", encode(&StorageReply::Stat { len: 6100, blocks: 16 })),
+        ("StorageReply: Walked (CBOR)", encode(&walked)),
     ]
 }
 

@@ -14,6 +14,7 @@ use nyala_wire::mgmt::{
     Registered,
 };
 use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest};
+use nyala_wire::walk::{WalkAt, WalkPiece};
 
 structures! {
     Commit { inode, end, mtime, spilled, sync, close, allocated }
@@ -43,6 +44,8 @@ structures! {
     SetAttr { perm, uid, gid, size, atime, mtime, ctime, kill_suidgid }
     StorageRequest { target, file, op }
     TxRequest { tx, action }
+    WalkAt { file, offset }
+    WalkPiece { at, present, checksums, bad }
 }
 
 enums! {
@@ -139,8 +142,9 @@ enums! {
         7 Fence { session }
         8 Copy { from, from_offset, offset, len }
         9 Repair { offset, len, bad }
+        10 Walk { offset, bytes, verify }
     }
-    StorageReply { 0 Done {} 1 Stat { len, blocks } 2 Offset { 0 } }
+    StorageReply { 0 Done {} 1 Stat { len, blocks } 2 Offset { 0 } 3 Walked { pieces, next } }
     MgmtRequest {
         0 WatchMap { have, wait_ms }
         1 Register { 0 }

@@ -11,3 +11,4 @@ mod model;
 mod regions;
 mod reserve;
 mod sim;
+mod walk;
