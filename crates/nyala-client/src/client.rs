@@ -14,7 +14,8 @@ use crate::types::{CacheListener, ClientStats, FsStats, LookedUp, Mode, OpenOpti
 use nyala_wire::map::{ClusterMap, TargetKind};
 use nyala_wire::meta::{EntryInfo, FileLock, LeaseMode, Listing, MetaOp, MetaReply, NewEntry, Owner, Rename, SetAttr};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
-use nyala_wire::{Attr, FileKind, InodeId, StripePattern};
+use nyala_wire::storage::ChunkFileId;
+use nyala_wire::{Attr, FileKind, GroupId, InodeId, StripePattern, TargetId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -274,6 +275,17 @@ impl Client {
             MetaReply::EntryInfo(info) => Ok(*info),
             _ => Err(odd("get entry info")),
         }
+    }
+
+    /// Has `range` (offset and length, bytes) of a chunk file on the member `bad` of a mirror group replaced by what a good member
+    /// has. That it was done does not say that it worked.
+    pub async fn repair_copy(&self, group: GroupId, file: ChunkFileId, range: (u64, u32), bad: TargetId) -> Result<()> {
+        self.core.repair_copy(group, file, range, bad).await
+    }
+
+    /// Returns when all changes of a mirrored chunk file that were under way are on all members.
+    pub async fn settled(&self, group: GroupId, file: ChunkFileId) -> Result<()> {
+        self.core.settled(group, file).await
     }
 
     /// Sets what a directory gives to new files.

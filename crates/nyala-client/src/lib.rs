@@ -30,6 +30,7 @@ mod keeper;
 mod leasing;
 mod locks;
 mod maps;
+mod mending;
 mod names;
 mod naming;
 mod opening;

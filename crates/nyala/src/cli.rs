@@ -15,7 +15,7 @@ use clap::{Parser, Subcommand};
 #[command(name = "nyala", version, propagate_version = true, arg_required_else_help = true, max_term_width = 120)]
 #[command(
     after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 wrong configuration, 4 the cluster cannot be reached, \
-    5 the cluster refuses, 6 health check or status found something."
+    5 the cluster refuses, 6 a check found something."
 )]
 pub struct Cli {
     /// How results are printed
@@ -51,6 +51,8 @@ pub enum Command {
     /// Mirror groups: targets that hold the same data
     #[command(subcommand)]
     Mirror(MirrorCommand),
+    /// Read everything on storage targets, and repair what is damaged
+    Scrub(scrub::ScrubArgs),
     /// The management nodes: who they are, who leads, more and fewer of them
     #[command(subcommand)]
     Mgmt(MgmtCommand),
@@ -111,6 +113,8 @@ pub enum MirrorCommand {
     Delete(mirror_delete::MirrorDeleteArgs),
     /// Let another good member lead
     Switch(mirror_switch::MirrorSwitchArgs),
+    /// Compare the members of groups, while they are in use
+    Check(mirror_check::MirrorCheckArgs),
     /// Bringing members up to date that missed changes
     #[command(subcommand)]
     Resync(ResyncCommand),
@@ -196,6 +200,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Target(TargetCommand::List(args)) => target_list::run(args, output),
         Command::Target(TargetCommand::SetState(args)) => target_set_state::run(args, output),
         Command::Mirror(command) => run_mirror(command, output),
+        Command::Scrub(args) => scrub::run(args, output),
         Command::Mgmt(MgmtCommand::List(args)) => mgmt_list::run(args, output),
         Command::Mgmt(MgmtCommand::Add(args)) => mgmt_add::run(args, output),
         Command::Mgmt(MgmtCommand::Remove(args)) => mgmt_remove::run(args, output),
@@ -223,6 +228,7 @@ fn run_mirror(command: MirrorCommand, output: Output) -> Outcome {
         MirrorCommand::List(args) => mirror_list::run(args, output),
         MirrorCommand::Delete(args) => mirror_delete::run(args, output),
         MirrorCommand::Switch(args) => mirror_switch::run(args, output),
+        MirrorCommand::Check(args) => mirror_check::run(args, output),
         MirrorCommand::Resync(ResyncCommand::Start(args)) => mirror_resync::switch(args, false, output),
         MirrorCommand::Resync(ResyncCommand::Stop(args)) => mirror_resync::switch(args, true, output),
         MirrorCommand::Resync(ResyncCommand::Stats(args)) => mirror_resync::stats(args, output),

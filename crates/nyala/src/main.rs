@@ -15,6 +15,7 @@ mod process;
 mod role;
 mod units;
 mod up;
+mod walk;
 
 use clap::Parser;
 use exit::{Exit, Outcome};

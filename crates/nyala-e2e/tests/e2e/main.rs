@@ -19,6 +19,7 @@ mod programs;
 mod promises;
 mod refusals;
 mod resync;
+mod scrub;
 mod stress_ng;
 mod takeover;
 mod verifiers;

@@ -51,7 +51,7 @@ struct Progress {
 }
 
 /// The groups that are named, which must exist, or all.
-fn chosen(map: &ClusterMap, named: &[GroupId]) -> Result<Vec<GroupId>, Failure> {
+pub(super) fn chosen(map: &ClusterMap, named: &[GroupId]) -> Result<Vec<GroupId>, Failure> {
     let all: Vec<GroupId> = map.groups.iter().map(|group| group.id).collect();
     if let Some(missing) = named.iter().find(|group| !all.contains(group)) {
         return Err(Failure::failed(format!("there is no mirror group {missing}; see nyala mirror list")));

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A scrub: finds damage on a target, and has it repaired where another copy is. Failure model: see the parent module.
+//!
+//! A repair goes by the group's primary, in turn with the changes of the file, and is looked at again from the disk. Only
+//! what metadata says to be mirrored is repaired: elsewhere the other member has no such data to give.
+
+use super::{Look, Owner};
+use crate::exit::Failure;
+use nyala_wire::storage::BLOCK_BYTES;
+use nyala_wire::walk::{WalkAt, WalkPiece, runs};
+use nyala_wire::{GroupId, Home, TargetId};
+use serde::Serialize;
+
+/// Damaged places of a target that are listed; more are only counted.
+const LISTED: usize = 10_000;
+
+/// A damaged place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Damage {
+    /// Where.
+    pub target: TargetId,
+    /// The file, as `entry info` shows it, and as `ls -i` and `find -inum` do.
+    pub inode: String,
+    /// The same, as a number.
+    pub inode_number: u64,
+    /// Stripe index.
+    pub index: u16,
+    /// Offset in the chunk file, bytes.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u64,
+    /// The mirror group that has other copies.
+    pub group: Option<GroupId>,
+    /// Whether it is all right now.
+    pub repaired: bool,
+    /// Why not.
+    pub reason: Option<String>,
+}
+
+/// What a scrub of a target came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Mending {
+    /// The target.
+    pub target: TargetId,
+    /// Bytes that were compared with their checksums.
+    pub bytes: u64,
+    /// Bytes that did not match.
+    pub damaged_bytes: u64,
+    /// Of those, bytes that match now.
+    pub repaired_bytes: u64,
+    /// Why it was not looked at to the end.
+    pub error: Option<String>,
+    /// Places, the first ones.
+    pub damage: Vec<Damage>,
+}
+
+/// Looks at all of a target.
+pub async fn scrub(look: &Look, target: TargetId, rate: u64, repair: bool) -> Mending {
+    let mut mending =
+        Mending { target, bytes: 0, damaged_bytes: 0, repaired_bytes: 0, error: None, damage: Vec::new() };
+    let mut steps = look.walk(target, true, rate);
+    loop {
+        let done = match steps.take().await {
+            Ok(Some(piece)) if piece.bad == 0 => Ok(()),
+            Ok(Some(piece)) => mend(look, &mut mending, piece, repair).await,
+            Ok(None) => break,
+            Err(failure) => Err(failure),
+        };
+        if let Err(failure) = done {
+            mending.error = Some(failure.message);
+            break;
+        }
+    }
+    mending.bytes = steps.bytes;
+    mending
+}
+
+async fn mend(look: &Look, mending: &mut Mending, piece: WalkPiece, repair: bool) -> Result<(), Failure> {
+    let (target, at) = (mending.target, piece.at);
+    let (group, reason) = match look.owner(at.file).await? {
+        Owner::Gone => return Ok(()),
+        Owner::Home(Home::Group(group)) => (Some(group), (!repair).then(|| "not repaired: --no-repair".to_owned())),
+        Owner::Home(Home::Target(_)) => (None, Some("not mirrored: restore the file".to_owned())),
+        Owner::Unknown => (None, Some("its file has no data there".to_owned())),
+    };
+    let left = match (group, &reason) {
+        (Some(group), None) => repaired(look, target, group, &piece).await?,
+        _ => piece.bad,
+    };
+    for (bits, repaired) in [(piece.bad & !left, true), (left, false)] {
+        for (first, count) in runs(bits) {
+            let length = count * BLOCK_BYTES;
+            mending.damaged_bytes += length;
+            mending.repaired_bytes += if repaired { length } else { 0 };
+            let failed = || reason.clone().unwrap_or_else(|| "no other member could give a good copy".to_owned());
+            let damage = Damage {
+                target,
+                inode: at.file.inode.to_string(),
+                inode_number: at.file.inode.0,
+                index: at.file.index,
+                offset: at.offset + first * BLOCK_BYTES,
+                length,
+                group,
+                repaired,
+                reason: (!repaired).then(failed),
+            };
+            if mending.damage.len() < LISTED {
+                mending.damage.push(damage);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Repairs what is bad in a piece; gives the blocks that are bad after it.
+async fn repaired(look: &Look, target: TargetId, group: GroupId, piece: &WalkPiece) -> Result<u64, Failure> {
+    replace(look, target, group, piece.at, runs(piece.bad)).await;
+    let left = look.again(target, piece.at, true).await?.bad;
+    if left == 0 {
+        return Ok(0);
+    }
+    // One block that no member has any more must not keep its neighbours damaged.
+    let single = (0..64).filter(|block| left >> block & 1 == 1).map(|block| (block, 1));
+    replace(look, target, group, piece.at, single).await;
+    Ok(look.again(target, piece.at, true).await?.bad)
+}
+
+async fn replace(look: &Look, bad: TargetId, group: GroupId, at: WalkAt, places: impl Iterator<Item = (u64, u64)>) {
+    for (first, count) in places {
+        let range = (at.offset + first * BLOCK_BYTES, (count * BLOCK_BYTES) as u32);
+        if let Err(error) = look.client.repair_copy(group, at.file, range, bad).await {
+            tracing::warn!(%group, target = %bad, inode = %at.file.inode, %error, "a repair was not begun");
+        }
+    }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Looking at everything that storage targets hold: `nyala scrub` and `nyala mirror check`.
+//!
+//! **Failure model.** The cluster works meanwhile: files change, move between good and damaged, and go; services restart; members
+//! leave their group. A step is asked again for a while; what cannot be looked at to the end is said to be unfinished. What looks
+//! wrong is looked at again before it is reported.
+
+mod compare;
+mod mend;
+mod owner;
+mod steps;
+
+pub use compare::{Compared, compare};
+#[cfg(test)]
+pub use mend::Damage;
+pub use mend::{Mending, scrub};
+pub use owner::Owner;
+pub use steps::Look;

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Whose a chunk file is. Failure model: see the parent module.
+
+use super::Look;
+use crate::exit::Failure;
+use nyala_wire::storage::ChunkFileId;
+use nyala_wire::{ErrorCode, Home};
+
+/// Where the layout of its file has a chunk file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// There.
+    Home(Home),
+    /// There is no such file: what is left of it goes in the background.
+    Gone,
+    /// The file has none with that index.
+    Unknown,
+}
+
+impl Look {
+    /// Asks metadata whose a chunk file is.
+    pub async fn owner(&self, file: ChunkFileId) -> Result<Owner, Failure> {
+        let info = match self.client.entry_info(file.inode).await {
+            Err(error) if error.is(ErrorCode::NOT_FOUND) || error.is(ErrorCode::STALE) => return Ok(Owner::Gone),
+            other => other?,
+        };
+        let layout = info.layout.filter(|layout| usize::from(file.index) < layout.targets.len());
+        Ok(layout.map_or(Owner::Unknown, |layout| Owner::Home(layout.home(file.index))))
+    }
+}
