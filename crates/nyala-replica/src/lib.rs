@@ -12,6 +12,7 @@
 //! leases that end before it gives a right to somebody else; rows that were asked for as durable stay, and rows are lost only from
 //! the end; disk work that was reported as done survives the death of the process.
 
+pub mod beside;
 pub mod clients;
 pub mod config;
 pub mod effect;
@@ -28,6 +29,7 @@ pub mod standing;
 pub mod tracking;
 pub mod turns;
 
+pub use beside::FENCES;
 pub use config::Config;
 pub use effect::{Answer, Effect};
 pub use input::{Input, Job, Request, Ticket, Token, View, Wish};

@@ -30,6 +30,8 @@ pub enum Rule {
     ChangesInTurn,
     /// A member counts as resynced only when what was copied is on its disk.
     SyncBeforeGood,
+    /// A new primary, and a resync, tell others which sessions are fenced.
+    TellFences,
 }
 
 /// Whether `rule` is broken here.

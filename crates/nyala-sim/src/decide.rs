@@ -99,6 +99,7 @@ impl World {
         self.judge(verdict);
         self.good_again(&group);
         self.count_copies(false);
+        self.fences.fence(&group, &mut self.nodes);
         let nodes = (0..self.nodes.len()).map(Place::Node);
         let everybody: Vec<Place> = nodes.chain((0..self.clients.len()).map(Place::Client)).collect();
         everybody.into_iter().for_each(|to| self.send(Place::Mgmt, to, Msg::Map(Rc::clone(&map))));

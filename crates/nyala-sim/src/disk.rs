@@ -9,7 +9,7 @@
 use crate::rng::Rng;
 use nyala_replica::{Row, RowKey, Runs, Span};
 use nyala_wire::storage::ChunkFileId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of a block.
 pub const BLOCK: u64 = 4096;
@@ -44,6 +44,8 @@ pub struct Disk {
     /// Records that are on disk for good.
     durable_records: usize,
     torn: u64,
+    /// Fenced sessions; on disk when they are here.
+    pub fences: BTreeSet<Tag>,
 }
 
 impl Disk {

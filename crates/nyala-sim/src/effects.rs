@@ -84,6 +84,8 @@ impl World {
         if standing == Standing::Leading {
             let verdict = self.primary.check(&self.nodes, now_us);
             self.judge(verdict);
+            let verdict = self.fences.check(self.group(), &self.nodes[at], now_us);
+            self.judge(verdict);
             // The last good copy is the truth again, whatever it has lost.
             let node = &mut self.nodes[at];
             let leads = node.member.as_ref().is_some_and(|m| m.has_lease(node.clock_ms(now_us)));

@@ -35,6 +35,7 @@ pub const ALL: &[(Mutation, u64)] = &[
     (Mutation::Protocol(Rule::DoOnce), 400),
     (Mutation::Protocol(Rule::ChangesInTurn), 200),
     (Mutation::Protocol(Rule::SyncBeforeGood), 4000),
+    (Mutation::Protocol(Rule::TellFences), 100),
     (Mutation::LongLease, 400),
     (Mutation::LeaseForTheCondemned, 400),
     (Mutation::NoFencing, 6000),

@@ -5,7 +5,7 @@
 use crate::disk::{Disk, Tag, Unflushed, blocks};
 use crate::event::Blocks;
 use crate::rng::Rng;
-use nyala_replica::{Effect, Input, Job, Member, Span, Ticket};
+use nyala_replica::{Effect, FENCES, Input, Job, Member, Span, Ticket};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::storage::ChunkFileId;
 use nyala_wire::{MapVersion, NodeId, TargetId};
@@ -132,6 +132,7 @@ impl Node {
         for (doing, _) in std::mem::take(&mut self.doing).into_values() {
             match doing {
                 Doing::Persist { records, .. } => first_record = first_record.min(records - 1),
+                Doing::Write { file: FENCES, .. } => {}
                 Doing::Write { file, span, data } => self.write_part(file, span, &data, rng),
                 Doing::Read { .. } | Doing::Flush(_) => {}
             }

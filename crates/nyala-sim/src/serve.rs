@@ -8,7 +8,7 @@ use crate::node::{Doing, Power};
 use crate::setup::registration;
 use crate::world::{GROUP, World};
 use nyala_replica::share::ShareLimits;
-use nyala_replica::{Config, Input, Job, Member, Request, Ticket, Token, View};
+use nyala_replica::{Config, FENCES, Input, Job, Member, Request, Ticket, Token, View};
 use nyala_wire::map::ClusterMap;
 
 /// Settings of members: small regions, so that files have several, and few runs, so that they overflow.
@@ -93,7 +93,7 @@ impl World {
         }
         let target = self.nodes[at].target;
         if let Some((Doing::Write { file, data, .. }, ok)) = self.nodes[at].doing.get(&job) {
-            if !ok {
+            if !ok && *file != FENCES {
                 // It is there in part: that part may be seen before the whole is done again.
                 for (n, tag) in data.tags.iter().enumerate() {
                     self.fresh.may_repeat((*file, data.first + n as u64), *tag);

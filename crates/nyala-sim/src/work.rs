@@ -6,7 +6,7 @@ use crate::disk::blocks;
 use crate::event::Blocks;
 use crate::node::{Doing, Node};
 use crate::rng::Rng;
-use nyala_replica::{Change, Effect, Input, Job, Span, Ticket};
+use nyala_replica::{Change, Effect, FENCES, Input, Job, Span, Ticket};
 use nyala_wire::storage::ChunkFileId;
 
 impl Node {
@@ -49,10 +49,16 @@ impl Node {
                     self.disk.compact();
                 }
             }
+            Doing::Write { file: FENCES, data, .. } => self.disk.fences.extend(data.tags),
             Doing::Write { file, span, data } if ok => {
                 blocks(span).for_each(|block| self.put(file, block, &data));
             }
             Doing::Write { file, span, data } => self.write_part(file, span, &data, rng),
+            Doing::Read { file: FENCES, into, .. } => {
+                last = true;
+                let data = Blocks { first: 0, tags: self.disk.fences.iter().copied().collect() };
+                into.into_iter().for_each(|ticket| drop(self.buffers.insert(ticket, data.clone())));
+            }
             Doing::Read { file, span, mut got, into } => {
                 let range = blocks(span);
                 let rest = range.start + got.len() as u64..range.end;

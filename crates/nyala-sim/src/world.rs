@@ -2,6 +2,7 @@
 
 //! The world of one seed: everybody who takes part, the queue of events, and what each event does.
 
+use crate::check::fences::Fences;
 use crate::check::fresh::Fresh;
 use crate::check::monotone::Monotone;
 use crate::check::primary::Primary;
@@ -57,6 +58,8 @@ pub struct World {
     /// Checks.
     pub fresh: Fresh,
     /// Checks.
+    pub fences: Fences,
+    /// Checks.
     pub primary: Primary,
     /// Checks.
     pub monotone: Monotone,
@@ -95,6 +98,7 @@ impl World {
             quiet: false,
             wrong: None,
             fresh: Fresh::default(),
+            fences: Fences::default(),
             primary: Primary::default(),
             monotone: Monotone::default(),
             lost_all_us: None,

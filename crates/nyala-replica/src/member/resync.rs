@@ -7,6 +7,7 @@
 
 use super::Member;
 use super::work::{Kind, Purpose, Sent, SyncBy, Work};
+use crate::beside::{FENCES, FENCES_RUN};
 use crate::message::Body;
 use crate::progress::Progress;
 use crate::regions::{EXACT, RegionSet, Span};
@@ -99,6 +100,9 @@ impl Member {
             return; // a late copy of an answer
         }
         self.track.mark_all_dirty(from, regions);
+        if !broken(self.broken, Rule::TellFences) {
+            self.track.mark_dirty(from, FENCES, FENCES_RUN);
+        }
         let dirty = self.track.dirty(from);
         if let Some(resync) = self.resyncs.get_mut(&from) {
             resync.gathered = true;

@@ -6,6 +6,7 @@
 
 use super::Member;
 use super::work::{Kind, Purpose, Sent, SyncBy};
+use crate::beside::{FENCES, FENCES_RUN};
 use crate::effect::Effect;
 use crate::lists::{FileRegions, from_list};
 use crate::message::Body;
@@ -32,7 +33,10 @@ pub(super) struct Take {
 
 impl Member {
     pub(super) fn take_office(&mut self) {
-        let regions = self.track.inherited().clone();
+        let mut regions = self.track.inherited().clone();
+        if !broken(self.broken, Rule::TellFences) {
+            regions.insert(FENCES, FENCES_RUN, self.config.max_runs);
+        }
         self.take = Take { regions, ..Take::default() };
         self.resyncs.clear();
         self.told.clear();

@@ -3,6 +3,7 @@
 //! One member at a time, against a script. How members get along with each other is `nyala-sim`'s business.
 
 use super::*;
+use crate::beside::FENCES;
 use crate::effect::{Answer, Effect};
 use crate::input::{Input, Request, Ticket, Token, Wish};
 use crate::lists::FileRegions;
@@ -52,7 +53,11 @@ impl Script {
         let mut script = Script::new(P);
         let gather = script.put(Input::Map(view(1, 1, 1, &BOTH, &[])));
         assert!(sent(&gather).contains(&Body::Gather { done: vec![] }), "{gather:?}");
-        let tell = script.hear(S, 1, Body::Gathered { regions: vec![] });
+        let read = script.hear(S, 1, Body::Gathered { regions: vec![] });
+        assert!(matches!(read[..], [Effect::ReadRegion { file: FENCES, .. }]), "{read:?}");
+        let copy = script.disk(&read);
+        assert!(matches!(sent(&copy)[..], [Body::Copy { seq: 1, .. }]), "{copy:?}");
+        let tell = script.hear(S, 1, Body::Forwarded { seq: 1, ok: true });
         let Some(Body::Sync { id, flush: false, .. }) = sent(&tell).into_iter().next() else { panic!("{tell:?}") };
         assert_eq!(script.member.standing(), Standing::Taking);
         script.hear(S, 1, Body::Synced { id, ok: true });
@@ -124,7 +129,7 @@ fn a_change_is_answered_when_all_have_it_and_its_intent_came_first() {
     assert!(matches!(applied[0], Effect::Apply { .. }) && answers(&applied).is_empty(), "S has not answered");
     let read = script.ask(2, 1, Wish::Read(FILE, Span { start: 5, end: 6 }));
     assert!(read.is_empty(), "it waits for its turn");
-    let done = script.hear(S, 1, Body::Forwarded { seq: 1, ok: true });
+    let done = script.hear(S, 1, Body::Forwarded { seq: 2, ok: true });
     assert_eq!(answers(&done), [(1, Answer::Done)]);
     assert!(matches!(done.last(), Some(Effect::Read { .. })), "now the read has its turn: {done:?}");
     assert_eq!(answers(&script.ask(1, 1, write(0, 10))), [(1, Answer::Done)], "sent again: from memory");
@@ -205,12 +210,18 @@ fn a_resync_copies_what_changed_here_and_there_and_syncs() {
     script.now_ms = 3200;
     assert_eq!(script.put(Input::Tick).len(), 1, "first it is seen whether somebody works: only the floor is told");
     script.now_ms = 3400;
-    let reads = script.put(Input::Tick);
+    let mut reads = script.put(Input::Tick);
+    script.now_ms = 3500;
+    reads.extend(script.put(Input::Tick));
     let regions = |effect: &Effect| match effect {
-        Effect::ReadRegion { span, .. } => Some(span.start >> 20),
+        Effect::ReadRegion { file, span, .. } => Some((file.inode.0, span.start >> 20)),
         _ => None,
     };
-    assert_eq!(reads.iter().filter_map(regions).collect::<Vec<_>>(), [0, 7], "ours and its own: {reads:?}");
+    assert_eq!(
+        reads.iter().filter_map(regions).collect::<Vec<_>>(),
+        [(0, 0), (1, 0), (1, 7)],
+        "fences, ours and its own: {reads:?}"
+    );
     let copies = script.disk(&reads);
     let numbers: Vec<u64> = sent(&copies)
         .iter()

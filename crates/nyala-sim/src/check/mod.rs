@@ -4,6 +4,7 @@
 
 pub mod acknowledged;
 pub mod equal;
+pub mod fences;
 pub mod fresh;
 pub mod monotone;
 pub mod primary;

@@ -14,7 +14,7 @@ use super::table::scan_prefix;
 use super::worker::ChunkWorker;
 use nyala_store::{Batch, Lsn};
 use nyala_wire::SessionId;
-use parking_lot::{RwLock, RwLockReadGuard};
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
@@ -39,14 +39,33 @@ impl FenceSet {
         !self.numbers.is_empty() && self.numbers.contains_key(&session)
     }
 
-    fn insert(&mut self, session: SessionId, number: u64) {
+    /// All of them, fenced longest ago first.
+    pub fn in_order(&self) -> impl Iterator<Item = SessionId> + '_ {
+        self.order.values().copied()
+    }
+
+    pub fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// So many that were fenced longest ago.
+    pub fn oldest(&self, count: usize) -> Vec<SessionId> {
+        self.in_order().take(count).collect()
+    }
+
+    /// The number of the next fence.
+    pub fn next_number(&self) -> u64 {
+        self.order.last_key_value().map_or(0, |(last, _)| last + 1)
+    }
+
+    pub fn insert(&mut self, session: SessionId, number: u64) {
         if let Some(before) = self.numbers.insert(session, number) {
             self.order.remove(&before);
         }
         self.order.insert(number, session);
     }
 
-    fn remove(&mut self, session: SessionId) {
+    pub fn remove(&mut self, session: SessionId) {
         if let Some(number) = self.numbers.remove(&session) {
             self.order.remove(&number);
         }
@@ -57,6 +76,11 @@ impl Fences {
     /// The same without waiting.
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, FenceSet>> {
         self.set.try_read()
+    }
+
+    /// Nobody writes while this is held.
+    pub fn write(&self) -> RwLockWriteGuard<'_, FenceSet> {
+        self.set.write()
     }
 
     /// Nobody is fenced while this is held.
@@ -90,7 +114,7 @@ impl Shared {
             return Err(ChunkError::Invalid("session 0 is nobody's and cannot be fenced"));
         }
         let mut set = self.fences.set.write();
-        let number = set.order.last_key_value().map_or(0, |(last, _)| last + 1);
+        let number = set.next_number();
         let mut batch = Batch::new();
         batch.put(fence_key(session), fence_value(number));
         let known = set.numbers.contains_key(&session);

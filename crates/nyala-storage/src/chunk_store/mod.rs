@@ -41,6 +41,7 @@ mod direct;
 mod disk;
 mod error;
 mod fence;
+mod fence_list;
 mod os_disk;
 mod plan;
 mod query;

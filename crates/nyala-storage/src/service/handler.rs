@@ -197,7 +197,7 @@ impl StorageService {
             }
             op @ StorageOp::Fence { session } => {
                 target.call(Task::Other(file, op)).await?;
-                self.mirrors.quiet(target, session).await?;
+                self.mirrors.fence(target, session).await?;
                 StorageReply::Done
             }
             op => match target.call(Task::Other(file, op)).await? {

@@ -8,6 +8,7 @@
 use super::queue::{Answer, Message, Outcome, Queue, Task};
 use super::target::{Background, Helpers};
 use crate::chunk_store::{ChunkError, ChunkStore, ChunkWorker, WriteOp};
+use nyala_replica::FENCES;
 use nyala_store::Lsn;
 use nyala_wire::WireError;
 use nyala_wire::storage::{ChunkFileId, StorageOp};
@@ -108,6 +109,8 @@ impl WorkerThread {
         let result = match task {
             Task::Write(op) => worker.write(op).map(|()| Outcome::Done),
             Task::Read { file, offset, len, verify } => worker.read(file, offset, len, verify).map(Outcome::Read),
+            Task::Export { file: FENCES, .. } => Ok(Outcome::Region(worker.fence_list())),
+            Task::Import { file: FENCES, region, .. } => worker.take_fences(&region).map(Outcome::DoneWhenDurable),
             Task::Export { file, start, end } => worker.export(file, start, end).map(Outcome::Region),
             Task::Import { file, region, end } => {
                 let taken = worker.import(file, &region, end, now_s());

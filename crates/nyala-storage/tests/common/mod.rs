@@ -6,8 +6,8 @@ use nyala_storage::{StorageConfig, StorageError, TargetSpec};
 use nyala_transport::{
     Connection, Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, Server, ServerOptions, Service, ShutdownHandle,
 };
-use nyala_wire::map::{ClusterMap, Settings};
-use nyala_wire::mgmt::{Capacity, MgmtReply, MgmtRequest, Registered};
+use nyala_wire::map::{ClusterMap, MemberState, Settings};
+use nyala_wire::mgmt::{Capacity, MemberNews, MgmtReply, MgmtRequest, Registered};
 use nyala_wire::{ClusterId, ErrorCode, MapVersion, NodeId, TargetId, codec};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -31,21 +31,45 @@ pub struct Knobs {
     pub addresses: Mutex<Vec<String>>,
     /// Capacity of the first target as last heard.
     pub capacity: Mutex<Capacity>,
+    /// The map, but for what is the same for all; a test changes it as management would, with a version that grows.
+    pub map: Mutex<ClusterMap>,
+}
+
+impl Knobs {
+    /// The map.
+    pub fn map(&self) -> ClusterMap {
+        let map = self.map.lock().unwrap().clone();
+        let settings = Settings { heartbeat_ms: 50, lease_ms: 600, ..Settings::default() };
+        ClusterMap { version: map.version.max(MapVersion(1)), cluster: CLUSTER, settings, ..map }
+    }
+
+    /// A member of the only group becomes something.
+    pub fn member_is(&self, target: TargetId, state: MemberState) {
+        let mut map = self.map.lock().unwrap();
+        map.version.0 += 1;
+        let version = map.version;
+        let group = &mut map.groups[0];
+        let at = group.members.iter().position(|member| *member == target).unwrap();
+        if group.states[at] != state {
+            group.states[at] = state;
+            (group.epoch, group.since) = (group.epoch + 1, version);
+        }
+    }
 }
 
 struct FakeMgmt(Arc<Knobs>);
 
 impl FakeMgmt {
     async fn answer(&self, request: MgmtRequest) -> MgmtReply {
-        let settings = Settings { heartbeat_ms: 50, lease_ms: 600, ..Settings::default() };
-        let map = ClusterMap { version: MapVersion(1), cluster: CLUSTER, settings, ..ClusterMap::default() };
+        let map = self.0.map();
         match request {
             MgmtRequest::Register(register) => {
                 let id = |(n, id): (usize, TargetId)| if id.0 == 0 { TargetId(11 + n as u16) } else { id };
                 let targets = register.targets.iter().map(|target| target.id).enumerate().map(id).collect();
                 *self.0.capacity.lock().unwrap() = register.targets[0].capacity;
                 *self.0.addresses.lock().unwrap() = register.addresses;
-                MgmtReply::Registered(Box::new(Registered { cluster: CLUSTER, node: NodeId(3), targets, map }))
+                let node = NodeId(register.targets[0].id.0.max(3).into());
+                MgmtReply::Registered(Box::new(Registered { cluster: CLUSTER, node, targets, map }))
             }
             MgmtRequest::Heartbeat(heartbeat) => {
                 if self.0.deaf.load(Ordering::SeqCst) {
@@ -54,15 +78,29 @@ impl FakeMgmt {
                 if let Some(first) = heartbeat.capacities.first() {
                     *self.0.capacity.lock().unwrap() = first.capacity;
                 }
-                MgmtReply::Lease { lease_ms: 600, map_version: MapVersion(1) }
+                MgmtReply::Lease { lease_ms: 600, map_version: map.version }
             }
             MgmtRequest::Goodbye { .. } => {
                 self.0.goodbyes.fetch_add(1, Ordering::SeqCst);
                 MgmtReply::Done
             }
-            MgmtRequest::WatchMap { .. } => {
-                tokio::time::sleep(Duration::from_millis(200)).await;
+            MgmtRequest::WatchMap { have, .. } => {
+                for _ in 0..20 {
+                    let map = self.0.map();
+                    if map.version > have {
+                        return MgmtReply::Map(Box::new(map));
+                    }
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
                 MgmtReply::Unchanged
+            }
+            MgmtRequest::Member { target, news, .. } => {
+                match news {
+                    MemberNews::ResyncStarted => self.0.member_is(target, MemberState::Resyncing),
+                    MemberNews::Resynced => self.0.member_is(target, MemberState::Good),
+                    MemberNews::NeedsResync => {}
+                }
+                MgmtReply::Map(Box::new(self.0.map()))
             }
             // Storage services ask for nothing else.
             _ => MgmtReply::Capacities(Vec::new()),

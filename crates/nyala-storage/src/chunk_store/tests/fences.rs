@@ -5,7 +5,8 @@
 use super::model::{FILE, SESSION, SOURCE, content, open, options, pattern, write_op};
 use super::sim::{Event, World};
 use crate::chunk_store::rows::tag;
-use crate::chunk_store::{ChunkError, ChunkStore, ChunkWorker, WriteOp};
+use crate::chunk_store::{ChunkError, ChunkStore, ChunkWorker, Region, WriteOp};
+use bytes::Bytes;
 use nyala_wire::SessionId;
 
 fn of(session: u64) -> WriteOp {
@@ -116,4 +117,27 @@ fn nothing_is_under_way_when_a_fence_is_answered() {
         assert!(writer.join().unwrap() > 0);
         assert_eq!(world.steps(), steps, "something was written after the fence");
     }
+}
+
+#[test]
+fn a_list_of_another_member_adds_and_never_takes_away() {
+    let (one, other) = (World::new(1), World::new(2));
+    let (mut from, mut to) = (open(&one, 1).unwrap(), open(&other, 1).unwrap());
+    for session in [5, 3, 4] {
+        from.fence(SessionId(session)).unwrap();
+    }
+    for session in [4, 9] {
+        to.fence(SessionId(session)).unwrap();
+    }
+    let list = from.fence_list();
+    list.check().unwrap();
+    to.take_fences(&list).unwrap();
+    to.take_fences(&list).expect("again is fine");
+    assert_eq!([3, 4, 5, 9, 7].map(|session| is_fenced(&mut to, session)), [true, true, true, true, false]);
+    let sessions = |numbers: [u64; 3]| numbers.into_iter().map(SessionId);
+    to.shared.take_fences(sessions([3, 1, 2]), 4).unwrap();
+    assert_eq!([1, 2, 3, 5, 4, 9].map(|session| is_fenced(&mut to, session)), [true, true, true, true, false, false]);
+    let odd = Region { data: Bytes::from(vec![1; 9]), ..list.clone() };
+    let nobody = Region { data: Bytes::from(vec![0; 8]), ..list };
+    assert!([odd, nobody].iter().all(|list| matches!(to.take_fences(list), Err(ChunkError::Invalid(_)))));
 }

@@ -20,7 +20,7 @@ const MARGIN: u64 = 64 << 20;
 impl Shell {
     pub(super) fn asked(self: &Rc<Self>, incoming: Incoming) {
         let Incoming { client, number, lowest, epoch, asked, answer } = incoming;
-        let (mut session, mut read) = (SessionId(0), None);
+        let mut read = None;
         let wish = match asked {
             Asked::Sync => Wish::Sync,
             Asked::Read(file, span, kind) => {
@@ -28,13 +28,12 @@ impl Shell {
                 Wish::Read(file, span)
             }
             Asked::Change(change, request) => {
-                if let ChangeOp::Write(op) = &request.op {
-                    session = op.session;
-                    if let Err(refused) = self.may_write(session, op.data.len() as u64) {
-                        // An error means that nobody waits any more.
-                        let _ = answer.send(Err(refused));
-                        return;
-                    }
+                if let ChangeOp::Write(op) = &request.op
+                    && let Err(refused) = self.may_write(op.session, op.data.len() as u64)
+                {
+                    // An error means that nobody waits any more.
+                    let _ = answer.send(Err(refused));
+                    return;
                 }
                 let mut state = self.state.borrow_mut();
                 let ticket = Ticket(state.number());
@@ -46,7 +45,7 @@ impl Shell {
         let token = {
             let mut state = self.state.borrow_mut();
             let token = Token(state.number());
-            state.waiting.insert(token, Waiting { answer, read, session, origin: (client, number) });
+            state.waiting.insert(token, Waiting { answer, read, origin: (client, number) });
             token
         };
         self.input(Input::Request(Request { token, client, seq: number, lowest, epoch, wish }));
@@ -86,25 +85,6 @@ impl Shell {
         drop(state);
         // An error means that nobody waits any more.
         let _ = waiting.answer.send(result);
-        self.tell_quiet();
-    }
-
-    /// Answers those who wait until no write of a session is under way.
-    pub(super) fn tell_quiet(&self) {
-        let mut state = self.state.borrow_mut();
-        if state.quiet.is_empty() {
-            return;
-        }
-        let quiet = std::mem::take(&mut state.quiet);
-        for (session, done) in quiet {
-            let busy = state.waiting.values().any(|waiting| waiting.session == session && !waiting.answer.is_closed());
-            if busy {
-                state.quiet.push((session, done));
-            } else {
-                // An error means that nobody waits any more.
-                let _ = done.send(());
-            }
-        }
     }
 }
 

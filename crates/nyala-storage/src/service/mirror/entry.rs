@@ -2,6 +2,7 @@
 
 //! From connection threads to the shells of mirror groups and back. Failure model: see the parent module.
 
+use super::fencing::Fenced;
 use super::parse::{self, Asked, Sent};
 use crate::chunk_store::ReadOut;
 use crate::service::queue::{Outcome, Task, mistake, stopping};
@@ -23,8 +24,8 @@ use tokio::sync::{mpsc, oneshot};
 const CLIENT_WITHIN: Duration = Duration::from_secs(60);
 /// Longest wait for its answer to another member, which asks again.
 const MEMBER_WITHIN: Duration = Duration::from_secs(3);
-/// Longest wait until the writes of a session are over.
-const QUIET_WITHIN: Duration = Duration::from_secs(10);
+/// Longest wait until a session is fenced in a group, and its writes are over.
+const FENCE_WITHIN: Duration = Duration::from_secs(10);
 
 /// What came of a request.
 pub(in crate::service) enum Answered {
@@ -53,8 +54,8 @@ pub(super) enum Event {
         answer: oneshot::Sender<Envelope>,
     },
     Map(Arc<ClusterMap>, oneshot::Sender<()>),
-    /// Answer when no write of the session is under way.
-    Quiet(SessionId, oneshot::Sender<()>),
+    /// The session is fenced on the target. Answer when it is in the group, and no write of the session is under way.
+    Fence(SessionId, Fenced),
     Stop,
 }
 
@@ -117,17 +118,18 @@ impl Mirrors {
         }
     }
 
-    /// Returns when no write of a session is under way for a mirror group on this target.
-    pub async fn quiet(&self, target: &Arc<Target>, session: SessionId) -> Result<(), WireError> {
+    /// A session that is fenced on this target is fenced in its mirror groups. Returns when none of its writes is under way there.
+    pub async fn fence(&self, target: &Arc<Target>, session: SessionId) -> Result<(), WireError> {
         let mine: Vec<Mirror> = {
             let groups = self.groups.read();
             groups.values().filter(|mirror| Arc::ptr_eq(&mirror.target, target)).cloned().collect()
         };
         for mirror in mine {
-            let (done, quiet) = oneshot::channel();
-            mirror.events.send(Event::Quiet(session, done)).map_err(|_| stopping())?;
-            let late = || ErrorCode::NOT_READY.with("writes of that session are still under way");
-            tokio::time::timeout(QUIET_WITHIN, quiet).await.map_err(|_| late())?.map_err(|_| stopping())?;
+            let (done, fenced) = oneshot::channel();
+            mirror.events.send(Event::Fence(session, done)).map_err(|_| stopping())?;
+            let late =
+                || ErrorCode::NOT_READY.with("a member does not answer, or writes of that session are under way");
+            tokio::time::timeout(FENCE_WITHIN, fenced).await.map_err(|_| late())?.map_err(|_| stopping())??;
         }
         Ok(())
     }

@@ -12,6 +12,7 @@
 //! | `parse` | frames of clients and members: what they ask; everything is checked here |
 //! | `entry` | from connection threads to the shells and back |
 //! | `keeper` | maps to the shells, news to management |
+//! | `fencing` | sessions whose writes are refused |
 //! | `shell`, `asked` | the thread of a member: inputs, clients' requests |
 //! | `work` | disk work that the member wants done |
 //! | `sending` | messages to other members |
@@ -22,11 +23,12 @@
 //! - What no member could do (a removed file, an offset too large) must not look like a failing disk: it is refused before it is
 //!   ordered, or counts as done with a refusal for the client.
 //! - A full disk is refused before it is full. A member that is full alone counts as failing.
-//! - A fenced session: its writes that were let in are over before the fence is answered.
+//! - A fenced session: its writes that were let in are over before the fence is answered, and whoever leads later knows of it.
 //! - The process dies: rows of intents are on disk before changes begin; `Member::open` gets what is there.
 
 mod asked;
 mod entry;
+mod fencing;
 mod keeper;
 mod parse;
 mod sending;

@@ -7,7 +7,7 @@
 
 use crate::chunk_store::{MAX_CHUNK_FILE_BYTES, Region, WriteOp};
 use bytes::Bytes;
-use nyala_replica::{Body, Change, Span};
+use nyala_replica::{Body, Change, FENCES, Span};
 use nyala_wire::checksum::crc32c;
 use nyala_wire::mirror::replica_kind;
 use nyala_wire::storage::{
@@ -147,6 +147,10 @@ fn write(body: &[u8], data: Bytes) -> Result<WriteOp, WireError> {
 
 /// The bytes that a change touches.
 fn touched(op: &ChangeOp) -> Result<Change, WireError> {
+    let (ChangeOp::Write(WriteOp { file, .. }) | ChangeOp::Other(file, _)) = op;
+    if file.inode == FENCES.inode {
+        return Err(bad("no file has inode number 0"));
+    }
     let (file, span) = match op {
         ChangeOp::Write(op) => (op.file, span(op.offset, op.data.len() as u64)?),
         ChangeOp::Other(file, op) => (

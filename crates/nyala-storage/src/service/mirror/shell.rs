@@ -3,6 +3,7 @@
 //! The thread of one member: what happens goes in, what the member wants done is begun. Failure model: see the parent module.
 
 use super::entry::{Answered, Event, Mirrors};
+use super::fencing::Fenced;
 use super::keeper::Ask;
 use super::parse::{Payload, ReadKind, Sent};
 use crate::service::at_once::AtOnce;
@@ -47,6 +48,8 @@ pub(super) struct Shell {
     pub setup: Setup,
     pub pool: Pool,
     pub at_once: AtOnce,
+    /// As whom the member orders changes of its own.
+    pub client: u64,
     /// The turn of what is remembered.
     pub rows: Turn,
     pub state: RefCell<State>,
@@ -56,8 +59,6 @@ pub(super) struct Shell {
 pub(super) struct Waiting {
     pub answer: oneshot::Sender<Result<Answered, WireError>>,
     pub read: Option<ReadKind>,
-    /// Of the writer.
-    pub session: SessionId,
     /// Client and number.
     pub origin: (u64, u64),
 }
@@ -83,7 +84,8 @@ pub(super) struct State {
     /// Files with changes that no flush has ended for, and those of flushes under way.
     pub unflushed: HashSet<ChunkFileId>,
     pub flushing: HashMap<ChunkFileId, u32>,
-    pub quiet: Vec<(SessionId, oneshot::Sender<()>)>,
+    /// Who waits until no write of a session is under way.
+    pub quiet: Vec<(SessionId, Fenced)>,
     /// When the free room was looked at, and what there was.
     pub room: (u64, u64),
     lease: (u64, MapVersion),
@@ -131,8 +133,10 @@ pub(super) fn run(setup: Setup, events: mpsc::UnboundedReceiver<Event>) {
     };
     let options = PoolOptions { connections_per_peer: 2, ..PoolOptions::default() };
     let pool = Pool::new(setup.handshake.clone(), options);
-    let shell =
-        Rc::new(Shell { setup, pool, at_once: AtOnce::default(), rows: Turn::new(group), state: RefCell::new(state) });
+    let (rows, state) = (Turn::new(group), RefCell::new(state));
+    // Without randomness two runs may look like one to the group, which takes the later one's requests for repeated ones.
+    let client = getrandom::u64().unwrap_or(1).max(1);
+    let shell = Rc::new(Shell { setup, pool, at_once: AtOnce::default(), client, rows, state });
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, shell.clone().serve(events));
     drop((local, runtime, shell));
@@ -170,10 +174,7 @@ impl Shell {
                 // An error means that the keeper has gone.
                 let _ = done.send(());
             }
-            Event::Quiet(session, done) => {
-                self.state.borrow_mut().quiet.push((session, done));
-                self.tell_quiet();
-            }
+            Event::Fence(session, done) => self.fence(session, done),
             Event::Stop => {}
         }
     }
@@ -214,6 +215,8 @@ impl Shell {
                 let mut state = self.state.borrow_mut();
                 state.buffers.remove(&ticket);
                 state.origins.remove(&ticket);
+                drop(state);
+                self.tell_quiet();
             }
             Effect::Ask(command) => self.ask(&command),
             Effect::FetchMap => {

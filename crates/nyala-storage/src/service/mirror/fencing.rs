@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Metadata fences a session: when it is told that this is done, no member of the group lets one of its writes in any more,
+//! whoever leads by then, and none that was let in is under way.
+//!
+//! **Failure model.** This target refuses the session already when we are asked. The member that leads orders the fence like a
+//! change, so that those that metadata takes for offline learn it too, if they are not; one that does not lead has nobody to tell,
+//! and tells all when it comes to lead (`nyala_replica::beside`). One that is about to lead may have told them already: metadata
+//! asks again. A write is over when its buffer is, not when its client has gone; who waits for it in vain is told
+//! by a timeout, and metadata asks again.
+
+use super::parse::{Asked, ChangeOp, ChangeRequest, Payload};
+use super::shell::Shell;
+use crate::service::mirror::entry::Incoming;
+use crate::service::queue::stopping;
+use bytes::Bytes;
+use nyala_replica::{Change, FENCES, Span, Standing};
+use nyala_wire::storage::{StorageOp, StorageRequest};
+use nyala_wire::{ErrorCode, SessionId, TargetId, WireError, codec, message_type};
+use std::rc::Rc;
+use tokio::sync::oneshot;
+
+/// Whom to tell that a session is fenced.
+pub(super) type Fenced = oneshot::Sender<Result<(), WireError>>;
+
+impl Shell {
+    /// The session is fenced on this target; `done` is told when it is in the group.
+    pub(super) fn fence(self: &Rc<Self>, session: SessionId, done: Fenced) {
+        let standing = self.state.borrow().replica.standing();
+        if standing == Standing::Taking {
+            // An error means that nobody waits any more.
+            let _ = done.send(Err(ErrorCode::NOT_READY.with("the mirror group gets a new primary")));
+            return;
+        }
+        if standing != Standing::Leading {
+            return self.when_quiet(session, done);
+        }
+        let told = self.order_fence(session);
+        let shell = self.clone();
+        tokio::task::spawn_local(async move {
+            match told.await.unwrap_or_else(|_| Err(stopping())) {
+                Ok(_) => shell.when_quiet(session, done),
+                // An error means that nobody waits any more.
+                Err(error) => drop(done.send(Err(error))),
+            }
+        });
+    }
+
+    fn order_fence(self: &Rc<Self>, session: SessionId) -> oneshot::Receiver<Result<super::Answered, WireError>> {
+        let op = StorageOp::Fence { session };
+        let body: Bytes = codec::encode(&StorageRequest { target: TargetId(0), file: FENCES, op: op.clone() }).into();
+        let op = ChangeOp::Other(FENCES, op);
+        let request = ChangeRequest { kind: message_type::STORAGE, body, data: Bytes::new(), op };
+        let asked = Asked::Change(Change { file: FENCES, span: Span { start: 0, end: 1 } }, request);
+        let (number, epoch) = {
+            let mut state = self.state.borrow_mut();
+            (state.number(), state.replica.epoch().map_or(0, |(epoch, _)| epoch))
+        };
+        let (answer, told) = oneshot::channel();
+        // Nothing is sent again under its number, so nothing needs to be remembered of earlier ones.
+        self.asked(Incoming { client: self.client, number, lowest: number, epoch, asked, answer });
+        told
+    }
+
+    fn when_quiet(&self, session: SessionId, done: Fenced) {
+        self.state.borrow_mut().quiet.push((session, done));
+        self.tell_quiet();
+    }
+
+    /// Answers those who wait until no write of a session is under way.
+    pub(super) fn tell_quiet(&self) {
+        let mut state = self.state.borrow_mut();
+        if state.quiet.is_empty() {
+            return;
+        }
+        for (session, done) in std::mem::take(&mut state.quiet) {
+            let of_it = |payload: &Payload| match payload {
+                Payload::Change(request) => matches!(&request.op, ChangeOp::Write(op) if op.session == session),
+                Payload::Region(_) => false,
+            };
+            if !state.buffers.values().any(of_it) {
+                // An error means that nobody waits any more.
+                let _ = done.send(Ok(()));
+            } else if !done.is_closed() {
+                state.quiet.push((session, done));
+            }
+        }
+    }
+}

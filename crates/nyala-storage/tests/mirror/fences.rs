@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A session that is fenced while a member is away is refused by that member too, when it has come back and leads.
+
+use crate::common::{Cluster, client};
+use crate::group::{A, B, config, fence, set_map, state_of, until, write};
+use nyala_wire::ErrorCode;
+use nyala_wire::map::MemberState;
+
+#[test]
+fn a_member_that_was_away_refuses_what_was_fenced_meanwhile() {
+    let cluster = Cluster::start_in(std::path::Path::new("/tmp"));
+    let (a, b) = (cluster.storage(config(&cluster, A)), cluster.storage(config(&cluster, B)));
+    set_map(&cluster, &[(A, MemberState::Good, Some(&a)), (B, MemberState::Good, Some(&b))], true);
+    client(async {
+        let to = cluster.connect(&a).await;
+        until("A leads", async || write(&cluster, &to, 1, 1).await.is_ok()).await;
+        write(&cluster, &to, 3, 1).await.unwrap();
+    });
+    b.stop().unwrap();
+    set_map(&cluster, &[(A, MemberState::Good, Some(&a)), (B, MemberState::NeedsResync, None)], false);
+    client(async { until("A has fenced session 1", async || fence(&cluster, &a, A, 1).await).await });
+    let b = cluster.storage(config(&cluster, B));
+    set_map(&cluster, &[(A, MemberState::Good, Some(&a)), (B, MemberState::NeedsResync, Some(&b))], false);
+    client(async {
+        until("B is resynced", async || state_of(&cluster, B) == Some(MemberState::Good)).await;
+        // Told to the primary alone, as if metadata still took B for offline: it orders the fence for B.
+        until("A has fenced session 2", async || fence(&cluster, &a, A, 2).await).await;
+        // Told to one that does not lead.
+        until("B has fenced session 4", async || fence(&cluster, &b, B, 4).await).await;
+    });
+    set_map(&cluster, &[(B, MemberState::Good, Some(&b)), (A, MemberState::Good, Some(&a))], true);
+    client(async {
+        let to = cluster.connect(&b).await;
+        until("B leads", async || write(&cluster, &to, 3, 2).await.is_ok()).await;
+        for session in [1, 2, 4] {
+            assert_eq!(write(&cluster, &to, session, 100).await, Err(ErrorCode::FENCED), "session {session} at B");
+        }
+    });
+    set_map(&cluster, &[(A, MemberState::Good, Some(&a)), (B, MemberState::Good, Some(&b))], true);
+    client(async {
+        let to = cluster.connect(&a).await;
+        until("A leads again", async || write(&cluster, &to, 3, 3).await.is_ok()).await;
+        for session in [1, 2, 4] {
+            assert_eq!(write(&cluster, &to, session, 101).await, Err(ErrorCode::FENCED), "session {session} at A");
+        }
+    });
+    a.stop().unwrap();
+    b.stop().unwrap();
+}

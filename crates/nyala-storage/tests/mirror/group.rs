@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A mirror group of two storage services that run in this process; management is the test.
+
+use crate::common::{CLUSTER, Cluster, Storage};
+use bytes::Bytes;
+use nyala_storage::{StorageConfig, TargetSpec};
+use nyala_transport::{Connection, Request, Role};
+use nyala_wire::checksum::crc32c;
+use nyala_wire::map::{
+    CapacityPool, ClusterMap, Consistency, Group, MemberState, Node, Reachability, Role as NodeRole, Target, TargetKind,
+};
+use nyala_wire::mirror::GroupHeader;
+use nyala_wire::storage::{ChunkFileId, StorageOp, StorageRequest, WriteHeader, encode_bulk};
+use nyala_wire::{
+    ErrorCode, GroupId, InodeId, MapVersion, NodeId, PoolId, SessionId, TargetId, WireError, codec, message_type,
+};
+use std::time::Duration;
+
+pub const A: TargetId = TargetId(11);
+pub const B: TargetId = TargetId(12);
+pub const GROUP: GroupId = GroupId(5);
+pub const FILE: ChunkFileId = ChunkFileId { inode: InodeId(5 << 48 | 9), index: 0 };
+
+pub fn config(cluster: &Cluster, target: TargetId) -> StorageConfig {
+    let mut config = cluster.config(&target.to_string());
+    config.targets = vec![TargetSpec { id: Some(target), ..config.targets.remove(0) }];
+    config
+}
+
+/// A map with the group in it; who is offline has no address.
+pub fn set_map(cluster: &Cluster, members: &[(TargetId, MemberState, Option<&Storage>)], new_reign: bool) {
+    let mut map = cluster.knobs.map.lock().unwrap();
+    let version = MapVersion(map.version.0.max(1) + 1);
+    let (epoch, reign) = map.groups.first().map_or((1, 1), |group| (group.epoch + 1, group.reign));
+    let group = Group {
+        id: GROUP,
+        kind: TargetKind::Storage,
+        epoch,
+        members: members.iter().map(|(target, ..)| *target).collect(),
+        states: members.iter().map(|(_, state, _)| *state).collect(),
+        reign: if new_reign { epoch } else { reign },
+        since: version,
+        fencing: Vec::new(),
+        resync_stopped: false,
+    };
+    let reachability = |at: &Option<&Storage>| if at.is_some() { Reachability::Online } else { Reachability::Offline };
+    let node = |(target, _, at): &(TargetId, MemberState, Option<&Storage>)| Node {
+        id: NodeId(target.0.into()),
+        alias: target.to_string(),
+        role: NodeRole::Storage,
+        addresses: at.iter().map(|storage| storage.address).collect(),
+        reachability: reachability(at),
+    };
+    let target = |(target, _, at): &(TargetId, MemberState, Option<&Storage>)| Target {
+        id: *target,
+        alias: target.to_string(),
+        kind: TargetKind::Storage,
+        node: NodeId(target.0.into()),
+        pool: PoolId(1),
+        reachability: reachability(at),
+        consistency: Consistency::Good,
+        capacity_pool: CapacityPool::Normal,
+    };
+    let mut nodes: Vec<Node> = members.iter().map(node).collect();
+    let mut targets: Vec<Target> = members.iter().map(target).collect();
+    nodes.sort_by_key(|node| node.id);
+    targets.sort_by_key(|target| target.id);
+    *map = ClusterMap { version, cluster: CLUSTER, nodes, targets, groups: vec![group], ..ClusterMap::default() };
+}
+
+pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    for _ in 0..600 {
+        if holds().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("not in time: {what}");
+}
+
+/// A write of a session to the group; `number` names it.
+pub async fn write(cluster: &Cluster, to: &Connection, session: u64, number: u64) -> Result<(), ErrorCode> {
+    let data = vec![session as u8; 4096];
+    let header = WriteHeader {
+        target: 0.into(),
+        index: FILE.index.into(),
+        flags: 0.into(),
+        inode: FILE.inode.0.into(),
+        offset: 0.into(),
+        session: session.into(),
+        len: (data.len() as u32).into(),
+        checksums: 1.into(),
+    };
+    let group = GroupHeader {
+        group: GROUP.0.into(),
+        kind: message_type::STORAGE_WRITE.into(),
+        reserved: 0.into(),
+        client: session.into(),
+        number: number.into(),
+        lowest: number.into(),
+    };
+    let body = group.wrap(&encode_bulk(&header, &[crc32c(&data)]));
+    let map = cluster.knobs.map();
+    let request = Request::new(message_type::STORAGE_GROUP, body).at(map.version.0, map.groups[0].epoch);
+    let frame = to.call(request.with_payload(vec![Bytes::from(data)])).await.unwrap();
+    match frame.is_error() {
+        true => Err(codec::decode::<WireError>(&frame.body).unwrap().code),
+        false => Ok(()),
+    }
+}
+
+pub async fn fence(cluster: &Cluster, storage: &Storage, target: TargetId, session: u64) -> bool {
+    let meta = cluster.connect_as(storage, Role::Meta).await;
+    let op = StorageOp::Fence { session: SessionId(session) };
+    let request = StorageRequest { target, file: FILE, op };
+    let frame = meta.call(Request::new(message_type::STORAGE, codec::encode(&request))).await.unwrap();
+    !frame.is_error()
+}
+
+pub fn state_of(cluster: &Cluster, target: TargetId) -> Option<MemberState> {
+    cluster.knobs.map().groups[0].state(target)
+}

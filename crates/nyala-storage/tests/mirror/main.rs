@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Mirror groups of whole services.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod fences;
+mod group;
