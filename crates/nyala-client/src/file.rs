@@ -217,10 +217,13 @@ impl State {
         self.attr_ms = now_ms;
     }
 
-    /// Lays own changes that the server does not know of over attributes.
-    pub(crate) fn overlay(&self, attr: &mut Attr) {
+    /// Lays own changes that the server does not know of over attributes. `taken`: the attributes were taken in here, and
+    /// what is known of the size is no older than they are. Else that is so only while a lease is held: a size that was
+    /// known under one that is gone is not one.
+    pub(crate) fn overlay(&self, attr: &mut Attr, taken: bool) {
         if self.layout.is_some() {
-            attr.size = self.size.max(self.own_end.unwrap_or(0));
+            let size = if taken || self.loaded { self.size } else { attr.size };
+            attr.size = size.max(self.own_end.unwrap_or(0));
         }
         if let Some(mtime) = self.own_mtime.filter(|mtime| *mtime > attr.mtime) {
             attr.mtime = mtime;
@@ -232,6 +235,7 @@ impl State {
     pub(crate) fn unload(&mut self) {
         self.loaded = false;
         self.attr_ms = 0;
+        self.size = self.own_end.unwrap_or(0);
         self.cache.clear();
     }
 
@@ -245,6 +249,7 @@ impl State {
             self.layout = None;
         }
         self.settle();
+        self.size = self.own_end.unwrap_or(0);
     }
 
     /// Is the file open here without its server knowing?

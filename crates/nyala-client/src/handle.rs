@@ -64,7 +64,7 @@ impl FileHandle {
     pub fn known_attr(&self) -> Option<Attr> {
         let state = self.inner.file.state.lock();
         let mut attr = state.attr.clone()?;
-        state.overlay(&mut attr);
+        state.overlay(&mut attr, false);
         Some(attr)
     }
 

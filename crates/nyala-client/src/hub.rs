@@ -151,9 +151,7 @@ impl Core {
                         state.attr_ms = 0;
                     }
                 }
-                if epoch.is_some() || !state.is_clean() || state.own_end.is_some() || state.loaded {
-                    state.overlay(attr);
-                }
+                state.overlay(attr, epoch.is_some());
                 return;
             }
         }
@@ -203,7 +201,7 @@ impl Core {
             Some(file) if file.state.lock().layout.is_some() => {
                 let state = file.state.lock();
                 let mut attr = state.attr.clone().filter(|_| state.attr_ms > 0)?;
-                state.overlay(&mut attr);
+                state.overlay(&mut attr, true);
                 Some(attr)
             }
             _ => kept.attr.clone(),

@@ -90,7 +90,7 @@ impl Core {
         } else if undisturbed {
             state.take_attr(&attr, now_ms);
         }
-        state.overlay(&mut attr);
+        state.overlay(&mut attr, undisturbed || size.is_some());
         Ok(attr)
     }
 

@@ -59,3 +59,27 @@ async fn a_truncate_waits_for_a_commit_that_the_client_sent_by_itself() {
     file.release().await.unwrap();
     cluster.check();
 }
+
+#[tokio::test]
+async fn what_was_known_of_the_size_under_a_lease_that_is_gone_is_not_laid_over_what_the_server_says() {
+    let cluster = Cluster::new(73);
+    let (one, two) = (cluster.client().await, cluster.client().await);
+    let (attr, made) = one.create(InodeId::ROOT, b"file", 0o644, Owner::default(), true).await.unwrap();
+    let inode = attr.inode;
+    // A hole: what the file takes is told when it is closed.
+    made.write(0, &[1; 65_536]).await.unwrap();
+    made.write(500_000, &[1; 1000]).await.unwrap();
+    assert_eq!(two.getattr(inode).await.unwrap().size, 501_000);
+    two.setattr(inode, SetAttr { size: Some(57), ..SetAttr::default() }).await.unwrap();
+    cluster.0.lock().commit_delay = SLOW;
+    let closing = tokio::spawn(made.release());
+    tokio::time::sleep(SLOW / 4).await;
+    for _ in 0..2 {
+        assert_eq!(one.lookup(InodeId::ROOT, b"file").await.unwrap().size, 57);
+        assert_eq!(one.getattr(inode).await.unwrap().size, 57);
+        tokio::time::sleep(SLOW).await;
+    }
+    closing.await.unwrap().unwrap();
+    assert_eq!(size(&cluster, inode), 57);
+    cluster.check();
+}
