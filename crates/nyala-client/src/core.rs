@@ -54,6 +54,8 @@ pub(crate) struct Core {
     pub(crate) forgotten: Mutex<Vec<InodeId>>,
     pub(crate) listener: RwLock<Option<Arc<dyn CacheListener>>>,
     pub(crate) capacity: Mutex<Option<(Instant, FsStats)>>,
+    /// Held shared while inline content is moved under a claim, which a restarted server has forgotten.
+    pub(crate) claims: tokio::sync::RwLock<()>,
     /// Closes and releases that run in the background.
     pub(crate) background: AtomicUsize,
     pub(crate) background_done: Notify,
@@ -82,6 +84,7 @@ impl Core {
             forgotten: Mutex::default(),
             listener: RwLock::default(),
             capacity: Mutex::default(),
+            claims: tokio::sync::RwLock::default(),
             background: AtomicUsize::new(0),
             background_done: Notify::new(),
             started: Instant::now(),

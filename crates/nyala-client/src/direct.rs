@@ -4,8 +4,10 @@
 //!
 //! **Failure model.** Other clients write at the same time. What is read is as the servers have it now. What is written is
 //! on its targets and committed before the call returns; inline content is merged into what others made of it
-//! (`INLINE_CONFLICT`: once more). Moving inline content to storage would race with others that do the same, so it is
-//! done under an exclusive lease. A failed call may have written a part.
+//! (`INLINE_CONFLICT`: once more). Moving inline content to storage would race with others that do the same, or already
+//! write there: it is done under an exclusive lease, or where that cannot be had under a claim (`spilling`). A failed call may have written a part. A buffered write keeps its pages locked until it is
+//! answered, so that its client cannot let go of the file; two of two clients would wait for each other for ever. The
+//! server is told (`Want::PINNED`) and lets one of them go first.
 
 use crate::core::Core;
 use crate::error::{Error, Result};
@@ -18,7 +20,7 @@ use crate::maps::odd;
 use crate::storage_io::Place;
 use crate::types::wall_clock;
 use bytes::Bytes;
-use nyala_wire::meta::{Commit, FileReply, MetaOp, MetaReply, Owner, PutInline};
+use nyala_wire::meta::{Commit, FileReply, MetaOp, MetaReply, Owner, PutInline, Want};
 use nyala_wire::{ErrorCode, Layout};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,7 +28,7 @@ use tokio::task::JoinSet;
 
 impl Core {
     /// What the file is now.
-    async fn look(self: &Arc<Core>, file: &Arc<File>) -> Result<Box<FileReply>> {
+    pub(crate) async fn look(self: &Arc<Core>, file: &Arc<File>) -> Result<Box<FileReply>> {
         let reply = self.fetch_file_info(file).await?;
         reply.layout.check().map_err(Error::server("look at a file"))?;
         Ok(reply)
@@ -53,20 +55,28 @@ impl Core {
         Ok(out)
     }
 
-    pub(crate) async fn write_direct(self: &Arc<Core>, file: &Arc<File>, offset: u64, data: &[u8]) -> Result<()> {
+    /// `pinned`: the layer above cannot forget the file before this returns.
+    pub(crate) async fn write_direct(
+        self: &Arc<Core>,
+        file: &Arc<File>,
+        offset: u64,
+        data: &[u8],
+        pinned: bool,
+    ) -> Result<()> {
         let end = offset + data.len() as u64;
-        let mut exclusive = None;
+        let want = if pinned { Want::PINNED } else { Want::NOTHING };
+        let mut asked = false;
         loop {
             let reply = self.look(file).await?;
             let Some(content) = &reply.inline else {
                 self.send_direct(file, &reply.layout, offset, Bytes::copy_from_slice(data)).await?;
                 let sparse = offset > reply.attr.size || reply.attr.allocated.is_some();
-                return self.commit_direct(file, end, None, sparse).await;
+                return self.commit_direct(file, end, None, sparse, want).await;
             };
             let result = if end <= u64::from(reply.inline_limit) {
                 let merged = inline::merge(&content.data, std::iter::once((offset, data)));
-                self.put_direct(file, content.version, merged).await
-            } else if exclusive.is_none() && self.config.leases {
+                self.put_direct(file, content.version, merged, want).await
+            } else if !asked && self.config.leases {
                 // Patience would be a deadlock where this very write keeps the lease from going back.
                 let need = Need { write: true, cached: true, patient: false };
                 let guard = Box::pin(self.guard_or_direct(file, need, false)).await?;
@@ -74,12 +84,12 @@ impl Core {
                     self.write_kept(file, offset, data).await?;
                     return self.push_out(file).await;
                 }
-                exclusive = Some(guard);
+                asked = true;
                 continue;
+            } else if content.data.is_empty() {
+                self.move_direct(file, &reply, offset, data, want).await
             } else {
-                let merged = inline::merge(&content.data, std::iter::once((offset, data)));
-                self.send_direct(file, &reply.layout, 0, Bytes::from(merged)).await?;
-                self.commit_direct(file, end, Some(content.version), offset > reply.attr.size).await
+                self.spill_direct(file, offset, data, want).await
             };
             match result {
                 Err(error) if error.is(ErrorCode::INLINE_CONFLICT) => {}
@@ -88,10 +98,40 @@ impl Core {
         }
     }
 
-    async fn put_direct(self: &Arc<Core>, file: &Arc<File>, base_version: u64, data: Vec<u8>) -> Result<()> {
+    /// Writes `data` and moves the inline content of `reply`, if it has any, beneath it.
+    pub(crate) async fn move_direct(
+        self: &Arc<Core>,
+        file: &Arc<File>,
+        reply: &FileReply,
+        offset: u64,
+        data: &[u8],
+        want: Want,
+    ) -> Result<()> {
+        let Some(content) = &reply.inline else {
+            return Err(Error::refused(ErrorCode::INLINE_CONFLICT, "the content was moved to storage meanwhile"));
+        };
+        let (base, end) = (&content.data[..], offset + data.len() as u64);
+        // Nothing is written between them: that may be another client's by now.
+        if offset <= base.len() as u64 {
+            let merged = inline::merge(base, std::iter::once((offset, data)));
+            self.send_direct(file, &reply.layout, 0, Bytes::from(merged)).await?;
+        } else {
+            self.send_direct(file, &reply.layout, 0, Bytes::copy_from_slice(base)).await?;
+            self.send_direct(file, &reply.layout, offset, Bytes::copy_from_slice(data)).await?;
+        }
+        self.commit_direct(file, end, Some(content.version), offset > reply.attr.size, want).await
+    }
+
+    async fn put_direct(
+        self: &Arc<Core>,
+        file: &Arc<File>,
+        base_version: u64,
+        data: Vec<u8>,
+        want: Want,
+    ) -> Result<()> {
         let (inode, mtime) = (file.inode, wall_clock());
         let put = PutInline { inode, base_version, data: data.into(), mtime, sync: false, close: false };
-        match self.meta("store a small file", MetaOp::PutInline(put), Owner::default()).await? {
+        match self.meta_wanting("store a small file", MetaOp::PutInline(put), Owner::default(), want).await?.reply {
             MetaReply::Inline { .. } => {
                 self.changed_direct(file);
                 Ok(())
@@ -133,10 +173,11 @@ impl Core {
         end: u64,
         spilled: Option<u64>,
         sparse: bool,
+        want: Want,
     ) -> Result<()> {
         let (inode, mtime) = (file.inode, Some(wall_clock()));
         let commit = Commit { inode, end: Some(end), mtime, spilled, sync: false, close: false, allocated: None };
-        match self.meta("commit a file's size", MetaOp::Commit(commit), Owner::default()).await? {
+        match self.meta_wanting("commit a file's size", MetaOp::Commit(commit), Owner::default(), want).await?.reply {
             MetaReply::Attr(_) => {
                 let mut state = file.state.lock();
                 state.sparse |= sparse;

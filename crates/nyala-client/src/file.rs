@@ -34,6 +34,8 @@ pub(crate) struct File {
     pub(crate) asking: tokio::sync::Mutex<()>,
     /// Held while bytes are added to the end.
     pub(crate) appending: tokio::sync::Mutex<()>,
+    /// Held from a claim on the inline content until the server knows that it is given up.
+    pub(crate) claiming: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// Where a file's content is.
@@ -162,6 +164,7 @@ impl File {
             news: Notify::new(),
             asking: tokio::sync::Mutex::new(()),
             appending: tokio::sync::Mutex::new(()),
+            claiming: Arc::default(),
         }
     }
 

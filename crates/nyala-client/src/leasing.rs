@@ -109,6 +109,8 @@ impl Core {
     pub(crate) async fn let_all_go(self: &Arc<Core>, target: TargetId) {
         let mut going = JoinSet::new();
         let mut seen = HashSet::new();
+        // What is moved under a claim of before goes on: others wait for it with us.
+        drop(self.claims.write().await);
         loop {
             let (held, any) = {
                 let mut inner = self.hub.lock();
@@ -175,6 +177,17 @@ impl Core {
                 return;
             }
         }
+    }
+
+    /// Before a write goes through an open gate: what the layer above has behind it is forgotten already, as the
+    /// withdrawal may be waiting for the write itself, and the server may let others wait no longer for that.
+    pub(crate) async fn withdraw_behind(&self, file: &Arc<File>, from: u64) {
+        if !self.hub.lock().leases.is_gate_open(file.inode) {
+            return;
+        }
+        let Some(listener) = self.listener.read().clone() else { return };
+        // why ignored: in the way is another write, which the server hears of too.
+        let _ = tokio::time::timeout(GATE, listener.withdraw_behind(file.inode, from)).await;
     }
 
     /// Brings a lease back that is being revoked. `tell`: the server is waiting to hear of it.

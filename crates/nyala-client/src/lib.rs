@@ -42,6 +42,7 @@ mod retry;
 mod router;
 mod session;
 mod space;
+mod spilling;
 mod storage_io;
 mod table;
 mod write;

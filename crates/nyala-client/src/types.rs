@@ -60,6 +60,9 @@ pub struct Withdraw {
 pub trait CacheListener: Send + Sync + 'static {
     /// Forgets; done when nobody can see what was kept any more. It may wait for operations of this client.
     fn withdraw(&self, inode: InodeId, what: Withdraw) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+
+    /// Forgets content from this byte on, while [`CacheListener::withdraw`] waits for a write that ends before it.
+    fn withdraw_behind(&self, inode: InodeId, from: u64) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }
 
 /// What was found under a name.

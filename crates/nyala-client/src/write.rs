@@ -34,7 +34,12 @@ impl Core {
         let guard = self.guard(file, Need { write: true, cached: buffered, patient: false }).await?;
         match guard.how {
             How::Kept | How::Unleased => self.write_kept(file, offset, data).await?,
-            How::Direct => self.write_direct(file, offset, data).await?,
+            How::Direct => {
+                if buffered {
+                    self.withdraw_behind(file, offset + data.len() as u64).await;
+                }
+                self.write_direct(file, offset, data, buffered).await?;
+            }
         }
         self.stats.written_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
         Ok(())

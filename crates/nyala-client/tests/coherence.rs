@@ -252,6 +252,7 @@ struct Above {
     asked: Mutex<Vec<(InodeId, Withdraw)>>,
     /// The next withdrawal of content waits for this.
     blocked: Mutex<Option<Arc<Notify>>>,
+    behind: Mutex<Vec<(InodeId, u64)>>,
 }
 
 impl CacheListener for Above {
@@ -263,6 +264,11 @@ impl CacheListener for Above {
                 blocked.notified().await;
             }
         })
+    }
+
+    fn withdraw_behind(&self, inode: InodeId, from: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        self.behind.lock().push((inode, from));
+        Box::pin(async {})
     }
 }
 
@@ -291,6 +297,7 @@ async fn a_withdrawal_that_waits_for_an_operation_at_the_gate_is_let_through_and
             let started = Instant::now();
             if write {
                 mine.write(10, &[3; 10]).await.unwrap();
+                assert_eq!(*above.behind.lock(), [(inode, 20)], "what it does not hold itself is forgotten before");
             } else {
                 assert_eq!(read(&mine, 0, 60).await, [1; 60]);
             }

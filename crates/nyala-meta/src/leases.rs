@@ -77,13 +77,33 @@ struct Holder {
     revoking: Option<Revoking>,
 }
 
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    ticket: u64,
+    session: SessionId,
+    /// Its session cannot let go before this operation is answered.
+    pinned: bool,
+}
+
 #[derive(Debug, Default)]
 struct Inode {
     holders: Vec<Holder>,
     /// Operations that wait for holders to let go, in order of arrival. While there are any, nothing is given in passing.
-    waiting: VecDeque<u64>,
+    waiting: VecDeque<Waiting>,
+    /// Moves the inline content to storage without an exclusive lease: nobody else gets one meanwhile.
+    mover: Option<SessionId>,
     quarrel: u8,
     conflict_ms: u64,
+}
+
+impl Inode {
+    fn is_moved_by_another(&self, session: SessionId, need: Need) -> bool {
+        need == Need::Lease(LeaseMode::Exclusive) && self.mover.is_some_and(|mover| mover != session)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.holders.is_empty() && self.waiting.is_empty() && self.mover.is_none()
+    }
 }
 
 /// A place in the queue of an inode; to be given back with [`Leases::leave`].
@@ -141,7 +161,7 @@ impl Leases {
     /// Whether nobody but `session` stands in the way; otherwise they are being told.
     pub fn clear(&mut self, inode: InodeId, session: SessionId, need: Need, now_ms: u64) -> bool {
         let Some(entry) = self.inodes.get_mut(&inode) else { return true };
-        let mut clear = true;
+        let mut clear = !entry.is_moved_by_another(session, need);
         let mut conflict = false;
         for holder in &mut entry.holders {
             let Some(keep) = need.leaves_of(holder, session) else { continue };
@@ -171,27 +191,56 @@ impl Leases {
 
     /// Whether [`Leases::clear`] would find somebody in the way, without telling anybody.
     pub fn in_the_way(&self, inode: InodeId, session: SessionId, need: Need) -> bool {
-        self.inodes
-            .get(&inode)
-            .is_some_and(|entry| entry.holders.iter().any(|holder| need.leaves_of(holder, session).is_some()))
+        self.inodes.get(&inode).is_some_and(|entry| {
+            let stands = |holder: &Holder| need.leaves_of(holder, session).is_some();
+            entry.is_moved_by_another(session, need) || entry.holders.iter().any(stands)
+        })
     }
 
-    /// Queues for an inode.
-    pub fn queue(&mut self, inode: InodeId) -> Ticket {
+    /// Queues for an inode; `pinned`: the session cannot let go of it before it is answered.
+    pub fn queue(&mut self, inode: InodeId, session: SessionId, pinned: bool) -> Ticket {
         self.tickets += 1;
-        self.inodes.entry(inode).or_default().waiting.push_back(self.tickets);
+        let waiting = Waiting { ticket: self.tickets, session, pinned };
+        self.inodes.entry(inode).or_default().waiting.push_back(waiting);
         Ticket(self.tickets)
+    }
+
+    /// Whether a pinned operation goes on although others have not let go: when each of those itself waits with a pinned
+    /// one, all would wait for ever. The one that came first goes on, and with its answer its session lets go.
+    pub fn passes(&self, inode: InodeId, ticket: Ticket, need: Need) -> bool {
+        let Some(entry) = self.inodes.get(&inode) else { return false };
+        let pinned = || entry.waiting.iter().filter(|waiting| waiting.pinned);
+        let goes = |waiting: &&Waiting| entry.mover.is_none_or(|mover| mover == waiting.session);
+        let Some(first) = pinned().find(goes).filter(|first| first.ticket == ticket.0) else { return false };
+        let mut in_the_way = entry.holders.iter().filter(|holder| need.leaves_of(holder, first.session).is_some());
+        in_the_way.all(|holder| pinned().any(|waiting| waiting.session == holder.session))
+    }
+
+    /// From now on this session alone moves the inode's inline content. `false`: another one does.
+    pub fn claim(&mut self, inode: InodeId, session: SessionId) -> bool {
+        let mover = &mut self.inodes.entry(inode).or_default().mover;
+        *mover.get_or_insert(session) == session
+    }
+
+    /// It no longer does.
+    pub fn moved(&mut self, inode: InodeId, session: SessionId) {
+        if let Some(entry) = self.inodes.get_mut(&inode)
+            && entry.mover == Some(session)
+        {
+            entry.mover = None;
+        }
+        self.tidy(inode);
     }
 
     /// Whether it is this one's turn.
     pub fn is_next(&self, inode: InodeId, ticket: Ticket) -> bool {
-        self.inodes.get(&inode).is_some_and(|entry| entry.waiting.front() == Some(&ticket.0))
+        self.inodes.get(&inode).is_some_and(|entry| entry.waiting.front().is_some_and(|front| front.ticket == ticket.0))
     }
 
     /// Leaves the queue.
     pub fn leave(&mut self, inode: InodeId, ticket: Ticket) {
         if let Some(entry) = self.inodes.get_mut(&inode) {
-            entry.waiting.retain(|waiting| *waiting != ticket.0);
+            entry.waiting.retain(|waiting| waiting.ticket != ticket.0);
         }
         self.tidy(inode);
     }
@@ -333,7 +382,8 @@ impl Leases {
             let before = entry.holders.len();
             entry.holders.retain(|holder| holder.session != session);
             *held -= before - entry.holders.len();
-            !entry.holders.is_empty() || !entry.waiting.is_empty()
+            entry.mover = entry.mover.filter(|mover| *mover != session);
+            !entry.is_idle()
         });
     }
 
@@ -351,7 +401,7 @@ impl Leases {
 
     fn tidy(&mut self, inode: InodeId) {
         // The memory of a quarrel goes with the last holder: who comes then finds nobody to quarrel with.
-        if self.inodes.get(&inode).is_some_and(|entry| entry.holders.is_empty() && entry.waiting.is_empty()) {
+        if self.inodes.get(&inode).is_some_and(Inode::is_idle) {
             self.inodes.remove(&inode);
         }
     }

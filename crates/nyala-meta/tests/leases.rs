@@ -198,7 +198,7 @@ fn waiting_operations_keep_others_from_being_given_anything() {
     assert_eq!(leases.give(inode, a, LeaseMode::Exclusive, 1, 0), LeaseMode::Exclusive);
     assert!(!leases.clear(inode, b, Need::Change, 0));
     assert_eq!(leases.take_news(), [a]);
-    let ticket = leases.queue(inode);
+    let ticket = leases.queue(inode, b, false);
     assert_eq!(leases.give(inode, a, LeaseMode::Shared, 2, 0), LeaseMode::None, "what is being taken is not given");
     let said = leases.poll(a, 0);
     assert_eq!(said.len(), 1);
@@ -225,7 +225,7 @@ fn a_file_that_goes_to_and_fro_is_best_used_uncached() {
     while leases.best(inode, who, true, false, turns * 10) == LeaseMode::Exclusive && turns < 50 {
         let now = turns * 10;
         assert_eq!(leases.best(inode, who, true, true, now), LeaseMode::Exclusive, "who insists gets it");
-        let ticket = leases.queue(inode);
+        let ticket = leases.queue(inode, who, false);
         if !leases.clear(inode, who, Need::Lease(LeaseMode::Exclusive), now) {
             for revocation in leases.poll(other, now) {
                 let (inode, seq) = (revocation.inode, revocation.seq);
@@ -251,4 +251,58 @@ fn after_a_restart_everybody_has_to_let_go_first() {
     assert!(!leases.confirm(SessionId(1)), "once counts");
     leases.end_session(SessionId(2));
     assert!(leases.recovered());
+}
+
+#[test]
+fn pinned_operations_that_wait_for_each_other_go_one_by_one() {
+    let (a, b, c) = (SessionId(1), SessionId(2), SessionId(3));
+    let inode = InodeId(9);
+    let mut leases = Leases::default();
+    for (seq, session) in [a, b, c].into_iter().enumerate() {
+        assert_eq!(leases.give(inode, session, LeaseMode::Shared, seq as u64 + 1, 0), LeaseMode::Shared);
+    }
+    let wait = |leases: &mut Leases, session, pinned| {
+        assert!(!leases.clear(inode, session, Need::Change, 0));
+        leases.queue(inode, session, pinned)
+    };
+    let first = wait(&mut leases, a, true);
+    let second = wait(&mut leases, b, true);
+    let third = wait(&mut leases, c, false);
+    assert!(!leases.passes(inode, first, Need::Change), "c can let go");
+    let said = leases.poll(c, 0);
+    let back = |seq| Returned { inode, keep: LeaseMode::None, seq, open: false };
+    assert!(leases.returned(c, &back(said[0].seq)));
+    assert!(leases.passes(inode, first, Need::Change), "b cannot before it is answered");
+    assert!(!leases.passes(inode, second, Need::Change), "one at a time");
+    assert!(!leases.passes(inode, third, Need::Change), "who is not pinned waits until others have let go");
+    leases.leave(inode, first);
+    assert!(!leases.passes(inode, second, Need::Change), "a can let go now");
+    let said = leases.poll(a, 0);
+    assert!(leases.returned(a, &back(said[0].seq)));
+    assert!(leases.clear(inode, b, Need::Change, 0));
+}
+
+#[test]
+fn one_session_at_a_time_moves_content_and_nobody_gets_an_exclusive_lease_meanwhile() {
+    let (a, b) = (SessionId(1), SessionId(2));
+    let inode = InodeId(9);
+    let exclusive = Need::Lease(LeaseMode::Exclusive);
+    let mut leases = Leases::default();
+    assert!(leases.claim(inode, a) && leases.claim(inode, a), "its own is no obstacle");
+    assert!(!leases.claim(inode, b) && !leases.clear(inode, b, exclusive, 0));
+    assert_eq!(leases.give(inode, b, LeaseMode::Exclusive, 1, 0), LeaseMode::None);
+    assert_eq!(leases.give(inode, b, LeaseMode::Shared, 2, 0), LeaseMode::Shared);
+    // Both are pinned: who moves goes first, though it came later; the other one waits for just that.
+    let waits = leases.queue(inode, b, true);
+    assert!(!leases.clear(inode, a, Need::Change, 0));
+    let moves = leases.queue(inode, a, true);
+    assert!(leases.passes(inode, moves, Need::Change) && !leases.passes(inode, waits, Need::Change));
+    leases.leave(inode, moves);
+    leases.moved(inode, b);
+    assert!(!leases.claim(inode, b), "only who has it gives it up");
+    leases.moved(inode, a);
+    assert!(leases.claim(inode, b));
+    leases.leave(inode, waits);
+    leases.end_session(b);
+    assert!(leases.clear(inode, a, exclusive, 0) && leases.claim(inode, a), "a session's end frees it");
 }

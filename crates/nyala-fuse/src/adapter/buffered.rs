@@ -20,7 +20,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The kernel's unit; a smaller one than a machine's page size would only drop less.
-const PAGE: u64 = 4096;
+pub const PAGE: u64 = 4096;
 
 /// Files that are open through the page cache.
 #[derive(Default)]

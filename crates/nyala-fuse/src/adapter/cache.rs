@@ -18,7 +18,7 @@
 //! A kernel without epochs (before 6.16) is given no lifetimes of names. A notification that the kernel refuses for
 //! another reason cannot be repaired here: it is logged as an error.
 
-use super::buffered::Buffered;
+use super::buffered::{Buffered, PAGE};
 use super::open_dirs::OpenDirs;
 use crate::{Errno, Ino, InvalRange, Known, Notifier};
 use nyala_client::{CacheListener, Withdraw};
@@ -154,15 +154,20 @@ impl KernelCache {
 
     /// The same without waiting for it: for an operation that itself holds the kernel's locks on the pages.
     pub fn forget_content_later(self: &Arc<Self>, ino: Ino) {
-        let Some(notifier) = self.notifier.get().cloned() else { return };
+        drop(self.forget_elsewhere(ino, InvalRange::All));
+    }
+
+    /// Begins to drop pages; goes on whether it is waited for or not.
+    fn forget_elsewhere(self: &Arc<Self>, ino: Ino, range: InvalRange) -> Option<tokio::task::JoinHandle<()>> {
+        let notifier = self.notifier.get()?.clone();
         let this = Arc::clone(self);
         this.buffered.withdraws(InodeId(ino.0));
-        drop(tokio::task::spawn_blocking(move || {
-            if let Err(error) = notifier.inval_inode_blocking(ino, InvalRange::All) {
+        Some(tokio::task::spawn_blocking(move || {
+            if let Err(error) = notifier.inval_inode_blocking(ino, range) {
                 refused(ino, error);
             }
             this.buffered.withdrew(InodeId(ino.0));
-        }));
+        }))
     }
 
     fn end_epoch(&self, notifier: &Notifier) {
@@ -218,6 +223,18 @@ impl CacheListener for Listener {
     fn withdraw(&self, inode: InodeId, what: Withdraw) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let (cache, lifetime) = (Arc::clone(&self.cache), self.lifetime);
         Box::pin(async move { cache.withdraw(Ino(inode.0), what, lifetime).await })
+    }
+
+    fn withdraw_behind(&self, inode: InodeId, from: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        // The page that the write ends in is locked by it. Length 0 is to the end.
+        let range = InvalRange::Bytes { offset: from.div_ceil(PAGE).saturating_mul(PAGE), len: 0 };
+        let dropping = self.cache.forget_elsewhere(Ino(inode.0), range);
+        Box::pin(async move {
+            if let Some(dropping) = dropping {
+                // why ignored: it fails only when the runtime ends, and the mount with it.
+                let _ = dropping.await;
+            }
+        })
     }
 }
 

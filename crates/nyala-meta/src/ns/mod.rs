@@ -81,6 +81,7 @@ pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
         | MetaOp::Sync
         | MetaOp::LeasePoll { .. }
         | MetaOp::LeaseReturn { .. }
+        | MetaOp::Spill { .. }
         | MetaOp::LockWait { .. } => Err(ErrorCode::UNKNOWN_MESSAGE.into()),
         MetaOp::Lookup { parent, name } => info::lookup(change, env, *parent, name),
         MetaOp::GetAttr { inode } => info::getattr(change, *inode),

@@ -48,6 +48,7 @@ pub async fn request(state: &Rc<State>, request: MetaRequest) -> Result<Body, Wi
         }
         MetaOp::LeasePoll { boot } => leases::poll(state, request.session, *boot).await,
         MetaOp::LeaseReturn { leases } => leases::take_back(state, request.session, leases).await,
+        MetaOp::Spill { done, .. } => leases::spill(state, &request, leave, *done).await,
         MetaOp::LockWait { inode, lock } => {
             let reply = super::lock_wait::wait(state, request.session, *inode, *lock).await?;
             Ok(leases::answer(Grants::default(), &reply))
@@ -214,7 +215,7 @@ async fn told(state: &State, key: (SessionId, u64), patience: &Patience) -> Resu
 
 async fn change(state: &Rc<State>, request: &MetaRequest, leave: Leave) -> Result<Body, WireError> {
     let mut patience = Patience::new();
-    let mut passage = Passage::new(state, request.session);
+    let mut passage = Passage::of(state, request);
     loop {
         let released = state.released.notified();
         let news = state.lease_news.notified();
@@ -336,6 +337,7 @@ fn op_name(op: &MetaOp) -> &'static str {
         MetaOp::LeasePoll { .. } => "op.lease_poll",
         MetaOp::LeaseReturn { .. } => "op.lease_return",
         MetaOp::Acquire { .. } => "op.acquire",
+        MetaOp::Spill { .. } => "op.spill",
         MetaOp::GetLock { .. } => "op.get_lock",
         MetaOp::LockWait { .. } => "op.lock_wait",
         MetaOp::SetLock { .. } => "op.set_lock",

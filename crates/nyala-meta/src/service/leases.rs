@@ -7,7 +7,8 @@ use super::coordinate::Patience;
 use super::execute::Body;
 use super::state::State;
 use crate::keys;
-use crate::leases::{Need, Ticket};
+use crate::leases::{Leases, Need, Ticket};
+use crate::sessions::Leave;
 use crate::view::View;
 use nyala_store::Batch;
 use nyala_wire::meta::{
@@ -27,6 +28,7 @@ const LOOK: Duration = Duration::from_millis(200);
 pub struct Passage<'a> {
     state: &'a State,
     session: SessionId,
+    pinned: bool,
     queued: Vec<(InodeId, Ticket)>,
 }
 
@@ -44,26 +46,49 @@ impl Drop for Passage<'_> {
 impl<'a> Passage<'a> {
     /// For a session; 0 for one whose own leases count too.
     pub fn new(state: &'a State, session: SessionId) -> Passage<'a> {
-        Passage { state, session, queued: Vec::new() }
+        Passage { state, session, pinned: false, queued: Vec::new() }
+    }
+
+    /// For a client's request.
+    pub fn of(state: &'a State, request: &MetaRequest) -> Passage<'a> {
+        let pinned = request.want.has(Want::PINNED);
+        Passage { state, session: request.session, pinned, queued: Vec::new() }
     }
 
     /// Whether nobody is in the way of any; otherwise they are told, and nobody else is given anything meanwhile.
     pub fn clear(&mut self, inodes: &[InodeId], need: Need) -> bool {
         let now_ms = self.state.now_ms();
         let mut leases = self.state.leases.borrow_mut();
-        let mut clear = true;
+        let (mut clear, mut pinned) = (true, false);
         for inode in inodes {
-            if !leases.clear(*inode, self.session, need, now_ms) {
-                clear = false;
-                if !self.queued.iter().any(|(queued, _)| queued == inode) {
-                    self.queued.push((*inode, leases.queue(*inode)));
-                }
+            if leases.clear(*inode, self.session, need, now_ms) {
+                continue;
             }
+            let (ticket, new) = queue(&mut self.queued, &mut leases, *inode, self.session, self.pinned);
+            pinned |= new && self.pinned;
+            clear &= self.pinned && leases.passes(*inode, ticket, need);
         }
-        let news = if clear { Vec::new() } else { leases.take_news() };
+        let news = leases.take_news();
         drop(leases);
         tell(self.state, news);
+        if pinned {
+            // It may be what another one, which waits for this session, can pass for.
+            self.state.lease_news.notify_waiters();
+        }
         clear
+    }
+
+    /// Whether this session alone moves an inode's inline content from now on.
+    pub fn claim(&mut self, inode: InodeId) -> bool {
+        if self.clear(&[inode], Need::Read) && self.state.leases.borrow_mut().claim(inode, self.session) {
+            return true;
+        }
+        let new = queue(&mut self.queued, &mut self.state.leases.borrow_mut(), inode, self.session, self.pinned).1;
+        if new {
+            // For the one that does: it may be waiting for this session's lease.
+            self.state.lease_news.notify_waiters();
+        }
+        false
     }
 
     /// [`Passage::clear`] for a lease on one inode, in order of arrival.
@@ -73,7 +98,7 @@ impl<'a> Passage<'a> {
             match self.queued.iter().find(|(queued, _)| *queued == inode) {
                 Some((_, ticket)) => leases.is_next(inode, *ticket),
                 None if leases.is_awaited(inode) => {
-                    self.queued.push((inode, leases.queue(inode)));
+                    self.queued.push((inode, leases.queue(inode, self.session, false)));
                     false
                 }
                 None => true,
@@ -86,6 +111,46 @@ impl<'a> Passage<'a> {
     pub async fn wait(&self, news: tokio::sync::futures::Notified<'_>) {
         let _ = tokio::time::timeout(LOOK, news).await;
     }
+}
+
+/// The place in an inode's queue, and whether it is a new one.
+fn queue(
+    queued: &mut Vec<(InodeId, Ticket)>,
+    leases: &mut Leases,
+    inode: InodeId,
+    session: SessionId,
+    pinned: bool,
+) -> (Ticket, bool) {
+    if let Some((_, ticket)) = queued.iter().find(|(queued, _)| *queued == inode) {
+        return (*ticket, false);
+    }
+    let ticket = leases.queue(inode, session, pinned);
+    queued.push((inode, ticket));
+    (ticket, true)
+}
+
+/// Answers `Spill`: when nobody else moves the file's inline content, nor has written something that is not committed; or
+/// that it is over. A repetition finds its own claim; a copy that comes late is refused by its number.
+pub async fn spill(state: &State, request: &MetaRequest, leave: Leave, done: bool) -> Result<Body, WireError> {
+    let Some(inode) = request.op.home() else { return Err(ErrorCode::BAD_MESSAGE.into()) };
+    let patience = Patience::new();
+    let mut passage = Passage::of(state, request);
+    loop {
+        let news = state.lease_news.notified();
+        if done {
+            state.leases.borrow_mut().moved(inode, request.session);
+            state.lease_news.notify_waiters();
+            break;
+        }
+        // Its session may have ended, or its client given it up, while it waited: such a claim would never end.
+        state.sessions.borrow().check(leave)?;
+        if passage.claim(inode) {
+            break;
+        }
+        patience.check()?;
+        passage.wait(news).await;
+    }
+    Ok(answer(Grants::default(), &MetaReply::Done))
 }
 
 /// Rings for the polls of these sessions.

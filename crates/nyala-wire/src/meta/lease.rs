@@ -77,6 +77,8 @@ impl Want {
     pub const WRITE: Want = Want(2);
     /// [`LeaseMode::Uncached`] is of no use.
     pub const CACHED: Want = Want(4);
+    /// The client cannot let go of the whole file before this request is answered: its kernel holds pages locked for it.
+    pub const PINNED: Want = Want(8);
 
     /// Whether all bits of `other` are set.
     pub fn has(self, other: Want) -> bool {

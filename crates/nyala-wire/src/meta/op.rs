@@ -138,6 +138,17 @@ pub enum MetaOp {
         #[n(0)]
         inode: InodeId,
     },
+    /// Before a client without an exclusive lease moves inline content to storage: nobody else does so, nor gets an
+    /// exclusive lease, until this client says that it is done, or its session ends. Reply: `Done`, when nobody else does.
+    #[n(19)]
+    Spill {
+        /// The file.
+        #[n(0)]
+        inode: InodeId,
+        /// It is over, whether it was moved or not.
+        #[n(1)]
+        done: bool,
+    },
     /// The first lock that stands in the way (`F_GETLK`). Reply: `Lock`.
     #[n(17)]
     GetLock {
@@ -382,6 +393,7 @@ impl MetaOp {
             | MetaOp::EntryInfo { inode }
             | MetaOp::FileInfo { inode }
             | MetaOp::Acquire { inode }
+            | MetaOp::Spill { inode, .. }
             | MetaOp::GetLock { inode, .. }
             | MetaOp::LockWait { inode, .. }
             | MetaOp::SetLock { inode, .. }

@@ -69,6 +69,7 @@ enums! {
         16 Acquire { inode }
         17 GetLock { inode, lock }
         18 LockWait { inode, lock }
+        19 Spill { inode, done }
         32 Create { entry, exclusive }
         33 Open { inode }
         34 Close { inode }

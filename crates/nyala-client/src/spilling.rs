@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Moving inline content to storage without an exclusive lease: under a claim (`Spill`), of which the server gives one at a
+//! time, and no exclusive lease meanwhile.
+//!
+//! **Failure model.** Old content that is written late would bury what others wrote after it was moved. So a claim is
+//! given up only when the move is over, and one of this client begins only when the last one is known to be given up. A
+//! client that dies is fenced before its claim is free. A server that restarts forgets claims: it serves others only when
+//! this client confirms that it let go, which waits for moves under way (`Core::claims`); one that has not begun claims anew.
+
+use crate::core::Core;
+use crate::error::Result;
+use crate::file::File;
+use crate::maps::odd;
+use crate::push::Push;
+use nyala_wire::meta::{MetaOp, MetaReply, Owner, Want};
+use nyala_wire::{InodeId, SessionId};
+use std::sync::Arc;
+use tokio::sync::OwnedMutexGuard;
+
+/// The claim on a file; given up, in the background, when dropped.
+struct Claim {
+    core: Arc<Core>,
+    inode: InodeId,
+    run: Option<(u64, SessionId)>,
+    one: Option<OwnedMutexGuard<()>>,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let (core, inode, one) = (self.core.clone(), self.inode, self.one.take());
+        self.core.spawn(async move {
+            if let Err(error) =
+                core.meta_done("end a move of inline content", MetaOp::Spill { inode, done: true }).await
+            {
+                tracing::warn!(%inode, %error, "a claim on a file's inline content was not given up");
+            }
+            drop(one);
+        });
+    }
+}
+
+impl Core {
+    /// The run of the server that a claim on the inode is for, and the session.
+    fn claims_at(&self, inode: InodeId) -> Option<(u64, SessionId)> {
+        let session = self.session(self.maps.view().map.slot_target(inode.slot())?);
+        Some((session.boot(), session.id()))
+    }
+
+    async fn claim(self: &Arc<Core>, file: &Arc<File>, want: Want) -> Result<Claim> {
+        let one = Some(file.claiming.clone().lock_owned().await);
+        let inode = file.inode;
+        let claim = Claim { core: self.clone(), inode, run: self.claims_at(inode), one };
+        let op = MetaOp::Spill { inode, done: false };
+        match self.meta_wanting("move inline content", op, Owner::default(), want).await?.reply {
+            MetaReply::Done => Ok(claim),
+            _ => Err(odd("move inline content")),
+        }
+    }
+
+    /// Writes `data` and moves the inline content beneath it. `INLINE_CONFLICT`: it is no longer what it was.
+    pub(crate) async fn spill_direct(
+        self: &Arc<Core>,
+        file: &Arc<File>,
+        offset: u64,
+        data: &[u8],
+        want: Want,
+    ) -> Result<()> {
+        loop {
+            let claim = self.claim(file, want).await?;
+            let _moves = self.claims.read().await;
+            if claim.run != self.claims_at(file.inode) {
+                continue;
+            }
+            let _gate = file.gate.lock().await;
+            if !file.state.lock().is_clean() {
+                // What this client has under a lease that is going may be the same content.
+                self.push(file, Push::default()).await?;
+            }
+            let reply = self.look(file).await?;
+            return self.move_direct(file, &reply, offset, data, want).await;
+        }
+    }
+}
