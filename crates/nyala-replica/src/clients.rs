@@ -5,6 +5,10 @@
 //! change that is sent again to a new primary may have taken effect, been seen and overwritten since: so every member notes
 //! whose changes it has, and a new primary gives its notes to all.
 
+mod silent;
+
+pub use silent::MAX_CLIENTS;
+
 use crate::effect::Answer;
 use crate::input::Token;
 use crate::message::Origin;
@@ -23,6 +27,7 @@ enum Seen {
 #[derive(Clone, Debug, Default)]
 struct Window {
     lowest: u64,
+    heard_ms: u64,
     seen: BTreeMap<u64, Seen>,
 }
 
@@ -47,8 +52,9 @@ pub struct Clients {
 
 impl Clients {
     /// A request arrived; if it is new it is remembered as running.
-    pub fn admit(&mut self, client: u64, seq: u64, lowest: u64) -> Admission {
+    pub fn admit(&mut self, client: u64, seq: u64, lowest: u64, now_ms: u64) -> Admission {
         let window = self.windows.entry(client).or_default();
+        window.heard_ms = now_ms;
         if lowest > window.lowest {
             window.lowest = lowest;
             window.seen = window.seen.split_off(&lowest);
@@ -75,8 +81,9 @@ impl Clients {
     }
 
     /// A change of a client's is in our file.
-    pub fn note(&mut self, origin: Origin) {
+    pub fn note(&mut self, origin: Origin, now_ms: u64) {
         let window = self.windows.entry(origin.client).or_default();
+        window.heard_ms = now_ms;
         if origin.lowest > window.lowest {
             window.lowest = origin.lowest;
             window.seen = window.seen.split_off(&origin.lowest);
@@ -113,11 +120,6 @@ impl Clients {
         self.windows.values_mut().for_each(|window| window.seen.retain(|_, seen| *seen != Seen::Running));
     }
 
-    /// The session has ended.
-    pub fn forget(&mut self, client: u64) {
-        self.windows.remove(&client);
-    }
-
     /// Nothing that is known counts any more.
     pub fn clear(&mut self) {
         self.windows.clear();
@@ -136,29 +138,4 @@ pub struct Asker {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_request_is_done_once() {
-        let mut clients = Clients::default();
-        assert_eq!(clients.admit(1, 5, 5), Admission::New);
-        assert_eq!(clients.admit(2, 5, 5), Admission::New, "another client's");
-        assert_eq!(clients.admit(1, 5, 5), Admission::Running);
-        clients.done(1, 5, Answer::Done);
-        assert_eq!(clients.admit(1, 5, 5), Admission::Done(Answer::Done));
-        assert_eq!(clients.admit(1, 6, 6), Admission::New);
-        assert_eq!(clients.admit(1, 5, 5), Admission::Void, "an old copy");
-        clients.forget(1);
-        assert_eq!(clients.admit(1, 6, 6), Admission::New);
-    }
-
-    #[test]
-    fn a_window_is_bounded() {
-        let mut clients = Clients::default();
-        let max = MAX_WINDOW as u64;
-        assert!((0..max).all(|seq| clients.admit(1, seq, 0) == Admission::New));
-        assert_eq!(clients.admit(1, max, 0), Admission::Void);
-        assert_eq!(clients.admit(1, max, 1), Admission::New);
-    }
-}
+mod tests;

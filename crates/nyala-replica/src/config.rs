@@ -23,6 +23,8 @@ pub struct Config {
     pub sync_every: u64,
     /// A resync that failed is tried again after so long, milliseconds.
     pub retry_ms: u64,
+    /// A client of which nothing was heard for so long is forgotten, milliseconds.
+    pub client_idle_ms: u64,
     /// Limits of resync.
     pub share: ShareLimits,
 }
@@ -38,6 +40,7 @@ impl Default for Config {
             copies: 4,
             sync_every: 256,
             retry_ms: 2000,
+            client_idle_ms: 24 * 3_600_000,
             share: ShareLimits::default(),
         }
     }

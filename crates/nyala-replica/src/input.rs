@@ -85,11 +85,6 @@ pub enum Input {
     },
     /// A client's request.
     Request(Request),
-    /// A client's session has ended.
-    Forget {
-        /// The session.
-        client: u64,
-    },
     /// A message of another member's. `payload` is a buffer with what came beside it.
     Message {
         /// Who.

@@ -22,6 +22,7 @@ fn config() -> Config {
         copies: 2,
         sync_every: 3,
         retry_ms: 200,
+        client_idle_ms: 24 * 3_600_000,
         share: ShareLimits { min_bytes_per_s: 400_000, max_bytes_per_s: 8 << 20, slower_percent: 50, interval_ms: 10 },
     }
 }

@@ -132,7 +132,7 @@ impl Member {
         if let Some(pending) = self.pending.get_mut(&seq) {
             pending.applied = ok;
         }
-        origin.filter(|_| ok).into_iter().for_each(|origin| self.clients.note(origin));
+        origin.filter(|_| ok).into_iter().for_each(|origin| self.clients.note(origin, self.now_ms));
         self.end(id);
         if let Some(primary) = self.view.as_ref().and_then(|v| v.group.primary()) {
             self.send(primary, Body::Forwarded { seq, ok }, None);

@@ -74,6 +74,8 @@ pub struct Member {
     asked: BTreeMap<(TargetId, u8), u64>,
     // Of a primary.
     clients: Clients,
+    /// Clients that are silent are looked for then.
+    expire_at_ms: u64,
     /// The reign whose primary told us which changes are done.
     notes_of: u32,
     /// Noted changes of earlier reigns whose regions are not agreed on.
@@ -116,6 +118,7 @@ impl Member {
             failing: false,
             asked: BTreeMap::new(),
             clients: Clients::default(),
+            expire_at_ms: 0,
             notes_of: 0,
             doubtful: Vec::new(),
             confirmed: Vec::new(),
@@ -147,7 +150,6 @@ impl Member {
             Input::Map(view) => self.map(view),
             Input::Lease { until_ms, version } => self.renewed(until_ms, version),
             Input::Request(request) => self.request(request),
-            Input::Forget { client } => self.clients.forget(client),
             Input::Message { from, envelope, payload } => self.message(from, envelope, payload),
             Input::Refused { target } => self.refused(target),
             Input::Done { job, ok, last } => self.done(job, ok, last),

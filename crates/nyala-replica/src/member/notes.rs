@@ -29,7 +29,7 @@ impl Member {
 
     /// A change of an earlier reign is in our file, and nobody knows whether it counts.
     pub(super) fn note_doubtful(&mut self, origin: Origin, change: Change) {
-        self.clients.note(origin);
+        self.clients.note(origin, self.now_ms);
         self.doubtful.push((origin, change));
     }
 
@@ -43,6 +43,6 @@ impl Member {
             self.doubtful.clear();
         }
         self.notes_of = reign;
-        done.into_iter().for_each(|origin| self.clients.note(origin));
+        done.into_iter().for_each(|origin| self.clients.note(origin, self.now_ms));
     }
 }

@@ -24,7 +24,7 @@ impl Member {
             self.read(asker, file, span);
             return;
         }
-        let mut admission = self.clients.admit(client, seq, lowest);
+        let mut admission = self.clients.admit(client, seq, lowest, self.now_ms);
         if broken(self.broken, Rule::DoOnce) {
             admission = Admission::New;
         }

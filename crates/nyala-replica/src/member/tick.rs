@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What time brings: sending again, giving up, telling the floor, closing intents.
+//! What time brings: sending again, giving up, telling the floor, closing intents, forgetting silent clients.
 
 use super::Member;
 use super::work::Stage;
+use crate::clients::MAX_CLIENTS;
 use crate::effect::Effect;
 use crate::message::Body;
 use crate::standing::Standing;
@@ -22,12 +23,18 @@ pub(super) struct Told {
 /// A floor is told so often at once, and then once in as many intervals.
 const TOLD_TIMES: u32 = 3;
 const TOLD_EVERY: u64 = 10;
+/// Clients that are silent are looked for so often.
+const EXPIRE_EVERY_MS: u64 = 60_000;
 
 impl Member {
     pub(super) fn tick(&mut self) {
         let left = self.resyncs.values().any(|resync| self.progress_of(resync).left_bytes > 0);
         let copying = self.resyncs.values().map(|resync| resync.copying).sum();
         self.share.tick(self.now_ms, left, copying);
+        if self.now_ms >= self.expire_at_ms {
+            self.expire_at_ms = self.now_ms + EXPIRE_EVERY_MS;
+            self.clients.expire(self.now_ms, self.config.client_idle_ms, MAX_CLIENTS);
+        }
         self.advance();
         if self.standing == Standing::Leading {
             self.tell_floor();
