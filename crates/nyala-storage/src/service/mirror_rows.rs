@@ -15,6 +15,8 @@ use std::ops::{Bound, ControlFlow};
 
 /// First byte of the keys.
 const TAG: u8 = b'M';
+/// Rows that are removed by one record.
+const REMOVED_AT_ONCE: u64 = 4096;
 
 fn key(group: GroupId, row: &[u8]) -> Vec<u8> {
     let mut key = vec![TAG];
@@ -52,6 +54,43 @@ pub(super) fn load(kv: &Store, group: GroupId) -> Result<Vec<Row>, WireError> {
     })
     .map_err(failed)?;
     raw.iter().map(|(key, value)| Ok(Row { key: RowKey::decode(key)?, runs: Some(decode_runs(value)?) })).collect()
+}
+
+/// Groups that there are rows of.
+pub(super) fn groups(kv: &Store) -> Result<Vec<GroupId>, WireError> {
+    let (mut found, mut next) = (Vec::new(), Some(0_u16));
+    while let Some(group) = next {
+        let (from, end, mut first) = (key(GroupId(group), &[]), prefix_end(&[TAG]), None);
+        kv.scan(Bound::Included(&from), Bound::Excluded(&end), &mut |key, _| {
+            first = key.get(1..3).map(|id| GroupId(u16::from(id[0]) << 8 | u16::from(id[1])));
+            ControlFlow::Break(())
+        })
+        .map_err(failed)?;
+        found.extend(first);
+        next = first.and_then(|group| group.0.checked_add(1));
+    }
+    Ok(found)
+}
+
+/// Removes all rows of a group; how many there were. A crash leaves some, which are removed the next time.
+pub(super) async fn remove(kv: &Store, group: GroupId) -> Result<u64, WireError> {
+    let prefix = key(group, &[]);
+    let (end, mut removed) = (prefix_end(&prefix), 0);
+    loop {
+        let (mut batch, mut count) = (Batch::new(), 0);
+        kv.scan(Bound::Included(&prefix), Bound::Excluded(&end), &mut |key, _| {
+            batch.delete(key);
+            count += 1;
+            if count < REMOVED_AT_ONCE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })
+        .map_err(failed)?;
+        if count == 0 {
+            return Ok(removed);
+        }
+        kv.wait_room().await;
+        kv.apply(&batch).map_err(failed)?;
+        removed += count;
+    }
 }
 
 /// Changes rows, as one record.

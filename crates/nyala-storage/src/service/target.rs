@@ -176,6 +176,16 @@ impl Target {
         super::mirror_rows::load(&self.kv, group)
     }
 
+    /// Mirror groups of which something is remembered.
+    pub(super) fn remembered_groups(&self) -> Result<Vec<GroupId>, WireError> {
+        super::mirror_rows::groups(&self.kv)
+    }
+
+    /// Forgets a mirror group; how much was remembered of it.
+    pub(super) async fn forget_group(&self, group: GroupId) -> Result<u64, WireError> {
+        super::mirror_rows::remove(&self.kv, group).await
+    }
+
     /// Remembers it; returns when that is in the log, or on disk.
     pub(super) async fn persist_mirror(&self, turn: &Turn, rows: &[Row], durable: bool) -> Result<(), WireError> {
         super::mirror_rows::persist(&self.kv, turn, rows, durable).await

@@ -6,3 +6,4 @@
 mod common;
 mod fences;
 mod group;
+mod removed;

@@ -72,6 +72,8 @@ pub(super) struct Mirror {
 pub(in crate::service) struct Mirrors {
     pub(super) groups: RwLock<HashMap<GroupId, Mirror>>,
     pub(super) threads: Mutex<HashMap<GroupId, JoinHandle<()>>>,
+    /// Threads of groups that are gone from the map.
+    pub(super) ending: Mutex<Vec<(GroupId, JoinHandle<()>)>>,
     /// Figures by name.
     pub(super) figures: Mutex<BTreeMap<String, u64>>,
 }

@@ -51,6 +51,7 @@ pub(in crate::service) async fn keep(keeper: Keeper) {
     loop {
         keeper.take(&map, &asks).await;
         keeper.member.acts_on(map.version);
+        keeper.forget_removed(&map).await;
         let newer = keeper.member.watch().newer_than(map.version);
         tokio::pin!(newer);
         map = loop {
@@ -75,7 +76,10 @@ impl Keeper {
             });
             gone
         };
-        gone.iter().for_each(|group| drop(self.mirrors.threads.lock().remove(group)));
+        for group in gone {
+            let thread = self.mirrors.threads.lock().remove(&group);
+            self.mirrors.ending.lock().extend(thread.map(|thread| (group, thread)));
+        }
         for (group, me) in wanted {
             if !self.mirrors.groups.read().contains_key(&group) {
                 self.open(group, me, asks);
@@ -145,7 +149,8 @@ impl Mirrors {
             // An error means that it has ended.
             let _ = mirror.events.send(Event::Stop);
         }
-        let threads: Vec<_> = std::mem::take(&mut *self.threads.lock()).into_iter().collect();
+        let mut threads: Vec<_> = std::mem::take(&mut *self.threads.lock()).into_iter().collect();
+        threads.append(&mut self.ending.lock());
         let began = Instant::now();
         for (group, thread) in threads {
             while !thread.is_finished() && began.elapsed() < FAREWELL {

@@ -12,6 +12,7 @@
 //! | `parse` | frames of clients and members: what they ask; everything is checked here |
 //! | `entry` | from connection threads to the shells and back |
 //! | `keeper` | maps to the shells, news to management |
+//! | `forget` | groups that are no more |
 //! | `fencing` | sessions whose writes are refused |
 //! | `shell`, `asked` | the thread of a member: inputs, clients' requests |
 //! | `work` | disk work that the member wants done |
@@ -29,6 +30,7 @@
 mod asked;
 mod entry;
 mod fencing;
+mod forget;
 mod keeper;
 mod parse;
 mod sending;
