@@ -6,12 +6,13 @@
 //! the same two things in it at two looks, and between the looks the primary has said that nothing is under way: a write
 //! that was on its way at the first look is on both members at the second.
 
-use super::{Look, Owner};
+use super::Look;
+use super::owner::Others;
 use crate::exit::Failure;
 use nyala_wire::map::MemberState;
 use nyala_wire::storage::BLOCK_BYTES;
 use nyala_wire::walk::{PIECE_BLOCKS, WalkAt, WalkPiece, runs};
-use nyala_wire::{GroupId, Home, TargetId};
+use nyala_wire::{GroupId, TargetId};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -79,6 +80,7 @@ pub async fn compare(look: &Look, group: GroupId, members: [TargetId; 2], verify
 async fn walk(look: &Look, compared: &mut Compared, verify: bool, rate: u64) -> Result<(), Failure> {
     let [one, other] = compared.members;
     let (mut a, mut b) = (look.walk(one, verify, rate), look.walk(other, verify, rate));
+    let mut others = Others::default();
     loop {
         let (of_a, of_b) = (a.peek().await?.map(|piece| piece.at), b.peek().await?.map(|piece| piece.at));
         compared.bytes = a.bytes;
@@ -90,7 +92,7 @@ async fn walk(look: &Look, compared: &mut Compared, verify: bool, rate: u64) -> 
         let different = differing(&in_a, &in_b);
         // A file that is not mirrored is on one of them only.
         let alone = in_a.present == 0 || in_b.present == 0;
-        if different == 0 || (alone && look.owner(at.file).await? != Owner::Home(Home::Group(compared.group))) {
+        if different == 0 || (alone && others.has(look, at.file, compared.group).await?) {
             continue;
         }
         look_again(look, compared, in_a, in_b).await?;

@@ -5,7 +5,7 @@
 use super::Look;
 use crate::exit::Failure;
 use nyala_wire::storage::ChunkFileId;
-use nyala_wire::{ErrorCode, Home};
+use nyala_wire::{ErrorCode, GroupId, Home};
 
 /// Where the layout of its file has a chunk file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,5 +27,22 @@ impl Look {
         };
         let layout = info.layout.filter(|layout| usize::from(file.index) < layout.targets.len());
         Ok(layout.map_or(Owner::Unknown, |layout| Owner::Home(layout.home(file.index))))
+    }
+}
+
+/// Chunk files that are not a mirror group's; metadata is asked once for each, not for each of its pieces.
+#[derive(Debug, Default)]
+pub struct Others {
+    last: Option<ChunkFileId>,
+}
+
+impl Others {
+    /// Whether a chunk file is not of this group.
+    pub async fn has(&mut self, look: &Look, file: ChunkFileId, group: GroupId) -> Result<bool, Failure> {
+        if self.last != Some(file) && look.owner(file).await? == Owner::Home(Home::Group(group)) {
+            return Ok(false);
+        }
+        self.last = Some(file);
+        Ok(true)
     }
 }

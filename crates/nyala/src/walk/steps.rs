@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 const STEP: Duration = Duration::from_secs(10);
 /// A target that does not answer is asked again for so long.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Between two lines of the log that say how far it is.
+const TELL: Duration = Duration::from_secs(10);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(300);
 
@@ -36,6 +38,7 @@ pub struct Steps<'a> {
     next: Option<WalkAt>,
     pieces: VecDeque<WalkPiece>,
     began: Instant,
+    told: Instant,
     /// Bytes that were looked at.
     pub bytes: u64,
 }
@@ -49,8 +52,8 @@ impl Look {
 
     /// All pieces of a target.
     pub fn walk(&self, target: TargetId, verify: bool, rate: u64) -> Steps<'_> {
-        let (next, pieces, began) = (Some(WalkAt::default()), VecDeque::new(), Instant::now());
-        Steps { look: self, target, verify, rate, next, pieces, began, bytes: 0 }
+        let (next, pieces, now) = (Some(WalkAt::default()), VecDeque::new(), Instant::now());
+        Steps { look: self, target, verify, rate, next, pieces, began: now, told: now, bytes: 0 }
     }
 
     /// A piece as it is now; one without data if there is none.
@@ -109,6 +112,10 @@ impl Steps<'_> {
             self.next = next.filter(|next| *next > at);
             self.bytes += pieces.iter().map(|piece| u64::from(piece.present.count_ones()) * BLOCK_BYTES).sum::<u64>();
             self.pieces.extend(pieces);
+            if self.told.elapsed() >= TELL {
+                self.told = Instant::now();
+                tracing::info!(target_id = %self.target, bytes = self.bytes, inode = %at.file.inode, "looked at so far");
+            }
         }
         Ok(self.pieces.front())
     }

@@ -47,6 +47,7 @@ struct State {
     written: usize,
     durable: usize,
     random: u64,
+    unreadable: Option<(ChunkFileId, usize)>,
 }
 
 #[derive(Clone, Default)]
@@ -173,6 +174,11 @@ impl World {
         change(&mut self.state.lock().files.get_mut(&file).expect("the file is there").content);
     }
 
+    /// The disk cannot read a byte any more.
+    pub fn lose(&self, file: ChunkFileId, at: usize) {
+        self.state.lock().unreadable = Some((file, at));
+    }
+
     /// Number of chunk files.
     pub fn files(&self) -> usize {
         self.state.lock().files.values().filter(|file| file.exists).count()
@@ -267,6 +273,10 @@ impl ChunkFile for Handle {
         let state = self.world.state.lock();
         if state.crashed {
             return Err(crash_error());
+        }
+        let (from, to) = (offset as usize, offset as usize + buf.len());
+        if state.unreadable.is_some_and(|(file, at)| file == self.file && (from..to).contains(&at)) {
+            return Err(io::Error::from_raw_os_error(libc::EIO));
         }
         let content = state.files.get(&self.file).map_or(&[][..], |file| &file.content);
         let rest = content.get(offset as usize..).unwrap_or(&[]);

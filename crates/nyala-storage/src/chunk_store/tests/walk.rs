@@ -79,3 +79,11 @@ fn what_is_gone_is_no_piece() {
     world.tamper(LAST, Vec::clear);
     assert_eq!(worker.piece(at(LAST, 0), true).unwrap().unwrap().bad, 1);
 }
+
+#[test]
+fn what_the_disk_cannot_read_is_bad_and_nothing_else() {
+    let (world, mut worker) = filled();
+    world.lose(FILE, 2 * 4096 + 77);
+    assert_eq!(worker.piece(at(FILE, 0), true).unwrap().unwrap().bad, 0b100);
+    assert_eq!(worker.piece(at(SOURCE, 2 * PIECE_BYTES), true).unwrap().unwrap().bad, 0);
+}
