@@ -258,8 +258,9 @@ fn pinned_operations_that_wait_for_each_other_go_one_by_one() {
     let (a, b, c) = (SessionId(1), SessionId(2), SessionId(3));
     let inode = InodeId(9);
     let mut leases = Leases::default();
-    for (seq, session) in [a, b, c].into_iter().enumerate() {
-        assert_eq!(leases.give(inode, session, LeaseMode::Shared, seq as u64 + 1, 0), LeaseMode::Shared);
+    for session in [a, b, c] {
+        let seq = leases.next_seq();
+        assert_eq!(leases.give(inode, session, LeaseMode::Shared, seq, 0), LeaseMode::Shared);
     }
     let wait = |leases: &mut Leases, session, pinned| {
         assert!(!leases.clear(inode, session, Need::Change, 0));
