@@ -5,9 +5,10 @@
 //! **Failure model.** Other clients write at the same time. What is read is as the servers have it now. What is written is
 //! on its targets and committed before the call returns; inline content is merged into what others made of it
 //! (`INLINE_CONFLICT`: once more). Moving inline content to storage would race with others that do the same, or already
-//! write there: it is done under an exclusive lease, or where that cannot be had under a claim (`spilling`). A failed call may have written a part. A buffered write keeps its pages locked until it is
-//! answered, so that its client cannot let go of the file; two of two clients would wait for each other for ever. The
-//! server is told (`Want::PINNED`) and lets one of them go first.
+//! write there: it is done under an exclusive lease, or where that cannot be had under a claim (`spilling`). A failed
+//! call may have written a part. A buffered write keeps its pages locked until it is answered, so that its client cannot
+//! let go of the file; two of two clients would wait for each other for ever. The server is told (`Want::PINNED`) and
+//! lets one of them go first.
 
 use crate::core::Core;
 use crate::error::{Error, Result};

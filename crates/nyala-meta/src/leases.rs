@@ -205,14 +205,15 @@ impl Leases {
         Ticket(self.tickets)
     }
 
-    /// Whether a pinned operation goes on although others have not let go: when each of those itself waits with a pinned
-    /// one, all would wait for ever. The one that came first goes on, and with its answer its session lets go.
-    pub fn passes(&self, inode: InodeId, ticket: Ticket, need: Need) -> bool {
+    /// Whether a pinned change goes on although others have not let go: when each of those itself waits with a pinned
+    /// operation, all would wait for ever. The one that came first goes on, and with its answer its session lets go.
+    pub fn passes(&self, inode: InodeId, ticket: Ticket) -> bool {
         let Some(entry) = self.inodes.get(&inode) else { return false };
         let pinned = || entry.waiting.iter().filter(|waiting| waiting.pinned);
         let goes = |waiting: &&Waiting| entry.mover.is_none_or(|mover| mover == waiting.session);
         let Some(first) = pinned().find(goes).filter(|first| first.ticket == ticket.0) else { return false };
-        let mut in_the_way = entry.holders.iter().filter(|holder| need.leaves_of(holder, first.session).is_some());
+        let mut in_the_way =
+            entry.holders.iter().filter(|holder| Need::Change.leaves_of(holder, first.session).is_some());
         in_the_way.all(|holder| pinned().any(|waiting| waiting.session == holder.session))
     }
 

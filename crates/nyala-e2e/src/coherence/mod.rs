@@ -29,7 +29,7 @@ const USAGE: &str = "usage: nyala-e2e-coherence TEST ARGUMENTS DIR...
   appends STEPS DIR...                                  no record is lost or torn
   counters ROUNDS flock|fcntl|ofd DIR...                locks exclude, and what is read under them is new
   shuffle SEED ROUNDS DIR...                            disjoint ranges of one file lose nothing
-  ior SEGMENTS cached|direct|headed DIR...                     interleaved records of 47,008 bytes from 8 tasks";
+  ior SEGMENTS cached|direct|headed DIR...              interleaved records of 47,008 bytes from 8 tasks";
 
 /// Runs one test, or a worker of one; gives the exit code.
 pub fn main(args: &[String]) -> i32 {

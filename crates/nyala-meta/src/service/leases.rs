@@ -66,7 +66,8 @@ impl<'a> Passage<'a> {
             }
             let (ticket, new) = queue(&mut self.queued, &mut leases, *inode, self.session, self.pinned);
             pinned |= new && self.pinned;
-            clear &= self.pinned && leases.passes(*inode, ticket, need);
+            // Never to see or to claim something: what others have not committed is not to be passed by.
+            clear &= self.pinned && need == Need::Change && leases.passes(*inode, ticket);
         }
         let news = leases.take_news();
         drop(leases);

@@ -2,19 +2,16 @@
 
 //! A session that is fenced while a member is away is refused by that member too, when it has come back and leads.
 
-use crate::common::{Cluster, client};
-use crate::group::{A, B, config, fence, set_map, state_of, until, write};
+use crate::common::client;
+use crate::group::{A, B, both_good, config, fence, set_map, state_of, until, write};
 use nyala_wire::ErrorCode;
 use nyala_wire::map::MemberState;
 
 #[test]
 fn a_member_that_was_away_refuses_what_was_fenced_meanwhile() {
-    let cluster = Cluster::start_in(std::path::Path::new("/tmp"));
-    let (a, b) = (cluster.storage(config(&cluster, A)), cluster.storage(config(&cluster, B)));
-    set_map(&cluster, &[(A, MemberState::Good, Some(&a)), (B, MemberState::Good, Some(&b))], true);
+    let (cluster, a, b) = both_good();
     client(async {
         let to = cluster.connect(&a).await;
-        until("A leads", async || write(&cluster, &to, 1, 1).await.is_ok()).await;
         write(&cluster, &to, 3, 1).await.unwrap();
     });
     b.stop().unwrap();

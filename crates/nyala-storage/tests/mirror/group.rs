@@ -2,7 +2,7 @@
 
 //! A mirror group of two storage services that run in this process; management is the test.
 
-use crate::common::{CLUSTER, Cluster, Storage};
+use crate::common::{CLUSTER, Cluster, Storage, client};
 use bytes::Bytes;
 use nyala_storage::{StorageConfig, TargetSpec};
 use nyala_transport::{Connection, Request, Role};
@@ -26,6 +26,18 @@ pub fn config(cluster: &Cluster, target: TargetId) -> StorageConfig {
     let mut config = cluster.config(&target.to_string());
     config.targets = vec![TargetSpec { id: Some(target), ..config.targets.remove(0) }];
     config
+}
+
+/// Two services, both members good; A leads, and has written something of session 1.
+pub fn both_good() -> (Cluster, Storage, Storage) {
+    let cluster = Cluster::start_in(std::path::Path::new("/tmp"));
+    let (a, b) = (cluster.storage(config(&cluster, A)), cluster.storage(config(&cluster, B)));
+    set_map(&cluster, &[(A, MemberState::Good, Some(&a)), (B, MemberState::Good, Some(&b))], true);
+    client(async {
+        let to = cluster.connect(&a).await;
+        until("A leads", async || write(&cluster, &to, 1, 1).await.is_ok()).await;
+    });
+    (cluster, a, b)
 }
 
 /// A map with the group in it; who is offline has no address.

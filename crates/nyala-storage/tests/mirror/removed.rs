@@ -3,7 +3,7 @@
 //! What members remember of a mirror group goes with the group, also at a member that was away when it was removed.
 
 use crate::common::{Cluster, Storage, client};
-use crate::group::{A, B, config, set_map, until, write};
+use crate::group::{A, B, both_good, config, set_map, until, write};
 use nyala_store::{Options, Store};
 use nyala_transport::Request;
 use nyala_wire::map::MemberState;
@@ -34,13 +34,7 @@ async fn forgotten(cluster: &Cluster, storage: &Storage) -> u64 {
 
 #[test]
 fn rows_of_a_removed_group_go() {
-    let cluster = Cluster::start_in(std::path::Path::new("/tmp"));
-    let (a, b) = (cluster.storage(config(&cluster, A)), cluster.storage(config(&cluster, B)));
-    set_map(&cluster, &[(A, MemberState::Good, Some(&a)), (B, MemberState::Good, Some(&b))], true);
-    client(async {
-        let to = cluster.connect(&a).await;
-        until("A leads", async || write(&cluster, &to, 1, 1).await.is_ok()).await;
-    });
+    let (cluster, a, b) = both_good();
     b.stop().unwrap();
     assert!(rows(&cluster, B) > 0, "what was written last is in question");
     set_map(&cluster, &[(A, MemberState::Good, Some(&a)), (B, MemberState::NeedsResync, None)], false);

@@ -107,8 +107,7 @@ impl Steps<'_> {
         while let (true, Some(at)) = (self.pieces.is_empty(), self.next) {
             let due = self.due();
             tokio::time::sleep_until((self.began + due).into()).await;
-            let bytes = if self.rate == 0 { MAX_IO_BYTES } else { self.bytes_of_a_step() };
-            let (pieces, next) = self.look.step(self.target, at, bytes, self.verify).await?;
+            let (pieces, next) = self.look.step(self.target, at, self.bytes_of_a_step(), self.verify).await?;
             self.next = next.filter(|next| *next > at);
             self.bytes += pieces.iter().map(|piece| u64::from(piece.present.count_ones()) * BLOCK_BYTES).sum::<u64>();
             self.pieces.extend(pieces);
@@ -128,11 +127,14 @@ impl Steps<'_> {
 
     /// When as much as was looked at is due, from the beginning.
     fn due(&self) -> Duration {
-        Duration::from_secs_f64(self.bytes as f64 / self.rate.max(1) as f64).mul_f64(f64::from(u8::from(self.rate > 0)))
+        if self.rate == 0 { Duration::ZERO } else { Duration::from_secs_f64(self.bytes as f64 / self.rate as f64) }
     }
 
     /// A slow walk takes small steps instead of long rests.
     fn bytes_of_a_step(&self) -> u32 {
-        (self.rate / 4).clamp(PIECE_BYTES, u64::from(MAX_IO_BYTES)) as u32
+        match self.rate {
+            0 => MAX_IO_BYTES,
+            rate => (rate / 4).clamp(PIECE_BYTES, u64::from(MAX_IO_BYTES)) as u32,
+        }
     }
 }
