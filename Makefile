@@ -54,9 +54,10 @@ $(PJDFSTEST):
 test: test-unit test-e2e ## all tests: units, properties, crashes, then end to end (needs /dev/fuse and root)
 	@echo "make test: all passed"
 
+# One seed for all property tests: who changes something else must not be told of a rare case of theirs. `make fuzz` looks for those.
 .PHONY: test-unit
-test-unit: deps ## all tests but those end to end
-	cargo test --release --locked --workspace --exclude nyala-e2e
+test-unit: deps ## all tests but those end to end (SEED=: of the property tests)
+	PROPTEST_RNG_SEED=$(or $(SEED),1) cargo test --release --locked --workspace --exclude nyala-e2e
 
 # Selected by name rather than by package, so that dependencies have the same features as above and are not built again.
 .PHONY: test-e2e
@@ -92,9 +93,15 @@ bench-layers: ## measure the layers one by one: store, transport, metadata logic
 	cargo run --release --locked -p nyala-storage --example storage_bench
 	cargo run --release --locked -p nyala-fuse --example fuse_bench
 
+# Most of them name their number of cases: more comes from rounds, each with its own seed.
 .PHONY: fuzz
-fuzz: ## property tests with many more cases (CASES=)
-	PROPTEST_CASES=$(or $(CASES),20000) cargo test --release --locked --workspace --exclude nyala-e2e --exclude nyala-tidy
+fuzz: ## property tests with many seeds (ROUNDS=, SEED=: the first, CASES=: of those that name no number)
+	first=$(or $(SEED),$$RANDOM); \
+	for seed in $$(seq $$first $$((first + $(or $(ROUNDS),20) - 1))); do \
+	  echo "make fuzz: seed $$seed"; \
+	  PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$(or $(CASES),2000) \
+	    cargo test --release --locked --workspace --exclude nyala-e2e --exclude nyala-tidy; \
+	done
 
 .PHONY: sim
 sim: ## run clusters in the simulator under seeded faults (SEEDS=, FIRST=, BREAK=rule|all)
