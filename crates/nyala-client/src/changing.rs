@@ -15,15 +15,26 @@ use std::sync::Arc;
 pub(crate) struct Change {
     core: Arc<Core>,
     inodes: Vec<(InodeId, Noted)>,
-    names: Vec<(InodeId, Vec<u8>, Noted)>,
-    /// What the names are afterwards, if it worked.
-    outcome: Vec<Option<Option<InodeId>>>,
+    names: Vec<Changing>,
+}
+
+/// A name that is changed.
+struct Changing {
+    dir: InodeId,
+    name: Vec<u8>,
+    begun: Noted,
+    /// The directory's lease when the change began.
+    stamp: Option<u64>,
+    /// What the name was under that lease, if that was known.
+    was: Option<Option<InodeId>>,
+    /// What it is afterwards, if it worked and that is certain.
+    outcome: Option<Option<InodeId>>,
 }
 
 impl Core {
     /// Begins a change of inodes (directories whose entries change among them) and of names in directories.
     pub(crate) fn change(self: &Arc<Core>, inodes: &[InodeId], names: &[(InodeId, &[u8])]) -> Change {
-        let mut change = Change { core: self.clone(), inodes: Vec::new(), names: Vec::new(), outcome: Vec::new() };
+        let mut change = Change { core: self.clone(), inodes: Vec::new(), names: Vec::new() };
         if !self.config.leases {
             return change;
         }
@@ -31,11 +42,14 @@ impl Core {
         for &inode in inodes {
             change.inodes.push((inode, inner.epochs.begin(Epochs::slot(inode))));
         }
+        let now_ms = self.now_ms();
         for &(dir, name) in names {
-            change.names.push((dir, name.to_vec(), inner.epochs.begin(Epochs::slot((dir, name)))));
+            let begun = inner.epochs.begin(Epochs::slot((dir, name)));
+            let was = inner.leases.kept(dir, now_ms).and_then(|kept| kept.entries.get(name).copied());
+            let stamp = inner.leases.stamp(dir);
+            change.names.push(Changing { dir, name: name.to_vec(), begun, stamp, was, outcome: None });
         }
         drop(inner);
-        change.outcome = vec![None; change.names.len()];
         change.forget();
         change
     }
@@ -62,10 +76,12 @@ impl Change {
             let alone = inner.epochs.end(Epochs::slot(inode), begun);
             known |= alone && result.as_ref().is_some_and(|(_, attr)| attr.inode == inode);
         }
-        let outcomes = std::mem::take(&mut self.outcome);
-        for ((dir, name, begun), outcome) in std::mem::take(&mut self.names).into_iter().zip(outcomes) {
+        let names = std::mem::take(&mut self.names);
+        // One name's outcome may rest on what another one was, so that all leases have to have been there all the time.
+        let held = names.iter().all(|one| inner.keep(one.dir, one.stamp, false, now_ms).is_some());
+        for Changing { dir, name, begun, outcome, .. } in names {
             let alone = inner.epochs.end(Epochs::slot((dir, name.as_slice())), begun);
-            if let Some(is) = outcome.filter(|_| alone)
+            if let Some(is) = outcome.filter(|_| alone && held)
                 && let Some(kept) = inner.leases.kept(dir, now_ms)
             {
                 kept.entries.insert(name, is);
@@ -81,9 +97,14 @@ impl Change {
 
     /// After success, what a name is: an inode's, or nothing.
     pub(crate) fn outcome(&mut self, number: usize, inode: Option<InodeId>) {
-        if let Some(outcome) = self.outcome.get_mut(number) {
-            *outcome = Some(inode);
+        if let Some(name) = self.names.get_mut(number) {
+            name.outcome = Some(inode);
         }
+    }
+
+    /// What a name was when the change began, if that was known for certain.
+    pub(crate) fn was(&self, number: usize) -> Option<Option<InodeId>> {
+        self.names.get(number).and_then(|name| name.was)
     }
 
     fn forget(&self) {
@@ -97,9 +118,9 @@ impl Change {
                 file.state.lock().attr_ms = 0;
             }
         }
-        for (dir, name, _) in &self.names {
-            if let Some(kept) = inner.leases.peek(*dir) {
-                kept.entries.remove(name);
+        for one in &self.names {
+            if let Some(kept) = inner.leases.peek(one.dir) {
+                kept.entries.remove(&one.name);
             }
         }
     }

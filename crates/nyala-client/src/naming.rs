@@ -78,8 +78,11 @@ impl Core {
     pub(crate) async fn rename(self: &Arc<Core>, rename: Rename) -> Result<()> {
         let (from, from_name) = (rename.from_parent, rename.from_name.as_bytes().to_vec());
         let (to, to_name) = (rename.to_parent, rename.to_name.as_bytes().to_vec());
-        let moved = self.before_removal(from, &from_name).await?;
-        let victim = self.before_removal(to, &to_name).await?;
+        let moved = self.to_be_moved(from, &from_name).await?;
+        let victim = match rename.exchange {
+            true => self.to_be_moved(to, &to_name).await?,
+            false => self.before_removal(to, &to_name).await?,
+        };
         let mut concerned = vec![from];
         concerned.extend(
             [Some(to).filter(|to| *to != from), moved, victim.filter(|one| Some(*one) != moved)].into_iter().flatten(),
@@ -88,12 +91,25 @@ impl Core {
         names.extend(Some((to, to_name.as_slice())).filter(|to| *to != names[0]));
         let (mut change, exchange) = (self.change(&concerned, &names), rename.exchange);
         self.meta_done("rename", MetaOp::Rename(rename)).await?;
-        // Two names of one inode stay as they are, and so do equal ones.
-        if names.len() == 2 && moved.is_some() && moved != victim {
-            change.outcome(0, if exchange { victim } else { None });
-            change.outcome(1, moved);
+        // Two names of one inode stay as they are, and so do equal ones: then `from` is not gone, and what was not known
+        // may be such a name.
+        match (change.was(0), change.was(1)) {
+            (Some(Some(moved)), Some(replaced)) if replaced != Some(moved) => {
+                change.outcome(0, replaced.filter(|_| exchange));
+                change.outcome(1, Some(moved));
+            }
+            (Some(Some(moved)), None) if !exchange => change.outcome(1, Some(moved)),
+            _ => {}
         }
         Ok(())
+    }
+
+    /// What is about to be moved: its times change, so that what is kept of it has to be found.
+    async fn to_be_moved(self: &Arc<Core>, dir: InodeId, bytes: &[u8]) -> Result<Option<InodeId>> {
+        if !self.config.leases {
+            return Ok(None);
+        }
+        Ok(self.look_up(dir, bytes).await?.attr.map(|attr| attr.inode))
     }
 
     /// Makes and opens a file, or opens the one that is there.

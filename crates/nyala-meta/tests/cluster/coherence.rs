@@ -6,7 +6,7 @@
 use super::harness::Cluster;
 use super::{OWNER, rename, spread};
 use nyala_client::{Client, FileHandle, OpenOptions};
-use nyala_wire::meta::SetAttr;
+use nyala_wire::meta::{Rename, SetAttr};
 use nyala_wire::{ErrorCode, InodeId};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -137,14 +137,19 @@ impl Run {
 
     async fn rename(&mut self, client: &Client, dir: InodeId, name: &'static str, there: Option<InodeId>) {
         let (to, to_name) = (self.dirs[self.random.below(2)], NAMES[self.random.below(NAMES.len())]);
-        let moved = client.rename(rename((dir, name), (to, to_name))).await;
-        let Some(inode) = there else {
+        let exchange = self.random.below(3) == 0;
+        let replaced = self.model.names.get(&(to, to_name)).copied();
+        let moved = client.rename(Rename { exchange, ..rename((dir, name), (to, to_name)) }).await;
+        let (Some(inode), true) = (there, replaced.is_some() || !exchange) else {
             assert!(moved.unwrap_err().is(ErrorCode::NOT_FOUND));
             return;
         };
         moved.unwrap();
-        if self.model.names.get(&(to, to_name)) != Some(&inode) {
-            self.model.names.remove(&(dir, name));
+        if replaced != Some(inode) {
+            match replaced.filter(|_| exchange) {
+                Some(replaced) => drop(self.model.names.insert((dir, name), replaced)),
+                None => drop(self.model.names.remove(&(dir, name))),
+            }
             self.model.names.insert((to, to_name), inode);
         }
     }
@@ -210,4 +215,31 @@ fn every_client_sees_what_every_other_did() {
             }
         });
     }
+}
+
+/// What a client knows of one name only must not decide what it believes of the other.
+#[test]
+fn exchanged_and_linked_names_are_true_where_only_one_of_them_was_known() {
+    Cluster::start().run_clients(2, |clients| async move {
+        let (one, two) = (&clients[0], &clients[1]);
+        let (a, b) = spread(one).await;
+        let make = async |dir, name: &str| {
+            let (attr, handle) = two.create(dir, name.as_bytes(), 0o644, OWNER, true).await.unwrap();
+            handle.release().await.unwrap();
+            attr.inode
+        };
+        let (x, y) = (make(a, "x").await, make(b, "y").await);
+        let is = async |dir, name: &str| one.look_up(dir, name.as_bytes()).await.unwrap().attr.map(|attr| attr.inode);
+        assert_eq!(is(a, "x").await, Some(x));
+        assert_eq!(is(b, "z").await, None, "leases the directory, says nothing of y");
+        one.rename(Rename { exchange: true, ..rename((a, "x"), (b, "y")) }).await.unwrap();
+        assert_eq!((is(a, "x").await, is(b, "y").await), (Some(y), Some(x)));
+
+        // Two names of one inode: neither goes.
+        two.link(x, a, b"again").await.unwrap();
+        assert_eq!(is(b, "y").await, Some(x));
+        assert_eq!(is(a, "none").await, None);
+        one.rename(rename((b, "y"), (a, "again"))).await.unwrap();
+        assert_eq!((is(b, "y").await, is(a, "again").await), (Some(x), Some(x)));
+    });
 }
