@@ -195,7 +195,7 @@ impl Core {
         let file = self.files.acquire_known(inode);
         loop {
             let Some(keep) = self.hub.lock().leases.keeps(inode) else { break };
-            if keep == LeaseMode::None {
+            if keep == LeaseMode::None && self.hub.lock().leases.covers(inode) {
                 self.withdraw(inode, file.as_ref()).await;
             }
             self.idle(inode, file.as_ref()).await;

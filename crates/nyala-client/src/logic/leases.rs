@@ -75,6 +75,8 @@ struct Record<K> {
     back: Option<Back>,
     kept: K,
     used: u64,
+    /// The layer above may keep something: by the lease, or by one that it took the place of.
+    covers: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -148,8 +150,19 @@ impl<K: Default> Leases<K> {
         }
         self.tick += 1;
         let tick = self.tick;
-        let fresh =
-            |kept| Record { server, mode, seq, stamp: tick, readers: 0, writers: 0, back: None, kept, used: tick };
+        let covers = mode != LeaseMode::Uncached;
+        let fresh = |kept| Record {
+            server,
+            mode,
+            seq,
+            stamp: tick,
+            readers: 0,
+            writers: 0,
+            back: None,
+            kept,
+            used: tick,
+            covers,
+        };
         let Some(record) = self.records.get_mut(&inode) else {
             self.records.insert(inode, fresh(K::default()));
             self.order.insert(tick, inode);
@@ -159,9 +172,8 @@ impl<K: Default> Leases<K> {
             if !back.returning || seq <= back.seq {
                 return false;
             }
-            let used = record.used;
-            *record = fresh(K::default());
-            record.used = used;
+            let (used, covers) = (record.used, covers || back.keep != LeaseMode::None);
+            *record = Record { used, covers, ..fresh(K::default()) };
             return true;
         }
         let newer = seq > record.seq;
@@ -175,8 +187,8 @@ impl<K: Default> Leases<K> {
             (old, new) if old == new => true,
             _ if newer => {
                 // Who was admitted before is under way with something else, which nobody has to wait for.
-                let used = record.used;
-                *record = Record { seq: record.seq, used, ..fresh(K::default()) };
+                let (used, covers) = (record.used, covers || record.covers);
+                *record = Record { seq: record.seq, used, covers, ..fresh(K::default()) };
                 true
             }
             _ => false,
@@ -300,6 +312,13 @@ impl<K: Default> Leases<K> {
         let keep = if record.mode == LeaseMode::Uncached { LeaseMode::None } else { keep };
         record.back = Some(Back { keep, seq, open: false, tainted: false, returning: false });
         Revoked::Started
+    }
+
+    /// Whether the layer above may keep something of an inode. Not of one that was never held but uncached: to make it forget
+    /// all the same would tell the kernel that its size may have changed while it is reading under the next lease, and
+    /// it would not believe that this read ends where the file does.
+    pub fn covers(&self, inode: InodeId) -> bool {
+        self.records.get(&inode).is_none_or(|record| record.covers)
     }
 
     /// Lets waiting operations through.

@@ -97,6 +97,26 @@ fn exclusive(here: &Path, there: &Path) {
     assert_eq!(fs::read_dir(here).unwrap().count(), 60);
 }
 
+/// A file that is open for reading and writing here is cut short there: it ends where it ends, and no zeros follow.
+fn cut_short(here: &Path, there: &Path) {
+    for number in 0..60 {
+        let (a, b) = (here.join(number.to_string()), there.join(number.to_string()));
+        fs::write(&a, pattern(number, 13_000)).unwrap();
+        let held = OpenOptions::new().read(true).write(true).open(&a).unwrap();
+        held.write_all_at(b"head", 0).unwrap();
+        assert_eq!(fs::read(&b).unwrap()[..4], *b"head");
+        assert_eq!(fs::read(&a).unwrap().len(), 13_000);
+        let other = OpenOptions::new().write(true).open(&b).unwrap();
+        other.write_all_at(b"there", 4).unwrap();
+        drop(OpenOptions::new().write(true).open(&a).unwrap());
+        assert_eq!(fs::read(&b).unwrap().len(), 13_000);
+        other.set_len(9).unwrap();
+        let mut got = [0; 5000];
+        let len = held.read_at(&mut got, 0).unwrap();
+        assert_eq!((len, &got[..9]), (9, &b"headthere"[..]), "round {number}");
+    }
+}
+
 #[test]
 fn e2e_two_mounts_see_each_other() {
     let _one = serial();
@@ -113,7 +133,8 @@ fn e2e_two_mounts_see_each_other() {
         changes(&here, &there, &format!("a{round}"));
         changes(&there, &here, &format!("b{round}"));
     }
-    for (name, check) in [("open", open_writer as fn(&Path, &Path)), ("exclusive", exclusive)] {
+    let checks = [("open", open_writer as fn(&Path, &Path)), ("exclusive", exclusive), ("short", cut_short)];
+    for (name, check) in checks {
         fs::create_dir(here.join(name)).unwrap();
         soon("mkdir", || there.join(name).is_dir());
         check(&here.join(name), &there.join(name));

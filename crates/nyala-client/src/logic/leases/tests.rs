@@ -123,6 +123,22 @@ fn grants_on_top_of_each_other() {
 }
 
 #[test]
+fn only_what_was_never_held_but_uncached_covers_nothing() {
+    assert!(empty().covers(INODE), "who does not know makes sure");
+    assert!(held(Shared).covers(INODE) && held(Exclusive).covers(INODE));
+    let mut leases = held(Uncached);
+    assert!(!leases.covers(INODE));
+    assert!(leases.grant(INODE, SERVER, BOOT, Uncached, 11) && !leases.covers(INODE));
+    assert!(leases.grant(INODE, SERVER, BOOT, Shared, 12) && leases.covers(INODE));
+    assert!(leases.grant(INODE, SERVER, BOOT, Uncached, 13) && leases.covers(INODE), "of before");
+    // Half of it is on its way back, the other half may still be made use of.
+    let mut leases = held(Exclusive);
+    leases.revoke(INODE, SERVER, Shared, 11, 0);
+    assert!(leases.give_up(INODE, Shared).is_some());
+    assert!(leases.grant(INODE, SERVER, BOOT, Uncached, 12) && leases.covers(INODE));
+}
+
+#[test]
 fn revocations_of_every_mode() {
     let table = [
         (Shared, Nothing, Revoked::Started),
