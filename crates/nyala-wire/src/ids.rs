@@ -75,7 +75,8 @@ id!(
 /// Number of slots that a cluster can have; slots are numbered from 0.
 pub const MAX_SLOTS: u32 = 1 << 16;
 
-/// An inode: the slot in the upper 16 bits, a sequence number within the slot in the lower 48. Never reused.
+/// An inode: the slot in the upper 16 bits, two bits that are zero (clients use them for purposes of their own), a sequence
+/// number within the slot in the lower 46. Never reused.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode, Serialize, Deserialize)]
 #[cbor(transparent)]
 #[serde(transparent)]
@@ -85,7 +86,7 @@ impl InodeId {
     /// The root directory: slot 0, sequence 1, which is also FUSE's root number.
     pub const ROOT: InodeId = InodeId(1);
     /// Largest sequence number within a slot.
-    pub const MAX_SEQUENCE: u64 = (1 << 48) - 1;
+    pub const MAX_SEQUENCE: u64 = (1 << 46) - 1;
 
     /// Puts an inode number together; `None` if the sequence is 0 or does not fit.
     pub fn new(slot: Slot, sequence: u64) -> Option<InodeId> {

@@ -13,6 +13,7 @@ mod lease_cost;
 mod lifecycle;
 mod locks;
 mod mounts;
+mod moved;
 mod pjdfstest;
 mod posix;
 mod programs;

@@ -19,6 +19,7 @@
 //! another reason cannot be repaired here: it is logged as an error.
 
 use super::buffered::{Buffered, PAGE};
+use super::moved::{At, Moved};
 use super::open_dirs::OpenDirs;
 use crate::{Errno, Ino, InvalRange, Known, Notifier};
 use nyala_client::{CacheListener, Withdraw};
@@ -43,6 +44,8 @@ pub struct KernelCache {
     epochs: AtomicBool,
     /// What is open of directories.
     pub dirs: OpenDirs,
+    /// Directories that others moved.
+    pub moved: Moved,
     /// What may be in pages behind the back of writes.
     pub buffered: Buffered,
     suspects: Suspects,
@@ -178,10 +181,32 @@ impl KernelCache {
         }
     }
 
-    async fn withdraw(&self, ino: Ino, what: Withdraw, lifetime: Duration) {
+    /// The kernel gets another node of a directory: it is to keep nothing by those that it had, and to drop the place
+    /// where it had it. Never blocks; what waits for locks goes on by itself, since whoever asked may be holding them.
+    pub fn part(self: &Arc<Self>, dir: InodeId, before: Option<At>, lifetime: Duration) {
+        if let Some((notifier, At { parent, name })) = self.notifier.get().cloned().zip(before) {
+            drop(tokio::task::spawn_blocking(move || {
+                if let Err(error) = notifier.inval_entry_blocking(parent, &name) {
+                    refused(parent, error);
+                }
+            }));
+        }
+        let this = Arc::clone(self);
+        self.moved.nodes(dir).for_each(|node| self.forget_attributes(node));
+        let all = Withdraw { attrs: true, entries: true, data: true };
+        tokio::spawn(async move { this.withdraw(dir, all, lifetime).await });
+    }
+
+    async fn withdraw(&self, inode: InodeId, what: Withdraw, lifetime: Duration) {
         if what == Withdraw::default() {
             return;
         }
+        for node in self.moved.nodes(inode) {
+            self.withdraw_node(node, what, lifetime).await;
+        }
+    }
+
+    async fn withdraw_node(&self, ino: Ino, what: Withdraw, lifetime: Duration) {
         let Some(notifier) = self.notifier.get() else { return };
         self.withdrawals.fetch_add(1, Ordering::Relaxed);
         // Before the kernel is asked, so that an open that comes right after its answer finds it.
@@ -222,7 +247,7 @@ pub struct Listener {
 impl CacheListener for Listener {
     fn withdraw(&self, inode: InodeId, what: Withdraw) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let (cache, lifetime) = (Arc::clone(&self.cache), self.lifetime);
-        Box::pin(async move { cache.withdraw(Ino(inode.0), what, lifetime).await })
+        Box::pin(async move { cache.withdraw(inode, what, lifetime).await })
     }
 
     fn withdraw_behind(&self, inode: InodeId, from: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {

@@ -22,9 +22,9 @@ pub fn errno(what: &'static str, ino: Ino, error: Error) -> Errno {
     errno
 }
 
-/// The cluster's inode of a kernel inode number: they are the same.
+/// The cluster's inode of a kernel inode number: they are the same, but for the node of a directory that others moved.
 pub fn inode(ino: Ino) -> InodeId {
-    InodeId(ino.0)
+    InodeId(ino.0 & !(0b11 << super::moved::SHIFT))
 }
 
 /// Owner of what the caller makes.

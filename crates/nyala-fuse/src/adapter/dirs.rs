@@ -79,7 +79,7 @@ pub async fn fill(fs: &NyalaFs, dir: &Dir, ino: Ino, offset: u64, buf: &mut DirB
         true => Errno::ENOENT,
         false => errno("readdir", ino, error),
     };
-    if offset < DOT && !buf.add(ino.0, DOT, libc::DT_DIR, b".") {
+    if offset < DOT && !buf.add(id.0, DOT, libc::DT_DIR, b".") {
         return Ok(());
     }
     if offset < DOT_DOT {
@@ -93,7 +93,7 @@ pub async fn fill(fs: &NyalaFs, dir: &Dir, ino: Ino, offset: u64, buf: &mut DirB
         let generation = fs.cache.dirs.generation(ino);
         let mut listing = dir.batch(fs, id, after, buf).await.map_err(fail)?;
         let names_leased = fs.is_leased(id);
-        let taken = listing.entries.iter().take_while(|entry| add(fs, buf, entry, names_leased)).count();
+        let taken = listing.entries.iter().take_while(|entry| add(fs, buf, ino, entry, names_leased)).count();
         if taken > 0 {
             after = listing.entries[taken - 1].cookie;
         }
@@ -110,12 +110,10 @@ pub async fn fill(fs: &NyalaFs, dir: &Dir, ino: Ino, offset: u64, buf: &mut DirB
     }
 }
 
-fn add(fs: &NyalaFs, buf: &mut DirBuffer, entry: &ListedEntry, names_leased: bool) -> bool {
+fn add(fs: &NyalaFs, buf: &mut DirBuffer, dir: Ino, entry: &ListedEntry, names_leased: bool) -> bool {
     let name = entry.name.as_bytes();
     match &entry.attr {
-        Some(attr) if buf.is_plus() => {
-            buf.add_entry(&fs.entry(attr, names_leased, fs.is_leased(attr.inode)), entry.cookie, name)
-        }
+        Some(attr) if buf.is_plus() => buf.add_entry(&fs.listed(dir, name, attr, names_leased), entry.cookie, name),
         _ => buf.add(entry.inode.0, entry.cookie, convert::dirent_kind(entry.kind), name),
     }
 }

@@ -8,15 +8,16 @@ use super::dirs::{self, Dir};
 use super::files::{self, OpenFile};
 use super::handles::Handles;
 use super::lock_owners::LockOwners;
+use super::moved::At;
 use super::statistics::{self, Requests};
 use super::{attrs, locks, names, xattrs};
 use crate::types::*;
 use crate::{DirBuffer, Handler, Notifier, WriteData};
-use nyala_client::Client;
-use nyala_wire::InodeId;
+use nyala_client::{Client, LookedUp};
 use nyala_wire::meta::LeaseMode;
+use nyala_wire::{FileKind, InodeId};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How a mount behaves.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,6 +64,7 @@ impl NyalaFs {
 
     pub(super) fn is_leased(&self, inode: InodeId) -> bool {
         matches!(self.client.leased(inode), LeaseMode::Shared | LeaseMode::Exclusive)
+            && !self.cache.moved.has_several(inode)
     }
 
     /// How long the kernel may keep a name.
@@ -73,6 +75,47 @@ impl NyalaFs {
     /// How long the kernel may keep attributes.
     pub(super) fn attr_ttl(&self, leased: bool) -> Duration {
         if leased && self.cache.keeps() { self.client.lease_time() } else { Duration::ZERO }
+    }
+
+    /// The entry that a thread's look-up finds, or a directory that it makes.
+    pub(super) fn found(&self, ctx: &Context, parent: Ino, name: &[u8], found: &LookedUp) -> Option<Entry> {
+        let attr = found.attr.as_ref()?;
+        let mut entry = self.entry(attr, found.entry_leased, found.attr_leased);
+        if attr.kind == FileKind::Directory {
+            let node = self.cache.moved.found(attr.inode, At::new(parent, name), ctx.pid, Instant::now());
+            if node.parted {
+                self.cache.part(attr.inode, node.from, self.client.lease_time());
+            }
+            entry.ino = node.ino;
+            self.keep_one(&mut entry);
+        }
+        Some(entry)
+    }
+
+    /// The kernel keeps nothing of a directory that it may have several nodes of.
+    fn keep_one(&self, entry: &mut Entry) {
+        if self.cache.moved.has_several(inode(entry.ino)) {
+            (entry.entry_ttl, entry.attr_ttl) = (Duration::ZERO, Duration::ZERO);
+        }
+    }
+
+    /// The entry of a name in a listing.
+    pub(super) fn listed(&self, dir: Ino, name: &[u8], attr: &nyala_wire::Attr, names_leased: bool) -> Entry {
+        let mut entry = self.entry(attr, names_leased, self.is_leased(attr.inode));
+        if attr.kind == FileKind::Directory {
+            entry.ino = self.cache.moved.listed(attr.inode, At::new(dir, name));
+            self.keep_one(&mut entry);
+        }
+        entry
+    }
+
+    fn forgotten(&self, ino: Ino) {
+        if self.cache.dirs.has_removed() {
+            self.cache.dirs.forgotten(ino);
+        }
+        if self.cache.moved.has_known() {
+            self.cache.moved.forgotten(ino);
+        }
     }
 
     /// The entry of a name in a directory.
@@ -112,20 +155,16 @@ impl Handler for NyalaFs {
         }
     }
 
-    async fn lookup(&self, _: &Context, parent: Ino, name: &[u8]) -> Result<Entry> {
-        names::lookup(self, parent, name).await
+    async fn lookup(&self, ctx: &Context, parent: Ino, name: &[u8]) -> Result<Entry> {
+        names::lookup(self, ctx, parent, name).await
     }
 
     async fn forget(&self, ino: Ino, _: u64) {
-        if self.cache.dirs.has_removed() {
-            self.cache.dirs.forgotten(ino);
-        }
+        self.forgotten(ino);
     }
 
     async fn batch_forget(&self, forgets: &[(Ino, u64)]) {
-        if self.cache.dirs.has_removed() {
-            forgets.iter().for_each(|(ino, _)| self.cache.dirs.forgotten(*ino));
-        }
+        forgets.iter().for_each(|(ino, _)| self.forgotten(*ino));
     }
 
     async fn getattr(&self, _: &Context, ino: Ino, _: Option<Fh>) -> Result<Attributes> {

@@ -2,7 +2,8 @@
 
 //! What a Nyala mount shows: the kernel's requests become calls of the client, its errors become errnos, once, here.
 //!
-//! Inode numbers are the cluster's own, so nothing has to be remembered for the kernel's references. The kernel keeps
+//! Inode numbers are the cluster's own, so little has to be remembered for the kernel's references (of directories that
+//! others moved: [`moved`]). The kernel keeps
 //! names, attributes, pages and listings as far as the client has leases on them, and is made to forget when they are
 //! revoked ([`cache`]). Permissions, ACLs included, are checked by the kernel (`default_permissions`, `POSIX_ACL`).
 //!
@@ -21,6 +22,7 @@ mod fs;
 mod handles;
 mod lock_owners;
 mod locks;
+pub mod moved;
 mod names;
 pub mod open_dirs;
 pub mod statistics;

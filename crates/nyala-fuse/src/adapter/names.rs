@@ -5,18 +5,20 @@
 use super::convert::{errno, inode, mode, owner};
 use super::files;
 use super::fs::NyalaFs;
+use super::moved::At;
 use crate::Errno;
 use crate::types::*;
-use nyala_client::FileHandle;
+use nyala_client::{FileHandle, LookedUp};
 use nyala_wire::meta::{LeaseMode, Rename};
 use nyala_wire::{Attr, FileKind, InodeId};
 use std::time::Duration;
 
 /// A name; one that is missing may be remembered as missing.
-pub async fn lookup(fs: &NyalaFs, parent: Ino, name: &[u8]) -> Result<Entry> {
-    let found = fs.client.look_up(inode(parent), name).await.map_err(|e| errno("lookup", parent, e))?;
-    match &found.attr {
-        Some(attr) => Ok(fs.entry(attr, found.entry_leased, found.attr_leased)),
+pub async fn lookup(fs: &NyalaFs, ctx: &Context, parent: Ino, name: &[u8]) -> Result<Entry> {
+    let mut found = fs.client.look_up(inode(parent), name).await.map_err(|e| errno("lookup", parent, e))?;
+    found.entry_leased &= !fs.cache.moved.has_several(inode(parent));
+    match fs.found(ctx, parent, name, &found) {
+        Some(entry) => Ok(entry),
         None => match fs.name_ttl(found.entry_leased) {
             Duration::ZERO => Err(Errno::ENOENT),
             ttl => Ok(Entry::missing(ttl)),
@@ -44,7 +46,11 @@ pub async fn mknod(fs: &NyalaFs, ctx: &Context, parent: Ino, name: &[u8], new: &
 
 /// A directory.
 pub async fn mkdir(fs: &NyalaFs, ctx: &Context, parent: Ino, name: &[u8], new: &NewInode) -> Result<Entry> {
-    made(fs, "mkdir", parent, fs.client.mkdir(inode(parent), name, mode(new), owner(ctx)).await)
+    let made = fs.client.mkdir(inode(parent), name, mode(new), owner(ctx)).await;
+    let attr = made.map_err(|e| errno("mkdir", parent, e))?;
+    let (entry_leased, attr_leased) = (fs.is_leased(inode(parent)), fs.is_leased(attr.inode));
+    let made = LookedUp { attr: Some(attr), entry_leased, attr_leased };
+    fs.found(ctx, parent, name, &made).ok_or(Errno::EIO)
 }
 
 /// Another name. The kernel takes the attributes without comparing versions, so it may not keep them.
@@ -76,7 +82,9 @@ pub async fn rename(fs: &NyalaFs, from: (Ino, &[u8]), to: (Ino, &[u8]), flags: u
         exchange: flags & libc::RENAME_EXCHANGE != 0,
     };
     let last = if flags == 0 { replaced_directory(fs, rename.to_parent, to.1).await } else { None };
+    let exchange = rename.exchange;
     fs.client.rename(rename).await.map_err(|e| errno("rename", from.0, e))?;
+    fs.cache.moved.renamed(At::new(from.0, from.1), At::new(to.0, to.1), exchange);
     last.into_iter().for_each(|attr| fs.cache.dirs.removed(attr));
     Ok(())
 }

@@ -10,8 +10,9 @@
 //! A directory that was removed is gone from the servers, but a process that has it open or as its working directory may
 //! still look at it: its last attributes are kept, without links, until the kernel has forgotten it or closed it.
 
+use super::convert::inode;
 use crate::Ino;
-use nyala_wire::Attr;
+use nyala_wire::{Attr, InodeId};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,9 +29,9 @@ pub struct OpenDirs {
 
 #[derive(Default)]
 struct State {
-    open: HashMap<u64, Held>,
+    open: HashMap<InodeId, Held>,
     /// Removed by this mount; until the kernel forgets them.
-    removed: HashMap<u64, Attr>,
+    removed: HashMap<InodeId, Attr>,
 }
 
 #[derive(Default)]
@@ -61,7 +62,7 @@ impl OpenDirs {
     /// before (and has made it false) or after (and finds the handle). `last`: the attributes.
     pub fn opened(&self, ino: Ino, leased: impl FnOnce() -> bool, last: Option<Attr>) -> Opening {
         let mut state = self.state.lock();
-        let held = state.open.entry(ino.0).or_default();
+        let held = state.open.entry(inode(ino)).or_default();
         held.handles += 1;
         held.last = last.or(held.last.take());
         let cached = !held.dirty && leased();
@@ -75,7 +76,7 @@ impl OpenDirs {
     #[must_use]
     pub fn closed(&self, ino: Ino, opening: Opening) -> bool {
         let mut state = self.state.lock();
-        let Some(held) = state.open.get_mut(&ino.0) else { return false };
+        let Some(held) = state.open.get_mut(&inode(ino)) else { return false };
         held.handles = held.handles.saturating_sub(1);
         let mut empty_it = false;
         if opening.cached {
@@ -87,7 +88,7 @@ impl OpenDirs {
             }
         }
         if held.handles == 0 && !held.dirty {
-            state.open.remove(&ino.0);
+            state.open.remove(&inode(ino));
         }
         self.open.store(state.open.len(), Ordering::Release);
         empty_it
@@ -96,17 +97,17 @@ impl OpenDirs {
     /// The kernel's cache of the listing is empty.
     pub fn emptied(&self, ino: Ino) {
         let mut state = self.state.lock();
-        let Some(held) = state.open.get_mut(&ino.0) else { return };
+        let Some(held) = state.open.get_mut(&inode(ino)) else { return };
         held.dirty = held.old_readers > 0;
         if held.handles == 0 && !held.dirty {
-            state.open.remove(&ino.0);
+            state.open.remove(&inode(ino));
         }
         self.open.store(state.open.len(), Ordering::Release);
     }
 
     /// The directory's entries are not to be believed any more.
     pub fn withdrawn(&self, ino: Ino) {
-        if let Some(held) = self.state.lock().open.get_mut(&ino.0) {
+        if let Some(held) = self.state.lock().open.get_mut(&inode(ino)) {
             held.generation += 1;
             held.old_readers += held.readers;
             held.readers = 0;
@@ -116,13 +117,13 @@ impl OpenDirs {
 
     /// Withdrawals so far of a directory that is open.
     pub fn generation(&self, ino: Ino) -> u64 {
-        self.state.lock().open.get(&ino.0).map_or(0, |held| held.generation)
+        self.state.lock().open.get(&inode(ino)).map_or(0, |held| held.generation)
     }
 
     /// Attributes were seen; they are remembered if the directory is open.
     pub fn seen(&self, attr: &Attr) {
         if self.open.load(Ordering::Acquire) > 0
-            && let Some(held) = self.state.lock().open.get_mut(&attr.inode.0)
+            && let Some(held) = self.state.lock().open.get_mut(&attr.inode)
         {
             held.last = Some(attr.clone());
         }
@@ -131,7 +132,7 @@ impl OpenDirs {
     /// This mount removed the directory with these last attributes.
     pub fn removed(&self, attr: Attr) {
         let mut state = self.state.lock();
-        state.removed.insert(attr.inode.0, Attr { nlink: 0, ..attr });
+        state.removed.insert(attr.inode, Attr { nlink: 0, ..attr });
         self.removed.store(state.removed.len(), Ordering::Release);
     }
 
@@ -143,22 +144,22 @@ impl OpenDirs {
     /// The kernel has dropped the inode.
     pub fn forgotten(&self, ino: Ino) {
         let mut state = self.state.lock();
-        state.removed.remove(&ino.0);
+        state.removed.remove(&inode(ino));
         self.removed.store(state.removed.len(), Ordering::Release);
     }
 
     /// Attributes of a directory that is gone from the servers and that somebody here is still in.
     pub fn last(&self, ino: Ino) -> Option<Attr> {
         let state = self.state.lock();
-        let open = || state.open.get(&ino.0).and_then(|held| held.last.clone());
-        state.removed.get(&ino.0).cloned().or_else(open).map(|attr| Attr { nlink: 0, ..attr })
+        let open = || state.open.get(&inode(ino)).and_then(|held| held.last.clone());
+        state.removed.get(&inode(ino)).cloned().or_else(open).map(|attr| Attr { nlink: 0, ..attr })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nyala_wire::{FileKind, InodeId, Time};
+    use nyala_wire::{FileKind, Time};
 
     const DIR: Ino = Ino(7);
 

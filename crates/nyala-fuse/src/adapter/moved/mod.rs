@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Directories that other mounts moved, and the numbers by which the kernel knows them. Pure, besides the lock.
+//!
+//! The kernel has a directory at one place of its tree. A look-up that finds it elsewhere moves it there, for which the
+//! kernel tries locks that it may be holding already: in a rename from one directory to another it always is. Then it
+//! says ESTALE, tries once more, and says it again (`__d_unalias` in Linux's `fs/dcache.c`). So who looks up the same name a
+//! second time gives a directory that the kernel had elsewhere another *node*: to the kernel it is one that it never saw.
+//! Nodes are told apart by two bits that inode numbers have free. While the kernel may have several nodes of a directory,
+//! it keeps nothing of it, because what it does by one node it would not know by the other.
+//!
+//! **Failure model.** All of this is a guess at what the kernel has: it forgets, and does not say where it put what a
+//! listing told it. A wrong guess costs an ESTALE that was there before, or a node more: a process whose working
+//! directory was moved then has it at its old place, as a removed one. Records are bounded; what does not fit is not known.
+
+mod place;
+mod places;
+#[cfg(test)]
+mod tests;
+
+use crate::Ino;
+use nyala_wire::InodeId;
+use parking_lot::{Mutex, MutexGuard};
+pub use place::{At, Node, SHIFT};
+use place::{NODES, Place, number};
+use places::Places;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// See the module.
+#[derive(Default)]
+pub struct Moved {
+    places: Mutex<Places>,
+    /// Directories whose place is known, to be read without the lock.
+    known: AtomicUsize,
+    /// Those that the kernel may have several nodes of.
+    several: AtomicUsize,
+}
+
+impl Moved {
+    fn count(&self, places: &MutexGuard<'_, Places>) {
+        self.known.store(places.of.len(), Ordering::Release);
+        self.several.store(places.several, Ordering::Release);
+    }
+
+    /// A thread's look-up found a directory at a place: what to call it.
+    pub fn found(&self, dir: InodeId, at: At, thread: u32, now: Instant) -> Node {
+        let mut places = self.places.lock();
+        let node = places.found(dir, at, thread, now);
+        self.count(&places);
+        node
+    }
+
+    /// A listing shows a directory to the kernel, which may or may not put it there.
+    pub fn listed(&self, dir: InodeId, at: At) -> Ino {
+        let mut places = self.places.lock();
+        let ino = places.listed(dir, at);
+        self.count(&places);
+        ino
+    }
+
+    /// This mount renamed, and the kernel knows it.
+    pub fn renamed(&self, from: At, to: At, exchange: bool) {
+        self.places.lock().renamed(from, to, exchange);
+    }
+
+    /// Whether [`Moved::forgotten`] has anything to do.
+    pub fn has_known(&self) -> bool {
+        self.known.load(Ordering::Acquire) > 0
+    }
+
+    /// The kernel has dropped a node.
+    pub fn forgotten(&self, ino: Ino) {
+        let mut places = self.places.lock();
+        places.forgotten(ino);
+        self.count(&places);
+    }
+
+    /// Whether the kernel may have several nodes of an inode.
+    pub fn has_several(&self, dir: InodeId) -> bool {
+        self.several.load(Ordering::Acquire) > 0 && self.places.lock().of.get(&dir).is_some_and(Place::is_several)
+    }
+
+    /// All nodes that the kernel may have of an inode.
+    pub fn nodes(&self, dir: InodeId) -> impl Iterator<Item = Ino> + use<> {
+        let live = match self.has_known() {
+            true => self.places.lock().of.get(&dir).map_or(1, Place::nodes),
+            false => 1,
+        };
+        (0..NODES).filter(move |node| live & (1 << node) != 0).map(move |node| number(dir, node))
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! One directory's place in the kernel's tree, and its nodes. Pure.
+
+use crate::Ino;
+use crate::adapter::convert::inode;
+use nyala_wire::InodeId;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Instant;
+
+/// Where the two bits of a node are: above all sequence numbers.
+pub const SHIFT: u32 = 46;
+const _: () = assert!(InodeId::MAX_SEQUENCE < 1 << SHIFT);
+/// Nodes of a directory.
+pub const NODES: u8 = 4;
+
+/// A name in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct At {
+    /// The directory, as the kernel calls it.
+    pub parent: Ino,
+    /// The name.
+    pub name: Box<[u8]>,
+}
+
+impl At {
+    /// A name in a directory.
+    pub fn new(parent: Ino, name: &[u8]) -> At {
+        At { parent, name: name.into() }
+    }
+
+    /// Two places that share a number would only be a wrong guess.
+    pub fn number(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (inode(self.parent), &self.name).hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+/// How the kernel is told of a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Its number.
+    pub ino: Ino,
+    /// Just now the kernel got one node more: what it keeps by others has to be withdrawn.
+    pub parted: bool,
+    /// Where it had the directory then; there is none any more.
+    pub from: Option<At>,
+}
+
+/// The kernel's number of a directory's node.
+pub fn number(dir: InodeId, node: u8) -> Ino {
+    Ino(dir.0 | u64::from(node) << SHIFT)
+}
+
+/// Where the kernel has a directory.
+pub struct Place {
+    /// Here, as far as is known.
+    pub at: At,
+    /// Or the kernel has it where a listing showed it.
+    pub unsure: bool,
+    /// It was found here while the kernel had it elsewhere.
+    pub news: Option<News>,
+    /// The node that it is called by now.
+    pub node: u8,
+    /// Nodes that the kernel may have, as bits.
+    pub live: u8,
+}
+
+/// It was found elsewhere.
+pub struct News {
+    /// Who found it first.
+    pub thread: u32,
+    /// When.
+    pub when: Instant,
+    /// Where it was before, if that is another place.
+    pub before: Option<At>,
+}
+
+impl Node {
+    /// As it was.
+    pub fn plain(ino: Ino) -> Node {
+        Node { ino, parted: false, from: None }
+    }
+}
+
+impl Place {
+    /// The kernel has it here, by its own number.
+    pub fn new(at: At) -> Place {
+        Place { at, unsure: false, news: None, node: 0, live: 1 }
+    }
+
+    /// Whether the kernel may have several nodes of it.
+    pub fn is_several(&self) -> bool {
+        self.live.count_ones() > 1
+    }
+
+    /// Nodes that the kernel may have or be told of, as bits.
+    pub fn nodes(&self) -> u8 {
+        self.live | 1 << self.node
+    }
+
+    /// The kernel is to get another one.
+    pub fn part(&mut self) {
+        self.node = (0..NODES).find(|node| self.live & (1 << node) == 0).unwrap_or((self.node + 1) % NODES);
+        self.live |= 1 << self.node;
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Moves by others, moves by this mount, and bounds.
+
+use super::places::{AGAIN, MAX_PLACES};
+use super::*;
+use crate::adapter::convert::inode;
+
+const DIR: InodeId = InodeId(7);
+const OTHER: InodeId = InodeId(8);
+const PLAIN: Ino = Ino(7);
+const SECOND: Ino = Ino(7 | 1 << SHIFT);
+
+fn at(place: u64) -> At {
+    At::new(Ino(place), b"name")
+}
+
+fn nodes(moved: &Moved) -> Vec<Ino> {
+    moved.nodes(DIR).collect()
+}
+
+fn parts(moved: &Moved, dir: InodeId, place: u64, now: Instant) -> bool {
+    moved.found(dir, at(place), 50, now).parted
+}
+
+#[test]
+fn a_second_look_that_finds_it_moved_gets_another_node() {
+    let (moved, now) = (Moved::default(), Instant::now());
+    let here = |ino| Node { ino, parted: false, from: None };
+    assert_eq!(nodes(&moved), [PLAIN], "what is not known has one");
+    assert_eq!(moved.found(DIR, at(1), 50, now), here(PLAIN));
+    assert_eq!(moved.found(DIR, at(1), 50, now), here(PLAIN), "not moved");
+    assert_eq!(moved.found(DIR, at(2), 50, now), here(PLAIN), "the kernel may be able to move it");
+    assert_eq!(moved.found(DIR, at(2), 51, now), here(PLAIN), "somebody else");
+    assert!(!moved.has_several(DIR));
+    assert_eq!(moved.found(DIR, at(2), 50, now), Node { ino: SECOND, parted: true, from: Some(at(1)) });
+    assert!(moved.has_several(DIR) && !moved.has_several(OTHER));
+    assert_eq!(nodes(&moved), [PLAIN, SECOND]);
+    assert_eq!(moved.found(DIR, at(2), 50, now), here(SECOND), "once");
+    assert_eq!((moved.listed(DIR, at(3)), inode(SECOND)), (SECOND, DIR));
+    // The first one goes: the kernel may keep things again.
+    moved.forgotten(PLAIN);
+    assert!(!moved.has_several(DIR));
+    assert_eq!(nodes(&moved), [SECOND]);
+    moved.forgotten(SECOND);
+    assert!(!moved.has_known());
+    assert_eq!(moved.found(DIR, at(2), 50, now), here(PLAIN));
+}
+
+#[test]
+fn what_this_mount_renames_is_no_news_and_old_news_are_none() {
+    let (moved, now) = (Moved::default(), Instant::now());
+    parts(&moved, DIR, 1, now);
+    parts(&moved, OTHER, 2, now);
+    moved.renamed(at(1), at(2), true);
+    for _ in 0..3 {
+        assert!(!parts(&moved, DIR, 2, now) && !parts(&moved, OTHER, 1, now));
+    }
+    moved.renamed(at(2), at(3), false);
+    assert!(!parts(&moved, DIR, 3, now) && !parts(&moved, DIR, 3, now));
+    parts(&moved, DIR, 4, now);
+    assert!(!parts(&moved, DIR, 4, now + AGAIN), "so late it is another question");
+}
+
+#[test]
+fn where_a_listing_showed_it_the_kernel_may_have_it() {
+    let (moved, now) = (Moved::default(), Instant::now());
+    assert_eq!((moved.listed(DIR, at(1)), moved.listed(DIR, at(1))), (PLAIN, PLAIN));
+    assert!(!parts(&moved, DIR, 1, now) && !parts(&moved, DIR, 1, now));
+    moved.listed(DIR, at(2));
+    assert!(!parts(&moved, DIR, 1, now));
+    assert_eq!(moved.found(DIR, at(1), 50, now), Node { ino: SECOND, parted: true, from: None });
+}
+
+#[test]
+fn nodes_come_round_and_places_are_bounded() {
+    let (moved, now) = (Moved::default(), Instant::now());
+    for n in 0..9 {
+        parts(&moved, DIR, n, now);
+        assert_eq!(parts(&moved, DIR, n, now), n > 0);
+    }
+    assert_eq!(nodes(&moved).len(), 4);
+    for n in 0..2 * MAX_PLACES as u64 {
+        parts(&moved, InodeId(100 + n), 100 + n, now);
+    }
+    assert!(moved.has_several(DIR), "withdrawals reach all its nodes");
+    assert!(moved.places.lock().of.len() <= MAX_PLACES && moved.places.lock().at.len() <= MAX_PLACES);
+    nodes(&moved).into_iter().for_each(|node| moved.forgotten(node));
+    assert!(!moved.has_several(DIR));
+}
