@@ -79,6 +79,14 @@ struct Record<K> {
     covers: bool,
 }
 
+impl<K: Default> Record<K> {
+    fn new(server: TargetId, mode: LeaseMode, seq: u64, tick: u64) -> Record<K> {
+        let covers = mode != LeaseMode::Uncached;
+        let kept = K::default();
+        Record { server, mode, seq, stamp: tick, readers: 0, writers: 0, back: None, kept, used: tick, covers }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Server {
     boot: u64,
@@ -150,21 +158,9 @@ impl<K: Default> Leases<K> {
         }
         self.tick += 1;
         let tick = self.tick;
-        let covers = mode != LeaseMode::Uncached;
-        let fresh = |kept| Record {
-            server,
-            mode,
-            seq,
-            stamp: tick,
-            readers: 0,
-            writers: 0,
-            back: None,
-            kept,
-            used: tick,
-            covers,
-        };
+        let fresh = Record::new(server, mode, seq, tick);
         let Some(record) = self.records.get_mut(&inode) else {
-            self.records.insert(inode, fresh(K::default()));
+            self.records.insert(inode, fresh);
             self.order.insert(tick, inode);
             return true;
         };
@@ -172,8 +168,8 @@ impl<K: Default> Leases<K> {
             if !back.returning || seq <= back.seq {
                 return false;
             }
-            let (used, covers) = (record.used, covers || back.keep != LeaseMode::None);
-            *record = Record { used, covers, ..fresh(K::default()) };
+            let (used, covers) = (record.used, fresh.covers || back.keep != LeaseMode::None);
+            *record = Record { used, covers, ..fresh };
             return true;
         }
         let newer = seq > record.seq;
@@ -187,8 +183,8 @@ impl<K: Default> Leases<K> {
             (old, new) if old == new => true,
             _ if newer => {
                 // Who was admitted before is under way with something else, which nobody has to wait for.
-                let (used, covers) = (record.used, covers || record.covers);
-                *record = Record { seq: record.seq, used, covers, ..fresh(K::default()) };
+                let (used, covers) = (record.used, fresh.covers || record.covers);
+                *record = Record { seq: record.seq, used, covers, ..fresh };
                 true
             }
             _ => false,
