@@ -94,12 +94,12 @@ fn chunk_store(dir: &Path) {
         offset,
         data: data.slice(..SMALL),
         crcs: crcs[..1].to_vec(),
+        compared: false,
     };
     measure("chunk store: write 512 KiB", TOTAL / BIG, BIG, |n| {
         let (file, offset) = sequential_place(n);
-        worker
-            .write(WriteOp { session: SessionId(1), file, offset, data: data.clone(), crcs: crcs.clone() })
-            .expect("written");
+        let (session, data, crcs) = (SessionId(1), data.clone(), crcs.clone());
+        worker.write(WriteOp { session, file, offset, data, crcs, compared: false }).expect("written");
     });
     measure("chunk store: write 4 KiB, alone", SMALL_OPS, SMALL, |n| {
         worker.write(small_op(random_place(n))).expect("written");

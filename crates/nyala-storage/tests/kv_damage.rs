@@ -56,7 +56,14 @@ fn flipped_bytes_never_give_wrong_data() {
     let mut worker = chunk_store.worker(0, 1);
     let crcs = data.chunks(4096).map(crc32c).collect();
     worker
-        .write(WriteOp { session: SessionId(1), file: FILE, offset: 0, data: Bytes::from(data.clone()), crcs })
+        .write(WriteOp {
+            session: SessionId(1),
+            file: FILE,
+            offset: 0,
+            data: Bytes::from(data.clone()),
+            crcs,
+            compared: false,
+        })
         .unwrap();
     worker.sync(FILE).unwrap();
     // Something durable behind it, so that what is damaged is not the end of the log.

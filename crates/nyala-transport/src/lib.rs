@@ -26,6 +26,7 @@ pub mod server;
 
 mod buffers;
 mod crypto;
+mod file_part;
 mod hello;
 mod outgoing;
 mod reader;
@@ -36,6 +37,7 @@ mod stream;
 pub use budget::MemoryBudget;
 pub use connection::Connection;
 pub use error::TransportError;
+pub use file_part::{FilePart, FileSource};
 pub use handshake::{HandshakeConfig, PeerInfo, Role};
 pub use nyala_wire::frame::{Frame, FrameError, Header};
 pub use pool::{Endpoint, Peer, Pool, PoolOptions};

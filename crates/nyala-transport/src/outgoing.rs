@@ -5,6 +5,7 @@
 //! **Failure model.** The socket may take any part of what is offered, or nothing for a long time: the rest is kept and
 //! offered again, never reordered and never dropped while the connection lives.
 
+use crate::FilePart;
 use crate::stream::WriteSide;
 use bytes::{Buf, Bytes, BytesMut};
 use nyala_wire::checksum::crc32c;
@@ -24,17 +25,28 @@ pub(crate) struct OutFrame {
     pub header: Header,
     body: Bytes,
     payload: Vec<Bytes>,
+    file: Option<FilePart>,
 }
 
 impl OutFrame {
     /// Completes the header with lengths and checksum.
-    pub(crate) fn new(mut header: Header, body: Bytes, payload: Vec<Bytes>) -> std::result::Result<Self, FrameError> {
-        let payload_len: usize = payload.iter().map(Bytes::len).sum();
+    pub(crate) fn new(header: Header, body: Bytes, payload: Vec<Bytes>) -> std::result::Result<Self, FrameError> {
+        OutFrame::with_file(header, body, payload, None)
+    }
+
+    /// The same, with a payload that ends in a file.
+    pub(crate) fn with_file(
+        mut header: Header,
+        body: Bytes,
+        payload: Vec<Bytes>,
+        file: Option<FilePart>,
+    ) -> std::result::Result<Self, FrameError> {
+        let payload_len = payload.iter().map(Bytes::len).sum::<usize>() + file.as_ref().map_or(0, FilePart::len);
         check_lengths(body.len() as u64, payload_len as u64)?;
         header.body_len = body.len() as u32;
         header.payload_len = payload_len as u32;
         header.body_crc = crc32c(&body);
-        Ok(OutFrame { header, body, payload })
+        Ok(OutFrame { header, body, payload, file })
     }
 
     /// On the wire.
@@ -43,21 +55,36 @@ impl OutFrame {
     }
 }
 
+/// What is written in one go.
+enum Piece {
+    Bytes(Bytes),
+    File(FilePart),
+}
+
 /// Encoded bytes that wait for the socket.
 #[derive(Default)]
 struct Batch {
-    pieces: VecDeque<Bytes>,
+    pieces: VecDeque<Piece>,
     small: BytesMut,
     bytes: usize,
 }
 
 impl Batch {
-    fn push(&mut self, frame: OutFrame) {
+    fn push(&mut self, frame: OutFrame, sealed: bool) {
         self.small.extend_from_slice(&frame.header.encode());
         self.bytes += HEADER_BYTES;
         self.piece(frame.body);
         for piece in frame.payload {
             self.piece(piece);
+        }
+        match frame.file.filter(|file| file.len() > 0) {
+            None => {}
+            Some(file) if sealed => self.piece(file.read()),
+            Some(file) => {
+                self.close_small();
+                self.bytes += file.len();
+                self.pieces.push_back(Piece::File(file));
+            }
         }
     }
 
@@ -67,30 +94,49 @@ impl Batch {
             self.small.extend_from_slice(&piece);
         } else {
             self.close_small();
-            self.pieces.push_back(piece);
+            self.pieces.push_back(Piece::Bytes(piece));
         }
     }
 
     fn close_small(&mut self) {
         if !self.small.is_empty() {
-            self.pieces.push_back(self.small.split().freeze());
+            self.pieces.push_back(Piece::Bytes(self.small.split().freeze()));
         }
     }
 
+    /// The pieces up to the next file.
     fn slices<'a>(&'a self, out: &mut [IoSlice<'a>; MAX_PIECES]) -> usize {
-        let pieces = self.pieces.iter().zip(out.iter_mut());
-        pieces.map(|(piece, slice)| *slice = IoSlice::new(piece)).count()
+        let bytes = self.pieces.iter().map_while(|piece| match piece {
+            Piece::Bytes(bytes) => Some(bytes),
+            Piece::File(_) => None,
+        });
+        bytes.zip(out.iter_mut()).map(|(piece, slice)| *slice = IoSlice::new(piece)).count()
     }
 
     fn advance(&mut self, mut bytes: usize) {
         self.bytes -= bytes;
         while let Some(first) = self.pieces.front_mut() {
-            if bytes < first.len() {
-                first.advance(bytes);
+            let len = match first {
+                Piece::Bytes(piece) => piece.len(),
+                Piece::File(file) => file.len(),
+            };
+            if bytes < len {
+                match first {
+                    Piece::Bytes(piece) => piece.advance(bytes),
+                    Piece::File(file) => file.advance(bytes),
+                }
                 return;
             }
-            bytes -= first.len();
+            bytes -= len;
             self.pieces.pop_front();
+        }
+    }
+
+    /// The file at the front cannot be sent from where it is.
+    fn read_file(&mut self) {
+        if let Some(Piece::File(file)) = self.pieces.front() {
+            let bytes = file.read();
+            self.pieces[0] = Piece::Bytes(bytes);
         }
     }
 }
@@ -107,7 +153,7 @@ impl Sink {
     }
 
     pub(crate) fn push(&mut self, frame: OutFrame) {
-        self.batch.push(frame);
+        self.batch.push(frame, self.side.is_sealed());
     }
 
     /// Should it be flushed before it is given more?
@@ -124,12 +170,10 @@ impl Sink {
     pub(crate) fn try_flush(&mut self) -> Result<bool> {
         self.batch.close_small();
         while !self.batch.pieces.is_empty() {
-            let mut slices = [IoSlice::new(&[]); MAX_PIECES];
-            let count = self.batch.slices(&mut slices);
-            match self.side.try_write(&slices[..count]) {
-                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            match self.write_some() {
                 Ok(written) => self.batch.advance(written),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
@@ -139,20 +183,27 @@ impl Sink {
         }
     }
 
+    fn write_some(&mut self) -> Result<usize> {
+        if let Some(Piece::File(file)) = self.batch.pieces.front() {
+            let sent = self.side.try_send(file)?;
+            if sent == 0 {
+                self.batch.read_file();
+            }
+            return Ok(sent);
+        }
+        let mut slices = [IoSlice::new(&[]); MAX_PIECES];
+        let count = self.batch.slices(&mut slices);
+        match self.side.try_write(&slices[..count], count < self.batch.pieces.len())? {
+            0 => Err(ErrorKind::WriteZero.into()),
+            written => Ok(written),
+        }
+    }
+
     /// Writes everything.
     pub(crate) async fn flush(&mut self) -> Result<()> {
-        self.batch.close_small();
-        while !self.batch.pieces.is_empty() {
-            let written = {
-                let mut slices = [IoSlice::new(&[]); MAX_PIECES];
-                let count = self.batch.slices(&mut slices);
-                self.side.write(&slices[..count]).await?
-            };
-            if written == 0 {
-                return Err(ErrorKind::WriteZero.into());
-            }
-            self.batch.advance(written);
+        while !self.try_flush()? {
+            self.side.writable().await?;
         }
-        self.side.finish().await
+        Ok(())
     }
 }

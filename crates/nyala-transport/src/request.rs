@@ -2,6 +2,7 @@
 
 //! What callers send and services answer. Bodies are opaque bytes here; `nyala_wire` says what is in them.
 
+use crate::FilePart;
 use bytes::Bytes;
 use nyala_wire::frame::flags;
 use std::time::Duration;
@@ -66,6 +67,8 @@ pub struct Reply {
     pub body: Bytes,
     /// At most `MAX_PAYLOAD` bytes together.
     pub payload: Vec<Bytes>,
+    /// The payload's end, counted with the rest of it.
+    pub file: Option<FilePart>,
 }
 
 impl Reply {
@@ -82,6 +85,11 @@ impl Reply {
     /// The same, with a payload.
     pub fn with_payload(mut self, payload: Vec<Bytes>) -> Reply {
         self.payload = payload;
+        self
+    }
+    /// The same, with a payload that lies in a file.
+    pub fn with_file(mut self, file: FilePart) -> Reply {
+        self.file = Some(file);
         self
     }
 }

@@ -179,7 +179,7 @@ impl Outbox {
             log_position: reply.log_position,
             ..Header::default()
         };
-        let frame = OutFrame::new(header, reply.body, reply.payload).or_else(|error| {
+        let frame = OutFrame::with_file(header, reply.body, reply.payload, reply.file).or_else(|error| {
             // A service's own mistake; the caller must not wait for ever because of it.
             tracing::error!(%error, message_type, "reply is too long and was replaced by an empty error reply");
             OutFrame::new(Header { flags: flags::REPLY | flags::ERROR, ..header }, Bytes::new(), Vec::new())

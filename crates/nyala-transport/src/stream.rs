@@ -10,12 +10,16 @@
 //! connection. Plain: whoever sits on the wire can read and change everything but frame headers and bodies by accident;
 //! plain is for networks that are trusted.
 
+use crate::FilePart;
 use crate::handshake::Established;
 use bytes::{Buf, BytesMut};
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use snow::StatelessTransportState;
 use std::io::{Error, ErrorKind, IoSlice, Result};
+use std::os::fd::AsFd;
 use std::sync::Arc;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, Interest};
+use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 const TAG: usize = 16;
@@ -98,19 +102,25 @@ impl Opener {
 }
 
 impl WriteSide {
-    /// Writes some of the pieces; says how many of their bytes are taken care of.
-    pub(crate) async fn write(&mut self, pieces: &[IoSlice<'_>]) -> Result<usize> {
-        let Some(sealer) = &mut self.sealed else { return self.half.write_vectored(pieces).await };
-        while !sealer.waiting.is_empty() {
-            let written = self.half.write(&sealer.waiting).await?;
-            sealer.written(written)?;
-        }
-        sealer.seal(pieces)
+    /// Waits until the socket takes something.
+    pub(crate) async fn writable(&self) -> Result<()> {
+        self.half.writable().await
     }
 
-    /// The same without waiting; [`ErrorKind::WouldBlock`] if nothing can be taken now.
-    pub(crate) fn try_write(&mut self, pieces: &[IoSlice<'_>]) -> Result<usize> {
-        let Some(sealer) = &mut self.sealed else { return self.half.try_write_vectored(pieces) };
+    /// Are bytes changed on their way to the socket?
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.sealed.is_some()
+    }
+
+    /// Writes some of the pieces; says how many of their bytes are taken care of, [`ErrorKind::WouldBlock`] if nothing can be
+    /// taken now. `more`: other bytes follow at once, so that what is here need not be sent on its own.
+    pub(crate) fn try_write(&mut self, pieces: &[IoSlice<'_>], more: bool) -> Result<usize> {
+        let Some(sealer) = &mut self.sealed else {
+            return match more {
+                false => self.half.try_write_vectored(pieces),
+                true => self.try_write_more(pieces),
+            };
+        };
         while !sealer.waiting.is_empty() {
             let written = self.half.try_write(&sealer.waiting)?;
             sealer.written(written)?;
@@ -118,23 +128,28 @@ impl WriteSide {
         sealer.seal(pieces)
     }
 
+    fn try_write_more(&self, pieces: &[IoSlice<'_>]) -> Result<usize> {
+        let socket: &TcpStream = self.half.as_ref();
+        let flags = SendFlags::MORE | SendFlags::NOSIGNAL;
+        let send = || Ok(sendmsg(socket, pieces, &mut SendAncillaryBuffer::default(), flags)?);
+        socket.try_io(Interest::WRITABLE, send)
+    }
+
+    /// Sends what the socket takes of a file; `Ok(0)`: the file has to be read instead. Not for a sealed side.
+    pub(crate) fn try_send(&self, file: &FilePart) -> Result<usize> {
+        let socket: &TcpStream = self.half.as_ref();
+        socket.try_io(Interest::WRITABLE, || file.send(socket.as_fd()))
+    }
+
     /// Is everything taken in the socket?
     pub(crate) fn is_clean(&self) -> bool {
         self.sealed.as_ref().is_none_or(|sealer| sealer.waiting.is_empty())
     }
 
-    /// Waits until everything taken is in the socket.
-    pub(crate) async fn finish(&mut self) -> Result<()> {
-        if self.sealed.is_some() {
-            self.write(&[]).await?;
-        }
-        Ok(())
-    }
-
-    /// The same without waiting.
+    /// Has everything taken in the socket, or [`ErrorKind::WouldBlock`].
     pub(crate) fn try_finish(&mut self) -> Result<()> {
         if self.sealed.is_some() {
-            self.try_write(&[])?;
+            self.try_write(&[], false)?;
         }
         Ok(())
     }

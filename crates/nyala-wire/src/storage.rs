@@ -60,6 +60,10 @@ pub struct ReadHeader {
     pub reserved: U32,
 }
 
+/// A flag of the reply to a bulk read: the data came from where the file system has it, so that a write beside the read may
+/// have changed it on the way. Data that does not match is then no news until a read with `VERIFY` says so.
+pub const READ_IN_PLACE: u32 = 1 << 16;
+
 impl ReadHeader {
     /// The server checks the blocks itself and answers `CHECKSUM` for a bad one: asked for after a client saw one, to
     /// tell a bad disk from a bad network.

@@ -14,19 +14,19 @@ use super::counters::add;
 use super::disk::ChunkFile;
 use super::error::ChunkError;
 use super::read::{ReadOut, ReadPlan};
-use super::shared::Shared;
+use super::shared::{ChunkStore, Shared};
 use super::worker::ChunkWorker;
 use super::write::WriteOp;
 use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId};
 use std::sync::Arc;
 
-/// Writes from this length on are left to the workers, bytes.
+/// Writes from this length on are left to the workers, bytes; not those into memory.
 pub const SMALL_BYTES: usize = LARGE;
 
 /// A read whose data may come from anywhere.
 pub struct LooseRead {
-    plan: ReadPlan,
-    shared: Arc<Shared>,
+    pub(super) plan: ReadPlan,
+    pub(super) shared: Arc<Shared>,
     changes: Arc<Changes>,
     seen: u64,
 }
@@ -103,7 +103,7 @@ impl ChunkWorker {
     }
 
     fn is_ready(&mut self, op: &WriteOp) -> bool {
-        if op.data.len() >= SMALL_BYTES || self.unresolved.contains(&op.file) {
+        if !self.shared.is_short(op) || self.unresolved.contains(&op.file) {
             return false;
         }
         let flagged = self.dirty.get(&op.file).is_some_and(|d| d.fresh || d.flag <= self.shared.kv.durable());
@@ -114,6 +114,20 @@ impl ChunkWorker {
             let block = at / BLOCK_BYTES * BLOCK_BYTES;
             handle.is_cached(block, 1) || handle.stat().is_ok_and(|(len, _)| len <= block)
         })
+    }
+}
+
+impl Shared {
+    /// Would the bytes of the write be where they belong without waiting for a disk?
+    pub(super) fn is_short(&self, op: &WriteOp) -> bool {
+        op.data.len() < SMALL_BYTES || self.disk.is_memory()
+    }
+}
+
+impl ChunkStore {
+    /// May the write be tried at once, on any thread?
+    pub fn is_short(&self, op: &WriteOp) -> bool {
+        self.shared.is_short(op)
     }
 }
 

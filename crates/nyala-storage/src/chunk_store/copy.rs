@@ -39,5 +39,5 @@ pub fn copy_write(file: ChunkFileId, offset: u64, data: Bytes) -> WriteOp {
         crc32c(&data[at - len..at])
     };
     let crcs = block_pieces(offset, data.len() as u64).map(piece).collect();
-    WriteOp { session: ChunkWorker::OWN, file, offset, data, crcs }
+    WriteOp { session: ChunkWorker::OWN, file, offset, data, crcs, compared: true }
 }

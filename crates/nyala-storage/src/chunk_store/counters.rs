@@ -36,6 +36,8 @@ counters! {
     checked_bytes = "check.bytes",
     /// Reads and writes done on the thread of their connection.
     at_once = "op.at_once",
+    /// Reads whose data went to the network from the page cache, without a copy.
+    in_place = "op.in_place",
     /// Operations that failed, for any reason.
     failed = "op.failed",
     /// Writes that arrived damaged.

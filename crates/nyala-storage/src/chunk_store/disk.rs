@@ -17,6 +17,10 @@ pub trait ChunkDisk: Send + Sync + 'static {
     fn sync_dirs(&self, file: ChunkFileId) -> io::Result<()>;
     /// Makes everything on the file system durable.
     fn sync_all(&self) -> io::Result<()>;
+    /// Is it all in memory, so that nothing waits for a disk?
+    fn is_memory(&self) -> bool {
+        false
+    }
 }
 
 /// An open chunk file.

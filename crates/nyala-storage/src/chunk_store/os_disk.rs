@@ -24,12 +24,16 @@ use std::sync::{Arc, OnceLock};
 const STREAMING_BYTES: usize = 256 << 10;
 /// `RWF_DONTCACHE` of Linux 6.14 and later.
 const RWF_DONTCACHE: libc::c_int = 0x80;
+/// Types of file systems that have no disk.
+const TMPFS: i64 = 0x0102_1994;
+const RAMFS: i64 = 0x8584_58f6;
 
 /// The chunk files in one directory.
 pub struct OsDisk {
     root: PathBuf,
     dir: OwnedFd,
     dontcache: Arc<AtomicBool>,
+    memory: bool,
     /// Directories whose own entries are known to be durable.
     durable_dirs: Mutex<HashSet<[u8; 2]>>,
 }
@@ -59,7 +63,8 @@ impl OsDisk {
     pub fn open(root: &Path) -> io::Result<OsDisk> {
         let dir = fs::open(root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let dontcache = Arc::new(AtomicBool::new(true));
-        Ok(OsDisk { root: root.to_owned(), dir, dontcache, durable_dirs: Mutex::default() })
+        let memory = [TMPFS, RAMFS].contains(&fs::fstatfs(&dir)?.f_type);
+        Ok(OsDisk { root: root.to_owned(), dir, dontcache, memory, durable_dirs: Mutex::default() })
     }
 
     fn sync_dir(&self, relative: &str) -> io::Result<()> {
@@ -123,6 +128,10 @@ impl ChunkDisk for OsDisk {
 
     fn sync_all(&self) -> io::Result<()> {
         Ok(fs::syncfs(&self.dir)?)
+    }
+
+    fn is_memory(&self) -> bool {
+        self.memory
     }
 }
 

@@ -50,6 +50,12 @@ impl ReadPlan {
         self.first * BLOCK_BYTES
     }
 
+    /// The checksums, where the file alone has all the data: no holes, whose bytes are zeros whatever it has there.
+    pub fn whole_crcs(&self) -> Option<Vec<u32>> {
+        let blocks = self.there.div_ceil(BLOCK_BYTES as usize);
+        self.stored.iter().take(blocks).copied().collect::<Option<Vec<u32>>>().filter(|crcs| crcs.len() == blocks)
+    }
+
     /// Data and checksums together: holes are zeros, and a file that is too short is damage.
     pub fn finish(self, shared: &Shared, mut data: Buffer, verify: bool) -> Result<ReadOut, ChunkError> {
         if data.len() < self.there {

@@ -183,7 +183,7 @@ impl ChunkWorker {
                 crc32c(&data[done - piece..done])
             };
             let crcs = block_pieces(offset, bytes).map(crc).collect();
-            self.write(WriteOp { session: ChunkWorker::OWN, file, offset, data: data.clone(), crcs })?;
+            self.write(WriteOp { session: ChunkWorker::OWN, file, offset, data: data.clone(), crcs, compared: true })?;
         }
         if there == There::File && len <= end && self.stat(file)?.0 < len {
             self.extend(file, len)?;

@@ -100,7 +100,7 @@ impl ChunkWorker {
         }
         let data = Bytes::from_static(&ZEROS).slice(..(to - from) as usize);
         let crcs = vec![crc32c(&data)];
-        self.write(WriteOp { session: ChunkWorker::OWN, file, offset: from, data, crcs })
+        self.write(WriteOp { session: ChunkWorker::OWN, file, offset: from, data, crcs, compared: true })
     }
 
     /// Logs an intent, does it, and logs that it is done.

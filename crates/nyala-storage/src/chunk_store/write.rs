@@ -13,7 +13,8 @@ use super::worker::{ChunkWorker, Start};
 use bytes::Bytes;
 use nyala_store::Batch;
 use nyala_wire::SessionId;
-use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId};
+use nyala_wire::checksum::crc32c;
+use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId, block_pieces};
 
 /// A write as it came from a client.
 #[derive(Debug, Clone)]
@@ -28,9 +29,27 @@ pub struct WriteOp {
     pub data: Bytes,
     /// CRC-32C of each block piece of the data.
     pub crcs: Vec<u32>,
+    /// They were compared with the data since that is here, or made from it.
+    pub compared: bool,
 }
 
 impl WriteOp {
+    /// Compares the checksums with the data, if that is still to be done. Cheapest on the thread that received it. What does not
+    /// match is found again, and refused, when it is to be written.
+    pub fn compare(&mut self) {
+        self.compared |= self.first_damaged().is_none();
+    }
+
+    /// The first block piece that does not match its checksum.
+    pub(super) fn first_damaged(&self) -> Option<usize> {
+        let mut at = 0;
+        let pieces = block_pieces(self.offset, self.data.len() as u64);
+        pieces.zip(&self.crcs).position(|(len, crc)| {
+            at += len;
+            crc32c(&self.data[at - len..at]) != *crc
+        })
+    }
+
     fn groups(&self) -> (u64, u64) {
         let group_bytes = BLOCK_BYTES * super::rows::GROUP_BLOCKS;
         (self.offset / group_bytes, self.offset.saturating_add(self.data.len() as u64) / group_bytes)

@@ -10,23 +10,22 @@
 //! that did is left to the worker threads for a while, so that one slow disk does not stop the connections of all.
 
 use super::queue::{Outcome, Task};
+use super::read_reply::Found;
 use super::ring_reads::RingReads;
+use super::stalls::{Stalls, key};
 use super::target::Target;
-use crate::chunk_store::{ReadOut, WriteOp, Written};
+use crate::chunk_store::{SMALL_BYTES, WriteOp, Written};
 use nyala_wire::WireError;
 use nyala_wire::storage::ChunkFileId;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::oneshot;
 
 /// Writes that are done in one go.
 const TOGETHER: usize = 64;
-/// A target that held a thread up for so long is left to its own threads for a while.
-const STALL: Duration = Duration::from_millis(10);
-const LEFT_ALONE: Duration = Duration::from_millis(250);
 /// Of this many reads that the page cache did not have, one is tried there first.
 const TRY_ONE_OF: u32 = 16;
 
@@ -34,7 +33,7 @@ const TRY_ONE_OF: u32 = 16;
 #[derive(Default)]
 pub(super) struct AtOnce {
     writes: RefCell<HashMap<(usize, usize), Vec<Waiting>>>,
-    stalled: RefCell<HashMap<usize, Instant>>,
+    stalls: Stalls,
     /// Reads in a row that were not in the page cache.
     misses: Cell<u32>,
     ring: OnceCell<Option<Rc<RingReads>>>,
@@ -42,16 +41,18 @@ pub(super) struct AtOnce {
 
 type Waiting = (WriteOp, oneshot::Sender<Written>);
 
-/// Identifies a target among those of this process.
-fn key(target: &Arc<Target>) -> usize {
-    Arc::as_ptr(target).addr()
-}
-
 impl AtOnce {
-    /// A small write.
+    /// A write: here, if it is short, else by a worker.
     pub async fn write(&self, target: &Arc<Target>, op: WriteOp) -> Result<(), WireError> {
-        if self.is_stalled(target) {
+        if !target.is_short(&op) || self.stalls.has(target) {
             return target.call(Task::Write(op)).await.map(drop);
+        }
+        if op.data.len() >= SMALL_BYTES {
+            return match self.write_now(target, op.file, vec![op]).pop() {
+                Some(Written::NotYet(op)) => target.call(Task::Write(op)).await.map(drop),
+                Some(Written::Done(result)) => Ok(result?),
+                None => Err(super::queue::mistake()),
+            };
         }
         let batch = (key(target), target.shard_number(op.file));
         let file = op.file;
@@ -80,14 +81,7 @@ impl AtOnce {
         while !waiting.is_empty() {
             let rest = waiting.split_off(waiting.len().min(TOGETHER));
             let (ops, reports): (Vec<_>, Vec<_>) = std::mem::replace(&mut waiting, rest).into_iter().unzip();
-            let started = Instant::now();
-            let written = match target.try_worker(file) {
-                Some(mut worker) => worker.write_at_once(ops),
-                None => ops.into_iter().map(Written::NotYet).collect(),
-            };
-            if started.elapsed() > STALL {
-                self.stalled.borrow_mut().insert(key(target), Instant::now() + LEFT_ALONE);
-            }
+            let written = self.write_now(target, file, ops);
             for (report, written) in reports.into_iter().zip(written) {
                 // An error means that nobody waits any more.
                 let _ = report.send(written);
@@ -95,13 +89,14 @@ impl AtOnce {
         }
     }
 
-    fn is_stalled(&self, target: &Arc<Target>) -> bool {
-        let mut stalled = self.stalled.borrow_mut();
-        if stalled.is_empty() {
-            return false;
-        }
-        stalled.retain(|_, until| *until > Instant::now());
-        stalled.contains_key(&key(target))
+    fn write_now(&self, target: &Arc<Target>, file: ChunkFileId, ops: Vec<WriteOp>) -> Vec<Written> {
+        let started = Instant::now();
+        let written = match target.try_worker(file) {
+            Some(mut worker) => worker.write_at_once(ops),
+            None => ops.into_iter().map(Written::NotYet).collect(),
+        };
+        self.stalls.took(target, started.elapsed());
+        written
     }
 
     /// A read without its checksums being compared here.
@@ -111,32 +106,35 @@ impl AtOnce {
         file: ChunkFileId,
         offset: u64,
         len: u32,
-    ) -> Result<ReadOut, WireError> {
-        if let Some(out) = self.read_here(target, file, offset, len).await {
-            return Ok(out);
+    ) -> Result<Found, WireError> {
+        if let Some(found) = self.read_here(target, file, offset, len).await {
+            return Ok(found);
         }
         match target.call(Task::Read { file, offset, len, verify: false }).await? {
-            Outcome::Read(out) => Ok(out),
+            Outcome::Read(out) => Ok(Found::Copied(out)),
             _ => Err(super::queue::mistake()),
         }
     }
 
-    async fn read_here(&self, target: &Arc<Target>, file: ChunkFileId, offset: u64, len: u32) -> Option<ReadOut> {
+    async fn read_here(&self, target: &Arc<Target>, file: ChunkFileId, offset: u64, len: u32) -> Option<Found> {
         let read = target.try_worker(file)?.loose_read(file, offset, len)?;
+        if let Some(here) = read.in_place() {
+            return Some(Found::InPlace(here));
+        }
         let mut buffer = read.buffer();
-        let Some(handle) = read.handle().cloned() else { return read.finish(buffer) };
+        let Some(handle) = read.handle().cloned() else { return read.finish(buffer).map(Found::Copied) };
         if !buffer.is_large() {
             let looks = self.misses.get().is_multiple_of(TRY_ONE_OF);
             let cached = if looks { handle.read_cached(&mut buffer, read.start()).ok()? } else { None };
             if let Some(n) = cached {
                 self.misses.set(0);
                 buffer.truncate(n);
-                return read.finish(buffer);
+                return read.finish(buffer).map(Found::Copied);
             }
             self.misses.set(self.misses.get().wrapping_add(1));
         }
         let ring = self.ring.get_or_init(RingReads::start).as_ref()?;
         let buffer = ring.read(&handle, buffer, read.start()).await?;
-        read.finish(buffer)
+        read.finish(buffer).map(Found::Copied)
     }
 }

@@ -5,14 +5,15 @@
 use super::at_once::AtOnce;
 use super::mirror::{Answered, Mirrors};
 use super::queue::{Outcome, Task, mistake};
+use super::read_reply::{Found, read_reply};
 use super::target::Target;
-use crate::chunk_store::{Buffer, ReadOut, SMALL_BYTES, WriteOp, check_copy, copy_write, pad_copy};
+use crate::chunk_store::{WriteOp, check_copy, copy_write, pad_copy};
 use bytes::Bytes;
 use nyala_transport::member::Member;
 use nyala_transport::{Frame, PeerInfo, Reply, Role, Service};
 use nyala_wire::storage::{
-    ChunkFileId, MAX_IO_BYTES, ReadHeader, ReadReplyHeader, StorageOp, StorageReply, StorageRequest, WriteHeader,
-    blocks_touched, decode_bulk, encode_bulk,
+    ChunkFileId, MAX_IO_BYTES, ReadHeader, StorageOp, StorageReply, StorageRequest, WriteHeader, blocks_touched,
+    decode_bulk,
 };
 use nyala_wire::walk::WalkAt;
 use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, WireError, codec, message_type};
@@ -36,17 +37,6 @@ pub struct StorageService {
 pub(super) fn read_budget(bytes: usize) -> Arc<Semaphore> {
     let units = bytes.max(2 * MAX_IO_BYTES as usize).div_ceil(UNIT).min(Semaphore::MAX_PERMITS);
     Arc::new(Semaphore::new(units))
-}
-
-struct ReadData {
-    data: Buffer,
-    _memory: OwnedSemaphorePermit,
-}
-
-impl AsRef<[u8]> for ReadData {
-    fn as_ref(&self) -> &[u8] {
-        &self.data
-    }
 }
 
 impl Service for StorageService {
@@ -116,11 +106,10 @@ impl StorageService {
         let file = ChunkFileId { inode: InodeId(header.inode.get()), index: header.index.get() };
         let crcs = checksums.iter().map(|crc| crc.get()).collect();
         let session = SessionId(header.session.get());
-        let op = WriteOp { session, file, offset: header.offset.get(), data: request.payload, crcs };
-        match op.data.len() < SMALL_BYTES {
-            true => self.at_once.write(target, op).await?,
-            false => drop(target.call(Task::Write(op)).await?),
-        }
+        let (offset, data) = (header.offset.get(), request.payload);
+        let mut op = WriteOp { session, file, offset, data, crcs, compared: false };
+        op.compare();
+        self.at_once.write(target, op).await?;
         Ok(Reply::ok(Bytes::new()))
     }
 
@@ -134,26 +123,14 @@ impl StorageService {
         let memory = self.read_memory(offset, len).await?;
         let file = ChunkFileId { inode: InodeId(header.inode.get()), index: header.index.get() };
         let verify = flags & ReadHeader::VERIFY != 0;
-        let out = match verify {
+        let found = match verify {
             false => self.at_once.read(target, file, offset, len).await?,
             true => match target.call(Task::Read { file, offset, len, verify }).await? {
-                Outcome::Read(out) => out,
+                Outcome::Read(out) => Found::Copied(out),
                 _ => return Err(mistake()),
             },
         };
-        Ok(Self::read_reply(out, memory))
-    }
-
-    fn read_reply(ReadOut { start, data, crcs }: ReadOut, memory: OwnedSemaphorePermit) -> Reply {
-        let header = ReadReplyHeader {
-            start: start.into(),
-            len: (data.len() as u32).into(),
-            checksums: (crcs.len() as u32).into(),
-        };
-        let body = encode_bulk(&header, &crcs);
-        let payload =
-            if data.is_empty() { vec![] } else { vec![Bytes::from_owner(ReadData { data, _memory: memory })] };
-        Reply::ok(body).with_payload(payload)
+        Ok(read_reply(found, memory))
     }
 
     /// A request to a mirror group.
@@ -165,7 +142,7 @@ impl StorageService {
         Ok(match call.ask().await? {
             Answered::Done if plain => Reply::ok(Bytes::new()),
             Answered::Done => Reply::ok(codec::encode(&StorageReply::Done)),
-            Answered::Read(out) => Self::read_reply(out, memory),
+            Answered::Read(found) => read_reply(found, memory),
             Answered::Reply(reply) => Reply::ok(codec::encode(&reply)),
         })
     }

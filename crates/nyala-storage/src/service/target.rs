@@ -8,7 +8,7 @@
 use super::mirror_rows::Turn;
 use super::queue::{Message, Outcome, Queue, Task};
 use super::worker_thread::WorkerThread;
-use crate::chunk_store::{ChunkStore, ChunkStoreOptions, ChunkWorker, OsDisk, Remover, SyncJob, worker_of};
+use crate::chunk_store::{ChunkStore, ChunkStoreOptions, ChunkWorker, OsDisk, Remover, SyncJob, WriteOp, worker_of};
 use crate::config::TargetSpec;
 use crate::error::StorageError;
 use nyala_replica::Row;
@@ -157,6 +157,11 @@ impl Target {
     /// The worker of a chunk file, if nobody else has it at the moment.
     pub(super) fn try_worker(&self, file: ChunkFileId) -> Option<MutexGuard<'_, ChunkWorker>> {
         self.shard(file).worker.try_lock()
+    }
+
+    /// May a write be tried on any thread?
+    pub(super) fn is_short(&self, op: &WriteOp) -> bool {
+        self.store.is_short(op)
     }
 
     /// Has a task done by the chunk file's worker.

@@ -77,7 +77,7 @@ pub fn write_op(file: ChunkFileId, offset: u64, data: Vec<u8>) -> WriteOp {
         crc32c(&data[at - len..at])
     };
     let crcs = block_pieces(offset, data.len() as u64).map(piece).collect();
-    WriteOp { session: SESSION, file, offset, data: Bytes::from(data), crcs }
+    WriteOp { session: SESSION, file, offset, data: Bytes::from(data), crcs, compared: false }
 }
 
 pub fn options(boot: u32) -> ChunkStoreOptions {

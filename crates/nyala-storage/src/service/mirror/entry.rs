@@ -4,8 +4,8 @@
 
 use super::fencing::Fenced;
 use super::parse::{self, Asked, Sent};
-use crate::chunk_store::ReadOut;
 use crate::service::queue::{Outcome, Task, mistake, stopping};
+use crate::service::read_reply::Found;
 use crate::service::target::Target;
 use nyala_replica::Envelope;
 use nyala_transport::{Frame, Reply};
@@ -30,7 +30,7 @@ const FENCE_WITHIN: Duration = Duration::from_secs(10);
 /// What came of a request.
 pub(in crate::service) enum Answered {
     Done,
-    Read(ReadOut),
+    Read(Found),
     Reply(StorageReply),
 }
 

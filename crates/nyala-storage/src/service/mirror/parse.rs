@@ -142,7 +142,7 @@ fn write(body: &[u8], data: Bytes) -> Result<WriteOp, WireError> {
     }
     let file = ChunkFileId { inode: InodeId(header.inode.get()), index: header.index.get() };
     let crcs = checksums.iter().map(|crc| crc.get()).collect();
-    Ok(WriteOp { session: SessionId(header.session.get()), file, offset, data, crcs })
+    Ok(WriteOp { session: SessionId(header.session.get()), file, offset, data, crcs, compared: true })
 }
 
 /// The bytes that a change touches.

@@ -8,6 +8,7 @@ use super::parse::{ChangeOp, ChangeRequest, Payload, ReadKind};
 use super::shell::Shell;
 use crate::chunk_store::{ChunkWorker, SMALL_BYTES, WriteOp};
 use crate::service::queue::{Outcome, Task, mistake};
+use crate::service::read_reply::Found;
 use nyala_replica::{Change, Effect, Input, Job, Row, Span, Ticket, Token};
 use nyala_wire::storage::{ChunkFileId, StorageOp, StorageReply};
 use nyala_wire::{ErrorCode, WireError};
@@ -69,6 +70,7 @@ impl Shell {
             ChangeOp::Write(op) => {
                 // The session was looked at when the request came in; what was let in is done on all members.
                 let op = WriteOp { session: ChunkWorker::OWN, ..op.clone() };
+                // One thread serves the group: it must not spend its time copying.
                 match op.data.len() < SMALL_BYTES {
                     true => self.at_once.write(target, op).await,
                     false => target.call(Task::Write(op)).await.map(drop),
@@ -106,7 +108,7 @@ impl Shell {
             ReadKind::Seek { offset, hole } => target.call(Task::Other(file, StorageOp::Seek { offset, hole })).await?,
         };
         match outcome {
-            Outcome::Read(out) => Ok(Answered::Read(out)),
+            Outcome::Read(out) => Ok(Answered::Read(Found::Copied(out))),
             Outcome::Stat(len, blocks) => Ok(Answered::Reply(StorageReply::Stat { len, blocks })),
             Outcome::Offset(offset) => Ok(Answered::Reply(StorageReply::Offset(offset))),
             _ => Err(mistake()),

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Reads of what the page cache has, without a copy.
+//!
+//! **Failure model.** The bytes leave when the network takes them, which is later: a change that comes in between goes out in part
+//! or whole, under the checksums of before. So this is only for those who compare. What is thrown out of the page cache in
+//! between is read from the disk by whoever sends it.
+
+use super::at_once::LooseRead;
+use super::buffers::LARGE;
+use super::counters::add;
+use super::disk::ChunkFile;
+use std::sync::Arc;
+
+/// Data that the page cache has: to be sent from there, without a copy. What is changed meanwhile is sent old or new, so that
+/// whoever gets it may find that it does not match, and has to ask for a compared read.
+pub struct InPlace {
+    /// Where the data starts in the chunk file, bytes.
+    pub start: u64,
+    /// How much it is, bytes.
+    pub len: usize,
+    /// CRC-32C of each block, padded with zeros.
+    pub crcs: Vec<u32>,
+    /// The chunk file.
+    pub file: Arc<dyn ChunkFile>,
+}
+
+impl LooseRead {
+    /// The data where it is, if it is large and in memory.
+    pub fn in_place(&self) -> Option<InPlace> {
+        let (start, len) = (self.plan.start(), self.plan.there);
+        let file = self.handle().filter(|_| len >= LARGE)?;
+        let crcs = self.plan.whole_crcs()?;
+        if file.descriptor(false).is_none() || !file.is_cached(start, len) {
+            return None;
+        }
+        let counters = &self.shared.counters;
+        add(&counters.at_once, 1);
+        add(&counters.in_place, 1);
+        add(&counters.reads, 1);
+        add(&counters.read_bytes, len as u64);
+        Some(InPlace { start, len, crcs, file: file.clone() })
+    }
+}
