@@ -11,6 +11,7 @@ use crate::locks::LockBook;
 use crate::logic::numbers::Numbers;
 use crate::maps::Maps;
 use crate::rpc::Rpc;
+use crate::sender::Sender;
 use crate::session::Session;
 use crate::table::Table;
 use crate::types::{CacheListener, FsStats};
@@ -47,6 +48,7 @@ pub(crate) struct Core {
     pub(crate) write_slots: Mutex<HashMap<Home, Arc<Semaphore>>>,
     /// Numbers of requests to mirror groups.
     pub(crate) numbers: Mutex<HashMap<GroupId, Arc<Mutex<Numbers>>>>,
+    pub(crate) sender: Sender,
     pub(crate) stats: Counters,
     pub(crate) hub: Hub,
     pub(crate) locks: LockBook,
@@ -78,6 +80,7 @@ impl Core {
             cached_bytes: Arc::default(),
             write_slots: Mutex::default(),
             numbers: Mutex::default(),
+            sender: Sender::default(),
             stats: Counters::default(),
             hub: Hub::default(),
             locks: LockBook::default(),

@@ -295,7 +295,7 @@ impl State {
 
     /// Moves an extent from the dirty ones to those on their way.
     pub(crate) fn send_off(&mut self, extent: Extent) -> (u64, Bytes) {
-        let data = Bytes::from(extent.data);
+        let data = extent.data.freeze();
         let id = self.next_stamp;
         self.next_stamp += 1;
         let Extent { offset, born_ms, stamp, .. } = extent;

@@ -40,6 +40,7 @@ mod push;
 mod read;
 mod retry;
 mod router;
+mod sender;
 mod session;
 mod space;
 mod spilling;

@@ -2,6 +2,7 @@
 
 //! The pure part of the client: no I/O, no clock, no randomness. Time is an argument.
 
+mod broken;
 pub mod epochs;
 pub mod extents;
 pub mod inline;
@@ -11,5 +12,6 @@ pub mod numbers;
 pub mod own_locks;
 pub mod ranges;
 pub mod read_ahead;
+mod rooms;
 pub mod segments;
 pub mod sequence;

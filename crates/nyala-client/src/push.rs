@@ -80,7 +80,7 @@ impl Core {
         let (base_version, base) = (*version, data.clone());
         let extents: Vec<u64> = state.dirty.iter().map(|extent| extent.offset).collect();
         let extents: Vec<_> = extents.into_iter().filter_map(|offset| state.dirty.take(offset)).collect();
-        let merged = inline::merge(&base, extents.iter().map(|e| (e.offset, e.data.as_slice())));
+        let merged = inline::merge(&base, extents.iter().map(|e| (e.offset, &e.data[..])));
         let ids: Vec<u64> = extents.into_iter().map(|extent| state.send_off(extent).0).collect();
         let mtime = state.own_mtime.unwrap_or_else(wall_clock);
         let Push { sync, close, .. } = push;

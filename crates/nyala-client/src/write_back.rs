@@ -65,6 +65,7 @@ impl Core {
             for offset in due.pick(&mut state) {
                 let Some(extent) = state.dirty.take(offset) else { continue };
                 let (offset, len) = (extent.offset, extent.data.len() as u64);
+                let together = extent.in_pieces;
                 let (id, data) = state.send_off(extent);
                 self.budget.takes_off(data.len());
                 let guard = Sending { core: self.clone(), file: file.clone(), id, flying: data.len(), done: false };
@@ -72,12 +73,13 @@ impl Core {
                 if let Some(piece) = layout.extents(offset, len).next() {
                     let home = layout.home(piece.index);
                     let place = Place { inode: file.inode, home, index: piece.index, offset: piece.chunk_offset };
-                    sends.push((guard, place, data));
+                    sends.push((guard, place, data, together));
                 }
             }
         }
-        for (guard, place, data) in sends {
-            runtime.spawn(send(guard, place, data));
+        for (guard, place, data, together) in sends {
+            let elsewhere = if together { self.sender.runtime() } else { None };
+            elsewhere.unwrap_or(&runtime).spawn(send(guard, place, data));
         }
     }
 

@@ -5,7 +5,10 @@
 //! Extents never overlap and never cross a multiple of `unit` (a chunk, or a part of one), so each goes out as one
 //! storage write; one that fills its unit is complete and need not wait for more.
 
+use crate::logic::broken::Broken;
 use crate::logic::ranges::RangeSet;
+use crate::logic::rooms::Rooms;
+use bytes::BytesMut;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -15,13 +18,15 @@ pub struct Extent {
     /// Offset in the file.
     pub offset: u64,
     /// The bytes.
-    pub data: Vec<u8>,
+    pub data: BytesMut,
     /// When the oldest of them was written, milliseconds of the client's clock.
     pub born_ms: u64,
     /// The stamp of the oldest write in it.
     pub stamp: u64,
     /// It should go out although it may not be full.
     pub hurried: bool,
+    /// More than one write made it.
+    pub in_pieces: bool,
 }
 
 impl Extent {
@@ -36,13 +41,36 @@ impl Extent {
 pub struct ExtentMap {
     unit: u64,
     extents: BTreeMap<u64, Extent>,
+    rooms: Rooms,
+    broken: Broken,
     bytes: usize,
+}
+
+/// A unit's own buffer is made when one of so many parts of it is there, so that buffers take no more than so many times
+/// what they hold.
+const GATHERED: u64 = 4;
+
+/// Appends, growing by doubling, but never beyond the unit: a full buffer must not keep as much again idle.
+fn append(to: &mut BytesMut, data: &[u8], unit: usize) {
+    let len = to.len() + data.len();
+    if len > to.capacity() {
+        let mut longer = BytesMut::with_capacity(len.max(to.len() * 2).min(unit));
+        longer.extend_from_slice(to);
+        *to = longer;
+    }
+    to.extend_from_slice(data);
 }
 
 impl ExtentMap {
     /// No extents; they are cut at multiples of `unit` bytes.
     pub fn new(unit: u64) -> ExtentMap {
-        ExtentMap { unit: unit.max(1), extents: BTreeMap::new(), bytes: 0 }
+        ExtentMap {
+            unit: unit.max(1),
+            extents: BTreeMap::new(),
+            rooms: Rooms::default(),
+            broken: Broken::default(),
+            bytes: 0,
+        }
     }
 
     /// Bytes held.
@@ -60,9 +88,14 @@ impl ExtentMap {
         self.extents.values()
     }
 
-    /// Does the extent fill its unit?
+    /// Does the extent fill its unit, or what is left of it?
     pub fn is_complete(&self, extent: &Extent) -> bool {
-        extent.data.len() as u64 == self.unit
+        extent.data.len() as u64 == self.unit || self.broken.is_closed_by(self.unit_of(extent.offset), &extent.range())
+    }
+
+    fn unit_of(&self, offset: u64) -> Range<u64> {
+        let start = offset - offset % self.unit;
+        start..start.saturating_add(self.unit)
     }
 
     /// Would writing to `range` begin a unit of which nothing is held, without filling it?
@@ -106,51 +139,89 @@ impl ExtentMap {
     }
 
     fn insert_in_unit(&mut self, offset: u64, data: &[u8], now_ms: u64, stamp: u64) {
-        let unit_start = offset - offset % self.unit;
-        let unit_end = unit_start.saturating_add(self.unit);
-        let touching = self.extents.range(unit_start..=offset).next_back().filter(|(_, e)| e.range().end >= offset);
-        let base = touching.map_or(offset, |(&base, _)| base);
-        let unit = self.unit as usize;
-        let extent = self.extents.entry(base).or_insert_with(|| Extent {
-            offset,
-            data: Vec::new(),
-            born_ms: now_ms,
-            stamp,
-            hurried: false,
-        });
-        let at = (offset - base) as usize;
-        let covered = data.len().min(extent.data.len() - at);
-        extent.data[at..at + covered].copy_from_slice(&data[..covered]);
-        let added = data.len() - covered;
-        if extent.data.len() + added > extent.data.capacity() {
-            // Grow by doubling, but never beyond the unit: a full buffer must not keep as much again idle.
-            let want = (extent.data.len() + added).max(extent.data.len() * 2).min(unit);
-            extent.data.reserve_exact(want - extent.data.len());
+        let Range { start, end } = self.unit_of(offset);
+        self.broken.written(start..end, &(offset..offset + data.len() as u64));
+        let (mut at, mut rest) = (offset, data);
+        while !rest.is_empty() {
+            let here = self.extents.range_mut(start..=at).next_back().filter(|(_, extent)| extent.range().end > at);
+            let taken = if let Some((_, extent)) = here {
+                let inside = (at - extent.offset) as usize;
+                let taken = rest.len().min(extent.data.len() - inside);
+                extent.data[inside..inside + taken].copy_from_slice(&rest[..taken]);
+                (extent.born_ms, extent.stamp) = (extent.born_ms.min(now_ms), extent.stamp.min(stamp));
+                taken
+            } else {
+                let next = self.extents.range(at..end).next().map_or(end, |(&key, _)| key);
+                let taken = rest.len().min((next - at) as usize);
+                self.add(start, at, &rest[..taken], now_ms, stamp);
+                taken
+            };
+            at += taken as u64;
+            rest = &rest[taken..];
         }
-        extent.data.extend_from_slice(&data[covered..]);
-        extent.born_ms = extent.born_ms.min(now_ms);
-        extent.stamp = extent.stamp.min(stamp);
-        self.bytes += added;
-        self.absorb_followers(base, unit_end);
+        self.join(start..end, offset, at);
+        self.gather(start..end);
     }
 
-    /// Joins the extent at `base` with those behind it that it now touches.
-    fn absorb_followers(&mut self, base: u64, unit_end: u64) {
-        loop {
-            let Some(end) = self.extents.get(&base).map(|extent| extent.range().end) else { return };
-            let next = self.extents.range(base + 1..unit_end).next().map(|(&key, _)| key);
-            let Some(follower) = next.filter(|&key| key <= end).and_then(|key| self.extents.remove(&key)) else {
+    /// Adds bytes where nothing is: in the unit's own buffer if it has one, or at the end of those before, or by themselves.
+    fn add(&mut self, unit_start: u64, offset: u64, data: &[u8], now_ms: u64, stamp: u64) {
+        self.bytes += data.len();
+        let new = if let Some(mut room) = self.rooms.take(offset, data.len()) {
+            room.copy_from_slice(data);
+            room
+        } else {
+            let before = self.extents.range_mut(unit_start..offset).next_back().map(|(_, extent)| extent);
+            if let Some(before) = before.filter(|extent| extent.range().end == offset) {
+                append(&mut before.data, data, self.unit as usize);
+                (before.born_ms, before.stamp) = (before.born_ms.min(now_ms), before.stamp.min(stamp));
+                before.in_pieces = true;
                 return;
-            };
-            let hidden = ((end - follower.offset) as usize).min(follower.data.len());
-            self.bytes -= hidden;
+            }
+            BytesMut::from(data)
+        };
+        let extent = Extent { offset, data: new, born_ms: now_ms, stamp, hurried: false, in_pieces: false };
+        self.extents.insert(offset, extent);
+    }
+
+    /// Joins the unit's extents that touch each other from `first` to `last`. Those in one buffer join without a copy.
+    fn join(&mut self, unit: Range<u64>, first: u64, last: u64) {
+        let mut base = self.extents.range(unit.start..first).next_back().map_or(first, |(&key, _)| key);
+        while let Some((&next, _)) = self.extents.range(base + 1..unit.end).next().filter(|(key, _)| **key <= last) {
+            if self.extents.get(&base).is_none_or(|extent| extent.range().end < next) {
+                base = next;
+                continue;
+            }
+            let Some(follower) = self.extents.remove(&next) else { return };
             if let Some(extent) = self.extents.get_mut(&base) {
-                extent.data.extend_from_slice(&follower.data[hidden..]);
+                extent.data.unsplit(follower.data);
                 extent.born_ms = extent.born_ms.min(follower.born_ms);
                 extent.stamp = extent.stamp.min(follower.stamp);
                 extent.hurried |= follower.hurried;
+                extent.in_pieces = true;
             }
         }
+    }
+
+    /// A unit that is filled out of order gets a buffer of its own once a good part of it is there: what comes then is copied to its
+    /// place, once, instead of with every piece that closes a gap before it.
+    fn gather(&mut self, unit: Range<u64>) {
+        let (mut count, mut bytes) = (0, 0);
+        for (_, extent) in self.extents.range(unit.clone()) {
+            count += 1;
+            bytes += extent.data.len() as u64;
+        }
+        if count < 2 || bytes < self.unit / GATHERED || self.rooms.has(&unit) {
+            return;
+        }
+        let mut room = BytesMut::zeroed(self.unit as usize);
+        for (_, extent) in self.extents.range_mut(unit.clone()).rev() {
+            let behind = room.split_off((extent.range().end - unit.start) as usize);
+            self.rooms.give(extent.range().end, behind);
+            let mut place = room.split_off((extent.offset - unit.start) as usize);
+            place.copy_from_slice(&extent.data);
+            extent.data = place;
+        }
+        self.rooms.give(unit.start, room);
     }
 
     /// Writes `data` under what is there: only where nothing is.
@@ -162,10 +233,22 @@ impl ExtentMap {
         }
     }
 
-    /// Takes the extent that starts at `offset` out.
+    /// Takes the extent that starts at `offset` out, to be sent.
     pub fn take(&mut self, offset: u64) -> Option<Extent> {
+        let extent = self.cut(offset)?;
+        if extent.data.len() as u64 != self.unit {
+            self.broken.gone(self.unit_of(offset), extent.range());
+        }
+        Some(extent)
+    }
+
+    fn cut(&mut self, offset: u64) -> Option<Extent> {
         let extent = self.extents.remove(&offset)?;
         self.bytes -= extent.data.len();
+        let unit = self.unit_of(offset);
+        if self.extents.range(unit.clone()).next().is_none() {
+            self.rooms.clear(&unit);
+        }
         Some(extent)
     }
 
@@ -180,9 +263,12 @@ impl ExtentMap {
 
     /// Forgets the bytes in `range`.
     pub fn remove(&mut self, range: Range<u64>) {
+        if range.is_empty() {
+            return;
+        }
         let hit: Vec<u64> = self.overlapping(range.clone()).map(|extent| extent.offset).collect();
         for key in hit {
-            let Some(mut extent) = self.take(key) else { continue };
+            let Some(mut extent) = self.cut(key) else { continue };
             let whole = extent.range();
             if whole.end > range.end {
                 let data = extent.data.split_off((range.end - whole.start) as usize);
@@ -250,11 +336,13 @@ mod tests {
                     }
                 }
                 let mut seen = vec![0_u8; 400];
-                let mut end = 0;
+                let (mut end, mut touched) = (0, 0);
                 for extent in map.iter() {
                     prop_assert!(!extent.data.is_empty() && extent.offset >= end);
                     prop_assert_eq!(extent.offset / unit, (extent.range().end - 1) / unit, "crosses a unit");
                     prop_assert!(extent.stamp <= stamp as u64);
+                    prop_assert!(extent.offset > touched || extent.offset % unit == 0, "touches the one before");
+                    touched = extent.range().end;
                     end = extent.range().end;
                     seen[extent.offset as usize..end as usize].copy_from_slice(&extent.data);
                 }
@@ -291,5 +379,24 @@ mod tests {
         let extent = map.iter().next().unwrap();
         assert!(map.is_complete(extent) && extent.stamp == 0 && extent.born_ms == 0);
         assert!(extent.data.capacity() <= 1 << 16);
+    }
+    #[test]
+    fn pieces_in_any_order_become_one_extent_that_is_not_copied_again() {
+        let (unit, piece) = (1000_u64, 90_u64);
+        let mut map = ExtentMap::new(unit);
+        let order = [3_u64, 7, 0, 9, 5, 11, 1, 10, 8, 2, 6, 4];
+        let mut buffer = None;
+        for (stamp, number) in order.into_iter().enumerate() {
+            let range = number * piece..((number + 1) * piece).min(unit);
+            map.insert(range.start, &vec![number as u8 + 1; (range.end - range.start) as usize], 1, stamp as u64);
+            if stamp >= 3 {
+                let starts: Vec<usize> =
+                    map.iter().map(|extent| extent.data.as_ptr().addr() - extent.offset as usize).collect();
+                assert!(starts.iter().all(|start| *start == *buffer.get_or_insert(starts[0])), "{starts:?}");
+            }
+        }
+        let extent = map.take(0).unwrap();
+        assert!(map.is_complete(&extent) && extent.in_pieces && map.is_empty() && !map.rooms.has(&(0..unit)));
+        assert!((0..unit).all(|at| extent.data[at as usize] == (at / piece) as u8 + 1));
     }
 }
