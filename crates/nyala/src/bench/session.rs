@@ -166,6 +166,10 @@ impl Bench {
                 break;
             }
             if self.cold && phase.step.wants_cold_caches() {
+                if phase.warm {
+                    let once = ground.workers.run(phase, &made, &self.content, self.limit, &self.stop).await;
+                    once.map_err(|error| failed(format!("{} on {}: {error}", phase.workload, ground.place.name())))?;
+                }
                 let dropped = tokio::task::spawn_blocking(caches::drop_caches).await;
                 if let Ok(Err(why)) = dropped {
                     self.note(&why);

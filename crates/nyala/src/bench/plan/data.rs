@@ -36,6 +36,7 @@ fn phase(workload: &'static str, step: Step, sizes: Sizes, bytes: usize) -> Phas
         shift: 0,
         file_bytes: sizes.bytes,
         direct: false,
+        warm: false,
         whole: false,
         seed: sizes.seed,
     }
@@ -63,10 +64,12 @@ pub fn hard(sizes: Sizes) -> Workload {
     workload("hard", phases)
 }
 
-/// One task, one file, 1 MiB at a time.
+/// One task, one file, 1 MiB at a time. It is read into memory that was in use a moment before.
 pub fn stream(sizes: Sizes) -> Workload {
     let one = Sizes { tasks: 1, ..sizes };
-    workload("stream", write_and_read("stream", one, 1 << 20))
+    let mut phases = write_and_read("stream", one, 1 << 20);
+    phases.iter_mut().for_each(|phase| phase.warm = phase.step.wants_cold_caches());
+    workload("stream", phases)
 }
 
 /// A file for each task, 4 KiB at random places. The files are written first; that phase is reported like the others.

@@ -35,6 +35,7 @@ fn workload(name: &'static str, sizes: Sizes, shared: bool, bytes: usize, steps:
         shift: shift % sizes.tasks,
         file_bytes: 0,
         direct: false,
+        warm: false,
         whole: false,
         seed: sizes.seed,
     };

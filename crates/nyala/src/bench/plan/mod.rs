@@ -110,6 +110,9 @@ pub struct Phase {
     pub file_bytes: u64,
     /// Bypass the page cache where that is possible.
     pub direct: bool,
+    /// Where caches are emptied before it, it is done once before that, without a clock: a virtual machine gets a page of memory from
+    /// its host at the first touch, which takes longer than what is to be measured.
+    pub warm: bool,
     /// Later phases need all of it: no time limit ends it.
     pub whole: bool,
     /// Start of all random choices.
