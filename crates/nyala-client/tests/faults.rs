@@ -268,6 +268,23 @@ async fn damaged_data_is_never_returned() {
     assert!(client.stats().checksum_errors > 0);
 }
 
+#[tokio::test]
+async fn data_that_changed_on_its_way_is_asked_for_again_and_no_damage() {
+    let cluster = Cluster::new(29);
+    let client = cluster.client().await;
+    let handle = make(&client, "file").await;
+    handle.write(0, &[1; 100_000]).await.unwrap();
+    handle.flush().await.unwrap();
+    cluster.0.lock().storage.in_place = true;
+    assert_eq!(handle.read(10, 50_000).await.unwrap().concat(), [1; 50_000]);
+    assert_eq!(client.stats().checksum_errors, 0);
+    let other = cluster.client().await;
+    let again = other.open(handle.inode(), nyala_client::OpenOptions::default()).await.unwrap();
+    cluster.0.lock().storage.corrupt = true;
+    assert_eq!(again.read(10, 50_000).await.unwrap_err().errno(), 5);
+    assert!(other.stats().checksum_errors > 0, "the compared read found it as well");
+}
+
 #[test]
 fn a_client_may_be_used_from_several_threads_and_outlive_the_runtime_that_made_it() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -15,6 +15,7 @@ use nyala_wire::codec::{decode, encode};
 use nyala_wire::frame::flags;
 use nyala_wire::map::*;
 use nyala_wire::mgmt::{Capacity, MgmtReply, MgmtRequest, TargetCapacity};
+use nyala_wire::storage::READ_IN_PLACE;
 use nyala_wire::*;
 use parking_lot::Mutex;
 use std::net::SocketAddr;
@@ -269,7 +270,11 @@ impl Rpc for Cluster {
                 return lost("reply lost");
             }
             Ok(match answer {
-                Ok((body, payload)) => frame(&request, flags::REPLY, body, payload),
+                Ok((body, payload)) => {
+                    let in_place = request.message_type == message_type::STORAGE_READ && self.0.lock().storage.in_place;
+                    let own = if in_place { READ_IN_PLACE } else { 0 };
+                    frame(&request, flags::REPLY | own, body, payload)
+                }
                 Err(error) => frame(&request, flags::REPLY | flags::ERROR, encode(&error), Vec::new()),
             })
         })
