@@ -22,6 +22,10 @@ use exit::{Exit, Outcome};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+/// The services and the mount make and free many small pieces, often on different threads (`docs/performance.md`).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     if args.first().is_some_and(|name| mount::helper::is_helper(name)) {
