@@ -8,7 +8,8 @@
 //! service must not be stopped half-way through a change.
 //!
 //! Replies of requests that were answered at once leave together, in one write, when the next frame would have to be
-//! waited for; those of slower requests leave together with whatever else is ready by then.
+//! waited for; those of slower requests leave together with whatever else is ready by then. Replies may rest on
+//! something that is not safe yet, such as a log record that is not written: all that wait then are waited for once.
 
 use crate::handshake::{Established, PeerInfo};
 use crate::outgoing::{OutFrame, Sink};
@@ -31,7 +32,8 @@ const MAX_UNREAD: usize = 16 << 20;
 
 /// Replies of one connection and whoever writes them.
 struct Outbox {
-    queue: RefCell<VecDeque<OutFrame>>,
+    /// Each with what it rests on.
+    queue: RefCell<VecDeque<(u64, OutFrame)>>,
     queued_bytes: Cell<usize>,
     /// Here while nobody writes.
     sink: RefCell<Option<Sink>>,
@@ -65,7 +67,7 @@ pub(crate) async fn serve_connection<S: Service>(core: &Rc<Core<S>>, established
     let reason = tokio::select! {
         biased;
         error = read_requests(core.service.clone(), peer.clone(), reader, outbox.clone(), max_in_flight) => error,
-        error = write_replies(&outbox) => ReadError::Io(error),
+        error = write_replies(&*core.service, &outbox) => ReadError::Io(error),
     };
     match reason {
         ReadError::Closed => tracing::debug!(address = %peer.address, node = peer.node_id, "peer disconnected"),
@@ -101,7 +103,7 @@ async fn read_requests<S: Service>(
         loop {
             let full = outbox.in_flight.get() >= max_in_flight || outbox.queued_bytes.get() > MAX_UNREAD;
             if (waits || full)
-                && let Err(error) = outbox.flush_now()
+                && let Err(error) = outbox.flush_now(service.safe_up_to())
             {
                 return error.into();
             }
@@ -126,17 +128,20 @@ async fn read_requests<S: Service>(
 fn start<S: Service>(service: &Rc<S>, peer: &Rc<PeerInfo>, outbox: &Rc<Outbox>, frame: Frame) {
     let (request_id, message_type) = (frame.header.request_id, frame.header.message_type);
     let (service, peer) = (service.clone(), peer.clone());
-    let mut answering: Pin<Box<dyn Future<Output = Reply>>> = Box::pin(async move { service.call(&peer, frame).await });
+    let mut answering: Pin<Box<dyn Future<Output = (u64, Reply)>>> = Box::pin(async move {
+        let reply = service.call(&peer, frame).await;
+        (service.rests_on(), reply)
+    });
     // The task polls again at once, with its own waker: nothing is lost by this one.
-    if let Poll::Ready(reply) = answering.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        outbox.push(request_id, message_type, reply);
+    if let Poll::Ready((rests_on, reply)) = answering.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        outbox.push(request_id, message_type, rests_on, reply);
         return;
     }
     outbox.in_flight.set(outbox.in_flight.get() + 1);
     let under_way = UnderWay { outbox: outbox.clone(), answered: false };
     tokio::task::spawn_local(async move {
-        let reply = answering.await;
-        under_way.answer(request_id, message_type, reply);
+        let (rests_on, reply) = answering.await;
+        under_way.answer(request_id, message_type, rests_on, reply);
     });
 }
 
@@ -148,8 +153,8 @@ struct UnderWay {
 }
 
 impl UnderWay {
-    fn answer(mut self, request_id: u64, message_type: u16, reply: Reply) {
-        self.outbox.push(request_id, message_type, reply);
+    fn answer(mut self, request_id: u64, message_type: u16, rests_on: u64, reply: Reply) {
+        self.outbox.push(request_id, message_type, rests_on, reply);
         self.answered = true;
     }
 }
@@ -166,7 +171,7 @@ impl Drop for UnderWay {
 }
 
 impl Outbox {
-    fn push(&self, request_id: u64, message_type: u16, reply: Reply) {
+    fn push(&self, request_id: u64, message_type: u16, rests_on: u64, reply: Reply) {
         if self.closed.get() {
             return;
         }
@@ -186,47 +191,55 @@ impl Outbox {
         });
         let Ok(frame) = frame else { return };
         self.queued_bytes.set(self.queued_bytes.get() + frame.bytes());
-        self.queue.borrow_mut().push_back(frame);
+        self.queue.borrow_mut().push_back((rests_on, frame));
     }
 
-    /// Moves queued replies to the sink; true if it holds any.
-    fn load(&self, sink: &mut Sink) -> bool {
+    /// What the newest reply rests on, if any waits.
+    fn newest(&self) -> Option<u64> {
+        self.queue.borrow().back().map(|(rests_on, _)| *rests_on)
+    }
+
+    /// Moves queued replies to the sink as far as they are safe; true if it holds any.
+    fn load(&self, sink: &mut Sink, safe: u64) -> bool {
         let mut queue = self.queue.borrow_mut();
         while !sink.is_full() {
-            let Some(frame) = queue.pop_front() else { break };
+            let Some((_, frame)) = queue.pop_front_if(|(rests_on, _)| *rests_on <= safe) else { break };
             self.queued_bytes.set(self.queued_bytes.get() - frame.bytes());
             sink.push(frame);
         }
         !sink.is_empty()
     }
 
-    /// Writes what the socket takes at once; the writer task does the rest.
-    fn flush_now(&self) -> std::io::Result<()> {
-        if self.queue.borrow().is_empty() {
-            return Ok(());
-        }
+    /// Writes what is safe and the socket takes at once; the writer does the rest.
+    fn flush_now(&self, safe: u64) -> std::io::Result<()> {
+        let Some(newest) = self.newest() else { return Ok(()) };
         let Some(mut sink) = self.sink.borrow_mut().take() else { return Ok(()) };
         let mut all = true;
-        while all && self.load(&mut sink) {
+        while all && self.load(&mut sink, safe) {
             all = sink.try_flush()?;
         }
         self.sink.replace(Some(sink));
-        if !all {
+        if !all || newest > safe {
             self.wake_writer.notify_one();
         }
         Ok(())
     }
 }
 
-/// Writes replies of requests that took longer, and what the socket did not take at once.
-async fn write_replies(outbox: &Rc<Outbox>) -> std::io::Error {
+/// Writes replies of requests that took longer, those that had to become safe, and what the socket did not take at once.
+async fn write_replies<S: Service>(service: &S, outbox: &Rc<Outbox>) -> std::io::Error {
     loop {
         outbox.wake_writer.notified().await;
         if outbox.unanswered.get() {
             return std::io::Error::other("a request ended without a reply");
         }
+        if let Some(newest) = outbox.newest().filter(|newest| *newest > service.safe_up_to())
+            && !service.settle(newest).await
+        {
+            return std::io::Error::other("what a reply rests on cannot be made safe");
+        }
         let Some(mut sink) = outbox.sink.borrow_mut().take() else { continue };
-        while outbox.load(&mut sink) {
+        while outbox.load(&mut sink, service.safe_up_to()) {
             if let Err(error) = sink.flush().await {
                 return error;
             }

@@ -31,6 +31,22 @@ pub trait Service: 'static {
 
     /// The connection is gone. Requests of it may still be running.
     fn disconnected(&self, _peer: &PeerInfo) {}
+
+    /// What has to be safe before a reply that is ready now may leave: a number that never goes back.
+    fn rests_on(&self) -> u64 {
+        0
+    }
+
+    /// Up to which number of [`Service::rests_on`] everything is safe.
+    fn safe_up_to(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Returns when `number` is safe. Asked for once for all replies of a connection that wait; `false`: it never will
+    /// be, and the connection ends.
+    fn settle(&self, _number: u64) -> impl Future<Output = bool> {
+        std::future::ready(true)
+    }
 }
 
 /// Limits of a server.

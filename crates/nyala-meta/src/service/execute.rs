@@ -4,7 +4,9 @@
 //!
 //! Failure model: requests may be repeated, also while the first copy runs or after this server was restarted; they may
 //! come from a session that has ended, or for a slot that is not ours. Replies may get lost. A changing request's reply
-//! is logged in the same record as its change, and a repetition gets that reply.
+//! is logged in the same record as its change, and a repetition gets that reply. What was seen, be it that something is
+//! missing, may be applied but not yet written: no reply leaves before that is done (`Service::settle`), so that a crash
+//! takes nothing back that somebody was told.
 
 use super::coordinate::{self, Failed, Patience};
 use super::leases::{self, Passage};
@@ -103,13 +105,9 @@ async fn read(state: &Rc<State>, request: &MetaRequest) -> Result<Body, WireErro
                     continue;
                 }
                 let grants = leases::grants(state, request, &mut reply, asked);
-                seen(state).await?;
                 return Ok(leases::answer(grants, &reply));
             }
-            Err(Fault::Refused(error)) => {
-                seen(state).await?;
-                return leases::missing(state, request, error);
-            }
+            Err(Fault::Refused(error)) => return leases::missing(state, request, error),
             Err(Fault::Blocked) => {
                 patience.check()?;
                 wait_release(released).await;
@@ -117,12 +115,6 @@ async fn read(state: &Rc<State>, request: &MetaRequest) -> Result<Body, WireErro
             Err(Fault::Elsewhere(_)) => return Err(ErrorCode::UNKNOWN_MESSAGE.into()),
         }
     }
-}
-
-/// What was seen, be it that something is missing, may be applied but not yet written: it must not be taken back by a
-/// crash.
-async fn seen(state: &State) -> Result<(), WireError> {
-    if state.flusher.has_unwritten() { state.flusher.flushed().await } else { Ok(()) }
 }
 
 /// Before a directory is listed: waits for the transactions that are changing it now. They may be decided, and show
@@ -179,8 +171,6 @@ async fn change_once(state: &Rc<State>, request: MetaRequest, leave: Leave) -> R
     let kept = state.with_change(&caller, None, |change, _| replies::kept(&change, &request));
     let body = match kept.map_err(settled_fault)? {
         Some(body) => {
-            // It may be another copy's of a moment ago, or the last run's.
-            seen(state).await?;
             truncate::settled(state, &request.op, &patience).await?;
             told(state, key, &patience).await?;
             leases::answer_kept(&body)
@@ -191,6 +181,7 @@ async fn change_once(state: &Rc<State>, request: MetaRequest, leave: Leave) -> R
         }
     };
     if wants_sync(&request.op) {
+        state.flusher.flushed().await?;
         state.durable().await?;
     }
     Ok(body)
@@ -251,16 +242,16 @@ async fn change(state: &Rc<State>, request: &MetaRequest, leave: Leave) -> Resul
                 if let MetaOp::SetLock { inode, lock } = &request.op {
                     state.lock_waits.applied(request.session, *inode, lock);
                 }
-                seen(state).await?;
+                if pending.is_some() {
+                    // Before storage hears of it.
+                    state.flusher.flushed().await?;
+                    truncate::finish(state, pending).await?;
+                }
                 // Only now others may be given something again: what they see then is what this operation made.
-                truncate::finish(state, pending).await?;
                 drop(passage);
                 return Ok(body);
             }
-            Err(Fault::Refused(error)) => {
-                seen(state).await?;
-                return Err(error);
-            }
+            Err(Fault::Refused(error)) => return Err(error),
             Err(Fault::Blocked) => {
                 patience.check()?;
                 wait_release(released).await;
@@ -272,11 +263,7 @@ async fn change(state: &Rc<State>, request: &MetaRequest, leave: Leave) -> Resul
             }
             Err(Fault::Elsewhere(plan)) => match coordinate::attempt(state, *plan, request, leave).await {
                 Ok(body) => return Ok(leases::answer_kept(&body)),
-                Err(Failed::Refused(error)) => {
-                    seen(state).await?;
-                    return Err(error);
-                }
-                Err(Failed::Unknown(error)) => return Err(error),
+                Err(Failed::Refused(error) | Failed::Unknown(error)) => return Err(error),
                 Err(Failed::Again) => patience.wait(state).await?,
             },
         }

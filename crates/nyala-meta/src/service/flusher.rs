@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Group commit: everything that became ready in one turn of the reactor is written to the log with one write.
+//! Group commit: everything that became ready in one turn of the reactor is written to the log with one write. Replies
+//! that are ready wait for that with their connection, not each by itself.
 
 use nyala_store::{Store, StoreError};
 use nyala_wire::WireError;
@@ -15,6 +16,8 @@ pub struct Flusher {
     store: Store,
     waiting: RefCell<Vec<Waiter>>,
     unwritten: Cell<bool>,
+    /// Number of writes so far.
+    writes: Cell<u64>,
     on_failure: Box<dyn Fn(&StoreError)>,
 }
 
@@ -25,6 +28,7 @@ impl Flusher {
             store,
             waiting: RefCell::default(),
             unwritten: Cell::new(false),
+            writes: Cell::new(0),
             on_failure: Box::new(on_failure),
         })
     }
@@ -37,6 +41,16 @@ impl Flusher {
     /// Whether something was applied that is not yet written.
     pub fn has_unwritten(&self) -> bool {
         self.unwritten.get()
+    }
+
+    /// Number of the write that has to be done before anything that was seen now may be told.
+    pub fn rests_on(&self) -> u64 {
+        self.writes.get() + u64::from(self.unwritten.get())
+    }
+
+    /// Number of writes so far.
+    pub fn writes(&self) -> u64 {
+        self.writes.get()
     }
 
     /// Returns when everything applied so far has left the process: it survives the process's death.
@@ -65,6 +79,7 @@ impl Flusher {
             (self.on_failure)(&error);
             crate::view::store_error(error)
         });
+        self.writes.set(self.writes.get() + 1);
         for waiter in waiting {
             // A waiter that is gone does not want to know.
             let _ = waiter.send(result.clone());

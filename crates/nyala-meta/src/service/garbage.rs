@@ -37,6 +37,10 @@ pub async fn collect(state: Rc<State>) {
             tokio::time::sleep(IDLE).await;
             continue;
         }
+        // A removal that a crash could take back must not have begun.
+        if state.flusher.has_unwritten() && state.flusher.flushed().await.is_err() {
+            return;
+        }
         // Those that fail stay in the queue and come up again after the others.
         after = queued.last().map(|(inode, _)| keys::prefix_end(&keys::garbage(*inode))).unwrap_or_default();
         let count = queued.len();

@@ -244,6 +244,23 @@ impl Service for MetaService {
         };
         Reply { map_version: state.map().version.0, log_position: state.store.durable().0, ..reply }
     }
+
+    fn rests_on(&self) -> u64 {
+        self.state.flusher.rests_on()
+    }
+
+    fn safe_up_to(&self) -> u64 {
+        self.state.flusher.writes()
+    }
+
+    async fn settle(&self, number: u64) -> bool {
+        while self.state.flusher.writes() < number {
+            if self.state.flusher.flushed().await.is_err() {
+                return false;
+            }
+        }
+        true
+    }
 }
 
 /// Waits a moment if the sender holds a newer cluster map than this server: it knows targets that we do not know yet.
