@@ -11,10 +11,14 @@ use crate::error::{Error, Result};
 use crate::handle::FileHandle;
 use crate::maps::odd;
 use crate::names::name;
+use crate::opening::Made;
 use crate::types::OpenOptions;
-use nyala_wire::meta::{MetaOp, MetaReply, NewEntry, Owner, Rename};
+use nyala_wire::meta::{LeaseMode, MetaOp, MetaReply, NewEntry, Owner, Rename, Want};
 use nyala_wire::{Attr, ErrorCode, FileKind, InodeId};
 use std::sync::Arc;
+
+/// How often a file is made that somebody else removes at once.
+const CREATE_TRIES: u32 = 16;
 
 impl Core {
     /// A change whose reply is the entry that it made.
@@ -119,11 +123,27 @@ impl Core {
         owner: Owner,
         exclusive: bool,
     ) -> Result<(Attr, FileHandle)> {
+        for _ in 1..CREATE_TRIES {
+            match self.create_once(entry.clone(), owner, exclusive).await {
+                // Made, and removed by somebody else before its server knew that it is open here.
+                Err(error) if error.is(ErrorCode::STALE) => {}
+                done => return done,
+            }
+        }
+        self.create_once(entry, owner, exclusive).await
+    }
+
+    async fn create_once(
+        self: &Arc<Core>,
+        entry: NewEntry,
+        owner: Owner,
+        exclusive: bool,
+    ) -> Result<(Attr, FileHandle)> {
         let (parent, bytes) = (entry.parent, entry.name.as_bytes().to_vec());
         let mut change = self.change(&[parent], &[(parent, &bytes)]);
         let note = self.note_all();
         let op = MetaOp::Create { entry, exclusive };
-        let answer = self.meta_wanting("create a file", op, owner, self.want()).await?;
+        let answer = self.meta_wanting("create a file", op, owner, self.want().and(Want::UNSAID)).await?;
         let MetaReply::Created { new, inode, kind, file } = &answer.reply else { return Err(odd("create a file")) };
         change.outcome(0, Some(*inode));
         drop(change);
@@ -137,7 +157,8 @@ impl Core {
         let note = if *new { self.note(*inode) } else { note };
         // An old file may have a close under way here, which would undo what the create registered: open it again.
         let known = file.as_deref().filter(|_| *new || self.files.get(*inode).is_none());
-        let made = known.map(|file| (&answer, &note, file));
+        let said = !*new || answer.grants.inodes != LeaseMode::Exclusive;
+        let made = known.map(|reply| Made { answer: &answer, note: &note, reply, said });
         let handle = self.open_handle(*inode, made, OpenOptions::default()).await?;
         handle.file().state.lock().name = Some(String::from_utf8_lossy(&bytes).into_owned());
         let attr = handle.known_attr().ok_or(Error::Protocol { what: "create a file", detail: "no attributes" })?;
@@ -149,7 +170,8 @@ impl Core {
         let answer = self.meta_wanting(what, MetaOp::Tmpfile { entry }, owner, self.want()).await?;
         let MetaReply::Created { inode, file: Some(file), .. } = &answer.reply else { return Err(odd(what)) };
         let note = self.note(*inode);
-        let handle = self.open_handle(*inode, Some((&answer, &note, file)), OpenOptions::default()).await?;
+        let made = Made { answer: &answer, note: &note, reply: file, said: true };
+        let handle = self.open_handle(*inode, Some(made), OpenOptions::default()).await?;
         Ok((file.attr.clone(), handle))
     }
 

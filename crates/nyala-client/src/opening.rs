@@ -21,6 +21,16 @@ use nyala_wire::InodeId;
 use nyala_wire::meta::{FileReply, LeaseMode, MetaOp, MetaReply, Owner, Want};
 use std::sync::Arc;
 
+/// What making a file said.
+#[derive(Clone, Copy)]
+pub(crate) struct Made<'a> {
+    pub(crate) answer: &'a Answer,
+    pub(crate) note: &'a Note,
+    pub(crate) reply: &'a FileReply,
+    /// Its server has noted that it is open here; else it is so under the lease that came with the answer.
+    pub(crate) said: bool,
+}
+
 /// A file that is being opened: one user and one handle, given back when dropped.
 struct Opening<'a> {
     core: &'a Arc<Core>,
@@ -48,11 +58,11 @@ impl Drop for Opening<'_> {
 }
 
 impl Core {
-    /// Opens a file for one more handle. `made`: what creating or opening it by name said.
+    /// Opens a file for one more handle. `made`: what creating it said.
     pub(crate) async fn open_handle(
         self: &Arc<Core>,
         inode: InodeId,
-        made: Option<(&Answer, &Note, &FileReply)>,
+        made: Option<Made<'_>>,
         options: OpenOptions,
     ) -> Result<FileHandle> {
         if self.is_stopped() {
@@ -63,9 +73,14 @@ impl Core {
         file.state.lock().handles += 1;
         let mut opening = Opening { core: self, file: Some(file.clone()) };
         let lease = match made {
-            Some((answer, note, reply)) => {
+            Some(Made { answer, note, reply, said }) => {
                 self.take_file(answer, note, &file, reply);
-                file.state.lock().opened = true;
+                file.state.lock().opened |= said;
+                if !said && self.leased(inode) == LeaseMode::None {
+                    // It was taken back before it was here.
+                    let _gate = file.gate.lock().await;
+                    self.open_at_server(&file).await?;
+                }
                 self.leased(inode)
             }
             None if self.config.leases => self.lease_to_open(&file, options).await?,

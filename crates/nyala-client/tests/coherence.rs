@@ -4,7 +4,7 @@
 
 mod fake;
 
-use fake::Cluster;
+use fake::{Cluster, Faults};
 use nyala_client::{CacheListener, Client, FileHandle, LookedUp, OpenOptions, SetXattr, Withdraw};
 use nyala_wire::meta::{FileLock, LeaseMode, LockKind, Owner, Rename, SetAttr};
 use nyala_wire::{ErrorCode, InodeId, Name};
@@ -270,6 +270,36 @@ impl CacheListener for Above {
         self.behind.lock().push((inode, from));
         Box::pin(async {})
     }
+}
+
+#[tokio::test]
+async fn a_new_file_is_open_without_saying_so_until_somebody_asks_or_its_reply_is_lost() {
+    let (cluster, one, two) = two(47).await;
+    let held = |inode| cluster.0.lock().metas[0].is_held(inode);
+    let new = make(&one, "new").await;
+    assert!(!held(new.inode()), "nobody has to be told");
+    assert_eq!(new.write(0, b"words").await.unwrap(), 5);
+    within(two.unlink(ROOT, b"new")).await.unwrap();
+    assert!(held(new.inode()), "its holder has said so");
+    assert_eq!(within(read(&new, 0, 9)).await, b"words");
+    new.release().await.unwrap();
+    cluster.set_faults(Faults { lose_reply: 500, ..Faults::default() });
+    let mut files = Vec::new();
+    for n in 0..20 {
+        files.push(make(&one, &format!("lost{n}")).await);
+    }
+    cluster.set_faults(Faults::default());
+    let noted = files.iter().filter(|file| held(file.inode())).count();
+    assert!((1..20).contains(&noted), "{noted}: those whose reply was sent again, which brings no lease");
+    for (n, file) in files.iter().enumerate() {
+        within(two.unlink(ROOT, format!("lost{n}").as_bytes())).await.unwrap();
+        assert!(within(read(file, 0, 1)).await.is_empty());
+    }
+    for file in files {
+        file.release().await.unwrap();
+    }
+    one.shutdown().await.unwrap();
+    cluster.check();
 }
 
 #[tokio::test]

@@ -303,7 +303,21 @@ impl Meta {
             return Err(ErrorCode::NOT_FOUND.into());
         }
         let grants = if again { Grants::default() } else { self.grants(request, &mut reply) };
+        self.note_unsaid(request, &reply, grants)?;
         Ok((grants, reply))
+    }
+
+    /// A new file that is open under its lease is not noted as open.
+    fn note_unsaid(&mut self, request: &MetaRequest, reply: &MetaReply, grants: Grants) -> Result<(), WireError> {
+        let MetaReply::Created { new: true, inode, .. } = reply else { return Ok(()) };
+        if matches!(request.op, MetaOp::Create { .. }) && request.want.has(Want::UNSAID) {
+            let holders = &mut self.inode(*inode)?.holders;
+            match grants.inodes {
+                LeaseMode::Exclusive => holders.remove(&request.session),
+                _ => holders.insert(request.session),
+            };
+        }
+        Ok(())
     }
 
     fn handle_now(&mut self, request: &MetaRequest, storage: &mut Storage) -> Done {

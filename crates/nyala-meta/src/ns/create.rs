@@ -25,7 +25,8 @@ pub fn file(change: &mut Change, env: &Env, entry: &NewEntry, exclusive: bool) -
     let record = regular(change, env, entry, inherited.perm)?;
     let inode = add(change, env, entry, record)?;
     acl::give(change, inode, inherited.access.as_deref(), None)?;
-    let file = Some(Box::new(open::open_here(change, env.session, inode)?));
+    let file = if env.unsaid { open::look(change, inode)? } else { open::open_here(change, env.session, inode)? };
+    let file = Some(Box::new(file));
     Ok(MetaReply::Created { new: true, inode, kind: FileKind::File, file })
 }
 

@@ -35,6 +35,8 @@ pub struct Env<'a> {
     pub placement: &'a PlacementTable,
     /// The client's session.
     pub session: SessionId,
+    /// A new file is open under the lease that comes with it, and not noted as open.
+    pub unsaid: bool,
     /// Owner of what is made.
     pub owner: Owner,
     /// Time stamp of what changes.

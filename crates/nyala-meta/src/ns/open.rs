@@ -15,7 +15,7 @@ pub fn open(change: &mut Change, env: &Env, inode: InodeId) -> Step<MetaReply> {
 
 /// Opens a file on this server and says what there is to know about it.
 pub fn open_here(change: &mut Change, session: SessionId, inode: InodeId) -> Step<FileReply> {
-    let reply = reply(change, inode)?;
+    let reply = look(change, inode)?;
     let key = keys::open(inode, session);
     if change.get(&key)?.is_none() {
         change.put(key, Vec::new());
@@ -25,10 +25,11 @@ pub fn open_here(change: &mut Change, session: SessionId, inode: InodeId) -> Ste
 
 /// What there is to know about a file, without opening it.
 pub fn file_info(change: &mut Change, inode: InodeId) -> Step<MetaReply> {
-    Ok(MetaReply::Opened(Box::new(reply(change, inode)?)))
+    Ok(MetaReply::Opened(Box::new(look(change, inode)?)))
 }
 
-fn reply(change: &mut Change, inode: InodeId) -> Step<FileReply> {
+/// The same as it is part of other replies.
+pub fn look(change: &mut Change, inode: InodeId) -> Step<FileReply> {
     let record = change.inode(inode)?;
     let attr = record.attr(inode);
     let Some(file) = record.file.clone() else {

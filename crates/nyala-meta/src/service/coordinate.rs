@@ -115,7 +115,7 @@ async fn drive(
     request: &MetaRequest,
     leave: Leave,
 ) -> Result<Body, Failed> {
-    let caller = Caller { session: request.session, owner: request.owner, now: request.now };
+    let caller = Caller { session: request.session, unsaid: false, owner: request.owner, now: request.now };
     let mut heard = Heard::Ready;
     loop {
         let ask = state.with_change(&caller, Some(tx), |mut c, env| coordinator.step(&mut c, env, heard))?;
@@ -175,7 +175,7 @@ async fn log_decision(
     (here, reply): (Vec<TxPart>, MetaReply),
 ) -> Result<Body, Failed> {
     state.sessions.borrow().check(leave)?;
-    let caller = Caller { session: request.session, owner: request.owner, now: request.now };
+    let caller = Caller { session: request.session, unsaid: false, owner: request.owner, now: request.now };
     let alone = participants.is_empty();
     let mut passage = Passage::new(state, request.session);
     clear_leases(state, &mut passage, &caller, tx, &here).await?;

@@ -11,7 +11,7 @@
 use super::coordinate::{self, Failed, Patience};
 use super::leases::{self, Passage};
 use super::state::{Caller, State};
-use super::truncate;
+use super::{truncate, unsaid};
 use crate::change::Fault;
 use crate::leases::Need;
 use crate::ns;
@@ -171,6 +171,7 @@ async fn change_once(state: &Rc<State>, request: MetaRequest, leave: Leave) -> R
     let kept = state.with_change(&caller, None, |change, _| replies::kept(&change, &request));
     let body = match kept.map_err(settled_fault)? {
         Some(body) => {
+            unsaid::reply_again(state, &request, leave, &body)?;
             truncate::settled(state, &request.op, &patience).await?;
             told(state, key, &patience).await?;
             leases::answer_kept(&body)
@@ -237,7 +238,9 @@ async fn change(state: &Rc<State>, request: &MetaRequest, leave: Leave) -> Resul
                     truncate::cancel(state, pending);
                     return Err(error);
                 }
-                leases::set_grants(&mut body, leases::grants(state, request, &mut reply, None));
+                let grants = leases::grants(state, request, &mut reply, None);
+                unsaid::replied(state, request, &reply, grants)?;
+                leases::set_grants(&mut body, grants);
                 gone.iter().for_each(|inode| state.leases.borrow_mut().end_inode(*inode));
                 if let MetaOp::SetLock { inode, lock } = &request.op {
                     state.lock_waits.applied(request.session, *inode, lock);
@@ -286,7 +289,8 @@ fn wants_sync(op: &MetaOp) -> bool {
 }
 
 fn caller(request: &MetaRequest) -> Caller {
-    Caller { session: request.session, owner: request.owner, now: request.now }
+    let unsaid = request.want.has(Want::UNSAID);
+    Caller { session: request.session, unsaid, owner: request.owner, now: request.now }
 }
 
 fn op_name(op: &MetaOp) -> &'static str {

@@ -23,6 +23,7 @@ pub mod recover;
 pub mod sessions;
 pub mod state;
 pub mod truncate;
+pub mod unsaid;
 
 use crate::view::Tables;
 use config::MetaConfig;

@@ -179,6 +179,7 @@ impl State {
             map: &map,
             placement: &placement,
             session: caller.session,
+            unsaid: caller.unsaid,
             owner: caller.owner,
             now: caller.now,
             random: self.random(),
@@ -243,6 +244,8 @@ impl Promise {
 pub struct Caller {
     /// The session, 0 for the service itself.
     pub session: SessionId,
+    /// See [`Env::unsaid`].
+    pub unsaid: bool,
     /// Owner of what is made.
     pub owner: Owner,
     /// Time stamp of what changes.
@@ -252,6 +255,6 @@ pub struct Caller {
 impl Caller {
     /// The service itself, at this time.
     pub fn service(now: Time) -> Caller {
-        Caller { session: SessionId(0), owner: Owner::default(), now }
+        Caller { session: SessionId(0), unsaid: false, owner: Owner::default(), now }
     }
 }

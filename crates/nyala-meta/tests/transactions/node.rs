@@ -190,6 +190,7 @@ impl Node {
             map: cx.map,
             placement: cx.placement,
             session: request.map_or(SessionId(0), |request| request.session),
+            unsaid: false,
             owner: Owner { uid: 1, gid: 1 },
             now: request.map_or(Time::default(), |request| request.now),
             random,

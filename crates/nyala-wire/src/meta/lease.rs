@@ -79,6 +79,8 @@ impl Want {
     pub const CACHED: Want = Want(4);
     /// The client cannot let go of the whole file before this request is answered: its kernel holds pages locked for it.
     pub const PINNED: Want = Want(8);
+    /// A new file that comes with an exclusive lease is open under that: the server does not note that it is open.
+    pub const UNSAID: Want = Want(16);
 
     /// Whether all bits of `other` are set.
     pub fn has(self, other: Want) -> bool {
