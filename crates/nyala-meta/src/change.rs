@@ -11,6 +11,7 @@ use crate::view::View;
 use nyala_store::Batch;
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::{ErrorCode, FileKind, InodeId, Name, Slot, WireError, codec};
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 /// Why an operation did not run to its end.
@@ -54,6 +55,8 @@ pub struct Change<'a> {
     promised: bool,
     hash: NameHash,
     inodes: Vec<Loaded>,
+    /// The first place of a name that was just looked up and found free.
+    vacant: Cell<Option<(InodeId, u64)>>,
     writes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
@@ -64,7 +67,7 @@ impl<'a> Change<'a> {
     /// A change of these tables by an operation (`tx` none) or a transaction that holds locks.
     pub fn new(view: &'a dyn View, locks: &'a Locks, tx: Option<TxId>) -> Self {
         let (inodes, writes) = (Vec::with_capacity(3), Vec::with_capacity(6));
-        Change { view, locks, tx, promised: false, hash: keys::cookie, inodes, writes }
+        Change { view, locks, tx, promised: false, hash: keys::cookie, inodes, vacant: Cell::new(None), writes }
     }
 
     /// That does what was promised when its transaction was prepared, whoever holds what by now. Needed where two may hold
@@ -101,7 +104,8 @@ impl<'a> Change<'a> {
 
     /// The batch that does it all.
     pub fn finish(self) -> Batch {
-        let mut batch = Batch::with_capacity(512);
+        let values: usize = self.writes.iter().filter_map(|(_, value)| value.as_ref()).map(Vec::len).sum();
+        let mut batch = Batch::with_capacity(512 + values);
         for Loaded { inode, record, .. } in self.inodes.iter().filter(|loaded| loaded.dirty) {
             match record {
                 Some(record) => batch.put(keys::inode(*inode), codec::encode(record)),
@@ -135,18 +139,25 @@ impl<'a> Change<'a> {
 
     /// The value of a key that is not an inode's.
     pub fn get(&self, key: &[u8]) -> Step<Option<Vec<u8>>> {
-        match self.writes.iter().rev().find(|(written, _)| written == key) {
-            Some((_, value)) => Ok(value.clone()),
-            None => Ok(self.view.get(key)?.map(|value| value.to_vec())),
-        }
+        self.look(key, |value| Ok(value.to_vec()))
+    }
+
+    /// Whether there is a value of a key that is not an inode's.
+    pub fn has(&self, key: &[u8]) -> Step<bool> {
+        Ok(self.look(key, |_| Ok(()))?.is_some())
     }
 
     /// The decoded value of a key that is not an inode's.
     pub fn record<T: for<'b> minicbor::Decode<'b, ()>>(&self, key: &[u8]) -> Step<Option<T>> {
-        Ok(match self.get(key)? {
-            Some(bytes) => Some(stored(&bytes)?),
-            None => None,
-        })
+        self.look(key, |bytes| Ok(stored(bytes)?))
+    }
+
+    /// What `see` makes of a value, which is not copied.
+    fn look<T>(&self, key: &[u8], see: impl FnOnce(&[u8]) -> Step<T>) -> Step<Option<T>> {
+        match self.writes.iter().rev().find(|(written, _)| written == key) {
+            Some((_, value)) => value.as_deref().map(see).transpose(),
+            None => self.view.get(key)?.as_deref().map(see).transpose(),
+        }
     }
 
     /// Sets a key.
@@ -165,6 +176,9 @@ impl<'a> Change<'a> {
     }
 
     fn write(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) {
+        if key.first() == Some(&keys::ENTRY) {
+            self.vacant.set(None);
+        }
         match self.writes.iter_mut().find(|(written, _)| *written == key) {
             Some(slot) => slot.1 = value,
             None => self.writes.push((key, value)),
@@ -280,13 +294,11 @@ impl<'a> Change<'a> {
 
     /// A single number of the tables; 0 if it is not there.
     pub fn number(&self, key: &[u8]) -> Step<u64> {
-        match self.get(key)? {
-            None => Ok(0),
-            Some(bytes) => {
-                let bytes = <[u8; 8]>::try_from(bytes.as_slice()).map_err(|_| ErrorCode::IO.with("bad number"))?;
-                Ok(u64::from_le_bytes(bytes))
-            }
-        }
+        let number = self.look(key, |bytes| {
+            let bytes = <[u8; 8]>::try_from(bytes).map_err(|_| ErrorCode::IO.with("bad number"))?;
+            Ok(u64::from_le_bytes(bytes))
+        });
+        Ok(number?.unwrap_or(0))
     }
 
     /// A new inode number in a slot.
@@ -315,6 +327,7 @@ impl<'a> Change<'a> {
         }
         let first = (self.hash)(dir, name.as_bytes());
         let Some(record) = self.record::<EntryRecord>(&keys::entry(dir, first))? else {
+            self.vacant.set(Some((dir, first)));
             return Ok(None);
         };
         if record.name == *name && record.is_taken() {
@@ -341,7 +354,11 @@ impl<'a> Change<'a> {
         let first = (self.hash)(dir, name.as_bytes());
         let mut record = EntryRecord { name: name.clone(), inode, kind, followed: None };
         let mut cookie = first;
-        match self.record::<EntryRecord>(&keys::entry(dir, first))? {
+        let there = match self.vacant.take() {
+            Some(vacant) if vacant == (dir, first) => None,
+            _ => self.record::<EntryRecord>(&keys::entry(dir, first))?,
+        };
+        match there {
             None => {}
             Some(there) if !there.is_taken() => record.followed = there.followed,
             Some(there) => {

@@ -20,6 +20,8 @@ struct Live {
     /// Which opening of this session it is.
     opening: u64,
     acked_below: u64,
+    /// Largest sequence number that was heard since the session was opened.
+    heard: u64,
 }
 
 /// A request's leave to change something.
@@ -28,6 +30,14 @@ pub struct Leave {
     session: SessionId,
     sequence: u64,
     opening: u64,
+    new: bool,
+}
+
+impl Leave {
+    /// Whether this is surely the first copy of the request, so that no reply to it can have been kept.
+    pub fn is_new(self) -> bool {
+        self.new
+    }
 }
 
 /// The sessions of a server. Times are milliseconds of a monotonic clock.
@@ -66,8 +76,15 @@ impl Sessions {
             return Ok(true);
         }
         self.openings += 1;
-        self.live.insert(session, Live { seen_ms: now_ms, opening: self.openings, acked_below: 0 });
+        self.live.insert(session, Live { seen_ms: now_ms, opening: self.openings, acked_below: 0, heard: 0 });
         Ok(false)
+    }
+
+    /// Takes up a session of an earlier run. What was heard then is not known.
+    pub fn take_up(&mut self, session: SessionId, now_ms: u64) {
+        self.openings += 1;
+        let live = Live { seen_ms: now_ms, opening: self.openings, acked_below: 0, heard: u64::MAX };
+        self.live.insert(session, live);
     }
 
     /// A session could not be opened after all.
@@ -80,7 +97,9 @@ impl Sessions {
         let live = self.live.get_mut(&request.session).ok_or_else(stale)?;
         live.seen_ms = now_ms;
         live.acked_below = live.acked_below.max(request.acked_below);
-        let leave = Leave { session: request.session, sequence: request.sequence, opening: live.opening };
+        let new = request.sequence > live.heard;
+        live.heard = live.heard.max(request.sequence);
+        let leave = Leave { session: request.session, sequence: request.sequence, opening: live.opening, new };
         self.check(leave)?;
         Ok(leave)
     }
@@ -179,6 +198,21 @@ mod tests {
         assert_eq!(code(sessions.check(slow)), ErrorCode::BAD_MESSAGE);
         assert_eq!(code(sessions.hear(&request(5, 5), 0)), ErrorCode::BAD_MESSAGE);
         assert!(sessions.hear(&request(0, 5), 0).is_ok(), "one that changes nothing has no number");
+    }
+
+    #[test]
+    fn only_the_first_copy_of_a_request_is_new_and_after_a_restart_none_surely_is() {
+        let mut sessions = Sessions::default();
+        sessions.open(A, 0).unwrap();
+        let mut new = |sequence| sessions.hear(&request(sequence, 0), 0).unwrap().is_new();
+        assert_eq!([1, 1, 3, 2, 3, 4].map(&mut new), [true, false, true, false, false, true]);
+        sessions.begin_end(A);
+        sessions.ended(A, true);
+        sessions.open(A, 0).unwrap();
+        assert!(sessions.hear(&request(1, 0), 0).unwrap().is_new(), "what was kept went with the session");
+        let mut sessions = Sessions::default();
+        sessions.take_up(A, 0);
+        assert!(!sessions.hear(&request(9, 0), 0).unwrap().is_new());
     }
 
     #[test]

@@ -5,7 +5,9 @@
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::{Bound, Deref};
+use std::sync::Arc;
 
 use crate::Value;
 
@@ -64,8 +66,19 @@ impl PartialOrd for Key {
 }
 
 impl Ord for Key {
+    /// As bytes. Short keys, which nearly all are, are compared eight bytes at a time: what is behind their end is zero.
     fn cmp(&self, other: &Key) -> Ordering {
-        (**self).cmp(&**other)
+        let (Key::Inline(len, bytes), Key::Inline(other_len, other_bytes)) = (self, other) else {
+            return (**self).cmp(&**other);
+        };
+        let (words, last) = bytes.as_chunks::<8>();
+        let (other_words, other_last) = other_bytes.as_chunks::<8>();
+        for (word, other_word) in words.iter().zip(other_words) {
+            if word != other_word {
+                return u64::from_be_bytes(*word).cmp(&u64::from_be_bytes(*other_word)); // why big-endian: bytes' own order
+            }
+        }
+        last.cmp(other_last).then(len.cmp(other_len))
     }
 }
 
@@ -82,14 +95,24 @@ pub(crate) type Found<'a> = Option<Option<&'a Value>>;
 impl Memtable {
     pub(crate) fn insert(&mut self, key: &[u8], value: Option<&[u8]>) {
         let value_len = value.map_or(0, <[u8]>::len);
-        match self.entries.insert(Key::new(key), value.map(Value::from)) {
-            Some(old) => self.bytes = self.bytes - old.map_or(0, |v| v.len()) + value_len,
-            None => self.bytes += key.len() + value_len + ENTRY_BYTES,
+        match self.entries.entry(Key::new(key)) {
+            Entry::Occupied(mut there) => {
+                self.bytes = self.bytes - there.get().as_ref().map_or(0, |v| v.len()) + value_len;
+                // Counters and the like have one length for ever: written over where nobody else holds the old value.
+                match (there.get_mut().as_mut().and_then(Arc::get_mut), value) {
+                    (Some(old), Some(new)) if old.len() == new.len() => old.copy_from_slice(new),
+                    _ => *there.get_mut() = value.map(Value::from),
+                }
+            }
+            Entry::Vacant(free) => {
+                free.insert(value.map(Value::from));
+                self.bytes += key.len() + value_len + ENTRY_BYTES;
+            }
         }
     }
 
     pub(crate) fn get(&self, key: &[u8]) -> Found<'_> {
-        self.entries.get(key).map(Option::as_ref)
+        self.entries.get(&Key::new(key)).map(Option::as_ref)
     }
 
     /// Estimated memory, bytes.
@@ -123,6 +146,9 @@ mod tests {
     fn keys_order_as_bytes_whatever_their_length() {
         let mut keys: Vec<Vec<u8>> =
             [0usize, 1, 37, 38, 39, 480].iter().flat_map(|n| [vec![0; *n], vec![7; *n], vec![255; *n]]).collect();
+        for position in 0..40 {
+            keys.extend([1, 8, 9, 38, 40].map(|n| (0..n.max(position)).map(|at| u8::from(at == position)).collect()));
+        }
         let mut wrapped: Vec<Key> = keys.iter().map(|k| Key::new(k)).collect();
         keys.sort();
         wrapped.sort();

@@ -17,7 +17,7 @@ pub fn open(change: &mut Change, env: &Env, inode: InodeId) -> Step<MetaReply> {
 pub fn open_here(change: &mut Change, session: SessionId, inode: InodeId) -> Step<FileReply> {
     let reply = look(change, inode)?;
     let key = keys::open(inode, session);
-    if change.get(&key)?.is_none() {
+    if !change.has(&key)? {
         change.put(key, Vec::new());
     }
     Ok(reply)
@@ -37,6 +37,8 @@ pub fn look(change: &mut Change, inode: InodeId) -> Step<FileReply> {
         return Err(if directory { ErrorCode::IS_A_DIRECTORY } else { ErrorCode::INVALID }.into());
     };
     let inline = match file.inline_version {
+        // Empty: nothing was ever kept.
+        Some(0) => Some(InlineContent { version: 0, data: Vec::new().into() }),
         Some(version) => {
             let data = change.get(&keys::data(inode))?.unwrap_or_default();
             Some(InlineContent { version, data: data.into() })
@@ -55,7 +57,7 @@ pub fn close(change: &mut Change, session: SessionId, inode: InodeId) -> Step<Me
 /// Does what [`close`] says; fine if the file is not open or gone.
 pub fn close_here(change: &mut Change, session: SessionId, inode: InodeId) -> Step<()> {
     let key = keys::open(inode, session);
-    if change.get(&key)?.is_none() {
+    if !change.has(&key)? {
         return Ok(());
     }
     change.delete(key);

@@ -168,8 +168,14 @@ async fn change_once(state: &Rc<State>, request: MetaRequest, leave: Leave) -> R
     }
     let _running = Running { state, key };
     let caller = caller(&request);
-    let kept = state.with_change(&caller, None, |change, _| replies::kept(&change, &request));
-    let body = match kept.map_err(settled_fault)? {
+    let kept = match leave.is_new() {
+        true => None,
+        false => {
+            let kept = state.with_change(&caller, None, |change, _| replies::kept(&change, &request));
+            kept.map_err(settled_fault)?
+        }
+    };
+    let body = match kept {
         Some(body) => {
             unsaid::reply_again(state, &request, leave, &body)?;
             truncate::settled(state, &request.op, &patience).await?;

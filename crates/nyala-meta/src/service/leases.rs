@@ -57,6 +57,9 @@ impl<'a> Passage<'a> {
 
     /// Whether nobody is in the way of any; otherwise they are told, and nobody else is given anything meanwhile.
     pub fn clear(&mut self, inodes: &[InodeId], need: Need) -> bool {
+        if inodes.is_empty() {
+            return true;
+        }
         let now_ms = self.state.now_ms();
         let mut leases = self.state.leases.borrow_mut();
         let (mut clear, mut pinned) = (true, false);

@@ -81,7 +81,7 @@ pub fn take_up(state: &Rc<State>) -> Result<(), WireError> {
     let mut keepers = Vec::new();
     for (key, value) in rows(state, keys::SESSION)? {
         if let Some(session) = keys::parse_session(&key) {
-            state.sessions.borrow_mut().open(session, state.now_ms())?;
+            state.sessions.borrow_mut().take_up(session, state.now_ms());
             let record: SessionRecord = codec::decode(&value)?;
             keepers.extend(record.leases.filter(|keeps| *keeps).map(|_| session));
         }
