@@ -25,6 +25,7 @@
 
 mod batch;
 mod error;
+mod key;
 mod lmdb;
 mod log;
 mod memtable;
