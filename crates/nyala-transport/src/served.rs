@@ -246,5 +246,9 @@ async fn write_replies<S: Service>(service: &S, outbox: &Rc<Outbox>) -> std::io:
             outbox.wake_reader.notify_one();
         }
         outbox.sink.replace(Some(sink));
+        // What came while the sink was away and is not safe yet: who pushed it found nobody to tell.
+        if outbox.newest().is_some() {
+            outbox.wake_writer.notify_one();
+        }
     }
 }

@@ -6,6 +6,7 @@ mod common;
 
 use common::{ECHO, config};
 use nyala_transport::{Connection, Frame, PeerInfo, Reply, Request, Role, Server, ServerOptions, Service};
+use nyala_wire::frame::MAX_PAYLOAD;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -23,7 +24,10 @@ struct Ledger {
 }
 
 impl Service for Ledger {
-    async fn call(&self, _peer: &PeerInfo, _request: Frame) -> Reply {
+    async fn call(&self, _peer: &PeerInfo, request: Frame) -> Reply {
+        if request.body[..] == *b"big" {
+            return Reply::ok("").with_payload(vec![vec![0; MAX_PAYLOAD].into()]);
+        }
         self.made.set(self.made.get() + 1);
         Reply::ok(self.made.get().to_le_bytes().to_vec())
     }
@@ -72,6 +76,25 @@ async fn replies_wait_until_what_they_rest_on_is_safe_and_do_so_together() {
     LocalSet::new().run_until(test).await;
     assert_eq!(ledger.made.get(), REQUESTS);
     assert!(ledger.settled.get() < REQUESTS / 4, "{} waits", ledger.settled.get());
+}
+
+/// Requests are answered while the writer waits for a socket that is full, and nothing comes after them.
+#[tokio::test]
+async fn a_reply_that_is_not_safe_yet_is_not_forgotten_behind_a_large_one() {
+    let ledger = Rc::new(Ledger::default());
+    let test = async {
+        let connection = connected(ledger.clone()).await;
+        for round in 0..40 {
+            let mut calls = JoinSet::new();
+            for body in ["big", "big", "big", ""] {
+                let connection = connection.clone();
+                calls.spawn_local(async move { connection.call(Request::new(ECHO, body)).await.unwrap() });
+            }
+            let all = async { while calls.join_next().await.transpose().unwrap().is_some() {} };
+            tokio::time::timeout(Duration::from_secs(20), all).await.unwrap_or_else(|_| panic!("round {round} hangs"));
+        }
+    };
+    LocalSet::new().run_until(test).await;
 }
 
 #[tokio::test]
