@@ -78,20 +78,41 @@ fn is_reachable(core: &Core, id: u64) -> bool {
     id == core.me || core.contacts.last_ms(id).is_some_and(|at| monotonic_ms() < at + SILENT_MS)
 }
 
+fn known_as(core: &Core, request: &JoinMgmt) -> Option<NodeId> {
+    mgmt_nodes(&core.view.state()).find(|node| node.uuid == request.uuid).map(|node| node.id)
+}
+
+/// What a node is told that the cluster does not have. Until its removal is decided its voice may be needed for just that.
+fn is_gone(core: &Core, request: &JoinMgmt) -> WireError {
+    let now = Now::of(core);
+    if now.nodes.contains(&u64::from(request.node.0)) || !now.decided {
+        return ErrorCode::BUSY.with("this management node is being removed");
+    }
+    ErrorCode::REMOVED.with("this management node was removed from the cluster")
+}
+
+/// A node that was known when it asked may have been removed before its registration was decided, which then made a new
+/// node of it, with another id, that nobody is: it goes again. Whether there was one.
+async fn strike_out_shade(core: &Core, request: &JoinMgmt) -> Result<bool, WireError> {
+    let shade = known_as(core, request).filter(|id| request.node.0 != 0 && *id != request.node);
+    if let Some(shade) = shade {
+        strike_out(core, shade).await?;
+    }
+    Ok(shade.is_some())
+}
+
 /// A management node makes itself known.
 pub(crate) async fn join(core: &Arc<Core>, request: &JoinMgmt) -> Result<MgmtReply, WireError> {
     let state = core.view.state();
-    let known = mgmt_nodes(&state).any(|node| node.uuid == request.uuid);
+    let known = known_as(core, request).is_some();
     if !known && request.cluster != ClusterId::UNKNOWN {
         if request.cluster != state.cluster {
             return Err(ErrorCode::FOREIGN.with(format!("this is cluster {}, not {}", state.cluster, request.cluster)));
         }
-        let now = Now::of(core);
-        // Until its removal is decided its voice may be needed for just that.
-        if now.nodes.contains(&u64::from(request.node.0)) || !now.decided {
-            return Err(ErrorCode::BUSY.with("this management node is being removed"));
-        }
-        return Err(ErrorCode::REMOVED.with("this management node was removed from the cluster"));
+        return Err(is_gone(core, request));
+    }
+    if strike_out_shade(core, request).await? {
+        return Err(is_gone(core, request));
     }
     if !known && mgmt_nodes(&state).count() >= MOST {
         return Err(ErrorCode::NO_SPACE.with(format!(
@@ -108,9 +129,11 @@ pub(crate) async fn join(core: &Arc<Core>, request: &JoinMgmt) -> Result<MgmtRep
         targets: Vec::new(),
     })?;
     core.propose(Command::RegisterNode(register)).await?;
+    if strike_out_shade(core, request).await? {
+        return Err(is_gone(core, request));
+    }
     let state = core.view.state();
-    let record = mgmt_nodes(&state).find(|node| node.uuid == request.uuid);
-    let node = record.map(|node| node.id).ok_or_else(|| ErrorCode::BUSY.with("removed meanwhile; try again"))?;
+    let node = known_as(core, request).ok_or_else(|| ErrorCode::BUSY.with("removed meanwhile; try again"))?;
     if request.node == node && !Now::of(core).voters.contains(&u64::from(node.0)) {
         let core = core.clone();
         tokio::spawn(async move { bring_in(&core, u64::from(node.0)).await });

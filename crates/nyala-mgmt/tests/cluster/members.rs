@@ -2,19 +2,24 @@
 
 //! From one node to three, to five, and back to three, under load; the leader itself among those that go.
 
-use crate::common::ask;
+use crate::common::{CLUSTER, ask};
 use crate::load::Load;
 use crate::nodes::Nodes;
 use nyala_transport::member::MgmtError;
-use nyala_wire::mgmt::{MgmtReply, MgmtRequest, MgmtRole};
-use nyala_wire::{ErrorCode, NodeId};
+use nyala_wire::mgmt::{JoinMgmt, MgmtReply, MgmtRequest, MgmtRole};
+use nyala_wire::{ClusterId, ErrorCode, NodeId};
+
+/// Asks as somebody else than a client.
+async fn ask_as(role: nyala_transport::Role, nodes: &Nodes, request: MgmtRequest) -> Result<MgmtReply, MgmtError> {
+    let secret = nyala_transport::Secret::load(&nodes.secret()).unwrap();
+    let handshake = nyala_transport::HandshakeConfig::new(secret, 0, role, 0);
+    let client = nyala_transport::member::MgmtClient::new(nodes.client().addresses(), handshake);
+    ask(&client, request).await
+}
 
 async fn remove(nodes: &Nodes, node: NodeId) -> Result<MgmtReply, MgmtError> {
     // From an operator, as `nyala mgmt remove` is.
-    let secret = nyala_transport::Secret::load(&nodes.secret()).unwrap();
-    let handshake = nyala_transport::HandshakeConfig::new(secret, 0, nyala_transport::Role::Cli, 0);
-    let client = nyala_transport::member::MgmtClient::new(nodes.client().addresses(), handshake);
-    ask(&client, MgmtRequest::RemoveMgmt { node }).await
+    ask_as(nyala_transport::Role::Cli, nodes, MgmtRequest::RemoveMgmt { node }).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -90,4 +95,23 @@ async fn removals_that_could_not_be_completed_are_refused() {
     assert!(refused.is_err(), "refused again and again: {refused:?}");
     assert!(matches!(remove(&nodes, id(dead)).await, Ok(MgmtReply::Done)), "the dead one can go");
     nodes.await_voters(2).await;
+}
+
+/// A registration that is decided after the removal of who sent it makes a node that nobody is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_registration_that_came_too_late_is_taken_back() {
+    let nodes = Nodes::with(3).await;
+    let uuid = ClusterId([7; 16]);
+    let join = async |cluster, node| {
+        let addresses = vec!["127.0.0.9:9".to_owned()];
+        let request = JoinMgmt { cluster, uuid, addresses, incarnation: 1, node: NodeId(node) };
+        ask_as(nyala_transport::Role::Mgmt, &nodes, MgmtRequest::JoinMgmt(request)).await
+    };
+    assert!(matches!(join(ClusterId::UNKNOWN, 0).await, Ok(MgmtReply::MgmtJoined { .. })));
+    assert_eq!(nodes.list().await.len(), 4);
+    match join(CLUSTER, 999).await {
+        Err(MgmtError::Refused(error)) => assert_eq!(error.code, ErrorCode::REMOVED),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(nodes.list().await.len(), 3);
 }
