@@ -8,7 +8,7 @@ use super::open_dirs::Opening;
 use crate::types::*;
 use crate::{DirBuffer, Errno, InvalRange};
 use nyala_wire::meta::{ListedEntry, Listing};
-use nyala_wire::{ErrorCode, InodeId};
+use nyala_wire::{ErrorCode, FileKind, InodeId};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -113,7 +113,14 @@ pub async fn fill(fs: &NyalaFs, dir: &Dir, ino: Ino, offset: u64, buf: &mut DirB
 fn add(fs: &NyalaFs, buf: &mut DirBuffer, dir: Ino, entry: &ListedEntry, names_leased: bool) -> bool {
     let name = entry.name.as_bytes();
     match &entry.attr {
-        Some(attr) if buf.is_plus() => buf.add_entry(&fs.listed(dir, name, attr, names_leased), entry.cookie, name),
+        Some(attr) if buf.is_plus() => {
+            let listed = fs.listed(dir, name, attr, names_leased);
+            let added = buf.add_entry(&listed, entry.cookie, name);
+            if !added && attr.kind == FileKind::Directory {
+                fs.cache.moved.forgotten(listed.ino, 1);
+            }
+            added
+        }
         _ => buf.add(entry.inode.0, entry.cookie, convert::dirent_kind(entry.kind), name),
     }
 }

@@ -8,7 +8,6 @@ use super::dirs::{self, Dir};
 use super::files::{self, OpenFile};
 use super::handles::Handles;
 use super::lock_owners::LockOwners;
-use super::moved::At;
 use super::statistics::{self, Requests};
 use super::{attrs, locks, names, xattrs};
 use crate::types::*;
@@ -82,7 +81,7 @@ impl NyalaFs {
         let attr = found.attr.as_ref()?;
         let mut entry = self.entry(attr, found.entry_leased, found.attr_leased);
         if attr.kind == FileKind::Directory {
-            let node = self.cache.moved.found(attr.inode, At::new(parent, name), ctx.pid, Instant::now());
+            let node = self.cache.moved.found(attr.inode, (parent, name), ctx.pid, Instant::now());
             if node.parted {
                 self.cache.part(attr.inode, node.from, self.client.lease_time());
             }
@@ -103,18 +102,18 @@ impl NyalaFs {
     pub(super) fn listed(&self, dir: Ino, name: &[u8], attr: &nyala_wire::Attr, names_leased: bool) -> Entry {
         let mut entry = self.entry(attr, names_leased, self.is_leased(attr.inode));
         if attr.kind == FileKind::Directory {
-            entry.ino = self.cache.moved.listed(attr.inode, At::new(dir, name));
+            entry.ino = self.cache.moved.listed(attr.inode, (dir, name));
             self.keep_one(&mut entry);
         }
         entry
     }
 
-    fn forgotten(&self, ino: Ino) {
+    fn forgotten(&self, ino: Ino, times: u64) {
         if self.cache.dirs.has_removed() {
             self.cache.dirs.forgotten(ino);
         }
         if self.cache.moved.has_known() {
-            self.cache.moved.forgotten(ino);
+            self.cache.moved.forgotten(ino, times);
         }
     }
 
@@ -159,12 +158,12 @@ impl Handler for NyalaFs {
         names::lookup(self, ctx, parent, name).await
     }
 
-    async fn forget(&self, ino: Ino, _: u64) {
-        self.forgotten(ino);
+    async fn forget(&self, ino: Ino, times: u64) {
+        self.forgotten(ino, times);
     }
 
     async fn batch_forget(&self, forgets: &[(Ino, u64)]) {
-        forgets.iter().for_each(|(ino, _)| self.forgotten(*ino));
+        forgets.iter().for_each(|(ino, times)| self.forgotten(*ino, *times));
     }
 
     async fn getattr(&self, _: &Context, ino: Ino, _: Option<Fh>) -> Result<Attributes> {

@@ -20,7 +20,7 @@ mod tests;
 
 use crate::Ino;
 use nyala_wire::InodeId;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 pub use place::{At, Node, SHIFT};
 use place::{NODES, Place, number};
 use places::Places;
@@ -38,13 +38,13 @@ pub struct Moved {
 }
 
 impl Moved {
-    fn count(&self, places: &MutexGuard<'_, Places>) {
+    fn count(&self, places: &Places) {
         self.known.store(places.of.len(), Ordering::Release);
         self.several.store(places.several, Ordering::Release);
     }
 
-    /// A thread's look-up found a directory at a place: what to call it.
-    pub fn found(&self, dir: InodeId, at: At, thread: u32, now: Instant) -> Node {
+    /// A thread's look-up found a directory under a name in another: what to call it.
+    pub fn found(&self, dir: InodeId, at: (Ino, &[u8]), thread: u32, now: Instant) -> Node {
         let mut places = self.places.lock();
         let node = places.found(dir, at, thread, now);
         self.count(&places);
@@ -52,7 +52,7 @@ impl Moved {
     }
 
     /// A listing shows a directory to the kernel, which may or may not put it there.
-    pub fn listed(&self, dir: InodeId, at: At) -> Ino {
+    pub fn listed(&self, dir: InodeId, at: (Ino, &[u8])) -> Ino {
         let mut places = self.places.lock();
         let ino = places.listed(dir, at);
         self.count(&places);
@@ -69,10 +69,11 @@ impl Moved {
         self.known.load(Ordering::Acquire) > 0
     }
 
-    /// The kernel has dropped a node.
-    pub fn forgotten(&self, ino: Ino) {
+    /// The kernel has forgotten a node that it was told of so often. That may be the answer to one look-up, which it had no
+    /// use for, while it still has the node from others.
+    pub fn forgotten(&self, ino: Ino, times: u64) {
         let mut places = self.places.lock();
-        places.forgotten(ino);
+        places.forgotten(ino, times);
         self.count(&places);
     }
 
@@ -83,10 +84,8 @@ impl Moved {
 
     /// All nodes that the kernel may have of an inode.
     pub fn nodes(&self, dir: InodeId) -> impl Iterator<Item = Ino> + use<> {
-        let live = match self.has_known() {
-            true => self.places.lock().of.get(&dir).map_or(1, Place::nodes),
-            false => 1,
-        };
-        (0..NODES).filter(move |node| live & (1 << node) != 0).map(move |node| number(dir, node))
+        let known = if self.has_known() { self.places.lock().of.get(&dir).map(Place::nodes) } else { None };
+        let nodes = known.unwrap_or([true, false, false, false]);
+        (0..NODES).zip(nodes).filter(|(_, has)| *has).map(move |(node, _)| number(dir, node))
     }
 }

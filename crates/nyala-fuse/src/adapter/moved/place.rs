@@ -29,6 +29,11 @@ impl At {
         At { parent, name: name.into() }
     }
 
+    /// Is it this name in this directory?
+    pub fn is(&self, parent: Ino, name: &[u8]) -> bool {
+        self.parent == parent && *self.name == *name
+    }
+
     /// Two places that share a number would only be a wrong guess.
     pub fn number(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
@@ -62,9 +67,9 @@ pub struct Place {
     /// It was found here while the kernel had it elsewhere.
     pub news: Option<News>,
     /// The node that it is called by now.
-    pub node: u8,
-    /// Nodes that the kernel may have, as bits.
-    pub live: u8,
+    node: u8,
+    /// How often the kernel was told of each node and has not forgotten it.
+    told: [u64; NODES as usize],
 }
 
 /// It was found elsewhere.
@@ -77,32 +82,44 @@ pub struct News {
     pub before: Option<At>,
 }
 
-impl Node {
-    /// As it was.
-    pub fn plain(ino: Ino) -> Node {
-        Node { ino, parted: false, from: None }
-    }
-}
-
 impl Place {
-    /// The kernel has it here, by its own number.
+    /// The kernel is told that it is here, by its own number.
     pub fn new(at: At) -> Place {
-        Place { at, unsure: false, news: None, node: 0, live: 1 }
+        Place { at, unsure: false, news: None, node: 0, told: [1, 0, 0, 0] }
     }
 
     /// Whether the kernel may have several nodes of it.
     pub fn is_several(&self) -> bool {
-        self.live.count_ones() > 1
+        self.told.iter().filter(|times| **times > 0).count() > 1
     }
 
-    /// Nodes that the kernel may have or be told of, as bits.
-    pub fn nodes(&self) -> u8 {
-        self.live | 1 << self.node
+    /// Whether the kernel has forgotten all of it.
+    pub fn is_forgotten(&self) -> bool {
+        self.told == [0; NODES as usize]
+    }
+
+    /// Nodes that the kernel may have or be told of.
+    pub fn nodes(&self) -> [bool; NODES as usize] {
+        let mut nodes = self.told.map(|times| times > 0);
+        nodes[usize::from(self.node)] = true;
+        nodes
+    }
+
+    /// The kernel is told of it once more: by which node.
+    pub fn tell(&mut self) -> u8 {
+        self.told[usize::from(self.node)] += 1;
+        self.node
+    }
+
+    /// The kernel has forgotten a node that it was told of so often.
+    pub fn forget(&mut self, node: u8, times: u64) {
+        let told = &mut self.told[usize::from(node % NODES)];
+        *told = told.saturating_sub(times);
     }
 
     /// The kernel is to get another one.
     pub fn part(&mut self) {
-        self.node = (0..NODES).find(|node| self.live & (1 << node) == 0).unwrap_or((self.node + 1) % NODES);
-        self.live |= 1 << self.node;
+        let free = (0..NODES).find(|node| self.told[usize::from(*node)] == 0);
+        self.node = free.unwrap_or((self.node + 1) % NODES);
     }
 }

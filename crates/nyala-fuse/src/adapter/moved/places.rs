@@ -27,7 +27,7 @@ pub struct Places {
 
 impl Places {
     /// One that is not known yet.
-    pub fn insert(&mut self, dir: InodeId, at: At) {
+    fn insert(&mut self, dir: InodeId, at: At) {
         if self.of.len() >= MAX_PLACES {
             // Those with several nodes have to stay: withdrawals must reach all of them.
             self.of.retain(|_, place| place.is_several());
@@ -51,36 +51,53 @@ impl Places {
         Some(before)
     }
 
-    /// A thread's look-up found a directory at a place.
-    pub fn found(&mut self, dir: InodeId, at: At, thread: u32, now: Instant) -> Node {
-        let Some(known) = self.of.get_mut(&dir) else {
-            self.insert(dir, at);
-            return Node::plain(number(dir, 0));
+    /// Changes what is known of a directory, and counts those with several nodes.
+    fn change<T>(&mut self, dir: InodeId, change: impl FnOnce(&mut Place) -> T) -> Option<T> {
+        let place = self.of.get_mut(&dir)?;
+        let before = place.is_several();
+        let result = change(place);
+        self.several = self.several + usize::from(place.is_several()) - usize::from(before);
+        Some(result)
+    }
+
+    /// A thread's look-up found a directory under a name: what to call it.
+    pub fn found(&mut self, dir: InodeId, (parent, name): (Ino, &[u8]), thread: u32, now: Instant) -> Node {
+        let Some(known) = self.of.get(&dir) else {
+            self.insert(dir, At::new(parent, name));
+            return Node { ino: number(dir, 0), parted: false, from: None };
         };
-        let ino = number(dir, known.node);
-        if known.at != at || known.unsure {
-            let before = if known.at != at { self.put(dir, at) } else { None };
-            if let Some(known) = self.of.get_mut(&dir) {
+        let stays = known.at.is(parent, name);
+        if !stays || known.unsure {
+            let before = if stays { None } else { self.put(dir, At::new(parent, name)) };
+            let node = self.change(dir, |known| {
                 known.unsure = false;
                 known.news = Some(News { thread, when: now, before });
-            }
-            return Node::plain(ino);
+                known.tell()
+            });
+            return Node { ino: number(dir, node.unwrap_or(0)), parted: false, from: None };
         }
-        let news = known.news.take_if(|news| news.thread == thread);
-        let Some(news) = news.filter(|news| now.duration_since(news.when) < AGAIN) else { return Node::plain(ino) };
-        self.several += usize::from(!known.is_several());
-        known.part();
-        Node { ino: number(dir, known.node), parted: true, from: news.before }
+        let told = self.change(dir, |known| {
+            let news = known.news.take_if(|news| news.thread == thread);
+            let news = news.filter(|news| now.duration_since(news.when) < AGAIN);
+            if news.is_some() {
+                known.part();
+            }
+            (known.tell(), news)
+        });
+        let (node, news) = told.unwrap_or((0, None));
+        Node { ino: number(dir, node), parted: news.is_some(), from: news.and_then(|news| news.before) }
     }
 
     /// A listing shows a directory to the kernel.
-    pub fn listed(&mut self, dir: InodeId, at: At) -> Ino {
-        let Some(known) = self.of.get_mut(&dir) else {
-            self.insert(dir, at);
-            return number(dir, 0);
-        };
-        known.unsure |= known.at != at;
-        number(dir, known.node)
+    pub fn listed(&mut self, dir: InodeId, (parent, name): (Ino, &[u8])) -> Ino {
+        let told = self.change(dir, |known| {
+            known.unsure |= !known.at.is(parent, name);
+            known.tell()
+        });
+        if told.is_none() {
+            self.insert(dir, At::new(parent, name));
+        }
+        number(dir, told.unwrap_or(0))
     }
 
     /// This mount renamed, and the kernel knows it.
@@ -94,17 +111,18 @@ impl Places {
         }
     }
 
-    /// The kernel has dropped a node.
-    pub fn forgotten(&mut self, ino: Ino) {
-        let (dir, node) = (inode(ino), (ino.0 >> SHIFT) as u8 % NODES);
-        let Some(known) = self.of.get_mut(&dir) else { return };
-        let before = known.is_several();
-        known.live &= !(1 << node);
-        self.several -= usize::from(before && !known.is_several());
-        if known.live == 0 {
-            let at = known.at.number();
-            self.of.remove(&dir);
-            self.at.remove(&at);
+    /// The kernel has forgotten a node that it was told of so often.
+    pub fn forgotten(&mut self, ino: Ino, times: u64) {
+        let dir = inode(ino);
+        let gone = self.change(dir, |known| {
+            known.forget((ino.0 >> SHIFT) as u8 % NODES, times);
+            known.is_forgotten()
+        });
+        if gone == Some(true)
+            && let Some(place) = self.of.remove(&dir)
+            && self.at.get(&place.at.number()) == Some(&dir)
+        {
+            self.at.remove(&place.at.number());
         }
     }
 }

@@ -11,7 +11,11 @@ const OTHER: InodeId = InodeId(8);
 const PLAIN: Ino = Ino(7);
 const SECOND: Ino = Ino(7 | 1 << SHIFT);
 
-fn at(place: u64) -> At {
+fn at(place: u64) -> (Ino, &'static [u8]) {
+    (Ino(place), b"name")
+}
+
+fn place(place: u64) -> At {
     At::new(Ino(place), b"name")
 }
 
@@ -33,16 +37,20 @@ fn a_second_look_that_finds_it_moved_gets_another_node() {
     assert_eq!(moved.found(DIR, at(2), 50, now), here(PLAIN), "the kernel may be able to move it");
     assert_eq!(moved.found(DIR, at(2), 51, now), here(PLAIN), "somebody else");
     assert!(!moved.has_several(DIR));
-    assert_eq!(moved.found(DIR, at(2), 50, now), Node { ino: SECOND, parted: true, from: Some(at(1)) });
+    assert_eq!(moved.found(DIR, at(2), 50, now), Node { ino: SECOND, parted: true, from: Some(place(1)) });
     assert!(moved.has_several(DIR) && !moved.has_several(OTHER));
     assert_eq!(nodes(&moved), [PLAIN, SECOND]);
     assert_eq!(moved.found(DIR, at(2), 50, now), here(SECOND), "once");
     assert_eq!((moved.listed(DIR, at(3)), inode(SECOND)), (SECOND, DIR));
     // The first one goes: the kernel may keep things again.
-    moved.forgotten(PLAIN);
+    moved.forgotten(PLAIN, 3);
+    assert!(moved.has_several(DIR), "it was told of it four times");
+    moved.forgotten(PLAIN, 1);
     assert!(!moved.has_several(DIR));
     assert_eq!(nodes(&moved), [SECOND]);
-    moved.forgotten(SECOND);
+    moved.forgotten(SECOND, 2);
+    assert!(moved.has_known());
+    moved.forgotten(SECOND, 1);
     assert!(!moved.has_known());
     assert_eq!(moved.found(DIR, at(2), 50, now), here(PLAIN));
 }
@@ -52,11 +60,11 @@ fn what_this_mount_renames_is_no_news_and_old_news_are_none() {
     let (moved, now) = (Moved::default(), Instant::now());
     parts(&moved, DIR, 1, now);
     parts(&moved, OTHER, 2, now);
-    moved.renamed(at(1), at(2), true);
+    moved.renamed(place(1), place(2), true);
     for _ in 0..3 {
         assert!(!parts(&moved, DIR, 2, now) && !parts(&moved, OTHER, 1, now));
     }
-    moved.renamed(at(2), at(3), false);
+    moved.renamed(place(2), place(3), false);
     assert!(!parts(&moved, DIR, 3, now) && !parts(&moved, DIR, 3, now));
     parts(&moved, DIR, 4, now);
     assert!(!parts(&moved, DIR, 4, now + AGAIN), "so late it is another question");
@@ -85,6 +93,6 @@ fn nodes_come_round_and_places_are_bounded() {
     }
     assert!(moved.has_several(DIR), "withdrawals reach all its nodes");
     assert!(moved.places.lock().of.len() <= MAX_PLACES && moved.places.lock().at.len() <= MAX_PLACES);
-    nodes(&moved).into_iter().for_each(|node| moved.forgotten(node));
+    nodes(&moved).into_iter().for_each(|node| moved.forgotten(node, u64::MAX));
     assert!(!moved.has_several(DIR));
 }
