@@ -27,6 +27,9 @@ pub struct ClientConfig {
     pub read_ahead_bytes: usize,
     /// Written data goes out after this time at the latest.
     pub max_dirty_age: Duration,
+    /// A closed small file's content goes out after this time at the latest, together with that of others; zero: the close
+    /// sends it and waits.
+    pub close_delay: Duration,
     /// How long what was read or looked up may be used again without a lease; at most 1 s.
     pub cache_time: Duration,
     /// Keep attributes, names and content as long as servers say that they are true; without, for `cache_time`.
@@ -50,6 +53,7 @@ impl ClientConfig {
             read_cache_bytes: 64 << 20,
             read_ahead_bytes: 4 << 20,
             max_dirty_age: Duration::from_millis(500),
+            close_delay: Duration::from_millis(20),
             cache_time: Duration::from_secs(1),
             leases: true,
             max_kept_inodes: 100_000,

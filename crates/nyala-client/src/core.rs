@@ -9,6 +9,7 @@ use crate::file::{Content, File};
 use crate::hub::Hub;
 use crate::locks::LockBook;
 use crate::logic::numbers::Numbers;
+use crate::logic::put_off::PutOff;
 use crate::maps::Maps;
 use crate::rpc::Rpc;
 use crate::sender::Sender;
@@ -52,6 +53,9 @@ pub(crate) struct Core {
     pub(crate) stats: Counters,
     pub(crate) hub: Hub,
     pub(crate) locks: LockBook,
+    /// Closed files whose content is to go out in a moment; each counts as a user of its file.
+    pub(crate) closed: Mutex<PutOff<Arc<File>>>,
+    pub(crate) closed_more: Arc<Notify>,
     /// Inodes whose leases were lost, for the layer above to forget.
     pub(crate) forgotten: Mutex<Vec<InodeId>>,
     pub(crate) listener: RwLock<Option<Arc<dyn CacheListener>>>,
@@ -69,6 +73,7 @@ pub(crate) struct Core {
 impl Core {
     pub(crate) fn new(config: ClientConfig, rpc: Arc<dyn Rpc>) -> Result<Core> {
         let random = getrandom::u64().map_err(|e| Error::System(format!("no random bytes: {e}")))?;
+        let closed = Mutex::new(PutOff::new(config.close_delay.as_millis() as u64));
         Ok(Core {
             maps: Maps::new(&config.mgmt),
             budget: Budget::new(config.write_buffer_bytes),
@@ -84,6 +89,8 @@ impl Core {
             stats: Counters::default(),
             hub: Hub::default(),
             locks: LockBook::default(),
+            closed,
+            closed_more: Arc::default(),
             forgotten: Mutex::default(),
             listener: RwLock::default(),
             capacity: Mutex::default(),

@@ -15,6 +15,7 @@ impl Core {
     /// Everything is on disk.
     pub(crate) async fn sync_all(self: &Arc<Core>) -> Result<()> {
         let mut result = Ok(());
+        self.send_all_closed().await;
         for file in self.files.all() {
             let (needed, known) = {
                 let state = file.state.lock();
@@ -35,6 +36,7 @@ impl Core {
     /// Everything goes out and is closed; then nothing works any more.
     pub(crate) async fn shut_down(self: &Arc<Core>) -> Result<()> {
         let mut result = Ok(());
+        self.send_all_closed().await;
         for file in self.files.all() {
             let (known, close) = {
                 let state = file.state.lock();

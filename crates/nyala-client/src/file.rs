@@ -81,6 +81,8 @@ pub(crate) struct State {
     pub(crate) handles: usize,
     /// The server counts this session among the file's holders.
     pub(crate) opened: bool,
+    /// Closed with content that goes out in a moment (`closing`).
+    pub(crate) put_off: bool,
     /// In the table's set of files that need looking after.
     pub(crate) active: bool,
     /// Size, layout and inline content are true as long as the lease is held.
@@ -127,6 +129,7 @@ impl File {
             name: None,
             handles: 0,
             opened: false,
+            put_off: false,
             active: false,
             loaded: false,
             truncating: 0,
@@ -268,6 +271,12 @@ impl State {
     pub(crate) fn is_clean(&self) -> bool {
         let told = self.acked.is_none() && !self.committing && self.spill.is_none();
         self.dirty.is_empty() && self.in_flight.is_empty() && told
+    }
+
+    /// Written to, kept with the inode, and known to be so; its server knows nothing but that it is there.
+    pub(crate) fn is_new_inline(&self) -> bool {
+        let simple = self.in_flight.is_empty() && self.acked.is_none() && !self.committing && self.spill.is_none();
+        self.loaded && !self.opened && self.is_inline() && !self.dirty.is_empty() && simple
     }
 
     /// After a change was acknowledged: own size and time are the server's once nothing is on its way.

@@ -99,7 +99,7 @@ impl FileHandle {
         Ok(data.len())
     }
 
-    /// What close(2) does: pushes to the servers and reports errors.
+    /// What close(2) does: pushes to the servers, or lets a small file's content go out in a moment; reports errors.
     pub async fn flush(&self) -> Result<()> {
         self.push(Push { exact: true, ..Push::default() }).await
     }
@@ -120,7 +120,7 @@ impl FileHandle {
             let state = file.state.lock();
             !state.is_clean() || (state.takes_other && state.sparse && !state.is_inline())
         };
-        if push.sync || due {
+        if push.sync || (due && !core.put_off(file)) {
             let _gate = file.gate.lock().await;
             // why ignored: the failure is kept with the file, and reported by the line below.
             let _ = core.push(file, push).await;
@@ -147,6 +147,8 @@ impl FileHandle {
         if self.inner.leave() {
             let inner = self.inner.clone();
             self.inner.core.spawn(async move { inner.finish().await });
+        } else if self.inner.core.put_off(&self.inner.file) {
+            self.inner.core.release(&self.inner.file);
         } else {
             self.inner.finish().await;
         }

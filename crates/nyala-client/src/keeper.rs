@@ -40,6 +40,7 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
                     }
                 }
             });
+            let closed = tokio::spawn(Core::send_closed_when_due(weak.clone()));
             loop {
                 tokio::select! {
                     () = tokio::time::sleep(TICK) => {}
@@ -51,6 +52,7 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
                 }
             }
             watch.abort();
+            closed.abort();
         });
     };
     let thread = std::thread::Builder::new().name("nyala-client".into());

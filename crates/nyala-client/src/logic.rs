@@ -10,6 +10,7 @@ pub mod kept;
 pub mod leases;
 pub mod numbers;
 pub mod own_locks;
+pub mod put_off;
 pub mod ranges;
 pub mod read_ahead;
 mod rooms;

@@ -108,12 +108,17 @@ impl Core {
         Ok(())
     }
 
-    /// What is about to be moved: its times change, so that what is kept of it has to be found.
+    /// What is about to be moved: its times change, so that what is kept of it has to be found. A closed file's content goes
+    /// first.
     async fn to_be_moved(self: &Arc<Core>, dir: InodeId, bytes: &[u8]) -> Result<Option<InodeId>> {
         if !self.config.leases {
             return Ok(None);
         }
-        Ok(self.look_up(dir, bytes).await?.attr.map(|attr| attr.inode))
+        let moved = self.look_up(dir, bytes).await?.attr.map(|attr| attr.inode);
+        if let Some(inode) = moved {
+            self.push_closed(inode).await?;
+        }
+        Ok(moved)
     }
 
     /// Makes and opens a file, or opens the one that is there.

@@ -8,13 +8,11 @@
 
 use crate::core::Core;
 use crate::error::{Error, Result};
-use crate::file::{Acked, Content, File, State};
-use crate::logic::inline;
+use crate::file::{Acked, File, State};
 use crate::maps::odd;
 use crate::storage_io::Place;
 use crate::types::wall_clock;
-use bytes::Bytes;
-use nyala_wire::meta::{Commit, MetaOp, MetaReply, Owner, PutInline};
+use nyala_wire::meta::{Commit, MetaOp, MetaReply, Owner};
 use nyala_wire::storage::{StorageOp, StorageReply};
 use nyala_wire::{ErrorCode, Time};
 use std::sync::Arc;
@@ -31,7 +29,7 @@ pub(crate) struct Push {
     pub(crate) exact: bool,
 }
 
-enum Step {
+pub(crate) enum Step {
     Finished,
     /// The file's content moved under us: look again.
     Redo,
@@ -60,7 +58,7 @@ impl Core {
     }
 
     /// Nothing to tell but that the file is closed, or to be on disk.
-    async fn push_nothing(self: &Arc<Core>, file: &Arc<File>, push: Push) -> Result<()> {
+    pub(crate) async fn push_nothing(self: &Arc<Core>, file: &Arc<File>, push: Push) -> Result<()> {
         let inode = file.inode;
         if push.sync {
             let commit =
@@ -70,61 +68,6 @@ impl Core {
             self.meta_done("close a file", MetaOp::Close { inode }).await?;
         }
         Ok(())
-    }
-
-    /// What to send of an inline file, and which bytes it carries; `None` if nothing was written, or it is inline no
-    /// more.
-    fn take_inline(&self, file: &File, push: Push) -> Option<(Vec<u64>, PutInline)> {
-        let mut state = file.state.lock();
-        let Content::Inline { version, data } = &state.content else { return None };
-        let (base_version, base) = (*version, data.clone());
-        let extents: Vec<u64> = state.dirty.iter().map(|extent| extent.offset).collect();
-        let extents: Vec<_> = extents.into_iter().filter_map(|offset| state.dirty.take(offset)).collect();
-        let merged = inline::merge(&base, extents.iter().map(|e| (e.offset, &e.data[..])));
-        let ids: Vec<u64> = extents.into_iter().map(|extent| state.send_off(extent).0).collect();
-        let mtime = state.own_mtime.unwrap_or_else(wall_clock);
-        let Push { sync, close, .. } = push;
-        let put = PutInline { inode: file.inode, base_version, data: merged.into(), mtime, sync, close };
-        (!ids.is_empty()).then_some((ids, put))
-    }
-
-    async fn push_inline(self: &Arc<Core>, file: &Arc<File>, push: Push) -> Result<Step> {
-        let Some((ids, put)) = self.take_inline(file, push) else {
-            if !file.state.lock().is_inline() {
-                return Ok(Step::Redo);
-            }
-            return self.push_nothing(file, push).await.map(|()| Step::Finished);
-        };
-        let data = Bytes::copy_from_slice(&put.data);
-        let sent = Unput { core: self, file, ids };
-        let reply = self.meta("store a small file", MetaOp::PutInline(put), Owner::default()).await;
-        match reply {
-            Ok(MetaReply::Inline { attr, version }) => {
-                let mut state = file.state.lock();
-                sent.over(&mut state);
-                if let Content::Inline { version: known, .. } = state.content
-                    && known < version
-                {
-                    state.content = Content::Inline { version, data };
-                }
-                state.take_attr(&attr, self.now_ms());
-                state.settle();
-                Ok(Step::Finished)
-            }
-            Ok(_) => Err(odd("store a small file")),
-            Err(error) if error.is(ErrorCode::INLINE_CONFLICT) => {
-                drop(sent);
-                self.file_info(file).await?;
-                Ok(Step::Redo)
-            }
-            Err(source) => {
-                let mut state = file.state.lock();
-                let end = state.own_end.unwrap_or(0);
-                sent.over(&mut state);
-                state.settle();
-                Err(Error::WriteBack { inode: file.inode, offset: 0, end, source: Box::new(source) })
-            }
-        }
     }
 
     async fn push_striped(self: &Arc<Core>, file: &Arc<File>, push: Push) -> Result<Step> {
@@ -311,31 +254,6 @@ impl Drop for Committing<'_> {
         if let Some(acked) = self.acked {
             let newer = state.acked.get_or_insert(acked);
             newer.end = newer.end.max(acked.end);
-        }
-    }
-}
-
-/// Inline bytes on their way to metadata; dirty again if dropped before they are over.
-struct Unput<'a> {
-    core: &'a Arc<Core>,
-    file: &'a Arc<File>,
-    ids: Vec<u64>,
-}
-
-impl Unput<'_> {
-    fn over(mut self, state: &mut State) {
-        let ids = std::mem::take(&mut self.ids);
-        self.core.with_bytes(state, |state| state.in_flight.retain(|flying| !ids.contains(&flying.id)));
-        self.file.changed.notify_waiters();
-    }
-}
-
-impl Drop for Unput<'_> {
-    fn drop(&mut self) {
-        if !self.ids.is_empty() {
-            let mut state = self.file.state.lock();
-            let ids = std::mem::take(&mut self.ids);
-            self.core.with_bytes(&mut state, |state| ids.into_iter().for_each(|id| state.take_back(id)));
         }
     }
 }

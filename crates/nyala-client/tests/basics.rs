@@ -45,6 +45,7 @@ async fn small_file(leases: bool) {
     let cluster = Cluster::new(1);
     let mut config = cluster.config();
     config.leases = leases;
+    config.close_delay = Duration::ZERO;
     let client = cluster.client_with(config.clone()).await;
     let handle = make(&client, "small").await;
     let inode = handle.inode();

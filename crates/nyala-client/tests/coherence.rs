@@ -379,7 +379,7 @@ async fn an_ended_session_loses_what_was_not_sent_and_says_so() {
     let one = cluster.client_with(config).await;
     let (small, big, clean) = (make(&one, "small").await, make(&one, "big").await, make(&one, "clean").await);
     clean.write(0, b"sent").await.unwrap();
-    clean.flush().await.unwrap();
+    clean.fsync(false).await.unwrap();
     small.write(0, b"lost").await.unwrap();
     big.write(0, &[1; 10_000]).await.unwrap();
     cluster.forget_sessions();

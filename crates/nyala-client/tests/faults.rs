@@ -214,7 +214,9 @@ async fn the_memory_limit_holds_and_writers_wait() {
 #[tokio::test]
 async fn a_failed_write_is_reported_once_per_handle_and_others_survive() {
     let cluster = Cluster::new(25);
-    let client = cluster.client().await;
+    let mut config = cluster.config();
+    config.close_delay = Duration::ZERO;
+    let client = cluster.client_with(config).await;
     let one = make(&client, "full").await;
     let two = client.open(one.inode(), OpenOptions::default()).await.unwrap();
     let other = make(&client, "other").await;

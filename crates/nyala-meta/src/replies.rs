@@ -13,9 +13,10 @@ use nyala_wire::ErrorCode;
 use nyala_wire::meta::{MetaOp, MetaRequest};
 
 /// Puts the reply into the same record as the change. Not that of an Open, which is the same when done twice and whose
-/// reply holds content.
+/// reply holds content; nor that of many contents at once: each names the version that it replaces, so that one that was
+/// taken before is refused.
 pub fn keep(change: &mut Change, request: &MetaRequest, body: &[u8]) {
-    if matches!(request.op, MetaOp::Open { .. }) {
+    if matches!(request.op, MetaOp::Open { .. } | MetaOp::PutInlines { .. }) {
         return;
     }
     let record = ReplyRecord { sequence: request.sequence, body: body.to_vec().into() };

@@ -210,6 +210,8 @@ impl Meta {
                 (Need::Change, vec![changes.then_some(*inode)])
             }
             MetaOp::PutInline(put) => (Need::Change, vec![Some(put.inode)]),
+            // Each for itself.
+            MetaOp::PutInlines { .. } => return true,
             _ => return true,
         };
         let waits = inodes.into_iter().flatten().filter(|inode| !self.leases.clear(*inode, session, need));
@@ -288,7 +290,8 @@ impl Meta {
                 }
                 return Ok((Grants::default(), MetaReply::Done));
             }
-            MetaOp::Commit(_) | MetaOp::PutInline(_) | MetaOp::FileInfo { .. } if unconfirmed => {}
+            MetaOp::Commit(_) | MetaOp::PutInline(_) | MetaOp::PutInlines { .. } if unconfirmed => {}
+            MetaOp::FileInfo { .. } if unconfirmed => {}
             MetaOp::Close { .. } | MetaOp::SessionClose => {}
             _ if !self.leases.unconfirmed.is_empty() => return Err(ErrorCode::NOT_READY.with("not confirmed")),
             _ => {}
@@ -350,7 +353,8 @@ impl Meta {
         }
         *self.applied.entry((request.session, request.sequence)).or_default() += 1;
         let reply = self.apply(request, storage);
-        if let Some(session) = self.sessions.get_mut(&request.session) {
+        let repeatable = matches!(request.op, MetaOp::PutInlines { .. });
+        if let Some(session) = self.sessions.get_mut(&request.session).filter(|_| !repeatable) {
             session.replies.insert(request.sequence, reply.clone());
         }
         reply
@@ -508,6 +512,7 @@ impl Meta {
             MetaOp::SetAttr { inode, set } => self.set_attr(*inode, set, request.now, storage),
             MetaOp::Commit(commit) => self.commit(request, commit),
             MetaOp::PutInline(put) => self.put_inline(request, put),
+            MetaOp::PutInlines { puts } => Ok(self.put_inlines(request, puts)),
             _ => Err(ErrorCode::UNKNOWN_MESSAGE.into()),
         }
     }
@@ -571,6 +576,21 @@ impl Meta {
         }
         self.closed(request, commit.inode, commit.close);
         Ok(MetaReply::Attr(attr))
+    }
+
+    fn put_inlines(&mut self, request: &MetaRequest, puts: &[PutInline]) -> MetaReply {
+        assert!(puts.len() <= MAX_PUTS, "{} files in one request", puts.len());
+        let outcome = |put: &PutInline| {
+            if !self.leases.clear(put.inode, request.session, Need::Change) {
+                return PutOutcome::Refused(ErrorCode::BUSY.into());
+            }
+            match self.put_inline(request, put) {
+                Ok(MetaReply::Inline { attr, version }) => PutOutcome::Taken { attr, version },
+                Ok(other) => panic!("{other:?}"),
+                Err(error) => PutOutcome::Refused(error),
+            }
+        };
+        MetaReply::Inlines(puts.iter().map(outcome).collect())
     }
 
     fn put_inline(&mut self, request: &MetaRequest, put: &PutInline) -> Done {

@@ -2,11 +2,11 @@
 
 //! What clients report about content: data that they wrote to storage, and new inline content.
 
-use super::{Env, open};
-use crate::change::{Change, Step};
+use super::{Env, check_time, open};
+use crate::change::{Change, Fault, Step};
 use crate::keys;
-use nyala_wire::ErrorCode;
-use nyala_wire::meta::{Commit, MAX_FILE_BYTES, MetaReply, PutInline};
+use nyala_wire::{Attr, ErrorCode};
+use nyala_wire::meta::{Commit, MAX_FILE_BYTES, MAX_PUTS, MetaReply, PutInline, PutOutcome};
 
 /// Data was written to storage: the file reaches at least to `end`.
 pub fn commit(change: &mut Change, env: &Env, commit: &Commit) -> Step<MetaReply> {
@@ -47,6 +47,32 @@ pub fn commit(change: &mut Change, env: &Env, commit: &Commit) -> Step<MetaReply
 
 /// New inline content, made from the version that is there now.
 pub fn put_inline(change: &mut Change, env: &Env, put: &PutInline) -> Step<MetaReply> {
+    let (attr, version) = put_one(change, env, put)?;
+    Ok(MetaReply::Inline { attr, version })
+}
+
+/// New inline contents of many files, each taken or refused for itself. One that a transaction holds is refused as busy: the
+/// others do not wait for it.
+pub fn put_inlines(change: &mut Change, env: &Env, puts: &[PutInline]) -> Step<MetaReply> {
+    if puts.len() > MAX_PUTS {
+        return Err(ErrorCode::TOO_BIG.with(format!("more than {MAX_PUTS} files in one message")).into());
+    }
+    let outcome = |put: &PutInline| {
+        if !env.is_here(put.inode) {
+            return Ok(PutOutcome::Refused(ErrorCode::WRONG_SERVER.into()));
+        }
+        match check_time(put.mtime).and_then(|()| put_one(change, env, put)) {
+            Ok((attr, version)) => Ok(PutOutcome::Taken { attr, version }),
+            Err(Fault::Refused(error)) => Ok(PutOutcome::Refused(error)),
+            Err(Fault::Blocked) => Ok(PutOutcome::Refused(ErrorCode::BUSY.into())),
+            Err(elsewhere) => Err(elsewhere),
+        }
+    };
+    Ok(MetaReply::Inlines(puts.iter().map(outcome).collect::<Step<_>>()?))
+}
+
+/// Changes nothing where it fails.
+fn put_one(change: &mut Change, env: &Env, put: &PutInline) -> Step<(Attr, u64)> {
     let record = change.inode(put.inode)?;
     let file = record.file.as_ref().ok_or(ErrorCode::INVALID)?;
     if file.inline_version != Some(put.base_version) {
@@ -68,5 +94,5 @@ pub fn put_inline(change: &mut Change, env: &Env, put: &PutInline) -> Step<MetaR
     if put.close {
         open::close_here(change, env.session, put.inode)?;
     }
-    Ok(MetaReply::Inline { attr, version })
+    Ok((attr, version))
 }

@@ -114,6 +114,7 @@ pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
         MetaOp::RemoveXattr { inode, name } => xattr::remove(change, env.now, *inode, name),
         MetaOp::Commit(commit) => content::commit(change, env, commit),
         MetaOp::PutInline(put) => content::put_inline(change, env, put),
+        MetaOp::PutInlines { puts } => content::put_inlines(change, env, puts),
         MetaOp::SetLock { inode, lock } => lock::set(change, env, *inode, *lock),
         MetaOp::GetLock { inode, lock } => lock::get(change, env, *inode, *lock),
         MetaOp::Tmpfile { entry } => create::unnamed(change, env, entry),
@@ -133,7 +134,12 @@ fn check_times(env: &Env, op: &MetaOp) -> Step<()> {
         MetaOp::PutInline(put) => [Some(put.mtime), None, None],
         _ => [None; 3],
     };
-    match named.into_iter().flatten().chain([env.now]).all(|time| time.nanos < 1_000_000_000) {
+    named.into_iter().flatten().chain([env.now]).try_for_each(check_time)
+}
+
+/// EINVAL if a time stamp has more than a second's nanoseconds.
+fn check_time(time: Time) -> Step<()> {
+    match time.nanos < 1_000_000_000 {
         true => Ok(()),
         false => Err(ErrorCode::INVALID.with("nanoseconds of a time stamp are a second or more").into()),
     }

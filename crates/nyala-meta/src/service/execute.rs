@@ -17,7 +17,7 @@ use crate::leases::Need;
 use crate::ns;
 use crate::replies;
 use crate::sessions::Leave;
-use nyala_wire::meta::{ANSWER_HEAD_BYTES, Grants, MetaOp, MetaReply, MetaRequest, Want};
+use nyala_wire::meta::{ANSWER_HEAD_BYTES, Grants, MetaOp, MetaReply, MetaRequest, PutOutcome, Want};
 use nyala_wire::{ErrorCode, InodeId, SessionId, WireError};
 use std::rc::Rc;
 use std::time::Duration;
@@ -234,6 +234,9 @@ async fn change(state: &Rc<State>, request: &MetaRequest, leave: Leave) -> Resul
                     || !passage.clear(&gone, Need::Remove)
                     || !passage.clear(&shows, Need::Read)
                 {
+                    if let MetaOp::PutInlines { puts } = &request.op {
+                        return Ok(all_busy(puts.len()));
+                    }
                     patience.check()?;
                     passage.wait(news).await;
                     continue;
@@ -279,6 +282,13 @@ async fn change(state: &Rc<State>, request: &MetaRequest, leave: Leave) -> Resul
     }
 }
 
+/// The answer to many contents of which one has to wait for another client: that one waits for itself, in a request of its
+/// own, so that the others do not.
+fn all_busy(count: usize) -> Body {
+    let busy = || PutOutcome::Refused(ErrorCode::BUSY.into());
+    leases::answer(Grants::default(), &MetaReply::Inlines(std::iter::repeat_with(busy).take(count).collect()))
+}
+
 /// The directories of this server that an operation names.
 fn dirs_here(state: &State, op: &MetaOp) -> Vec<InodeId> {
     let to = if let MetaOp::Rename(rename) = op { Some(rename.to_parent) } else { None };
@@ -290,6 +300,7 @@ fn wants_sync(op: &MetaOp) -> bool {
     match op {
         MetaOp::Commit(commit) => commit.sync,
         MetaOp::PutInline(put) => put.sync,
+        MetaOp::PutInlines { puts } => puts.iter().any(|put| put.sync),
         _ => false,
     }
 }
@@ -330,6 +341,7 @@ fn op_name(op: &MetaOp) -> &'static str {
         MetaOp::RemoveXattr { .. } => "op.removexattr",
         MetaOp::Commit(_) => "op.commit",
         MetaOp::PutInline(_) => "op.put_inline",
+        MetaOp::PutInlines { .. } => "op.put_inlines",
         MetaOp::SetPattern { .. } => "op.set_pattern",
         MetaOp::LeasePoll { .. } => "op.lease_poll",
         MetaOp::LeaseReturn { .. } => "op.lease_return",

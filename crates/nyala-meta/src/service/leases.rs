@@ -174,7 +174,8 @@ pub async fn recovered(state: &State, request: &MetaRequest, patience: &Patience
         match &request.op {
             MetaOp::SessionOpen { .. } | MetaOp::SessionClose | MetaOp::LeasePoll { .. } => true,
             MetaOp::LeaseReturn { .. } | MetaOp::Close { .. } | MetaOp::StatFs | MetaOp::Sync => true,
-            MetaOp::Commit(_) | MetaOp::PutInline(_) | MetaOp::FileInfo { .. } => unconfirmed,
+            MetaOp::Commit(_) | MetaOp::PutInline(_) | MetaOp::PutInlines { .. } => unconfirmed,
+            MetaOp::FileInfo { .. } => unconfirmed,
             _ => false,
         }
     };

@@ -165,6 +165,50 @@ fn ctime_never_goes_back_and_times_are_valid() {
 }
 
 #[test]
+fn of_many_contents_each_is_taken_or_refused_for_itself() {
+    let mut server = Server::new();
+    let files: Vec<InodeId> = (0..4).map(|number| server.file(&format!("f{number}"))).collect();
+    let dir = server.dir("d");
+    let put = |inode, base_version, seconds| {
+        let (data, mtime) = (b"content".to_vec().into(), Time { seconds, nanos: 0 });
+        PutInline { inode, base_version, data, mtime, sync: false, close: false }
+    };
+    server.run(MetaOp::Unlink { parent: InodeId::ROOT, name: name("f3") }).unwrap();
+    let elsewhere = InodeId::new(Slot(4000), 7).unwrap();
+    let long = PutInline { data: vec![1; 100_000].into(), ..put(files[2], 0, 5) };
+    let late = Time { seconds: 5, nanos: 1_000_000_000 };
+    let invalid = PutInline { mtime: late, ..put(files[2], 0, 5) };
+    let puts = vec![
+        put(files[0], 0, 5),
+        put(files[1], 7, 5),
+        put(files[3], 0, 5),
+        put(dir, 0, 5),
+        put(elsewhere, 0, 5),
+        long,
+        invalid,
+        put(files[2], 0, 6),
+        put(files[0], 1, 7),
+        put(files[0], 1, 8),
+    ];
+    let MetaReply::Inlines(outcomes) = server.run(MetaOp::PutInlines { puts }).unwrap() else { panic!() };
+    let said: Vec<_> = outcomes
+        .into_iter()
+        .map(|outcome| match outcome {
+            PutOutcome::Taken { attr, version } => Ok((attr.size, attr.mtime.seconds, version)),
+            PutOutcome::Refused(error) => Err(error.code),
+        })
+        .collect();
+    let conflict = Err(ErrorCode::INLINE_CONFLICT);
+    let [gone, not_a_file, away] = [ErrorCode::STALE, ErrorCode::INVALID, ErrorCode::WRONG_SERVER].map(Err);
+    let [long, invalid] = [ErrorCode::TOO_BIG, ErrorCode::INVALID].map(Err);
+    let (third, again) = (Ok((7, 6, 1)), Ok((7, 7, 2)));
+    assert_eq!(said, [Ok((7, 5, 1)), conflict, gone, not_a_file, away, long, invalid, third, again, conflict]);
+    assert_eq!(server.attr(files[1]).size, 0);
+    let many = (0..=MAX_PUTS).map(|_| put(files[0], 2, 9)).collect();
+    assert_eq!(server.run(MetaOp::PutInlines { puts: many }), Err(ErrorCode::TOO_BIG));
+}
+
+#[test]
 fn links_are_bounded() {
     let mut server = Server::new();
     let (inode, dir) = (server.file("f"), server.dir("d"));

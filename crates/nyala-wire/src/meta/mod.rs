@@ -29,6 +29,8 @@ pub const MAX_LIST_ENTRIES: u32 = 4096;
 pub const MAX_LEASES: usize = 4096;
 /// Most inodes in one [`MetaOp::GetAttrs`].
 pub const MAX_GET_ATTRS: usize = 4096;
+/// Most files in one [`MetaOp::PutInlines`].
+pub const MAX_PUTS: usize = 64;
 /// Longest symbolic link target in bytes (Linux `PATH_MAX` less the NUL).
 pub const MAX_SYMLINK_BYTES: usize = 4095;
 /// Longest value of an extended attribute in bytes (Linux `XATTR_SIZE_MAX`).

@@ -337,6 +337,14 @@ pub enum MetaOp {
         #[n(0)]
         entry: NewEntry,
     },
+    /// New inline content of at most [`MAX_PUTS`](super::MAX_PUTS) files of one server, each of which is taken or refused
+    /// for itself. Reply: `Inlines`.
+    #[n(50)]
+    PutInlines {
+        /// The contents, of different files.
+        #[n(0)]
+        puts: Vec<PutInline>,
+    },
 }
 
 impl MetaOp {
@@ -386,6 +394,7 @@ impl MetaOp {
             MetaOp::ReadDir { dir, .. } | MetaOp::GetParent { dir } | MetaOp::SetPattern { dir, .. } => *dir,
             MetaOp::Commit(commit) => commit.inode,
             MetaOp::PutInline(put) => put.inode,
+            MetaOp::PutInlines { puts } => puts.first()?.inode,
             MetaOp::GetAttr { inode }
             | MetaOp::ReadLink { inode }
             | MetaOp::GetXattr { inode, .. }

@@ -4,6 +4,7 @@
 
 use super::{FileLock, Revocation};
 use crate::attr::{Attr, FileKind};
+use crate::error::WireError;
 use crate::ids::{InodeId, MapVersion, TargetId};
 use crate::name::Name;
 use crate::stripe::{Layout, StripePattern};
@@ -209,4 +210,25 @@ pub enum MetaReply {
     /// The lock in the way, if there is one.
     #[n(16)]
     Lock(#[n(0)] Option<FileLock>),
+    /// What became of each content, in the order of the request.
+    #[n(17)]
+    Inlines(#[n(0)] Vec<PutOutcome>),
+}
+
+/// What became of one content of many.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub enum PutOutcome {
+    /// It was taken.
+    #[n(0)]
+    Taken {
+        /// Attributes afterwards.
+        #[n(0)]
+        attr: Attr,
+        /// The content's version now.
+        #[n(1)]
+        version: u64,
+    },
+    /// It was not.
+    #[n(1)]
+    Refused(#[n(0)] WireError),
 }

@@ -77,6 +77,7 @@ fn operations_have_their_numbers_and_fields() {
     variants::<meta_tx::TxAction>();
     variants::<meta_tx::TxPart>();
     variants::<meta_tx::TxReply>();
+    variants::<meta::PutOutcome>();
     variants::<meta_tx::PartResult>();
     variants::<storage::StorageOp>();
     variants::<storage::StorageReply>();

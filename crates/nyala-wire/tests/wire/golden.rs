@@ -7,7 +7,7 @@ use crate::tape::{Sample, Tape};
 use minicbor::Encode;
 use nyala_wire::codec::encode;
 use nyala_wire::map::ClusterMap;
-use nyala_wire::meta::{MetaOp, MetaReply, MetaRequest, SetTime};
+use nyala_wire::meta::{MetaOp, MetaReply, MetaRequest, PutOutcome, SetTime};
 use nyala_wire::meta_tx::{PartResult, TxAction, TxPart, TxReply, TxRequest};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest, ServiceStats};
 use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest};
@@ -45,6 +45,7 @@ fn messages_stay_as_they_are() {
     variants::<TxAction>(&mut now);
     variants::<TxPart>(&mut now);
     variants::<TxReply>(&mut now);
+    variants::<PutOutcome>(&mut now);
     variants::<PartResult>(&mut now);
     structure::<StorageRequest>(&mut now);
     variants::<StorageOp>(&mut now);

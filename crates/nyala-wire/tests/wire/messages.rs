@@ -5,7 +5,7 @@
 use crate::shapes::{enums, structures};
 use nyala_wire::meta::{
     Commit, EntryInfo, EntryReply, FileLock, FileReply, InlineContent, LeaseMode, ListedEntry, Listing, LockKind,
-    MetaOp, MetaReply, MetaRequest, NewEntry, Owner, PutInline, Rename, Returned, Revocation, SessionReply, SetAttr,
+    MetaOp, MetaReply, MetaRequest, NewEntry, Owner, PutInline, PutOutcome, Rename, Returned, Revocation, SessionReply, SetAttr,
     SetTime,
 };
 use nyala_wire::meta_tx::{LockEdge, LockOwner, Outcome, PartResult, TxAction, TxPart, TxReply, TxRequest};
@@ -88,6 +88,7 @@ enums! {
         47 SetPattern { dir, pattern }
         48 SetLock { inode, lock }
         49 Tmpfile { entry }
+        50 PutInlines { puts }
     }
     MetaReply {
         0 Done {}
@@ -107,7 +108,9 @@ enums! {
         14 Revocations { boot, list }
         15 NoEntry {}
         16 Lock { 0 }
+        17 Inlines { 0 }
     }
+    PutOutcome { 0 Taken { attr, version } 1 Refused { 0 } }
     LeaseMode { 0 None {} 1 Shared {} 2 Uncached {} 3 Exclusive {} }
     LockKind { 0 Read {} 1 Write {} 2 Unlock {} }
     SetTime { 0 Now {} 1 At { 0 } }

@@ -37,6 +37,9 @@ settings! {
         /// Written data goes out after this time at the latest [default: 500ms]
         #[arg(long, env = "NYALA_MAX_DIRTY_AGE", value_name = "TIME")]
         max_dirty_age: Span,
+        /// A closed small file's content goes out after this time, with that of others; 0: the close waits for it [default: 20ms]
+        #[arg(long, env = "NYALA_CLOSE_DELAY", value_name = "TIME")]
+        close_delay: Span,
         /// How long what was read or looked up may be used again; at most 1s [default: 1s]
         #[arg(long, env = "NYALA_CACHE_TIME", value_name = "TIME")]
         cache_time: Span,
@@ -75,6 +78,9 @@ impl ClientSettings {
         }
         if let Some(time) = self.max_dirty_age {
             config.max_dirty_age = time.0;
+        }
+        if let Some(time) = self.close_delay {
+            config.close_delay = time.0;
         }
         if let Some(time) = self.cache_time {
             if time.0.as_millis() > 1000 {

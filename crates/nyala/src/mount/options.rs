@@ -57,7 +57,7 @@ const IGNORED: [&str; 20] = [
 ];
 
 const KNOWN: &str = "ro, nosuid, nodev, noexec, noatime, noallow_other, encrypt, port=N, secret=FILE, config=FILE, log-file=FILE, \
-    log-level=LEVEL, retry-timeout=TIME, write-buffer=SIZE, read-cache=SIZE, read-ahead=SIZE, max-dirty-age=TIME, \
+    log-level=LEVEL, retry-timeout=TIME, write-buffer=SIZE, read-cache=SIZE, read-ahead=SIZE, max-dirty-age=TIME, close-delay=TIME, \
     cache-time=TIME, fuse-transport=auto|dev|uring";
 
 impl MountFlags {
@@ -136,6 +136,7 @@ impl MountFlags {
             "read-cache" => settings.read_cache = parsed!(),
             "read-ahead" => settings.read_ahead = parsed!(),
             "max-dirty-age" => settings.max_dirty_age = parsed!(),
+            "close-delay" => settings.close_delay = parsed!(),
             "cache-time" => settings.cache_time = parsed!(),
             "fuse-transport" => settings.fuse_transport = parsed!(),
             "comment" | "uhelper" | "helper" => {}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Making the metadata server know the content of a small file, which it keeps with the inode.
+//!
+//! **Failure model.** The server may have other content than ours was made from: it refuses, and the newer content is fetched
+//! and own changes laid over it. A request may be done and not answered: repeated, it is refused the same way. What could
+//! not be sent is dirty again. A file that was removed when nobody had it open any more needs no content.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::file::{Content, File, State};
+use crate::logic::inline;
+use crate::maps::odd;
+use crate::push::{Push, Step};
+use crate::types::wall_clock;
+use bytes::Bytes;
+use nyala_wire::meta::{MetaOp, MetaReply, Owner, PutInline};
+use nyala_wire::{Attr, ErrorCode};
+use std::sync::Arc;
+
+/// Content that is ready to be sent.
+pub(crate) struct Taken<'a> {
+    pub(crate) put: PutInline,
+    pub(crate) sent: Sent<'a>,
+}
+
+impl Core {
+    /// The content of an inline file, to be sent; `None` if nothing was written, or it is inline no more. The file's gate
+    /// is held.
+    pub(crate) fn take_inline<'a>(self: &'a Arc<Core>, file: &'a Arc<File>, push: Push) -> Option<Taken<'a>> {
+        let mut state = file.state.lock();
+        let Content::Inline { version, data } = &state.content else { return None };
+        let (base_version, base) = (*version, data.clone());
+        let extents: Vec<u64> = state.dirty.iter().map(|extent| extent.offset).collect();
+        let extents: Vec<_> = extents.into_iter().filter_map(|offset| state.dirty.take(offset)).collect();
+        let merged = inline::merge(&base, extents.iter().map(|e| (e.offset, &e.data[..])));
+        let ids: Vec<u64> = extents.into_iter().map(|extent| state.send_off(extent).0).collect();
+        let mtime = state.own_mtime.unwrap_or_else(wall_clock);
+        drop(state);
+        let Push { sync, close, .. } = push;
+        let put = PutInline { inode: file.inode, base_version, data: merged.into(), mtime, sync, close };
+        (!ids.is_empty()).then(|| Taken { put, sent: Sent { core: self, file, ids } })
+    }
+
+    pub(crate) async fn push_inline(self: &Arc<Core>, file: &Arc<File>, push: Push) -> Result<Step> {
+        let Some(Taken { put, sent }) = self.take_inline(file, push) else {
+            if !file.state.lock().is_inline() {
+                return Ok(Step::Redo);
+            }
+            return self.push_nothing(file, push).await.map(|()| Step::Finished);
+        };
+        let data = Bytes::copy_from_slice(&put.data);
+        let reply = self.meta("store a small file", MetaOp::PutInline(put), Owner::default()).await;
+        match reply {
+            Ok(MetaReply::Inline { attr, version }) => {
+                sent.stored(data, &attr, version);
+                Ok(Step::Finished)
+            }
+            Ok(_) => Err(odd("store a small file")),
+            Err(error) if error.is(ErrorCode::INLINE_CONFLICT) => {
+                drop(sent);
+                self.file_info(file).await?;
+                Ok(Step::Redo)
+            }
+            Err(error) => sent.failed(error).map(|()| Step::Finished),
+        }
+    }
+}
+
+/// Inline bytes on their way to metadata; dirty again if dropped before they are over.
+pub(crate) struct Sent<'a> {
+    core: &'a Arc<Core>,
+    file: &'a Arc<File>,
+    ids: Vec<u64>,
+}
+
+impl Sent<'_> {
+    /// The server has them, as this version.
+    pub(crate) fn stored(self, data: Bytes, attr: &Attr, version: u64) {
+        let (file, core) = (self.file, self.core);
+        let mut state = file.state.lock();
+        self.over(&mut state);
+        if let Content::Inline { version: known, .. } = state.content
+            && known < version
+        {
+            state.content = Content::Inline { version, data };
+        }
+        state.take_attr(attr, core.now_ms());
+        state.settle();
+    }
+
+    /// They are given up. That is no failure where there is no such file any more and nobody has it open.
+    pub(crate) fn failed(self, source: Error) -> Result<()> {
+        let file = self.file;
+        let mut state = file.state.lock();
+        let end = state.own_end.unwrap_or(0);
+        self.over(&mut state);
+        state.settle();
+        if matches!(source.code(), ErrorCode::STALE | ErrorCode::NOT_FOUND) && state.handles == 0 {
+            state.attr_ms = 0;
+            return Ok(());
+        }
+        Err(Error::WriteBack { inode: file.inode, offset: 0, end, source: Box::new(source) })
+    }
+
+    fn over(mut self, state: &mut State) {
+        let ids = std::mem::take(&mut self.ids);
+        self.core.with_bytes(state, |state| state.in_flight.retain(|flying| !ids.contains(&flying.id)));
+        self.file.changed.notify_waiters();
+    }
+}
+
+impl Drop for Sent<'_> {
+    fn drop(&mut self) {
+        if !self.ids.is_empty() {
+            let mut state = self.file.state.lock();
+            let ids = std::mem::take(&mut self.ids);
+            self.core.with_bytes(&mut state, |state| ids.into_iter().for_each(|id| state.take_back(id)));
+        }
+    }
+}
