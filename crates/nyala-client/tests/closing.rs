@@ -104,8 +104,7 @@ async fn what_is_closed_is_at_the_server_before_its_name_replaces_another() {
     let new = closed(&client, "new", b"new content").await;
     let name = |text: &str| Name::new(text.as_bytes()).unwrap();
     let (from_name, to_name) = (name("new"), name("old"));
-    let rename =
-        Rename { from_parent: ROOT, from_name, to_parent: ROOT, to_name, no_replace: false, exchange: false };
+    let rename = Rename { from_parent: ROOT, from_name, to_parent: ROOT, to_name, no_replace: false, exchange: false };
     cluster.take_log();
     cluster.0.lock().metas[0].fail_commits = Some(ErrorCode::NO_SPACE);
     assert_eq!(client.rename(rename.clone()).await.unwrap_err().errno(), 28, "the old one is not given up for nothing");
@@ -219,7 +218,14 @@ async fn under_all_faults_everything_arrives() {
     for seed in 87..91 {
         let cluster = Cluster::new(seed);
         let (one, two) = (cluster.client().await, cluster.client().await);
-        cluster.set_faults(Faults { lose_request: 30, lose_reply: 60, twice: 60, busy: 20, slow: 100, ..Faults::default() });
+        cluster.set_faults(Faults {
+            lose_request: 30,
+            lose_reply: 60,
+            twice: 60,
+            busy: 20,
+            slow: 100,
+            ..Faults::default()
+        });
         let content = |number: usize| vec![number as u8; 100 + number];
         let makers = (0..8).map(|maker| {
             let one = one.clone();

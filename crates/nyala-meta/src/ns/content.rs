@@ -5,8 +5,8 @@
 use super::{Env, check_time, open};
 use crate::change::{Change, Fault, Step};
 use crate::keys;
-use nyala_wire::{Attr, ErrorCode};
 use nyala_wire::meta::{Commit, MAX_FILE_BYTES, MAX_PUTS, MetaReply, PutInline, PutOutcome};
+use nyala_wire::{Attr, ErrorCode};
 
 /// Data was written to storage: the file reaches at least to `end`.
 pub fn commit(change: &mut Change, env: &Env, commit: &Commit) -> Step<MetaReply> {

@@ -5,8 +5,8 @@
 use crate::shapes::{enums, structures};
 use nyala_wire::meta::{
     Commit, EntryInfo, EntryReply, FileLock, FileReply, InlineContent, LeaseMode, ListedEntry, Listing, LockKind,
-    MetaOp, MetaReply, MetaRequest, NewEntry, Owner, PutInline, PutOutcome, Rename, Returned, Revocation, SessionReply, SetAttr,
-    SetTime,
+    MetaOp, MetaReply, MetaRequest, NewEntry, Owner, PutInline, PutOutcome, Rename, Returned, Revocation, SessionReply,
+    SetAttr, SetTime,
 };
 use nyala_wire::meta_tx::{LockEdge, LockOwner, Outcome, PartResult, TxAction, TxPart, TxReply, TxRequest};
 use nyala_wire::mgmt::{
