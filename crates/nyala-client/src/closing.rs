@@ -14,32 +14,14 @@
 //! push by others meanwhile: whoever holds the gate sends what is there.
 
 use crate::core::Core;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::file::File;
 use crate::logic::put_off::Next;
-use crate::maps::odd;
-use crate::push::Push;
-use crate::push_inline::{Sent, Taken};
-use bytes::Bytes;
 use nyala_wire::InodeId;
 use nyala_wire::map::CapacityPool;
-use nyala_wire::meta::{LeaseMode, MAX_PUTS, MetaOp, MetaReply, Owner, PutInline, PutOutcome};
-use std::collections::BTreeMap;
+use nyala_wire::meta::LeaseMode;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tokio::sync::MutexGuard;
-use tokio::task::JoinSet;
-
-/// Most content in one request, bytes.
-const MAX_BYTES: usize = 256 << 10;
-
-/// A file whose content is in a request.
-struct Going<'a> {
-    file: &'a Arc<File>,
-    data: Bytes,
-    sent: Sent<'a>,
-    _gate: MutexGuard<'a, ()>,
-}
 
 impl Core {
     /// Instead of a push at a close: whether the file's content goes out by itself in a moment.
@@ -102,94 +84,5 @@ impl Core {
     pub(crate) async fn send_all_closed(self: &Arc<Core>) {
         let files = self.closed.lock().take_all();
         self.send_closed(files).await;
-    }
-
-    async fn send_closed(self: &Arc<Core>, files: Vec<Arc<File>>) {
-        let view = self.maps.view();
-        let mut by_server: BTreeMap<_, Vec<Arc<File>>> = BTreeMap::new();
-        for file in files {
-            by_server.entry(view.map.slot_target(file.inode.slot())).or_default().push(file);
-        }
-        let mut sends = JoinSet::new();
-        for (_, files) in by_server {
-            let core = self.clone();
-            sends.spawn(async move {
-                for part in files.chunks(MAX_PUTS) {
-                    core.send_together(part).await;
-                }
-                core.closed.lock().done(files.len());
-                files.iter().for_each(|file| core.release(file));
-            });
-        }
-        while sends.join_next().await.is_some() {}
-    }
-
-    /// Files of one server.
-    async fn send_together(self: &Arc<Core>, files: &[Arc<File>]) {
-        let (mut puts, mut going, mut alone, mut bytes) = (Vec::new(), Vec::new(), Vec::new(), 0);
-        for file in files {
-            let gate = file.gate.try_lock();
-            let mut state = file.state.lock();
-            state.put_off = false;
-            let (size, clean) = (state.size as usize, state.is_clean());
-            drop(state);
-            if clean {
-                continue;
-            }
-            let Ok(gate) = gate else {
-                alone.push(file);
-                continue;
-            };
-            bytes += size;
-            let taken = if bytes <= MAX_BYTES { self.take_inline(file, Push::default()) } else { None };
-            let Some(Taken { put, sent }) = taken else {
-                alone.push(file);
-                continue;
-            };
-            going.push(Going { file, data: Bytes::copy_from_slice(&put.data), sent, _gate: gate });
-            puts.push(put);
-        }
-        if !puts.is_empty() {
-            alone.extend(self.send_puts(puts, going).await);
-        }
-        let mut pushes = JoinSet::new();
-        for file in alone {
-            let (core, file) = (self.clone(), file.clone());
-            pushes.spawn(async move { core.closed_pushed(core.push_out(&file).await) });
-        }
-        while pushes.join_next().await.is_some() {}
-    }
-
-    /// The files that were refused.
-    async fn send_puts<'a>(self: &Arc<Core>, puts: Vec<PutInline>, going: Vec<Going<'a>>) -> Vec<&'a Arc<File>> {
-        const WHAT: &str = "store small files";
-        let outcomes = match self.meta(WHAT, MetaOp::PutInlines { puts }, Owner::default()).await {
-            Ok(MetaReply::Inlines(outcomes)) if outcomes.len() == going.len() => Ok(outcomes),
-            Ok(_) => Err(odd(WHAT)),
-            Err(error) => Err(error),
-        };
-        let outcomes = match outcomes {
-            Ok(outcomes) => outcomes,
-            Err(error) => {
-                for Going { file, sent, .. } in going {
-                    self.closed_pushed(sent.failed(error.clone()).inspect_err(|error| file.fail(error.clone())));
-                }
-                return Vec::new();
-            }
-        };
-        let mut refused = Vec::new();
-        for (one, outcome) in going.into_iter().zip(outcomes) {
-            match outcome {
-                PutOutcome::Taken { attr, version } => one.sent.stored(one.data, &attr, version),
-                PutOutcome::Refused(_) => refused.push(one.file),
-            }
-        }
-        refused
-    }
-
-    fn closed_pushed(&self, pushed: Result<(), Error>) {
-        if pushed.is_err() {
-            self.closed.lock().failed(self.now_ms());
-        }
     }
 }

@@ -48,6 +48,7 @@ mod space;
 mod spilling;
 mod storage_io;
 mod table;
+mod together;
 mod write;
 mod write_back;
 
