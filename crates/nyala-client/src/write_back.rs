@@ -17,6 +17,9 @@ use std::sync::Arc;
 
 /// Storage writes under way for one file.
 const WRITES_PER_FILE: usize = 128;
+/// When that many are under way, the next ones go together once so many have ended: looking for what is due takes time, and what
+/// goes together is received together.
+const TOGETHER: usize = 16;
 
 /// Which extents should go out?
 #[derive(Clone, Copy)]
@@ -33,7 +36,7 @@ impl Due {
         let mut blocked = false;
         for extent in state.dirty.iter() {
             let old = self.now_ms.saturating_sub(extent.born_ms) >= self.max_age_ms;
-            let wanted = old || extent.hurried || extent.stamp <= state.flush_upto || state.dirty.is_complete(extent);
+            let wanted = old || extent.hurried || extent.stamp <= state.flush_upto || extent.complete;
             if !wanted {
                 continue;
             }
@@ -87,7 +90,7 @@ impl Core {
     pub(crate) fn pump_written(self: &Arc<Core>, file: &Arc<File>, range: Range<u64>) {
         let due = {
             let mut state = file.state.lock();
-            let full = state.dirty.overlapping(range).any(|extent| state.dirty.is_complete(extent));
+            let full = state.dirty.overlapping(range).any(|extent| extent.complete);
             if full {
                 state.filled_ms = self.now_ms();
             }
@@ -155,10 +158,11 @@ impl Sending {
         self.done = true;
         self.land();
         let mut failed = None;
-        {
+        let more = {
             let mut state = self.file.state.lock();
             let Some(at) = state.in_flight.iter().position(|flying| flying.id == self.id) else { return };
             let range = state.in_flight[at].range();
+            let awaited = state.dirty.overlapping(range.clone()).next().is_some();
             self.core.with_bytes(&mut state, |state| drop(state.in_flight.swap_remove(at)));
             match result {
                 Ok(()) => {
@@ -179,11 +183,12 @@ impl Sending {
                     failed = Some(Error::WriteBack { inode: place.inode, offset: range.start, end: range.end, source });
                 }
             }
-        }
+            state.blocked && (awaited || state.in_flight.len() + TOGETHER <= WRITES_PER_FILE)
+        };
         if let Some(error) = failed {
             self.file.fail(error);
         }
-        if self.file.state.lock().blocked {
+        if more {
             self.core.pump(&self.file);
         }
         self.file.changed.notify_waiters();

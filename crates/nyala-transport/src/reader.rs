@@ -16,8 +16,8 @@ use std::time::Duration;
 
 /// Bytes read at once. Also what an idle connection occupies.
 const READ_BYTES: usize = 32 << 10;
-/// Bodies up to this length are taken out of the read buffer, bytes.
-const SMALL_BODY: usize = READ_BYTES / 2;
+/// Bodies and payloads up to this length are taken out of the read buffer, bytes: what follows them comes with the same `read`.
+const SMALL: usize = READ_BYTES / 2;
 /// Requests up to this length do not count against the budget, bytes; the number under way bounds them.
 const FREE: usize = 16 << 10;
 
@@ -63,19 +63,19 @@ impl FrameReader {
     pub(crate) async fn next(&mut self) -> Result<Frame, ReadError> {
         let header = self.header().await?;
         let (body_len, payload_len) = (header.body_len as usize, header.payload_len as usize);
-        let mut permit = None;
         let charge = body_len + occupied(payload_len);
-        if let Some(budget) = self.budget.as_ref().filter(|_| charge > FREE) {
-            permit = budget.take(charge).await;
-        }
-        let body = self.body(body_len, &mut permit).await?;
+        let mut permit = match self.budget.as_ref().filter(|_| charge > FREE) {
+            Some(budget) => budget.take(charge).await,
+            None => None,
+        };
+        let body = match body_len <= SMALL {
+            true => self.small(body_len).await?,
+            false => self.large(body_len, permit.as_mut().and_then(|permit| permit.split(body_len))).await?,
+        };
         header.check_body(&body)?;
-        let payload = if payload_len == 0 {
-            Bytes::new()
-        } else {
-            let mut buffer = self.buffers.take(payload_len);
-            self.fill(buffer.as_mut()).await?;
-            buffer.into_bytes(permit)
+        let payload = match payload_len == 0 || payload_len <= SMALL && permit.is_none() {
+            true => self.small(payload_len).await?,
+            false => self.large(payload_len, permit).await?,
         };
         Ok(Frame { header, body, payload })
     }
@@ -99,17 +99,17 @@ impl FrameReader {
         Ok(header)
     }
 
-    /// Takes the part of the permit that belongs to the body.
-    async fn body(&mut self, len: usize, permit: &mut Option<Permit>) -> Result<Bytes, ReadError> {
-        if len <= SMALL_BODY {
-            self.buffered(len).await?;
-            let body = Bytes::copy_from_slice(&self.here()[..len]);
-            self.filled.start += len;
-            return Ok(body);
-        }
+    async fn large(&mut self, len: usize, permit: Option<Permit>) -> Result<Bytes, ReadError> {
         let mut buffer = self.buffers.take(len);
         self.fill(buffer.as_mut()).await?;
-        Ok(buffer.into_bytes(permit.as_mut().and_then(|permit| permit.split(len))))
+        Ok(buffer.into_bytes(permit))
+    }
+
+    async fn small(&mut self, len: usize) -> Result<Bytes, ReadError> {
+        self.buffered(len).await?;
+        let bytes = Bytes::copy_from_slice(&self.here()[..len]);
+        self.filled.start += len;
+        Ok(bytes)
     }
 
     /// At least `len` (≤ [`READ_BYTES`]) bytes are in the buffer.

@@ -32,14 +32,14 @@ impl Broken {
 
     /// A part of a unit is written. One that had gone: the unit is filled anew.
     pub(super) fn written(&mut self, unit: Range<u64>, part: &Range<u64>) {
-        if self.units.get(&unit.start).is_some_and(|gone| gone.gaps(part.clone()) != [part.clone()]) {
+        if self.units.get(&unit.start).is_some_and(|gone| gone.overlaps(part)) {
             self.units.remove(&unit.start);
         }
     }
 
     /// Does the part fill what lies between others that have gone?
     pub(super) fn is_closed_by(&self, unit: Range<u64>, part: &Range<u64>) -> bool {
-        self.units.get(&unit.start).is_some_and(|gone| gone.gaps(unit).contains(part))
+        self.units.get(&unit.start).is_some_and(|gone| gone.is_gap(&unit, part))
     }
 }
 

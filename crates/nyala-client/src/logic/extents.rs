@@ -27,6 +27,8 @@ pub struct Extent {
     pub hurried: bool,
     /// More than one write made it.
     pub in_pieces: bool,
+    /// It fills its unit, or what is left of it. Known here because many are looked at for each that goes out.
+    pub complete: bool,
 }
 
 impl Extent {
@@ -88,9 +90,9 @@ impl ExtentMap {
         self.extents.values()
     }
 
-    /// Does the extent fill its unit, or what is left of it?
-    pub fn is_complete(&self, extent: &Extent) -> bool {
-        extent.data.len() as u64 == self.unit || self.broken.is_closed_by(self.unit_of(extent.offset), &extent.range())
+    /// Does the range fill its unit, or what is left of it?
+    fn completes(&self, range: &Range<u64>) -> bool {
+        range.end - range.start == self.unit || self.broken.is_closed_by(self.unit_of(range.start), range)
     }
 
     fn unit_of(&self, offset: u64) -> Range<u64> {
@@ -161,6 +163,12 @@ impl ExtentMap {
         }
         self.join(start..end, offset, at);
         self.gather(start..end);
+        // What goes out touches nothing that stays, so only what is written can complete an extent.
+        let joined = self.extents.range(start..=offset).next_back().map(|(_, extent)| extent.range());
+        let complete = joined.is_some_and(|range| self.completes(&range));
+        if let Some((_, extent)) = self.extents.range_mut(start..=offset).next_back() {
+            extent.complete = complete;
+        }
     }
 
     /// Adds bytes where nothing is: in the unit's own buffer if it has one, or at the end of those before, or by themselves.
@@ -179,7 +187,8 @@ impl ExtentMap {
             }
             BytesMut::from(data)
         };
-        let extent = Extent { offset, data: new, born_ms: now_ms, stamp, hurried: false, in_pieces: false };
+        let extent =
+            Extent { offset, data: new, born_ms: now_ms, stamp, hurried: false, in_pieces: false, complete: false };
         self.extents.insert(offset, extent);
     }
 
@@ -273,11 +282,13 @@ impl ExtentMap {
             if whole.end > range.end {
                 let data = extent.data.split_off((range.end - whole.start) as usize);
                 self.bytes += data.len();
-                self.extents.insert(range.end, Extent { offset: range.end, data, ..extent });
+                let complete = self.completes(&(range.end..whole.end));
+                self.extents.insert(range.end, Extent { offset: range.end, data, complete, ..extent });
             }
             if whole.start < range.start {
                 extent.data.truncate((range.start - whole.start) as usize);
                 self.bytes += extent.data.len();
+                extent.complete = self.completes(&extent.range());
                 self.extents.insert(whole.start, extent);
             }
         }
@@ -341,6 +352,7 @@ mod tests {
                     prop_assert!(!extent.data.is_empty() && extent.offset >= end);
                     prop_assert_eq!(extent.offset / unit, (extent.range().end - 1) / unit, "crosses a unit");
                     prop_assert!(extent.stamp <= stamp as u64);
+                    prop_assert!(extent.complete || !map.completes(&extent.range()), "complete and not known");
                     prop_assert!(extent.offset > touched || extent.offset % unit == 0, "touches the one before");
                     touched = extent.range().end;
                     end = extent.range().end;
@@ -366,7 +378,7 @@ mod tests {
         let hurried: Vec<u64> = map.iter().filter(|extent| extent.hurried).map(|extent| extent.offset).collect();
         assert_eq!(hurried, [600, 700]);
         map.insert(610, &[1; 90], 9, 9);
-        assert!(map.overlapping(600..700).all(|extent| extent.hurried && map.is_complete(extent)));
+        assert!(map.overlapping(600..700).all(|extent| extent.hurried && extent.complete));
         ExtentMap::new(10).hurry_newest();
     }
 
@@ -377,7 +389,7 @@ mod tests {
             map.insert(i * 4096, &[7; 4096], i, i);
         }
         let extent = map.iter().next().unwrap();
-        assert!(map.is_complete(extent) && extent.stamp == 0 && extent.born_ms == 0);
+        assert!(extent.complete && extent.stamp == 0 && extent.born_ms == 0);
         assert!(extent.data.capacity() <= 1 << 16);
     }
     #[test]
@@ -396,7 +408,7 @@ mod tests {
             }
         }
         let extent = map.take(0).unwrap();
-        assert!(map.is_complete(&extent) && extent.in_pieces && map.is_empty() && !map.rooms.has(&(0..unit)));
+        assert!(extent.complete && extent.in_pieces && map.is_empty() && !map.rooms.has(&(0..unit)));
         assert!((0..unit).all(|at| extent.data[at as usize] == (at / piece) as u8 + 1));
     }
 }

@@ -45,6 +45,18 @@ impl RangeSet {
         }
         gaps
     }
+
+    /// Is a byte of `range` in the set?
+    pub fn overlaps(&self, range: &Range<u64>) -> bool {
+        !range.is_empty() && self.ranges.range(..range.end).next_back().is_some_and(|(_, &end)| end > range.start)
+    }
+
+    /// Is `range` one of the [`Self::gaps`] of `whole`, which it lies in?
+    pub fn is_gap(&self, whole: &Range<u64>, range: &Range<u64>) -> bool {
+        let before = self.ranges.range(..range.end).next_back().map_or(0, |(_, &end)| end).max(whole.start);
+        let behind = self.ranges.range(range.end..).next().map_or(whole.end, |(&start, _)| start.min(whole.end));
+        before == range.start && behind == range.end && !range.is_empty()
+    }
 }
 
 #[cfg(test)]
@@ -62,7 +74,13 @@ mod tests {
                 model[start as usize..(start + len) as usize].fill(true);
             }
             let mut in_gap = [false; 256];
-            for gap in set.gaps(asked.0..asked.0 + asked.1) {
+            let whole = asked.0..asked.0 + asked.1;
+            let gaps = set.gaps(whole.clone());
+            for (start, end) in (whole.start..=whole.end).flat_map(|start| (start..=whole.end).map(move |end| (start, end))) {
+                prop_assert_eq!(set.is_gap(&whole, &(start..end)), gaps.contains(&(start..end)), "{}..{}", start, end);
+                prop_assert_eq!(set.overlaps(&(start..end)), model[start as usize..end as usize].contains(&true));
+            }
+            for gap in gaps {
                 prop_assert!(!gap.is_empty());
                 in_gap[gap.start as usize..gap.end as usize].fill(true);
             }

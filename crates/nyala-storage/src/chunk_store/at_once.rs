@@ -13,7 +13,8 @@ use super::changes::Changes;
 use super::counters::add;
 use super::disk::ChunkFile;
 use super::error::ChunkError;
-use super::read::{ReadOut, ReadPlan};
+use super::read::ReadOut;
+use super::read_plan::ReadPlan;
 use super::shared::{ChunkStore, Shared};
 use super::worker::ChunkWorker;
 use super::write::WriteOp;
@@ -57,8 +58,8 @@ impl LooseRead {
 
     /// Takes the data in; `None` if the file has changed, or the data is not what it should be, so that the worker has to
     /// look at it.
-    pub fn finish(self, data: Buffer) -> Option<ReadOut> {
-        let whole = data.len() == self.plan.there;
+    pub fn finish(mut self, data: Buffer) -> Option<ReadOut> {
+        let whole = self.plan.ends_with(&self.shared, data.len());
         if !whole || self.changes.seen(self.plan.file) != self.seen {
             return None;
         }
@@ -76,7 +77,7 @@ impl ChunkWorker {
         }
         let handle = self.already_open(file)?;
         let seen = self.changes.seen(file);
-        let plan = self.plan_read(file, Some(handle), offset, len).ok().filter(|plan| plan.lost.is_none())?;
+        let plan = self.plan_read(file, Some(handle), offset, len, false).ok().filter(|plan| plan.lost.is_none())?;
         Some(LooseRead { plan, shared: self.shared.clone(), changes: self.changes.clone(), seen })
     }
 

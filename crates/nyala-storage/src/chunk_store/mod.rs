@@ -47,6 +47,7 @@ mod os_disk;
 mod plan;
 mod query;
 mod read;
+mod read_plan;
 mod recover;
 mod region;
 mod reserve;

@@ -43,6 +43,8 @@ pub(super) struct OsFile {
     /// Opened again past the page cache, when first needed; none where the file system has no such way.
     pub(super) direct: OnceLock<Option<OwnedFd>>,
     dontcache: Arc<AtomicBool>,
+    /// There is no disk behind it.
+    memory: bool,
 }
 
 /// The two directory names of a chunk file: lowest and second lowest byte of the CRC-32C of the inode number's eight
@@ -88,7 +90,12 @@ impl ChunkDisk for OsDisk {
         let path = path_of(file);
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let opened = |fd, created| {
-            let file = Arc::new(OsFile { fd, direct: OnceLock::new(), dontcache: self.dontcache.clone() });
+            let file = Arc::new(OsFile {
+                fd,
+                direct: OnceLock::new(),
+                dontcache: self.dontcache.clone(),
+                memory: self.memory,
+            });
             Ok(Some(Opened { file, created }))
         };
         match fs::openat(&self.dir, path.as_str(), flags, Mode::empty()) {
@@ -151,7 +158,8 @@ impl ChunkFile for OsFile {
     }
 
     fn read_cached(&self, buf: &mut [u8], offset: u64) -> io::Result<Option<usize>> {
-        self.read_nowait(buf, offset)
+        // Such file systems refuse reads that must not wait; and what a ring does for them costs a wake-up.
+        if self.memory { self.read_as(buf, offset, false).map(Some) } else { self.read_nowait(buf, offset) }
     }
 
     fn is_cached(&self, offset: u64, len: usize) -> bool {

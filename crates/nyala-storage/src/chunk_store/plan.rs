@@ -71,7 +71,10 @@ pub(super) fn plan(
     handle: Arc<dyn ChunkFile>,
     created: bool,
 ) -> Result<Plan, ChunkError> {
-    let file_len = shared.len_of(op.file, &*handle)?;
+    let end = op.offset + op.data.len() as u64;
+    // Only blocks that are written in part have to do with what the file has.
+    let whole = op.offset.is_multiple_of(BLOCK_BYTES) && end.is_multiple_of(BLOCK_BYTES);
+    let file_len = if whole { 0 } else { shared.len_of(op.file, &*handle)? };
     let first = op.offset / BLOCK_BYTES;
     let last = first + op.crcs.len() as u64 - 1;
     let mut rows = Vec::with_capacity(2);
@@ -117,6 +120,7 @@ struct Merger<'a> {
     shared: &'a Shared,
     file: ChunkFileId,
     handle: &'a dyn ChunkFile,
+    /// Looked up only where a block is written in part.
     file_len: u64,
 }
 

@@ -6,15 +6,17 @@
 //! file that is too short for its blocks never passes for zeros.
 
 use super::MAX_CHUNK_FILE_BYTES;
-use super::buffers::Buffer;
-use super::counters::add;
+use super::buffers::{Buffer, LARGE};
 use super::disk::ChunkFile;
 use super::error::ChunkError;
-use super::shared::{Shared, group_of};
+use super::read_plan::ReadPlan;
+use super::shared::group_of;
 use super::worker::ChunkWorker;
-use nyala_wire::checksum::crc32c_zero_padded;
 use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+
+/// Reads of so many bytes need not know the file's length beforehand.
+const SHORT: usize = LARGE - BLOCK_BYTES as usize;
 
 /// What a read gives.
 #[derive(Debug, Default)]
@@ -27,64 +29,13 @@ pub struct ReadOut {
     pub crcs: Vec<u32>,
 }
 
-fn zero_crc() -> u32 {
-    static CRC: OnceLock<u32> = OnceLock::new();
-    *CRC.get_or_init(|| crc32c_zero_padded(&[]))
-}
-
-/// A read worked out: what the worker knows about it.
-pub(super) struct ReadPlan {
-    pub file: ChunkFileId,
-    pub handle: Option<Arc<dyn ChunkFile>>,
-    first: u64,
-    /// Bytes up to the end of the last block or of the file.
-    pub there: usize,
-    stored: Vec<Option<u32>>,
-    /// A block that should be there and is behind the end of the file.
-    pub lost: Option<u64>,
-}
-
-impl ReadPlan {
-    /// Where the data starts in the chunk file, bytes.
-    pub fn start(&self) -> u64 {
-        self.first * BLOCK_BYTES
-    }
-
-    /// The checksums, where the file alone has all the data: no holes, whose bytes are zeros whatever it has there.
-    pub fn whole_crcs(&self) -> Option<Vec<u32>> {
-        let blocks = self.there.div_ceil(BLOCK_BYTES as usize);
-        self.stored.iter().take(blocks).copied().collect::<Option<Vec<u32>>>().filter(|crcs| crcs.len() == blocks)
-    }
-
-    /// Data and checksums together: holes are zeros, and a file that is too short is damage.
-    pub fn finish(self, shared: &Shared, mut data: Buffer, verify: bool) -> Result<ReadOut, ChunkError> {
-        if data.len() < self.there {
-            return Err(shared.checksum_error(self.file, self.first + data.len() as u64 / BLOCK_BYTES));
-        }
-        let mut crcs = Vec::with_capacity(self.stored.len());
-        for (number, (block, crc)) in data.chunks_mut(BLOCK_BYTES as usize).zip(&self.stored).enumerate() {
-            match crc {
-                None => block.fill(0),
-                Some(crc) if verify && crc32c_zero_padded(block) != *crc => {
-                    return Err(shared.checksum_error(self.file, self.first + number as u64));
-                }
-                Some(_) => {}
-            }
-            crcs.push(crc.unwrap_or_else(zero_crc));
-        }
-        add(&shared.counters.reads, 1);
-        add(&shared.counters.read_bytes, data.len() as u64);
-        Ok(ReadOut { start: self.start(), data, crcs })
-    }
-}
-
 impl ChunkWorker {
     /// Reads the blocks that `len` bytes at `offset` touch, up to the end of the chunk file.
     pub fn read(&mut self, file: ChunkFileId, offset: u64, len: u32, verify: bool) -> Result<ReadOut, ChunkError> {
         self.check_read(file, offset, len)?;
         self.settle(file)?;
         let handle = self.open(file, false)?.map(|(handle, _)| handle);
-        let plan = self.plan_read(file, handle, offset, len)?;
+        let plan = self.plan_read(file, handle, offset, len, true)?;
         if let Some(lost) = plan.lost {
             return Err(self.shared.checksum_error(file, lost));
         }
@@ -105,24 +56,29 @@ impl ChunkWorker {
         if self.is_dead(file) { Err(ChunkError::Stale(file)) } else { Ok(()) }
     }
 
-    /// Works a checked read out.
+    /// Works a checked read out. If not `exact`, short ones do without the file's length: what has checksums is in the file,
+    /// its last block perhaps in part ([`ReadPlan::ends_with`]).
     pub(super) fn plan_read(
         &self,
         file: ChunkFileId,
         handle: Option<Arc<dyn ChunkFile>>,
         offset: u64,
         len: u32,
+        exact: bool,
     ) -> Result<ReadPlan, ChunkError> {
         let first = offset / BLOCK_BYTES;
         let last = (offset + u64::from(len)).div_ceil(BLOCK_BYTES).max(first);
-        let file_len = handle.as_ref().map_or(Ok(0), |handle| self.shared.len_of(file, &**handle))?;
-        let there = (last * BLOCK_BYTES).min(file_len).saturating_sub(first * BLOCK_BYTES) as usize;
         // Behind the largest chunk file there is nothing, as behind the end of any other: files can be longer.
         let stored = self.stored(file, first, last.min(MAX_CHUNK_FILE_BYTES / BLOCK_BYTES))?;
-        let blocks = there.div_ceil(BLOCK_BYTES as usize);
-        let lost = stored.iter().skip(blocks).position(Option::is_some);
-        let lost = lost.map(|lost| first + (blocks + lost) as u64);
-        Ok(ReadPlan { file, handle, first, there, stored, lost })
+        let mut plan = ReadPlan { file, handle, first, last, there: 0, stored, lost: None };
+        let blocks = (last - first) as usize;
+        let known = plan.stored.len() == blocks && plan.stored.iter().all(Option::is_some);
+        if !exact && known && plan.handle.is_some() && blocks * BLOCK_BYTES as usize <= SHORT {
+            plan.there = blocks * BLOCK_BYTES as usize;
+        } else {
+            plan.measure(&self.shared)?;
+        }
+        Ok(plan)
     }
 
     /// Stored checksums of the blocks from `first` to before `last`.

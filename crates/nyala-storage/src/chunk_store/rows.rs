@@ -114,24 +114,34 @@ impl Row {
     }
 
     pub fn encode(&self, out: &mut Vec<u8>) {
+        let mut bytes = [0; 4 * GROUP_BLOCKS as usize];
+        let (places, _) = bytes.as_chunks_mut::<4>();
+        if self.present == u64::MAX {
+            places.iter_mut().zip(&self.crcs).for_each(|(place, crc)| *place = crc.to_le_bytes());
+        } else {
+            let crcs = (0..GROUP_BLOCKS as usize).filter_map(|slot| self.get(slot));
+            places.iter_mut().zip(crcs).for_each(|(place, crc)| *place = crc.to_le_bytes());
+        }
         out.clear();
         out.extend_from_slice(&self.present.to_le_bytes());
-        (0..GROUP_BLOCKS as usize).filter_map(|slot| self.get(slot)).for_each(|crc| {
-            out.extend_from_slice(&crc.to_le_bytes());
-        });
+        out.extend_from_slice(&bytes[..4 * self.count() as usize]);
     }
 
     pub fn decode(bytes: &[u8]) -> Option<Row> {
         let (present, crcs) = bytes.split_first_chunk::<8>()?;
         let mut row = Row { present: u64::from_le_bytes(*present), ..Row::EMPTY };
-        if crcs.len() != 4 * row.count() as usize {
+        let (stored, odd) = crcs.as_chunks::<4>();
+        if stored.len() != row.count() as usize || !odd.is_empty() {
             return None;
         }
-        let mut stored = crcs.chunks_exact(4);
+        let mut stored = stored.iter().map(|crc| u32::from_le_bytes(*crc));
+        if row.present == u64::MAX {
+            row.crcs.iter_mut().zip(stored).for_each(|(crc, stored)| *crc = stored);
+            return Some(row);
+        }
         for slot in 0..GROUP_BLOCKS as usize {
             if row.present >> slot & 1 == 1 {
-                let crc = stored.next()?;
-                row.crcs[slot] = u32::from_le_bytes([crc[0], crc[1], crc[2], crc[3]]);
+                row.crcs[slot] = stored.next()?;
             }
         }
         Some(row)
@@ -237,6 +247,9 @@ mod tests {
         assert_eq!((0..64).map(|s| back.get(s)).collect::<Vec<_>>(), (0..64).map(|s| row.get(s)).collect::<Vec<_>>());
         assert!(Row::decode(&bytes[..bytes.len() - 1]).is_none());
         assert!(Row::decode(&bytes[..5]).is_none());
+        (0..64).for_each(|slot| row.set(slot, Some(!(slot as u32))));
+        row.encode(&mut bytes);
+        assert_eq!((bytes.len(), Row::decode(&bytes)), (8 + 64 * 4, Some(row)));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use super::model::{FILE, SESSION, SOURCE, content, open, pattern, write_op};
 use super::sim::World;
-use crate::chunk_store::{Buffer, ChunkError, ChunkWorker, LooseRead, WriteOp, Written};
+use crate::chunk_store::{Buffer, ChunkDisk, ChunkError, ChunkWorker, LooseRead, OsDisk, WriteOp, Written};
 use nyala_wire::SessionId;
 
 fn filled() -> (World, ChunkWorker) {
@@ -54,9 +54,25 @@ fn a_short_read_and_a_cut_file_are_left_to_the_worker() {
     data.truncate(8192);
     assert!(read.finish(data).is_none());
     world.tamper(FILE, |content| content.truncate(9000));
-    assert!(worker.loose_read(FILE, 12_288, 4096).is_none(), "the worker has to say that it is damaged");
+    for (offset, len) in [(12_288, 4096), (4096, 12_000), (0, 20_000)] {
+        let read = worker.loose_read(FILE, offset, len).unwrap();
+        let data = data_of(&read);
+        assert!(read.finish(data).is_none(), "the worker has to say that it is damaged");
+    }
+    let mut read = worker.loose_read(FILE, 0, 8192).unwrap();
+    assert!(read.plan.ends_with(&worker.shared, 8192) && !read.plan.ends_with(&worker.shared, 8191));
     assert!(worker.loose_read(FILE, u64::MAX - 3, 4096).is_none(), "refused");
     assert!(worker.loose_read(SOURCE, 0, 4096).is_none(), "not open");
+}
+
+#[test]
+fn what_is_in_memory_is_there_at_once() {
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    let file = OsDisk::open(dir.path()).unwrap().open(FILE, true).unwrap().unwrap().file;
+    file.write_at(&pattern(1, 6000), 0).unwrap();
+    let mut data = vec![0; 4096];
+    assert_eq!(file.read_cached(&mut data, 4096).unwrap(), Some(1904));
+    assert_eq!(data[..1904], pattern(1, 6000)[4096..]);
 }
 
 fn at_once(worker: &mut ChunkWorker, op: WriteOp) -> Option<Result<(), ChunkError>> {
