@@ -243,7 +243,7 @@ async fn greet_and_serve<S: Service>(
     address: SocketAddr,
     turn: tokio::sync::OwnedSemaphorePermit,
 ) {
-    if let Err(error) = socket::prepare(&stream, core.config.dead_after) {
+    if let Err(error) = socket::prepare_accepted(&stream, core.config.dead_after) {
         tracing::debug!(%address, %error, "connection was gone before it began");
         return;
     }

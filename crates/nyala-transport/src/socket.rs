@@ -2,8 +2,10 @@
 
 //! TCP sockets set up the way we want them.
 //!
-//! **Failure model.** A host can vanish without a word and a peer can stop reading: both end the connection after
-//! `dead_after` (keepalive and TCP_USER_TIMEOUT), so nobody holds memory for it for ever. A port can be taken.
+//! **Failure model.** A host can vanish without a word and a peer can stop reading: both end the connection (keepalive and
+//! TCP_USER_TIMEOUT), so nobody holds memory for it for ever. Whoever connected waits for answers and finds out after
+//! `dead_after`; whoever accepted only frees memory, and takes [`ACCEPTED`] times as long: thousands of idle clients must
+//! not be asked by everybody every few seconds whether they are there. A port can be taken.
 
 use crate::TransportError;
 use rustix::net::sockopt;
@@ -15,15 +17,27 @@ use tokio::net::TcpStream;
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
 
-/// Sets a connected socket up. Options that the system refuses are left; none is needed for correctness.
-pub(crate) fn prepare(stream: &TcpStream, dead_after: Duration) -> std::io::Result<()> {
+/// The accepting side's patience, in that of the other one.
+const ACCEPTED: u32 = 6;
+
+/// Sets an accepted socket up.
+pub(crate) fn prepare_accepted(stream: &TcpStream, dead_after: Duration) -> std::io::Result<()> {
+    let after = dead_after * ACCEPTED;
+    // Silence must leave time for several questions: with a user timeout, Linux ends a connection that has been silent for so
+    // long with the second one.
+    prepare(stream, after / 2, after / 6, after)
+}
+
+/// Sets a socket up: asks after `idle` and then each `interval`, and gives up `after` the other side was last heard of.
+/// Options that the system refuses are left; none is needed for correctness.
+fn prepare(stream: &TcpStream, idle: Duration, interval: Duration, after: Duration) -> std::io::Result<()> {
+    let second = Duration::from_secs(1);
     sockopt::set_tcp_nodelay(stream, true)?;
     sockopt::set_socket_keepalive(stream, true)?;
-    let third = (dead_after / 3).max(Duration::from_secs(1));
-    sockopt::set_tcp_keepidle(stream, third)?;
-    sockopt::set_tcp_keepintvl(stream, third)?;
+    sockopt::set_tcp_keepidle(stream, idle.max(second))?;
+    sockopt::set_tcp_keepintvl(stream, interval.max(second))?;
     sockopt::set_tcp_keepcnt(stream, 3)?;
-    sockopt::set_tcp_user_timeout(stream, u32::try_from(dead_after.as_millis()).unwrap_or(u32::MAX))?;
+    sockopt::set_tcp_user_timeout(stream, u32::try_from(after.as_millis()).unwrap_or(u32::MAX))?;
     do_not_pace_within_a_host(stream);
     Ok(())
 }
@@ -55,7 +69,7 @@ pub(crate) async fn connect(
         Ok(Err(error)) => return Err(TransportError::Connect { address, reason: error.to_string() }),
         Ok(Ok(stream)) => stream,
     };
-    prepare(&stream, dead_after).map_err(|e| TransportError::Connect { address, reason: e.to_string() })?;
+    prepare(&stream, dead_after / 3, dead_after / 3, dead_after).map_err(|e| TransportError::Connect { address, reason: e.to_string() })?;
     Ok(stream)
 }
 
@@ -78,16 +92,20 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn nothing_is_paced_within_a_host() {
+    async fn nothing_is_paced_within_a_host_and_who_accepts_is_patient() {
         let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let listener = tokio::net::TcpListener::from_std(listener).unwrap();
         let time = Duration::from_secs(10);
         let client = connect(listener.local_addr().unwrap(), time, time).await.unwrap();
         let (server, _) = listener.accept().await.unwrap();
-        prepare(&server, time).unwrap();
+        prepare_accepted(&server, time).unwrap();
         for end in [&client, &server] {
             let used = sockopt::tcp_congestion(end).unwrap();
             assert!(["cubic", "reno"].contains(&used.as_str()), "{used}");
         }
+        let patience = [&client, &server].map(|end| sockopt::tcp_user_timeout(end).unwrap());
+        assert_eq!(patience, [10_000, 60_000]);
+        let silence = [&client, &server].map(|end| sockopt::tcp_keepidle(end).unwrap().as_secs());
+        assert_eq!(silence, [3, 30]);
     }
 }
