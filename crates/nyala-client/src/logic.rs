@@ -8,6 +8,7 @@ pub mod extents;
 pub mod inline;
 pub mod kept;
 pub mod leases;
+pub mod left;
 pub mod numbers;
 pub mod own_locks;
 pub mod ranges;
