@@ -8,6 +8,7 @@
 use crate::core::Core;
 use crate::file::File;
 use crate::logic::epochs::{Epochs, Noted};
+use crate::logic::habits::Habits;
 use crate::logic::kept::Kept;
 use crate::logic::leases::Leases;
 use crate::router::Answer;
@@ -23,6 +24,7 @@ pub(crate) struct Inner {
     pub(crate) epochs: Epochs,
     /// Names kept, of all directories together; counted anew when it looks like too many.
     pub(crate) names: usize,
+    pub(crate) habits: Habits,
 }
 
 #[derive(Default)]

@@ -5,6 +5,7 @@
 mod broken;
 pub mod epochs;
 pub mod extents;
+pub mod habits;
 pub mod inline;
 pub mod kept;
 pub mod leases;

@@ -9,6 +9,7 @@ use crate::changing::Change;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::handle::FileHandle;
+use crate::looking::Purpose;
 use crate::maps::odd;
 use crate::names::name;
 use crate::opening::Made;
@@ -113,7 +114,7 @@ impl Core {
         if !self.config.leases {
             return Ok(None);
         }
-        Ok(self.look_up(dir, bytes).await?.attr.map(|attr| attr.inode))
+        Ok(self.look_up_to(dir, bytes, Purpose::Change).await?.attr.map(|attr| attr.inode))
     }
 
     /// Makes and opens a file, or opens the one that is there.
