@@ -8,6 +8,7 @@
 use crate::core::Core;
 use crate::file::File;
 use crate::logic::epochs::{Epochs, Noted};
+use crate::logic::habits::Habits;
 use crate::logic::kept::Kept;
 use crate::logic::leases::Leases;
 use crate::router::Answer;
@@ -15,7 +16,7 @@ use nyala_wire::meta::{FileReply, LeaseMode, Want};
 use nyala_wire::{Attr, FileKind, InodeId};
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 #[derive(Default)]
 pub(crate) struct Inner {
@@ -23,6 +24,7 @@ pub(crate) struct Inner {
     pub(crate) epochs: Epochs,
     /// Names kept, of all directories together; counted anew when it looks like too many.
     pub(crate) names: usize,
+    pub(crate) habits: Habits,
 }
 
 #[derive(Default)]
@@ -30,6 +32,8 @@ pub(crate) struct Hub {
     inner: Mutex<Inner>,
     /// An inode with several names was seen: removing a name whose inode is not known may concern what is kept.
     pub(crate) links_seen: AtomicBool,
+    /// Sessions lost so far, each counted before its leases go: what was granted under one, and comes later, is nothing.
+    pub(crate) losses: AtomicU64,
 }
 
 /// How things stood before a question was asked.
@@ -41,6 +45,8 @@ pub(crate) struct Note {
     all: Noted,
     stamp: Option<u64>,
     file_epoch: Option<u64>,
+    /// Which files had been known and forgotten.
+    left: u64,
 }
 
 impl Hub {
@@ -50,8 +56,12 @@ impl Hub {
 }
 
 impl Note {
-    /// Nothing that this client did can have made an answer old.
-    fn holds(&self, inner: &Inner, inode: InodeId) -> bool {
+    /// Nothing is being changed that is not known.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.all.is_some()
+    }
+
+    fn holds_by_epochs(&self, inner: &Inner, inode: InodeId) -> bool {
         (self.inode == Some(inode) && inner.epochs.same(Epochs::slot(inode), self.noted))
             || inner.epochs.all_same(self.all)
     }
@@ -101,19 +111,31 @@ impl Core {
     }
 
     pub(crate) fn note_in(&self, inner: &Inner, inode: InodeId) -> Note {
-        let file_epoch = self.files.get(inode).map(|file| file.state.lock().epoch);
+        let (file, left) = self.files.note(Some(inode));
+        let file_epoch = file.map(|file| file.state.lock().epoch);
         let noted = inner.epochs.note(Epochs::slot(inode));
-        Note { inode: Some(inode), noted, all: None, stamp: inner.leases.stamp(inode), file_epoch }
+        Note { inode: Some(inode), noted, all: None, stamp: inner.leases.stamp(inode), file_epoch, left }
     }
 
     /// Before asking about inodes whose numbers are not known yet.
     pub(crate) fn note_all(&self) -> Note {
-        Note { all: self.hub.lock().epochs.note_all(), ..Note::default() }
+        self.note_all_in(&self.hub.lock())
+    }
+
+    pub(crate) fn note_all_in(&self, inner: &Inner) -> Note {
+        Note { all: inner.epochs.note_all(), left: self.files.note(None).1, ..Note::default() }
+    }
+
+    /// Nothing that this client did can have made an answer old, to a file that it has forgotten since neither.
+    fn is_true_yet(&self, note: &Note, inner: &Inner, inode: InodeId) -> bool {
+        note.holds_by_epochs(inner, inode) && !self.files.has_left(inode, note.left)
     }
 
     /// A lease on an inode came, or not, with an answer. A file that it is new to has to be loaded under it.
     pub(crate) fn granted(&self, inner: &mut Inner, inode: InodeId, answer: &Answer, mode: LeaseMode) -> bool {
         let before = inner.leases.stamp(inode);
+        let same_session = answer.losses == self.hub.losses.load(Ordering::Acquire);
+        let mode = if same_session { mode } else { LeaseMode::None };
         let took = inner.leases.grant(inode, answer.target, answer.boot, mode, answer.grants.seq);
         if before != inner.leases.stamp(inode)
             && let Some(file) = self.files.get(inode)
@@ -132,7 +154,7 @@ impl Core {
     pub(crate) fn take_attr_in(&self, inner: &mut Inner, answer: &Answer, note: &Note, attr: &mut Attr) {
         let now_ms = self.now_ms();
         let granted = self.granted(inner, attr.inode, answer, answer.grants.inodes);
-        let same = note.holds(inner, attr.inode);
+        let same = self.is_true_yet(note, inner, attr.inode);
         if attr.nlink > 1 && attr.kind != FileKind::Directory {
             self.hub.links_seen.store(true, Ordering::Relaxed);
         }
@@ -168,10 +190,20 @@ impl Core {
 
     /// Takes in what a server says of a file, and the lease that came with it. Whether the file is loaded under a lease.
     pub(crate) fn take_file(&self, answer: &Answer, note: &Note, file: &Arc<File>, reply: &FileReply) -> bool {
+        self.take_file_in(&mut self.hub.lock(), answer, note, file, reply)
+    }
+
+    pub(crate) fn take_file_in(
+        &self,
+        inner: &mut Inner,
+        answer: &Answer,
+        note: &Note,
+        file: &Arc<File>,
+        reply: &FileReply,
+    ) -> bool {
         let now_ms = self.now_ms();
-        let mut inner = self.hub.lock();
-        let granted = self.granted(&mut inner, file.inode, answer, answer.grants.inodes);
-        let same = note.holds(&inner, file.inode);
+        let granted = self.granted(inner, file.inode, answer, answer.grants.inodes);
+        let same = self.is_true_yet(note, inner, file.inode);
         let all_the_time = note.stamp.is_some() && note.stamp == inner.leases.stamp(file.inode);
         let held = (granted || all_the_time) && keeps(inner.leases.holds(file.inode, now_ms));
         if held && let Some(kept) = inner.leases.kept(file.inode, now_ms) {
@@ -220,7 +252,7 @@ impl Core {
     pub(crate) fn keep(&self, note: &Note, put: impl FnOnce(&mut Kept)) {
         let now_ms = self.now_ms();
         let mut inner = self.hub.lock();
-        if let Some(inode) = note.inode.filter(|inode| note.holds(&inner, *inode))
+        if let Some(inode) = note.inode.filter(|inode| self.is_true_yet(note, &inner, *inode))
             && let Some(kept) = inner.keep(inode, note.stamp, false, now_ms)
         {
             put(kept);

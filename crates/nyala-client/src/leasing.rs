@@ -288,6 +288,7 @@ impl Core {
         if !self.config.leases {
             return;
         }
+        self.hub.losses.fetch_add(1, Ordering::AcqRel);
         let inodes = {
             let mut inner = self.hub.lock();
             let inodes = inner.leases.all_of_server(target);

@@ -30,6 +30,7 @@ mod hub;
 mod keeper;
 mod leasing;
 mod locks;
+mod looking;
 mod maps;
 mod mending;
 mod names;

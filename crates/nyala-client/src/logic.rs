@@ -5,9 +5,11 @@
 mod broken;
 pub mod epochs;
 pub mod extents;
+pub mod habits;
 pub mod inline;
 pub mod kept;
 pub mod leases;
+pub mod left;
 pub mod numbers;
 pub mod own_locks;
 pub mod put_off;

@@ -7,9 +7,9 @@
 
 use crate::core::Core;
 use crate::error::{Error, Result};
-use crate::logic::epochs::{Epochs, Noted};
+use crate::logic::epochs::Epochs;
+use crate::looking::Purpose;
 use crate::maps::odd;
-use crate::router::Answer;
 use crate::types::LookedUp;
 use nyala_wire::meta::{LeaseMode, ListedEntry, Listing, MAX_GET_ATTRS, MAX_LIST_ENTRIES, MetaOp, MetaReply, Owner};
 use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Name, TargetId};
@@ -31,73 +31,40 @@ impl Core {
     }
 
     pub(crate) async fn look_up(self: &Arc<Core>, parent: InodeId, bytes: &[u8]) -> Result<LookedUp> {
+        self.look_up_to(parent, bytes, Purpose::Use).await
+    }
+
+    pub(crate) async fn look_up_to(
+        self: &Arc<Core>,
+        parent: InodeId,
+        bytes: &[u8],
+        purpose: Purpose,
+    ) -> Result<LookedUp> {
         let name = name(bytes)?;
         let attr = match self.kept(parent, |kept| kept.entries.get(bytes).copied()) {
             Some(None) => None,
-            Some(Some(inode)) => match self.getattr(inode).await {
-                // It went away meanwhile; the server knows what is there now.
-                Err(error) if matches!(error.code(), ErrorCode::NOT_FOUND | ErrorCode::STALE) => {
-                    self.ask_for_name(parent, name).await?
-                }
-                attr => Some(attr?),
+            Some(Some(inode)) => match self.kept_attr(inode) {
+                Some(attr) => Some(attr),
+                None if self.brings(parent, inode, purpose) => self.ask_for_name(parent, name, purpose).await?,
+                None => match self.getattr(inode).await {
+                    // It went away meanwhile; the server knows what is there now.
+                    Err(error) if matches!(error.code(), ErrorCode::NOT_FOUND | ErrorCode::STALE) => {
+                        self.ask_for_name(parent, name, purpose).await?
+                    }
+                    other => {
+                        let attr = other?;
+                        self.note_habit(parent, &attr, purpose);
+                        Some(attr)
+                    }
+                },
             },
-            None => self.ask_for_name(parent, name).await?,
+            None => self.ask_for_name(parent, name, purpose).await?,
         };
         let leased = |inode| matches!(self.leased(inode), LeaseMode::Shared | LeaseMode::Exclusive);
         let attr_leased = attr.as_ref().is_some_and(|attr| leased(attr.inode));
         let entry_leased = leased(parent)
             && self.kept(parent, |kept| kept.entries.get(bytes).copied()) == Some(attr.as_ref().map(|attr| attr.inode));
         Ok(LookedUp { attr, entry_leased, attr_leased })
-    }
-
-    async fn ask_for_name(self: &Arc<Core>, parent: InodeId, name: Name) -> Result<Option<Attr>> {
-        let (slot, bytes) = (Epochs::slot((parent, name.as_bytes())), name.as_bytes().to_vec());
-        let (note, all) = (self.note_name(parent, slot), self.note_all());
-        let op = MetaOp::Lookup { parent, name };
-        let answer = match self.meta_wanting("look up a name", op, Owner::default(), self.want()).await {
-            Err(error) if error.is(ErrorCode::NOT_FOUND) => return Ok(None),
-            other => other?,
-        };
-        let (inode, attr) = match &answer.reply {
-            MetaReply::NoEntry => (None, None),
-            MetaReply::Entry(entry) => (Some(entry.inode), entry.attr.clone()),
-            _ => return Err(odd("look up a name")),
-        };
-        self.keep_name(&answer, parent, slot, note, bytes, inode);
-        match (inode, attr) {
-            (None, _) => Ok(None),
-            (Some(_), Some(mut attr)) => {
-                self.take_attr(&answer, &all, &mut attr);
-                Ok(Some(attr))
-            }
-            (Some(inode), None) => self.getattr(inode).await.map(Some),
-        }
-    }
-
-    /// Before asking about a name.
-    fn note_name(&self, dir: InodeId, slot: usize) -> (Noted, Option<u64>) {
-        let inner = self.hub.lock();
-        (inner.epochs.note(slot), inner.leases.stamp(dir))
-    }
-
-    fn keep_name(
-        &self,
-        answer: &Answer,
-        dir: InodeId,
-        slot: usize,
-        (noted, stamp): (Noted, Option<u64>),
-        name: Vec<u8>,
-        is: Option<InodeId>,
-    ) {
-        let mut inner = self.hub.lock();
-        let mode = if answer.grants.dir { LeaseMode::Shared } else { LeaseMode::None };
-        let granted = self.granted(&mut inner, dir, answer, mode);
-        let same = inner.epochs.same(slot, noted);
-        let Some(kept) = inner.keep(dir, stamp, granted, self.now_ms()).filter(|_| same) else { return };
-        if kept.entries.insert(name, is).is_none() {
-            inner.names += 1;
-            inner.bound_names(self.config.max_kept_entries);
-        }
     }
 
     pub(crate) async fn getattr(self: &Arc<Core>, inode: InodeId) -> Result<Attr> {
@@ -174,7 +141,10 @@ impl Core {
         plus: bool,
     ) -> Result<Listing> {
         let slot = Epochs::slot(dir);
-        let ((noted, stamp), all) = (self.note_name(dir, slot), self.note_all());
+        let (noted, stamp, all) = {
+            let inner = self.hub.lock();
+            (inner.epochs.note(slot), inner.leases.stamp(dir), self.note_all_in(&inner))
+        };
         let op = MetaOp::ReadDir { dir, after, max_entries, plus };
         let mut answer = self.meta_wanting("list a directory", op, Owner::default(), self.want()).await?;
         let reply = std::mem::replace(&mut answer.reply, MetaReply::Done);
@@ -222,7 +192,7 @@ impl Core {
         let concerned = || self.files.any_used() || self.hub.links_seen.load(Ordering::Relaxed);
         let victim = match self.kept(parent, |kept| kept.entries.get(bytes).copied()) {
             Some(known) => known,
-            None if concerned() => self.look_up(parent, bytes).await?.attr.map(|attr| attr.inode),
+            None if concerned() => self.look_up_to(parent, bytes, Purpose::Change).await?.attr.map(|attr| attr.inode),
             None => None,
         };
         if let Some(inode) = victim {

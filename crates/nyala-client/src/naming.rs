@@ -9,6 +9,7 @@ use crate::changing::Change;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::handle::FileHandle;
+use crate::looking::Purpose;
 use crate::maps::odd;
 use crate::names::name;
 use crate::opening::Made;
@@ -114,7 +115,7 @@ impl Core {
         if !self.config.leases {
             return Ok(None);
         }
-        let moved = self.look_up(dir, bytes).await?.attr.map(|attr| attr.inode);
+        let moved = self.look_up_to(dir, bytes, Purpose::Change).await?.attr.map(|attr| attr.inode);
         if let Some(inode) = moved {
             self.push_closed(inode).await?;
         }

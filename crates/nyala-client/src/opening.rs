@@ -97,6 +97,9 @@ impl Core {
     /// A lease makes saying that the file is open unnecessary; without one it is said.
     async fn lease_to_open(self: &Arc<Core>, file: &Arc<File>, options: OpenOptions) -> Result<LeaseMode> {
         let need = Need { write: options.write || options.append, cached: options.buffered, patient: false };
+        if !need.write {
+            self.hub.lock().habits.opened(file.inode, self.now_ms());
+        }
         let how = self.guard(file, need).await?.how;
         let mode = self.leased(file.inode);
         if how == How::Direct && mode != LeaseMode::Uncached && !file.state.lock().opened {

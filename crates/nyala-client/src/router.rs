@@ -31,6 +31,8 @@ pub(crate) struct Answer {
     /// Who granted, and in which of its runs, as known when the request was sent.
     pub(crate) target: TargetId,
     pub(crate) boot: u64,
+    /// Sessions that had been lost when the request was sent.
+    pub(crate) losses: u64,
 }
 
 /// What came of sending once.
@@ -63,6 +65,7 @@ impl Core {
             return Ok(Outcome::Elsewhere(Again::Connection("the metadata target is not in the map".into())));
         };
         request.acked_below = session.acked_below();
+        let losses = self.hub.losses.load(Ordering::Acquire);
         request.session = session.id();
         let (boot, target, sent_ms) = (session.boot(), session.target, self.now_ms());
         self.stats.meta_requests.fetch_add(1, Ordering::Relaxed);
@@ -79,7 +82,7 @@ impl Core {
             if !matches!(reply, MetaReply::Session(_)) {
                 self.renew_leases(session);
             }
-            return Ok(Outcome::Reply(Answer { reply, grants, target, boot }));
+            return Ok(Outcome::Reply(Answer { reply, grants, target, boot, losses }));
         }
         let error: WireError = decode(&frame.body).map_err(Error::server(what))?;
         let code = error.code;

@@ -2,10 +2,13 @@
 
 //! The files that are open here, whose close is under way, or whose content is kept under a lease.
 
+mod files;
+
 use crate::file::File;
+use files::{Entry, Files};
 use nyala_wire::InodeId;
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Most files that are kept without being open.
@@ -16,38 +19,6 @@ pub(crate) struct Table {
     files: Mutex<Files>,
     /// Files with something to look after: data to push, cached segments to drop.
     active: Mutex<HashMap<InodeId, Arc<File>>>,
-}
-
-#[derive(Default)]
-struct Files {
-    entries: HashMap<InodeId, Entry>,
-    /// Files that nobody uses, oldest first.
-    idle: BTreeMap<u64, InodeId>,
-    idle_bytes: usize,
-    tick: u64,
-}
-
-struct Entry {
-    file: Arc<File>,
-    users: usize,
-    idle: Option<(u64, usize)>,
-}
-
-impl Files {
-    fn busy(&mut self, inode: InodeId) {
-        if let Some(entry) = self.entries.get_mut(&inode)
-            && let Some((tick, bytes)) = entry.idle.take()
-        {
-            self.idle.remove(&tick);
-            self.idle_bytes -= bytes;
-        }
-    }
-
-    fn remove_idle(&mut self, inode: InodeId) -> Option<Arc<File>> {
-        self.entries.get(&inode)?.idle?;
-        self.busy(inode);
-        self.entries.remove(&inode).map(|entry| entry.file)
-    }
 }
 
 impl Table {
@@ -82,10 +53,7 @@ impl Table {
         if entry.users > 0 {
             return;
         }
-        let Some(bytes) = keep else {
-            files.entries.remove(&file.inode);
-            return;
-        };
+        let Some(bytes) = keep else { return files.remove(file.inode) };
         entry.idle = Some((files.tick, bytes));
         files.idle.insert(files.tick, file.inode);
         files.idle_bytes += bytes;
@@ -124,6 +92,18 @@ impl Table {
     /// The file if it is known here.
     pub(crate) fn get(&self, inode: InodeId) -> Option<Arc<File>> {
         self.files.lock().entries.get(&inode).map(|entry| entry.file.clone())
+    }
+
+    /// Before asking about a file: it, if it is known here, and what [`Table::has_left`] wants to know.
+    pub(crate) fn note(&self, inode: Option<InodeId>) -> (Option<Arc<File>>, u64) {
+        let files = self.files.lock();
+        let known = inode.and_then(|inode| files.entries.get(&inode));
+        (known.map(|entry| entry.file.clone()), files.left.note())
+    }
+
+    /// Whether the file was known here after the note, and is forgotten since.
+    pub(crate) fn has_left(&self, inode: InodeId, note: u64) -> bool {
+        self.files.lock().left.since(inode, note)
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<File>> {

@@ -262,6 +262,17 @@ impl Leases {
         if open_to_many || (conflict && Self::quarrels(entry, now_ms)) { LeaseMode::Uncached } else { wanted }
     }
 
+    /// Whether a session that only looks would be given a reader's lease at once, by the same rules as [`Leases::give`], or
+    /// has it already: it may have forgotten the content.
+    pub fn is_free_to_read(&self, inode: InodeId, session: SessionId, now_ms: u64) -> bool {
+        let Some(entry) = self.inodes.get(&inode) else { return self.held < MAX_HELD };
+        let reads = |holder: &Holder| match holder.session == session {
+            true => holder.mode != LeaseMode::Uncached && holder.revoking.is_none(),
+            false => holder.mode == LeaseMode::Shared,
+        };
+        entry.waiting.is_empty() && !Self::quarrels(entry, now_ms) && entry.holders.iter().all(reads)
+    }
+
     fn quarrels(entry: &Inode, now_ms: u64) -> bool {
         entry.quarrel >= QUARREL && now_ms.saturating_sub(entry.conflict_ms) < QUARREL_MS
     }

@@ -217,6 +217,32 @@ fn waiting_operations_keep_others_from_being_given_anything() {
 }
 
 #[test]
+fn a_guess_gets_a_readers_lease_only_where_nobody_is_disturbed() {
+    let (a, b) = (SessionId(1), SessionId(2));
+    let inode = InodeId(9);
+    let mut leases = Leases::default();
+    assert!(leases.is_free_to_read(inode, a, 0));
+    for (mode, free, own) in
+        [(LeaseMode::Shared, true, true), (LeaseMode::Uncached, false, false), (LeaseMode::Exclusive, false, true)]
+    {
+        assert_eq!(leases.give(inode, b, mode, 1, 0), mode);
+        assert_eq!((leases.is_free_to_read(inode, a, 0), leases.is_free_to_read(inode, b, 0)), (free, own), "{mode:?}");
+        let seq = leases.next_seq();
+        assert_eq!(leases.give(inode, a, LeaseMode::Shared, seq, 0) == LeaseMode::Shared, free, "what it says it gets");
+        assert!(leases.poll(b, 0).is_empty() && leases.take_news().is_empty(), "nobody was told anything");
+        leases.end_session(a);
+        leases.end_session(b);
+    }
+    // Somebody waits, and b is to let go.
+    leases.give(inode, b, LeaseMode::Shared, 1, 0);
+    let ticket = leases.queue(inode, a, false);
+    assert!(!leases.clear(inode, a, Need::Change, 0));
+    assert!(!leases.is_free_to_read(inode, a, 0) && !leases.is_free_to_read(inode, b, 0));
+    leases.leave(inode, ticket);
+    assert!(!leases.is_free_to_read(inode, b, 0), "it is on its way back");
+}
+
+#[test]
 fn a_file_that_goes_to_and_fro_is_best_used_uncached() {
     let (a, b) = (SessionId(1), SessionId(2));
     let inode = InodeId(9);

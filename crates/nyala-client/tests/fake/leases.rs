@@ -80,6 +80,15 @@ impl Leases {
         if (uncached || self.contended) && !want.has(Want::CACHED) { LeaseMode::Uncached } else { wanted }
     }
 
+    pub fn is_free_to_read(&self, inode: InodeId, session: SessionId) -> bool {
+        let reads = |(key, (mode, _)): (&(InodeId, SessionId), &(LeaseMode, u64))| match key {
+            (held, _) if *held != inode => true,
+            (_, own) if *own == session => *mode != LeaseMode::Uncached && !self.revoking.contains_key(key),
+            _ => *mode == LeaseMode::Shared,
+        };
+        !self.contended && self.held.iter().all(reads)
+    }
+
     pub fn returned(&mut self, session: SessionId, returned: &Returned) {
         self.returns += 1;
         let key = (returned.inode, session);

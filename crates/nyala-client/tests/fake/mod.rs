@@ -22,6 +22,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use storage::Storage;
+use tokio::sync::Notify;
 use zerocopy::IntoBytes;
 
 pub const META_TARGETS: u16 = 2;
@@ -51,6 +52,9 @@ pub struct Inner {
     pub write_delay: Duration,
     /// How long commits of sizes are on their way.
     pub commit_delay: Duration,
+    /// Answers to look-ups that bring content wait for this on their way.
+    pub hold: Option<Arc<Notify>>,
+    pub held: usize,
     pub map: ClusterMap,
 }
 
@@ -141,6 +145,8 @@ impl Cluster {
             log: Vec::new(),
             write_delay: Duration::ZERO,
             commit_delay: Duration::ZERO,
+            hold: None,
+            held: 0,
             map: map(),
         })))
     }
@@ -207,6 +213,7 @@ impl Rpc for Cluster {
             let op: Option<meta::MetaRequest> =
                 decode(&request.body).ok().filter(|_| request.message_type == message_type::META);
             let commit = op.as_ref().is_some_and(|request| matches!(request.op, meta::MetaOp::Commit(_)));
+            let lookup = op.as_ref().is_some_and(|request| matches!(request.op, meta::MetaOp::Lookup { .. }));
             let poll = op.and_then(|request| match request.op {
                 meta::MetaOp::LeasePoll { boot } => Some(boot),
                 _ => None,
@@ -266,6 +273,15 @@ impl Rpc for Cluster {
                 }
                 answer = inner.answer(port, &request);
             }
+            let hold = {
+                let mut inner = self.0.lock();
+                let hold = inner.hold.clone().filter(|_| lookup && is_opened(&answer));
+                inner.held += usize::from(hold.is_some());
+                hold
+            };
+            if let Some(hold) = hold {
+                hold.notified().await;
+            }
             if lose_reply {
                 return lost("reply lost");
             }
@@ -289,6 +305,10 @@ fn is_busy(answer: &Answer) -> bool {
 fn has_no_news(answer: &Answer, asked: u64) -> bool {
     let Ok((body, _)) = answer else { return false };
     matches!(decode(&body[16..]), Ok(meta::MetaReply::Revocations { list, boot }) if list.is_empty() && boot == asked)
+}
+
+fn is_opened(answer: &Answer) -> bool {
+    matches!(answer, Ok((body, _)) if matches!(decode(&body[16..]), Ok(meta::MetaReply::Opened(_))))
 }
 
 fn frame(request: &Request, flags: u32, body: Vec<u8>, payload: Vec<u8>) -> Frame {

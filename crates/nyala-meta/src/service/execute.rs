@@ -11,7 +11,7 @@
 use super::coordinate::{self, Failed, Patience};
 use super::leases::{self, Passage};
 use super::state::{Caller, State};
-use super::{truncate, unsaid};
+use super::{bring, truncate, unsaid};
 use crate::change::Fault;
 use crate::leases::Need;
 use crate::ns;
@@ -95,7 +95,10 @@ async fn read(state: &Rc<State>, request: &MetaRequest) -> Result<Body, WireErro
             asked = Some(mode);
         }
         let caller = caller(request);
-        let outcome = state.with_change(&caller, None, |mut change, env| ns::run(&mut change, env, &request.op));
+        let outcome = state.with_change(&caller, None, |mut change, env| {
+            let reply = ns::run(&mut change, env, &request.op)?;
+            bring::content(state, request, &mut change, reply)
+        });
         match outcome {
             Ok(mut reply) => {
                 leases::cut_listing(state, request.session, &mut reply);

@@ -9,6 +9,7 @@
 //! [`recover`] takes up the rest. When the log cannot be written, the process ends at once: what is in memory may then
 //! differ from what is on disk, and only the disk counts.
 
+pub mod bring;
 pub mod config;
 pub mod coordinate;
 pub mod execute;

@@ -44,6 +44,8 @@ struct Run {
     dirs: Vec<InodeId>,
     model: Model,
     open: Vec<(usize, FileHandle)>,
+    /// What is looked up is mostly opened, too.
+    opens: bool,
     random: Random,
     said: String,
 }
@@ -106,6 +108,7 @@ impl Run {
                     self.open.push((who, handle.unwrap()));
                 }
             }
+            3 | 5 | 8 | 10..13 if self.opens && there.is_some() => self.look(&client, dir, name).await,
             5 if !self.open.is_empty() => {
                 let at = self.random.below(self.open.len());
                 self.open.swap_remove(at).1.release().await.unwrap();
@@ -133,6 +136,16 @@ impl Run {
                 (found, there) => panic!("{found:?} where {there:?} has to be"),
             },
         }
+    }
+
+    /// Looks a name up, opens what is there, and reads all of it.
+    async fn look(&mut self, client: &Client, dir: InodeId, name: &'static str) {
+        let attr = client.lookup(dir, name.as_bytes()).await.unwrap();
+        assert_eq!(Some(&attr.inode), self.model.names.get(&(dir, name)));
+        let handle = client.open(attr.inode, OpenOptions::default()).await.unwrap();
+        let (got, expected) = (handle.read(0, 1 << 20).await.unwrap().concat(), &self.model.content[&attr.inode]);
+        assert!(got == *expected, "{}: {} bytes, not {}; or others", self.said, got.len(), expected.len());
+        handle.release().await.unwrap();
     }
 
     async fn rename(&mut self, client: &Client, dir: InodeId, name: &'static str, there: Option<InodeId>) {
@@ -186,8 +199,7 @@ impl Run {
     }
 }
 
-#[test]
-fn every_client_sees_what_every_other_did() {
+fn run(opens: bool) {
     let seed = std::env::var("NYALA_SEED").ok().and_then(|seed| seed.parse().ok());
     for seed in seed.map_or(1..3, |seed| seed..seed + 1) {
         Cluster::start().run_clients(CLIENTS, |clients| async move {
@@ -197,6 +209,7 @@ fn every_client_sees_what_every_other_did() {
                 dirs: vec![a, b],
                 model: Model::default(),
                 open: Vec::new(),
+                opens,
                 random: Random(seed),
                 said: String::new(),
             };
@@ -215,6 +228,53 @@ fn every_client_sees_what_every_other_did() {
             }
         });
     }
+}
+
+#[test]
+fn every_client_sees_what_every_other_did() {
+    run(false);
+}
+
+#[test]
+fn content_that_comes_with_a_look_up_is_what_every_other_wrote() {
+    run(true);
+}
+
+#[test]
+fn a_small_file_is_looked_up_opened_read_and_closed_with_one_request() {
+    Cluster::start().run_clients(3, |clients| async move {
+        let (maker, before, reader) = (&clients[0], &clients[1], &clients[2]);
+        let (a, _) = spread(maker).await;
+        let name = |n: u8| format!("f{n}");
+        for n in 0..40_u8 {
+            let handle = maker.create(a, name(n).as_bytes(), 0o644, OWNER, true).await.unwrap().1;
+            // The last ones are on storage targets.
+            let len = if n < 35 { 1000 } else { 100_000 };
+            handle.write(0, &vec![n; len]).await.unwrap();
+            handle.release().await.unwrap();
+        }
+        let look = async |reader: &Client, n: u8| {
+            let inode = reader.lookup(a, name(n).as_bytes()).await.unwrap().inode;
+            let handle = reader.open(inode, OpenOptions::default()).await.unwrap();
+            let data = handle.read(0, 200_000).await.unwrap().concat();
+            assert!(data.len() % 1000 == 0 && !data.is_empty() && data.iter().all(|byte| *byte == n), "{n}");
+            handle.release().await.unwrap();
+        };
+        // Whoever made them lets go of the right to write.
+        for n in 0..40 {
+            look(before, n).await;
+        }
+        for n in 0..5 {
+            look(reader, n).await;
+        }
+        let before = reader.stats().meta_requests;
+        for n in 5..40 {
+            look(reader, n).await;
+        }
+        // Some for what goes on by itself.
+        let requests = reader.stats().meta_requests - before;
+        assert!((35..45).contains(&requests), "{requests} requests for 35 files");
+    });
 }
 
 /// What a client knows of one name only must not decide what it believes of the other.

@@ -81,6 +81,8 @@ impl Want {
     pub const PINNED: Want = Want(8);
     /// A new file that comes with an exclusive lease is open under that: the server does not note that it is open.
     pub const UNSAID: Want = Want(16);
+    /// The file that is looked up is likely to be opened next: its content, if its lease can be had at once.
+    pub const CONTENT: Want = Want(32);
 
     /// Whether all bits of `other` are set.
     pub fn has(self, other: Want) -> bool {

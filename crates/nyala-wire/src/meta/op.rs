@@ -24,7 +24,7 @@ pub enum MetaOp {
     /// End a session: everything that it holds open is closed. Reply: `Done`.
     #[n(1)]
     SessionClose,
-    /// Look up a name. Reply: `Entry`.
+    /// Look up a name. Reply: `Entry`; with [`super::Want::CONTENT`], of a regular file, `Opened` if its lease comes with it.
     #[n(2)]
     Lookup {
         /// The directory.

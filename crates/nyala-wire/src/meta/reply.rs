@@ -165,7 +165,7 @@ pub enum MetaReply {
     /// An inode.
     #[n(10)]
     Inode(#[n(0)] InodeId),
-    /// An open file.
+    /// What there is to know to use a file.
     #[n(11)]
     Opened(#[n(0)] Box<FileReply>),
     /// A file that was made, or found and opened; if its inode is on another server, `file` is absent: open it there.

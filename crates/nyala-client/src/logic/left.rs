@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Did something that was known leave while an answer was on its way?
+//!
+//! What is not known is believed at once; but it may have been known, changed here, and forgotten since the question. Things
+//! share places by hash: at worst an answer is not believed that could have been.
+
+use nyala_wire::InodeId;
+
+const PLACES: usize = 4096;
+
+/// When things left, counted in leavings.
+#[derive(Debug, Default)]
+pub struct Left {
+    /// Empty until something leaves.
+    last: Vec<u64>,
+    now: u64,
+}
+
+fn place(inode: InodeId) -> usize {
+    (inode.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52) as usize % PLACES
+}
+
+impl Left {
+    /// Before asking.
+    pub fn note(&self) -> u64 {
+        self.now
+    }
+
+    /// It is no longer known.
+    pub fn leaves(&mut self, inode: InodeId) {
+        if self.last.is_empty() {
+            self.last = vec![0; PLACES];
+        }
+        self.now += 1;
+        self.last[place(inode)] = self.now;
+    }
+
+    /// Whether it was known and left after that note.
+    pub fn since(&self, inode: InodeId, note: u64) -> bool {
+        self.last.get(place(inode)).is_some_and(|last| *last > note)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_left_after_the_note() {
+        let (mut left, a, b) = (Left::default(), InodeId(1), InodeId(2));
+        assert_ne!(place(a), place(b));
+        assert!(!left.since(a, left.note()));
+        left.leaves(a);
+        let note = left.note();
+        assert!(!left.since(a, note) && left.since(a, 0));
+        left.leaves(b);
+        assert!(!left.since(a, note) && left.since(b, note));
+        left.leaves(a);
+        assert!(left.since(a, note));
+    }
+}
