@@ -200,6 +200,7 @@ async fn content_does_not_take_the_place_of_what_is_written_and_not_sent() {
     assert_eq!(read(&handle).await, expected);
     handle.release().await.unwrap();
     assert_eq!(look(&reader, file).await, expected);
+    reader.sync_all().await.unwrap();
     assert_eq!(cluster.0.lock().metas[0].inline(file).unwrap(), expected);
     cluster.check();
 }

@@ -82,7 +82,7 @@ fn fsx(cluster: &Cluster, dir: &Path, seed: u32, operations: u32) {
     let mut command = Command::new(binary::tool("fsx", "0.3.2"));
     command.args(["-N", &operations.to_string(), "-S", &seed.to_string(), "-f"]).arg(&config);
     command.arg("-P").arg(cluster.root()).arg(dir.join(format!("seed{seed}")));
-    let outcome = run(&mut command, LIMIT * 4);
+    let outcome = run(&mut command, LIMIT * if long() { 16 } else { 4 });
     println!("seed {seed}: {operations} operations in {:.1} s", outcome.took.as_secs_f64());
     assert!(outcome.ok(), "seed {seed}: {}\n{}", outcome.describe(), cluster.logs(30));
 }
