@@ -69,7 +69,8 @@ pub(crate) async fn connect(
         Ok(Err(error)) => return Err(TransportError::Connect { address, reason: error.to_string() }),
         Ok(Ok(stream)) => stream,
     };
-    prepare(&stream, dead_after / 3, dead_after / 3, dead_after).map_err(|e| TransportError::Connect { address, reason: e.to_string() })?;
+    prepare(&stream, dead_after / 3, dead_after / 3, dead_after)
+        .map_err(|e| TransportError::Connect { address, reason: e.to_string() })?;
     Ok(stream)
 }
 
