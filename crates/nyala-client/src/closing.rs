@@ -32,8 +32,12 @@ impl Core {
         let now_ms = self.now_ms();
         let mut closed = self.closed.lock();
         let mut state = file.state.lock();
-        if state.put_off || !state.is_new_inline() || !closed.may(now_ms) {
-            return state.put_off;
+        let waits = state.put_off;
+        if !state.is_new_inline() || self.is_stopped() || !(waits || closed.may(now_ms)) {
+            return false;
+        }
+        if waits {
+            return true;
         }
         state.put_off = true;
         drop(state);

@@ -181,6 +181,13 @@ async fn opened_again_cut_stamped_and_synced_in_between() {
     assert_eq!(at_server(&cluster, file), b"");
     let cut = client.setattr(file, SetAttr { size: Some(7), ..SetAttr::default() }).await.unwrap();
     assert_eq!((cut.size, read(&client, file).await), (7, b"one TWO".to_vec()));
+    // It grows out of its inode meanwhile: that close waits, as for any other file.
+    let grown = closed(&client, "grown", b"small").await;
+    let handle = client.open(grown, OpenOptions { write: true, ..OpenOptions::default() }).await.unwrap();
+    handle.write(5, &[7; 100_000]).await.unwrap();
+    handle.flush().await.unwrap();
+    assert_eq!(cluster.0.lock().metas[0].size(grown), 100_005);
+    handle.release().await.unwrap();
     let stamped = closed(&client, "stamped", b"content").await;
     let time = Time { seconds: 4_000_000_000, nanos: 5 };
     let set = SetAttr { mtime: Some(SetTime::At(time)), ..SetAttr::default() };
