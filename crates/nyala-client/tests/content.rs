@@ -5,7 +5,7 @@
 mod fake;
 
 use fake::{Cluster, Faults};
-use nyala_client::{Client, FileHandle, OpenOptions};
+use nyala_client::{Client, ClientConfig, FileHandle, OpenOptions};
 use nyala_wire::InodeId;
 use nyala_wire::meta::{LeaseMode, Owner, Rename, SetAttr};
 use std::sync::Arc;
@@ -39,6 +39,17 @@ async fn look_at(client: &Client, name: &str) -> Vec<u8> {
     look(client, client.lookup(ROOT, name.as_bytes()).await.unwrap().inode).await
 }
 
+/// Of a few closed files is kept what there is.
+fn little_room(config: &mut ClientConfig) {
+    config.read_cache_bytes = 8_000;
+}
+
+async fn forget_closed_files(client: &Client) {
+    for n in 0..8 {
+        look_at(client, &format!("f{n}")).await;
+    }
+}
+
 impl Cluster {
     /// Look-ups so far that asked for content, and that brought some.
     fn content(&self) -> (usize, usize) {
@@ -49,7 +60,7 @@ impl Cluster {
 
 /// A reader that has learned that files of the root are opened, somebody who made them, and a file of 100 ones that the
 /// reader knows nothing of.
-async fn learned(seed: u64, change: impl Fn(&mut nyala_client::ClientConfig)) -> (Cluster, Client, Client, InodeId) {
+async fn learned(seed: u64, change: impl Fn(&mut ClientConfig)) -> (Cluster, Client, Client, InodeId) {
     let cluster = Cluster::new(seed);
     let mut config = cluster.config();
     change(&mut config);
@@ -129,8 +140,9 @@ async fn who_opens_what_he_looks_up_needs_one_request_and_who_only_looks_is_brou
 
 #[tokio::test]
 async fn where_only_the_name_is_kept_it_is_asked_for_again_with_content() {
-    let (cluster, reader, ..) = learned(92, |config| config.read_cache_bytes = 0).await;
+    let (cluster, reader, ..) = learned(92, little_room).await;
     look_at(&reader, "file").await;
+    forget_closed_files(&reader).await;
     cluster.take_log();
     assert_eq!(look_at(&reader, "file").await, [1; 100]);
     assert_eq!(cluster.take_log(), ["Lookup"]);
@@ -164,8 +176,7 @@ async fn removing_and_moving_bring_no_content() {
 
 #[tokio::test]
 async fn content_from_before_an_own_write_is_not_believed_though_the_file_was_forgotten_since() {
-    // Nothing is kept of closed files.
-    let (cluster, reader, other, file) = learned(83, |config| config.read_cache_bytes = 0).await;
+    let (cluster, reader, other, file) = learned(83, little_room).await;
     for round in 2..5 {
         // From the second round on the reader has had the right to write all the time.
         make(&other, ROOT, &format!("takes the names back {round}"), b"").await;
@@ -173,6 +184,7 @@ async fn content_from_before_an_own_write_is_not_believed_though_the_file_was_fo
         let handle = reader.open(file, WRITE).await.unwrap();
         handle.write(0, &[round; 200]).await.unwrap();
         handle.release().await.unwrap();
+        forget_closed_files(&reader).await;
         hold.notify_one();
         looked.await.unwrap();
         assert_eq!(reader.getattr(file).await.unwrap().size, 200);
@@ -206,7 +218,7 @@ async fn content_does_not_take_the_place_of_what_is_written_and_not_sent() {
 
 #[tokio::test]
 async fn content_from_before_an_own_truncate_or_a_lost_link_is_not_believed() {
-    let (cluster, reader, other, file) = learned(85, |config| config.read_cache_bytes = 0).await;
+    let (cluster, reader, other, file) = learned(85, |_| {}).await;
     other.link(file, ROOT, b"again").await.unwrap();
     let (looked, hold) = look_up_held(&cluster, &reader, "file").await;
     reader.setattr(file, SetAttr { size: Some(10), ..SetAttr::default() }).await.unwrap();
@@ -216,6 +228,21 @@ async fn content_from_before_an_own_truncate_or_a_lost_link_is_not_believed() {
     let attr = reader.getattr(file).await.unwrap();
     assert_eq!((attr.size, attr.nlink), (10, 1));
     assert_eq!(look(&reader, file).await, [1; 10]);
+    cluster.check();
+}
+
+#[tokio::test]
+async fn content_from_before_does_not_make_an_open_file_longer() {
+    let (cluster, reader, _, file) = learned(93, |_| {}).await;
+    let (looked, hold) = look_up_held(&cluster, &reader, "file").await;
+    let handle = reader.open(file, OpenOptions::default()).await.unwrap();
+    assert_eq!(read(&handle).await, [1; 100]);
+    reader.setattr(file, SetAttr { size: Some(10), ..SetAttr::default() }).await.unwrap();
+    hold.notify_one();
+    looked.await.unwrap();
+    assert_eq!(read(&handle).await, [1; 10]);
+    assert_eq!(reader.getattr(file).await.unwrap().size, 10);
+    handle.release().await.unwrap();
     cluster.check();
 }
 

@@ -108,7 +108,7 @@ impl Run {
                     self.open.push((who, handle.unwrap()));
                 }
             }
-            3 | 5 | 8 | 10..13 if self.opens && there.is_some() => self.look(&client, dir, name).await,
+            5 | 8 | 10..13 if self.opens && there.is_some() => self.look(&client, dir, name).await,
             5 if !self.open.is_empty() => {
                 let at = self.random.below(self.open.len());
                 self.open.swap_remove(at).1.release().await.unwrap();
