@@ -531,20 +531,6 @@ impl Meta {
         }
     }
 
-    fn look_up(&mut self, request: &MetaRequest, parent: InodeId, name: &Name) -> Done {
-        let found = self.inode(parent)?.entries.get(name.as_bytes()).copied();
-        let Some((inode, kind)) = found else { return Ok(MetaReply::NoEntry) };
-        let attr = self.inodes.get(&inode).map(|inode| inode.attr.clone());
-        if request.want.has(Want::CONTENT) {
-            self.content_asked += 1;
-            if kind == FileKind::File && attr.is_some() && self.leases.is_free_to_read(inode, request.session) {
-                self.content_given += 1;
-                return Ok(MetaReply::Opened(self.file(inode)?));
-            }
-        }
-        Ok(MetaReply::Entry(EntryReply { inode, kind, attr }))
-    }
-
     fn create(&mut self, request: &MetaRequest, entry: &NewEntry, exclusive: bool) -> Done {
         let name = entry.name.as_bytes().to_vec();
         let found = self.inode(entry.parent)?.entries.get(&name).copied();
