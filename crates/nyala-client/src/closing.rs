@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! Closed small files. A file that was written under an exclusive lease and is closed again would cost a request of its own
-//! to say what is in it, and its program a round trip. Instead its content waits for a moment ([`PutOff`]) and goes out
+//! to say what is in it, and its program a round trip. Instead its content waits for a moment (`logic::put_off`) and goes out
 //! with that of others. Nobody can tell the difference from elsewhere: who looks at the file has the lease revoked first,
 //! and before that goes back the content is sent (`Core::let_go`).
 //!
