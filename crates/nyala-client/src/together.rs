@@ -91,13 +91,9 @@ impl Core {
     async fn send_puts<'a>(self: &Arc<Core>, puts: Vec<PutInline>, going: Vec<Going<'a>>) -> Vec<&'a Arc<File>> {
         const WHAT: &str = "store small files";
         let outcomes = match self.meta(WHAT, MetaOp::PutInlines { puts }, Owner::default()).await {
-            Ok(MetaReply::Inlines(outcomes)) if outcomes.len() == going.len() => Ok(outcomes),
-            Ok(_) => Err(odd(WHAT)),
-            Err(error) => Err(error),
-        };
-        let outcomes = match outcomes {
-            Ok(outcomes) => outcomes,
-            Err(error) => {
+            Ok(MetaReply::Inlines(outcomes)) if outcomes.len() == going.len() => outcomes,
+            other => {
+                let error = other.err().unwrap_or_else(|| odd(WHAT));
                 for Going { file, sent, .. } in going {
                     self.closed_pushed(sent.failed(error.clone()).inspect_err(|error| file.fail(error.clone())));
                 }

@@ -4,21 +4,11 @@
 
 mod fake;
 
-use fake::Cluster;
-use nyala_client::{Client, FileHandle, OpenOptions, SeekTarget};
+use fake::{Cluster, ROOT, make, read};
+use nyala_client::{Client, OpenOptions, SeekTarget};
 use nyala_wire::meta::{MetaOp, Owner, SetAttr, SetTime};
 use nyala_wire::{ErrorCode, InodeId, StripePattern, Time};
 use std::time::Duration;
-
-const ROOT: InodeId = InodeId::ROOT;
-
-async fn make(client: &Client, name: &str) -> FileHandle {
-    client.create(ROOT, name.as_bytes(), 0o644, Owner::default(), true).await.unwrap().1
-}
-
-async fn read(handle: &FileHandle, offset: u64, len: usize) -> Vec<u8> {
-    handle.read(offset, len).await.unwrap().concat()
-}
 
 fn bytes(seed: usize, len: usize) -> Vec<u8> {
     (0..len).map(|i| ((i * 31 + seed * 7) % 251 + 1) as u8).collect()

@@ -4,18 +4,12 @@
 
 mod fake;
 
-use fake::{Cluster, Faults};
-use nyala_client::{Client, ClientConfig, FileHandle, OpenOptions};
+use fake::{Cluster, Faults, ROOT, make};
+use nyala_client::{Client, ClientConfig, OpenOptions};
 use nyala_wire::map::CapacityPool;
-use nyala_wire::meta::{Owner, Rename, SetAttr, SetTime};
+use nyala_wire::meta::{Rename, SetAttr, SetTime};
 use nyala_wire::{ErrorCode, InodeId, Name, Time};
 use std::time::Duration;
-
-const ROOT: InodeId = InodeId::ROOT;
-
-async fn make(client: &Client, name: &str) -> FileHandle {
-    client.create(ROOT, name.as_bytes(), 0o644, Owner::default(), true).await.unwrap().1
-}
 
 /// Made, written and closed.
 async fn closed(client: &Client, name: &str, content: &[u8]) -> InodeId {
@@ -25,6 +19,14 @@ async fn closed(client: &Client, name: &str, content: &[u8]) -> InodeId {
     let inode = handle.inode();
     handle.release().await.unwrap();
     inode
+}
+
+/// The close says that there is no room.
+async fn does_not_fit(client: &Client, name: &str) {
+    let handle = make(client, name).await;
+    handle.write(0, b"x").await.unwrap();
+    assert_eq!(handle.flush().await.unwrap_err().errno(), 28);
+    handle.release().await.unwrap();
 }
 
 async fn read(client: &Client, inode: InodeId) -> Vec<u8> {
@@ -146,10 +148,7 @@ async fn after_a_failure_closes_wait_and_say_so() {
     cluster.0.lock().metas[0].fail_commits = Some(ErrorCode::NO_SPACE);
     closed(&client, "first", b"is said to be closed").await;
     until_clean(&client).await;
-    let handle = make(&client, "second").await;
-    handle.write(0, b"x").await.unwrap();
-    assert_eq!(handle.flush().await.unwrap_err().errno(), 28);
-    handle.release().await.unwrap();
+    does_not_fit(&client, "second").await;
     cluster.check();
 }
 
@@ -161,10 +160,7 @@ async fn a_server_short_of_space_is_asked_at_the_close() {
     let inode = closed(&client, "fits", b"content").await;
     assert_eq!(at_server(&cluster, inode), b"content");
     cluster.0.lock().metas[0].fail_commits = Some(ErrorCode::NO_SPACE);
-    let handle = make(&client, "does not").await;
-    handle.write(0, b"x").await.unwrap();
-    assert_eq!(handle.flush().await.unwrap_err().errno(), 28);
-    handle.release().await.unwrap();
+    does_not_fit(&client, "does not").await;
     cluster.check();
 }
 

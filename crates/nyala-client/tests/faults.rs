@@ -4,13 +4,12 @@
 
 mod fake;
 
-use fake::{Cluster, Faults, STORAGE_TARGETS};
+use fake::{Cluster, Faults, ROOT, STORAGE_TARGETS, make};
 use nyala_client::{Client, FileHandle, OpenOptions};
-use nyala_wire::meta::{Owner, SetAttr};
-use nyala_wire::{ErrorCode, InodeId};
+use nyala_wire::ErrorCode;
+use nyala_wire::meta::SetAttr;
 use std::time::Duration;
 
-const ROOT: InodeId = InodeId::ROOT;
 const EVERYTHING: Faults = Faults {
     lose_request: 30,
     lose_reply: 30,
@@ -29,10 +28,6 @@ impl Random {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % n
     }
-}
-
-async fn make(client: &Client, name: &str) -> FileHandle {
-    client.create(ROOT, name.as_bytes(), 0o644, Owner::default(), true).await.unwrap().1
 }
 
 /// Random reads, writes, truncates, flushes and reopens of one file against a model.

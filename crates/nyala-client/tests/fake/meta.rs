@@ -2,6 +2,9 @@
 
 //! A metadata target in memory: sessions with kept replies, one slot of inodes.
 
+mod content;
+mod passage;
+
 use super::leases::{Leases, Need};
 use super::storage::Storage;
 pub use nyala_wire::meta::*;
@@ -174,90 +177,6 @@ impl Meta {
         inode
     }
 
-    /// Others' leases that a request has to wait for; `false` if there are some.
-    fn clear(&mut self, request: &MetaRequest) -> bool {
-        let session = request.session;
-        let named =
-            |meta: &Meta, dir: &InodeId, name: &Name| Some(meta.inodes.get(dir)?.entries.get(name.as_bytes())?.0);
-        let (need, inodes): (Need, Vec<Option<InodeId>>) = match &request.op {
-            MetaOp::Lookup { parent, name } => (Need::Read, vec![named(self, parent, name)]),
-            MetaOp::GetAttr { inode } | MetaOp::FileInfo { inode } | MetaOp::Open { inode } => {
-                (Need::Read, vec![Some(*inode)])
-            }
-            MetaOp::GetAttrs { inodes } => (Need::Read, inodes.iter().copied().map(Some).collect()),
-            MetaOp::Acquire { inode } => {
-                let mode = self.leases.best(*inode, session, request.want);
-                (Need::Lease(mode), vec![Some(*inode)])
-            }
-            MetaOp::Create { entry, .. } => {
-                let there = named(self, &entry.parent, &entry.name);
-                if there.is_some_and(|inode| !self.leases.clear(inode, session, Need::Read)) {
-                    return false;
-                }
-                (Need::Change, vec![there.is_none().then_some(entry.parent)])
-            }
-            MetaOp::Mkdir { entry } | MetaOp::Mknod { entry, .. } | MetaOp::Symlink { entry, .. } => {
-                (Need::Change, vec![Some(entry.parent)])
-            }
-            MetaOp::Unlink { parent, name } | MetaOp::Rmdir { parent, name } => {
-                (Need::Change, vec![Some(*parent), named(self, parent, name)])
-            }
-            MetaOp::Link { inode, parent, .. } => (Need::Change, vec![Some(*parent), Some(*inode)]),
-            MetaOp::Rename(r) => {
-                let (from, to) = (named(self, &r.from_parent, &r.from_name), named(self, &r.to_parent, &r.to_name));
-                (Need::Change, vec![Some(r.from_parent), Some(r.to_parent), from, to])
-            }
-            MetaOp::SetAttr { inode, .. } | MetaOp::SetXattr { inode, .. } | MetaOp::RemoveXattr { inode, .. } => {
-                (Need::Change, vec![Some(*inode)])
-            }
-            MetaOp::Commit(Commit { inode, end, mtime, spilled, .. }) => {
-                let changes = end.is_some() || mtime.is_some() || spilled.is_some();
-                (Need::Change, vec![changes.then_some(*inode)])
-            }
-            MetaOp::PutInline(put) => (Need::Change, vec![Some(put.inode)]),
-            // Each for itself.
-            MetaOp::PutInlines { .. } => return true,
-            _ => return true,
-        };
-        let waits = inodes.into_iter().flatten().filter(|inode| !self.leases.clear(*inode, session, need));
-        waits.count() == 0
-    }
-
-    /// What a reply grants.
-    fn grants(&mut self, request: &MetaRequest, reply: &mut MetaReply) -> Grants {
-        if !request.want.has(Want::LEASES) {
-            return Grants::default();
-        }
-        self.leases.seq += 1;
-        let (session, seq) = (request.session, self.leases.seq);
-        let mut grants = Grants { seq, ..Grants::default() };
-        if let MetaOp::Lookup { parent: dir, .. } | MetaOp::ReadDir { dir, .. } = &request.op {
-            grants.dir = self.leases.give(*dir, session, LeaseMode::Shared) != LeaseMode::None;
-        }
-        let mut shared = |inode| self.leases.give(inode, session, LeaseMode::Shared) != LeaseMode::None;
-        grants.inodes = match reply {
-            MetaReply::Entry(EntryReply { attr: Some(attr), .. }) | MetaReply::Attr(attr) if shared(attr.inode) => {
-                LeaseMode::Shared
-            }
-            MetaReply::Attrs(attrs) if attrs.iter().filter(|attr| !shared(attr.inode)).count() == 0 => {
-                LeaseMode::Shared
-            }
-            MetaReply::Listing(listing) => {
-                for entry in &mut listing.entries {
-                    entry.attr = entry.attr.take().filter(|attr| shared(attr.inode));
-                }
-                LeaseMode::Shared
-            }
-            MetaReply::Opened(file) => {
-                let mode = self.leases.best(file.attr.inode, session, request.want);
-                self.leases.give(file.attr.inode, session, mode)
-            }
-            MetaReply::Created { new: true, inode, .. } => self.leases.give(*inode, session, LeaseMode::Exclusive),
-            _ => LeaseMode::None,
-        };
-        grants
-    }
-
     /// The reply, or `BUSY` while somebody else's lease is in the way.
     pub fn handle(
         &mut self,
@@ -313,19 +232,6 @@ impl Meta {
         let grants = if again { Grants::default() } else { self.grants(request, &mut reply) };
         self.note_unsaid(request, &reply, grants)?;
         Ok((grants, reply))
-    }
-
-    /// A new file that is open under its lease is not noted as open.
-    fn note_unsaid(&mut self, request: &MetaRequest, reply: &MetaReply, grants: Grants) -> Result<(), WireError> {
-        let MetaReply::Created { new: true, inode, .. } = reply else { return Ok(()) };
-        if matches!(request.op, MetaOp::Create { .. }) && request.want.has(Want::UNSAID) {
-            let holders = &mut self.inode(*inode)?.holders;
-            match grants.inodes {
-                LeaseMode::Exclusive => holders.remove(&request.session),
-                _ => holders.insert(request.session),
-            };
-        }
-        Ok(())
     }
 
     fn handle_now(&mut self, request: &MetaRequest, storage: &mut Storage) -> Done {
@@ -542,89 +448,5 @@ impl Meta {
         self.inode(entry.parent)?.entries.insert(name, (inode, kind));
         self.inode(inode)?.holders.insert(request.session);
         Ok(MetaReply::Created { new, inode, kind, file: Some(self.file(inode)?) })
-    }
-
-    fn set_attr(&mut self, inode: InodeId, set: &SetAttr, now: Time, storage: &mut Storage) -> Done {
-        let entry = self.inode(inode)?;
-        if let Some(size) = set.size {
-            entry.attr.size = size;
-            entry.attr.mtime = now;
-            if let Some((version, data)) = &mut entry.inline {
-                *version += 1;
-                data.truncate(size as usize);
-            }
-            for (index, target) in entry.layout.targets.iter().enumerate() {
-                let len = entry.layout.chunk_file_len(index as u16, size);
-                if let Some(chunk) = storage.chunks.get_mut(&(target.0, inode, index as u16)) {
-                    chunk.truncate(len as usize);
-                }
-            }
-        }
-        if let Some(perm) = set.perm {
-            entry.attr.perm = perm;
-        }
-        if let Some(SetTime::At(time)) = set.mtime {
-            entry.attr.mtime = time;
-        }
-        Ok(MetaReply::Attr(entry.attr.clone()))
-    }
-
-    fn commit(&mut self, request: &MetaRequest, commit: &Commit) -> Done {
-        if let Some(code) = self.fail_commits {
-            return Err(code.with("test"));
-        }
-        let entry = self.inode(commit.inode)?;
-        if let Some(version) = commit.spilled {
-            match &entry.inline {
-                Some((have, _)) if *have == version => entry.inline = None,
-                _ => return Err(ErrorCode::INLINE_CONFLICT.into()),
-            }
-        }
-        entry.attr.size = entry.attr.size.max(commit.end.unwrap_or(0));
-        entry.attr.allocated = commit.allocated.or(entry.attr.allocated);
-        entry.attr.mtime = entry.attr.mtime.max(commit.mtime.unwrap_or_default());
-        let attr = entry.attr.clone();
-        let striped = entry.inline.is_none();
-        if commit.end.is_some() && !striped {
-            self.violations.push("commit of data of a file that is still inline".into());
-        }
-        self.closed(request, commit.inode, commit.close);
-        Ok(MetaReply::Attr(attr))
-    }
-
-    fn put_inlines(&mut self, request: &MetaRequest, puts: &[PutInline]) -> MetaReply {
-        assert!(puts.len() <= MAX_PUTS, "{} files in one request", puts.len());
-        let outcome = |put: &PutInline| {
-            if !self.leases.clear(put.inode, request.session, Need::Change) {
-                return PutOutcome::Refused(ErrorCode::BUSY.into());
-            }
-            match self.put_inline(request, put) {
-                Ok(MetaReply::Inline { attr, version }) => PutOutcome::Taken { attr, version },
-                Ok(other) => panic!("{other:?}"),
-                Err(error) => PutOutcome::Refused(error),
-            }
-        };
-        MetaReply::Inlines(puts.iter().map(outcome).collect())
-    }
-
-    fn put_inline(&mut self, request: &MetaRequest, put: &PutInline) -> Done {
-        if let Some(code) = self.fail_commits {
-            return Err(code.with("test"));
-        }
-        let limit = self.pattern.inline_bytes as usize;
-        let entry = self.inode(put.inode)?;
-        let (version, data) = match &mut entry.inline {
-            Some((version, data)) if *version == put.base_version => (version, data),
-            _ => return Err(ErrorCode::INLINE_CONFLICT.into()),
-        };
-        assert!(put.data.len() <= limit, "inline content of {} bytes", put.data.len());
-        *version += 1;
-        let version = *version;
-        *data = put.data.to_vec();
-        entry.attr.size = entry.attr.size.max(put.data.len() as u64);
-        entry.attr.mtime = entry.attr.mtime.max(put.mtime);
-        let attr = entry.attr.clone();
-        self.closed(request, put.inode, put.close);
-        Ok(MetaReply::Inline { attr, version })
     }
 }

@@ -8,8 +8,8 @@ pub mod leases;
 pub mod meta;
 pub mod storage;
 
-use meta::Meta;
-use nyala_client::{Client, ClientConfig, Rpc, RpcFuture};
+use meta::{Meta, Owner};
+use nyala_client::{Client, ClientConfig, FileHandle, Rpc, RpcFuture};
 use nyala_transport::{Endpoint, Frame, Header, Request, Secret, TransportError};
 use nyala_wire::codec::{decode, encode};
 use nyala_wire::frame::flags;
@@ -28,6 +28,30 @@ use zerocopy::IntoBytes;
 pub const META_TARGETS: u16 = 2;
 pub const STORAGE_TARGETS: u16 = 3;
 pub type Answer = Result<(Vec<u8>, Vec<u8>), WireError>;
+
+/// The root directory.
+pub const ROOT: InodeId = InodeId::ROOT;
+
+/// Makes a file in the root directory, which must not be there.
+pub async fn make(client: &Client, name: &str) -> FileHandle {
+    client.create(ROOT, name.as_bytes(), 0o644, Owner::default(), true).await.unwrap().1
+}
+
+pub async fn read(handle: &FileHandle, offset: u64, len: usize) -> Vec<u8> {
+    handle.read(offset, len).await.unwrap().concat()
+}
+
+/// A cluster and two clients of it.
+pub async fn two(seed: u64) -> (Cluster, Client, Client) {
+    let cluster = Cluster::new(seed);
+    let (one, two) = (cluster.client().await, cluster.client().await);
+    (cluster, one, two)
+}
+
+/// What has to end soon.
+pub async fn within<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(5), future).await.expect("stuck")
+}
 
 /// Chances in 1,000 of each fault per request.
 #[derive(Clone, Copy, Default)]
