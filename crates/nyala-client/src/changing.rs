@@ -16,6 +16,8 @@ pub(crate) struct Change {
     core: Arc<Core>,
     inodes: Vec<(InodeId, Noted)>,
     names: Vec<Changing>,
+    /// It may concern inodes that are not named.
+    unknown: bool,
 }
 
 /// A name that is changed.
@@ -32,13 +34,25 @@ struct Changing {
 }
 
 impl Core {
-    /// Begins a change of inodes (directories whose entries change among them) and of names in directories.
+    /// Begins a change of inodes (directories whose entries change among them), of names, and of what is behind them.
     pub(crate) fn change(self: &Arc<Core>, inodes: &[InodeId], names: &[(InodeId, &[u8])]) -> Change {
-        let mut change = Change { core: self.clone(), inodes: Vec::new(), names: Vec::new() };
+        self.begin(inodes, names, !names.is_empty())
+    }
+
+    /// The same for a name that is made: nothing that was there before changes but its directory.
+    pub(crate) fn adding(self: &Arc<Core>, dir: InodeId, name: &[u8]) -> Change {
+        self.begin(&[dir], &[(dir, name)], false)
+    }
+
+    fn begin(self: &Arc<Core>, inodes: &[InodeId], names: &[(InodeId, &[u8])], unknown: bool) -> Change {
+        let mut change = Change { core: self.clone(), inodes: Vec::new(), names: Vec::new(), unknown };
         if !self.config.leases {
             return change;
         }
         let mut inner = self.hub.lock();
+        if unknown {
+            inner.epochs.begin_unknown();
+        }
         for &inode in inodes {
             change.inodes.push((inode, inner.epochs.begin(Epochs::slot(inode))));
         }
@@ -71,6 +85,9 @@ impl Change {
         }
         let now_ms = core.now_ms();
         let mut inner = core.hub.lock();
+        if std::mem::take(&mut self.unknown) {
+            inner.epochs.end_unknown();
+        }
         let mut known = result.as_ref().is_some_and(|(_, attr)| !self.inodes.iter().any(|(one, _)| *one == attr.inode));
         for (inode, begun) in std::mem::take(&mut self.inodes) {
             let alone = inner.epochs.end(Epochs::slot(inode), begun);

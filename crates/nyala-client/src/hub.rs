@@ -42,7 +42,6 @@ pub(crate) struct Note {
     /// The inode that was asked about, if it was known.
     inode: Option<InodeId>,
     noted: Noted,
-    all: Noted,
     stamp: Option<u64>,
     file_epoch: Option<u64>,
     /// Which files had been known and forgotten.
@@ -58,12 +57,15 @@ impl Hub {
 impl Note {
     /// Nothing is being changed that is not known.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.all.is_some()
+        self.noted.is_some()
     }
 
     fn holds_by_epochs(&self, inner: &Inner, inode: InodeId) -> bool {
-        (self.inode == Some(inode) && inner.epochs.same(Epochs::slot(inode), self.noted))
-            || inner.epochs.all_same(self.all)
+        let slot = Epochs::slot(inode);
+        match self.inode {
+            Some(known) => known == inode && inner.epochs.same(slot, self.noted),
+            None => inner.epochs.same_unknown(slot, self.noted),
+        }
     }
 }
 
@@ -114,7 +116,7 @@ impl Core {
         let (file, left) = self.files.note(Some(inode));
         let file_epoch = file.map(|file| file.state.lock().epoch);
         let noted = inner.epochs.note(Epochs::slot(inode));
-        Note { inode: Some(inode), noted, all: None, stamp: inner.leases.stamp(inode), file_epoch, left }
+        Note { inode: Some(inode), noted, stamp: inner.leases.stamp(inode), file_epoch, left }
     }
 
     /// Before asking about inodes whose numbers are not known yet.
@@ -123,7 +125,7 @@ impl Core {
     }
 
     pub(crate) fn note_all_in(&self, inner: &Inner) -> Note {
-        Note { all: inner.epochs.note_all(), left: self.files.note(None).1, ..Note::default() }
+        Note { noted: inner.epochs.note_unknown(), left: self.files.note(None).1, ..Note::default() }
     }
 
     /// Nothing that this client did can have made an answer old, to a file that it has forgotten since neither.

@@ -50,7 +50,7 @@ impl Core {
             MetaOp::Mkdir { entry } | MetaOp::Mknod { entry, .. } | MetaOp::Symlink { entry, .. } => entry.clone(),
             _ => return Err(Error::refused(ErrorCode::INVALID, "this makes no entry")),
         };
-        let change = self.change(&[entry.parent], &[(entry.parent, entry.name.as_bytes())]);
+        let change = self.adding(entry.parent, entry.name.as_bytes());
         self.make_entry(what, op, owner, change).await
     }
 
@@ -146,7 +146,7 @@ impl Core {
         exclusive: bool,
     ) -> Result<(Attr, FileHandle)> {
         let (parent, bytes) = (entry.parent, entry.name.as_bytes().to_vec());
-        let mut change = self.change(&[parent], &[(parent, &bytes)]);
+        let mut change = self.adding(parent, &bytes);
         let note = self.note_all();
         let op = MetaOp::Create { entry, exclusive };
         let answer = self.meta_wanting("create a file", op, owner, self.want().and(Want::UNSAID)).await?;

@@ -218,17 +218,41 @@ async fn content_does_not_take_the_place_of_what_is_written_and_not_sent() {
 }
 
 #[tokio::test]
-async fn content_from_before_an_own_truncate_or_a_lost_link_is_not_believed() {
-    let (cluster, reader, other, file) = learned(85, |_| {}).await;
-    other.link(file, ROOT, b"again").await.unwrap();
+async fn content_from_before_an_own_truncate_is_not_believed() {
+    let (cluster, reader, _, file) = learned(85, |_| {}).await;
     let (looked, hold) = look_up_held(&cluster, &reader, "file").await;
     reader.setattr(file, SetAttr { size: Some(10), ..SetAttr::default() }).await.unwrap();
+    hold.notify_one();
+    looked.await.unwrap();
+    assert_eq!(reader.getattr(file).await.unwrap().size, 10);
+    assert_eq!(look(&reader, file).await, [1; 10]);
+    cluster.check();
+}
+
+#[tokio::test]
+async fn what_an_own_removal_of_an_unknown_name_did_is_not_undone() {
+    let (cluster, reader, other, file) = learned(95, |_| {}).await;
+    other.link(file, ROOT, b"again").await.unwrap();
+    let (looked, hold) = look_up_held(&cluster, &reader, "file").await;
     reader.unlink(ROOT, b"again").await.unwrap();
     hold.notify_one();
     looked.await.unwrap();
-    let attr = reader.getattr(file).await.unwrap();
-    assert_eq!((attr.size, attr.nlink), (10, 1));
-    assert_eq!(look(&reader, file).await, [1; 10]);
+    assert_eq!(reader.getattr(file).await.unwrap().nlink, 1);
+    cluster.check();
+}
+
+#[tokio::test]
+async fn changes_of_other_files_do_not_make_content_old() {
+    let (cluster, reader, _, file) = learned(94, |_| {}).await;
+    let other = reader.lookup(ROOT, b"f0").await.unwrap().inode;
+    let (looked, hold) = look_up_held(&cluster, &reader, "file").await;
+    reader.setattr(other, SetAttr { perm: Some(0o600), ..SetAttr::default() }).await.unwrap();
+    make(&reader, ROOT, "new", b"new").await;
+    hold.notify_one();
+    looked.await.unwrap();
+    cluster.take_log();
+    assert_eq!(look(&reader, file).await, [1; 100]);
+    assert_eq!(cluster.take_log(), [""; 0]);
     cluster.check();
 }
 
