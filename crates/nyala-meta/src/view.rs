@@ -3,6 +3,7 @@
 //! What the name-space logic sees of the tables: an ordered map that it reads. It never writes; it returns batches.
 
 use crate::keys;
+use crate::ns::linger::HOLDER;
 use nyala_store::{Batch, Store};
 use nyala_wire::{ErrorCode, InodeId, SessionId, WireError};
 use parking_lot::RwLock;
@@ -44,6 +45,7 @@ pub struct Tables {
     /// The store.
     pub store: Store,
     opens: Arc<RwLock<BTreeSet<(InodeId, SessionId)>>>,
+    lingering: Arc<RwLock<BTreeSet<InodeId>>>,
     locked: Arc<RwLock<HashSet<InodeId>>>,
 }
 
@@ -60,7 +62,9 @@ impl Tables {
             locked.extend(keys::parse_inode(key));
             ControlFlow::Continue(())
         })?;
-        Ok(Tables { store, opens: Arc::new(RwLock::new(opens)), locked: Arc::new(RwLock::new(locked)) })
+        let lingering = opens.iter().filter(|(_, opener)| *opener == HOLDER).map(|(inode, _)| *inode).collect();
+        let (opens, lingering) = (Arc::new(RwLock::new(opens)), Arc::new(RwLock::new(lingering)));
+        Ok(Tables { store, opens, lingering, locked: Arc::new(RwLock::new(locked)) })
     }
 
     /// Applies a batch to the store. Errors: as [`store_error`] says, with nothing done.
@@ -68,10 +72,7 @@ impl Tables {
         self.store.apply(batch).map_err(store_error)?;
         for (key, value) in batch.iter() {
             match (key.first(), value) {
-                (Some(&keys::OPEN), Some(_)) => self.opens.write().extend(keys::parse_open(key)),
-                (Some(&keys::OPEN), None) => {
-                    keys::parse_open(key).map(|row| self.opens.write().remove(&row));
-                }
+                (Some(&keys::OPEN), value) => self.note_open(key, value.is_some()),
                 (Some(&keys::FILE_LOCKS), Some(_)) => self.locked.write().extend(keys::parse_inode(key)),
                 (Some(&keys::FILE_LOCKS), None) => {
                     keys::parse_inode(key).map(|inode| self.locked.write().remove(&inode));
@@ -80,6 +81,25 @@ impl Tables {
             }
         }
         Ok(())
+    }
+
+    fn note_open(&self, key: &[u8], open: bool) {
+        let Some(row) = keys::parse_open(key) else { return };
+        let (inode, opener) = row;
+        match open {
+            true => self.opens.write().insert(row),
+            false => self.opens.write().remove(&row),
+        };
+        match open {
+            _ if opener != HOLDER => false,
+            true => self.lingering.write().insert(inode),
+            false => self.lingering.write().remove(&inode),
+        };
+    }
+
+    /// What the server itself holds open ([`crate::ns::linger`]).
+    pub fn lingering(&self) -> BTreeSet<InodeId> {
+        self.lingering.read().clone()
     }
 
     /// What a session holds open.

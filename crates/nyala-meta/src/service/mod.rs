@@ -17,6 +17,7 @@ pub mod fence;
 pub mod flusher;
 pub mod garbage;
 pub mod leases;
+pub mod linger;
 pub mod lock_wait;
 pub mod participate;
 pub mod peers;
@@ -108,6 +109,7 @@ pub async fn run(config: MetaConfig, shutdown: impl Future<Output = ()>) -> Resu
         tokio::task::spawn_local(garbage::collect(state.clone())),
         tokio::task::spawn_local(participate::resolve_doubts(state.clone())),
         tokio::task::spawn_local(coordinate::forget(state.clone())),
+        tokio::task::spawn_local(linger::run(state.clone())),
     ];
     let service = Rc::new(MetaService { state: state.clone() });
     let ended = tokio::select! {

@@ -6,6 +6,7 @@
 mod coherence;
 mod harness;
 mod locks;
+mod replaced;
 
 use harness::Cluster;
 use nyala_client::{Client, OpenOptions};

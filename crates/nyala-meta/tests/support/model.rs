@@ -6,6 +6,9 @@ use nyala_wire::meta::*;
 use nyala_wire::*;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The session of servers themselves.
+const LINGERS: u64 = 0;
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     pub kind: FileKind,
@@ -335,7 +338,12 @@ impl Model {
             if r.exchange {
                 self.add(r.from_parent, &r.from_name, to);
             } else {
+                // A file stays for a moment: its server has it open.
+                self.nodes.get_mut(&to).unwrap().openers.insert(LINGERS);
                 self.drop_link(to);
+                if let Some(node) = self.nodes.get_mut(&to).filter(|node| node.nlink > 0) {
+                    node.openers.remove(&LINGERS);
+                }
             }
         }
         self.add(r.to_parent, &r.to_name, from);
