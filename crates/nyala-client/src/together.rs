@@ -19,8 +19,12 @@ use std::sync::Arc;
 use tokio::sync::MutexGuard;
 use tokio::task::JoinSet;
 
-/// Most content in one request, bytes.
-const MAX_BYTES: usize = 256 << 10;
+/// Most content in one request, bytes, unless one file has more. What allocators keep at hand ends at about 64 KiB, here and
+/// at the server: the memory of larger requests comes from the kernel anew each time (docs/performance.md, eighth round).
+const MAX_BYTES: usize = 56 << 10;
+/// Most files in one request.
+const MAX_FILES: usize = 16;
+const _: () = assert!(MAX_FILES <= MAX_PUTS);
 
 /// A file whose content is in a request.
 struct Going<'a> {
@@ -39,26 +43,26 @@ impl Core {
         }
         let mut sends = JoinSet::new();
         for (_, files) in by_server {
-            let core = self.clone();
-            sends.spawn(async move {
-                for part in files.chunks(MAX_PUTS) {
-                    core.send_together(part).await;
-                }
-                core.closed.lock().done(files.len());
-                files.iter().for_each(|file| core.release(file));
-            });
+            for part in parts(files) {
+                let core = self.clone();
+                sends.spawn(async move {
+                    core.send_together(&part).await;
+                    core.closed.lock().done(part.len());
+                    part.iter().for_each(|file| core.release(file));
+                });
+            }
         }
         while sends.join_next().await.is_some() {}
     }
 
     /// Files of one server.
     async fn send_together(self: &Arc<Core>, files: &[Arc<File>]) {
-        let (mut puts, mut going, mut alone, mut bytes) = (Vec::new(), Vec::new(), Vec::new(), 0);
+        let (mut puts, mut going, mut alone) = (Vec::new(), Vec::new(), Vec::new());
         for file in files {
             let gate = file.gate.try_lock();
             let mut state = file.state.lock();
             state.put_off = false;
-            let (size, clean) = (state.size as usize, state.is_clean());
+            let clean = state.is_clean();
             drop(state);
             if clean {
                 continue;
@@ -67,9 +71,7 @@ impl Core {
                 alone.push(file);
                 continue;
             };
-            bytes += size;
-            let taken = if bytes <= MAX_BYTES { self.take_inline(file, Push::default()) } else { None };
-            let Some(Taken { put, sent }) = taken else {
+            let Some(Taken { put, sent }) = self.take_inline(file, Push::default()) else {
                 alone.push(file);
                 continue;
             };
@@ -115,4 +117,20 @@ impl Core {
             self.closed.lock().failed(self.now_ms());
         }
     }
+}
+
+/// What goes in one request each.
+fn parts(files: Vec<Arc<File>>) -> Vec<Vec<Arc<File>>> {
+    let (mut parts, mut part, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for file in files {
+        let size = file.state.lock().size as usize;
+        if !part.is_empty() && (part.len() == MAX_FILES || bytes + size > MAX_BYTES) {
+            parts.push(std::mem::take(&mut part));
+            bytes = 0;
+        }
+        bytes += size;
+        part.push(file);
+    }
+    parts.push(part);
+    parts
 }

@@ -40,6 +40,11 @@ impl From<ErrorCode> for Fault {
 /// Result of a step of an operation.
 pub type Step<T> = Result<T, Fault>;
 
+/// What a batch takes besides a key and its value, bytes.
+const CHANGE_BYTES: usize = 7;
+/// What most inodes' keys and records take in a batch.
+const INODE_BYTES: usize = 192;
+
 struct Loaded {
     inode: InodeId,
     /// `None` once destroyed.
@@ -104,8 +109,10 @@ impl<'a> Change<'a> {
 
     /// The batch that does it all.
     pub fn finish(self) -> Batch {
-        let values: usize = self.writes.iter().filter_map(|(_, value)| value.as_ref()).map(Vec::len).sum();
-        let mut batch = Batch::with_capacity(512 + values);
+        let bytes =
+            |(key, value): &(Vec<u8>, Option<Vec<u8>>)| CHANGE_BYTES + key.len() + value.as_ref().map_or(0, Vec::len);
+        let room = self.inodes.len() * INODE_BYTES + self.writes.iter().map(bytes).sum::<usize>();
+        let mut batch = Batch::with_capacity(room);
         for Loaded { inode, record, .. } in self.inodes.iter().filter(|loaded| loaded.dirty) {
             match record {
                 Some(record) => batch.put(keys::inode(*inode), codec::encode(record)),

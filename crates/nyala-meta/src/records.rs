@@ -86,6 +86,9 @@ pub struct FilePart {
     /// It never had a name, and may get one.
     #[n(4)]
     pub unnamed: Option<bool>,
+    /// The last bytes of inline content, if they are here and not in its row ([`crate::ns::inline`]).
+    #[n(5)]
+    pub tail: Option<ByteVec>,
 }
 
 impl InodeRecord {
@@ -262,7 +265,8 @@ mod tests {
     fn file() -> InodeRecord {
         let zero = Time::default();
         let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: 1 << 16, targets: vec![TargetId(101)] };
-        let part = FilePart { layout, inline_version: None, inline_limit: 0, allocated: None, unnamed: None };
+        let part =
+            FilePart { layout, inline_version: None, inline_limit: 0, allocated: None, unnamed: None, tail: None };
         InodeRecord {
             kind: FileKind::File,
             perm: 0o644,

@@ -105,11 +105,19 @@ fn keys_of_tables() {
 #[test]
 fn inodes() {
     const TIMES: &str = "821a6553f10005 821a6553f10005 821a6553f10005 821a6553f10005";
-    let part =
-        FilePart { layout: layout(), inline_version: Some(1), inline_limit: 4096, allocated: None, unnamed: None };
+    let part = FilePart {
+        layout: layout(),
+        inline_version: Some(1),
+        inline_limit: 4096,
+        allocated: None,
+        unnamed: None,
+        tail: None,
+    };
     let file = InodeRecord { file: Some(part.clone()), ..inode(FileKind::File, 0o644, 6) };
     let head = "8d 00 1901a4 01 00 00 06";
     record(&file, &format!("{head} {TIMES} f6 f6 83 83001a0008000082 18651866 01 191000"));
+    let tail = InodeRecord { file: Some(FilePart { tail: Some(vec![1, 2].into()), ..part.clone() }), ..file.clone() };
+    record(&tail, &format!("{head} {TIMES} f6 f6 86 83001a0008000082 18651866 01 191000 f6 f6 420102"));
     let striped = InodeRecord { file: Some(FilePart { inline_version: None, ..part.clone() }), ..file };
     record(&striped, &format!("{head} {TIMES} f6 f6 83 83001a0008000082 18651866 f6 191000"));
 

@@ -63,6 +63,49 @@ fn fits(reply: &MetaReply) {
     assert!(bytes <= MAX_BODY, "{bytes} bytes");
 }
 
+/// Around the length from which the last bytes are with the inode's record, and that up to which they are.
+#[test]
+fn inline_content_of_every_length_is_what_was_put() {
+    let mut server = Server::new();
+    let inode = server.file("f");
+    let content = |server: &mut Server| match server.run(MetaOp::FileInfo { inode }).unwrap() {
+        MetaReply::Opened(file) => file.inline.map(|inline| (inline.version, inline.data.to_vec())),
+        other => panic!("{other:?}"),
+    };
+    let mut version = 0;
+    let page = nyala_store::ONE_PAGE_VALUE_BYTES;
+    for length in [0, 1, page - 1, page, page + 1, 4096, page, page + 2, 100, 4096, 4095] {
+        let data: Vec<u8> = (0..length).map(|at| (at % 251) as u8 ^ version as u8).collect();
+        let put = PutInline {
+            inode,
+            base_version: version,
+            data: data.clone().into(),
+            mtime: Time::default(),
+            sync: false,
+            close: false,
+        };
+        server.run(MetaOp::PutInline(put)).unwrap();
+        version += 1;
+        assert_eq!(content(&mut server), Some((version, data.clone())), "{length} bytes");
+        let row = server.view.get(&keys::data(inode)).unwrap().unwrap();
+        assert!(row.len() <= page && data.starts_with(&row), "{length} bytes: a row of {}", row.len());
+        let mut left = length;
+        // Cut, in the tail or before it, or made longer by a hole, which is not kept.
+        for size in [length.saturating_sub(1), length.saturating_sub(30), length + 5] {
+            let set = SetAttr { size: Some(size as u64), ..SetAttr::default() };
+            server.run(MetaOp::SetAttr { inode, set }).unwrap();
+            version += 1;
+            left = left.min(size);
+            assert_eq!(content(&mut server), Some((version, data[..left].to_vec())), "{length} cut to {size}");
+        }
+    }
+    let commit =
+        Commit { inode, end: Some(1), mtime: None, spilled: Some(version), sync: false, close: false, allocated: None };
+    server.run(MetaOp::Commit(commit)).unwrap();
+    assert_eq!(content(&mut server), None);
+    assert!(server.view.get(&keys::data(inode)).unwrap().is_none());
+}
+
 #[test]
 fn extended_attributes_up_to_their_limit() {
     let mut server = Server::new();

@@ -2,12 +2,22 @@
 
 //! A batch of changes, kept in the very bytes that go into its log record, so that applying copies once.
 
+use std::cell::Cell;
+
 /// Longest key, bytes; the shortest has one.
 pub const MAX_KEY_BYTES: usize = 480;
 /// Longest value, bytes.
 pub const MAX_VALUE_BYTES: usize = 16 << 20;
 /// Largest encoded batch, bytes.
 pub const MAX_BATCH_BYTES: usize = 64 << 20;
+
+/// A dropped batch's memory of at least and at most so many bytes is kept for the thread's next large one: allocators give
+/// pieces of this size back to the kernel, which has to zero what it gives anew (docs/performance.md, eighth round).
+const SPARE_BYTES: std::ops::RangeInclusive<usize> = 8 << 10..=512 << 10;
+
+thread_local! {
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 const OP_DELETE: u8 = 0;
 const OP_PUT: u8 = 1;
@@ -29,7 +39,9 @@ impl Batch {
 
     /// An empty batch with room for `bytes` of encoded changes.
     pub fn with_capacity(bytes: usize) -> Batch {
-        Batch { bytes: Vec::with_capacity(bytes), ops: 0, refused: None }
+        let mut memory = if bytes < *SPARE_BYTES.start() { Vec::new() } else { SPARE.take() };
+        memory.reserve_exact(bytes);
+        Batch { bytes: memory, ops: 0, refused: None }
     }
 
     /// Sets `key` to `value`. A key or value outside the limits spoils the batch: `apply` refuses all of it.
@@ -112,6 +124,17 @@ impl Batch {
     }
 }
 
+impl Drop for Batch {
+    fn drop(&mut self) {
+        if SPARE_BYTES.contains(&self.bytes.capacity()) {
+            let mut memory = std::mem::take(&mut self.bytes);
+            memory.clear();
+            // why ignored: a thread that ends has no next batch.
+            let _ = SPARE.try_with(|spare| spare.set(memory));
+        }
+    }
+}
+
 /// Number of changes in an encoded batch, or `None` if it is not one.
 pub(crate) fn validate(bytes: &[u8]) -> Option<usize> {
     if bytes.len() > MAX_BATCH_BYTES {
@@ -189,6 +212,21 @@ mod tests {
                 (&b"a"[..], Some(&b"2"[..]))
             ]
         );
+    }
+
+    #[test]
+    fn the_memory_of_a_large_one_is_used_again_and_nothing_of_what_was_in_it() {
+        let large = || Batch::with_capacity(100_000);
+        let mut first = large();
+        first.put(b"key", vec![7; 50_000]);
+        let place = first.as_bytes().as_ptr();
+        drop(first);
+        assert!(Batch::with_capacity(100).bytes.capacity() < 8192, "small ones leave it alone");
+        let mut second = large();
+        assert!(second.is_empty() && second.as_bytes().is_empty());
+        second.put(b"a", b"b");
+        assert_eq!((second.as_bytes().as_ptr(), second.iter().count()), (place, 1));
+        assert_ne!(large().as_bytes().as_ptr(), place, "it is in use");
     }
 
     #[test]

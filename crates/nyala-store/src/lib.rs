@@ -46,6 +46,7 @@ mod threads;
 
 pub use batch::{Batch, BatchIter, MAX_BATCH_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES};
 pub use error::StoreError;
+pub use lmdb::ONE_PAGE_VALUE_BYTES;
 pub use log::disk::{LogDisk, LogFile};
 pub use options::{Lsn, Options, Recovery, Stats, Value};
 pub use ordered::{Change, CheckpointMeta, OrderedStore, Visit};

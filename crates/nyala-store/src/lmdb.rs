@@ -25,6 +25,8 @@ const META_MAGIC: [u8; 8] = *b"NYALACKP";
 const META_VERSION: u16 = 1;
 const META_BYTES: usize = 64;
 const CRC_BYTES: usize = 4;
+/// Longest value that takes one page of the checkpoint store, with LMDB's head of an overflow page (16 bytes) and our checksum.
+pub const ONE_PAGE_VALUE_BYTES: usize = 4096 - 16 - CRC_BYTES;
 /// Concurrent readers; one per thread that is inside `get` or `scan`.
 const MAX_READERS: u32 = 1024;
 
@@ -228,6 +230,21 @@ mod tests {
             ControlFlow::Continue(())
         });
         assert!(matches!(result, Err(StoreError::Corrupt { .. })) && visited == 1);
+    }
+
+    #[test]
+    fn the_longest_value_of_one_page_takes_one_page() {
+        let dir = tempfile::tempdir().unwrap();
+        let lmdb = Lmdb::open(dir.path(), 1 << 20).unwrap();
+        let pages = |bytes| {
+            let value = vec![7; bytes];
+            lmdb.commit(&mut [(&b"a"[..], Some(&value[..]))].into_iter(), META).unwrap();
+            let transaction = lmdb.env.read_txn().unwrap();
+            lmdb.data.stat(&transaction).unwrap().overflow_pages
+        };
+        // SAFETY: reads a constant of the system.
+        assert_eq!(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }, 4096, "LMDB's pages are the system's");
+        assert_eq!((pages(ONE_PAGE_VALUE_BYTES), pages(ONE_PAGE_VALUE_BYTES + 1)), (1, 2));
     }
 
     #[test]

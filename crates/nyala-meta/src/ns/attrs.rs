@@ -2,7 +2,7 @@
 
 //! Changing attributes, truncation included, and a directory's stripe pattern.
 
-use super::{Env, acl, xattr};
+use super::{Env, acl, inline, xattr};
 use crate::change::{Change, Step};
 use crate::keys;
 use crate::records::{InodeRecord, TruncateRecord};
@@ -65,12 +65,11 @@ fn resize(change: &mut Change, inode: InodeId, size: u64, now: Time) -> Step<()>
     }
     match file.inline_version {
         Some(version) => {
-            let mut data = change.get(&keys::data(inode))?.unwrap_or_default();
+            let mut data = inline::get(change, inode, &file)?;
             if (data.len() as u64) > size {
                 data.truncate(size as usize);
-                change.put(keys::data(inode), data);
-            }
-            if let Some(file) = &mut change.inode_mut(inode)?.file {
+                inline::put(change, inode, &data, version + 1)?;
+            } else if let Some(file) = &mut change.inode_mut(inode)?.file {
                 file.inline_version = Some(version + 1);
             }
         }

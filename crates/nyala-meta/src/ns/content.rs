@@ -2,9 +2,8 @@
 
 //! What clients report about content: data that they wrote to storage, and new inline content.
 
-use super::{Env, check_time, open};
+use super::{Env, check_time, inline, open};
 use crate::change::{Change, Fault, Step};
-use crate::keys;
 use nyala_wire::meta::{Commit, MAX_FILE_BYTES, MAX_PUTS, MetaReply, PutInline, PutOutcome};
 use nyala_wire::{Attr, ErrorCode};
 
@@ -17,7 +16,7 @@ pub fn commit(change: &mut Change, env: &Env, commit: &Commit) -> Step<MetaReply
     }
     match (commit.spilled, file.inline_version) {
         (Some(spilled), Some(version)) if spilled != version => return Err(ErrorCode::INLINE_CONFLICT.into()),
-        (Some(_), Some(_)) => change.delete(keys::data(commit.inode)),
+        (Some(_), Some(_)) => inline::remove(change, commit.inode)?,
         // Somebody else spilled meanwhile, from the same or another version: the writer has to look again.
         (Some(_), None) => return Err(ErrorCode::INLINE_CONFLICT.into()),
         (None, Some(_)) if commit.end.is_some() => return Err(ErrorCode::INLINE_CONFLICT.into()),
@@ -33,9 +32,6 @@ pub fn commit(change: &mut Change, env: &Env, commit: &Commit) -> Step<MetaReply
         if let Some(mtime) = mtime {
             record.mtime = mtime;
             record.stamp(mtime);
-        }
-        if let Some(file) = record.file.as_mut().filter(|_| spilled) {
-            file.inline_version = None;
         }
     }
     let attr = change.inode(commit.inode)?.attr(commit.inode);
@@ -81,15 +77,12 @@ fn put_one(change: &mut Change, env: &Env, put: &PutInline) -> Step<(Attr, u64)>
     if put.data.len() > file.inline_limit as usize {
         return Err(ErrorCode::TOO_BIG.with("more than the file's inline limit").into());
     }
-    change.put(keys::data(put.inode), put.data.to_vec());
+    let version = put.base_version + 1;
+    inline::put(change, put.inode, &put.data, version)?;
     let record = change.inode_mut(put.inode)?;
     record.grow(put.data.len() as u64);
     record.mtime = put.mtime;
     record.stamp(put.mtime);
-    let version = put.base_version + 1;
-    if let Some(file) = &mut record.file {
-        file.inline_version = Some(version);
-    }
     let attr = record.attr(put.inode);
     if put.close {
         open::close_here(change, env.session, put.inode)?;

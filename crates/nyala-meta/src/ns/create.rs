@@ -98,6 +98,7 @@ fn regular(change: &mut Change, env: &Env, entry: &NewEntry, perm: u16) -> Step<
         inline_limit: pattern.inline_bytes,
         allocated: None,
         unnamed: None,
+        tail: None,
     });
     Ok(record)
 }

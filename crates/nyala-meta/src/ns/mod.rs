@@ -8,6 +8,7 @@ pub mod attrs;
 pub mod content;
 pub mod create;
 pub mod info;
+pub mod inline;
 pub mod linger;
 pub mod link;
 pub mod list;

@@ -2,7 +2,7 @@
 
 //! Open and close. A session holds a file open once, however many handles it has.
 
-use super::{Env, destroy};
+use super::{Env, destroy, inline};
 use crate::change::{Change, Step};
 use crate::keys;
 use nyala_wire::meta::{FileReply, InlineContent, MetaReply};
@@ -40,7 +40,7 @@ pub fn look(change: &mut Change, inode: InodeId) -> Step<FileReply> {
         // Empty: nothing was ever kept.
         Some(0) => Some(InlineContent { version: 0, data: Vec::new().into() }),
         Some(version) => {
-            let data = change.get(&keys::data(inode))?.unwrap_or_default();
+            let data = inline::get(change, inode, &file)?;
             Some(InlineContent { version, data: data.into() })
         }
         None => None,

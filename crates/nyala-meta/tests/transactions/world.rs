@@ -145,6 +145,7 @@ fn record(kind: FileKind) -> InodeRecord {
         inline_limit: 4096,
         allocated: None,
         unnamed: None,
+        tail: None,
     });
     let dir = (kind == FileKind::Directory).then_some(DirPart { parent: InodeId::ROOT, entries: 0, pattern: None });
     let (perm, nlink) = (0o755, if dir.is_some() { 2 } else { 1 });
