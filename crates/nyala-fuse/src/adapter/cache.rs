@@ -120,6 +120,13 @@ impl KernelCache {
         }
     }
 
+    /// No name that the kernel has is to be believed without asking again. Never blocks.
+    pub fn forget_names(&self) {
+        if let Some(notifier) = self.notifier.get() {
+            self.end_epoch(notifier);
+        }
+    }
+
     /// The kernel's attributes of an inode are wrong by something that this mount did. Never blocks.
     pub fn forget_attributes(&self, ino: Ino) {
         if let Some(notifier) = self.notifier.get()

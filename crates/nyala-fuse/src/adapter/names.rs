@@ -82,8 +82,13 @@ pub async fn rename(fs: &NyalaFs, from: (Ino, &[u8]), to: (Ino, &[u8]), flags: u
         exchange: flags & libc::RENAME_EXCHANGE != 0,
     };
     let last = if flags == 0 { replaced_directory(fs, rename.to_parent, to.1).await } else { None };
-    let exchange = rename.exchange;
+    let (exchange, from_dir, to_dir) = (rename.exchange, rename.from_parent, rename.to_parent);
     fs.client.rename(rename).await.map_err(|e| errno("rename", from.0, e))?;
+    // The kernel takes a name along with the lifetime that it has from the old directory. Without a lease on the new one
+    // nobody would say when it is true no more.
+    if !fs.is_leased(to_dir) || (exchange && !fs.is_leased(from_dir)) {
+        fs.cache.forget_names();
+    }
     fs.cache.moved.renamed(At::new(from.0, from.1), At::new(to.0, to.1), exchange);
     last.into_iter().for_each(|attr| fs.cache.dirs.removed(attr));
     Ok(())
