@@ -223,6 +223,16 @@ impl State {
         self.attr_ms = now_ms;
     }
 
+    /// The same with the answer to something that was sent of the file in the background: a change of attributes may have
+    /// overtaken it here. The server's ctime never goes back, so it says which is older; then neither is believed for long.
+    pub(crate) fn take_sent_attr(&mut self, attr: &Attr, now_ms: u64) {
+        if self.attr.as_ref().is_some_and(|known| known.ctime > attr.ctime) {
+            self.attr_ms = 0;
+            return;
+        }
+        self.take_attr(attr, now_ms);
+    }
+
     /// Lays own changes that the server does not know of over attributes. `taken`: the attributes were taken in here, and
     /// what is known of the size is no older than they are. Else that is so only while a lease is held: a size that was
     /// known under one that is gone is not one.

@@ -148,7 +148,7 @@ impl Core {
         if spilled.is_some() {
             state.spill = None;
         }
-        state.take_attr(&attr, self.now_ms());
+        state.take_sent_attr(&attr, self.now_ms());
         under_way.over(&mut state);
         state.settle();
         Ok(Step::Finished)

@@ -85,7 +85,7 @@ impl Sent<'_> {
         {
             state.content = Content::Inline { version, data };
         }
-        state.take_attr(attr, core.now_ms());
+        state.take_sent_attr(attr, core.now_ms());
         state.settle();
     }
 
