@@ -89,6 +89,9 @@ impl Core {
             }
         } else if undisturbed {
             state.take_attr(&attr, now_ms);
+        } else {
+            // What was sent in the background was answered meanwhile, with attributes of before or after: ask again.
+            state.attr_ms = 0;
         }
         state.overlay(&mut attr, undisturbed || size.is_some());
         Ok(attr)
