@@ -254,3 +254,23 @@ async fn under_all_faults_everything_arrives() {
         cluster.check();
     }
 }
+
+/// The content's answer, of before the change, comes while that is under way.
+#[tokio::test]
+async fn attributes_that_are_set_while_content_goes_out_are_seen() {
+    let cluster = Cluster::new(96);
+    let client = cluster.client_with(patient(&cluster)).await;
+    let inode = closed(&client, "file", b"content").await;
+    cluster.0.lock().commit_delay = Duration::from_secs(2);
+    let chmod = tokio::spawn({
+        let client = client.clone();
+        async move { client.setattr(inode, SetAttr { perm: Some(0o4755), ..SetAttr::default() }).await.unwrap() }
+    });
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    client.sync_all().await.unwrap();
+    assert!(!chmod.is_finished(), "it is under way");
+    assert_eq!(at_server(&cluster, inode), b"content");
+    chmod.await.unwrap();
+    assert_eq!(client.getattr(inode).await.unwrap().perm, 0o4755);
+    cluster.check();
+}
