@@ -105,10 +105,11 @@ mod tests {
     #[test]
     fn what_was_never_started_is_stopped() {
         let dir = tempfile::tempdir().unwrap();
-        let plan = Plan::new(&Wishes { base_port: Some(61_500), ..Wishes::default() }).unwrap();
+        let plan = Plan::new(&Wishes::default()).unwrap();
+        let address = plan.service("meta2").unwrap().listen.unwrap().to_string();
         let statuses = block_on(async { Ok(collect(&Home::new(dir.path()), &plan, None).await) }).unwrap();
         assert!(statuses.iter().all(|status| status.state == ProcessState::Stopped));
         let text = render(&statuses);
-        assert!(text.contains("meta2") && text.contains("127.0.0.1:61510") && text.contains("stopped"), "{text}");
+        assert!(text.contains("meta2") && text.contains(&address) && text.contains("stopped"), "{text}");
     }
 }

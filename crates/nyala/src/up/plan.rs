@@ -101,6 +101,11 @@ fn most_width(mirror: bool, storage: u16, services: u16) -> Result<u16, Failure>
 impl Plan {
     /// A new cluster.
     pub fn new(wishes: &Wishes) -> Result<Plan, Failure> {
+        Plan::on(wishes, Ports::new(wishes.base_port))
+    }
+
+    /// A new cluster on these ports.
+    fn on(wishes: &Wishes, mut ports: Ports) -> Result<Plan, Failure> {
         let mgmt = count("--mgmt", wishes.mgmt, 1, MOST_MGMT)?;
         check_odd(mgmt)?;
         let meta = count("--meta", wishes.meta, 2, MOST)?;
@@ -110,7 +115,6 @@ impl Plan {
         let width = count("--targets", wishes.targets, most.min(4), StripePattern::MAX_TARGETS)?;
         let pattern = crate::config::pattern(wishes.chunk_size, Some(width.min(most)), wishes.inline_size);
         let pattern = pattern.map_err(|error| Failure::usage(error.message))?;
-        let mut ports = Ports::new(wishes.base_port);
         let mut local = |group| ports.next(group).map(|port| Some(SocketAddr::from(([127, 0, 0, 1], port))));
         let plain = |name: String, kind, listen| ServicePlan { name, kind, listen, rest: None, targets: vec![] };
         let mut all = vec![ServicePlan {
@@ -218,13 +222,17 @@ mod tests {
     use crate::exit::Exit;
 
     fn wishes() -> Wishes {
-        // Ports beyond what the system gives to others by itself.
         Wishes { base_port: Some(61_400), ..Wishes::default() }
+    }
+
+    /// A plan on a machine where every port is free: two tests that tried the same port at once would find it taken.
+    fn planned(wishes: &Wishes) -> Result<Plan, Failure> {
+        Plan::on(wishes, Ports::where_free(wishes.base_port, |_| true))
     }
 
     #[test]
     fn the_default_is_one_two_four() {
-        let plan = Plan::new(&wishes()).unwrap();
+        let plan = planned(&wishes()).unwrap();
         let names: Vec<&str> = plan.services.iter().map(|service| service.name.as_str()).collect();
         assert_eq!(names, ["mgmt", "meta1", "meta2", "storage1", "storage2", "mount"]);
         assert_eq!(plan.service("storage2").unwrap().targets, [TargetId(201), TargetId(202)]);
@@ -237,7 +245,7 @@ mod tests {
     #[test]
     fn the_stripe_is_no_wider_than_the_cluster() {
         let plan =
-            Plan::new(&Wishes { storage: Some(3), storage_services: Some(3), targets: Some(8), ..wishes() }).unwrap();
+            planned(&Wishes { storage: Some(3), storage_services: Some(3), targets: Some(8), ..wishes() }).unwrap();
         assert_eq!(plan.num_targets, 3);
         plan.check_wishes(&Wishes { targets: Some(8), storage: Some(3), ..Wishes::default() }).unwrap();
         assert_eq!(plan.of(Kind::Storage).map(|service| service.targets.len()).collect::<Vec<_>>(), [1, 1, 1]);
@@ -246,14 +254,14 @@ mod tests {
     #[test]
     fn impossible_and_changed_wishes_are_refused() {
         let refused = |wishes: Wishes| {
-            let error = Plan::new(&wishes).unwrap_err();
+            let error = planned(&wishes).unwrap_err();
             assert_eq!(error.exit, Exit::Usage);
             error.message
         };
         assert!(refused(Wishes { meta: Some(0), ..wishes() }).contains("--meta 0"));
         assert!(refused(Wishes { storage: Some(2), storage_services: Some(3), ..wishes() }).contains("1 to 2"));
         assert!(refused(Wishes { chunk_size: Some(Size(1000)), ..wishes() }).contains("power of two"));
-        let plan = Plan::new(&wishes()).unwrap();
+        let plan = planned(&wishes()).unwrap();
         let changed = |wishes: Wishes| plan.check_wishes(&wishes).unwrap_err().message;
         assert!(changed(Wishes { meta: Some(3), ..Wishes::default() }).contains("with --meta 2"));
         assert!(changed(Wishes { chunk_size: Some(Size(1 << 20)), ..Wishes::default() }).contains("entry set"));
@@ -262,7 +270,7 @@ mod tests {
 
     #[test]
     fn mirrored_clusters_pair_their_targets() {
-        let plan = Plan::new(&Wishes { mirror: true, ..wishes() }).unwrap();
+        let plan = planned(&Wishes { mirror: true, ..wishes() }).unwrap();
         assert_eq!((plan.num_targets, plan.mirror), (2, true), "four targets are two groups");
         let text = plan.configuration(&Home::new("/d"), plan.service("mgmt").unwrap()).unwrap();
         let mgmtd: MgmtdSettings = toml::from_str(&text).unwrap();
@@ -270,9 +278,9 @@ mod tests {
         assert_eq!(Plan::parse(&toml::to_string(&plan).unwrap()), Ok(plan));
         for (storage, services) in [(4, 1), (3, 2), (5, 2)] {
             let wishes = Wishes { mirror: true, storage: Some(storage), storage_services: Some(services), ..wishes() };
-            assert!(Plan::new(&wishes).unwrap_err().message.contains("--mirror"), "{storage} over {services}");
+            assert!(planned(&wishes).unwrap_err().message.contains("--mirror"), "{storage} over {services}");
         }
-        let plain = Plan::new(&wishes()).unwrap();
+        let plain = planned(&wishes()).unwrap();
         let refused = plain.check_wishes(&Wishes { mirror: true, ..Wishes::default() }).unwrap_err();
         assert!(refused.message.contains("mirror create --auto"), "{refused}");
     }
@@ -280,7 +288,7 @@ mod tests {
     #[test]
     fn several_management_services_know_of_each_other() {
         let home = Home::new("/d");
-        let plan = Plan::new(&Wishes { mgmt: Some(3), ..wishes() }).unwrap();
+        let plan = planned(&Wishes { mgmt: Some(3), ..wishes() }).unwrap();
         let names: Vec<&str> = plan.of(Kind::Mgmtd).map(|service| service.name.as_str()).collect();
         assert_eq!(names, ["mgmt", "mgmt2", "mgmt3"]);
         let all: Vec<SocketAddr> = plan.mgmt_all().collect();
@@ -290,7 +298,7 @@ mod tests {
         assert_eq!((mgmtd("mgmt3").join, mgmtd("mgmt3").listen), (all[..2].to_vec(), vec![all[2]]));
         let meta: MetaSettings = toml::from_str(&text("meta1")).unwrap();
         assert_eq!(meta.resolve().unwrap().mgmt, all);
-        assert!(Plan::new(&Wishes { mgmt: Some(2), ..wishes() }).unwrap_err().message.contains("even"));
+        assert!(planned(&Wishes { mgmt: Some(2), ..wishes() }).unwrap_err().message.contains("even"));
         assert!(plan.check_wishes(&Wishes { mgmt: Some(1), ..Wishes::default() }).is_err());
         assert_eq!(Plan::parse(&toml::to_string(&plan).unwrap()), Ok(plan));
     }
@@ -298,7 +306,7 @@ mod tests {
     #[test]
     fn configurations_are_what_the_roles_read() {
         let home = Home::new("/d");
-        let plan = Plan::new(&wishes()).unwrap();
+        let plan = planned(&wishes()).unwrap();
         let text = |name: &str| plan.configuration(&home, plan.service(name).unwrap()).unwrap();
         let mgmtd: MgmtdSettings = toml::from_str(&text("mgmt")).unwrap();
         assert_eq!(mgmtd.resolve().unwrap().settings.default_pattern, StripePattern::default());

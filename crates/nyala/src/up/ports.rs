@@ -13,6 +13,7 @@ use std::net::TcpListener;
 pub struct Ports {
     base: Option<u16>,
     given: BTreeSet<u16>,
+    is_free: fn(u16) -> bool,
 }
 
 /// Groups of services.
@@ -35,15 +36,16 @@ fn is_free(port: u16) -> bool {
 impl Ports {
     /// From the field's defaults, or from `base` on.
     pub fn new(base: Option<u16>) -> Ports {
-        Ports { base, given: BTreeSet::new() }
+        Ports::where_free(base, is_free)
+    }
+
+    /// The same, with another way to tell which ports are free.
+    pub fn where_free(base: Option<u16>, is_free: fn(u16) -> bool) -> Ports {
+        Ports { base, given: BTreeSet::new(), is_free }
     }
 
     /// The next port of a group.
     pub fn next(&mut self, group: PortGroup) -> Result<u16, Failure> {
-        self.next_where(group, is_free)
-    }
-
-    fn next_where(&mut self, group: PortGroup, is_free: impl Fn(u16) -> bool) -> Result<u16, Failure> {
         let (offset, first, more) = match group {
             PortGroup::Mgmt => (0, 8008, 18008),
             PortGroup::Rest => (1, 8010, 18010),
@@ -58,14 +60,14 @@ impl Ports {
             }
             let port = u16::try_from(port).ok().filter(|port| *port != 0);
             let port = port.ok_or_else(|| Failure::usage(format!("--base-port {base} is too high")))?;
-            if !is_free(port) {
+            if !(self.is_free)(port) {
                 return Err(Failure::failed(format!("port {port} is already in use; choose another --base-port")));
             }
             self.given.insert(port);
             return Ok(port);
         }
         let candidates = std::iter::once(first).chain(more..more + 1000);
-        let mut fitting = candidates.filter(|port| !self.given.contains(port) && is_free(*port));
+        let mut fitting = candidates.filter(|port| !self.given.contains(port) && (self.is_free)(*port));
         let port = fitting.next().ok_or_else(|| Failure::failed("no free port found; name some with --base-port"))?;
         self.given.insert(port);
         Ok(port)
@@ -78,23 +80,23 @@ mod tests {
 
     #[test]
     fn the_fields_ports_first_then_others() {
-        let mut ports = Ports::new(None);
-        let mut next = |group, taken: u16| ports.next_where(group, |port| port != taken).unwrap();
-        assert_eq!(next(PortGroup::Mgmt, 0), 8008);
-        assert_eq!(next(PortGroup::Rest, 8010), 18010);
-        assert_eq!((next(PortGroup::Meta, 0), next(PortGroup::Meta, 0)), (8005, 18100));
-        assert_eq!((next(PortGroup::Storage, 0), next(PortGroup::Storage, 18300)), (8003, 18301));
+        let mut ports = Ports::where_free(None, |port| ![8010, 18300].contains(&port));
+        let mut next = |group| ports.next(group).unwrap();
+        assert_eq!(next(PortGroup::Mgmt), 8008);
+        assert_eq!(next(PortGroup::Rest), 18010);
+        assert_eq!((next(PortGroup::Meta), next(PortGroup::Meta)), (8005, 18100));
+        assert_eq!((next(PortGroup::Storage), next(PortGroup::Storage)), (8003, 18301));
     }
 
     #[test]
     fn a_base_is_kept_to() {
-        let mut ports = Ports::new(Some(20_000));
-        let mut next = |group| ports.next_where(group, |port| port != 20_012).map_err(|error| error.message);
+        let mut ports = Ports::where_free(Some(20_000), |port| port != 20_012);
+        let mut next = |group| ports.next(group).map_err(|error| error.message);
         assert_eq!((next(PortGroup::Mgmt), next(PortGroup::Rest)), (Ok(20_000), Ok(20_001)));
         assert_eq!((next(PortGroup::Meta), next(PortGroup::Meta)), (Ok(20_010), Ok(20_011)));
         assert!(next(PortGroup::Meta).unwrap_err().contains("20012"));
         assert_eq!(next(PortGroup::Storage), Ok(20_030));
-        assert!(Ports::new(Some(65_530)).next(PortGroup::Storage).is_err());
+        assert!(Ports::where_free(Some(65_530), |_| true).next(PortGroup::Storage).is_err());
     }
 
     #[test]
