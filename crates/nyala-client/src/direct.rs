@@ -49,7 +49,7 @@ impl Core {
         }
         self.stats.read_bytes.fetch_add(end - offset, Ordering::Relaxed);
         match &reply.inline {
-            Some(content) => out.push(Bytes::from(inline::read(&content.data, offset..end))),
+            Some(content) => out.push(inline::read(&content.data, offset..end)),
             None => out = self.fetch(file.inode, &reply.layout, offset..end).await?,
         }
         unsent.into_iter().for_each(|(at, bytes)| out.overlay(at, bytes));

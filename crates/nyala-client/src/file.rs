@@ -194,7 +194,7 @@ impl State {
         self.install_attr(&reply.attr, epoch, now_ms);
         match (&reply.inline, &self.content) {
             (Some(new), Content::Inline { version, .. }) if first || new.version > *version => {
-                self.content = Content::Inline { version: new.version, data: Bytes::from(new.data.to_vec()) };
+                self.content = Content::Inline { version: new.version, data: new.data.clone() };
             }
             (None, Content::Inline { .. }) => self.content = Content::Striped,
             // Striped is for ever; a spill that the server does not know of yet is dealt with at its commit.

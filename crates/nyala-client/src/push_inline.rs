@@ -9,6 +9,7 @@
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::file::{Content, File, State};
+use crate::logic::extents::Extent;
 use crate::logic::inline;
 use crate::maps::odd;
 use crate::push::{Push, Step};
@@ -33,12 +34,19 @@ impl Core {
         let (base_version, base) = (*version, data.clone());
         let extents: Vec<u64> = state.dirty.iter().map(|extent| extent.offset).collect();
         let extents: Vec<_> = extents.into_iter().filter_map(|offset| state.dirty.take(offset)).collect();
-        let merged = inline::merge(&base, extents.iter().map(|e| (e.offset, &e.data[..])));
-        let ids: Vec<u64> = extents.into_iter().map(|extent| state.send_off(extent).0).collect();
+        let at_once = extents.iter().all(|extent| !extent.in_pieces);
+        let mut ids = Vec::with_capacity(extents.len());
+        let mut send_off = |extent: Extent| {
+            let (offset, (id, data)) = (extent.offset, state.send_off(extent));
+            ids.push(id);
+            (offset, data)
+        };
+        let changes: Vec<_> = extents.into_iter().map(&mut send_off).collect();
+        let data = inline::whole(&base, &changes, at_once);
         let mtime = state.own_mtime.unwrap_or_else(wall_clock);
         drop(state);
         let Push { sync, close, .. } = push;
-        let put = PutInline { inode: file.inode, base_version, data: merged.into(), mtime, sync, close };
+        let put = PutInline { inode: file.inode, base_version, data, mtime, sync, close };
         (!ids.is_empty()).then(|| Taken { put, sent: Sent { core: self, file, ids } })
     }
 
@@ -49,7 +57,7 @@ impl Core {
             }
             return self.push_nothing(file, push).await.map(|()| Step::Finished);
         };
-        let data = Bytes::copy_from_slice(&put.data);
+        let data = put.data.clone();
         let reply = self.meta("store a small file", MetaOp::PutInline(put), Owner::default()).await;
         match reply {
             Ok(MetaReply::Inline { attr, version }) => {

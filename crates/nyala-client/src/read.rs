@@ -64,7 +64,7 @@ impl Core {
             self.stats.read_bytes.fetch_add(end - offset, Ordering::Relaxed);
             if let Content::Inline { data, .. } = &state.content {
                 let mut out = Segments::new(offset);
-                out.push(Bytes::from(inline::read(data, offset..end)));
+                out.push(inline::read(data, offset..end));
                 state.unsent(offset..end).into_iter().for_each(|(at, bytes)| out.overlay(at, bytes));
                 return Ok(out);
             }

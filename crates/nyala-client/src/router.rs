@@ -14,7 +14,7 @@ use crate::retry::{Again, Retry, sort_reply, sort_transport};
 use crate::session::Session;
 use crate::types::wall_clock;
 use nyala_transport::Request;
-use nyala_wire::codec::{decode, encode};
+use nyala_wire::codec::{decode, encode_large};
 use nyala_wire::meta::{Grants, MetaOp, MetaReply, MetaRequest, Owner, Want};
 use nyala_wire::{Attr, ErrorCode, InodeId, SessionId, TargetId, WireError, message_type};
 use std::sync::Arc;
@@ -69,7 +69,8 @@ impl Core {
         request.session = session.id();
         let (boot, target, sent_ms) = (session.boot(), session.target, self.now_ms());
         self.stats.meta_requests.fetch_add(1, Ordering::Relaxed);
-        let request = Request::new(message_type::META, encode(request)).at(view.map.version.0, 0);
+        let body = encode_large(request, request.op.content_bytes());
+        let request = Request::new(message_type::META, body).at(view.map.version.0, 0);
         let frame = match self.rpc.call(endpoint, request.with_timeout(META_TIMEOUT)).await {
             Ok(frame) => frame,
             Err(error) => return Ok(Outcome::Again(sort_transport(what, error)?)),

@@ -24,10 +24,14 @@ pub(crate) struct Table {
 impl Table {
     /// The file, made if it is not there; to be given back with [`Table::release`].
     pub(crate) fn acquire(&self, inode: InodeId) -> Arc<File> {
+        if let Some(known) = self.acquire_known(inode) {
+            return known;
+        }
+        // Made while nobody waits: its memory may have to come from the kernel, which zeroes it first.
+        let new = Entry { file: Arc::new(File::new(inode)), users: 0, idle: None };
         let mut files = self.files.lock();
         files.busy(inode);
-        let new = || Entry { file: Arc::new(File::new(inode)), users: 0, idle: None };
-        let entry = files.entries.entry(inode).or_insert_with(new);
+        let entry = files.entries.entry(inode).or_insert(new);
         entry.users += 1;
         entry.file.clone()
     }

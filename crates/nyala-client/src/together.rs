@@ -75,7 +75,7 @@ impl Core {
                 alone.push(file);
                 continue;
             };
-            going.push(Going { file, data: Bytes::copy_from_slice(&put.data), sent, _gate: gate });
+            going.push(Going { file, data: put.data.clone(), sent, _gate: gate });
             puts.push(put);
         }
         if !puts.is_empty() {

@@ -98,7 +98,7 @@ fn resolve(model: &Model, op: &Op) -> MetaOp {
             let inode = any_inode(i);
             let version = model.nodes[&inode].inline.as_ref().map_or(0, |(version, _)| *version);
             let base_version = if *fresh { version } else { version + 1 };
-            let data = ByteVec::from(data.clone());
+            let data = data.clone().into();
             MetaOp::PutInline(PutInline {
                 inode,
                 base_version,

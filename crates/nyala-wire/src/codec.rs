@@ -11,7 +11,12 @@ use minicbor::{Decode, Encode};
 
 /// Encodes a body or record.
 pub fn encode<T: Encode<()>>(value: &T) -> Vec<u8> {
-    let mut out = Vec::with_capacity(128);
+    encode_large(value, 0)
+}
+
+/// The same where it is known that the value carries `content` bytes: memory for them is taken once.
+pub fn encode_large<T: Encode<()>>(value: &T, content: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(128 + content);
     encode_into(value, &mut out);
     out
 }

@@ -2,6 +2,7 @@
 
 //! Content that is kept with the inode: own changes laid over what the server has.
 
+use bytes::Bytes;
 use std::ops::Range;
 
 /// The whole content after own changes: `base`, zeros up to the first change behind its end, the changes in order.
@@ -17,15 +18,27 @@ pub fn merge<'a>(base: &[u8], changes: impl Iterator<Item = (u64, &'a [u8])>) ->
     merged
 }
 
+/// The same of changes that can be shared. `at_once`: a single write made each, so none has memory to spare; one that is all
+/// there is becomes the content without being copied.
+pub fn whole(base: &[u8], changes: &[(u64, Bytes)], at_once: bool) -> Bytes {
+    match changes {
+        [(0, data)] if at_once && data.len() >= base.len() => data.clone(),
+        _ => merge(base, changes.iter().map(|(offset, data)| (*offset, &data[..]))).into(),
+    }
+}
+
 /// What is at `range` of a file whose inline content is `data`: zeros behind the content's end.
-pub fn read(data: &[u8], range: Range<u64>) -> Vec<u8> {
+pub fn read(data: &Bytes, range: Range<u64>) -> Bytes {
+    if range.end <= data.len() as u64 {
+        return data.slice(range.start as usize..range.end as usize);
+    }
     let len = (range.end - range.start) as usize;
     let start = (range.start).min(data.len() as u64) as usize;
     let end = (range.end).min(data.len() as u64) as usize;
     let mut out = Vec::with_capacity(len);
     out.extend_from_slice(&data[start..end]);
     out.resize(len, 0);
-    out
+    out.into()
 }
 
 #[cfg(test)]
@@ -49,8 +62,13 @@ mod tests {
             }
             let merged = merge(&base, writes.iter().map(|(o, d)| (*o, d.as_slice())));
             prop_assert_eq!(&merged[..], &model[..end]);
+            let shared: Vec<(u64, Bytes)> = writes.iter().map(|(o, d)| (*o, d.clone().into())).collect();
+            for at_once in [false, true] {
+                prop_assert_eq!(&whole(&base, &shared, at_once)[..], &model[..end]);
+            }
+            let merged = Bytes::from(merged);
             let range = asked.0..asked.0 + asked.1;
-            prop_assert_eq!(read(&merged, range.clone()), &model[range.start as usize..range.end as usize]);
+            prop_assert_eq!(&read(&merged, range.clone())[..], &model[range.start as usize..range.end as usize]);
         }
     }
 }

@@ -96,7 +96,9 @@ struct Server {
 /// The leases of a client, with what is kept under each.
 #[derive(Debug)]
 pub struct Leases<K> {
-    records: HashMap<InodeId, Record<K>>,
+    /// Each in memory of its own: to make a large table larger would else move, and have the kernel zero, megabytes, while
+    /// every other operation waits.
+    records: HashMap<InodeId, Box<Record<K>>>,
     void: HashMap<InodeId, (u64, TargetId)>,
     void_order: VecDeque<(u64, InodeId, u64)>,
     servers: HashMap<TargetId, Server>,
@@ -160,7 +162,7 @@ impl<K: Default> Leases<K> {
         let tick = self.tick;
         let fresh = Record::new(server, mode, seq, tick);
         let Some(record) = self.records.get_mut(&inode) else {
-            self.records.insert(inode, fresh);
+            self.records.insert(inode, Box::new(fresh));
             self.order.insert(tick, inode);
             return true;
         };
@@ -169,7 +171,7 @@ impl<K: Default> Leases<K> {
                 return false;
             }
             let (used, covers) = (record.used, fresh.covers || back.keep != LeaseMode::None);
-            *record = Record { used, covers, ..fresh };
+            **record = Record { used, covers, ..fresh };
             return true;
         }
         let newer = seq > record.seq;
@@ -184,7 +186,7 @@ impl<K: Default> Leases<K> {
             _ if newer => {
                 // Who was admitted before is under way with something else, which nobody has to wait for.
                 let (used, covers) = (record.used, fresh.covers || record.covers);
-                *record = Record { seq: record.seq, used, covers, ..fresh };
+                **record = Record { seq: record.seq, used, covers, ..fresh };
                 true
             }
             _ => false,

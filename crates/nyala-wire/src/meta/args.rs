@@ -6,7 +6,7 @@ use crate::attr::Time;
 use crate::ids::InodeId;
 use crate::meta::SetTime;
 use crate::name::Name;
-use minicbor::bytes::ByteVec;
+use bytes::Bytes;
 use minicbor::{Decode, Encode};
 
 /// Owner and group of what is made.
@@ -126,7 +126,8 @@ pub struct PutInline {
     pub base_version: u64,
     /// The whole content.
     #[n(2)]
-    pub data: ByteVec,
+    #[cbor(with = "super::content")]
+    pub data: Bytes,
     /// Time of the last write.
     #[n(3)]
     pub mtime: Time,

@@ -6,6 +6,7 @@
 //! that it has it (`acked_below`), so a request sent again after a failure is answered, not done twice.
 
 mod args;
+mod content;
 mod lease;
 mod lock;
 mod op;

@@ -374,6 +374,17 @@ impl MetaOp {
         )
     }
 
+    /// About how many bytes the content of files takes in it.
+    pub fn content_bytes(&self) -> usize {
+        /// What goes around the content of one of several files.
+        const AROUND: usize = 48;
+        match self {
+            MetaOp::PutInline(put) => put.data.len(),
+            MetaOp::PutInlines { puts } => puts.iter().map(|put| put.data.len() + AROUND).sum(),
+            _ => 0,
+        }
+    }
+
     /// The inode whose server the request goes to: the directory of a name, the inode itself otherwise.
     /// `None` for operations on the session or the whole server.
     pub fn home(&self) -> Option<InodeId> {

@@ -8,6 +8,7 @@ use crate::error::WireError;
 use crate::ids::{InodeId, MapVersion, TargetId};
 use crate::name::Name;
 use crate::stripe::{Layout, StripePattern};
+use bytes::Bytes;
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
@@ -50,7 +51,8 @@ pub struct InlineContent {
     pub version: u64,
     /// The content.
     #[n(1)]
-    pub data: ByteVec,
+    #[cbor(with = "super::content")]
+    pub data: Bytes,
 }
 
 /// One entry of a listing.

@@ -2,6 +2,7 @@
 
 //! Values for messages, made from a tape of bytes: proptest makes the bytes and shrinks them.
 
+use bytes::Bytes;
 use minicbor::bytes::ByteVec;
 use nyala_wire::Name;
 use std::net::SocketAddr;
@@ -95,6 +96,13 @@ impl Sample for String {
     fn sample(tape: &mut Tape) -> Self {
         let len = tape.len(40);
         (0..len).filter_map(|_| char::from_u32(u32::from(tape.byte()) * 7 + 0x41)).collect()
+    }
+}
+
+impl Sample for Bytes {
+    fn sample(tape: &mut Tape) -> Self {
+        let len = tape.len(60);
+        tape.bytes(len).into()
     }
 }
 
