@@ -8,6 +8,7 @@
 //! taken when its session ends, which the service decides. After a restart nothing is known: every session that keeps
 //! leases counts as holding everything until it confirms that it let go ([`Leases::confirm`]).
 
+use crate::spread::Spread;
 use nyala_wire::meta::{LeaseMode, MAX_LEASES, Returned, Revocation};
 use nyala_wire::{InodeId, SessionId};
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
@@ -113,7 +114,7 @@ pub struct Ticket(u64);
 /// The leases of one run of a server.
 #[derive(Debug, Default)]
 pub struct Leases {
-    inodes: HashMap<InodeId, Inode>,
+    inodes: Spread<Inode>,
     /// Inodes with a revocation under way, by holder.
     revoking: HashMap<SessionId, BTreeSet<InodeId>>,
     /// Sessions of earlier runs that may still keep something.
@@ -160,7 +161,7 @@ impl Leases {
 
     /// Whether nobody but `session` stands in the way; otherwise they are being told.
     pub fn clear(&mut self, inode: InodeId, session: SessionId, need: Need, now_ms: u64) -> bool {
-        let Some(entry) = self.inodes.get_mut(&inode) else { return true };
+        let Some(entry) = self.inodes.get_mut(inode) else { return true };
         let mut clear = !entry.is_moved_by_another(session, need);
         let mut conflict = false;
         for holder in &mut entry.holders {
@@ -191,7 +192,7 @@ impl Leases {
 
     /// Whether [`Leases::clear`] would find somebody in the way, without telling anybody.
     pub fn in_the_way(&self, inode: InodeId, session: SessionId, need: Need) -> bool {
-        self.inodes.get(&inode).is_some_and(|entry| {
+        self.inodes.get(inode).is_some_and(|entry| {
             let stands = |holder: &Holder| need.leaves_of(holder, session).is_some();
             entry.is_moved_by_another(session, need) || entry.holders.iter().any(stands)
         })
@@ -201,14 +202,14 @@ impl Leases {
     pub fn queue(&mut self, inode: InodeId, session: SessionId, pinned: bool) -> Ticket {
         self.tickets += 1;
         let waiting = Waiting { ticket: self.tickets, session, pinned };
-        self.inodes.entry(inode).or_default().waiting.push_back(waiting);
+        self.inodes.or_default(inode).waiting.push_back(waiting);
         Ticket(self.tickets)
     }
 
     /// Whether a pinned change goes on although others have not let go: when each of those itself waits with a pinned
     /// operation, all would wait for ever. The one that came first goes on, and with its answer its session lets go.
     pub fn passes(&self, inode: InodeId, ticket: Ticket) -> bool {
-        let Some(entry) = self.inodes.get(&inode) else { return false };
+        let Some(entry) = self.inodes.get(inode) else { return false };
         let pinned = || entry.waiting.iter().filter(|waiting| waiting.pinned);
         let goes = |waiting: &&Waiting| entry.mover.is_none_or(|mover| mover == waiting.session);
         let Some(first) = pinned().find(goes).filter(|first| first.ticket == ticket.0) else { return false };
@@ -219,13 +220,13 @@ impl Leases {
 
     /// From now on this session alone moves the inode's inline content. `false`: another one does.
     pub fn claim(&mut self, inode: InodeId, session: SessionId) -> bool {
-        let mover = &mut self.inodes.entry(inode).or_default().mover;
+        let mover = &mut self.inodes.or_default(inode).mover;
         *mover.get_or_insert(session) == session
     }
 
     /// It no longer does.
     pub fn moved(&mut self, inode: InodeId, session: SessionId) {
-        if let Some(entry) = self.inodes.get_mut(&inode)
+        if let Some(entry) = self.inodes.get_mut(inode)
             && entry.mover == Some(session)
         {
             entry.mover = None;
@@ -235,12 +236,12 @@ impl Leases {
 
     /// Whether it is this one's turn.
     pub fn is_next(&self, inode: InodeId, ticket: Ticket) -> bool {
-        self.inodes.get(&inode).is_some_and(|entry| entry.waiting.front().is_some_and(|front| front.ticket == ticket.0))
+        self.inodes.get(inode).is_some_and(|entry| entry.waiting.front().is_some_and(|front| front.ticket == ticket.0))
     }
 
     /// Leaves the queue.
     pub fn leave(&mut self, inode: InodeId, ticket: Ticket) {
-        if let Some(entry) = self.inodes.get_mut(&inode) {
+        if let Some(entry) = self.inodes.get_mut(inode) {
             entry.waiting.retain(|waiting| waiting.ticket != ticket.0);
         }
         self.tidy(inode);
@@ -248,14 +249,14 @@ impl Leases {
 
     /// Whether somebody waits for this inode.
     pub fn is_awaited(&self, inode: InodeId) -> bool {
-        self.inodes.get(&inode).is_some_and(|entry| !entry.waiting.is_empty())
+        self.inodes.get(inode).is_some_and(|entry| !entry.waiting.is_empty())
     }
 
     /// What a file's reader or writer is best given: [`LeaseMode::Uncached`] where leases went to and fro lately, or
     /// where others work like that already; unless it insists on a `cached` one.
     pub fn best(&self, inode: InodeId, session: SessionId, write: bool, cached: bool, now_ms: u64) -> LeaseMode {
         let wanted = if write { LeaseMode::Exclusive } else { LeaseMode::Shared };
-        let Some(entry) = self.inodes.get(&inode).filter(|_| !cached) else { return wanted };
+        let Some(entry) = self.inodes.get(inode).filter(|_| !cached) else { return wanted };
         let others = |mode| entry.holders.iter().any(|holder| holder.session != session && holder.mode == mode);
         let open_to_many = others(LeaseMode::Uncached) && !others(LeaseMode::Shared);
         let conflict = entry.holders.iter().any(|h| h.session != session && !wanted.agrees(h.mode));
@@ -265,7 +266,7 @@ impl Leases {
     /// Whether a session that only looks would be given a reader's lease at once, by the same rules as [`Leases::give`], or
     /// has it already: it may have forgotten the content.
     pub fn is_free_to_read(&self, inode: InodeId, session: SessionId, now_ms: u64) -> bool {
-        let Some(entry) = self.inodes.get(&inode) else { return self.held < MAX_HELD };
+        let Some(entry) = self.inodes.get(inode) else { return self.held < MAX_HELD };
         let reads = |holder: &Holder| match holder.session == session {
             true => holder.mode != LeaseMode::Uncached && holder.revoking.is_none(),
             false => holder.mode == LeaseMode::Shared,
@@ -280,7 +281,7 @@ impl Leases {
     /// Gives what is asked for if nobody else has, waits for, or lately quarrelled about it. What the session has
     /// already it keeps; the answer is what it has now, `None` too if that is being taken away.
     pub fn give(&mut self, inode: InodeId, session: SessionId, mode: LeaseMode, seq: u64, now_ms: u64) -> LeaseMode {
-        if let Some(entry) = self.inodes.get(&inode) {
+        if let Some(entry) = self.inodes.get(inode) {
             let lowers = entry.holders.iter().any(|h| h.session == session && h.mode == LeaseMode::Uncached);
             if lowers || !entry.waiting.is_empty() || Self::quarrels(entry, now_ms) {
                 return LeaseMode::None;
@@ -294,7 +295,7 @@ impl Leases {
         if self.in_the_way(inode, session, Need::Lease(mode)) || mode == LeaseMode::None {
             return LeaseMode::None;
         }
-        let entry = self.inodes.entry(inode).or_default();
+        let entry = self.inodes.or_default(inode);
         match entry.holders.iter_mut().find(|holder| holder.session == session) {
             Some(holder) if holder.revoking.is_some() => LeaseMode::None,
             Some(holder) => {
@@ -313,13 +314,13 @@ impl Leases {
 
     /// What a session has.
     pub fn mode(&self, inode: InodeId, session: SessionId) -> LeaseMode {
-        let holder = self.inodes.get(&inode).and_then(|e| e.holders.iter().find(|h| h.session == session));
+        let holder = self.inodes.get(inode).and_then(|e| e.holders.iter().find(|h| h.session == session));
         holder.map_or(LeaseMode::None, |holder| holder.mode)
     }
 
     /// A lease came back; whether anybody may go on because of that.
     pub fn returned(&mut self, session: SessionId, returned: &Returned) -> bool {
-        let Some(entry) = self.inodes.get_mut(&returned.inode) else { return false };
+        let Some(entry) = self.inodes.get_mut(returned.inode) else { return false };
         let Some(at) = entry.holders.iter().position(|holder| holder.session == session) else { return false };
         let holder = &mut entry.holders[at];
         if returned.seq < holder.seq {
@@ -350,7 +351,7 @@ impl Leases {
         let Some(list) = self.revoking.get_mut(&session) else { return Vec::new() };
         let mut say = Vec::new();
         for inode in list.iter() {
-            let entry = self.inodes.get_mut(inode);
+            let entry = self.inodes.get_mut(*inode);
             let holder = entry.and_then(|entry| entry.holders.iter_mut().find(|holder| holder.session == session));
             let Some(revoking) = holder.and_then(|holder| holder.revoking.as_mut()) else { continue };
             if revoking.said_ms.is_none_or(|said| now_ms.saturating_sub(said) >= AGAIN_MS) {
@@ -370,7 +371,7 @@ impl Leases {
     /// Sessions that were asked to let go of something longer ago than `limit_ms`.
     pub fn overdue(&self, now_ms: u64, limit_ms: u64) -> Vec<SessionId> {
         let late = |session: &SessionId, inode: &InodeId| {
-            let entry = self.inodes.get(inode);
+            let entry = self.inodes.get(*inode);
             let holder = entry.and_then(|entry| entry.holders.iter().find(|holder| holder.session == *session));
             let since = holder.and_then(|holder| holder.revoking).map(|revoking| revoking.since_ms);
             since.is_some_and(|since| now_ms.saturating_sub(since) > limit_ms)
@@ -401,7 +402,7 @@ impl Leases {
 
     /// An inode is gone, and all leases on it.
     pub fn end_inode(&mut self, inode: InodeId) {
-        let Some(entry) = self.inodes.get_mut(&inode) else { return };
+        let Some(entry) = self.inodes.get_mut(inode) else { return };
         for holder in entry.holders.drain(..) {
             self.held -= 1;
             if let Some(list) = self.revoking.get_mut(&holder.session) {
@@ -413,8 +414,8 @@ impl Leases {
 
     fn tidy(&mut self, inode: InodeId) {
         // The memory of a quarrel goes with the last holder: who comes then finds nobody to quarrel with.
-        if self.inodes.get(&inode).is_some_and(Inode::is_idle) {
-            self.inodes.remove(&inode);
+        if self.inodes.get(inode).is_some_and(Inode::is_idle) {
+            self.inodes.remove(inode);
         }
     }
 }

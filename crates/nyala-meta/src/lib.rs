@@ -18,6 +18,7 @@ pub mod records;
 pub mod replies;
 pub mod service;
 pub mod sessions;
+pub mod spread;
 pub mod tx;
 pub mod view;
 
