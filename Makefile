@@ -81,9 +81,10 @@ bench: deps build ## measure every aim of the design (10 min), compare with the 
 	NYALA=$(NYALA) scripts/bench
 
 .PHONY: instructions
+# As the tests build them, so that nothing is built twice; never incrementally, which makes other code of it.
 instructions: deps ## count the instructions of hot functions, compare with those stored (UPDATE=1: store them)
-	cargo build --release --locked -p nyala-wire --example instructions
-	PROGRAM=$(TARGET)/release/examples/instructions scripts/instructions
+	CARGO_INCREMENTAL=0 cargo build --release --locked --workspace --exclude nyala-e2e --example instructions --example names_instructions
+	PROGRAMS="$(TARGET)/release/examples/instructions $(TARGET)/release/examples/names_instructions" scripts/instructions
 
 .PHONY: bench-layers
 bench-layers: ## measure the layers one by one: store, transport, metadata logic, storage service, FUSE transports (as root)

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Does one operation on names a number of times, from the request to the tables, without network and without waiting for a
+//! disk, so that an instruction counter can tell what it costs: `scripts/instructions` runs this under callgrind and
+//! compares with the counts that are stored.
+//!
+//! `names_instructions` lists the operations; `names_instructions NAME TIMES` does one. What is there before is the same
+//! whatever `TIMES` is.
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use nyala_meta::leases::{Leases, Need};
+use nyala_meta::view::Tables;
+use nyala_store::{Options, Store};
+use nyala_wire::meta::*;
+use nyala_wire::*;
+use std::hint::black_box;
+use support::{Logic, new_tables};
+
+/// Files that are there before.
+const FILES: u64 = 1000;
+/// Files that one request stores, where it stores several.
+const TOGETHER: u64 = 16;
+/// So often there is something to do.
+const MOST: u64 = FILES / TOGETHER;
+const SESSION: SessionId = SessionId(1);
+
+struct Server {
+    tables: Tables,
+    logic: Logic,
+    leases: Leases,
+}
+
+fn name(n: u64) -> Name {
+    Name::new(format!("checkpoint.{n:08}").as_bytes()).expect("a short name without slashes is valid")
+}
+
+fn inode(n: u64) -> InodeId {
+    InodeId::new(Slot(0), n + 2).expect("in range")
+}
+
+fn put(n: u64, bytes: usize) -> PutInline {
+    let (data, mtime) = (vec![7; bytes].into(), Time { seconds: 2_000_000, nanos: 0 });
+    PutInline { inode: inode(n), base_version: 0, data, mtime, sync: false, close: false }
+}
+
+/// The operations that are counted.
+fn op(what: &str, n: u64) -> Option<MetaOp> {
+    let parent = InodeId::ROOT;
+    let new = |n| NewEntry { parent, name: name(n), perm: 0o644, umask: 0 };
+    Some(match what {
+        "name-create" => MetaOp::Create { entry: new(FILES + n), exclusive: true },
+        "name-lookup" => MetaOp::Lookup { parent, name: name(n) },
+        "name-missing-lookup" => MetaOp::Lookup { parent, name: name(FILES + n) },
+        "name-getattr" => MetaOp::GetAttr { inode: inode(n) },
+        "name-put-4kib" => MetaOp::PutInline(put(n, 4096)),
+        "name-put-16-of-4kib" => {
+            MetaOp::PutInlines { puts: (TOGETHER * n..TOGETHER * (n + 1)).map(|n| put(n, 4096)).collect() }
+        }
+        "name-unlink" => MetaOp::Unlink { parent, name: name(n) },
+        _ => return None,
+    })
+}
+
+const NAMES: [&str; 8] = [
+    "name-create",
+    "name-lookup",
+    "name-missing-lookup",
+    "name-getattr",
+    "name-put-4kib",
+    "name-put-16-of-4kib",
+    "name-unlink",
+    "name-lease",
+];
+
+impl Server {
+    fn run(&mut self, op: &MetaOp) {
+        // As it comes over the network, and goes back.
+        let bytes = codec::encode(op);
+        let op: MetaOp = codec::decode(&bytes).expect("it was just encoded");
+        match self.logic.run(&self.tables, SESSION.0, &op) {
+            Ok((reply, batch)) => {
+                if op.is_change() {
+                    self.tables.apply(&batch).expect("the store has room");
+                }
+                black_box(codec::encode(&reply));
+            }
+            // A name that is missing is an answer too.
+            Err(error) => {
+                assert_eq!(error.code, ErrorCode::NOT_FOUND, "the operations fit together");
+                black_box(codec::encode(&error));
+            }
+        }
+    }
+
+    /// What a lease costs that another client wants to have.
+    fn lease(&mut self, n: u64) {
+        let (other, mode) = (SessionId(2), LeaseMode::Exclusive);
+        let (inode, leases) = (inode(n), &mut self.leases);
+        let seq = leases.next_seq();
+        assert_eq!(leases.insist(inode, SESSION, mode, seq), mode);
+        black_box(leases.clear(inode, other, Need::Change, 5));
+        for revocation in leases.poll(SESSION, 5) {
+            let Revocation { inode, keep, seq } = revocation;
+            black_box(leases.returned(SESSION, &Returned { inode, keep, seq, open: false }));
+        }
+    }
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (what, times) = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => return NAMES.iter().for_each(|name| println!("{name}")),
+        [what, times] if NAMES.contains(&what) => (what, times.parse().ok().filter(|times| *times <= MOST)),
+        _ => ("", None),
+    };
+    let Some(times) = times else {
+        eprintln!("names_instructions: NAME TIMES, at most {MOST} times, where NAME is one of {}", NAMES.join(", "));
+        std::process::exit(2);
+    };
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    // Without threads, which would be counted too, and with a map that valgrind has room for.
+    let options = Options { manual: true, map_bytes: 1 << 30, ..Options::default() };
+    let (store, _) = Store::open(dir.path(), options).expect("a new store opens");
+    store.apply(new_tables()).expect("the store has room");
+    let tables = Tables::new(store).expect("the tables can be read");
+    let mut server = Server { tables, logic: Logic::new(), leases: Leases::default() };
+    for n in 0..FILES {
+        let entry = NewEntry { parent: InodeId::ROOT, name: name(n), perm: 0o644, umask: 0 };
+        server.run(&MetaOp::Create { entry, exclusive: true });
+        server.run(&MetaOp::Close { inode: inode(n) });
+    }
+    for n in 0..times {
+        match op(what, n) {
+            Some(op) => server.run(&op),
+            None => server.lease(n),
+        }
+    }
+}
