@@ -184,7 +184,7 @@ impl Session {
         let mut request = core.request(op, Owner::default());
         Ok(match core.send_meta(self, "open a session", &mut request).await? {
             Outcome::Reply(Answer { reply: MetaReply::Session(reply), .. }) => {
-                self.timeout_ms.store(reply.timeout_ms.max(300), Ordering::Relaxed);
+                self.take_timeout(reply.timeout_ms);
                 self.kept_alive_ms.store(core.now_ms(), Ordering::Relaxed);
                 if reply.known {
                     core.renew_leases(self);
@@ -202,20 +202,29 @@ impl Session {
         self.generation() > 0 && since >= u64::from(self.timeout_ms.load(Ordering::Relaxed) / 3)
     }
 
-    /// Says that we are still here; opens the session and files again if the server does not know us any more.
+    /// Says that we are still here; opens the session and files again if the server does not know us any more. What is said is
+    /// that nothing is returned: to open a session that is gone would make it anew under the id whose leases are others'
+    /// by now, and what other threads of this client send before they know would be taken for good.
     pub(crate) async fn keep_alive(self: Arc<Session>, core: Arc<Core>) {
         self.kept_alive_ms.store(core.now_ms(), Ordering::Relaxed);
         let seen = self.generation();
-        match self.greet(&core).await {
-            Ok(Ok(reply)) if !reply.known => {
+        let mut request = core.request(MetaOp::LeaseReturn { leases: Vec::new() }, Owner::default());
+        match core.send_meta(&self, "keep the session alive", &mut request).await {
+            Ok(Outcome::Reply(_)) => self.take_timeout(core.maps.view().map.settings.session_timeout_ms),
+            Ok(Outcome::Stale(_)) => {
                 if let Err(error) = self.ensure(&core, seen).await {
                     tracing::warn!(target = %self.target, %error, "cannot open the session again");
                 }
             }
-            Ok(Ok(_)) => {}
-            Ok(Err(why)) => tracing::debug!(target = %self.target, ?why, "session not kept alive yet"),
+            Ok(Outcome::Again(why) | Outcome::Elsewhere(why)) => {
+                tracing::debug!(target = %self.target, ?why, "session not kept alive yet");
+            }
             Err(error) => tracing::warn!(target = %self.target, %error, "session not kept alive"),
         }
+    }
+
+    fn take_timeout(&self, timeout_ms: u32) {
+        self.timeout_ms.store(timeout_ms.max(300), Ordering::Relaxed);
     }
 
     /// Storage refuses what this session writes: it goes on as another one.

@@ -27,6 +27,8 @@ struct Session {
     acked_below: u64,
 }
 
+pub const SESSION_TIMEOUT_MS: u32 = 1200;
+
 pub struct Meta {
     slot: Slot,
     next: u64,
@@ -36,7 +38,9 @@ pub struct Meta {
     pub violations: Vec<String>,
     pub fail_commits: Option<ErrorCode>,
     pub pattern: StripePattern,
-    pub timeout_ms: u32,
+    /// Sessions opened, and signs of life of those that were.
+    pub openings: usize,
+    pub signs_of_life: usize,
     pub boot: u64,
     pub leases: Leases,
     locks: Vec<(InodeId, SessionId, FileLock)>,
@@ -67,7 +71,8 @@ impl Meta {
             violations: Vec::new(),
             fail_commits: None,
             pattern: StripePattern { chunk_bytes: 65_536, num_targets: 3, ..StripePattern::default() },
-            timeout_ms: 1200,
+            openings: 0,
+            signs_of_life: 0,
             boot: 1,
             leases: Leases::default(),
             locks: Vec::new(),
@@ -188,10 +193,11 @@ impl Meta {
         let unconfirmed = self.leases.unconfirmed.contains(&session);
         match &request.op {
             MetaOp::SessionOpen { .. } => {
+                self.openings += 1;
                 let known = self.sessions.contains_key(&session);
                 self.sessions.entry(session).or_default();
                 let reply =
-                    SessionReply { timeout_ms: self.timeout_ms, map_version: MapVersion(1), known, boot: self.boot };
+                    SessionReply { timeout_ms: SESSION_TIMEOUT_MS, map_version: MapVersion(1), known, boot: self.boot };
                 return Ok((Grants::default(), MetaReply::Session(reply)));
             }
             _ if !self.sessions.contains_key(&session) => return Err(ErrorCode::STALE_SESSION.into()),
@@ -204,6 +210,7 @@ impl Meta {
                 return Ok((Grants::default(), MetaReply::Revocations { boot: self.boot, list }));
             }
             MetaOp::LeaseReturn { leases } => {
+                self.signs_of_life += usize::from(leases.is_empty());
                 for returned in leases {
                     if returned.open
                         && let Some(inode) = self.inodes.get_mut(&returned.inode)

@@ -133,6 +133,7 @@ impl Inner {
 
 fn map() -> ClusterMap {
     let mut map = ClusterMap { version: MapVersion(1), ..ClusterMap::default() };
+    map.settings.session_timeout_ms = meta::SESSION_TIMEOUT_MS;
     for port in 1..=META_TARGETS + STORAGE_TARGETS {
         let meta = port <= META_TARGETS;
         map.nodes.push(Node {
