@@ -35,13 +35,11 @@ impl Core {
         let extents: Vec<u64> = state.dirty.iter().map(|extent| extent.offset).collect();
         let extents: Vec<_> = extents.into_iter().filter_map(|offset| state.dirty.take(offset)).collect();
         let at_once = extents.iter().all(|extent| !extent.in_pieces);
-        let mut ids = Vec::with_capacity(extents.len());
-        let mut send_off = |extent: Extent| {
+        let send_off = |extent: Extent| {
             let (offset, (id, data)) = (extent.offset, state.send_off(extent));
-            ids.push(id);
-            (offset, data)
+            (id, (offset, data))
         };
-        let changes: Vec<_> = extents.into_iter().map(&mut send_off).collect();
+        let (ids, changes): (Vec<u64>, Vec<_>) = extents.into_iter().map(send_off).unzip();
         let data = inline::whole(&base, &changes, at_once);
         let mtime = state.own_mtime.unwrap_or_else(wall_clock);
         drop(state);

@@ -2,9 +2,9 @@
 
 //! This client's session with one metadata target.
 //!
-//! **Failure model.** The server may forget the session (timeout, lost log): it says STALE_SESSION, or that it did not
-//! know us when we keep it alive. Then the session is opened again, and the files that are open there as well. Replies
-//! may be lost: a number stays outstanding until its reply came or its call was given up.
+//! **Failure model.** The server may forget the session (timeout, lost log): it says STALE_SESSION to whatever comes first, the
+//! sign of life included. Then what was held under it is dropped before another one is opened, under a new id, and the files
+//! that are open there as well. Replies may be lost: a number stays outstanding until its reply came or its call was given up.
 
 use crate::core::Core;
 use crate::error::{Error, Result};

@@ -14,7 +14,7 @@ use minicbor::{Decode, Encode};
 /// What to do. Operations from `Create` on change something and carry a sequence number.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub enum MetaOp {
-    /// Open or keep alive a session. Reply: `Session`.
+    /// Open a session; one that is known is kept alive. Reply: `Session`.
     #[n(0)]
     SessionOpen {
         /// Name of the client for people: host and mount point.
