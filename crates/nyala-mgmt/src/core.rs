@@ -9,6 +9,7 @@ use crate::liveness::Liveness;
 use crate::raft::Raft;
 use crate::raft::contacts::Contacts;
 use crate::raft::machine::View;
+use crate::raft::rpc::Receiver;
 use nyala_cluster::{ClusterError, ClusterState, Command, Event};
 use nyala_transport::member::monotonic_ms;
 use nyala_wire::error::WireError;
@@ -33,6 +34,8 @@ pub(crate) struct Core {
     pub me: u64,
     pub view: Arc<View>,
     pub contacts: Arc<Contacts>,
+    /// Answers the other management nodes.
+    pub receiver: Receiver,
     pub times: RaftTimes,
     /// No candidate gets a vote before, milliseconds.
     pub votes_from_ms: u64,
@@ -84,12 +87,13 @@ impl From<Refusal> for WireError {
 }
 
 impl Core {
-    pub(crate) fn new(raft: Raft, me: u64, view: Arc<View>, contacts: Arc<Contacts>, times: RaftTimes) -> Core {
+    pub(crate) fn new(receiver: Receiver, me: u64, view: Arc<View>, contacts: Arc<Contacts>, times: RaftTimes) -> Core {
         Core {
-            raft,
+            raft: receiver.raft.clone(),
             me,
             view,
             contacts,
+            receiver,
             votes_from_ms: monotonic_ms() + times.election_max_ms,
             times,
             changing: tokio::sync::Mutex::default(),

@@ -29,6 +29,7 @@ mod liveness;
 mod members;
 mod probe;
 mod raft;
+mod reachable;
 mod rest;
 mod run;
 mod service;

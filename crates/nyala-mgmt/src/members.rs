@@ -9,6 +9,7 @@
 //! leave a set without a majority that answers is refused, for it could never be completed or undone.
 
 use crate::core::{Core, Refusal};
+use crate::reachable;
 use nyala_cluster::{ClusterError, ClusterState, Command, RegisterNode};
 use nyala_transport::member::monotonic_ms;
 use nyala_wire::error::WireError;
@@ -17,6 +18,7 @@ use nyala_wire::mgmt::{JoinMgmt, MgmtNode, MgmtReply, MgmtRole, Register};
 use nyala_wire::{ClusterId, ErrorCode, NodeId};
 use openraft::{BasicNode, ChangeMembers};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -102,7 +104,7 @@ async fn strike_out_shade(core: &Core, request: &JoinMgmt) -> Result<bool, WireE
 }
 
 /// A management node makes itself known.
-pub(crate) async fn join(core: &Arc<Core>, request: &JoinMgmt) -> Result<MgmtReply, WireError> {
+pub(crate) async fn join(core: &Arc<Core>, request: &JoinMgmt, from: IpAddr) -> Result<MgmtReply, WireError> {
     let state = core.view.state();
     let known = known_as(core, request).is_some();
     if !known && request.cluster != ClusterId::UNKNOWN {
@@ -114,6 +116,7 @@ pub(crate) async fn join(core: &Arc<Core>, request: &JoinMgmt) -> Result<MgmtRep
     if strike_out_shade(core, request).await? {
         return Err(is_gone(core, request));
     }
+    reachable::check_join(&state, request, from, |id| is_reachable(core, id))?;
     if !known && mgmt_nodes(&state).count() >= MOST {
         return Err(ErrorCode::NO_SPACE.with(format!(
             "there are {MOST} management nodes already, more would only be slower; remove one first (nyala mgmt remove)"

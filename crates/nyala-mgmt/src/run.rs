@@ -8,10 +8,12 @@ use crate::leadership::{self, Bootstrap};
 use crate::raft::log::RaftLog;
 use crate::raft::machine::Machine;
 use crate::raft::network::Network;
+use crate::raft::peers::Peers;
+use crate::raft::rpc::Receiver;
 use crate::raft::{self, Raft};
 use crate::rest::{self, Token};
 use crate::service::MgmtService;
-use crate::{MgmtConfig, MgmtError, announce, entrance, liveness, members};
+use crate::{MgmtConfig, MgmtError, announce, entrance, liveness, members, reachable};
 use nyala_transport::facing::facing;
 use nyala_transport::member::MgmtClient;
 use nyala_transport::{HandshakeConfig, Pool, PoolOptions, Role, Secret, Server, ServerOptions, TransportError};
@@ -141,6 +143,9 @@ impl Mgmt {
             () = liveness::watch_over(&core) => Ok(()),
             () = members::tend(&core) => Ok(()),
             () = stand_for_election(&core) => Ok(()),
+            entry = core.receiver.is_behind() => {
+                Err(MgmtError::Behind { node: core.me, dir: self.directory.path.clone(), entry })
+            }
             ended = listening.ended() => ended,
             error = rest.ended() => Err(error),
         };
@@ -158,7 +163,9 @@ impl Mgmt {
         if !self.config.advertise.is_empty() {
             return self.config.advertise.clone();
         }
-        self.addresses().into_iter().map(|address| facing(address, &self.config.join)).collect()
+        let peers = self.config.join.iter().chain(&self.directory.identity.found_at);
+        let peers: Vec<SocketAddr> = peers.copied().collect();
+        self.addresses().into_iter().map(|address| facing(address, &peers)).collect()
     }
 }
 
@@ -224,10 +231,17 @@ async fn start_raft(
     let raft_config = raft::config(&config.raft).map_err(MgmtError::Raft)?;
     // A peer that vanished must not hold up the search for it for long.
     let handshake = HandshakeConfig { connect_timeout: CONNECT, handshake_timeout: CONNECT, ..handshake };
-    let network = Network::new(Pool::new(handshake, PoolOptions::default()), view.clone(), config.raft.cut.clone());
+    let Bootstrap { identity, addresses, .. } = bootstrap;
+    if let Some(address) = reachable::misleading(&view.state(), identity.uuid, addresses) {
+        return Err(MgmtError::AdvertisesLoopback { address });
+    }
+    let id = identity.node_id;
+    let hints: Vec<SocketAddr> = config.join.iter().chain(&identity.found_at).copied().collect();
+    let peers = Arc::new(Peers::new(identity.cluster, id, addresses, &hints));
+    let pool = Pool::new(handshake, PoolOptions::default());
+    let network = Network::new(pool, view.clone(), peers.clone(), config.raft.cut.clone());
     let contacts = network.contacts();
-    let id = bootstrap.identity.node_id;
-    let raft = Raft::new(id, Arc::new(raft_config), network, log, machine).await;
+    let raft = Raft::new(id, Arc::new(raft_config), network, log.clone(), machine).await;
     let raft = raft.map_err(|e| stored(&e))?;
     let failed = |e: &dyn std::fmt::Display| MgmtError::Raft(e.to_string());
     let known = raft.is_initialized().await.map_err(|e| failed(&e))?;
@@ -237,7 +251,8 @@ async fn start_raft(
         let members = BTreeMap::from([(id, BasicNode::new(address))]);
         raft.initialize(members).await.map_err(|e| failed(&e))?;
     }
-    Ok(Arc::new(Core::new(raft, id, view, contacts, config.raft.clone())))
+    let receiver = Receiver::new(raft, peers, log);
+    Ok(Arc::new(Core::new(receiver, id, view, contacts, config.raft.clone())))
 }
 
 /// Lets this node stand for election once it cannot break what it promised before its start, nor disturb a leader that

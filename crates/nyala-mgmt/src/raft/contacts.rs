@@ -16,6 +16,8 @@ struct Contact {
     answered_ms: Option<u64>,
     /// Sending time of the last question that was answered by accepting us as leader, and our term then.
     accepted: Option<(u64, u64)>,
+    /// The last question got no answer.
+    silent: bool,
 }
 
 /// What the other nodes answered.
@@ -25,11 +27,19 @@ pub(crate) struct Contacts {
 }
 
 impl Contacts {
-    /// A node answered what was sent at `sent_ms`.
-    pub(crate) fn answered(&self, peer: u64, sent_ms: u64) {
+    /// A node answered what was sent at `sent_ms`. Whether it had been silent.
+    pub(crate) fn answered(&self, peer: u64, sent_ms: u64) -> bool {
         let mut peers = self.peers.lock();
         let contact = peers.entry(peer).or_default();
         contact.answered_ms = contact.answered_ms.max(Some(sent_ms));
+        std::mem::take(&mut contact.silent)
+    }
+
+    /// A node did not answer. Whether that is news.
+    pub(crate) fn failed(&self, peer: u64) -> bool {
+        let mut peers = self.peers.lock();
+        let contact = peers.entry(peer).or_default();
+        !std::mem::replace(&mut contact.silent, true)
     }
 
     /// A node accepted us as leader of `term`.
@@ -102,6 +112,8 @@ mod tests {
         contacts.accepted(2, 6, 950);
         assert_eq!(contacts.quorum_ms(&sets(&[&[1, 2]]), 1, 7, 1000), Some(100), "a late reply of before");
         assert_eq!(contacts.last_ms(2), None);
+        assert_eq!((contacts.failed(2), contacts.failed(2)), (true, false), "said once");
+        assert_eq!((contacts.answered(2, 10), contacts.answered(2, 11)), (true, false));
         contacts.answered(2, 70);
         contacts.answered(2, 60);
         assert_eq!(contacts.last_ms(2), Some(70));

@@ -90,6 +90,21 @@ impl RaftLog {
         self.put_durably(SNAPSHOT, record).await
     }
 
+    /// The vote as it was stored last.
+    pub(crate) fn vote(&self) -> Result<Option<VoteRecord>, RecordError> {
+        self.get(VOTE)
+    }
+
+    /// Whether this entry is neither in the log nor in what a snapshot stands for.
+    pub(crate) fn lacks(&self, id: LogId) -> Result<bool, RecordError> {
+        let entry = self.get::<EntryRecord>(&entry_key(id.index))?;
+        if entry.is_some_and(|entry| Entry::from(entry).log_id == id) {
+            return Ok(false);
+        }
+        let purged = self.get::<Position>(PURGED)?.map(LogId::from);
+        Ok(purged.is_none_or(|purged| purged.index < id.index))
+    }
+
     fn entries(&self, range: impl RangeBounds<u64>) -> Result<Vec<Entry>, RecordError> {
         let (from, to) = (range.start_bound().map(|i| entry_key(*i)), range.end_bound().map(|i| entry_key(*i)));
         let from = match &from {

@@ -11,6 +11,7 @@ pub(crate) mod contacts;
 pub(crate) mod log;
 pub(crate) mod machine;
 pub(crate) mod network;
+pub(crate) mod peers;
 pub(crate) mod record;
 pub(crate) mod rpc;
 

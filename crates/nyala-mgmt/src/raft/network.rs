@@ -6,18 +6,19 @@
 //! lost connection leaves it open whether the request was executed; all Raft messages may be repeated. A connection that
 //! swallows requests (a host that vanished, a network that was cut) is given up after a few, so that the peer is found
 //! again soon after it is back. A reply of the wrong kind is an error of that call only. A peer may have another address
-//! than when it became a member: the cluster state knows the newest.
+//! than when it became a member, and its old one may be another node's: each address that is known for it is tried in
+//! turn, and only the peer itself answers ([`Peers`]). What became of a peer is logged when it changes, not at each attempt.
 
 use super::contacts::Contacts;
 use super::machine::View;
+use super::peers::Peers;
 use super::rpc::{RaftReply, RaftRequest};
 use super::{LogId, TypeConfig, Vote};
 use bytes::Bytes;
 use nyala_transport::member::monotonic_ms;
 use nyala_transport::{Endpoint, Pool, Request, TransportError};
 use nyala_wire::error::WireError;
-use nyala_wire::map::Role;
-use nyala_wire::{ErrorCode, NodeId, codec, message_type};
+use nyala_wire::{ErrorCode, codec, message_type};
 use openraft::error::{InstallSnapshotError, NetworkError, RPCError, RaftError, RemoteError, Unreachable};
 use openraft::network::{Backoff, RPCOption, RaftNetwork, RaftNetworkFactory};
 use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, InstallSnapshotResponse};
@@ -40,13 +41,14 @@ pub(crate) struct Network {
     pool: Pool,
     view: Arc<View>,
     contacts: Arc<Contacts>,
+    peers: Arc<Peers>,
     /// Nothing gets through; for tests.
     cut: Arc<AtomicBool>,
 }
 
 impl Network {
-    pub(crate) fn new(pool: Pool, view: Arc<View>, cut: Arc<AtomicBool>) -> Network {
-        Network { pool, view, contacts: Arc::default(), cut }
+    pub(crate) fn new(pool: Pool, view: Arc<View>, peers: Arc<Peers>, cut: Arc<AtomicBool>) -> Network {
+        Network { pool, view, contacts: Arc::default(), peers, cut }
     }
 
     /// Who answered when.
@@ -59,7 +61,7 @@ impl RaftNetworkFactory<TypeConfig> for Network {
     type Network = PeerClient;
 
     async fn new_client(&mut self, target: u64, node: &BasicNode) -> PeerClient {
-        PeerClient { network: self.clone(), target, address: node.addr.clone(), lost: 0 }
+        PeerClient { network: self.clone(), target, address: node.addr.clone(), lost: 0, place: 0 }
     }
 }
 
@@ -71,6 +73,8 @@ pub(crate) struct PeerClient {
     address: String,
     /// Requests in a row that got no answer in time.
     lost: u32,
+    /// Which of the places where it may be is tried.
+    place: usize,
 }
 
 enum Failed {
@@ -89,47 +93,84 @@ impl<E: std::error::Error> From<Failed> for RPCError<u64, BasicNode, E> {
 
 impl PeerClient {
     fn endpoint(&self) -> Result<Endpoint, Failed> {
-        let state = self.network.view.state();
-        let known = u32::try_from(self.target).ok().and_then(|id| state.node(NodeId(id)));
-        if let Some(node) = known.filter(|node| node.role == Role::Mgmt) {
-            return Ok(Endpoint { addresses: node.addresses.clone() });
+        let mut places = self.network.peers.places(self.target, &self.network.view, &self.address);
+        if places.is_empty() {
+            let e = ErrorCode::INVALID.with(format!("no address of management node {} is known", self.target));
+            return Err(Failed::Unreachable(AnyError::new(&e)));
         }
-        let address = self.address.parse::<std::net::SocketAddr>().map_err(|_| {
-            let e = ErrorCode::INVALID
-                .with(format!("{:?} of management node {} is not ip:port", self.address, self.target));
-            Failed::Unreachable(AnyError::new(&e))
-        })?;
-        Ok(Endpoint::from(address))
+        let addresses = places.swap_remove(self.place % places.len());
+        Ok(Endpoint { addresses })
     }
 
-    async fn call(&mut self, request: &RaftRequest, payload: Bytes, option: &RPCOption) -> Result<RaftReply, Failed> {
-        let endpoint = self.endpoint()?;
+    async fn call(
+        &mut self,
+        term: u64,
+        request: RaftRequest,
+        payload: Bytes,
+        option: &RPCOption,
+    ) -> Result<RaftReply, Failed> {
+        // Counted beforehand: openraft may drop this future when its own time is up.
+        self.lost += 1;
+        let answer = self.call_once(term, request, payload, option).await;
+        match &answer {
+            Ok(_) => self.lost = 0,
+            Err(Failed::Unreachable(error)) => {
+                self.place = self.place.wrapping_add(1);
+                if self.network.contacts.failed(self.target) {
+                    tracing::warn!(node = self.target, %error, "a management node does not answer");
+                }
+            }
+            Err(Failed::Other(_)) => {}
+        }
+        answer
+    }
+
+    async fn call_once(
+        &mut self,
+        term: u64,
+        request: RaftRequest,
+        payload: Bytes,
+        option: &RPCOption,
+    ) -> Result<RaftReply, Failed> {
         if self.network.cut.load(Ordering::Relaxed) {
             return Err(Failed::Unreachable(AnyError::new(&ErrorCode::TIMED_OUT.with("cut off by a test"))));
         }
-        let payload = if payload.is_empty() { Vec::new() } else { vec![payload] };
-        let request = Request::new(message_type::MGMT_RAFT, codec::encode(request))
-            .with_payload(payload)
-            .with_timeout(option.hard_ttl());
-        let peer = self.network.pool.peer(&endpoint);
-        let sent_ms = monotonic_ms();
-        // Counted beforehand: openraft may drop this future when its own time is up.
-        self.lost += 1;
+        let mut peer = self.network.pool.peer(&self.endpoint()?);
         if self.lost > MOST_LOST {
             self.lost = 1;
             peer.disconnect();
+            self.place = self.place.wrapping_add(1);
+            peer = self.network.pool.peer(&self.endpoint()?);
         }
+        let payload = if payload.is_empty() { Vec::new() } else { vec![payload] };
+        let message = self.network.peers.address(self.target, term, request);
+        let request = Request::new(message_type::MGMT_RAFT, codec::encode(&message))
+            .with_payload(payload)
+            .with_timeout(option.hard_ttl());
+        let sent_ms = monotonic_ms();
         let frame = peer.call(request).await.map_err(|e| match e {
             TransportError::Disconnected { .. } => Failed::Other(AnyError::new(&e)),
             _ => Failed::Unreachable(AnyError::new(&e)),
         })?;
-        self.lost = 0;
         if frame.header.is_error() {
             let error = codec::decode::<WireError>(&frame.body).unwrap_or_else(|e| e);
             return Err(Failed::Unreachable(AnyError::new(&error)));
         }
-        self.network.contacts.answered(self.target, sent_ms);
+        if self.network.contacts.answered(self.target, sent_ms) {
+            tracing::info!(node = self.target, "a management node answers again");
+        }
         codec::decode(&frame.body).map_err(|e| Failed::Other(AnyError::new(&e)))
+    }
+
+    /// A follower of this term that says that it lacks what it has confirmed is not believed any more; openraft would end
+    /// this process.
+    fn check_conflict(&self, term: u64, previous: Option<LogId>) -> Result<(), Failed> {
+        let confirmed = self.network.peers.confirmed(self.target, term);
+        if previous > confirmed || confirmed.is_none() {
+            return Ok(());
+        }
+        let lost = format!("management node {} has lost a part of its log; remove it and add it anew", self.target);
+        Err(Failed::Unreachable(AnyError::new(&ErrorCode::INVALID.with(lost))))
     }
 }
 
@@ -144,11 +185,18 @@ impl RaftNetwork<TypeConfig> for PeerClient {
         option: RPCOption,
     ) -> Answer<AppendEntriesResponse<u64>> {
         let (term, sent_ms) = (rpc.vote.leader_id.term, monotonic_ms());
-        let reply = self.call(&RaftRequest::append(rpc), Bytes::new(), &option).await?;
+        let (previous, last) = (rpc.prev_log_id, rpc.entries.last().map(|entry| entry.log_id));
+        let reply = self.call(term, RaftRequest::append(rpc), Bytes::new(), &option).await?;
         let answer = reply.into_append().ok_or_else(unexpected)?;
-        if !matches!(answer, AppendEntriesResponse::HigherVote(_)) {
-            self.network.contacts.accepted(self.target, term, sent_ms);
+        match &answer {
+            AppendEntriesResponse::Success => {
+                self.network.peers.note_confirmed(self.target, term, last.or(previous));
+            }
+            AppendEntriesResponse::PartialSuccess(at) => self.network.peers.note_confirmed(self.target, term, *at),
+            AppendEntriesResponse::Conflict => self.check_conflict(term, previous)?,
+            AppendEntriesResponse::HigherVote(_) => return Ok(answer),
         }
+        self.network.contacts.accepted(self.target, term, sent_ms);
         Ok(answer)
     }
 
@@ -157,8 +205,9 @@ impl RaftNetwork<TypeConfig> for PeerClient {
         rpc: InstallSnapshotRequest<TypeConfig>,
         option: RPCOption,
     ) -> Answer<InstallSnapshotResponse<u64>, RaftError<u64, InstallSnapshotError>> {
+        let term = rpc.vote.leader_id.term;
         let (request, data) = RaftRequest::snapshot(rpc);
-        match self.call(&request, data, &option).await? {
+        match self.call(term, request, data, &option).await? {
             RaftReply::SnapshotStored(vote) => Ok(InstallSnapshotResponse { vote: Vote::from(vote) }),
             other => {
                 let mismatch = other.mismatch().ok_or_else(unexpected)?;
@@ -170,7 +219,7 @@ impl RaftNetwork<TypeConfig> for PeerClient {
 
     async fn vote(&mut self, rpc: VoteRequest<u64>, option: RPCOption) -> Answer<VoteResponse<u64>> {
         let request = RaftRequest::Vote { vote: rpc.vote.into(), last: rpc.last_log_id.map(Into::into) };
-        match self.call(&request, Bytes::new(), &option).await? {
+        match self.call(rpc.vote.leader_id.term, request, Bytes::new(), &option).await? {
             RaftReply::Voted { vote, granted, last } => {
                 Ok(VoteResponse { vote: Vote::from(vote), vote_granted: granted, last_log_id: last.map(LogId::from) })
             }

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! Messages between management nodes: the body of `MGMT_RAFT` frames. The data of a snapshot is the frame's payload.
+//!
+//! **Failure model.** The message is for another node: refused ([`Peers`]). This node's log lacks what it has confirmed to
+//! the leader (its directory was replaced by an older copy): it answers nothing from then on and the service ends, because a
+//! majority that counts this node may not be one. openraft itself would end the *leader*, with an arithmetic overflow.
 
+use super::log::{RaftLog, RecordError};
+use super::peers::{Peers, RaftMessage};
 use super::record::{EntryRecord, Position, SnapshotHead, VoteRecord};
 use super::{Entry, LogId, Raft, TypeConfig, Vote};
 use bytes::Bytes;
@@ -12,6 +18,9 @@ use nyala_wire::{ErrorCode, codec};
 use openraft::SnapshotSegmentId;
 use openraft::error::{InstallSnapshotError, RaftError, SnapshotMismatch};
 use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, VoteRequest};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
 
 /// A request of one management node to another.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -92,19 +101,74 @@ pub(crate) enum RaftReply {
     },
 }
 
+/// An entry that is looked for while the log is being rewritten may be missing for a moment.
+const SECOND_LOOK: Duration = Duration::from_millis(300);
+
+/// What answers the other management nodes.
+pub(crate) struct Receiver {
+    pub raft: Raft,
+    pub peers: Arc<Peers>,
+    pub log: RaftLog,
+    /// The last entry that this node has confirmed, once the log turns out not to have it.
+    pub behind: watch::Sender<Option<u64>>,
+}
+
+impl Receiver {
+    /// For a node whose log is `log`.
+    pub(crate) fn new(raft: Raft, peers: Arc<Peers>, log: RaftLog) -> Receiver {
+        Receiver { raft, peers, log, behind: watch::Sender::new(None) }
+    }
+
+    /// Returns once the log turns out to be older than what it has confirmed: up to which entry.
+    pub(crate) async fn is_behind(&self) -> u64 {
+        let mut behind = self.behind.subscribe();
+        match behind.wait_for(Option::is_some).await.map(|at| *at) {
+            Ok(Some(at)) => at,
+            // There is always a sender while `self` lives, and `wait_for` returned only for `Some`.
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// Refuses if the sender leads and knows of more in this log than there is.
+    async fn check_log(&self, vote: &VoteRecord, confirmed: Option<LogId>) -> Result<(), WireError> {
+        let Some(confirmed) = confirmed else { return Ok(()) };
+        let lacks = || -> Result<bool, WireError> {
+            let unreadable = |e: RecordError| ErrorCode::NOT_READY.with(e.to_string());
+            // A newer leader may have taken the entry back; then Raft tells the older one.
+            let newer = self.log.vote().map_err(unreadable)?.is_some_and(|known| Vote::from(known) > Vote::from(*vote));
+            Ok(!newer && self.log.lacks(confirmed).map_err(unreadable)?)
+        };
+        if !lacks()? {
+            return Ok(());
+        }
+        tokio::time::sleep(SECOND_LOOK).await;
+        if lacks()? {
+            self.behind.send_replace(Some(confirmed.index));
+        }
+        Err(ErrorCode::NOT_READY.with(format!("entry {} is missing from the log", confirmed.index)))
+    }
+}
+
 /// Answers a request of another management node. Without `votes` no candidate gets one: a node that has just started may
 /// have promised itself to a leader an instant before, and openraft does not remember that over a restart.
-pub(crate) async fn serve(raft: &Raft, frame: &Frame, votes: bool) -> Reply {
-    match answer(raft, frame, votes).await {
+pub(crate) async fn serve(receiver: &Receiver, frame: &Frame, votes: bool) -> Reply {
+    match answer(receiver, frame, votes).await {
         Ok(reply) => Reply::ok(codec::encode(&reply)),
         Err(error) => Reply::error(codec::encode(&error)),
     }
 }
 
-async fn answer(raft: &Raft, frame: &Frame, votes: bool) -> Result<RaftReply, WireError> {
+async fn answer(receiver: &Receiver, frame: &Frame, votes: bool) -> Result<RaftReply, WireError> {
+    let raft = &receiver.raft;
     let stopped = |e: &dyn std::fmt::Display| ErrorCode::NOT_READY.with(format!("Raft does not run here: {e}"));
-    match codec::decode(&frame.body)? {
+    let message: RaftMessage = codec::decode(&frame.body)?;
+    receiver.peers.check(&message)?;
+    if let Some(at) = *receiver.behind.borrow() {
+        return Err(ErrorCode::NOT_READY.with(format!("this management node has lost entry {at} of its log")));
+    }
+    match message.request {
         RaftRequest::Append { vote, previous, entries, committed } => {
+            receiver.check_log(&vote, message.confirmed.map(LogId::from)).await?;
             let request = AppendEntriesRequest::<TypeConfig> {
                 vote: vote.into(),
                 prev_log_id: previous.map(LogId::from),

@@ -51,7 +51,7 @@ impl Service for MgmtService {
                 Err(ErrorCode::UNAUTHORIZED.with("only management nodes speak Raft"))
             }
             (message_type::MGMT_RAFT, Some(core)) if !core.times.cut.load(Ordering::Relaxed) => {
-                return rpc::serve(&core.raft, &frame, monotonic_ms() >= core.votes_from_ms).await;
+                return rpc::serve(&core.receiver, &frame, monotonic_ms() >= core.votes_from_ms).await;
             }
             (message_type::MGMT_RAFT, _) => Err(ErrorCode::NOT_READY.with("Raft does not run here yet")),
             (other, _) => {
@@ -98,7 +98,7 @@ impl MgmtService {
             MgmtRequest::Refused { node } => Ok(member::refused(core, node)),
             MgmtRequest::JoinMgmt(join) => {
                 only_for(peer.role == Role::Mgmt)?;
-                members::join(core, &join).await
+                members::join(core, &join, peer.address.ip()).await
             }
             MgmtRequest::MgmtNodes => Ok(MgmtReply::MgmtNodes(members::list(core))),
             MgmtRequest::RemoveMgmt { node } => {

@@ -8,11 +8,13 @@ use crate::config::RaftTimes;
 use crate::raft::log::RaftLog;
 use crate::raft::machine::Machine;
 use crate::raft::network::Network;
+use crate::raft::peers::Peers;
 use crate::raft::{Raft, config};
 use nyala_cluster::ClusterState;
 use nyala_store::testing::Machine as Computer;
 use nyala_store::{Options, Store};
 use nyala_transport::{HandshakeConfig, Pool, PoolOptions, Role, Secret};
+use nyala_wire::ClusterId;
 use openraft::BasicNode;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +25,8 @@ const CHANGES: u64 = 12;
 fn network(machine: &Machine) -> Network {
     let secret = Secret::from_bytes(&[b's'; 32]).unwrap();
     let pool = Pool::new(HandshakeConfig::new(secret, 0, Role::Mgmt, 0), PoolOptions::default());
-    Network::new(pool, machine.view(), Default::default())
+    let peers = Peers::new(ClusterId([5; 16]), 1, &[], &[]);
+    Network::new(pool, machine.view(), Arc::new(peers), Default::default())
 }
 
 /// Starts the node; `None` if the machine went down meanwhile.
