@@ -16,7 +16,9 @@ use crate::service::MgmtService;
 use crate::{MgmtConfig, MgmtError, announce, entrance, liveness, members, reachable};
 use nyala_transport::facing::facing;
 use nyala_transport::member::MgmtClient;
-use nyala_transport::{HandshakeConfig, Pool, PoolOptions, Role, Secret, Server, ServerOptions, TransportError};
+use nyala_transport::{
+    HandshakeConfig, Pool, PoolOptions, Role, Secret, Server, ServerOptions, TransportError, process,
+};
 use nyala_wire::ClusterId;
 use openraft::BasicNode;
 use std::collections::BTreeMap;
@@ -56,6 +58,7 @@ impl Mgmt {
         if !config.rest_listen.ip().is_loopback() && !config.rest_insecure {
             return Err(MgmtError::RestInsecure { address: config.rest_listen });
         }
+        process::raise_descriptor_limit();
         let secret = Secret::load(&config.secret_file)?;
         let further = config.standby || !config.join.is_empty();
         let begin = if further { Begin::Further } else { Begin::First(config.cluster) };

@@ -161,3 +161,36 @@ async fn mirror_groups_are_made_ordered_about_and_removed() {
     let (status, left) = mgmt.api("DELETE", "/groups/7", r#"{"content_gone":true}"#);
     assert_eq!((status, left.as_array().map(Vec::len)), (200, Some(1)), "{left}");
 }
+
+/// Half a header is not waited for for ever, many of them keep nobody out, and the native protocol's port does not notice.
+#[tokio::test]
+async fn half_headers_keep_nobody_out() {
+    use std::io::{Read, Write};
+    use std::time::{Duration, Instant};
+    nyala_transport::process::raise_descriptor_limit();
+    let dir = tempfile::tempdir().unwrap();
+    let mgmt = Running::start(config(dir.path()));
+    mgmt.api("GET", "/cluster", "");
+    let mut held = Vec::new();
+    for _ in 0..1200 {
+        let mut stream = std::net::TcpStream::connect(mgmt.rest).unwrap();
+        // It may have given way already.
+        let _ = stream.write_all(b"GET /api/v1/cluster HTTP/1.1\r\nHost:");
+        held.push(stream);
+    }
+    for _ in 0..20 {
+        let began = Instant::now();
+        assert_eq!(mgmt.api("GET", "/cluster", "").0, 200);
+        assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    }
+    map(&mgmt.client()).await;
+    // All of them go: most for others, the last ones in their own time.
+    let began = Instant::now();
+    for mut stream in held {
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let ended = stream.read_to_end(&mut Vec::new());
+        let waits = matches!(&ended, Err(e) if e.kind() == std::io::ErrorKind::WouldBlock);
+        assert!(!waits, "held after {:?}", began.elapsed());
+    }
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+}

@@ -12,6 +12,7 @@
 //! network may lose a reply after the request was executed: **the transport never repeats a request by itself**;
 //! exactly-once is the business of sessions and sequence numbers above.
 
+pub mod admission;
 pub mod budget;
 pub mod connection;
 pub mod error;
@@ -34,6 +35,7 @@ mod served;
 mod socket;
 mod stream;
 
+pub use admission::Admission;
 pub use budget::MemoryBudget;
 pub use connection::Connection;
 pub use error::TransportError;

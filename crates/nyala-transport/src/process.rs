@@ -3,6 +3,7 @@
 //! What a process says about itself in the reply to a STATS message.
 
 use nyala_wire::mgmt::ServiceStats;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -19,4 +20,13 @@ pub fn stats(counters: Vec<(String, u64)>) -> ServiceStats {
         uptime_s: START.get_or_init(Instant::now).elapsed().as_secs(),
         counters,
     }
+}
+
+/// Lets this process open as many files and connections as the system allows it: the usual limit of 1,024 is for programs
+/// that use `select`. Returns how many that are, `None` for no limit.
+pub fn raise_descriptor_limit() -> Option<u64> {
+    let limit = getrlimit(Resource::Nofile);
+    // A system that refuses leaves the limit that there was.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+    getrlimit(Resource::Nofile).current
 }

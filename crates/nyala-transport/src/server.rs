@@ -3,10 +3,11 @@
 //! Listening, and what a service has to be.
 //!
 //! **Failure model.** Anybody may connect, and many at once: those who have not proven the secret are limited in number
-//! and time, and while the limit is reached nobody further is accepted (the kernel's queue holds them). The process may
-//! run out of descriptors: accepting pauses instead of spinning. What a peer does after the handshake ends at worst its
-//! own connection, with a logged reason.
+//! and time, and give way to others when all places are taken ([`crate::admission`]). The process may run out of
+//! descriptors: the next stranger goes, and accepting pauses instead of spinning. What a peer does after the handshake
+//! ends at worst its own connection, with a logged reason; the lines about strangers are limited too.
 
+use crate::admission::{Admission, Place};
 use crate::buffers::Buffers;
 use crate::{Frame, HandshakeConfig, MemoryBudget, PeerInfo, Reply, TransportError, handshake, served, socket};
 use std::future::Future;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 /// Answers requests. Runs on one core: nothing here needs to be `Send`.
@@ -54,7 +55,7 @@ pub trait Service: 'static {
 pub struct ServerOptions {
     /// Requests of one connection under way at once; further ones wait in the socket.
     pub max_in_flight: usize,
-    /// Connections that have not proven the secret yet.
+    /// Connections that have not proven the secret yet, of all cores.
     pub max_unauthenticated: usize,
     /// Bytes of requests of clients, operators and monitoring.
     pub client_budget: MemoryBudget,
@@ -84,6 +85,7 @@ pub struct Server {
     options: ServerOptions,
     /// Connections per core, of all cores.
     loads: Arc<[AtomicUsize]>,
+    admission: Admission,
     core: usize,
     stop: watch::Sender<bool>,
 }
@@ -126,13 +128,14 @@ impl Server {
         let listeners = addresses.iter().map(|a| socket::listen(*a)).collect::<Result<Vec<_>, _>>()?;
         let loads: Arc<[AtomicUsize]> = (0..cores.max(1)).map(|_| AtomicUsize::new(0)).collect();
         let stop = watch::Sender::new(false);
+        let admission = Admission::new(options.max_unauthenticated);
         let share = |listener: &std::net::TcpListener, address: &SocketAddr| {
             listener.try_clone().map_err(|e| TransportError::Bind { address: *address, reason: e.to_string() })
         };
         let server = |core| {
             let listeners = listeners.iter().zip(addresses).map(|(l, a)| share(l, a)).collect::<Result<_, _>>()?;
-            let (config, options) = (config.clone(), options.clone());
-            Ok(Server { listeners, config, options, loads: loads.clone(), core, stop: stop.clone() })
+            let (config, options, admission) = (config.clone(), options.clone(), admission.clone());
+            Ok(Server { listeners, config, options, loads: loads.clone(), admission, core, stop: stop.clone() })
         };
         (0..loads.len()).map(server).collect()
     }
@@ -159,7 +162,7 @@ impl Server {
         let core = Rc::new(Core {
             service,
             buffers: Buffers::new(self.options.kept_buffer_bytes),
-            strangers: Arc::new(Semaphore::new(self.options.max_unauthenticated.max(1))),
+            admission: self.admission,
             config: self.config,
             options: self.options,
             loads: self.loads,
@@ -186,7 +189,7 @@ pub(crate) struct Core<S> {
     pub config: HandshakeConfig,
     pub options: ServerOptions,
     pub buffers: Buffers,
-    strangers: Arc<Semaphore>,
+    admission: Admission,
     loads: Arc<[AtomicUsize]>,
     index: usize,
 }
@@ -214,7 +217,7 @@ async fn accept_forever<S: Service>(core: Rc<Core<S>>, listener: TcpListener) {
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
-        let Ok(turn) = core.strangers.clone().acquire_owned().await else { return };
+        core.admission.room().await;
         if !core.has_fewest() {
             // Another core should take the next one; it has this long, then we do.
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -222,35 +225,44 @@ async fn accept_forever<S: Service>(core: Rc<Core<S>>, listener: TcpListener) {
         let (stream, address) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(Duration::from_millis(100)).await;
+                tokio::time::sleep(core.admission.accept_failed(&error)).await;
                 continue;
             }
         };
+        let place = core.admission.admit(address.ip());
         core.loads[core.index].fetch_add(1, Ordering::Relaxed);
         let counted = Counted { loads: core.loads.clone(), index: core.index };
         let core = core.clone();
         connections.spawn_local(async move {
             let _counted = counted;
-            greet_and_serve(core, stream, address, turn).await;
+            greet_and_serve(core, stream, address, place).await;
         });
     }
 }
 
-async fn greet_and_serve<S: Service>(
-    core: Rc<Core<S>>,
-    stream: TcpStream,
-    address: SocketAddr,
-    turn: tokio::sync::OwnedSemaphorePermit,
-) {
+async fn greet_and_serve<S: Service>(core: Rc<Core<S>>, stream: TcpStream, address: SocketAddr, mut place: Place) {
     if let Err(error) = socket::prepare_accepted(&stream, core.config.dead_after) {
         tracing::debug!(%address, %error, "connection was gone before it began");
         return;
     }
-    let greeted = handshake::accept(stream, address, &core.config).await;
-    drop(turn);
+    let greeted = tokio::select! {
+        biased;
+        greeted = handshake::accept(stream, address, &core.config) => greeted,
+        () = place.shed() => {
+            tracing::debug!(%address, "a stranger gave way to others");
+            return;
+        }
+    };
     match greeted {
-        Ok(established) => served::serve_connection(&core, established).await,
-        Err(error) => tracing::warn!(%address, %error, "connection refused"),
+        Ok(established) => {
+            place.proven();
+            served::serve_connection(&core, established).await;
+        }
+        Err(error) => {
+            drop(place);
+            if let Some(more) = core.admission.may_log() {
+                tracing::warn!(%address, %error, more, "connection refused");
+            }
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! Who may ask, and whether this node may answer.
 
 use super::RestState;
+use super::connections::Proof;
 use super::error::ApiError;
 use crate::counters::count;
 use axum::extract::{Request, State};
@@ -22,7 +23,12 @@ pub(super) async fn require_token(
         scheme.eq_ignore_ascii_case(b"bearer ") // RFC 7235, 2.1: the scheme's case does not matter
     });
     match token {
-        Some((_, token)) if state.token.matches(token) => Ok(next.run(request).await),
+        Some((_, token)) if state.token.matches(token) => {
+            if let Some(proof) = request.extensions().get::<Proof>() {
+                proof.give();
+            }
+            Ok(next.run(request).await)
+        }
         _ => Err(ApiError::new(
             StatusCode::UNAUTHORIZED,
             "unauthorized",

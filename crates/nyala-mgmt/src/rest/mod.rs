@@ -4,11 +4,12 @@
 //!
 //! **Failure model.** Anybody on the machine can connect: everything but the description wants the token, bodies are
 //! bounded, and what cannot be understood gets `{code, message}` with a status of 4xx. A node that does not lead answers
-//! 503, whether asked or told.
+//! 503, whether asked or told. Connections are limited in number and time: [`connections`].
 
 mod auth;
 mod capacities;
 mod cluster;
+mod connections;
 mod error;
 mod group_orders;
 mod groups;
@@ -34,7 +35,6 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{delete, get, patch, post, put};
-use std::future::IntoFuture;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +55,7 @@ pub(crate) struct RestState {
 
 /// The running API.
 pub(crate) struct Rest {
-    task: tokio::sync::Mutex<JoinHandle<std::io::Result<()>>>,
+    task: tokio::sync::Mutex<JoinHandle<()>>,
     stop: oneshot::Sender<()>,
 }
 
@@ -66,11 +66,8 @@ pub(crate) fn serve(listener: TcpListener, core: Arc<Core>, token: Token) -> Res
     let listener = listener.map_err(|cause| MgmtError::RestListen { address, cause })?;
     let app = router(RestState { core, token });
     let (stop, stopped) = oneshot::channel::<()>();
-    let serve = axum::serve(listener, app).with_graceful_shutdown(async {
-        // A dropped sender means stop as well.
-        let _ = stopped.await;
-    });
-    Ok(Rest { task: tokio::sync::Mutex::new(tokio::spawn(serve.into_future())), stop })
+    let task = tokio::spawn(connections::serve(listener, app, stopped));
+    Ok(Rest { task: tokio::sync::Mutex::new(task), stop })
 }
 
 impl Rest {
