@@ -2,8 +2,8 @@
 
 //! The failure detector: from when which service was last heard, who is online.
 //!
-//! **Failure model.** Heartbeats are late, lost, or come from a run that was replaced. A host that refuses a connection
-//! proves that its process is dead, and is believed at once. A management service that has just become leader has heard
+//! **Failure model.** Heartbeats are late, lost, or come from a run that was replaced. What proves that a
+//! process is dead (a goodbye; a connection that its kernel closed, and no new ones) is believed at once. A management service that has just become leader has heard
 //! nobody: it waits a full lease before it declares anybody down for silence, because a predecessor may have renewed
 //! their leases an instant before. Times are milliseconds of one monotonic clock, given as arguments.
 
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 struct Heard {
     incarnation: u64,
     at_ms: u64,
-    /// Proven dead: refused a connection or said goodbye.
+    /// Proven dead, or it said goodbye.
     dead: bool,
 }
 
@@ -48,7 +48,7 @@ impl FailureDetector {
         self.heard.insert(node, Heard { incarnation, at_ms: now_ms, dead: false });
     }
 
-    /// The run `incarnation` is proven dead: its host refuses connections, or it said goodbye. A heartbeat that arrives
+    /// The run `incarnation` is proven dead, or it said goodbye. A heartbeat that arrives
     /// later shows that the proof was about nothing (another port, a service that was just starting).
     pub fn dead(&mut self, node: NodeId, incarnation: u64) {
         let at_ms = self.leader_since_ms;

@@ -2,9 +2,14 @@
 
 //! The leader's memory of who was heard when, and the task that acts on it: reachability and capacity pools.
 //!
-//! **Failure model.** Heartbeats stop (the lease runs out), a process dies while its host lives (the host refuses a
-//! connection: see [`crate::probe`]), or this process itself stands still (paused, starved): then the silence is its own
-//! and is held against nobody. A verdict names the run that it is about, so that it cannot hit a successor.
+//! **Failure model.** Heartbeats stop (the lease runs out), a process dies while its host lives, or this process itself
+//! stands still (paused, starved): then the silence is its own and is held against nobody. A verdict names the run that it
+//! is about, so that it cannot hit a successor.
+//!
+//! A process is taken for dead before its lease has run out if two things come together: its kernel has closed the
+//! connection over which its last heartbeat came, in order, and its host refuses new ones ([`crate::probe`]). A packet
+//! filter can refuse new connections, and break old ones by a reset, while the process lives and serves; it cannot close one
+//! in order. A living process does not close that connection before it has ended its lease itself.
 
 use crate::core::{Core, Refusal};
 use crate::probe;
@@ -26,12 +31,25 @@ const KNOCK_EVERY_MS: u64 = 50;
 /// Capacity pools are looked at so often.
 const POOLS_EVERY_MS: u64 = 1000;
 
+/// When a service whose connection was closed is knocked at, milliseconds: its listening socket may be closed a little later.
+const KNOCKS_MS: [u64; 6] = [0, 10, 30, 60, 100, 200];
+
+/// The connection over which a run was heard last.
+struct Line {
+    incarnation: u64,
+    connection: u64,
+    /// The other side's kernel has closed it.
+    closed: bool,
+}
+
 /// What the leader heard since it leads.
 pub(crate) struct Liveness {
     pub detector: FailureDetector,
     pub capacities: BTreeMap<TargetId, Capacity>,
     /// Who knows which map, and who gets no lease.
     pub fence: Fence,
+    /// How each service was heard last.
+    lines: BTreeMap<NodeId, Line>,
     /// When each silent node was probed last.
     probed: BTreeMap<NodeId, u64>,
     /// When each was knocked at since somebody reported it.
@@ -48,6 +66,7 @@ impl Liveness {
             detector,
             fence,
             capacities: BTreeMap::new(),
+            lines: BTreeMap::new(),
             probed: BTreeMap::new(),
             knocked: BTreeMap::new(),
             undecided: BTreeMap::new(),
@@ -61,6 +80,23 @@ impl Liveness {
         self.capacities.extend(capacities.iter().map(|c| (c.target, c.capacity)));
     }
 
+    /// A heartbeat came over this connection.
+    pub(crate) fn heard_over(&mut self, node: NodeId, incarnation: u64, connection: u64) {
+        self.lines.insert(node, Line { incarnation, connection, closed: false });
+    }
+
+    /// The other side has closed a connection: whose it was, if it was somebody's line.
+    fn closed(&mut self, connection: u64) -> Option<NodeId> {
+        let (node, line) = self.lines.iter_mut().find(|(_, line)| line.connection == connection)?;
+        line.closed = true;
+        Some(*node)
+    }
+
+    /// Whether this run has closed its line.
+    fn has_closed(&self, node: NodeId, incarnation: u64) -> bool {
+        self.lines.get(&node).is_some_and(|line| line.incarnation == incarnation && line.closed)
+    }
+
     /// A heartbeat: the lease that it gets, if it gets one.
     pub(crate) fn grant(&mut self, state: &ClusterState, beat: &Heartbeat) -> Option<Grant> {
         self.fence.heartbeat(state, beat.node, beat.incarnation, beat.map_version)
@@ -69,6 +105,7 @@ impl Liveness {
     /// Drops what is about nodes and targets that no longer exist.
     fn forget(&mut self, state: &ClusterState) {
         self.capacities.retain(|target, _| state.target(*target).is_some());
+        self.lines.retain(|node, _| state.node(*node).is_some());
         self.probed.retain(|node, _| state.node(*node).is_some());
         self.knocked.retain(|node, _| state.node(*node).is_some());
     }
@@ -176,6 +213,22 @@ pub(crate) async fn declare(
     declared.map(drop)
 }
 
+/// A connection was closed by the other side; if a service was heard over it, its process may be dead.
+pub(crate) fn hung_up(core: &Arc<Core>, connection: u64) {
+    let Some(node) = core.liveness.lock().closed(connection) else { return };
+    let state = core.view.state();
+    let Some(record) = state.node(node).filter(|n| n.reachability != Reachability::Offline) else { return };
+    let (core, incarnation, addresses) = (core.clone(), record.incarnation, record.addresses.clone());
+    tokio::spawn(async move {
+        for pause_ms in KNOCKS_MS {
+            tokio::time::sleep(Duration::from_millis(pause_ms)).await;
+            if knock(&core, node, incarnation, &addresses).await {
+                return;
+            }
+        }
+    });
+}
+
 /// Somebody's connection was refused: knocks there now, not when the service has been silent for long.
 pub(crate) fn look_at(core: &Arc<Core>, node: NodeId) {
     let now_ms = monotonic_ms();
@@ -189,21 +242,28 @@ pub(crate) fn look_at(core: &Arc<Core>, node: NodeId) {
         return;
     }
     liveness.knocked.insert(node, now_ms);
-    knock(core, node, record.incarnation, record.addresses.clone());
+    let (core, incarnation, addresses) = (core.clone(), record.incarnation, record.addresses.clone());
+    tokio::spawn(async move { knock(&core, node, incarnation, &addresses).await });
 }
 
-fn knock(core: &Arc<Core>, node: NodeId, incarnation: u64, addresses: Vec<SocketAddr>) {
-    let core = core.clone();
-    tokio::spawn(async move {
-        if probe::refuses(&addresses).await {
-            tracing::info!(%node, "its host refuses connections: the process is dead");
-            core.liveness.lock().detector.dead(node, incarnation);
-            core.look.notify_one();
-        }
-    });
+/// Whether that run is dead; then that is known from now on.
+async fn knock(core: &Arc<Core>, node: NodeId, incarnation: u64, addresses: &[SocketAddr]) -> bool {
+    if !core.liveness.lock().has_closed(node, incarnation) || !probe::refuses(addresses).await {
+        return false;
+    }
+    let mut liveness = core.liveness.lock();
+    // It may have been heard over another connection meanwhile.
+    let dead = liveness.has_closed(node, incarnation);
+    if dead {
+        tracing::info!(%node, "it has closed its connection and its host refuses new ones: the process is dead");
+        liveness.detector.dead(node, incarnation);
+        drop(liveness);
+        core.look.notify_one();
+    }
+    dead
 }
 
-/// Knocks at those that have missed a heartbeat: a refusal proves the process dead long before the lease ends.
+/// Knocks at those that have missed a heartbeat: one that is dead is known to be so long before its lease ends.
 fn probe_silent(core: &Arc<Core>, now_ms: u64) {
     let state = core.view.state();
     let beat_ms = u64::from(state.settings.heartbeat_ms);
@@ -216,7 +276,8 @@ fn probe_silent(core: &Arc<Core>, now_ms: u64) {
         }
         liveness.probed.insert(w.node, now_ms);
         let addresses = state.node(w.node).map(|n| n.addresses.clone()).unwrap_or_default();
-        knock(core, w.node, w.incarnation, addresses);
+        let (core, w) = (core.clone(), w);
+        tokio::spawn(async move { knock(&core, w.node, w.incarnation, &addresses).await });
     }
 }
 

@@ -3,7 +3,8 @@
 //! Knocking at a silent service's door.
 //!
 //! **Failure model.** The host is down or the network swallows packets: no answer, which proves nothing. The process
-//! hangs: the kernel still accepts for it, which proves nothing either. The process is dead: the host refuses.
+//! hangs: the kernel still accepts for it, which proves nothing either. The process is dead: the host refuses. A packet
+//! filter refuses too, in the host's name, for a process that lives: a refusal alone proves nothing ([`crate::liveness`]).
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;

@@ -108,15 +108,48 @@ async fn silence_leads_to_offline_after_the_lease_and_not_before() {
     assert_eq!(code(ask(&mgmt.client(), MgmtRequest::Heartbeat(nobody)).await), ErrorCode::NOT_FOUND);
 }
 
+/// A packet filter can refuse new connections for a service that lives; that service has its lease to the end.
 #[tokio::test]
-async fn a_host_that_refuses_connections_is_believed_at_once() {
+async fn a_refusal_alone_takes_nobodys_lease_away() {
+    let dir = tempfile::tempdir().unwrap();
+    let mgmt = Running::start(config(dir.path()));
+    let watch = MapWatch::start(mgmt.client());
+    // Nothing listens at its address, and it is there all the same.
+    let client = mgmt.client();
+    let node = register(&client, storage(2, &[21], dead())).await.node;
+    let beat =
+        MgmtRequest::Heartbeat(Heartbeat { node, incarnation: 2, map_version: MapVersion(1), capacities: Vec::new() });
+    let report = mgmt.client();
+    let since = Instant::now();
+    while since.elapsed() < Duration::from_millis(600) {
+        assert!(matches!(ask(&client, beat.clone()).await, Ok(MgmtReply::Lease { .. })));
+        ask(&report, MgmtRequest::Refused { node }).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        let now = map(&report).await;
+        assert_eq!(now.node(node).unwrap().reachability, Reachability::Online);
+    }
+    // Silent from here on, with its connection open: its lease of 900 ms is waited out.
+    let since = Instant::now();
+    ask(&report, MgmtRequest::Refused { node }).await.unwrap();
+    let down = becomes(&watch, node, Reachability::Offline, since).await;
+    assert!(down >= Duration::from_millis(750), "{down:?}");
+    drop(client);
+}
+
+#[tokio::test]
+async fn a_process_that_is_gone_is_known_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let mut config = config(dir.path());
     config.settings.lease_ms = 20_000;
     config.settings.session_timeout_ms = 30_000;
     let mgmt = Running::start(config);
     let watch = MapWatch::start(mgmt.client());
-    let node = register(&mgmt.client(), storage(2, &[21], dead())).await.node;
+    let client = mgmt.client();
+    let node = register(&client, storage(2, &[21], dead())).await.node;
+    let beat = Heartbeat { node, incarnation: 2, map_version: MapVersion(1), capacities: Vec::new() };
+    assert!(matches!(ask(&client, MgmtRequest::Heartbeat(beat)).await, Ok(MgmtReply::Lease { .. })));
+    // Its end closes its connection.
+    drop(client);
     let down = becomes(&watch, node, Reachability::Offline, Instant::now()).await;
     assert!(down < Duration::from_secs(8), "long before the lease of 20 s: {down:?}");
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransportError {
-    /// The host is alive and nobody listens there: the process is dead. Failure detection acts on this at once.
+    /// The host is alive and nobody listens there, or a packet filter says so in its name: a reason to have management look.
     #[error("{address} refuses the connection: no service is running there")]
     ConnectRefused {
         /// Who refused.

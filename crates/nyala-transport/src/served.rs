@@ -70,7 +70,10 @@ pub(crate) async fn serve_connection<S: Service>(core: &Rc<Core<S>>, established
         error = write_replies(&*core.service, &outbox) => ReadError::Io(error),
     };
     match reason {
-        ReadError::Closed => tracing::debug!(address = %peer.address, node = peer.node_id, "peer disconnected"),
+        ReadError::Closed => {
+            tracing::debug!(address = %peer.address, node = peer.node_id, "peer disconnected");
+            core.service.hung_up(&peer);
+        }
         reason => tracing::warn!(address = %peer.address, node = peer.node_id, %reason, "connection closed"),
     }
 }

@@ -30,6 +30,10 @@ pub trait Service: 'static {
     /// A peer has proven the secret; requests follow.
     fn connected(&self, _peer: &PeerInfo) {}
 
+    /// The peer's kernel has closed the connection, in order and between two frames: its process did so, or has ended.
+    /// Comes before [`Service::disconnected`], and not where a connection breaks in any other way.
+    fn hung_up(&self, _peer: &PeerInfo) {}
+
     /// The connection is gone. Requests of it may still be running.
     fn disconnected(&self, _peer: &PeerInfo) {}
 

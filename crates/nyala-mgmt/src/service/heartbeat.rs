@@ -11,7 +11,7 @@ use nyala_wire::error::WireError;
 use nyala_wire::map::Reachability;
 use nyala_wire::mgmt::{Heartbeat, MgmtReply};
 
-pub(super) fn handle(core: &Core, heartbeat: &Heartbeat) -> Result<MgmtReply, WireError> {
+pub(super) fn handle(core: &Core, heartbeat: &Heartbeat, connection: u64) -> Result<MgmtReply, WireError> {
     count(&core.counters.heartbeats);
     let state = core.view.state();
     let unknown = || ErrorCode::NOT_FOUND.with(format!("node {} is not registered; register again", heartbeat.node));
@@ -24,6 +24,7 @@ pub(super) fn handle(core: &Core, heartbeat: &Heartbeat) -> Result<MgmtReply, Wi
     let grant = {
         let mut liveness = core.liveness.lock();
         liveness.heard(node.id, heartbeat.incarnation, &capacities, monotonic_ms());
+        liveness.heard_over(node.id, heartbeat.incarnation, connection);
         liveness.grant(&state, heartbeat)
     };
     if node.reachability != Reachability::Online || state.groups.iter().any(|group| !group.fencing.is_empty()) {

@@ -16,7 +16,7 @@ mod watch_map;
 
 use crate::core::{Core, Refusal};
 use crate::raft::rpc;
-use crate::{groups, members};
+use crate::{groups, liveness, members};
 use nyala_cluster::MemberAt;
 use nyala_transport::member::monotonic_ms;
 use nyala_transport::{Frame, PeerInfo, Reply, Role, Service, process};
@@ -38,6 +38,12 @@ pub(crate) struct MgmtService {
 }
 
 impl Service for MgmtService {
+    fn hung_up(&self, peer: &PeerInfo) {
+        if let Some(core) = self.core.get() {
+            liveness::hung_up(core, peer.connection_id);
+        }
+    }
+
     async fn call(&self, peer: &PeerInfo, frame: Frame) -> Reply {
         let core = self.core.get();
         let answer = match (frame.header.message_type, core) {
@@ -86,7 +92,7 @@ impl MgmtService {
         match request {
             MgmtRequest::WatchMap { have, wait_ms } => watch_map::handle(core, have, wait_ms).await,
             MgmtRequest::Register(register) => register::handle(core, &register).await,
-            MgmtRequest::Heartbeat(heartbeat) => heartbeat::handle(core, &heartbeat),
+            MgmtRequest::Heartbeat(heartbeat) => heartbeat::handle(core, &heartbeat, peer.connection_id),
             MgmtRequest::Goodbye { node, incarnation } => goodbye::handle(core, node, incarnation).await,
             MgmtRequest::Capacities => Ok(capacities::handle(core)),
             MgmtRequest::Member { group, epoch, target, by, news } => {

@@ -2,14 +2,15 @@
 
 //! What goes on while management nodes come and go, and what has to be true of it.
 
-use crate::common::{ask, service, storage};
+use crate::common::{ask, client, service, storage};
 use crate::nodes::Nodes;
 use nyala_transport::member::{MapWatch, Member, MgmtClient};
 use nyala_wire::map::{ClusterMap, Reachability, Role};
-use nyala_wire::mgmt::{MgmtReply, MgmtRequest, Register};
+use nyala_wire::mgmt::{Heartbeat, MgmtReply, MgmtRequest, Register};
 use nyala_wire::{ClusterId, MapVersion, NodeId, TargetId};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -79,7 +80,7 @@ impl Load {
         let watcher = tokio::spawn(watch_maps(shared.clone(), watch, alive));
         let address = ports[0].local_addr().unwrap();
         let registrar = tokio::spawn(keep_registering(shared.clone(), nodes.client_of(any), address));
-        let failer = tokio::spawn(keep_dying(shared.clone(), nodes.client_of(any)));
+        let failer = tokio::spawn(keep_dying(shared.clone(), nodes.running[&any].address, nodes.secret()));
         Load { shared, members, beats, registrar, failer, watcher, _ports: ports }
     }
 
@@ -150,9 +151,9 @@ async fn keep_registering(
     known
 }
 
-/// Services that die: they register, and their port refuses connections. Management has to notice each of them.
-async fn keep_dying(shared: Arc<Shared>, client: MgmtClient) {
-    let watch = MapWatch::start(client.clone());
+/// Services that die: their connection ends, and their port refuses others. Management has to notice each of them.
+async fn keep_dying(shared: Arc<Shared>, mgmt: SocketAddr, secret: PathBuf) {
+    let watch = MapWatch::start(client(mgmt, &secret));
     for number in 1_u64.. {
         if shared.stop.load(Ordering::Acquire) {
             break;
@@ -160,7 +161,13 @@ async fn keep_dying(shared: Arc<Shared>, client: MgmtClient) {
         // An address and port that nobody else is given either, so that it refuses for sure.
         let dead = SocketAddr::from(([127, 98, (number >> 8) as u8, number as u8], 1));
         let request = MgmtRequest::Register(numbered(number << 32, dead));
-        let MgmtReply::Registered(given) = ask(&client, request).await.unwrap() else { panic!() };
+        let process = client(mgmt, &secret);
+        process.learn(&watch.current());
+        let MgmtReply::Registered(given) = ask(&process, request).await.unwrap() else { panic!() };
+        let (incarnation, map_version, capacities) = ((number << 32) + 1000, MapVersion(1), Vec::new());
+        let beat = Heartbeat { node: given.node, incarnation, map_version, capacities };
+        ask(&process, MgmtRequest::Heartbeat(beat)).await.unwrap();
+        drop(process);
         let since = Instant::now();
         let mut have = MapVersion(0);
         while watch.current().node(given.node).is_none_or(|n| n.reachability != Reachability::Offline) {
