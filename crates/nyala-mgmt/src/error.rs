@@ -124,29 +124,12 @@ pub enum MgmtError {
         /// Its directory.
         dir: PathBuf,
     },
-    /// The log lacks what this node has confirmed.
+    /// Nobody else would reach this node at that address.
     #[error(
-        "{dir} lacks entry {entry}, which management node {node} has confirmed to the cluster: was it restored from a copy, \
-         or has its disk lost writes? Remove the node (nyala mgmt remove {node}), empty the directory, and start the \
-         service with --join"
-    )]
-    Behind {
-        /// Its number.
-        node: u64,
-        /// Its directory.
-        dir: PathBuf,
-        /// The entry's index.
-        entry: u64,
-    },
-    /// Nobody else would reach this node.
-    #[error(
-        "this management node would tell the others to reach it at {address}, which leads each of them to itself; set \
+        "this management node would tell the others to reach it at {0}, which leads each of them to itself; set \
          `advertise` to an address of this host that they reach"
     )]
-    AdvertisesLoopback {
-        /// The address.
-        address: SocketAddr,
-    },
+    AdvertisesLoopback(SocketAddr),
     /// Raft stopped; after a failed write or sync the disk needs a look.
     #[error("the management service stopped: {0}")]
     Raft(String),

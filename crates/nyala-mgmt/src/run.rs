@@ -146,9 +146,7 @@ impl Mgmt {
             () = liveness::watch_over(&core) => Ok(()),
             () = members::tend(&core) => Ok(()),
             () = stand_for_election(&core) => Ok(()),
-            entry = core.receiver.is_behind() => {
-                Err(MgmtError::Behind { node: core.me, dir: self.directory.path.clone(), entry })
-            }
+            entry = core.receiver.is_behind() => Err(is_behind(&core, &bootstrap, entry)),
             ended = listening.ended() => ended,
             error = rest.ended() => Err(error),
         };
@@ -236,7 +234,7 @@ async fn start_raft(
     let handshake = HandshakeConfig { connect_timeout: CONNECT, handshake_timeout: CONNECT, ..handshake };
     let Bootstrap { identity, addresses, .. } = bootstrap;
     if let Some(address) = reachable::misleading(&view.state(), identity.uuid, addresses) {
-        return Err(MgmtError::AdvertisesLoopback { address });
+        return Err(MgmtError::AdvertisesLoopback(address));
     }
     let id = identity.node_id;
     let hints: Vec<SocketAddr> = config.join.iter().chain(&identity.found_at).copied().collect();
@@ -256,6 +254,17 @@ async fn start_raft(
     }
     let receiver = Receiver::new(raft, peers, log);
     Ok(Arc::new(Core::new(receiver, id, view, contacts, config.raft.clone())))
+}
+
+/// The log lacks an entry that this node has confirmed.
+fn is_behind(core: &Core, bootstrap: &Bootstrap, entry: u64) -> MgmtError {
+    let reason = format!(
+        "entry {entry}, which this node has confirmed to the cluster, is missing: was the directory restored from a copy, \
+         or has the disk lost writes? Remove the node (nyala mgmt remove {}), empty the directory, and start the service \
+         with --join",
+        core.me
+    );
+    MgmtError::Stored { dir: bootstrap.dir.clone(), reason }
 }
 
 /// Lets this node stand for election once it cannot break what it promised before its start, nor disturb a leader that

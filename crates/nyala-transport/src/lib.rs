@@ -33,6 +33,7 @@ mod outgoing;
 mod reader;
 mod served;
 mod socket;
+mod strangers;
 mod stream;
 
 pub use admission::Admission;
