@@ -23,7 +23,7 @@ impl Core {
         }
         let at = file.state.lock().size;
         self.check_write(at, data)?;
-        self.write_kept(file, at, data).await?;
+        self.write_kept(file, at, data, guard.session).await?;
         self.stats.written_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
         Ok(at)
     }

@@ -5,6 +5,7 @@
 //! **Failure model.** Either file may be used by others at the same time: each piece is copied under both leases, which
 //! are taken in the order of inodes so that two copies never wait for each other. A failed copy may have copied a part.
 
+use crate::bound::Bound;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::file::{Acked, File};
@@ -15,7 +16,7 @@ use crate::storage_io::Place;
 use crate::types::wall_clock;
 use nyala_wire::meta::MAX_FILE_BYTES;
 use nyala_wire::storage::{ChunkFileId, MAX_IO_BYTES, StorageOp};
-use nyala_wire::{ErrorCode, Home, Layout};
+use nyala_wire::{ErrorCode, Home, Layout, SessionId};
 use std::sync::Arc;
 
 /// Most bytes that one step copies through the client.
@@ -108,7 +109,7 @@ impl Core {
         }
     }
 
-    /// One piece; `None` if it has to go through the client.
+    /// One piece, accepted under the guard of what is written to; `None` if it has to go through the client.
     async fn copy_on_target(
         self: &Arc<Core>,
         from: &Arc<File>,
@@ -148,20 +149,29 @@ impl Core {
             offset: piece.to.1,
             len: piece.len as u32,
         };
-        match self.storage_done("copy data", place, op).await {
+        match self.storage_change("copy data", place, first.session, op).await {
             Err(error) if matches!(error.code(), ErrorCode::UNKNOWN_MESSAGE | ErrorCode::NOT_SUPPORTED) => {
                 return Ok(None);
             }
             other => other?,
         }
-        self.copied(to, offset..offset + piece.len, piece.to.0);
+        self.copied(to, offset..offset + piece.len, piece.to.0, first.session)?;
         Ok(Some(piece.len))
     }
 
     /// A target has bytes that metadata does not know of.
-    fn copied(self: &Arc<Core>, to: &Arc<File>, range: std::ops::Range<u64>, index: u16) {
+    fn copied(
+        self: &Arc<Core>,
+        to: &Arc<File>,
+        range: std::ops::Range<u64>,
+        index: u16,
+        session: SessionId,
+    ) -> Result<()> {
         let now_ms = self.now_ms();
         let mut state = to.state.lock();
+        if state.session != session {
+            return Err(Bound::new(to.inode, session).lost());
+        }
         state.cache.remove(range.clone());
         state.sparse |= range.start > state.size;
         state.takes_other |= state.sparse;
@@ -176,6 +186,7 @@ impl Core {
         if newly_active {
             self.files.activate(to);
         }
+        Ok(())
     }
 }
 

@@ -8,8 +8,9 @@
 //! write there: it is done under an exclusive lease, or where that cannot be had under a claim (`spilling`). A failed
 //! call may have written a part. A buffered write keeps its pages locked until it is answered, so that its client cannot
 //! let go of the file; two of two clients would wait for each other for ever. The server is told (`Want::PINNED`) and
-//! lets one of them go first.
+//! lets one of them go first. A write whose session ends on the way fails: it is not sent under the next one (`bound`).
 
+use crate::bound::Bound;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::file::{File, MAX_UNIT};
@@ -21,11 +22,25 @@ use crate::maps::odd;
 use crate::storage_io::Place;
 use crate::types::wall_clock;
 use bytes::Bytes;
-use nyala_wire::meta::{Commit, FileReply, MetaOp, MetaReply, Owner, PutInline, Want};
-use nyala_wire::{ErrorCode, Layout};
+use nyala_wire::meta::{Commit, FileReply, MetaOp, MetaReply, PutInline, Want};
+use nyala_wire::{ErrorCode, InodeId, Layout, SessionId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::task::JoinSet;
+
+/// How a direct write was handed over.
+#[derive(Clone, Copy)]
+pub(crate) struct Handed {
+    pub(crate) want: Want,
+    /// Under which it was accepted.
+    pub(crate) session: SessionId,
+}
+
+impl Handed {
+    fn bound(&self, inode: InodeId) -> Bound {
+        Bound::new(inode, self.session)
+    }
+}
 
 impl Core {
     /// What the file is now.
@@ -63,34 +78,36 @@ impl Core {
         offset: u64,
         data: &[u8],
         pinned: bool,
+        session: SessionId,
     ) -> Result<()> {
         let end = offset + data.len() as u64;
         let want = if pinned { Want::PINNED } else { Want::NOTHING };
+        let how = Handed { want, session };
         let mut asked = false;
         loop {
             let reply = self.look(file).await?;
             let Some(content) = &reply.inline else {
-                self.send_direct(file, &reply.layout, offset, Bytes::copy_from_slice(data)).await?;
+                self.send_direct(file, &reply.layout, offset, Bytes::copy_from_slice(data), session).await?;
                 let sparse = offset > reply.attr.size || reply.attr.allocated.is_some();
-                return self.commit_direct(file, end, None, sparse, want).await;
+                return self.commit_direct(file, end, None, sparse, how).await;
             };
             let result = if end <= u64::from(reply.inline_limit) {
                 let merged = inline::merge(&content.data, std::iter::once((offset, data)));
-                self.put_direct(file, content.version, merged, want).await
+                self.put_direct(file, content.version, merged, how).await
             } else if !asked && self.config.leases {
                 // Patience would be a deadlock where this very write keeps the lease from going back.
                 let need = Need { write: true, cached: true, patient: false };
                 let guard = Box::pin(self.guard_or_direct(file, need, false)).await?;
                 if guard.how == How::Kept {
-                    self.write_kept(file, offset, data).await?;
+                    self.write_kept(file, offset, data, session).await?;
                     return self.push_out(file).await;
                 }
                 asked = true;
                 continue;
             } else if content.data.is_empty() {
-                self.move_direct(file, &reply, offset, data, want).await
+                self.move_direct(file, &reply, offset, data, how).await
             } else {
-                self.spill_direct(file, offset, data, want).await
+                self.spill_direct(file, offset, data, how).await
             };
             match result {
                 Err(error) if error.is(ErrorCode::INLINE_CONFLICT) => {}
@@ -106,7 +123,7 @@ impl Core {
         reply: &FileReply,
         offset: u64,
         data: &[u8],
-        want: Want,
+        how: Handed,
     ) -> Result<()> {
         let Some(content) = &reply.inline else {
             return Err(Error::refused(ErrorCode::INLINE_CONFLICT, "the content was moved to storage meanwhile"));
@@ -115,12 +132,12 @@ impl Core {
         // Nothing is written between them: that may be another client's by now.
         if offset <= base.len() as u64 {
             let merged = inline::merge(base, std::iter::once((offset, data)));
-            self.send_direct(file, &reply.layout, 0, Bytes::from(merged)).await?;
+            self.send_direct(file, &reply.layout, 0, Bytes::from(merged), how.session).await?;
         } else {
-            self.send_direct(file, &reply.layout, 0, Bytes::copy_from_slice(base)).await?;
-            self.send_direct(file, &reply.layout, offset, Bytes::copy_from_slice(data)).await?;
+            self.send_direct(file, &reply.layout, 0, Bytes::copy_from_slice(base), how.session).await?;
+            self.send_direct(file, &reply.layout, offset, Bytes::copy_from_slice(data), how.session).await?;
         }
-        self.commit_direct(file, end, Some(content.version), offset > reply.attr.size, want).await
+        self.commit_direct(file, end, Some(content.version), offset > reply.attr.size, how).await
     }
 
     async fn put_direct(
@@ -128,11 +145,11 @@ impl Core {
         file: &Arc<File>,
         base_version: u64,
         data: Vec<u8>,
-        want: Want,
+        how: Handed,
     ) -> Result<()> {
         let (inode, mtime) = (file.inode, wall_clock());
         let put = PutInline { inode, base_version, data: data.into(), mtime, sync: false, close: false };
-        match self.meta_wanting("store a small file", MetaOp::PutInline(put), Owner::default(), want).await?.reply {
+        match self.meta_bound("store a small file", MetaOp::PutInline(put), how.want, how.bound(inode)).await?.reply {
             MetaReply::Inline { .. } => {
                 self.changed_direct(file);
                 Ok(())
@@ -142,7 +159,14 @@ impl Core {
     }
 
     /// Writes to the targets; pieces side by side.
-    async fn send_direct(self: &Arc<Core>, file: &Arc<File>, layout: &Layout, offset: u64, data: Bytes) -> Result<()> {
+    async fn send_direct(
+        self: &Arc<Core>,
+        file: &Arc<File>,
+        layout: &Layout,
+        offset: u64,
+        data: Bytes,
+        session: SessionId,
+    ) -> Result<()> {
         let mut writes = JoinSet::new();
         let mut indices = Vec::new();
         for extent in layout.extents(offset, data.len() as u64) {
@@ -156,7 +180,7 @@ impl Core {
                 let (inode, chunk_offset) = (file.inode, extent.chunk_offset + done);
                 let place = Place { inode, home, index: extent.index, offset: chunk_offset };
                 let core = self.clone();
-                writes.spawn(async move { core.write_bulk(place, piece).await });
+                writes.spawn(async move { core.write_bulk(place, piece, session).await });
                 done += len;
             }
         }
@@ -174,11 +198,11 @@ impl Core {
         end: u64,
         spilled: Option<u64>,
         sparse: bool,
-        want: Want,
+        how: Handed,
     ) -> Result<()> {
         let (inode, mtime) = (file.inode, Some(wall_clock()));
         let commit = Commit { inode, end: Some(end), mtime, spilled, sync: false, close: false, allocated: None };
-        match self.meta_wanting("commit a file's size", MetaOp::Commit(commit), Owner::default(), want).await?.reply {
+        match self.meta_bound("commit a file's size", MetaOp::Commit(commit), how.want, how.bound(inode)).await?.reply {
             MetaReply::Attr(_) => {
                 let mut state = file.state.lock();
                 state.sparse |= sparse;

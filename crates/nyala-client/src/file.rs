@@ -5,13 +5,14 @@
 //! **Failure model.** Replies may be late: one that was asked for before an own change was acknowledged must not undo
 //! what the client knows since (`epoch`). Size never goes back below an own acknowledged write.
 
+use crate::bound::UNBOUND;
 use crate::cache::ReadCache;
 use crate::error::Error;
 use crate::logic::extents::{Extent, ExtentMap};
 use crate::logic::ranges::RangeSet;
 use bytes::Bytes;
 use nyala_wire::meta::FileReply;
-use nyala_wire::{Attr, InodeId, Layout, Time};
+use nyala_wire::{Attr, InodeId, Layout, SessionId, Time};
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -87,6 +88,9 @@ pub(crate) struct State {
     pub(crate) active: bool,
     /// Size, layout and inline content are true as long as the lease is held.
     pub(crate) loaded: bool,
+    /// Whose lease it was loaded under. What is unsent was accepted under it: when the session ends it is dropped, and this is
+    /// `UNBOUND` until the file is loaded under the next one.
+    pub(crate) session: SessionId,
     /// Own truncates under way; writes wait meanwhile.
     pub(crate) truncating: usize,
     /// The file may have holes, or space behind its end: its targets are asked how much it takes.
@@ -132,6 +136,7 @@ impl File {
             put_off: false,
             active: false,
             loaded: false,
+            session: UNBOUND,
             truncating: 0,
             sparse: false,
             takes_other: false,
@@ -264,8 +269,11 @@ impl State {
             // What the content is, only the server can say.
             self.layout = None;
         }
-        self.settle();
-        self.size = self.own_end.unwrap_or(0);
+        // Of a commit under way too: what it says is not so any more.
+        self.own_end = None;
+        self.own_mtime = None;
+        self.epoch += 1;
+        self.size = 0;
     }
 
     /// Is the file open here without its server knowing?

@@ -7,11 +7,13 @@
 //! anything as well. An operation that waits for a lease may itself be what another client's revocation waits for (the
 //! kernel locks pages that are being read): it stops waiting when the gate opens.
 
+use crate::bound::UNBOUND;
 use crate::core::Core;
 use crate::error::Result;
 use crate::file::File;
 use crate::logic::leases::{Admit, Need};
 use crate::maps::odd;
+use nyala_wire::SessionId;
 use nyala_wire::meta::{MetaOp, MetaReply, Owner, Want};
 use std::sync::Arc;
 
@@ -36,6 +38,8 @@ pub(crate) struct Guard {
     counted: Option<u64>,
     write: bool,
     pub(crate) how: How,
+    /// What the operation writes is accepted under this session.
+    pub(crate) session: SessionId,
 }
 
 impl Drop for Guard {
@@ -114,7 +118,10 @@ impl Core {
     }
 
     fn admitted(self: &Arc<Core>, file: &Arc<File>, need: Need, counted: Option<u64>, how: How) -> Guard {
-        Guard { core: self.clone(), file: file.clone(), counted, write: need.write, how }
+        // Under a lease the file knows it, see `next`.
+        let direct = how == How::Direct && need.write;
+        let session = if direct { self.accepting(file.inode) } else { UNBOUND };
+        Guard { core: self.clone(), file: file.clone(), counted, write: need.write, how, session }
     }
 
     fn next(self: &Arc<Core>, file: &Arc<File>, need: Need) -> Next {
@@ -124,9 +131,10 @@ impl Core {
         let admit = self.hub.lock().leases.admit(file.inode, need, self.now_ms());
         match admit {
             Admit::Kept(stamp) => {
-                let guard = self.admitted(file, need, Some(stamp), How::Kept);
+                let mut guard = self.admitted(file, need, Some(stamp), How::Kept);
                 let state = file.state.lock();
                 let (loaded, truncating) = (state.loaded, need.write && state.truncating > 0);
+                guard.session = state.session;
                 drop(state);
                 match () {
                     () if truncating => Next::Wait,

@@ -218,6 +218,7 @@ impl Core {
         state.install(reply, epoch, now_ms);
         if held && same && fresh {
             state.loaded = true;
+            state.session = answer.session;
         } else if !same {
             state.attr_ms = 0;
         }

@@ -7,6 +7,7 @@
 //! is kept as the file's failure, and the lease goes back all the same. A return may be lost: it is repeated until the
 //! server has it; until then operations on the inode wait.
 
+use crate::bound::UNBOUND;
 use crate::core::Core;
 use crate::file::File;
 use crate::logic::leases::Revoked;
@@ -14,7 +15,7 @@ use crate::push::Push;
 use crate::session::Session;
 use crate::types::{CacheListener, Withdraw};
 use nyala_wire::meta::{LeaseMode, MAX_LEASES, MetaOp, Returned, Revocation};
-use nyala_wire::{InodeId, TargetId};
+use nyala_wire::{InodeId, SessionId, TargetId};
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -284,13 +285,15 @@ impl Core {
     }
 
     /// The session is gone, and all leases with it: what was written under them and not sent is lost.
-    pub(crate) fn lost(self: &Arc<Core>, target: TargetId) {
-        if !self.config.leases {
-            return;
-        }
-        self.hub.losses.fetch_add(1, Ordering::AcqRel);
+    pub(crate) fn lost(self: &Arc<Core>, session: &Session, goes_on_as: SessionId) {
+        let target = session.target;
         let inodes = {
             let mut inner = self.hub.lock();
+            session.go_on_as(goes_on_as);
+            if !self.config.leases {
+                return;
+            }
+            self.hub.losses.fetch_add(1, Ordering::AcqRel);
             let inodes = inner.leases.all_of_server(target);
             inodes.iter().for_each(|inode| drop(inner.leases.remove(*inode)));
             inodes
@@ -313,6 +316,7 @@ impl Core {
     fn discard(&self, file: &Arc<File>) {
         let mut state = file.state.lock();
         state.unload();
+        state.session = UNBOUND;
         if state.is_clean() {
             return;
         }

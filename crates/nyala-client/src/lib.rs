@@ -14,6 +14,7 @@ pub mod rpc;
 pub mod types;
 
 mod append;
+mod bound;
 mod budget;
 mod cache;
 mod changing;

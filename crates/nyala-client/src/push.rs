@@ -6,17 +6,27 @@
 //! content is fetched and own changes laid over it. A commit that could not be sent is kept and sent with the next push.
 //! What failed for good is kept as a failure of the file, for each handle to report once.
 
+use crate::bound::Bound;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::file::{Acked, File, State};
 use crate::maps::odd;
 use crate::storage_io::Place;
 use crate::types::wall_clock;
-use nyala_wire::meta::{Commit, MetaOp, MetaReply, Owner};
+use nyala_wire::meta::{Commit, MetaOp, MetaReply, Owner, Want};
 use nyala_wire::storage::{StorageOp, StorageReply};
-use nyala_wire::{ErrorCode, Time};
+use nyala_wire::{ErrorCode, SessionId, Time};
 use std::sync::Arc;
 use tokio::task::JoinSet;
+
+/// What a commit says beside a file's size and time, and the session that all of it was accepted under.
+#[derive(Clone, Copy)]
+struct Told {
+    /// Inline content of this version moved to storage.
+    spilled: Option<u64>,
+    allocated: Option<u64>,
+    session: SessionId,
+}
 
 /// What a push is for.
 #[derive(Clone, Copy, Default)]
@@ -80,10 +90,11 @@ impl Core {
         let told = {
             let state = file.state.lock();
             let spilled = state.spill.as_ref().map(|spill| spill.version);
-            (state.acked.is_some() || spilled.is_some() || allocated.is_some()).then_some(spilled)
+            let tell = state.acked.is_some() || spilled.is_some() || allocated.is_some();
+            tell.then_some(Told { spilled, allocated, session: state.session })
         };
         match told {
-            Some(spilled) => self.commit(file, push, spilled, allocated).await,
+            Some(told) => self.commit(file, push, told).await,
             None => self.push_nothing(file, push).await.map(|()| Step::Finished),
         }
     }
@@ -115,22 +126,18 @@ impl Core {
         Some(sum)
     }
 
-    /// Tells metadata about data that storage has; `spilled`: and about inline content that moved there.
-    async fn commit(
-        self: &Arc<Core>,
-        file: &Arc<File>,
-        push: Push,
-        spilled: Option<u64>,
-        allocated: Option<u64>,
-    ) -> Result<Step> {
-        let (under_way, mtime) = Committing::begin(file);
+    /// Tells metadata about data that storage has.
+    async fn commit(self: &Arc<Core>, file: &Arc<File>, push: Push, told: Told) -> Result<Step> {
+        let Told { spilled, allocated, session } = told;
+        let bound = Bound::new(file.inode, session);
+        let (under_way, mtime) = Committing::begin(file, bound)?;
         let end = under_way.acked.map(|acked| acked.end);
         let wrote = end.is_some() || spilled.is_some();
         let mtime = mtime.or_else(|| wrote.then(wall_clock));
         let Push { sync, close, .. } = push;
         let commit = Commit { inode: file.inode, end, mtime, spilled, sync, close, allocated };
-        let reply = self.meta("commit a file's size", MetaOp::Commit(commit), Owner::default()).await;
-        let attr = match reply {
+        let reply = self.meta_bound("commit a file's size", MetaOp::Commit(commit), Want::NOTHING, bound).await;
+        let attr = match reply.map(|answer| answer.reply) {
             Ok(MetaReply::Attr(attr)) => attr,
             other => {
                 drop(under_way);
@@ -158,9 +165,12 @@ impl Core {
     pub(crate) async fn commit_so_far(self: &Arc<Core>, file: &Arc<File>) {
         let due = {
             let state = file.state.lock();
-            state.spill.is_none() && state.acked.is_some() && !state.is_inline()
+            let due = state.spill.is_none() && state.acked.is_some() && !state.is_inline();
+            due.then_some(Told { spilled: None, allocated: None, session: state.session })
         };
-        if due && let Err(error) = self.commit(file, Push::default(), None, None).await {
+        if let Some(told) = due
+            && let Err(error) = self.commit(file, Push::default(), told).await
+        {
             file.fail(error);
         }
     }
@@ -226,16 +236,20 @@ impl Core {
 struct Committing<'a> {
     file: &'a File,
     acked: Option<Acked>,
+    session: SessionId,
     over: bool,
 }
 
 impl<'a> Committing<'a> {
     /// The file's gate is held: there is one at a time. Also when this client last wrote.
-    fn begin(file: &'a File) -> (Committing<'a>, Option<Time>) {
+    fn begin(file: &'a File, bound: Bound) -> Result<(Committing<'a>, Option<Time>)> {
         let mut state = file.state.lock();
+        if state.session != bound.session {
+            return Err(bound.lost());
+        }
         state.committing = true;
         let acked = state.acked.take();
-        (Committing { file, acked, over: false }, state.own_mtime)
+        Ok((Committing { file, acked, session: bound.session, over: false }, state.own_mtime))
     }
 
     fn over(mut self, state: &mut State) {
@@ -251,7 +265,8 @@ impl Drop for Committing<'_> {
         }
         let mut state = self.file.state.lock();
         state.committing = false;
-        if let Some(acked) = self.acked {
+        // What a session that has ended would have said is never said.
+        if let Some(acked) = self.acked.filter(|_| state.session == self.session) {
             let newer = state.acked.get_or_insert(acked);
             newer.end = newer.end.max(acked.end);
         }

@@ -6,6 +6,7 @@
 //! and own changes laid over it. A request may be done and not answered: repeated, it is refused the same way. What could
 //! not be sent is dirty again. A file that was removed when nobody had it open any more needs no content.
 
+use crate::bound::Bound;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::file::{Content, File, State};
@@ -15,13 +16,15 @@ use crate::maps::odd;
 use crate::push::{Push, Step};
 use crate::types::wall_clock;
 use bytes::Bytes;
-use nyala_wire::meta::{MetaOp, MetaReply, Owner, PutInline};
-use nyala_wire::{Attr, ErrorCode};
+use nyala_wire::meta::{MetaOp, MetaReply, PutInline, Want};
+use nyala_wire::{Attr, ErrorCode, SessionId};
 use std::sync::Arc;
 
 /// Content that is ready to be sent.
 pub(crate) struct Taken<'a> {
     pub(crate) put: PutInline,
+    /// Under which it was accepted.
+    pub(crate) session: SessionId,
     pub(crate) sent: Sent<'a>,
 }
 
@@ -41,23 +44,24 @@ impl Core {
         };
         let (ids, changes): (Vec<u64>, Vec<_>) = extents.into_iter().map(send_off).unzip();
         let data = inline::whole(&base, &changes, at_once);
-        let mtime = state.own_mtime.unwrap_or_else(wall_clock);
+        let (mtime, session) = (state.own_mtime.unwrap_or_else(wall_clock), state.session);
         drop(state);
         let Push { sync, close, .. } = push;
         let put = PutInline { inode: file.inode, base_version, data, mtime, sync, close };
-        (!ids.is_empty()).then(|| Taken { put, sent: Sent { core: self, file, ids } })
+        (!ids.is_empty()).then(|| Taken { put, session, sent: Sent { core: self, file, ids } })
     }
 
     pub(crate) async fn push_inline(self: &Arc<Core>, file: &Arc<File>, push: Push) -> Result<Step> {
-        let Some(Taken { put, sent }) = self.take_inline(file, push) else {
+        let Some(Taken { put, session, sent }) = self.take_inline(file, push) else {
             if !file.state.lock().is_inline() {
                 return Ok(Step::Redo);
             }
             return self.push_nothing(file, push).await.map(|()| Step::Finished);
         };
         let data = put.data.clone();
-        let reply = self.meta("store a small file", MetaOp::PutInline(put), Owner::default()).await;
-        match reply {
+        let bound = Bound::new(file.inode, session);
+        let reply = self.meta_bound("store a small file", MetaOp::PutInline(put), Want::NOTHING, bound).await;
+        match reply.map(|answer| answer.reply) {
             Ok(MetaReply::Inline { attr, version }) => {
                 sent.stored(data, &attr, version);
                 Ok(Step::Finished)

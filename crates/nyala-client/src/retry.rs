@@ -3,8 +3,10 @@
 //! How long and how often a call is tried again.
 //!
 //! **Failure model.** Servers may be away for milliseconds or days, all clients may come back at the same moment. Pauses
-//! double up to a second, with a random part; after `retry_timeout` the call fails with the last reason.
+//! double up to a second, with a random part; after `retry_timeout` the call fails with the last reason. What is bound to a
+//! session (`bound`) is not sent again after that has ended.
 
+use crate::bound::Bound;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use nyala_transport::TransportError;
@@ -32,11 +34,17 @@ pub(crate) struct Retry {
     what: &'static str,
     started: Instant,
     pause: Duration,
+    bound: Option<Bound>,
 }
 
 impl Retry {
     pub(crate) fn new(what: &'static str) -> Retry {
-        Retry { what, started: Instant::now(), pause: FIRST_PAUSE }
+        Retry { what, started: Instant::now(), pause: FIRST_PAUSE, bound: None }
+    }
+
+    /// Of a change that is bound to a session.
+    pub(crate) fn bound(what: &'static str, bound: Bound) -> Retry {
+        Retry { bound: Some(bound), ..Retry::new(what) }
     }
 
     /// Waits before the next try, or fails when time is up.
@@ -60,7 +68,7 @@ impl Retry {
         tracing::debug!(what = self.what, ?pause, last, "trying again");
         tokio::time::sleep(pause).await;
         self.pause = (self.pause * 2).min(MAX_PAUSE);
-        Ok(())
+        self.bound.map_or(Ok(()), |bound| core.check_bound(bound))
     }
 }
 

@@ -5,8 +5,10 @@
 //! **Failure model.** A request or its reply may be lost at any time: it is sent again under the same sequence number, to
 //! the same target (wherever the map says that is by now), and the server does it once. A server that does not serve the
 //! slot any more has not done it: the request goes to the right one under a number of that session. A server that lost
-//! the session cannot tell; the session is opened again and the request sent under a new number.
+//! the session cannot tell; the session is opened again and the request sent under a new number, unless it carries what was
+//! handed over under the session that has ended (`bound`): then it fails.
 
+use crate::bound::Bound;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::maps::odd;
@@ -31,8 +33,9 @@ pub(crate) struct Answer {
     /// Who granted, and in which of its runs, as known when the request was sent.
     pub(crate) target: TargetId,
     pub(crate) boot: u64,
-    /// Sessions that had been lost when the request was sent.
+    /// Sessions that had been lost when the request was sent, and under which one that was.
     pub(crate) losses: u64,
+    pub(crate) session: SessionId,
 }
 
 /// What came of sending once.
@@ -60,13 +63,37 @@ impl Core {
         what: &'static str,
         request: &mut MetaRequest,
     ) -> Result<Outcome> {
+        // Before its id is read: whoever takes the session's leases away names it anew first.
+        let losses = self.hub.losses.load(Ordering::Acquire);
+        self.send_meta_after(losses, session, session.id(), what, request).await
+    }
+
+    /// The same under this id, whatever the session is called by now.
+    pub(crate) async fn send_meta_as(
+        &self,
+        session: &Session,
+        id: SessionId,
+        what: &'static str,
+        request: &mut MetaRequest,
+    ) -> Result<Outcome> {
+        let losses = self.hub.losses.load(Ordering::Acquire);
+        self.send_meta_after(losses, session, id, what, request).await
+    }
+
+    async fn send_meta_after(
+        &self,
+        losses: u64,
+        session: &Session,
+        id: SessionId,
+        what: &'static str,
+        request: &mut MetaRequest,
+    ) -> Result<Outcome> {
         let view = self.maps.view();
         let Some(endpoint) = view.endpoint(session.target) else {
             return Ok(Outcome::Elsewhere(Again::Connection("the metadata target is not in the map".into())));
         };
         request.acked_below = session.acked_below();
-        let losses = self.hub.losses.load(Ordering::Acquire);
-        request.session = session.id();
+        request.session = id;
         let (boot, target, sent_ms) = (session.boot(), session.target, self.now_ms());
         self.stats.meta_requests.fetch_add(1, Ordering::Relaxed);
         let body = encode_large(request, request.op.content_bytes());
@@ -83,7 +110,7 @@ impl Core {
             if !matches!(reply, MetaReply::Session(_)) {
                 self.renew_leases(session);
             }
-            return Ok(Outcome::Reply(Answer { reply, grants, target, boot, losses }));
+            return Ok(Outcome::Reply(Answer { reply, grants, target, boot, losses, session: id }));
         }
         let error: WireError = decode(&frame.body).map_err(Error::server(what))?;
         let code = error.code;
@@ -111,7 +138,22 @@ impl Core {
         let home = op.home().unwrap_or(InodeId::ROOT);
         let mut request = self.request(op, owner);
         request.want = if self.config.leases { want } else { Want::NOTHING };
-        self.meta_routed(what, request, |core| core.maps.view().map.slot_target(home.slot())).await
+        self.meta_routed(what, request, None, |core| core.maps.view().map.slot_target(home.slot())).await
+    }
+
+    /// Says what a program did to a file's content: only under the session that it is bound to.
+    pub(crate) async fn meta_bound(
+        self: &Arc<Core>,
+        what: &'static str,
+        op: MetaOp,
+        want: Want,
+        bound: Bound,
+    ) -> Result<Answer> {
+        let mut request = self.request(op, Owner::default());
+        request.want = if self.config.leases { want } else { Want::NOTHING };
+        let home = bound.inode;
+        let bound = Some(bound).filter(|bound| !bound.is_free());
+        self.meta_routed(what, request, bound, |core| core.maps.view().map.slot_target(home.slot())).await
     }
 
     /// Does an operation on a certain metadata target.
@@ -121,13 +163,14 @@ impl Core {
         op: MetaOp,
         target: TargetId,
     ) -> Result<MetaReply> {
-        Ok(self.meta_routed(what, self.request(op, Owner::default()), |_| Some(target)).await?.reply)
+        Ok(self.meta_routed(what, self.request(op, Owner::default()), None, |_| Some(target)).await?.reply)
     }
 
     async fn meta_routed(
         self: &Arc<Core>,
         what: &'static str,
         mut request: MetaRequest,
+        mut bound: Option<Bound>,
         route: impl Fn(&Core) -> Option<TargetId>,
     ) -> Result<Answer> {
         let mut retry = Retry::new(what);
@@ -144,7 +187,24 @@ impl Core {
             let ticket = if request.op.is_change() { Some(session.begin().await) } else { None };
             request.sequence = ticket.as_ref().map_or(0, |ticket| ticket.sequence);
             loop {
-                match self.send_meta(&session, what, &mut request).await? {
+                // Nobody was asked yet: as if it came from the program now.
+                bound = bound.map(|bound| if bound.fresh { Bound { session: session.id(), ..bound } } else { bound });
+                let outcome = match bound {
+                    Some(bound) if session.id() != bound.session => return Err(bound.lost()),
+                    Some(bound) => self.send_meta_as(&session, bound.session, what, &mut request).await?,
+                    None => self.send_meta(&session, what, &mut request).await?,
+                };
+                if let (Outcome::Stale(_), Some(ended)) = (&outcome, bound) {
+                    // What else was held under it is given up before anything new comes.
+                    session.ensure(self, generation).await?;
+                    if !ended.fresh {
+                        return Err(ended.lost());
+                    }
+                    bound = Some(Bound::new(ended.inode, session.id()));
+                    break;
+                }
+                bound = bound.map(|bound| Bound { fresh: false, ..bound });
+                match outcome {
                     Outcome::Reply(answer) => return Ok(answer),
                     Outcome::Again(why) => retry.pause(self, why).await?,
                     Outcome::Stale(why) => {

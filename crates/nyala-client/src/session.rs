@@ -75,6 +75,11 @@ impl Session {
         SessionId(self.id.load(Ordering::Acquire))
     }
 
+    /// It goes on under another id. The lock of the leases is held: one that is there is of the session as it is called then.
+    pub(crate) fn go_on_as(&self, id: SessionId) {
+        self.id.store(id.0, Ordering::Release);
+    }
+
     pub(crate) fn boot(&self) -> u64 {
         self.boot.load(Ordering::Acquire)
     }
@@ -158,8 +163,7 @@ impl Session {
         if now > 0 {
             // Storage may refuse what the old session writes.
             let random = getrandom::u64().map_err(|e| Error::System(format!("no random bytes: {e}")))?;
-            core.lost(self.target);
-            self.id.store(random.max(1), Ordering::Release);
+            core.lost(self, SessionId(random.max(1)));
         }
         let mut retry = Retry::new("open a session");
         let boot = loop {
@@ -227,13 +231,14 @@ impl Session {
         self.timeout_ms.store(timeout_ms.max(300), Ordering::Relaxed);
     }
 
-    /// Storage refuses what this session writes: it goes on as another one.
-    pub(crate) async fn renew(self: Arc<Session>, core: Arc<Core>, seen: u64) {
-        if self.generation() != seen {
+    /// Storage refuses what was written under `refused`: if that is what this session is called now, it goes on as another.
+    pub(crate) async fn renew(self: Arc<Session>, core: Arc<Core>, refused: SessionId) {
+        let seen = self.generation();
+        if self.id() != refused {
             return;
         }
         // why ignored: a server that did not end the session will, when its timeout is over.
-        let _ = self.close(&core).await;
+        let _ = self.close_as(&core, refused).await;
         if let Err(error) = self.ensure(&core, seen).await {
             tracing::warn!(target = %self.target, %error, "cannot open the session again");
         }
@@ -241,11 +246,15 @@ impl Session {
 
     /// Ends it; one try.
     pub(crate) async fn close(self: &Arc<Session>, core: &Arc<Core>) -> Result<()> {
+        self.close_as(core, self.id()).await
+    }
+
+    async fn close_as(self: &Arc<Session>, core: &Arc<Core>, id: SessionId) -> Result<()> {
         if self.generation() == 0 {
             return Ok(());
         }
         let mut request = core.request(MetaOp::SessionClose, Owner::default());
-        match core.send_meta(self, "close the session", &mut request).await? {
+        match core.send_meta_as(self, id, "close the session", &mut request).await? {
             Outcome::Reply(_) => Ok(()),
             _ => {
                 Err(Error::Protocol { what: "close the session", detail: "the server is not there; it will time out" })

@@ -5,6 +5,7 @@
 //! **Failure model.** Own data is pushed first, so that no late write undoes a truncate or fills a hole again. What is
 //! sent to several targets may have happened on some of them only when an error is returned; all of it can be repeated.
 
+use crate::bound::{Bound, UNBOUND};
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::file::{Content, File};
@@ -14,9 +15,9 @@ use crate::maps::odd;
 use crate::push::Push;
 use crate::storage_io::Place;
 use crate::types::wall_clock;
-use nyala_wire::meta::{Commit, MAX_FILE_BYTES, MetaOp, MetaReply, Owner, SetAttr};
+use nyala_wire::meta::{Commit, MAX_FILE_BYTES, MetaOp, MetaReply, SetAttr, Want};
 use nyala_wire::storage::{StorageOp, StorageReply};
-use nyala_wire::{Attr, ErrorCode, InodeId, Layout};
+use nyala_wire::{Attr, ErrorCode, InodeId, Layout, SessionId};
 use std::ops::Range;
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -30,12 +31,15 @@ const NO_SUCH_ADDRESS: ErrorCode = ErrorCode(6);
 impl Core {
     /// Changes attributes; a new size or modification time comes after everything this client wrote before.
     pub(crate) async fn setattr(self: &Arc<Core>, inode: InodeId, set: SetAttr) -> Result<Attr> {
+        // The rest may be done again under another session: it says what is to be, not what was written.
+        let session = if set.size.is_some() { self.accepting(inode) } else { UNBOUND };
+        let mut bound = Bound { fresh: true, ..Bound::new(inode, session) };
         let known = self.files.acquire_known(inode);
-        let Some(file) = known else { return self.setattr_plain(inode, set).await };
+        let Some(file) = known else { return self.setattr_plain(bound, set).await };
         let using = Using { core: self, file };
         let file = &using.file;
         if file.state.lock().layout.is_none() {
-            return self.setattr_plain(inode, set).await;
+            return self.setattr_plain(bound, set).await;
         }
         // Waits for other clients: what these wait for must not be in its way, so the file's gate is not held, and
         // nothing is written meanwhile.
@@ -44,26 +48,28 @@ impl Core {
             let _gate = file.gate.lock().await;
             // why ignored: the failure is kept with the file for its handles; the caller asked for something else.
             let _ = self.push(file, Push::default()).await;
+            bound.fresh = false;
         }
-        self.setattr_known(file, set).await
+        self.setattr_known(file, bound, set).await
     }
 
-    async fn setattr_plain(self: &Arc<Core>, inode: InodeId, set: SetAttr) -> Result<Attr> {
+    async fn setattr_plain(self: &Arc<Core>, bound: Bound, set: SetAttr) -> Result<Attr> {
+        let inode = bound.inode;
         let change = self.change(&[inode], &[]);
         let op = MetaOp::SetAttr { inode, set };
-        let answer = self.meta_wanting("set attributes", op, Owner::default(), self.want()).await?;
+        let answer = self.meta_bound("set attributes", op, self.want(), bound).await?;
         let MetaReply::Attr(attr) = &answer.reply else { return Err(odd("set attributes")) };
         let mut attr = attr.clone();
         change.done(&answer, &mut attr);
         Ok(attr)
     }
 
-    async fn setattr_known(self: &Arc<Core>, file: &Arc<File>, set: SetAttr) -> Result<Attr> {
+    async fn setattr_known(self: &Arc<Core>, file: &Arc<File>, bound: Bound, set: SetAttr) -> Result<Attr> {
         let (size, inode) = (set.size, file.inode);
         let change = self.change(&[inode], &[]);
         let epoch = file.state.lock().epoch;
         let op = MetaOp::SetAttr { inode, set };
-        let answer = self.meta_wanting("set attributes", op, Owner::default(), self.want()).await?;
+        let answer = self.meta_bound("set attributes", op, self.want(), bound).await?;
         let MetaReply::Attr(attr) = &answer.reply else { return Err(odd("set attributes")) };
         let mut attr = attr.clone();
         drop(change);
@@ -123,10 +129,10 @@ impl Core {
             (layout, state.is_inline(), state.size)
         };
         if zeroes {
-            self.zero(file, &layout, inline, offset..end.min(size)).await?;
+            self.zero(file, &layout, inline, offset..end.min(size), guard.session).await?;
         } else if !inline {
             let op = |range: Range<u64>| StorageOp::Allocate { offset: range.start, len: range.end - range.start };
-            self.on_targets("allocate", file, &layout, offset..end, op).await?;
+            self.on_targets("allocate", file, &layout, offset..end, guard.session, op).await?;
         }
         {
             let mut state = file.state.lock();
@@ -142,7 +148,14 @@ impl Core {
     }
 
     /// Makes a range read as zeros; the file's size stays.
-    async fn zero(self: &Arc<Core>, file: &Arc<File>, layout: &Layout, inline: bool, range: Range<u64>) -> Result<()> {
+    async fn zero(
+        self: &Arc<Core>,
+        file: &Arc<File>,
+        layout: &Layout,
+        inline: bool,
+        range: Range<u64>,
+        session: SessionId,
+    ) -> Result<()> {
         if range.is_empty() {
             return Ok(());
         }
@@ -152,19 +165,22 @@ impl Core {
                 Content::Striped => range.start,
             };
             if range.start < data_end {
-                self.write_zeros(file, range.start..data_end).await;
+                self.write_zeros(file, range.start..data_end, session).await?;
                 self.push_out(file).await?;
             }
             return Ok(());
         }
         let op = |range: Range<u64>| StorageOp::Punch { offset: range.start, len: range.end - range.start };
-        let punched = self.on_targets("punch a hole", file, layout, range.clone(), op).await;
+        let punched = self.on_targets("punch a hole", file, layout, range.clone(), session, op).await;
         file.state.lock().cache.remove(range);
         punched?;
         let mtime = Some(wall_clock());
         let inode = file.inode;
         let commit = Commit { inode, end: None, mtime, spilled: None, sync: false, close: false, allocated: None };
-        let attr = self.meta_attr("commit a hole", MetaOp::Commit(commit), Owner::default()).await?;
+        let (op, bound) = (MetaOp::Commit(commit), Bound::new(inode, session));
+        let MetaReply::Attr(attr) = self.meta_bound("commit a hole", op, Want::NOTHING, bound).await?.reply else {
+            return Err(odd("commit a hole"));
+        };
         let mut state = file.state.lock();
         state.take_attr(&attr, self.now_ms());
         state.epoch += 1;
@@ -172,10 +188,15 @@ impl Core {
     }
 
     /// Buffers zeros for a range of inline content.
-    async fn write_zeros(self: &Arc<Core>, file: &Arc<File>, range: Range<u64>) {
+    async fn write_zeros(self: &Arc<Core>, file: &Arc<File>, range: Range<u64>, session: SessionId) -> Result<()> {
         let zeros = vec![0; (range.end - range.start) as usize];
         self.budget.take(zeros.len(), || self.press()).await;
         let mut state = file.state.lock();
+        if state.session != session {
+            drop(state);
+            self.budget.give_back(zeros.len());
+            return Err(Bound::new(file.inode, session).lost());
+        }
         let before = state.dirty.bytes();
         let stamp = state.next_stamp;
         state.next_stamp += 1;
@@ -184,6 +205,7 @@ impl Core {
         let grown = state.dirty.bytes() - before;
         drop(state);
         self.budget.give_back(zeros.len() - grown);
+        Ok(())
     }
 
     /// Does something to the part of every chunk file that a range of the file covers.
@@ -193,6 +215,7 @@ impl Core {
         file: &Arc<File>,
         layout: &Layout,
         range: Range<u64>,
+        session: SessionId,
         op: impl Fn(Range<u64>) -> StorageOp,
     ) -> Result<()> {
         // The parts of a range in one chunk file are back to back.
@@ -208,7 +231,7 @@ impl Core {
             let index = index as u16;
             let place = Place { inode: file.inode, home: layout.home(index), index, offset: 0 };
             let (core, op) = (self.clone(), op(part));
-            calls.spawn(async move { core.storage_done(what, place, op).await });
+            calls.spawn(async move { core.storage_change(what, place, session, op).await });
         }
         let mut result = Ok(());
         while let Some(done) = calls.join_next().await {

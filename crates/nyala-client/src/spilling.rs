@@ -9,6 +9,7 @@
 //! this client confirms that it let go, which waits for moves under way (`Core::claims`); one that has not begun claims anew.
 
 use crate::core::Core;
+use crate::direct::Handed;
 use crate::error::Result;
 use crate::file::File;
 use crate::maps::odd;
@@ -64,10 +65,10 @@ impl Core {
         file: &Arc<File>,
         offset: u64,
         data: &[u8],
-        want: Want,
+        how: Handed,
     ) -> Result<()> {
         loop {
-            let claim = self.claim(file, want).await?;
+            let claim = self.claim(file, how.want).await?;
             let _moves = self.claims.read().await;
             if claim.run != self.claims_at(file.inode) {
                 continue;
@@ -78,7 +79,7 @@ impl Core {
                 self.push(file, Push::default()).await?;
             }
             let reply = self.look(file).await?;
-            return self.move_direct(file, &reply, offset, data, want).await;
+            return self.move_direct(file, &reply, offset, data, how).await;
         }
     }
 }

@@ -3,10 +3,11 @@
 //! Requests to storage targets.
 //!
 //! **Failure model.** Everything sent to storage is idempotent, so after a lost reply, a disconnect or a restart it is
-//! simply sent again. Data may arrive damaged here or there: the server answers DAMAGED and gets it again; a read that
+//! simply sent again, unless the session it is bound to has ended meanwhile (`bound`). Data may arrive damaged here or there: the server answers DAMAGED and gets it again; a read that
 //! does not match is repeated with VERIFY, which tells a bad disk (the server finds it too: EIO) from a bad network, and from data
 //! that was written to while the server sent it from where it lies.
 
+use crate::bound::Bound;
 use crate::checksum;
 use crate::core::Core;
 use crate::error::{Error, Result};
@@ -21,7 +22,7 @@ use nyala_wire::storage::{
     BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES, READ_IN_PLACE, ReadHeader, ReadReplyHeader, StorageOp, StorageReply,
     StorageRequest, WriteHeader, decode_bulk, encode_bulk,
 };
-use nyala_wire::{ErrorCode, Home, InodeId, TargetId, WireError, message_type};
+use nyala_wire::{ErrorCode, Home, InodeId, SessionId, TargetId, WireError, message_type};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -122,28 +123,35 @@ impl Core {
         self.write_slots.lock().entry(home).or_insert_with(|| Arc::new(Semaphore::new(WRITES_PER_TARGET))).clone()
     }
 
-    /// Writes data; returns when the target has it. A target that refuses this session for good (it was ended while we were
-    /// cut off) is written to under a new one, but not what was written under leases of the old one.
-    pub(crate) async fn write_bulk(self: &Arc<Core>, place: Place, data: Bytes) -> Result<()> {
+    /// Writes data that was accepted under `session`; returns when the target has it. Where that is `UNBOUND`, and a target
+    /// refuses the session of the moment for good (it was ended while we were cut off), it is written under the next one.
+    pub(crate) async fn write_bulk(self: &Arc<Core>, place: Place, data: Bytes, session: SessionId) -> Result<()> {
         loop {
-            let home = self.maps.view().map.slot_target(place.inode.slot());
-            let session = home.map(|target| self.session(target));
-            let seen = session.as_ref().map_or(0, |session| session.generation());
-            match (self.write_once(place, data.clone()).await, session) {
-                (Err(error), Some(session)) if error.is(ErrorCode::FENCED) => {
-                    session.renew(self.clone(), seen).await;
-                    if self.config.leases || self.is_stopped() {
+            let bound = Bound::new(place.inode, session);
+            let sender = if bound.is_free() { self.session_of(place.inode) } else { session };
+            match self.write_once(place, data.clone(), bound, sender).await {
+                Err(error) if error.is(ErrorCode::FENCED) => {
+                    self.fenced(place.inode, sender).await;
+                    if !bound.is_free() || self.is_stopped() {
                         return Err(error);
                     }
                 }
-                (result, _) => return result,
+                result => return result,
             }
         }
     }
 
-    async fn write_once(&self, place: Place, data: Bytes) -> Result<()> {
+    /// Storage refuses a session: this client goes on as another one.
+    async fn fenced(self: &Arc<Core>, inode: InodeId, refused: SessionId) {
+        if let Some(target) = self.maps.view().map.slot_target(inode.slot()) {
+            self.session(target).renew(self.clone(), refused).await;
+        }
+    }
+
+    async fn write_once(&self, place: Place, data: Bytes, bound: Bound, sender: SessionId) -> Result<()> {
         let slots = self.writes_to(place.home);
         let _slot = slots.acquire().await.map_err(|_| Error::ShutDown)?;
+        self.check_bound(bound)?;
         let checksums = checksum::of_pieces(place.offset, &data);
         let header = WriteHeader {
             target: place.target().0.into(),
@@ -151,7 +159,7 @@ impl Core {
             flags: 0.into(),
             inode: place.inode.0.into(),
             offset: place.offset.into(),
-            session: self.session_of(place.inode).0.into(),
+            session: sender.0.into(),
             len: (data.len() as u32).into(),
             checksums: (checksums.len() as u32).into(),
         };
@@ -160,7 +168,7 @@ impl Core {
             self.stats.storage_writes.fetch_add(1, Ordering::Relaxed);
             Request::new(message_type::STORAGE_WRITE, body.clone()).with_payload(vec![data.clone()])
         };
-        self.home_call("write data", place.home, &mut Retry::new("write data"), make).await?;
+        self.home_call("write data", place.home, &mut Retry::bound("write data", bound), make).await?;
         Ok(())
     }
 
@@ -264,13 +272,40 @@ impl Core {
         Ok(Some(segments))
     }
 
-    /// Everything but bulk data.
+    /// A change that is no bulk data, accepted under `session`.
+    pub(crate) async fn storage_change(
+        self: &Arc<Core>,
+        what: &'static str,
+        place: Place,
+        session: SessionId,
+        op: StorageOp,
+    ) -> Result<()> {
+        let bound = Bound::new(place.inode, session);
+        self.check_bound(bound)?;
+        match self.send_op(what, place, op, Retry::bound(what, bound)).await {
+            Ok(StorageReply::Done) => Ok(()),
+            Ok(_) => Err(odd(what)),
+            Err(error) => {
+                if error.is(ErrorCode::FENCED) {
+                    let refused = if bound.is_free() { self.session_of(place.inode) } else { session };
+                    self.fenced(place.inode, refused).await;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// What changes nothing that somebody wrote.
     pub(crate) async fn storage_op(&self, what: &'static str, place: Place, op: StorageOp) -> Result<StorageReply> {
+        self.send_op(what, place, op, Retry::new(what)).await
+    }
+
+    async fn send_op(&self, what: &'static str, place: Place, op: StorageOp, mut retry: Retry) -> Result<StorageReply> {
         let request =
             StorageRequest { target: place.target(), file: ChunkFileId { inode: place.inode, index: place.index }, op };
         let body = Bytes::from(encode(&request));
         let make = || Request::new(message_type::STORAGE, body.clone());
-        let frame = self.home_call(what, place.home, &mut Retry::new(what), make).await?;
+        let frame = self.home_call(what, place.home, &mut retry, make).await?;
         decode(&frame.body).map_err(Error::server(what))
     }
 

@@ -6,6 +6,7 @@
 //! refused, and a refused one goes out by itself, which finds out what is the matter. Others may be at a file at the same
 //! time: what they push is not sent here.
 
+use crate::bound::{Bound, UNBOUND};
 use crate::core::Core;
 use crate::error::Result;
 use crate::file::File;
@@ -13,7 +14,8 @@ use crate::maps::odd;
 use crate::push::Push;
 use crate::push_inline::{Sent, Taken};
 use bytes::Bytes;
-use nyala_wire::meta::{MAX_PUTS, MetaOp, MetaReply, Owner, PutInline, PutOutcome};
+use nyala_wire::SessionId;
+use nyala_wire::meta::{MAX_PUTS, MetaOp, MetaReply, PutInline, PutOutcome, Want};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::MutexGuard;
@@ -58,6 +60,8 @@ impl Core {
     /// Files of one server.
     async fn send_together(self: &Arc<Core>, files: &[Arc<File>]) {
         let (mut puts, mut going, mut alone) = (Vec::new(), Vec::new(), Vec::new());
+        // One request is bound to one session.
+        let mut under: Option<SessionId> = None;
         for file in files {
             let gate = file.gate.try_lock();
             let mut state = file.state.lock();
@@ -71,15 +75,21 @@ impl Core {
                 alone.push(file);
                 continue;
             };
-            let Some(Taken { put, sent }) = self.take_inline(file, Push::default()) else {
+            let Some(Taken { put, session, sent }) = self.take_inline(file, Push::default()) else {
                 alone.push(file);
                 continue;
             };
+            if *under.get_or_insert(session) != session {
+                drop(sent);
+                alone.push(file);
+                continue;
+            }
             going.push(Going { file, data: put.data.clone(), sent, _gate: gate });
             puts.push(put);
         }
-        if !puts.is_empty() {
-            alone.extend(self.send_puts(puts, going).await);
+        if let Some(first) = puts.first().map(|put: &PutInline| put.inode) {
+            let bound = Bound::new(first, under.unwrap_or(UNBOUND));
+            alone.extend(self.send_puts(puts, going, bound).await);
         }
         let mut pushes = JoinSet::new();
         for file in alone {
@@ -90,9 +100,15 @@ impl Core {
     }
 
     /// The files that were refused.
-    async fn send_puts<'a>(self: &Arc<Core>, puts: Vec<PutInline>, going: Vec<Going<'a>>) -> Vec<&'a Arc<File>> {
+    async fn send_puts<'a>(
+        self: &Arc<Core>,
+        puts: Vec<PutInline>,
+        going: Vec<Going<'a>>,
+        bound: Bound,
+    ) -> Vec<&'a Arc<File>> {
         const WHAT: &str = "store small files";
-        let outcomes = match self.meta(WHAT, MetaOp::PutInlines { puts }, Owner::default()).await {
+        let answer = self.meta_bound(WHAT, MetaOp::PutInlines { puts }, Want::NOTHING, bound).await;
+        let outcomes = match answer.map(|answer| answer.reply) {
             Ok(MetaReply::Inlines(outcomes)) if outcomes.len() == going.len() => outcomes,
             other => {
                 let error = other.err().unwrap_or_else(|| odd(WHAT));

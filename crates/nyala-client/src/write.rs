@@ -5,6 +5,7 @@
 //! **Failure model.** Applications may write faster than servers take: writers wait while the client's limit is used up.
 //! Nothing is lost in between: bytes are taken piece by piece and each is either buffered or not.
 
+use crate::bound::Bound;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::file::{Content, File, Spill};
@@ -13,13 +14,22 @@ use crate::logic::leases::Need;
 use crate::logic::ranges::RangeSet;
 use crate::push::Push;
 use crate::types::wall_clock;
-use nyala_wire::ErrorCode;
 use nyala_wire::meta::MAX_FILE_BYTES;
+use nyala_wire::{ErrorCode, SessionId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Taking in so many bytes takes longer than letting others on.
 const LONG_PIECE: usize = 16 << 10;
+
+/// A part of a write: `room` bytes of the budget are taken for it.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    at: u64,
+    data: &'a [u8],
+    room: usize,
+    session: SessionId,
+}
 
 impl Core {
     /// Writes `data` at `offset`: buffered, or to the servers at once where nothing may be kept.
@@ -33,12 +43,12 @@ impl Core {
         self.check_write(offset, data)?;
         let guard = self.guard(file, Need { write: true, cached: buffered, patient: false }).await?;
         match guard.how {
-            How::Kept | How::Unleased => self.write_kept(file, offset, data).await?,
+            How::Kept | How::Unleased => self.write_kept(file, offset, data, guard.session).await?,
             How::Direct => {
                 if buffered {
                     self.withdraw_behind(file, offset + data.len() as u64).await;
                 }
-                self.write_direct(file, offset, data, buffered).await?;
+                self.write_direct(file, offset, data, buffered, guard.session).await?;
             }
         }
         self.stats.written_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
@@ -55,11 +65,17 @@ impl Core {
         Ok(())
     }
 
-    /// Buffers; an exclusive lease is held, or none at all are used.
-    pub(crate) async fn write_kept(self: &Arc<Core>, file: &Arc<File>, offset: u64, data: &[u8]) -> Result<()> {
+    /// Buffers; an exclusive lease is held under this session, or none at all are used. Fails once the session has ended.
+    pub(crate) async fn write_kept(
+        self: &Arc<Core>,
+        file: &Arc<File>,
+        offset: u64,
+        data: &[u8],
+        session: SessionId,
+    ) -> Result<()> {
         let mut at = offset;
         for piece in data.chunks(self.budget.piece()) {
-            self.write_piece(file, at, piece).await?;
+            self.write_piece(file, at, piece, session).await?;
             at += piece.len() as u64;
             if piece.len() >= LONG_PIECE {
                 // Others write too, perhaps next to this: who has room all the time must not leave them behind.
@@ -77,7 +93,7 @@ impl Core {
         self.push(file, Push::default()).await
     }
 
-    async fn write_piece(self: &Arc<Core>, file: &Arc<File>, at: u64, data: &[u8]) -> Result<()> {
+    async fn write_piece(self: &Arc<Core>, file: &Arc<File>, at: u64, data: &[u8], session: SessionId) -> Result<()> {
         let end = at + data.len() as u64;
         self.let_others_fill(file, at..end).await;
         loop {
@@ -91,14 +107,15 @@ impl Core {
             // Room for the inline content too: it becomes dirty data when the file moves to storage.
             let room = data.len() + spills.unwrap_or(0);
             self.budget.take(room, || self.press()).await;
+            let part = Part { at, data, room, session };
             let used = if spills.is_some() {
                 let _gate = file.gate.lock().await;
-                self.buffer(file, at, data, room)
+                self.buffer(file, part)
             } else {
-                self.buffer(file, at, data, room)
+                self.buffer(file, part)
             };
-            self.budget.give_back(room - used.unwrap_or(0));
-            if used.is_some() {
+            self.budget.give_back(room - used.as_ref().map_or(0, |used| used.unwrap_or(0)));
+            if used?.is_some() {
                 self.pump_written(file, at..end);
                 return Ok(());
             }
@@ -107,10 +124,14 @@ impl Core {
 
     /// Buffers a piece, moving inline content to storage if it does not fit there. `None`: that was not expected when
     /// `room` was taken; look again. Else how many of the `room` bytes are in use now.
-    fn buffer(self: &Arc<Core>, file: &Arc<File>, at: u64, data: &[u8], room: usize) -> Option<usize> {
+    fn buffer(self: &Arc<Core>, file: &Arc<File>, part: Part<'_>) -> Result<Option<usize>> {
+        let Part { at, data, room, session } = part;
         let end = at + data.len() as u64;
         let now_ms = self.now_ms();
         let mut state = file.state.lock();
+        if state.session != session {
+            return Err(Bound::new(file.inode, session).lost());
+        }
         let before = state.dirty.bytes();
         let stamp = state.next_stamp;
         state.next_stamp += 1;
@@ -120,7 +141,7 @@ impl Core {
         };
         if let Some((version, base)) = spill {
             if data.len() + base.len() > room {
-                return None;
+                return Ok(None);
             }
             let mut own = RangeSet::default();
             state.dirty.iter().for_each(|extent| own.insert(extent.range()));
@@ -144,6 +165,6 @@ impl Core {
         if newly_active {
             self.files.activate(file);
         }
-        Some(used)
+        Ok(Some(used))
     }
 }

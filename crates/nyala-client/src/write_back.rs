@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::file::{Acked, File, State};
 use crate::storage_io::Place;
 use bytes::Bytes;
+use nyala_wire::SessionId;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -71,7 +72,9 @@ impl Core {
                 let together = extent.in_pieces;
                 let (id, data) = state.send_off(extent);
                 self.budget.takes_off(data.len());
-                let guard = Sending { core: self.clone(), file: file.clone(), id, flying: data.len(), done: false };
+                let session = state.session;
+                let (core, sent, flying) = (self.clone(), file.clone(), data.len());
+                let guard = Sending { core, file: sent, id, session, flying, done: false };
                 // Extents lie within one unit, and so within one chunk.
                 if let Some(piece) = layout.extents(offset, len).next() {
                     let home = layout.home(piece.index);
@@ -140,12 +143,14 @@ struct Sending {
     core: Arc<Core>,
     file: Arc<File>,
     id: u64,
+    /// Under which the bytes were accepted.
+    session: SessionId,
     flying: usize,
     done: bool,
 }
 
 async fn send(mut sending: Sending, place: Place, data: Bytes) {
-    let result = sending.core.write_bulk(place, data).await;
+    let result = sending.core.write_bulk(place, data, sending.session).await;
     sending.finish(place, result);
 }
 

@@ -8,7 +8,7 @@ pub mod leases;
 pub mod meta;
 pub mod storage;
 
-use meta::{Meta, Owner};
+use meta::{Meta, MetaOp, Owner};
 use nyala_client::{Client, ClientConfig, FileHandle, Rpc, RpcFuture};
 use nyala_transport::{Endpoint, Frame, Header, Request, Secret, TransportError};
 use nyala_wire::codec::{decode, encode};
@@ -74,7 +74,7 @@ pub struct Inner {
     pub storage: Storage,
     pub log: Vec<String>,
     pub write_delay: Duration,
-    /// How long commits of sizes and changes of attributes are on their way.
+    /// How long commits of sizes, small files' content and changes of attributes are on their way.
     pub commit_delay: Duration,
     /// Answers to look-ups that bring content wait for this on their way.
     pub hold: Option<Arc<Notify>>,
@@ -237,9 +237,9 @@ impl Rpc for Cluster {
             }
             let op: Option<meta::MetaRequest> =
                 decode(&request.body).ok().filter(|_| request.message_type == message_type::META);
-            let commit = op
-                .as_ref()
-                .is_some_and(|request| matches!(request.op, meta::MetaOp::Commit(_) | meta::MetaOp::SetAttr { .. }));
+            let commit = op.as_ref().is_some_and(|request| {
+                matches!(request.op, MetaOp::Commit(_) | MetaOp::SetAttr { .. } | MetaOp::PutInline(_))
+            });
             let lookup = op.as_ref().is_some_and(|request| matches!(request.op, meta::MetaOp::Lookup { .. }));
             let poll = op.and_then(|request| match request.op {
                 meta::MetaOp::LeasePoll { boot } => Some(boot),
