@@ -180,7 +180,7 @@ impl Core {
         state.own_mtime = Some(wall_clock());
         let acked = state.acked.get_or_insert(Acked { end: 0, since_ms: now_ms });
         acked.end = acked.end.max(range.end);
-        state.unsynced.insert(index);
+        self.stored(&mut state, to.inode, index);
         let newly_active = !std::mem::replace(&mut state.active, true);
         drop(state);
         if newly_active {

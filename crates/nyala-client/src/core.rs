@@ -16,7 +16,7 @@ use crate::sender::Sender;
 use crate::session::Session;
 use crate::table::Table;
 use crate::types::{CacheListener, FsStats};
-use nyala_wire::{GroupId, Home, InodeId, SessionId, TargetId};
+use nyala_wire::{GroupId, Home, InodeId, Layout, SessionId, TargetId};
 use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -51,11 +51,16 @@ pub(crate) struct Core {
     pub(crate) numbers: Mutex<HashMap<GroupId, Arc<Mutex<Numbers>>>>,
     pub(crate) sender: Sender,
     pub(crate) stats: Counters,
+    /// When it was last said that a server cannot be talked to; 0: never.
+    pub(crate) complained_ms: AtomicU64,
     pub(crate) hub: Hub,
     pub(crate) locks: LockBook,
     /// Closed files whose content is to go out in a moment; each counts as a user of its file.
     pub(crate) closed: Mutex<PutOff<Arc<File>>>,
     pub(crate) closed_more: Arc<Notify>,
+    /// Files of which this client wrote something to storage that it did not sync, those among them that it has forgotten.
+    /// Taken with a file's state locked.
+    pub(crate) unsynced: Mutex<HashMap<InodeId, Arc<Layout>>>,
     /// Inodes whose leases were lost, for the layer above to forget.
     pub(crate) forgotten: Mutex<Vec<InodeId>>,
     pub(crate) listener: RwLock<Option<Arc<dyn CacheListener>>>,
@@ -87,10 +92,12 @@ impl Core {
             numbers: Mutex::default(),
             sender: Sender::default(),
             stats: Counters::default(),
+            complained_ms: AtomicU64::new(0),
             hub: Hub::default(),
             locks: LockBook::default(),
             closed,
             closed_more: Arc::default(),
+            unsynced: Mutex::default(),
             forgotten: Mutex::default(),
             listener: RwLock::default(),
             capacity: Mutex::default(),

@@ -137,6 +137,8 @@ impl Core {
             self.send_direct(file, &reply.layout, 0, Bytes::copy_from_slice(base), how.session).await?;
             self.send_direct(file, &reply.layout, offset, Bytes::copy_from_slice(data), how.session).await?;
         }
+        // Its server forgets what may be the only copy on a disk.
+        self.sync_moved(file.inode, &reply.layout, base.len() as u64).await?;
         self.commit_direct(file, end, Some(content.version), offset > reply.attr.size, how).await
     }
 
@@ -188,7 +190,9 @@ impl Core {
         while let Some(done) = writes.join_next().await {
             result = result.and(done.unwrap_or(Err(Error::ShutDown)));
         }
-        file.state.lock().unsynced.extend(indices);
+        let mut state = file.state.lock();
+        indices.into_iter().for_each(|index| self.stored(&mut state, file.inode, index));
+        drop(state);
         result
     }
 

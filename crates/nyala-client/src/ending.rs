@@ -19,13 +19,14 @@ impl Core {
         for file in self.files.all() {
             let (needed, known) = {
                 let state = file.state.lock();
-                (!state.is_clean() || !state.unsynced.is_empty(), state.layout.is_some())
+                (!state.is_clean() || state.unsynced.has_own(), state.layout.is_some())
             };
             if needed && known {
                 let _gate = file.gate.lock().await;
                 result = result.and(self.push(&file, Push { sync: true, ..Push::default() }).await);
             }
         }
+        result = result.and(self.sync_forgotten().await);
         for target in self.maps.targets(nyala_wire::map::TargetKind::Meta) {
             let synced = self.meta_at("sync metadata", nyala_wire::meta::MetaOp::Sync, target).await;
             result = result.and(synced.map(drop));

@@ -10,11 +10,11 @@ use crate::cache::ReadCache;
 use crate::error::Error;
 use crate::logic::extents::{Extent, ExtentMap};
 use crate::logic::ranges::RangeSet;
+use crate::logic::unsynced::Unsynced;
 use bytes::Bytes;
 use nyala_wire::meta::FileReply;
 use nyala_wire::{Attr, InodeId, Layout, SessionId, Time};
 use parking_lot::Mutex;
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use tokio::sync::Notify;
@@ -120,7 +120,7 @@ pub(crate) struct State {
     pub(crate) acked: Option<Acked>,
     /// Metadata is being told of some, or of how much the file takes.
     pub(crate) committing: bool,
-    pub(crate) unsynced: BTreeSet<u16>,
+    pub(crate) unsynced: Unsynced,
     pub(crate) spill: Option<Spill>,
     pub(crate) failures: u64,
     pub(crate) last_failure: Option<Error>,
@@ -158,7 +158,7 @@ impl File {
             filled_ms: 0,
             acked: None,
             committing: false,
-            unsynced: BTreeSet::new(),
+            unsynced: Unsynced::default(),
             spill: None,
             failures: 0,
             last_failure: None,
@@ -258,6 +258,7 @@ impl State {
         self.attr_ms = 0;
         self.size = self.own_end.unwrap_or(0);
         self.cache.clear();
+        self.unsynced.shared();
     }
 
     /// Forgets what was written and not sent; the budget's bytes are the caller's.

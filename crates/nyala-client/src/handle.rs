@@ -8,6 +8,7 @@
 use crate::core::Core;
 use crate::error::Result;
 use crate::file::File;
+use crate::logic::leases::Need;
 use crate::logic::read_ahead::Stream;
 use crate::push::Push;
 use crate::types::{OpenOptions, SeekTarget};
@@ -107,6 +108,11 @@ impl FileHandle {
     /// Data and attributes are on disk when it returns. `datasync`: attributes that are not needed to read the data
     /// need not be (they are, too).
     pub async fn fsync(&self, _datasync: bool) -> Result<()> {
+        let Inner { core, file, .. } = &*self.inner;
+        if core.config.leases && !file.state.lock().loaded {
+            // Whoever has something unsent of it sends it first. why ignored: the push meets the same server, and says so.
+            let _ = core.guard(file, Need::default()).await;
+        }
         self.push(Push { sync: true, ..Push::default() }).await
     }
 

@@ -49,6 +49,7 @@ mod session;
 mod space;
 mod spilling;
 mod storage_io;
+mod syncing;
 mod table;
 mod together;
 mod write;

@@ -18,3 +18,4 @@ pub mod read_ahead;
 mod rooms;
 pub mod segments;
 pub mod sequence;
+pub mod unsynced;

@@ -3,19 +3,20 @@
 //! Making the servers know everything about a file: data out, then size and time, then on disk or closed if asked.
 //!
 //! **Failure model.** Metadata may have other inline content than ours was made from (another client wrote): the newer
-//! content is fetched and own changes laid over it. A commit that could not be sent is kept and sent with the next push.
+//! content is fetched and own changes laid over it. It may lose power at any moment after it was told that inline content moved
+//! to storage, and storage too: that is on disk there before (`syncing`). A commit that could not be sent is kept and sent with the next push.
 //! What failed for good is kept as a failure of the file, for each handle to report once.
 
 use crate::bound::Bound;
 use crate::core::Core;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::file::{Acked, File, State};
 use crate::maps::odd;
 use crate::storage_io::Place;
 use crate::types::wall_clock;
 use nyala_wire::meta::{Commit, MetaOp, MetaReply, Owner, Want};
 use nyala_wire::storage::{StorageOp, StorageReply};
-use nyala_wire::{ErrorCode, SessionId, Time};
+use nyala_wire::{ErrorCode, Layout, SessionId, Time};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
@@ -43,6 +44,11 @@ pub(crate) enum Step {
     Finished,
     /// The file's content moved under us: look again.
     Redo,
+}
+
+/// How much inline content is on its way to storage.
+fn moved(state: &State) -> Option<(Arc<Layout>, u64)> {
+    Some((state.layout.clone()?, state.spill.as_ref()?.base_len))
 }
 
 impl Core {
@@ -82,8 +88,11 @@ impl Core {
 
     async fn push_striped(self: &Arc<Core>, file: &Arc<File>, push: Push) -> Result<Step> {
         self.drain(file).await;
-        if push.sync {
-            self.sync_targets(file).await?;
+        let moved = moved(&file.state.lock());
+        match moved {
+            _ if push.sync => self.sync_targets(file).await?,
+            Some((layout, len)) => self.sync_moved(file.inode, &layout, len).await?,
+            None => {}
         }
         let exact = push.exact || push.sync || push.close;
         let allocated = if exact { self.allocated(file).await } else { None };
@@ -173,30 +182,6 @@ impl Core {
         {
             file.fail(error);
         }
-    }
-
-    /// Everything written is on the disks of its targets.
-    async fn sync_targets(self: &Arc<Core>, file: &Arc<File>) -> Result<()> {
-        let (layout, indices) = {
-            let mut state = file.state.lock();
-            (state.layout.clone(), std::mem::take(&mut state.unsynced))
-        };
-        let Some(layout) = layout else { return Ok(()) };
-        let mut syncs = JoinSet::new();
-        for &index in &indices {
-            let home = layout.home(index);
-            let (core, place) = (self.clone(), Place { inode: file.inode, home, index, offset: 0 });
-            syncs.spawn(async move { core.storage_done("sync data", place, StorageOp::Sync).await });
-        }
-        let mut result = Ok(());
-        while let Some(done) = syncs.join_next().await {
-            let done = done.unwrap_or(Err(Error::ShutDown));
-            result = result.and(done);
-        }
-        if result.is_err() {
-            file.state.lock().unsynced.extend(indices);
-        }
-        result
     }
 
     /// Another client changed the inline content that we moved to storage: move the newer content, under our own writes.

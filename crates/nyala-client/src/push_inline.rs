@@ -53,6 +53,14 @@ impl Core {
 
     pub(crate) async fn push_inline(self: &Arc<Core>, file: &Arc<File>, push: Push) -> Result<Step> {
         let Some(Taken { put, session, sent }) = self.take_inline(file, push) else {
+            let (inline, loaded) = {
+                let state = file.state.lock();
+                (state.is_inline(), state.loaded)
+            };
+            if inline && push.sync && !loaded {
+                // Others may have moved it to storage, where it has to be synced then.
+                self.file_info(file).await?;
+            }
             if !file.state.lock().is_inline() {
                 return Ok(Step::Redo);
             }

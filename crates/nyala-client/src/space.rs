@@ -237,7 +237,9 @@ impl Core {
         while let Some(done) = calls.join_next().await {
             result = result.and(done.unwrap_or(Err(Error::ShutDown)));
         }
-        file.state.lock().unsynced.extend(0..layout.targets.len() as u16);
+        let mut state = file.state.lock();
+        (0..layout.targets.len() as u16).for_each(|index| self.stored(&mut state, file.inode, index));
+        drop(state);
         result
     }
 

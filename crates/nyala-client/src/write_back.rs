@@ -174,7 +174,7 @@ impl Sending {
                     let now_ms = self.core.now_ms();
                     let acked = state.acked.get_or_insert(Acked { end: 0, since_ms: now_ms });
                     acked.end = acked.end.max(range.end);
-                    state.unsynced.insert(place.index);
+                    self.core.stored(&mut state, place.inode, place.index);
                     // A segment that was read ahead before the write arrived there holds the old bytes.
                     state.cache.remove(range);
                 }

@@ -437,7 +437,7 @@ impl Meta {
                 Ok(MetaReply::Done)
             }
             MetaOp::SetAttr { inode, set } => self.set_attr(*inode, set, request.now, storage),
-            MetaOp::Commit(commit) => self.commit(request, commit),
+            MetaOp::Commit(commit) => self.commit(request, commit, storage),
             MetaOp::PutInline(put) => self.put_inline(request, put),
             MetaOp::PutInlines { puts } => Ok(self.put_inlines(request, puts)),
             _ => Err(ErrorCode::UNKNOWN_MESSAGE.into()),

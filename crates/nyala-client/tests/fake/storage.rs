@@ -22,6 +22,8 @@ pub struct Storage {
     pub syncs: usize,
     pub copies: usize,
     pub fenced: HashSet<SessionId>,
+    /// Chunk files with changes that are not on disk.
+    pub unsynced: HashSet<(u16, InodeId, u16)>,
     under_way: HashMap<(u16, u64), Vec<(u64, u64)>>,
 }
 
@@ -80,7 +82,9 @@ impl Storage {
             at += len;
         }
         self.writes += 1;
-        let chunk = self.chunks.entry((h.target.get(), InodeId(h.inode.get()), h.index.get())).or_default();
+        let key = (h.target.get(), InodeId(h.inode.get()), h.index.get());
+        self.unsynced.insert(key);
+        let chunk = self.chunks.entry(key).or_default();
         let end = offset as usize + data.len();
         if chunk.len() < end {
             chunk.resize(end, 0);
@@ -115,6 +119,9 @@ impl Storage {
 
     fn op(&mut self, request: StorageRequest) -> Answer {
         let key = (request.target.0, request.file.inode, request.file.index);
+        if matches!(request.op, StorageOp::Copy { .. } | StorageOp::Punch { .. }) {
+            self.unsynced.insert(key);
+        }
         if let StorageOp::Copy { from, from_offset, offset, len } = &request.op {
             self.copies += 1;
             let source = self.chunks.get(&(request.target.0, from.inode, from.index)).cloned().unwrap_or_default();
@@ -140,6 +147,7 @@ impl Storage {
             }
             StorageOp::Sync => {
                 self.syncs += 1;
+                self.unsynced.remove(&key);
                 StorageReply::Done
             }
             StorageOp::Allocate { .. } => StorageReply::Done,

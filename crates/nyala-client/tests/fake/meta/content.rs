@@ -30,14 +30,20 @@ impl Meta {
         Ok(MetaReply::Attr(entry.attr.clone()))
     }
 
-    pub(super) fn commit(&mut self, request: &MetaRequest, commit: &Commit) -> Done {
+    pub(super) fn commit(&mut self, request: &MetaRequest, commit: &Commit, storage: &Storage) -> Done {
         if let Some(code) = self.fail_commits {
             return Err(code.with("test"));
         }
         let entry = self.inode(commit.inode)?;
+        let mut only_copy = false;
         if let Some(version) = commit.spilled {
             match &entry.inline {
-                Some((have, _)) if *have == version => entry.inline = None,
+                Some((have, data)) if *have == version => {
+                    // They all lie in the first chunk.
+                    let copy = (entry.layout.targets[0].0, commit.inode, 0);
+                    only_copy = !data.is_empty() && storage.unsynced.contains(&copy);
+                    entry.inline = None;
+                }
                 _ => return Err(ErrorCode::INLINE_CONFLICT.into()),
             }
         }
@@ -46,6 +52,9 @@ impl Meta {
         entry.attr.mtime = entry.attr.mtime.max(commit.mtime.unwrap_or_default());
         let attr = entry.attr.clone();
         let striped = entry.inline.is_none();
+        if only_copy {
+            self.violations.push("inline content is given up before its copy is on disk".into());
+        }
         if commit.end.is_some() && !striped {
             self.violations.push("commit of data of a file that is still inline".into());
         }

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What is on the disks of which targets when a sync returns, and before metadata forgets its copy.
+
+mod fake;
+
+use fake::{Cluster, ROOT, make, read, two, within};
+use nyala_client::{Client, FileHandle, OpenOptions};
+use nyala_wire::InodeId;
+
+const CHUNK: usize = 65_536;
+const WRITE: OpenOptions = OpenOptions { truncate: false, append: false, write: true, buffered: false };
+
+/// Chunk files with something that is not on disk.
+fn unsynced(cluster: &Cluster) -> usize {
+    cluster.0.lock().storage.unsynced.len()
+}
+
+fn syncs(cluster: &Cluster) -> usize {
+    std::mem::take(&mut cluster.0.lock().storage.syncs)
+}
+
+/// A file of three chunks on three targets, written and not synced.
+async fn written(client: &Client) -> FileHandle {
+    let file = make(client, "file").await;
+    file.write(0, &vec![1; 3 * CHUNK]).await.unwrap();
+    file.flush().await.unwrap();
+    file
+}
+
+async fn open(client: &Client, inode: InodeId) -> FileHandle {
+    within(client.open(inode, WRITE)).await.unwrap()
+}
+
+#[tokio::test]
+async fn content_that_moves_to_storage_is_on_disk_before_its_only_copy_goes() {
+    let cluster = Cluster::new(91);
+    let client = cluster.client().await;
+    let new = written(&client).await;
+    assert_eq!(syncs(&cluster), 0, "of a new file nothing can be lost");
+    let grown = make(&client, "grown").await;
+    grown.write(0, b"kept").await.unwrap();
+    grown.fsync(false).await.unwrap();
+    grown.write(1000, &vec![2; 2 * CHUNK]).await.unwrap();
+    grown.flush().await.unwrap();
+    assert_eq!(syncs(&cluster), 1, "the target of what was inline");
+    assert_eq!(read(&grown, 0, 4).await, b"kept");
+    // The fake counts it as a violation if it was not synced.
+    cluster.check();
+    drop(new);
+}
+
+#[tokio::test]
+async fn a_direct_write_moves_content_to_disk_too() {
+    let (cluster, one, two) = two(92).await;
+    let mine = make(&one, "file").await;
+    mine.write(0, b"kept").await.unwrap();
+    mine.fsync(false).await.unwrap();
+    cluster.0.lock().metas[0].leases.contended = true;
+    let (mine, theirs) = (open(&one, mine.inode()).await, open(&two, mine.inode()).await);
+    within(theirs.write(10, &vec![2; 2 * CHUNK])).await.unwrap();
+    within(mine.write(5, b"!")).await.unwrap();
+    within(mine.fsync(false)).await.unwrap();
+    assert_eq!(within(read(&theirs, 0, 6)).await, b"kept\0!");
+    assert_eq!(unsynced(&cluster), 0);
+    cluster.check();
+}
+
+#[tokio::test]
+async fn a_sync_reaches_what_another_client_wrote_and_did_not_sync() {
+    let (cluster, one, two) = two(93).await;
+    let mine = written(&one).await;
+    let theirs = open(&two, mine.inode()).await;
+    // Not at its server yet.
+    mine.write(CHUNK as u64, &[7; 10]).await.unwrap();
+    within(theirs.fsync(false)).await.unwrap();
+    assert_eq!(unsynced(&cluster), 0);
+    assert_eq!(read(&theirs, CHUNK as u64, 10).await, [7; 10]);
+    assert_eq!(one.stats().dirty_bytes, 0);
+    cluster.check();
+}
+
+#[tokio::test]
+async fn a_sync_reaches_what_was_written_under_a_lease_that_is_gone() {
+    let (cluster, one, two) = two(94).await;
+    let mine = written(&one).await;
+    let theirs = open(&two, mine.inode()).await;
+    within(theirs.write(0, &[3; 10])).await.unwrap();
+    within(theirs.release()).await.unwrap();
+    within(mine.fsync(false)).await.unwrap();
+    assert_eq!(unsynced(&cluster), 0);
+    cluster.check();
+}
+
+#[tokio::test]
+async fn a_sync_reaches_what_was_written_before_the_file_was_forgotten() {
+    let cluster = Cluster::new(95);
+    let mut config = cluster.config();
+    config.read_cache_bytes = 0;
+    let client = cluster.client_with(config).await;
+    let first = written(&client).await;
+    let inode = first.inode();
+    first.release().await.unwrap();
+    let again = open(&client, inode).await;
+    within(again.fsync(false)).await.unwrap();
+    assert_eq!(unsynced(&cluster), 0);
+    again.release().await.unwrap();
+    // And a sync of everything reaches files that nobody has open.
+    let other = make(&client, "other").await;
+    other.write(0, &vec![1; 2 * CHUNK]).await.unwrap();
+    other.release().await.unwrap();
+    client.unlink(ROOT, b"file").await.unwrap();
+    assert_eq!(unsynced(&cluster), 2);
+    client.sync_all().await.unwrap();
+    assert_eq!(unsynced(&cluster), 0);
+    cluster.check();
+}
+
+#[tokio::test]
+async fn under_a_lease_a_sync_goes_to_what_was_written_since_the_last() {
+    let cluster = Cluster::new(96);
+    let client = cluster.client().await;
+    let file = written(&client).await;
+    file.fsync(false).await.unwrap();
+    assert_eq!(syncs(&cluster), 3);
+    file.write(CHUNK as u64, &[2; 100]).await.unwrap();
+    file.fsync(false).await.unwrap();
+    assert_eq!(syncs(&cluster), 1);
+    file.fsync(false).await.unwrap();
+    assert_eq!(syncs(&cluster), 0);
+    assert_eq!(unsynced(&cluster), 0);
+    cluster.check();
+}
