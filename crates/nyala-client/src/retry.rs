@@ -3,7 +3,9 @@
 //! How long and how often a call is tried again.
 //!
 //! **Failure model.** Servers may be away for milliseconds or days, all clients may come back at the same moment. Pauses
-//! double up to a second, with a random part; after `retry_timeout` the call fails with the last reason. What is bound to a
+//! double up to a second, with a random part; after `retry_timeout` the call fails with the last reason. A server may have
+//! another secret, version or setting than this client, or somebody else may answer at its address: a call fails at once,
+//! so that whoever mounts sees why, but what was written is kept and tried again like during any other outage. What is bound to a
 //! session (`bound`) is not sent again after that has ended.
 
 use crate::bound::Bound;
@@ -28,6 +30,9 @@ pub(crate) enum Again {
     Server(WireError),
     /// No other try can help.
     Never(Error),
+    /// Somebody has to change something (secret, encryption, version, cluster), here or there; or somebody who is not asked
+    /// answers. Nothing proves who said so.
+    Refused(TransportError),
 }
 
 pub(crate) struct Retry {
@@ -35,16 +40,22 @@ pub(crate) struct Retry {
     started: Instant,
     pause: Duration,
     bound: Option<Bound>,
+    keeps: bool,
 }
 
 impl Retry {
     pub(crate) fn new(what: &'static str) -> Retry {
-        Retry { what, started: Instant::now(), pause: FIRST_PAUSE, bound: None }
+        Retry { what, started: Instant::now(), pause: FIRST_PAUSE, bound: None, keeps: false }
     }
 
     /// Of a change that is bound to a session.
     pub(crate) fn bound(what: &'static str, bound: Bound) -> Retry {
-        Retry { bound: Some(bound), ..Retry::new(what) }
+        Retry { bound: Some(bound), ..Retry::keeping(what) }
+    }
+
+    /// Of what programs believe to be taken: an answer that nobody vouches for is no reason to drop it.
+    pub(crate) fn keeping(what: &'static str) -> Retry {
+        Retry { keeps: true, ..Retry::new(what) }
     }
 
     /// Waits before the next try, or fails when time is up.
@@ -55,6 +66,11 @@ impl Retry {
             Again::Connection(text) => (text, MAX_CONNECT_PAUSE),
             Again::Server(error) => (error.to_string(), MAX_PAUSE),
             Again::Never(error) => return Err(error),
+            Again::Refused(error) if !self.keeps => return Err(Error::Transport { what: self.what, error }),
+            Again::Refused(error) => {
+                core.complain(self.what, &error);
+                (error.to_string(), MAX_PAUSE)
+            }
         };
         let after = self.started.elapsed();
         if limit.is_some_and(|limit| after >= limit) {
@@ -72,10 +88,31 @@ impl Retry {
     }
 }
 
+/// Between two complaints of one client.
+const COMPLAIN_MS: u64 = 30_000;
+
+impl Core {
+    /// Says, now and then, what keeps written data from its server.
+    fn complain(&self, what: &'static str, error: &TransportError) {
+        let (now_ms, last_ms) = (self.now_ms(), self.complained_ms.load(Ordering::Relaxed));
+        let due = last_ms == 0 || now_ms.saturating_sub(last_ms) >= COMPLAIN_MS;
+        if due && self.complained_ms.compare_exchange(last_ms, now_ms, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            tracing::warn!(what, %error, "a server cannot be talked to; written data is kept and tried again");
+        }
+    }
+}
+
 /// Sorts a transport failure: worth another try, or not without somebody changing something.
 pub(crate) fn sort_transport(what: &'static str, error: TransportError) -> Result<Again> {
-    let again = error.is_transient() || matches!(error, TransportError::Handshake { .. } | TransportError::NoAddress);
-    if again { Ok(Again::Connection(error.to_string())) } else { Err(Error::Transport { what, error }) }
+    use TransportError::{EncryptionMismatch, Handshake, NoAddress, VersionMismatch, WrongCluster, WrongSecret};
+    match error {
+        WrongSecret { .. } | WrongCluster { .. } | VersionMismatch { .. } | EncryptionMismatch { .. } => {
+            Ok(Again::Refused(error))
+        }
+        Handshake { .. } | NoAddress => Ok(Again::Connection(error.to_string())),
+        error if error.is_transient() => Ok(Again::Connection(error.to_string())),
+        error => Err(Error::Transport { what, error }),
+    }
 }
 
 /// Sorts an error reply.

@@ -18,7 +18,7 @@ use crate::types::wall_clock;
 use nyala_transport::Request;
 use nyala_wire::codec::{decode, encode_large};
 use nyala_wire::meta::{Grants, MetaOp, MetaReply, MetaRequest, Owner, Want};
-use nyala_wire::{Attr, ErrorCode, InodeId, SessionId, TargetId, WireError, message_type};
+use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, WireError, message_type};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -47,6 +47,11 @@ pub(crate) enum Outcome {
     Stale(Again),
     /// Another server, or a newer map.
     Elsewhere(Again),
+}
+
+/// Whether it says what was written, or that it is to be on disk: nothing is dropped for an answer that nobody vouches for.
+fn is_of_content(op: &MetaOp) -> bool {
+    matches!(op, MetaOp::Commit(_) | MetaOp::PutInline(_) | MetaOp::PutInlines { .. } | MetaOp::Sync)
 }
 
 impl Core {
@@ -173,7 +178,8 @@ impl Core {
         mut bound: Option<Bound>,
         route: impl Fn(&Core) -> Option<TargetId>,
     ) -> Result<Answer> {
-        let mut retry = Retry::new(what);
+        let keeps = bound.is_some() || is_of_content(&request.op);
+        let mut retry = if keeps { Retry::keeping(what) } else { Retry::new(what) };
         let mut stale = (TargetId(0), 0);
         loop {
             let Some(target) = route(self) else {
@@ -229,18 +235,6 @@ impl Core {
             tracing::debug!(?why, "cannot refresh the map now");
         }
         retry.pause(self, why).await
-    }
-
-    /// An operation whose reply is attributes, of an entry or by themselves.
-    pub(crate) async fn meta_attr(self: &Arc<Core>, what: &'static str, op: MetaOp, owner: Owner) -> Result<Attr> {
-        match self.meta(what, op, owner).await? {
-            MetaReply::Attr(attr) => Ok(attr),
-            MetaReply::Entry(entry) => match entry.attr {
-                Some(attr) => Ok(attr),
-                None => Box::pin(self.meta_attr(what, MetaOp::GetAttr { inode: entry.inode }, owner)).await,
-            },
-            _ => Err(odd(what)),
-        }
     }
 
     /// An operation whose reply is just success.

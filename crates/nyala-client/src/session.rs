@@ -165,7 +165,8 @@ impl Session {
             let random = getrandom::u64().map_err(|e| Error::System(format!("no random bytes: {e}")))?;
             core.lost(self, SessionId(random.max(1)));
         }
-        let mut retry = Retry::new("open a session");
+        // One that was there before has files that programs write to.
+        let mut retry = if now > 0 { Retry::keeping("open a session") } else { Retry::new("open a session") };
         let boot = loop {
             match self.greet(core).await? {
                 Ok(reply) => break reply.boot,

@@ -297,7 +297,8 @@ impl Core {
 
     /// What changes nothing that somebody wrote.
     pub(crate) async fn storage_op(&self, what: &'static str, place: Place, op: StorageOp) -> Result<StorageReply> {
-        self.send_op(what, place, op, Retry::new(what)).await
+        let retry = if matches!(op, StorageOp::Sync) { Retry::keeping(what) } else { Retry::new(what) };
+        self.send_op(what, place, op, retry).await
     }
 
     async fn send_op(&self, what: &'static str, place: Place, op: StorageOp, mut retry: Retry) -> Result<StorageReply> {

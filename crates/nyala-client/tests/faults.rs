@@ -250,6 +250,32 @@ async fn a_dead_server_ends_in_an_error_after_the_retry_timeout() {
 }
 
 #[tokio::test]
+async fn written_data_is_kept_while_somebody_without_the_secret_answers() {
+    let cluster = Cluster::new(30);
+    let client = cluster.client().await;
+    let (small, big) = (make(&client, "small").await, make(&client, "big").await);
+    small.write(0, b"small").await.unwrap();
+    big.write(0, &[1; 100_000]).await.unwrap();
+    cluster.0.lock().strangers = (1..=2 + STORAGE_TARGETS).collect();
+    let back = async {
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        // Who only asks hears of it at once.
+        assert_eq!(client.entry_info(ROOT).await.unwrap_err().errno(), 5);
+        cluster.0.lock().strangers = vec![1];
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        cluster.0.lock().strangers.clear();
+    };
+    let (one, other, ()) = tokio::join!(small.fsync(false), big.fsync(false), back);
+    one.unwrap();
+    other.unwrap();
+    verify_elsewhere(&cluster, &client, "big").await;
+    verify_elsewhere(&cluster, &client, "small").await;
+    assert_eq!(cluster.0.lock().storage.unsynced.len(), 0);
+    assert_eq!(client.stats().dirty_bytes, 0);
+    cluster.check();
+}
+
+#[tokio::test]
 async fn damaged_data_is_never_returned() {
     let cluster = Cluster::new(27);
     let client = cluster.client().await;

@@ -69,6 +69,8 @@ pub struct Faults {
 pub struct Inner {
     pub faults: Faults,
     pub down: Vec<u16>,
+    /// Who has another secret, or is somebody else.
+    pub strangers: Vec<u16>,
     pub random: u64,
     pub metas: Vec<Meta>,
     pub storage: Storage,
@@ -164,6 +166,7 @@ impl Cluster {
         Cluster(Arc::new(Mutex::new(Inner {
             faults: Faults::default(),
             down: Vec::new(),
+            strangers: Vec::new(),
             random: seed,
             metas,
             storage: Storage::default(),
@@ -251,6 +254,9 @@ impl Rpc for Cluster {
                 let faults = if bulk { inner.faults } else { Faults::default() };
                 if inner.down.contains(&port) {
                     return Err(TransportError::ConnectRefused { address: address(port) });
+                }
+                if inner.strangers.contains(&port) {
+                    return Err(TransportError::WrongSecret { address: address(port) });
                 }
                 if inner.chance(faults.lose_request) {
                     return lost("request lost");
