@@ -147,7 +147,7 @@ pub struct StorageRequest {
 /// What to do with a chunk file.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum StorageOp {
-    /// Cut the chunk file to at most this length. A missing one is fine. Reply: `Done`.
+    /// Cut the chunk file to at most this length. A missing one is fine. On disk when answered. Reply: `Done`.
     #[n(0)]
     Truncate {
         /// Length, bytes.

@@ -257,11 +257,7 @@ async fn change(state: &Rc<State>, request: &MetaRequest, leave: Leave) -> Resul
                 if let MetaOp::SetLock { inode, lock } = &request.op {
                     state.lock_waits.applied(request.session, *inode, lock);
                 }
-                if pending.is_some() {
-                    // Before storage hears of it.
-                    state.flusher.flushed().await?;
-                    truncate::finish(state, pending).await?;
-                }
+                truncate::finish(state, pending).await?;
                 // Only now others may be given something again: what they see then is what this operation made.
                 drop(passage);
                 return Ok(body);

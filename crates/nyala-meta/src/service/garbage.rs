@@ -2,7 +2,14 @@
 
 //! Removal of the chunk files of files that are gone, from a durable queue.
 //!
-//! Failure model: a storage target may be down or slow; its files stay queued, others go on. Removing twice is fine.
+//! Whatever takes a file's last name or last opener away puts it into the queue with the same log record: unlink, a rename
+//! that replaces, the end of a replaced file's moment (`super::linger`), a close, the end of a session, a part of a
+//! transaction. So this is the one place that destroys a file's data at storage.
+//!
+//! Failure model: a power cut takes back what the log has not synced, and with it the removal; a file that comes back has
+//! to have its data. So storage hears of a removal only when its record is on disk. Nobody waits for that, so no sync is
+//! asked for: the log syncs by itself, and what was queued by then is removed together. A storage target may be down or
+//! slow; its files stay queued, others go on. Removing twice is fine.
 
 use super::peers::Peers;
 use super::state::State;
@@ -17,8 +24,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 /// Files whose removal is under way at once.
-const BATCH: usize = 64;
+const AT_ONCE: usize = 64;
+/// Files that wait together for the log to be synced. Each takes about a hundred bytes of memory meanwhile.
+const BATCH: usize = 8192;
 const IDLE: Duration = Duration::from_millis(200);
+/// Between looks at how far the log is on disk.
+const LOOK: Duration = Duration::from_millis(20);
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Works the queue off. Runs until the service stops.
@@ -37,29 +48,44 @@ pub async fn collect(state: Rc<State>) {
             tokio::time::sleep(IDLE).await;
             continue;
         }
-        // A removal that a crash could take back must not have begun.
-        if state.flusher.has_unwritten() && state.flusher.flushed().await.is_err() {
-            return;
-        }
+        synced(&state).await;
         // Those that fail stay in the queue and come up again after the others.
         after = queued.last().map(|(inode, _)| keys::prefix_end(&keys::garbage(*inode))).unwrap_or_default();
-        let count = queued.len();
-        let removals = queued.into_iter().map(|(inode, record)| {
-            let state = state.clone();
-            tokio::task::spawn_local(async move { remove(&state, inode, record).await })
-        });
-        let mut failed = 0;
-        for removal in removals.collect::<Vec<_>>() {
-            failed += usize::from(!removal.await.unwrap_or(false));
-        }
-        if failed == count {
+        if !remove_all(&state, queued).await {
             tokio::time::sleep(RETRY).await;
         }
     }
 }
 
+/// Returns when everything that is in the tables now is on disk. If the log fails, never: the process ends then.
+async fn synced(state: &State) {
+    let applied = state.store.stats().applied;
+    while state.store.durable() < applied {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Whether any was removed.
+async fn remove_all(state: &Rc<State>, queued: Vec<(InodeId, GarbageRecord)>) -> bool {
+    let mut any = false;
+    let mut queued = queued.into_iter();
+    loop {
+        let some = queued.by_ref().take(AT_ONCE).map(|(inode, record)| {
+            let state = state.clone();
+            tokio::task::spawn_local(async move { remove(&state, inode, record).await })
+        });
+        let some: Vec<_> = some.collect();
+        if some.is_empty() {
+            return any;
+        }
+        for removal in some {
+            any |= removal.await.unwrap_or(false);
+        }
+    }
+}
+
 fn next(state: &State, after: &[u8]) -> Result<Vec<(InodeId, GarbageRecord)>, WireError> {
-    let mut rows = Vec::with_capacity(BATCH);
+    let mut rows = Vec::new();
     View::scan(&state.store, after, &[keys::GARBAGE + 1], &mut |key, value| {
         rows.push((key.to_vec(), value.to_vec()));
         if rows.len() == BATCH { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

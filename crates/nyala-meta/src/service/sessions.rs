@@ -39,10 +39,9 @@ pub async fn open(state: &Rc<State>, session: SessionId, client: &str, leases: b
             return Err(error);
         }
     }
-    // Also when it is known: the record may have been applied by another copy of this request, and not be written yet.
-    if state.flusher.has_unwritten() {
-        state.flusher.flushed().await?;
-    }
+    // Also when it is known: the record may have been applied by another copy of this request, and not be on disk yet.
+    state.flusher.flushed().await?;
+    state.durable().await?;
     let map = state.map();
     let timeout_ms = map.settings.session_timeout_ms;
     Ok(answer(

@@ -5,13 +5,29 @@
 //! The new size and a record of the pending truncation are logged together; the inode stays locked until every target
 //! has cut its chunk file and the record is gone from the log. After a restart the records bring the locks back and
 //! the work goes on. A truncation is never repeated after the client was answered: by then the record's end is written.
+//! `O_TRUNC` is a truncation to nothing.
+//!
+//! Failure model: either side may lose power and what it had not synced.
+//!
+//! - **Metadata.** A smaller size is on disk before storage hears of it: else the old size could come back, and the file
+//!   would have zeros where its data was. That costs one sync of the log, which all who wait share. A size that is not
+//!   smaller cuts only what lies behind it, which belongs to no size that could come back: the sizes before it are smaller,
+//!   or were on disk before this truncation could begin, since the inode was locked. So it waits for no sync.
+//! - **Storage.** A target answers when its cut is on disk (`StorageOp::Truncate`). Only then the record may go: what came
+//!   back later would show as soon as the file grows again.
+//! - **Metadata again.** When the record's end is lost, so is everything that was logged after it, and the cut is done
+//!   again. That destroys only data behind the new size, which no synced size reached yet.
+//!
+//! Holes (`FALLOC_FL_PUNCH_HOLE`, `FALLOC_FL_ZERO_RANGE`) are not decided here: clients send them to storage, and a target
+//! that loses power shows the old bytes or zeros until the file is synced.
 
 use super::coordinate::Patience;
 use super::peers::Peers;
 use super::state::{Caller, State};
 use crate::keys;
 use crate::locks::LockKey;
-use crate::records::TruncateRecord;
+use crate::records::{InodeRecord, TruncateRecord};
+use crate::view::View;
 use nyala_store::Batch;
 use nyala_wire::meta::MetaOp;
 use nyala_wire::meta_tx::TxId;
@@ -25,10 +41,12 @@ use std::time::Duration;
 pub struct Pending {
     inode: InodeId,
     record: TruncateRecord,
+    /// The new size has to be on disk before storage hears of it.
+    shrinks: bool,
     lock: TxId,
 }
 
-/// If this change truncates a striped file: locks the inode until [`finish`].
+/// If this change, which is not applied yet, truncates a striped file: locks the inode until [`finish`].
 pub fn begin(state: &State, op: &MetaOp, batch: &Batch) -> Result<Option<Pending>, WireError> {
     let MetaOp::SetAttr { inode, set } = op else { return Ok(None) };
     if set.size.is_none() {
@@ -36,13 +54,17 @@ pub fn begin(state: &State, op: &MetaOp, batch: &Batch) -> Result<Option<Pending
     }
     let key = keys::truncate(*inode);
     let Some(value) = batch.iter().find(|(k, _)| *k == key).and_then(|(_, value)| value) else { return Ok(None) };
-    Ok(Some(lock(state, *inode, codec::decode(value)?)?))
+    let record: TruncateRecord = codec::decode(value)?;
+    let before = View::get(&state.tables, &keys::inode(*inode))?;
+    let before: Option<InodeRecord> = before.map(|bytes| codec::decode(&bytes)).transpose()?;
+    let shrinks = before.is_none_or(|before| record.size < before.size);
+    Ok(Some(lock(state, *inode, record, shrinks)?))
 }
 
-fn lock(state: &State, inode: InodeId, record: TruncateRecord) -> Result<Pending, WireError> {
+fn lock(state: &State, inode: InodeId, record: TruncateRecord, shrinks: bool) -> Result<Pending, WireError> {
     let lock = state.new_tx();
     state.lock(lock, &[LockKey::Inode(inode)])?;
-    Ok(Pending { inode, record, lock })
+    Ok(Pending { inode, record, shrinks, lock })
 }
 
 /// The change was not made after all.
@@ -62,6 +84,17 @@ pub async fn finish(state: &Rc<State>, pending: Option<Pending>) -> Result<(), W
 }
 
 async fn cut_and_forget(state: &Rc<State>, pending: Pending) -> Result<(), WireError> {
+    let result = cut(state, &pending).await;
+    state.unlock(pending.lock);
+    result
+}
+
+async fn cut(state: &Rc<State>, pending: &Pending) -> Result<(), WireError> {
+    // If the log fails, the process ends, and the next one does what its log says.
+    state.flusher.flushed().await?;
+    if pending.shrinks {
+        state.durable().await?;
+    }
     let layout = &pending.record.layout;
     let cuts = (0..layout.targets.len() as u16).map(|index| {
         let len = layout.chunk_file_len(index, pending.record.size);
@@ -75,12 +108,8 @@ async fn cut_and_forget(state: &Rc<State>, pending: Pending) -> Result<(), WireE
     }
     let mut batch = Batch::new();
     batch.delete(keys::truncate(pending.inode));
-    let result = match state.apply(&batch) {
-        Ok(()) => state.flusher.flushed().await,
-        Err(error) => Err(error),
-    };
-    state.unlock(pending.lock);
-    result
+    state.apply(&batch)?;
+    state.flusher.flushed().await
 }
 
 /// Sends an idempotent request to storage until it is done. A target that is down holds it up; that is said once.
@@ -107,7 +136,7 @@ async fn until_done(state: &State, home: Home, file: ChunkFileId, op: StorageOp)
 /// Takes up truncations that the last run of the service left.
 pub fn recover(state: &Rc<State>, pending: Vec<(InodeId, TruncateRecord)>) -> Result<(), WireError> {
     for (inode, record) in pending {
-        let pending = lock(state, inode, record)?;
+        let pending = lock(state, inode, record, true)?;
         let state = state.clone();
         tokio::task::spawn_local(async move {
             if let Err(error) = cut_and_forget(&state, pending).await {

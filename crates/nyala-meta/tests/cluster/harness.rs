@@ -6,11 +6,14 @@ use nyala_client::{Client, ClientConfig};
 use nyala_meta::MetaConfig;
 use nyala_mgmt::MgmtConfig;
 use nyala_storage::{StorageConfig, TargetSpec};
-use nyala_transport::Secret;
+use nyala_transport::{Endpoint, HandshakeConfig, Pool, PoolOptions, Request, Role, Secret};
 use nyala_wire::map::Reachability;
+use nyala_wire::map::TargetKind;
+use nyala_wire::mgmt::ServiceStats;
+use nyala_wire::{codec, message_type};
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -21,6 +24,7 @@ pub struct Cluster {
     dir: tempfile::TempDir,
     mgmt: SocketAddr,
     services: Vec<(oneshot::Sender<()>, JoinHandle<()>)>,
+    sync_interval: Duration,
 }
 
 /// An address that nobody listens at: below the ports that the system hands out, and no two of this machine's tests
@@ -34,6 +38,22 @@ fn free_address() -> SocketAddr {
             return listener.local_addr().unwrap();
         }
     }
+}
+
+/// The sum of a counter of all metadata services.
+pub async fn counter(client: &Client, secret: &Path, name: &str) -> u64 {
+    let map = client.map();
+    let cluster = u128::from_le_bytes(map.cluster.0);
+    let handshake = HandshakeConfig::new(Secret::load(secret).unwrap(), cluster, Role::Client, 0);
+    let pool = Pool::new(handshake, PoolOptions::default());
+    let mut sum = 0;
+    for target in map.targets.iter().filter(|target| target.kind == TargetKind::Meta) {
+        let endpoint = Endpoint { addresses: map.node_of(target.id).unwrap().addresses.clone() };
+        let reply = pool.call(&endpoint, Request::new(message_type::STATS, Vec::new())).await.unwrap();
+        let stats: ServiceStats = codec::decode(&reply.body).unwrap();
+        sum += stats.counters.iter().find(|(counter, _)| counter == name).map_or(0, |(_, count)| *count);
+    }
+    sum
 }
 
 fn on_thread<F: Future<Output = ()>>(
@@ -53,10 +73,15 @@ async fn told(stopped: oneshot::Receiver<()>) {
 
 impl Cluster {
     pub fn start() -> Cluster {
+        Cluster::start_syncing_every(Duration::from_millis(500))
+    }
+
+    /// With metadata logs that sync by themselves only so often.
+    pub fn start_syncing_every(sync_interval: Duration) -> Cluster {
         let dir = tempfile::tempdir().unwrap();
         let secret = dir.path().join("secret");
         Secret::generate(&secret).unwrap();
-        let mut cluster = Cluster { mgmt: free_address(), dir, services: Vec::new() };
+        let mut cluster = Cluster { mgmt: free_address(), dir, services: Vec::new(), sync_interval };
         let mgmt = MgmtConfig {
             listen: vec![cluster.mgmt],
             rest_listen: "127.0.0.1:0".parse().unwrap(),
@@ -84,7 +109,7 @@ impl Cluster {
             secret_file: self.path("secret"),
             alias: String::new(),
             encrypt: false,
-            sync_interval: Duration::from_millis(500),
+            sync_interval: self.sync_interval,
         }
     }
 
@@ -128,7 +153,7 @@ impl Cluster {
         assert_eq!(crasher.join().expect("the crasher ends"), times, "the test takes long enough for all crashes");
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 

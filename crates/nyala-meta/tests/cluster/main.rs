@@ -4,6 +4,7 @@
 //! clients; each service on a thread of its own, real connections, real directories.
 
 mod coherence;
+mod durable;
 mod harness;
 mod locks;
 mod replaced;

@@ -5,6 +5,10 @@
 //! **Failure model.** See the parent module: an intent comes first, and a change that was interrupted is done again from
 //! the start when the target is opened, which leaves the same result. The last block's old bytes are compared with their
 //! checksum before it is cut.
+//!
+//! A truncate is acknowledged only when the cut is on disk: metadata forgets the truncate then, and nobody would cut again
+//! what a power cut brings back. A hole is a change like a write: its program was promised nothing before it syncs, and until
+//! then the old bytes or zeros are there, whole blocks with their checksums.
 
 use super::MAX_CHUNK_FILE_BYTES;
 use super::counters::add;
@@ -22,6 +26,7 @@ use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId};
 
 impl ChunkWorker {
     /// Cuts the chunk file to at most `len` bytes, and gives back what is reserved behind its end; a missing or removed one is fine.
+    /// The cut is on disk after [`Self::begin_cut_sync`].
     pub fn truncate(&mut self, file: ChunkFileId, len: u64) -> Result<(), ChunkError> {
         if self.is_dead(file) {
             return Ok(());
@@ -34,12 +39,14 @@ impl ChunkWorker {
         }
         let tail = self.tail_after_cut(file, &*handle, file_len, len)?;
         let intent = Intent::Truncate { len, tail };
-        self.change(file, group_of(len / BLOCK_BYTES).0, intent)?;
-        if len == 0 {
+        let changed = self.change(file, group_of(len / BLOCK_BYTES).0, intent);
+        if let Some(dirty) = self.dirty.get_mut(&file) {
+            // Also when it failed: it is brought to an end later.
+            dirty.cut = dirty.generation;
             // Nothing is left that a failed sync could have lost.
-            self.dirty.entry(file).and_modify(|dirty| dirty.failed = false);
+            dirty.failed &= len > 0 || changed.is_err();
         }
-        Ok(())
+        changed
     }
 
     /// Checksum of the last block after the cut, if it is cut in the middle and present.

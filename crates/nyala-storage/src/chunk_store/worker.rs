@@ -57,6 +57,8 @@ pub(super) struct Dirty {
     pub generation: u64,
     /// The generation that is on disk.
     pub synced: u64,
+    /// The generation of the last cut that shortened the file.
+    pub cut: u64,
     /// A sync failed.
     pub failed: bool,
     pub last_change: Instant,
@@ -81,7 +83,8 @@ impl ChunkWorker {
         let flagged = |file| {
             let last_change = Instant::now();
             let (fresh, names, failed) = (false, true, false);
-            (file, Dirty { flag: Lsn::ZERO, fresh, names, generation: 1, synced: 0, failed, last_change })
+            // An earlier process may have cut it.
+            (file, Dirty { flag: Lsn::ZERO, fresh, names, generation: 1, synced: 0, cut: 1, failed, last_change })
         };
         ChunkWorker {
             shared,
@@ -166,7 +169,7 @@ impl ChunkWorker {
                 batch.put(file_key(tag::UNSYNCED, start.file), []);
                 let fresh = start.created && !start.overwrites;
                 let (flag, names, failed) = (Lsn(u64::MAX), false, false);
-                let dirty = Dirty { flag, fresh, names, generation: 0, synced: 0, failed, last_change: now };
+                let dirty = Dirty { flag, fresh, names, generation: 0, synced: 0, cut: 0, failed, last_change: now };
                 e.insert(dirty);
                 flagged.push(start.file);
             }

@@ -38,8 +38,17 @@ pub(super) struct WorkerThread {
 
 #[derive(Default)]
 pub(super) struct Waiting {
-    now: Vec<Answer>,
-    next: Vec<Answer>,
+    now: Vec<(Answer, Awaited)>,
+    next: Vec<(Answer, Awaited)>,
+}
+
+/// What has to be on disk before somebody is answered.
+#[derive(Clone, Copy)]
+pub(super) enum Awaited {
+    /// All changes of the file so far, checksums included.
+    Changes,
+    /// Its cuts. Their checksums may follow: the file's flag is on disk.
+    Cuts,
 }
 
 impl WorkerThread {
@@ -119,7 +128,13 @@ impl WorkerThread {
             Task::PiecesFrom(from, most) => worker.pieces_from(from, most).map(Outcome::Pieces),
             Task::Piece { at, verify } => worker.piece(at, verify).map(Outcome::Piece),
             Task::Other(file, op) => match op {
-                StorageOp::Truncate { len } => worker.truncate(file, len).map(|()| Outcome::Done),
+                StorageOp::Truncate { len } => match worker.truncate(file, len) {
+                    Ok(()) => {
+                        drop(worker);
+                        return self.sync(file, answer, Awaited::Cuts);
+                    }
+                    Err(error) => Err(error),
+                },
                 StorageOp::Punch { offset, len } => worker.punch(file, offset, len).map(|()| Outcome::Done),
                 StorageOp::Allocate { offset, len } => worker.allocate(file, offset, len).map(|()| Outcome::Done),
                 StorageOp::Stat => worker.stat(file).map(|(len, blocks)| Outcome::Stat(len, blocks)),
@@ -131,7 +146,7 @@ impl WorkerThread {
                 StorageOp::Copy { .. } => Err(ChunkError::Invalid("a copy is done as a read and a write")),
                 StorageOp::Sync => {
                     drop(worker);
-                    return self.sync(file, answer);
+                    return self.sync(file, answer, Awaited::Changes);
                 }
             },
         };
@@ -144,20 +159,24 @@ impl WorkerThread {
         Outcome::DoneWhenDurable(lsn)
     }
 
-    fn sync(&mut self, file: ChunkFileId, answer: Answer) {
+    fn sync(&mut self, file: ChunkFileId, answer: Answer, awaited: Awaited) {
         if let Some(waiting) = self.syncing.get_mut(&file) {
-            waiting.next.push(answer);
+            waiting.next.push((answer, awaited));
             return;
         }
-        let begun = self.worker.lock().begin_sync(file);
+        let begun = match awaited {
+            Awaited::Changes => self.worker.lock().begin_sync(file),
+            Awaited::Cuts => self.worker.lock().begin_cut_sync(file),
+        };
         match begun {
             Err(error) => self.answer(answer, Err(error)),
+            Ok(None) if matches!(awaited, Awaited::Cuts) => self.answer(answer, Ok(Outcome::Done)),
             Ok(None) => {
                 let lsn = self.store.position();
                 self.answer(answer, lsn.map(Outcome::DoneWhenDurable));
             }
             Ok(Some(job)) => {
-                self.syncing.insert(file, Waiting { now: vec![answer], next: Vec::new() });
+                self.syncing.insert(file, Waiting { now: vec![(answer, awaited)], next: Vec::new() });
                 self.helpers.send(Background::Sync(job, Some(file), self.queue.clone()));
             }
         }
@@ -171,8 +190,9 @@ impl WorkerThread {
         };
         let Some(waiting) = self.syncing.remove(&file) else { return };
         let code = result.as_ref().err().map(ToString::to_string);
-        for answer in waiting.now {
+        for (answer, awaited) in waiting.now {
             let result = match (&result, &code) {
+                (Ok(_), _) if matches!(awaited, Awaited::Cuts) => Ok(Outcome::Done),
                 (Ok(lsn), _) => Ok(Outcome::DoneWhenDurable(*lsn)),
                 (Err(_), code) => {
                     let cause = std::io::Error::other(code.clone().unwrap_or_default());
@@ -181,8 +201,8 @@ impl WorkerThread {
             };
             self.answer(answer, result);
         }
-        for answer in waiting.next {
-            self.sync(file, answer);
+        for (answer, awaited) in waiting.next {
+            self.sync(file, answer, awaited);
         }
     }
 

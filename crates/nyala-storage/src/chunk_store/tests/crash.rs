@@ -32,6 +32,12 @@ impl Allowed {
         self.longest = self.longest.max(content.len());
     }
 
+    /// Whatever the content is, nothing is left behind this length.
+    fn cut(&mut self, len: usize) {
+        self.bytes.truncate(len);
+        (self.shortest, self.longest) = (self.shortest.min(len), self.longest.min(len));
+    }
+
     fn check(&self, found: &[u8], when: &str) {
         assert!((self.shortest..=self.longest).contains(&found.len()), "{when}: length {}", found.len());
         for (at, byte) in found.iter().enumerate() {
@@ -62,8 +68,11 @@ fn run_until_crash(world: &World, ops: &[Op]) -> (Allowed, Allowed) {
             process.or(&model);
             return (process, unsynced);
         }
-        if *op == Op::Sync {
-            unsynced = Allowed::only(&model);
+        match op {
+            Op::Sync => unsynced = Allowed::only(&model),
+            // Acknowledged, so metadata forgets that it was asked for.
+            Op::Truncate { len } => unsynced.cut(*len as usize),
+            _ => {}
         }
     }
     (Allowed::only(&model), unsynced)
@@ -134,6 +143,9 @@ fn changes_of_synced_blocks() {
         crash_everywhere(&[write(0, 9000, 1), Op::Sync, Op::Idle, write(4096, 4096, 2)], seed);
         crash_everywhere(&[write(0, 100, 1), Op::Sync, Op::Idle, write(100, 5000, 2), write(20, 10, 3)], seed);
         crash_everywhere(&[write(0, 9000, 1), Op::Sync, Op::Idle, Op::Truncate { len: 4500 }, Op::Sync], seed);
+        let cut = |len| Op::Truncate { len };
+        crash_everywhere(&[write(0, 9000, 1), Op::Sync, cut(4500), write(5000, 10, 2), cut(6000)], seed);
+        crash_everywhere(&[write(0, 9000, 1), Op::Sync, Op::Reopen, cut(0), write(8000, 10, 2)], seed);
         crash_everywhere(&[write(0, 9000, 1), Op::Sync, Op::Idle, Op::Punch { offset: 10, len: 8500 }], seed);
     }
 }

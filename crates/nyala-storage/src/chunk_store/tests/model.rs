@@ -115,7 +115,7 @@ pub fn apply_to_model(model: &mut Vec<u8>, op: &Op) {
 pub fn run_op(worker: &mut ChunkWorker, op: &Op) -> Result<(), ChunkError> {
     match op {
         Op::Write { offset, len, seed } => write(worker, write_op(FILE, *offset, pattern(*seed, *len))),
-        Op::Truncate { len } => worker.truncate(FILE, *len),
+        Op::Truncate { len } => truncate(worker, *len),
         Op::Punch { offset, len } => worker.punch(FILE, *offset, *len),
         Op::Copy { from, offset, len } => copy(worker, (FILE, *from), *offset, *len),
         Op::Sync => worker.sync(FILE),
@@ -136,6 +136,18 @@ pub fn write(worker: &mut ChunkWorker, op: WriteOp) -> Result<(), ChunkError> {
         Some(Written::Done(result)) => result,
         Some(Written::NotYet(op)) => worker.write(op),
         None => panic!("one write has one result"),
+    }
+}
+
+/// Cuts [`FILE`], as the service does it before it answers.
+pub fn truncate(worker: &mut ChunkWorker, len: u64) -> Result<(), ChunkError> {
+    worker.truncate(FILE, len)?;
+    match worker.begin_cut_sync(FILE)? {
+        Some(mut job) => {
+            job.run();
+            worker.end_sync(job).map(drop)
+        }
+        None => Ok(()),
     }
 }
 
