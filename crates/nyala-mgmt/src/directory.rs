@@ -70,6 +70,7 @@ impl Directory {
         if let Some(identity) = &identity {
             check(path, identity, cluster)?;
         }
+        nyala_store::private::tighten(path).map_err(MgmtError::io("make private", path))?;
         let store = open_store(path)?;
         let stored = |e: &dyn std::fmt::Display| MgmtError::Stored { dir: path.to_owned(), reason: e.to_string() };
         let empty = RaftLog::new(store.clone()).is_empty().map_err(|e| stored(&e))?;

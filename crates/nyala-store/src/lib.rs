@@ -34,6 +34,7 @@ mod options;
 mod ordered;
 pub mod own_dir;
 mod prefix;
+pub mod private;
 mod progress;
 mod shared;
 mod store;

@@ -44,7 +44,7 @@ impl Lmdb {
     /// Opens the environment in `dir`, making it if needed.
     pub(crate) fn open(dir: &Path, map_bytes: usize) -> Result<Lmdb, StoreError> {
         let place = dir.display().to_string();
-        std::fs::create_dir_all(dir).map_err(|e| StoreError::io("create", &place, e))?;
+        crate::private::make_dir(dir).map_err(|e| StoreError::io("create", &place, e))?;
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(map_bytes).max_dbs(2).max_readers(MAX_READERS);
         // SAFETY: NO_READ_AHEAD changes no guarantee. The directory is ours alone: the caller holds its LOCK file, so

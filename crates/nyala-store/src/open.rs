@@ -31,7 +31,7 @@ use crate::{Lsn, Options, Recovery, StoreError};
 /// Opens the store in a directory: `LOCK`, `log/`, `table/`.
 pub(crate) fn open_directory(dir: &Path, options: Options) -> Result<(Shared, Recovery), StoreError> {
     let place = || dir.display().to_string();
-    std::fs::create_dir_all(dir).map_err(|e| StoreError::io("create", place(), e))?;
+    crate::private::make_dir(dir).map_err(|e| StoreError::io("create", place(), e))?;
     let lock = lock(dir)?;
     let ordered = Lmdb::open(&dir.join("table"), options.map_bytes)?;
     let disk = LogDirectory::open(&dir.join("log")).map_err(|e| StoreError::io("open", place(), e))?;
@@ -44,7 +44,7 @@ pub(crate) fn open_directory(dir: &Path, options: Options) -> Result<(Shared, Re
 fn lock(dir: &Path) -> Result<File, StoreError> {
     let path = dir.join("LOCK");
     let failed = |e| StoreError::io("lock", path.display().to_string(), e);
-    let file = File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+    let file = crate::private::new_file().read(true).truncate(false).open(&path).map_err(failed)?;
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
         Err(rustix::io::Errno::WOULDBLOCK) => Err(StoreError::Locked { path }),

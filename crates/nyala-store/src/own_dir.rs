@@ -4,15 +4,17 @@
 //!
 //! **Failure model.** The directory may be new, another cluster's, another kind's, a newer version's, in use, moved to
 //! another file system, or its file may be cut off or foreign. The file is written to a temporary name, synced and
-//! renamed, so it is there whole or not at all. It is there *before* the first registration, without ids, so that a
+//! renamed, so it is there whole or not at all. The directory and its files are made, or on opening
+//! tightened to be, private to this user. It is there *before* the first registration, without ids, so that a
 //! service that dies in between registers as the same again. Whatever is not plainly ours is refused and left alone.
 
 use nyala_wire::{ClusterId, TargetId};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// Format version of directories.
@@ -167,7 +169,8 @@ impl OwnDir {
     /// Locks a directory and reads who it is, or makes it ours if it is new. `new_uuid` is for a new one.
     pub fn open(path: &Path, kind: Kind, new_uuid: ClusterId) -> Result<OwnDir, IdentityError> {
         let io = |error| IdentityError::Io { path: path.into(), error };
-        std::fs::create_dir_all(path).map_err(io)?;
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+        made.map_err(io)?;
         let file = path.join(kind.file());
         let known = match std::fs::read_to_string(&file) {
             Ok(text) => Some(parse(&text, path, &file, kind)?),
@@ -177,12 +180,14 @@ impl OwnDir {
         if known.is_none() && !is_new(path, kind).map_err(io)? {
             return Err(IdentityError::NotEmpty { path: path.into(), file: kind.file() });
         }
-        let lock = File::options().create(true).truncate(false).write(true).open(path.join("LOCK")).map_err(io)?;
+        let lock = crate::private::new_file().truncate(false).open(path.join("LOCK")).map_err(io)?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(IdentityError::Locked { path: path.into() }),
             Err(error) => return Err(io(error.into())),
         }
+        // Only now: a directory that is not ours stays as it is.
+        crate::private::tighten(path).map_err(io)?;
         let file_system = file_system_uuid(&lock);
         if let Some(identity) = known {
             if let (Some(found), Some(now)) = (identity.file_system, file_system)
@@ -220,7 +225,7 @@ impl OwnDir {
             .map_err(|e| IdentityError::Unreadable { path: path.clone(), reason: e.to_string() })?;
         let temporary = self.path.join(format!("{}.new", self.kind.file()));
         let write = || -> io::Result<()> {
-            let mut file = File::create(&temporary)?;
+            let mut file = crate::private::new_file().truncate(true).open(&temporary)?;
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
             std::fs::rename(&temporary, &path)?;

@@ -92,7 +92,7 @@ impl Target {
         }
         let system = |error| IdentityError::Io { path: spec.dir.clone(), error };
         let chunks = spec.dir.join("chunks");
-        std::fs::create_dir_all(&chunks).map_err(system)?;
+        nyala_store::private::make_dir(&chunks).map_err(system)?;
         std::fs::File::open(&spec.dir).and_then(|dir| dir.sync_all()).map_err(system)?;
         let options = Options { segment_bytes: SEGMENT_BYTES, ..Options::default() };
         let opened = Store::open(&spec.dir.join("kv"), options);

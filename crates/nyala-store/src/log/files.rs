@@ -25,7 +25,7 @@ pub(crate) struct LogDirectory {
 impl LogDirectory {
     /// Opens the directory, making it if needed.
     pub(crate) fn open(path: &Path) -> io::Result<LogDirectory> {
-        std::fs::create_dir_all(path)?;
+        crate::private::make_dir(path)?;
         Ok(LogDirectory { path: path.to_owned() })
     }
 }
@@ -37,7 +37,7 @@ impl LogDisk for LogDirectory {
 
     fn create(&self, name: &str, bytes: u64) -> io::Result<Arc<dyn LogFile>> {
         let path = self.path.join(name);
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
+        let file = crate::private::new_file().read(true).truncate(true).open(path)?;
         match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, bytes) {
             Ok(()) => {}
             // A file system without fallocate: writing zeros allocates as well, only slower.

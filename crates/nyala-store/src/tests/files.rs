@@ -240,3 +240,35 @@ fn a_lost_checkpoint_store_or_segment_is_refused() {
     assert!(matches!(error, StoreError::Ordered { .. }), "{error}");
     Store::open(dir.path(), options()).unwrap();
 }
+
+#[test]
+fn nothing_in_the_directory_is_open_to_other_users() {
+    use std::os::unix::fs::PermissionsExt;
+    let parent = tempfile::tempdir().unwrap();
+    let dir = parent.path().join("store");
+    let modes = |dir: &Path| {
+        let mut open_to_others = Vec::new();
+        let mut left = vec![dir.to_owned()];
+        while let Some(path) = left.pop() {
+            let about = std::fs::metadata(&path).unwrap();
+            if about.permissions().mode() & 0o077 != 0 {
+                open_to_others.push(path.clone());
+            }
+            if about.is_dir() {
+                left.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            }
+        }
+        open_to_others
+    };
+    let (store, _) = Store::open(&dir, options()).unwrap();
+    put(&store, "k", b"what is in a small file");
+    store.checkpoint_blocking().unwrap();
+    store.close().unwrap();
+    assert_eq!(modes(&dir), Vec::<std::path::PathBuf>::new());
+    // As an older build left it.
+    for path in [dir.clone(), dir.join("log"), dir.join("log/0000000000000002.seg"), dir.join("table")] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    drop(Store::open(&dir, options()).unwrap());
+    assert_eq!(modes(&dir), Vec::<std::path::PathBuf>::new());
+}

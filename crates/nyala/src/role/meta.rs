@@ -18,6 +18,7 @@ pub struct MetaArgs {
 /// Runs the service.
 pub fn run(args: MetaArgs) -> Outcome {
     args.service.detach();
+    super::make_files_private();
     let config = args.service.settings(args.settings)?.resolve()?;
     block_on(async {
         let stop = stop_signal()?;

@@ -50,6 +50,11 @@ impl ServiceArgs {
     }
 }
 
+/// Takes the rights of group and others from every file and directory that this process makes from now on.
+pub fn make_files_private() {
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+}
+
 /// Runs a service's future to its end on one thread.
 pub fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(io("cannot start"))?;
