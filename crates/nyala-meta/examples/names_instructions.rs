@@ -121,7 +121,7 @@ fn main() {
     };
     let dir = tempfile::tempdir().expect("a temporary directory");
     // Without threads, which would be counted too, and with a map that valgrind has room for.
-    let options = Options { manual: true, map_bytes: 1 << 30, ..Options::default() };
+    let options = Options { manual: true, table_bytes: 1 << 30, ..Options::default() };
     let (store, _) = Store::open(dir.path(), options).expect("a new store opens");
     store.apply(new_tables()).expect("the store has room");
     let tables = Tables::new(store).expect("the tables can be read");

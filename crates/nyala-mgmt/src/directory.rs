@@ -120,7 +120,7 @@ fn open_store(path: &Path) -> Result<Store, MgmtError> {
     // The state is small: small segments, and checkpoints as they come.
     let options = Options {
         segment_bytes: 4 << 20,
-        map_bytes: 16 << 30,
+        table_bytes: 16 << 30,
         memory_soft_bytes: 16 << 20,
         memory_hard_bytes: 128 << 20,
         ..Options::default()

@@ -14,7 +14,7 @@ use std::sync::Arc;
 const FILE: ChunkFileId = ChunkFileId { inode: InodeId(1 << 48 | 5), index: 0 };
 
 fn options() -> Options {
-    Options { segment_bytes: 1 << 20, map_bytes: 1 << 30, ..Options::default() }
+    Options { segment_bytes: 1 << 20, table_bytes: 1 << 30, ..Options::default() }
 }
 
 /// The content as a client sees it that compares all checksums; or why there is none.

@@ -58,16 +58,35 @@ fn bench(dir: &std::path::Path) -> Result<(), StoreError> {
     let checkpoint = Clock::start();
     store.checkpoint_blocking()?;
     checkpoint.print("checkpoint: one entry", ENTRIES);
-    measure_gets(&store, "get from LMDB")?;
+    measure_gets(&store, "get from the tree")?;
+    print_size(&dir.join("table"), ENTRIES + SYNCED_GROUPS * SYNCED_GROUP + SYNCED_GROUPS)?;
     let scanned = Clock::start();
     let mut count = 0;
     store.scan(Bound::Unbounded, Bound::Unbounded, &mut |_, _| {
         count += 1;
         ControlFlow::Continue(())
     })?;
-    scanned.print("scan LMDB: one entry", count);
+    scanned.print("scan the tree: one entry", count);
     println!("{:?}", store.stats());
+    grow(&store)?;
+    print_size(&dir.join("table"), 3 * ENTRIES / 2)?;
     store.close()
+}
+
+/// Half as many entries again, a checkpoint for each so many.
+fn grow(store: &Store) -> Result<(), StoreError> {
+    let mut batch = Batch::new();
+    let (per, clock) = (20_000, Clock::start());
+    for i in 0..ENTRIES / 2 {
+        batch.clear();
+        batch.put(key(3 * ENTRIES + i), [7; 120]);
+        store.apply(&batch)?;
+        if i % per == per - 1 {
+            store.checkpoint_blocking()?;
+        }
+    }
+    clock.print("apply, a checkpoint each 20,000: one entry", ENTRIES / 2);
+    Ok(())
 }
 
 fn measure_gets(store: &Store, what: &str) -> Result<(), StoreError> {
@@ -78,6 +97,14 @@ fn measure_gets(store: &Store, what: &str) -> Result<(), StoreError> {
     }
     assert_eq!(found, ENTRIES);
     clock.print(what, ENTRIES);
+    Ok(())
+}
+
+fn print_size(dir: &std::path::Path, entries: u64) -> Result<(), StoreError> {
+    use std::os::unix::fs::MetadataExt;
+    let sizes =
+        std::fs::read_dir(dir).map(|all| all.flatten().flat_map(|one| one.metadata()).map(|m| m.blocks() * 512));
+    println!("disk, one entry: {:.1} bytes", sizes.map_or(0, Iterator::sum::<u64>) as f64 / entries as f64);
     Ok(())
 }
 

@@ -67,7 +67,17 @@ pub enum StoreError {
         /// What is wrong there.
         reason: String,
     },
-    /// A stored value does not match its checksum.
+    /// A part of the checkpoint store is not what was written.
+    #[error("table {file} at byte {offset}: {reason}; restore this store from its mirror or a backup")]
+    TableDamaged {
+        /// The file.
+        file: String,
+        /// Byte offset in it.
+        offset: u64,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// A value in an older build's table does not match its checksum.
     #[error("{store}: the value of key {key} is damaged; restore this store from its mirror or a backup")]
     Corrupt {
         /// Path of the checkpoint store.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! Durable ordered tables: an append-only log with group commit (the truth), tables in memory, and atomic checkpoints
-//! in sorted batches into an ordered store on disk (LMDB).
+//! in sorted batches into an ordered store on disk (a tree of checked pages).
 //!
 //! ```text
 //! apply ──► log buffer ──flush──► segment file ──sync──► disk          (order, durability)
-//!    └────► active table ──freeze──► frozen table ──commit──► LMDB     (lookup, larger than memory)
+//!    └────► active table ──freeze──► frozen table ──commit──► tree     (lookup, larger than memory)
 //! ```
 //!
 //! # Failure model
@@ -17,8 +17,8 @@
 //!   [`StoreError::Full`] and nothing is half done. A full checkpoint is tried again; memory limits then slow callers.
 //! - A write or a sync fails: nobody knows what is on disk, and asking again can lie. The store is poisoned: it refuses
 //!   every change until it is opened anew.
-//! - The disk lies: every record, segment header and stored value has a CRC-32C; damage is an error with file and offset
-//!   or key.
+//! - The disk lies: every record, segment header and page of the tree has a CRC-32C; damage is an error with file and
+//!   offset, and nothing that was there is ever taken for missing.
 //! - Two processes open one directory: the second gets [`StoreError::Locked`].
 //!
 //! The bytes on disk are described in `docs/format-store.md`.
@@ -44,12 +44,13 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod tree;
 
 pub use batch::{Batch, BatchIter, MAX_BATCH_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES};
 pub use error::StoreError;
-pub use lmdb::ONE_PAGE_VALUE_BYTES;
 pub use log::disk::{LogDisk, LogFile};
 pub use options::{Lsn, Options, Recovery, Stats, Value};
 pub use ordered::{Change, CheckpointMeta, OrderedStore, Visit};
 pub use prefix::prefix_end;
 pub use store::Store;
+pub use tree::ONE_PAGE_VALUE_BYTES;

@@ -1,34 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The checkpoint store: LMDB, with two named tables, `data` and `meta`.
+//! What older builds used for the checkpoint store: LMDB, with two named tables, `data` and `meta`. It is only read, to
+//! make a tree of it.
 //!
 //! # Failure model
-//! LMDB writes changed pages to free places, syncs, and then switches to them with one synced page, so a crash leaves
-//! the state before or after a commit. No flag that weakens this is set. Its pages carry no checksum: values (together
-//! with their keys) and the meta entry carry ours, and a mismatch is an error. A full disk or map fails the commit and
-//! changes nothing. Read transactions last for one call, so freed pages are reused.
+//! Values (together with their keys) and the meta entry carry a checksum of ours, and a mismatch is an error. LMDB's own
+//! pages carry none: damage there may hide rows or show others.
 
 use std::ops::Bound;
 use std::path::Path;
-use std::sync::Arc;
 
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, MdbError, WithoutTls};
 use nyala_wire::checksum::crc32c;
 
+use crate::StoreError;
 use crate::error::is_out_of_space;
-use crate::ordered::{Change, CheckpointMeta, OrderedStore, Visit};
-use crate::{StoreError, Value};
+#[cfg(test)]
+use crate::ordered::Change;
+use crate::ordered::{CheckpointMeta, Visit};
 
 const META_KEY: &[u8] = b"checkpoint";
 const META_MAGIC: [u8; 8] = *b"NYALACKP";
 const META_VERSION: u16 = 1;
 const META_BYTES: usize = 64;
 const CRC_BYTES: usize = 4;
-/// Longest value that takes one page of the checkpoint store, with LMDB's head of an overflow page (16 bytes) and our checksum.
-pub const ONE_PAGE_VALUE_BYTES: usize = 4096 - 16 - CRC_BYTES;
+/// Address space for the map; the file is only as large as its content.
+const MAP_BYTES: usize = 1 << 40;
+const FILES: [&str; 2] = ["data.mdb", "lock.mdb"];
 /// Concurrent readers; one per thread that is inside `get` or `scan`.
 const MAX_READERS: u32 = 1024;
+
+/// Whether there is an environment in `dir`.
+pub(crate) fn is_in(dir: &Path) -> bool {
+    FILES.iter().any(|name| dir.join(name).exists())
+}
+
+/// Removes the environment in `dir`, if it is there.
+pub(crate) fn remove(dir: &Path) -> std::io::Result<()> {
+    for name in FILES {
+        match std::fs::remove_file(dir.join(name)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
 
 type Table = Database<'static, Bytes, Bytes>;
 
@@ -41,12 +58,12 @@ pub(crate) struct Lmdb {
 }
 
 impl Lmdb {
-    /// Opens the environment in `dir`, making it if needed.
-    pub(crate) fn open(dir: &Path, map_bytes: usize) -> Result<Lmdb, StoreError> {
+    /// Opens the environment in `dir`.
+    pub(crate) fn open(dir: &Path) -> Result<Lmdb, StoreError> {
         let place = dir.display().to_string();
         crate::private::make_dir(dir).map_err(|e| StoreError::io("create", &place, e))?;
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
-        options.map_size(map_bytes).max_dbs(2).max_readers(MAX_READERS);
+        options.map_size(MAP_BYTES).max_dbs(2).max_readers(MAX_READERS);
         // SAFETY: NO_READ_AHEAD changes no guarantee. The directory is ours alone: the caller holds its LOCK file, so
         // nobody else maps or changes the files; it is not on a remote file system by the operator's contract.
         let env = unsafe { options.flags(EnvFlags::NO_READ_AHEAD).open(dir) }.map_err(|e| error(&place, e))?;
@@ -61,8 +78,6 @@ impl Lmdb {
         let Some([data, meta]) = tables.commit() else {
             return Err(StoreError::Ordered { store: place, reason: "the tables could not be made".into() });
         };
-        let directory = std::fs::File::open(dir).and_then(|directory| directory.sync_all());
-        directory.map_err(|e| StoreError::io("sync", &place, e))?;
         Ok(Lmdb { data, meta, place, env })
     }
 
@@ -96,8 +111,9 @@ fn value_crc(key: &[u8], value: &[u8]) -> u32 {
     crc32c(value) ^ crc32c(key).rotate_left(13)
 }
 
-impl OrderedStore for Lmdb {
-    fn meta(&self) -> Result<Option<CheckpointMeta>, StoreError> {
+impl Lmdb {
+    /// What the last commit left; `None` if there was none.
+    pub(crate) fn meta(&self) -> Result<Option<CheckpointMeta>, StoreError> {
         let transaction = self.env.read_txn().map_err(|e| self.fail(e))?;
         let stored = self.meta.get(&transaction, META_KEY).map_err(|e| self.fail(e))?;
         stored
@@ -105,13 +121,14 @@ impl OrderedStore for Lmdb {
             .transpose()
     }
 
-    fn get(&self, key: &[u8]) -> Result<Option<Value>, StoreError> {
+    /// Rows that LMDB counts.
+    pub(crate) fn rows(&self) -> Result<u64, StoreError> {
         let transaction = self.env.read_txn().map_err(|e| self.fail(e))?;
-        let stored = self.data.get(&transaction, key).map_err(|e| self.fail(e))?;
-        stored.map(|stored| self.verified(key, stored).map(Arc::from)).transpose()
+        self.data.len(&transaction).map_err(|e| self.fail(e))
     }
 
-    fn scan(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+    /// Visits the rows in the range in order, until `visit` breaks.
+    pub(crate) fn scan(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, visit: &mut Visit<'_>) -> Result<(), StoreError> {
         let transaction = self.env.read_txn().map_err(|e| self.fail(e))?;
         let range = self.data.range(&transaction, &(from, to)).map_err(|e| self.fail(e))?;
         for entry in range {
@@ -123,7 +140,13 @@ impl OrderedStore for Lmdb {
         Ok(())
     }
 
-    fn commit(&self, changes: &mut dyn Iterator<Item = Change<'_>>, meta: CheckpointMeta) -> Result<(), StoreError> {
+    /// As older builds did it.
+    #[cfg(test)]
+    pub(crate) fn commit(
+        &self,
+        changes: &mut dyn Iterator<Item = Change<'_>>,
+        meta: CheckpointMeta,
+    ) -> Result<(), StoreError> {
         let mut transaction = self.env.write_txn().map_err(|e| self.fail(e))?;
         let mut stored = Vec::new();
         for (key, value) in changes {
@@ -145,6 +168,7 @@ impl OrderedStore for Lmdb {
 }
 
 /// magic 8 | version 2 | zero 6 | store id 16 | lsn 8 | sequence 8 | offset 8 | zero 4 | crc 4
+#[cfg(test)]
 fn encode_meta(meta: CheckpointMeta) -> Vec<u8> {
     let mut out = Vec::with_capacity(META_BYTES);
     out.extend_from_slice(&META_MAGIC);
@@ -204,59 +228,23 @@ mod tests {
     }
 
     #[test]
-    fn commits_are_kept_and_damaged_values_refused() {
+    fn damaged_values_are_refused() {
         let dir = tempfile::tempdir().unwrap();
-        {
-            let lmdb = Lmdb::open(dir.path(), 1 << 20).unwrap();
-            assert_eq!(lmdb.meta().unwrap(), None);
-            let changes: [Change<'_>; 2] = [(b"a", Some(b"1")), (b"b", Some(b""))];
-            lmdb.commit(&mut changes.into_iter(), META).unwrap();
-        }
-        let lmdb = Lmdb::open(dir.path(), 1 << 20).unwrap();
-        assert_eq!(lmdb.meta().unwrap(), Some(META));
-        assert_eq!(lmdb.get(b"a").unwrap().as_deref(), Some(&b"1"[..]));
-        assert_eq!(lmdb.get(b"b").unwrap().as_deref(), Some(&b""[..]));
+        let lmdb = Lmdb::open(dir.path()).unwrap();
+        let changes: [Change<'_>; 2] = [(b"a", Some(b"1")), (b"b", Some(b""))];
+        lmdb.commit(&mut changes.into_iter(), META).unwrap();
+        assert_eq!((lmdb.meta().unwrap(), lmdb.rows().unwrap()), (Some(META), 2));
 
         // The right value of another key is as wrong as any other damage.
         let mut transaction = lmdb.env.write_txn().unwrap();
         let of_a = lmdb.data.get(&transaction, b"a").unwrap().unwrap().to_vec();
         lmdb.data.put(&mut transaction, b"b", &of_a).unwrap();
         transaction.commit().unwrap();
-        let refused = lmdb.get(b"b").unwrap_err();
-        assert!(matches!(&refused, StoreError::Corrupt { key, .. } if key == "62"), "{refused}");
         let mut visited = 0;
         let result = lmdb.scan(Bound::Unbounded, Bound::Unbounded, &mut |_, _| {
             visited += 1;
             ControlFlow::Continue(())
         });
-        assert!(matches!(result, Err(StoreError::Corrupt { .. })) && visited == 1);
-    }
-
-    #[test]
-    fn the_longest_value_of_one_page_takes_one_page() {
-        let dir = tempfile::tempdir().unwrap();
-        let lmdb = Lmdb::open(dir.path(), 1 << 20).unwrap();
-        let pages = |bytes| {
-            let value = vec![7; bytes];
-            lmdb.commit(&mut [(&b"a"[..], Some(&value[..]))].into_iter(), META).unwrap();
-            let transaction = lmdb.env.read_txn().unwrap();
-            lmdb.data.stat(&transaction).unwrap().overflow_pages
-        };
-        // SAFETY: reads a constant of the system.
-        assert_eq!(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }, 4096, "LMDB's pages are the system's");
-        assert_eq!((pages(ONE_PAGE_VALUE_BYTES), pages(ONE_PAGE_VALUE_BYTES + 1)), (1, 2));
-    }
-
-    #[test]
-    fn a_full_map_changes_nothing_and_can_be_tried_again() {
-        let dir = tempfile::tempdir().unwrap();
-        let lmdb = Lmdb::open(dir.path(), 128 << 10).unwrap();
-        let big = vec![1; 256 << 10];
-        let changes: [Change<'_>; 2] = [(b"a", Some(b"1")), (b"big", Some(&big))];
-        let refused = lmdb.commit(&mut changes.into_iter(), META).unwrap_err();
-        assert!(matches!(refused, StoreError::OrderedFull { .. }), "{refused}");
-        assert_eq!((lmdb.get(b"a").unwrap(), lmdb.meta().unwrap()), (None, None));
-        lmdb.commit(&mut changes.into_iter().take(1), META).unwrap();
-        assert_eq!(lmdb.meta().unwrap(), Some(META));
+        assert!(matches!(result, Err(StoreError::Corrupt { key, .. }) if key == "62") && visited == 1);
     }
 }

@@ -16,7 +16,6 @@ use parking_lot::{Mutex, RwLock};
 use rustix::fs::FlockOperation;
 
 use crate::batch::iter_encoded;
-use crate::lmdb::Lmdb;
 use crate::log::disk::LogDisk;
 use crate::log::files::LogDirectory;
 use crate::log::format::SEGMENT_HEADER_BYTES;
@@ -26,14 +25,14 @@ use crate::ordered::{CheckpointMeta, OrderedStore};
 use crate::progress::Progress;
 use crate::shared::Shared;
 use crate::tables::Tables;
-use crate::{Lsn, Options, Recovery, StoreError};
+use crate::{Lsn, Options, Recovery, StoreError, tree};
 
 /// Opens the store in a directory: `LOCK`, `log/`, `table/`.
 pub(crate) fn open_directory(dir: &Path, options: Options) -> Result<(Shared, Recovery), StoreError> {
     let place = || dir.display().to_string();
     crate::private::make_dir(dir).map_err(|e| StoreError::io("create", place(), e))?;
     let lock = lock(dir)?;
-    let ordered = Lmdb::open(&dir.join("table"), options.map_bytes)?;
+    let ordered = tree::open_directory(&dir.join("table"), options.table_bytes, options.cache_bytes)?;
     let disk = LogDirectory::open(&dir.join("log")).map_err(|e| StoreError::io("open", place(), e))?;
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(|e| StoreError::io("sync", place(), e))?;
     let (mut shared, recovery) = open(Arc::new(disk), Arc::new(ordered), options)?;

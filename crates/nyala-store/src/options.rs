@@ -29,8 +29,10 @@ impl fmt::Display for Lsn {
 pub struct Options {
     /// Bytes of one log segment, allocated whole. A larger record gets a larger segment of its own.
     pub segment_bytes: u64,
-    /// Address space of the LMDB map, a multiple of the page size; the file is only as large as its content.
-    pub map_bytes: usize,
+    /// Largest size of the table's file, bytes: a checkpoint that needs more finds no space.
+    pub table_bytes: u64,
+    /// Memory for pages of the table that were read, bytes.
+    pub cache_bytes: usize,
     /// Memory of the active table, in bytes, at which a checkpoint starts.
     pub memory_soft_bytes: usize,
     /// Memory of all tables, in bytes, above which [`Store::over_limit`](crate::Store::over_limit) asks callers to wait.
@@ -50,7 +52,8 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             segment_bytes: 64 << 20,
-            map_bytes: 1 << 40,
+            table_bytes: 1 << 50,
+            cache_bytes: 64 << 20,
             memory_soft_bytes: 64 << 20,
             memory_hard_bytes: 256 << 20,
             sync_interval: Duration::from_millis(500),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What a checkpoint needs of an ordered store on disk; LMDB is the one in use, tests bring their own.
+//! What a checkpoint needs of an ordered store on disk; the tree is the one in use, tests bring their own.
 
 use std::ops::{Bound, ControlFlow};
 

@@ -36,7 +36,7 @@ pub(crate) struct Shared {
     /// Active memory at which the checkpoint thread is next woken.
     pub(crate) next_nudge_bytes: AtomicUsize,
     pub(crate) ordered: Arc<dyn OrderedStore>,
-    /// Last, so that the directory stays locked until LMDB is closed.
+    /// Last, so that the directory stays locked until the tree is closed.
     pub(crate) _lock: Option<File>,
 }
 
@@ -81,7 +81,7 @@ impl Shared {
     }
 
     pub(crate) fn scan(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, visit: &mut Visit<'_>) -> Result<(), StoreError> {
-        // No key is empty, so an empty bound says nothing from below; LMDB refuses to seek to it.
+        // No key is empty, so an empty bound says nothing from below.
         let from = if matches!(from, Bound::Included(b"") | Bound::Excluded(b"")) { Bound::Unbounded } else { from };
         if matches!(to, Bound::Included(b"") | Bound::Excluded(b"")) || is_empty_range(from, to) {
             return Ok(());

@@ -16,7 +16,7 @@ use openraft::testing::{StoreBuilder, Suite};
 use std::path::Path;
 
 fn store(dir: &Path) -> Store {
-    let options = Options { segment_bytes: 1 << 20, map_bytes: 1 << 26, ..Options::default() };
+    let options = Options { segment_bytes: 1 << 20, table_bytes: 1 << 26, ..Options::default() };
     Store::open(dir, options).unwrap().0
 }
 

@@ -92,7 +92,7 @@ impl From<ChunkError> for WireError {
             ChunkError::Invalid(_) => ErrorCode::BAD_MESSAGE,
             ChunkError::Store(StoreError::Busy { .. }) => ErrorCode::BUSY,
             ChunkError::Store(StoreError::Closed) => ErrorCode::NOT_READY,
-            ChunkError::Store(StoreError::Corrupt { .. }) => ErrorCode::CHECKSUM,
+            ChunkError::Store(StoreError::Corrupt { .. } | StoreError::TableDamaged { .. }) => ErrorCode::CHECKSUM,
             ChunkError::Io { cause, .. } if cause.raw_os_error() == Some(libc::EOPNOTSUPP) => ErrorCode::NOT_SUPPORTED,
             ChunkError::Io { .. } | ChunkError::Store(_) => ErrorCode::IO,
         };

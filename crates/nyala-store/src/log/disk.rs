@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the log asks of a disk, so that tests can put one there that crashes, tears and fails.
+//! What the log and the table ask of a disk, so that tests can put one there that crashes, tears and fails.
 
 use std::io;
 use std::sync::Arc;
 
-/// A directory of log files.
+/// A directory of files.
 pub trait LogDisk: Send + Sync {
     /// Names of all files.
     fn list(&self) -> io::Result<Vec<String>>;
@@ -25,12 +25,18 @@ pub trait LogDisk: Send + Sync {
     fn place(&self) -> String;
 }
 
-/// An open log file.
+/// An open file.
 pub trait LogFile: Send + Sync {
     /// Writes all of `data` at `offset`.
     fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()>;
     /// The whole content.
     fn read_all(&self) -> io::Result<Vec<u8>>;
+    /// Fills `buffer` from `offset`; an error of kind `UnexpectedEof` if the file ends before.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
+    /// Its size.
+    fn bytes(&self) -> io::Result<u64>;
+    /// Makes the file longer, with zeros that take space now. After an error it is as long as it was.
+    fn allocate(&self, bytes: u64) -> io::Result<()>;
     /// Cuts the file to `bytes`.
     fn truncate(&self, bytes: u64) -> io::Result<()>;
     /// Makes content and size durable.

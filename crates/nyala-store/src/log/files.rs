@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The log's files on a real file system.
+//! The log's and the table's files on a real file system.
 //!
 //! # Failure model
 //! Any call can fail with EIO (the log then stops) or, when allocating, ENOSPC (the caller is told and may try again).
@@ -38,12 +38,7 @@ impl LogDisk for LogDirectory {
     fn create(&self, name: &str, bytes: u64) -> io::Result<Arc<dyn LogFile>> {
         let path = self.path.join(name);
         let file = crate::private::new_file().read(true).truncate(true).open(path)?;
-        match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, bytes) {
-            Ok(()) => {}
-            // A file system without fallocate: writing zeros allocates as well, only slower.
-            Err(rustix::io::Errno::OPNOTSUPP) => write_zeros(&file, bytes)?,
-            Err(errno) => return Err(errno.into()),
-        }
+        allocate(&file, 0, bytes)?;
         Ok(Arc::new(OpenLogFile { file }))
     }
 
@@ -75,9 +70,18 @@ impl LogDisk for LogDirectory {
     }
 }
 
-fn write_zeros(file: &File, bytes: u64) -> io::Result<()> {
+fn allocate(file: &File, from: u64, to: u64) -> io::Result<()> {
+    match rustix::fs::fallocate(file, FallocateFlags::empty(), from, to - from) {
+        Ok(()) => Ok(()),
+        // A file system without fallocate: writing zeros allocates as well, only slower.
+        Err(rustix::io::Errno::OPNOTSUPP) => write_zeros(file, from, to),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn write_zeros(file: &File, from: u64, bytes: u64) -> io::Result<()> {
     let zeros = vec![0u8; 1 << 20];
-    let mut offset = 0;
+    let mut offset = from;
     while offset < bytes {
         let step = (bytes - offset).min(zeros.len() as u64);
         file.write_all_at(&zeros[..step as usize], offset)?;
@@ -99,6 +103,26 @@ impl LogFile for OpenLogFile {
         let mut data = vec![0; self.file.metadata()?.len() as usize];
         self.file.read_exact_at(&mut data, 0)?;
         Ok(data)
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(buffer, offset)
+    }
+
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn allocate(&self, bytes: u64) -> io::Result<()> {
+        let has = self.bytes()?;
+        if bytes <= has {
+            return Ok(());
+        }
+        allocate(&self.file, has, bytes).inspect_err(|_| {
+            // What was allocated on the way to the error would hold the very space that is missing. If this fails too, the
+            // first error is the one to tell.
+            let _ = self.file.set_len(has);
+        })
     }
 
     fn truncate(&self, bytes: u64) -> io::Result<()> {

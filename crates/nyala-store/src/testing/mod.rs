@@ -232,6 +232,14 @@ impl Machine {
         }
     }
 
+    /// Replaces a part of a file's content behind everyone's back, durably.
+    pub fn patch(&self, name: &str, offset: usize, bytes: &[u8]) {
+        let state = &mut *self.state.lock();
+        if let Some(file) = state.names.get(name).and_then(|id| state.files.get_mut(id)) {
+            file.patch(offset, bytes);
+        }
+    }
+
     /// Removes a file behind everyone's back, durably.
     pub fn lose(&self, name: &str) {
         let mut state = self.state.lock();

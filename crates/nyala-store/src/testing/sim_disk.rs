@@ -174,6 +174,44 @@ impl LogFile for SimFile {
         })
     }
 
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.with(|state, life| {
+            state.alive(life)?;
+            let content = image(state, self.id)?.content();
+            let there = content.get(offset as usize..).and_then(|rest| rest.get(..buffer.len()));
+            buffer.copy_from_slice(there.ok_or(io::ErrorKind::UnexpectedEof)?);
+            Ok(())
+        })
+    }
+
+    fn bytes(&self) -> io::Result<u64> {
+        self.with(|state, life| {
+            state.alive(life)?;
+            Ok(image(state, self.id)?.content().len() as u64)
+        })
+    }
+
+    fn allocate(&self, bytes: u64) -> io::Result<()> {
+        let more = bytes.saturating_sub(self.bytes()?);
+        if more == 0 {
+            return Ok(());
+        }
+        self.with(|state, life| {
+            if state.free_bytes.is_some_and(|free| free < more) {
+                return Err(io::Error::from_raw_os_error(libc::ENOSPC));
+            }
+            let fate = state.point(life)?;
+            if fate == Fate::Fails {
+                return Err(eio());
+            }
+            if fate == Fate::Works || state.random.coin() {
+                state.free_bytes = state.free_bytes.map(|free| free - more);
+                image(state, self.id)?.resize(bytes as usize);
+            }
+            if fate == Fate::Crashes { Err(crashed()) } else { Ok(()) }
+        })
+    }
+
     fn truncate(&self, bytes: u64) -> io::Result<()> {
         self.with(|state, life| {
             let fate = state.point(life)?;

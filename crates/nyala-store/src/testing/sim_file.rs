@@ -34,6 +34,12 @@ impl FileImage {
         self.pending.push(Change::Write(offset, data.to_vec()));
     }
 
+    /// What is on the disk changes, and so does what is read.
+    pub(super) fn patch(&mut self, offset: usize, bytes: &[u8]) {
+        write(&mut self.content, offset as u64, bytes);
+        write(&mut self.durable, offset as u64, bytes);
+    }
+
     pub(super) fn resize(&mut self, bytes: usize) {
         self.content.resize(bytes, 0);
         self.pending.push(Change::Resize(bytes));

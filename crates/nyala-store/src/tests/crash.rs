@@ -3,7 +3,7 @@
 //! Crashes at every write, sync, creation, renaming, removal and commit, in both kinds, again during recovery, and work
 //! that goes on afterwards.
 
-use super::{Content, content, open};
+use super::{Content, Opener, content, open, open_with_tree};
 use crate::testing::{Machine, Random};
 use crate::{Batch, Store, StoreError};
 
@@ -23,11 +23,12 @@ struct Run {
     flushed: usize,
     synced: usize,
     random: Random,
+    open: Opener,
 }
 
 impl Run {
-    fn new(seed: u64) -> Run {
-        Run { states: vec![Content::new()], flushed: 0, synced: 0, random: Random::new(seed) }
+    fn new(seed: u64, open: Opener) -> Run {
+        Run { states: vec![Content::new()], flushed: 0, synced: 0, random: Random::new(seed), open }
     }
 
     /// A batch that touches several keys, so that a half-applied one shows.
@@ -51,11 +52,11 @@ impl Run {
     }
 
     fn steps(&mut self, machine: &Machine, steps: &[Step]) -> Result<(), StoreError> {
-        let mut store = Some(open(machine)?.0);
+        let mut store = Some((self.open)(machine)?.0);
         for step in steps {
             let open_store: &Store = match &store {
                 Some(store) => store,
-                None => store.insert(open(machine)?.0),
+                None => store.insert((self.open)(machine)?.0),
             };
             match step {
                 Step::Apply => {
@@ -111,13 +112,13 @@ fn up(machine: &Machine) -> Result<(), StoreError> {
     if machine.is_down() { Err(StoreError::Closed) } else { Ok(()) }
 }
 
-fn crash_everywhere(steps: &[Step], power: bool) {
+fn crash_everywhere(steps: &[Step], power: bool, open: Opener) {
     let whole = Machine::new(0);
-    Run::new(7).steps(&whole, steps).unwrap();
+    Run::new(7, open).steps(&whole, steps).unwrap();
     for point in 0..whole.points() {
         let what = format!("{steps:?}, power {power}, point {point}");
         let machine = Machine::new(point * 31 + 1);
-        let mut run = Run::new(7);
+        let mut run = Run::new(7, open);
         machine.crash_at(point);
         run.steps(&machine, steps).expect_err("the machine crashed");
         assert!(machine.is_down(), "{what}");
@@ -160,18 +161,37 @@ const SEQUENCES: &[&[Step]] = {
 
 #[test]
 fn process_crash_at_every_point() {
-    SEQUENCES.iter().for_each(|steps| crash_everywhere(steps, false));
+    SEQUENCES.iter().for_each(|steps| crash_everywhere(steps, false, open));
+}
+
+#[test]
+fn process_crash_at_every_point_of_the_tree() {
+    SEQUENCES.iter().for_each(|steps| crash_everywhere(steps, false, open_with_tree));
+}
+
+#[test]
+fn power_cut_at_every_point_of_the_tree() {
+    SEQUENCES.iter().for_each(|steps| crash_everywhere(steps, true, open_with_tree));
 }
 
 #[test]
 fn power_cut_at_every_point() {
-    SEQUENCES.iter().for_each(|steps| crash_everywhere(steps, true));
+    SEQUENCES.iter().for_each(|steps| crash_everywhere(steps, true, open));
 }
 
 #[test]
 fn random_sequences_with_a_power_cut_somewhere() {
+    random_sequences(1500, 60, open);
+}
+
+#[test]
+fn random_sequences_with_a_power_cut_somewhere_in_the_tree() {
+    random_sequences(1500, 150, open_with_tree);
+}
+
+fn random_sequences(rounds: u64, points: u64, open: Opener) {
     let mut random = Random::new(2026);
-    for round in 0..1500u64 {
+    for round in 0..rounds {
         let steps: Vec<Step> = (0..3 + random.below(20))
             .map(|_| match random.below(12) {
                 0..=5 => Step::Apply,
@@ -182,8 +202,8 @@ fn random_sequences_with_a_power_cut_somewhere() {
             })
             .collect();
         let power = random.coin();
-        let (machine, mut run) = (Machine::new(round), Run::new(round));
-        machine.crash_at(random.below(60));
+        let (machine, mut run) = (Machine::new(round), Run::new(round, open));
+        machine.crash_at(random.below(points));
         // Ends in an error only if the point was reached.
         assert_eq!(run.steps(&machine, &steps).is_err(), machine.is_down());
         if power {

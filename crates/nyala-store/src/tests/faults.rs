@@ -2,7 +2,7 @@
 
 //! Errors that the disk reports: EIO poisons, lack of space is refused cleanly and can be tried again.
 
-use super::{Content, content, open};
+use super::{Content, Opener, content, open, open_with_tree};
 use crate::testing::Machine;
 use crate::{Batch, Store, StoreError};
 
@@ -14,6 +14,15 @@ fn numbered(number: u32) -> Batch {
 
 #[test]
 fn a_failed_write_or_sync_poisons_and_nothing_promised_is_lost() {
+    fail_everywhere(open);
+}
+
+#[test]
+fn a_failed_write_or_sync_of_the_tree_poisons_and_nothing_promised_is_lost() {
+    fail_everywhere(open_with_tree);
+}
+
+fn fail_everywhere(open: Opener) {
     let work = |store: &Store, synced: &mut Content| -> Result<(), StoreError> {
         for number in 0..12 {
             store.apply(numbered(number))?;

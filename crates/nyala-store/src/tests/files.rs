@@ -10,7 +10,7 @@ use super::content;
 use crate::{Batch, Lsn, Options, Store, StoreError};
 
 fn options() -> Options {
-    Options { segment_bytes: 64 << 10, map_bytes: 64 << 20, ..Options::default() }
+    Options { segment_bytes: 64 << 10, table_bytes: 64 << 20, ..Options::default() }
 }
 
 fn put(store: &Store, key: &str, value: &[u8]) -> Lsn {

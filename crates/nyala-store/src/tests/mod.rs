@@ -8,11 +8,15 @@ mod faults;
 mod files;
 mod model;
 mod threads;
+mod tree;
+mod tree_damage;
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
 
 use crate::testing::Machine;
+use crate::tree::Tree;
 use crate::{Options, Recovery, Store, StoreError};
 
 /// What a store holds.
@@ -34,6 +38,15 @@ fn content(store: &Store) -> Content {
 /// Deterministic, with segments so small that a few records fill them.
 fn small() -> Options {
     Options { segment_bytes: 4096 + 512, manual: true, ..Options::default() }
+}
+
+/// How the tests open a store; some do it in two ways.
+type Opener = fn(&Machine) -> Result<(Store, Recovery), StoreError>;
+
+/// With the tree of production on the same disk as the log, so that its writes and syncs are points as well.
+fn open_with_tree(machine: &Machine) -> Result<(Store, Recovery), StoreError> {
+    let tree = Tree::open(&*machine.disk(), 1 << 30, 0)?;
+    Store::open_with(machine.disk(), Arc::new(tree), small())
 }
 
 fn open(machine: &Machine) -> Result<(Store, Recovery), StoreError> {

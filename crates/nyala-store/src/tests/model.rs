@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Random operations against a `BTreeMap`, with LMDB below, reopened now and then.
+//! Random operations against a `BTreeMap`, with the tree below, reopened now and then.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -96,7 +96,7 @@ proptest! {
     #[test]
     fn behaves_like_a_map(ops in prop::collection::vec(op(), 1..60), manual in any::<bool>()) {
         let dir = tempfile::tempdir().unwrap();
-        let options = Options { segment_bytes: 8192, map_bytes: 64 << 20, manual, ..Options::default() };
+        let options = Options { segment_bytes: 8192, table_bytes: 64 << 20, manual, ..Options::default() };
         let mut model = Content::new();
         let mut store = Store::open(dir.path(), options.clone()).unwrap().0;
         for op in &ops {

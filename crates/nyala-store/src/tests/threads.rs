@@ -16,7 +16,7 @@ const ROUNDS: u64 = 2_000;
 fn options() -> Options {
     Options {
         segment_bytes: 128 << 10,
-        map_bytes: 256 << 20,
+        table_bytes: 256 << 20,
         memory_soft_bytes: 20 << 10,
         memory_hard_bytes: 200 << 10,
         sync_interval: Duration::from_millis(3),

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The bytes of a tree page: sorted cells of keys and what belongs to them. Pure. `docs/format-store.md` is the same in
+//! prose.
+
+use std::cmp::Ordering;
+
+/// Bytes of a page.
+pub(crate) const PAGE_BYTES: usize = 4096;
+const HEAD_BYTES: usize = 8;
+const SLOT_BYTES: usize = 2;
+const CELL_HEAD_BYTES: usize = 4;
+/// What cells and their slots may take of a page.
+pub(crate) const CELLS_BYTES: usize = PAGE_BYTES - HEAD_BYTES;
+/// Two of the largest cells fit into a page; a value that would make a larger one goes to pages of its own.
+const MAX_CELL_BYTES: usize = CELLS_BYTES / 2 - SLOT_BYTES;
+const PAGE_VERSION: u8 = 1;
+const LARGE: u16 = 1 << 15;
+const CHILD_BYTES: usize = 12;
+const LARGE_BYTES: usize = 16;
+
+/// A page, and the checksum that it must have: whoever points to a page vouches for its content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pointer {
+    /// Number of the page; it starts at that times the page size.
+    pub page: u64,
+    /// CRC-32C of the whole page.
+    pub crc: u32,
+}
+
+/// A value in pages of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Large {
+    /// First page; the others follow it.
+    pub page: u64,
+    /// Length of the value.
+    pub bytes: u32,
+    /// CRC-32C of the value.
+    pub crc: u32,
+}
+
+impl Large {
+    /// Pages that it takes.
+    pub(crate) fn pages(self) -> u64 {
+        u64::from(self.bytes).div_ceil(PAGE_BYTES as u64)
+    }
+}
+
+/// What a leaf has for a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Row<'a> {
+    Inline(&'a [u8]),
+    Large(Large),
+}
+
+/// Whether a row is kept in its leaf.
+pub(crate) fn is_inline(key: &[u8], value: &[u8]) -> bool {
+    CELL_HEAD_BYTES + key.len() + value.len() <= MAX_CELL_BYTES
+}
+
+/// Encoded cells in order, more than a page may hold.
+#[derive(Debug, Default)]
+pub(crate) struct Cells {
+    bytes: Vec<u8>,
+    /// Where each cell ends.
+    ends: Vec<usize>,
+}
+
+impl Cells {
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// What they take of pages, slots included.
+    pub(crate) fn stored_bytes(&self) -> usize {
+        self.bytes.len() + SLOT_BYTES * self.ends.len()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    pub(crate) fn push_raw(&mut self, cell: &[u8]) {
+        self.bytes.extend_from_slice(cell);
+        self.ends.push(self.bytes.len());
+    }
+
+    pub(crate) fn push_child(&mut self, key: &[u8], child: Pointer) {
+        self.push(key, CHILD_BYTES as u16, &[&child.page.to_le_bytes(), &child.crc.to_le_bytes()]);
+    }
+
+    pub(crate) fn push_row(&mut self, key: &[u8], row: Row<'_>) {
+        match row {
+            Row::Inline(value) => {
+                assert!(is_inline(key, value), "a value of {} bytes in a leaf", value.len());
+                self.push(key, value.len() as u16, &[value]);
+            }
+            Row::Large(large) => {
+                let parts = [&large.page.to_le_bytes()[..], &large.bytes.to_le_bytes(), &large.crc.to_le_bytes()];
+                self.push(key, LARGE_BYTES as u16 | LARGE, &parts);
+            }
+        }
+    }
+
+    fn push(&mut self, key: &[u8], payload_bytes: u16, payload: &[&[u8]]) {
+        self.bytes.extend_from_slice(&(key.len() as u16).to_le_bytes());
+        self.bytes.extend_from_slice(&payload_bytes.to_le_bytes());
+        self.bytes.extend_from_slice(key);
+        payload.iter().for_each(|part| self.bytes.extend_from_slice(part));
+        self.ends.push(self.bytes.len());
+    }
+
+    fn cell(&self, index: usize) -> &[u8] {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.bytes[start..self.ends[index]]
+    }
+
+    pub(crate) fn key(&self, index: usize) -> &[u8] {
+        key_of(self.cell(index))
+    }
+
+    /// What the cell at `index` of a branch points to.
+    pub(crate) fn child(&self, index: usize) -> Pointer {
+        child_of(self.cell(index))
+    }
+
+    /// Where to cut into pages of about the same size: ends of the pieces, as counts of cells.
+    pub(crate) fn cuts(&self) -> Vec<usize> {
+        let pages = self.stored_bytes().div_ceil(CELLS_BYTES).max(1);
+        let goal = self.stored_bytes().div_ceil(pages);
+        let (mut cuts, mut used) = (Vec::with_capacity(pages), 0);
+        for index in 0..self.len() {
+            let bytes = self.cell(index).len() + SLOT_BYTES;
+            if used > 0 && (used >= goal || used + bytes > CELLS_BYTES) {
+                cuts.push(index);
+                used = 0;
+            }
+            used += bytes;
+        }
+        cuts.push(self.len());
+        cuts
+    }
+
+    /// The page that holds cells `range`, which [`Cells::cuts`] gave.
+    pub(crate) fn encode(&self, range: std::ops::Range<usize>, level: u8) -> Box<[u8; PAGE_BYTES]> {
+        let mut page = Box::new([0; PAGE_BYTES]);
+        let count = range.len();
+        page[0] = PAGE_VERSION;
+        page[1] = level;
+        page[2..4].copy_from_slice(&(count as u16).to_le_bytes());
+        let mut at = HEAD_BYTES + SLOT_BYTES * count;
+        for (slot, index) in range.enumerate() {
+            let cell = self.cell(index);
+            page[HEAD_BYTES + SLOT_BYTES * slot..][..SLOT_BYTES].copy_from_slice(&(at as u16).to_le_bytes());
+            page[at..at + cell.len()].copy_from_slice(cell);
+            at += cell.len();
+        }
+        page
+    }
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+/// The key of a whole cell.
+fn key_of(cell: &[u8]) -> &[u8] {
+    &cell[CELL_HEAD_BYTES..CELL_HEAD_BYTES + usize::from(u16_at(cell, 0))]
+}
+
+/// The number in up to eight bytes.
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+fn child_of(cell: &[u8]) -> Pointer {
+    let payload = &cell[cell.len() - CHILD_BYTES..];
+    Pointer { page: number(&payload[..8]), crc: number(&payload[8..]) as u32 }
+}
+
+/// Length of the cell at the start of `bytes`, if one may be there.
+fn cell_bytes(bytes: &[u8], level: u8) -> Option<usize> {
+    let head = bytes.get(..CELL_HEAD_BYTES)?;
+    let payload = u16_at(head, 2);
+    let fits = match (level, payload & LARGE != 0) {
+        (0, false) => true,
+        (0, true) => usize::from(payload & !LARGE) == LARGE_BYTES,
+        _ => usize::from(payload) == CHILD_BYTES,
+    };
+    let whole = CELL_HEAD_BYTES + usize::from(u16_at(head, 0)) + usize::from(payload & !LARGE);
+    (fits && whole <= bytes.len()).then_some(whole)
+}
+
+/// A page whose layout was checked.
+#[derive(Debug)]
+pub(crate) struct Page {
+    bytes: Box<[u8; PAGE_BYTES]>,
+}
+
+impl Page {
+    /// Checks the layout; `None` if it is not a page of this level.
+    pub(crate) fn decode(bytes: Box<[u8; PAGE_BYTES]>, level: u8) -> Option<Page> {
+        let page = Page { bytes };
+        let mut at = HEAD_BYTES + SLOT_BYTES * page.len();
+        if page.bytes[0] != PAGE_VERSION || page.bytes[1] != level || page.is_empty() || at > PAGE_BYTES {
+            return None;
+        }
+        for index in 0..page.len() {
+            if page.offset(index) != at {
+                return None;
+            }
+            at += cell_bytes(&page.bytes[at..], level)?;
+        }
+        Some(page)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        usize::from(u16_at(&self.bytes[..], 2))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn offset(&self, index: usize) -> usize {
+        usize::from(u16_at(&self.bytes[..], HEAD_BYTES + SLOT_BYTES * index))
+    }
+
+    /// The whole cell.
+    pub(crate) fn raw(&self, index: usize) -> &[u8] {
+        let cell = &self.bytes[self.offset(index)..];
+        let payload = usize::from(u16_at(cell, 2) & !LARGE);
+        &cell[..CELL_HEAD_BYTES + usize::from(u16_at(cell, 0)) + payload]
+    }
+
+    pub(crate) fn key(&self, index: usize) -> &[u8] {
+        let at = self.offset(index);
+        &self.bytes[at + CELL_HEAD_BYTES..][..usize::from(u16_at(&self.bytes[..], at))]
+    }
+
+    /// What the cell at `index` of a leaf holds.
+    pub(crate) fn row(&self, index: usize) -> Row<'_> {
+        let cell = self.raw(index);
+        let payload = &cell[CELL_HEAD_BYTES + usize::from(u16_at(cell, 0))..];
+        if u16_at(cell, 2) & LARGE == 0 {
+            return Row::Inline(payload);
+        }
+        let (page, bytes) = (number(&payload[..8]), number(&payload[8..12]) as u32);
+        Row::Large(Large { page, bytes, crc: number(&payload[12..]) as u32 })
+    }
+
+    /// What the cell at `index` of a branch points to.
+    pub(crate) fn child(&self, index: usize) -> Pointer {
+        child_of(self.raw(index))
+    }
+
+    /// The child of a branch whose range `key` lies in. The first child has all keys below the second's.
+    pub(crate) fn child_index(&self, key: &[u8]) -> usize {
+        self.below(1, |other| other <= key) - 1
+    }
+
+    /// Where `key` is in a leaf, or would be.
+    pub(crate) fn search(&self, key: &[u8]) -> Result<usize, usize> {
+        let at = self.below(0, |other| other < key);
+        if at < self.len() && self.key(at).cmp(key) == Ordering::Equal { Ok(at) } else { Err(at) }
+    }
+
+    /// The first index from `from` on whose key does not satisfy `is_below`.
+    fn below(&self, from: usize, is_below: impl Fn(&[u8]) -> bool) -> usize {
+        let (mut low, mut high) = (from, self.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if is_below(self.key(middle)) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+}
+
+/// A short key that is above `last` and not above `first`, which is above `last`.
+pub(crate) fn separator<'a>(last: &[u8], first: &'a [u8]) -> &'a [u8] {
+    let common = last.iter().zip(first).take_while(|(a, b)| a == b).count();
+    &first[..(common + 1).min(first.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_come_back_and_are_found() {
+        let mut cells = Cells::default();
+        let large = Large { page: 1 << 40 | 7, bytes: 70_000, crc: 0xdead_beef };
+        for number in 0..300_u32 {
+            let (key, value) = (format!("key {number:05}"), vec![number as u8; (number % 90) as usize]);
+            let row = if number % 7 == 3 { Row::Large(large) } else { Row::Inline(&value) };
+            cells.push_row(key.as_bytes(), row);
+        }
+        let (mut from, mut seen) = (0, 0_u32);
+        for to in cells.cuts() {
+            let page = Page::decode(cells.encode(from..to, 0), 0).unwrap();
+            for index in 0..page.len() {
+                let (key, value) = (format!("key {seen:05}"), vec![seen as u8; (seen % 90) as usize]);
+                assert_eq!(page.search(key.as_bytes()), Ok(index));
+                assert_eq!(page.search(format!("{key}+").as_bytes()), Err(index + 1));
+                let row = if seen % 7 == 3 { Row::Large(large) } else { Row::Inline(&value) };
+                assert_eq!((page.key(index), page.row(index)), (key.as_bytes(), row));
+                seen += 1;
+            }
+            from = to;
+        }
+        assert_eq!(seen, 300);
+    }
+
+    #[test]
+    fn the_first_child_has_everything_below_the_second() {
+        let mut cells = Cells::default();
+        for (number, key) in ["f", "m", "t"].iter().enumerate() {
+            cells.push_child(key.as_bytes(), Pointer { page: number as u64, crc: 9 });
+        }
+        let page = Page::decode(cells.encode(0..3, 2), 2).unwrap();
+        for (key, child) in [("a", 0), ("f", 0), ("lz", 0), ("m", 1), ("s", 1), ("t", 2), ("z", 2)] {
+            assert_eq!(page.child(page.child_index(key.as_bytes())), Pointer { page: child, crc: 9 }, "{key}");
+        }
+    }
+
+    #[test]
+    fn the_largest_cells_fit_two_to_a_page_and_nothing_is_cut_too_large() {
+        let mut cells = Cells::default();
+        let value = vec![1; MAX_CELL_BYTES - CELL_HEAD_BYTES - 3];
+        assert!(is_inline(b"000", &value) && !is_inline(b"0000", &value));
+        for number in 0..9 {
+            cells.push_row(format!("{number:03}").as_bytes(), Row::Inline(&value));
+        }
+        let cuts = cells.cuts();
+        assert_eq!(cuts, [2, 4, 6, 8, 9]);
+        assert!(Page::decode(cells.encode(6..8, 0), 0).is_some());
+    }
+
+    #[test]
+    fn separators_are_short_and_between() {
+        for (last, first, between) in
+            [("abc", "abd", "abd"), ("abc", "b", "b"), ("ab", "abcd", "abc"), ("a1", "c9", "c")]
+        {
+            assert_eq!(separator(last.as_bytes(), first.as_bytes()), between.as_bytes());
+        }
+    }
+
+    #[test]
+    fn decoding_any_bytes_is_safe() {
+        let mut cells = Cells::default();
+        for number in 0..40_u8 {
+            cells.push_row(&[number, 1], Row::Inline(&[number; 30]));
+        }
+        let good = cells.encode(0..40, 0);
+        for position in 0..200 {
+            for flip in [1, 0x80, 0xff] {
+                let mut bad = good.clone();
+                bad[position] ^= flip;
+                if let Some(page) = Page::decode(bad, 0) {
+                    (0..page.len()).for_each(|index| {
+                        assert!(page.key(index).len() < PAGE_BYTES || page.row(index) == page.row(0))
+                    });
+                }
+            }
+        }
+        assert!(Page::decode(good, 1).is_none());
+    }
+}
