@@ -58,7 +58,9 @@ pub enum ClusterError {
     },
     /// Another target has the id.
     #[n(5)]
-    #[error("target id {target} belongs to another target directory; leave the id out, or remove that target first")]
+    #[error(
+        "target id {target} belongs, or belonged, to another target directory; leave the id out, since ids are used once"
+    )]
     TargetIdTaken {
         /// The id.
         #[n(0)]
@@ -226,6 +228,30 @@ pub enum ClusterError {
         #[n(2)]
         current: u32,
     },
+    /// A directory of something that was removed or replaced.
+    #[n(22)]
+    #[error(
+        "{what} was removed from the cluster, or replaced by another one; it never comes back: use an empty directory"
+    )]
+    WasRemoved {
+        /// What.
+        #[n(0)]
+        what: String,
+    },
+    /// A new service has the address of a registered one.
+    #[n(23)]
+    #[error(
+        "this service's directory is new, but its address belongs to node {node} ({alias}): is the disk with that one's \
+         directory mounted? If it is lost for good: nyala node remove {node}"
+    )]
+    AddressTaken {
+        /// Who has it.
+        #[n(0)]
+        node: NodeId,
+        /// Its alias.
+        #[n(1)]
+        alias: String,
+    },
 }
 
 impl ClusterError {
@@ -239,11 +265,11 @@ impl ClusterError {
         match self {
             NotInitialised => ErrorCode::NOT_READY,
             AlreadyInitialised { .. } | ForeignCluster { .. } => ErrorCode::FOREIGN,
-            AliasTaken { .. } | TargetIdTaken { .. } => ErrorCode::EXISTS,
+            AliasTaken { .. } | TargetIdTaken { .. } | AddressTaken { .. } => ErrorCode::EXISTS,
             TargetServed { .. } | InUse { .. } => ErrorCode::DEVICE_BUSY,
             WrongEpoch { .. } => ErrorCode::WRONG_EPOCH,
             NoNode { .. } | NoTarget { .. } | NoPool { .. } | NoGroup { .. } => ErrorCode::NOT_FOUND,
-            Superseded { .. } => ErrorCode::NOT_PERMITTED,
+            Superseded { .. } | WasRemoved { .. } => ErrorCode::NOT_PERMITTED,
             Exhausted { .. } => ErrorCode::NO_SPACE,
             Damaged { .. } | NewerFormat { .. } => ErrorCode::IO,
             BadAlias { .. }

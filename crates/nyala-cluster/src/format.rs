@@ -10,8 +10,9 @@ const MAGIC: [u8; 4] = *b"NYCS";
 const HEADER_BYTES: usize = 16;
 
 impl ClusterState {
-    /// Newest format of [`ClusterState::encode`] that this build knows; 1 had no states in groups, and is read.
-    pub const FORMAT: u16 = 2;
+    /// Newest format of [`ClusterState::encode`] that this build knows; 1 had no states in groups, 2 no
+    /// list of removed identities; both are read.
+    pub const FORMAT: u16 = 3;
 
     /// The state as bytes. Equal states give equal bytes.
     pub fn encode(&self) -> Vec<u8> {
@@ -55,9 +56,9 @@ mod tests {
 
     #[test]
     fn format_1_is_read() {
-        // The same without its last field.
+        // The same without its last fields.
         let mut old = ClusterState::default().encode();
-        assert_eq!((old[HEADER_BYTES], old.pop()), (0x8d, Some(0)));
+        assert_eq!((old[HEADER_BYTES], old.pop(), old.pop()), (0x8e, Some(0x80), Some(0)));
         old[HEADER_BYTES] = 0x8c;
         old[4] = 1;
         let len = (old.len() - HEADER_BYTES) as u32;
@@ -78,9 +79,9 @@ mod tests {
             assert!(ClusterState::decode(&good[..at]).is_err(), "cut at {at}");
         }
         let mut newer = good.clone();
-        newer[4..6].copy_from_slice(&3_u16.to_le_bytes());
+        newer[4..6].copy_from_slice(&4_u16.to_le_bytes());
         let crc = crc32c_parts(&[&newer[..12], &newer[HEADER_BYTES..]]);
         newer[12..16].copy_from_slice(&crc.to_le_bytes());
-        assert_eq!(ClusterState::decode(&newer), Err(ClusterError::NewerFormat { found: 3, known: 2 }));
+        assert_eq!(ClusterState::decode(&newer), Err(ClusterError::NewerFormat { found: 4, known: 3 }));
     }
 }

@@ -22,8 +22,18 @@ impl ClusterState {
         let mut events = Vec::new();
         let node = self.register_node(register, &mut events)?;
         let mut listed = Vec::with_capacity(register.targets.len());
+        let mut refused = None;
         for wanted in &register.targets {
-            listed.push(self.register_target(node, wanted, &mut events)?);
+            match self.register_target(node, wanted, &mut events) {
+                Ok(id) => listed.push(id),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        // A refused target does not take a storage service's others down; a metadata service has no others.
+        if let Some(error) = refused
+            && (register.role != Role::Storage || listed.is_empty())
+        {
+            return Err(error);
         }
         for target in self.targets.iter_mut().filter(|t| t.node == node) {
             target.listed = listed.contains(&target.id);
@@ -68,6 +78,7 @@ impl ClusterState {
         if self.nodes.len() >= MAX_NODES {
             return Err(exhausted());
         }
+        self.check_new_node(register)?;
         let aliases = self.nodes.iter().map(|n| n.alias.as_str());
         let stem = match register.role {
             Role::Mgmt => "mgmt",
@@ -90,6 +101,25 @@ impl ClusterState {
         });
         events.push(Event::NodeAdded(id));
         Ok(id)
+    }
+
+    /// A service without a history is either new, or an old one whose directory is missing: that one has the address of
+    /// a node that is registered, and must not become a second node silently.
+    fn check_new_node(&self, register: &RegisterNode) -> Result<(), ClusterError> {
+        if self.removed.binary_search(&register.uuid).is_ok() {
+            return Err(ClusterError::WasRemoved { what: "this service".to_owned() });
+        }
+        let same =
+            |n: &&NodeRecord| n.role == register.role && n.addresses.iter().any(|a| register.addresses.contains(a));
+        match self.nodes.iter().filter(|n| n.role != Role::Mgmt).find(same) {
+            Some(node) => Err(ClusterError::AddressTaken { node: node.id, alias: node.alias.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Why a target of a node that has just registered was left out; `None` if it was not.
+    pub fn refusal(&self, node: NodeId, wanted: &NewTarget) -> Option<ClusterError> {
+        self.clone().register_target(node, wanted, &mut Vec::new()).err()
     }
 
     fn register_target(
@@ -125,6 +155,9 @@ impl ClusterState {
         wanted: &NewTarget,
         events: &mut Vec<Event>,
     ) -> Result<TargetId, ClusterError> {
+        if self.removed.binary_search(&wanted.uuid).is_ok() {
+            return Err(ClusterError::WasRemoved { what: "this target directory".to_owned() });
+        }
         let id = self.choose_target_id(wanted)?;
         let aliases = self.targets.iter().map(|t| t.alias.as_str());
         let alias = wished_or(&wanted.alias, aliases, |mut taken| {
@@ -144,7 +177,6 @@ impl ClusterState {
             listed: true,
         };
         self.targets.insert(at, record);
-        self.retired.retain(|retired| *retired != id);
         events.push(Event::TargetAdded(id));
         if wanted.kind == TargetKind::Meta {
             events.push(Event::SlotsAssigned(self.assign_slots(id)?));
@@ -154,7 +186,7 @@ impl ClusterState {
 
     fn choose_target_id(&self, wanted: &NewTarget) -> Result<TargetId, ClusterError> {
         if wanted.id.0 != 0 {
-            let taken = self.target(wanted.id).is_some();
+            let taken = self.target(wanted.id).is_some() || self.retired.binary_search(&wanted.id).is_ok();
             return if taken { Err(ClusterError::TargetIdTaken { target: wanted.id }) } else { Ok(wanted.id) };
         }
         let first = if wanted.kind == TargetKind::Meta { 1 } else { FIRST_STORAGE_ID };

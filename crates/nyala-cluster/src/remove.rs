@@ -13,20 +13,23 @@ fn in_use(what: String, why: &str) -> ClusterError {
 impl ClusterState {
     pub(crate) fn remove_node(&mut self, id: NodeId) -> Result<Vec<Event>, ClusterError> {
         let Some(node) = self.node(id) else { return Ok(Vec::new()) };
-        let what = format!("node {id} ({})", node.alias);
+        let (what, uuid) = (format!("node {id} ({})", node.alias), node.uuid);
         if node.reachability != Reachability::Offline {
             return Err(in_use(what, "its service is alive; stop it first"));
         }
-        if self.targets.iter().any(|t| t.node == id) {
-            return Err(in_use(what, "it has targets; remove or move them first"));
+        let targets: Vec<String> = self.targets.iter().filter(|t| t.node == id).map(|t| t.id.to_string()).collect();
+        if !targets.is_empty() {
+            let why = format!("it has targets; remove or move them first: {}", targets.join(", "));
+            return Err(in_use(what, &why));
         }
         self.nodes.retain(|n| n.id != id);
+        self.retire(uuid);
         Ok(vec![Event::NodeRemoved(id)])
     }
 
     pub(crate) fn remove_target(&mut self, id: TargetId, content_gone: bool) -> Result<Vec<Event>, ClusterError> {
         let Some(target) = self.target(id) else { return Ok(Vec::new()) };
-        let what = format!("target {id} ({})", target.alias);
+        let (what, uuid) = (format!("target {id} ({})", target.alias), target.uuid);
         if self.slots.iter().any(|range| range.target == id) {
             return Err(in_use(what, "it serves a part of the name space"));
         }
@@ -43,6 +46,7 @@ impl ClusterState {
         if let Err(at) = self.retired.binary_search(&id) {
             self.retired.insert(at, id);
         }
+        self.retire(uuid);
         Ok(vec![Event::TargetRemoved(id)])
     }
 

@@ -47,13 +47,17 @@ pub struct ClusterState {
     /// Highest pool id ever given; pool ids are not used twice.
     #[n(10)]
     pub last_pool: u16,
-    /// Ids of removed targets, in order. Old layouts may name them, so they are given out again only on request.
+    /// Ids of removed targets, in order. Old layouts may name them; they are never given out again.
     #[n(11)]
     pub retired: Vec<TargetId>,
     /// Highest mirror group id ever given; group ids are not used twice.
     #[n(12)]
     #[cbor(default)]
     pub last_group: u16,
+    /// Identities of directories of removed nodes, and of removed and replaced targets, in order. None of them registers again.
+    #[n(13)]
+    #[cbor(default)]
+    pub removed: Vec<ClusterId>,
 }
 
 /// A registered service.
@@ -133,11 +137,20 @@ impl ClusterState {
         self.targets.binary_search_by_key(&id, |t| t.id).ok().map(|at| &self.targets[at])
     }
 
-    /// The ids that a registered service and its targets have, in the order of the request.
+    /// The ids that a registered service and its targets have, in the order of the request; 0 for a target that was
+    /// refused: see [`ClusterState::refusal`].
     pub fn ids_of(&self, register: &RegisterNode) -> Option<(NodeId, Vec<TargetId>)> {
         let node = self.nodes.iter().find(|n| n.uuid == register.uuid)?.id;
-        let id_of = |uuid| self.targets.iter().find(|t| t.uuid == uuid).map(|t| t.id);
-        Some((node, register.targets.iter().map(|t| id_of(t.uuid)).collect::<Option<_>>()?))
+        let served = |t: &&TargetRecord| t.node == node && t.listed;
+        let id_of = |uuid| self.targets.iter().filter(served).find(|t| t.uuid == uuid).map_or(TargetId(0), |t| t.id);
+        Some((node, register.targets.iter().map(|t| id_of(t.uuid)).collect()))
+    }
+
+    /// Remembers that a directory's identity is used up.
+    pub(crate) fn retire(&mut self, uuid: ClusterId) {
+        if let Err(at) = self.removed.binary_search(&uuid) {
+            self.removed.insert(at, uuid);
+        }
     }
 
     /// What everybody outside management sees.

@@ -176,11 +176,56 @@ fn removal_is_refused_while_in_use() {
     assert!(refused(&mut state, target(1, true)), "serves slots");
     assert_eq!(state.apply(target(101, true)), Ok(vec![Event::TargetRemoved(TargetId(101))]));
     assert_eq!(state.apply(node(1)), Ok(vec![Event::NodeRemoved(NodeId(1))]));
-    // Neither number is given out again, unless the operator asks for that very target id.
+    // Neither number is given out again, not even on request, and neither directory comes back, under no number.
     assert_eq!(register(&mut state, &service(Role::Storage, 3, &[12])), Ok((3, vec![102])));
     let mut wish = service(Role::Storage, 4, &[13]);
     wish.targets[0].id = TargetId(101);
-    assert_eq!(register(&mut state, &wish), Ok((4, vec![101])));
+    assert_eq!(register(&mut state, &wish), Err(ClusterError::TargetIdTaken { target: TargetId(101) }));
+    for old in [service(Role::Storage, 1, &[]), service(Role::Storage, 4, &[11])] {
+        assert!(matches!(register(&mut state, &old), Err(ClusterError::WasRemoved { .. })), "{old:?}");
+    }
+}
+
+/// A service whose own directory is not mounted looks like a new one, at the address of one that is registered.
+#[test]
+fn a_node_is_not_made_silently_at_the_address_of_another() {
+    let mut state = cluster();
+    for role in [Role::Meta, Role::Storage] {
+        let first = service(role, 1 + role as u8, &[11 + role as u8]);
+        let (node, _) = register(&mut state, &first).unwrap();
+        down(&mut state, node);
+        let empty = RegisterNode { uuid: uuid(90), ..service(role, 1 + role as u8, &[91]) };
+        let refused = register(&mut state, &empty).unwrap_err();
+        assert!(matches!(refused, ClusterError::AddressTaken { node: NodeId(n), .. } if n == node), "{refused}");
+        assert!(refused.to_string().contains("is the disk"), "{refused}");
+        register(&mut state, &RegisterNode { incarnation: 2, ..first }).unwrap();
+    }
+    // A lost one is removed by an operator; then the address is free.
+    let lost = state.nodes.iter().find(|n| n.role == Role::Storage).unwrap().id;
+    down(&mut state, lost.0);
+    state.apply(Command::RemoveTarget { target: TargetId(101), content_gone: true }).unwrap();
+    state.apply(Command::RemoveNode { node: lost }).unwrap();
+    let again = RegisterNode { uuid: uuid(90), ..service(Role::Storage, 1 + Role::Storage as u8, &[91]) };
+    assert_eq!(register(&mut state, &again), Ok((lost.0 + 1, vec![102])));
+}
+
+#[test]
+fn a_refused_target_does_not_take_the_others_down() {
+    let mut state = cluster();
+    let mut one = service(Role::Storage, 1, &[11, 12]);
+    assert_eq!(register(&mut state, &one), Ok((1, vec![101, 102])));
+    // Another directory with the id of the first one: a copy, or a disk that has been replaced.
+    one.incarnation = 2;
+    one.targets[0] = NewTarget { uuid: uuid(13), id: TargetId(101), ..one.targets[0].clone() };
+    assert_eq!(register(&mut state, &one), Ok((1, vec![0, 102])));
+    let refusal = state.refusal(NodeId(1), &one.targets[0]);
+    assert_eq!(refusal, Some(ClusterError::TargetIdTaken { target: TargetId(101) }));
+    let reachability = |id| state.target(TargetId(id)).unwrap().state.reachability;
+    assert_eq!((reachability(101), reachability(102)), (Reachability::Offline, Reachability::Online));
+    // With no other target there is nothing to serve.
+    let mut alone = service(Role::Storage, 1, &[13]);
+    (alone.incarnation, alone.targets[0].id) = (3, TargetId(101));
+    assert_eq!(register(&mut state, &alone), Err(ClusterError::TargetIdTaken { target: TargetId(101) }));
 }
 
 #[test]
@@ -291,7 +336,7 @@ fn the_format_on_disk_stays_as_it_is() {
     down(&mut state, 2);
     let bytes = state.encode();
     let head: Vec<u8> = bytes[..16].to_vec();
-    assert_eq!((bytes.len(), head), (295, vec![78, 89, 67, 83, 2, 0, 0, 0, 23, 1, 0, 0, 250, 1, 115, 67]));
+    assert_eq!((bytes.len(), head), (296, vec![78, 89, 67, 83, 3, 0, 0, 0, 24, 1, 0, 0, 170, 93, 80, 34]));
     let rename = Command::Rename { thing: Thing::Target(TargetId(101)), alias: "fast".into() };
     let hex: String = nyala_wire::codec::encode(&rename).iter().map(|b| format!("{b:02x}")).collect();
     assert_eq!(hex, "82078282018118656466617374");

@@ -43,6 +43,25 @@ pub enum StorageError {
         /// The id that management gave.
         given: TargetId,
     },
+    /// Where a target should be there is none.
+    #[error(
+        "{path} {found}: is its disk mounted? Mount it and start the service again. A new target is made only on request: \
+         nyala target add {path}", path = .path.display()
+    )]
+    NoTargetThere {
+        /// The directory.
+        path: PathBuf,
+        /// What was found: nothing, or an empty directory.
+        found: &'static str,
+    },
+    /// Management refuses a target.
+    #[error("{path}: {why}", path = .path.display())]
+    TargetRefused {
+        /// The directory.
+        path: PathBuf,
+        /// Its words.
+        why: String,
+    },
     /// A target's key-value store cannot be opened.
     #[error("{path}: {error}", path = .path.display())]
     Store {

@@ -165,18 +165,23 @@ pub enum IdentityError {
     },
 }
 
+/// Who a directory says it is, without locking or changing anything. `None`: it is missing, or nothing in it says so.
+pub fn peek(path: &Path, kind: Kind) -> Result<Option<Identity>, IdentityError> {
+    let file = path.join(kind.file());
+    match std::fs::read_to_string(&file) {
+        Ok(text) => parse(&text, path, &file, kind).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(IdentityError::Io { path: file, error }),
+    }
+}
+
 impl OwnDir {
     /// Locks a directory and reads who it is, or makes it ours if it is new. `new_uuid` is for a new one.
     pub fn open(path: &Path, kind: Kind, new_uuid: ClusterId) -> Result<OwnDir, IdentityError> {
         let io = |error| IdentityError::Io { path: path.into(), error };
         let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
         made.map_err(io)?;
-        let file = path.join(kind.file());
-        let known = match std::fs::read_to_string(&file) {
-            Ok(text) => Some(parse(&text, path, &file, kind)?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(IdentityError::Io { path: file, error }),
-        };
+        let known = peek(path, kind)?;
         if known.is_none() && !is_new(path, kind).map_err(io)? {
             return Err(IdentityError::NotEmpty { path: path.into(), file: kind.file() });
         }

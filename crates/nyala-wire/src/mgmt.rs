@@ -279,12 +279,16 @@ pub struct Registered {
     /// The service's id.
     #[n(1)]
     pub node: NodeId,
-    /// The targets' ids, in the order of the request.
+    /// The targets' ids, in the order of the request; 0 for one that is refused and must not be served.
     #[n(2)]
     pub targets: Vec<TargetId>,
     /// The map that has them.
     #[n(3)]
     pub map: ClusterMap,
+    /// Why targets are refused, a sentence for each 0 in `targets`, in the same order.
+    #[n(4)]
+    #[cbor(default)]
+    pub refused: Vec<String>,
 }
 
 /// Replies of the management service.

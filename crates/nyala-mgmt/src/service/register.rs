@@ -24,9 +24,18 @@ pub(super) async fn handle(core: &Core, request: &Register) -> Result<MgmtReply,
     let capacities: Vec<_> = targets
         .iter()
         .zip(&request.targets)
+        .filter(|(target, _)| target.0 != 0)
         .map(|(target, wanted)| TargetCapacity { target: *target, capacity: wanted.capacity })
         .collect();
+    let unserved = register.targets.iter().zip(&targets).filter(|(_, id)| id.0 == 0).map(|(wanted, _)| wanted);
+    let refused: Vec<String> = unserved
+        .map(|wanted| state.refusal(node, wanted).ok_or_else(gone))
+        .map(|refusal| refusal.map(|error| error.to_string()))
+        .collect::<Result<_, _>>()?;
+    for why in &refused {
+        tracing::warn!(%node, why, "a target of a service that registered is refused");
+    }
     // The lease counts from when the request was sent, which was earlier: we are the ones who wait longer.
     core.liveness.lock().heard(node, register.incarnation, &capacities, monotonic_ms());
-    Ok(MgmtReply::Registered(Box::new(Registered { cluster: state.cluster, node, targets, map: state.map() })))
+    Ok(MgmtReply::Registered(Box::new(Registered { cluster: state.cluster, node, targets, map: state.map(), refused })))
 }

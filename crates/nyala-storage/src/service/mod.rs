@@ -16,6 +16,8 @@
 //!   typed error.
 //! - The lease runs out: requests get `NOT_READY` until it is renewed. Management expels us: the service ends.
 //! - A disk hangs: the workers of that target wait, and with them its requests; other targets go on.
+//! - A target's directory is missing, empty, another's or damaged: that target is refused and shown offline, the others are
+//!   served. A service that was registered makes no target by itself: the disk may not be mounted.
 //! - The service dies: see [`crate::chunk_store`]. An orderly stop ends what is queued, syncs and says goodbye.
 
 mod at_once;
@@ -28,6 +30,7 @@ mod ring_reads;
 mod run;
 mod stalls;
 mod target;
+mod targets;
 mod walk;
 mod worker_thread;
 

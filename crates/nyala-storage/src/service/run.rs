@@ -5,9 +5,10 @@
 use super::handler::{StorageService, read_budget};
 use super::mirror::{Keeper, Mirrors, keep};
 use super::target::Target;
+use super::targets::Targets;
 use crate::config::StorageConfig;
 use crate::error::StorageError;
-use nyala_store::own_dir::{IdentityError, Kind, OwnDir};
+use nyala_store::own_dir::{Kind, OwnDir};
 use nyala_transport::member::{Member, MgmtClient};
 use nyala_transport::{HandshakeConfig, MemoryBudget, Role, Secret, Server, ServerOptions, TransportError};
 use nyala_wire::map::{Role as NodeRole, TargetKind};
@@ -30,9 +31,9 @@ pub async fn run(config: StorageConfig, shutdown: impl Future<Output = ()>) -> R
     raise_open_files();
     let secret = Secret::load(&config.secret_file)?;
     let mut node = OwnDir::open(&config.dir, Kind::StorageNode, ClusterId(random()?))?;
-    let targets = open_targets(&config)?;
+    let targets = Targets::open(&config, &node.identity, || Ok(ClusterId(random()?)))?;
     let ended = register_and_serve(&config, &secret, &mut node, &targets, shutdown).await;
-    let closed = close(targets).await;
+    let closed = close(targets.opened).await;
     let Some(member) = ended? else { return closed };
     if let Err(error) = member.goodbye().await {
         tracing::warn!(%error, "management did not hear the goodbye");
@@ -45,11 +46,11 @@ async fn register_and_serve(
     config: &StorageConfig,
     secret: &Secret,
     node: &mut OwnDir,
-    targets: &[Arc<Target>],
+    targets: &Targets,
     shutdown: impl Future<Output = ()>,
 ) -> Result<Option<Member>, StorageError> {
     let mut shutdown = std::pin::pin!(shutdown);
-    let cluster = common_cluster(node, targets)?;
+    let cluster = targets.cluster;
     let handshake = |cluster: ClusterId, node| HandshakeConfig {
         encrypt: config.encrypt,
         ..HandshakeConfig::new(secret.clone(), u128::from_le_bytes(cluster.0), Role::Storage, node)
@@ -62,7 +63,7 @@ async fn register_and_serve(
         () = &mut shutdown => return Ok(None),
     };
     node.registered(member.cluster(), TargetId(0))?;
-    let by_id = settle_ids(targets, &member)?;
+    let by_id = targets.settle_ids(&member)?;
     // Only now the cluster is known, and with it whom to refuse.
     drop(early);
     let servers = bind(config, listen, handshake(member.cluster(), member.node().0))?;
@@ -74,7 +75,7 @@ async fn register_and_serve(
         let (targets, member, reads, mirrors) = (by_id.clone(), member.clone(), reads.clone(), mirrors.clone());
         cores.push(start_core(server, move || StorageService::new(targets, member, reads, mirrors))?);
     }
-    tracing::info!(node = %member.node(), %listen, targets = ?member.targets(), "storage service is up");
+    tracing::info!(node = %member.node(), %listen, targets = ?by_id.keys(), "storage service is up");
     let ended = tokio::select! {
         why = member.expelled() => Err(StorageError::Expelled(why)),
         ended = any_core(&mut cores) => ended,
@@ -112,45 +113,10 @@ fn bind(config: &StorageConfig, listen: SocketAddr, handshake: HandshakeConfig) 
     Ok(Server::bind_cores(&[listen], handshake, options, config.cores.max(1))?)
 }
 
-fn open_targets(config: &StorageConfig) -> Result<Vec<Arc<Target>>, StorageError> {
-    let open = |spec| {
-        let uuid = ClusterId(random()?);
-        Ok(Arc::new(Target::open(spec, uuid, config.workers_per_target, config.sync_idle)?))
-    };
-    let mut targets: Vec<Arc<Target>> = Vec::new();
-    for spec in &config.targets {
-        match open(spec) {
-            Ok(target) => targets.push(target),
-            Err(error) => {
-                for target in &targets {
-                    target.close()?;
-                }
-                return Err(error);
-            }
-        }
-    }
-    Ok(targets)
-}
-
-/// The cluster that all directories belong to; unknown if all are new.
-fn common_cluster(node: &OwnDir, targets: &[Arc<Target>]) -> Result<ClusterId, StorageError> {
-    let mut ours = node.identity.cluster;
-    for target in targets {
-        let dir = target.dir.lock();
-        let found = dir.identity.cluster;
-        if ours == ClusterId::UNKNOWN {
-            ours = found;
-        } else if found != ClusterId::UNKNOWN && found != ours {
-            return Err(IdentityError::OtherCluster { path: dir.path.clone(), found, ours }.into());
-        }
-    }
-    Ok(ours)
-}
-
 async fn join(
     config: &StorageConfig,
     node: &OwnDir,
-    targets: &[Arc<Target>],
+    targets: &Targets,
     cluster: ClusterId,
     listen: SocketAddr,
     handshake: HandshakeConfig,
@@ -159,12 +125,11 @@ async fn join(
         true => vec![nyala_transport::facing::facing(listen, &config.mgmt)],
         false => config.advertise.clone(),
     };
-    let wished = config.targets.iter().map(|spec| spec.id.unwrap_or_default());
-    let register_target = |(target, wished): (&Arc<Target>, TargetId)| {
+    let register_target = |target: &Arc<Target>| {
         let dir = target.dir.lock();
         let (uuid, have) = (dir.identity.uuid, dir.identity.target);
         drop(dir);
-        let id = if have.0 == 0 { wished } else { have };
+        let id = if have.0 == 0 { target.wished_id } else { have };
         let (alias, capacity) = (target.alias.clone(), target.capacity());
         RegisterTarget { uuid, id, alias, kind: TargetKind::Storage, capacity }
     };
@@ -175,33 +140,16 @@ async fn join(
         alias: config.alias.clone(),
         addresses: advertise.iter().map(ToString::to_string).collect(),
         incarnation: u64::from_le_bytes(random()?),
-        targets: targets.iter().zip(wished).map(register_target).collect(),
+        targets: targets.opened.iter().map(register_target).collect(),
     };
-    let reported = targets.to_vec();
+    let served = targets.served.clone();
     let capacities = move || {
-        // A target has its id once it is registered; until then there is nothing to say about it.
-        let known = reported.iter().map(|target| (target.dir.lock().identity.target, target));
-        let known = known.filter(|(id, _)| id.0 != 0);
-        known.map(|(target, found)| TargetCapacity { target, capacity: found.capacity() }).collect()
+        // Until they are registered there is nothing to say about them, nor about those that management refuses.
+        let served = served.get().into_iter().flat_map(|served| served.iter());
+        served.map(|(target, found)| TargetCapacity { target: *target, capacity: found.capacity() }).collect()
     };
     let client = MgmtClient::new(config.mgmt.clone(), handshake);
     Ok(Member::join(client, register, capacities).await?)
-}
-
-/// Remembers the ids of new targets, and refuses others than those in the directories.
-fn settle_ids(targets: &[Arc<Target>], member: &Member) -> Result<Arc<HashMap<TargetId, Arc<Target>>>, StorageError> {
-    let mut by_id = HashMap::new();
-    for (target, given) in targets.iter().zip(member.targets().iter().copied()) {
-        let mut dir = target.dir.lock();
-        let have = dir.identity.target;
-        if have.0 != 0 && have != given {
-            return Err(StorageError::OtherId { path: dir.path.clone(), have, given });
-        }
-        dir.registered(member.cluster(), given)?;
-        drop(dir);
-        by_id.insert(given, target.clone());
-    }
-    Ok(Arc::new(by_id))
 }
 
 type Ended = oneshot::Receiver<Result<(), TransportError>>;

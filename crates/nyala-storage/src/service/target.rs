@@ -16,7 +16,7 @@ use nyala_store::own_dir::{IdentityError, Kind, OwnDir};
 use nyala_store::{Options, Store};
 use nyala_wire::mgmt::Capacity;
 use nyala_wire::storage::ChunkFileId;
-use nyala_wire::{ClusterId, GroupId, SessionId, WireError};
+use nyala_wire::{ClusterId, GroupId, SessionId, TargetId, WireError};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::path::Path;
@@ -37,6 +37,8 @@ pub struct Target {
     pub dir: Mutex<OwnDir>,
     /// The alias that the operator wishes.
     pub alias: String,
+    /// The id that the operator wishes for a new one; 0 for none.
+    pub wished_id: TargetId,
     limit_bytes: Option<u64>,
     store: Arc<ChunkStore>,
     kv: Store,
@@ -107,11 +109,12 @@ impl Target {
         let store = ChunkStore::open(Arc::new(kv.clone()), disk, &options)
             .map_err(|error| StorageError::Chunks { path: spec.dir.clone(), error })?;
         tracing::info!(target_id = options.label, ?recovery, report = ?store.report(), "storage target is open");
-        let (dir, alias) = (Mutex::new(own), spec.alias.clone());
+        let (dir, alias, wished_id) = (Mutex::new(own), spec.alias.clone(), spec.id.unwrap_or_default());
         let (shards, helpers, store) = (Vec::new(), Mutex::new(None), Arc::new(store));
         let (threads, others) = (Mutex::default(), Mutex::default());
         let limit_bytes = spec.limit_bytes;
-        let mut target = Target { dir, alias, limit_bytes, store, kv, shards, helpers, workers: threads, others };
+        let mut target =
+            Target { dir, alias, wished_id, limit_bytes, store, kv, shards, helpers, workers: threads, others };
         target.start(workers.max(1), sync_idle)?;
         Ok(target)
     }

@@ -29,6 +29,10 @@ pub struct Knobs {
     pub goodbyes: AtomicU32,
     /// Addresses of the last registration.
     pub addresses: Mutex<Vec<String>>,
+    /// A target that is refused.
+    pub unwanted: Mutex<TargetId>,
+    /// Targets of the last heartbeat.
+    pub reported: Mutex<Vec<TargetId>>,
     /// Capacity of the first target as last heard.
     pub capacity: Mutex<Capacity>,
     /// The map, but for what is the same for all; a test changes it as management would, with a version that grows.
@@ -65,16 +69,20 @@ impl FakeMgmt {
         match request {
             MgmtRequest::Register(register) => {
                 let id = |(n, id): (usize, TargetId)| if id.0 == 0 { TargetId(11 + n as u16) } else { id };
-                let targets = register.targets.iter().map(|target| target.id).enumerate().map(id).collect();
+                let targets = register.targets.iter().map(|target| target.id).enumerate().map(id);
+                let unwanted = *self.0.unwanted.lock().unwrap();
+                let targets: Vec<_> = targets.map(|id| if id == unwanted { TargetId(0) } else { id }).collect();
+                let refused = targets.iter().filter(|id| id.0 == 0).map(|_| "it was replaced".to_owned()).collect();
                 *self.0.capacity.lock().unwrap() = register.targets[0].capacity;
                 *self.0.addresses.lock().unwrap() = register.addresses;
                 let node = NodeId(register.targets[0].id.0.max(3).into());
-                MgmtReply::Registered(Box::new(Registered { cluster: CLUSTER, node, targets, map }))
+                MgmtReply::Registered(Box::new(Registered { cluster: CLUSTER, node, targets, map, refused }))
             }
             MgmtRequest::Heartbeat(heartbeat) => {
                 if self.0.deaf.load(Ordering::SeqCst) {
                     std::future::pending::<()>().await;
                 }
+                *self.0.reported.lock().unwrap() = heartbeat.capacities.iter().map(|c| c.target).collect();
                 if let Some(first) = heartbeat.capacities.first() {
                     *self.0.capacity.lock().unwrap() = first.capacity;
                 }

@@ -69,7 +69,7 @@ async fn beat(state: &State, each: Duration) -> Result<(), MgmtError> {
 /// False if management will never take this process back.
 async fn register_again(state: &State) -> bool {
     let error = match register_once(&state.client, &state.register).await {
-        Ok((sent_ms, registered)) if registered.node == state.node && registered.targets == state.targets => {
+        Ok((sent_ms, registered)) if registered.node == state.node && state.has_targets(&registered.targets) => {
             state.lease.renew(sent_ms, registered.map.settings.lease_ms, registered.map.version);
             state.watch.offer(registered.map);
             return true;

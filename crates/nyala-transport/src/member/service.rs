@@ -48,7 +48,9 @@ pub(super) struct State {
     pub register: Register,
     pub cluster: ClusterId,
     pub node: NodeId,
+    /// In the order of the registration; 0 for those that management refused, and why.
     pub targets: Vec<TargetId>,
+    pub refused: Vec<String>,
     pub watch: MapWatch,
     pub lease: Lease,
     pub expelled: watch::Sender<Option<WireError>>,
@@ -58,6 +60,11 @@ pub(super) struct State {
 }
 
 impl State {
+    /// Whether these are the ids of the targets that management took.
+    pub(super) fn has_targets(&self, given: &[TargetId]) -> bool {
+        self.targets.iter().filter(|target| target.0 != 0).eq(given)
+    }
+
     /// The map version that heartbeats may report.
     pub(super) fn acted_on(&self) -> MapVersion {
         self.watch.current().version.min(MapVersion(self.acted_on.load(Ordering::Acquire)))
@@ -74,11 +81,13 @@ impl Member {
         capacities: impl Fn() -> Vec<TargetCapacity> + Send + Sync + 'static,
     ) -> Result<Member, MgmtError> {
         let (sent_ms, registered) = register_patiently(&client, &register).await?;
-        let Registered { cluster, node, targets, map } = registered;
+        let Registered { cluster, node, targets, map, refused } = registered;
         register.cluster = cluster;
         for (target, id) in register.targets.iter_mut().zip(&targets) {
             target.id = *id;
         }
+        // What was refused is not offered again: without its id it could become another target.
+        register.targets.retain(|target| target.id.0 != 0);
         let lease = Lease::default();
         lease.renew(sent_ms, map.settings.lease_ms, map.version);
         let watch = MapWatch::start(client.clone());
@@ -86,7 +95,8 @@ impl Member {
         let expelled = watch::Sender::new(None);
         let capacities = Box::new(capacities);
         let acted_on = AtomicU64::new(u64::MAX);
-        let state = State { client, register, cluster, node, targets, watch, lease, expelled, capacities, acted_on };
+        let state =
+            State { client, register, cluster, node, targets, refused, watch, lease, expelled, capacities, acted_on };
         let state = Arc::new(state);
         tracing::info!(%node, %cluster, "registered with management");
         let heartbeats = tokio::spawn(heartbeat::run(state.clone())).abort_handle();
@@ -103,9 +113,14 @@ impl Member {
         self.shared.state.node
     }
 
-    /// The targets' ids, in the order of the registration.
+    /// The targets' ids, in the order of the registration; 0 for one that management refuses.
     pub fn targets(&self) -> &[TargetId] {
         &self.shared.state.targets
+    }
+
+    /// Why management refuses targets, a sentence for each 0 in [`Member::targets`], in the same order.
+    pub fn refused(&self) -> &[String] {
+        &self.shared.state.refused
     }
 
     /// The newest cluster map that has arrived.

@@ -65,7 +65,7 @@ impl Fake {
                     return Err(error);
                 }
                 let (targets, map) = (vec![TargetId(self.target_id)], self.map());
-                let registered = Registered { cluster: CLUSTER, node: NodeId(3), targets, map };
+                let registered = Registered { cluster: CLUSTER, node: NodeId(3), targets, map, refused: Vec::new() };
                 Ok(MgmtReply::Registered(Box::new(registered)))
             }
             MgmtRequest::Heartbeat(Heartbeat { node, .. }) => {

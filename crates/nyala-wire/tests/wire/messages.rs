@@ -36,7 +36,7 @@ structures! {
     PutInline { inode, base_version, data, mtime, sync, close }
     Register { cluster, role, uuid, alias, addresses, incarnation, targets }
     RegisterTarget { uuid, id, alias, kind, capacity }
-    Registered { cluster, node, targets, map }
+    Registered { cluster, node, targets, map, refused }
     Rename { from_parent, from_name, to_parent, to_name, no_replace, exchange }
     Returned { inode, keep, seq, open }
     Revocation { inode, keep, seq }
