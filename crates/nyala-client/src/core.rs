@@ -10,6 +10,7 @@ use crate::hub::Hub;
 use crate::locks::LockBook;
 use crate::logic::numbers::Numbers;
 use crate::logic::put_off::PutOff;
+use crate::logic::slots::Slots;
 use crate::maps::Maps;
 use crate::rpc::Rpc;
 use crate::sender::Sender;
@@ -49,6 +50,8 @@ pub(crate) struct Core {
     pub(crate) write_slots: Mutex<HashMap<Home, Arc<Semaphore>>>,
     /// Numbers of requests to mirror groups.
     pub(crate) numbers: Mutex<HashMap<GroupId, Arc<Mutex<Numbers>>>>,
+    /// Which changes are under way with targets without mirrors.
+    pub(crate) slots: Mutex<HashMap<TargetId, Arc<Mutex<Slots>>>>,
     pub(crate) sender: Sender,
     pub(crate) stats: Counters,
     /// When it was last said that a server cannot be talked to; 0: never.
@@ -90,6 +93,7 @@ impl Core {
             cached_bytes: Arc::default(),
             write_slots: Mutex::default(),
             numbers: Mutex::default(),
+            slots: Mutex::default(),
             sender: Sender::default(),
             stats: Counters::default(),
             complained_ms: AtomicU64::new(0),

@@ -18,4 +18,5 @@ pub mod read_ahead;
 mod rooms;
 pub mod segments;
 pub mod sequence;
+pub mod slots;
 pub mod unsynced;

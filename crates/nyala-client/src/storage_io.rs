@@ -2,8 +2,9 @@
 
 //! Requests to storage targets.
 //!
-//! **Failure model.** Everything sent to storage is idempotent, so after a lost reply, a disconnect or a restart it is
-//! simply sent again, unless the session it is bound to has ended meanwhile (`bound`). Data may arrive damaged here or there: the server answers DAMAGED and gets it again; a read that
+//! **Failure model.** After a lost reply, a disconnect or a restart a request is simply sent again, unless the session it is bound to has
+//! ended meanwhile (`bound`). A change has the same stamp then, so that a copy which comes late does not undo a newer change. Data may
+//! arrive damaged here or there: the server answers DAMAGED and gets it again; a read that
 //! does not match is repeated with VERIFY, which tells a bad disk (the server finds it too: EIO) from a bad network, and from data
 //! that was written to while the server sent it from where it lies.
 
@@ -13,16 +14,18 @@ use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::group_io::Reader;
 use crate::logic::segments::Segments;
+use crate::logic::slots::Slots;
 use crate::maps::odd;
 use crate::retry::{Again, Retry, sort_reply, sort_transport};
 use bytes::Bytes;
 use nyala_transport::{Frame, Request};
 use nyala_wire::codec::{decode, encode};
 use nyala_wire::storage::{
-    BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES, READ_IN_PLACE, ReadHeader, ReadReplyHeader, StorageOp, StorageReply,
+    BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES, READ_IN_PLACE, ReadHeader, ReadReplyHeader, Stamp, StorageOp, StorageReply,
     StorageRequest, WriteHeader, decode_bulk, encode_bulk,
 };
 use nyala_wire::{ErrorCode, Home, InodeId, SessionId, TargetId, WireError, message_type};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -70,7 +73,33 @@ impl Place {
     }
 }
 
+/// A change's slot at a target; free when dropped.
+struct Slot {
+    slots: Arc<Mutex<Slots>>,
+    stamp: Stamp,
+}
+
+impl Slot {
+    fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.slots.lock().free(self.stamp.slot);
+    }
+}
+
 impl Core {
+    /// What tells the copies of one change of a target from other changes; `None` for mirror groups, whose requests have numbers.
+    fn slot_for(&self, home: Home) -> Option<Slot> {
+        let Home::Target(target) = home else { return None };
+        let slots = self.slots.lock().entry(target).or_default().clone();
+        let (slot, number) = slots.lock().take()?;
+        Some(Slot { slots, stamp: Stamp { client: self.session_id.0, number, slot } })
+    }
+
     /// Sends to a target, or to the primary of a mirror group.
     async fn home_call(
         &self,
@@ -151,6 +180,8 @@ impl Core {
     async fn write_once(&self, place: Place, data: Bytes, bound: Bound, sender: SessionId) -> Result<()> {
         let slots = self.writes_to(place.home);
         let _slot = slots.acquire().await.map_err(|_| Error::ShutDown)?;
+        let slot = self.slot_for(place.home);
+        let stamp = slot.as_ref().map(Slot::stamp).unwrap_or_default();
         self.check_bound(bound)?;
         let checksums = checksum::of_pieces(place.offset, &data);
         let header = WriteHeader {
@@ -162,6 +193,10 @@ impl Core {
             session: sender.0.into(),
             len: (data.len() as u32).into(),
             checksums: (checksums.len() as u32).into(),
+            client: stamp.client.into(),
+            number: stamp.number.into(),
+            slot: stamp.slot.into(),
+            reserved: 0.into(),
         };
         let body = Bytes::from(encode_bulk(&header, &checksums));
         let make = || {
@@ -282,13 +317,13 @@ impl Core {
     ) -> Result<()> {
         let bound = Bound::new(place.inode, session);
         self.check_bound(bound)?;
-        match self.send_op(what, place, op, Retry::bound(what, bound)).await {
+        let sender = if bound.is_free() { self.session_of(place.inode) } else { session };
+        match self.send_op(what, place, op, sender, Retry::bound(what, bound)).await {
             Ok(StorageReply::Done) => Ok(()),
             Ok(_) => Err(odd(what)),
             Err(error) => {
                 if error.is(ErrorCode::FENCED) {
-                    let refused = if bound.is_free() { self.session_of(place.inode) } else { session };
-                    self.fenced(place.inode, refused).await;
+                    self.fenced(place.inode, sender).await;
                 }
                 Err(error)
             }
@@ -298,12 +333,23 @@ impl Core {
     /// What changes nothing that somebody wrote.
     pub(crate) async fn storage_op(&self, what: &'static str, place: Place, op: StorageOp) -> Result<StorageReply> {
         let retry = if matches!(op, StorageOp::Sync) { Retry::keeping(what) } else { Retry::new(what) };
-        self.send_op(what, place, op, retry).await
+        let sender = if op.is_change() { self.session_of(place.inode) } else { SessionId(0) };
+        self.send_op(what, place, op, sender, retry).await
     }
 
-    async fn send_op(&self, what: &'static str, place: Place, op: StorageOp, mut retry: Retry) -> Result<StorageReply> {
-        let request =
-            StorageRequest { target: place.target(), file: ChunkFileId { inode: place.inode, index: place.index }, op };
+    /// What changes something names the session that it was accepted under, however often it is sent.
+    async fn send_op(
+        &self,
+        what: &'static str,
+        place: Place,
+        op: StorageOp,
+        sender: SessionId,
+        mut retry: Retry,
+    ) -> Result<StorageReply> {
+        let file = ChunkFileId { inode: place.inode, index: place.index };
+        let slot = if op.is_change() { self.slot_for(place.home) } else { None };
+        let stamp = slot.as_ref().map(Slot::stamp);
+        let request = StorageRequest { stamp, ..StorageRequest::new(place.target(), file, op).of_session(sender) };
         let body = Bytes::from(encode(&request));
         let make = || Request::new(message_type::STORAGE, body.clone());
         let frame = self.home_call(what, place.home, &mut retry, make).await?;

@@ -8,7 +8,7 @@
 
 pub use nyala_store::prefix_end;
 use nyala_wire::meta_tx::TxId;
-use nyala_wire::{InodeId, SessionId, Slot};
+use nyala_wire::{InodeId, SessionId, Slot, TargetId};
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
 
@@ -40,6 +40,8 @@ pub const COMMITTED: u8 = b'C';
 pub const FILE_LOCKS: u8 = b'L';
 /// Tag of the files on which a session has locks.
 pub const SESSION_LOCK: u8 = b'K';
+/// Tag of sessions that a storage target has not confirmed to refuse.
+pub const FENCE: u8 = b'F';
 /// Tag of single values: see [`inode_count`] and [`boot_count`].
 pub const MISC: u8 = b'M';
 
@@ -112,6 +114,17 @@ pub fn session_lock_prefix(session: SessionId) -> Vec<u8> {
 pub fn parse_session_lock(key: &[u8]) -> Option<(SessionId, InodeId)> {
     let (session, inode) = key.strip_prefix(&[SESSION_LOCK])?.split_first_chunk::<8>()?;
     Some((SessionId(u64::from_be_bytes(*session)), InodeId(u64::from_be_bytes(inode.try_into().ok()?))))
+}
+
+/// Key that says that a storage target is still to fence a session.
+pub fn fence(target: TargetId, session: SessionId) -> Vec<u8> {
+    tagged(FENCE, &[&target.0.to_be_bytes(), &session.0.to_be_bytes()])
+}
+
+/// Target and session of a [`fence`] key.
+pub fn parse_fence(key: &[u8]) -> Option<(TargetId, SessionId)> {
+    let (target, session) = key.strip_prefix(&[FENCE])?.split_first_chunk::<2>()?;
+    Some((TargetId(u16::from_be_bytes(*target)), SessionId(u64::from_be_bytes(session.try_into().ok()?))))
 }
 
 /// Key of a session.

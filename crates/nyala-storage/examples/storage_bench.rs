@@ -15,7 +15,7 @@ use nyala_store::{Options, Store};
 use nyala_transport::{Connection, HandshakeConfig, Request, Role, Secret};
 use nyala_wire::checksum::crc32c;
 use nyala_wire::mgmt::ServiceStats;
-use nyala_wire::storage::{ChunkFileId, ReadHeader, WriteHeader, encode_bulk};
+use nyala_wire::storage::{ChunkFileId, ReadHeader, Stamp, WriteHeader, encode_bulk};
 use nyala_wire::{InodeId, SessionId, codec, message_type};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -95,11 +95,14 @@ fn chunk_store(dir: &Path) {
         data: data.slice(..SMALL),
         crcs: crcs[..1].to_vec(),
         compared: false,
+        stamp: Stamp::default(),
     };
     measure("chunk store: write 512 KiB", TOTAL / BIG, BIG, |n| {
         let (file, offset) = sequential_place(n);
         let (session, data, crcs) = (SessionId(1), data.clone(), crcs.clone());
-        worker.write(WriteOp { session, file, offset, data, crcs, compared: false }).expect("written");
+        worker
+            .write(WriteOp { session, file, offset, data, crcs, compared: false, stamp: Stamp::default() })
+            .expect("written");
     });
     measure("chunk store: write 4 KiB, alone", SMALL_OPS, SMALL, |n| {
         worker.write(small_op(random_place(n))).expect("written");
@@ -204,6 +207,10 @@ async fn run_client(address: std::net::SocketAddr, secret: Secret) {
             session: 1.into(),
             len: (len as u32).into(),
             checksums: (count as u32).into(),
+            client: 0.into(),
+            number: 0.into(),
+            slot: 0.into(),
+            reserved: 0.into(),
         };
         let body = encode_bulk(&header, &crcs[..count]);
         Request::new(message_type::STORAGE_WRITE, body).with_payload(vec![data.slice(..len)])

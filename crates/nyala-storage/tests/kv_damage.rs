@@ -63,6 +63,7 @@ fn flipped_bytes_never_give_wrong_data() {
             data: Bytes::from(data.clone()),
             crcs,
             compared: false,
+            stamp: nyala_wire::storage::Stamp::default(),
         })
         .unwrap();
     worker.sync(FILE).unwrap();

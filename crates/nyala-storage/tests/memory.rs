@@ -42,6 +42,10 @@ async fn write(to: &Connection, offset: u64, data: &[u8], damage: u32) -> Option
         session: 1.into(),
         len: (data.len() as u32).into(),
         checksums: (crcs.len() as u32).into(),
+        client: 0.into(),
+        number: 0.into(),
+        slot: 0.into(),
+        reserved: 0.into(),
     };
     let request = Request::new(message_type::STORAGE_WRITE, encode_bulk(&header, &crcs));
     error(&to.call(request.with_payload(vec![Bytes::copy_from_slice(data)])).await.unwrap())

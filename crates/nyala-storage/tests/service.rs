@@ -53,6 +53,10 @@ fn write_header(offset: u64, data: &[u8]) -> (WriteHeader, Vec<u32>) {
         session: 1.into(),
         len: (data.len() as u32).into(),
         checksums: (crcs.len() as u32).into(),
+        client: 0.into(),
+        number: 0.into(),
+        slot: 0.into(),
+        reserved: 0.into(),
     };
     (header, crcs)
 }
@@ -112,7 +116,17 @@ async fn op(to: &Connection, target: TargetId, op: StorageOp) -> Result<StorageR
 }
 
 async fn op_on(to: &Connection, target: TargetId, file: ChunkFileId, op: StorageOp) -> Result<StorageReply, ErrorCode> {
-    let request = StorageRequest { target, file, op };
+    op_of(to, 1, target, file, op).await
+}
+
+async fn op_of(
+    to: &Connection,
+    session: u64,
+    target: TargetId,
+    file: ChunkFileId,
+    op: StorageOp,
+) -> Result<StorageReply, ErrorCode> {
+    let request = StorageRequest::new(target, file, op).of_session(SessionId(session));
     let frame = to.call(Request::new(message_type::STORAGE, codec::encode(&request))).await.unwrap();
     result(frame).map(|frame| codec::decode(&frame.body).unwrap())
 }

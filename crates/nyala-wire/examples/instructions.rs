@@ -74,6 +74,10 @@ fn write_header() -> WriteHeader {
         session: 1.into(),
         len: (512 << 10).into(),
         checksums: 128.into(),
+        client: 0.into(),
+        number: 0.into(),
+        slot: 0.into(),
+        reserved: 0.into(),
     }
 }
 

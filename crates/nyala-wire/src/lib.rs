@@ -8,6 +8,7 @@ pub mod attr;
 pub mod checksum;
 pub mod codec;
 pub mod error;
+pub mod fences;
 pub mod frame;
 pub mod ids;
 pub mod map;
@@ -32,6 +33,8 @@ pub mod message_type {
     pub const META: u16 = 0x0100;
     /// Metadata to metadata: body is a [`crate::meta_tx::TxRequest`].
     pub const META_TX: u16 = 0x0110;
+    /// Storage to metadata: body is a [`crate::fences::FencesRequest`].
+    pub const META_FENCES: u16 = 0x0120;
     /// To storage, everything but bulk data: body is a [`crate::storage::StorageRequest`].
     pub const STORAGE: u16 = 0x0200;
     /// Bulk write: body is a fixed layout, see [`crate::storage::WriteHeader`].

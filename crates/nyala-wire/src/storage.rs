@@ -38,7 +38,41 @@ pub struct WriteHeader {
     pub len: U32,
     /// Number of checksums that follow.
     pub checksums: U32,
+    /// As in [`Stamp::client`].
+    pub client: U64,
+    /// As in [`Stamp::number`].
+    pub number: U64,
+    /// As in [`Stamp::slot`].
+    pub slot: U32,
+    /// Zero.
+    pub reserved: U32,
 }
+
+impl WriteHeader {
+    /// Which of its client's changes it is.
+    pub fn stamp(&self) -> Stamp {
+        Stamp { client: self.client.get(), number: self.number.get(), slot: self.slot.get() }
+    }
+}
+
+/// Which of a client's changes of a target without mirrors this is: the same when it is sent again, so that a copy that comes late does
+/// nothing. A client numbers the changes of each of its slots upwards, and begins the next one of a slot only when it
+/// waits for no answer to the one before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Stamp {
+    /// The client: random, for the life of its process. 0: not stamped, and done whenever it comes.
+    #[n(0)]
+    pub client: u64,
+    /// The number of the change among those of its slot, from 1.
+    #[n(1)]
+    pub number: u64,
+    /// The slot, below [`MAX_STAMP_SLOTS`].
+    #[n(2)]
+    pub slot: u32,
+}
+
+/// Slots of one client at one target: changes that can be under way at once.
+pub const MAX_STAMP_SLOTS: u32 = 1024;
 
 /// Body of a bulk read. The reply's body is a [`ReadReplyHeader`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -142,6 +176,35 @@ pub struct StorageRequest {
     /// What to do. All operations are idempotent.
     #[n(2)]
     pub op: StorageOp,
+    /// For whom something is changed: the session of the client that accepted it from a program. Absent or 0: a server's own
+    /// change, which is taken from servers only.
+    #[n(3)]
+    #[cbor(default)]
+    pub session: SessionId,
+    /// Which change of its client's it is; absent for what changes nothing, and in mirror groups, whose requests have numbers.
+    #[n(4)]
+    pub stamp: Option<Stamp>,
+}
+
+impl StorageRequest {
+    /// A request of nobody's session: it changes nothing, or a server sends it.
+    pub fn new(target: TargetId, file: ChunkFileId, op: StorageOp) -> StorageRequest {
+        StorageRequest { target, file, op, session: SessionId(0), stamp: None }
+    }
+
+    /// For a client's session.
+    pub fn of_session(self, session: SessionId) -> StorageRequest {
+        StorageRequest { session, ..self }
+    }
+}
+
+impl StorageOp {
+    /// Whether it changes what a chunk file holds, so that a fence must be able to refuse it. A repair only makes one copy what
+    /// the others are.
+    pub fn is_change(&self) -> bool {
+        use StorageOp::{Allocate, Copy, Punch, Truncate, Unlink};
+        matches!(self, Truncate { .. } | Punch { .. } | Unlink | Copy { .. } | Allocate { .. })
+    }
 }
 
 /// What to do with a chunk file.
@@ -183,7 +246,7 @@ pub enum StorageOp {
         #[n(1)]
         hole: bool,
     },
-    /// Refuse all further writes of a session with FENCED, for good: its client lost its leases without knowing. For the
+    /// Refuse all further changes of a session with FENCED, for good: its client lost its leases without knowing. For the
     /// whole target, whatever file is named. On disk when answered. Reply: `Done`.
     #[n(7)]
     Fence {
@@ -299,7 +362,7 @@ mod tests {
         assert_eq!(checksums.iter().map(|crc| crc.get()).collect::<Vec<_>>(), [7, 9]);
         assert!(decode_bulk::<ReadReplyHeader>(&body[..10]).is_err());
         assert!(decode_bulk::<ReadReplyHeader>(&body[..18]).is_err());
-        assert_eq!(size_of::<WriteHeader>(), 40);
+        assert_eq!(size_of::<WriteHeader>(), 64);
         assert_eq!(size_of::<ReadHeader>(), 32);
     }
 }

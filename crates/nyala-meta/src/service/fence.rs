@@ -1,39 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Has storage refuse what a client may still write whose session ended without its knowledge.
+//! Has storage refuse what a client may still change whose session ended without its knowledge.
 //!
-//! Failure model: a storage target may be slow, down, or cut off. One that the cluster map does not call offline is asked until it
-//! confirms, because it may still serve the client: one that is probably offline has its lease still. One that is offline has no
-//! lease and refuses everybody, and is asked in the background, until it is back or a while has passed. One that
-//! comes back meanwhile is asked like the others: it is over when all that one map does not call offline have confirmed. What the
-//! map is behind of, mirror groups settle among themselves: a member that has confirmed tells those that join it. Fencing twice is fine.
+//! Failure model: a storage target may be slow, down, or cut off, and this service may be restarted meanwhile. A target that the
+//! cluster map does not call offline is asked until it confirms, because it may still serve the client: one that is
+//! probably offline has its lease still. One that is offline has no lease and refuses everybody. That it has not confirmed is
+//! written down ([`keys::fence`]) and is on disk before what the session held is given away; from then on it is asked whenever a
+//! map does not call it offline, also by later runs of this service, until it confirms or is removed from the map.
+//!
+//! Such a target does not serve clients when it comes back before it has asked here what was written down for it
+//! (`nyala_storage`, `service::sessions`). It asks under a map that does not call it offline, and is answered under
+//! that map or a newer one. Whether a target is offline is decided, and written down, without a pause in between: so a decision
+//! under an older map is in the answer, and one that comes after the answer finds the target in its map, and asks it.
+//! What the map is behind of, mirror groups settle among themselves: a member that has confirmed tells those that join it. Fencing
+//! twice is fine. If this service dies before it has decided, the session's record is still there, and it is ended again.
 
+use super::peers::Peers;
 use super::state::State;
+use crate::keys;
+use crate::view::View;
+use nyala_store::{Batch, prefix_end};
+use nyala_wire::fences::{FencesReply, FencesRequest, MAX_FENCES};
 use nyala_wire::map::{ClusterMap, Reachability, Target, TargetKind};
 use nyala_wire::storage::{ChunkFileId, StorageOp};
-use nyala_wire::{Home, InodeId, SessionId, TargetId};
-use std::collections::BTreeSet;
+use nyala_wire::{ErrorCode, Home, InodeId, MapVersion, SessionId, TargetId, WireError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const RETRY: Duration = Duration::from_millis(200);
-/// A client of before is gone, or has heard of its end, after so long.
-const LATE: Duration = Duration::from_secs(3600);
+/// Between looks at what is still to be confirmed.
+const SETTLE: Duration = Duration::from_millis(500);
 
-/// Returns when every storage target that is not offline refuses the session.
-pub async fn everywhere(state: &Rc<State>, session: SessionId) {
+/// Returns when every storage target that is not offline refuses the session, and it is on disk which are still to do so.
+pub async fn everywhere(state: &Rc<State>, session: SessionId) -> Result<(), WireError> {
     let mut confirmed = BTreeSet::new();
     loop {
         let map = state.map();
         let open: Vec<TargetId> = serving(&map).filter(|target| !confirmed.contains(target)).collect();
         if open.is_empty() {
-            let storage =
-                map.targets.iter().filter(|target| target.kind == TargetKind::Storage).map(|target| target.id);
-            for target in storage.filter(|target| !confirmed.contains(target)) {
-                let state = state.clone();
-                tokio::task::spawn_local(async move { late(&state, target, session).await });
+            // No pause between the look at the map and this.
+            let mut batch = Batch::new();
+            let storage = map.targets.iter().filter(|target| target.kind == TargetKind::Storage);
+            for target in storage.filter(|target| !confirmed.contains(&target.id)) {
+                batch.put(keys::fence(target.id, session), []);
             }
-            return;
+            if batch.is_empty() {
+                return Ok(());
+            }
+            state.apply(&batch)?;
+            state.flusher.flushed().await?;
+            return state.durable().await;
         }
         let fence = |target| {
             let state = state.clone();
@@ -46,6 +64,61 @@ pub async fn everywhere(state: &Rc<State>, session: SessionId) {
             }
         }
     }
+}
+
+/// What a storage target, which has come back under the map `theirs`, is still to fence.
+pub fn pending(state: &State, theirs: MapVersion, request: &FencesRequest) -> Result<FencesReply, WireError> {
+    if state.map().version < theirs {
+        return Err(ErrorCode::NOT_READY.with("this metadata service has not heard of that cluster map yet"));
+    }
+    let from = keys::fence(request.target, SessionId(request.above.0.saturating_add(1)));
+    let end = prefix_end(&keys::fence(request.target, SessionId(0))[..3]);
+    let mut sessions = Vec::new();
+    View::scan(&state.tables, &from, &end, &mut |key, _| {
+        sessions.extend(keys::parse_fence(key).map(|(_, session)| session));
+        if sessions.len() < MAX_FENCES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    Ok(FencesReply { sessions })
+}
+
+/// Asks targets that were offline when a session was fenced. Runs until the service stops.
+pub async fn settle(state: Rc<State>) {
+    loop {
+        tokio::time::sleep(SETTLE).await;
+        let mut todo: BTreeMap<TargetId, Vec<SessionId>> = BTreeMap::new();
+        let scanned = View::scan(&state.tables, &[keys::FENCE], &[keys::FENCE + 1], &mut |key, _| {
+            if let Some((target, session)) = keys::parse_fence(key) {
+                todo.entry(target).or_default().push(session);
+            }
+            ControlFlow::Continue(())
+        });
+        if let Err(error) = scanned {
+            tracing::error!(%error, "cannot read which targets are still to fence sessions");
+            continue;
+        }
+        for (target, sessions) in todo {
+            if let Err(error) = settle_target(&state, target, sessions).await {
+                tracing::error!(%target, %error, "cannot note that sessions are fenced");
+            }
+        }
+    }
+}
+
+async fn settle_target(state: &State, target: TargetId, sessions: Vec<SessionId>) -> Result<(), WireError> {
+    let mut batch = Batch::new();
+    let map = state.map();
+    let removed = Peers::is_removed(&map, Home::Target(target));
+    if !removed && !serving(&map).any(|serves| serves == target) {
+        return Ok(());
+    }
+    for session in sessions {
+        // One that does not answer is asked later.
+        if !removed && !fenced(state, target, session).await {
+            break;
+        }
+        batch.delete(keys::fence(target, session));
+    }
+    state.apply(&batch)
 }
 
 /// Storage targets that may serve.
@@ -70,13 +143,6 @@ async fn one(state: &Rc<State>, target: TargetId, session: SessionId) -> bool {
     tokio::select! {
         () = confirmed => true,
         () = offline => false,
-    }
-}
-
-async fn late(state: &State, target: TargetId, session: SessionId) {
-    let began = Instant::now();
-    while began.elapsed() < LATE && state.map().target(target).is_some() && !fenced(state, target, session).await {
-        tokio::time::sleep(RETRY).await;
     }
 }
 

@@ -37,7 +37,7 @@ use nyala_transport::{
     Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, SecretError, Server, ServerOptions, Service, TransportError,
 };
 use nyala_wire::map::{Role as NodeRole, TargetKind};
-use nyala_wire::message_type::{META, META_TX, PING, STATS};
+use nyala_wire::message_type::{META, META_FENCES, META_TX, PING, STATS};
 use nyala_wire::mgmt::{Capacity, Register, RegisterTarget, TargetCapacity};
 use nyala_wire::{ClusterId, ErrorCode, MapVersion, TargetId, Time, WireError, codec};
 use peers::Peers;
@@ -110,6 +110,7 @@ pub async fn run(config: MetaConfig, shutdown: impl Future<Output = ()>) -> Resu
         tokio::task::spawn_local(participate::resolve_doubts(state.clone())),
         tokio::task::spawn_local(coordinate::forget(state.clone())),
         tokio::task::spawn_local(linger::run(state.clone())),
+        tokio::task::spawn_local(fence::settle(state.clone())),
     ];
     let service = Rc::new(MetaService { state: state.clone() });
     let ended = tokio::select! {
@@ -236,6 +237,15 @@ impl Service for MetaService {
                 Err(error) => Err(error),
             },
             META_TX => Err(ErrorCode::UNAUTHORIZED.with("only metadata services take part in transactions")),
+            META_FENCES if peer.role == Role::Storage => match codec::decode(&request.body) {
+                Ok(decoded) => {
+                    let theirs = MapVersion(request.header.map_version);
+                    catch_up(state, theirs).await;
+                    fence::pending(state, theirs, &decoded).map(|reply| codec::encode(&reply))
+                }
+                Err(error) => Err(error),
+            },
+            META_FENCES => Err(ErrorCode::UNAUTHORIZED.with("only storage services ask whom to fence")),
             PING => Ok(Vec::new()),
             STATS => Ok(codec::encode(&nyala_transport::process::stats(counters(state)))),
             other => {

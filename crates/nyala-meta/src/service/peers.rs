@@ -54,7 +54,7 @@ impl Peers {
     ) -> Result<StorageReply, WireError> {
         match home {
             Home::Target(target) => {
-                let body = codec::encode(&StorageRequest { target, file, op });
+                let body = codec::encode(&StorageRequest::new(target, file, op));
                 self.call(map, target, Request::new(STORAGE, body).with_timeout(STORAGE_TIMEOUT)).await
             }
             Home::Group(group) => {
@@ -65,7 +65,7 @@ impl Peers {
                     numbers.1.insert(number);
                     number
                 };
-                let reply = self.group(map, group, number, &StorageRequest { target: TargetId(0), file, op }).await;
+                let reply = self.group(map, group, number, &StorageRequest::new(TargetId(0), file, op)).await;
                 self.numbers.lock().1.remove(&number);
                 reply
             }

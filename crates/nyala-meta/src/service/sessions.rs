@@ -58,7 +58,11 @@ pub async fn end(state: &Rc<State>, session: SessionId, fence: bool) -> Result<(
     }
     // Nobody is given what it held before storage refuses what it may still write.
     if fence && state.leases.borrow().may_write(session) {
-        super::fence::everywhere(state, session).await;
+        let fenced = super::fence::everywhere(state, session).await;
+        if let Err(error) = fenced {
+            state.sessions.borrow_mut().ended(session, false);
+            return Err(error);
+        }
     }
     let ended = close_and_forget(state, session).await;
     state.sessions.borrow_mut().ended(session, ended.is_ok());

@@ -9,7 +9,7 @@
 use super::MAX_CHUNK_FILE_BYTES;
 use super::error::ChunkError;
 use super::read::ReadOut;
-use super::worker::ChunkWorker;
+use super::repeats::Author;
 use super::write::WriteOp;
 use bytes::Bytes;
 use nyala_wire::checksum::crc32c;
@@ -32,12 +32,12 @@ pub fn check_copy(from_offset: u64, offset: u64, len: u32) -> Result<(), ChunkEr
 }
 
 /// The write of copied bytes, with their checksums at the new place. The offset was checked by [`check_copy`].
-pub fn copy_write(file: ChunkFileId, offset: u64, data: Bytes) -> WriteOp {
+pub fn copy_write(by: Author, file: ChunkFileId, offset: u64, data: Bytes) -> WriteOp {
     let mut at = 0;
     let piece = |len: usize| {
         at += len;
         crc32c(&data[at - len..at])
     };
     let crcs = block_pieces(offset, data.len() as u64).map(piece).collect();
-    WriteOp { session: ChunkWorker::OWN, file, offset, data, crcs, compared: true }
+    WriteOp { session: by.session, stamp: by.stamp, file, offset, data, crcs, compared: true }
 }

@@ -31,9 +31,12 @@ pub enum ChunkError {
     /// The chunk file was removed.
     #[error("chunk file {}.{} was removed", .0.inode, .0.index)]
     Stale(ChunkFileId),
-    /// The writer's session is fenced.
-    #[error("the session of this write was ended, since its client was silent for too long; nothing was written")]
+    /// The session is fenced.
+    #[error("the session of this change was ended, since its client was silent for too long; nothing was changed")]
     Fenced,
+    /// An old copy of a change for which nobody waits any more.
+    #[error("the client has gone on since it sent this change; nothing was changed")]
+    Late,
     /// The offset is beyond what a chunk file can have.
     #[error("a chunk file has at most {} bytes", super::MAX_CHUNK_FILE_BYTES)]
     TooBig,
@@ -89,7 +92,7 @@ impl From<ChunkError> for WireError {
             ChunkError::Stale(_) => ErrorCode::STALE,
             ChunkError::Fenced => ErrorCode::FENCED,
             ChunkError::TooBig => ErrorCode::FILE_TOO_BIG,
-            ChunkError::Invalid(_) => ErrorCode::BAD_MESSAGE,
+            ChunkError::Invalid(_) | ChunkError::Late => ErrorCode::BAD_MESSAGE,
             ChunkError::Store(StoreError::Busy { .. }) => ErrorCode::BUSY,
             ChunkError::Store(StoreError::Closed) => ErrorCode::NOT_READY,
             ChunkError::Store(StoreError::Corrupt { .. } | StoreError::TableDamaged { .. }) => ErrorCode::CHECKSUM,

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Fenced sessions: clients that lost their leases without knowing, whose writes are refused for good.
+//! Fenced sessions: clients that lost their leases without knowing, whose changes are refused for good.
 //!
 //! **Failure model.** A fenced client still sends what it holds, now or much later, on connections that still work. So a
-//! fence counts only when it is on disk (the caller waits for the position), and no write that looked before it is still
-//! under way: writers hold the set for reading from the look to the end of the write. The set is bounded: beyond
+//! fence counts only when it is on disk (the caller waits for the position), and no change that looked before it is still
+//! under way: whoever changes something holds the set for reading from the look to the end of the change. The set is bounded: beyond
 //! [`MOST`], the session that was fenced longest ago is forgotten, which is days after its client has ended.
 
 use super::error::ChunkError;
+use super::repeats::Author;
 use super::rows::{fence_key, fence_value, parse_fence, tag};
 use super::shared::Shared;
 use super::table::scan_prefix;
@@ -137,7 +138,27 @@ impl ChunkWorker {
     /// The session of what a target writes by itself.
     pub const OWN: SessionId = SessionId(0);
 
-    /// Refuses all writes of a session from now on, for the whole target; again is fine. Answer when the log is durable up
+    /// Does a change for a client, unless its session is fenced. Who fences it meanwhile waits for the end of the change. `None`:
+    /// it was done before, under the same stamp.
+    pub fn change_of<T>(
+        &mut self,
+        by: Author,
+        change: impl FnOnce(&mut ChunkWorker) -> Result<T, ChunkError>,
+    ) -> Result<Option<T>, ChunkError> {
+        let shared = self.shared.clone();
+        let fences = shared.fences.read();
+        if by.session != ChunkWorker::OWN && fences.contains(by.session) {
+            return Err(ChunkError::Fenced);
+        }
+        if self.repeats.is_done(by.stamp)? {
+            return Ok(None);
+        }
+        let done = change(self)?;
+        self.repeats.done(by.stamp);
+        Ok(Some(done))
+    }
+
+    /// Refuses all changes of a session from now on, for the whole target; again is fine. Answer when the log is durable up
     /// to the position.
     pub fn fence(&mut self, session: SessionId) -> Result<Lsn, ChunkError> {
         self.shared.fence(session)

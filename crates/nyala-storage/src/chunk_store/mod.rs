@@ -28,8 +28,8 @@
 //! - **The disk lies, or somebody changes chunk files.** Checksums are compared before old bytes are merged with new ones,
 //!   by clients on every read, and here if asked to. A file that is shorter than its blocks is damage too.
 //!   What the store holds no checksum for is a hole and reads as zeros, whatever the file has there.
-//! - **Clients lie or repeat themselves.** Lengths and offsets are checked before anything is allocated. All operations are
-//!   idempotent. Writes that come after the removal get `ESTALE`, those of
+//! - **Clients lie or repeat themselves.** Lengths and offsets are checked before anything is allocated. A change that is sent again is
+//!   done once; an old copy that comes late does nothing (`repeats`). Writes that come after the removal get `ESTALE`, changes of
 //!   sessions that metadata has fenced get `FENCED`.
 
 mod at_once;
@@ -50,6 +50,7 @@ mod read;
 mod read_plan;
 mod recover;
 mod region;
+mod repeats;
 mod reserve;
 mod resize;
 mod rows;
@@ -74,6 +75,7 @@ pub use in_place::InPlace;
 pub use os_disk::{OsDisk, directory_of, path_of};
 pub use read::ReadOut;
 pub use region::{Region, RegionHeader, There};
+pub use repeats::Author;
 pub use shared::{ChunkStore, ChunkStoreOptions, RecoveryReport, worker_of};
 pub use sync::SyncJob;
 pub use table::{Table, Visit};

@@ -17,7 +17,7 @@ use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 use nyala_store::{Batch, Lsn};
 use nyala_wire::checksum::crc32c;
-use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES, block_pieces};
+use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES, Stamp, block_pieces};
 use nyala_wire::{ErrorCode, WireError};
 use std::sync::Arc;
 
@@ -183,7 +183,15 @@ impl ChunkWorker {
                 crc32c(&data[done - piece..done])
             };
             let crcs = block_pieces(offset, bytes).map(crc).collect();
-            self.write(WriteOp { session: ChunkWorker::OWN, file, offset, data: data.clone(), crcs, compared: true })?;
+            self.write(WriteOp {
+                session: ChunkWorker::OWN,
+                file,
+                offset,
+                data: data.clone(),
+                crcs,
+                compared: true,
+                stamp: Stamp::default(),
+            })?;
         }
         if there == There::File && len <= end && self.stat(file)?.0 < len {
             self.extend(file, len)?;

@@ -22,7 +22,7 @@ use super::write::WriteOp;
 use bytes::Bytes;
 use nyala_store::Batch;
 use nyala_wire::checksum::{crc32c, crc32c_zero_padded};
-use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId};
+use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId, Stamp};
 
 impl ChunkWorker {
     /// Cuts the chunk file to at most `len` bytes, and gives back what is reserved behind its end; a missing or removed one is fine.
@@ -107,7 +107,15 @@ impl ChunkWorker {
         }
         let data = Bytes::from_static(&ZEROS).slice(..(to - from) as usize);
         let crcs = vec![crc32c(&data)];
-        self.write(WriteOp { session: ChunkWorker::OWN, file, offset: from, data, crcs, compared: true })
+        self.write_own(WriteOp {
+            session: ChunkWorker::OWN,
+            file,
+            offset: from,
+            data,
+            crcs,
+            compared: true,
+            stamp: Stamp::default(),
+        })
     }
 
     /// Logs an intent, does it, and logs that it is done.

@@ -8,6 +8,7 @@
 use super::changes::Changes;
 use super::disk::ChunkFile;
 use super::error::ChunkError;
+use super::repeats::Repeats;
 use super::rows::{file_key, group_key, tag};
 use super::shared::Shared;
 use nyala_store::{Batch, Lsn, StoreError};
@@ -31,6 +32,8 @@ pub struct ChunkWorker {
     /// Made since it was last begun to change: its name may not be durable.
     pub(super) made: HashSet<ChunkFileId>,
     pub(super) changes: Arc<Changes>,
+    /// What clients may send again.
+    pub(super) repeats: Repeats,
     pub(super) scratch: Vec<u8>,
     files: HashMap<ChunkFileId, Cached>,
     uses: u64,
@@ -94,6 +97,7 @@ impl ChunkWorker {
             unresolved: HashSet::new(),
             made: HashSet::new(),
             changes: Arc::default(),
+            repeats: Repeats::default(),
             scratch: Vec::new(),
             files: HashMap::new(),
             uses: 0,

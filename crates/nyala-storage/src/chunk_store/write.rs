@@ -14,7 +14,7 @@ use bytes::Bytes;
 use nyala_store::Batch;
 use nyala_wire::SessionId;
 use nyala_wire::checksum::crc32c;
-use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId, block_pieces};
+use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId, Stamp, block_pieces};
 
 /// A write as it came from a client.
 #[derive(Debug, Clone)]
@@ -31,6 +31,8 @@ pub struct WriteOp {
     pub crcs: Vec<u32>,
     /// They were compared with the data since that is here, or made from it.
     pub compared: bool,
+    /// Which of its client's changes it is.
+    pub stamp: Stamp,
 }
 
 impl WriteOp {
@@ -88,6 +90,12 @@ impl ChunkWorker {
         self.write_many(std::slice::from_ref(&op)).pop().unwrap_or(Ok(()))
     }
 
+    /// A part of another change, whose session was looked at already.
+    pub(super) fn write_own(&mut self, op: WriteOp) -> Result<(), ChunkError> {
+        let nobody = FenceSet::default();
+        self.write_all_of(std::slice::from_ref(&op), &nobody).pop().unwrap_or(Ok(()))
+    }
+
     fn write_together(&mut self, ops: &[WriteOp], fences: &FenceSet, results: &mut Vec<Result<(), ChunkError>>) {
         let base = results.len();
         let mut plans = Vec::with_capacity(ops.len());
@@ -128,6 +136,7 @@ impl ChunkWorker {
         for (op, _) in ops.iter().zip(&results[base..]).filter(|(_, result)| result.is_ok()) {
             add(&self.shared.counters.writes, 1);
             add(&self.shared.counters.write_bytes, op.data.len() as u64);
+            self.repeats.done(op.stamp);
         }
     }
 
@@ -140,6 +149,9 @@ impl ChunkWorker {
             return Err(ChunkError::Stale(op.file));
         }
         if op.data.is_empty() {
+            return Ok(None);
+        }
+        if self.repeats.is_done(op.stamp)? {
             return Ok(None);
         }
         self.settle(op.file)?;

@@ -6,8 +6,9 @@ use super::at_once::AtOnce;
 use super::mirror::{Answered, Mirrors};
 use super::queue::{Outcome, Task, mistake};
 use super::read_reply::{Found, read_reply};
+use super::sessions::Sessions;
 use super::target::Target;
-use crate::chunk_store::{WriteOp, check_copy, copy_write, pad_copy};
+use crate::chunk_store::{Author, WriteOp, check_copy, copy_write, pad_copy};
 use bytes::Bytes;
 use nyala_transport::member::Member;
 use nyala_transport::{Frame, PeerInfo, Reply, Role, Service};
@@ -31,6 +32,7 @@ pub struct StorageService {
     reads: Arc<Semaphore>,
     at_once: AtOnce,
     mirrors: Arc<Mirrors>,
+    sessions: Arc<Sessions>,
 }
 
 /// Memory for the data of reads, shared by all cores.
@@ -55,18 +57,19 @@ impl StorageService {
         member: Member,
         reads: Arc<Semaphore>,
         mirrors: Arc<Mirrors>,
+        sessions: Arc<Sessions>,
     ) -> StorageService {
-        StorageService { targets, member, reads, at_once: AtOnce::default(), mirrors }
+        StorageService { targets, member, reads, at_once: AtOnce::default(), mirrors, sessions }
     }
 
     async fn answer(&self, peer: &PeerInfo, request: Frame) -> Result<Reply, WireError> {
         match request.message_type() {
             message_type::PING => Ok(Reply::ok(Bytes::new())),
             message_type::STATS => Ok(Reply::ok(codec::encode(&self.stats()))),
-            message_type::STORAGE_WRITE => self.write(request).await,
+            message_type::STORAGE_WRITE => self.write(peer, request).await,
             message_type::STORAGE_READ => self.read(&request).await,
             message_type::STORAGE => self.other(peer, &request).await,
-            message_type::STORAGE_GROUP => self.mirrored(&request).await,
+            message_type::STORAGE_GROUP => self.mirrored(peer, &request).await,
             message_type::STORAGE_REPLICA if peer.role != Role::Storage => {
                 Err(ErrorCode::UNAUTHORIZED.with("only members of mirror groups send that"))
             }
@@ -86,7 +89,7 @@ impl StorageService {
         Ok(target)
     }
 
-    async fn write(&self, request: Frame) -> Result<Reply, WireError> {
+    async fn write(&self, peer: &PeerInfo, request: Frame) -> Result<Reply, WireError> {
         let (header, checksums) = decode_bulk::<WriteHeader>(&request.body)?;
         let target = self.target(TargetId(header.target.get()))?;
         let len = header.len.get();
@@ -106,8 +109,9 @@ impl StorageService {
         let file = ChunkFileId { inode: InodeId(header.inode.get()), index: header.index.get() };
         let crcs = checksums.iter().map(|crc| crc.get()).collect();
         let session = SessionId(header.session.get());
+        self.sessions.admit(peer, file.inode, session)?;
         let (offset, data) = (header.offset.get(), request.payload);
-        let mut op = WriteOp { session, file, offset, data, crcs, compared: false };
+        let mut op = WriteOp { session, file, offset, data, crcs, compared: false, stamp: header.stamp() };
         op.compare();
         self.at_once.write(target, op).await?;
         Ok(Reply::ok(Bytes::new()))
@@ -134,8 +138,11 @@ impl StorageService {
     }
 
     /// A request to a mirror group.
-    async fn mirrored(&self, request: &Frame) -> Result<Reply, WireError> {
+    async fn mirrored(&self, peer: &PeerInfo, request: &Frame) -> Result<Reply, WireError> {
         let (call, reads) = self.mirrors.parse(request)?;
+        if let Some((inode, session)) = call.changes() {
+            self.sessions.admit(peer, inode, session)?;
+        }
         let (offset, len) = reads.unwrap_or((0, 0));
         let memory = self.read_memory(offset, len).await?;
         let plain = call.is_write();
@@ -159,14 +166,18 @@ impl StorageService {
     }
 
     async fn other(&self, peer: &PeerInfo, request: &Frame) -> Result<Reply, WireError> {
-        let StorageRequest { target, file, op } = codec::decode(&request.body)?;
+        let StorageRequest { target, file, op, session, stamp } = codec::decode(&request.body)?;
         let target = self.target(target)?;
+        if op.is_change() {
+            self.sessions.admit(peer, file.inode, session)?;
+        }
+        let by = Author { session, stamp: stamp.unwrap_or_default() };
         let reply = match op {
             StorageOp::Fence { .. } if peer.role != Role::Meta => {
                 return Err(ErrorCode::UNAUTHORIZED.with("only metadata services fence sessions"));
             }
             StorageOp::Copy { from, from_offset, offset, len } => {
-                self.copy(target, (from, from_offset), (file, offset), len).await?;
+                self.copy(target, by, (from, from_offset), (file, offset), len).await?;
                 StorageReply::Done
             }
             StorageOp::Walk { offset, bytes, verify } => {
@@ -175,6 +186,10 @@ impl StorageService {
             op @ StorageOp::Fence { session } => {
                 target.call(Task::Other(file, op)).await?;
                 self.mirrors.fence(target, session).await?;
+                StorageReply::Done
+            }
+            op if op.is_change() => {
+                target.call(Task::Change(by, file, op)).await?;
                 StorageReply::Done
             }
             op => match target.call(Task::Other(file, op)).await? {
@@ -189,6 +204,7 @@ impl StorageService {
     async fn copy(
         &self,
         target: &Arc<Target>,
+        by: Author,
         from: (ChunkFileId, u64),
         to: (ChunkFileId, u64),
         len: u32,
@@ -204,7 +220,7 @@ impl StorageService {
         };
         let start = pad_copy(&mut read, from.1, len);
         let data = Bytes::from_owner(read.data).slice(start..);
-        target.call(Task::Write(copy_write(to.0, to.1, data))).await?;
+        target.call(Task::Write(copy_write(by, to.0, to.1, data))).await?;
         Ok(())
     }
 

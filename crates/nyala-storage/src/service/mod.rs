@@ -14,7 +14,8 @@
 //!   take theirs before they are queued, queues are bounded. What does not fit waits in the network.
 //! - Clients send what is wrong: everything is checked before anything is allocated or queued, and answered with a
 //!   typed error.
-//! - The lease runs out: requests get `NOT_READY` until it is renewed. Management expels us: the service ends.
+//! - The lease runs out: requests get `NOT_READY` until it is renewed; then, and after a start, clients' changes wait until metadata
+//!   has said who was fenced meanwhile (`sessions`). Management expels us: the service ends.
 //! - A disk hangs: the workers of that target wait, and with them its requests; other targets go on.
 //! - A target's directory is missing, empty, another's or damaged: that target is refused and shown offline, the others are
 //!   served. A service that was registered makes no target by itself: the disk may not be mounted.
@@ -28,6 +29,7 @@ mod queue;
 mod read_reply;
 mod ring_reads;
 mod run;
+mod sessions;
 mod stalls;
 mod target;
 mod targets;

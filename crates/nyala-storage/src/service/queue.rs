@@ -5,7 +5,7 @@
 //! **Failure model.** Senders are faster than the disk: they wait for a place, asynchronously. A sender may be gone when
 //! its answer is ready: then nobody gets it. After the stop, everybody gets `NOT_READY`.
 
-use crate::chunk_store::{ReadOut, Region, SyncJob, WriteOp};
+use crate::chunk_store::{Author, ReadOut, Region, SyncJob, WriteOp};
 use nyala_store::Lsn;
 use nyala_wire::storage::{ChunkFileId, StorageOp};
 use nyala_wire::walk::{WalkAt, WalkPiece};
@@ -62,7 +62,9 @@ pub enum Task {
         /// Compare it with its checksums.
         verify: bool,
     },
-    /// Anything else.
+    /// A change for a client, refused if its session is fenced.
+    Change(Author, ChunkFileId, StorageOp),
+    /// Anything else, and changes that were looked at already.
     Other(ChunkFileId, StorageOp),
 }
 
@@ -72,9 +74,18 @@ impl Task {
         match self {
             Task::Write(op) => op.file,
             Task::PiecesFrom(at, _) | Task::Piece { at, .. } => at.file,
-            Task::Read { file, .. } | Task::Export { file, .. } | Task::Import { file, .. } | Task::Other(file, _) => {
-                *file
+            Task::Read { file, .. } | Task::Export { file, .. } | Task::Import { file, .. } => *file,
+            Task::Change(_, file, _) | Task::Other(file, _) => *file,
+        }
+    }
+
+    /// The chunk file that it cuts, which is to be on disk before it is answered.
+    pub fn cuts(&self) -> Option<ChunkFileId> {
+        match self {
+            Task::Change(_, file, StorageOp::Truncate { .. }) | Task::Other(file, StorageOp::Truncate { .. }) => {
+                Some(*file)
             }
+            _ => None,
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use super::handler::{StorageService, read_budget};
 use super::mirror::{Keeper, Mirrors, keep};
+use super::sessions::Sessions;
 use super::target::Target;
 use super::targets::Targets;
 use crate::config::StorageConfig;
@@ -68,12 +69,15 @@ async fn register_and_serve(
     drop(early);
     let servers = bind(config, listen, handshake(member.cluster(), member.node().0))?;
     let (mirrors, keeper) = start_mirrors(&member, &by_id, handshake(member.cluster(), member.node().0));
+    let sessions = Sessions::new(member.clone(), by_id.clone(), handshake(member.cluster(), member.node().0));
+    let learner = tokio::spawn(sessions.clone().learn());
     let reads = read_budget(config.memory_limit_bytes / 4);
     let stop = servers.first().map(Server::shutdown_handle);
     let mut cores = Vec::new();
     for server in servers {
-        let (targets, member, reads, mirrors) = (by_id.clone(), member.clone(), reads.clone(), mirrors.clone());
-        cores.push(start_core(server, move || StorageService::new(targets, member, reads, mirrors))?);
+        let (targets, member, reads) = (by_id.clone(), member.clone(), reads.clone());
+        let (mirrors, sessions) = (mirrors.clone(), sessions.clone());
+        cores.push(start_core(server, move || StorageService::new(targets, member, reads, mirrors, sessions))?);
     }
     tracing::info!(node = %member.node(), %listen, targets = ?by_id.keys(), "storage service is up");
     let ended = tokio::select! {
@@ -83,6 +87,7 @@ async fn register_and_serve(
     };
     stop.iter().for_each(|stop| stop.stop());
     keeper.abort();
+    learner.abort();
     mirrors.stop().await;
     for core in cores {
         // An error means that the core has panicked, which was logged.

@@ -114,8 +114,30 @@ impl WorkerThread {
     }
 
     fn other(&mut self, task: Task, answer: Answer) {
+        if let Task::Other(file, StorageOp::Sync) = task {
+            return self.sync(file, answer, Awaited::Changes);
+        }
+        let cut = task.cuts();
         let mut worker = self.worker.lock();
         let result = match task {
+            Task::Change(by, file, op) => match worker.change_of(by, |worker| self.do_op(worker, file, op)) {
+                // Whatever the first copy had to wait for.
+                Ok(None) => self.store.position().map(Outcome::DoneWhenDurable),
+                Ok(Some(outcome)) => Ok(outcome),
+                Err(error) => Err(error),
+            },
+            task => self.do_task(&mut worker, task),
+        };
+        drop(worker);
+        match (cut, result) {
+            // Also for a copy that came late: the first one may have failed to get there.
+            (Some(file), Ok(_)) => self.sync(file, answer, Awaited::Cuts),
+            (_, result) => self.answer(answer, result),
+        }
+    }
+
+    fn do_task(&self, worker: &mut ChunkWorker, task: Task) -> Result<Outcome, ChunkError> {
+        match task {
             Task::Write(op) => worker.write(op).map(|()| Outcome::Done),
             Task::Read { file, offset, len, verify } => worker.read(file, offset, len, verify).map(Outcome::Read),
             Task::Export { file: FENCES, .. } => Ok(Outcome::Region(worker.fence_list())),
@@ -127,31 +149,24 @@ impl WorkerThread {
             }
             Task::PiecesFrom(from, most) => worker.pieces_from(from, most).map(Outcome::Pieces),
             Task::Piece { at, verify } => worker.piece(at, verify).map(Outcome::Piece),
-            Task::Other(file, op) => match op {
-                StorageOp::Truncate { len } => match worker.truncate(file, len) {
-                    Ok(()) => {
-                        drop(worker);
-                        return self.sync(file, answer, Awaited::Cuts);
-                    }
-                    Err(error) => Err(error),
-                },
-                StorageOp::Punch { offset, len } => worker.punch(file, offset, len).map(|()| Outcome::Done),
-                StorageOp::Allocate { offset, len } => worker.allocate(file, offset, len).map(|()| Outcome::Done),
-                StorageOp::Stat => worker.stat(file).map(|(len, blocks)| Outcome::Stat(len, blocks)),
-                StorageOp::Seek { offset, hole } => worker.seek(file, offset, hole).map(Outcome::Offset),
-                StorageOp::Unlink => worker.unlink(file, now_s()).map(|lsn| self.unlinked(file, lsn)),
-                StorageOp::Fence { session } => worker.fence(session).map(Outcome::DoneWhenDurable),
-                StorageOp::Repair { .. } => Err(ChunkError::Invalid("only a mirror group can repair")),
-                StorageOp::Walk { .. } => Err(ChunkError::Invalid("a walk is done piece by piece")),
-                StorageOp::Copy { .. } => Err(ChunkError::Invalid("a copy is done as a read and a write")),
-                StorageOp::Sync => {
-                    drop(worker);
-                    return self.sync(file, answer, Awaited::Changes);
-                }
-            },
-        };
-        drop(worker);
-        self.answer(answer, result);
+            Task::Change(_, file, op) | Task::Other(file, op) => self.do_op(worker, file, op),
+        }
+    }
+
+    fn do_op(&self, worker: &mut ChunkWorker, file: ChunkFileId, op: StorageOp) -> Result<Outcome, ChunkError> {
+        match op {
+            StorageOp::Truncate { len } => worker.truncate(file, len).map(|()| Outcome::Done),
+            StorageOp::Punch { offset, len } => worker.punch(file, offset, len).map(|()| Outcome::Done),
+            StorageOp::Allocate { offset, len } => worker.allocate(file, offset, len).map(|()| Outcome::Done),
+            StorageOp::Stat => worker.stat(file).map(|(len, blocks)| Outcome::Stat(len, blocks)),
+            StorageOp::Seek { offset, hole } => worker.seek(file, offset, hole).map(Outcome::Offset),
+            StorageOp::Unlink => worker.unlink(file, now_s()).map(|lsn| self.unlinked(file, lsn)),
+            StorageOp::Fence { session } => worker.fence(session).map(Outcome::DoneWhenDurable),
+            StorageOp::Repair { .. } => Err(ChunkError::Invalid("only a mirror group can repair")),
+            StorageOp::Walk { .. } => Err(ChunkError::Invalid("a walk is done piece by piece")),
+            StorageOp::Copy { .. } => Err(ChunkError::Invalid("a copy is done as a read and a write")),
+            StorageOp::Sync => Err(ChunkError::Invalid("a sync is no change, and is done beside them")),
+        }
     }
 
     fn unlinked(&self, file: ChunkFileId, lsn: Lsn) -> Outcome {

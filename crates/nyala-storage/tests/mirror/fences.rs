@@ -3,9 +3,15 @@
 //! A session that is fenced while a member is away is refused by that member too, when it has come back and leads.
 
 use crate::common::client;
-use crate::group::{A, B, both_good, config, fence, set_map, state_of, until, write};
+use crate::group::{A, B, both_good, change, config, fence, set_map, state_of, until, write};
 use nyala_wire::ErrorCode;
 use nyala_wire::map::MemberState;
+use nyala_wire::storage::StorageOp;
+
+fn changes() -> [StorageOp; 3] {
+    let (offset, len) = (4096, 4096);
+    [StorageOp::Punch { offset, len }, StorageOp::Allocate { offset, len }, StorageOp::Truncate { len: 100 }]
+}
 
 #[test]
 fn a_member_that_was_away_refuses_what_was_fenced_meanwhile() {
@@ -32,12 +38,21 @@ fn a_member_that_was_away_refuses_what_was_fenced_meanwhile() {
         until("B leads", async || write(&cluster, &to, 3, 2).await.is_ok()).await;
         for session in [1, 2, 4] {
             assert_eq!(write(&cluster, &to, session, 100).await, Err(ErrorCode::FENCED), "session {session} at B");
+            for (n, op) in changes().into_iter().enumerate() {
+                let refused = change(&cluster, &to, session, 110 + n as u64, op.clone()).await;
+                assert_eq!(refused, Err(ErrorCode::FENCED), "session {session} at B: {op:?}");
+            }
+        }
+        for (n, op) in changes().into_iter().enumerate() {
+            assert_eq!(change(&cluster, &to, 3, 110 + n as u64, op).await, Ok(()));
+            let nobody = change(&cluster, &to, 0, 110 + n as u64, StorageOp::Truncate { len: 0 }).await;
+            assert_eq!(nobody, Err(ErrorCode::UNAUTHORIZED), "a client's change without a session");
         }
     });
     set_map(&cluster, &[(A, MemberState::Good, Some(&a)), (B, MemberState::Good, Some(&b))], true);
     client(async {
         let to = cluster.connect(&a).await;
-        until("A leads again", async || write(&cluster, &to, 3, 3).await.is_ok()).await;
+        until("A leads again", async || write(&cluster, &to, 3, 300).await.is_ok()).await;
         for session in [1, 2, 4] {
             assert_eq!(write(&cluster, &to, session, 101).await, Err(ErrorCode::FENCED), "session {session} at A");
         }

@@ -103,6 +103,10 @@ pub async fn write(cluster: &Cluster, to: &Connection, session: u64, number: u64
         session: session.into(),
         len: (data.len() as u32).into(),
         checksums: 1.into(),
+        client: 0.into(),
+        number: 0.into(),
+        slot: 0.into(),
+        reserved: 0.into(),
     };
     let group = GroupHeader {
         group: GROUP.0.into(),
@@ -122,10 +126,37 @@ pub async fn write(cluster: &Cluster, to: &Connection, session: u64, number: u64
     }
 }
 
+/// A change of a session other than a write.
+pub async fn change(
+    cluster: &Cluster,
+    to: &Connection,
+    session: u64,
+    number: u64,
+    op: StorageOp,
+) -> Result<(), ErrorCode> {
+    let request = StorageRequest::new(TargetId(0), FILE, op).of_session(SessionId(session));
+    let group = GroupHeader {
+        group: GROUP.0.into(),
+        kind: message_type::STORAGE.into(),
+        reserved: 0.into(),
+        client: session.into(),
+        number: number.into(),
+        lowest: number.into(),
+    };
+    let map = cluster.knobs.map();
+    let body = group.wrap(&codec::encode(&request));
+    let request = Request::new(message_type::STORAGE_GROUP, body).at(map.version.0, map.groups[0].epoch);
+    let frame = to.call(request).await.unwrap();
+    match frame.is_error() {
+        true => Err(codec::decode::<WireError>(&frame.body).unwrap().code),
+        false => Ok(()),
+    }
+}
+
 pub async fn fence(cluster: &Cluster, storage: &Storage, target: TargetId, session: u64) -> bool {
     let meta = cluster.connect_as(storage, Role::Meta).await;
     let op = StorageOp::Fence { session: SessionId(session) };
-    let request = StorageRequest { target, file: FILE, op };
+    let request = StorageRequest::new(target, FILE, op);
     let frame = meta.call(Request::new(message_type::STORAGE, codec::encode(&request))).await.unwrap();
     !frame.is_error()
 }

@@ -58,7 +58,7 @@ async fn beat(state: &State, each: Duration) -> Result<(), MgmtError> {
     let sent_ms = monotonic_ms();
     match state.client.call_within(&request, each).await? {
         MgmtReply::Lease { lease_ms, map_version } => {
-            state.lease.renew(sent_ms, lease_ms, map_version);
+            state.lease.renew(sent_ms, monotonic_ms(), lease_ms, map_version);
             state.watch.heard_of(map_version);
             Ok(())
         }
@@ -70,7 +70,7 @@ async fn beat(state: &State, each: Duration) -> Result<(), MgmtError> {
 async fn register_again(state: &State) -> bool {
     let error = match register_once(&state.client, &state.register).await {
         Ok((sent_ms, registered)) if registered.node == state.node && state.has_targets(&registered.targets) => {
-            state.lease.renew(sent_ms, registered.map.settings.lease_ms, registered.map.version);
+            state.lease.renew(sent_ms, monotonic_ms(), registered.map.settings.lease_ms, registered.map.version);
             state.watch.offer(registered.map);
             return true;
         }

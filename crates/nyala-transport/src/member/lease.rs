@@ -15,13 +15,19 @@ pub(super) struct Lease {
     until_ms: AtomicU64,
     /// The newest map version that a lease was granted under.
     version: AtomicU64,
+    /// Counts the times without a gap for which the lease was good.
+    period: AtomicU64,
 }
 
 impl Lease {
-    /// A heartbeat sent at `sent_ms` was acknowledged with a lease of `lease_ms`. No effect after [`Lease::end`].
-    pub(super) fn renew(&self, sent_ms: u64, lease_ms: u32, version: MapVersion) {
-        // First: who reads the time first then reads a version that is not older than its.
+    /// A heartbeat sent at `sent_ms` was acknowledged, at `now_ms`, with a lease of `lease_ms`. No effect after [`Lease::end`].
+    pub(super) fn renew(&self, sent_ms: u64, now_ms: u64, lease_ms: u32, version: MapVersion) {
+        // First: who reads the time first then reads a version and a period that are not older than its.
         self.version.fetch_max(version.0, Ordering::AcqRel);
+        if self.left_ms(now_ms) == 0 {
+            // By the time of the answer, not of the question: it may have waited at management until after we were offline.
+            self.period.fetch_add(1, Ordering::AcqRel);
+        }
         let until = sent_ms + u64::from(lease_ms) * 2 / 3;
         // An error means that the lease has ended, and then it stays so.
         let _ = self.until_ms.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| (now != ENDED).then_some(until));
@@ -31,6 +37,11 @@ impl Lease {
     pub(super) fn until(&self) -> (u64, MapVersion) {
         let until = self.until_ms.load(Ordering::Acquire);
         (if until == ENDED { 0 } else { until }, MapVersion(self.version.load(Ordering::Acquire)))
+    }
+
+    /// The number of the present time without a gap, from 1.
+    pub(super) fn period(&self) -> u64 {
+        self.period.load(Ordering::Acquire)
     }
 
     /// The lease is over, for good.
@@ -55,13 +66,27 @@ mod tests {
     fn two_thirds_from_the_sending() {
         let lease = Lease::default();
         assert_eq!(lease.left_ms(0), 0);
-        lease.renew(10_000, 3000, MapVersion(7));
+        lease.renew(10_000, 10_001, 3000, MapVersion(7));
         assert_eq!(lease.until(), (12_000, MapVersion(7)));
         assert_eq!((lease.left_ms(10_000), lease.left_ms(11_999), lease.left_ms(12_000)), (2000, 1, 0));
         lease.end();
         assert_eq!(lease.left_ms(10_000), 0);
-        lease.renew(20_000, 3000, MapVersion(6));
+        lease.renew(20_000, 20_000, 3000, MapVersion(6));
         assert_eq!(lease.left_ms(20_000), 0, "an acknowledgement that comes too late revives nothing");
         assert_eq!(lease.until(), (0, MapVersion(7)));
+    }
+
+    #[test]
+    fn a_gap_begins_another_period_also_when_nobody_looked() {
+        let lease = Lease::default();
+        lease.renew(0, 1, 3000, MapVersion(1));
+        lease.renew(500, 1999, 3000, MapVersion(1));
+        assert_eq!(lease.period(), 1);
+        lease.renew(2400, 2499, 3000, MapVersion(1));
+        assert_eq!(lease.period(), 1, "good until 2500");
+        lease.renew(4400, 4401, 3000, MapVersion(1));
+        assert_eq!(lease.period(), 2, "it was over at 4400");
+        lease.renew(6300, 9000, 3000, MapVersion(1));
+        assert_eq!(lease.period(), 3, "the answer came when it was over");
     }
 }

@@ -89,7 +89,7 @@ impl Member {
         // What was refused is not offered again: without its id it could become another target.
         register.targets.retain(|target| target.id.0 != 0);
         let lease = Lease::default();
-        lease.renew(sent_ms, map.settings.lease_ms, map.version);
+        lease.renew(sent_ms, monotonic_ms(), map.settings.lease_ms, map.version);
         let watch = MapWatch::start(client.clone());
         watch.offer(map);
         let expelled = watch::Sender::new(None);
@@ -147,6 +147,12 @@ impl Member {
     /// Until when the lease lets this service serve, by [`super::monotonic_ms`], and the map that it must have for that.
     pub fn lease(&self) -> (u64, MapVersion) {
         self.shared.state.lease.until()
+    }
+
+    /// Counts the times without a gap for which [`Member::lease_valid`] held, from 1. While it stays the same, management has not
+    /// called this service offline. Read after `lease_valid`, it is that of the lease that was seen.
+    pub fn lease_period(&self) -> u64 {
+        self.shared.state.lease.period()
     }
 
     /// From now on heartbeats report no newer map than this: everything in this service acts on it.

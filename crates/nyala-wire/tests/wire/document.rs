@@ -103,7 +103,8 @@ fn structures_have_their_fields() {
     structures!(Attr, Layout, StripePattern, Time, WireError, ServiceStats);
     structures!(ClusterMap, Group, Node, Pool, Settings, SlotRange, Target, Capacity, TargetCapacity);
     structures!(Commit, EntryInfo, EntryReply, FileReply, InlineContent, ListedEntry, Listing, MetaRequest, NewEntry);
-    structures!(Owner, PutInline, Rename, SessionReply, SetAttr, TxId, TxRequest, ChunkFileId, StorageRequest);
+    structures!(Owner, PutInline, Rename, SessionReply, SetAttr, TxId, TxRequest, ChunkFileId, StorageRequest, Stamp);
+    structures!(nyala_wire::fences::FencesRequest, nyala_wire::fences::FencesReply);
     structures!(FileLock, LockEdge, LockOwner, Returned, Revocation);
     structures!(nyala_wire::walk::WalkAt, nyala_wire::walk::WalkPiece);
     structures!(Heartbeat, JoinMgmt, MgmtNode, Register, RegisterTarget, Registered);
@@ -152,6 +153,7 @@ fn message_types_are_all_there() {
         STATS,
         META,
         META_TX,
+        META_FENCES,
         STORAGE,
         STORAGE_WRITE,
         STORAGE_READ,

@@ -149,6 +149,10 @@ fn storage() -> [(&'static str, Vec<u8>); 6] {
         session: SESSION.0.into(),
         len: 6000.into(),
         checksums: 2.into(),
+        client: 0xc11e.into(),
+        number: 7.into(),
+        slot: 3.into(),
+        reserved: 0.into(),
     };
     let read = ReadHeader {
         target: 101.into(),
@@ -162,7 +166,7 @@ fn storage() -> [(&'static str, Vec<u8>); 6] {
     let reply = ReadReplyHeader { start: 4096.into(), len: 2004.into(), checksums: 1.into() };
     let block = nyala_wire::checksum::crc32c_zero_padded(&data[..2004]);
     let file = ChunkFileId { inode: HELLO, index: 0 };
-    let truncate = StorageRequest { target: TargetId(101), file, op: StorageOp::Truncate { len: 0 } };
+    let truncate = StorageRequest::new(TargetId(101), file, StorageOp::Truncate { len: 0 });
     let at = WalkAt { file, offset: 0 };
     let piece = WalkPiece { at, present: 0b11, checksums: vec![7, block], bad: 0b10 };
     let walked = StorageReply::Walked { pieces: vec![piece], next: Some(WalkAt { file, offset: PIECE_BYTES }) };

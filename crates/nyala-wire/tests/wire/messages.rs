@@ -3,6 +3,7 @@
 //! All requests and replies, bulk data apart.
 
 use crate::shapes::{enums, structures};
+use nyala_wire::fences::{FencesReply, FencesRequest};
 use nyala_wire::meta::{
     Commit, EntryInfo, EntryReply, FileLock, FileReply, InlineContent, LeaseMode, ListedEntry, Listing, LockKind,
     MetaOp, MetaReply, MetaRequest, NewEntry, Owner, PutInline, PutOutcome, Rename, Returned, Revocation, SessionReply,
@@ -13,7 +14,7 @@ use nyala_wire::mgmt::{
     GroupOrder, Heartbeat, JoinMgmt, MemberNews, MgmtNode, MgmtReply, MgmtRequest, MgmtRole, Register, RegisterTarget,
     Registered,
 };
-use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest};
+use nyala_wire::storage::{Stamp, StorageOp, StorageReply, StorageRequest};
 use nyala_wire::walk::{WalkAt, WalkPiece};
 
 structures! {
@@ -21,6 +22,8 @@ structures! {
     EntryInfo { attr, meta_target, layout, inline, pattern, parent }
     EntryReply { inode, kind, attr }
     FileReply { attr, layout, inline, inline_limit }
+    FencesReply { sessions }
+    FencesRequest { target, above }
     FileLock { owner, pid, kind, flock, start, end }
     Heartbeat { node, incarnation, map_version, capacities }
     InlineContent { version, data }
@@ -42,7 +45,8 @@ structures! {
     Revocation { inode, keep, seq }
     SessionReply { timeout_ms, map_version, known, boot }
     SetAttr { perm, uid, gid, size, atime, mtime, ctime, kill_suidgid }
-    StorageRequest { target, file, op }
+    Stamp { client, number, slot }
+    StorageRequest { target, file, op, session, stamp }
     TxRequest { tx, action }
     WalkAt { file, offset }
     WalkPiece { at, present, checksums, bad }

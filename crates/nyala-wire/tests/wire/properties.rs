@@ -127,7 +127,7 @@ proptest! {
     #[test]
     fn bulk_bodies_of_any_length(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
         let checksums = |header: usize| bytes.len().checked_sub(header).filter(|rest| rest % 4 == 0).map(|rest| rest / 4);
-        prop_assert_eq!(decode_bulk::<WriteHeader>(&bytes).ok().map(|(_, crcs)| crcs.len()), checksums(40));
+        prop_assert_eq!(decode_bulk::<WriteHeader>(&bytes).ok().map(|(_, crcs)| crcs.len()), checksums(64));
         prop_assert_eq!(decode_bulk::<ReadHeader>(&bytes).ok().map(|(_, crcs)| crcs.len()), checksums(32));
         prop_assert_eq!(decode_bulk::<ReadReplyHeader>(&bytes).ok().map(|(_, crcs)| crcs.len()), checksums(16));
     }

@@ -71,7 +71,7 @@ impl Look {
     ) -> Result<(Vec<WalkPiece>, Option<WalkAt>), Failure> {
         let began = Instant::now();
         let op = StorageOp::Walk { offset: at.offset, bytes, verify };
-        let body = codec::encode(&StorageRequest { target, file: at.file, op });
+        let body = codec::encode(&StorageRequest::new(target, at.file, op));
         loop {
             let map = self.client.map();
             let endpoint = map.node_of(target).map(|node| Endpoint { addresses: node.addresses.clone() });

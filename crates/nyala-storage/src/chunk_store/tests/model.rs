@@ -3,11 +3,11 @@
 //! Random operations against a plain vector, on the simulated and on a real file system.
 
 use super::sim::World;
+use crate::chunk_store::{Author, Written, copy_write, pad_copy};
 use crate::chunk_store::{ChunkDisk, ChunkError, ChunkStore, ChunkStoreOptions, ChunkWorker, OsDisk, Table, WriteOp};
-use crate::chunk_store::{Written, copy_write, pad_copy};
 use bytes::Bytes;
 use nyala_wire::checksum::{crc32c, crc32c_zero_padded};
-use nyala_wire::storage::{ChunkFileId, block_pieces};
+use nyala_wire::storage::{ChunkFileId, Stamp, block_pieces};
 use nyala_wire::{InodeId, SessionId};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -77,7 +77,7 @@ pub fn write_op(file: ChunkFileId, offset: u64, data: Vec<u8>) -> WriteOp {
         crc32c(&data[at - len..at])
     };
     let crcs = block_pieces(offset, data.len() as u64).map(piece).collect();
-    WriteOp { session: SESSION, file, offset, data: Bytes::from(data), crcs, compared: false }
+    WriteOp { session: SESSION, file, offset, data: Bytes::from(data), crcs, compared: false, stamp: Stamp::default() }
 }
 
 pub fn options(boot: u32) -> ChunkStoreOptions {
@@ -155,7 +155,7 @@ pub fn truncate(worker: &mut ChunkWorker, len: u64) -> Result<(), ChunkError> {
 pub fn copy(worker: &mut ChunkWorker, from: (ChunkFileId, u64), offset: u64, len: u32) -> Result<(), ChunkError> {
     let mut read = worker.read(from.0, from.1, len, true)?;
     let start = pad_copy(&mut read, from.1, len);
-    worker.write(copy_write(FILE, offset, Bytes::from_owner(read.data).slice(start..)))
+    worker.write(copy_write(Author::OWN, FILE, offset, Bytes::from_owner(read.data).slice(start..)))
 }
 
 /// The whole content, with every checksum compared both here and there.

@@ -3,11 +3,11 @@
 //! Clients' requests: what is refused before it is ordered, and answers. Failure model: see the parent module.
 
 use super::entry::{Answered, Incoming};
-use super::parse::{Asked, ChangeOp, Payload};
+use super::parse::{Asked, ChangeOp, ChangeRequest, Payload};
 use super::shell::{Shell, State, Waiting};
 use nyala_replica::{Answer, Input, Request, Ticket, Token, Wish};
 use nyala_transport::member::monotonic_ms;
-use nyala_wire::{ErrorCode, SessionId, WireError};
+use nyala_wire::{ErrorCode, WireError};
 use std::rc::Rc;
 
 /// Refusals that are remembered for clients that ask again.
@@ -28,9 +28,7 @@ impl Shell {
                 Wish::Read(file, span)
             }
             Asked::Change(change, request) => {
-                if let ChangeOp::Write(op) = &request.op
-                    && let Err(refused) = self.may_write(op.session, op.data.len() as u64)
-                {
+                if let Err(refused) = self.may_change(&request) {
                     // An error means that nobody waits any more.
                     let _ = answer.send(Err(refused));
                     return;
@@ -51,10 +49,17 @@ impl Shell {
         self.input(Input::Request(Request { token, client, seq: number, lowest, epoch, wish }));
     }
 
-    fn may_write(&self, session: SessionId, bytes: u64) -> Result<(), WireError> {
-        if self.setup.target.is_fenced(session) {
-            return Err(ErrorCode::FENCED.with("the session of this write was ended; nothing was written"));
+    fn may_change(&self, request: &ChangeRequest) -> Result<(), WireError> {
+        if self.setup.target.is_fenced(request.session) {
+            return Err(ErrorCode::FENCED.with("the session of this change was ended; nothing was changed"));
         }
+        match &request.op {
+            ChangeOp::Write(op) => self.has_room(op.data.len() as u64),
+            ChangeOp::Other(..) => Ok(()),
+        }
+    }
+
+    fn has_room(&self, bytes: u64) -> Result<(), WireError> {
         let mut state = self.state.borrow_mut();
         let now_ms = monotonic_ms();
         if state.room.0 == 0 || now_ms >= state.room.0 + LOOK_MS {

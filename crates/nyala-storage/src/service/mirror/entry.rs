@@ -12,7 +12,7 @@ use nyala_transport::{Frame, Reply};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::mirror::{GroupHeader, ReplicaHeader, replica_kind};
 use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest};
-use nyala_wire::{ErrorCode, GroupId, SessionId, TargetId, WireError, codec};
+use nyala_wire::{ErrorCode, GroupId, InodeId, SessionId, TargetId, WireError, codec};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -159,6 +159,14 @@ impl Call {
     /// Whether it is a bulk write, whose reply is empty.
     pub fn is_write(&self) -> bool {
         self.header.kind.get() == nyala_wire::message_type::STORAGE_WRITE
+    }
+
+    /// The inode of the file that it changes, and for which session.
+    pub fn changes(&self) -> Option<(InodeId, SessionId)> {
+        match &self.asked {
+            Asked::Change(change, request) if request.op.is_bound() => Some((change.file.inode, request.session)),
+            _ => None,
+        }
     }
 
     /// Asks the group's member here.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Metadata fences a session: when it is told that this is done, no member of the group lets one of its writes in any more,
+//! Metadata fences a session: when it is told that this is done, no member of the group lets one of its changes in any more,
 //! whoever leads by then, and none that was let in is under way.
 //!
 //! **Failure model.** This target refuses the session already when we are asked. The member that leads orders the fence like a
 //! change, so that those that metadata takes for offline learn it too, if they are not; one that does not lead has nobody to tell,
 //! and tells all when it comes to lead (`nyala_replica::beside`). One that is about to lead may have told them already: metadata
-//! asks again. A write is over when its buffer is, not when its client has gone; who waits for it in vain is told
+//! asks again. A change is over when its buffer is, not when its client has gone; who waits for it in vain is told
 //! by a timeout, and metadata asks again.
 
 use super::parse::{Asked, ChangeOp, ChangeRequest, Payload};
@@ -48,9 +48,10 @@ impl Shell {
 
     fn order_fence(self: &Rc<Self>, session: SessionId) -> oneshot::Receiver<Result<super::Answered, WireError>> {
         let op = StorageOp::Fence { session };
-        let body: Bytes = codec::encode(&StorageRequest { target: TargetId(0), file: FENCES, op: op.clone() }).into();
+        let body: Bytes = codec::encode(&StorageRequest::new(TargetId(0), FENCES, op.clone())).into();
         let op = ChangeOp::Other(FENCES, op);
-        let request = ChangeRequest { kind: message_type::STORAGE, body, data: Bytes::new(), op };
+        let session = SessionId(0);
+        let request = ChangeRequest { kind: message_type::STORAGE, body, data: Bytes::new(), session, op };
         let asked = Asked::Change(Change { file: FENCES, span: Span { start: 0, end: 1 } }, request);
         let (number, epoch) = {
             let mut state = self.state.borrow_mut();
@@ -75,7 +76,7 @@ impl Shell {
         }
         for (session, done) in std::mem::take(&mut state.quiet) {
             let of_it = |payload: &Payload| match payload {
-                Payload::Change(request) => matches!(&request.op, ChangeOp::Write(op) if op.session == session),
+                Payload::Change(request) => request.session == session,
                 Payload::Region(_) => false,
             };
             if !state.buffers.values().any(of_it) {

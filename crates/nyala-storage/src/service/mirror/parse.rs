@@ -11,7 +11,7 @@ use nyala_replica::{Body, Change, FENCES, Span};
 use nyala_wire::checksum::crc32c;
 use nyala_wire::mirror::replica_kind;
 use nyala_wire::storage::{
-    BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES, ReadHeader, StorageOp, StorageRequest, WriteHeader, block_pieces,
+    BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES, ReadHeader, Stamp, StorageOp, StorageRequest, WriteHeader, block_pieces,
     blocks_touched, decode_bulk,
 };
 use nyala_wire::{ErrorCode, InodeId, SessionId, WireError, codec, message_type};
@@ -22,6 +22,8 @@ pub(super) struct ChangeRequest {
     pub kind: u16,
     pub body: Bytes,
     pub data: Bytes,
+    /// For whom; 0 for a server's own change.
+    pub session: SessionId,
     pub op: ChangeOp,
 }
 
@@ -29,6 +31,16 @@ pub(super) struct ChangeRequest {
 pub(super) enum ChangeOp {
     Write(WriteOp),
     Other(ChunkFileId, StorageOp),
+}
+
+impl ChangeOp {
+    /// Whether it is bound to the session for which it is done, so that a fence must refuse it.
+    pub fn is_bound(&self) -> bool {
+        match self {
+            ChangeOp::Write(_) => true,
+            ChangeOp::Other(_, op) => op.is_change(),
+        }
+    }
 }
 
 /// What a buffer of the member's holds.
@@ -109,17 +121,20 @@ fn read(body: &[u8]) -> Result<Asked, WireError> {
 
 /// A change, from a client or from the primary.
 fn change(kind: u16, body: Bytes, data: Bytes) -> Result<ChangeRequest, WireError> {
-    let op = match kind {
-        message_type::STORAGE_WRITE => ChangeOp::Write(write(&body, data.clone())?),
+    let (session, op) = match kind {
+        message_type::STORAGE_WRITE => {
+            let write = write(&body, data.clone())?;
+            (write.session, ChangeOp::Write(write))
+        }
         message_type::STORAGE => {
-            let StorageRequest { file, op, .. } = codec::decode(&body)?;
-            ChangeOp::Other(file, op)
+            let StorageRequest { file, op, session, .. } = codec::decode(&body)?;
+            (session, ChangeOp::Other(file, op))
         }
         other => {
             return Err(ErrorCode::UNKNOWN_MESSAGE.with(format!("a mirror group has no message type {other:#06x}")));
         }
     };
-    Ok(ChangeRequest { kind, body, data, op })
+    Ok(ChangeRequest { kind, body, data, session, op })
 }
 
 fn write(body: &[u8], data: Bytes) -> Result<WriteOp, WireError> {
@@ -142,7 +157,8 @@ fn write(body: &[u8], data: Bytes) -> Result<WriteOp, WireError> {
     }
     let file = ChunkFileId { inode: InodeId(header.inode.get()), index: header.index.get() };
     let crcs = checksums.iter().map(|crc| crc.get()).collect();
-    Ok(WriteOp { session: SessionId(header.session.get()), file, offset, data, crcs, compared: true })
+    let (session, stamp) = (SessionId(header.session.get()), Stamp::default());
+    Ok(WriteOp { session, file, offset, data, crcs, compared: true, stamp })
 }
 
 /// The bytes that a change touches.

@@ -128,7 +128,7 @@ impl Shell {
         };
         for (to, endpoint) in from {
             let op = StorageOp::Repair { offset, len, bad: me };
-            let ask = codec::encode(&StorageRequest { target: to, file, op });
+            let ask = codec::encode(&StorageRequest::new(to, file, op));
             let kind = replica_kind::FETCH.into();
             let (group, from, to) = (group.0.into(), me.0.into(), to.0.into());
             let header = ReplicaHeader { group, from, to, kind, envelope: 0.into() };

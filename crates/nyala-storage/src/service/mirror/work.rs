@@ -10,7 +10,7 @@ use crate::chunk_store::{ChunkWorker, SMALL_BYTES, WriteOp};
 use crate::service::queue::{Outcome, Task, mistake};
 use crate::service::read_reply::Found;
 use nyala_replica::{Change, Effect, Input, Job, Row, Span, Ticket, Token};
-use nyala_wire::storage::{ChunkFileId, StorageOp, StorageReply};
+use nyala_wire::storage::{ChunkFileId, Stamp, StorageOp, StorageReply};
 use nyala_wire::{ErrorCode, WireError};
 use std::rc::Rc;
 
@@ -69,7 +69,7 @@ impl Shell {
         match &request.op {
             ChangeOp::Write(op) => {
                 // The session was looked at when the request came in; what was let in is done on all members.
-                let op = WriteOp { session: ChunkWorker::OWN, ..op.clone() };
+                let op = WriteOp { session: ChunkWorker::OWN, stamp: Stamp::default(), ..op.clone() };
                 // One thread serves the group: it must not spend its time copying.
                 match op.data.len() < SMALL_BYTES {
                     true => self.at_once.write(target, op).await,
