@@ -177,14 +177,12 @@ impl Client {
 
     /// Removes a name that is not a directory's.
     pub async fn unlink(&self, parent: InodeId, bytes: &[u8]) -> Result<()> {
-        let op = MetaOp::Unlink { parent, name: name(bytes)? };
-        self.core.remove("remove a name", parent, bytes, op).await
+        self.core.unlink(parent, bytes).await
     }
 
     /// Removes an empty directory.
     pub async fn rmdir(&self, parent: InodeId, bytes: &[u8]) -> Result<()> {
-        let op = MetaOp::Rmdir { parent, name: name(bytes)? };
-        self.core.remove("remove a directory", parent, bytes, op).await
+        self.core.rmdir(parent, bytes).await
     }
 
     /// Renames.

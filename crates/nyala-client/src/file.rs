@@ -10,6 +10,7 @@ use crate::cache::ReadCache;
 use crate::error::Error;
 use crate::logic::extents::{Extent, ExtentMap};
 use crate::logic::ranges::RangeSet;
+use crate::logic::removals::Removals;
 use crate::logic::unsynced::Unsynced;
 use bytes::Bytes;
 use nyala_wire::meta::FileReply;
@@ -82,6 +83,10 @@ pub(crate) struct State {
     pub(crate) handles: usize,
     /// The server counts this session among the file's holders.
     pub(crate) opened: bool,
+    /// A close is on its way to the server: what `opened` says is true no longer when it is done.
+    pub(crate) closing: bool,
+    /// Which removals of the file's names may make it go.
+    pub(crate) removals: Removals,
     /// Closed with content that goes out in a moment (`closing`).
     pub(crate) put_off: bool,
     /// In the table's set of files that need looking after.
@@ -133,6 +138,8 @@ impl File {
             name: None,
             handles: 0,
             opened: false,
+            closing: false,
+            removals: Removals::default(),
             put_off: false,
             active: false,
             loaded: false,
@@ -277,9 +284,9 @@ impl State {
         self.size = 0;
     }
 
-    /// Is the file open here without its server knowing?
+    /// Is the file open here without its server knowing, or going to know?
     pub(crate) fn is_open_unsaid(&self) -> bool {
-        self.handles > 0 && !self.opened
+        self.handles > 0 && (!self.opened || self.closing)
     }
 
     pub(crate) fn is_inline(&self) -> bool {

@@ -9,7 +9,7 @@
 
 use crate::bound::UNBOUND;
 use crate::core::Core;
-use crate::file::File;
+use crate::file::{File, State};
 use crate::logic::leases::Revoked;
 use crate::push::Push;
 use crate::session::Session;
@@ -213,7 +213,9 @@ impl Core {
     }
 
     async fn push_dirty(self: &Arc<Core>, file: &Arc<File>) {
-        while !file.state.lock().is_clean() {
+        // A close on its way would undo what the return says of a file that was opened again.
+        let waits = |state: &State| !state.is_clean() || (state.closing && state.handles > 0);
+        while waits(&file.state.lock()) {
             let _gate = file.gate.lock().await;
             if self.push(file, Push::default()).await.is_err() {
                 // Kept with the file; what could not be sent is dropped or sent later by the push itself.
@@ -229,8 +231,11 @@ impl Core {
             if inner.leases.keeps(inode).is_none() || inner.leases.is_returning(inode) {
                 return true;
             }
-            let committing = file.is_some_and(|file| file.state.lock().committing);
-            if committing || inner.leases.is_busy(inode) || inner.leases.keeps(inode) != Some(keep) {
+            let busy = |state: &State| state.committing || (state.closing && state.handles > 0);
+            if file.is_some_and(|file| busy(&file.state.lock()))
+                || inner.leases.is_busy(inode)
+                || inner.leases.keeps(inode) != Some(keep)
+            {
                 return false;
             }
             let Some((target, seq)) = inner.leases.give_up(inode, keep) else { return false };

@@ -15,6 +15,7 @@ pub mod own_locks;
 pub mod put_off;
 pub mod ranges;
 pub mod read_ahead;
+pub mod removals;
 mod rooms;
 pub mod segments;
 pub mod sequence;

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::logic::epochs::Epochs;
 use crate::looking::Purpose;
 use crate::maps::odd;
+use crate::opening::Removal;
 use crate::types::LookedUp;
 use nyala_wire::meta::{LeaseMode, ListedEntry, Listing, MAX_GET_ATTRS, MAX_LIST_ENTRIES, MetaOp, MetaReply, Owner};
 use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Name, TargetId};
@@ -183,25 +184,35 @@ impl Core {
         }
     }
 
-    /// The inode behind a name that this client is about to remove or replace, if what is known or open here may concern
-    /// it. If it is open here without its server knowing, the server is told.
-    pub(crate) async fn before_removal(self: &Arc<Core>, parent: InodeId, bytes: &[u8]) -> Result<Option<InodeId>> {
+    /// Before a name that is not a directory's is removed or replaced: the inode behind it. If it is open here without its
+    /// server knowing, the server is told; who opens it before the removal is over asks the server.
+    pub(crate) async fn before_removal(self: &Arc<Core>, parent: InodeId, bytes: &[u8]) -> Result<Option<Removal>> {
+        if !self.config.leases {
+            return Ok(None);
+        }
+        let victim = match self.kept(parent, |kept| kept.entries.get(bytes).copied()) {
+            Some(known) => known,
+            None => self.look_up_to(parent, bytes, Purpose::Change).await?.attr.map(|attr| attr.inode),
+        };
+        match victim {
+            Some(inode) => self.say_open(inode).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Before a directory is removed: its inode, if that is known or something that is known may concern it.
+    pub(crate) async fn before_rmdir(self: &Arc<Core>, parent: InodeId, bytes: &[u8]) -> Result<Option<InodeId>> {
         if !self.config.leases {
             return Ok(None);
         }
         let concerned = || self.files.any_used() || self.hub.links_seen.load(Ordering::Relaxed);
-        let victim = match self.kept(parent, |kept| kept.entries.get(bytes).copied()) {
-            Some(known) => known,
-            None if concerned() => self.look_up_to(parent, bytes, Purpose::Change).await?.attr.map(|attr| attr.inode),
-            None => None,
-        };
-        if let Some(inode) = victim {
-            match self.say_open(inode).await {
-                Err(error) if matches!(error.code(), ErrorCode::NOT_FOUND | ErrorCode::STALE) => {}
-                other => other?,
+        match self.kept(parent, |kept| kept.entries.get(bytes).copied()) {
+            Some(known) => Ok(known),
+            None if concerned() => {
+                Ok(self.look_up_to(parent, bytes, Purpose::Change).await?.attr.map(|attr| attr.inode))
             }
+            None => Ok(None),
         }
-        Ok(victim)
     }
 
     pub(crate) async fn parent(self: &Arc<Core>, dir: InodeId) -> Result<InodeId> {

@@ -12,7 +12,7 @@ use crate::handle::FileHandle;
 use crate::looking::Purpose;
 use crate::maps::odd;
 use crate::names::name;
-use crate::opening::Made;
+use crate::opening::{Made, Removal};
 use crate::types::OpenOptions;
 use nyala_wire::meta::{LeaseMode, MetaOp, MetaReply, NewEntry, Owner, Rename, Want};
 use nyala_wire::{Attr, ErrorCode, FileKind, InodeId};
@@ -60,23 +60,34 @@ impl Core {
         self.make_entry("make a link", op, Owner::default(), change).await
     }
 
-    /// Unlink or rmdir.
-    pub(crate) async fn remove(
+    pub(crate) async fn unlink(self: &Arc<Core>, parent: InodeId, bytes: &[u8]) -> Result<()> {
+        let op = MetaOp::Unlink { parent, name: name(bytes)? };
+        let removal = self.before_removal(parent, bytes).await?;
+        let victim = removal.as_ref().map(Removal::inode);
+        self.remove("remove a name", parent, bytes, victim, op).await?;
+        drop(removal);
+        victim.into_iter().for_each(|victim| self.files.drop_idle(victim));
+        Ok(())
+    }
+
+    pub(crate) async fn rmdir(self: &Arc<Core>, parent: InodeId, bytes: &[u8]) -> Result<()> {
+        let op = MetaOp::Rmdir { parent, name: name(bytes)? };
+        let victim = self.before_rmdir(parent, bytes).await?;
+        self.remove("remove a directory", parent, bytes, victim, op).await
+    }
+
+    async fn remove(
         self: &Arc<Core>,
         what: &'static str,
         parent: InodeId,
         bytes: &[u8],
+        victim: Option<InodeId>,
         op: MetaOp,
     ) -> Result<()> {
-        let victim = self.before_removal(parent, bytes).await?;
         let concerned: Vec<InodeId> = victim.into_iter().chain([parent]).collect();
         let mut change = self.change(&concerned, &[(parent, bytes)]);
         self.meta_done(what, op).await?;
         change.outcome(0, None);
-        drop(change);
-        if let Some(victim) = victim {
-            self.files.drop_idle(victim);
-        }
         Ok(())
     }
 
@@ -84,9 +95,13 @@ impl Core {
         let (from, from_name) = (rename.from_parent, rename.from_name.as_bytes().to_vec());
         let (to, to_name) = (rename.to_parent, rename.to_name.as_bytes().to_vec());
         let moved = self.to_be_moved(from, &from_name).await?;
+        let removal = match rename.exchange {
+            true => None,
+            false => self.before_removal(to, &to_name).await?,
+        };
         let victim = match rename.exchange {
             true => self.to_be_moved(to, &to_name).await?,
-            false => self.before_removal(to, &to_name).await?,
+            false => removal.as_ref().map(Removal::inode),
         };
         let mut concerned = vec![from];
         concerned.extend(
@@ -165,7 +180,13 @@ impl Core {
         let known = file.as_deref().filter(|_| *new || self.files.get(*inode).is_none());
         let said = !*new || answer.grants.inodes != LeaseMode::Exclusive;
         let made = known.map(|reply| Made { answer: &answer, note: &note, reply, said });
+        let registered = file.is_some() && known.is_none();
         let handle = self.open_handle(*inode, made, OpenOptions::default()).await?;
+        if registered {
+            // The server counts it as open, unless that close has undone it: either way it is to hear of the last close.
+            let _gate = handle.file().gate.lock().await;
+            self.open_at_server(handle.file()).await?;
+        }
         handle.file().state.lock().name = Some(String::from_utf8_lossy(&bytes).into_owned());
         let attr = handle.known_attr().ok_or(Error::Protocol { what: "create a file", detail: "no attributes" })?;
         Ok((attr, handle))

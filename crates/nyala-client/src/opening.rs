@@ -3,7 +3,10 @@
 //! Opening and closing files, and keeping what is known of them fresh. Under a lease the server is not told.
 //!
 //! **Failure model.** Close runs in the background and may be late: the file's gate keeps a new open behind it. A server
-//! that lost the session is told again what is open. A file deleted elsewhere stays usable until its last close.
+//! that lost the session is told again what is open. A file whose name is removed, here or elsewhere, stays usable until its
+//! last close: another client's removal revokes the lease first, and with it the server hears that the file is open. This client's own
+//! removal does not, so it says so itself (`Core::say_open`), and an open that comes after that asks the server, until it
+//! is known that the file outlived the removal (`logic::removals`). A close on its way counts as done.
 
 use crate::core::Core;
 use crate::error::{Error, Result};
@@ -17,8 +20,8 @@ use crate::push::Push;
 use crate::router::{Answer, Outcome};
 use crate::session::Session;
 use crate::types::OpenOptions;
-use nyala_wire::InodeId;
 use nyala_wire::meta::{FileReply, LeaseMode, MetaOp, MetaReply, Owner, Want};
+use nyala_wire::{ErrorCode, InodeId};
 use std::sync::Arc;
 
 /// What making a file said.
@@ -29,6 +32,30 @@ pub(crate) struct Made<'a> {
     pub(crate) reply: &'a FileReply,
     /// Its server has noted that it is open here; else it is so under the lease that came with the answer.
     pub(crate) said: bool,
+}
+
+/// The removal of a name of a file, under way until it is dropped.
+pub(crate) struct Removal {
+    core: Arc<Core>,
+    file: Arc<File>,
+}
+
+impl Removal {
+    pub(crate) fn inode(&self) -> InodeId {
+        self.file.inode
+    }
+}
+
+impl Drop for Removal {
+    fn drop(&mut self) {
+        let unused = {
+            let mut state = self.file.state.lock();
+            state.removals.end();
+            state.handles == 0 && state.opened
+        };
+        // Its last handle may have gone while the server was being told of it.
+        self.core.give_back(&self.file, unused);
+    }
 }
 
 /// A file that is being opened: one user and one handle, given back when dropped.
@@ -45,19 +72,24 @@ impl Drop for Opening<'_> {
             state.handles -= 1;
             state.handles == 0 && state.opened
         };
-        let (core, closing) = (self.core.clone(), file.clone());
+        self.core.give_back(&file, close);
+    }
+}
+
+impl Core {
+    /// One user of a file less; first it is closed if need be.
+    fn give_back(self: &Arc<Core>, file: &Arc<File>, close: bool) {
+        let (core, closing) = (self.clone(), file.clone());
         let work = async move {
             // why ignored: the failure is kept with the file, and nobody has it open.
             let _ = core.close(&closing).await;
             core.release(&closing);
         };
-        if !close || !self.core.spawn(work) {
-            self.core.release(&file);
+        if !close || !self.spawn(work) {
+            self.release(file);
         }
     }
-}
 
-impl Core {
     /// Opens a file for one more handle. `made`: what creating it said.
     pub(crate) async fn open_handle(
         self: &Arc<Core>,
@@ -102,31 +134,45 @@ impl Core {
         }
         let how = self.guard(file, need).await?.how;
         let mode = self.leased(file.inode);
-        if how == How::Direct && mode != LeaseMode::Uncached && !file.state.lock().opened {
+        let said = {
+            let state = file.state.lock();
+            let leased = how != How::Direct || mode == LeaseMode::Uncached;
+            !state.removals.in_doubt() && (leased || !state.is_open_unsaid())
+        };
+        if !said {
             let _gate = file.gate.lock().await;
             self.open_at_server(file).await?;
         }
         Ok(if how == How::Kept { mode } else { LeaseMode::Uncached })
     }
 
-    /// This client is about to remove a name of the inode: a file that it has open must not go.
-    pub(crate) async fn say_open(self: &Arc<Core>, inode: InodeId) -> Result<()> {
-        if let Some(file) = self.files.get(inode)
-            && file.state.lock().is_open_unsaid()
-        {
-            let _gate = file.gate.lock().await;
-            if file.state.lock().is_open_unsaid() {
-                self.open_at_server(&file).await?;
+    /// This client is about to remove a name of the inode: a file that it has open must not go. Who opens it from now on,
+    /// until the removal is dropped, asks its server.
+    pub(crate) async fn say_open(self: &Arc<Core>, inode: InodeId) -> Result<Removal> {
+        let file = self.files.acquire(inode);
+        let unsaid = {
+            let mut state = file.state.lock();
+            state.removals.begin();
+            state.is_open_unsaid()
+        };
+        let removal = Removal { core: self.clone(), file };
+        if unsaid {
+            let _gate = removal.file.gate.lock().await;
+            if removal.file.state.lock().is_open_unsaid() {
+                match self.open_at_server(&removal.file).await {
+                    Err(error) if matches!(error.code(), ErrorCode::NOT_FOUND | ErrorCode::STALE) => {}
+                    other => other?,
+                }
             }
         }
-        Ok(())
+        Ok(removal)
     }
 
     /// Asks the file's server; the gate is held. Registers the session unless it is registered.
     pub(crate) async fn open_at_server(self: &Arc<Core>, file: &Arc<File>) -> Result<()> {
-        let registered = {
+        let (registered, noted) = {
             let state = file.state.lock();
-            state.opened && state.handles > 1
+            (state.opened && state.handles > 1, state.removals.note())
         };
         let note = self.note(file.inode);
         let inode = file.inode;
@@ -134,7 +180,11 @@ impl Core {
         let answer = self.meta_wanting("open a file", op, Owner::default(), Want::NOTHING).await?;
         let MetaReply::Opened(reply) = &answer.reply else { return Err(odd("open a file")) };
         self.take_file(&answer, &note, file, reply);
-        file.state.lock().opened = true;
+        let mut state = file.state.lock();
+        state.opened = true;
+        if reply.attr.nlink > 0 {
+            state.removals.survived(noted);
+        }
         Ok(())
     }
 
@@ -190,9 +240,12 @@ impl Core {
             if close && !state.loaded {
                 state.cache.clear();
             }
+            state.closing = close;
             Push { close, ..Push::default() }
         };
-        self.push(file, push).await
+        let pushed = self.push(file, push).await;
+        file.state.lock().closing = false;
+        pushed
     }
 
     /// The session with a target was lost: what is open there is registered again. One try each; a file that cannot be

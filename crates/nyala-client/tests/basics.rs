@@ -227,7 +227,8 @@ async fn deleted_files(leases: bool) {
     let one = make(&client, "gone").await;
     let two = client.open(one.inode(), OpenOptions::default()).await.unwrap();
     let inode = one.inode();
-    cluster.client().await.unlink(ROOT, b"gone").await.unwrap();
+    let other = cluster.client().await;
+    other.unlink(ROOT, b"gone").await.unwrap();
     one.write(0, b"still here").await.unwrap();
     one.release().await.unwrap();
     assert_eq!(read(&two, 0, 100).await, b"still here");

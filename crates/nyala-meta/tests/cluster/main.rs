@@ -7,6 +7,7 @@ mod coherence;
 mod durable;
 mod harness;
 mod locks;
+mod open_while_removed;
 mod replaced;
 
 use harness::Cluster;
