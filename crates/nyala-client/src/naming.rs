@@ -180,12 +180,17 @@ impl Core {
         let known = file.as_deref().filter(|_| *new || self.files.get(*inode).is_none());
         let said = !*new || answer.grants.inodes != LeaseMode::Exclusive;
         let made = known.map(|reply| Made { answer: &answer, note: &note, reply, said });
+        let new = *new;
         let registered = file.is_some() && known.is_none();
         let handle = self.open_handle(*inode, made, OpenOptions::default()).await?;
         if registered {
             // The server counts it as open, unless that close has undone it: either way it is to hear of the last close.
             let _gate = handle.file().gate.lock().await;
             self.open_at_server(handle.file()).await?;
+        }
+        if new {
+            // Who writes to it asks for these.
+            self.keep(&self.note(*inode), |kept| kept.put_xattr(b"security.capability", None));
         }
         handle.file().state.lock().name = Some(String::from_utf8_lossy(&bytes).into_owned());
         let attr = handle.known_attr().ok_or(Error::Protocol { what: "create a file", detail: "no attributes" })?;

@@ -11,6 +11,7 @@ mod content;
 mod listing;
 mod model;
 mod names;
+mod removed;
 mod renames;
 mod rights;
 mod space;
@@ -29,6 +30,7 @@ type Check = (&'static str, fn(&Path));
 /// All checks by name.
 pub const ALL: &[&[Check]] = &[
     names::CHECKS,
+    removed::CHECKS,
     renames::CHECKS,
     content::CHECKS,
     model::CHECKS,

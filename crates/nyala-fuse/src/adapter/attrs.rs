@@ -2,11 +2,13 @@
 
 //! Attributes of inodes, and of the file system.
 
+use super::callers;
 use super::convert::{self, errno, inode};
 use super::fs::NyalaFs;
 use crate::Ino;
-use crate::types::{self, Attributes, Result, StatFs};
-use nyala_wire::{Attr, ErrorCode};
+use crate::types::{self, Attributes, Context, Result, StatFs};
+use nyala_wire::meta::SetAttr;
+use nyala_wire::{Attr, ErrorCode, FileKind};
 use std::time::Duration;
 
 /// Attributes, and how long the kernel may keep them. A directory that is gone from the servers, and that somebody here
@@ -26,11 +28,25 @@ pub async fn get(fs: &NyalaFs, what: &'static str, ino: Ino) -> Result<(Attr, Du
 }
 
 /// Changes attributes. The kernel takes the answer's attributes without comparing versions, so it may not keep them.
-pub async fn set(fs: &NyalaFs, ino: Ino, set: &types::SetAttr) -> Result<Attributes> {
-    let set = convert::set_attr(set);
+///
+/// One that changes nothing comes from a chown without a new owner or group, or from what changes content and may not keep
+/// setuid: the kernel has left out what it leaves to us.
+pub async fn set(fs: &NyalaFs, ctx: &Context, ino: Ino, set: &types::SetAttr) -> Result<Attributes> {
+    let mut set = convert::set_attr(set);
+    set.kill_suidgid |= set == SetAttr::default();
+    if set.kill_suidgid {
+        let (attr, _) = get(fs, "setattr", ino).await?;
+        set.outside_group = outside_group(ctx, &attr);
+    }
     let attr = fs.client.setattr(inode(ino), set).await.map_err(|e| errno("setattr", ino, e))?;
     fs.cache.dirs.seen(&attr);
     Ok(Attributes { attr: convert::attr(&attr), ttl: Duration::ZERO })
+}
+
+/// For whoever takes setuid bits of a file away: whether setgid without the group's right to execute goes too.
+pub fn outside_group(ctx: &Context, attr: &Attr) -> Option<bool> {
+    let asked = attr.perm & 0o2010 == 0o2000 && attr.kind != FileKind::Directory;
+    (asked && callers::is_outside(ctx, attr.gid)).then_some(true)
 }
 
 /// Space and inodes.

@@ -84,6 +84,7 @@ pub fn set_attr(set: &types::SetAttr) -> SetAttr {
         mtime: set.mtime.map(to),
         ctime: set.ctime.map(time),
         kill_suidgid: set.kill_suidgid,
+        outside_group: None,
     }
 }
 

@@ -8,14 +8,14 @@
 //! thinks, when others have appended: what it thinks of the file is then withdrawn. Taking setuid bits away comes after
 //! the write, when the attributes are known that were true while it happened.
 
-use super::atime;
 use super::convert::{errno, inode};
 use super::fs::NyalaFs;
+use super::{atime, attrs};
 use crate::types::*;
 use crate::{Errno, InvalRange};
 use nyala_client::{FileHandle, OpenOptions, SeekTarget};
-use nyala_wire::Time;
 use nyala_wire::meta::{LeaseMode, SetAttr, SetTime};
+use nyala_wire::{ErrorCode, Time};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +24,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// What Linux adds to the flags of an open for execution; the C library does not name it.
 const FMODE_EXEC: i32 = 0x20;
 const SETUID_SETGID: u16 = 0o6000;
+const CAPABILITY: &[u8] = b"security.capability";
 
 /// An open file.
 pub struct OpenFile {
@@ -38,6 +39,8 @@ pub struct OpenFile {
     /// Reading counts for the access time, and something was read.
     counts_reads: bool,
     was_read: AtomicBool,
+    /// It had no capabilities when it was first written.
+    no_capability: AtomicBool,
 }
 
 /// Whether a file opened so is read and written directly from the start: what is only written need not be kept, an
@@ -51,7 +54,7 @@ fn is_written(flags: i32) -> bool {
 }
 
 /// Opens a file.
-pub async fn open(fs: &NyalaFs, ino: Ino, args: &OpenArgs) -> Result<Opened> {
+pub async fn open(fs: &NyalaFs, ctx: &Context, ino: Ino, args: &OpenArgs) -> Result<Opened> {
     fs.cache.recheck(ino);
     let options = OpenOptions {
         truncate: args.flags & libc::O_TRUNC != 0,
@@ -63,7 +66,7 @@ pub async fn open(fs: &NyalaFs, ino: Ino, args: &OpenArgs) -> Result<Opened> {
     };
     let handle = fs.client.open(inode(ino), options).await.map_err(|e| errno("open", ino, e))?;
     if args.kill_suidgid {
-        kill_suidgid(fs, ino, &handle).await?;
+        kill_suidgid(fs, ctx, ino, &handle).await?;
     }
     let uncached = handle.lease() == LeaseMode::Uncached;
     Ok(opened(fs, handle, args.flags, uncached))
@@ -87,7 +90,8 @@ pub fn opened(fs: &NyalaFs, handle: FileHandle, flags: i32, uncached: bool) -> O
         fs.cache.buffered.withdraws(handle.inode());
     }
     let fresh = AtomicBool::new(!keep_cache);
-    let file = OpenFile { handle, direct, has_pages, fresh, counts_reads, was_read: AtomicBool::new(false) };
+    let (was_read, no_capability) = (AtomicBool::new(false), AtomicBool::new(false));
+    let file = OpenFile { handle, direct, has_pages, fresh, counts_reads, was_read, no_capability };
     let mode = OpenMode { direct_io: direct, parallel_direct_writes: direct, keep_cache, ..OpenMode::default() };
     Opened { fh: fs.files.add(Arc::new(file)), mode }
 }
@@ -123,12 +127,15 @@ fn keeps_pages(fs: &NyalaFs, ino: Ino, file: &OpenFile) {
 }
 
 /// Writes, or appends.
-pub async fn write(fs: &NyalaFs, ino: Ino, args: &WriteArgs, data: &[u8]) -> Result<u32> {
+pub async fn write(fs: &NyalaFs, ctx: &Context, ino: Ino, args: &WriteArgs, data: &[u8]) -> Result<u32> {
     let file = fs.files.get(args.fh)?;
     let fail = |error| errno("write", ino, error);
     is_used(fs, ino, &file);
     if args.from_cache {
         keeps_pages(fs, ino, &file);
+    }
+    if file.direct && !args.from_cache {
+        kill_capability(fs, ino, &file).await?;
     }
     let began = (file.direct && !args.from_cache).then(|| fs.cache.buffered.writes(inode(ino)));
     let written = put(fs, ino, &file, args, data).await;
@@ -141,7 +148,7 @@ pub async fn write(fs: &NyalaFs, ino: Ino, args: &WriteArgs, data: &[u8]) -> Res
     }
     let written = written.map_err(fail)?;
     if args.kill_suidgid {
-        kill_suidgid(fs, ino, &file.handle).await?;
+        kill_suidgid(fs, ctx, ino, &file.handle).await?;
     }
     // With the page cache the kernel sends an fsync itself.
     if file.direct && args.flags & libc::O_DSYNC != 0 && !args.from_cache {
@@ -172,14 +179,39 @@ async fn misplaced(fs: &NyalaFs, ino: Ino, file: &OpenFile, offset: u64, len: us
     }
 }
 
-/// Takes setuid and setgid away where there are any.
-async fn kill_suidgid(fs: &NyalaFs, ino: Ino, handle: &FileHandle) -> Result<()> {
-    if handle.known_attr().is_some_and(|attr| attr.perm & SETUID_SETGID == 0) {
+/// Takes setuid away, and setgid where that is to go, if there are any.
+async fn kill_suidgid(fs: &NyalaFs, ctx: &Context, ino: Ino, handle: &FileHandle) -> Result<()> {
+    let attr = match handle.known_attr() {
+        Some(attr) => attr,
+        None => attrs::get(fs, "clear setuid", ino).await?.0,
+    };
+    let outside_group = attrs::outside_group(ctx, &attr);
+    let stays = attr.perm & 0o6010 == 0o2000 && outside_group.is_none();
+    if attr.perm & SETUID_SETGID == 0 || stays {
         return Ok(());
     }
-    let set = SetAttr { kill_suidgid: true, ..SetAttr::default() };
+    let set = SetAttr { kill_suidgid: true, outside_group, ..SetAttr::default() };
     fs.client.setattr(inode(ino), set).await.map_err(|e| errno("clear setuid", ino, e))?;
     fs.cache.forget_attributes(ino);
+    Ok(())
+}
+
+/// A write takes the file's capabilities away, whoever writes. Of writes through the page cache the kernel sees to that.
+/// Under a lease it is known whether there are any; without one the server is asked once for each open file.
+async fn kill_capability(fs: &NyalaFs, ino: Ino, file: &OpenFile) -> Result<()> {
+    if file.no_capability.load(Ordering::Relaxed) && !fs.is_leased(inode(ino)) {
+        return Ok(());
+    }
+    let fail = |error| errno("clear capabilities", ino, error);
+    match fs.client.getxattr(inode(ino), CAPABILITY).await {
+        Err(error) if error.is(ErrorCode::NO_DATA) => {}
+        Err(error) => return Err(fail(error)),
+        Ok(_) => match fs.client.removexattr(inode(ino), CAPABILITY).await {
+            Err(error) if !error.is(ErrorCode::NO_DATA) => return Err(fail(error)),
+            _ => {}
+        },
+    }
+    file.no_capability.store(true, Ordering::Relaxed);
     Ok(())
 }
 
@@ -224,7 +256,7 @@ pub async fn fallocate(fs: &NyalaFs, ctx: &Context, ino: Ino, fh: Fh, range: Ran
     let handle = fs.files.get(fh)?.handle.clone();
     let len = range.end - range.start;
     handle.fallocate(mode, range.start, len).await.map_err(|e| errno("fallocate", ino, e))?;
-    if ctx.uid == 0 { Ok(()) } else { kill_suidgid(fs, ino, &handle).await }
+    if ctx.uid == 0 { Ok(()) } else { kill_suidgid(fs, ctx, ino, &handle).await }
 }
 
 /// `SEEK_DATA` and `SEEK_HOLE`.
@@ -243,7 +275,7 @@ pub async fn copy(fs: &NyalaFs, ctx: &Context, args: &CopyArgs) -> Result<u64> {
     let copied = fs.client.copy_range(&from.handle, args.offset_in, &to.handle, args.offset_out, args.len).await;
     let copied = copied.map_err(|e| errno("copy_file_range", args.ino_out, e))?;
     if ctx.uid != 0 {
-        kill_suidgid(fs, args.ino_out, &to.handle).await?;
+        kill_suidgid(fs, ctx, args.ino_out, &to.handle).await?;
     }
     Ok(copied)
 }

@@ -2,6 +2,7 @@
 
 //! The handler: every request goes to the module of its kind.
 
+use super::again::Again;
 use super::cache::{KernelCache, Listener};
 use super::convert::{self, errno, inode};
 use super::dirs::{self, Dir};
@@ -11,7 +12,7 @@ use super::lock_owners::LockOwners;
 use super::statistics::{self, Requests};
 use super::{attrs, locks, names, xattrs};
 use crate::types::*;
-use crate::{DirBuffer, Handler, Notifier, WriteData};
+use crate::{DirBuffer, Errno, Handler, Notifier, WriteData};
 use nyala_client::{Client, LookedUp};
 use nyala_wire::meta::LeaseMode;
 use nyala_wire::{FileKind, InodeId};
@@ -35,6 +36,7 @@ pub struct NyalaFs {
     pub(super) files: Handles<Arc<OpenFile>>,
     pub(super) dirs: Handles<Arc<Dir>>,
     pub(super) lock_owners: LockOwners,
+    pub(super) again: Arc<Again>,
     pub(super) requests: Requests,
 }
 
@@ -49,6 +51,7 @@ impl NyalaFs {
             files: Handles::new(),
             dirs: Handles::new(),
             lock_owners: LockOwners::default(),
+            again: Arc::default(),
             requests: Requests::default(),
         }
     }
@@ -64,6 +67,15 @@ impl NyalaFs {
     pub(super) fn is_leased(&self, inode: InodeId) -> bool {
         matches!(self.client.leased(inode), LeaseMode::Shared | LeaseMode::Exclusive)
             && !self.cache.moved.has_several(inode)
+    }
+
+    /// What comes of using a file that a path led to.
+    fn once_more<T>(&self, ctx: &Context, result: Result<T>) -> Result<T> {
+        result.inspect_err(|error| {
+            if *error == Errno::ESTALE {
+                self.again.told(ctx);
+            }
+        })
     }
 
     /// How long the kernel may keep a name.
@@ -166,17 +178,17 @@ impl Handler for NyalaFs {
         forgets.iter().for_each(|(ino, times)| self.forgotten(*ino, *times));
     }
 
-    async fn getattr(&self, _: &Context, ino: Ino, _: Option<Fh>) -> Result<Attributes> {
-        let (attr, ttl) = attrs::get(self, "getattr", ino).await?;
+    async fn getattr(&self, ctx: &Context, ino: Ino, _: Option<Fh>) -> Result<Attributes> {
+        let (attr, ttl) = self.once_more(ctx, attrs::get(self, "getattr", ino).await)?;
         Ok(Attributes { attr: convert::attr(&attr), ttl })
     }
 
-    async fn setattr(&self, _: &Context, ino: Ino, set: &SetAttr) -> Result<Attributes> {
-        attrs::set(self, ino, set).await
+    async fn setattr(&self, ctx: &Context, ino: Ino, set: &SetAttr) -> Result<Attributes> {
+        self.once_more(ctx, attrs::set(self, ctx, ino, set).await)
     }
 
-    async fn statx(&self, _: &Context, ino: Ino, _: Option<Fh>, _: u32, _: u32) -> Result<StatxReply> {
-        let (attr, ttl) = attrs::get(self, "statx", ino).await?;
+    async fn statx(&self, ctx: &Context, ino: Ino, _: Option<Fh>, _: u32, _: u32) -> Result<StatxReply> {
+        let (attr, ttl) = self.once_more(ctx, attrs::get(self, "statx", ino).await)?;
         Ok(StatxReply { attr: convert::attr(&attr), btime: Some(convert::btime(&attr)), ttl })
     }
 
@@ -212,8 +224,13 @@ impl Handler for NyalaFs {
         names::link(self, ino, new_parent, new_name).await
     }
 
-    async fn open(&self, _: &Context, ino: Ino, args: &OpenArgs) -> Result<Opened> {
-        files::open(self, ino, args).await
+    async fn open(&self, ctx: &Context, ino: Ino, args: &OpenArgs) -> Result<Opened> {
+        let opened = self.once_more(ctx, files::open(self, ctx, ino, args).await);
+        // Until then: the kernel asks for attributes before it opens.
+        if opened.is_ok() {
+            self.again.done(ctx);
+        }
+        opened
     }
 
     async fn create(
@@ -235,8 +252,8 @@ impl Handler for NyalaFs {
         files::read(self, ino, args).await
     }
 
-    async fn write(&self, _: &Context, ino: Ino, args: &WriteArgs, data: WriteData) -> Result<u32> {
-        files::write(self, ino, args, &data).await
+    async fn write(&self, ctx: &Context, ino: Ino, args: &WriteArgs, data: WriteData) -> Result<u32> {
+        files::write(self, ctx, ino, args, &data).await
     }
 
     async fn flush(&self, _: &Context, ino: Ino, fh: Fh, lock_owner: u64) -> Result<()> {

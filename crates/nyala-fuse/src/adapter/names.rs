@@ -3,9 +3,9 @@
 //! Operations on names.
 
 use super::convert::{errno, inode, mode, owner};
-use super::files;
 use super::fs::NyalaFs;
 use super::moved::At;
+use super::{again, attrs, files};
 use crate::Errno;
 use crate::types::*;
 use nyala_client::{FileHandle, LookedUp};
@@ -15,7 +15,8 @@ use std::time::Duration;
 
 /// A name; one that is missing may be remembered as missing.
 pub async fn lookup(fs: &NyalaFs, ctx: &Context, parent: Ino, name: &[u8]) -> Result<Entry> {
-    let mut found = fs.client.look_up(inode(parent), name).await.map_err(|e| errno("lookup", parent, e))?;
+    let found = fs.client.look_up(inode(parent), name).await.map_err(|e| errno("lookup", parent, e))?;
+    let mut found = again::found(fs, ctx, parent, name, found).await;
     found.entry_leased &= !fs.cache.moved.has_several(inode(parent));
     match fs.found(ctx, parent, name, &found) {
         Some(entry) => Ok(entry),
@@ -117,7 +118,9 @@ pub async fn create(
     let made = fs.client.create(inode(parent), name, mode(new), owner(ctx), exclusive).await;
     let (mut attr, handle) = made.map_err(fail)?;
     if args.flags & libc::O_TRUNC != 0 && attr.size > 0 {
-        let set = nyala_wire::meta::SetAttr { size: Some(0), kill_suidgid: args.kill_suidgid, ..Default::default() };
+        let kill_suidgid = args.kill_suidgid;
+        let outside_group = if kill_suidgid { attrs::outside_group(ctx, &attr) } else { None };
+        let set = nyala_wire::meta::SetAttr { size: Some(0), kill_suidgid, outside_group, ..Default::default() };
         attr = fs.client.setattr(attr.inode, set).await.map_err(fail)?;
     }
     Ok(created(fs, parent, &attr, handle, args))

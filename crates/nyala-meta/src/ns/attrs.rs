@@ -24,14 +24,14 @@ pub fn set(change: &mut Change, env: &Env, inode: InodeId, set: &SetAttr) -> Ste
     record.gid = set.gid.unwrap_or(record.gid);
     // As the kernel does for everybody, root included, unless new bits come along.
     if chown || set.kill_suidgid {
-        kill_suidgid(record);
+        kill_suidgid(record, set.outside_group);
     }
     if let Some(perm) = set.perm {
         acl::chmod(change, inode, perm)?;
     }
     let record = change.inode_mut(inode)?;
     if set.kill_suidgid {
-        kill_suidgid(record);
+        kill_suidgid(record, set.outside_group);
     }
     let time = |to: SetTime| match to {
         SetTime::Now => env.now,
@@ -43,12 +43,13 @@ pub fn set(change: &mut Change, env: &Env, inode: InodeId, set: &SetAttr) -> Ste
     Ok(MetaReply::Attr(record.attr(inode)))
 }
 
-fn kill_suidgid(record: &mut InodeRecord) {
+/// Setgid without the group's right to execute goes only for those outside the group, as with a chmod.
+fn kill_suidgid(record: &mut InodeRecord, outside_group: Option<bool>) {
     if record.kind == FileKind::Directory {
         return;
     }
     record.perm &= !0o4000;
-    if record.perm & 0o0010 != 0 {
+    if record.perm & 0o0010 != 0 || outside_group == Some(true) {
         record.perm &= !0o2000;
     }
 }

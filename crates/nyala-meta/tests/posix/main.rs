@@ -39,6 +39,10 @@ fn setuid_goes_with_the_owner() {
     server.set_xattr(inode, b"security.capability", b"x").unwrap();
     let cut = SetAttr { size: Some(0), kill_suidgid: true, ..SetAttr::default() };
     assert_eq!((server.set(inode, cut).perm, server.xattrs(inode).len()), (0o755, 0));
+    let write = SetAttr { kill_suidgid: true, ..SetAttr::default() };
+    server.set(inode, chmod(0o6745));
+    assert_eq!(server.set(inode, write.clone()).perm, 0o2745, "by somebody of the group");
+    assert_eq!(server.set(inode, SetAttr { outside_group: Some(true), ..write }).perm, 0o745);
     server.set(dir, chmod(0o6755));
     assert_eq!(server.set(dir, to(5, None)).perm, 0o6755, "directories keep theirs");
 }

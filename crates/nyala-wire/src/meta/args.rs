@@ -47,6 +47,10 @@ pub struct SetAttr {
     /// Take setuid away, and setgid where the group may execute, as a write by an ordinary user does.
     #[n(7)]
     pub kill_suidgid: bool,
+    /// With `kill_suidgid`: whoever causes it is not in the file's group and has no right to set setgid for it, so that
+    /// setgid goes in any case.
+    #[n(8)]
+    pub outside_group: Option<bool>,
 }
 
 /// A new name of something new, for [`super::MetaOp::Create`] and its kin.
