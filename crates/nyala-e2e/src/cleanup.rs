@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Takes a cluster away: its mounts, its processes, its network namespaces, its directory.
+//! Takes a cluster away: its mounts, its processes, its network namespaces, its loop devices, its directory.
 //!
 //! Failure model: anything may be half there, stuck or dead already; the test itself may have been killed. So this works
 //! from the directory alone: mounts are found in the mount table, processes by a command line that names the directory; and a guard process (`nyala-e2e-guard`) does it when the test process vanished.
@@ -10,7 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Unmounts everything below `root`, ends every process that works there, removes its namespaces, deletes it. Says what did not work.
+/// Unmounts everything below `root`, ends every process that works there, removes its namespaces and loop devices, deletes it. Says what did not work.
 pub fn remove(root: &Path) -> Vec<String> {
     let mut wrong = Vec::new();
     unmount_below(root);
@@ -28,6 +28,7 @@ pub fn remove(root: &Path) -> Vec<String> {
     }
     unmount_below(root);
     wrong.extend(crate::hosts::net::remove(root));
+    wrong.extend(crate::hosts::disks::remove(root));
     let left = mounts_below(root);
     if !left.is_empty() {
         wrong.push(format!("still mounted: {left:?}"));

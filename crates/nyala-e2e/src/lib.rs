@@ -6,6 +6,7 @@
 //!
 //! - [`Cluster`] runs the `nyala` binary: a whole cluster with its own directory, ports and mount point, that leaves nothing behind.
 //! - [`Hosts`] runs one with a host (a network namespace) for every service; [`pulse`] measures how long a mount stands still.
+//! - [`power`] knows what may be there after a power cut.
 //! - [`mod@run`] runs programs with a time limit, [`posix`] holds checks of a directory's POSIX behaviour (they also run on the
 //!   local file system, which proves the checks themselves), [`load`] is a load that knows what it was promised.
 //!
@@ -25,6 +26,7 @@ pub mod locker;
 pub mod mounts;
 pub mod ports;
 pub mod posix;
+pub mod power;
 pub mod pulse;
 pub mod run;
 pub mod shared;

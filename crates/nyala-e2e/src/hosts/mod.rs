@@ -4,16 +4,19 @@
 //! so that a host can vanish, which no process on one machine can.
 //!
 //! - [`net`]: namespaces, a switch between them, cutting one off.
+//! - [`disks`]: a file system of its own for each service, that loses what was not synced when the power goes.
 //! - [`Hosts`]: a cluster of real `nyala` processes on them, and the faults: killed, stopped, cut off, powered off.
 //! - [`equal`]: whether two targets hold the same.
 //!
 //! Failure model: as of [`crate::cluster`]. Namespaces outlive processes and directories; their names stand in a file of the
 //! test's directory before they are made, and [`crate::cleanup`] removes them from there, also when the test process is
-//! killed. All processes have the directory in their command line.
+//! killed. All processes have the directory in their command line; image files and their mounts lie in it.
 
+pub mod disks;
 pub mod equal;
 pub mod net;
 
 mod services;
 
+pub use disks::Disks;
 pub use services::{Fault, Hosts, Plan};

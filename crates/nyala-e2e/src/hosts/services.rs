@@ -3,8 +3,10 @@
 //! A cluster of which every service has a host of its own.
 //!
 //! Failure model: as of [`crate::hosts`]. A host that is powered off is cut off first: a machine without power refuses no
-//! connection, while the kernel under a killed process does.
+//! connection, while the kernel under a killed process does. Then its disk takes no more ([`super::disks`]), and only then
+//! its process is killed: what it had not synced at that moment is lost.
 
+use super::disks::{Disk, Disks};
 use super::net::{Namespace, Switch};
 use crate::cluster::{sibling, text};
 use crate::run::{Outcome, run, tail, wait};
@@ -26,7 +28,8 @@ pub enum Fault {
     Stopped,
     /// No packet leaves or reaches it; its process runs.
     Cut,
-    /// It has no power: cut off, and its process is dead.
+    /// It has no power: cut off, what was not synced on its disk is lost, and its process is dead. For plans whose hosts
+    /// have disks of their own.
     PoweredOff,
 }
 
@@ -39,12 +42,34 @@ pub struct Plan {
     pub storage: u8,
     /// Make mirror groups, and mirror files by default.
     pub mirror: bool,
+    /// What the services' directories lie on.
+    pub disks: Disks,
+    /// Hosts with a mount: 1 to 9.
+    pub clients: u8,
+    /// Targets (or mirror groups) that a file is spread over.
+    pub stripes: u8,
+    /// How long a client may be silent, seconds.
+    pub session_timeout_s: u8,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        let (disks, clients, stripes, session_timeout_s) = (Disks::Shared, 1, 1, 30);
+        Plan { mgmt: 1, storage: 2, mirror: false, disks, clients, stripes, session_timeout_s }
+    }
+}
+
+/// Whether a whole cluster's files fit there.
+fn has_room(dir: &Path) -> bool {
+    const NEEDED: u64 = 8 << 30;
+    crate::sys::statvfs(dir).is_ok_and(|stat| stat.f_bavail * stat.f_frsize >= NEEDED)
 }
 
 /// A service on its host.
 struct Host {
     name: String,
     namespace: Namespace,
+    disk: Option<Disk>,
     child: Option<Child>,
     fault: Option<Fault>,
 }
@@ -63,13 +88,13 @@ impl Hosts {
         // In memory, where there is some: what a disk does meanwhile is not what is measured.
         let memory = Path::new("/dev/shm");
         let named = std::env::var_os("NYALA_E2E_DIR").map(PathBuf::from);
-        let parent = named.unwrap_or_else(|| if memory.is_dir() { memory.into() } else { "/var/tmp".into() });
+        let parent = named.unwrap_or_else(|| if has_room(memory) { memory.into() } else { "/var/tmp".into() });
         let root = tempfile::Builder::new().prefix("nyala-hosts-").tempdir_in(&parent);
         let root = root.unwrap_or_else(|error| panic!("{}: {error}", parent.display())).keep();
         let guard = Command::new(sibling("nyala-e2e-guard")).arg(&root).stdin(Stdio::piped()).spawn();
         let guard = guard.expect("the guard of the clusters runs");
         let mut hosts = Hosts { root, plan, hosts: Vec::new(), guard };
-        for dir in ["conf", "log", "mnt"] {
+        for dir in ["conf", "log"] {
             fs::create_dir(hosts.root.join(dir)).expect("a fresh directory takes a directory");
         }
         run(Command::new(binary::nyala()).arg("secret").arg(hosts.secret()), COMMAND_LIMIT).must();
@@ -83,15 +108,17 @@ impl Hosts {
         let numbered = |kind: &'static str, count: u8| (1..=count).map(move |n| format!("{kind}{n}"));
         let names =
             numbered("mgmt", self.plan.mgmt).chain(["meta1".into()]).chain(numbered("storage", self.plan.storage));
-        for (number, name) in (1..).zip(names.chain(["mount".into()])) {
+        for (number, name) in (1..).zip(names.chain(numbered("client", self.plan.clients))) {
             let namespace = switch.host(&self.root, number);
-            self.hosts.push(Host { name, namespace, child: None, fault: None });
+            let serves = !name.starts_with("client");
+            let disk = serves.then(|| Disk::make(self.plan.disks, &self.root.join(&name))).flatten();
+            self.hosts.push(Host { name, namespace, disk, child: None, fault: None });
         }
     }
 
     fn bring_up(&mut self) {
         let names: Vec<String> = self.hosts.iter().map(|host| host.name.clone()).collect();
-        for name in names.iter().filter(|name| *name != "mount") {
+        for name in names.iter().filter(|name| !name.starts_with("client")) {
             fs::write(self.conf(name), self.configuration(name)).expect("the test's directory takes files");
             self.launch(name);
             if name == "mgmt1" {
@@ -103,11 +130,27 @@ impl Hosts {
             // All targets are directories of one file system: their sizes say nothing.
             self.ask(&["mirror", "create", "--auto", "--ignore-space"]).must();
         }
-        fs::write(self.conf("mount"), self.configuration("mount")).expect("the test's directory takes files");
-        self.launch("mount");
-        let mount = self.mount();
+        for name in names.iter().filter(|name| name.starts_with("client")) {
+            fs::write(self.conf(name), self.configuration(name)).expect("the test's directory takes files");
+            fs::create_dir(self.mount_of(name)).expect("the test's directory takes a directory");
+            self.launch(name);
+            self.mounted(name);
+        }
+    }
+
+    /// Waits until a client's mount is there and answers.
+    fn mounted(&mut self, name: &str) {
+        let mount = self.mount_of(name);
         self.until("the mount is there", |_| !cleanup::mounts_below(&mount).is_empty());
         fs::read_dir(&mount).unwrap_or_else(|error| panic!("the mount answers {error}\n{}", self.logs(30)));
+    }
+
+    /// A client dies with what it had not sent, and its host comes back: what was open there is gone.
+    pub fn restart_client(&mut self, name: &str) {
+        self.strike(name, Fault::Killed);
+        cleanup::detach(&self.mount_of(name));
+        self.heal(name);
+        self.mounted(name);
     }
 
     fn configuration(&self, name: &str) -> String {
@@ -115,15 +158,17 @@ impl Hosts {
         let all: Vec<String> = self.mgmt_names().iter().map(|name| format!("\"{}:8008\"", at(name))).collect();
         let (all, dir, secret) = (all.join(", "), text(&self.data(name)), text(&self.secret()));
         let common = format!("secret = \"{secret}\"\nmgmt = [{all}]\n");
-        let (kind, number) = name.split_at(name.len() - usize::from(name != "mount"));
+        let (kind, number) = name.split_at(name.len() - 1);
         match kind {
             "mgmt" => {
                 let join = if number == "1" { String::new() } else { format!("join = [\"{}:8008\"]\n", at("mgmt1")) };
                 let pattern = if self.plan.mirror { "mirror" } else { "raid0" };
                 format!(
                     "dir = \"{dir}\"\nlisten = \"{}:8008\"\nsecret = \"{secret}\"\npattern = \"{pattern}\"\n\
-                     num-targets = 1\n{join}",
-                    at(name)
+                     num-targets = {}\nsession-timeout = \"{}s\"\n{join}",
+                    at(name),
+                    self.plan.stripes,
+                    self.plan.session_timeout_s
                 )
             }
             "meta" => format!("dir = \"{dir}\"\nlisten = \"{}:8005\"\n{common}", at(name)),
@@ -142,14 +187,12 @@ impl Hosts {
         let mut command = self.host(name).namespace.command(binary::nyala());
         match name.trim_end_matches(char::is_numeric) {
             "mgmt" => command.arg("mgmtd"),
-            "mount" => {
-                command.arg("mount").arg(format!("{}:/", self.host("mgmt1").namespace.address())).arg(self.mount())
+            "client" => {
+                let from = format!("{}:/", self.host("mgmt1").namespace.address());
+                command.arg("mount").arg(from).arg(self.mount_of(name)).arg("--foreground")
             }
             role => command.arg(role),
         };
-        if name == "mount" {
-            command.arg("--foreground");
-        }
         command.arg("--config").arg(self.conf(name)).stdin(Stdio::null());
         command.stdout(log.try_clone().expect("a descriptor can be duplicated")).stderr(log);
         let child = command.spawn().unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -158,22 +201,44 @@ impl Hosts {
 
     /// Something happens to a host.
     pub fn strike(&mut self, name: &str, fault: Fault) {
-        let host = self.host_mut(name);
-        assert!(host.fault.is_none(), "{name} has {:?} already", host.fault);
-        host.fault = Some(fault);
-        if matches!(fault, Fault::Cut | Fault::PoweredOff) {
-            host.namespace.cut();
-        }
-        let child = host.child.as_mut().unwrap_or_else(|| panic!("{name} does not run"));
-        let pid = child.id() as i32;
-        match fault {
-            Fault::Killed | Fault::PoweredOff => {
-                cleanup::signal(pid, libc::SIGKILL);
-                assert!(wait(child, Duration::from_secs(20)).is_some(), "{name} does not die");
-                host.child = None;
+        self.strike_all(&[name], fault);
+    }
+
+    /// The same happens to several hosts at once.
+    pub fn strike_all(&mut self, names: &[&str], fault: Fault) {
+        for name in names {
+            let host = self.host_mut(name);
+            assert!(host.fault.is_none(), "{name} has {:?} already", host.fault);
+            assert!(host.child.is_some(), "{name} does not run");
+            host.fault = Some(fault);
+            if matches!(fault, Fault::Cut | Fault::PoweredOff) {
+                host.namespace.cut();
             }
-            Fault::Stopped => cleanup::signal(pid, libc::SIGSTOP),
-            Fault::Cut => {}
+        }
+        if fault == Fault::PoweredOff {
+            for name in names {
+                let disk = self.host(name).disk.as_ref();
+                disk.unwrap_or_else(|| panic!("{name} has no disk of its own to lose power")).power_off();
+            }
+        }
+        let signal = match fault {
+            Fault::Killed | Fault::PoweredOff => libc::SIGKILL,
+            Fault::Stopped => libc::SIGSTOP,
+            Fault::Cut => return,
+        };
+        for child in names.iter().filter_map(|name| self.host(name).child.as_ref()) {
+            cleanup::signal(child.id() as i32, signal);
+        }
+        if fault == Fault::Stopped {
+            return;
+        }
+        for name in names {
+            let host = self.host_mut(name);
+            let ended = host.child.take().and_then(|mut child| wait(&mut child, Duration::from_secs(20)));
+            assert!(ended.is_some(), "{name} does not die");
+            if let Some(disk) = host.disk.as_ref().filter(|_| fault == Fault::PoweredOff) {
+                disk.unmount();
+            }
         }
     }
 
@@ -183,6 +248,9 @@ impl Hosts {
         let fault = host.fault.take().unwrap_or_else(|| panic!("nothing happened to {name}"));
         if matches!(fault, Fault::Cut | Fault::PoweredOff) {
             host.namespace.mend();
+        }
+        if let Some(disk) = host.disk.as_ref().filter(|_| fault == Fault::PoweredOff) {
+            disk.mount();
         }
         match fault {
             Fault::Killed | Fault::PoweredOff => self.launch(name),
@@ -240,7 +308,7 @@ impl Hosts {
     pub fn ask(&self, args: &[&str]) -> Outcome {
         let at = self.mgmt_names();
         let at: Vec<String> = at.iter().map(|name| self.host(name).namespace.address().to_string()).collect();
-        let mut command = self.host("mount").namespace.command(binary::nyala());
+        let mut command = self.host("client1").namespace.command(binary::nyala());
         command.args(args).arg("--mgmt").arg(at.join(",")).arg("--secret").arg(self.secret());
         run(command.args(["--output", "json"]), COMMAND_LIMIT)
     }
@@ -248,6 +316,11 @@ impl Hosts {
     /// Names of the management hosts.
     pub fn mgmt_names(&self) -> Vec<String> {
         self.hosts.iter().map(|host| host.name.clone()).filter(|name| name.starts_with("mgmt")).collect()
+    }
+
+    /// Names of all hosts that serve, clients not among them.
+    pub fn service_names(&self) -> Vec<String> {
+        self.hosts.iter().map(|host| host.name.clone()).filter(|name| !name.starts_with("client")).collect()
     }
 
     /// Names of the storage hosts.
@@ -260,9 +333,20 @@ impl Hosts {
         &self.root
     }
 
-    /// The mount point.
+    /// The first client's mount point.
     pub fn mount(&self) -> PathBuf {
-        self.root.join("mnt")
+        self.mount_of("client1")
+    }
+
+    /// A client's mount point.
+    pub fn mount_of(&self, name: &str) -> PathBuf {
+        self.root.join(format!("mnt-{name}"))
+    }
+
+    /// Process id of what runs on a host.
+    pub fn pid(&self, name: &str) -> i32 {
+        let child = self.host(name).child.as_ref();
+        child.unwrap_or_else(|| panic!("{name} does not run")).id() as i32
     }
 
     /// Directory of a storage host's target.
@@ -295,8 +379,9 @@ impl Hosts {
         self.root.join("conf").join(format!("{name}.toml"))
     }
 
+    /// Where a service keeps its files: below what its disk is mounted on, if it has one.
     fn data(&self, name: &str) -> PathBuf {
-        self.root.join(name)
+        self.root.join(name).join("data")
     }
 }
 

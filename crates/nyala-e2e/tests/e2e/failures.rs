@@ -2,7 +2,7 @@
 
 //! Hosts that fail while applications work: nobody sees an error, the longest pause is short, nothing acknowledged is lost.
 
-use nyala_e2e::hosts::{Fault, Plan, equal};
+use nyala_e2e::hosts::{Disks, Fault, Plan, equal};
 use nyala_e2e::pulse::{Beat, beats, now_ms};
 use nyala_e2e::{Hosts, cluster, load, long, run, serial};
 use std::fs::{self, File};
@@ -58,16 +58,10 @@ impl Work {
         Work { pulse, checked, fio, out, stop, dir, journals, logs }
     }
 
-    /// Lets a while pass and gives the longest operation that began or ended in it, without what the machine itself stood
-    /// still. An error of any application ends the test.
+    /// The longest operation that ended since, without what the machine itself stood still during it.
     pub fn longest_since(&self, from_ms: u64) -> (u64, Beat) {
-        let all = beats(&self.out);
-        let since: Vec<&Beat> = all.iter().filter(|b| b.began_ms + b.took_ms >= from_ms).collect();
-        let machine = since.iter().filter(|b| b.kind == "machine").map(|b| b.took_ms).sum::<u64>();
-        let timed = since.into_iter().filter(|b| KINDS.contains(&b.kind.as_str()));
-        let longest = timed.max_by_key(|b| b.took_ms).cloned();
-        let longest = longest.unwrap_or_else(|| panic!("the load did nothing since\n{}", self.said()));
-        (longest.took_ms.saturating_sub(machine), longest)
+        let longest = longest_since(&beats(&self.out), from_ms);
+        longest.unwrap_or_else(|| panic!("the load did nothing since\n{}", self.said()))
     }
 
     /// Waits until every kind of operation that begins from now on has been seen to end: what is under way longest counts.
@@ -123,9 +117,37 @@ impl Drop for Work {
     }
 }
 
-/// What happens to storage servers; in the short form only what is over soon.
-fn faults() -> &'static [Fault] {
-    if long() { &FAULTS } else { &[Fault::Killed] }
+/// The longest operation that ended since `from_ms`, and how long it took without those parts of it in which the machine
+/// stood still: a standstill before or after it excuses nothing.
+fn longest_since(beats: &[Beat], from_ms: u64) -> Option<(u64, Beat)> {
+    let end = |beat: &Beat| beat.began_ms + beat.took_ms;
+    let overlap = |a: &Beat, b: &Beat| end(a).min(end(b)).saturating_sub(a.began_ms.max(b.began_ms));
+    let still: Vec<&Beat> = beats.iter().filter(|beat| beat.kind == "machine").collect();
+    let own = |beat: &Beat| beat.took_ms.saturating_sub(still.iter().map(|still| overlap(beat, still)).sum());
+    let timed = beats.iter().filter(|beat| KINDS.contains(&beat.kind.as_str()) && end(beat) >= from_ms);
+    timed.map(|beat| (own(beat), beat.clone())).max_by_key(|(own_ms, _)| *own_ms)
+}
+
+#[test]
+fn e2e_only_standstills_within_a_pause_are_taken_off_it() {
+    let beat = |kind: &str, began_ms, took_ms| Beat { kind: kind.into(), began_ms, took_ms, error: String::new() };
+    let still = [beat("machine", 100, 900), beat("machine", 2900, 200), beat("machine", 9000, 5000)];
+    let all = |of: Beat| [still.as_slice(), &[of, beat("read", 2000, 10)]].concat();
+    let longest = |of: Beat| longest_since(&all(of), 1500).map(|(own_ms, beat)| (own_ms, beat.kind));
+    assert_eq!(longest(beat("write", 2000, 1000)), Some((900, "write".into())));
+    assert_eq!(longest(beat("meta", 3200, 700)), Some((700, "meta".into())));
+    assert_eq!(longest(beat("write", 200, 800)), Some((10, "read".into())), "it ended before");
+    assert_eq!(longest(beat("write", 8900, 5200)), Some((200, "write".into())));
+}
+
+/// What happens to which storage host: in the long form each fault to each, several times; in the short form each fault once.
+fn storage_faults(hosts: &Hosts, rounds: usize) -> Vec<(String, Fault)> {
+    let names = hosts.storage_names();
+    if !long() {
+        return names.into_iter().cycle().zip(FAULTS).collect();
+    }
+    let each = names.iter().flat_map(|name| FAULTS.map(|fault| (name.clone(), fault)));
+    std::iter::repeat_n(each, rounds).flatten().collect()
 }
 
 /// The longest pause that the issue allows.
@@ -159,7 +181,7 @@ fn one_fault(
 #[test]
 fn e2e_management_leader_fails() {
     let _one = serial();
-    let mut hosts = Hosts::start(Plan { mgmt: 3, storage: 2, mirror: false });
+    let mut hosts = Hosts::start(Plan { mgmt: 3, disks: Disks::Xfs, ..Plan::default() });
     let mut work = Work::start(&hosts);
     std::thread::sleep(Duration::from_secs(2));
     let mut late = Vec::new();
@@ -180,16 +202,14 @@ fn e2e_management_leader_fails() {
 #[test]
 fn e2e_storage_host_fails_without_mirror() {
     let _one = serial();
-    let mut hosts = Hosts::start(Plan { mgmt: 1, storage: 2, mirror: false });
+    let mut hosts = Hosts::start(Plan { disks: Disks::Ext4, ..Plan::default() });
     let mut work = Work::start(&hosts);
     std::thread::sleep(Duration::from_secs(2));
     let mut late = Vec::new();
-    for name in hosts.storage_names() {
-        for fault in faults() {
-            let away = Duration::from_secs(4);
-            let limit = away.as_millis() as u64 + VANISHED_MS;
-            late.extend(one_fault(&mut hosts, &mut work, (&name, *fault), away, limit));
-        }
+    for (name, fault) in storage_faults(&hosts, 1) {
+        let away = Duration::from_secs(4);
+        let limit = away.as_millis() as u64 + VANISHED_MS;
+        late.extend(one_fault(&mut hosts, &mut work, (&name, fault), away, limit));
     }
     work.finish(&hosts);
     assert!(late.is_empty(), "{late:#?}");
@@ -199,17 +219,13 @@ fn e2e_storage_host_fails_without_mirror() {
 #[test]
 fn e2e_mirrored_storage_host_fails() {
     let _one = serial();
-    let mut hosts = Hosts::start(Plan { mgmt: 1, storage: 2, mirror: true });
+    let mut hosts = Hosts::start(Plan { mirror: true, disks: Disks::Xfs, ..Plan::default() });
     let mut work = Work::start(&hosts);
     std::thread::sleep(Duration::from_secs(2));
     let mut late = Vec::new();
-    for _ in 0..if long() { 3 } else { 1 } {
-        for name in hosts.storage_names() {
-            for fault in faults() {
-                let away = Duration::from_millis(limit_ms(*fault) + 1500);
-                late.extend(one_fault(&mut hosts, &mut work, (&name, *fault), away, limit_ms(*fault)));
-            }
-        }
+    for (name, fault) in storage_faults(&hosts, 3) {
+        let away = Duration::from_millis(limit_ms(fault) + 1500);
+        late.extend(one_fault(&mut hosts, &mut work, (&name, fault), away, limit_ms(fault)));
     }
     work.finish(&hosts);
     members_are_equal(&mut hosts);
@@ -231,7 +247,7 @@ pub fn members_are_equal(hosts: &mut Hosts) {
 #[test]
 fn e2e_only_the_last_good_member_serves() {
     let _one = serial();
-    let mut hosts = Hosts::start(Plan { mgmt: 1, storage: 2, mirror: true });
+    let mut hosts = Hosts::start(Plan { mirror: true, ..Plan::default() });
     let file = hosts.mount().join("file");
     let dd = |what: &str, to: &std::path::Path, limit: u64| {
         let script = format!("printf '%s' {what} | dd of={} bs=64k conv=fsync status=none", to.display());

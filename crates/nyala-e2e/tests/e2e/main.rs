@@ -17,6 +17,7 @@ mod mounts;
 mod moved;
 mod pjdfstest;
 mod posix;
+mod power;
 mod programs;
 mod promises;
 mod refusals;

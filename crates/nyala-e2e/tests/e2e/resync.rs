@@ -65,7 +65,7 @@ fn member(hosts: &Hosts, target: u64) -> Value {
 #[test]
 fn e2e_what_changed_is_copied_while_applications_go_on() {
     let _one = serial();
-    let mut hosts = Hosts::start(Plan { mgmt: 1, storage: 2, mirror: true });
+    let mut hosts = Hosts::start(Plan { mirror: true, ..Plan::default() });
     for name in ["written", "read"] {
         let lay = format!("dd if=/dev/zero of={} bs=1M count={FILE_MIB}", hosts.mount().join(name).display());
         run::sh(&format!("{lay} conv=fsync status=none"), Duration::from_secs(120)).must();

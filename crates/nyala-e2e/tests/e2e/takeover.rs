@@ -24,7 +24,7 @@ fn primary(hosts: &Hosts) -> String {
 #[test]
 fn e2e_leader_dies_while_a_mirror_fails_over() {
     let _one = serial();
-    let mut hosts = Hosts::start(Plan { mgmt: 3, storage: 2, mirror: true });
+    let mut hosts = Hosts::start(Plan { mgmt: 3, mirror: true, ..Plan::default() });
     let mut work = Work::start(&hosts);
     std::thread::sleep(Duration::from_secs(2));
     let mut late = Vec::new();
