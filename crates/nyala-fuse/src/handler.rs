@@ -5,7 +5,9 @@
 //! Methods are asynchronous and must never block the thread: many requests share it. They may be polled once by the
 //! session's reader before they get a task of their own, so one that is ready at once costs no task. Their futures need
 //! not be `Send`; with several threads one handler is called from all of them. A future is dropped unfinished only when
-//! the mount is gone. A handler that panics makes its one request fail with `EIO`.
+//! the mount is gone, or it waits for a lock and its caller is interrupted. A request whose caller is killed, or that takes
+//! longer than [`Handler::time_limit`], is answered with an error while its future goes on to its end; what that would have given the
+//! kernel is then taken back with `release` and `forget`. A handler that panics makes its one request fail with `EIO`.
 //!
 //! Whatever a handler does not implement answers `ENOSYS`; for many operations (flush, access, fsync, lseek,
 //! copy_file_range, statx, tmpfile, …) the kernel then does without for the rest of the mount.
@@ -19,6 +21,7 @@ use crate::dirbuf::DirBuffer;
 use crate::errno::Errno;
 use crate::types::*;
 use std::future::Future;
+use std::time::Duration;
 
 /// What a mount shows. See the module's documentation for the rules.
 #[allow(unused_variables, reason = "the defaults need no arguments, the documentation needs their names")]
@@ -35,6 +38,16 @@ pub trait Handler: Send + Sync + 'static {
 
     /// A request of this number has come; for counting. Most that the kernel sends come here, interrupts among them.
     fn arrived(&self, opcode: u32) {}
+
+    /// The longest time from a request to its answer; `None`: no limit. Waiting for locks has none.
+    fn time_limit(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Runs a request's work such that whatever it waits for is given up at the time limit.
+    fn bounded<T>(&self, work: impl Future<Output = T>) -> impl Future<Output = T> {
+        work
+    }
 
     /// The mount is gone and no request is running. Called once.
     fn destroy(&self) -> impl Future<Output = ()> {

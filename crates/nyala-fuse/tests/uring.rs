@@ -11,6 +11,8 @@ mod killed;
 mod lifecycle;
 #[path = "operations.rs"]
 mod operations;
+#[path = "patience.rs"]
+mod patience;
 #[path = "requests.rs"]
 mod requests;
 #[path = "rings.rs"]

@@ -9,7 +9,9 @@ mod dir;
 mod file;
 mod inode;
 mod interrupt;
+mod late;
 mod lock;
+mod patience;
 mod reply;
 mod tree;
 mod xattr;
@@ -26,7 +28,7 @@ use crate::request::{self, FileOp, Op, ParseError};
 use crate::transport::{Channel, Request};
 use crate::types::{Context, Ino, Negotiated};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -100,7 +102,7 @@ fn refuse<C: Channel>(header: &InHeader, error: ParseError, replier: Replier<C>)
     }));
 }
 
-/// Serves one request to its end.
+/// Serves one request to its end, with an answer earlier than that if its caller is gone or has waited for too long.
 async fn run<H: Handler, C: Channel>(
     server: Rc<Server<H, C>>,
     header: InHeader,
@@ -108,17 +110,12 @@ async fn run<H: Handler, C: Channel>(
     data: Option<WriteData>,
     replier: Replier<C>,
 ) {
+    let InHeader { opcode, .. } = header;
     let ctx = Context { unique: header.unique, uid: header.uid, gid: header.gid, pid: header.pid };
     let (handler, ino) = (&*server.handler, Ino(header.nodeid));
-    let result = match op {
-        Op::Tree(op) => tree::run(handler, &ctx, ino, op).await,
-        Op::Inode(op) => inode::run(handler, &ctx, ino, op).await,
-        Op::File(op) => file::run(handler, &ctx, ino, op, data).await,
-        Op::Dir(op) => dir::run(handler, &ctx, ino, op).await,
-        Op::Xattr(op) => xattr::run(handler, &ctx, ino, op).await,
-        Op::Lock(op) => lock::run(handler, &server.interrupts, &ctx, ino, op).await,
+    let op = match op {
+        // Nobody waits for these, so the reply is given up before the work: a panic must not answer them.
         Op::Forget(forgets) => {
-            // Nobody waits for these, so the reply is given up before the work: a panic must not answer them.
             replier.forgo();
             match forgets[..] {
                 [(ino, nlookup)] => handler.forget(ino, nlookup).await,
@@ -127,11 +124,41 @@ async fn run<H: Handler, C: Channel>(
             return;
         }
         Op::Interrupt(_) => return replier.forgo(),
+        Op::Unsupported if opcode == Opcode::NotifyReply as u32 => return replier.forgo(),
+        // These end for any signal, and wait for as long as it takes.
+        Op::Lock(op) => return replier.send(lock::run(handler, &server.interrupts, &ctx, ino, op).await),
+        op => op,
+    };
+    let mut work = pin!(handler.bounded(perform(handler, &ctx, ino, op, data)));
+    let exhausted = patience::exhausted(&server.interrupts, &ctx, opcode, handler.time_limit());
+    let error = tokio::select! {
+        biased;
+        result = &mut work => return replier.send(result),
+        error = exhausted => error,
+    };
+    replier.send(Err(error));
+    if let Ok(reply) = work.await {
+        late::take_back(handler, &ctx, opcode, ino, &reply).await;
+    }
+}
+
+/// Does what a request asks for.
+async fn perform<H: Handler>(
+    handler: &H,
+    ctx: &Context,
+    ino: Ino,
+    op: Op,
+    data: Option<WriteData>,
+) -> Result<Reply, Errno> {
+    match op {
+        Op::Tree(op) => tree::run(handler, ctx, ino, op).await,
+        Op::Inode(op) => inode::run(handler, ctx, ino, op).await,
+        Op::File(op) => file::run(handler, ctx, ino, op, data).await,
+        Op::Dir(op) => dir::run(handler, ctx, ino, op).await,
+        Op::Xattr(op) => xattr::run(handler, ctx, ino, op).await,
         // The session itself tells the handler once the device is gone.
         Op::Destroy => Ok(Reply::Empty),
         Op::Init => Err(Errno::EIO),
-        Op::Unsupported if header.opcode == Opcode::NotifyReply as u32 => return replier.forgo(),
-        Op::Unsupported => Err(Errno::ENOSYS),
-    };
-    replier.send(result);
+        Op::Unsupported | Op::Lock(_) | Op::Forget(_) | Op::Interrupt(_) => Err(Errno::ENOSYS),
+    }
 }

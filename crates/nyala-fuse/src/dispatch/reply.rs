@@ -32,6 +32,15 @@ impl Reply {
         Reply::pair(value, &())
     }
 
+    /// The bytes of a reply that is one or two structures, or bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Reply::Fixed(bytes, len) => &bytes[..*len],
+            Reply::Bytes(bytes) => bytes,
+            Reply::Empty | Reply::Data(..) => &[],
+        }
+    }
+
     /// Two structures, one after the other.
     pub(crate) fn pair<A: IntoBytes + Immutable, B: IntoBytes + Immutable>(first: &A, second: &B) -> Reply {
         let (first, second) = (first.as_bytes(), second.as_bytes());

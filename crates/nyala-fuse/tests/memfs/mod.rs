@@ -46,6 +46,12 @@ pub struct Knobs {
     pub direct: bool,
     /// Listings may be kept.
     pub cache_dirs: bool,
+    /// The longest time from a request to its answer.
+    pub time_limit: Option<Duration>,
+    /// Opening a file waits until it is let go.
+    pub stuck_opens: bool,
+    /// Closing a file waits until it is let go.
+    pub stuck_flushes: bool,
 }
 
 /// What the kernel has asked.
@@ -126,6 +132,13 @@ impl MemFs {
         change(&mut self.state.lock())
     }
 
+    /// Waits until the test lets go.
+    async fn wait_stuck(&self) {
+        let let_go = self.let_go.notified();
+        self.stuck.fetch_add(1, Ordering::SeqCst);
+        let_go.await;
+    }
+
     /// Runs what a test wants to happen while a reply is on its way.
     fn replying(&self) {
         let work = self.before_reply.lock().take();
@@ -189,6 +202,10 @@ impl Handler for MemFs {
         Ok(())
     }
 
+    fn time_limit(&self) -> Option<Duration> {
+        self.knobs.time_limit
+    }
+
     async fn destroy(&self) {
         self.destroyed.fetch_add(1, Ordering::SeqCst);
     }
@@ -197,10 +214,7 @@ impl Handler for MemFs {
         self.lookups.fetch_add(1, Ordering::SeqCst);
         match name {
             b"slow" => tokio::time::sleep(Duration::from_millis(700)).await,
-            b"stuck" => {
-                self.stuck.fetch_add(1, Ordering::SeqCst);
-                self.let_go.notified().await;
-            }
+            b"stuck" => self.wait_stuck().await,
             b"panic" => panic!("a handler's bug"),
             _ => {}
         }
@@ -277,6 +291,9 @@ impl Handler for MemFs {
     async fn open(&self, _ctx: &Context, ino: Ino, args: &OpenArgs) -> Result<Opened> {
         self.seen.opens.fetch_add(1, Ordering::SeqCst);
         self.cache.recheck(ino);
+        if self.knobs.stuck_opens {
+            self.wait_stuck().await;
+        }
         let mut state = self.state.lock();
         let node = state.node(ino)?;
         if args.flags & libc::O_TRUNC != 0 {
@@ -376,6 +393,9 @@ impl Handler for MemFs {
 
     async fn flush(&self, _: &Context, _: Ino, _: Fh, lock_owner: u64) -> Result<()> {
         self.seen.flushes.lock().push(lock_owner);
+        if self.knobs.stuck_flushes {
+            self.wait_stuck().await;
+        }
         Ok(())
     }
 
