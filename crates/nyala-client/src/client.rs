@@ -46,6 +46,17 @@ impl Client {
         Ok(Client { core })
     }
 
+    /// The longest time that a call waits for servers; `None`: no limit.
+    pub fn retry_timeout(&self) -> Option<Duration> {
+        self.core.retry_timeout()
+    }
+
+    /// Runs a call, or several, such that all that they wait for together ends within [`Client::retry_timeout`]. Without it every
+    /// single wait has that limit.
+    pub async fn bounded<T>(&self, call: impl Future<Output = T>) -> T {
+        crate::deadline::within(self.core.retry_timeout(), call).await
+    }
+
     /// The cluster map now.
     pub fn map(&self) -> Arc<ClusterMap> {
         self.core.maps.view().map.clone()

@@ -5,10 +5,12 @@
 //! **Failure model.** The lease may be revoked at any moment: then operations wait, or go on without keeping anything
 //! (`logic::leases`). The server may be busy with the file and grant nothing: the operation goes on without keeping
 //! anything as well. An operation that waits for a lease may itself be what another client's revocation waits for (the
-//! kernel locks pages that are being read): it stops waiting when the gate opens.
+//! kernel locks pages that are being read): it stops waiting when the gate opens. Nobody waits for longer than the call may
+//! last: a server that is away takes no lease back, and grants none.
 
 use crate::bound::UNBOUND;
 use crate::core::Core;
+use crate::deadline::Deadline;
 use crate::error::Result;
 use crate::file::File;
 use crate::logic::leases::{Admit, Need};
@@ -17,7 +19,9 @@ use nyala_wire::SessionId;
 use nyala_wire::meta::{MetaOp, MetaReply, Owner, Want};
 use std::sync::Arc;
 
-/// Leases asked for in vain before an operation goes on without; one that cannot asks for ever.
+/// What an operation does here, for its error.
+const WHAT: &str = "wait for a lease";
+/// Leases asked for in vain before an operation goes on without; one that cannot asks until its call has to end.
 const MAX_ASKED: u32 = 3;
 
 /// How an operation goes on.
@@ -74,16 +78,20 @@ impl Core {
         insists: bool,
     ) -> Result<Guard> {
         let mut asked = 0;
+        let deadline = Deadline::of_call(self);
         loop {
             let news = file.news.notified();
             tokio::pin!(news);
             news.as_mut().enable();
             match self.next(file, need) {
                 Next::Go(guard) => return Ok(guard),
-                Next::Wait => news.await,
+                Next::Wait => {
+                    deadline.wait(WHAT, "its lease is on the way back to a server that does not answer", news).await?
+                }
                 Next::Ask if asked >= MAX_ASKED && !insists => {
                     return Ok(self.admitted(file, need, None, How::Direct));
                 }
+                Next::Ask if deadline.is_over() => return Err(deadline.error(WHAT, "no lease was granted")),
                 Next::Ask => {
                     if asked >= MAX_ASKED {
                         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
@@ -93,7 +101,7 @@ impl Core {
                     tokio::pin!(ask);
                     loop {
                         tokio::select! {
-                            granted = &mut ask => match granted? {
+                            granted = deadline.wait(WHAT, "another call asks for it", &mut ask) => match granted?? {
                                 true => break,
                                 // Busy: what is true now is not what is true later.
                                 false if !insists => return Ok(self.admitted(file, need, None, How::Direct)),

@@ -127,7 +127,7 @@ impl FileHandle {
             !state.is_clean() || (state.takes_other && state.sparse && !state.is_inline())
         };
         if push.sync || (due && !core.put_off(file)) {
-            let _gate = file.gate.lock().await;
+            let _gate = core.gate(file).await?;
             // why ignored: the failure is kept with the file, and reported by the line below.
             let _ = core.push(file, push).await;
         }

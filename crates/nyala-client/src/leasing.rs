@@ -16,14 +16,17 @@ use crate::session::Session;
 use crate::types::{CacheListener, Withdraw};
 use nyala_wire::meta::{LeaseMode, MAX_LEASES, MetaOp, Returned, Revocation};
 use nyala_wire::{InodeId, SessionId, TargetId};
-use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 /// How long the layer above has before the gate opens.
 const GATE: Duration = Duration::from_millis(5);
+/// How long a server that was restarted, and with it all other clients, waits for leases that have to go.
+const LET_GO_WAIT: Duration = Duration::from_secs(1);
+/// Between two looks at what is still held then.
+const LOOK: Duration = Duration::from_millis(2);
 /// Leases of a server that go at once when all have to.
 const AT_ONCE: usize = 256;
 
@@ -106,35 +109,49 @@ impl Core {
         silent.into_iter().for_each(|inode| self.begin_to_let_go(inode));
     }
 
-    /// The server was restarted: everything that it lent goes, and what was written under that is committed.
-    pub(crate) async fn let_all_go(self: &Arc<Core>, target: TargetId) {
+    /// The server was restarted: everything that it lent goes, and what was written under that is committed. Others wait for that
+    /// meanwhile; so what takes longer, since a storage target is away, goes on by itself, and is what this returns.
+    pub(crate) async fn let_all_go(self: &Arc<Core>, target: TargetId) -> Vec<Returned> {
         let mut going = JoinSet::new();
-        let mut seen = HashSet::new();
+        let mut begun = 0;
         // What is moved under a claim of before goes on: others wait for it with us.
         drop(self.claims.write().await);
-        loop {
-            let (held, any) = {
+        let since = Instant::now();
+        let kept = loop {
+            let (held, left) = {
                 let mut inner = self.hub.lock();
-                let held = inner.leases.of_server(target);
-                for inode in held.iter().take(AT_ONCE) {
+                let mut held = inner.leases.of_server(target);
+                held.truncate(AT_ONCE.saturating_sub(going.len()));
+                for inode in &held {
                     let seq = inner.leases.seq(*inode);
                     inner.leases.revoke(*inode, target, LeaseMode::None, seq, self.now_ms());
                 }
-                (held, !inner.leases.all_of_server(target).is_empty())
+                (held, inner.leases.all_of_server(target))
             };
-            for inode in held.into_iter().take(AT_ONCE) {
-                seen.insert(inode);
+            if left.is_empty() {
+                break Vec::new();
+            }
+            for inode in held {
+                begun += 1;
                 let core = self.clone();
                 going.spawn(async move { core.let_go(inode, false).await });
             }
-            while going.join_next().await.is_some() {}
-            if !any {
-                break;
+            // Those that were on their way back before, too.
+            match going.is_empty() {
+                true => tokio::time::sleep(LOOK).await,
+                false => drop(tokio::time::timeout(LOOK, going.join_next()).await),
             }
-            // Those that were on their way back before.
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-        tracing::info!(leases = seen.len(), %target, "a metadata server was restarted: its leases are let go");
+            while going.try_join_next().is_some() {}
+            if since.elapsed() >= LET_GO_WAIT {
+                let kept = self.hub.lock().leases.carry_over(target);
+                if kept.len() <= MAX_LEASES && !kept.is_empty() {
+                    break kept;
+                }
+            }
+        };
+        going.detach_all();
+        tracing::info!(leases = begun, kept = kept.len(), %target, "a metadata server was restarted: its leases are let go");
+        kept
     }
 
     fn what(&self, inode: InodeId) -> Withdraw {
@@ -216,7 +233,7 @@ impl Core {
         // A close on its way would undo what the return says of a file that was opened again.
         let waits = |state: &State| !state.is_clean() || (state.closing && state.handles > 0);
         while waits(&file.state.lock()) {
-            let _gate = file.gate.lock().await;
+            let Ok(_gate) = self.gate(file).await else { break };
             if self.push(file, Push::default()).await.is_err() {
                 // Kept with the file; what could not be sent is dropped or sent later by the push itself.
                 break;
@@ -226,7 +243,7 @@ impl Core {
 
     /// `false`: more is wanted meanwhile, or something was written.
     fn give_up(self: &Arc<Core>, inode: InodeId, keep: LeaseMode, file: Option<&Arc<File>>, tell: bool) -> bool {
-        let (target, returned) = {
+        let (target, returned, carried) = {
             let mut inner = self.hub.lock();
             if inner.leases.keeps(inode).is_none() || inner.leases.is_returning(inode) {
                 return true;
@@ -238,6 +255,7 @@ impl Core {
             {
                 return false;
             }
+            let carried = inner.leases.is_carried_over(inode);
             let Some((target, seq)) = inner.leases.give_up(inode, keep) else { return false };
             let mut open = false;
             if let Some(file) = file
@@ -248,9 +266,9 @@ impl Core {
                 open = state.is_open_unsaid();
                 state.opened |= open;
             }
-            (target, Returned { inode, keep, seq, open })
+            (target, Returned { inode, keep, seq, open }, carried)
         };
-        if tell || returned.open {
+        if tell || returned.open || carried {
             self.session(target).give_back(returned);
         } else {
             self.is_returned(inode);

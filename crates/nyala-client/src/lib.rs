@@ -22,6 +22,7 @@ mod checksum;
 mod closing;
 mod copying;
 mod core;
+mod deadline;
 mod direct;
 mod ending;
 mod file;

@@ -3,7 +3,8 @@
 //! The standing question at every metadata server: which leases do you want back?
 //!
 //! **Failure model.** A poll may be lost or unanswered: it is sent again, and the server says again what was not returned.
-//! The server may have been restarted (another boot): everything is let go before the next poll confirms that. It may have
+//! The server may have been restarted (another boot): everything is let go before the next poll confirms that; what was written to
+//! targets that are away cannot be, and is named instead, since all other clients wait for the poll. It may have
 //! forgotten the session: that is opened anew, and what was leased is lost.
 
 use crate::core::Core;
@@ -41,13 +42,15 @@ impl Core {
     /// `false`: better luck later.
     async fn poll_once(self: &Arc<Core>, session: &Arc<Session>) -> crate::Result<bool> {
         let generation = session.generation();
-        let mut request = self.request(MetaOp::LeasePoll { boot: session.boot() }, Owner::default());
+        let op = MetaOp::LeasePoll { boot: session.boot(), kept: session.kept() };
+        let mut request = self.request(op, Owner::default());
         match self.send_meta(session, "ask for revocations", &mut request).await? {
             Outcome::Reply(Answer { reply: MetaReply::Revocations { boot, list }, .. }) => {
                 if boot == session.boot() {
+                    session.set_kept(Vec::new());
                     self.revoked(session, &list);
                 } else if generation == session.generation() {
-                    self.let_all_go(session.target).await;
+                    session.set_kept(self.let_all_go(session.target).await);
                     self.set_boot(session, boot);
                 }
                 Ok(true)

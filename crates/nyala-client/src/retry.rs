@@ -3,13 +3,14 @@
 //! How long and how often a call is tried again.
 //!
 //! **Failure model.** Servers may be away for milliseconds or days, all clients may come back at the same moment. Pauses
-//! double up to a second, with a random part; after `retry_timeout` the call fails with the last reason. A server may have
-//! another secret, version or setting than this client, or somebody else may answer at its address: a call fails at once,
+//! double up to a second, with a random part; after `retry_timeout`, or at its call's deadline, it fails with the last reason. A server may
+//! have another secret, version or setting than this client, or somebody else may answer at its address: a call fails at once,
 //! so that whoever mounts sees why, but what was written is kept and tried again like during any other outage. What is bound to a
 //! session (`bound`) is not sent again after that has ended.
 
 use crate::bound::Bound;
 use crate::core::Core;
+use crate::deadline;
 use crate::error::{Error, Result};
 use nyala_transport::TransportError;
 use nyala_wire::{ErrorCode, WireError};
@@ -38,6 +39,8 @@ pub(crate) enum Again {
 pub(crate) struct Retry {
     what: &'static str,
     started: Instant,
+    /// When the call that this is a part of has to end.
+    call: Option<Instant>,
     pause: Duration,
     bound: Option<Bound>,
     keeps: bool,
@@ -45,7 +48,8 @@ pub(crate) struct Retry {
 
 impl Retry {
     pub(crate) fn new(what: &'static str) -> Retry {
-        Retry { what, started: Instant::now(), pause: FIRST_PAUSE, bound: None, keeps: false }
+        let call = deadline::of_this_call();
+        Retry { what, started: Instant::now(), call, pause: FIRST_PAUSE, bound: None, keeps: false }
     }
 
     /// Of a change that is bound to a session.
@@ -73,7 +77,7 @@ impl Retry {
             }
         };
         let after = self.started.elapsed();
-        if limit.is_some_and(|limit| after >= limit) {
+        if limit.is_some_and(|limit| after >= limit) || self.call.is_some_and(|at| Instant::now() >= at) {
             return Err(Error::TimedOut { what: self.what, after, last });
         }
         if core.is_stopped() {

@@ -36,6 +36,8 @@ pub(crate) struct Session {
     /// Somebody polls and tells what is returned.
     polled: AtomicBool,
     returns: Mutex<Vec<Returned>>,
+    /// Leases of an earlier run of the server that could not be let go of; named to it until it has heard of them.
+    kept: Mutex<Vec<Returned>>,
     returns_news: Notify,
 }
 
@@ -67,6 +69,7 @@ impl Session {
             kept_alive_ms: AtomicU64::new(0),
             polled: AtomicBool::new(false),
             returns: Mutex::default(),
+            kept: Mutex::default(),
             returns_news: Notify::new(),
         }
     }
@@ -96,6 +99,16 @@ impl Session {
     pub(crate) fn give_back(&self, returned: Returned) {
         self.returns.lock().push(returned);
         self.returns_news.notify_one();
+    }
+
+    /// Leases of an earlier run that the server is to hear of.
+    pub(crate) fn kept(&self) -> Vec<Returned> {
+        self.kept.lock().clone()
+    }
+
+    /// From now on these are; none once it has.
+    pub(crate) fn set_kept(&self, kept: Vec<Returned>) {
+        *self.kept.lock() = kept;
     }
 
     /// What is to be told next; waits for something.

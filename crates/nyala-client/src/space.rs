@@ -45,7 +45,7 @@ impl Core {
         // nothing is written meanwhile.
         let _no_writes = set.size.is_some().then(|| Truncating::begin(file));
         if (set.size.is_some() || set.mtime.is_some()) && !file.state.lock().is_clean() {
-            let _gate = file.gate.lock().await;
+            let _gate = self.gate(file).await?;
             // why ignored: the failure is kept with the file for its handles; the caller asked for something else.
             let _ = self.push(file, Push::default()).await;
             bound.fresh = false;
@@ -117,7 +117,7 @@ impl Core {
         };
         let guard = self.guard(file, Need { write: true, cached: true, patient: true }).await?;
         {
-            let _gate = file.gate.lock().await;
+            let _gate = self.gate(file).await?;
             self.push(file, Push::default()).await?;
             if guard.how == How::Unleased {
                 self.file_info(file).await?;

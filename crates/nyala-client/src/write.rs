@@ -89,7 +89,7 @@ impl Core {
 
     /// Everything written so far is at the servers.
     pub(crate) async fn push_out(self: &Arc<Core>, file: &Arc<File>) -> Result<()> {
-        let _gate = file.gate.lock().await;
+        let _gate = self.gate(file).await?;
         self.push(file, Push::default()).await
     }
 
@@ -109,8 +109,10 @@ impl Core {
             self.budget.take(room, || self.press()).await;
             let part = Part { at, data, room, session };
             let used = if spills.is_some() {
-                let _gate = file.gate.lock().await;
-                self.buffer(file, part)
+                match self.gate(file).await {
+                    Ok(_gate) => self.buffer(file, part),
+                    Err(error) => Err(error),
+                }
             } else {
                 self.buffer(file, part)
             };

@@ -139,6 +139,11 @@ impl Locker {
         answer.trim_end().to_owned()
     }
 
+    /// Whether it has ended within this time.
+    pub fn ends(&mut self, limit: Duration) -> bool {
+        crate::run::wait(&mut self.child, limit).is_some()
+    }
+
     /// Sends it a signal.
     pub fn signal(&self, signal: i32) {
         crate::cleanup::signal(self.child.id() as i32, signal);

@@ -6,7 +6,8 @@
 //! silent, slow, or gone. Numbers of one counter order grants and revocations of an inode; a revocation is said again
 //! until the lease is back; a return counts only for grants up to its number. What a client that does not answer holds is
 //! taken when its session ends, which the service decides. After a restart nothing is known: every session that keeps
-//! leases counts as holding everything until it confirms that it let go ([`Leases::confirm`]).
+//! leases counts as holding everything until it confirms what it let go of ([`Leases::confirm`]). A client that lies there keeps
+//! others out of files, as it could by asking for leases.
 
 use crate::spread::Spread;
 use nyala_wire::meta::{LeaseMode, MAX_LEASES, Returned, Revocation};
@@ -143,9 +144,17 @@ impl Leases {
         self.unconfirmed.contains(&session)
     }
 
-    /// A session has let go of everything of earlier runs; whether it was the last one.
-    pub fn confirm(&mut self, session: SessionId) -> bool {
-        self.unconfirmed.remove(&session) && self.unconfirmed.is_empty()
+    /// A session has let go of everything of earlier runs but what it keeps, which counts as granted now; whether it was the
+    /// last one. Nobody is given anything before that, so what was granted then is in nobody's way.
+    pub fn confirm(&mut self, session: SessionId, kept: &[Returned]) -> bool {
+        if !self.unconfirmed.remove(&session) {
+            return false;
+        }
+        for one in kept {
+            // Number 0, as whatever number of the earlier run it is returned with has to count.
+            self.insist(one.inode, session, one.keep, 0);
+        }
+        self.unconfirmed.is_empty()
     }
 
     /// Number of leases held, and of revocations so far.

@@ -12,7 +12,7 @@
 #[cfg(test)]
 mod tests;
 
-use nyala_wire::meta::LeaseMode;
+use nyala_wire::meta::{LeaseMode, Returned};
 use nyala_wire::{InodeId, TargetId};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -77,13 +77,27 @@ struct Record<K> {
     used: u64,
     /// The layer above may keep something: by the lease, or by one that it took the place of.
     covers: bool,
+    /// The server was restarted since, and has been told that this one is still held.
+    carried: bool,
 }
 
 impl<K: Default> Record<K> {
     fn new(server: TargetId, mode: LeaseMode, seq: u64, tick: u64) -> Record<K> {
         let covers = mode != LeaseMode::Uncached;
         let kept = K::default();
-        Record { server, mode, seq, stamp: tick, readers: 0, writers: 0, back: None, kept, used: tick, covers }
+        Record {
+            server,
+            mode,
+            seq,
+            stamp: tick,
+            readers: 0,
+            writers: 0,
+            back: None,
+            kept,
+            used: tick,
+            covers,
+            carried: false,
+        }
     }
 }
 
@@ -400,6 +414,28 @@ impl<K: Default> Leases<K> {
     /// All leases of a server, also those on their way back.
     pub fn all_of_server(&self, server: TargetId) -> Vec<InodeId> {
         self.records.iter().filter(|(_, record)| record.server == server).map(|(inode, _)| *inode).collect()
+    }
+
+    /// The server was restarted, and is to hear of the leases of its earlier run that could not be given up in time: all of them, each
+    /// with what is held. `None` are named if some are not on their way back, which has to come first. Those named are to be
+    /// returned to it like any other.
+    pub fn carry_over(&mut self, server: TargetId) -> Vec<Returned> {
+        let of_it = |record: &&mut Box<Record<K>>| record.server == server;
+        if self.records.values_mut().filter(of_it).any(|record| record.back.is_none()) {
+            return Vec::new();
+        }
+        let still_held = self.records.iter_mut().filter(|(_, record)| record.server == server);
+        let held = still_held.filter(|(_, record)| record.mode != LeaseMode::None);
+        held.map(|(inode, record)| {
+            record.carried = true;
+            Returned { inode: *inode, keep: record.mode, seq: record.seq, open: false }
+        })
+        .collect()
+    }
+
+    /// Whether the server's run of now takes this lease of an earlier one for its own.
+    pub fn is_carried_over(&self, inode: InodeId) -> bool {
+        self.records.get(&inode).is_some_and(|record| record.carried)
     }
 
     /// Servers whose leases are good no longer, and which have some that are not on their way back.

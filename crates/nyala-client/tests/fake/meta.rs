@@ -201,10 +201,14 @@ impl Meta {
                 return Ok((Grants::default(), MetaReply::Session(reply)));
             }
             _ if !self.sessions.contains_key(&session) => return Err(ErrorCode::STALE_SESSION.into()),
-            MetaOp::LeasePoll { boot } => {
+            MetaOp::LeasePoll { boot, kept } => {
                 let mut list = Vec::new();
                 if *boot == self.boot {
-                    self.leases.unconfirmed.remove(&session);
+                    if self.leases.unconfirmed.remove(&session) {
+                        for one in kept {
+                            assert_eq!(self.leases.give(one.inode, session, one.keep), one.keep);
+                        }
+                    }
                     list = self.leases.poll(session);
                 }
                 return Ok((Grants::default(), MetaReply::Revocations { boot: self.boot, list }));

@@ -245,7 +245,7 @@ impl Rpc for Cluster {
             });
             let lookup = op.as_ref().is_some_and(|request| matches!(request.op, meta::MetaOp::Lookup { .. }));
             let poll = op.and_then(|request| match request.op {
-                meta::MetaOp::LeasePoll { boot } => Some(boot),
+                meta::MetaOp::LeasePoll { boot, .. } => Some(boot),
                 _ => None,
             });
             let bulk = request.message_type != message_type::MGMT;

@@ -26,4 +26,5 @@ mod scrub;
 mod stress_ng;
 mod takeover;
 mod verifiers;
+mod waits;
 mod writers;

@@ -156,6 +156,14 @@ impl Handler for NyalaFs {
         Ok(())
     }
 
+    fn time_limit(&self) -> Option<Duration> {
+        self.client.retry_timeout()
+    }
+
+    fn bounded<T>(&self, work: impl Future<Output = T>) -> impl Future<Output = T> {
+        self.client.bounded(work)
+    }
+
     fn arrived(&self, opcode: u32) {
         self.requests.arrived(opcode);
     }

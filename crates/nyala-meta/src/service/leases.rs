@@ -190,9 +190,12 @@ pub async fn recovered(state: &State, request: &MetaRequest, patience: &Patience
 }
 
 /// Holds a client's poll until there is something to say.
-pub async fn poll(state: &Rc<State>, session: SessionId, boot: u64) -> Result<Body, WireError> {
-    if boot == state.boot && state.leases.borrow_mut().confirm(session) {
-        tracing::info!("all clients of before the restart have let go of their leases");
+pub async fn poll(state: &Rc<State>, session: SessionId, boot: u64, kept: &[Returned]) -> Result<Body, WireError> {
+    if kept.len() > MAX_LEASES {
+        return Err(ErrorCode::BAD_MESSAGE.with(format!("more than {MAX_LEASES} leases in one message")));
+    }
+    if boot == state.boot && state.leases.borrow_mut().confirm(session, kept) {
+        tracing::info!("all clients of before the restart have said which of their leases they still have");
         state.lease_news.notify_waiters();
     }
     let ring = state.polls.borrow_mut().entry(session).or_insert_with(|| Rc::new(Notify::new())).clone();

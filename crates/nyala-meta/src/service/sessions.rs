@@ -20,8 +20,10 @@ use std::time::Duration;
 
 /// Most characters of a client's name that are kept.
 const MAX_CLIENT_CHARS: usize = 256;
-/// A client that is heard of may take so many session timeouts to let go of a lease: it may have much to write first.
-const OVERDUE: u64 = 5;
+/// A client that is heard of may take so many session timeouts to let go of a lease: it may have much to write first, to a
+/// storage target that is away. With the default timeout that is longer than a client tries (`retry-timeout`), which then
+/// reports what it wrote as lost, and lets go.
+const OVERDUE: u64 = 22;
 
 /// Opens a session, or keeps it alive.
 pub async fn open(state: &Rc<State>, session: SessionId, client: &str, leases: bool) -> Result<Body, WireError> {

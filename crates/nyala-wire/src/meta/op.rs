@@ -120,9 +120,15 @@ pub enum MetaOp {
     #[n(14)]
     LeasePoll {
         /// The server's run ([`super::SessionReply::boot`]) whose leases the client holds: it has let go of those of all
-        /// runs before.
+        /// runs before, but for `kept`.
         #[n(0)]
         boot: u64,
+        /// Leases of runs before that the client cannot let go of yet, since what it wrote under them does not reach its targets:
+        /// with what it keeps in `keep`, at most [`super::MAX_LEASES`]. They count as granted by this run. Looked at only in the first
+        /// poll that a server hears of a session after it started.
+        #[n(1)]
+        #[cbor(default)]
+        kept: Vec<Returned>,
     },
     /// Leases let go. Reply: `Done`.
     #[n(15)]

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Nobody waits for ever: every call ends by its own deadline, whoever else waits for the same, and one client's dead target
+//! keeps nobody else out.
+
+mod fake;
+
+use fake::{Cluster, ROOT, STORAGE_TARGETS, make, read};
+use nyala_client::{Client, OpenOptions};
+use std::time::{Duration, Instant};
+
+const LIMIT: Duration = Duration::from_millis(600);
+/// A call that ends by its deadline ends within this, on a busy machine too.
+const SOON: Duration = Duration::from_millis(2_500);
+const TIMED_OUT: i32 = 110;
+
+async fn impatient(cluster: &Cluster) -> Client {
+    let mut config = cluster.config();
+    config.retry_timeout = LIMIT;
+    config.max_dirty_age = Duration::from_secs(60);
+    cluster.client_with(config).await
+}
+
+fn metadata_is_away(cluster: &Cluster) {
+    cluster.0.lock().down = vec![1, 2];
+}
+
+fn storage_is_away(cluster: &Cluster) {
+    cluster.0.lock().down = (3..3 + STORAGE_TARGETS).collect();
+}
+
+#[tokio::test]
+async fn a_leased_file_is_not_waited_for_longer_than_the_call_may_last() {
+    let cluster = Cluster::new(80);
+    let client = impatient(&cluster).await;
+    let file = make(&client, "file").await;
+    file.write(0, b"leased").await.unwrap();
+    metadata_is_away(&cluster);
+    // Its lease is no good any more, and on its way back to a server that does not hear of that.
+    tokio::time::sleep(Duration::from_millis(u64::from(fake::meta::SESSION_TIMEOUT_MS))).await;
+    let since = Instant::now();
+    let calls = async {
+        tokio::join!(
+            client.bounded(file.read(0, 10)),
+            client.bounded(file.write(0, b"more")),
+            client.bounded(file.fsync(false)),
+            client.bounded(client.getattr(file.inode())),
+        )
+    };
+    let (read, write, fsync, getattr) = tokio::time::timeout(SOON, calls).await.expect("for ever");
+    assert_eq!(read.unwrap_err().errno(), TIMED_OUT);
+    assert_eq!(write.unwrap_err().errno(), TIMED_OUT);
+    assert!(fsync.is_err());
+    assert_eq!(getattr.unwrap_err().errno(), TIMED_OUT);
+    assert!(since.elapsed() >= LIMIT);
+}
+
+#[tokio::test]
+async fn those_who_wait_for_one_file_do_not_wait_one_after_the_other() {
+    let cluster = Cluster::new(81);
+    let client = impatient(&cluster).await;
+    let file = make(&client, "file").await;
+    file.write(0, &[1; 100_000]).await.unwrap();
+    storage_is_away(&cluster);
+    let calls: Vec<_> = (0..6)
+        .map(|_| {
+            let (client, file) = (client.clone(), file.clone());
+            tokio::spawn(async move { client.bounded(file.fsync(false)).await })
+        })
+        .collect();
+    let since = Instant::now();
+    let mut failed = 0;
+    for call in calls {
+        failed += usize::from(call.await.unwrap().is_err());
+    }
+    assert!(failed >= 1);
+    assert!(since.elapsed() < SOON, "{:?} for six times {LIMIT:?}", since.elapsed());
+}
+
+#[tokio::test]
+async fn a_client_ends_though_no_server_is_there() {
+    let cluster = Cluster::new(82);
+    let client = impatient(&cluster).await;
+    let mut files = Vec::new();
+    for number in 0..8 {
+        let file = make(&client, &format!("f{number}")).await;
+        file.write(0, &[7; 50_000]).await.unwrap();
+        files.push(file);
+    }
+    cluster.0.lock().down = (1..3 + STORAGE_TARGETS).collect();
+    let ended = tokio::time::timeout(SOON, client.shutdown()).await.expect("for ever, or one file after the other");
+    assert!(ended.is_err(), "what was written is lost");
+}
+
+#[tokio::test]
+async fn one_clients_dead_target_does_not_keep_a_restarted_server_from_all_others() {
+    let cluster = Cluster::new(83);
+    let mut config = cluster.config();
+    config.max_dirty_age = Duration::from_secs(60);
+    let (one, two) = (cluster.client_with(config).await, cluster.client().await);
+    let (big, other) = (make(&one, "big").await, make(&one, "other").await);
+    big.write(0, &[7; 300_000]).await.unwrap();
+    other.write(0, b"other").await.unwrap();
+    storage_is_away(&cluster);
+    cluster.0.lock().metas[0].restart();
+    let since = Instant::now();
+    let seen = fake::within(two.open(other.inode(), OpenOptions::default())).await.unwrap();
+    assert_eq!(read(&seen, 0, 10).await, b"other");
+    two.create(ROOT, b"new", 0o644, Default::default(), true).await.unwrap();
+    assert!(since.elapsed() < Duration::from_secs(4), "{:?}", since.elapsed());
+    // Who wants the file itself waits, and sees what was written once its target is back.
+    let wanted = tokio::spawn({
+        let (two, inode) = (two.clone(), big.inode());
+        async move { two.getattr(inode).await.unwrap().size }
+    });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(!wanted.is_finished());
+    cluster.0.lock().down.clear();
+    assert_eq!(fake::within(wanted).await.unwrap(), 300_000);
+    let seen = two.open(big.inode(), OpenOptions::default()).await.unwrap();
+    assert!(read(&seen, 0, 400_000).await == [7; 300_000]);
+    big.write(0, &[8; 10]).await.unwrap();
+    assert_eq!(read(&seen, 0, 10).await, [8; 10]);
+    cluster.check();
+}
