@@ -6,12 +6,8 @@
 //! could. This server may be stopped for a while or lose its lease: nobody could be heard then, so that time does not
 //! count against anybody. A request that was under way when its session ended must not change anything any more, even if
 //! the same session has been opened again: its client repeats it with a new sequence number.
-//!
-//! This server may lose power and what its log had not synced. A session's record is on disk before its client hears that
-//! it is open: without it the next run would not know of leases that the client keeps, and would give them to others while
-//! storage still takes what the client writes. The end of a session may be lost: then everything that others did since is
-//! lost too, because it was logged later. The session is back as it was, storage still refuses it if it was fenced, and it
-//! ends again when its client is silent.
+//! This server may lose power: a session's record is on disk before its client hears that it is open, or the next run would
+//! give its leases to others without a fence. If the end of one is lost, all that others did since is lost with it: it ends again.
 
 use nyala_wire::meta::MetaRequest;
 use nyala_wire::{ErrorCode, SessionId, WireError};

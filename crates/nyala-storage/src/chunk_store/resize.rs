@@ -17,6 +17,7 @@ use super::error::ChunkError;
 use super::recover::ROWS_PER_BATCH;
 use super::rows::{GROUP_BLOCKS, Intent, group_key, tag};
 use super::shared::{Shared, group_of, put_row};
+use super::sync::SyncJob;
 use super::worker::{ChunkWorker, Start};
 use super::write::WriteOp;
 use bytes::Bytes;
@@ -47,6 +48,18 @@ impl ChunkWorker {
             dirty.failed &= len > 0 || changed.is_err();
         }
         changed
+    }
+
+    /// What has to be done so that all cuts of the file so far are on disk; `None` if they are. A sync that failed before
+    /// says nothing about a cut, only about written data: it is not reported here.
+    pub fn begin_cut_sync(&mut self, file: ChunkFileId) -> Result<Option<SyncJob>, ChunkError> {
+        let pending = self.dirty.get(&file).is_some_and(|dirty| dirty.cut > dirty.synced);
+        if !pending || self.is_dead(file) {
+            return Ok(None);
+        }
+        self.settle(file)?;
+        let files = self.item(file)?.into_iter().collect();
+        Ok(Some(SyncJob { files, whole: false, unflag: false, shared: self.shared.clone() }))
     }
 
     /// Checksum of the last block after the cut, if it is cut in the middle and present.

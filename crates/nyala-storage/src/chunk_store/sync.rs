@@ -23,13 +23,13 @@ const WHOLE_FROM: usize = 16;
 
 /// A sync to be done on any thread, and then to be handed back to [`ChunkWorker::end_sync`].
 pub struct SyncJob {
-    files: Vec<Item>,
-    whole: bool,
-    unflag: bool,
-    shared: Arc<Shared>,
+    pub(super) files: Vec<Item>,
+    pub(super) whole: bool,
+    pub(super) unflag: bool,
+    pub(super) shared: Arc<Shared>,
 }
 
-struct Item {
+pub(super) struct Item {
     file: ChunkFileId,
     handle: Arc<dyn ChunkFile>,
     names: bool,
@@ -75,19 +75,7 @@ impl ChunkWorker {
         Ok(Some(SyncJob { files, whole: false, unflag: false, shared: self.shared.clone() }))
     }
 
-    /// What has to be done so that all cuts of the file so far are on disk; `None` if they are. A sync that failed before
-    /// says nothing about a cut, only about written data: it is not reported here.
-    pub fn begin_cut_sync(&mut self, file: ChunkFileId) -> Result<Option<SyncJob>, ChunkError> {
-        let pending = self.dirty.get(&file).is_some_and(|dirty| dirty.cut > dirty.synced);
-        if !pending || self.is_dead(file) {
-            return Ok(None);
-        }
-        self.settle(file)?;
-        let files = self.item(file)?.into_iter().collect();
-        Ok(Some(SyncJob { files, whole: false, unflag: false, shared: self.shared.clone() }))
-    }
-
-    fn item(&mut self, file: ChunkFileId) -> Result<Option<Item>, ChunkError> {
+    pub(super) fn item(&mut self, file: ChunkFileId) -> Result<Option<Item>, ChunkError> {
         let Some((handle, _)) = self.open(file, false)? else { return Ok(None) };
         let found = self.dirty.get(&file);
         Ok(found.map(|d| Item { file, handle, names: d.names, generation: d.generation, result: Ok(()) }))
