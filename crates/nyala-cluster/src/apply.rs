@@ -56,6 +56,7 @@ impl ClusterState {
             Command::Failover(member) => self.switch_primary(member),
             Command::Fenced(member) => self.fenced(member),
             Command::StopResync { group, stopped } => self.stop_resync(group, stopped),
+            Command::HandOutRange { target, last, range } => self.hand_out_range(target, last, range),
         }
     }
 

@@ -169,6 +169,19 @@ pub enum Command {
         #[n(1)]
         stopped: bool,
     },
+    /// A metadata target gets a range of inode sequence numbers of its own.
+    #[n(21)]
+    HandOutRange {
+        /// The target.
+        #[n(0)]
+        target: TargetId,
+        /// Highest range given out so far; if another one was given out meanwhile, nothing happens.
+        #[n(1)]
+        last: u32,
+        /// The range, which is higher.
+        #[n(2)]
+        range: u32,
+    },
 }
 
 /// A service and its targets, as it registers.
@@ -307,6 +320,9 @@ pub enum Event {
     /// A group has another primary on an operator's wish.
     #[n(20)]
     PrimaryChanged(#[n(0)] GroupId, #[n(1)] TargetId),
+    /// A metadata target got a range of inode sequence numbers.
+    #[n(21)]
+    RangeHandedOut(#[n(0)] TargetId, #[n(1)] u32),
 }
 
 impl TryFrom<&Register> for RegisterNode {

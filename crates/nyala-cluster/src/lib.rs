@@ -23,6 +23,7 @@ pub mod states;
 
 mod apply;
 mod format;
+mod range;
 mod register;
 mod remove;
 mod rng;

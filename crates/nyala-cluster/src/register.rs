@@ -175,6 +175,7 @@ impl ClusterState {
             state: TargetState { reachability: Reachability::Online, consistency: Consistency::Good },
             capacity_pool: CapacityPool::Normal,
             listed: true,
+            range: 0,
         };
         self.targets.insert(at, record);
         events.push(Event::TargetAdded(id));

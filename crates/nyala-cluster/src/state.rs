@@ -58,6 +58,10 @@ pub struct ClusterState {
     #[n(13)]
     #[cbor(default)]
     pub removed: Vec<ClusterId>,
+    /// Highest range of inode sequence numbers ever given; ranges are not given twice.
+    #[n(14)]
+    #[cbor(default)]
+    pub last_range: u32,
 }
 
 /// A registered service.
@@ -124,6 +128,10 @@ pub struct TargetRecord {
     /// Whether its node listed it when it registered last; if not, it stays offline while the node is online.
     #[n(8)]
     pub listed: bool,
+    /// The last range of inode sequence numbers that a metadata target was given; 0 for none.
+    #[n(9)]
+    #[cbor(default)]
+    pub range: u32,
 }
 
 impl ClusterState {

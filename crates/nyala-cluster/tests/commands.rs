@@ -329,6 +329,25 @@ fn what_comes_over_the_wire_is_checked() {
 
 /// The bytes of states and commands are a format on disk: if one of these changes, old directories cannot be read.
 #[test]
+fn a_range_of_inode_numbers_is_handed_out_once() {
+    let mut state = cluster();
+    register(&mut state, &service(Role::Meta, 1, &[11])).unwrap();
+    register(&mut state, &service(Role::Storage, 2, &[21])).unwrap();
+    let (meta, storage) = (TargetId(1), TargetId(101));
+    let take = |target, last, range| Command::HandOutRange { target, last, range };
+    assert_eq!(state.apply(take(meta, 0, 1)).unwrap(), [Event::RangeHandedOut(meta, 1)]);
+    assert_eq!(state.apply(take(meta, 0, 1)).unwrap(), [], "repeated, or after another one");
+    assert_eq!(state.apply(take(meta, 1, 9)).unwrap(), [Event::RangeHandedOut(meta, 9)]);
+    assert_eq!((state.last_range, state.target(meta).unwrap().range), (9, 9));
+    for (target, range) in
+        [(meta, 9), (meta, 3), (meta, nyala_wire::mgmt::MAX_RANGE + 1), (storage, 10), (TargetId(7), 10)]
+    {
+        assert!(state.apply(take(target, 9, range)).is_err(), "{target} {range}");
+    }
+    assert_eq!(state.last_range, 9);
+}
+
+#[test]
 fn the_format_on_disk_stays_as_it_is() {
     let mut state = cluster();
     register(&mut state, &service(Role::Meta, 1, &[11])).unwrap();

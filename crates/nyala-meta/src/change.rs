@@ -10,6 +10,7 @@ use crate::records::{DirPart, EntryRecord, InodeRecord};
 use crate::view::View;
 use nyala_store::Batch;
 use nyala_wire::meta_tx::TxId;
+use nyala_wire::mgmt::SEQUENCES_PER_RANGE;
 use nyala_wire::{ErrorCode, FileKind, InodeId, Name, Slot, WireError, codec};
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -308,23 +309,21 @@ impl<'a> Change<'a> {
         Ok(number?.unwrap_or(0))
     }
 
-    /// A new inode number in a slot.
+    /// A new inode number in a slot. NOT_READY when the target's range of numbers is used up and it has no other yet.
     pub fn allocate(&mut self, slot: Slot) -> Step<InodeId> {
         let key = keys::next_sequence(slot);
-        let sequence = match self.number(&key)? {
-            0 => self.first_sequence()?,
-            next => next,
-        };
+        let mut sequence = self.number(&key)?;
+        // Behind a whole range, or new: only then the range matters.
+        if sequence.is_multiple_of(SEQUENCES_PER_RANGE) {
+            let first = keys::first_sequence(self.number(&keys::sequence_range())?);
+            if first < sequence {
+                return Err(ErrorCode::NOT_READY.with("this server waits for inode numbers from management").into());
+            }
+            sequence = first;
+        }
         let inode = InodeId::new(slot, sequence).ok_or_else(|| ErrorCode::NO_SPACE.with("slot is full"))?;
         self.put(key, (sequence + 1).to_le_bytes().to_vec());
         Ok(inode)
-    }
-
-    /// Where a slot's numbers begin. The root is sequence 1 of slot 0; counting from 2 everywhere keeps it special
-    /// nowhere. Each start of the target begins higher: the last one may have given out numbers that it lost with its log.
-    fn first_sequence(&self) -> Step<u64> {
-        let earlier_boots = self.number(&keys::boot_count())?.saturating_sub(1);
-        Ok(earlier_boots.saturating_mul(keys::SKIP).saturating_add(2))
     }
 
     /// The entry under a name and its cookie.

@@ -8,6 +8,7 @@
 
 pub use nyala_store::prefix_end;
 use nyala_wire::meta_tx::TxId;
+use nyala_wire::mgmt::SEQUENCES_PER_RANGE;
 use nyala_wire::{InodeId, SessionId, Slot, TargetId};
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
@@ -42,12 +43,8 @@ pub const FILE_LOCKS: u8 = b'L';
 pub const SESSION_LOCK: u8 = b'K';
 /// Tag of sessions that a storage target has not confirmed to refuse.
 pub const FENCE: u8 = b'F';
-/// Tag of single values: see [`inode_count`] and [`boot_count`].
+/// Tag of single values: see [`inode_count`] and [`sequence_range`].
 pub const MISC: u8 = b'M';
-
-/// Inode numbers that a start of the target leaves out in each slot: more than can be given out between two syncs of the
-/// log.
-pub const SKIP: u64 = 1 << 24;
 
 /// Number of replies kept for a session; a client has at most so many changing requests under way.
 pub const REPLY_WINDOW: u64 = 256;
@@ -188,9 +185,15 @@ pub fn inode_count() -> Vec<u8> {
     tagged(MISC, &[b"inodes"])
 }
 
-/// Key of the number of times that the target was opened (u64, little-endian).
-pub fn boot_count() -> Vec<u8> {
-    tagged(MISC, &[b"boots"])
+/// Key of the range of sequence numbers that inodes get now (u64, little-endian).
+pub fn sequence_range() -> Vec<u8> {
+    tagged(MISC, &[b"range"])
+}
+
+/// First sequence number of a range that an inode may get. The root is sequence 1 of slot 0; counting from 2 everywhere
+/// keeps it special nowhere.
+pub fn first_sequence(range: u64) -> u64 {
+    (range.saturating_sub(1).saturating_mul(SEQUENCES_PER_RANGE)).max(2)
 }
 
 /// Number of entries of one directory whose names can have the same 55-bit hash.

@@ -95,7 +95,7 @@ fn keys_of_tables() {
         (keys::file_locks(inode), "4c 0102030405060708"),
         (keys::session_lock(session, inode), "4b 1112131415161718 0102030405060708"),
         (keys::inode_count(), "4d 696e6f646573"),
-        (keys::boot_count(), "4d 626f6f7473"),
+        (keys::sequence_range(), "4d 72616e6765"),
     ];
     for (key, pinned) in all {
         assert_eq!(hex(&key), pinned.replace(' ', ""));

@@ -2,10 +2,15 @@
 
 //! Requests to the management service, by servers and clients. Operators use the REST API.
 
-use crate::ids::{ClusterId, GroupId, MapVersion, NodeId, TargetId};
+use crate::ids::{ClusterId, GroupId, InodeId, MapVersion, NodeId, TargetId};
 use crate::map::{ClusterMap, Consistency, Role, TargetKind};
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
+
+/// Sequence numbers of a range: range n has those from (n - 1) times this to before n times this, in every slot.
+pub const SEQUENCES_PER_RANGE: u64 = 1 << 24;
+/// Number of the last range.
+pub const MAX_RANGE: u32 = ((InodeId::MAX_SEQUENCE + 1) / SEQUENCES_PER_RANGE) as u32;
 
 /// A request to the management service.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -68,6 +73,16 @@ pub enum MgmtRequest {
     /// An operator's order about mirror groups. Idempotent. Reply: `Done`.
     #[n(7)]
     Groups(#[n(0)] GroupOrder),
+    /// A metadata service needs inode numbers that were never given out. Repeated it gives another range. Reply: `Range`.
+    #[n(12)]
+    TakeRange {
+        /// The metadata target.
+        #[n(0)]
+        target: TargetId,
+        /// A later range than this one.
+        #[n(1)]
+        after: u32,
+    },
     /// A management node starts, or wants to become a member. Idempotent. Reply: `MgmtJoined`.
     #[n(16)]
     JoinMgmt(#[n(0)] JoinMgmt),
@@ -319,6 +334,16 @@ pub enum MgmtReply {
     /// Capacities.
     #[n(5)]
     Capacities(#[n(0)] Vec<TargetCapacity>),
+    /// A range of inode sequence numbers ([`SEQUENCES_PER_RANGE`]) that nobody was given before.
+    #[n(12)]
+    Range {
+        /// Its number, from 1.
+        #[n(0)]
+        range: u32,
+        /// The one that the target was given before; 0 for none.
+        #[n(1)]
+        before: u32,
+    },
     /// This management node does not lead: ask the one that does.
     #[n(16)]
     NotLeader {

@@ -21,11 +21,13 @@ pub mod linger;
 pub mod lock_wait;
 pub mod participate;
 pub mod peers;
+pub mod ranges;
 pub mod recover;
 pub mod sessions;
 pub mod state;
 pub mod truncate;
 pub mod unsaid;
+pub mod until_done;
 
 use crate::view::Tables;
 use config::MetaConfig;
@@ -101,7 +103,10 @@ pub async fn run(config: MetaConfig, shutdown: impl Future<Output = ()>) -> Resu
     // Only now the cluster is known, and with it whom to refuse.
     drop(early);
     let server = Server::bind(&[listen], handshake(member.cluster(), member.node().0), ServerOptions::default())?;
-    let state = open(&config, member, me, handshake).await?;
+    let state = tokio::select! {
+        state = open(&config, member, me, handshake) => state?,
+        () = &mut shutdown => return Ok(()),
+    };
     tracing::info!(target = %me, node = %state.member.node(), %listen, "metadata service is up");
     let stop = server.shutdown_handle();
     let background = [
@@ -111,6 +116,7 @@ pub async fn run(config: MetaConfig, shutdown: impl Future<Output = ()>) -> Resu
         tokio::task::spawn_local(coordinate::forget(state.clone())),
         tokio::task::spawn_local(linger::run(state.clone())),
         tokio::task::spawn_local(fence::settle(state.clone())),
+        tokio::task::spawn_local(ranges::run(state.clone())),
     ];
     let service = Rc::new(MetaService { state: state.clone() });
     let ended = tokio::select! {
@@ -179,7 +185,7 @@ async fn open(
         tracing::error!(%error, "the metadata log cannot be written; the service ends so that it cannot disagree with its disk");
         std::process::exit(74);
     });
-    let boot = recover::count_boot(&store)?;
+    let boot = ranges::start(&store, &member, me).await?;
     let tables = Tables::new(store)?;
     let peers = Peers::new(handshake(member.cluster(), member.node().0));
     let seed = u64::from_le_bytes(random::<8>()?);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What a metadata service does with its tables before it serves: counts the start, makes the root directory if slot 0
-//! is its own and new, and takes up what the last run left: sessions, prepared and decided transactions, truncations.
+//! What a metadata service does with its tables before it serves: makes the root directory if slot 0 is its own and new,
+//! and takes up what the last run left: sessions, prepared and decided transactions, truncations.
 
 use super::coordinate::tell_committed;
 use super::state::{Promise, State};
@@ -11,41 +11,11 @@ use crate::leases::Leases;
 use crate::records::{CommittedRecord, DirPart, InodeRecord, PreparedRecord, SessionRecord, TruncateRecord};
 use crate::tx::participant;
 use crate::view::View;
-use nyala_store::{Batch, Store};
+use nyala_store::Batch;
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::{ErrorCode, FileKind, InodeId, TargetId, Time, WireError, codec};
 use std::ops::ControlFlow;
 use std::rc::Rc;
-
-/// Counts this start of the target, durably, so that no two starts give out the same transaction numbers. Inode numbers
-/// go on well above what the tables say: a power cut may have taken the last ones, which clients, entries and chunk files
-/// know already.
-pub fn count_boot(store: &Store) -> Result<u64, WireError> {
-    let (boot, batch) = next_boot(store)?;
-    store.apply(&batch).map_err(crate::view::store_error)?;
-    store.sync_blocking().map_err(crate::view::store_error)?;
-    Ok(boot)
-}
-
-/// The number of this start and the batch that counts it.
-pub fn next_boot(tables: &dyn View) -> Result<(u64, Batch), WireError> {
-    let bad = || ErrorCode::IO.with("the boot counter cannot be read");
-    let boots = match tables.get(&keys::boot_count())? {
-        Some(bytes) => u64::from_le_bytes(bytes[..].try_into().map_err(|_| bad())?),
-        None => 0,
-    };
-    let mut batch = Batch::new();
-    batch.put(keys::boot_count(), (boots + 1).to_le_bytes());
-    if boots > 0 {
-        tables.scan(&[keys::NEXT], &[keys::NEXT + 1], &mut |key, value| {
-            if let Ok(next) = <[u8; 8]>::try_from(value) {
-                batch.put(key, u64::from_le_bytes(next).saturating_add(keys::SKIP).to_le_bytes());
-            }
-            ControlFlow::Continue(())
-        })?;
-    }
-    Ok((boots + 1, batch))
-}
 
 /// Makes the root directory if it is to be here and is not.
 pub fn ensure_root(state: &State, now: Time) -> Result<(), WireError> {

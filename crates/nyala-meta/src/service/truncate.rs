@@ -22,8 +22,8 @@
 //! that loses power shows the old bytes or zeros until the file is synced.
 
 use super::coordinate::Patience;
-use super::peers::Peers;
 use super::state::{Caller, State};
+use super::until_done::until_done;
 use crate::keys;
 use crate::locks::LockKey;
 use crate::records::{InodeRecord, TruncateRecord};
@@ -32,9 +32,8 @@ use nyala_store::Batch;
 use nyala_wire::meta::MetaOp;
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::storage::{ChunkFileId, StorageOp};
-use nyala_wire::{Home, InodeId, Time, WireError, codec};
+use nyala_wire::{InodeId, Time, WireError, codec};
 use std::rc::Rc;
-use std::time::Duration;
 
 /// A truncation under way, and the name under which its lock is held.
 #[derive(Debug)]
@@ -110,27 +109,6 @@ async fn cut(state: &Rc<State>, pending: &Pending) -> Result<(), WireError> {
     batch.delete(keys::truncate(pending.inode));
     state.apply(&batch)?;
     state.flusher.flushed().await
-}
-
-/// Sends an idempotent request to storage until it is done. A target that is down holds it up; that is said once.
-/// A target that was removed from the cluster has nothing left to cut.
-async fn until_done(state: &State, home: Home, file: ChunkFileId, op: StorageOp) {
-    let (mut pause, mut said) = (Duration::from_millis(10), false);
-    loop {
-        let map = state.map();
-        let inode = file.inode;
-        if Peers::is_removed(&map, home) {
-            tracing::warn!(%home, %inode, "truncation without a storage target that was removed from the cluster");
-            return;
-        }
-        let Err(error) = state.peers.storage(&map, home, file, op.clone()).await else { return };
-        if pause > Duration::from_secs(1) && !said {
-            tracing::warn!(%home, %inode, %error, "truncation waits for storage");
-            said = true;
-        }
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(Duration::from_millis(1_500));
-    }
 }
 
 /// Takes up truncations that the last run of the service left.

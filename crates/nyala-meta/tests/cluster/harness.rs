@@ -164,6 +164,29 @@ impl Cluster {
 
     /// Runs a test as several clients.
     pub fn run_clients<F: Future<Output = ()>>(mut self, count: usize, test: impl FnOnce(Vec<Client>) -> F) {
+        self.run_part(count, test);
+        while let Some((stop, thread)) = self.services.pop() {
+            let _ = stop.send(());
+            thread.join().expect("the service ends well");
+        }
+    }
+
+    /// Does something with the metadata targets' directories while their services are stopped in an orderly way.
+    pub fn without_metas(&mut self, work: impl Fn(&Path)) {
+        for (stop, thread) in self.services.splice(1..3, []) {
+            let _ = stop.send(());
+            thread.join().expect("the service ends well");
+        }
+        for n in 0..2 {
+            let meta = self.meta(n);
+            work(&meta.dir);
+            let run = on_thread(move |stop| async { nyala_meta::run(meta, told(stop)).await.unwrap() });
+            self.services.insert(1 + n, run);
+        }
+    }
+
+    /// Runs a part of a test as several clients.
+    pub fn run_part<F: Future<Output = ()>>(&mut self, count: usize, test: impl FnOnce(Vec<Client>) -> F) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         LocalSet::new().block_on(&runtime, async {
             let mut clients = Vec::new();
@@ -188,9 +211,5 @@ impl Cluster {
                 client.shutdown().await.unwrap();
             }
         });
-        while let Some((stop, thread)) = self.services.pop() {
-            let _ = stop.send(());
-            thread.join().expect("the service ends well");
-        }
     }
 }

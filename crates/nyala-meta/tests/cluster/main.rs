@@ -9,6 +9,7 @@ mod harness;
 mod locks;
 mod open_while_removed;
 mod replaced;
+mod restored;
 
 use harness::Cluster;
 use nyala_client::{Client, OpenOptions};

@@ -8,7 +8,7 @@ use nyala_meta::change::{Change, Fault};
 use nyala_meta::locks::{LockKey, Locks};
 use nyala_meta::ns::{self, Env};
 use nyala_meta::records::{CommittedRecord, PreparedRecord};
-use nyala_meta::service::recover::next_boot;
+use nyala_meta::service::ranges::go_on_with;
 use nyala_meta::service::state::TX_PER_BOOT;
 use nyala_meta::tx::Plan;
 use nyala_meta::tx::coordinator::{Ask, Coordinator, Heard, decide};
@@ -86,7 +86,8 @@ impl Node {
             prepared: BTreeSet::new(),
             taken_up: BTreeSet::new(),
             ended: Ended::default(),
-            boot: 0,
+            // Range 1 is that of the tables that it begins with.
+            boot: 1,
             attempts: BTreeMap::new(),
             undecided: BTreeSet::new(),
             running: BTreeSet::new(),
@@ -122,7 +123,9 @@ impl Node {
     pub fn restart(&mut self) {
         let mut view = MemView::default();
         self.log.iter().for_each(|batch| view.apply(batch));
-        let (boot, batch) = next_boot(&view).unwrap();
+        // Every start gets a range of its own, whatever was lost.
+        let boot = self.boot + 1;
+        let batch = go_on_with(&view, boot).unwrap();
         view.apply(&batch);
         self.log.push(batch);
         (self.written, self.durable) = (self.log.len(), self.log.len());

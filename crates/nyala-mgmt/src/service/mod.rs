@@ -11,6 +11,7 @@ mod capacities;
 mod goodbye;
 mod heartbeat;
 mod member;
+mod range;
 mod register;
 mod watch_map;
 
@@ -100,6 +101,11 @@ impl MgmtService {
                 let no = || ErrorCode::UNAUTHORIZED.with("only members of mirror groups say what became of others");
                 serves.then_some(()).ok_or_else(no)?;
                 member::news(core, MemberAt { group, epoch, target }, by, news).await
+            }
+            MgmtRequest::TakeRange { target, after } => {
+                let no = || ErrorCode::UNAUTHORIZED.with("only metadata services give out inode numbers");
+                (peer.role == Role::Meta).then_some(()).ok_or_else(no)?;
+                range::handle(core, target, after).await
             }
             MgmtRequest::Refused { node } => Ok(member::refused(core, node)),
             MgmtRequest::JoinMgmt(join) => {

@@ -162,6 +162,7 @@ enums! {
         5 Member { group, epoch, target, by, news }
         6 Refused { node }
         7 Groups { 0 }
+        12 TakeRange { target, after }
         16 JoinMgmt { 0 }
         17 MgmtNodes {}
         18 RemoveMgmt { node }
@@ -174,6 +175,7 @@ enums! {
         3 Registered { 0 }
         4 Lease { lease_ms, map_version }
         5 Capacities { 0 }
+        12 Range { range, before }
         16 NotLeader { leader, addresses }
         17 MgmtJoined { cluster, node }
         18 MgmtNodes { 0 }

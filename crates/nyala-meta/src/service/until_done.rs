@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Requests to storage that have to be done however long that takes.
+//!
+//! Failure model: a target may be down or slow, which holds the caller up; one that was removed from the cluster has nothing
+//! left to do. What is sent must be idempotent: a reply may be lost.
+
+use super::peers::Peers;
+use super::state::State;
+use nyala_wire::Home;
+use nyala_wire::storage::{ChunkFileId, StorageOp};
+use std::time::Duration;
+
+/// Sends an idempotent request to storage until it is done. A target that is down holds it up; that is said once.
+/// A target that was removed from the cluster has nothing left to cut.
+pub async fn until_done(state: &State, home: Home, file: ChunkFileId, op: StorageOp) {
+    let (mut pause, mut said) = (Duration::from_millis(10), false);
+    loop {
+        let map = state.map();
+        let inode = file.inode;
+        if Peers::is_removed(&map, home) {
+            tracing::warn!(%home, %inode, "truncation without a storage target that was removed from the cluster");
+            return;
+        }
+        let Err(error) = state.peers.storage(&map, home, file, op.clone()).await else { return };
+        if pause > Duration::from_secs(1) && !said {
+            tracing::warn!(%home, %inode, %error, "truncation waits for storage");
+            said = true;
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_millis(1_500));
+    }
+}
