@@ -27,7 +27,7 @@ fn served(cluster: &Cluster, config: &StorageConfig) -> (Vec<u16>, Vec<u16>) {
         let file = ChunkFileId { inode: InodeId(9), index: 0 };
         let mut answers = Vec::new();
         for target in [11, 12] {
-            let request = StorageRequest { target: TargetId(target), file, op: StorageOp::Stat };
+            let request = StorageRequest::new(TargetId(target), file, StorageOp::Stat);
             let request = nyala_transport::Request::new(message_type::STORAGE, codec::encode(&request));
             if !connection.call(request).await.unwrap().is_error() {
                 answers.push(target);
