@@ -116,17 +116,7 @@ async fn op(to: &Connection, target: TargetId, op: StorageOp) -> Result<StorageR
 }
 
 async fn op_on(to: &Connection, target: TargetId, file: ChunkFileId, op: StorageOp) -> Result<StorageReply, ErrorCode> {
-    op_of(to, 1, target, file, op).await
-}
-
-async fn op_of(
-    to: &Connection,
-    session: u64,
-    target: TargetId,
-    file: ChunkFileId,
-    op: StorageOp,
-) -> Result<StorageReply, ErrorCode> {
-    let request = StorageRequest::new(target, file, op).of_session(SessionId(session));
+    let request = StorageRequest::new(target, file, op).of_session(SessionId(1));
     let frame = to.call(Request::new(message_type::STORAGE, codec::encode(&request))).await.unwrap();
     result(frame).map(|frame| codec::decode(&frame.body).unwrap())
 }

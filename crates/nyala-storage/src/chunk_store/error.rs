@@ -65,6 +65,11 @@ pub enum ChunkError {
 }
 
 impl ChunkError {
+    /// Whether the process, or the system, has no descriptor left: worth another try.
+    pub(crate) fn is_out_of_descriptors(&self) -> bool {
+        matches!(self, ChunkError::Io { cause, .. } if matches!(cause.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)))
+    }
+
     pub(crate) fn io(operation: &'static str, file: ChunkFileId, cause: io::Error) -> ChunkError {
         match cause.raw_os_error() {
             Some(libc::ENOSPC | libc::EDQUOT) => ChunkError::NoSpace,
@@ -97,6 +102,7 @@ impl From<ChunkError> for WireError {
             ChunkError::Store(StoreError::Closed) => ErrorCode::NOT_READY,
             ChunkError::Store(StoreError::Corrupt { .. } | StoreError::TableDamaged { .. }) => ErrorCode::CHECKSUM,
             ChunkError::Io { cause, .. } if cause.raw_os_error() == Some(libc::EOPNOTSUPP) => ErrorCode::NOT_SUPPORTED,
+            error if error.is_out_of_descriptors() => ErrorCode::NOT_READY,
             ChunkError::Io { .. } | ChunkError::Store(_) => ErrorCode::IO,
         };
         code.with(error.to_string())

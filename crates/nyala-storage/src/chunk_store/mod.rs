@@ -24,7 +24,8 @@
 //!   keep their checksums, so damage to synced data is found. Data whose checksums were lost reads as zeros.
 //! - **The disk is full, or fails.** A failed write is resolved at once as after a death of the process. If that fails
 //!   too, the intent stays, and the file answers nothing until it could be resolved. A failed sync stays failed for that
-//!   file until it is opened anew: asking the kernel again would give a false yes.
+//!   file: asking the kernel again would give a false yes, also after a restart of the process. That is in the log with the flag, and
+//!   the next start writes the file's blocks again before it believes in them.
 //! - **The disk lies, or somebody changes chunk files.** Checksums are compared before old bytes are merged with new ones,
 //!   by clients on every read, and here if asked to. A file that is shorter than its blocks is damage too.
 //!   What the store holds no checksum for is a hole and reads as zeros, whatever the file has there.

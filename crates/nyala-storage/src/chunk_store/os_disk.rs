@@ -70,7 +70,11 @@ impl OsDisk {
     }
 
     fn sync_dir(&self, relative: &str) -> io::Result<()> {
-        File::open(self.root.join(relative))?.sync_all()
+        match File::open(self.root.join(relative)) {
+            // A sync must not fail for that; this one needs no descriptor.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => self.sync_all(),
+            opened => opened?.sync_all(),
+        }
     }
 
     fn make_dirs(&self, file: ChunkFileId) -> io::Result<()> {

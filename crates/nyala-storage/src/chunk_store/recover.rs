@@ -7,7 +7,7 @@
 
 use super::ChunkDisk;
 use super::counters::add;
-use super::disk::ChunkFile;
+use super::disk::{ChunkFile, write_all};
 use super::error::ChunkError;
 use super::rows::{Dead, GROUP_BLOCKS, Intent, Row, file_key, group_key, parse_key, tag};
 use super::shared::{ChunkStore, ChunkStoreOptions, RecoveryReport, Shared, file_name, group_of, put_row};
@@ -36,15 +36,19 @@ impl ChunkStore {
             shared.resolve_file(file)?;
             report.intents += 1;
         }
-        let unsynced: Vec<ChunkFileId> = shared.list(tag::UNSYNCED)?.into_iter().map(|(file, _)| file).collect();
+        let flagged = shared.list(tag::UNSYNCED)?.into_iter();
+        let mut unsynced: Vec<(ChunkFileId, bool)> = flagged.map(|(file, flag)| (file, !flag.is_empty())).collect();
         report.unsynced_files = unsynced.len() as u64;
         let boot = shared.kv.get(&[tag::BOOT])?;
         if boot.as_deref() != Some(options.boot_id.as_bytes()) {
             report.machine_crash = boot.is_some();
-            for file in &unsynced {
+            for (file, _) in &unsynced {
                 shared.recheck(*file)?;
             }
             shared.kv.apply(Batch::new().put([tag::BOOT], options.boot_id.as_bytes()))?;
+        }
+        for (file, failed) in unsynced.iter_mut().filter(|(_, failed)| *failed) {
+            *failed = !shared.write_again(*file)?;
         }
         // The workers take the flags of what they find for durable.
         shared.kv.sync()?;
@@ -203,6 +207,40 @@ impl Shared {
             self.disk.sync_dirs(file).map_err(|e| self.io_error("sync the directory of", file, e))?;
         }
         Ok(())
+    }
+
+    /// After a failed sync: writes what the file has, as far as it matches its checksums, to disk again, since the kernel takes for
+    /// clean what it could not write. Whether all of it is there now. Data that is lost keeps its checksum, so that reads tell.
+    fn write_again(&self, file: ChunkFileId) -> Result<bool, ChunkError> {
+        let opened = self.disk.open(file, false).map_err(|e| self.io_error("open", file, e))?;
+        let Some(handle) = opened.map(|opened| opened.file) else { return Ok(false) };
+        let (mut next, mut whole) = (Some(0), true);
+        while let Some(from) = next {
+            let rows = self.rows_from(file, from, u32::MAX)?;
+            next = rows.last().filter(|_| rows.len() == ROWS_PER_BATCH).and_then(|(group, _)| group.checked_add(1));
+            for (group, row) in rows {
+                let first = u64::from(group) * GROUP_BLOCKS;
+                let content = self.content(file, Some(&*handle), first, GROUP_BLOCKS);
+                let content = content.unwrap_or_default();
+                let mut blocks = content.chunks(BLOCK_BYTES as usize);
+                for slot in 0..GROUP_BLOCKS as usize {
+                    let there = blocks.next();
+                    let Some(crc) = row.get(slot) else { continue };
+                    let there = there.filter(|there| crc32c_zero_padded(there) == crc);
+                    let offset = (first + slot as u64) * BLOCK_BYTES;
+                    whole &= there.is_some_and(|there| write_all(&*handle, there, offset).is_ok());
+                }
+            }
+        }
+        whole &= handle.sync_data().is_ok() && self.disk.sync_dirs(file).is_ok();
+        let name = file_name(file);
+        if whole {
+            self.kv.apply(Batch::new().put(file_key(tag::UNSYNCED, file), []))?;
+            tracing::warn!(target_id = %self.label, file = %name, "a sync failed before this start; its data is on disk now");
+        } else {
+            tracing::error!(target_id = %self.label, file = %name, "a sync failed before this start, and data of the chunk file is lost");
+        }
+        Ok(whole)
     }
 
     fn recheck_row(

@@ -12,6 +12,9 @@ use nyala_wire::{InodeId, SessionId};
 /// Blocks of one row of checksums.
 pub(crate) const GROUP_BLOCKS: u64 = 64;
 
+/// Value of an unsynced file's flag once a sync of it has failed; empty before.
+pub(super) const SYNC_FAILED: [u8; 1] = [1];
+
 /// First byte of a key.
 pub(crate) mod tag {
     /// A row of checksums.

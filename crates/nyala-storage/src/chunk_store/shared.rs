@@ -51,7 +51,8 @@ pub struct RecoveryReport {
 pub struct ChunkStore {
     pub(super) shared: Arc<Shared>,
     pub(super) dead: Vec<(ChunkFileId, Dead)>,
-    pub(super) unsynced: Mutex<Vec<ChunkFileId>>,
+    /// And whether a sync of it has failed.
+    pub(super) unsynced: Mutex<Vec<(ChunkFileId, bool)>>,
     pub(super) report: RecoveryReport,
 }
 
@@ -155,7 +156,7 @@ impl ChunkStore {
         let mine = |file: &ChunkFileId| worker_of(*file, count) == index;
         let dead = self.dead.iter().filter(|(file, _)| mine(file)).map(|(file, dead)| (*file, dead.unlinked_at_s));
         let mut unsynced = self.unsynced.lock();
-        let (dirty, others) = unsynced.drain(..).partition(mine);
+        let (dirty, others) = unsynced.drain(..).partition(|(file, _)| mine(file));
         *unsynced = others;
         ChunkWorker::new(self.shared.clone(), dead.collect(), dirty)
     }

@@ -4,12 +4,15 @@
 //!
 //! **Failure model.** See the parent module. A sync runs on another thread while the worker goes on: it counts only for
 //! the changes that were made before it began. The flag stays until the file was idle, since setting it again costs a
-//! trip to the disk. A failed sync may have lost data for good, although the next one would succeed: it is remembered.
+//! trip to the disk. A failed sync may have lost data for good, although the next one would succeed, also one by the next process, since
+//! the kernel takes the pages for clean: it is remembered, with the flag. The next start writes such a file's blocks anew from
+//! what matches its checksums, syncs them, and only then forgets it ([`super::recover`]). A sync needs no descriptor that
+//! it may not get: without one the whole file system is synced.
 
 use super::counters::add;
 use super::disk::ChunkFile;
 use super::error::ChunkError;
-use super::rows::{file_key, tag};
+use super::rows::{SYNC_FAILED, file_key, tag};
 use super::shared::{Shared, file_name};
 use super::worker::ChunkWorker;
 use nyala_store::{Batch, Lsn};
@@ -31,7 +34,8 @@ pub struct SyncJob {
 
 pub(super) struct Item {
     file: ChunkFileId,
-    handle: Arc<dyn ChunkFile>,
+    /// `None`: the system had no descriptor for it; the whole file system is synced instead.
+    handle: Option<Arc<dyn ChunkFile>>,
     names: bool,
     generation: u64,
     result: io::Result<()>,
@@ -41,7 +45,7 @@ impl SyncJob {
     /// Does the blocking part.
     pub fn run(&mut self) {
         add(&self.shared.counters.syncs, self.files.len() as u64);
-        if self.whole {
+        if self.whole || self.files.iter().any(|item| item.handle.is_none()) {
             if let Err(error) = self.shared.disk.sync_all() {
                 let again = || io::Error::from_raw_os_error(error.raw_os_error().unwrap_or(libc::EIO));
                 self.files.iter_mut().for_each(|item| item.result = Err(again()));
@@ -49,7 +53,7 @@ impl SyncJob {
             return;
         }
         for item in &mut self.files {
-            item.result = item.handle.sync_data();
+            item.result = item.handle.as_ref().map_or(Ok(()), |handle| handle.sync_data());
             if item.result.is_ok() && item.names {
                 item.result = self.shared.disk.sync_dirs(item.file);
             }
@@ -76,7 +80,12 @@ impl ChunkWorker {
     }
 
     pub(super) fn item(&mut self, file: ChunkFileId) -> Result<Option<Item>, ChunkError> {
-        let Some((handle, _)) = self.open(file, false)? else { return Ok(None) };
+        let handle = match self.open(file, false) {
+            Ok(None) => return Ok(None),
+            Ok(Some((handle, _))) => Some(handle),
+            Err(error) if error.is_out_of_descriptors() => None,
+            Err(error) => return Err(error),
+        };
         let found = self.dirty.get(&file);
         Ok(found.map(|d| Item { file, handle, names: d.names, generation: d.generation, result: Ok(()) }))
     }
@@ -110,6 +119,7 @@ impl ChunkWorker {
             let Some(dirty) = self.dirty.get_mut(&item.file) else { continue };
             if let Err(error) = item.result {
                 dirty.failed = true;
+                batch.put(file_key(tag::UNSYNCED, item.file), SYNC_FAILED);
                 add(&self.shared.counters.sync_errors, 1);
                 tracing::error!(target_id = %self.shared.label, file = %file_name(item.file), %error,
                     "sync failed: unsynced data of this chunk file may be lost; check the disk");
@@ -127,7 +137,8 @@ impl ChunkWorker {
             self.shared.kv.apply(&batch)?;
         }
         match first_error {
-            Some(error) => Err(error),
+            // In the kernel's hands: that is all that the next process needs, and a machine that starts anew compares all.
+            Some(error) => self.shared.kv.flush().map_err(ChunkError::from).and(Err(error)),
             None => Ok(self.shared.kv.flush()?),
         }
     }

@@ -17,7 +17,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Open files of one worker.
+/// Open files of one worker, at most; fewer where the system allows few.
 const MAX_OPEN_FILES: usize = 1024;
 
 /// Does what is asked to the chunk files that are its own.
@@ -36,6 +36,7 @@ pub struct ChunkWorker {
     pub(super) repeats: Repeats,
     pub(super) scratch: Vec<u8>,
     files: HashMap<ChunkFileId, Cached>,
+    most_open: usize,
     uses: u64,
 }
 
@@ -81,11 +82,15 @@ pub(super) struct Start {
 }
 
 impl ChunkWorker {
-    pub(super) fn new(shared: Arc<Shared>, mut dead: Vec<(ChunkFileId, u64)>, dirty: Vec<ChunkFileId>) -> ChunkWorker {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        mut dead: Vec<(ChunkFileId, u64)>,
+        dirty: Vec<(ChunkFileId, bool)>,
+    ) -> ChunkWorker {
         dead.sort_by_key(|(_, at)| *at);
-        let flagged = |file| {
+        let flagged = |(file, failed)| {
             let last_change = Instant::now();
-            let (fresh, names, failed) = (false, true, false);
+            let (fresh, names) = (false, true);
             // An earlier process may have cut it.
             (file, Dirty { flag: Lsn::ZERO, fresh, names, generation: 1, synced: 0, cut: 1, failed, last_change })
         };
@@ -100,8 +105,14 @@ impl ChunkWorker {
             repeats: Repeats::default(),
             scratch: Vec::new(),
             files: HashMap::new(),
+            most_open: MAX_OPEN_FILES,
             uses: 0,
         }
+    }
+
+    /// Keeps at most so many files open, and at least two; each may take two descriptors.
+    pub fn keep_open(&mut self, most: usize) {
+        self.most_open = most.clamp(2, MAX_OPEN_FILES);
     }
 
     /// The open file, if it is one that is kept open.
@@ -127,8 +138,8 @@ impl ChunkWorker {
         }
         let opened = opened.map_err(|e| self.shared.io_error("open", file, e))?;
         let Some(opened) = opened else { return Ok(None) };
-        if self.files.len() >= MAX_OPEN_FILES {
-            let keep_from = self.uses.saturating_sub(MAX_OPEN_FILES as u64 / 2);
+        if self.files.len() >= self.most_open {
+            let keep_from = self.uses.saturating_sub(self.most_open as u64 / 2);
             self.files.retain(|_, cached| cached.used >= keep_from);
         }
         if opened.created {

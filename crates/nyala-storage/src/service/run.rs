@@ -29,10 +29,12 @@ pub async fn run(config: StorageConfig, shutdown: impl Future<Output = ()>) -> R
     if config.targets.is_empty() {
         return Err(StorageError::NoTarget);
     }
-    raise_open_files();
+    let descriptors = raise_open_files();
     let secret = Secret::load(&config.secret_file)?;
     let mut node = OwnDir::open(&config.dir, Kind::StorageNode, ClusterId(random()?))?;
-    let targets = Targets::open(&config, &node.identity, || Ok(ClusterId(random()?)))?;
+    // Half of what the system allows, for connections and stores too; a chunk file may be open twice.
+    let open_files = usize::try_from(descriptors / 4).unwrap_or(usize::MAX) / config.targets.len().max(1);
+    let targets = Targets::open(&config, &node.identity, open_files, || Ok(ClusterId(random()?)))?;
     let ended = register_and_serve(&config, &secret, &mut node, &targets, shutdown).await;
     let closed = close(targets.opened).await;
     let Some(member) = ended? else { return closed };
@@ -217,12 +219,14 @@ async fn close(targets: Vec<Arc<Target>>) -> Result<(), StorageError> {
 }
 
 /// Chunk files stay open for a while: as many as the system lets us.
-fn raise_open_files() {
+/// Allows this process as many descriptors as it may have; how many those are.
+fn raise_open_files() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }) {
         tracing::warn!(%error, "cannot raise the number of open files");
     }
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
 fn random<const N: usize>() -> Result<[u8; N], StorageError> {

@@ -80,12 +80,14 @@ impl Helpers {
 }
 
 impl Target {
-    /// Opens or makes a target, recovers it, and starts its threads. `new_uuid` is for a new one.
+    /// Opens or makes a target, recovers it, and starts its threads, which keep `open_files` chunk files open at most.
+    /// `new_uuid` is for a new one.
     pub fn open(
         spec: &TargetSpec,
         new_uuid: ClusterId,
         workers: usize,
         sync_idle: Duration,
+        open_files: usize,
     ) -> Result<Target, StorageError> {
         let own = OwnDir::open(&spec.dir, Kind::StorageTarget, new_uuid)?;
         let found = own.identity.target;
@@ -115,11 +117,11 @@ impl Target {
         let limit_bytes = spec.limit_bytes;
         let mut target =
             Target { dir, alias, wished_id, limit_bytes, store, kv, shards, helpers, workers: threads, others };
-        target.start(workers.max(1), sync_idle)?;
+        target.start(workers.max(1), sync_idle, open_files)?;
         Ok(target)
     }
 
-    fn start(&mut self, count: usize, sync_idle: Duration) -> Result<(), StorageError> {
+    fn start(&mut self, count: usize, sync_idle: Duration, open_files: usize) -> Result<(), StorageError> {
         let failed = |error| StorageError::System { what: "cannot start a thread", error };
         let (syncs, sync_jobs) = mpsc::channel();
         let (removals, dead) = mpsc::channel();
@@ -136,7 +138,9 @@ impl Target {
         self.store.removals().into_iter().for_each(|file| helpers.send(Background::Remove(file)));
         for index in 0..count {
             let queue = Arc::new(Queue::new());
-            let worker = Arc::new(Mutex::new(self.store.worker(index, count)));
+            let mut worker = self.store.worker(index, count);
+            worker.keep_open(open_files / count);
+            let worker = Arc::new(Mutex::new(worker));
             self.shards.push(Shard { worker: worker.clone(), queue: queue.clone() });
             let store = self.store.clone();
             let (syncing, idle_sync_runs, helpers) = (HashMap::new(), false, helpers.clone());

@@ -31,10 +31,12 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    /// Opens the configured targets of a service, which says who it is by `node`. `uuid` gives identities to new ones.
+    /// Opens the configured targets of a service, which says who it is by `node`. Each keeps at most `open_files` chunk files
+    /// open. `uuid` gives identities to new ones.
     pub fn open(
         config: &StorageConfig,
         node: &Identity,
+        open_files: usize,
         mut uuid: impl FnMut() -> Result<ClusterId, StorageError>,
     ) -> Result<Targets, StorageError> {
         let found: Vec<_> = config.targets.iter().map(|spec| peek(&spec.dir, Kind::StorageTarget)).collect();
@@ -45,8 +47,8 @@ impl Targets {
         let (mut opened, mut first) = (Vec::new(), None);
         for (spec, found) in config.targets.iter().zip(found) {
             let checked = found.map_err(StorageError::from).and_then(|found| check(spec, found, cluster));
-            let target =
-                checked.and_then(|()| Target::open(spec, uuid()?, config.workers_per_target, config.sync_idle));
+            let (workers, idle) = (config.workers_per_target, config.sync_idle);
+            let target = checked.and_then(|()| Target::open(spec, uuid()?, workers, idle, open_files));
             match target {
                 Ok(target) => opened.push(Arc::new(target)),
                 Err(error) if is_new => {

@@ -75,6 +75,26 @@ fn a_failed_sync_is_remembered() {
 }
 
 #[test]
+fn a_failed_sync_is_remembered_by_the_next_process() {
+    let lost = |again: bool| {
+        let world = World::new(1);
+        let mut worker = open(&world, 1).unwrap();
+        worker.write(write_op(FILE, 0, pattern(1, 100))).unwrap();
+        world.at(Some((1, Event::Fail(libc::EIO))));
+        assert!(worker.sync(FILE).is_err());
+        if again {
+            // The page went, and with it what the disk never had.
+            let file = world.disk().open(FILE, false).unwrap().unwrap().file;
+            file.write_at(&[0; 100], 0).unwrap();
+        }
+        drop(worker);
+        open(&world, 1).unwrap().sync(FILE)
+    };
+    assert!(lost(true).is_err(), "data is lost, and the kernel would say yes");
+    lost(false).expect("all of it was there, and is on disk now");
+}
+
+#[test]
 fn a_limited_target_says_so_and_recovers() {
     let world = World::new(1);
     let limited = ChunkStoreOptions { limit_bytes: Some(4 * 4096), ..options(1) };
