@@ -12,7 +12,6 @@ mod layout;
 mod lease_cost;
 mod lifecycle;
 mod locks;
-mod management;
 mod mounts;
 mod moved;
 mod pjdfstest;
