@@ -14,7 +14,8 @@
 //!   says how far the log was on disk when it was written, so recovery can tell an unsynced tail (cut, and reported)
 //!   from damage to what was once on disk (refused, never skipped).
 //! - The disk is full: a segment is allocated whole before its first record, so `apply` refuses with
-//!   [`StoreError::Full`] and nothing is half done. A full checkpoint is tried again; memory limits then slow callers.
+//!   [`StoreError::Full`] and nothing is half done; smaller segments are tried first. Checkpoints have a reserve of
+//!   allocated space, and release segments. One that finds no room is tried again; memory limits then slow callers.
 //! - A write or a sync fails: nobody knows what is on disk, and asking again can lie. The store is poisoned: it refuses
 //!   every change until it is opened anew.
 //! - The disk lies: every record, segment header and page of the tree has a CRC-32C; damage is an error with file and

@@ -33,6 +33,7 @@ pub(crate) fn open_directory(dir: &Path, options: Options) -> Result<(Shared, Re
     crate::private::make_dir(dir).map_err(|e| StoreError::io("create", place(), e))?;
     let lock = lock(dir)?;
     let ordered = tree::open_directory(&dir.join("table"), options.table_bytes, options.cache_bytes)?;
+    let ordered = ordered.with_reserve(options.reserve_bytes);
     let disk = LogDirectory::open(&dir.join("log")).map_err(|e| StoreError::io("open", place(), e))?;
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(|e| StoreError::io("sync", place(), e))?;
     let (mut shared, recovery) = open(Arc::new(disk), Arc::new(ordered), options)?;

@@ -31,6 +31,9 @@ pub struct Options {
     pub segment_bytes: u64,
     /// Largest size of the table's file, bytes: a checkpoint that needs more finds no space.
     pub table_bytes: u64,
+    /// Disk space that the table has allocated ahead of use, bytes: on a full disk checkpoints use it, and the log's segments
+    /// that they release make room for what follows.
+    pub reserve_bytes: u64,
     /// Memory for pages of the table that were read, bytes.
     pub cache_bytes: usize,
     /// Memory of the active table, in bytes, at which a checkpoint starts.
@@ -53,6 +56,7 @@ impl Default for Options {
         Options {
             segment_bytes: 64 << 20,
             table_bytes: 1 << 50,
+            reserve_bytes: 16 << 20,
             cache_bytes: 64 << 20,
             memory_soft_bytes: 64 << 20,
             memory_hard_bytes: 256 << 20,

@@ -4,7 +4,8 @@
 //!
 //! # Failure model
 //! - A write or sync that fails leaves unknown bytes behind: the log is dead until it is opened again.
-//! - No space: seen only when a segment is made, before a record has its number; the append is refused, nothing changed.
+//! - No space: seen only when a segment is made, before a record has its number. Smaller ones are tried; then the append is
+//!   refused, and nothing changed.
 //! - A crash at any point leaves a prefix of the records and an unsynced tail; `recover` sorts that out.
 
 pub(crate) mod disk;
@@ -29,6 +30,9 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// A checkpoint is due when this many segments wait to be released, so that changing the same few keys for ever, which
 /// takes no memory, does not grow the log or the time to replay it.
 const WAITING_SEGMENTS: usize = 8;
+
+/// A segment on a full disk has at least this.
+const SMALL_SEGMENT_BYTES: u64 = 256 << 10;
 
 /// A place in the log: the record after `lsn` starts at byte `offset` of segment `sequence`, or in a later segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,11 +123,7 @@ impl Log {
         let next = match spare.take() {
             Some(ready) if ready.bytes >= needed => ready,
             // A spare that is too small is replaced under its own name.
-            _ => {
-                let sequence = self.newest_sequence.load(Ordering::Relaxed) + 1;
-                segment::make(&*self.disk, self.store_id, sequence, self.segment_bytes.max(needed))
-                    .map_err(|error| self.kill_unless_full(error))?
-            }
+            _ => self.make_segment(needed).map_err(|error| self.kill_unless_full(error))?,
         };
         self.newest_sequence.store(next.sequence, Ordering::Relaxed);
         if let Some(left) = tail.active.replace(next) {
@@ -134,6 +134,18 @@ impl Log {
             }
         }
         Ok(())
+    }
+
+    /// A segment of the usual size, or of what there is room for: on a full disk work goes on in small ones.
+    fn make_segment(&self, needed: u64) -> Result<Segment, StoreError> {
+        let sequence = self.newest_sequence.load(Ordering::Relaxed) + 1;
+        let (mut bytes, least) = (self.segment_bytes.max(needed), needed.max(SMALL_SEGMENT_BYTES));
+        loop {
+            match segment::make(&*self.disk, self.store_id, sequence, bytes) {
+                Err(StoreError::Full { .. }) if bytes > least => bytes = (bytes / 4).max(least),
+                made => return made,
+            }
+        }
     }
 
     fn kill_unless_full(&self, error: StoreError) -> StoreError {

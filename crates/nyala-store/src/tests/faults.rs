@@ -127,3 +127,39 @@ fn a_full_ordered_store_is_tried_again() {
     assert_eq!((stats.checkpoint, stats.active_bytes, stats.frozen_bytes, stats.segments), (stats.applied, 0, 0, 1));
     assert_eq!(content(&store).len(), 15);
 }
+
+#[test]
+fn a_disk_that_others_filled_is_worked_on_within_the_reserve() {
+    let machine = Machine::new(0);
+    let tree = crate::tree::Tree::open(&*machine.disk(), 1 << 30, 0).unwrap().with_reserve(4 << 20);
+    let options = crate::Options { segment_bytes: 1 << 20, manual: true, ..crate::Options::default() };
+    let (store, _) = Store::open_with(machine.disk(), std::sync::Arc::new(tree), options).unwrap();
+    let large = |number: u32| -> Batch {
+        let mut batch = Batch::new();
+        batch.put(number.to_le_bytes(), vec![number as u8; 100_000]);
+        batch
+    };
+    store.apply(large(0)).unwrap();
+    // Room for one small segment, and for nothing of the usual size.
+    machine.set_free_bytes(Some(400_000));
+    let mut number = 0;
+    let refused = loop {
+        number += 1;
+        match store.apply(large(number)) {
+            Ok(_) => assert!(number < 20, "the disk must fill up"),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(refused, StoreError::Full { .. }) && number > 10, "{refused}, {number}");
+    // The checkpoint finds its reserve, and what it releases makes room to remove things.
+    store.checkpoint_blocking().unwrap();
+    for gone in 0..number {
+        let mut batch = Batch::new();
+        batch.delete(gone.to_le_bytes());
+        store.apply(batch).unwrap();
+    }
+    store.checkpoint_blocking().unwrap();
+    assert_eq!((content(&store).len(), store.stats().checkpoint_failures), (0, 0));
+    store.apply(large(1)).unwrap();
+    store.flush().unwrap();
+}

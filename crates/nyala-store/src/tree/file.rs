@@ -135,6 +135,19 @@ impl PageFile {
         Ok(())
     }
 
+    /// Allocates `bytes` behind page `end`, so that the next commits find room on a full disk. Where there is none now, it is
+    /// tried again after the next commit.
+    pub(super) fn reserve(&self, end: u64, bytes: u64) {
+        let (has, wanted) = (self.bytes.load(Ordering::Relaxed), offset(end).saturating_add(bytes).min(self.max_bytes));
+        if wanted <= has {
+            return;
+        }
+        match self.file.allocate(wanted) {
+            Ok(()) => self.bytes.store(wanted, Ordering::Relaxed),
+            Err(error) => tracing::warn!(file = self.place, %error, "no space for the reserve that checkpoints need"),
+        }
+    }
+
     pub(super) fn write(&self, page: u64, bytes: &[u8]) -> Result<(), StoreError> {
         // Also where space is allocated a file system may run out of it, if it never writes over what it has.
         self.file.write_at(offset(page), bytes).map_err(|error| match is_out_of_space(&error) {

@@ -12,7 +12,8 @@
 //!   is an error with file and offset: never a wrong value, and never a missing key. A header has two copies, of which
 //!   one is enough; they are made equal at open.
 //! - **The disk is full**: the file grows (allocated, not sparse) before anything is written to the new part; what does
-//!   not fit fails the commit, which has then changed nothing and can be tried again.
+//!   not fit fails the commit, which has then changed nothing and can be tried again. A reserve is allocated ahead, so that
+//!   the next commits, after which segments of the log are removed, go through on a disk that others filled.
 //! - **A write or sync fails**: the commit fails and the file keeps the state before it, unless the header's did: then
 //!   nobody knows, and the caller stops until the file is opened again. Opening writes and syncs the header that it found.
 //! - Readers use the tree of the last commit while the next is being made; pages that a reader may still need are not used
@@ -58,6 +59,8 @@ const FILE_NAME: &str = "tree";
 pub(crate) struct Tree {
     file: PageFile,
     cache: PageCache,
+    /// Allocated ahead of use, bytes.
+    reserve_bytes: u64,
     /// What the last commit left; whoever reads holds it.
     current: RwLock<Arc<Root>>,
     writer: Mutex<Writer>,
@@ -71,6 +74,13 @@ struct Writer {
 }
 
 impl Tree {
+    /// Keeps so many bytes allocated ahead of use, so that commits find room when others have filled the disk.
+    pub(crate) fn with_reserve(mut self, bytes: u64) -> Tree {
+        self.reserve_bytes = bytes;
+        self.file.reserve(self.snapshot().end, bytes);
+        self
+    }
+
     /// Opens the tree on a disk, making it if needed.
     pub(crate) fn open(disk: &dyn LogDisk, max_bytes: u64, cache_bytes: usize) -> Result<Tree, StoreError> {
         let names = disk.list().map_err(|e| StoreError::io("list", disk.place(), e))?;
@@ -87,7 +97,7 @@ impl Tree {
     fn assemble(file: PageFile, root: Root, free: FreePages, cache_bytes: usize) -> Tree {
         let cache = PageCache::new(cache_bytes);
         let writer = Mutex::new(Writer { free, left: VecDeque::new() });
-        Tree { file, cache, current: RwLock::new(Arc::new(root)), writer }
+        Tree { file, cache, reserve_bytes: 0, current: RwLock::new(Arc::new(root)), writer }
     }
 
     /// An empty tree under a temporary name.
@@ -210,6 +220,7 @@ impl OrderedStore for Tree {
         let (allocated, freed) = update.done();
         match made {
             Ok(root) => {
+                self.file.reserve(root.end, self.reserve_bytes);
                 *self.current.write() = Arc::new(root);
                 writer.left.push_back((before, freed));
                 Ok(())
