@@ -89,7 +89,8 @@ impl PageCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::page::{Cells, Row};
+    use crate::tree::cells::Cells;
+    use crate::tree::page::Row;
 
     #[test]
     fn bounded_and_never_another_page_of_the_same_number() {

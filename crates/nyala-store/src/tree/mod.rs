@@ -22,6 +22,7 @@
 #[cfg(test)]
 mod audit;
 mod cache;
+mod cells;
 mod convert;
 mod file;
 mod page;
@@ -44,7 +45,7 @@ use file::PageFile;
 use page::{Page, Pointer, Row};
 use root::Root;
 use space::FreePages;
-use update::Update;
+use update::{Runs, Update};
 
 pub(crate) use convert::open_directory;
 #[cfg(test)]
@@ -70,7 +71,7 @@ pub(crate) struct Tree {
 struct Writer {
     free: FreePages,
     /// Pages that a commit left behind, with the state before it, of which they are part.
-    left: VecDeque<(Arc<Root>, Vec<(u64, u64)>)>,
+    left: VecDeque<(Arc<Root>, Runs)>,
 }
 
 impl Tree {

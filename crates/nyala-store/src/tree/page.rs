@@ -7,17 +7,17 @@ use std::cmp::Ordering;
 
 /// Bytes of a page.
 pub(crate) const PAGE_BYTES: usize = 4096;
-const HEAD_BYTES: usize = 8;
-const SLOT_BYTES: usize = 2;
-const CELL_HEAD_BYTES: usize = 4;
+pub(super) const HEAD_BYTES: usize = 8;
+pub(super) const SLOT_BYTES: usize = 2;
+pub(super) const CELL_HEAD_BYTES: usize = 4;
 /// What cells and their slots may take of a page.
 pub(crate) const CELLS_BYTES: usize = PAGE_BYTES - HEAD_BYTES;
 /// Two of the largest cells fit into a page; a value that would make a larger one goes to pages of its own.
 const MAX_CELL_BYTES: usize = CELLS_BYTES / 2 - SLOT_BYTES;
-const PAGE_VERSION: u8 = 1;
-const LARGE: u16 = 1 << 15;
-const CHILD_BYTES: usize = 12;
-const LARGE_BYTES: usize = 16;
+pub(super) const PAGE_VERSION: u8 = 1;
+pub(super) const LARGE: u16 = 1 << 15;
+pub(super) const CHILD_BYTES: usize = 12;
+pub(super) const LARGE_BYTES: usize = 16;
 
 /// A page, and the checksum that it must have: whoever points to a page vouches for its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,118 +58,12 @@ pub(crate) fn is_inline(key: &[u8], value: &[u8]) -> bool {
     CELL_HEAD_BYTES + key.len() + value.len() <= MAX_CELL_BYTES
 }
 
-/// Encoded cells in order, more than a page may hold.
-#[derive(Debug, Default)]
-pub(crate) struct Cells {
-    bytes: Vec<u8>,
-    /// Where each cell ends.
-    ends: Vec<usize>,
-}
-
-impl Cells {
-    pub(crate) fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
-    /// What they take of pages, slots included.
-    pub(crate) fn stored_bytes(&self) -> usize {
-        self.bytes.len() + SLOT_BYTES * self.ends.len()
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.bytes.clear();
-        self.ends.clear();
-    }
-
-    pub(crate) fn push_raw(&mut self, cell: &[u8]) {
-        self.bytes.extend_from_slice(cell);
-        self.ends.push(self.bytes.len());
-    }
-
-    pub(crate) fn push_child(&mut self, key: &[u8], child: Pointer) {
-        self.push(key, CHILD_BYTES as u16, &[&child.page.to_le_bytes(), &child.crc.to_le_bytes()]);
-    }
-
-    pub(crate) fn push_row(&mut self, key: &[u8], row: Row<'_>) {
-        match row {
-            Row::Inline(value) => {
-                assert!(is_inline(key, value), "a value of {} bytes in a leaf", value.len());
-                self.push(key, value.len() as u16, &[value]);
-            }
-            Row::Large(large) => {
-                let parts = [&large.page.to_le_bytes()[..], &large.bytes.to_le_bytes(), &large.crc.to_le_bytes()];
-                self.push(key, LARGE_BYTES as u16 | LARGE, &parts);
-            }
-        }
-    }
-
-    fn push(&mut self, key: &[u8], payload_bytes: u16, payload: &[&[u8]]) {
-        self.bytes.extend_from_slice(&(key.len() as u16).to_le_bytes());
-        self.bytes.extend_from_slice(&payload_bytes.to_le_bytes());
-        self.bytes.extend_from_slice(key);
-        payload.iter().for_each(|part| self.bytes.extend_from_slice(part));
-        self.ends.push(self.bytes.len());
-    }
-
-    fn cell(&self, index: usize) -> &[u8] {
-        let start = if index == 0 { 0 } else { self.ends[index - 1] };
-        &self.bytes[start..self.ends[index]]
-    }
-
-    pub(crate) fn key(&self, index: usize) -> &[u8] {
-        key_of(self.cell(index))
-    }
-
-    /// What the cell at `index` of a branch points to.
-    pub(crate) fn child(&self, index: usize) -> Pointer {
-        child_of(self.cell(index))
-    }
-
-    /// Where to cut into pages of about the same size: ends of the pieces, as counts of cells.
-    pub(crate) fn cuts(&self) -> Vec<usize> {
-        let pages = self.stored_bytes().div_ceil(CELLS_BYTES).max(1);
-        let goal = self.stored_bytes().div_ceil(pages);
-        let (mut cuts, mut used) = (Vec::with_capacity(pages), 0);
-        for index in 0..self.len() {
-            let bytes = self.cell(index).len() + SLOT_BYTES;
-            if used > 0 && (used >= goal || used + bytes > CELLS_BYTES) {
-                cuts.push(index);
-                used = 0;
-            }
-            used += bytes;
-        }
-        cuts.push(self.len());
-        cuts
-    }
-
-    /// The page that holds cells `range`, which [`Cells::cuts`] gave.
-    pub(crate) fn encode(&self, range: std::ops::Range<usize>, level: u8) -> Box<[u8; PAGE_BYTES]> {
-        let mut page = Box::new([0; PAGE_BYTES]);
-        let count = range.len();
-        page[0] = PAGE_VERSION;
-        page[1] = level;
-        page[2..4].copy_from_slice(&(count as u16).to_le_bytes());
-        let mut at = HEAD_BYTES + SLOT_BYTES * count;
-        for (slot, index) in range.enumerate() {
-            let cell = self.cell(index);
-            page[HEAD_BYTES + SLOT_BYTES * slot..][..SLOT_BYTES].copy_from_slice(&(at as u16).to_le_bytes());
-            page[at..at + cell.len()].copy_from_slice(cell);
-            at += cell.len();
-        }
-        page
-    }
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> u16 {
+pub(super) fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])
 }
 
 /// The key of a whole cell.
-fn key_of(cell: &[u8]) -> &[u8] {
+pub(super) fn key_of(cell: &[u8]) -> &[u8] {
     &cell[CELL_HEAD_BYTES..CELL_HEAD_BYTES + usize::from(u16_at(cell, 0))]
 }
 
@@ -178,7 +72,7 @@ fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-fn child_of(cell: &[u8]) -> Pointer {
+pub(super) fn child_of(cell: &[u8]) -> Pointer {
     let payload = &cell[cell.len() - CHILD_BYTES..];
     Pointer { page: number(&payload[..8]), crc: number(&payload[8..]) as u32 }
 }
@@ -294,6 +188,7 @@ pub(crate) fn separator<'a>(last: &[u8], first: &'a [u8]) -> &'a [u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::cells::Cells;
 
     #[test]
     fn cells_come_back_and_are_found() {

@@ -10,7 +10,8 @@ use std::collections::VecDeque;
 use std::iter::Peekable;
 use std::sync::Arc;
 
-use super::page::{CELLS_BYTES, Cells, Large, PAGE_BYTES, Page, Pointer, Row, is_inline, separator};
+use super::cells::Cells;
+use super::page::{CELLS_BYTES, Large, PAGE_BYTES, Page, Pointer, Row, is_inline, separator};
 use super::root::{FreeList, Root};
 use super::space::FreePages;
 use super::{Tree, checksum};
@@ -25,7 +26,8 @@ const WRITE_BYTES: usize = 1 << 20;
 const LIST_SLACK_BYTES: usize = 16;
 
 type Changes<'a, 'b> = Peekable<&'a mut dyn Iterator<Item = Change<'b>>>;
-type Runs = Vec<(u64, u64)>;
+/// First page and number of pages.
+pub(super) type Runs = Vec<(u64, u64)>;
 
 /// A commit under way.
 pub(super) struct Update<'a> {
@@ -78,7 +80,7 @@ impl<'a> Update<'a> {
                 self.node(root, height, None, &mut changes, &mut cells)?;
             }
             None => {
-                while let Some((key, value)) = changes.next() {
+                for (key, value) in changes.by_ref() {
                     self.put(key, value, &mut cells)?;
                 }
             }
