@@ -69,6 +69,8 @@ pub(crate) struct Spill {
     pub(crate) base_len: u64,
     /// Written by this client since, or before and not part of the base.
     pub(crate) own: RangeSet,
+    /// A part of the content could not be written there: it stays where it is.
+    pub(crate) failed: bool,
 }
 
 /// Data that storage has and metadata does not know of.

@@ -9,7 +9,7 @@
 
 use crate::bound::Bound;
 use crate::core::Core;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::file::{Acked, File, State};
 use crate::maps::odd;
 use crate::storage_io::Place;
@@ -88,6 +88,9 @@ impl Core {
 
     async fn push_striped(self: &Arc<Core>, file: &Arc<File>, push: Push) -> Result<Step> {
         self.drain(file).await;
+        while self.is_move_failed(file)? {
+            self.drain(file).await;
+        }
         let moved = moved(&file.state.lock());
         match moved {
             _ if push.sync => self.sync_targets(file).await?,
@@ -106,6 +109,22 @@ impl Core {
             Some(told) => self.commit(file, push, told).await,
             None => self.push_nothing(file, push).await.map(|()| Step::Finished),
         }
+    }
+
+    /// Whether inline content could not be written to storage: then its server's copy is the only one, and what was written
+    /// on top is lost. `true`: ask again when nothing is under way.
+    fn is_move_failed(&self, file: &Arc<File>) -> Result<bool> {
+        let mut state = file.state.lock();
+        if !state.spill.as_ref().is_some_and(|spill| spill.failed) {
+            return Ok(false);
+        }
+        if !state.in_flight.is_empty() {
+            return Ok(true);
+        }
+        state.unload();
+        self.with_bytes(&mut state, |state| state.discard());
+        let why = state.last_failure.clone();
+        Err(why.unwrap_or(Error::Protocol { what: "move inline content", detail: "it failed without a reason" }))
     }
 
     /// How much the file takes on its targets, if that may have changed and differ from its size.

@@ -149,7 +149,7 @@ impl Core {
             state.dirty.iter().for_each(|extent| own.insert(extent.range()));
             state.dirty.insert_under(0, &base, now_ms, stamp);
             state.content = Content::Striped;
-            state.spill = Some(Spill { version, base_len: base.len() as u64, own });
+            state.spill = Some(Spill { version, base_len: base.len() as u64, own, failed: false });
         }
         state.dirty.insert(at, data, now_ms, stamp);
         if let Some(spill) = &mut state.spill {

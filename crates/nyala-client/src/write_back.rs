@@ -179,6 +179,9 @@ impl Sending {
                     state.cache.remove(range);
                 }
                 Err(error) => {
+                    if let Some(spill) = &mut state.spill {
+                        spill.failed |= range.start < spill.base_len;
+                    }
                     if state.is_clean() {
                         // What the file's size is without these bytes, only the server can say.
                         state.settle();

@@ -51,6 +51,27 @@ async fn content_that_moves_to_storage_is_on_disk_before_its_only_copy_goes() {
 }
 
 #[tokio::test]
+async fn content_that_cannot_be_moved_to_storage_stays_where_it_is() {
+    let (cluster, client, other) = two(97).await;
+    let file = make(&client, "file").await;
+    file.write(0, b"kept").await.unwrap();
+    file.fsync(false).await.unwrap();
+    cluster.0.lock().storage.fail_writes = Some(nyala_wire::ErrorCode::NO_SPACE);
+    file.write(1000, &vec![2; 2 * CHUNK]).await.unwrap();
+    assert_eq!(file.flush().await.unwrap_err().errno(), 28);
+    cluster.0.lock().storage.fail_writes = None;
+    file.flush().await.unwrap();
+    assert_eq!(client.stats().dirty_bytes, 0);
+    assert_eq!(within(read(&file, 0, 10)).await, b"kept");
+    let theirs = open(&other, file.inode()).await;
+    assert_eq!(within(read(&theirs, 0, 10)).await, b"kept");
+    within(file.write(1000, &vec![2; 2 * CHUNK])).await.unwrap();
+    within(file.fsync(false)).await.unwrap();
+    assert_eq!(within(read(&theirs, 0, 4)).await, b"kept");
+    cluster.check();
+}
+
+#[tokio::test]
 async fn a_direct_write_moves_content_to_disk_too() {
     let (cluster, one, two) = two(92).await;
     let mine = make(&one, "file").await;

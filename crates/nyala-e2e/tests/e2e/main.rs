@@ -12,6 +12,7 @@ mod layout;
 mod lease_cost;
 mod lifecycle;
 mod locks;
+mod management;
 mod mounts;
 mod moved;
 mod pjdfstest;

@@ -28,7 +28,7 @@ async fn use_once(client: &Client, dir: InodeId, number: u32) -> Result<bool> {
         Err(error) if is_gone(&error) => return Ok(false),
         Err(error) => return Err(error),
     };
-    if number % 3 == 0 {
+    if number.is_multiple_of(3) {
         tokio::task::yield_now().await;
     }
     client.getattr(inode).await?;
