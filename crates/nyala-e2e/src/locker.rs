@@ -3,13 +3,14 @@
 //! Processes that hold locks: locks of `fcntl` belong to a process, and dying is what a test has them do.
 //!
 //! One line is one command: `lock FILE WAY KIND START LEN wait|try`, `get FILE KIND START LEN`, `write FILE AT TEXT`, `sync FILE`,
-//! `read FILE`, `close FILE`. The answer is one line: `ok …` or `error ERRNO …`. SIGUSR1 interrupts what waits.
+//! `read FILE`, `fill FILE AT LEN CHAR`, `truncate FILE LEN`, `punch FILE AT LEN`, `copy FILE FROM TO LEN`, `close FILE`. The answer is one line: `ok …` or `error ERRNO …`. SIGUSR1 interrupts what waits.
 //!
 //! Failure model: a command may wait for ever, in a mount that is dead too. Answers are read by a thread of their own, and a
 //! process is killed, not waited for, when its value is dropped.
 
 use crate::cluster::sibling;
 use crate::file_locks::{self, Kind, Way};
+use crate::sys;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Error, ErrorKind, Result, Write};
 use std::os::unix::fs::FileExt;
@@ -77,6 +78,16 @@ fn command(files: &mut [Option<File>], words: &[&str]) -> Result<String> {
             None => "free".to_owned(),
         }),
         ("write", [at, text]) => file.write_all_at(text.as_bytes(), number(at)? as u64).map(|()| String::new()),
+        ("fill", [at, len, with]) => fill(file, number(at)? as u64, number(len)? as u64, with).map(|()| String::new()),
+        ("truncate", [len]) => file.set_len(number(len)? as u64).map(|()| String::new()),
+        ("punch", [at, len]) => {
+            let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+            sys::fallocate(file, mode, number(at)?, number(len)?).map(|()| String::new())
+        }
+        ("copy", [from, to, len]) => {
+            let copied = sys::copy_file_range(file, number(from)?, file, number(to)?, number(len)? as usize)?;
+            if copied as i64 == number(len)? { Ok(String::new()) } else { Err(odd("a short copy")) }
+        }
         ("sync", []) => file.sync_all().map(|()| String::new()),
         ("read", []) => {
             let mut bytes = vec![0; 4096];
@@ -85,6 +96,18 @@ fn command(files: &mut [Option<File>], words: &[&str]) -> Result<String> {
         }
         _ => Err(odd(&words.join(" "))),
     }
+}
+
+/// Writes a character over a range, 1 MiB with each call.
+fn fill(file: &File, at: u64, len: u64, with: &str) -> Result<()> {
+    let piece = vec![*with.as_bytes().first().ok_or_else(|| odd("no character"))?; 1 << 20];
+    let mut done = 0;
+    while done < len {
+        let now = (len - done).min(piece.len() as u64);
+        file.write_all_at(&piece[..now as usize], at + done)?;
+        done += now;
+    }
+    Ok(())
 }
 
 /// Such a process, as a test has it.

@@ -6,6 +6,7 @@ mod coherence;
 mod damage;
 mod deaths;
 mod failures;
+mod fenced;
 mod hopper;
 mod kills;
 mod layout;
