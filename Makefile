@@ -12,6 +12,8 @@ FSX := $(TARGET)/tools/bin/fsx
 FSX_VERSION := 0.3.2
 PJDFSTEST := $(TARGET)/tools/bin/pjdfstest
 PJDFSTEST_VERSION := 0.2.2
+DENY := $(TARGET)/tools/bin/cargo-deny
+DENY_VERSION := 0.20.2
 export CARGO_TARGET_DIR := $(TARGET)
 
 # For up, down and status: a cluster elsewhere than where `nyala up` puts it, and more flags of `nyala up`.
@@ -50,6 +52,9 @@ $(FSX):
 $(PJDFSTEST):
 	cargo install pjdfstest --version $(PJDFSTEST_VERSION) --locked --root $(TARGET)/tools
 
+$(DENY):
+	cargo install cargo-deny --version $(DENY_VERSION) --locked --root $(TARGET)/tools
+
 .PHONY: test
 test: test-unit test-e2e ## all tests: units, properties, crashes, then end to end (needs /dev/fuse and root)
 	@echo "make test: all passed"
@@ -58,6 +63,15 @@ test: test-unit test-e2e ## all tests: units, properties, crashes, then end to e
 .PHONY: test-unit
 test-unit: deps ## all tests but those end to end (SEED=: of the property tests)
 	PROPTEST_RNG_SEED=$(or $(SEED),1) cargo test --release --locked --workspace --exclude nyala-e2e
+
+# Those that say how rare a failing case is, and without those that try every crash, so that it ends soon.
+.PHONY: test-fresh
+test-fresh: deps ## property tests once more, with a seed that nobody chose (SEED=: one that was seen to fail)
+	seed=$(or $(SEED),$$RANDOM); \
+	echo "make test-fresh: SEED=$$seed"; \
+	PROPTEST_RNG_SEED=$$seed cargo test --release --locked --workspace --exclude nyala-e2e --exclude nyala-tidy \
+	  --lib --test '*model' --test placement --test wire -- --skip crash \
+	  || { echo "make test-fresh: failed; again with: make test-fresh SEED=$$seed"; exit 1; }
 
 # Selected by name rather than by package, so that dependencies have the same features as above and are not built again.
 .PHONY: test-e2e
@@ -69,12 +83,17 @@ test-e2e-uring: deps build $(FSX) ## the same with mounts over io_uring (as root
 	NYALA_BIN=$(NYALA) scripts/with-uring cargo test --release --locked --workspace --test e2e -- --test-threads=1
 
 .PHONY: lint
-lint: ## layout, clippy, documentation and house style
+lint: $(DENY) ## layout, clippy, documentation, house style, licences
 	cargo fmt --all --check
 	cargo clippy --release --locked --workspace --all-targets -- -D warnings
 	cargo test --release --locked -p nyala-tidy
 	RUSTDOCFLAGS="-D warnings" cargo doc --release --locked --workspace --no-deps --document-private-items --quiet
-	@if command -v cargo-deny >/dev/null; then cargo deny check; else echo "cargo-deny is not installed: licences not checked"; fi
+	$(DENY) check bans licenses sources
+
+# By itself: the database of advisories is a git repository that changes without us, and not every machine reaches it.
+.PHONY: advisories
+advisories: $(DENY) ## known faults of the libraries that Nyala is built from (needs github.com)
+	$(DENY) check advisories
 
 .PHONY: bench
 bench: deps build ## measure every aim of the design (10 min), compare with the last result (SAVE=1: store it, SHORT=1: 1 min, OUT=, WORK=)
