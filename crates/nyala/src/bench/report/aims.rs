@@ -83,12 +83,6 @@ pub fn all(rows: &[Row], loopback: &Loopback) -> Vec<Aim> {
             2.0,
             "requests",
         ),
-        at_least(
-            "one shared directory: rate of many directories",
-            rows.rates(("hard", WriteFile), ("small", WriteFile)),
-            80.0,
-            "%",
-        ),
         at_most("storage CPU per GiB written, checksums on", rows.storage_s_per_gib("easy", Write), 0.22, "s"),
         at_most("storage CPU per GiB read, checksums on", rows.storage_s_per_gib("easy", Read), 0.15, "s"),
         at_most("storage CPU per 4 KiB random read", rows.storage_us("random", RandomRead), 12.0, us),
