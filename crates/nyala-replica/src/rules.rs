@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Rules that the simulator can break on purpose, one at a time, to show that it notices. Without the feature `mutations`
-//! no rule can be broken, and the checks are gone from the code.
+//! Rules that the simulator can break on purpose, one at a time, to show that it notices. The feature `mutations`
+//! is one of the package `nyala-replica-breakable` alone, which builds this code a second time for the simulator: here no rule
+//! can be broken, and the checks are gone from the code.
 
 /// A rule of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

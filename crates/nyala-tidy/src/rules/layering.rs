@@ -25,7 +25,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("nyala-client", &["nyala-transport", "nyala-cluster", "nyala-wire"]),
     // The words of the protocol (ids, names, attributes) are what the client's functions take and return.
     ("nyala-fuse", &["nyala-client", "nyala-ring", "nyala-wire"]),
-    ("nyala-sim", &["nyala-wire", "nyala-cluster", "nyala-replica"]),
+    ("nyala-replica-breakable", &["nyala-cluster", "nyala-wire"]),
+    ("nyala-sim", &["nyala-wire", "nyala-cluster", "nyala-replica-breakable"]),
     ("nyala-e2e", &["nyala-wire"]),
     ("nyala-tidy", &[]),
     (
@@ -46,7 +47,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 ];
 
 /// All that a pure crate may take from others: data layouts, codecs, arithmetic; no I/O, clock, threads or entropy.
-const PURE: &[&str] = &["nyala-wire", "nyala-cluster", "nyala-replica"];
+const PURE: &[&str] = &["nyala-wire", "nyala-cluster", "nyala-replica", "nyala-replica-breakable"];
 const PURE_MAY_USE: &[&str] = &["bytes", "crc-fast", "minicbor", "serde", "siphasher", "thiserror", "zerocopy"];
 
 /// Libraries that belong to one room.
