@@ -11,7 +11,7 @@
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::logic::numbers::Numbers;
-use crate::retry::{Again, Retry, sort_reply, sort_transport};
+use crate::retry::{Again, Retry, removed, sort_reply, sort_transport};
 use nyala_transport::{Endpoint, Frame, Request, TransportError};
 use nyala_wire::codec::decode;
 use nyala_wire::map::{Group, MemberState, Reachability};
@@ -129,6 +129,9 @@ impl Core {
             };
             if let Some(reader) = &mut reader {
                 reader.tries += 1;
+            }
+            if known.is_none() && self.maps.is_newest(self, view.map.version).await {
+                return Err(removed(what, &format!("mirror group {group}")));
             }
             // why ignored: if management is away too, the pause and the next try deal with it.
             let _ = self.maps.refresh(self, view.map.version).await;

@@ -133,6 +133,14 @@ impl Maps {
         self.watch(core, Duration::ZERO).await
     }
 
+    /// Whether management, asked now, has nothing newer than `have`. Ids are used once: what the newest map does not
+    /// have was removed, for good.
+    pub(crate) async fn is_newest(&self, core: &Core, have: MapVersion) -> bool {
+        let _one = self.refreshing.lock().await;
+        let asked = self.view().map.version == have && self.watch(core, Duration::ZERO).await.is_ok();
+        asked && self.view().map.version == have
+    }
+
     /// One long poll.
     pub(crate) async fn watch(&self, core: &Core, wait: Duration) -> Result<(), Again> {
         let request = MgmtRequest::WatchMap { have: self.view().map.version, wait_ms: wait.as_millis() as u32 };

@@ -119,6 +119,13 @@ pub(crate) fn sort_transport(what: &'static str, error: TransportError) -> Resul
     }
 }
 
+/// What a file lies on was removed from the cluster: no repetition brings it back.
+pub(crate) fn removed(what: &'static str, home: &str) -> Error {
+    let reason = format!("{home} was removed from the cluster, and with it what the file had there");
+    tracing::error!(what, reason, "data is gone");
+    Error::Server { what, error: ErrorCode::IO.with(reason) }
+}
+
 /// Sorts an error reply.
 pub(crate) fn sort_reply(what: &'static str, error: WireError) -> Result<Again> {
     if error.code.is_transient() || error.code == ErrorCode::STALE_SESSION {

@@ -16,7 +16,7 @@ use crate::group_io::Reader;
 use crate::logic::segments::Segments;
 use crate::logic::slots::Slots;
 use crate::maps::odd;
-use crate::retry::{Again, Retry, sort_reply, sort_transport};
+use crate::retry::{Again, Retry, removed, sort_reply, sort_transport};
 use bytes::Bytes;
 use nyala_transport::{Frame, Request};
 use nyala_wire::codec::{decode, encode};
@@ -138,6 +138,9 @@ impl Core {
                     }
                 }
             };
+            if view.map.target(target).is_none() && self.maps.is_newest(self, view.map.version).await {
+                return Err(removed(what, &format!("storage target {target}")));
+            }
             if matches!(&why, Again::Server(e) if matches!(e.code, ErrorCode::WRONG_SERVER | ErrorCode::MAP_BEHIND))
                 || view.endpoint(target).is_none()
             {

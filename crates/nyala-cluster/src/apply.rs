@@ -57,6 +57,8 @@ impl ClusterState {
             Command::Fenced(member) => self.fenced(member),
             Command::StopResync { group, stopped } => self.stop_resync(group, stopped),
             Command::HandOutRange { target, last, range } => self.hand_out_range(target, last, range),
+            Command::AddMember { group, target } => self.add_member(group, target),
+            Command::RemoveMember { group, target } => self.remove_member(group, target),
         }
     }
 

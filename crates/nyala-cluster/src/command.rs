@@ -182,6 +182,26 @@ pub enum Command {
         #[n(2)]
         range: u32,
     },
+    /// An operator adds a member to a group. It gets everything by resync.
+    #[n(22)]
+    AddMember {
+        /// The group.
+        #[n(0)]
+        group: GroupId,
+        /// A target without chunk files: what it holds of the group's files would not be noticed to be old.
+        #[n(1)]
+        target: TargetId,
+    },
+    /// An operator takes a member out of a group; it must not be good.
+    #[n(23)]
+    RemoveMember {
+        /// The group.
+        #[n(0)]
+        group: GroupId,
+        /// The member.
+        #[n(1)]
+        target: TargetId,
+    },
 }
 
 /// A service and its targets, as it registers.

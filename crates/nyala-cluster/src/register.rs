@@ -111,7 +111,12 @@ impl ClusterState {
         }
         let same =
             |n: &&NodeRecord| n.role == register.role && n.addresses.iter().any(|a| register.addresses.contains(a));
-        match self.nodes.iter().filter(|n| n.role != Role::Mgmt).find(same) {
+        // One that brings that node's targets has lost its own directory only.
+        let brings = |n: &NodeRecord| {
+            let mut theirs = self.targets.iter().filter(|t| t.node == n.id);
+            theirs.any(|t| register.targets.iter().any(|wanted| wanted.uuid == t.uuid))
+        };
+        match self.nodes.iter().filter(|n| n.role != Role::Mgmt && !brings(n)).find(same) {
             Some(node) => Err(ClusterError::AddressTaken { node: node.id, alias: node.alias.clone() }),
             None => Ok(()),
         }

@@ -200,6 +200,13 @@ fn a_node_is_not_made_silently_at_the_address_of_another() {
         assert!(refused.to_string().contains("is the disk"), "{refused}");
         register(&mut state, &RegisterNode { incarnation: 2, ..first }).unwrap();
     }
+    // One that has lost its own directory only brings its targets.
+    let lost = state.nodes.iter().find(|n| n.role == Role::Storage).unwrap().id;
+    down(&mut state, lost.0);
+    let mut reborn = service(Role::Storage, 1 + Role::Storage as u8, &[11 + Role::Storage as u8]);
+    reborn.uuid = uuid(80);
+    assert_eq!(register(&mut state, &reborn), Ok((lost.0 + 1, vec![101])));
+    state.apply(Command::RemoveNode { node: lost }).unwrap();
     // A lost one is removed by an operator; then the address is free.
     let lost = state.nodes.iter().find(|n| n.role == Role::Storage).unwrap().id;
     down(&mut state, lost.0);

@@ -81,6 +81,12 @@ fn command() -> impl Strategy<Value = Command> {
         4 => member().prop_map(Command::MemberResynced),
         2 => member().prop_map(Command::Failover),
         2 => member().prop_map(Command::Fenced),
+        3 => (1_u16..3, 100_u16..112).prop_map(|(group, target)| {
+            Command::AddMember { group: GroupId(group), target: TargetId(target) }
+        }),
+        3 => (1_u16..3, 100_u16..112).prop_map(|(group, target)| {
+            Command::RemoveMember { group: GroupId(group), target: TargetId(target) }
+        }),
         1 => any::<bool>().prop_map(|stopped| Command::StopResync { group: GroupId(1), stopped }),
     ]
 }
@@ -104,6 +110,7 @@ fn check_groups(state: &ClusterState) {
             let shown = state.target(*target).unwrap().state.consistency as u8;
             assert_eq!(shown, [0, 1, 1, 2][*member as usize]);
         }
+        assert!(group.full.iter().all(|t| group.state(*t).is_some_and(|state| state != MemberState::Good)));
         assert!(group.fencing.iter().all(|t| !offline(*t) && group.members.contains(t)));
     }
 }

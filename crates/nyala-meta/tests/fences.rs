@@ -48,7 +48,13 @@ impl Fake {
             MgmtRequest::Register(register) => {
                 world.meta = register.addresses.first().map(|address| address.parse().unwrap());
                 let (targets, map) = (vec![META], world.map.clone());
-                MgmtReply::Registered(Box::new(Registered { cluster: CLUSTER, node: NodeId(1), targets, map, refused: Vec::new() }))
+                MgmtReply::Registered(Box::new(Registered {
+                    cluster: CLUSTER,
+                    node: NodeId(1),
+                    targets,
+                    map,
+                    refused: Vec::new(),
+                }))
             }
             MgmtRequest::Heartbeat(_) => MgmtReply::Lease { lease_ms: 3000, map_version: world.map.version },
             MgmtRequest::WatchMap { have, .. } if world.map.version > have => {

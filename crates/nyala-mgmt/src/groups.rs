@@ -9,7 +9,7 @@
 
 use crate::core::{Core, Refusal};
 use nyala_cluster::{ClusterError, Command, GroupWish, MemberAt, Trigger, plan_groups};
-use nyala_wire::map::Consistency;
+use nyala_wire::map::{Consistency, Role};
 use nyala_wire::mgmt::GroupOrder;
 use nyala_wire::{GroupId, TargetId};
 use std::collections::BTreeMap;
@@ -32,6 +32,22 @@ pub(crate) async fn carry_out(core: &Core, order: GroupOrder) -> Result<(), Refu
             Command::Failover(MemberAt { group, epoch, target })
         }
         GroupOrder::Declare { target, consistency } => declare(target, consistency),
+        GroupOrder::AddMember { group, target } => Command::AddMember { group, target },
+        GroupOrder::RemoveMember { group, target } => Command::RemoveMember { group, target },
+        GroupOrder::RemoveTarget { target, content_gone } => {
+            let known = core.view.state().target(target).is_some();
+            known.then_some(()).ok_or(Refusal::Cluster(ClusterError::NoTarget { target }))?;
+            Command::RemoveTarget { target, content_gone }
+        }
+        GroupOrder::RemoveNode { node } => {
+            let role = core.view.state().node(node).map(|node| node.role);
+            let role = role.ok_or(Refusal::Cluster(ClusterError::NoNode { node }))?;
+            if role == Role::Mgmt {
+                let reason = format!("node {node} is a management node: nyala mgmt remove {node}");
+                return Err(Refusal::Cluster(ClusterError::Invalid { reason }));
+            }
+            Command::RemoveNode { node }
+        }
     };
     core.propose(command).await.map(|_| ())
 }

@@ -69,6 +69,14 @@ pub enum Effect {
         /// The buffer.
         from: Ticket,
     },
+    /// Which chunk files there are here, in order, behind `after`: some of them, at least one if there is any. The
+    /// answer is [`crate::Input::Listed`].
+    ListFiles {
+        /// The member that they are for.
+        of: TargetId,
+        /// The last one of the list before.
+        after: Option<ChunkFileId>,
+    },
     /// Everything that was applied before to disk.
     Flush {
         /// Name of the work.

@@ -108,6 +108,15 @@ pub enum Input {
         /// For [`crate::Effect::ReadRegion`]: the file ends in the region or before it.
         last: bool,
     },
+    /// Chunk files that are here, asked for with [`crate::Effect::ListFiles`].
+    Listed {
+        /// The member that they are for.
+        of: TargetId,
+        /// As asked.
+        after: Option<ChunkFileId>,
+        /// In order; empty: there are no more. `None`: they cannot be listed.
+        files: Option<Vec<ChunkFileId>>,
+    },
     /// Time goes by. At least every 50 ms.
     Tick,
 }

@@ -129,6 +129,7 @@ mod tests {
             since: Default::default(),
             fencing: vec![],
             resync_stopped: false,
+            full: Vec::new(),
         };
         assert_eq!(cause(Leading, 4, me, &group), Cause::MapSameReign);
         assert_eq!(cause(Leading, 3, me, &group), Cause::MapNewReign, "deposed and back without having seen it");

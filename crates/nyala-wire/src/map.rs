@@ -194,6 +194,11 @@ pub struct Group {
     #[cbor(default)]
     #[serde(default)]
     pub resync_stopped: bool,
+    /// Members that may lack anything, not only what changed without them: resync gives them all that the primary has.
+    #[n(9)]
+    #[cbor(default)]
+    #[serde(default)]
+    pub full: Vec<TargetId>,
 }
 
 /// What a member of a mirror group is worth.

@@ -192,6 +192,43 @@ pub enum GroupOrder {
         #[n(1)]
         consistency: Consistency,
     },
+    /// A target becomes a member of a group, and gets everything.
+    #[n(6)]
+    AddMember {
+        /// The group.
+        #[n(0)]
+        group: GroupId,
+        /// A target without content.
+        #[n(1)]
+        target: TargetId,
+    },
+    /// A member that is not good leaves its group.
+    #[n(7)]
+    RemoveMember {
+        /// The group.
+        #[n(0)]
+        group: GroupId,
+        /// The member.
+        #[n(1)]
+        target: TargetId,
+    },
+    /// A target goes, for good: its id is never given again.
+    #[n(8)]
+    RemoveTarget {
+        /// The target; offline, in no group.
+        #[n(0)]
+        target: TargetId,
+        /// The operator's word that no file has data there (any more), or that the data is given up.
+        #[n(1)]
+        content_gone: bool,
+    },
+    /// A metadata or storage node goes, for good.
+    #[n(9)]
+    RemoveNode {
+        /// The node; offline, without targets.
+        #[n(0)]
+        node: NodeId,
+    },
 }
 
 /// A service asks for ids.

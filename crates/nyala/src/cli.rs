@@ -91,6 +91,8 @@ pub enum Command {
 pub enum NodeCommand {
     /// List the nodes
     List(node_list::NodeListArgs),
+    /// Remove a metadata or storage node that is offline and has no targets, for good
+    Remove(node_remove::NodeRemoveArgs),
 }
 
 /// `nyala target …`
@@ -98,6 +100,10 @@ pub enum NodeCommand {
 pub enum TargetCommand {
     /// List the targets
     List(target_list::TargetListArgs),
+    /// Make an empty directory of this host a new storage target
+    Add(target_add::TargetAddArgs),
+    /// Remove a storage target that is offline and in no mirror group, for good
+    Remove(target_remove::TargetRemoveArgs),
     /// Say what a target's content is worth, against what the cluster believes
     SetState(target_set_state::TargetSetStateArgs),
 }
@@ -111,6 +117,10 @@ pub enum MirrorCommand {
     List(mirror_list::MirrorListArgs),
     /// Delete a group in which no file has data
     Delete(mirror_delete::MirrorDeleteArgs),
+    /// Make an empty target a further member of a group; it is filled by resync
+    Add(mirror_members::MirrorMemberArgs),
+    /// Take a member out of a group
+    RemoveMember(mirror_members::MirrorMemberArgs),
     /// Let another good member lead
     Switch(mirror_switch::MirrorSwitchArgs),
     /// Compare the members of groups, while they are in use
@@ -197,7 +207,10 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Start(args) => start::run(args),
         Command::Stop(args) => stop::run(args),
         Command::Node(NodeCommand::List(args)) => node_list::run(args, output),
+        Command::Node(NodeCommand::Remove(args)) => node_remove::run(args, output),
         Command::Target(TargetCommand::List(args)) => target_list::run(args, output),
+        Command::Target(TargetCommand::Add(args)) => target_add::run(args),
+        Command::Target(TargetCommand::Remove(args)) => target_remove::run(args, output),
         Command::Target(TargetCommand::SetState(args)) => target_set_state::run(args, output),
         Command::Mirror(command) => run_mirror(command, output),
         Command::Scrub(args) => scrub::run(args, output),
@@ -227,6 +240,8 @@ fn run_mirror(command: MirrorCommand, output: Output) -> Outcome {
         MirrorCommand::Create(args) => mirror_create::run(args, output),
         MirrorCommand::List(args) => mirror_list::run(args, output),
         MirrorCommand::Delete(args) => mirror_delete::run(args, output),
+        MirrorCommand::Add(args) => mirror_members::add(args, output),
+        MirrorCommand::RemoveMember(args) => mirror_members::remove(args, output),
         MirrorCommand::Switch(args) => mirror_switch::run(args, output),
         MirrorCommand::Check(args) => mirror_check::run(args, output),
         MirrorCommand::Resync(ResyncCommand::Start(args)) => mirror_resync::switch(args, false, output),

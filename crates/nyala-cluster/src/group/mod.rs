@@ -8,6 +8,7 @@
 //! - [`tend`]: what follows from runs of services that ended and from operators' words: failover is in the same log entry
 //!   as the verdict that makes it necessary.
 //! - [`commands`]: what primaries and operators ask for.
+//! - `create`, `membership`: groups and members come and go on operators' wishes.
 //! - [`plan`]: which targets become groups when an operator leaves the choice to us.
 //! - [`fence`]: the leader's memory of who knows which map, and the `Fenced` commands that follow from it.
 //!
@@ -23,6 +24,7 @@ pub mod member;
 pub mod plan;
 
 mod create;
+mod membership;
 mod tend;
 mod trouble;
 mod words;

@@ -61,6 +61,9 @@ impl ClusterState {
     fn close(&mut self, old: Option<Group>, mut new: Group, at: usize, fates: &[Fate], events: &mut Vec<Event>) {
         let gone = |target: TargetId| fates.iter().any(|fate| fate.target == target && (fate.ended || fate.offline));
         new.fencing.retain(|target| !gone(*target) && new.members.contains(target));
+        let lacks = |target: &TargetId| new.state(*target).is_some_and(|state| state != MemberState::Good);
+        let full: Vec<TargetId> = new.full.iter().copied().filter(lacks).collect();
+        new.full = full;
         let Some(old) = old else { return };
         let changed = old.members != new.members || old.states != new.states || old.reign != new.reign;
         if changed {

@@ -207,3 +207,53 @@ fn groups_are_made_of_good_free_targets_and_ids_are_not_given_twice() {
     state.apply(Command::StopResync { group: GroupId(2), stopped: true }).unwrap();
     assert!(state.map().groups[0].resync_stopped);
 }
+
+#[test]
+fn members_are_added_and_get_everything() {
+    let mut state = grouped(2);
+    register(&mut state, 3, 1);
+    let add = |target| Command::AddMember { group: GroupId(1), target };
+    let epoch = group(&state).epoch;
+    state.apply(add(C)).unwrap();
+    assert_eq!((members(&state), group(&state).epoch), (vec![(A, Good), (B, Good), (C, NeedsResync)], epoch + 1));
+    assert_eq!(group(&state).full, [C]);
+    assert_eq!(state.apply(add(C)), Ok(vec![]), "idempotent");
+    assert!(state.apply(add(TargetId(200))).is_err());
+    // Nothing but a whole resync, or an operator's word, takes it off the list.
+    state.apply(Command::StartResync(at(&state, C))).unwrap();
+    down(&mut state, 3);
+    register(&mut state, 3, 2);
+    assert_eq!((members(&state)[2], &group(&state).full[..]), ((C, NeedsResync), &[C][..]));
+    resync(&mut state, C);
+    assert_eq!((members(&state)[2], &group(&state).full[..]), ((C, Good), &[][..]));
+    // What holds nonsense gets everything as well.
+    state.apply(Command::SetConsistency { target: C, trigger: Trigger::DeclaredBad }).unwrap();
+    state.apply(Command::SetConsistency { target: C, trigger: Trigger::DeclaredStale }).unwrap();
+    assert_eq!((members(&state)[2], &group(&state).full[..]), ((C, NeedsResync), &[C][..]));
+    down(&mut state, 1);
+    down(&mut state, 2);
+    assert_eq!(members(&state)[0].1, Good, "the last good one, which is away");
+}
+
+#[test]
+fn a_member_leaves_only_without_rights_and_never_the_last_good_one() {
+    let mut state = grouped(2);
+    let leave = |target| Command::RemoveMember { group: GroupId(1), target };
+    assert!(matches!(state.apply(leave(B)), Err(ClusterError::InUse { .. })), "it may serve reads");
+    mark(&mut state, B).unwrap();
+    assert!(matches!(state.apply(leave(B)), Err(ClusterError::InUse { .. })), "it may not know it yet");
+    assert!(matches!(state.apply(leave(A)), Err(ClusterError::InUse { .. })), "the last good one");
+    down(&mut state, 2);
+    let epoch = group(&state).epoch;
+    state.apply(leave(B)).unwrap();
+    assert_eq!((members(&state), group(&state).epoch), (vec![(A, Good)], epoch + 1));
+    assert_eq!(state.apply(leave(B)), Ok(vec![]), "idempotent");
+    // Its place is another one's; the target can go for good.
+    register(&mut state, 3, 1);
+    state.apply(Command::AddMember { group: GroupId(1), target: C }).unwrap();
+    state.apply(Command::RemoveTarget { target: B, content_gone: true }).unwrap();
+    resync(&mut state, C);
+    assert_eq!(members(&state), [(A, Good), (C, Good)]);
+    down(&mut state, 1);
+    assert_eq!(members(&state)[0], (C, Good));
+}

@@ -22,7 +22,12 @@ impl ClusterState {
                 good.any(|(t, _)| !online || !self.is_offline(t))
             };
             let trigger = match now {
-                Consistency::Bad => MemberTrigger::DeclaredBad,
+                Consistency::Bad => {
+                    // Nothing of its content counts any more, changed lately or not.
+                    group.full.retain(|target| *target != member);
+                    group.full.push(member);
+                    MemberTrigger::DeclaredBad
+                }
                 Consistency::NeedsResync if others_good(false) || group.states[at] == MemberState::Bad => {
                     MemberTrigger::Marked
                 }

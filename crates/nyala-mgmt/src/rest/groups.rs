@@ -82,7 +82,7 @@ pub(super) struct AutoGroups {
 #[serde(deny_unknown_fields)]
 pub(super) struct Removal {
     /// The word that no file has data in the group (any more), or that the data is given up.
-    content_gone: bool,
+    pub(super) content_gone: bool,
 }
 
 fn two() -> u8 {

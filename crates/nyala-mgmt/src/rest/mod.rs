@@ -11,6 +11,7 @@ mod capacities;
 mod cluster;
 mod connections;
 mod error;
+mod group_members;
 mod group_orders;
 mod groups;
 mod health;
@@ -95,9 +96,9 @@ fn router(state: RestState) -> Router {
         .route("/mgmt", get(mgmt::get))
         .route("/mgmt/{id}", delete(mgmt::delete))
         .route("/nodes", get(nodes::get))
-        .route("/nodes/{id}", patch(rename_node::patch))
+        .route("/nodes/{id}", patch(rename_node::patch).delete(nodes::delete))
         .route("/targets", get(targets::get))
-        .route("/targets/{id}", patch(rename_target::patch))
+        .route("/targets/{id}", patch(rename_target::patch).delete(targets::delete))
         .route("/targets/{id}/state", post(target_state::post))
         .route("/pools", get(pools::get))
         .route("/groups", get(groups::get).post(groups::post))
@@ -105,6 +106,7 @@ fn router(state: RestState) -> Router {
         .route("/groups/{id}", delete(groups::delete))
         .route("/groups/{id}/resync", post(group_orders::resync))
         .route("/groups/{id}/primary", post(group_orders::primary))
+        .route("/groups/{id}/members/{target}", put(group_members::put).delete(group_members::delete))
         .route("/capacities", get(capacities::get))
         .route("/health", get(health::get))
         .route("/settings", put(settings::put))

@@ -1,15 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! `GET /targets`: all targets with state and capacity.
+//! `GET /targets`: all targets with state and capacity. `DELETE /targets/{id}`: one of them goes, for good.
 
 use super::RestState;
-use super::error::ErrorBody;
+use super::error::{ApiError, ErrorBody, parse, parse_id};
+use super::groups::Removal;
 use super::views::{TargetView, targets};
+use crate::groups::carry_out;
 use axum::Json;
-use axum::extract::State;
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use nyala_wire::mgmt::GroupOrder;
 
 #[utoipa::path(get, path = "/api/v1/targets", tag = "targets",
     responses((status = 200, body = Vec<TargetView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn get(State(state): State<RestState>) -> Json<Vec<TargetView>> {
     Json(targets(&state.core, None))
+}
+
+#[utoipa::path(delete, path = "/api/v1/targets/{id}", tag = "targets", params(("id" = u16, Path)), request_body = Removal,
+    responses((status = 200, body = Vec<TargetView>), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
+pub(super) async fn delete(
+    State(state): State<RestState>,
+    Path(id): Path<String>,
+    body: Bytes,
+) -> Result<Json<Vec<TargetView>>, ApiError> {
+    let target = parse_id(&id, "target")?;
+    let Removal { content_gone } = parse(&body)?;
+    carry_out(&state.core, GroupOrder::RemoveTarget { target, content_gone }).await?;
+    Ok(Json(targets(&state.core, None)))
 }

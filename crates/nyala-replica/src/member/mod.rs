@@ -153,6 +153,7 @@ impl Member {
             Input::Message { from, envelope, payload } => self.message(from, envelope, payload),
             Input::Refused { target } => self.refused(target),
             Input::Done { job, ok, last } => self.done(job, ok, last),
+            Input::Listed { of, after, files } => self.listed(of, after, files),
             Input::Tick => self.tick(),
         }
         std::mem::take(&mut self.out)

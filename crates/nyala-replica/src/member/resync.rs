@@ -4,10 +4,14 @@
 //!
 //! What is to be copied is our dirty set for the member together with what it says may differ at its own place. A
 //! region leaves the dirty set when the member has it on disk; so whatever stops the resync, the next one does the rest.
+//!
+//! A member on the group's `full` list gets all chunk files that are here besides, some after the other. The list in the
+//! map is the memory of that: a resync that was stopped begins with the first file again, and so does a new primary.
 
 use super::Member;
 use super::work::{Kind, Purpose, Sent, SyncBy, Work};
 use crate::beside::{FENCES, FENCES_RUN};
+use crate::effect::Effect;
 use crate::message::Body;
 use crate::progress::Progress;
 use crate::regions::{EXACT, RegionSet, Span};
@@ -34,6 +38,16 @@ pub(super) struct Resync {
     synced_once: bool,
     copied_regions: u64,
     began_ms: u64,
+    listing: Listing,
+}
+
+/// How far a member that gets everything is in the list of chunk files.
+#[derive(Clone, Copy, Debug, Default)]
+struct Listing {
+    /// The last file that was listed.
+    after: Option<ChunkFileId>,
+    asked: bool,
+    ended: bool,
 }
 
 impl Member {
@@ -59,6 +73,11 @@ impl Member {
             return;
         }
         let stopped = self.view.as_ref().is_some_and(|v| v.group.resync_stopped);
+        let lists = !resync.listing.ended && self.view.as_ref().is_some_and(|v| v.group.full.contains(&target));
+        if lists && !stopped && !resync.listing.asked && resync.todo.is_empty() {
+            resync.listing.asked = true;
+            self.out.push(Effect::ListFiles { of: target, after: resync.listing.after });
+        }
         while !stopped && resync.copying < self.config.copies {
             let Some((file, run)) = resync.todo.iter().next() else { break };
             if !self.share.take(self.config.region_bytes, self.now_ms) {
@@ -69,7 +88,7 @@ impl Member {
             resync.copying += 1;
             self.start_copy(file, unit, open, Purpose::Resync(target));
         }
-        let all = resync.todo.is_empty() && resync.copying == 0;
+        let all = resync.todo.is_empty() && resync.copying == 0 && !lists;
         let ripe = resync.copied.count() >= self.config.sync_every || (all && !resync.copied.is_empty());
         if resync.syncing.is_none() && (ripe || (all && !resync.synced_once)) {
             if broken(self.broken, Rule::SyncBeforeGood) {
@@ -107,6 +126,19 @@ impl Member {
         if let Some(resync) = self.resyncs.get_mut(&from) {
             resync.gathered = true;
             resync.todo = dirty;
+        }
+        self.advance_resyncs();
+    }
+
+    /// More chunk files for a member that gets everything.
+    pub(super) fn listed(&mut self, of: TargetId, after: Option<ChunkFileId>, files: Option<Vec<ChunkFileId>>) {
+        let Some(resync) = self.resyncs.get_mut(&of).filter(|r| r.listing.asked && r.listing.after == after) else {
+            return; // of a resync that is over
+        };
+        let Some(files) = files else { return self.put_off(of) };
+        resync.listing = Listing { after: files.last().copied().or(after), asked: false, ended: files.is_empty() };
+        for file in files {
+            resync.todo.insert(file, Span { start: 0, end: u64::MAX }, EXACT);
         }
         self.advance_resyncs();
     }

@@ -29,6 +29,7 @@ fn view(version: u64, epoch: u32, reign: u32, members: &[(TargetId, MemberState)
         since: MapVersion(version),
         fencing: fencing.to_vec(),
         resync_stopped: false,
+        full: Vec::new(),
     };
     View { version: MapVersion(version), group, reachable: members.iter().map(|(t, _)| *t).collect() }
 }
@@ -252,4 +253,63 @@ fn a_failing_disk_makes_the_primary_step_down() {
     let gone = script.put(Input::Map(view(2, 2, 2, &deposed, &[])));
     assert_eq!(answers(&gone), [(1, Answer::WrongEpoch)]);
     assert_eq!(script.member.busy(), 0);
+}
+
+/// A new member lacks everything, not only what changed while the primary knew it.
+#[test]
+fn a_member_on_the_full_list_gets_all_files() {
+    let mut script = Script::leading();
+    let with_new = |version, epoch, state, full: &[TargetId]| {
+        let mut view = view(version, epoch, 1, &[(P, MemberState::Good), (S, state)], &[]);
+        view.group.full = full.to_vec();
+        view
+    };
+    script.put(Input::Map(with_new(2, 2, MemberState::NeedsResync, &[S])));
+    script.put(Input::Map(with_new(3, 3, MemberState::Resyncing, &[S])));
+    script.hear(S, 3, Body::Gathered { regions: vec![] });
+    let mut asked = Vec::new();
+    let (mut copied, mut resynced) = (Vec::new(), false);
+    let mut effects = Vec::new();
+    let other = ChunkFileId { inode: InodeId(2), index: 3 };
+    for _ in 0..2000 {
+        script.now_ms += 50;
+        let mut next = std::mem::take(&mut effects);
+        next.extend(script.put(Input::Tick));
+        for effect in next {
+            match effect {
+                Effect::ListFiles { of, after } => {
+                    assert_eq!(of, S);
+                    asked.push(after);
+                    let files = match after {
+                        None => vec![FILE, other],
+                        Some(_) => Vec::new(),
+                    };
+                    // An answer to another question is none to this one.
+                    script.put(Input::Listed { of, after: Some(FILE), files: Some(Vec::new()) });
+                    effects.extend(script.put(Input::Listed { of, after, files: Some(files) }));
+                }
+                Effect::ReadRegion { job, file, .. } => {
+                    copied.push(file);
+                    effects.extend(script.put(Input::Done { job, ok: true, last: true }));
+                }
+                Effect::Persist { job, .. } | Effect::Flush { job } => {
+                    effects.extend(script.put(Input::Done { job, ok: true, last: false }));
+                }
+                Effect::Send(S, Envelope { body: Body::Copy { seq, .. }, .. }, _) => {
+                    effects.extend(script.hear(S, 3, Body::Forwarded { seq, ok: true }));
+                }
+                Effect::Send(S, Envelope { body: Body::Sync { id, .. }, .. }, _) => {
+                    effects.extend(script.hear(S, 3, Body::Synced { id, ok: true }));
+                }
+                Effect::Ask(Command::MemberResynced(_)) => resynced = true,
+                _ => {}
+            }
+        }
+        if resynced {
+            break;
+        }
+    }
+    assert!(resynced, "asked {asked:?}, copied {copied:?}");
+    assert_eq!(asked, [None, Some(other)]);
+    assert!(copied.contains(&FILE) && copied.contains(&other), "{copied:?}");
 }

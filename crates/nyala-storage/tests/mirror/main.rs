@@ -5,5 +5,6 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod fences;
+mod full;
 mod group;
 mod removed;

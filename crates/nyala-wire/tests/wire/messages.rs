@@ -188,6 +188,10 @@ enums! {
         3 StopResync { group, stopped }
         4 Switch { group, target }
         5 Declare { target, consistency }
+        6 AddMember { group, target }
+        7 RemoveMember { group, target }
+        8 RemoveTarget { target, content_gone }
+        9 RemoveNode { node }
     }
     MgmtRole { 0 Leader {} 1 Follower {} 2 Learner {} }
 }

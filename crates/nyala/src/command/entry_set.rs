@@ -147,6 +147,22 @@ async fn set(args: &EntrySetArgs, client: &Client, place: &Place) -> Result<Stri
     if new.pattern == Pattern::Mirror && !client.map().groups.iter().any(|group| group.kind == TargetKind::Storage) {
         return Err(Failure::failed("there are no mirror groups yet; make some first: nyala mirror create --auto"));
     }
+    if let Some(wanted) = args.num_targets {
+        let map = client.map();
+        let there = match new.pattern {
+            Pattern::Mirror => map.groups.iter().filter(|group| group.kind == TargetKind::Storage).count(),
+            Pattern::Raid0 => {
+                map.targets.iter().filter(|t| t.kind == TargetKind::Storage && t.pool == new.pool).count()
+            }
+        };
+        if usize::from(wanted) > there {
+            let unit = unit(new.pattern);
+            return Err(Failure::failed(format!(
+                "--num-targets {wanted}: there are only {there} {unit} in pool {}",
+                new.pool
+            )));
+        }
+    }
     client.set_pattern(inode, new).await?;
     Ok(new)
 }

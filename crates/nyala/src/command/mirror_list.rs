@@ -149,6 +149,7 @@ pub(super) mod tests {
             since: MapVersion(9),
             fencing: vec![],
             resync_stopped: false,
+            full: vec![],
         };
         ClusterMap {
             nodes: vec![node(1), node(2)],

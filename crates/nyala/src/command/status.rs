@@ -11,6 +11,10 @@ use crate::role::block_on;
 use crate::up::{DEFAULT_DIR, Home, Kind, Plan, ServicePlan, ServiceState, state};
 use serde::Serialize;
 use std::path::PathBuf;
+use std::time::Duration;
+
+/// Longest wait for a connection.
+const LISTENS: Duration = Duration::from_secs(1);
 
 /// Flags of `nyala status`.
 #[derive(Clone, Debug, clap::Args)]
@@ -83,7 +87,11 @@ pub async fn collect(home: &Home, plan: &Plan, cluster: Option<&Cluster>) -> Vec
 async fn answers(plan: &Plan, service: &ServicePlan, cluster: Option<&Cluster>) -> bool {
     match (service.listen, cluster) {
         (Some(listen), Some(cluster)) => ask_node(&[listen], &cluster.handshake()).await.reached.is_some(),
-        (Some(_), None) => false,
+        // Who cannot read the secret can still see whether somebody listens.
+        (Some(listen), None) => {
+            let connected = tokio::time::timeout(LISTENS, tokio::net::TcpStream::connect(listen)).await;
+            connected.is_ok_and(|connected| connected.is_ok())
+        }
         (None, _) => matches!(table::at(&plan.mount), Ok(Some(_))),
     }
 }
@@ -101,6 +109,18 @@ fn render(statuses: &[Status]) -> String {
 mod tests {
     use super::*;
     use crate::up::Wishes;
+
+    #[test]
+    fn without_the_secret_a_service_that_listens_is_not_called_silent() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut plan = Plan::new(&Wishes::default()).unwrap();
+        let service = &mut plan.services[0];
+        service.listen = Some(listener.local_addr().unwrap());
+        let service = service.clone();
+        assert!(block_on(async { Ok(answers(&plan, &service, None).await) }).unwrap());
+        drop(listener);
+        assert!(!block_on(async { Ok(answers(&plan, &service, None).await) }).unwrap());
+    }
 
     #[test]
     fn what_was_never_started_is_stopped() {

@@ -4,6 +4,7 @@
 //! with what that member has, and gives up what only a lost one had; so it wants a second word.
 
 use super::target_list::table;
+use super::target_remove::known;
 use crate::cluster::ClusterArgs;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, show};
@@ -51,11 +52,12 @@ pub fn run(args: TargetSetStateArgs, output: Output) -> Outcome {
         StateArg::NeedsResync => (Consistency::NeedsResync, None),
         StateArg::Bad => (Consistency::Bad, Some("nothing of its content is used any more")),
     };
-    if let Some(warning) = warning.filter(|_| !args.yes) {
-        return Err(Failure::usage(format!("{warning}; if that is what you want, add --yes")));
-    }
     let map = block_on(async {
         let cluster = args.cluster.find()?;
+        known(&cluster.map().await?, target)?;
+        if let Some(warning) = warning.filter(|_| !args.yes) {
+            return Err(Failure::usage(format!("{warning}; if that is what you want, add --yes")));
+        }
         cluster.order_groups(GroupOrder::Declare { target, consistency }).await?;
         cluster.map().await
     })?;

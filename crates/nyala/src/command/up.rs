@@ -11,7 +11,7 @@ use crate::output::{Output, json, print};
 use crate::role::{block_on, stop_signal};
 use crate::units::{Size, Span};
 use crate::up::{DEFAULT_DIR, Home, Kind, Plan, ServicePlan, ServiceState, Wishes};
-use crate::up::{await_all, await_service, start, state, stop_all};
+use crate::up::{await_all, await_service, start, state, stop, stop_all};
 use nyala_transport::Secret;
 use nyala_wire::map::TargetKind;
 use nyala_wire::mgmt::GroupOrder;
@@ -112,7 +112,11 @@ pub fn run(args: UpArgs, output: Output) -> Outcome {
     let cluster = plan.cluster(&home)?;
     block_on(async {
         let stop = if args.foreground { Some(stop_signal()?) } else { None };
-        bring_up(&home, &plan, &cluster, !args.no_mount).await?;
+        let ran: Vec<bool> = plan.services.iter().map(|service| runs(&home, service)).collect();
+        if let Err(failure) = bring_up(&home, &plan, &cluster, !args.no_mount).await {
+            stop_what_began(&home, &plan, &ran);
+            return Err(failure);
+        }
         drop(lock);
         report(&home, &plan, &cluster, !args.no_mount, output).await?;
         if let Some(stop) = stop {
@@ -148,6 +152,19 @@ fn settle(home: &Home, wishes: &Wishes) -> Result<Plan, Failure> {
         home.save(&plan)?;
     }
     Ok(plan)
+}
+
+fn runs(home: &Home, service: &ServicePlan) -> bool {
+    matches!(state(home, service), ServiceState::Running(_))
+}
+
+/// Ends the services that did not run before: a cluster that did not come up leaves none behind.
+fn stop_what_began(home: &Home, plan: &Plan, ran: &[bool]) {
+    for (service, _) in plan.services.iter().zip(ran).rev().filter(|(_, ran)| !**ran) {
+        if let Err(error) = stop(home, service, false) {
+            tracing::warn!(service = service.name, %error, "a service that was started does not end");
+        }
+    }
 }
 
 /// Starts what does not run, and waits until everything works.

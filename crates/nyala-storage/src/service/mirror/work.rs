@@ -11,8 +11,12 @@ use crate::service::queue::{Outcome, Task, mistake};
 use crate::service::read_reply::Found;
 use nyala_replica::{Change, Effect, Input, Job, Row, Span, Ticket, Token};
 use nyala_wire::storage::{ChunkFileId, Stamp, StorageOp, StorageReply};
+use nyala_wire::walk::WalkAt;
 use nyala_wire::{ErrorCode, WireError};
 use std::rc::Rc;
+
+/// Chunk files that are listed at once.
+const LISTED: usize = 256;
 
 impl Shell {
     pub(super) fn begin(self: &Rc<Self>, effect: Effect) {
@@ -30,6 +34,10 @@ impl Shell {
                     (job, shell.write_region(file, span, from).await, false)
                 }
                 Effect::Flush { job } => (job, shell.flush().await, false),
+                Effect::ListFiles { of, after } => {
+                    let files = shell.files(after).await;
+                    return shell.input(Input::Listed { of, after, files });
+                }
                 Effect::Reply(..) | Effect::Send(..) | Effect::Drop(_) | Effect::Ask(_) | Effect::FetchMap => return,
             };
             shell.input(Input::Done { job, ok, last });
@@ -113,6 +121,28 @@ impl Shell {
             Outcome::Offset(offset) => Ok(Answered::Reply(StorageReply::Offset(offset))),
             _ => Err(mistake()),
         }
+    }
+
+    /// The next chunk files of the target behind `after`.
+    async fn files(&self, after: Option<ChunkFileId>) -> Option<Vec<ChunkFileId>> {
+        let (mut files, mut after) = (Vec::new(), after);
+        while files.len() < LISTED {
+            // Behind all pieces that a file can have.
+            let from = after.map_or_else(WalkAt::default, |file| WalkAt { file, offset: u64::MAX });
+            match self.setup.target.call(Task::PiecesFrom(from, 1)).await {
+                Ok(Outcome::Pieces(places)) => after = places.first().map(|place| place.file),
+                Ok(_) => return None,
+                Err(error) => {
+                    self.says("list its chunk files", &error);
+                    return None;
+                }
+            }
+            match after {
+                Some(file) => files.push(file),
+                None => break,
+            }
+        }
+        Some(files)
     }
 
     /// Whether the file ends in the region; `None`: it cannot be read.
