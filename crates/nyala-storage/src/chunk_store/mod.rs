@@ -19,7 +19,7 @@
 //!   intent is there and says the same, since the log loses only its end.
 //! - **The machine dies.** Unsynced data may be lost or torn, while checksums are there or not. A flag in the log marks
 //!   files with changes that may not be on disk. It is *on disk* before a block that had a checksum before is
-//!   overwritten, and goes only after the file was synced. After a start of another kernel (boot id), flagged
+//!   overwritten, and goes only after the file was synced. After a start of another kernel, or on another mount (boot id), flagged
 //!   files are read, and blocks that do not match get the checksum of what is there (logged and counted). All other files
 //!   keep their checksums, so damage to synced data is found. Data whose checksums were lost reads as zeros.
 //! - **The disk is full, or fails.** A failed write is resolved at once as after a death of the process. If that fails

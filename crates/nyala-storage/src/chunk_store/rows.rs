@@ -25,7 +25,7 @@ pub(crate) mod tag {
     pub const UNSYNCED: u8 = b'U';
     /// A removed chunk file.
     pub const DEAD: u8 = b'D';
-    /// The boot id of the kernel under which the target was last opened.
+    /// The boot id of the kernel under which the target was last opened, and the mount that it was on.
     pub const BOOT: u8 = b'B';
     /// A fenced session.
     pub const FENCE: u8 = b'F';

@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 pub struct ChunkStoreOptions {
     /// Names the target in log lines.
     pub label: String,
-    /// Identity of the running kernel: changes when the machine starts anew.
+    /// Identity of the running kernel and of the mount: changes when what was not synced may be gone.
     pub boot_id: String,
     /// Most bytes of data that the target takes.
     pub limit_bytes: Option<u64>,

@@ -18,6 +18,7 @@ use nyala_wire::mgmt::Capacity;
 use nyala_wire::storage::ChunkFileId;
 use nyala_wire::{ClusterId, GroupId, SessionId, TargetId, WireError};
 use parking_lot::{Mutex, MutexGuard};
+use rustix::fs::StatxFlags;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
@@ -105,7 +106,8 @@ impl Target {
             0 => spec.dir.display().to_string(),
             id => format!("{id} ({})", spec.dir.display()),
         };
-        let boot_id = boot_id().map_err(|error| StorageError::System { what: "cannot read the boot id", error })?;
+        let boot_id =
+            boot_id(&spec.dir).map_err(|error| StorageError::System { what: "cannot read the boot id", error })?;
         let options = ChunkStoreOptions { label, boot_id, limit_bytes: spec.limit_bytes };
         let disk = Arc::new(OsDisk::open(&chunks).map_err(system)?);
         let store = ChunkStore::open(Arc::new(kv.clone()), disk, &options)
@@ -285,8 +287,15 @@ fn run_removals(remover: &Remover, kv: &Store, dead: &mpsc::Receiver<ChunkFileId
     }
 }
 
-fn boot_id() -> std::io::Result<String> {
-    Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
+/// What changes when bytes that were written and not synced may be gone: the kernel's run, and the mount. A file system that
+/// shut itself down, or was cut off from its disk, loses what it had in memory without a restart of the machine. A mount that only
+/// looks like another one (of another name space, say) costs a comparison of the files that were not synced.
+fn boot_id(dir: &Path) -> std::io::Result<String> {
+    /// `STATX_MNT_ID_UNIQUE` (Linux 6.8): a number that no other mount gets; older kernels give one that is used again.
+    const MOUNT: StatxFlags = StatxFlags::from_bits_retain(0x4000).union(StatxFlags::MNT_ID);
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    let mount = rustix::fs::statx(rustix::fs::CWD, dir, rustix::fs::AtFlags::empty(), MOUNT)?.stx_mnt_id;
+    Ok(format!("{} {mount}", boot.trim()))
 }
 
 /// Capacity of the file system that a path is on; zeros if it does not say.
