@@ -197,16 +197,18 @@ fn e2e_management_leader_fails() {
     assert!(late.is_empty(), "{late:#?}");
 }
 
-/// Without mirrors, files with data on a host wait for it, whatever happened to it, and go on where they were: the pause is as
+/// Without mirrors, files with data on a host wait for it, whatever happened to it but a power cut, and go on where they were: the pause is as
 /// long as the host is away, and what a cluster needs to find it again.
 #[test]
 fn e2e_storage_host_fails_without_mirror() {
     let _one = serial();
-    let mut hosts = Hosts::start(Plan { disks: Disks::Ext4, ..Plan::default() });
+    let mut hosts = Hosts::start(Plan::default());
     let mut work = Work::start(&hosts);
     std::thread::sleep(Duration::from_secs(2));
     let mut late = Vec::new();
-    for (name, fault) in storage_faults(&hosts, 1) {
+    // A power cut loses what was not synced, and this load expects all of it: `power` has the model for that.
+    let lossless = |(_, fault): &(String, Fault)| *fault != Fault::PoweredOff;
+    for (name, fault) in storage_faults(&hosts, 1).into_iter().filter(lossless) {
         let away = Duration::from_secs(4);
         let limit = away.as_millis() as u64 + VANISHED_MS;
         late.extend(one_fault(&mut hosts, &mut work, (&name, fault), away, limit));
