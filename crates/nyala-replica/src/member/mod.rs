@@ -11,7 +11,7 @@
 //! | `read` | reads, at every good member |
 //! | `disk` | turns, intents, the ends of disk work |
 //! | `take` | a new primary's first duty |
-//! | `copy`, `resync` | regions for members that lack them |
+//! | `copy`, `resync`, `listing` | regions for members that lack them |
 //! | `tick` | what time brings: sending again, giving up, closing intents |
 
 mod common;
@@ -20,6 +20,7 @@ mod disk;
 mod follow;
 mod lead;
 mod leave;
+mod listing;
 mod map;
 mod notes;
 mod read;

@@ -4,14 +4,12 @@
 //!
 //! What is to be copied is our dirty set for the member together with what it says may differ at its own place. A
 //! region leaves the dirty set when the member has it on disk; so whatever stops the resync, the next one does the rest.
-//!
-//! A member on the group's `full` list gets all chunk files that are here besides, some after the other. The list in the
-//! map is the memory of that: a resync that was stopped begins with the first file again, and so does a new primary.
+//! A member that may lack anything gets all files besides: `listing`.
 
 use super::Member;
-use super::work::{Kind, Purpose, Sent, SyncBy, Work};
+use super::listing::Listing;
+use super::work::{Purpose, Sent, SyncBy};
 use crate::beside::{FENCES, FENCES_RUN};
-use crate::effect::Effect;
 use crate::message::Body;
 use crate::progress::Progress;
 use crate::regions::{EXACT, RegionSet, Span};
@@ -21,14 +19,14 @@ use nyala_cluster::{Command, MemberAt};
 use nyala_wire::TargetId;
 use nyala_wire::map::MemberState;
 use nyala_wire::storage::ChunkFileId;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The resync of one member.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Resync {
     pub sent: BTreeMap<TargetId, Sent>,
     gathered: bool,
-    todo: RegionSet,
+    pub todo: RegionSet,
     /// Copies under way.
     pub copying: usize,
     /// Copied, not known to be on its disk.
@@ -38,16 +36,7 @@ pub(super) struct Resync {
     synced_once: bool,
     copied_regions: u64,
     began_ms: u64,
-    listing: Listing,
-}
-
-/// How far a member that gets everything is in the list of chunk files.
-#[derive(Clone, Copy, Debug, Default)]
-struct Listing {
-    /// The last file that was listed.
-    after: Option<ChunkFileId>,
-    asked: bool,
-    ended: bool,
+    pub listing: Listing,
 }
 
 impl Member {
@@ -73,11 +62,7 @@ impl Member {
             return;
         }
         let stopped = self.view.as_ref().is_some_and(|v| v.group.resync_stopped);
-        let lists = !resync.listing.ended && self.view.as_ref().is_some_and(|v| v.group.full.contains(&target));
-        if lists && !stopped && !resync.listing.asked && resync.todo.is_empty() {
-            resync.listing.asked = true;
-            self.out.push(Effect::ListFiles { of: target, after: resync.listing.after });
-        }
+        let lists = self.continue_list(target, resync, stopped);
         while !stopped && resync.copying < self.config.copies {
             let Some((file, run)) = resync.todo.iter().next() else { break };
             if !self.share.take(self.config.region_bytes, self.now_ms) {
@@ -106,14 +91,6 @@ impl Member {
         }
     }
 
-    /// Puts a sync to those that it is for.
-    pub(super) fn sync_members(&mut self, by: SyncBy) {
-        let id = self.number();
-        let kind = Kind::Sync { by, flushed: true, acked: BTreeSet::new(), sent: BTreeMap::new() };
-        self.work.insert(id, Work { kind, line: None, job: None, began_ms: self.now_ms });
-        self.send_sync(id);
-    }
-
     pub(super) fn resync_gathered(&mut self, from: TargetId, regions: &RegionSet) {
         if self.resyncs.get(&from).is_none_or(|resync| resync.gathered) {
             return; // a late copy of an answer
@@ -126,19 +103,6 @@ impl Member {
         if let Some(resync) = self.resyncs.get_mut(&from) {
             resync.gathered = true;
             resync.todo = dirty;
-        }
-        self.advance_resyncs();
-    }
-
-    /// More chunk files for a member that gets everything.
-    pub(super) fn listed(&mut self, of: TargetId, after: Option<ChunkFileId>, files: Option<Vec<ChunkFileId>>) {
-        let Some(resync) = self.resyncs.get_mut(&of).filter(|r| r.listing.asked && r.listing.after == after) else {
-            return; // of a resync that is over
-        };
-        let Some(files) = files else { return self.put_off(of) };
-        resync.listing = Listing { after: files.last().copied().or(after), asked: false, ended: files.is_empty() };
-        for file in files {
-            resync.todo.insert(file, Span { start: 0, end: u64::MAX }, EXACT);
         }
         self.advance_resyncs();
     }

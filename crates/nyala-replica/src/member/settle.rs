@@ -3,7 +3,7 @@
 //! The primary: what is everywhere that it has to be is answered, and ended.
 
 use super::Member;
-use super::work::{Kind, Spread, SyncBy};
+use super::work::{Kind, Spread, SyncBy, Work};
 use crate::clients::Asker;
 use crate::effect::Answer;
 use crate::regions::Span;
@@ -11,7 +11,7 @@ use crate::rules::{Rule, broken};
 use crate::standing::Standing;
 use nyala_wire::TargetId;
 use nyala_wire::map::MemberState;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Member {
     pub(super) fn settle_all(&mut self) {
@@ -65,6 +65,14 @@ impl Member {
             }
             _ => {}
         }
+    }
+
+    /// Puts a sync to those that it is for.
+    pub(super) fn sync_members(&mut self, by: SyncBy) {
+        let id = self.number();
+        let kind = Kind::Sync { by, flushed: true, acked: BTreeSet::new(), sent: BTreeMap::new() };
+        self.work.insert(id, Work { kind, line: None, job: None, began_ms: self.now_ms });
+        self.send_sync(id);
     }
 
     /// A change or copy is over.
