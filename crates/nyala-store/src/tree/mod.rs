@@ -25,24 +25,24 @@ mod cache;
 mod cells;
 mod convert;
 mod file;
+mod open;
 mod page;
+mod read;
 mod root;
 mod space;
 mod update;
 
 use std::collections::VecDeque;
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use nyala_wire::checksum::crc32c;
 use parking_lot::{Mutex, RwLock};
 
-use crate::log::disk::LogDisk;
 use crate::ordered::{Change, CheckpointMeta, OrderedStore, Visit};
 use crate::{StoreError, Value};
 use cache::PageCache;
 use file::PageFile;
-use page::{Page, Pointer, Row};
 use root::Root;
 use space::FreePages;
 use update::{Runs, Update};
@@ -82,108 +82,10 @@ impl Tree {
         self
     }
 
-    /// Opens the tree on a disk, making it if needed.
-    pub(crate) fn open(disk: &dyn LogDisk, max_bytes: u64, cache_bytes: usize) -> Result<Tree, StoreError> {
-        let names = disk.list().map_err(|e| StoreError::io("list", disk.place(), e))?;
-        if !names.iter().any(|name| name == FILE_NAME) {
-            return Tree::make(disk, max_bytes, cache_bytes)?.publish(disk);
-        }
-        let (file, root) = PageFile::open(disk, FILE_NAME, max_bytes)?;
-        let list = file.read_list(root.free)?;
-        let free = FreePages::decode(&list, root::HEADER_PAGES, root.end);
-        let free = free.ok_or_else(|| file.damaged(root.free.page, "the list of free pages makes no sense"))?;
-        Ok(Tree::assemble(file, root, free, cache_bytes))
-    }
-
-    fn assemble(file: PageFile, root: Root, free: FreePages, cache_bytes: usize) -> Tree {
-        let cache = PageCache::new(cache_bytes);
-        let writer = Mutex::new(Writer { free, left: VecDeque::new() });
-        Tree { file, cache, reserve_bytes: 0, current: RwLock::new(Arc::new(root)), writer }
-    }
-
-    /// An empty tree under a temporary name.
-    fn make(disk: &dyn LogDisk, max_bytes: u64, cache_bytes: usize) -> Result<Tree, StoreError> {
-        let (file, root) = PageFile::make(disk, &temporary_name(), max_bytes)?;
-        Ok(Tree::assemble(file, root, FreePages::default(), cache_bytes))
-    }
-
-    /// Gives a tree that was made its name.
-    fn publish(self, disk: &dyn LogDisk) -> Result<Tree, StoreError> {
-        let renamed = disk.rename(&temporary_name(), FILE_NAME).and_then(|()| disk.sync_dir());
-        renamed.map_err(|e| StoreError::io("rename", temporary_name(), e))?;
-        Ok(self)
-    }
-
+    /// The state that the last commit left. Its pages stay as they are as long as somebody holds it.
     fn snapshot(&self) -> Arc<Root> {
         self.current.read().clone()
     }
-
-    /// A checked page, from memory or the file.
-    fn page(&self, pointer: Pointer, level: u8, keep: bool) -> Result<Arc<Page>, StoreError> {
-        if let Some(page) = self.cache.get(pointer) {
-            return Ok(page);
-        }
-        let bytes = self.file.read_page(pointer)?;
-        let page = Page::decode(bytes, level);
-        let page = page.ok_or_else(|| self.file.damaged(pointer.page, "it is no page of this level"))?;
-        let page = Arc::new(page);
-        if keep {
-            self.cache.insert(pointer, page.clone());
-        }
-        Ok(page)
-    }
-
-    fn value(&self, row: Row<'_>) -> Result<Value, StoreError> {
-        match row {
-            Row::Inline(value) => Ok(value.into()),
-            Row::Large(large) => Ok(self.file.read_large(large)?.into()),
-        }
-    }
-
-    fn scan_node(
-        &self,
-        (pointer, level): (Pointer, u8),
-        from: Bound<&[u8]>,
-        to: Bound<&[u8]>,
-        visit: &mut Visit<'_>,
-    ) -> Result<ControlFlow<()>, StoreError> {
-        let page = self.page(pointer, level, true)?;
-        let first = match from {
-            Bound::Unbounded => 0,
-            Bound::Included(key) | Bound::Excluded(key) if level > 0 => page.child_index(key),
-            Bound::Included(key) => page.search(key).unwrap_or_else(|at| at),
-            Bound::Excluded(key) => page.search(key).map_or_else(|at| at, |at| at + 1),
-        };
-        for index in first..page.len() {
-            let key = page.key(index);
-            let is_beyond = match to {
-                Bound::Unbounded => false,
-                Bound::Included(to) => key > to,
-                Bound::Excluded(to) => key >= to,
-            };
-            // The key of a branch's first child says nothing: it has everything below the second's.
-            if is_beyond && (level == 0 || index > 0) {
-                return Ok(ControlFlow::Break(()));
-            }
-            let flow = if level > 0 {
-                let from = if index == first { from } else { Bound::Unbounded };
-                self.scan_node((page.child(index), level - 1), from, to, visit)?
-            } else {
-                match page.row(index) {
-                    Row::Inline(value) => visit(key, value),
-                    Row::Large(large) => visit(key, &self.file.read_large(large)?),
-                }
-            };
-            if flow.is_break() {
-                return Ok(flow);
-            }
-        }
-        Ok(ControlFlow::Continue(()))
-    }
-}
-
-fn temporary_name() -> String {
-    format!("{FILE_NAME}.tmp")
 }
 
 impl OrderedStore for Tree {
@@ -192,21 +94,11 @@ impl OrderedStore for Tree {
     }
 
     fn get(&self, key: &[u8]) -> Result<Option<Value>, StoreError> {
-        let snapshot = self.snapshot();
-        let Some((mut pointer, mut level)) = snapshot.root else { return Ok(None) };
-        loop {
-            let page = self.page(pointer, level, true)?;
-            if level == 0 {
-                return page.search(key).ok().map(|at| self.value(page.row(at))).transpose();
-            }
-            (pointer, level) = (page.child(page.child_index(key)), level - 1);
-        }
+        self.lookup(key)
     }
 
     fn scan(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, visit: &mut Visit<'_>) -> Result<(), StoreError> {
-        let snapshot = self.snapshot();
-        let Some(root) = snapshot.root else { return Ok(()) };
-        self.scan_node(root, from, to, visit).map(drop)
+        self.scan_rows(from, to, visit)
     }
 
     fn commit(&self, changes: &mut dyn Iterator<Item = Change<'_>>, meta: CheckpointMeta) -> Result<(), StoreError> {
