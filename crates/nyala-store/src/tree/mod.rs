@@ -32,7 +32,6 @@ mod root;
 mod space;
 mod update;
 
-use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -45,7 +44,7 @@ use cache::PageCache;
 use file::PageFile;
 use root::Root;
 use space::FreePages;
-use update::{Runs, Update};
+use update::{LeftBehind, Update};
 
 pub(crate) use convert::open_directory;
 #[cfg(test)]
@@ -70,8 +69,7 @@ pub(crate) struct Tree {
 /// What the next commit has to know.
 struct Writer {
     free: FreePages,
-    /// Pages that a commit left behind, with the state before it, of which they are part.
-    left: VecDeque<(Arc<Root>, Runs)>,
+    left: LeftBehind,
 }
 
 impl Tree {
