@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The file of the tree: pages by number, checked when they are read; the header; growing.
+//! The file of the tree: pages by number, checked when they are read; growing.
+//!
+//! # Failure model
+//! - What is read is compared with the checksum that whoever points to it has: what was torn, lost, misdirected or flipped,
+//!   or is older, is an error with file and offset. So is a file that is too short.
+//! - Writes are late until [`PageFile::sync`] and may be torn or lost before it. Nothing is tried again here.
+//! - Out of space, by the file system or by the limit, is an error of its own kind, in growing, writing and syncing. The
+//!   file is then as long as it was.
+
+mod header;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::checksum;
 use super::page::{Large, PAGE_BYTES, Pointer};
-use super::root::{FreeList, HEADER_PAGES, Root};
+use super::root::FreeList;
 use crate::StoreError;
 use crate::error::is_out_of_space;
-use crate::log::disk::{LogDisk, LogFile};
+use crate::log::disk::LogFile;
 
 /// The file grows by at least this, and by a part of what it has.
 const GROWTH_BYTES: u64 = 256 << 10;
@@ -29,54 +38,12 @@ fn offset(page: u64) -> u64 {
 }
 
 impl PageFile {
-    /// A new file with nothing but its header, durable but for its name.
-    pub(super) fn make(disk: &dyn LogDisk, name: &str, max_bytes: u64) -> Result<(PageFile, Root), StoreError> {
-        let place = format!("{}/{name}", disk.place());
-        let bytes = GROWTH_BYTES;
-        let file = disk.create(name, bytes).map_err(|error| match is_out_of_space(&error) {
-            true => StoreError::OrderedFull { store: place.clone(), reason: error.to_string() },
-            false => StoreError::io("create", &place, error),
-        })?;
-        let file = PageFile { file, place, max_bytes, bytes: AtomicU64::new(bytes) };
-        let root = Root { end: HEADER_PAGES, ..Root::default() };
-        file.write_header(&root)?;
-        Ok((file, root))
-    }
-
-    /// Opens the file, and makes durable the header that it found.
-    pub(super) fn open(disk: &dyn LogDisk, name: &str, max_bytes: u64) -> Result<(PageFile, Root), StoreError> {
-        let place = format!("{}/{name}", disk.place());
-        let failed = |error| StoreError::io("open", &place, error);
-        let file = disk.open(name).map_err(failed)?;
-        let bytes = AtomicU64::new(file.bytes().map_err(failed)?);
-        let file = PageFile { file, place, max_bytes, bytes };
-        let (mut newest, mut reasons) = (None::<Root>, Vec::new());
-        for page in 0..HEADER_PAGES {
-            let mut header = [0; PAGE_BYTES];
-            let read = file.file.read_at(offset(page), &mut header).map_err(|e| e.to_string());
-            match read.and_then(|()| Root::decode(&header)) {
-                Ok(root) if newest.is_none_or(|newest| root.commit > newest.commit) => newest = Some(root),
-                Ok(_) => {}
-                Err(reason) => reasons.push(format!("header {page}: {reason}")),
-            }
-        }
-        let root = newest.ok_or_else(|| file.damaged(0, &reasons.join("; ")))?;
-        if !reasons.is_empty() {
-            tracing::warn!(
-                file = file.place,
-                ?reasons,
-                "a copy of the header is damaged, or was being written; another is used"
-            );
-        }
-        file.write_header(&root)?;
-        Ok((file, root))
-    }
-
     /// Damage at a page.
     pub(super) fn damaged(&self, page: u64, reason: &str) -> StoreError {
         StoreError::TableDamaged { file: self.place.clone(), offset: offset(page), reason: reason.to_owned() }
     }
 
+    /// Fills `buffer` from a page on, and checks it.
     fn read(&self, page: u64, crc: u32, buffer: &mut [u8]) -> Result<(), StoreError> {
         self.file.read_at(offset(page), buffer).map_err(|error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => self.damaged(page, "the file ends before it does"),
@@ -88,12 +55,14 @@ impl PageFile {
         Ok(())
     }
 
+    /// A page, as its pointer vouches for it; what is in it is not looked at.
     pub(super) fn read_page(&self, pointer: Pointer) -> Result<Box<[u8; PAGE_BYTES]>, StoreError> {
         let mut bytes = Box::new([0; PAGE_BYTES]);
         self.read(pointer.page, pointer.crc, &mut bytes[..])?;
         Ok(bytes)
     }
 
+    /// A value that has pages of its own.
     pub(super) fn read_large(&self, large: Large) -> Result<Vec<u8>, StoreError> {
         if offset(large.page).saturating_add(u64::from(large.bytes)) > self.bytes.load(Ordering::Relaxed) {
             return Err(self.damaged(large.page, "the file ends before it does"));
@@ -103,6 +72,7 @@ impl PageFile {
         Ok(bytes)
     }
 
+    /// The encoded list of free pages.
     pub(super) fn read_list(&self, list: FreeList) -> Result<Vec<u8>, StoreError> {
         if list.bytes == 0 {
             return Ok(Vec::new());
@@ -148,6 +118,7 @@ impl PageFile {
         }
     }
 
+    /// Writes from a page on.
     pub(super) fn write(&self, page: u64, bytes: &[u8]) -> Result<(), StoreError> {
         // Also where space is allocated a file system may run out of it, if it never writes over what it has.
         self.file.write_at(offset(page), bytes).map_err(|error| match is_out_of_space(&error) {
@@ -156,19 +127,11 @@ impl PageFile {
         })
     }
 
+    /// Makes durable what was written.
     pub(super) fn sync(&self) -> Result<(), StoreError> {
         self.file.sync().map_err(|error| match is_out_of_space(&error) {
             true => StoreError::OrderedFull { store: self.place.clone(), reason: error.to_string() },
             false => StoreError::io("sync", &self.place, error),
         })
-    }
-
-    /// Writes both copies of a header and syncs. After an error nobody knows which header is on disk.
-    pub(super) fn write_header(&self, root: &Root) -> Result<(), StoreError> {
-        let header = root.encode();
-        let written = self.file.write_at(offset(root.slot()), &header);
-        let written = written.and_then(|()| self.file.write_at(offset(root.slot() + 1), &header));
-        let synced = written.and_then(|()| self.file.sync());
-        synced.map_err(|e| StoreError::io("write the header of", &self.place, e))
     }
 }
