@@ -3,7 +3,7 @@
 //! For tests: what every page of the file is used for.
 
 use super::Tree;
-use super::page::{Pointer, Row};
+use super::cell::{Pointer, Row};
 use super::root::HEADER_PAGES;
 use super::space::FreePages;
 use crate::StoreError;

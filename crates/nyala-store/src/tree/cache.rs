@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::page::{PAGE_BYTES, Page, Pointer};
+use super::cell::Pointer;
+use super::page::{PAGE_BYTES, Page};
 
 /// Parts with a lock each.
 const PARTS: u64 = 16;
@@ -71,6 +72,7 @@ impl PageCache {
         Some(page)
     }
 
+    /// Keeps a checked page, in place of one of the same number.
     pub(crate) fn insert(&self, pointer: Pointer, page: Arc<Page>) {
         self.put(&mut self.part(pointer.page).lock(), pointer.page, pointer.crc, page);
     }
@@ -89,8 +91,8 @@ impl PageCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::cell::Row;
     use crate::tree::cells::Cells;
-    use crate::tree::page::Row;
 
     #[test]
     fn bounded_and_never_another_page_of_the_same_number() {

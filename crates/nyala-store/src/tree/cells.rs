@@ -2,10 +2,8 @@
 
 //! Cells on their way into pages, and where to cut them into pages. Pure.
 
-use super::page::{
-    CELLS_BYTES, CHILD_BYTES, HEAD_BYTES, LARGE, LARGE_BYTES, PAGE_BYTES, PAGE_VERSION, Pointer, Row, SLOT_BYTES,
-    child_of, is_inline, key_of,
-};
+use super::cell::{CHILD_BYTES, LARGE, LARGE_BYTES, Pointer, Row, child_of, is_inline, key_of};
+use super::page::{CELLS_BYTES, HEAD_BYTES, PAGE_BYTES, PAGE_VERSION, SLOT_BYTES};
 
 /// Encoded cells in order, more than a page may hold.
 #[derive(Debug, Default)]
@@ -16,10 +14,12 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
+    /// Number of cells.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
+    /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -29,20 +29,24 @@ impl Cells {
         self.bytes.len() + SLOT_BYTES * self.ends.len()
     }
 
+    /// Removes all.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
     }
 
+    /// Adds a whole cell.
     pub(crate) fn push_raw(&mut self, cell: &[u8]) {
         self.bytes.extend_from_slice(cell);
         self.ends.push(self.bytes.len());
     }
 
+    /// Adds a cell of a branch.
     pub(crate) fn push_child(&mut self, key: &[u8], child: Pointer) {
         self.push(key, CHILD_BYTES as u16, &[&child.page.to_le_bytes(), &child.crc.to_le_bytes()]);
     }
 
+    /// Adds a cell of a leaf.
     pub(crate) fn push_row(&mut self, key: &[u8], row: Row<'_>) {
         match row {
             Row::Inline(value) => {
@@ -69,6 +73,7 @@ impl Cells {
         &self.bytes[start..self.ends[index]]
     }
 
+    /// The key of the cell at `index`.
     pub(crate) fn key(&self, index: usize) -> &[u8] {
         key_of(self.cell(index))
     }

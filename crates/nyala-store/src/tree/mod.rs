@@ -22,6 +22,7 @@
 #[cfg(test)]
 mod audit;
 mod cache;
+mod cell;
 mod cells;
 mod convert;
 mod file;

@@ -1,94 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The bytes of a tree page: sorted cells of keys and what belongs to them. Pure. `docs/format-store.md` is the same in
-//! prose.
+//! The bytes of a tree page: sorted cells, and where they are. Pure. `docs/format-store.md` is the
+//! same in prose.
 
 use std::cmp::Ordering;
 
+use super::cell::{CELL_HEAD_BYTES, LARGE, Pointer, Row, cell_bytes, child_of, row_of, u16_at};
+
 /// Bytes of a page.
 pub(crate) const PAGE_BYTES: usize = 4096;
+/// Version, level and number of cells.
 pub(super) const HEAD_BYTES: usize = 8;
+/// Where a cell is.
 pub(super) const SLOT_BYTES: usize = 2;
-pub(super) const CELL_HEAD_BYTES: usize = 4;
 /// What cells and their slots may take of a page.
 pub(crate) const CELLS_BYTES: usize = PAGE_BYTES - HEAD_BYTES;
-/// Two of the largest cells fit into a page; a value that would make a larger one goes to pages of its own.
-const MAX_CELL_BYTES: usize = CELLS_BYTES / 2 - SLOT_BYTES;
+/// First byte of a page.
 pub(super) const PAGE_VERSION: u8 = 1;
-pub(super) const LARGE: u16 = 1 << 15;
-pub(super) const CHILD_BYTES: usize = 12;
-pub(super) const LARGE_BYTES: usize = 16;
-
-/// A page, and the checksum that it must have: whoever points to a page vouches for its content.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Pointer {
-    /// Number of the page; it starts at that times the page size.
-    pub page: u64,
-    /// CRC-32C of the whole page.
-    pub crc: u32,
-}
-
-/// A value in pages of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Large {
-    /// First page; the others follow it.
-    pub page: u64,
-    /// Length of the value.
-    pub bytes: u32,
-    /// CRC-32C of the value.
-    pub crc: u32,
-}
-
-impl Large {
-    /// Pages that it takes.
-    pub(crate) fn pages(self) -> u64 {
-        u64::from(self.bytes).div_ceil(PAGE_BYTES as u64)
-    }
-}
-
-/// What a leaf has for a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Row<'a> {
-    Inline(&'a [u8]),
-    Large(Large),
-}
-
-/// Whether a row is kept in its leaf.
-pub(crate) fn is_inline(key: &[u8], value: &[u8]) -> bool {
-    CELL_HEAD_BYTES + key.len() + value.len() <= MAX_CELL_BYTES
-}
-
-pub(super) fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes([bytes[at], bytes[at + 1]])
-}
-
-/// The key of a whole cell.
-pub(super) fn key_of(cell: &[u8]) -> &[u8] {
-    &cell[CELL_HEAD_BYTES..CELL_HEAD_BYTES + usize::from(u16_at(cell, 0))]
-}
-
-/// The number in up to eight bytes.
-fn number(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
-}
-
-pub(super) fn child_of(cell: &[u8]) -> Pointer {
-    let payload = &cell[cell.len() - CHILD_BYTES..];
-    Pointer { page: number(&payload[..8]), crc: number(&payload[8..]) as u32 }
-}
-
-/// Length of the cell at the start of `bytes`, if one may be there.
-fn cell_bytes(bytes: &[u8], level: u8) -> Option<usize> {
-    let head = bytes.get(..CELL_HEAD_BYTES)?;
-    let payload = u16_at(head, 2);
-    let fits = match (level, payload & LARGE != 0) {
-        (0, false) => true,
-        (0, true) => usize::from(payload & !LARGE) == LARGE_BYTES,
-        _ => usize::from(payload) == CHILD_BYTES,
-    };
-    let whole = CELL_HEAD_BYTES + usize::from(u16_at(head, 0)) + usize::from(payload & !LARGE);
-    (fits && whole <= bytes.len()).then_some(whole)
-}
 
 /// A page whose layout was checked.
 #[derive(Debug)]
@@ -113,10 +41,12 @@ impl Page {
         Some(page)
     }
 
+    /// Number of cells.
     pub(crate) fn len(&self) -> usize {
         usize::from(u16_at(&self.bytes[..], 2))
     }
 
+    /// Whether it has no cell.
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -132,6 +62,7 @@ impl Page {
         &cell[..CELL_HEAD_BYTES + usize::from(u16_at(cell, 0)) + payload]
     }
 
+    /// The key of the cell at `index`.
     pub(crate) fn key(&self, index: usize) -> &[u8] {
         let at = self.offset(index);
         &self.bytes[at + CELL_HEAD_BYTES..][..usize::from(u16_at(&self.bytes[..], at))]
@@ -139,13 +70,7 @@ impl Page {
 
     /// What the cell at `index` of a leaf holds.
     pub(crate) fn row(&self, index: usize) -> Row<'_> {
-        let cell = self.raw(index);
-        let payload = &cell[CELL_HEAD_BYTES + usize::from(u16_at(cell, 0))..];
-        if u16_at(cell, 2) & LARGE == 0 {
-            return Row::Inline(payload);
-        }
-        let (page, bytes) = (number(&payload[..8]), number(&payload[8..12]) as u32);
-        Row::Large(Large { page, bytes, crc: number(&payload[12..]) as u32 })
+        row_of(self.raw(index))
     }
 
     /// What the cell at `index` of a branch points to.
@@ -179,15 +104,10 @@ impl Page {
     }
 }
 
-/// A short key that is above `last` and not above `first`, which is above `last`.
-pub(crate) fn separator<'a>(last: &[u8], first: &'a [u8]) -> &'a [u8] {
-    let common = last.iter().zip(first).take_while(|(a, b)| a == b).count();
-    &first[..(common + 1).min(first.len())]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::cell::{Large, MAX_CELL_BYTES, is_inline};
     use crate::tree::cells::Cells;
 
     #[test]
@@ -238,15 +158,6 @@ mod tests {
         let cuts = cells.cuts();
         assert_eq!(cuts, [2, 4, 6, 8, 9]);
         assert!(Page::decode(cells.encode(6..8, 0), 0).is_some());
-    }
-
-    #[test]
-    fn separators_are_short_and_between() {
-        for (last, first, between) in
-            [("abc", "abd", "abd"), ("abc", "b", "b"), ("ab", "abcd", "abc"), ("a1", "c9", "c")]
-        {
-            assert_eq!(separator(last.as_bytes(), first.as_bytes()), between.as_bytes());
-        }
     }
 
     #[test]

@@ -11,7 +11,8 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use super::Tree;
-use super::page::{Page, Pointer, Row};
+use super::cell::{Pointer, Row};
+use super::page::Page;
 use crate::ordered::Visit;
 use crate::{StoreError, Value};
 

@@ -4,7 +4,8 @@
 
 use nyala_wire::checksum::crc32c;
 
-use super::page::{PAGE_BYTES, Pointer};
+use super::cell::Pointer;
+use super::page::PAGE_BYTES;
 use crate::ordered::CheckpointMeta;
 
 /// Pages at the start of the file: two copies of the header of each of the last two commits.
@@ -16,12 +17,16 @@ const CRC_AT: usize = PAGE_BYTES - 4;
 /// The list of free pages as it lies in the file.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FreeList {
+    /// First page; the others follow it.
     pub page: u64,
+    /// Length of the encoding with what fills its last page.
     pub bytes: u32,
+    /// CRC-32C of these bytes.
     pub crc: u32,
 }
 
 impl FreeList {
+    /// Pages that it takes.
     pub(crate) fn pages(self) -> u64 {
         u64::from(self.bytes).div_ceil(PAGE_BYTES as u64)
     }
@@ -32,9 +37,11 @@ impl FreeList {
 pub(crate) struct Root {
     /// Number of the commit; 0 is the making of the file.
     pub commit: u64,
+    /// What the checkpoint contains; `None` in a tree that was just made.
     pub meta: Option<CheckpointMeta>,
     /// The root page and its level (0 is a leaf); `None` for an empty tree.
     pub root: Option<(Pointer, u8)>,
+    /// What is free once this commit is durable.
     pub free: FreeList,
     /// Pages of the file that were ever used.
     pub end: u64,
@@ -46,6 +53,7 @@ impl Root {
         self.commit % 2 * 2
     }
 
+    /// The page.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(PAGE_BYTES);
         out.extend_from_slice(&MAGIC);

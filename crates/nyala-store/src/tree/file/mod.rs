@@ -14,8 +14,9 @@ mod header;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::cell::{Large, Pointer};
 use super::checksum;
-use super::page::{Large, PAGE_BYTES, Pointer};
+use super::page::PAGE_BYTES;
 use super::root::FreeList;
 use crate::StoreError;
 use crate::error::is_out_of_space;

@@ -7,9 +7,10 @@
 //! and the commit fails. Large values that are replaced are not read, so damage in them is not seen. Values that are too
 //! large for a leaf are written as they come (`pages.rs` says what can happen to a write).
 
+use super::super::cell::{Large, Pointer, Row, is_inline};
 use super::super::cells::Cells;
 use super::super::checksum;
-use super::super::page::{CELLS_BYTES, Large, PAGE_BYTES, Page, Pointer, Row, is_inline};
+use super::super::page::{CELLS_BYTES, PAGE_BYTES, Page};
 use super::{Changes, Update};
 use crate::StoreError;
 

@@ -14,8 +14,9 @@ use std::collections::VecDeque;
 use std::iter::Peekable;
 use std::sync::Arc;
 
+use super::cell::{Pointer, separator};
 use super::cells::Cells;
-use super::page::{Page, Pointer, separator};
+use super::page::Page;
 use super::root::Root;
 use super::space::FreePages;
 use super::{Tree, checksum};
@@ -37,6 +38,7 @@ pub(super) struct Update<'a> {
 }
 
 impl<'a> Update<'a> {
+    /// Begins a commit after the state `before`; pages are taken from `free`.
     pub(super) fn new(tree: &'a Tree, free: &'a mut FreePages, before: Root) -> Update<'a> {
         Update { tree, before, pages: NewPages::new(&tree.file, free, before.end) }
     }

@@ -27,7 +27,9 @@ pub(super) struct NewPages<'a> {
     free: &'a mut FreePages,
     /// Pages of the file that were ever used.
     pub(super) end: u64,
+    /// Pages that the commit took.
     pub(super) allocated: Runs,
+    /// Pages that its state does not need any more.
     pub(super) freed: Runs,
     /// New pages that are not written yet.
     dirty: Vec<(u64, Vec<u8>)>,
@@ -35,6 +37,7 @@ pub(super) struct NewPages<'a> {
 }
 
 impl<'a> NewPages<'a> {
+    /// None yet; `end` is where the file may grow from.
     pub(super) fn new(file: &'a PageFile, free: &'a mut FreePages, end: u64) -> NewPages<'a> {
         let (allocated, freed, dirty) = (Vec::new(), Vec::new(), Vec::new());
         NewPages { file, free, end, allocated, freed, dirty, dirty_bytes: 0 }
