@@ -5,8 +5,9 @@
 //! # Failure model
 //! - A new tree is made under a temporary name and gets its own when its header is durable, so a file under that name has a
 //!   header. A crash before leaves a file that the next making writes over.
-//! - The new name is durable when the directory was synced, which the making does before it returns. Opening a tree that
-//!   has its name does not sync the directory again.
+//! - The new name is durable when the directory was synced, which the making does before it returns. A process that ends in
+//!   between leaves a name that a power cut could take back, with what the next process commits under it: so opening a tree
+//!   syncs the directory too.
 //! - A list of free pages that does not match its checksum, or makes no sense, is an error at open, before a commit could
 //!   use it.
 
@@ -30,6 +31,7 @@ impl Tree {
         if !names.iter().any(|name| name == FILE_NAME) {
             return Tree::make(disk, max_bytes, cache_bytes)?.publish(disk);
         }
+        disk.sync_dir().map_err(|e| StoreError::io("sync", disk.place(), e))?;
         let (file, root) = PageFile::open(disk, FILE_NAME, max_bytes)?;
         let list = file.read_list(root.free)?;
         let free = FreePages::decode(&list, root::HEADER_PAGES, root.end);
