@@ -6,6 +6,8 @@
 //! refused, and a refused one goes out by itself, which finds out what is the matter. Others may be at a file at the same
 //! time: what they push is not sent here.
 
+mod parts;
+
 use crate::bound::{Bound, UNBOUND};
 use crate::core::Core;
 use crate::error::Result;
@@ -15,18 +17,12 @@ use crate::push::Push;
 use crate::push_inline::{Sent, Taken};
 use bytes::Bytes;
 use nyala_wire::SessionId;
-use nyala_wire::meta::{MAX_PUTS, MetaOp, MetaReply, PutInline, PutOutcome, Want};
+use nyala_wire::meta::{MetaOp, MetaReply, PutInline, PutOutcome, Want};
+use parts::parts;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::MutexGuard;
 use tokio::task::JoinSet;
-
-/// Most content in one request, bytes, unless one file has more. What allocators keep at hand ends at about 64 KiB, here and
-/// at the server: the memory of larger requests comes from the kernel anew each time (docs/performance.md, eighth round).
-const MAX_BYTES: usize = 56 << 10;
-/// Most files in one request.
-const MAX_FILES: usize = 16;
-const _: () = assert!(MAX_FILES <= MAX_PUTS);
 
 /// A file whose content is in a request.
 struct Going<'a> {
@@ -133,20 +129,4 @@ impl Core {
             self.closed.lock().failed(self.now_ms());
         }
     }
-}
-
-/// What goes in one request each.
-fn parts(files: Vec<Arc<File>>) -> Vec<Vec<Arc<File>>> {
-    let (mut parts, mut part, mut bytes) = (Vec::new(), Vec::new(), 0);
-    for file in files {
-        let size = file.state.lock().size as usize;
-        if !part.is_empty() && (part.len() == MAX_FILES || bytes + size > MAX_BYTES) {
-            parts.push(std::mem::take(&mut part));
-            bytes = 0;
-        }
-        bytes += size;
-        part.push(file);
-    }
-    parts.push(part);
-    parts
 }
