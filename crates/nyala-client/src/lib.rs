@@ -16,6 +16,7 @@ pub mod types;
 mod append;
 mod bound;
 mod budget;
+mod buffering;
 mod cache;
 mod changing;
 mod checksum;

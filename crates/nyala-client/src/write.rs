@@ -5,15 +5,13 @@
 //! **Failure model.** Applications may write faster than servers take: writers wait while the client's limit is used up.
 //! Nothing is lost in between: bytes are taken piece by piece and each is either buffered or not.
 
-use crate::bound::Bound;
+use crate::buffering::Part;
 use crate::core::Core;
 use crate::error::{Error, Result};
-use crate::file::{Content, File, Spill};
+use crate::file::{Content, File};
 use crate::guard::How;
 use crate::logic::leases::Need;
-use crate::logic::ranges::RangeSet;
 use crate::push::Push;
-use crate::types::wall_clock;
 use nyala_wire::meta::MAX_FILE_BYTES;
 use nyala_wire::{ErrorCode, SessionId};
 use std::sync::Arc;
@@ -21,15 +19,6 @@ use std::sync::atomic::Ordering;
 
 /// Taking in so many bytes takes longer than letting others on.
 const LONG_PIECE: usize = 16 << 10;
-
-/// A part of a write: `room` bytes of the budget are taken for it.
-#[derive(Clone, Copy)]
-struct Part<'a> {
-    at: u64,
-    data: &'a [u8],
-    room: usize,
-    session: SessionId,
-}
 
 impl Core {
     /// Writes `data` at `offset`: buffered, or to the servers at once where nothing may be kept.
@@ -122,51 +111,5 @@ impl Core {
                 return Ok(());
             }
         }
-    }
-
-    /// Buffers a piece, moving inline content to storage if it does not fit there. `None`: that was not expected when
-    /// `room` was taken; look again. Else how many of the `room` bytes are in use now.
-    fn buffer(self: &Arc<Core>, file: &Arc<File>, part: Part<'_>) -> Result<Option<usize>> {
-        let Part { at, data, room, session } = part;
-        let end = at + data.len() as u64;
-        let now_ms = self.now_ms();
-        let mut state = file.state.lock();
-        if state.session != session {
-            return Err(Bound::new(file.inode, session).lost());
-        }
-        let before = state.dirty.bytes();
-        let stamp = state.next_stamp;
-        state.next_stamp += 1;
-        let spill = match &state.content {
-            Content::Inline { version, data: base } if end > state.inline_limit => Some((*version, base.clone())),
-            _ => None,
-        };
-        if let Some((version, base)) = spill {
-            if data.len() + base.len() > room {
-                return Ok(None);
-            }
-            let mut own = RangeSet::default();
-            state.dirty.iter().for_each(|extent| own.insert(extent.range()));
-            state.dirty.insert_under(0, &base, now_ms, stamp);
-            state.content = Content::Striped;
-            state.spill = Some(Spill { version, base_len: base.len() as u64, own, failed: false });
-        }
-        state.dirty.insert(at, data, now_ms, stamp);
-        if let Some(spill) = &mut state.spill {
-            spill.own.insert(at..end);
-        }
-        state.cache.remove(at..end);
-        state.sparse |= at > state.size;
-        state.takes_other |= state.sparse;
-        state.size = state.size.max(end);
-        state.own_end = Some(state.own_end.unwrap_or(0).max(end));
-        state.own_mtime = Some(wall_clock());
-        let newly_active = !std::mem::replace(&mut state.active, true);
-        let used = state.dirty.bytes() - before;
-        drop(state);
-        if newly_active {
-            self.files.activate(file);
-        }
-        Ok(Some(used))
     }
 }
