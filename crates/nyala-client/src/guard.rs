@@ -17,7 +17,9 @@ use crate::logic::leases::{Admit, Need};
 use crate::maps::odd;
 use nyala_wire::SessionId;
 use nyala_wire::meta::{MetaOp, MetaReply, Owner, Want};
+use std::pin::Pin;
 use std::sync::Arc;
+use tokio::sync::futures::Notified;
 
 /// What an operation does here, for its error.
 const WHAT: &str = "wait for a lease";
@@ -63,6 +65,15 @@ enum Next {
     Ask,
 }
 
+/// What came of asking for a lease.
+enum Asked {
+    Granted,
+    /// The server granted nothing.
+    Busy,
+    /// The operation may begin without an answer.
+    Entered(Guard),
+}
+
 impl Core {
     /// Waits until an operation on the file's content may begin. Where the layer above keeps what is read and written,
     /// that is under a lease, or through an open gate, after which the layer above is made to forget: never without.
@@ -97,28 +108,39 @@ impl Core {
                         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
                     }
                     asked += 1;
-                    let ask = self.ask(file, need);
-                    tokio::pin!(ask);
-                    loop {
-                        tokio::select! {
-                            granted = deadline.wait(WHAT, "another call asks for it", &mut ask) => match granted?? {
-                                true => break,
-                                // Busy: what is true now is not what is true later.
-                                false if !insists => return Ok(self.admitted(file, need, None, How::Direct)),
-                                false => {
-                                    asked = asked.max(MAX_ASKED);
-                                    break;
-                                }
-                            },
-                            () = &mut news => {
-                                // Before looking: what is new from now on must not be missed.
-                                news.set(file.news.notified());
-                                news.as_mut().enable();
-                                if let Next::Go(guard) = self.next(file, need) {
-                                    return Ok(guard);
-                                }
-                            }
-                        }
+                    match self.ask_or_enter(file, need, &deadline, news).await? {
+                        Asked::Entered(guard) => return Ok(guard),
+                        Asked::Granted => {}
+                        // Busy: what is true now is not what is true later.
+                        Asked::Busy if !insists => return Ok(self.admitted(file, need, None, How::Direct)),
+                        Asked::Busy => asked = asked.max(MAX_ASKED),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks for a lease; ends early if the operation may begin meanwhile. `news` is awaited already.
+    async fn ask_or_enter<'a>(
+        self: &Arc<Core>,
+        file: &'a Arc<File>,
+        need: Need,
+        deadline: &Deadline,
+        mut news: Pin<&mut Notified<'a>>,
+    ) -> Result<Asked> {
+        let ask = self.ask(file, need);
+        tokio::pin!(ask);
+        loop {
+            tokio::select! {
+                granted = deadline.wait(WHAT, "another call asks for it", &mut ask) => {
+                    return Ok(if granted?? { Asked::Granted } else { Asked::Busy });
+                }
+                () = &mut news => {
+                    // Before looking: what is new from now on must not be missed.
+                    news.set(file.news.notified());
+                    news.as_mut().enable();
+                    if let Next::Go(guard) = self.next(file, need) {
+                        return Ok(Asked::Entered(guard));
                     }
                 }
             }

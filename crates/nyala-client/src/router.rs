@@ -193,20 +193,9 @@ impl Core {
             let ticket = if request.op.is_change() { Some(session.begin().await) } else { None };
             request.sequence = ticket.as_ref().map_or(0, |ticket| ticket.sequence);
             loop {
-                // Nobody was asked yet: as if it came from the program now.
-                bound = bound.map(|bound| if bound.fresh { Bound { session: session.id(), ..bound } } else { bound });
-                let outcome = match bound {
-                    Some(bound) if session.id() != bound.session => return Err(bound.lost()),
-                    Some(bound) => self.send_meta_as(&session, bound.session, what, &mut request).await?,
-                    None => self.send_meta(&session, what, &mut request).await?,
-                };
+                let outcome = self.send_bound(&session, &mut bound, what, &mut request).await?;
                 if let (Outcome::Stale(_), Some(ended)) = (&outcome, bound) {
-                    // What else was held under it is given up before anything new comes.
-                    session.ensure(self, generation).await?;
-                    if !ended.fresh {
-                        return Err(ended.lost());
-                    }
-                    bound = Some(Bound::new(ended.inode, session.id()));
+                    bound = Some(self.bind_anew(&session, generation, ended).await?);
                     break;
                 }
                 bound = bound.map(|bound| Bound { fresh: false, ..bound });
@@ -227,6 +216,33 @@ impl Core {
                 }
             }
         }
+    }
+
+    /// Sends once; what is bound to a session goes under that one or not at all.
+    async fn send_bound(
+        &self,
+        session: &Session,
+        bound: &mut Option<Bound>,
+        what: &'static str,
+        request: &mut MetaRequest,
+    ) -> Result<Outcome> {
+        // Nobody was asked yet: as if it came from the program now.
+        *bound = bound.map(|bound| if bound.fresh { Bound { session: session.id(), ..bound } } else { bound });
+        match *bound {
+            Some(bound) if session.id() != bound.session => Err(bound.lost()),
+            Some(bound) => self.send_meta_as(session, bound.session, what, request).await,
+            None => self.send_meta(session, what, request).await,
+        }
+    }
+
+    /// After its session has ended: only what nobody was asked before is bound to the next one.
+    async fn bind_anew(self: &Arc<Core>, session: &Arc<Session>, generation: u64, ended: Bound) -> Result<Bound> {
+        // What else was held under it is given up before anything new comes.
+        session.ensure(self, generation).await?;
+        if !ended.fresh {
+            return Err(ended.lost());
+        }
+        Ok(Bound::new(ended.inode, session.id()))
     }
 
     async fn refresh_and_pause(&self, retry: &mut Retry, why: Again) -> Result<()> {
