@@ -13,11 +13,13 @@ mod late;
 mod lock;
 mod patience;
 mod reply;
+mod run;
 mod tree;
 mod xattr;
 
 pub(crate) use interrupt::Interrupts;
 use reply::{Replier, Reply};
+use run::run;
 
 use crate::abi::header::{InHeader, UNIQUE_INTERRUPT};
 use crate::abi::opcode::Opcode;
@@ -26,9 +28,9 @@ use crate::errno::Errno;
 use crate::handler::Handler;
 use crate::request::{self, FileOp, Op, ParseError};
 use crate::transport::{Channel, Request};
-use crate::types::{Context, Ino, Negotiated};
+use crate::types::Negotiated;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -100,65 +102,4 @@ fn refuse<C: Channel>(header: &InHeader, error: ParseError, replier: Replier<C>)
         ParseError::Unknown(_) => Errno::ENOSYS,
         ParseError::Malformed(_) => Errno::EINVAL,
     }));
-}
-
-/// Serves one request to its end, with an answer earlier than that if its caller is gone or has waited for too long.
-async fn run<H: Handler, C: Channel>(
-    server: Rc<Server<H, C>>,
-    header: InHeader,
-    op: Op,
-    data: Option<WriteData>,
-    replier: Replier<C>,
-) {
-    let InHeader { opcode, .. } = header;
-    let ctx = Context { unique: header.unique, uid: header.uid, gid: header.gid, pid: header.pid };
-    let (handler, ino) = (&*server.handler, Ino(header.nodeid));
-    let op = match op {
-        // Nobody waits for these, so the reply is given up before the work: a panic must not answer them.
-        Op::Forget(forgets) => {
-            replier.forgo();
-            match forgets[..] {
-                [(ino, nlookup)] => handler.forget(ino, nlookup).await,
-                ref many => handler.batch_forget(many).await,
-            }
-            return;
-        }
-        Op::Interrupt(_) => return replier.forgo(),
-        Op::Unsupported if opcode == Opcode::NotifyReply as u32 => return replier.forgo(),
-        // These end for any signal, and wait for as long as it takes.
-        Op::Lock(op) => return replier.send(lock::run(handler, &server.interrupts, &ctx, ino, op).await),
-        op => op,
-    };
-    let mut work = pin!(handler.bounded(perform(handler, &ctx, ino, op, data)));
-    let exhausted = patience::exhausted(&server.interrupts, &ctx, opcode, handler.time_limit());
-    let error = tokio::select! {
-        biased;
-        result = &mut work => return replier.send(result),
-        error = exhausted => error,
-    };
-    replier.send(Err(error));
-    if let Ok(reply) = work.await {
-        late::take_back(handler, &ctx, opcode, ino, &reply).await;
-    }
-}
-
-/// Does what a request asks for.
-async fn perform<H: Handler>(
-    handler: &H,
-    ctx: &Context,
-    ino: Ino,
-    op: Op,
-    data: Option<WriteData>,
-) -> Result<Reply, Errno> {
-    match op {
-        Op::Tree(op) => tree::run(handler, ctx, ino, op).await,
-        Op::Inode(op) => inode::run(handler, ctx, ino, op).await,
-        Op::File(op) => file::run(handler, ctx, ino, op, data).await,
-        Op::Dir(op) => dir::run(handler, ctx, ino, op).await,
-        Op::Xattr(op) => xattr::run(handler, ctx, ino, op).await,
-        // The session itself tells the handler once the device is gone.
-        Op::Destroy => Ok(Reply::Empty),
-        Op::Init => Err(Errno::EIO),
-        Op::Unsupported | Op::Lock(_) | Op::Forget(_) | Op::Interrupt(_) => Err(Errno::ENOSYS),
-    }
 }
