@@ -15,7 +15,10 @@
 //! What the map is behind of, mirror groups settle among themselves: a member that has confirmed tells those that join it. Fencing
 //! twice is fine. If this service dies before it has decided, the session's record is still there, and it is ended again.
 
-use super::peers::Peers;
+mod settle;
+
+pub use settle::settle;
+
 use super::state::State;
 use crate::keys;
 use crate::view::View;
@@ -24,14 +27,12 @@ use nyala_wire::fences::{FencesReply, FencesRequest, MAX_FENCES};
 use nyala_wire::map::{ClusterMap, Reachability, Target, TargetKind};
 use nyala_wire::storage::{ChunkFileId, StorageOp};
 use nyala_wire::{ErrorCode, Home, InodeId, MapVersion, SessionId, TargetId, WireError};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::Duration;
 
 const RETRY: Duration = Duration::from_millis(200);
-/// Between looks at what is still to be confirmed.
-const SETTLE: Duration = Duration::from_millis(500);
 
 /// Returns when every storage target that is not offline refuses the session, and it is on disk which are still to do so.
 pub async fn everywhere(state: &Rc<State>, session: SessionId) -> Result<(), WireError> {
@@ -79,46 +80,6 @@ pub fn pending(state: &State, theirs: MapVersion, request: &FencesRequest) -> Re
         if sessions.len() < MAX_FENCES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     Ok(FencesReply { sessions })
-}
-
-/// Asks targets that were offline when a session was fenced. Runs until the service stops.
-pub async fn settle(state: Rc<State>) {
-    loop {
-        tokio::time::sleep(SETTLE).await;
-        let mut todo: BTreeMap<TargetId, Vec<SessionId>> = BTreeMap::new();
-        let scanned = View::scan(&state.tables, &[keys::FENCE], &[keys::FENCE + 1], &mut |key, _| {
-            if let Some((target, session)) = keys::parse_fence(key) {
-                todo.entry(target).or_default().push(session);
-            }
-            ControlFlow::Continue(())
-        });
-        if let Err(error) = scanned {
-            tracing::error!(%error, "cannot read which targets are still to fence sessions");
-            continue;
-        }
-        for (target, sessions) in todo {
-            if let Err(error) = settle_target(&state, target, sessions).await {
-                tracing::error!(%target, %error, "cannot note that sessions are fenced");
-            }
-        }
-    }
-}
-
-async fn settle_target(state: &State, target: TargetId, sessions: Vec<SessionId>) -> Result<(), WireError> {
-    let mut batch = Batch::new();
-    let map = state.map();
-    let removed = Peers::is_removed(&map, Home::Target(target));
-    if !removed && !serving(&map).any(|serves| serves == target) {
-        return Ok(());
-    }
-    for session in sessions {
-        // One that does not answer is asked later.
-        if !removed && !fenced(state, target, session).await {
-            break;
-        }
-        batch.delete(keys::fence(target, session));
-    }
-    state.apply(&batch)
 }
 
 /// Storage targets that may serve.
