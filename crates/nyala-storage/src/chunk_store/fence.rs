@@ -8,6 +8,7 @@
 //! [`MOST`], the session that was fenced longest ago is forgotten, which is days after its client has ended.
 
 use super::error::ChunkError;
+use super::fence_set::FenceSet;
 use super::repeats::Author;
 use super::rows::{fence_key, fence_value, parse_fence, tag};
 use super::shared::Shared;
@@ -16,7 +17,6 @@ use super::worker::ChunkWorker;
 use nyala_store::{Batch, Lsn};
 use nyala_wire::SessionId;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
 /// Sessions that are remembered.
@@ -25,52 +25,6 @@ pub(super) const MOST: usize = 100_000;
 #[derive(Default)]
 pub(super) struct Fences {
     set: RwLock<FenceSet>,
-}
-
-/// Who is fenced; in the order of fencing too.
-#[derive(Default)]
-pub(super) struct FenceSet {
-    numbers: HashMap<SessionId, u64>,
-    order: BTreeMap<u64, SessionId>,
-}
-
-impl FenceSet {
-    /// Are writes of the session refused?
-    pub fn contains(&self, session: SessionId) -> bool {
-        !self.numbers.is_empty() && self.numbers.contains_key(&session)
-    }
-
-    /// All of them, fenced longest ago first.
-    pub fn in_order(&self) -> impl Iterator<Item = SessionId> + '_ {
-        self.order.values().copied()
-    }
-
-    pub fn len(&self) -> usize {
-        self.numbers.len()
-    }
-
-    /// So many that were fenced longest ago.
-    pub fn oldest(&self, count: usize) -> Vec<SessionId> {
-        self.in_order().take(count).collect()
-    }
-
-    /// The number of the next fence.
-    pub fn next_number(&self) -> u64 {
-        self.order.last_key_value().map_or(0, |(last, _)| last + 1)
-    }
-
-    pub fn insert(&mut self, session: SessionId, number: u64) {
-        if let Some(before) = self.numbers.insert(session, number) {
-            self.order.remove(&before);
-        }
-        self.order.insert(number, session);
-    }
-
-    pub fn remove(&mut self, session: SessionId) {
-        if let Some(number) = self.numbers.remove(&session) {
-            self.order.remove(&number);
-        }
-    }
 }
 
 impl Fences {
@@ -118,9 +72,9 @@ impl Shared {
         let number = set.next_number();
         let mut batch = Batch::new();
         batch.put(fence_key(session), fence_value(number));
-        let known = set.numbers.contains_key(&session);
-        let oldest = set.order.first_key_value().map(|(_, oldest)| *oldest);
-        let forgotten = oldest.filter(|_| !known && set.numbers.len() >= most);
+        let known = set.contains(session);
+        let oldest = set.in_order().next();
+        let forgotten = oldest.filter(|_| !known && set.len() >= most);
         if let Some(forgotten) = forgotten {
             batch.delete(fence_key(forgotten));
         }

@@ -43,6 +43,7 @@ mod disk;
 mod error;
 mod fence;
 mod fence_list;
+mod fence_set;
 mod in_place;
 mod os_disk;
 mod plan;

@@ -5,7 +5,7 @@
 use super::counters::add;
 use super::disk::write_all;
 use super::error::ChunkError;
-use super::fence::FenceSet;
+use super::fence_set::FenceSet;
 use super::plan::{Plan, check, plan};
 use super::rows::{group_key, tag};
 use super::shared::put_row;

@@ -19,14 +19,13 @@
 //! A fenced session's change that was let in before we went offline, and waits for a disk since, is done
 //! before the fence, or refused; in both cases before any change of who has its lease now, which is let in only after the fence.
 
-use super::queue::Task;
+mod ask;
+
 use super::target::Target;
 use nyala_transport::member::Member;
-use nyala_transport::{Endpoint, HandshakeConfig, PeerInfo, Pool, PoolOptions, Request, Role};
-use nyala_wire::fences::{FencesReply, FencesRequest, MAX_FENCES};
+use nyala_transport::{HandshakeConfig, PeerInfo, Pool, PoolOptions, Role};
 use nyala_wire::map::{ClusterMap, TargetKind};
-use nyala_wire::storage::{ChunkFileId, StorageOp};
-use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, WireError, codec, message_type};
+use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, WireError};
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,8 +35,6 @@ use tokio::task::JoinSet;
 
 /// Between attempts to hear from a metadata service, and looks at the lease.
 const RETRY: Duration = Duration::from_millis(100);
-/// Longest wait for its answer.
-const WITHIN: Duration = Duration::from_secs(3);
 
 /// Which metadata targets were heard since when.
 pub(super) struct Sessions {
@@ -124,42 +121,4 @@ impl Sessions {
             self.all_heard.store(period, Ordering::Release);
         }
     }
-
-    /// Fences what a metadata target has for ours.
-    async fn ask(&self, map: &ClusterMap, home: TargetId) -> Result<(), WireError> {
-        let node = map.node_of(home).ok_or_else(|| ErrorCode::NOT_READY.with("it is on no node of the map"))?;
-        let endpoint = Endpoint { addresses: node.addresses.clone() };
-        for (id, target) in &*self.targets {
-            let mut above = SessionId(0);
-            loop {
-                let body = codec::encode(&FencesRequest { target: *id, above });
-                let request = Request::new(message_type::META_FENCES, body).at(map.version.0, 0).with_timeout(WITHIN);
-                let frame = self.pool.call(&endpoint, request).await;
-                let frame = frame.map_err(|error| ErrorCode::NOT_READY.with(error.to_string()))?;
-                if frame.is_error() {
-                    return Err(codec::decode(&frame.body)?);
-                }
-                let FencesReply { sessions } = codec::decode(&frame.body)?;
-                fence_all(target, &sessions).await?;
-                match sessions.last() {
-                    Some(last) if sessions.len() >= MAX_FENCES && *last > above => above = *last,
-                    _ => break,
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Fences sessions on a target; on disk when it returns. Mirror groups hear of it when metadata asks for the same.
-async fn fence_all(target: &Arc<Target>, sessions: &[SessionId]) -> Result<(), WireError> {
-    let mut fences = JoinSet::new();
-    for session in sessions.iter().copied().filter(|session| session.0 != 0 && !target.is_fenced(*session)) {
-        let (target, file) = (target.clone(), ChunkFileId { inode: InodeId::ROOT, index: 0 });
-        fences.spawn(async move { target.call(Task::Other(file, StorageOp::Fence { session })).await.map(drop) });
-    }
-    while let Some(fenced) = fences.join_next().await {
-        fenced.map_err(|_| super::queue::stopping())??;
-    }
-    Ok(())
 }
