@@ -168,6 +168,15 @@ impl ChunkWorker {
         } else if have > keep && keep < end {
             self.punch(file, keep, end - keep)?;
         }
+        self.import_runs(file, region)?;
+        if there == There::File && len <= end && self.stat(file)?.0 < len {
+            self.extend(file, len)?;
+        }
+        Ok(None)
+    }
+
+    /// Writes the blocks that a region has, and makes holes where it has none.
+    fn import_runs(&mut self, file: ChunkFileId, region: &Region) -> Result<(), ChunkError> {
         let mut at = 0;
         for (offset, bytes, there) in region.runs() {
             if !there {
@@ -193,10 +202,7 @@ impl ChunkWorker {
                 stamp: Stamp::default(),
             })?;
         }
-        if there == There::File && len <= end && self.stat(file)?.0 < len {
-            self.extend(file, len)?;
-        }
-        Ok(None)
+        Ok(())
     }
 
     /// Whether a chunk file shows only zeros from `len` on: what is before a region is not the region's business, but then the

@@ -91,10 +91,7 @@ async fn register_and_serve(
     keeper.abort();
     learner.abort();
     mirrors.stop().await;
-    for core in cores {
-        // An error means that the core has panicked, which was logged.
-        let _ = core.await;
-    }
+    all_cores(cores).await;
     ended.map(|()| Some(member))
 }
 
@@ -195,6 +192,14 @@ async fn any_core(cores: &mut Vec<Ended>) -> Result<(), StorageError> {
     drop(cores.remove(number));
     let gone = |_| StorageError::System { what: "a network thread ended", error: std::io::Error::other("it panicked") };
     Ok(ended.map_err(gone)??)
+}
+
+/// Waits until all of them have ended.
+async fn all_cores(cores: Vec<Ended>) {
+    for core in cores {
+        // An error means that the core has panicked, which was logged.
+        let _ = core.await;
+    }
 }
 
 fn ready<T>(poll: Poll<T>) -> Option<T> {
