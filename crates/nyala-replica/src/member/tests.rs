@@ -99,6 +99,21 @@ impl Script {
         }
         all
     }
+
+    /// What a copy or a sync asks our disk or member `S` for works; what follows from that.
+    fn goes_well(&mut self, effect: &Effect, epoch: u32) -> Vec<Effect> {
+        match *effect {
+            Effect::ReadRegion { job, .. } => self.put(Input::Done { job, ok: true, last: true }),
+            Effect::Persist { job, .. } | Effect::Flush { job } => self.put(Input::Done { job, ok: true, last: false }),
+            Effect::Send(S, Envelope { body: Body::Copy { seq, .. }, .. }, _) => {
+                self.hear(S, epoch, Body::Forwarded { seq, ok: true })
+            }
+            Effect::Send(S, Envelope { body: Body::Sync { id, .. }, .. }, _) => {
+                self.hear(S, epoch, Body::Synced { id, ok: true })
+            }
+            _ => Vec::new(),
+        }
+    }
 }
 
 fn sent(effects: &[Effect]) -> Vec<Body> {
@@ -280,29 +295,18 @@ fn a_member_on_the_full_list_gets_all_files() {
                 Effect::ListFiles { of, after } => {
                     assert_eq!(of, S);
                     asked.push(after);
-                    let files = match after {
-                        None => vec![FILE, other],
-                        Some(_) => Vec::new(),
-                    };
+                    let files = if after.is_none() { vec![FILE, other] } else { Vec::new() };
                     // An answer to another question is none to this one.
                     script.put(Input::Listed { of, after: Some(FILE), files: Some(Vec::new()) });
                     effects.extend(script.put(Input::Listed { of, after, files: Some(files) }));
                 }
-                Effect::ReadRegion { job, file, .. } => {
-                    copied.push(file);
-                    effects.extend(script.put(Input::Done { job, ok: true, last: true }));
-                }
-                Effect::Persist { job, .. } | Effect::Flush { job } => {
-                    effects.extend(script.put(Input::Done { job, ok: true, last: false }));
-                }
-                Effect::Send(S, Envelope { body: Body::Copy { seq, .. }, .. }, _) => {
-                    effects.extend(script.hear(S, 3, Body::Forwarded { seq, ok: true }));
-                }
-                Effect::Send(S, Envelope { body: Body::Sync { id, .. }, .. }, _) => {
-                    effects.extend(script.hear(S, 3, Body::Synced { id, ok: true }));
-                }
                 Effect::Ask(Command::MemberResynced(_)) => resynced = true,
-                _ => {}
+                effect => {
+                    if let Effect::ReadRegion { file, .. } = effect {
+                        copied.push(file);
+                    }
+                    effects.extend(script.goes_well(&effect, 3));
+                }
             }
         }
         if resynced {
