@@ -7,6 +7,7 @@
 
 mod acls;
 mod attributes;
+mod by_itself;
 mod content;
 mod listing;
 mod model;
@@ -39,6 +40,7 @@ pub const ALL: &[&[Check]] = &[
     listing::CHECKS,
     acls::CHECKS,
     rights::CHECKS,
+    by_itself::CHECKS,
     special::CHECKS,
 ];
 
