@@ -43,42 +43,8 @@ fn synced(path: &Path, content: &[u8]) -> Result<()> {
 /// stays open.
 pub fn change(dir: &Path, elsewhere: &Path, file: &File) -> Result<Option<Open>> {
     let path = dir.join(&file.name);
-    let open = || OpenOptions::new().read(true).write(true).open(&path);
-    let len = file.old.as_ref().map_or(0, Vec::len);
-    let appended = || {
-        let to = OpenOptions::new().append(true).open(&path)?;
-        (&to).write_all(&file.new[len..])?;
-        Ok::<_, std::io::Error>(to)
-    };
     let changed = match file.change {
         Change::None => return Ok(None),
-        Change::Unlink => {
-            let held = open()?;
-            fs::remove_file(&path)?;
-            held
-        }
-        Change::Truncate(len) => {
-            let to = open()?;
-            to.set_len(len as u64)?;
-            to
-        }
-        Change::Append { gap: 0, .. } => appended()?,
-        Change::Append { gap, .. } => {
-            let to = open()?;
-            to.write_all_at(&file.new[len + gap..], (len + gap) as u64)?;
-            to
-        }
-        Change::Overwrite { at, len } => {
-            let to = open()?;
-            to.write_all_at(&file.new[at..at + len], at as u64)?;
-            to
-        }
-        Change::Zero { at, len, punch } => {
-            let to = open()?;
-            let mode = if punch { libc::FALLOC_FL_PUNCH_HOLE } else { libc::FALLOC_FL_ZERO_RANGE };
-            sys::fallocate(&to, mode | libc::FALLOC_FL_KEEP_SIZE, at as i64, len as i64)?;
-            to
-        }
         Change::Replace => {
             fs::rename(dir.join(format!("{}.new", file.name)), &path)?;
             return Ok(None);
@@ -87,21 +53,65 @@ pub fn change(dir: &Path, elsewhere: &Path, file: &File) -> Result<Option<Open>>
             fs::rename(&path, dir.join(format!("{}.moved", file.name)))?;
             return Ok(None);
         }
+        Change::Unlink => {
+            let held = existing(&path)?;
+            fs::remove_file(&path)?;
+            held
+        }
         Change::Rewrite(_) | Change::Create(_) => {
             let mut to = Open::create(&path)?;
             to.write_all(&file.new)?;
             to
         }
+        Change::Append { gap: 0, .. } => appended(&path, file)?,
         Change::Sync(_) => {
-            let to = appended()?;
+            let to = appended(&path, file)?;
             to.sync_data()?;
             to
         }
         Change::SyncElsewhere(_) => {
-            let to = appended()?;
+            let to = appended(&path, file)?;
             Open::open(elsewhere.join(&file.name))?.sync_all()?;
+            to
+        }
+        Change::Truncate(_) | Change::Append { .. } | Change::Overwrite { .. } | Change::Zero { .. } => {
+            let to = existing(&path)?;
+            change_inside(&to, file)?;
             to
         }
     };
     Ok(file.open.then_some(changed))
+}
+
+fn existing(path: &Path) -> Result<Open> {
+    OpenOptions::new().read(true).write(true).open(path)
+}
+
+/// What the file had before, bytes.
+fn old_len(file: &File) -> usize {
+    file.old.as_ref().map_or(0, Vec::len)
+}
+
+/// Opens the file to append, and appends what is new.
+fn appended(path: &Path, file: &File) -> Result<Open> {
+    let to = OpenOptions::new().append(true).open(path)?;
+    (&to).write_all(&file.new[old_len(file)..])?;
+    Ok(to)
+}
+
+/// Changes that say where in the file they are; others do nothing here.
+fn change_inside(to: &Open, file: &File) -> Result<()> {
+    match file.change {
+        Change::Truncate(len) => to.set_len(len as u64),
+        Change::Append { gap, .. } => {
+            let at = old_len(file) + gap;
+            to.write_all_at(&file.new[at..], at as u64)
+        }
+        Change::Overwrite { at, len } => to.write_all_at(&file.new[at..at + len], at as u64),
+        Change::Zero { at, len, punch } => {
+            let mode = if punch { libc::FALLOC_FL_PUNCH_HOLE } else { libc::FALLOC_FL_ZERO_RANGE };
+            sys::fallocate(to, mode | libc::FALLOC_FL_KEEP_SIZE, at as i64, len as i64)
+        }
+        _ => Ok(()),
+    }
 }
