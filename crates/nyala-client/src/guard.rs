@@ -120,7 +120,7 @@ impl Core {
         }
     }
 
-    /// Asks for a lease; ends early if the operation may begin meanwhile. `news` is awaited already.
+    /// Asks for a lease; ends early if the operation may begin meanwhile. `news` is enabled.
     async fn ask_or_enter<'a>(
         self: &Arc<Core>,
         file: &'a Arc<File>,
