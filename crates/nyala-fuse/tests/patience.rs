@@ -98,7 +98,7 @@ fn a_call_ends_at_the_time_limit_and_what_it_opened_is_released() {
     wait("the late open's release", || mounted.fs.seen.releases.lock().len() == 2);
 }
 
-/// A process that exits does not wait for its closes: nobody could end it any more. That is the kernel's doing, since 6.2.
+/// A process that exits does not wait long for its closes: nobody could end it any more.
 #[test]
 fn an_exiting_process_does_not_wait_for_its_closes() {
     let mounted = mounted(Knobs { stuck_flushes: true, ..Knobs::default() });

@@ -36,6 +36,8 @@ struct World {
     map: ClusterMap,
     meta: Option<SocketAddr>,
     fenced: Vec<SessionId>,
+    /// The range of inode sequence numbers that was handed out last.
+    range: u32,
 }
 
 #[derive(Clone, Default)]
@@ -55,6 +57,10 @@ impl Fake {
                     map,
                     refused: Vec::new(),
                 }))
+            }
+            MgmtRequest::TakeRange { after, .. } => {
+                world.range = world.range.max(after) + 1;
+                MgmtReply::Range { range: world.range, before: world.range - 1 }
             }
             MgmtRequest::Heartbeat(_) => MgmtReply::Lease { lease_ms: 3000, map_version: world.map.version },
             MgmtRequest::WatchMap { have, .. } if world.map.version > have => {

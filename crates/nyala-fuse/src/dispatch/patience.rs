@@ -10,21 +10,28 @@
 //! it never says which signal came, nor that a deadly one followed. A file operation must not end for a timer's signal, so
 //! only a caller that is sure to die is let go: whether it is, the process table says, and it is looked at again and
 //! again once a signal came. A caller of another PID name space that this one does not see has number 0 and waits for
-//! the time limit. (A process that exits does not wait for its closes: Linux sends those by itself since 6.2.) The number of a dead caller may name a new thread; a wrong answer then ends a request of
-//! somebody who was dead, or lets it wait for the limit.
+//! the time limit. A process that exits closes its files, with nobody left to see an error, and no signal ends it any more: such
+//! a close waits for [`EXIT_WAIT`] only. The number of a dead caller may name a new thread; a wrong answer then ends a request
+//! of somebody who was dead, or lets it wait for the limit.
 
 use super::Interrupts;
+use crate::abi::opcode::Opcode;
 use crate::errno::Errno;
 use crate::types::Context;
 use std::time::Duration;
 
 /// Between two looks at a caller that has got a signal.
 const LOOK: Duration = Duration::from_millis(100);
+/// How long a close waits that is a part of its process's exit.
+const EXIT_WAIT: Duration = Duration::from_secs(1);
+/// `PF_EXITING` in the flags of `/proc/PID/stat` (Linux, include/linux/sched.h).
+const EXITING: u64 = 0x4;
 
 /// Ends when nobody waits for the request's answer any more, or it may take no longer, with what to answer.
 pub(super) async fn exhausted(interrupts: &Interrupts, ctx: &Context, opcode: u32, limit: Option<Duration>) -> Errno {
     tokio::select! {
         () = dying(interrupts, ctx) => Errno::EINTR,
+        () = exiting(ctx), if opcode == Opcode::Flush as u32 => Errno::EINTR,
         () = tokio::time::sleep(limit.unwrap_or_default()), if limit.is_some() => {
             tracing::warn!(opcode, unique = ctx.unique, pid = ctx.pid, ?limit, "a call took longer than it may: it fails");
             Errno::ETIMEDOUT
@@ -39,6 +46,30 @@ async fn dying(interrupts: &Interrupts, ctx: &Context) {
     while !is_dying(ctx.pid) {
         tokio::time::sleep(LOOK).await;
     }
+}
+
+/// Ends once the caller is exiting, and has waited for a while.
+async fn exiting(ctx: &Context) {
+    loop {
+        tokio::time::sleep(EXIT_WAIT).await;
+        if is_exiting(ctx.pid) {
+            return;
+        }
+    }
+}
+
+fn is_exiting(tid: u32) -> bool {
+    tid != 0
+        && match std::fs::read_to_string(format!("/proc/{tid}/stat")) {
+            Ok(stat) => flags(&stat).is_some_and(|flags| flags & EXITING != 0),
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        }
+}
+
+/// The flags of a thread (the text of `/proc/TID/stat`): the seventh field behind the name, which may hold anything.
+fn flags(stat: &str) -> Option<u64> {
+    let behind = &stat[stat.rfind(')')? + 1..];
+    behind.split_whitespace().nth(6)?.parse().ok()
 }
 
 fn is_dying(tid: u32) -> bool {
@@ -91,6 +122,14 @@ mod tests {
         assert!(has_deadly_signal(&status(alarm, zero, zero, zero, zero)));
         assert!(!has_deadly_signal(&status(child, zero, zero, zero, zero)), "by default nothing happens");
         assert!(!has_deadly_signal("something else"));
+    }
+
+    #[test]
+    fn flags_are_found_behind_any_name() {
+        assert_eq!(flags("12 (a b) c) S 1 2 3 4 5 4194308 7 8"), Some(4_194_308));
+        assert_eq!(flags("12 a b"), None);
+        assert_eq!(flags("12 (a) S 1"), None);
+        assert!(!is_exiting(std::process::id()) && !is_exiting(0) && is_exiting(u32::MAX >> 1));
     }
 
     #[test]

@@ -140,7 +140,9 @@ async fn keep_registering(
             break;
         }
         tokio::time::sleep(Duration::from_millis(40)).await;
-        let request = MgmtRequest::Register(numbered(number, address));
+        // Each at an address of its own: one that belongs to another service is refused.
+        let own = SocketAddr::from(([127, 97, (number >> 8) as u8, number as u8], address.port()));
+        let request = MgmtRequest::Register(numbered(number, own));
         // Repeated now and then, as a client does whose answer was lost.
         for _ in 0..=(number % 3) {
             let MgmtReply::Registered(given) = ask(&client, request.clone()).await.unwrap() else { panic!() };

@@ -97,7 +97,8 @@ async fn a_leader_that_is_cut_off_decides_and_grants_nothing() {
     // The others have gone on.
     let new = three.leader().await;
     assert_ne!(new, old);
-    register(&three.client, storage(3, &[31], port.local_addr().unwrap())).await;
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    register(&three.client, storage(3, &[31], other.local_addr().unwrap())).await;
     assert!(matches!(three.client.call(&heartbeat).await, Ok(MgmtReply::Lease { .. })));
     // Back again, it follows and has everything.
     three.nodes[old].1.store(false, Ordering::Release);
@@ -109,14 +110,14 @@ async fn a_leader_that_is_cut_off_decides_and_grants_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_follower_that_is_cut_off_is_not_missed() {
     let three = three().await;
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let ports: Vec<_> = (0..20).map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     let leader = three.leader().await;
     let lost = (leader + 1) % 3;
     let follower = &three.nodes[lost].0;
     let (status, said) = follower.http("GET", "/nodes", Some(&follower.token), "");
     assert_eq!((status, said["code"].as_str()), (503, Some("not_leader")), "{said}");
     three.nodes[lost].1.store(true, Ordering::Release);
-    for number in 10..30_u8 {
+    for (number, port) in (10..30_u8).zip(&ports) {
         register(&three.client, storage(number, &[number], port.local_addr().unwrap())).await;
     }
     three.until(|list| list.iter().filter(|node| !node.reachable).count() == 1).await;
