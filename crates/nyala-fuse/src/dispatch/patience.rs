@@ -22,8 +22,8 @@ use std::time::Duration;
 
 /// Between two looks at a caller that has got a signal.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long a close waits that is a part of its process's exit.
-const EXIT_WAIT: Duration = Duration::from_secs(1);
+/// How long a close waits that is a part of its process's exit: a process may have many files.
+const EXIT_WAIT: Duration = Duration::from_millis(100);
 /// `PF_EXITING` in the flags of `/proc/PID/stat` (Linux, include/linux/sched.h).
 const EXITING: u64 = 0x4;
 
