@@ -129,7 +129,7 @@ mod tests {
             assert_eq!(score.aim.why.is_some(), score.aim.value.is_none(), "{score:?}");
         }
         let text = render(&scores);
-        assert_eq!(text.matches("MISS (no cluster)").count(), 17, "{text}");
+        assert_eq!(text.matches("MISS (no cluster)").count(), 16, "{text}");
         assert_eq!(text.matches("MISS (not measured)").count(), 3, "{text}");
         assert!(text.lines().any(|line| line.contains("stall") && line.contains("0.40 s") && line.contains(" ok ")));
     }
