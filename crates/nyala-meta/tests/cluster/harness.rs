@@ -193,7 +193,7 @@ impl Cluster {
             for number in 0..count {
                 let secret = Secret::load(&self.path("secret")).unwrap();
                 let config = ClientConfig {
-                    retry_timeout: Duration::from_secs(30),
+                    retry_timeout: Duration::from_secs(120),
                     ..ClientConfig::new(vec![self.mgmt], secret, format!("test{number}:/"))
                 };
                 let client = Client::connect(config).await.unwrap();
@@ -206,7 +206,8 @@ impl Cluster {
                 }
                 clients.push(client);
             }
-            tokio::time::timeout(Duration::from_secs(60), test(clients.clone())).await.expect("the test ends");
+            // Long: a disk that others keep busy may take many seconds for one sync.
+            tokio::time::timeout(Duration::from_secs(240), test(clients.clone())).await.expect("the test ends");
             for client in clients {
                 client.shutdown().await.unwrap();
             }
