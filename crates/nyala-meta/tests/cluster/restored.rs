@@ -36,7 +36,7 @@ async fn files(client: &Client, prefix: &str) -> Vec<(InodeId, Vec<u8>)> {
 
 #[test]
 fn a_directory_that_was_put_back_gives_no_inode_number_again() {
-    // In the long form only: of three runs one waits for minutes, for what the put-back tables say of sessions and transactions.
+    // In the long form only: the tables that are put back may hold sessions and transactions of before, which are waited for.
     if std::env::var_os("NYALA_E2E_LONG").is_none() {
         return;
     }
