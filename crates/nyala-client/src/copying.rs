@@ -15,7 +15,7 @@ use crate::logic::leases::Need;
 use crate::storage_io::Place;
 use crate::types::wall_clock;
 use nyala_wire::meta::MAX_FILE_BYTES;
-use nyala_wire::storage::{ChunkFileId, MAX_IO_BYTES, StorageOp};
+use nyala_wire::storage::{ChunkFileId, MAX_IO_BYTES, StorageOp, WriteVerifier};
 use nyala_wire::{ErrorCode, Home, Layout, SessionId};
 use std::sync::Arc;
 
@@ -149,13 +149,13 @@ impl Core {
             offset: piece.to.1,
             len: piece.len as u32,
         };
-        match self.storage_change("copy data", place, first.session, op).await {
+        let verifier = match self.storage_change("copy data", place, first.session, op).await {
             Err(error) if matches!(error.code(), ErrorCode::UNKNOWN_MESSAGE | ErrorCode::NOT_SUPPORTED) => {
                 return Ok(None);
             }
             other => other?,
-        }
-        self.copied(to, offset..offset + piece.len, piece.to.0, first.session)?;
+        };
+        self.copied(to, offset..offset + piece.len, (piece.to.0, verifier), first.session)?;
         Ok(Some(piece.len))
     }
 
@@ -164,7 +164,7 @@ impl Core {
         self: &Arc<Core>,
         to: &Arc<File>,
         range: std::ops::Range<u64>,
-        index: u16,
+        (index, verifier): (u16, WriteVerifier),
         session: SessionId,
     ) -> Result<()> {
         let now_ms = self.now_ms();
@@ -180,7 +180,7 @@ impl Core {
         state.own_mtime = Some(wall_clock());
         let acked = state.acked.get_or_insert(Acked { end: 0, since_ms: now_ms });
         acked.end = acked.end.max(range.end);
-        self.stored(&mut state, to.inode, index);
+        self.stored(&mut state, to.inode, index, verifier);
         let newly_active = !std::mem::replace(&mut state.active, true);
         drop(state);
         if newly_active {

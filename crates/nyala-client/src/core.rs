@@ -11,6 +11,7 @@ use crate::locks::LockBook;
 use crate::logic::numbers::Numbers;
 use crate::logic::put_off::PutOff;
 use crate::logic::slots::Slots;
+use crate::logic::unsynced::Written;
 use crate::maps::Maps;
 use crate::rpc::Rpc;
 use crate::sender::Sender;
@@ -63,7 +64,7 @@ pub(crate) struct Core {
     pub(crate) closed_more: Arc<Notify>,
     /// Files of which this client wrote something to storage that it did not sync, those among them that it has forgotten.
     /// Taken with a file's state locked.
-    pub(crate) unsynced: Mutex<HashMap<InodeId, Arc<Layout>>>,
+    pub(crate) unsynced: Mutex<HashMap<InodeId, (Arc<Layout>, Written)>>,
     /// Inodes whose leases were lost, for the layer above to forget.
     pub(crate) forgotten: Mutex<Vec<InodeId>>,
     pub(crate) listener: RwLock<Option<Arc<dyn CacheListener>>>,

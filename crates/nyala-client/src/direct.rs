@@ -138,7 +138,12 @@ impl Core {
             self.send_direct(file, &reply.layout, offset, Bytes::copy_from_slice(data), how.session).await?;
         }
         // Its server forgets what may be the only copy on a disk.
-        self.sync_moved(file.inode, &reply.layout, base.len() as u64).await?;
+        if !self.sync_moved(file, &reply.layout, base.len() as u64).await?.is_certain() {
+            return Err(Error::refused(
+                ErrorCode::INLINE_CONFLICT,
+                "storage may have lost the content that was moved there",
+            ));
+        }
         self.commit_direct(file, end, Some(content.version), offset > reply.attr.size, how).await
     }
 
@@ -170,10 +175,8 @@ impl Core {
         session: SessionId,
     ) -> Result<()> {
         let mut writes = JoinSet::new();
-        let mut indices = Vec::new();
         for extent in layout.extents(offset, data.len() as u64) {
             let mut done = 0;
-            indices.push(extent.index);
             while done < extent.len {
                 let len = (extent.len - done).min(MAX_UNIT);
                 let at = (extent.file_offset + done - offset) as usize;
@@ -182,18 +185,14 @@ impl Core {
                 let (inode, chunk_offset) = (file.inode, extent.chunk_offset + done);
                 let place = Place { inode, home, index: extent.index, offset: chunk_offset };
                 let core = self.clone();
-                writes.spawn(async move { core.write_bulk(place, piece, session).await });
+                let index = extent.index;
+                writes.spawn(
+                    async move { core.write_bulk(place, piece, session).await.map(|verifier| (index, verifier)) },
+                );
                 done += len;
             }
         }
-        let mut result = Ok(());
-        while let Some(done) = writes.join_next().await {
-            result = result.and(done.unwrap_or(Err(Error::ShutDown)));
-        }
-        let mut state = file.state.lock();
-        indices.into_iter().for_each(|index| self.stored(&mut state, file.inode, index));
-        drop(state);
-        result
+        self.all_stored(file, writes).await
     }
 
     async fn commit_direct(

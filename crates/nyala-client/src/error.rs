@@ -69,6 +69,16 @@ pub enum Error {
         /// The file.
         inode: InodeId,
     },
+    /// A storage target lost power after it had acknowledged data and before that was synced.
+    #[error(
+        "file {inode}: storage target {target} has lost power since data was written there that was not synced: it may be lost"
+    )]
+    Unsynced {
+        /// The file.
+        inode: InodeId,
+        /// The target.
+        target: TargetId,
+    },
     /// The call itself is wrong.
     #[error("{code}: {message}")]
     Refused {
@@ -109,6 +119,7 @@ impl Error {
             Error::Transport { .. }
             | Error::Checksum { .. }
             | Error::LeaseLost { .. }
+            | Error::Unsynced { .. }
             | Error::Protocol { .. }
             | Error::ShutDown
             | Error::System(_) => ErrorCode::IO,

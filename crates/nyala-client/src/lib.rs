@@ -51,6 +51,7 @@ mod session;
 mod space;
 mod spilling;
 mod storage_io;
+mod stored;
 mod syncing;
 mod table;
 mod together;

@@ -11,8 +11,10 @@ use crate::bound::Bound;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::file::{Acked, File, State};
+use crate::logic::ranges::RangeSet;
 use crate::maps::odd;
 use crate::storage_io::Place;
+use crate::syncing::Synced;
 use crate::types::wall_clock;
 use nyala_wire::meta::{Commit, MetaOp, MetaReply, Owner, Want};
 use nyala_wire::storage::{StorageOp, StorageReply};
@@ -44,6 +46,8 @@ pub(crate) enum Step {
     Finished,
     /// The file's content moved under us: look again.
     Redo,
+    /// The same, since a target lost what was written to it.
+    Lost(Error),
 }
 
 /// How much inline content is on its way to storage.
@@ -54,7 +58,8 @@ fn moved(state: &State) -> Option<(Arc<Layout>, u64)> {
 impl Core {
     /// The file's gate is held by the caller. Failures are kept with the file as well.
     pub(crate) async fn push(self: &Arc<Core>, file: &Arc<File>, push: Push) -> Result<()> {
-        loop {
+        let mut lost = Ok(());
+        let result = loop {
             let inline = file.state.lock().is_inline();
             let step = if inline { self.push_inline(file, push).await } else { self.push_striped(file, push).await };
             match step {
@@ -62,15 +67,14 @@ impl Core {
                     if push.close {
                         file.state.lock().opened = false;
                     }
-                    return Ok(());
+                    break lost;
                 }
                 Ok(Step::Redo) => {}
-                Err(error) => {
-                    file.fail(error.clone());
-                    return Err(error);
-                }
+                Ok(Step::Lost(error)) => lost = Err(error),
+                Err(error) => break Err(error),
             }
-        }
+        };
+        result.inspect_err(|error| file.fail(error.clone()))
     }
 
     /// Nothing to tell but that the file is closed, or to be on disk.
@@ -92,10 +96,16 @@ impl Core {
             self.drain(file).await;
         }
         let moved = moved(&file.state.lock());
-        match moved {
+        let synced = match &moved {
             _ if push.sync => self.sync_targets(file).await?,
-            Some((layout, len)) => self.sync_moved(file.inode, &layout, len).await?,
-            None => {}
+            Some((layout, len)) => self.sync_moved(file, layout, *len).await?,
+            None => Synced::default(),
+        };
+        if moved.is_some() && !synced.is_certain() {
+            return self.move_again(file, synced).await;
+        }
+        if let Some(lost) = synced.lost {
+            return Err(lost);
         }
         let exact = push.exact || push.sync || push.close;
         let allocated = if exact { self.allocated(file).await } else { None };
@@ -109,6 +119,18 @@ impl Core {
             Some(told) => self.commit(file, push, told).await,
             None => self.push_nothing(file, push).await.map(|()| Step::Finished),
         }
+    }
+
+    /// Storage may have lost inline content that was moved there: its server has it still, and it is laid under what is there again.
+    async fn move_again(self: &Arc<Core>, file: &Arc<File>, synced: Synced) -> Result<Step> {
+        if synced.lost.is_some() {
+            let mut state = file.state.lock();
+            let mut own = RangeSet::default();
+            state.dirty.iter().for_each(|extent| own.insert(extent.range()));
+            state.spill.iter_mut().for_each(|spill| spill.own = own.clone());
+        }
+        self.spill_again(file).await?;
+        Ok(synced.lost.map_or(Step::Redo, Step::Lost))
     }
 
     /// Whether inline content could not be written to storage: then its server's copy is the only one, and what was written

@@ -231,16 +231,11 @@ impl Core {
             let index = index as u16;
             let place = Place { inode: file.inode, home: layout.home(index), index, offset: 0 };
             let (core, op) = (self.clone(), op(part));
-            calls.spawn(async move { core.storage_change(what, place, session, op).await });
+            calls.spawn(async move {
+                core.storage_change(what, place, session, op).await.map(|verifier| (index, verifier))
+            });
         }
-        let mut result = Ok(());
-        while let Some(done) = calls.join_next().await {
-            result = result.and(done.unwrap_or(Err(Error::ShutDown)));
-        }
-        let mut state = file.state.lock();
-        (0..layout.targets.len() as u16).for_each(|index| self.stored(&mut state, file.inode, index));
-        drop(state);
-        result
+        self.all_stored(file, calls).await
     }
 
     pub(crate) async fn seek(self: &Arc<Core>, file: &Arc<File>, offset: u64, hole: bool) -> Result<u64> {

@@ -22,7 +22,7 @@ use nyala_transport::{Frame, Request};
 use nyala_wire::codec::{decode, encode};
 use nyala_wire::storage::{
     BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES, READ_IN_PLACE, ReadHeader, ReadReplyHeader, Stamp, StorageOp, StorageReply,
-    StorageRequest, WriteHeader, decode_bulk, encode_bulk,
+    StorageRequest, WriteHeader, WriteReplyHeader, WriteVerifier, decode_bulk, encode_bulk,
 };
 use nyala_wire::{ErrorCode, Home, InodeId, SessionId, TargetId, WireError, message_type};
 use parking_lot::Mutex;
@@ -157,7 +157,12 @@ impl Core {
 
     /// Writes data that was accepted under `session`; returns when the target has it. Where that is `UNBOUND`, and a target
     /// refuses the session of the moment for good (it was ended while we were cut off), it is written under the next one.
-    pub(crate) async fn write_bulk(self: &Arc<Core>, place: Place, data: Bytes, session: SessionId) -> Result<()> {
+    pub(crate) async fn write_bulk(
+        self: &Arc<Core>,
+        place: Place,
+        data: Bytes,
+        session: SessionId,
+    ) -> Result<WriteVerifier> {
         loop {
             let bound = Bound::new(place.inode, session);
             let sender = if bound.is_free() { self.session_of(place.inode) } else { session };
@@ -180,7 +185,7 @@ impl Core {
         }
     }
 
-    async fn write_once(&self, place: Place, data: Bytes, bound: Bound, sender: SessionId) -> Result<()> {
+    async fn write_once(&self, place: Place, data: Bytes, bound: Bound, sender: SessionId) -> Result<WriteVerifier> {
         let slots = self.writes_to(place.home);
         let _slot = slots.acquire().await.map_err(|_| Error::ShutDown)?;
         let slot = self.slot_for(place.home);
@@ -206,8 +211,9 @@ impl Core {
             self.stats.storage_writes.fetch_add(1, Ordering::Relaxed);
             Request::new(message_type::STORAGE_WRITE, body.clone()).with_payload(vec![data.clone()])
         };
-        self.home_call("write data", place.home, &mut Retry::bound("write data", bound), make).await?;
-        Ok(())
+        let reply = self.home_call("write data", place.home, &mut Retry::bound("write data", bound), make).await?;
+        let (header, _) = decode_bulk::<WriteReplyHeader>(&reply.body).map_err(|_| odd("write data"))?;
+        Ok(header.verifier())
     }
 
     /// Reads and checks data: exactly `len` bytes, zeros where nothing is stored, as segments that start at `file_offset`.
@@ -317,12 +323,12 @@ impl Core {
         place: Place,
         session: SessionId,
         op: StorageOp,
-    ) -> Result<()> {
+    ) -> Result<WriteVerifier> {
         let bound = Bound::new(place.inode, session);
         self.check_bound(bound)?;
         let sender = if bound.is_free() { self.session_of(place.inode) } else { session };
         match self.send_op(what, place, op, sender, Retry::bound(what, bound)).await {
-            Ok(StorageReply::Done) => Ok(()),
+            Ok(StorageReply::Stored(verifier)) => Ok(verifier),
             Ok(_) => Err(odd(what)),
             Err(error) => {
                 if error.is(ErrorCode::FENCED) {

@@ -6,45 +6,46 @@
 //! a sync has to reach is more than this client remembers (`logic::unsynced`). A target that has nothing unsynced of a
 //! file says so without touching its disk. A failed sync is said to whoever waits, and done again the next time. Content that
 //! moved from the inode is on disk before its server is told to forget its copy, which may be the only one that is.
+//! **A target may lose power between a write and its sync**, and answer the sync truthfully: nothing is unsynced there. It says with both how
+//! often it lost something (`WriteVerifier`), and where the two differ the sync fails, or what was moved is moved again. In a mirror group,
+//! where another member may have answered, that says nothing: if all members lose power, only content that was moved is safe.
 
 use crate::core::Core;
 use crate::error::{Error, Result};
-use crate::file::{File, State};
+use crate::file::File;
+use crate::logic::unsynced::Written;
+use crate::maps::odd;
 use crate::storage_io::Place;
-use nyala_wire::storage::StorageOp;
-use nyala_wire::{InodeId, Layout};
+use nyala_wire::storage::{StorageOp, StorageReply, WriteVerifier};
+use nyala_wire::{Home, InodeId, Layout};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
-/// Forgotten files with unsynced bytes of this client's; when there are more, they are synced.
-const MAX_FORGOTTEN: usize = 16_384;
-/// Files synced side by side when all are.
-const AT_ONCE: usize = 64;
+/// What came of a sync that was answered.
+#[derive(Debug, Default)]
+pub(crate) struct Synced {
+    /// Stripe indices of targets that may have lost some of what was written to them before; of mirror groups that went on with
+    /// another member too, which has what the first one had.
+    pub(crate) doubtful: BTreeSet<u16>,
+    /// And that is certain: the target has lost power.
+    pub(crate) lost: Option<Error>,
+}
+
+impl Synced {
+    /// All that was written is on disk.
+    pub(crate) fn is_certain(&self) -> bool {
+        self.doubtful.is_empty()
+    }
+}
 
 impl Core {
-    /// Bytes of a file went to a target; its state is locked.
-    pub(crate) fn stored(self: &Arc<Core>, state: &mut State, inode: InodeId, index: u16) {
-        if state.unsynced.wrote(index)
-            && let Some(layout) = state.layout.clone()
-        {
-            let mut unsynced = self.unsynced.lock();
-            unsynced.insert(inode, layout);
-            if unsynced.len().is_multiple_of(MAX_FORGOTTEN) {
-                let core = self.clone();
-                self.spawn(async move {
-                    if let Err(error) = core.sync_forgotten().await {
-                        tracing::warn!(%error, "files that were written were not synced yet");
-                    }
-                });
-            }
-        }
-    }
-
-    /// Everything that is written of a striped file is on the disks of its targets.
-    pub(crate) async fn sync_targets(self: &Arc<Core>, file: &Arc<File>) -> Result<()> {
+    /// Everything that is written of a striped file is on the disks of its targets, unless it says otherwise.
+    pub(crate) async fn sync_targets(self: &Arc<Core>, file: &Arc<File>) -> Result<Synced> {
         let (layout, syncing) = {
             let mut state = file.state.lock();
-            let Some(layout) = state.layout.clone() else { return Ok(()) };
+            let Some(layout) = state.layout.clone() else { return Ok(Synced::default()) };
+            state.unsynced.adopt(self.unsynced.lock().get(&file.inode).map(|(_, written)| written));
             // Without a lease it may be longer than is known here.
             let (alone, size) = (state.loaded, state.size);
             let all =
@@ -52,75 +53,68 @@ impl Core {
             let syncing = state.unsynced.begin(all, alone);
             (layout, syncing)
         };
-        let result = self.sync_indices(file.inode, &layout, syncing.indices.iter().copied()).await;
+        let result = self.sync_indices(file.inode, &layout, &syncing.indices).await;
         let mut state = file.state.lock();
         match &result {
-            Ok(()) => state.unsynced.done(&syncing),
+            Ok(_) => state.unsynced.done(&syncing),
             Err(_) => state.unsynced.failed(syncing),
         }
-        if !state.unsynced.has_own() {
-            self.unsynced.lock().remove(&file.inode);
+        let mut unsynced = self.unsynced.lock();
+        match state.unsynced.has_own() {
+            true => drop(unsynced.insert(file.inode, (layout, state.unsynced.written().clone()))),
+            false => drop(unsynced.remove(&file.inode)),
         }
         result
     }
 
-    async fn sync_indices(
+    pub(crate) async fn sync_indices(
         self: &Arc<Core>,
         inode: InodeId,
         layout: &Layout,
-        indices: impl Iterator<Item = u16>,
-    ) -> Result<()> {
+        written: &Written,
+    ) -> Result<Synced> {
         let mut syncs = JoinSet::new();
-        for index in indices {
-            let (core, place) = (self.clone(), Place { inode, home: layout.home(index), index, offset: 0 });
-            syncs.spawn(async move { core.storage_sync(place).await });
+        for (index, noted) in written.clone() {
+            let place = Place { inode, home: layout.home(index), index, offset: 0 };
+            let core = self.clone();
+            syncs.spawn(async move { core.storage_sync(place).await.map(|verifier| (place, noted, verifier)) });
         }
-        let mut result = Ok(());
+        let mut result = Ok(Synced::default());
         while let Some(done) = syncs.join_next().await {
-            result = result.and(done.unwrap_or(Err(Error::ShutDown)));
+            match (done.unwrap_or(Err(Error::ShutDown)), &mut result) {
+                (Ok((place, noted, verifier)), Ok(synced)) if !noted.holds(verifier) => {
+                    synced.doubtful.insert(place.index);
+                    if let Home::Target(target) = place.home {
+                        let error = Error::Unsynced { inode, target };
+                        tracing::error!(%error);
+                        synced.lost = Some(error);
+                    }
+                }
+                (Err(error), Ok(_)) => result = Err(error),
+                _ => {}
+            }
         }
         result
     }
 
-    /// What was inline, and is at the start of the chunk files now, is on disk. Where there was nothing, nothing can get lost.
-    pub(crate) async fn sync_moved(self: &Arc<Core>, inode: InodeId, layout: &Layout, len: u64) -> Result<()> {
-        let indices: std::collections::BTreeSet<u16> = match len {
-            0 => return Ok(()),
+    /// What was inline, and is at the start of the chunk files now, is on disk, unless it says otherwise: then it has to be
+    /// written again. Where there was nothing, nothing can get lost.
+    pub(crate) async fn sync_moved(self: &Arc<Core>, file: &Arc<File>, layout: &Layout, len: u64) -> Result<Synced> {
+        let indices: BTreeSet<u16> = match len {
+            0 => return Ok(Synced::default()),
             len => layout.extents(0, len).map(|extent| extent.index).collect(),
         };
-        self.sync_indices(inode, layout, indices.into_iter()).await
+        let noted = file.state.lock().unsynced.noted(indices.into_iter());
+        let synced = self.sync_indices(file.inode, layout, &noted).await?;
+        let mut state = file.state.lock();
+        synced.doubtful.iter().for_each(|index| state.unsynced.dealt_with(*index));
+        Ok(synced)
     }
 
-    /// What this client wrote and did not sync of files that it has forgotten is on disk.
-    pub(crate) async fn sync_forgotten(self: &Arc<Core>) -> Result<()> {
-        let left: Vec<(InodeId, Arc<Layout>)> = {
-            let mut unsynced = self.unsynced.lock();
-            let forgotten = |inode: &InodeId| self.files.get(*inode).is_none();
-            let inodes: Vec<InodeId> = unsynced.keys().copied().filter(forgotten).collect();
-            inodes.into_iter().filter_map(|inode| unsynced.remove_entry(&inode)).collect()
-        };
-        let mut syncs = JoinSet::new();
-        let mut result = Ok(());
-        for (inode, layout) in left {
-            if syncs.len() >= AT_ONCE {
-                result = result.and(syncs.join_next().await.unwrap_or(Ok(Ok(()))).unwrap_or(Err(Error::ShutDown)));
-            }
-            let core = self.clone();
-            syncs.spawn(async move {
-                let synced = core.sync_indices(inode, &layout, 0..layout.targets.len() as u16).await;
-                if synced.is_err() {
-                    core.unsynced.lock().entry(inode).or_insert(layout);
-                }
-                synced
-            });
+    async fn storage_sync(self: &Arc<Core>, place: Place) -> Result<WriteVerifier> {
+        match self.storage_op("sync data", place, StorageOp::Sync).await? {
+            StorageReply::Stored(verifier) => Ok(verifier),
+            _ => Err(odd("sync data")),
         }
-        while let Some(done) = syncs.join_next().await {
-            result = result.and(done.unwrap_or(Err(Error::ShutDown)));
-        }
-        result
-    }
-
-    async fn storage_sync(self: &Arc<Core>, place: Place) -> Result<()> {
-        self.storage_done("sync data", place, StorageOp::Sync).await
     }
 }

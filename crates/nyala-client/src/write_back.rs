@@ -13,6 +13,7 @@ use crate::file::{Acked, File, State};
 use crate::storage_io::Place;
 use bytes::Bytes;
 use nyala_wire::SessionId;
+use nyala_wire::storage::WriteVerifier;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -159,7 +160,7 @@ impl Sending {
         self.core.budget.lands(std::mem::take(&mut self.flying));
     }
 
-    fn finish(&mut self, place: Place, result: Result<()>) {
+    fn finish(&mut self, place: Place, result: Result<WriteVerifier>) {
         self.done = true;
         self.land();
         let mut failed = None;
@@ -170,11 +171,11 @@ impl Sending {
             let awaited = state.dirty.overlapping(range.clone()).next().is_some();
             self.core.with_bytes(&mut state, |state| drop(state.in_flight.swap_remove(at)));
             match result {
-                Ok(()) => {
+                Ok(verifier) => {
                     let now_ms = self.core.now_ms();
                     let acked = state.acked.get_or_insert(Acked { end: 0, since_ms: now_ms });
                     acked.end = acked.end.max(range.end);
-                    self.core.stored(&mut state, place.inode, place.index);
+                    self.core.stored(&mut state, place.inode, place.index, verifier);
                     // A segment that was read ahead before the write arrived there holds the old bytes.
                     state.cache.remove(range);
                 }

@@ -9,6 +9,7 @@ use nyala_client::{Client, FileHandle, OpenOptions};
 use nyala_wire::InodeId;
 
 const CHUNK: usize = 65_536;
+const EIO: i32 = 5;
 const WRITE: OpenOptions = OpenOptions { truncate: false, append: false, write: true, buffered: false };
 
 /// Chunk files with something that is not on disk.
@@ -150,5 +151,77 @@ async fn under_a_lease_a_sync_goes_to_what_was_written_since_the_last() {
     file.fsync(false).await.unwrap();
     assert_eq!(syncs(&cluster), 0);
     assert_eq!(unsynced(&cluster), 0);
+    cluster.check();
+}
+
+/// Written, acknowledged, lost by a target that is back: the sync cannot find anything that is not on disk there.
+#[tokio::test]
+async fn a_sync_says_what_was_lost_since_it_was_written() {
+    let (cluster, client, other) = two(98).await;
+    let file = written(&client).await;
+    cluster.0.lock().storage.lose_power();
+    file.write(CHUNK as u64, &[2; 10]).await.unwrap();
+    assert_eq!(within(file.fsync(false)).await.unwrap_err().errno(), EIO);
+    within(file.fsync(false)).await.unwrap();
+    file.write(0, &vec![3; 3 * CHUNK]).await.unwrap();
+    within(file.fsync(false)).await.unwrap();
+    cluster.0.lock().storage.lose_power();
+    let theirs = open(&other, file.inode()).await;
+    assert_eq!(within(read(&theirs, 0, 3 * CHUNK)).await, vec![3; 3 * CHUNK]);
+    within(file.fsync(false)).await.expect("all of it was on disk");
+    cluster.check();
+}
+
+#[tokio::test]
+async fn a_sync_says_what_was_lost_of_a_file_that_was_forgotten() {
+    let cluster = Cluster::new(99);
+    let mut config = cluster.config();
+    config.read_cache_bytes = 0;
+    let client = cluster.client_with(config).await;
+    let first = written(&client).await;
+    let inode = first.inode();
+    first.release().await.unwrap();
+    cluster.0.lock().storage.lose_power();
+    let again = open(&client, inode).await;
+    assert_eq!(within(again.fsync(false)).await.unwrap_err().errno(), EIO);
+    within(again.fsync(false)).await.unwrap();
+    let other = make(&client, "other").await;
+    other.write(0, &vec![1; 2 * CHUNK]).await.unwrap();
+    other.release().await.unwrap();
+    cluster.0.lock().storage.lose_power();
+    assert_eq!(client.sync_all().await.unwrap_err().errno(), EIO);
+    client.sync_all().await.unwrap();
+    cluster.check();
+}
+
+#[tokio::test]
+async fn content_that_is_lost_while_it_moves_to_storage_is_moved_again() {
+    let (cluster, client, other) = two(100).await;
+    let file = make(&client, "file").await;
+    file.write(0, b"kept").await.unwrap();
+    file.fsync(false).await.unwrap();
+    file.write(2, &vec![2; 2 * CHUNK]).await.unwrap();
+    cluster.0.lock().storage.cut_before_sync = true;
+    within(file.flush()).await.unwrap_err();
+    cluster.0.lock().storage.lose_power();
+    let theirs = open(&other, file.inode()).await;
+    assert_eq!(within(read(&theirs, 0, 4)).await, b"kept");
+    cluster.check();
+}
+
+#[tokio::test]
+async fn content_that_is_lost_while_a_direct_write_moves_it_is_moved_again() {
+    let cluster = Cluster::new(101);
+    let mut config = cluster.config();
+    config.leases = false;
+    let (one, two) = (cluster.client_with(config.clone()).await, cluster.client_with(config).await);
+    let mine = make(&one, "file").await;
+    mine.write(0, b"kept").await.unwrap();
+    mine.fsync(false).await.unwrap();
+    cluster.0.lock().storage.cut_before_sync = true;
+    let theirs = open(&two, mine.inode()).await;
+    within(theirs.write(10, &vec![2; 2 * CHUNK])).await.unwrap();
+    assert_eq!(within(read(&theirs, 0, 4)).await, b"kept");
+    assert_eq!(within(read(&theirs, 10, 2)).await, [2; 2]);
     cluster.check();
 }

@@ -13,7 +13,7 @@ use nyala_wire::checksum::{crc32c, crc32c_zero_padded};
 use nyala_wire::mgmt::ServiceStats;
 use nyala_wire::storage::{
     ChunkFileId, READ_IN_PLACE, ReadHeader, ReadReplyHeader, StorageOp, StorageReply, StorageRequest, WriteHeader,
-    block_pieces, decode_bulk, encode_bulk,
+    WriteVerifier, block_pieces, decode_bulk, encode_bulk,
 };
 use nyala_wire::walk::WalkAt;
 use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, WireError, codec, message_type};
@@ -21,6 +21,8 @@ use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 const TARGET: TargetId = TargetId(11);
+/// What may not be on disk is answered with: nothing was lost yet.
+const STORED: StorageReply = StorageReply::Stored(WriteVerifier { target: TARGET, losses: 0 });
 const FILE: ChunkFileId = ChunkFileId { inode: InodeId(5 << 48 | 9), index: 2 };
 
 fn start() -> (Cluster, Storage) {
@@ -133,18 +135,18 @@ fn everything_over_tcp_and_again_after_a_restart() {
         let to = cluster.connect(&storage).await;
         write(&to, 0, &content[..600_000]).await.unwrap();
         write(&to, 600_000, &content[600_000..]).await.unwrap();
-        assert_eq!(op(&to, TARGET, StorageOp::Sync).await, Ok(StorageReply::Done));
+        assert_eq!(op(&to, TARGET, StorageOp::Sync).await, Ok(STORED));
         let (start, part) = read(&to, 5000, 10, ReadHeader::VERIFY).await.unwrap();
         assert_eq!((start, &part[..]), (4096, &content[4096..8192]));
         let Ok(StorageReply::Stat { len, blocks }) = op(&to, TARGET, StorageOp::Stat).await else { panic!("stat") };
         assert!(len == content.len() as u64 && blocks > 0);
-        assert_eq!(op(&to, TARGET, StorageOp::Punch { offset: 8192, len: 8192 }).await, Ok(StorageReply::Done));
+        assert_eq!(op(&to, TARGET, StorageOp::Punch { offset: 8192, len: 8192 }).await, Ok(STORED));
         let hole = op(&to, TARGET, StorageOp::Seek { offset: 0, hole: true }).await;
         assert_eq!(hole, Ok(StorageReply::Offset(Some(8192))));
         let data = op(&to, TARGET, StorageOp::Seek { offset: 9000, hole: false }).await;
         assert_eq!(data, Ok(StorageReply::Offset(Some(16384))));
         assert_eq!(op(&to, TARGET, StorageOp::Truncate { len: 700_001 }).await, Ok(StorageReply::Done));
-        assert_eq!(op(&to, TARGET, StorageOp::Allocate { offset: 0, len: 1 << 20 }).await, Ok(StorageReply::Done));
+        assert_eq!(op(&to, TARGET, StorageOp::Allocate { offset: 0, len: 1 << 20 }).await, Ok(STORED));
     });
     storage.stop().unwrap();
     assert_eq!(cluster.knobs.goodbyes.load(std::sync::atomic::Ordering::SeqCst), 1);
@@ -248,10 +250,10 @@ fn copies_within_a_target_and_across_each_other() {
         let other = ChunkFileId { index: 3, ..FILE };
         let copy = |from, from_offset, offset, len| StorageOp::Copy { from, from_offset, offset, len };
         let there = copy(FILE, 1000, 5000, 2 << 20);
-        assert_eq!(op_on(&to, TARGET, other, there).await, Ok(StorageReply::Done));
+        assert_eq!(op_on(&to, TARGET, other, there).await, Ok(STORED));
         // Back again, to behind the end; and a source that does not exist.
-        assert_eq!(op(&to, TARGET, copy(other, 5000, 3 << 20, 1 << 20)).await, Ok(StorageReply::Done));
-        assert_eq!(op(&to, TARGET, copy(ChunkFileId { index: 9, ..FILE }, 0, 10, 90)).await, Ok(StorageReply::Done));
+        assert_eq!(op(&to, TARGET, copy(other, 5000, 3 << 20, 1 << 20)).await, Ok(STORED));
+        assert_eq!(op(&to, TARGET, copy(ChunkFileId { index: 9, ..FILE }, 0, 10, 90)).await, Ok(STORED));
         let (_, found) = read(&to, 0, 4 << 20, ReadHeader::VERIFY).await.unwrap();
         let mut expected = content.clone();
         expected.extend_from_slice(&content[1000..1000 + (1 << 20)]);

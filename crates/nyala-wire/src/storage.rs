@@ -18,7 +18,7 @@ pub const MAX_IO_BYTES: u32 = 4 << 20;
 pub const BLOCK_BYTES: u64 = crate::checksum::BLOCK_BYTES as u64;
 
 /// Body of a bulk write: this header, then one CRC-32C (u32) for each block that the data touches, over the bytes of
-/// the data that lie in that block (not padded). The payload is the data. The reply has no body.
+/// the data that lie in that block (not padded). The payload is the data. The reply's body is a [`WriteReplyHeader`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct WriteHeader {
@@ -52,6 +52,44 @@ impl WriteHeader {
     /// Which of its client's changes it is.
     pub fn stamp(&self) -> Stamp {
         Stamp { client: self.client.get(), number: self.number.get(), slot: self.slot.get() }
+    }
+}
+
+/// Body of the reply to a bulk write: the write verifier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct WriteReplyHeader {
+    /// As in [`WriteVerifier::target`].
+    pub target: U16,
+    /// Zero.
+    pub reserved: U16,
+    /// As in [`WriteVerifier::losses`].
+    pub losses: U32,
+}
+
+impl WriteReplyHeader {
+    /// The verifier that it carries.
+    pub fn verifier(&self) -> WriteVerifier {
+        WriteVerifier { target: TargetId(self.target.get()), losses: self.losses.get() }
+    }
+}
+
+/// Tells whether a target may have lost, between a change and a later sync, what it had acknowledged: the two answers differ then. After
+/// the write verifier of NFS version 3 (RFC 1813, 3.3.7 and 3.3.21).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct WriteVerifier {
+    /// The target that answered; of a mirror group, its primary.
+    #[n(0)]
+    pub target: TargetId,
+    /// How often it has lost power, or its file system, with changes that may not have been on its disk.
+    #[n(1)]
+    pub losses: u32,
+}
+
+impl WriteVerifier {
+    /// As a bulk write's reply carries it.
+    pub fn header(&self) -> WriteReplyHeader {
+        WriteReplyHeader { target: self.target.0.into(), reserved: 0.into(), losses: self.losses.into() }
     }
 }
 
@@ -199,6 +237,12 @@ impl StorageRequest {
 }
 
 impl StorageOp {
+    /// Whether its reply is `Stored`: it changes what a later sync puts on disk, or is that sync.
+    pub fn is_stored(&self) -> bool {
+        use StorageOp::{Allocate, Copy, Punch, Sync};
+        matches!(self, Punch { .. } | Copy { .. } | Allocate { .. } | Sync)
+    }
+
     /// Whether it changes what a chunk file holds, so that a fence must be able to refuse it. A repair only makes one copy what
     /// the others are.
     pub fn is_change(&self) -> bool {
@@ -217,7 +261,7 @@ pub enum StorageOp {
         #[n(0)]
         len: u64,
     },
-    /// Make a hole: the range reads as zeros. Reply: `Done`.
+    /// Make a hole: the range reads as zeros. Reply: `Stored`.
     #[n(1)]
     Punch {
         /// Offset, bytes.
@@ -227,7 +271,7 @@ pub enum StorageOp {
         #[n(1)]
         len: u64,
     },
-    /// Answer when everything written before is on disk. Reply: `Done`.
+    /// Answer when everything written before is on disk. Reply: `Stored`.
     #[n(2)]
     Sync,
     /// Remove the chunk file; later writes to it are refused with ESTALE. Reply: `Done`.
@@ -254,7 +298,7 @@ pub enum StorageOp {
         #[n(0)]
         session: SessionId,
     },
-    /// Copy from another chunk file of the same target; what it does not have is zeros. Reply: `Done`.
+    /// Copy from another chunk file of the same target; what it does not have is zeros. Reply: `Stored`.
     #[n(8)]
     Copy {
         /// From there.
@@ -296,7 +340,7 @@ pub enum StorageOp {
         #[n(2)]
         verify: bool,
     },
-    /// Reserve space. Reply: `Done`.
+    /// Reserve space. Reply: `Stored`.
     #[n(6)]
     Allocate {
         /// Offset, bytes.
@@ -337,6 +381,9 @@ pub enum StorageReply {
         #[n(1)]
         next: Option<WalkAt>,
     },
+    /// Done; a change is on disk once a sync has been answered with the same verifier.
+    #[n(4)]
+    Stored(#[n(0)] WriteVerifier),
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use nyala_transport::Request;
 use nyala_wire::checksum::{crc32c, crc32c_zero_padded};
 use nyala_wire::codec::{decode, encode};
 use nyala_wire::storage::*;
-use nyala_wire::{ErrorCode, InodeId, SessionId, message_type};
+use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, message_type};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 #[derive(Default)]
@@ -24,6 +24,11 @@ pub struct Storage {
     pub fenced: HashSet<SessionId>,
     /// Chunk files with changes that are not on disk.
     pub unsynced: HashSet<(u16, InodeId, u16)>,
+    /// What chunk files hold once power was lost.
+    durable: HashMap<(u16, InodeId, u16), Vec<u8>>,
+    losses: u32,
+    /// Power is lost when the next sync comes.
+    pub cut_before_sync: bool,
     under_way: HashMap<(u16, u64), Vec<(u64, u64)>>,
 }
 
@@ -32,6 +37,14 @@ fn write_header(request: &Request) -> WriteHeader {
 }
 
 impl Storage {
+    /// What was not synced is gone.
+    pub fn lose_power(&mut self) {
+        self.losses += 1;
+        for key in std::mem::take(&mut self.unsynced) {
+            self.chunks.insert(key, self.durable.get(&key).cloned().unwrap_or_default());
+        }
+    }
+
     /// Two overlapping writes under way at once are a violation.
     pub fn begin(&mut self, request: &Request) {
         let h = write_header(request);
@@ -90,7 +103,8 @@ impl Storage {
             chunk.resize(end, 0);
         }
         chunk[offset as usize..end].copy_from_slice(&data);
-        Ok((Vec::new(), Vec::new()))
+        let verifier = WriteVerifier { target: TargetId(h.target.get()), losses: self.losses };
+        Ok((encode_bulk(&verifier.header(), &[]), Vec::new()))
     }
 
     fn read(&mut self, request: &Request, flip: bool) -> Answer {
@@ -119,6 +133,10 @@ impl Storage {
 
     fn op(&mut self, request: StorageRequest) -> Answer {
         let key = (request.target.0, request.file.inode, request.file.index);
+        if matches!(request.op, StorageOp::Sync) && std::mem::take(&mut self.cut_before_sync) {
+            self.lose_power();
+        }
+        let stored = StorageReply::Stored(WriteVerifier { target: request.target, losses: self.losses });
         if matches!(request.op, StorageOp::Copy { .. } | StorageOp::Punch { .. }) {
             self.unsynced.insert(key);
         }
@@ -131,7 +149,7 @@ impl Storage {
             let (start, end) = (*offset as usize, *offset as usize + bytes.len());
             chunk.resize(chunk.len().max(end), 0);
             chunk[start..end].copy_from_slice(&bytes);
-            return Ok((encode(&StorageReply::Done), Vec::new()));
+            return Ok((encode(&stored), Vec::new()));
         }
         let chunk = self.chunks.entry(key).or_default();
         let reply = match request.op {
@@ -143,14 +161,15 @@ impl Storage {
                 let end = ((offset + len) as usize).min(chunk.len());
                 let start = (offset as usize).min(end);
                 chunk[start..end].fill(0);
-                StorageReply::Done
+                stored
             }
             StorageOp::Sync => {
                 self.syncs += 1;
                 self.unsynced.remove(&key);
-                StorageReply::Done
+                self.durable.insert(key, chunk.clone());
+                stored
             }
-            StorageOp::Allocate { .. } => StorageReply::Done,
+            StorageOp::Allocate { .. } => stored,
             StorageOp::Seek { offset, hole } => {
                 let rest = chunk.iter().skip(offset as usize).position(|byte| (*byte == 0) == hole);
                 let at = rest.map(|at| offset + at as u64);

@@ -45,6 +45,7 @@ mod fence;
 mod fence_list;
 mod fence_set;
 mod in_place;
+mod losses;
 mod os_disk;
 mod plan;
 mod query;

@@ -45,8 +45,8 @@ impl ChunkStore {
             for (file, _) in &unsynced {
                 shared.recheck(*file)?;
             }
-            shared.kv.apply(Batch::new().put([tag::BOOT], options.boot_id.as_bytes()))?;
         }
+        shared.begin_losses(options, report.machine_crash)?;
         for (file, failed) in unsynced.iter_mut().filter(|(_, failed)| *failed) {
             *failed = !shared.write_again(*file)?;
         }
@@ -68,7 +68,7 @@ impl ChunkStore {
 }
 
 impl Shared {
-    fn list(&self, tag: u8) -> Result<Vec<(ChunkFileId, Vec<u8>)>, ChunkError> {
+    pub(super) fn list(&self, tag: u8) -> Result<Vec<(ChunkFileId, Vec<u8>)>, ChunkError> {
         let mut found = Vec::new();
         scan_prefix(&*self.kv, &[tag], &mut |key, value| {
             found.extend(parse_key(key).map(|(file, _)| (file, value.to_vec())));

@@ -29,6 +29,8 @@ pub(crate) mod tag {
     pub const BOOT: u8 = b'B';
     /// A fenced session.
     pub const FENCE: u8 = b'F';
+    /// How often unsynced changes may have been lost.
+    pub const LOSSES: u8 = b'L';
 }
 
 const FILE_KEY_BYTES: usize = 11;

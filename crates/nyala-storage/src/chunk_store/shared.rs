@@ -17,7 +17,7 @@ use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId};
 use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 /// How a chunk store is opened.
 #[derive(Debug, Clone, Default)]
@@ -66,6 +66,7 @@ pub(super) struct Shared {
     pub limit_bytes: Option<u64>,
     /// May be below zero where nobody counted at the start, since there is no limit.
     used_blocks: AtomicI64,
+    pub losses: AtomicU32,
 }
 
 impl Shared {
@@ -79,6 +80,7 @@ impl Shared {
             fences: Fences::default(),
             limit_bytes: options.limit_bytes,
             used_blocks: AtomicI64::new(0),
+            losses: AtomicU32::new(0),
         }
     }
 

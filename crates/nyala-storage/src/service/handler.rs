@@ -14,7 +14,7 @@ use nyala_transport::member::Member;
 use nyala_transport::{Frame, PeerInfo, Reply, Role, Service};
 use nyala_wire::storage::{
     ChunkFileId, MAX_IO_BYTES, ReadHeader, StorageOp, StorageReply, StorageRequest, WriteHeader, blocks_touched,
-    decode_bulk,
+    decode_bulk, encode_bulk,
 };
 use nyala_wire::walk::WalkAt;
 use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, WireError, codec, message_type};
@@ -114,7 +114,7 @@ impl StorageService {
         let mut op = WriteOp { session, file, offset, data, crcs, compared: false, stamp: header.stamp() };
         op.compare();
         self.at_once.write(target, op).await?;
-        Ok(Reply::ok(Bytes::new()))
+        Ok(Reply::ok(encode_bulk(&target.verifier(TargetId(header.target.get())).header(), &[])))
     }
 
     async fn read(&self, request: &Frame) -> Result<Reply, WireError> {
@@ -145,10 +145,9 @@ impl StorageService {
         }
         let (offset, len) = reads.unwrap_or((0, 0));
         let memory = self.read_memory(offset, len).await?;
-        let plain = call.is_write();
+        let done = call.done();
         Ok(match call.ask().await? {
-            Answered::Done if plain => Reply::ok(Bytes::new()),
-            Answered::Done => Reply::ok(codec::encode(&StorageReply::Done)),
+            Answered::Done => done,
             Answered::Read(found) => read_reply(found, memory),
             Answered::Reply(reply) => Reply::ok(codec::encode(&reply)),
         })
@@ -166,8 +165,9 @@ impl StorageService {
     }
 
     async fn other(&self, peer: &PeerInfo, request: &Frame) -> Result<Reply, WireError> {
-        let StorageRequest { target, file, op, session, stamp } = codec::decode(&request.body)?;
-        let target = self.target(target)?;
+        let StorageRequest { target: id, file, op, session, stamp } = codec::decode(&request.body)?;
+        let target = self.target(id)?;
+        let done = if op.is_stored() { StorageReply::Stored(target.verifier(id)) } else { StorageReply::Done };
         if op.is_change() {
             self.sessions.admit(peer, file.inode, session)?;
         }
@@ -178,7 +178,7 @@ impl StorageService {
             }
             StorageOp::Copy { from, from_offset, offset, len } => {
                 self.copy(target, by, (from, from_offset), (file, offset), len).await?;
-                StorageReply::Done
+                done
             }
             StorageOp::Walk { offset, bytes, verify } => {
                 super::walk::walk(target, WalkAt { file, offset }, bytes, verify).await?
@@ -186,16 +186,16 @@ impl StorageService {
             op @ StorageOp::Fence { session } => {
                 target.call(Task::Other(file, op)).await?;
                 self.mirrors.fence(target, session).await?;
-                StorageReply::Done
+                done
             }
             op if op.is_change() => {
                 target.call(Task::Change(by, file, op)).await?;
-                StorageReply::Done
+                done
             }
             op => match target.call(Task::Other(file, op)).await? {
                 Outcome::Stat(len, blocks) => StorageReply::Stat { len, blocks },
                 Outcome::Offset(offset) => StorageReply::Offset(offset),
-                _ => StorageReply::Done,
+                _ => done,
             },
         };
         Ok(Reply::ok(codec::encode(&reply)))

@@ -15,7 +15,7 @@ use nyala_replica::Row;
 use nyala_store::own_dir::{IdentityError, Kind, OwnDir};
 use nyala_store::{Options, Store};
 use nyala_wire::mgmt::Capacity;
-use nyala_wire::storage::ChunkFileId;
+use nyala_wire::storage::{ChunkFileId, WriteVerifier};
 use nyala_wire::{ClusterId, GroupId, SessionId, TargetId, WireError};
 use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::StatxFlags;
@@ -210,6 +210,11 @@ impl Target {
         self.store.is_fenced(session)
     }
 
+    /// What tells clients whether anything was lost between a change and its sync. `target`: its id.
+    pub(super) fn verifier(&self, target: TargetId) -> WriteVerifier {
+        WriteVerifier { target, losses: self.store.losses() }
+    }
+
     /// Capacity of the file system, or of the limit if that is less.
     pub fn capacity(&self) -> Capacity {
         let capacity = capacity(&self.dir.lock().path);
@@ -236,6 +241,7 @@ impl Target {
         let others = std::mem::take(&mut *self.others.lock());
         others.into_iter().for_each(join);
         let path = self.dir.lock().path.clone();
+        self.store.close().map_err(|error| StorageError::Chunks { path: path.clone(), error })?;
         self.kv.clone().close().map_err(|error| StorageError::Store { path, error })
     }
 }

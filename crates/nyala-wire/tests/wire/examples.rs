@@ -15,7 +15,8 @@ use nyala_wire::meta::{
 use nyala_wire::meta_tx::{PartResult, TxAction, TxId, TxPart, TxReply, TxRequest};
 use nyala_wire::mgmt::{Capacity, Heartbeat, MgmtReply, MgmtRequest, TargetCapacity};
 use nyala_wire::storage::{
-    ChunkFileId, ReadHeader, ReadReplyHeader, StorageOp, StorageReply, StorageRequest, WriteHeader, encode_bulk,
+    ChunkFileId, ReadHeader, ReadReplyHeader, StorageOp, StorageReply, StorageRequest, WriteHeader, WriteVerifier,
+    encode_bulk,
 };
 use nyala_wire::walk::{PIECE_BYTES, WalkAt, WalkPiece};
 use nyala_wire::{
@@ -138,7 +139,7 @@ fn tx() -> [(&'static str, Vec<u8>); 3] {
     ]
 }
 
-fn storage() -> [(&'static str, Vec<u8>); 6] {
+fn storage() -> [(&'static str, Vec<u8>); 8] {
     let data = [b'x'; 6000];
     let write = WriteHeader {
         target: 101.into(),
@@ -170,8 +171,11 @@ fn storage() -> [(&'static str, Vec<u8>); 6] {
     let at = WalkAt { file, offset: 0 };
     let piece = WalkPiece { at, present: 0b11, checksums: vec![7, block], bad: 0b10 };
     let walked = StorageReply::Walked { pieces: vec![piece], next: Some(WalkAt { file, offset: PIECE_BYTES }) };
+    let verifier = WriteVerifier { target: TargetId(101), losses: 2 };
     [
         ("STORAGE_WRITE request", encode_bulk(&write, &[crc32c(&data[..3996]), crc32c(&data[3996..])])),
+        ("STORAGE_WRITE reply", encode_bulk(&verifier.header(), &[])),
+        ("StorageReply: Stored (CBOR)", encode(&StorageReply::Stored(verifier))),
         ("STORAGE_READ request", encode_bulk(&read, &[])),
         ("STORAGE_READ reply", encode_bulk(&reply, &[block])),
         ("StorageRequest: Truncate (CBOR)", encode(&truncate)),

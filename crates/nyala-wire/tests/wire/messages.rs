@@ -14,7 +14,7 @@ use nyala_wire::mgmt::{
     GroupOrder, Heartbeat, JoinMgmt, MemberNews, MgmtNode, MgmtReply, MgmtRequest, MgmtRole, Register, RegisterTarget,
     Registered,
 };
-use nyala_wire::storage::{Stamp, StorageOp, StorageReply, StorageRequest};
+use nyala_wire::storage::{Stamp, StorageOp, StorageReply, StorageRequest, WriteVerifier};
 use nyala_wire::walk::{WalkAt, WalkPiece};
 
 structures! {
@@ -50,6 +50,7 @@ structures! {
     TxRequest { tx, action }
     WalkAt { file, offset }
     WalkPiece { at, present, checksums, bad }
+    WriteVerifier { target, losses }
 }
 
 enums! {
@@ -152,7 +153,7 @@ enums! {
         9 Repair { offset, len, bad }
         10 Walk { offset, bytes, verify }
     }
-    StorageReply { 0 Done {} 1 Stat { len, blocks } 2 Offset { 0 } 3 Walked { pieces, next } }
+    StorageReply { 0 Done {} 1 Stat { len, blocks } 2 Offset { 0 } 3 Walked { pieces, next } 4 Stored { 0 } }
     MgmtRequest {
         0 WatchMap { have, wait_ms }
         1 Register { 0 }

@@ -6,6 +6,7 @@ use super::model::{FILE, Op, apply_to_model, content, open, options, pattern, ru
 use super::sim::{Event, World};
 use crate::chunk_store::{ChunkError, ChunkStore, ChunkStoreOptions};
 use nyala_wire::storage::ChunkFileId;
+use std::time::{Duration, Instant};
 
 fn ops() -> Vec<Op> {
     let write = |offset, len, seed| Op::Write { offset, len, seed };
@@ -92,6 +93,30 @@ fn a_failed_sync_is_remembered_by_the_next_process() {
     };
     assert!(lost(true).is_err(), "data is lost, and the kernel would say yes");
     lost(false).expect("all of it was there, and is on disk now");
+}
+
+#[test]
+fn a_crash_of_the_machine_counts_as_a_loss_unless_all_was_synced_and_closed() {
+    let world = World::new(1);
+    let begin = |boot| ChunkStore::open(world.table(), world.disk(), &options(boot)).unwrap();
+    let store = begin(1);
+    assert_eq!(store.losses(), 0);
+    store.worker(0, 1).write(write_op(FILE, 0, pattern(1, 100))).unwrap();
+    drop(store);
+    let store = begin(1);
+    assert_eq!(store.losses(), 0, "another process finds all of it");
+    store.close().unwrap();
+    assert_eq!(begin(2).losses(), 1, "closed with something that was not synced");
+    let store = begin(2);
+    let mut worker = store.worker(0, 1);
+    let mut job = worker.begin_idle_sync(Instant::now(), Duration::ZERO, usize::MAX).unwrap();
+    job.run();
+    worker.end_sync(job).unwrap();
+    store.close().unwrap();
+    let store = begin(3);
+    assert_eq!(store.losses(), 1, "nothing was unsynced when it was closed");
+    drop(store);
+    assert_eq!(begin(4).losses(), 2, "what was unsynced is not known: its flag may be lost too");
 }
 
 #[test]

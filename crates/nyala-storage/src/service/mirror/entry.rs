@@ -3,7 +3,7 @@
 //! From connection threads to the shells of mirror groups and back. Failure model: see the parent module.
 
 use super::fencing::Fenced;
-use super::parse::{self, Asked, Sent};
+use super::parse::{self, Asked, ChangeOp, Sent};
 use crate::service::queue::{Outcome, Task, mistake, stopping};
 use crate::service::read_reply::Found;
 use crate::service::target::Target;
@@ -11,7 +11,7 @@ use nyala_replica::Envelope;
 use nyala_transport::{Frame, Reply};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::mirror::{GroupHeader, ReplicaHeader, replica_kind};
-use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest};
+use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest, encode_bulk};
 use nyala_wire::{ErrorCode, GroupId, InodeId, SessionId, TargetId, WireError, codec};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
@@ -156,9 +156,19 @@ pub(in crate::service) struct Call {
 }
 
 impl Call {
-    /// Whether it is a bulk write, whose reply is empty.
-    pub fn is_write(&self) -> bool {
-        self.header.kind.get() == nyala_wire::message_type::STORAGE_WRITE
+    /// The reply, if all that there is to say is that it is done.
+    pub fn done(&self) -> Reply {
+        let verifier = self.mirror.target.verifier(self.mirror.me);
+        let stored = match &self.asked {
+            Asked::Sync => true,
+            Asked::Read(..) => false,
+            Asked::Change(_, request) => match &request.op {
+                ChangeOp::Write(_) => return Reply::ok(encode_bulk(&verifier.header(), &[])),
+                ChangeOp::Other(_, op) => op.is_stored(),
+            },
+        };
+        let reply = if stored { StorageReply::Stored(verifier) } else { StorageReply::Done };
+        Reply::ok(codec::encode(&reply))
     }
 
     /// The inode of the file that it changes, and for which session.
