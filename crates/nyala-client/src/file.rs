@@ -205,9 +205,11 @@ impl State {
             self.inline_limit = u64::from(reply.inline_limit);
             self.content = Content::Inline { version: 0, data: Bytes::new() };
         }
+        let fresh = epoch == self.epoch && self.in_flight.is_empty();
         self.install_attr(&reply.attr, epoch, now_ms);
         match (&reply.inline, &self.content) {
-            (Some(new), Content::Inline { version, .. }) if first || new.version > *version => {
+            // An older version is true where nothing was acknowledged since it was asked for: its server lost power, and the newer.
+            (Some(new), Content::Inline { version, .. }) if first || fresh || new.version > *version => {
                 self.content = Content::Inline { version: new.version, data: new.data.clone() };
             }
             (None, Content::Inline { .. }) => self.content = Content::Striped,

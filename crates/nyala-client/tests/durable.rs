@@ -7,6 +7,7 @@ mod fake;
 use fake::{Cluster, ROOT, make, read, two, within};
 use nyala_client::{Client, FileHandle, OpenOptions};
 use nyala_wire::InodeId;
+use nyala_wire::meta::SetAttr;
 
 const CHUNK: usize = 65_536;
 const EIO: i32 = 5;
@@ -223,5 +224,44 @@ async fn content_that_is_lost_while_a_direct_write_moves_it_is_moved_again() {
     within(theirs.write(10, &vec![2; 2 * CHUNK])).await.unwrap();
     assert_eq!(within(read(&theirs, 0, 4)).await, b"kept");
     assert_eq!(within(read(&theirs, 10, 2)).await, [2; 2]);
+    cluster.check();
+}
+
+/// A metadata server that lost power may have lost the newest version of a small file, which this client knows.
+#[tokio::test]
+async fn what_a_metadata_server_lost_of_a_small_file_is_not_mixed_with_what_it_has() {
+    let cluster = Cluster::new(102);
+    let client = cluster.client().await;
+    let file = make(&client, "file").await;
+    file.write(0, b"as it was").await.unwrap();
+    file.fsync(false).await.unwrap();
+    let synced = cluster.0.lock().metas[0].inline_version(file.inode());
+    client.setattr(file.inode(), SetAttr { size: Some(2), ..SetAttr::default() }).await.unwrap();
+    cluster.0.lock().metas[0].lose_power(file.inode(), synced, b"as it was");
+    let read = async {
+        while read(&file, 0, 20).await == b"as" {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        read(&file, 0, 20).await
+    };
+    assert_eq!(within(read).await, b"as it was");
+    cluster.check();
+}
+
+#[tokio::test]
+async fn what_is_written_over_a_version_that_was_lost_is_laid_over_what_is_left() {
+    let cluster = Cluster::new(103);
+    let client = cluster.client().await;
+    let file = make(&client, "file").await;
+    file.write(0, b"as it was").await.unwrap();
+    file.fsync(false).await.unwrap();
+    let synced = cluster.0.lock().metas[0].inline_version(file.inode());
+    file.write(0, b"of").await.unwrap();
+    file.fsync(false).await.unwrap();
+    file.write(3, b"IT").await.unwrap();
+    cluster.0.lock().metas[0].lose_power(file.inode(), synced, b"as it was");
+    within(file.fsync(false)).await.unwrap();
+    assert_eq!(cluster.0.lock().metas[0].inline(file.inode()).unwrap(), b"as IT was");
+    assert_eq!(within(read(&file, 0, 20)).await, b"as IT was");
     cluster.check();
 }

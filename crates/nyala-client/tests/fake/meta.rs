@@ -100,6 +100,18 @@ impl Meta {
         self.leases.restart(self.sessions.keys().copied());
     }
 
+    /// The same after a loss of power that took what was not on disk: a file's inline content is an older version again.
+    pub fn lose_power(&mut self, inode: InodeId, version: u64, content: &[u8]) {
+        let entry = self.inodes.get_mut(&inode).unwrap();
+        entry.inline = Some((version, content.to_vec()));
+        entry.attr.size = content.len() as u64;
+        self.restart();
+    }
+
+    pub fn inline_version(&self, inode: InodeId) -> u64 {
+        self.inodes[&inode].inline.as_ref().unwrap().0
+    }
+
     pub fn locks(&self) -> usize {
         self.locks.len()
     }
