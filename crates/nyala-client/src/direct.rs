@@ -155,7 +155,7 @@ impl Core {
         how: Handed,
     ) -> Result<()> {
         let (inode, mtime) = (file.inode, wall_clock());
-        let put = PutInline { inode, base_version, data: data.into(), mtime, sync: false, close: false };
+        let put = PutInline { inode, base_version, data: data.into(), mtime, sync: false, close: false, size: None };
         match self.meta_bound("store a small file", MetaOp::PutInline(put), how.want, how.bound(inode)).await?.reply {
             MetaReply::Inline { .. } => {
                 self.changed_direct(file);

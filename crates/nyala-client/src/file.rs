@@ -112,6 +112,8 @@ pub(crate) struct State {
     pub(crate) attr_ms: u64,
     pub(crate) epoch: u64,
     pub(crate) size: u64,
+    /// The server has lost changes of inline content that this client knows, its size among them: the next push says this one.
+    pub(crate) resize: Option<u64>,
     /// End and time of own writes that metadata does not know of.
     pub(crate) own_end: Option<u64>,
     pub(crate) own_mtime: Option<Time>,
@@ -157,6 +159,7 @@ impl File {
             attr_ms: 0,
             epoch: 0,
             size: 0,
+            resize: None,
             own_end: None,
             own_mtime: None,
             dirty: ExtentMap::new(MAX_UNIT),
@@ -206,9 +209,18 @@ impl State {
             self.content = Content::Inline { version: 0, data: Bytes::new() };
         }
         let fresh = epoch == self.epoch && self.in_flight.is_empty();
+        let size = self.size;
         self.install_attr(&reply.attr, epoch, now_ms);
-        match (&reply.inline, &self.content) {
-            // An older version is true where nothing was acknowledged since it was asked for: its server lost power, and the newer.
+        match (&reply.inline, &mut self.content) {
+            // Its server lost power, and with it what this client knows of the file and is about to add to.
+            (Some(older), Content::Inline { version, .. })
+                if fresh && !first && self.loaded && older.version < *version && !self.dirty.is_empty() =>
+            {
+                *version = older.version;
+                self.size = size;
+                self.resize = Some(size);
+            }
+            // An older version is true where nothing was acknowledged since it was asked for: the newer one was lost.
             (Some(new), Content::Inline { version, .. }) if first || fresh || new.version > *version => {
                 self.content = Content::Inline { version: new.version, data: new.data.clone() };
             }
@@ -282,6 +294,7 @@ impl State {
             self.layout = None;
         }
         // Of a commit under way too: what it says is not so any more.
+        self.resize = None;
         self.own_end = None;
         self.own_mtime = None;
         self.epoch += 1;

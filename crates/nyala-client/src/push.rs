@@ -74,7 +74,18 @@ impl Core {
                 Err(error) => break Err(error),
             }
         };
-        result.inspect_err(|error| file.fail(error.clone()))
+        result.inspect_err(|error| self.push_failed(file, error))
+    }
+
+    /// Keeps a failure for every handle to report once. Of a file that its server does not know any more nothing is sent again.
+    fn push_failed(&self, file: &Arc<File>, error: &Error) {
+        if error.is(ErrorCode::STALE) {
+            let mut state = file.state.lock();
+            self.with_bytes(&mut state, |state| state.discard());
+            drop(state);
+            file.changed.notify_waiters();
+        }
+        file.fail(error.clone());
     }
 
     /// Nothing to tell but that the file is closed, or to be on disk.
@@ -221,7 +232,7 @@ impl Core {
         if let Some(told) = due
             && let Err(error) = self.commit(file, Push::default(), told).await
         {
-            file.fail(error);
+            self.push_failed(file, &error);
         }
     }
 

@@ -45,9 +45,10 @@ impl Core {
         let (ids, changes): (Vec<u64>, Vec<_>) = extents.into_iter().map(send_off).unzip();
         let data = inline::whole(&base, &changes, at_once);
         let (mtime, session) = (state.own_mtime.unwrap_or_else(wall_clock), state.session);
+        let size = state.resize.map(|size| size.max(data.len() as u64));
         drop(state);
         let Push { sync, close, .. } = push;
-        let put = PutInline { inode: file.inode, base_version, data, mtime, sync, close };
+        let put = PutInline { inode: file.inode, base_version, data, mtime, sync, close, size };
         (!ids.is_empty()).then(|| Taken { put, session, sent: Sent { core: self, file, ids } })
     }
 
@@ -98,6 +99,7 @@ impl Sent<'_> {
         let (file, core) = (self.file, self.core);
         let mut state = file.state.lock();
         self.over(&mut state);
+        state.resize = None;
         if let Content::Inline { version: known, .. } = state.content
             && known < version
         {

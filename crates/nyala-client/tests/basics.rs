@@ -235,7 +235,7 @@ async fn deleted_files(leases: bool) {
     drop(two);
     settled(&client, &cluster, inode).await;
     let error = client.open(inode, OpenOptions::default()).await.err().unwrap();
-    assert!(error.is(ErrorCode::NOT_FOUND) && error.errno() == 2);
+    assert!(error.is(ErrorCode::STALE) && error.errno() == 116);
     // A close under way does not undo an open that comes after it.
     for round in 0..30 {
         let name = format!("again{}", round % 2);

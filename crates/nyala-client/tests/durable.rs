@@ -8,9 +8,11 @@ use fake::{Cluster, ROOT, make, read, two, within};
 use nyala_client::{Client, FileHandle, OpenOptions};
 use nyala_wire::InodeId;
 use nyala_wire::meta::SetAttr;
+use std::time::Duration;
 
 const CHUNK: usize = 65_536;
 const EIO: i32 = 5;
+const ESTALE: i32 = 116;
 const WRITE: OpenOptions = OpenOptions { truncate: false, append: false, write: true, buffered: false };
 
 /// Chunk files with something that is not on disk.
@@ -240,7 +242,7 @@ async fn what_a_metadata_server_lost_of_a_small_file_is_not_mixed_with_what_it_h
     cluster.0.lock().metas[0].lose_power(file.inode(), synced, b"as it was");
     let read = async {
         while read(&file, 0, 20).await == b"as" {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
         read(&file, 0, 20).await
     };
@@ -249,19 +251,35 @@ async fn what_a_metadata_server_lost_of_a_small_file_is_not_mixed_with_what_it_h
 }
 
 #[tokio::test]
-async fn what_is_written_over_a_version_that_was_lost_is_laid_over_what_is_left() {
+async fn what_is_written_after_changes_that_were_lost_brings_them_back() {
     let cluster = Cluster::new(103);
     let client = cluster.client().await;
     let file = make(&client, "file").await;
     file.write(0, b"as it was").await.unwrap();
     file.fsync(false).await.unwrap();
     let synced = cluster.0.lock().metas[0].inline_version(file.inode());
-    file.write(0, b"of").await.unwrap();
-    file.fsync(false).await.unwrap();
+    client.setattr(file.inode(), SetAttr { size: Some(5), ..SetAttr::default() }).await.unwrap();
     file.write(3, b"IT").await.unwrap();
     cluster.0.lock().metas[0].lose_power(file.inode(), synced, b"as it was");
     within(file.fsync(false)).await.unwrap();
-    assert_eq!(cluster.0.lock().metas[0].inline(file.inode()).unwrap(), b"as IT was");
-    assert_eq!(within(read(&file, 0, 20)).await, b"as IT was");
+    assert_eq!(within(read(&file, 0, 20)).await, b"as IT");
+    let meta = &cluster.0.lock().metas[0];
+    assert_eq!((meta.inline(file.inode()).unwrap(), meta.size(file.inode())), (b"as IT".to_vec(), 5));
+}
+
+#[tokio::test]
+async fn what_was_written_to_a_file_that_was_lost_is_given_up() {
+    let cluster = Cluster::new(104);
+    let client = cluster.client().await;
+    let file = written(&client).await;
+    file.write(0, &[1; 10]).await.unwrap();
+    cluster.0.lock().metas[0].lose(file.inode());
+    assert_eq!(within(file.fsync(false)).await.unwrap_err().errno(), ESTALE);
+    assert_eq!(client.stats().dirty_bytes, 0);
+    cluster.take_log();
+    // Its keeper comes by ten times a second.
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    let commits = cluster.take_log().into_iter().filter(|line| line.contains("Commit")).count();
+    assert_eq!(commits, 0, "there is nothing to be told of it any more");
     cluster.check();
 }

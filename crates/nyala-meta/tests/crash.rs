@@ -53,6 +53,7 @@ fn operations() -> Vec<MetaOp> {
             mtime: Time { seconds: 5, nanos: 5 },
             sync: false,
             close: true,
+            size: None,
         })
     };
     let file = InodeId::new(Slot(0), 2).unwrap();

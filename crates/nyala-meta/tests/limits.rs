@@ -107,6 +107,7 @@ fn inline_content_of_every_length_is_what_was_put() {
             mtime: Time::default(),
             sync: false,
             close: false,
+            size: None,
         };
         server.run(MetaOp::PutInline(put)).unwrap();
         version += 1;
@@ -314,7 +315,15 @@ fn hostile() -> impl Strategy<Value = MetaOp> {
             MetaOp::Commit(Commit { inode, end: Some(end), mtime, spilled, sync: false, close: true, allocated: None })
         }),
         (inode(), number(), bytes(), time()).prop_map(|(inode, base_version, data, mtime)| {
-            MetaOp::PutInline(PutInline { inode, base_version, data: data.into(), mtime, sync: false, close: false })
+            MetaOp::PutInline(PutInline {
+                inode,
+                base_version,
+                data: data.into(),
+                mtime,
+                sync: false,
+                close: false,
+                size: (base_version % 3 == 0).then_some(base_version),
+            })
         }),
         (inode(), bytes(), bytes()).prop_map(|(inode, name, value)| {
             MetaOp::SetXattr {

@@ -106,6 +106,7 @@ fn resolve(model: &Model, op: &Op) -> MetaOp {
                 mtime: Time::default(),
                 sync: false,
                 close: false,
+                size: None,
             })
         }
         Op::Tmpfile(d) => MetaOp::Tmpfile { entry: entry(d, &0) },

@@ -108,6 +108,12 @@ impl Meta {
         self.restart();
     }
 
+    /// The same where the file's creation was lost.
+    pub fn lose(&mut self, inode: InodeId) {
+        self.inodes.remove(&inode);
+        self.restart();
+    }
+
     pub fn inline_version(&self, inode: InodeId) -> u64 {
         self.inodes[&inode].inline.as_ref().unwrap().0
     }
@@ -295,7 +301,7 @@ impl Meta {
     }
 
     fn inode(&mut self, inode: InodeId) -> Result<&mut Inode, WireError> {
-        self.inodes.get_mut(&inode).ok_or(ErrorCode::NOT_FOUND.into())
+        self.inodes.get_mut(&inode).ok_or(ErrorCode::STALE.into())
     }
 
     fn file(&mut self, inode: InodeId) -> Result<Box<FileReply>, WireError> {

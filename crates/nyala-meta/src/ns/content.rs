@@ -77,10 +77,16 @@ fn put_one(change: &mut Change, env: &Env, put: &PutInline) -> Step<(Attr, u64)>
     if put.data.len() > file.inline_limit as usize {
         return Err(ErrorCode::TOO_BIG.with("more than the file's inline limit").into());
     }
+    if put.size.is_some_and(|size| size < put.data.len() as u64 || size > MAX_FILE_BYTES) {
+        return Err(ErrorCode::INVALID.with("the size of a file does not fit its content").into());
+    }
     let version = put.base_version + 1;
     inline::put(change, put.inode, &put.data, version)?;
     let record = change.inode_mut(put.inode)?;
-    record.grow(put.data.len() as u64);
+    match put.size {
+        Some(size) => record.resize(size),
+        None => record.grow(put.data.len() as u64),
+    }
     record.mtime = put.mtime;
     record.stamp(put.mtime);
     let attr = record.attr(put.inode);

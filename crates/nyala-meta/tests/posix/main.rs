@@ -145,7 +145,7 @@ fn ctime_never_goes_back_and_times_are_valid() {
     let early = Time { seconds: 1, nanos: 0 };
     let put = |mtime| {
         let (base_version, data) = (0, b"x".to_vec().into());
-        MetaOp::PutInline(PutInline { inode, base_version, data, mtime, sync: false, close: false })
+        MetaOp::PutInline(PutInline { inode, base_version, data, mtime, sync: false, close: false, size: None })
     };
     server.run(put(early)).unwrap();
     let attr = server.attr(inode);
@@ -169,13 +169,33 @@ fn ctime_never_goes_back_and_times_are_valid() {
 }
 
 #[test]
+fn content_brings_its_size_where_a_truncation_was_lost() {
+    let mut server = Server::new();
+    let inode = server.file("f");
+    let put = |base_version, data: &[u8], size| {
+        let (data, mtime) = (data.to_vec().into(), Time::default());
+        MetaOp::PutInline(PutInline { inode, base_version, data, mtime, sync: false, close: false, size })
+    };
+    server.run(put(0, b"longer", None)).unwrap();
+    server.run(put(1, b"as", None)).unwrap();
+    assert_eq!(server.attr(inode).size, 6, "it only grows");
+    server.run(put(2, b"as", Some(2))).unwrap();
+    assert_eq!(server.attr(inode).size, 2);
+    server.run(put(3, b"as", Some(9))).unwrap();
+    assert_eq!(server.attr(inode).size, 9, "zeros follow");
+    for size in [1, u64::MAX] {
+        assert_eq!(server.run(put(4, b"as", Some(size))), Err(ErrorCode::INVALID));
+    }
+}
+
+#[test]
 fn of_many_contents_each_is_taken_or_refused_for_itself() {
     let mut server = Server::new();
     let files: Vec<InodeId> = (0..4).map(|number| server.file(&format!("f{number}"))).collect();
     let dir = server.dir("d");
     let put = |inode, base_version, seconds| {
         let (data, mtime) = (b"content".to_vec().into(), Time { seconds, nanos: 0 });
-        PutInline { inode, base_version, data, mtime, sync: false, close: false }
+        PutInline { inode, base_version, data, mtime, sync: false, close: false, size: None }
     };
     server.run(MetaOp::Unlink { parent: InodeId::ROOT, name: name("f3") }).unwrap();
     let elsewhere = InodeId::new(Slot(4000), 7).unwrap();

@@ -141,4 +141,8 @@ pub struct PutInline {
     /// The session closes its handle on the file.
     #[n(5)]
     pub close: bool,
+    /// The file's size becomes this, at least the length of the content; absent: it only grows. Said where the server has lost a
+    /// truncation that the content was made after.
+    #[n(6)]
+    pub size: Option<u64>,
 }

@@ -36,7 +36,7 @@ structures! {
     MgmtNode { node, alias, addresses, role, log, reachable }
     NewEntry { parent, name, perm, umask }
     Owner { uid, gid }
-    PutInline { inode, base_version, data, mtime, sync, close }
+    PutInline { inode, base_version, data, mtime, sync, close, size }
     Register { cluster, role, uuid, alias, addresses, incarnation, targets }
     RegisterTarget { uuid, id, alias, kind, capacity }
     Registered { cluster, node, targets, map, refused }

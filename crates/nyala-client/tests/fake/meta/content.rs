@@ -91,7 +91,7 @@ impl Meta {
         *version += 1;
         let version = *version;
         *data = put.data.to_vec();
-        entry.attr.size = entry.attr.size.max(put.data.len() as u64);
+        entry.attr.size = put.size.unwrap_or(entry.attr.size.max(put.data.len() as u64));
         entry.attr.mtime = entry.attr.mtime.max(put.mtime);
         let attr = entry.attr.clone();
         self.closed(request, put.inode, put.close);
