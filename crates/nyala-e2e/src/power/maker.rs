@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The process that makes a round's files and changes them.
+//! The process that makes a round's files, changes them, and syncs those that it has open when it is told to.
 //!
 //! Failure model: whoever has files of a mount open cannot start processes while servers are away, since each start closes
 //! copies of them, which waits for the servers. So these files are open in a process that starts none, and the test, which
@@ -13,8 +13,8 @@ use std::io::{BufRead, BufReader, Result, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Makes the files of a seed, says `made`; changes them when told to, says `changed`; holds what stays open until its input
-/// ends.
+/// Makes the files of a seed, says `made`; changes them when told to, says `changed`; when told again, syncs what is still open and
+/// says the names of which that worked; holds it until its input ends.
 pub fn serve(dir: &Path, elsewhere: &Path, seed: u64, count: usize) -> Result<()> {
     let mut random = Random(seed);
     let files = plan::files(&mut random, count);
@@ -30,10 +30,15 @@ pub fn serve(dir: &Path, elsewhere: &Path, seed: u64, count: usize) -> Result<()
     let mut held = Vec::new();
     for file in order {
         let changed = act::change(dir, elsewhere, file);
-        held.push(changed.map_err(|error| std::io::Error::other(format!("{:?}: {error}", file.change)))?);
+        let open = changed.map_err(|error| std::io::Error::other(format!("{:?}: {error}", file.change)))?;
+        held.extend(open.map(|open| (open, &file.name)));
     }
     out.write_all(b"changed\n")?;
-    told.next().transpose()?;
+    if told.next().transpose()?.is_some() {
+        let synced = held.iter().filter(|(open, _)| open.sync_all().is_ok()).map(|(_, name)| name.as_str());
+        out.write_all(format!("{}\n", synced.collect::<Vec<_>>().join(" ")).as_bytes())?;
+        told.next().transpose()?;
+    }
     Ok(())
 }
 
@@ -62,10 +67,21 @@ impl Maker {
         self.says("changed");
     }
 
+    /// Has it sync what it has open. Gives the names of files of which it was told that all of them is on disk.
+    pub fn sync(&mut self) -> Vec<String> {
+        let told = self.child.stdin.as_mut().map(|input| input.write_all(b"sync\n"));
+        assert!(told.is_some_and(|told| told.is_ok()), "the maker has ended");
+        self.line().split_whitespace().map(str::to_owned).collect()
+    }
+
     fn says(&mut self, what: &str) {
+        assert_eq!(self.line().trim_end(), what, "what the maker says");
+    }
+
+    fn line(&mut self) -> String {
         let mut line = String::new();
         self.said.read_line(&mut line).expect("a pipe can be read");
-        assert_eq!(line.trim_end(), what, "what the maker says");
+        line
     }
 }
 

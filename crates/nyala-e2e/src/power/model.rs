@@ -65,6 +65,15 @@ pub struct File {
     pub open: bool,
 }
 
+impl File {
+    /// The changed file was synced: where it has a name, its new content is the only one.
+    pub fn confirm(&mut self) {
+        if !matches!(self.change, Change::None | Change::Unlink | Change::Replace | Change::Move) {
+            self.change = Change::Sync(0);
+        }
+    }
+}
+
 /// What a mount shows: content or error number by name.
 pub type Seen = BTreeMap<String, Result<Vec<u8>, i32>>;
 
