@@ -7,12 +7,15 @@
 //! request of the same owner for the same file. One that only waits is taken back, so that nobody is told of a deadlock
 //! with a program that no longer waits; if that is lost, the server ends the wait after some seconds. Locks die with
 //! the session: after it was lost, they are not taken again, as somebody else may have had them meanwhile.
+//! Who does not wait is refused only after the holders were asked whether they still are: see [`Core::confirm_lock`]. If they
+//! cannot be asked, the refusal stands.
 
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::logic::own_locks::{Locked, OwnLocks};
 use crate::maps::odd;
-use nyala_wire::meta::{FileLock, LockKind, MetaOp, MetaReply, Owner};
+use crate::session::Session;
+use nyala_wire::meta::{FileLock, LockCheck, LockKind, MetaOp, MetaReply, Owner};
 use nyala_wire::{ErrorCode, InodeId};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -57,16 +60,51 @@ struct Outcome {
 
 impl Core {
     pub(crate) async fn get_lock(self: &Arc<Core>, inode: InodeId, lock: FileLock) -> Result<Option<FileLock>> {
+        if self.find_lock(inode, lock).await?.is_none() {
+            return Ok(None);
+        }
+        self.confirm_lock(inode, lock).await;
+        self.find_lock(inode, lock).await
+    }
+
+    async fn find_lock(self: &Arc<Core>, inode: InodeId, lock: FileLock) -> Result<Option<FileLock>> {
         match self.meta("look for a lock", MetaOp::GetLock { inode, lock }, Owner::default()).await? {
             MetaReply::Lock(found) => Ok(found),
             _ => Err(odd("look for a lock")),
         }
     }
 
+    /// Has those asked who stand in the way of a lock: they may have closed the file, or be gone, and their clients not
+    /// have heard of it yet.
+    async fn confirm_lock(self: &Arc<Core>, inode: InodeId, lock: FileLock) {
+        if let Err(error) = self.meta_done("confirm a lock", MetaOp::LockConfirm { inode, lock }).await {
+            tracing::debug!(%inode, %error, "the holders of a lock cannot be asked");
+        }
+    }
+
+    /// Answers a server's questions after locks of this client.
+    pub(crate) fn check_locks(self: &Arc<Core>, session: &Session, checks: Vec<LockCheck>) {
+        let listener = self.listener.read().clone();
+        for LockCheck { number, inode, owner, flock } in checks {
+            let (core, target) = (Arc::downgrade(self), session.target);
+            let settled = listener.as_ref().map(|listener| listener.settle_lock(inode, owner, flock));
+            tokio::spawn(async move {
+                if let Some(settled) = settled {
+                    settled.await;
+                }
+                let Some(core) = core.upgrade().filter(|core| !core.is_stopped()) else { return };
+                let op = MetaOp::LockChecked { numbers: vec![number] };
+                if let Err(error) = core.meta_at("answer for a lock", op, target).await {
+                    tracing::debug!(%inode, %error, "a server does not hear that a lock still stands; it takes that for granted");
+                }
+            });
+        }
+    }
+
     pub(crate) async fn set_lock(self: &Arc<Core>, inode: InodeId, lock: FileLock, wait: bool) -> Result<()> {
         let mut doubts = 0;
         loop {
-            match self.try_lock(inode, lock).await {
+            match self.try_lock(inode, lock, wait).await {
                 Err(error) if wait && error.is(ErrorCode::AGAIN) => {}
                 other => return other,
             }
@@ -84,12 +122,12 @@ impl Core {
     }
 
     /// Runs in the background, so that dropping the caller's future does not leave its outcome open.
-    async fn try_lock(self: &Arc<Core>, inode: InodeId, lock: FileLock) -> Result<()> {
+    async fn try_lock(self: &Arc<Core>, inode: InodeId, lock: FileLock, waits: bool) -> Result<()> {
         let (tell, told) = oneshot::channel();
         let core = self.clone();
         let started = self.spawn(async move {
             let own = core.locks.owner((inode, lock.owner, lock.flock)).lock_owned().await;
-            let outcome = core.lock_now(inode, lock, own).await;
+            let outcome = core.lock_now(inode, lock, waits, own).await;
             if let Err(unwanted) = tell.send(outcome) {
                 core.put_back(inode, lock, unwanted).await;
             }
@@ -104,9 +142,20 @@ impl Core {
         outcome.result
     }
 
-    async fn lock_now(self: &Arc<Core>, inode: InodeId, lock: FileLock, mut own: OwnedMutexGuard<OwnLocks>) -> Outcome {
+    /// `waits`: who is refused waits for the lock then, and need not know yet who has it.
+    async fn lock_now(
+        self: &Arc<Core>,
+        inode: InodeId,
+        lock: FileLock,
+        waits: bool,
+        mut own: OwnedMutexGuard<OwnLocks>,
+    ) -> Outcome {
         let before = own.clone();
-        let result = self.meta_done("lock a file", MetaOp::SetLock { inode, lock }).await;
+        let mut result = self.meta_done("lock a file", MetaOp::SetLock { inode, lock }).await;
+        if !waits && result.as_ref().is_err_and(|error| error.is(ErrorCode::AGAIN)) {
+            self.confirm_lock(inode, lock).await;
+            result = self.meta_done("lock a file", MetaOp::SetLock { inode, lock }).await;
+        }
         match &result {
             Ok(()) => own.set(locked(&lock)),
             // A conversion of `flock` gives the old lock up before it waits, or fails, as on any local file system: two that

@@ -45,7 +45,8 @@ impl Core {
         let op = MetaOp::LeasePoll { boot: session.boot(), kept: session.kept() };
         let mut request = self.request(op, Owner::default());
         match self.send_meta(session, "ask for revocations", &mut request).await? {
-            Outcome::Reply(Answer { reply: MetaReply::Revocations { boot, list }, .. }) => {
+            Outcome::Reply(Answer { reply: MetaReply::Revocations { boot, list, checks }, .. }) => {
+                self.check_locks(session, checks);
                 if boot == session.boot() {
                     session.set_kept(Vec::new());
                     self.revoked(session, &list);

@@ -63,6 +63,13 @@ pub trait CacheListener: Send + Sync + 'static {
 
     /// Forgets content from this byte on, while [`CacheListener::withdraw`] waits for a write that ends before it.
     fn withdraw_behind(&self, inode: InodeId, from: u64) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+
+    /// Gives up what an owner had locked in open files that programs have closed by now; done when the server knows, or
+    /// the lock still stands, after a moment at most. A layer that hears of every close before it returns has nothing to do.
+    fn settle_lock(&self, inode: InodeId, owner: u64, flock: bool) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let _ = (inode, owner, flock);
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// What was found under a name.

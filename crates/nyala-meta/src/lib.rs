@@ -12,6 +12,7 @@ pub mod deadlock;
 pub mod file_locks;
 pub mod keys;
 pub mod leases;
+pub mod lock_checks;
 pub mod locks;
 pub mod ns;
 pub mod records;

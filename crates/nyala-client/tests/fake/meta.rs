@@ -229,7 +229,7 @@ impl Meta {
                     }
                     list = self.leases.poll(session);
                 }
-                return Ok((Grants::default(), MetaReply::Revocations { boot: self.boot, list }));
+                return Ok((Grants::default(), MetaReply::Revocations { boot: self.boot, list, checks: Vec::new() }));
             }
             MetaOp::LeaseReturn { leases } => {
                 self.signs_of_life += usize::from(leases.is_empty());

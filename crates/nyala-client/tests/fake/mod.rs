@@ -337,7 +337,7 @@ fn is_busy(answer: &Answer) -> bool {
 /// A poll's answer that need not be given yet.
 fn has_no_news(answer: &Answer, asked: u64) -> bool {
     let Ok((body, _)) = answer else { return false };
-    matches!(decode(&body[16..]), Ok(meta::MetaReply::Revocations { list, boot }) if list.is_empty() && boot == asked)
+    matches!(decode(&body[16..]), Ok(meta::MetaReply::Revocations { list, boot, .. }) if list.is_empty() && boot == asked)
 }
 
 fn is_opened(answer: &Answer) -> bool {

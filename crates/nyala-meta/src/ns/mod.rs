@@ -86,7 +86,9 @@ pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
         | MetaOp::LeasePoll { .. }
         | MetaOp::LeaseReturn { .. }
         | MetaOp::Spill { .. }
-        | MetaOp::LockWait { .. } => Err(ErrorCode::UNKNOWN_MESSAGE.into()),
+        | MetaOp::LockWait { .. }
+        | MetaOp::LockConfirm { .. }
+        | MetaOp::LockChecked { .. } => Err(ErrorCode::UNKNOWN_MESSAGE.into()),
         MetaOp::Lookup { parent, name } => info::lookup(change, env, *parent, name),
         MetaOp::GetAttr { inode } => info::getattr(change, *inode),
         MetaOp::GetAttrs { inodes } => info::getattrs(change, env, inodes),

@@ -55,6 +55,8 @@ pub async fn request(state: &Rc<State>, request: MetaRequest) -> Result<Body, Wi
             let reply = super::lock_wait::wait(state, request.session, *inode, *lock).await?;
             Ok(leases::answer(Grants::default(), &reply))
         }
+        MetaOp::LockConfirm { inode, lock } => super::lock_check::confirm(state, request.session, *inode, *lock).await,
+        MetaOp::LockChecked { numbers } => super::lock_check::checked(state, request.session, numbers),
         op if op.is_change() => change_once(state, request, leave).await,
         _ => read(state, &request).await,
     }
@@ -348,6 +350,8 @@ fn op_name(op: &MetaOp) -> &'static str {
         MetaOp::Spill { .. } => "op.spill",
         MetaOp::GetLock { .. } => "op.get_lock",
         MetaOp::LockWait { .. } => "op.lock_wait",
+        MetaOp::LockConfirm { .. } => "op.lock_confirm",
+        MetaOp::LockChecked { .. } => "op.lock_checked",
         MetaOp::SetLock { .. } => "op.set_lock",
         MetaOp::Tmpfile { .. } => "op.tmpfile",
     }

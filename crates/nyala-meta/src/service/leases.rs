@@ -158,7 +158,7 @@ pub async fn spill(state: &State, request: &MetaRequest, leave: Leave, done: boo
 }
 
 /// Rings for the polls of these sessions.
-fn tell(state: &State, sessions: Vec<SessionId>) {
+pub fn tell(state: &State, sessions: Vec<SessionId>) {
     let polls = state.polls.borrow();
     for session in sessions {
         if let Some(poll) = polls.get(&session) {
@@ -199,15 +199,19 @@ pub async fn poll(state: &Rc<State>, session: SessionId, boot: u64, kept: &[Retu
         state.lease_news.notify_waiters();
     }
     let ring = state.polls.borrow_mut().entry(session).or_insert_with(|| Rc::new(Notify::new())).clone();
-    let mut list = Vec::new();
+    let news = || {
+        let list = state.leases.borrow_mut().poll(session, state.now_ms());
+        (list, state.lock_checks.borrow_mut().poll(session))
+    };
+    let (mut list, mut checks) = (Vec::new(), Vec::new());
     if boot == state.boot {
-        list = state.leases.borrow_mut().poll(session, state.now_ms());
-        if list.is_empty() {
+        (list, checks) = news();
+        if list.is_empty() && checks.is_empty() {
             let _ = tokio::time::timeout(POLL, ring.notified()).await;
-            list = state.leases.borrow_mut().poll(session, state.now_ms());
+            (list, checks) = news();
         }
     }
-    Ok(answer(Grants::default(), &MetaReply::Revocations { boot: state.boot, list }))
+    Ok(answer(Grants::default(), &MetaReply::Revocations { boot: state.boot, list, checks }))
 }
 
 /// Takes leases back, and wakes who waits for them. Files that the client has open count as open before anybody goes on.

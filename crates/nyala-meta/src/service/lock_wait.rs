@@ -261,11 +261,7 @@ trait Around {
 
 impl Around for Rc<State> {
     fn locks(&self, inode: InodeId) -> Result<FileLocks, WireError> {
-        let caller = Caller::service(Time::default());
-        self.with_change(&caller, None, |change, _| lock::load(&change, inode)).map_err(|fault| match fault {
-            Fault::Refused(error) => error,
-            Fault::Blocked | Fault::Elsewhere(_) => ErrorCode::BUSY.into(),
-        })
+        locks(self, inode)
     }
 
     async fn others(&self) -> Vec<LockEdge> {
@@ -301,6 +297,15 @@ impl Around for Rc<State> {
     async fn sleep(&self, time: Duration) {
         tokio::time::sleep(time).await;
     }
+}
+
+/// All locks on a file.
+pub fn locks(state: &State, inode: InodeId) -> Result<FileLocks, WireError> {
+    let caller = Caller::service(Time::default());
+    state.with_change(&caller, None, |change, _| lock::load(&change, inode)).map_err(|fault| match fault {
+        Fault::Refused(error) => error,
+        Fault::Blocked | Fault::Elsewhere(_) => ErrorCode::BUSY.into(),
+    })
 }
 
 /// Answers `LockWait`: `Done` when the lock could be had (or nobody waits any more, which `Unlock` says), when the wait is over, or after 5 s; EDEADLK if it never could.

@@ -18,6 +18,7 @@ pub mod flusher;
 pub mod garbage;
 pub mod leases;
 pub mod linger;
+pub mod lock_check;
 pub mod lock_wait;
 pub mod participate;
 pub mod peers;

@@ -70,6 +70,7 @@ pub async fn end(state: &Rc<State>, session: SessionId, fence: bool) -> Result<(
     state.sessions.borrow_mut().ended(session, ended.is_ok());
     state.leases.borrow_mut().end_session(session);
     state.polls.borrow_mut().remove(&session);
+    super::lock_check::forget(state, session);
     state.lease_news.notify_waiters();
     ended
 }

@@ -7,6 +7,7 @@ use super::lock_wait::LockWaits;
 use super::peers::Peers;
 use crate::change::Change;
 use crate::leases::Leases;
+use crate::lock_checks::LockChecks;
 use crate::locks::Locks;
 use crate::ns::Env;
 use crate::sessions::Sessions;
@@ -44,6 +45,10 @@ pub struct State {
     pub locks: RefCell<Locks>,
     /// Who waits for which lock of a file.
     pub lock_waits: LockWaits,
+    /// Questions to holders of file locks.
+    pub lock_checks: RefCell<LockChecks>,
+    /// Rung when some are answered.
+    pub lock_news: Notify,
     /// Rung when locks are released.
     pub released: Notify,
     /// Sessions.
@@ -101,6 +106,8 @@ impl State {
             peers,
             locks: RefCell::default(),
             lock_waits: LockWaits::default(),
+            lock_checks: RefCell::default(),
+            lock_news: Notify::new(),
             released: Notify::new(),
             sessions: RefCell::default(),
             leases: RefCell::default(),

@@ -5,9 +5,10 @@
 
 use crate::harness::Cluster;
 use crate::{OWNER, spread};
-use nyala_client::Client;
+use nyala_client::{CacheListener, Client, Withdraw};
 use nyala_wire::meta::{FileLock, LockKind};
 use nyala_wire::{ErrorCode, InodeId};
+use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 fn lock(kind: LockKind, start: u64, end: u64) -> FileLock {
@@ -81,5 +82,64 @@ fn a_lock_is_waited_for_and_ends_with_its_client() {
         });
         waited.unwrap();
         assert_eq!(third.get_lock(inode, whole).await.unwrap(), Some(byte(7)), "one's are gone, two's are there");
+    });
+}
+
+/// A layer above that is asked after locks.
+struct Above {
+    client: Client,
+    answers: bool,
+}
+
+type Done = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+impl CacheListener for Above {
+    fn withdraw(&self, _: InodeId, _: Withdraw) -> Done {
+        Box::pin(async {})
+    }
+
+    fn withdraw_behind(&self, _: InodeId, _: u64) -> Done {
+        Box::pin(async {})
+    }
+
+    /// Bytes 0 to 9 were held by what was closed.
+    fn settle_lock(&self, inode: InodeId, owner: u64, flock: bool) -> Done {
+        let (client, answers) = (self.client.clone(), self.answers);
+        Box::pin(async move {
+            if !answers {
+                std::future::pending::<()>().await;
+            }
+            let ended = FileLock { owner, flock, ..lock(LockKind::Unlock, 0, 9) };
+            client.set_lock(inode, ended, false).await.unwrap();
+        })
+    }
+}
+
+#[test]
+fn who_does_not_wait_is_refused_after_the_holder_was_asked() {
+    Cluster::start().run_clients(2, |clients| async move {
+        let [one, two] = &clients[..] else { panic!("two clients") };
+        let (here, _) = spread(one).await;
+        let inode = file(one, here).await;
+        let whole = lock(LockKind::Write, 0, u64::MAX);
+        one.set_listener(std::sync::Arc::new(Above { client: one.clone(), answers: true }));
+        one.set_lock(inode, whole, false).await.unwrap();
+        assert_eq!(two.get_lock(inode, byte(3)).await.unwrap(), None, "it has ended");
+        let rest = lock(LockKind::Write, 10, u64::MAX);
+        assert_eq!(two.get_lock(inode, byte(10)).await.unwrap(), Some(rest), "it stands");
+        one.set_lock(inode, whole, false).await.unwrap();
+        two.set_lock(inode, byte(9), false).await.unwrap();
+        assert!(two.set_lock(inode, byte(10), false).await.unwrap_err().is(ErrorCode::AGAIN));
+        // On one client, between two owners.
+        let other = FileLock { owner: 2, ..byte(8) };
+        one.set_lock(inode, byte(8), false).await.unwrap();
+        one.set_lock(inode, other, false).await.unwrap();
+        // Who does not answer keeps its lock, and nobody waits for long.
+        one.set_listener(std::sync::Arc::new(Above { client: one.clone(), answers: false }));
+        one.set_lock(inode, byte(7), false).await.unwrap();
+        let began = Instant::now();
+        assert!(two.set_lock(inode, byte(7), false).await.unwrap_err().is(ErrorCode::AGAIN));
+        assert!(began.elapsed() > Duration::from_millis(900), "it was asked");
+        assert_eq!(one.get_lock(inode, FileLock { owner: 2, ..byte(7) }).await.unwrap(), Some(byte(7)));
     });
 }

@@ -2,6 +2,7 @@
 
 //! File locks of applications: `flock`, and byte ranges (`fcntl`, open file descriptions).
 
+use crate::ids::InodeId;
 use minicbor::{Decode, Decoder, Encode, decode};
 
 /// What is locked how, for whom.
@@ -25,6 +26,24 @@ pub struct FileLock {
     /// Last byte, included; `u64::MAX` is to the end, wherever that is.
     #[n(5)]
     pub end: u64,
+}
+
+/// A question to the client that holds a lock: does it still stand? Answered by [`super::MetaOp::LockChecked`], after the
+/// client has given up what ended with a close or an exit before it was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
+pub struct LockCheck {
+    /// Number of the question at this server.
+    #[n(0)]
+    pub number: u64,
+    /// The file.
+    #[n(1)]
+    pub inode: InodeId,
+    /// Whose lock, as in [`FileLock::owner`].
+    #[n(2)]
+    pub owner: u64,
+    /// As in [`FileLock::flock`].
+    #[n(3)]
+    pub flock: bool,
 }
 
 /// How something is locked.

@@ -28,6 +28,8 @@ use minicbor::{Decode, Encode};
 pub const MAX_LIST_ENTRIES: u32 = 4096;
 /// Most leases in one [`MetaOp::LeaseReturn`], and in one reply to [`MetaOp::LeasePoll`].
 pub const MAX_LEASES: usize = 4096;
+/// Most questions after locks in one reply to [`MetaOp::LeasePoll`], and answers in one [`MetaOp::LockChecked`].
+pub const MAX_LOCK_CHECKS: usize = 4096;
 /// Most inodes in one [`MetaOp::GetAttrs`].
 pub const MAX_GET_ATTRS: usize = 4096;
 /// Most files in one [`MetaOp::PutInlines`].

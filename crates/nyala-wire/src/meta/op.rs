@@ -177,6 +177,24 @@ pub enum MetaOp {
         #[n(1)]
         lock: FileLock,
     },
+    /// Have the holders of the locks that stand in the way asked whether these still stand: answered when all have, or
+    /// after a second. Then `SetLock` or `GetLock` says what holds. Reply: `Done`.
+    #[n(20)]
+    LockConfirm {
+        /// The file.
+        #[n(0)]
+        inode: InodeId,
+        /// The lock to be had.
+        #[n(1)]
+        lock: FileLock,
+    },
+    /// Answers [`super::LockCheck`]s: what had ended is given up. Reply: `Done`.
+    #[n(21)]
+    LockChecked {
+        /// Their numbers, at most [`super::MAX_LOCK_CHECKS`].
+        #[n(0)]
+        numbers: Vec<u64>,
+    },
 
     /// Make a regular file, or open the one that is there. Reply: `Created`.
     #[n(32)]
@@ -377,6 +395,8 @@ impl MetaOp {
                 | MetaOp::Acquire { .. }
                 | MetaOp::GetLock { .. }
                 | MetaOp::LockWait { .. }
+                | MetaOp::LockConfirm { .. }
+                | MetaOp::LockChecked { .. }
         )
     }
 
@@ -396,7 +416,7 @@ impl MetaOp {
     pub fn home(&self) -> Option<InodeId> {
         Some(match self {
             MetaOp::SessionOpen { .. } | MetaOp::SessionClose | MetaOp::StatFs | MetaOp::Sync => return None,
-            MetaOp::LeasePoll { .. } | MetaOp::LeaseReturn { .. } => return None,
+            MetaOp::LeasePoll { .. } | MetaOp::LeaseReturn { .. } | MetaOp::LockChecked { .. } => return None,
             MetaOp::Lookup { parent, .. }
             | MetaOp::Unlink { parent, .. }
             | MetaOp::Rmdir { parent, .. }
@@ -422,6 +442,7 @@ impl MetaOp {
             | MetaOp::Spill { inode, .. }
             | MetaOp::GetLock { inode, .. }
             | MetaOp::LockWait { inode, .. }
+            | MetaOp::LockConfirm { inode, .. }
             | MetaOp::SetLock { inode, .. }
             | MetaOp::Open { inode }
             | MetaOp::Close { inode }

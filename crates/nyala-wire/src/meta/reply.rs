@@ -2,7 +2,7 @@
 
 //! The replies.
 
-use super::{FileLock, Revocation};
+use super::{FileLock, LockCheck, Revocation};
 use crate::attr::{Attr, FileKind};
 use crate::error::WireError;
 use crate::ids::{InodeId, MapVersion, TargetId};
@@ -196,15 +196,19 @@ pub enum MetaReply {
         #[n(1)]
         version: u64,
     },
-    /// Leases to let go.
+    /// Leases to let go, and locks to be looked after.
     #[n(14)]
     Revocations {
         /// The server's run.
         #[n(0)]
         boot: u64,
-        /// Which.
+        /// Which leases.
         #[n(1)]
         list: Vec<Revocation>,
+        /// Which locks, at most [`super::MAX_LOCK_CHECKS`].
+        #[n(2)]
+        #[cbor(default)]
+        checks: Vec<LockCheck>,
     },
     /// The name does not exist; said instead of ENOENT to a `Lookup` that wants leases, as it may come with one.
     #[n(15)]

@@ -105,7 +105,7 @@ fn structures_have_their_fields() {
     structures!(Commit, EntryInfo, EntryReply, FileReply, InlineContent, ListedEntry, Listing, MetaRequest, NewEntry);
     structures!(Owner, PutInline, Rename, SessionReply, SetAttr, TxId, TxRequest, ChunkFileId, StorageRequest, Stamp);
     structures!(nyala_wire::fences::FencesRequest, nyala_wire::fences::FencesReply);
-    structures!(FileLock, LockEdge, LockOwner, Returned, Revocation);
+    structures!(FileLock, LockCheck, LockEdge, LockOwner, Returned, Revocation);
     structures!(nyala_wire::walk::WalkAt, nyala_wire::walk::WalkPiece);
     structures!(Heartbeat, JoinMgmt, MgmtNode, Register, RegisterTarget, Registered);
 }

@@ -5,9 +5,9 @@
 use crate::shapes::{enums, structures};
 use nyala_wire::fences::{FencesReply, FencesRequest};
 use nyala_wire::meta::{
-    Commit, EntryInfo, EntryReply, FileLock, FileReply, InlineContent, LeaseMode, ListedEntry, Listing, LockKind,
-    MetaOp, MetaReply, MetaRequest, NewEntry, Owner, PutInline, PutOutcome, Rename, Returned, Revocation, SessionReply,
-    SetAttr, SetTime,
+    Commit, EntryInfo, EntryReply, FileLock, FileReply, InlineContent, LeaseMode, ListedEntry, Listing, LockCheck,
+    LockKind, MetaOp, MetaReply, MetaRequest, NewEntry, Owner, PutInline, PutOutcome, Rename, Returned, Revocation,
+    SessionReply, SetAttr, SetTime,
 };
 use nyala_wire::meta_tx::{LockEdge, LockOwner, Outcome, PartResult, TxAction, TxPart, TxReply, TxRequest};
 use nyala_wire::mgmt::{
@@ -30,6 +30,7 @@ structures! {
     ListedEntry { cookie, name, inode, kind, attr }
     Listing { entries, end }
     JoinMgmt { cluster, uuid, addresses, incarnation, node }
+    LockCheck { number, inode, owner, flock }
     LockEdge { waiter, holder, wait }
     LockOwner { session, owner }
     MetaRequest { session, sequence, acked_below, owner, now, op, want }
@@ -75,6 +76,8 @@ enums! {
         17 GetLock { inode, lock }
         18 LockWait { inode, lock }
         19 Spill { inode, done }
+        20 LockConfirm { inode, lock }
+        21 LockChecked { numbers }
         32 Create { entry, exclusive }
         33 Open { inode }
         34 Close { inode }
@@ -110,7 +113,7 @@ enums! {
         11 Opened { 0 }
         12 Created { new, inode, kind, file }
         13 Inline { attr, version }
-        14 Revocations { boot, list }
+        14 Revocations { boot, list, checks }
         15 NoEntry {}
         16 Lock { 0 }
         17 Inlines { 0 }
