@@ -131,6 +131,12 @@ impl Notifier {
         self.send(INVAL_ENTRY, &[IoSlice::new(head.as_bytes()), IoSlice::new(name), IoSlice::new(&[0])]).map(drop)
     }
 
+    /// Whether the kernel has requests for `/dev/fuse` that nobody has fetched yet. Those that wait behind too many others
+    /// in the background, or in a ring, are not seen. Never blocks.
+    pub fn has_requests(&self) -> bool {
+        self.device.has_requests()
+    }
+
     fn send(&self, code: i32, body: &[IoSlice<'_>]) -> Result<Known, Errno> {
         settle(self.device.write(0, code, body))
     }

@@ -36,7 +36,7 @@ fn get(counter: &AtomicU64) -> u64 {
 
 /// What the client does when a lease goes.
 fn withdraw(fs: &MemFs, ino: u64, what: Withdraw) {
-    let listener = Listener { cache: Arc::clone(&fs.cache), lifetime: memfs::TTL };
+    let listener = Listener { cache: Arc::clone(&fs.cache), lifetime: memfs::TTL, locks: Arc::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(listener.withdraw(InodeId(ino), what));
 }

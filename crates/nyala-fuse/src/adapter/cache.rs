@@ -19,8 +19,10 @@
 //! another reason cannot be repaired here: it is logged as an error.
 
 use super::buffered::{Buffered, PAGE};
+use super::lock_holders::LockHolders;
 use super::moved::{At, Moved};
 use super::open_dirs::OpenDirs;
+use super::processes::Machine;
 use crate::{Errno, Ino, InvalRange, Known, Notifier};
 use nyala_client::{CacheListener, Withdraw};
 use nyala_wire::InodeId;
@@ -91,6 +93,11 @@ impl KernelCache {
         if self.notifier.set(notifier).is_err() {
             tracing::error!("a second notifier for one mount is ignored");
         }
+    }
+
+    /// What was attached.
+    pub fn notifier(&self) -> Option<Notifier> {
+        self.notifier.get().cloned()
     }
 
     /// The session has begun.
@@ -249,6 +256,8 @@ pub struct Listener {
     pub cache: Arc<KernelCache>,
     /// How long the kernel is allowed to keep things.
     pub lifetime: Duration,
+    /// Who holds locks.
+    pub locks: Arc<LockHolders>,
 }
 
 impl CacheListener for Listener {
@@ -267,6 +276,11 @@ impl CacheListener for Listener {
                 let _ = dropping.await;
             }
         })
+    }
+
+    fn settle_lock(&self, inode: InodeId, owner: u64, flock: bool) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let (locks, machine) = (Arc::clone(&self.locks), Machine { notifier: self.cache.notifier() });
+        Box::pin(async move { locks.settle(Ino(inode.0), owner, flock, &machine).await })
     }
 }
 
@@ -297,7 +311,7 @@ mod tests {
         cache.started(true);
         assert!(!cache.keeps() && !cache.keeps_names());
         let what = Withdraw { attrs: true, entries: true, data: true };
-        let listener = Listener { cache: Arc::new(cache), lifetime: Duration::from_secs(1) };
+        let listener = Listener { cache: Arc::new(cache), lifetime: Duration::from_secs(1), locks: Arc::default() };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(listener.withdraw(InodeId(1), what));
         assert_eq!(listener.cache.withdrawals(), 0);

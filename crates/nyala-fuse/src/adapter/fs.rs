@@ -8,6 +8,7 @@ use super::convert::{self, errno, inode};
 use super::dirs::{self, Dir};
 use super::files::{self, OpenFile};
 use super::handles::Handles;
+use super::lock_holders::LockHolders;
 use super::lock_owners::LockOwners;
 use super::statistics::{self, Requests};
 use super::{attrs, locks, names, xattrs};
@@ -36,6 +37,7 @@ pub struct NyalaFs {
     pub(super) files: Handles<Arc<OpenFile>>,
     pub(super) dirs: Handles<Arc<Dir>>,
     pub(super) lock_owners: LockOwners,
+    pub(super) lock_holders: Arc<LockHolders>,
     pub(super) again: Arc<Again>,
     pub(super) requests: Requests,
 }
@@ -51,6 +53,7 @@ impl NyalaFs {
             files: Handles::new(),
             dirs: Handles::new(),
             lock_owners: LockOwners::default(),
+            lock_holders: Arc::default(),
             again: Arc::default(),
             requests: Requests::default(),
         }
@@ -61,7 +64,8 @@ impl NyalaFs {
     pub fn attach(&self, notifier: Notifier) {
         self.cache.attach(notifier);
         let lifetime = self.client.lease_time();
-        self.client.set_listener(Arc::new(Listener { cache: Arc::clone(&self.cache), lifetime }));
+        let (cache, locks) = (Arc::clone(&self.cache), Arc::clone(&self.lock_holders));
+        self.client.set_listener(Arc::new(Listener { cache, lifetime, locks }));
     }
 
     pub(super) fn is_leased(&self, inode: InodeId) -> bool {
@@ -264,7 +268,8 @@ impl Handler for NyalaFs {
         files::write(self, ctx, ino, args, &data).await
     }
 
-    async fn flush(&self, _: &Context, ino: Ino, fh: Fh, lock_owner: u64) -> Result<()> {
+    async fn flush(&self, ctx: &Context, ino: Ino, fh: Fh, lock_owner: u64) -> Result<()> {
+        let _ending = locks::closing(self, ctx, ino, fh, lock_owner);
         let flushed = self.files.get(fh)?.handle.flush().await;
         locks::flushed(self, ino, lock_owner).await;
         flushed.map_err(|e| errno("close", ino, e))

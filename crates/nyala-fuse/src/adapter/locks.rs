@@ -4,12 +4,14 @@
 //!
 //! **Failure model.** Whoever waits may be interrupted: the request is then dropped, and the client leaves no lock behind.
 //! An unlock at a close has nobody to report to; if it fails, the lock ends with the session, and that is logged. The end
-//! of an open file arrives a moment after the `close` that caused it has returned.
+//! of an open file arrives a moment after the `close` that caused it has returned: see `lock_holders`.
 
 use super::convert::{errno, inode};
 use super::fs::NyalaFs;
-use crate::types::{Lock, LockArgs, ReleaseArgs, Result};
-use crate::{Errno, Ino};
+use super::lock_holders::{Ending, Holding};
+use super::processes::{Machine, seen_now};
+use crate::types::{Context, Lock, LockArgs, ReleaseArgs, Result};
+use crate::{Errno, Fh, Ino};
 use nyala_wire::meta::{FileLock, LockKind};
 
 /// The end of a file as the kernel says it.
@@ -45,6 +47,10 @@ fn everything(owner: u64, flock: bool) -> FileLock {
     FileLock { owner, pid: 0, kind: LockKind::Unlock, flock, start: 0, end: u64::MAX }
 }
 
+fn holding(args: &LockArgs, flock: bool) -> Holding {
+    Holding { fh: args.fh, owner: args.owner, flock }
+}
+
 /// `F_GETLK`.
 pub async fn get(fs: &NyalaFs, ino: Ino, args: &LockArgs) -> Result<Lock> {
     let lock = to_cluster(args, false)?;
@@ -58,6 +64,7 @@ pub async fn set(fs: &NyalaFs, ino: Ino, args: &LockArgs) -> Result<()> {
     let fail = |error| errno("setlk", ino, error);
     if lock.kind != LockKind::Unlock {
         let _busy = fs.lock_owners.locking(ino, args.owner, args.fh);
+        fs.lock_holders.taking(ino, holding(args, false), seen_now(args.lock.pid));
         return fs.client.set_lock(inode(ino), lock, args.wait).await.map_err(fail);
     }
     if !fs.lock_owners.may_hold(ino, args.owner) {
@@ -66,6 +73,7 @@ pub async fn set(fs: &NyalaFs, ino: Ino, args: &LockArgs) -> Result<()> {
     fs.client.set_lock(inode(ino), lock, false).await.map_err(fail)?;
     if (lock.start, lock.end) == (0, u64::MAX) {
         fs.lock_owners.unlocked(ino, args.owner);
+        fs.lock_holders.gave_up(ino, holding(args, false));
     }
     Ok(())
 }
@@ -73,7 +81,19 @@ pub async fn set(fs: &NyalaFs, ino: Ino, args: &LockArgs) -> Result<()> {
 /// `flock`.
 pub async fn flock(fs: &NyalaFs, ino: Ino, args: &LockArgs) -> Result<()> {
     let lock = to_cluster(args, true)?;
-    fs.client.set_lock(inode(ino), lock, args.wait).await.map_err(|e| errno("flock", ino, e))
+    if lock.kind != LockKind::Unlock {
+        fs.lock_holders.taking(ino, holding(args, true), seen_now(args.lock.pid));
+    }
+    fs.client.set_lock(inode(ino), lock, args.wait).await.map_err(|e| errno("flock", ino, e))?;
+    if lock.kind == LockKind::Unlock {
+        fs.lock_holders.gave_up(ino, holding(args, true));
+    }
+    Ok(())
+}
+
+/// A thread begins to close the file.
+pub fn closing<'a>(fs: &'a NyalaFs, ctx: &Context, ino: Ino, fh: Fh, owner: u64) -> Option<Ending<'a>> {
+    fs.lock_holders.closing(ino, fh, owner, ctx.pid, &Machine { notifier: None })
 }
 
 /// A process closed the file.
@@ -85,6 +105,7 @@ pub async fn flushed(fs: &NyalaFs, ino: Ino, owner: u64) {
 
 /// An open file has ended.
 pub async fn released(fs: &NyalaFs, ino: Ino, args: &ReleaseArgs) {
+    let _ending = fs.lock_holders.released(ino, args.fh);
     if args.flock_unlock {
         give_up(fs, ino, everything(args.lock_owner, true)).await;
     }
@@ -102,7 +123,6 @@ async fn give_up(fs: &NyalaFs, ino: Ino, lock: FileLock) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Fh;
 
     fn args(kind: i32, start: u64, end: u64) -> LockArgs {
         LockArgs { fh: Fh(1), owner: 77, lock: Lock { start, end, kind, pid: 5 }, wait: false }

@@ -9,7 +9,7 @@
 //!
 //! Failure model: the cluster may be slow, restarting or gone; the client waits and tries again, and what comes here as
 //! an error is final for the request. Nothing here is durable. What can be late between withdrawals and replies is said
-//! in [`cache`], between closes and locks in [`lock_owners`].
+//! in [`cache`], between closes and locks in [`lock_owners`] and [`lock_holders`].
 
 mod again;
 mod atime;
@@ -22,11 +22,13 @@ mod dirs;
 mod files;
 mod fs;
 mod handles;
+mod lock_holders;
 mod lock_owners;
 mod locks;
 pub mod moved;
 mod names;
 pub mod open_dirs;
+mod processes;
 pub mod statistics;
 mod xattrs;
 

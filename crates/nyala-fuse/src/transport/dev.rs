@@ -52,6 +52,15 @@ impl Device {
         Ok(rustix::io::read(self.0.as_fd(), room)?)
     }
 
+    /// Whether there is a request to be read.
+    pub(crate) fn has_requests(&self) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let mut fds = [PollFd::new(&*self.0, PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        // A device that cannot be asked is one without a mount.
+        poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(PollFlags::IN)
+    }
+
     /// Writes a reply or a notification, in one piece.
     pub(crate) fn write(&self, unique: u64, error: i32, body: &[IoSlice<'_>]) -> io::Result<()> {
         let len = size_of::<OutHeader>() + body.iter().map(|part| part.len()).sum::<usize>();
