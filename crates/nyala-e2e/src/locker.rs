@@ -3,7 +3,7 @@
 //! Processes that hold locks: locks of `fcntl` belong to a process, and dying is what a test has them do.
 //!
 //! One line is one command: `lock FILE WAY KIND START LEN wait|try`, `get FILE KIND START LEN`, `write FILE AT TEXT`, `sync FILE`,
-//! `read FILE`, `fill FILE AT LEN CHAR`, `truncate FILE LEN`, `punch FILE AT LEN`, `copy FILE FROM TO LEN`, `close FILE`. The answer is one line: `ok …` or `error ERRNO …`. SIGUSR1 interrupts what waits.
+//! `read FILE`, `fill FILE AT LEN CHAR`, `truncate FILE LEN`, `punch FILE AT LEN`, `copy FILE FROM TO LEN`, `close FILE`, `exit FILE` (with all files open). The answer is one line: `ok …` or `error ERRNO …`. SIGUSR1 interrupts what waits.
 //!
 //! Failure model: a command may wait for ever, in a mount that is dead too. Answers are read by a thread of their own, and a
 //! process is killed, not waited for, when its value is dropped.
@@ -65,6 +65,9 @@ fn command(files: &mut [Option<File>], words: &[&str]) -> Result<String> {
     if words[0] == "close" {
         slot.take();
         return Ok(String::new());
+    }
+    if words[0] == "exit" {
+        std::process::exit(0);
     }
     let file = slot.as_ref().ok_or_else(|| odd("a closed file"))?;
     match (words[0], &words[2..]) {

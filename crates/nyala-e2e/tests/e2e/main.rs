@@ -12,6 +12,7 @@ mod kills;
 mod layout;
 mod lease_cost;
 mod lifecycle;
+mod lock_ends;
 mod locks;
 mod management;
 mod mounts;
