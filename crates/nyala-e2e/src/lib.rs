@@ -18,6 +18,7 @@ pub mod binary;
 pub mod cleanup;
 pub mod cluster;
 pub mod coherence;
+pub mod file_handles;
 pub mod file_locks;
 pub mod hopper;
 pub mod hosts;

@@ -38,9 +38,13 @@ pub async fn set(fs: &NyalaFs, ctx: &Context, ino: Ino, set: &types::SetAttr) ->
         let (attr, _) = get(fs, "setattr", ino).await?;
         set.outside_group = outside_group(ctx, &attr);
     }
+    let sets_atime = set.atime.is_some();
     let attr = fs.client.setattr(inode(ino), set).await.map_err(|e| errno("setattr", ino, e))?;
+    if sets_atime {
+        fs.access_times.set(inode(ino));
+    }
     fs.cache.dirs.seen(&attr);
-    Ok(Attributes { attr: convert::attr(&attr), ttl: Duration::ZERO })
+    Ok(Attributes { attr: fs.shown(&attr), ttl: Duration::ZERO })
 }
 
 /// For whoever takes setuid bits of a file away: whether setgid without the group's right to execute goes too.

@@ -107,6 +107,10 @@ pub async fn read(fs: &NyalaFs, ino: Ino, args: &ReadArgs) -> Result<ReadData> {
     let data = file.handle.read(args.offset, args.size as usize).await.map_err(|e| errno("read", ino, e))?;
     if file.counts_reads && !file.was_read.load(Ordering::Relaxed) {
         file.was_read.store(true, Ordering::Relaxed);
+        // Without a lease it is not known here whether it is due.
+        if let Some(attr) = file.handle.known_attr().filter(|_| fs.is_leased(inode(ino))) {
+            fs.access_times.read(&attr, now());
+        }
     }
     Ok(ReadData::Segments(data))
 }
@@ -235,15 +239,23 @@ fn now() -> Time {
 
 /// Sets the access time of a file that was read, if that is due. The change time stays.
 async fn touch(fs: &NyalaFs, ino: Ino, handle: &FileHandle) {
-    let now = now();
-    // Without a lease it is not known here whether it is due, and nobody is asked for that.
-    let Some(attr) = handle.known_attr().filter(|_| fs.is_leased(inode(ino))) else { return };
-    if attr.nlink > 0 && atime::due(&attr, now) {
-        let set = SetAttr { atime: Some(SetTime::At(now)), ctime: Some(attr.ctime), ..SetAttr::default() };
-        if let Err(error) = fs.client.setattr(inode(ino), set).await {
-            tracing::debug!(inode = %inode(ino), %error, "the access time was not set");
+    let id = inode(ino);
+    let noted = fs.access_times.noted(id);
+    // Without a lease it is not known here whether it is due, and nobody is asked for that, unless it was shown already.
+    let known = match handle.known_attr().filter(|_| fs.is_leased(id)) {
+        None if noted.is_some() => fs.client.getattr(id).await.ok(),
+        known => known,
+    };
+    let time = noted.unwrap_or_else(now);
+    if let Some(attr) = known.filter(|attr| attr.nlink > 0 && attr.atime < time && atime::due(attr, time)) {
+        let set = SetAttr { atime: Some(SetTime::At(time)), ctime: Some(attr.ctime), ..SetAttr::default() };
+        if let Err(error) = fs.client.setattr(id, set).await {
+            tracing::debug!(inode = %id, %error, "the access time was not set");
         }
         fs.cache.forget_attributes(ino);
+    }
+    if let Some(time) = noted {
+        fs.access_times.sent(id, time);
     }
 }
 

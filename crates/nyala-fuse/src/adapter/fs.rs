@@ -2,6 +2,7 @@
 
 //! The handler: every request goes to the module of its kind.
 
+use super::access_times::AccessTimes;
 use super::again::Again;
 use super::cache::{KernelCache, Listener};
 use super::convert::{self, errno, inode};
@@ -39,6 +40,7 @@ pub struct NyalaFs {
     pub(super) lock_owners: LockOwners,
     pub(super) lock_holders: Arc<LockHolders>,
     pub(super) again: Arc<Again>,
+    pub(super) access_times: AccessTimes,
     pub(super) requests: Requests,
 }
 
@@ -55,6 +57,7 @@ impl NyalaFs {
             lock_owners: LockOwners::default(),
             lock_holders: Arc::default(),
             again: Arc::default(),
+            access_times: AccessTimes::default(),
             requests: Requests::default(),
         }
     }
@@ -133,13 +136,20 @@ impl NyalaFs {
         }
     }
 
+    /// Attributes as the kernel gets them.
+    pub(super) fn shown(&self, attr: &nyala_wire::Attr) -> Attr {
+        let mut shown = convert::attr(attr);
+        self.access_times.overlay(attr.inode, &mut shown.atime);
+        shown
+    }
+
     /// The entry of a name in a directory.
     pub(super) fn entry(&self, attr: &nyala_wire::Attr, name_leased: bool, attr_leased: bool) -> Entry {
         self.cache.dirs.seen(attr);
         Entry {
             ino: Ino(attr.inode.0),
             generation: 0,
-            attr: convert::attr(attr),
+            attr: self.shown(attr),
             entry_ttl: self.name_ttl(name_leased),
             attr_ttl: self.attr_ttl(attr_leased),
         }
@@ -148,7 +158,7 @@ impl NyalaFs {
 
 impl Handler for NyalaFs {
     fn features(&self) -> Features {
-        Features { posix_locks: true, flock: true, posix_acl: true, dont_mask: true, export: false }
+        Features { posix_locks: true, flock: true, posix_acl: true, dont_mask: true, export: true }
     }
 
     async fn init(&self, negotiated: &Negotiated) -> Result<()> {
@@ -192,7 +202,7 @@ impl Handler for NyalaFs {
 
     async fn getattr(&self, ctx: &Context, ino: Ino, _: Option<Fh>) -> Result<Attributes> {
         let (attr, ttl) = self.once_more(ctx, attrs::get(self, "getattr", ino).await)?;
-        Ok(Attributes { attr: convert::attr(&attr), ttl })
+        Ok(Attributes { attr: self.shown(&attr), ttl })
     }
 
     async fn setattr(&self, ctx: &Context, ino: Ino, set: &SetAttr) -> Result<Attributes> {
@@ -201,7 +211,7 @@ impl Handler for NyalaFs {
 
     async fn statx(&self, ctx: &Context, ino: Ino, _: Option<Fh>, _: u32, _: u32) -> Result<StatxReply> {
         let (attr, ttl) = self.once_more(ctx, attrs::get(self, "statx", ino).await)?;
-        Ok(StatxReply { attr: convert::attr(&attr), btime: Some(convert::btime(&attr)), ttl })
+        Ok(StatxReply { attr: self.shown(&attr), btime: Some(convert::btime(&attr)), ttl })
     }
 
     async fn readlink(&self, _: &Context, ino: Ino) -> Result<Vec<u8>> {

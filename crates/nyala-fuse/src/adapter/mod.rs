@@ -11,10 +11,12 @@
 //! an error is final for the request. Nothing here is durable. What can be late between withdrawals and replies is said
 //! in [`cache`], between closes and locks in [`lock_owners`] and [`lock_holders`].
 
+mod access_times;
 mod again;
 mod atime;
 mod attrs;
 pub mod buffered;
+mod by_number;
 pub mod cache;
 mod callers;
 mod convert;

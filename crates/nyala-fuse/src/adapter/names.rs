@@ -5,7 +5,7 @@
 use super::convert::{errno, inode, mode, owner};
 use super::fs::NyalaFs;
 use super::moved::At;
-use super::{again, attrs, files};
+use super::{again, attrs, by_number, files};
 use crate::Errno;
 use crate::types::*;
 use nyala_client::{FileHandle, LookedUp};
@@ -15,6 +15,9 @@ use std::time::Duration;
 
 /// A name; one that is missing may be remembered as missing.
 pub async fn lookup(fs: &NyalaFs, ctx: &Context, parent: Ino, name: &[u8]) -> Result<Entry> {
+    if by_number::is_asked(name) {
+        return by_number::lookup(fs, parent, name).await;
+    }
     let found = fs.client.look_up(inode(parent), name).await.map_err(|e| errno("lookup", parent, e))?;
     let mut found = again::found(fs, ctx, parent, name, found).await;
     found.entry_leased &= !fs.cache.moved.has_several(inode(parent));

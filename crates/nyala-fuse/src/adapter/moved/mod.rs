@@ -59,6 +59,14 @@ impl Moved {
         ino
     }
 
+    /// The kernel asks for a directory by number: for a node of it, or for the directory above another.
+    pub fn numbered(&self, dir: InodeId, node: Option<u8>) -> Ino {
+        let mut places = self.places.lock();
+        let ino = places.numbered(dir, node);
+        self.count(&places);
+        ino
+    }
+
     /// This mount renamed, and the kernel knows it.
     pub fn renamed(&self, from: At, to: At, exchange: bool) {
         self.places.lock().renamed(from, to, exchange);

@@ -29,6 +29,16 @@ impl At {
         At { parent, name: name.into() }
     }
 
+    /// Somewhere: the kernel has it by its number alone.
+    pub fn unknown() -> At {
+        At::new(Ino(0), b"")
+    }
+
+    /// Is that all that is known?
+    pub fn is_unknown(&self) -> bool {
+        self.parent == Ino(0)
+    }
+
     /// Is it this name in this directory?
     pub fn is(&self, parent: Ino, name: &[u8]) -> bool {
         self.parent == parent && *self.name == *name
@@ -86,6 +96,18 @@ impl Place {
     /// The kernel is told that it is here, by its own number.
     pub fn new(at: At) -> Place {
         Place { at, unsure: false, news: None, node: 0, told: [1, 0, 0, 0] }
+    }
+
+    /// The kernel asks for this node of it by number.
+    pub fn numbered(node: u8) -> Place {
+        let mut told = [0; NODES as usize];
+        told[usize::from(node % NODES)] = 1;
+        Place { node: node % NODES, told, ..Place::new(At::unknown()) }
+    }
+
+    /// The kernel is told of the node that it asks for by number once more.
+    pub fn tell_node(&mut self, node: u8) {
+        self.told[usize::from(node % NODES)] += 1;
     }
 
     /// Whether the kernel may have several nodes of it.

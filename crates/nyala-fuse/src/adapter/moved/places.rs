@@ -28,16 +28,19 @@ pub struct Places {
 impl Places {
     /// One that is not known yet.
     fn insert(&mut self, dir: InodeId, at: At) {
+        if self.make_room() {
+            self.at.insert(at.number(), dir);
+            self.of.insert(dir, Place::new(at));
+        }
+    }
+
+    fn make_room(&mut self) -> bool {
         if self.of.len() >= MAX_PLACES {
             // Those with several nodes have to stay: withdrawals must reach all of them.
             self.of.retain(|_, place| place.is_several());
             self.at.clear();
-            if self.of.len() >= MAX_PLACES {
-                return;
-            }
         }
-        self.at.insert(at.number(), dir);
-        self.of.insert(dir, Place::new(at));
+        self.of.len() < MAX_PLACES
     }
 
     /// It is at another place; where it was.
@@ -66,6 +69,15 @@ impl Places {
             self.insert(dir, At::new(parent, name));
             return Node { ino: number(dir, 0), parted: false, from: None };
         };
+        if known.at.is_unknown() {
+            // The kernel has it by number and connects it with the name now.
+            self.put(dir, At::new(parent, name));
+            let node = self.change(dir, |known| {
+                known.unsure = false;
+                known.tell()
+            });
+            return Node { ino: number(dir, node.unwrap_or(0)), parted: false, from: None };
+        }
         let stays = known.at.is(parent, name);
         if !stays || known.unsure {
             let before = if stays { None } else { self.put(dir, At::new(parent, name)) };
@@ -98,6 +110,22 @@ impl Places {
             self.insert(dir, At::new(parent, name));
         }
         number(dir, told.unwrap_or(0))
+    }
+
+    /// The kernel asks for a directory by number: for a node of it, or for the directory above another.
+    pub fn numbered(&mut self, dir: InodeId, node: Option<u8>) -> Ino {
+        let told = self.change(dir, |known| match node {
+            None => known.tell(),
+            Some(node) => {
+                known.tell_node(node);
+                node
+            }
+        });
+        let node = told.or(node).unwrap_or(0);
+        if told.is_none() && self.make_room() {
+            self.of.insert(dir, Place::numbered(node));
+        }
+        number(dir, node)
     }
 
     /// This mount renamed, and the kernel knows it.

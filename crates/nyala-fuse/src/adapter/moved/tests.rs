@@ -96,3 +96,23 @@ fn nodes_come_round_and_places_are_bounded() {
     nodes(&moved).into_iter().for_each(|node| moved.forgotten(node, u64::MAX));
     assert!(!moved.has_several(DIR));
 }
+
+#[test]
+fn what_is_found_by_number_is_at_no_place_until_a_name_leads_to_it() {
+    let (moved, now) = (Moved::default(), Instant::now());
+    assert_eq!(moved.numbered(DIR, Some(1)), SECOND, "the node that was asked for");
+    assert_eq!(nodes(&moved), [SECOND]);
+    assert_eq!(moved.listed(DIR, at(1)), SECOND);
+    for _ in 0..3 {
+        let here = Node { ino: SECOND, parted: false, from: None };
+        assert_eq!(moved.found(DIR, at(1), 50, now), here, "the kernel puts it there, as often as it likes");
+    }
+    assert_eq!(moved.numbered(DIR, None), SECOND);
+    assert!(!moved.has_several(DIR));
+    assert_eq!(moved.numbered(DIR, Some(0)), PLAIN);
+    assert!(moved.has_several(DIR), "handles of two nodes");
+    moved.forgotten(PLAIN, 1);
+    moved.forgotten(SECOND, 6);
+    assert!(!moved.has_known());
+    assert_eq!(moved.numbered(OTHER, None), Ino(8));
+}
