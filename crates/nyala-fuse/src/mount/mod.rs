@@ -157,6 +157,7 @@ fn system_mount(options: &MountOptions, mountpoint: &Path) -> Result<OwnedFd, Mo
         (options.nodev, MountFlags::NODEV),
         (options.noexec, MountFlags::NOEXEC),
         (options.noatime, MountFlags::NOATIME),
+        (options.nodiratime, MountFlags::NODIRATIME),
     ] {
         if on {
             flags |= flag;

@@ -33,6 +33,8 @@ pub struct MountOptions {
     pub noexec: bool,
     /// Access times are not kept.
     pub noatime: bool,
+    /// Access times of directories are not kept.
+    pub nodiratime: bool,
     /// Other users than the mounting one have access. For others than root this needs `user_allow_other` in
     /// `/etc/fuse.conf`.
     pub allow_other: bool,
@@ -55,6 +57,7 @@ impl MountOptions {
             nodev: false,
             noexec: false,
             noatime: false,
+            nodiratime: false,
             allow_other: true,
             default_permissions: true,
             max_read_bytes: 1 << 20,
@@ -80,6 +83,7 @@ impl MountOptions {
             (self.nodev, ",nodev"),
             (self.noexec, ",noexec"),
             (self.noatime, ",noatime"),
+            (self.nodiratime, ",nodiratime"),
         ] {
             if on {
                 options.push_str(name);

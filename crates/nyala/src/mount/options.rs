@@ -18,6 +18,10 @@ pub struct MountFlags {
     pub noexec: bool,
     /// Access times are not kept.
     pub noatime: bool,
+    /// Access times of directories are not kept. They never are: this is for those who look at the table of mounts.
+    pub nodiratime: bool,
+    /// Other flags for a mount that is there.
+    pub remount: bool,
     /// Other users have no access.
     pub only_me: bool,
     /// Port of management hosts that are named without one.
@@ -56,21 +60,25 @@ const IGNORED: [&str; 20] = [
     "diratime",
 ];
 
-const KNOWN: &str = "ro, nosuid, nodev, noexec, noatime, noallow_other, encrypt, port=N, secret=FILE, config=FILE, log-file=FILE, \
+const KNOWN: &str = "ro, nosuid, nodev, noexec, noatime, nodiratime, remount, noallow_other, encrypt, port=N, secret=FILE, config=FILE, log-file=FILE, \
     log-level=LEVEL, retry-timeout=TIME, write-buffer=SIZE, read-cache=SIZE, read-ahead=SIZE, max-dirty-age=TIME, close-delay=TIME, \
     cache-time=TIME, fuse-transport=auto|dev|uring";
+
+/// What the kernel itself is told of a FUSE mount; `mount -o remount` says it again as the table of mounts shows it.
+const KERNELS: [&str; 5] = ["fd", "rootmode", "user_id", "group_id", "max_read"];
 
 impl MountFlags {
     /// Reads one `-o` text. Unknown options are refused (a mistyped `ro` must not become a writable mount) unless the
     /// caller is `sloppy`, as `mount -s` is.
     pub fn add(&mut self, text: &str, sloppy: bool) -> Result<(), String> {
+        let remounts = text.split(',').any(|option| option == "remount");
         for option in text.split(',').filter(|option| !option.is_empty()) {
             let known = match option.split_once('=') {
                 Some((name, value)) => self.set_value(name, value)?,
                 None => self.set_flag(option),
             };
-            if !known && !sloppy {
-                let name = option.split('=').next().unwrap_or(option);
+            let name = option.split('=').next().unwrap_or(option);
+            if !known && !sloppy && !(remounts && KERNELS.contains(&name)) {
                 return Err(format!("unknown mount option {name:?}; known are {KNOWN}"));
             }
         }
@@ -85,6 +93,8 @@ impl MountFlags {
             nodev: sum.nodev || next.nodev,
             noexec: sum.noexec || next.noexec,
             noatime: sum.noatime || next.noatime,
+            nodiratime: sum.nodiratime || next.nodiratime,
+            remount: sum.remount || next.remount,
             only_me: sum.only_me || next.only_me,
             port: next.port.or(sum.port),
             config: next.config.clone().or(sum.config),
@@ -102,6 +112,8 @@ impl MountFlags {
             "nodev" => self.nodev = true,
             "noexec" => self.noexec = true,
             "noatime" => self.noatime = true,
+            "nodiratime" => self.nodiratime = true,
+            "remount" => self.remount = true,
             "encrypt" => self.settings.encrypt = Some(true),
             "noallow_other" => self.only_me = true,
             "rw" => self.read_only = false,
@@ -166,6 +178,16 @@ mod tests {
         assert!(read("ro").unwrap().read_only && !read("ro,rw").unwrap().read_only);
         assert_eq!(read("retry-timeout=5s").unwrap().settings.retry_timeout, Some("5s".parse().unwrap()));
         assert_eq!(read("defaults,,").unwrap(), MountFlags::default());
+    }
+
+    #[test]
+    fn a_remount_as_mount_8_says_it() {
+        let shown =
+            "ro,relatime,remount,nodiratime,user_id=0,group_id=0,default_permissions,allow_other,max_read=1048576";
+        let flags = read(shown).unwrap();
+        assert!(flags.remount && flags.read_only && flags.nodiratime && !flags.noatime);
+        assert!(read("ro,user_id=0").unwrap_err().contains("user_id"), "only there");
+        assert!(read("remount,r0").unwrap_err().contains("r0"));
     }
 
     #[test]

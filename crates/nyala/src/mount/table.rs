@@ -18,6 +18,8 @@ pub const FS_TYPE: &str = "fuse.nyala";
 pub struct Mounted {
     /// Where.
     pub mountpoint: PathBuf,
+    /// Device number, `major:minor`: the same for all copies of a mount, in whatever namespace.
+    pub device: String,
     /// Type, `fuse.nyala` for ours.
     pub fs_type: String,
     /// What the mount says it is, such as `host:/`.
@@ -79,10 +81,11 @@ fn parse(table: &[u8]) -> Vec<Mounted> {
 
 fn parse_line(line: &[u8]) -> Option<Mounted> {
     let mut fields = line.split(|byte| *byte == b' ');
-    let mountpoint = PathBuf::from(OsString::from_vec(unescape(fields.nth(4)?)));
+    let device = String::from_utf8_lossy(fields.nth(2)?).into_owned();
+    let mountpoint = PathBuf::from(OsString::from_vec(unescape(fields.nth(1)?)));
     fields.find(|field| *field == b"-")?;
     let mut text = || fields.next().map(|field| String::from_utf8_lossy(&unescape(field)).into_owned());
-    Some(Mounted { mountpoint, fs_type: text()?, source: text()? })
+    Some(Mounted { mountpoint, device, fs_type: text()?, source: text()? })
 }
 
 /// Takes back the octal escapes of blanks and the like.

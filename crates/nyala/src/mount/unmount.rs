@@ -4,33 +4,40 @@
 //!
 //! **Failure model.** The mount may be in use: the error names who uses it, as far as this user may see. The daemon may be
 //! gone already (a dead mount): then there is nobody to wait for. It may not come to an end because servers do not answer:
-//! the error says so, and that it goes on trying.
+//! the error says so, and that it goes on trying. Another mount namespace may have a copy of the mount, and the daemon would
+//! live as long as that: it is told to write out and end, whatever that namespace does with it, and the caller is told who
+//! loses it. Such a copy answers "not connected" from then on.
 
+use super::copies::{self, Holder};
 use super::record::MountRecord;
 use super::table;
 use crate::exit::Failure;
 use nyala_fuse::mount::{UnmountError, detach};
+use rustix::process::Signal;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Longest wait for the daemon to write everything out.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// So many processes are named.
+const SHOWN: usize = 5;
 
-/// Unmounts. `lazy`: no new use from now on, and the end when the last user is gone.
-pub fn unmount(mountpoint: &Path, lazy: bool) -> Result<(), Failure> {
+/// Unmounts. `lazy`: no new use from now on, and the end when the last user is gone. Who had a copy of the mount elsewhere
+/// and has lost it is returned, and said on standard error.
+pub fn unmount(mountpoint: &Path, lazy: bool) -> Result<Vec<Holder>, Failure> {
     let mountpoint = table::absolute(mountpoint)?;
     let mountpoint = match table::at(&mountpoint)? {
         Some(mounted) => mounted.mountpoint,
         // Links are followed only where no mount of ours is: that could hang.
         None => std::fs::canonicalize(&mountpoint).unwrap_or(mountpoint),
     };
-    if table::at(&mountpoint)?.is_none() {
+    let Some(mounted) = table::at(&mountpoint)? else {
         return Err(Failure::failed(format!(
             "{} is not a nyala mount (`findmnt -t fuse.nyala` lists them)",
             mountpoint.display()
         )));
-    }
+    };
     // A damaged record only means that the daemon cannot be waited for.
     let daemon = MountRecord::load(&mountpoint).ok().flatten();
     let daemon = daemon.and_then(|record| record.process?.running(None));
@@ -39,29 +46,55 @@ pub fn unmount(mountpoint: &Path, lazy: bool) -> Result<(), Failure> {
         Err(UnmountError::Busy(_)) => return Err(busy(&mountpoint)),
         Err(error) => return Err(Failure::failed(error.to_string())),
     }
-    match daemon {
-        Some(daemon) if !lazy && !daemon.wait(PATIENCE) => Err(Failure::failed(format!(
-            "{} is unmounted, but its daemon (process {}) is still writing out; do not stop the servers yet",
-            mountpoint.display(),
-            daemon.id.pid
-        ))),
-        _ => Ok(()),
+    let Some(daemon) = daemon.filter(|_| !lazy) else { return Ok(Vec::new()) };
+    // Of a mount that is in this namespace twice, the daemon lives on by right.
+    let here = table::all()?.iter().any(|other| other.device == mounted.device);
+    let copies = if here { Vec::new() } else { copies::elsewhere(&mounted.device) };
+    if !copies.is_empty() {
+        say_lost(&mountpoint, &copies);
+        daemon.signal(Signal::TERM)?;
     }
+    if here || daemon.wait(PATIENCE) {
+        return Ok(copies);
+    }
+    Err(Failure::failed(format!(
+        "{} is unmounted, but its daemon (process {}) is still writing out; do not stop the servers yet",
+        mountpoint.display(),
+        daemon.id.pid
+    )))
+}
+
+fn say_lost(mountpoint: &Path, copies: &[Holder]) {
+    let named: Vec<String> = copies.iter().take(SHOWN).map(Holder::to_string).collect();
+    let others = if copies.len() > SHOWN { " and others" } else { "" };
+    eprintln!(
+        "nyala: {} was also mounted in another mount namespace, that of {}{others}; it has ended there too",
+        mountpoint.display(),
+        named.join(", ")
+    );
 }
 
 fn busy(mountpoint: &Path) -> Failure {
+    Failure::failed(format!(
+        "{} is in use{}; end that use, or detach the mount lazily with --force",
+        mountpoint.display(),
+        list_users(mountpoint)
+    ))
+}
+
+/// ` by process 7 (sh), process 8 (vi)`, as far as this user may see; empty if nobody is found.
+pub fn list_users(mountpoint: &Path) -> String {
     let users = users(mountpoint);
-    let mut message = format!("{} is in use", mountpoint.display());
-    for (at, (pid, name)) in users.iter().take(5).enumerate() {
+    let mut message = String::new();
+    for (at, (pid, name)) in users.iter().take(SHOWN).enumerate() {
         let separator = if at == 0 { " by" } else { "," };
         // Writing to a text cannot fail.
         let _ = write!(message, "{separator} process {pid} ({name})");
     }
-    if users.len() > 5 {
+    if users.len() > SHOWN {
         message += " and others";
     }
-    message += "; end that use, or detach the mount lazily with --force";
-    Failure::failed(message)
+    message
 }
 
 /// Processes with a working directory, root, program or open file below a path.

@@ -12,6 +12,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::logging::LogArgs;
 use crate::mount::daemon::{self, Caller};
 use crate::mount::helper::HelperCall;
+use crate::mount::remount::remount;
 use crate::mount::{MountFlags, Source, table};
 use crate::units::{HostPort, Hosts};
 use std::path::PathBuf;
@@ -81,6 +82,9 @@ fn read_options(text: &str) -> Result<MountFlags, String> {
 /// Mounts; returns when the mount works, or, in the foreground, when it has ended.
 pub fn run(args: MountArgs) -> Outcome {
     let flags = MountFlags::together(&args.options);
+    if flags.remount {
+        return remount(&args.mountpoint, &flags).map(|()| Exit::Ok);
+    }
     if !args.foreground && !daemon::is_daemon() {
         let mountpoint = table::absolute(&args.mountpoint)?;
         // What is wrong with settings is said here, on this terminal.

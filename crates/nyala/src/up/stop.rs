@@ -42,6 +42,7 @@ pub fn stop_all(home: &Home, plan: &Plan, force: bool) -> Result<Vec<String>, Fa
 pub fn stop_mount(home: &Home, plan: &Plan, force: bool) -> Result<(), Failure> {
     let ours = table::at(&plan.mount)?.is_some_and(|m| plan.source().is_ok_and(|source| m.source == source));
     if ours {
+        // Who loses a copy of it elsewhere was told to the user there.
         unmount(&plan.mount, force)?;
     }
     for service in plan.of(Kind::Mount) {
