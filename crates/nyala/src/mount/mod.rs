@@ -6,6 +6,7 @@ pub mod copies;
 pub mod daemon;
 pub mod helper;
 pub mod options;
+mod others;
 pub mod record;
 pub mod remount;
 pub mod source;

@@ -2,6 +2,7 @@
 
 //! Mount options, as `-o` of `nyala mount`, `mount(8)` and `/etc/fstab` give them.
 
+use super::others::{is_ignored, is_kernels};
 use crate::config::{ClientSettings, Settings};
 use std::path::PathBuf;
 
@@ -36,36 +37,9 @@ pub struct MountFlags {
     pub settings: ClientSettings,
 }
 
-/// Options that `mount(8)`, systemd or fstab mean for themselves, and those that are so anyway.
-const IGNORED: [&str; 20] = [
-    "rw",
-    "suid",
-    "dev",
-    "exec",
-    "atime",
-    "relatime",
-    "async",
-    "allow_other",
-    "default_permissions",
-    "defaults",
-    "auto",
-    "noauto",
-    "nofail",
-    "_netdev",
-    "user",
-    "users",
-    "nouser",
-    "owner",
-    "group",
-    "diratime",
-];
-
 const KNOWN: &str = "ro, nosuid, nodev, noexec, noatime, nodiratime, remount, noallow_other, encrypt, port=N, secret=FILE, config=FILE, log-file=FILE, \
     log-level=LEVEL, retry-timeout=TIME, write-buffer=SIZE, read-cache=SIZE, read-ahead=SIZE, max-dirty-age=TIME, close-delay=TIME, \
     cache-time=TIME, fuse-transport=auto|dev|uring";
-
-/// What the kernel itself is told of a FUSE mount; `mount -o remount` says it again as the table of mounts shows it.
-const KERNELS: [&str; 5] = ["fd", "rootmode", "user_id", "group_id", "max_read"];
 
 impl MountFlags {
     /// Reads one `-o` text. Unknown options are refused (a mistyped `ro` must not become a writable mount) unless the
@@ -78,7 +52,7 @@ impl MountFlags {
                 None => self.set_flag(option),
             };
             let name = option.split('=').next().unwrap_or(option);
-            if !known && !sloppy && !(remounts && KERNELS.contains(&name)) {
+            if !known && !sloppy && !(remounts && is_kernels(name)) {
                 return Err(format!("unknown mount option {name:?}; known are {KNOWN}"));
             }
         }
@@ -117,7 +91,7 @@ impl MountFlags {
             "encrypt" => self.settings.encrypt = Some(true),
             "noallow_other" => self.only_me = true,
             "rw" => self.read_only = false,
-            _ if IGNORED.contains(&name) || name.starts_with("x-") || name.starts_with("X-") => {}
+            _ if is_ignored(name) => {}
             _ => return false,
         }
         true

@@ -129,7 +129,6 @@ pub async fn serve(plan: Plan, caller: &mut Caller) -> Result<(), Failure> {
                     }
                     Err(error) => tracing::warn!(%error, "the mount is taken away from those who use it"),
                 }
-                // The session too: others would wait for its leases until it times out.
                 break client.shutdown().await.map_err(Failure::from);
             }
         }
@@ -145,8 +144,7 @@ fn mount_options(flags: &MountFlags, source: &str, mountpoint: PathBuf) -> Mount
     options.nosuid = flags.nosuid;
     options.nodev = flags.nodev;
     options.noexec = flags.noexec;
-    options.noatime = flags.noatime;
-    options.nodiratime = flags.nodiratime;
+    (options.noatime, options.nodiratime) = (flags.noatime, flags.nodiratime);
     options.allow_other = !flags.only_me;
     options
 }

@@ -69,21 +69,14 @@ impl Places {
             self.insert(dir, At::new(parent, name));
             return Node { ino: number(dir, 0), parted: false, from: None };
         };
-        if known.at.is_unknown() {
-            // The kernel has it by number and connects it with the name now.
-            self.put(dir, At::new(parent, name));
-            let node = self.change(dir, |known| {
-                known.unsure = false;
-                known.tell()
-            });
-            return Node { ino: number(dir, node.unwrap_or(0)), parted: false, from: None };
-        }
+        // What the kernel has by number it connects with the name now: it was nowhere else.
+        let is_news = !known.at.is_unknown();
         let stays = known.at.is(parent, name);
         if !stays || known.unsure {
             let before = if stays { None } else { self.put(dir, At::new(parent, name)) };
             let node = self.change(dir, |known| {
                 known.unsure = false;
-                known.news = Some(News { thread, when: now, before });
+                known.news = is_news.then_some(News { thread, when: now, before });
                 known.tell()
             });
             return Node { ino: number(dir, node.unwrap_or(0)), parted: false, from: None };
