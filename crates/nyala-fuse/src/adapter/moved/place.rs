@@ -36,7 +36,7 @@ impl At {
 
     /// Is that all that is known?
     pub fn is_unknown(&self) -> bool {
-        self.parent == Ino(0)
+        self.name.is_empty()
     }
 
     /// Is it this name in this directory?
