@@ -23,12 +23,15 @@ use tokio::task::LocalSet;
 pub struct Cluster {
     dir: tempfile::TempDir,
     mgmt: SocketAddr,
+    metas: [SocketAddr; 2],
+    storage: SocketAddr,
     services: Vec<(oneshot::Sender<()>, JoinHandle<()>)>,
     sync_interval: Duration,
 }
 
 /// An address that nobody listens at: below the ports that the system hands out, and no two of this machine's tests
-/// begin at the same one.
+/// begin at the same one. A port that the system hands out could go to a client that tries a stopped service again and again:
+/// it would connect to itself, and be in the way when the service starts again.
 fn free_address() -> SocketAddr {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let first = std::process::id() * 32;
@@ -81,7 +84,9 @@ impl Cluster {
         let dir = tempfile::tempdir().unwrap();
         let secret = dir.path().join("secret");
         Secret::generate(&secret).unwrap();
-        let mut cluster = Cluster { mgmt: free_address(), dir, services: Vec::new(), sync_interval };
+        let metas = [free_address(), free_address()];
+        let (mgmt, storage) = (free_address(), free_address());
+        let mut cluster = Cluster { mgmt, metas, storage, dir, services: Vec::new(), sync_interval };
         let mgmt = MgmtConfig {
             listen: vec![cluster.mgmt],
             rest_listen: "127.0.0.1:0".parse().unwrap(),
@@ -92,8 +97,7 @@ impl Cluster {
             let meta = cluster.meta(n);
             cluster.services.push(on_thread(move |stop| async { nyala_meta::run(meta, told(stop)).await.unwrap() }));
         }
-        let listen = "127.0.0.1:0".parse().unwrap();
-        let mut storage = StorageConfig::new(cluster.path("storage"), listen, vec![cluster.mgmt], secret);
+        let mut storage = StorageConfig::new(cluster.path("storage"), cluster.storage, vec![cluster.mgmt], secret);
         storage.targets =
             (0..4).map(|n| TargetSpec { dir: cluster.path(&format!("t{n}")), ..TargetSpec::default() }).collect();
         cluster.services.push(on_thread(move |stop| async { nyala_storage::run(storage, told(stop)).await.unwrap() }));
@@ -103,7 +107,7 @@ impl Cluster {
     fn meta(&self, n: usize) -> MetaConfig {
         MetaConfig {
             dir: self.path(&format!("meta{n}")),
-            listen: "127.0.0.1:0".parse().unwrap(),
+            listen: self.metas[n],
             advertise: Vec::new(),
             mgmt: vec![self.mgmt],
             secret_file: self.path("secret"),

@@ -36,10 +36,6 @@ async fn files(client: &Client, prefix: &str) -> Vec<(InodeId, Vec<u8>)> {
 
 #[test]
 fn a_directory_that_was_put_back_gives_no_inode_number_again() {
-    // In the long form only: the tables that are put back may hold sessions and transactions of before, which are waited for.
-    if std::env::var_os("NYALA_E2E_LONG").is_none() {
-        return;
-    }
     let mut cluster = Cluster::start();
     let made = RefCell::new(BTreeSet::new());
     let part = async |client: Client, prefix: &str| {

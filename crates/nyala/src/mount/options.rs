@@ -52,7 +52,7 @@ impl MountFlags {
                 None => self.set_flag(option),
             };
             let name = option.split('=').next().unwrap_or(option);
-            if !known && !sloppy && !(remounts && is_kernels(name)) {
+            if !(known || sloppy || remounts && is_kernels(name)) {
                 return Err(format!("unknown mount option {name:?}; known are {KNOWN}"));
             }
         }
