@@ -16,7 +16,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 
@@ -68,15 +68,6 @@ fn on_thread<F: Future<Output = ()>>(
         LocalSet::new().block_on(&runtime, work(stopped));
     });
     (stop, thread)
-}
-
-/// Waits until the threads of a service that was stopped have closed what listened there: they end after it.
-fn let_go_of(address: SocketAddr) {
-    let began = Instant::now();
-    while TcpListener::bind(address).is_err() {
-        assert!(began.elapsed() < Duration::from_secs(30), "{address} is still in use");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 async fn told(stopped: oneshot::Receiver<()>) {
@@ -193,7 +184,6 @@ impl Cluster {
         for n in 0..2 {
             let meta = self.meta(n);
             work(&meta.dir);
-            let_go_of(self.metas[n]);
             let run = on_thread(move |stop| async { nyala_meta::run(meta, told(stop)).await.unwrap() });
             self.services.insert(1 + n, run);
         }
