@@ -18,8 +18,8 @@ pub(crate) struct Bound {
     pub(crate) inode: InodeId,
     /// Under which it was accepted.
     pub(crate) session: SessionId,
-    /// The program still waits and no server was asked: if the first answer is that the session had ended, it counts as
-    /// accepted under the next one.
+    /// The program still waits and no server took it: as long as all that was answered is that the session had ended, it
+    /// counts as accepted under the next one.
     pub(crate) fresh: bool,
 }
 

@@ -194,8 +194,9 @@ impl Core {
             request.sequence = ticket.as_ref().map_or(0, |ticket| ticket.sequence);
             loop {
                 let outcome = self.send_bound(&session, &mut bound, what, &mut request).await?;
-                if let (Outcome::Stale(_), Some(ended)) = (&outcome, bound) {
+                if let (Outcome::Stale(why), Some(ended)) = (&outcome, bound) {
                     bound = Some(self.bind_anew(&session, generation, ended).await?);
+                    retry.pause(self, why.clone()).await?;
                     break;
                 }
                 bound = bound.map(|bound| Bound { fresh: false, ..bound });
@@ -235,14 +236,15 @@ impl Core {
         }
     }
 
-    /// After its session has ended: only what nobody was asked before is bound to the next one.
+    /// After its session has ended: only what no server took is bound to the next one. It may have been sent while that was
+    /// being opened, so that the next one has ended, too: it is still what no server took.
     async fn bind_anew(self: &Arc<Core>, session: &Arc<Session>, generation: u64, ended: Bound) -> Result<Bound> {
         // What else was held under it is given up before anything new comes.
         session.ensure(self, generation).await?;
         if !ended.fresh {
             return Err(ended.lost());
         }
-        Ok(Bound::new(ended.inode, session.id()))
+        Ok(Bound { session: session.id(), ..ended })
     }
 
     async fn refresh_and_pause(&self, retry: &mut Retry, why: Again) -> Result<()> {
