@@ -46,6 +46,8 @@ pub const FENCE: u8 = b'F';
 /// Tag of single values: see [`inode_count`] and [`sequence_range`].
 pub const MISC: u8 = b'M';
 
+const RUN: &[u8] = b"run";
+
 /// Number of replies kept for a session; a client has at most so many changing requests under way.
 pub const REPLY_WINDOW: u64 = 256;
 
@@ -158,6 +160,21 @@ pub fn garbage(inode: InodeId) -> Vec<u8> {
 /// Key of a truncation that storage has not yet confirmed.
 pub fn truncate(inode: InodeId) -> Vec<u8> {
     tagged(TRUNCATE, &[&inode.0.to_be_bytes()])
+}
+
+/// Key of the log position that a run of the service began with.
+pub fn run(run: u32) -> Vec<u8> {
+    tagged(MISC, &[RUN, &run.to_be_bytes()])
+}
+
+/// Prefix of [`run`] for all runs.
+pub fn run_prefix() -> Vec<u8> {
+    tagged(MISC, &[RUN])
+}
+
+/// Run of a [`run`] key.
+pub fn parse_run(key: &[u8]) -> Option<u32> {
+    Some(u32::from_be_bytes(key.strip_prefix(&[MISC])?.strip_prefix(RUN)?.try_into().ok()?))
 }
 
 /// Inode of a [`garbage`], [`truncate`] or [`file_locks`] key.

@@ -118,6 +118,11 @@ impl Store {
         self.shared().sync().map(drop)
     }
 
+    /// Last position applied.
+    pub fn applied(&self) -> Lsn {
+        Lsn(self.shared().progress.applied())
+    }
+
     /// Last position handed to the operating system.
     pub fn written(&self) -> Lsn {
         Lsn(self.shared().progress.written())

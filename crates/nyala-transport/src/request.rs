@@ -61,8 +61,12 @@ pub struct Reply {
     pub map_version: u64,
     /// Epoch of the mirror group that answers.
     pub group_epoch: u32,
+    /// Of metadata: the server's run; else 0.
+    pub run: u32,
     /// Of metadata: durable log position; else 0.
     pub log_position: u64,
+    /// Of metadata: so many records after that position are not on disk, and the reply may rest on them; else 0.
+    pub unsynced_records: u32,
     /// At most `MAX_BODY` bytes.
     pub body: Bytes,
     /// At most `MAX_PAYLOAD` bytes together.

@@ -184,7 +184,9 @@ impl Outbox {
             request_id,
             map_version: reply.map_version,
             group_epoch: reply.group_epoch,
+            run: reply.run,
             log_position: reply.log_position,
+            unsynced_records: reply.unsynced_records,
             ..Header::default()
         };
         let frame = OutFrame::with_file(header, reply.body, reply.payload, reply.file).or_else(|error| {

@@ -24,7 +24,9 @@ fn header() -> Header {
         group_epoch: 3,
         body_len: 90,
         payload_len: 0,
+        run: 0,
         log_position: 0,
+        unsynced_records: 0,
     }
 }
 

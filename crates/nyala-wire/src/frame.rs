@@ -69,14 +69,6 @@ pub enum FrameError {
         /// Over its first 60 bytes.
         computed: u32,
     },
-    /// A reserved field is not zero.
-    #[error("reserved header field at byte {offset} is {value:#x}, must be 0")]
-    Reserved {
-        /// Where.
-        offset: u8,
-        /// What.
-        value: u32,
-    },
     /// Body longer than [`MAX_BODY`].
     #[error("body of {0} bytes is longer than {MAX_BODY}")]
     BodyTooLong(u64),
@@ -112,8 +104,12 @@ pub struct Header {
     pub body_len: u32,
     /// Bytes of payload.
     pub payload_len: u32,
+    /// In replies of metadata: the server's run; else 0.
+    pub run: u32,
     /// In replies of metadata: durable log position; else 0.
     pub log_position: u64,
+    /// In replies of metadata: so many records after that position are not on disk, and the reply may rest on them; else 0.
+    pub unsynced_records: u32,
 }
 
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -127,11 +123,11 @@ struct RawHeader {
     request_id: U64,
     map_version: U64,
     group_epoch: U32,
-    reserved_36: U32,
+    run: U32,
     body_len: U32,
     payload_len: U32,
     log_position: U64,
-    reserved_56: U32,
+    unsynced_records: U32,
     header_crc: U32,
 }
 
@@ -161,11 +157,11 @@ impl Header {
             request_id: self.request_id.into(),
             map_version: self.map_version.into(),
             group_epoch: self.group_epoch.into(),
-            reserved_36: U32::ZERO,
+            run: self.run.into(),
             body_len: self.body_len.into(),
             payload_len: self.payload_len.into(),
             log_position: self.log_position.into(),
-            reserved_56: U32::ZERO,
+            unsynced_records: self.unsynced_records.into(),
             header_crc: U32::ZERO,
         };
         raw.header_crc = crc32c(&raw.as_bytes()[..CHECKED_BYTES]).into();
@@ -185,11 +181,6 @@ impl Header {
         if found != computed {
             return Err(FrameError::BadHeaderChecksum { found, computed });
         }
-        for (offset, value) in [(36, raw.reserved_36.get()), (56, raw.reserved_56.get())] {
-            if value != 0 {
-                return Err(FrameError::Reserved { offset, value });
-            }
-        }
         check_lengths(raw.body_len.get().into(), raw.payload_len.get().into())?;
         Ok(Header {
             message_type: raw.message_type.get(),
@@ -200,7 +191,9 @@ impl Header {
             group_epoch: raw.group_epoch.get(),
             body_len: raw.body_len.get(),
             payload_len: raw.payload_len.get(),
+            run: raw.run.get(),
             log_position: raw.log_position.get(),
+            unsynced_records: raw.unsynced_records.get(),
         })
     }
 
@@ -251,16 +244,20 @@ mod tests {
 
     fn any_header() -> impl Strategy<Value = Header> {
         let lengths = (0..=MAX_BODY as u32, 0..=MAX_PAYLOAD as u32);
-        (any::<(u16, u32, u32, u64, u64, u32, u64)>(), lengths).prop_map(|(f, (body_len, payload_len))| Header {
-            message_type: f.0,
-            flags: f.1,
-            body_crc: f.2,
-            request_id: f.3,
-            map_version: f.4,
-            group_epoch: f.5,
-            body_len,
-            payload_len,
-            log_position: f.6,
+        (any::<(u16, u32, u32, u64, u64, u32, u64, u32, u32)>(), lengths).prop_map(|(f, (body_len, payload_len))| {
+            Header {
+                message_type: f.0,
+                flags: f.1,
+                body_crc: f.2,
+                request_id: f.3,
+                map_version: f.4,
+                group_epoch: f.5,
+                body_len,
+                payload_len,
+                log_position: f.6,
+                run: f.7,
+                unsynced_records: f.8,
+            }
         })
     }
 
@@ -281,17 +278,19 @@ mod tests {
             group_epoch: 0x3132_3334,
             body_len: 0x000a_0b0c,
             payload_len: 0x000d_0e0f,
+            run: 0x3536_3738,
             log_position: 0x4142_4344_4546_4748,
+            unsynced_records: 0x5152_5354,
         };
         let bytes = header.encode();
         assert_eq!(&bytes[..4], b"NYLA");
         assert_eq!(&bytes[4..16], &[1, 0, 2, 1, 6, 5, 4, 3, 0x0a, 9, 8, 7]);
         assert_eq!(&bytes[16..24], &0x1112_1314_1516_1718u64.to_le_bytes());
         assert_eq!(&bytes[24..32], &0x2122_2324_2526_2728u64.to_le_bytes());
-        assert_eq!(&bytes[32..40], &[0x34, 0x33, 0x32, 0x31, 0, 0, 0, 0]);
+        assert_eq!(&bytes[32..40], &[0x34, 0x33, 0x32, 0x31, 0x38, 0x37, 0x36, 0x35]);
         assert_eq!(&bytes[40..48], &[0x0c, 0x0b, 0x0a, 0, 0x0f, 0x0e, 0x0d, 0]);
         assert_eq!(&bytes[48..56], &0x4142_4344_4546_4748u64.to_le_bytes());
-        assert_eq!(&bytes[56..60], &[0; 4]);
+        assert_eq!(&bytes[56..60], &0x5152_5354u32.to_le_bytes());
         assert_eq!(&bytes[60..], &crc32c(&bytes[..60]).to_le_bytes());
     }
 
@@ -315,8 +314,6 @@ mod tests {
         };
         assert_eq!(with(0, b"HTTP"), Err(FrameError::BadMagic(*b"HTTP")));
         assert_eq!(with(4, &[2, 0]), Err(FrameError::UnknownVersion { found: 2 }));
-        assert_eq!(with(36, &[9]), Err(FrameError::Reserved { offset: 36, value: 9 }));
-        assert_eq!(with(56, &[7]), Err(FrameError::Reserved { offset: 56, value: 7 }));
         let longer = (MAX_BODY as u32 + 1).to_le_bytes();
         assert_eq!(with(40, &longer), Err(FrameError::BodyTooLong(MAX_BODY as u64 + 1)));
         assert_eq!(with(44, &[0xff; 4]), Err(FrameError::PayloadTooLong(u32::MAX.into())));

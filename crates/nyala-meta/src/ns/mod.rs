@@ -88,7 +88,8 @@ pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
         | MetaOp::Spill { .. }
         | MetaOp::LockWait { .. }
         | MetaOp::LockConfirm { .. }
-        | MetaOp::LockChecked { .. } => Err(ErrorCode::UNKNOWN_MESSAGE.into()),
+        | MetaOp::LockChecked { .. }
+        | MetaOp::Survived { .. } => Err(ErrorCode::UNKNOWN_MESSAGE.into()),
         MetaOp::Lookup { parent, name } => info::lookup(change, env, *parent, name),
         MetaOp::GetAttr { inode } => info::getattr(change, *inode),
         MetaOp::GetAttrs { inodes } => info::getattrs(change, env, inodes),

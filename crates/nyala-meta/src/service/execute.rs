@@ -57,6 +57,10 @@ pub async fn request(state: &Rc<State>, request: MetaRequest) -> Result<Body, Wi
         }
         MetaOp::LockConfirm { inode, lock } => super::lock_check::confirm(state, request.session, *inode, *lock).await,
         MetaOp::LockChecked { numbers } => super::lock_check::checked(state, request.session, numbers),
+        MetaOp::Survived { run } => {
+            let position = super::runs::survived(&state.store, *run)?;
+            Ok(leases::answer(Grants::default(), &MetaReply::Position(position)))
+        }
         op if op.is_change() => change_once(state, request, leave).await,
         _ => read(state, &request).await,
     }
@@ -352,6 +356,7 @@ fn op_name(op: &MetaOp) -> &'static str {
         MetaOp::LockWait { .. } => "op.lock_wait",
         MetaOp::LockConfirm { .. } => "op.lock_confirm",
         MetaOp::LockChecked { .. } => "op.lock_checked",
+        MetaOp::Survived { .. } => "op.survived",
         MetaOp::SetLock { .. } => "op.set_lock",
         MetaOp::Tmpfile { .. } => "op.tmpfile",
     }

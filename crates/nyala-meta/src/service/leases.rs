@@ -173,7 +173,8 @@ pub async fn recovered(state: &State, request: &MetaRequest, patience: &Patience
         let unconfirmed = state.leases.borrow().is_unconfirmed(request.session);
         match &request.op {
             MetaOp::SessionOpen { .. } | MetaOp::SessionClose | MetaOp::LeasePoll { .. } => true,
-            MetaOp::LeaseReturn { .. } | MetaOp::Close { .. } | MetaOp::StatFs | MetaOp::Sync => true,
+            MetaOp::LeaseReturn { .. } | MetaOp::Close { .. } | MetaOp::StatFs => true,
+            MetaOp::Sync | MetaOp::Survived { .. } => true,
             MetaOp::Commit(_) | MetaOp::PutInline(_) | MetaOp::PutInlines { .. } => unconfirmed,
             MetaOp::FileInfo { .. } => unconfirmed,
             _ => false,

@@ -24,6 +24,7 @@ pub mod participate;
 pub mod peers;
 pub mod ranges;
 pub mod recover;
+pub mod runs;
 pub mod sessions;
 pub mod state;
 pub mod truncate;
@@ -186,7 +187,7 @@ async fn open(
         tracing::error!(%error, "the metadata log cannot be written; the service ends so that it cannot disagree with its disk");
         std::process::exit(74);
     });
-    let boot = ranges::start(&store, &member, me).await?;
+    let boot = ranges::start(&store, &member, me, recovery.last_lsn).await?;
     let tables = Tables::new(store)?;
     let peers = Peers::new(handshake(member.cluster(), member.node().0));
     let seed = u64::from_le_bytes(random::<8>()?);
@@ -263,7 +264,14 @@ impl Service for MetaService {
             Ok(body) => Reply::ok(body),
             Err(error) => Reply::error(codec::encode(&error)),
         };
-        Reply { map_version: state.map().version.0, log_position: state.store.durable().0, ..reply }
+        let (durable, applied) = (state.store.durable().0, state.store.applied().0);
+        Reply {
+            map_version: state.map().version.0,
+            run: runs::number(state.boot),
+            log_position: durable,
+            unsynced_records: u32::try_from(applied.saturating_sub(durable)).unwrap_or(u32::MAX),
+            ..reply
+        }
     }
 
     fn rests_on(&self) -> u64 {

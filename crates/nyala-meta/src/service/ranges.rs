@@ -13,10 +13,11 @@
 //! with NOT_READY then.
 
 use super::MetaError;
+use super::runs;
 use super::state::State;
 use crate::keys;
 use crate::view::{View, store_error};
-use nyala_store::{Batch, Store};
+use nyala_store::{Batch, Lsn, Store};
 use nyala_transport::member::{Member, MgmtError};
 use nyala_wire::mgmt::{MAX_RANGE, MgmtReply, MgmtRequest, SEQUENCES_PER_RANGE};
 use nyala_wire::{ErrorCode, TargetId, WireError};
@@ -63,9 +64,9 @@ pub fn go_on_with(tables: &dyn View, range: u64) -> Result<Batch, WireError> {
     Ok(batch)
 }
 
-/// Takes a range for this start, and has it on disk. Waits for management as long as that takes. Returns the number of this
-/// run, which none before had.
-pub async fn start(store: &Store, member: &Member, me: TargetId) -> Result<u64, MetaError> {
+/// Takes a range for this start, and has it on disk, with the position up to which the log was `recovered`. Waits for management as
+/// long as that takes. Returns the number of this run, which none before had.
+pub async fn start(store: &Store, member: &Member, me: TargetId, recovered: Lsn) -> Result<u64, MetaError> {
     let known = known(store)?;
     // Tables of before there were ranges know only numbers.
     let used = known.range.max(known.next.div_ceil(SEQUENCES_PER_RANGE));
@@ -83,7 +84,9 @@ pub async fn start(store: &Store, member: &Member, me: TargetId) -> Result<u64, 
             "the tables are older than this target's last start: they were put back from a copy, or that start was cut \
              off; what was done since then is lost, inode numbers go on above those of before");
     }
-    store.apply(go_on_with(store, range)?).map_err(store_error)?;
+    let mut batch = go_on_with(store, range)?;
+    runs::begin(store, &mut batch, range, recovered)?;
+    store.apply(batch).map_err(store_error)?;
     store.sync_blocking().map_err(store_error)?;
     Ok(range)
 }

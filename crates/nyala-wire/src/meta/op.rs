@@ -195,6 +195,13 @@ pub enum MetaOp {
         #[n(0)]
         numbers: Vec<u64>,
     },
+    /// Up to which log position this server still has what it answered in one of its runs. Reply: `Position`.
+    #[n(22)]
+    Survived {
+        /// The run, as in the header of its replies.
+        #[n(0)]
+        run: u32,
+    },
 
     /// Make a regular file, or open the one that is there. Reply: `Created`.
     #[n(32)]
@@ -397,6 +404,7 @@ impl MetaOp {
                 | MetaOp::LockWait { .. }
                 | MetaOp::LockConfirm { .. }
                 | MetaOp::LockChecked { .. }
+                | MetaOp::Survived { .. }
         )
     }
 
@@ -417,6 +425,7 @@ impl MetaOp {
         Some(match self {
             MetaOp::SessionOpen { .. } | MetaOp::SessionClose | MetaOp::StatFs | MetaOp::Sync => return None,
             MetaOp::LeasePoll { .. } | MetaOp::LeaseReturn { .. } | MetaOp::LockChecked { .. } => return None,
+            MetaOp::Survived { .. } => return None,
             MetaOp::Lookup { parent, .. }
             | MetaOp::Unlink { parent, .. }
             | MetaOp::Rmdir { parent, .. }

@@ -219,6 +219,9 @@ pub enum MetaReply {
     /// What became of each content, in the order of the request.
     #[n(17)]
     Inlines(#[n(0)] Vec<PutOutcome>),
+    /// A position of the server's log.
+    #[n(18)]
+    Position(#[n(0)] u64),
 }
 
 /// What became of one content of many.

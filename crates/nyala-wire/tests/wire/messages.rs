@@ -78,6 +78,7 @@ enums! {
         19 Spill { inode, done }
         20 LockConfirm { inode, lock }
         21 LockChecked { numbers }
+        22 Survived { run }
         32 Create { entry, exclusive }
         33 Open { inode }
         34 Close { inode }
@@ -117,6 +118,7 @@ enums! {
         15 NoEntry {}
         16 Lock { 0 }
         17 Inlines { 0 }
+        18 Position { 0 }
     }
     PutOutcome { 0 Taken { attr, version } 1 Refused { 0 } }
     LeaseMode { 0 None {} 1 Shared {} 2 Uncached {} 3 Exclusive {} }
