@@ -321,7 +321,10 @@ impl Client {
     /// A directory's changes so far are on disk.
     pub async fn fsync_dir(&self, dir: InodeId) -> Result<()> {
         match self.map().slot_target(dir.slot()) {
-            Some(target) => self.core.meta_at("sync a directory", MetaOp::Sync, target).await.map(drop),
+            Some(target) => {
+                self.core.meta_at("sync a directory", MetaOp::Sync, target).await?;
+                self.core.confirm(dir).await
+            }
             None => self.core.sync_all().await,
         }
     }

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::file::{Content, File};
 use crate::hub::Hub;
 use crate::locks::LockBook;
+use crate::logic::acked::Acked;
 use crate::logic::numbers::Numbers;
 use crate::logic::put_off::PutOff;
 use crate::logic::slots::Slots;
@@ -65,6 +66,8 @@ pub(crate) struct Core {
     /// Files of which this client wrote something to storage that it did not sync, those among them that it has forgotten.
     /// Taken with a file's state locked.
     pub(crate) unsynced: Mutex<HashMap<InodeId, (Arc<Layout>, Written)>>,
+    /// Changes that metadata servers may not have on disk.
+    pub(crate) acked: Mutex<Acked>,
     /// Inodes whose leases were lost, for the layer above to forget.
     pub(crate) forgotten: Mutex<Vec<InodeId>>,
     pub(crate) listener: RwLock<Option<Arc<dyn CacheListener>>>,
@@ -103,6 +106,7 @@ impl Core {
             closed,
             closed_more: Arc::default(),
             unsynced: Mutex::default(),
+            acked: Mutex::default(),
             forgotten: Mutex::default(),
             listener: RwLock::default(),
             capacity: Mutex::default(),

@@ -40,7 +40,8 @@ impl Core {
             let synced = self.meta_at("sync metadata", nyala_wire::meta::MetaOp::Sync, target).await;
             result = result.and(synced.map(drop));
         }
-        result
+        result?;
+        self.confirm_all().await
     }
 
     /// Everything goes out and is closed; then nothing works any more. What has not gone out when a call would have to end is

@@ -79,6 +79,14 @@ pub enum Error {
         /// The target.
         target: TargetId,
     },
+    /// The same of a metadata server, and a change.
+    #[error("inode {inode}: metadata target {target} lost power before a change of it was on disk: it is lost")]
+    TakenBack {
+        /// The file or directory.
+        inode: InodeId,
+        /// The target.
+        target: TargetId,
+    },
     /// The call itself is wrong.
     #[error("{code}: {message}")]
     Refused {
@@ -120,6 +128,7 @@ impl Error {
             | Error::Checksum { .. }
             | Error::LeaseLost { .. }
             | Error::Unsynced { .. }
+            | Error::TakenBack { .. }
             | Error::Protocol { .. }
             | Error::ShutDown
             | Error::System(_) => ErrorCode::IO,

@@ -7,6 +7,7 @@
 
 pub mod client;
 pub mod config;
+mod confirming;
 pub mod error;
 pub mod handle;
 pub mod logic;

@@ -2,7 +2,9 @@
 
 //! The pure part of the client: no I/O, no clock, no randomness. Time is an argument.
 
+pub mod acked;
 mod broken;
+pub mod done;
 pub mod epochs;
 pub mod extents;
 pub mod habits;

@@ -110,7 +110,11 @@ impl Core {
         let mut names = vec![(from, from_name.as_slice())];
         names.extend(Some((to, to_name.as_slice())).filter(|to| *to != names[0]));
         let (mut change, exchange) = (self.change(&concerned, &names), rename.exchange);
-        self.meta_done("rename", MetaOp::Rename(rename)).await?;
+        let answer = self.meta_wanting("rename", MetaOp::Rename(rename), Owner::default(), Want::NOTHING).await?;
+        if answer.reply != MetaReply::Done {
+            return Err(odd("rename"));
+        }
+        self.concerned_too(&answer, moved);
         // Two names of one inode stay as they are, and so do equal ones: then `from` is not gone, and what was not known
         // may be such a name.
         match (change.was(0), change.was(1)) {

@@ -74,6 +74,10 @@ impl Core {
                 Err(error) => break Err(error),
             }
         };
+        let result = match result {
+            Ok(()) if push.sync => self.confirm(file.inode).await,
+            result => result,
+        };
         result.inspect_err(|error| self.push_failed(file, error))
     }
 

@@ -9,8 +9,10 @@
 //! handed over under the session that has ended (`bound`): then it fails.
 
 use crate::bound::Bound;
+use crate::confirming::log_mark;
 use crate::core::Core;
 use crate::error::{Error, Result};
+use crate::logic::acked::LogMark;
 use crate::maps::odd;
 use crate::retry::{Again, Retry, sort_reply, sort_transport};
 use crate::session::Session;
@@ -36,6 +38,8 @@ pub(crate) struct Answer {
     /// Sessions that had been lost when the request was sent, and under which one that was.
     pub(crate) losses: u64,
     pub(crate) session: SessionId,
+    /// Where the server's log was.
+    pub(crate) mark: LogMark,
 }
 
 /// What came of sending once.
@@ -102,8 +106,8 @@ impl Core {
         let (boot, target, sent_ms) = (session.boot(), session.target, self.now_ms());
         self.stats.meta_requests.fetch_add(1, Ordering::Relaxed);
         let body = encode_large(request, request.op.content_bytes());
-        let request = Request::new(message_type::META, body).at(view.map.version.0, 0);
-        let frame = match self.rpc.call(endpoint, request.with_timeout(META_TIMEOUT)).await {
+        let sent = Request::new(message_type::META, body).at(view.map.version.0, 0);
+        let frame = match self.rpc.call(endpoint, sent.with_timeout(META_TIMEOUT)).await {
             Ok(frame) => frame,
             Err(error) => return Ok(Outcome::Again(sort_transport(what, error)?)),
         };
@@ -115,7 +119,9 @@ impl Core {
             if !matches!(reply, MetaReply::Session(_)) {
                 self.renew_leases(session);
             }
-            return Ok(Outcome::Reply(Answer { reply, grants, target, boot, losses, session: id }));
+            let mark = log_mark(&frame);
+            self.done_there(target, mark, &request.op, &reply);
+            return Ok(Outcome::Reply(Answer { reply, grants, target, boot, losses, session: id, mark }));
         }
         let error: WireError = decode(&frame.body).map_err(Error::server(what))?;
         let code = error.code;

@@ -6,8 +6,8 @@ mod fake;
 
 use fake::{Cluster, ROOT, make, read, two, within};
 use nyala_client::{Client, FileHandle, OpenOptions};
-use nyala_wire::InodeId;
-use nyala_wire::meta::SetAttr;
+use nyala_wire::meta::{Owner, Rename, SetAttr};
+use nyala_wire::{InodeId, Name};
 use std::time::Duration;
 
 const CHUNK: usize = 65_536;
@@ -282,4 +282,55 @@ async fn what_was_written_to_a_file_that_was_lost_is_given_up() {
     let commits = cluster.take_log().into_iter().filter(|line| line.contains("Commit")).count();
     assert_eq!(commits, 0, "there is nothing to be told of it any more");
     cluster.check();
+}
+
+/// What a sync says after a metadata server lost power: of a truncation of a striped file, an attribute and a name.
+#[tokio::test]
+async fn a_sync_says_what_a_metadata_server_lost() {
+    let cluster = Cluster::new(105);
+    let client = cluster.client().await;
+    let sync = |inode| client.fsync_dir(inode);
+    let made = |name: &'static str| client.mkdir(ROOT, name.as_bytes(), 0o755, Owner::default());
+    let (kept, changed) = (made("kept").await.unwrap().inode, made("changed").await.unwrap().inode);
+    let (other, file) = (make(&client, "other").await, make(&client, "file").await);
+    file.write(0, b"content").await.unwrap();
+    for inode in [ROOT, kept, changed] {
+        sync(inode).await.unwrap();
+    }
+    file.fsync(false).await.unwrap();
+    client.setattr(changed, SetAttr { perm: Some(0o700), ..SetAttr::default() }).await.unwrap();
+    let name = |text: &str| Name::new(text.as_bytes()).unwrap();
+    let (from_name, to_name) = (name("other"), name("moved"));
+    let (from_parent, to_parent) = (ROOT, ROOT);
+    let rename = Rename { from_parent, from_name, to_parent, to_name, no_replace: false, exchange: false };
+    client.rename(rename).await.unwrap();
+    {
+        let meta = &mut cluster.0.lock().metas[0];
+        let version = meta.inline_version(file.inode());
+        meta.lose_power(file.inode(), version, b"content");
+    }
+    within(file.fsync(false)).await.unwrap();
+    within(sync(kept)).await.unwrap();
+    for lost in [changed, ROOT] {
+        assert_eq!(within(sync(lost)).await.unwrap_err().errno(), EIO);
+        within(sync(lost)).await.unwrap();
+    }
+    assert_eq!(within(other.fsync(false)).await.unwrap_err().errno(), EIO, "its name is the old one");
+    within(client.sync_all()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_metadata_server_that_restarts_with_all_it_had_makes_no_sync_fail() {
+    let cluster = Cluster::new(106);
+    let client = cluster.client().await;
+    let dir = client.mkdir(ROOT, b"dir", 0o755, Owner::default()).await.unwrap().inode;
+    let file = make(&client, "file").await;
+    file.write(0, b"content").await.unwrap();
+    for _ in 0..3 {
+        client.setattr(dir, SetAttr { perm: Some(0o700), ..SetAttr::default() }).await.unwrap();
+        cluster.0.lock().metas[0].restart();
+        within(file.fsync(false)).await.unwrap();
+        within(client.fsync_dir(dir)).await.unwrap();
+        within(client.sync_all()).await.unwrap();
+    }
 }

@@ -6,6 +6,7 @@ mod content;
 mod passage;
 
 use super::leases::{Leases, Need};
+use super::log::Log;
 use super::storage::Storage;
 pub use nyala_wire::meta::*;
 use nyala_wire::*;
@@ -42,6 +43,7 @@ pub struct Meta {
     pub openings: usize,
     pub signs_of_life: usize,
     pub boot: u64,
+    pub log: Log,
     pub leases: Leases,
     locks: Vec<(InodeId, SessionId, FileLock)>,
     pub waits_taken_back: usize,
@@ -74,6 +76,7 @@ impl Meta {
             openings: 0,
             signs_of_life: 0,
             boot: 1,
+            log: Log { began: BTreeMap::from([(1, 0)]), ..Log::default() },
             leases: Leases::default(),
             locks: Vec::new(),
             waits_taken_back: 0,
@@ -97,6 +100,7 @@ impl Meta {
     /// Starts anew: sessions are known, leases are not.
     pub fn restart(&mut self) {
         self.boot += 1;
+        self.log.began.insert(self.boot as u32, self.log.last);
         self.leases.restart(self.sessions.keys().copied());
     }
 
@@ -105,12 +109,14 @@ impl Meta {
         let entry = self.inodes.get_mut(&inode).unwrap();
         entry.inline = Some((version, content.to_vec()));
         entry.attr.size = content.len() as u64;
+        self.log.last = self.log.durable;
         self.restart();
     }
 
     /// The same where the file's creation was lost.
     pub fn lose(&mut self, inode: InodeId) {
         self.inodes.remove(&inode);
+        self.log.last = self.log.durable;
         self.restart();
     }
 
@@ -293,6 +299,7 @@ impl Meta {
         }
         *self.applied.entry((request.session, request.sequence)).or_default() += 1;
         let reply = self.apply(request, storage);
+        self.log.done(&request.op);
         let repeatable = matches!(request.op, MetaOp::PutInlines { .. });
         if let Some(session) = self.sessions.get_mut(&request.session).filter(|_| !repeatable) {
             session.replies.insert(request.sequence, reply.clone());
@@ -378,7 +385,12 @@ impl Meta {
                 Ok(MetaReply::Done)
             }
             // Claims are tested with the real server.
-            MetaOp::Sync | MetaOp::Spill { .. } => Ok(MetaReply::Done),
+            MetaOp::Sync => {
+                self.log.durable = self.log.last;
+                Ok(MetaReply::Done)
+            }
+            MetaOp::Survived { run } => Ok(MetaReply::Position(self.log.survived(*run))),
+            MetaOp::Spill { .. } => Ok(MetaReply::Done),
             MetaOp::Tmpfile { .. } => {
                 let inode = self.make(FileKind::File, request.now);
                 let entry = self.inode(inode)?;

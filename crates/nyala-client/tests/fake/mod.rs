@@ -5,6 +5,7 @@
 #![allow(dead_code)] // why: every test binary uses another part of it
 
 pub mod leases;
+pub mod log;
 pub mod meta;
 pub mod storage;
 
@@ -318,14 +319,18 @@ impl Rpc for Cluster {
             if lose_reply {
                 return lost("reply lost");
             }
-            Ok(match answer {
+            let mut answered = match answer {
                 Ok((body, payload)) => {
                     let in_place = request.message_type == message_type::STORAGE_READ && self.0.lock().storage.in_place;
                     let own = if in_place { READ_IN_PLACE } else { 0 };
                     frame(&request, flags::REPLY | own, body, payload)
                 }
                 Err(error) => frame(&request, flags::REPLY | flags::ERROR, encode(&error), Vec::new()),
-            })
+            };
+            if request.message_type == message_type::META {
+                self.0.lock().metas[usize::from(port - 1)].log.stamp(&mut answered.header);
+            }
+            Ok(answered)
         })
     }
 }

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What an operation has changed, and whether a sync of it has to look for that.
+
+use nyala_wire::InodeId;
+use nyala_wire::meta::{MetaOp, MetaReply, PutOutcome, SetAttr};
+
+/// What a change was of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// A file's content or size.
+    Content,
+    /// The same, all of it.
+    Whole,
+    /// A name or an attribute.
+    Other,
+}
+
+/// What an operation that worked has changed.
+pub fn changed<'a>(op: &'a MetaOp, reply: &'a MetaReply) -> impl Iterator<Item = (InodeId, Part)> + use<'a> {
+    let only_size = |set: &SetAttr| *set == SetAttr { size: set.size, ..SetAttr::default() };
+    let (part, other) = match op {
+        MetaOp::PutInline(_) => (Part::Whole, None),
+        MetaOp::Commit(_) => (Part::Content, None),
+        MetaOp::SetAttr { set, .. } if only_size(set) => (Part::Content, None),
+        MetaOp::Rename(rename) => (Part::Other, Some(rename.to_parent)),
+        MetaOp::Link { inode, .. } => (Part::Other, Some(*inode)),
+        _ => (Part::Other, None),
+    };
+    let made = match reply {
+        MetaReply::Created { inode, .. } => Some(*inode),
+        MetaReply::Entry(entry) => Some(entry.inode),
+        _ => None,
+    };
+    let (puts, outcomes) = match (op, reply) {
+        (MetaOp::PutInlines { puts }, MetaReply::Inlines(outcomes)) => (puts.as_slice(), outcomes.as_slice()),
+        _ => (&[][..], &[][..]),
+    };
+    let taken = puts.iter().zip(outcomes).filter(|(_, outcome)| matches!(outcome, PutOutcome::Taken { .. }));
+    let kept = !matches!(
+        op,
+        MetaOp::Sync
+            | MetaOp::Open { .. }
+            | MetaOp::Close { .. }
+            | MetaOp::SetLock { .. }
+            | MetaOp::Spill { .. }
+            | MetaOp::PutInlines { .. }
+    );
+    let home = op.home().filter(|_| kept);
+    let one = home.map(|inode| (inode, part));
+    let others = [other, made].into_iter().flatten().map(|inode| (inode, Part::Other));
+    one.into_iter().chain(others).chain(taken.map(|(put, _)| (put.inode, Part::Whole)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: InodeId = InodeId(11);
+    const TWO: InodeId = InodeId(12);
+
+    #[test]
+    fn what_operations_change() {
+        let of = |op: MetaOp, reply: MetaReply| changed(&op, &reply).collect::<Vec<_>>();
+        let set = |set| MetaOp::SetAttr { inode: ONE, set };
+        let size = SetAttr { size: Some(1), ..SetAttr::default() };
+        assert_eq!(of(set(size.clone()), MetaReply::Done), [(ONE, Part::Content)]);
+        assert_eq!(of(set(SetAttr { perm: Some(0o600), ..size }), MetaReply::Done), [(ONE, Part::Other)]);
+        assert!(of(MetaOp::Sync, MetaReply::Done).is_empty());
+        assert!(of(MetaOp::Close { inode: ONE }, MetaReply::Done).is_empty());
+        let made = MetaReply::Created { new: true, inode: TWO, kind: nyala_wire::FileKind::File, file: None };
+        let unlink = MetaOp::Unlink { parent: ONE, name: nyala_wire::Name::new(b"x").unwrap() };
+        assert_eq!(of(unlink, made), [(ONE, Part::Other), (TWO, Part::Other)]);
+    }
+}
