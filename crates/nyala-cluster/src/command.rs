@@ -245,6 +245,11 @@ pub struct NewTarget {
     /// What it holds.
     #[n(3)]
     pub kind: TargetKind,
+    /// How often it has lost power, or its file system, while something may have been unsynced.
+    #[n(4)]
+    #[cbor(default)]
+    #[serde(default)]
+    pub losses: u32,
 }
 
 /// A target and the capacity pool that it is to be in.
@@ -358,6 +363,7 @@ impl TryFrom<&Register> for RegisterNode {
             id: t.id,
             alias: t.alias.clone(),
             kind: t.kind,
+            losses: t.losses,
         };
         let register = RegisterNode {
             cluster: from.cluster,

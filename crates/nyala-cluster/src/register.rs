@@ -151,6 +151,7 @@ impl ClusterState {
             self.targets[at].node = node;
             events.push(Event::TargetMoved(id, node));
         }
+        self.targets[at].losses = wanted.losses;
         Ok(id)
     }
 
@@ -181,6 +182,7 @@ impl ClusterState {
             capacity_pool: CapacityPool::Normal,
             listed: true,
             range: 0,
+            losses: wanted.losses,
         };
         self.targets.insert(at, record);
         events.push(Event::TargetAdded(id));

@@ -132,6 +132,10 @@ pub struct TargetRecord {
     #[n(9)]
     #[cbor(default)]
     pub range: u32,
+    /// How often it had lost power, or its file system, while something may have been unsynced, when it registered last.
+    #[n(10)]
+    #[cbor(default)]
+    pub losses: u32,
 }
 
 impl ClusterState {

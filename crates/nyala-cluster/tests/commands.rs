@@ -19,7 +19,7 @@ fn cluster() -> ClusterState {
 
 fn service(role: Role, n: u8, targets: &[u8]) -> RegisterNode {
     let kind = if role == Role::Meta { TargetKind::Meta } else { TargetKind::Storage };
-    let target = |n: &u8| NewTarget { uuid: uuid(*n), id: TargetId(0), alias: String::new(), kind };
+    let target = |n: &u8| NewTarget { uuid: uuid(*n), id: TargetId(0), alias: String::new(), kind, losses: 0 };
     RegisterNode {
         cluster: ClusterId::UNKNOWN,
         role,
@@ -285,7 +285,13 @@ fn slots_run_out_with_a_clear_error() {
             .map(|t| {
                 let mut id = [node + 1; 16];
                 id[1] = t;
-                NewTarget { uuid: ClusterId(id), id: TargetId(0), alias: String::new(), kind: TargetKind::Meta }
+                NewTarget {
+                    uuid: ClusterId(id),
+                    id: TargetId(0),
+                    alias: String::new(),
+                    kind: TargetKind::Meta,
+                    losses: 0,
+                }
             })
             .collect();
         register(&mut state, &many).unwrap();
@@ -311,6 +317,7 @@ fn what_comes_over_the_wire_is_checked() {
             alias: String::new(),
             kind: TargetKind::Storage,
             capacity: Default::default(),
+            losses: 0,
         }],
     };
     assert!(RegisterNode::try_from(&good).is_ok());
@@ -362,7 +369,7 @@ fn the_format_on_disk_stays_as_it_is() {
     down(&mut state, 2);
     let bytes = state.encode();
     let head: Vec<u8> = bytes[..16].to_vec();
-    assert_eq!((bytes.len(), head), (299, vec![78, 89, 67, 83, 3, 0, 0, 0, 27, 1, 0, 0, 124, 0, 19, 212]));
+    assert_eq!((bytes.len(), head), (301, vec![78, 89, 67, 83, 3, 0, 0, 0, 29, 1, 0, 0, 104, 21, 162, 131]));
     let rename = Command::Rename { thing: Thing::Target(TargetId(101)), alias: "fast".into() };
     let hex: String = nyala_wire::codec::encode(&rename).iter().map(|b| format!("{b:02x}")).collect();
     assert_eq!(hex, "82078282018118656466617374");

@@ -129,6 +129,7 @@ mod tests {
             since: Default::default(),
             fencing: vec![],
             resync_stopped: false,
+            losses: 0,
             full: Vec::new(),
         };
         assert_eq!(cause(Leading, 4, me, &group), Cause::MapSameReign);

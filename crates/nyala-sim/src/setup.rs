@@ -11,7 +11,8 @@ use nyala_wire::map::{Role, Settings, TargetKind};
 /// How server `n` registers.
 pub fn registration(n: usize, incarnation: u64) -> RegisterNode {
     let uuid = |kind: u8| ClusterId([kind + n as u8; 16]);
-    let target = NewTarget { uuid: uuid(100), id: Default::default(), alias: String::new(), kind: TargetKind::Storage };
+    let (uuid_of, kind) = (uuid(100), TargetKind::Storage);
+    let target = NewTarget { uuid: uuid_of, id: Default::default(), alias: String::new(), kind, losses: 0 };
     RegisterNode {
         cluster: ClusterId::UNKNOWN,
         role: Role::Storage,

@@ -199,6 +199,12 @@ pub struct Group {
     #[cbor(default)]
     #[serde(default)]
     pub full: Vec<TargetId>,
+    /// How often what was acknowledged and not synced may have been lost: the last good member came back after a loss of power,
+    /// or another one was declared good.
+    #[n(10)]
+    #[cbor(default)]
+    #[serde(default)]
+    pub losses: u32,
 }
 
 /// What a member of a mirror group is worth.

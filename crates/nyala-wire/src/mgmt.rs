@@ -275,6 +275,10 @@ pub struct RegisterTarget {
     /// Capacity now.
     #[n(4)]
     pub capacity: Capacity,
+    /// How often the target has lost power, or its file system, while something may have been unsynced.
+    #[n(5)]
+    #[cbor(default)]
+    pub losses: u32,
 }
 
 /// Capacity of a target's local file system.

@@ -46,6 +46,7 @@ impl ClusterState {
             since: nyala_wire::MapVersion(self.version.0 + 1),
             fencing: Vec::new(),
             resync_stopped: false,
+            losses: 0,
             full: Vec::new(),
         };
         let at = self.groups.partition_point(|g| g.id < id);

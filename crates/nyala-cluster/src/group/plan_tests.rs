@@ -18,7 +18,13 @@ fn cluster(nodes: &[Vec<u64>]) -> (ClusterState, BTreeMap<TargetId, u64>) {
         for bytes in targets {
             sizes.insert(TargetId(next), *bytes);
             let uuid = ClusterId([next as u8; 16]);
-            new.push(NewTarget { uuid, id: TargetId(next), alias: String::new(), kind: TargetKind::Storage });
+            new.push(NewTarget {
+                uuid,
+                id: TargetId(next),
+                alias: String::new(),
+                kind: TargetKind::Storage,
+                losses: 0,
+            });
             next += 1;
         }
         let register = RegisterNode {

@@ -26,6 +26,7 @@ impl ClusterState {
             let fates: Vec<Fate> = group.members.iter().map(|target| self.fate(before, *target)).collect();
             self.take_words(before, &mut group)?;
             end_runs(&mut group, &fates);
+            self.count_loss(before, &mut group);
             self.elect(&mut group, &fates);
             let old = before.group(group.id).cloned();
             self.close(old, group, at, &fates, events);
@@ -42,6 +43,15 @@ impl ClusterState {
         let was_there = before.target(target).is_some();
         let ended = was_there && (run(before) != run(self) || (offline && !before.is_offline(target)));
         Fate { target, ended, offline }
+    }
+
+    /// What the last good member lost, nobody has.
+    fn count_loss(&self, before: &ClusterState, group: &mut Group) {
+        let losses = |state: &ClusterState, target| state.target(target).map(|record| record.losses);
+        let lost = |target| losses(before, target).is_some_and(|known| losses(self, target) != Some(known));
+        if group.members_with_states().any(|(target, state)| state == MemberState::Good && lost(target)) {
+            group.losses = group.losses.wrapping_add(1);
+        }
     }
 
     /// The primary is a good member, one in reach if there is one. Who is primary stays it as long as that holds.

@@ -13,8 +13,13 @@ const B: TargetId = TargetId(102);
 const C: TargetId = TargetId(103);
 
 fn register(state: &mut ClusterState, n: u8, incarnation: u64) {
-    let target =
-        NewTarget { uuid: ClusterId([10 + n; 16]), id: TargetId(0), alias: String::new(), kind: TargetKind::Storage };
+    register_after(state, n, incarnation, 0);
+}
+
+/// After so many losses of power.
+fn register_after(state: &mut ClusterState, n: u8, incarnation: u64, losses: u32) {
+    let (uuid, kind) = (ClusterId([10 + n; 16]), TargetKind::Storage);
+    let target = NewTarget { uuid, id: TargetId(0), alias: String::new(), kind, losses };
     let register = RegisterNode {
         cluster: ClusterId::UNKNOWN,
         role: Role::Storage,
@@ -256,4 +261,34 @@ fn a_member_leaves_only_without_rights_and_never_the_last_good_one() {
     assert_eq!(members(&state), [(A, Good), (C, Good)]);
     down(&mut state, 1);
     assert_eq!(members(&state)[0], (C, Good));
+}
+
+#[test]
+fn what_the_last_good_member_lost_is_lost_and_what_another_one_lost_is_not() {
+    let mut state = grouped(2);
+    // Alone: the other one goes on, and gives it what it lost.
+    down(&mut state, 1);
+    register_after(&mut state, 1, 2, 1);
+    resync(&mut state, A);
+    assert_eq!((members(&state), group(&state).losses), (vec![(B, Good), (A, Good)], 0));
+    // Both, one after the other, as management hears of it; A was the last good one.
+    down(&mut state, 2);
+    down(&mut state, 1);
+    register_after(&mut state, 2, 2, 1);
+    assert_eq!(group(&state).losses, 0, "it needs resync");
+    register_after(&mut state, 1, 3, 2);
+    assert_eq!((members(&state)[0], group(&state).losses), ((A, Good), 1));
+    resync(&mut state, B);
+    // Both so fast that management hears only of their next runs.
+    register_after(&mut state, 1, 4, 3);
+    assert_eq!((members(&state)[0], group(&state).losses), ((B, Good), 1));
+    register_after(&mut state, 2, 3, 2);
+    assert_eq!((members(&state)[0], group(&state).losses), ((B, Good), 2));
+    // Another process that has all of it.
+    register_after(&mut state, 2, 4, 2);
+    assert_eq!(group(&state).losses, 2);
+    // Another one is declared good, whatever the last good one had.
+    down(&mut state, 2);
+    state.apply(Command::SetConsistency { target: A, trigger: Trigger::DeclaredGood }).unwrap();
+    assert_eq!((members(&state)[0], group(&state).losses), ((A, Good), 3));
 }

@@ -68,6 +68,7 @@ mod tests {
             since: MapVersion(1),
             fencing: Vec::new(),
             resync_stopped,
+            losses: 0,
             full: Vec::new(),
         };
         group_trouble(&group, |target| offline.contains(&target.0))

@@ -42,6 +42,7 @@ impl ClusterState {
                 Consistency::Good => {
                     let good = (0..group.states.len()).filter(|i| *i != at && group.states[*i] == MemberState::Good);
                     good.collect::<Vec<_>>().into_iter().for_each(|i| step(group, i, MemberTrigger::Overruled));
+                    group.losses = group.losses.wrapping_add(1);
                     MemberTrigger::DeclaredGood
                 }
             };

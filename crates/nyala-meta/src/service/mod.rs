@@ -159,6 +159,7 @@ async fn join(
             alias: String::new(),
             kind: TargetKind::Meta,
             capacity: capacity(&config.dir),
+            losses: 0,
         }],
     };
     // The heartbeat reports the capacity under the id that registration gives.

@@ -131,6 +131,7 @@ pub fn service(role: nyala_wire::map::Role, n: u8, targets: &[u8], address: Sock
         alias: String::new(),
         kind: if storage { TargetKind::Storage } else { TargetKind::Meta },
         capacity: Capacity { total_bytes: 1 << 40, free_bytes: 1 << 39, total_inodes: 0, free_inodes: 0 },
+        losses: 0,
     };
     Register {
         cluster: ClusterId::UNKNOWN,

@@ -29,6 +29,7 @@ fn view(version: u64, epoch: u32, reign: u32, members: &[(TargetId, MemberState)
         since: MapVersion(version),
         fencing: fencing.to_vec(),
         resync_stopped: false,
+        losses: 0,
         full: Vec::new(),
     };
     View { version: MapVersion(version), group, reachable: members.iter().map(|(t, _)| *t).collect() }

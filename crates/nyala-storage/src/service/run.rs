@@ -135,7 +135,7 @@ async fn join(
         drop(dir);
         let id = if have.0 == 0 { target.wished_id } else { have };
         let (alias, capacity) = (target.alias.clone(), target.capacity());
-        RegisterTarget { uuid, id, alias, kind: TargetKind::Storage, capacity }
+        RegisterTarget { uuid, id, alias, kind: TargetKind::Storage, capacity, losses: target.verifier(id).losses }
     };
     let register = Register {
         cluster,

@@ -55,6 +55,7 @@ pub fn set_map(cluster: &Cluster, members: &[(TargetId, MemberState, Option<&Sto
         since: version,
         fencing: Vec::new(),
         resync_stopped: false,
+        losses: 0,
         full: Vec::new(),
     };
     let reachability = |at: &Option<&Storage>| if at.is_some() { Reachability::Online } else { Reachability::Offline };

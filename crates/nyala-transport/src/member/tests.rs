@@ -129,6 +129,7 @@ fn register() -> Register {
         alias: String::new(),
         kind: nyala_wire::map::TargetKind::Storage,
         capacity: Default::default(),
+        losses: 0,
     };
     Register {
         cluster: ClusterId::UNKNOWN,

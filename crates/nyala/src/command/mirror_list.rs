@@ -149,6 +149,7 @@ pub(super) mod tests {
             since: MapVersion(9),
             fencing: vec![],
             resync_stopped: false,
+            losses: 0,
             full: vec![],
         };
         ClusterMap {

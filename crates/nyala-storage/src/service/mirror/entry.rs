@@ -11,11 +11,12 @@ use nyala_replica::Envelope;
 use nyala_transport::{Frame, Reply};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::mirror::{GroupHeader, ReplicaHeader, replica_kind};
-use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest, encode_bulk};
+use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest, WriteVerifier, encode_bulk};
 use nyala_wire::{ErrorCode, GroupId, InodeId, SessionId, TargetId, WireError, codec};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -65,6 +66,8 @@ pub(super) struct Mirror {
     pub me: TargetId,
     pub target: Arc<Target>,
     pub events: mpsc::UnboundedSender<Event>,
+    /// The group's, as the newest map that the shell may know has it.
+    pub losses: Arc<AtomicU32>,
 }
 
 /// All shells of this service.
@@ -93,7 +96,9 @@ impl Mirrors {
             Asked::Read(_, _, parse::ReadKind::Bulk { offset, len, .. }) => Some((*offset, *len)),
             _ => None,
         };
-        Ok((Call { mirror, header, epoch: frame.header.group_epoch, asked }, memory))
+        // Before it is done: one that a later loss does not concern may seem lost, never the other way round.
+        let verifier = WriteVerifier { target: TargetId(0), losses: mirror.losses.load(Ordering::Acquire) };
+        Ok((Call { mirror, header, epoch: frame.header.group_epoch, asked, verifier }, memory))
     }
 
     /// A message of another member.
@@ -153,12 +158,13 @@ pub(in crate::service) struct Call {
     header: GroupHeader,
     epoch: u32,
     asked: Asked,
+    verifier: WriteVerifier,
 }
 
 impl Call {
     /// The reply, if all that there is to say is that it is done.
     pub fn done(&self) -> Reply {
-        let verifier = self.mirror.target.verifier(self.mirror.me);
+        let verifier = self.verifier;
         let stored = match &self.asked {
             Asked::Sync => true,
             Asked::Read(..) => false,
@@ -181,7 +187,7 @@ impl Call {
 
     /// Asks the group's member here.
     pub async fn ask(self) -> Result<Answered, WireError> {
-        let Call { mirror, header, epoch, asked } = self;
+        let Call { mirror, header, epoch, asked, .. } = self;
         let (answer, answered) = oneshot::channel();
         let (client, number, lowest) = (header.client.get(), header.number.get(), header.lowest.get());
         let incoming = Incoming { client, number, lowest, epoch, asked, answer };

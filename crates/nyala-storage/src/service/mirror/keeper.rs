@@ -16,6 +16,7 @@ use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
 use nyala_wire::{GroupId, MapVersion, NodeId, TargetId};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
@@ -82,11 +83,13 @@ impl Keeper {
         }
         for (group, me) in wanted {
             if !self.mirrors.groups.read().contains_key(&group) {
-                self.open(group, me, asks);
+                self.open(group, me, asks, losses(map, group));
             }
         }
-        let all: Vec<Mirror> = self.mirrors.groups.read().values().cloned().collect();
-        for mirror in all {
+        let all: Vec<(GroupId, Mirror)> =
+            self.mirrors.groups.read().iter().map(|(group, mirror)| (*group, mirror.clone())).collect();
+        for (group, mirror) in all {
+            mirror.losses.store(losses(map, group), Ordering::Release);
             let (done, handled) = oneshot::channel();
             if mirror.events.send(Event::Map(map.clone(), done)).is_ok() {
                 // An error means that the shell has ended and serves nothing.
@@ -102,7 +105,7 @@ impl Keeper {
         groups.filter_map(|group| Some((group.id, mine(&group.members)?))).collect()
     }
 
-    fn open(&self, group: GroupId, me: TargetId, asks: &mpsc::UnboundedSender<Ask>) {
+    fn open(&self, group: GroupId, me: TargetId, asks: &mpsc::UnboundedSender<Ask>, losses: u32) {
         let Some(target) = self.targets.get(&me).cloned() else { return };
         let (events, incoming) = mpsc::unbounded_channel();
         let setup = Setup {
@@ -118,7 +121,10 @@ impl Keeper {
         match thread.spawn(move || run(setup, incoming)) {
             Ok(thread) => {
                 self.mirrors.threads.lock().insert(group, thread);
-                self.mirrors.groups.write().insert(group, Mirror { me, target, events });
+                self.mirrors
+                    .groups
+                    .write()
+                    .insert(group, Mirror { me, target, events, losses: Arc::new(losses.into()) });
             }
             Err(error) => tracing::error!(%group, %error, "no thread for a mirror group; it is not served here"),
         }
@@ -139,6 +145,11 @@ impl Keeper {
             }
         });
     }
+}
+
+/// How often a group may have lost something.
+fn losses(map: &ClusterMap, group: GroupId) -> u32 {
+    map.groups.iter().find(|one| one.id == group).map_or(0, |group| group.losses)
 }
 
 impl Mirrors {
