@@ -7,8 +7,8 @@
 //! file says so without touching its disk. A failed sync is said to whoever waits, and done again the next time. Content that
 //! moved from the inode is on disk before its server is told to forget its copy, which may be the only one that is.
 //! **A target may lose power between a write and its sync**, and answer the sync truthfully: nothing is unsynced there. It says with both how
-//! often it lost something (`WriteVerifier`), and where the two differ the sync fails, or what was moved is moved again. In a mirror group,
-//! where another member may have answered, that says nothing: if all members lose power, only content that was moved is safe.
+//! often it lost something (`WriteVerifier`), and where the two differ the sync fails, or what was moved is moved again. A mirror group
+//! lost something if its last good member did.
 
 use crate::core::Core;
 use crate::error::{Error, Result};
@@ -17,7 +17,7 @@ use crate::logic::unsynced::Written;
 use crate::maps::odd;
 use crate::storage_io::Place;
 use nyala_wire::storage::{StorageOp, StorageReply, WriteVerifier};
-use nyala_wire::{Home, InodeId, Layout};
+use nyala_wire::{InodeId, Layout};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -25,10 +25,9 @@ use tokio::task::JoinSet;
 /// What came of a sync that was answered.
 #[derive(Debug, Default)]
 pub(crate) struct Synced {
-    /// Stripe indices of targets that may have lost some of what was written to them before; of mirror groups that went on with
-    /// another member too, which has what the first one had.
+    /// Stripe indices of targets and mirror groups that may have lost some of what was written to them before.
     pub(crate) doubtful: BTreeSet<u16>,
-    /// And that is certain: the target has lost power.
+    /// What a program is told of it.
     pub(crate) lost: Option<Error>,
 }
 
@@ -84,11 +83,9 @@ impl Core {
             match (done.unwrap_or(Err(Error::ShutDown)), &mut result) {
                 (Ok((place, noted, verifier)), Ok(synced)) if !noted.holds(verifier) => {
                     synced.doubtful.insert(place.index);
-                    if let Home::Target(target) = place.home {
-                        let error = Error::Unsynced { inode, target };
-                        tracing::error!(%error);
-                        synced.lost = Some(error);
-                    }
+                    let error = Error::Unsynced { inode, home: place.home };
+                    tracing::error!(%error);
+                    synced.lost = Some(error);
                 }
                 (Err(error), Ok(_)) => result = Err(error),
                 _ => {}
