@@ -375,3 +375,44 @@ fn files_wait_for_targets_that_are_away_and_not_for_those_that_are_not_there() {
     server.logic.set_map(map);
     assert_eq!(server.run(create("none")).unwrap_err().code, ErrorCode::NO_SPACE);
 }
+
+#[test]
+fn mirrored_files_wait_for_groups_that_are_away_and_not_for_those_that_are_lost_or_not_there() {
+    use nyala_wire::map::{Consistency, Group, MemberState, Reachability, TargetKind};
+    let mut server = Server::new();
+    let create = |text| MetaOp::Create { entry: entry(text), exclusive: true };
+    let mut map = server.logic.map.clone();
+    map.settings.default_pattern.pattern = Pattern::Mirror;
+    let pool = map.settings.default_pattern.pool;
+    let storage = |target: &&mut nyala_wire::map::Target| target.kind == TargetKind::Storage;
+    map.targets.iter_mut().filter(storage).for_each(|target| target.reachability = Reachability::Offline);
+    map.targets.iter_mut().filter(storage).for_each(|target| target.pool = pool);
+    server.logic.set_map(map.clone());
+    assert_eq!(server.run(create("no-group")).unwrap_err().code, ErrorCode::NO_SPACE, "operators make groups");
+    map.groups.push(Group {
+        id: GroupId(1),
+        kind: TargetKind::Storage,
+        epoch: 1,
+        members: vec![TargetId(101), TargetId(102)],
+        states: vec![MemberState::Good, MemberState::NeedsResync],
+        reign: 1,
+        since: map.version,
+        fencing: Vec::new(),
+        resync_stopped: false,
+        full: Vec::new(),
+    });
+    server.logic.set_map(map.clone());
+    assert_eq!(server.run(create("away")).unwrap_err().code, ErrorCode::NOT_READY, "the group comes back");
+    let mut back = map.clone();
+    back.targets.iter_mut().for_each(|target| target.reachability = Reachability::Online);
+    server.logic.set_map(back);
+    server.run(create("back")).unwrap();
+    let mut lost = map.clone();
+    let good = lost.targets.iter_mut().find(|target| target.id == TargetId(101)).unwrap();
+    good.consistency = Consistency::Bad;
+    server.logic.set_map(lost);
+    assert_eq!(server.run(create("lost")).unwrap_err().code, ErrorCode::NO_SPACE, "no member can serve again");
+    map.settings.default_pattern.pool = PoolId(pool.0 + 1);
+    server.logic.set_map(map);
+    assert_eq!(server.run(create("other")).unwrap_err().code, ErrorCode::NO_SPACE, "a group of another pool");
+}

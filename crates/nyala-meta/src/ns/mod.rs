@@ -9,6 +9,7 @@ pub mod content;
 pub mod create;
 pub mod info;
 pub mod inline;
+mod layout;
 pub mod linger;
 pub mod link;
 pub mod list;
@@ -23,9 +24,9 @@ use crate::change::{Change, Step};
 use crate::keys;
 use crate::records::{FilePart, GarbageRecord, InodeRecord};
 use nyala_cluster::placement::PlacementTable;
-use nyala_wire::map::{ClusterMap, Consistency, TargetKind};
+use nyala_wire::map::ClusterMap;
 use nyala_wire::meta::{MetaOp, MetaReply, Owner, SetTime};
-use nyala_wire::{ErrorCode, FileKind, InodeId, Layout, Pattern, SessionId, StripePattern, TargetId, Time};
+use nyala_wire::{ErrorCode, FileKind, InodeId, Pattern, SessionId, StripePattern, TargetId, Time};
 
 /// What an operation needs from outside: who asks, when, the cluster as it is, and entropy.
 pub struct Env<'a> {
@@ -51,28 +52,6 @@ impl Env<'_> {
     /// Whether an inode lives on this target.
     pub fn is_here(&self, inode: InodeId) -> bool {
         self.map.slot_target(inode.slot()) == Some(self.me)
-    }
-
-    /// Whether a pool has storage targets that are only away for now, as after a restart of everything. Mirror groups
-    /// are made by operators: where there is none, waiting does not help.
-    fn is_pool_away(&self, pattern: &StripePattern) -> bool {
-        let mut storage = self.map.targets_of(TargetKind::Storage);
-        let away = storage.any(|target| target.pool == pattern.pool && target.consistency != Consistency::Bad);
-        away && pattern.pattern != Pattern::Mirror
-    }
-
-    /// Where a new file's data will be.
-    pub fn layout(&self, pattern: &StripePattern) -> Step<Layout> {
-        let targets = self.placement.choose(pattern, self.map.settings.placement, &[], self.random, 0);
-        if targets.is_empty() && self.is_pool_away(pattern) {
-            return Err(ErrorCode::NOT_READY.with("no storage target of the directory's pool is online now").into());
-        }
-        if targets.is_empty() {
-            let what = if pattern.pattern == Pattern::Mirror { "mirror group" } else { "storage target" };
-            let why = format!("no {what} of the directory's pool can take new files");
-            return Err(ErrorCode::NO_SPACE.with(why).into());
-        }
-        Ok(Layout { pattern: pattern.pattern, chunk_bytes: pattern.chunk_bytes, targets })
     }
 }
 

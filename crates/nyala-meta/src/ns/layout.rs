@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Where a new file's data goes.
+//!
+//! After a restart of everything metadata may serve before storage is back: what only has to be waited for is NOT_READY,
+//! which clients try again; what does not come by waiting is NO_SPACE.
+
+use super::Env;
+use crate::change::Step;
+use nyala_wire::map::{Consistency, Group, MemberState, Target, TargetKind};
+use nyala_wire::{ErrorCode, Layout, Pattern, StripePattern};
+
+impl Env<'_> {
+    /// Whether a pool has storage that is only away for now, as after a restart of everything: targets, or for mirrored
+    /// files groups with a member that can serve once it is back. Operators make groups: where there is none, waiting
+    /// does not help.
+    fn is_pool_away(&self, pattern: &StripePattern) -> bool {
+        let comes_back = |target: &Target| target.pool == pattern.pool && target.consistency != Consistency::Bad;
+        if pattern.pattern != Pattern::Mirror {
+            return self.map.targets_of(TargetKind::Storage).any(comes_back);
+        }
+        let serves = |group: &Group| {
+            let mut members = group.members_with_states();
+            members.any(|(id, state)| state == MemberState::Good && self.map.target(id).is_some_and(comes_back))
+        };
+        self.map.groups.iter().any(|group| group.kind == TargetKind::Storage && serves(group))
+    }
+
+    /// Where a new file's data will be.
+    pub fn layout(&self, pattern: &StripePattern) -> Step<Layout> {
+        let targets = self.placement.choose(pattern, self.map.settings.placement, &[], self.random, 0);
+        if targets.is_empty() && self.is_pool_away(pattern) {
+            return Err(ErrorCode::NOT_READY.with("no storage of the directory's pool is online now").into());
+        }
+        if targets.is_empty() {
+            let what = if pattern.pattern == Pattern::Mirror { "mirror group" } else { "storage target" };
+            let why = format!("no {what} of the directory's pool can take new files");
+            return Err(ErrorCode::NO_SPACE.with(why).into());
+        }
+        Ok(Layout { pattern: pattern.pattern, chunk_bytes: pattern.chunk_bytes, targets })
+    }
+}
