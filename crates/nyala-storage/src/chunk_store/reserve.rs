@@ -12,7 +12,7 @@ use super::disk::ChunkFile;
 use super::error::ChunkError;
 use super::recover::ROWS_PER_BATCH;
 use super::rows::GROUP_BLOCKS;
-use super::shared::{Shared, group_of};
+use super::shared::{ChunkStore, Shared, group_of};
 use super::worker::{ChunkWorker, Start};
 use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId, blocks_touched};
 
@@ -50,6 +50,16 @@ impl ChunkWorker {
         file_len: u64,
     ) -> Result<(), ChunkError> {
         handle.set_len(file_len).map_err(|e| self.shared.io_error("truncate", file, e))
+    }
+}
+
+impl ChunkStore {
+    /// Bytes of the blocks of a range that hold no data, which a write of it would add.
+    pub fn absent_bytes(&self, file: ChunkFileId, offset: u64, len: u64) -> Result<u64, ChunkError> {
+        match len {
+            0 => Ok(0),
+            _ => Ok(self.shared.absent_blocks(file, offset, len)?.saturating_mul(BLOCK_BYTES)),
+        }
     }
 }
 

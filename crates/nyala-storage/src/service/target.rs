@@ -41,7 +41,7 @@ pub struct Target {
     /// The id that the operator wishes for a new one; 0 for none.
     pub wished_id: TargetId,
     limit_bytes: Option<u64>,
-    store: Arc<ChunkStore>,
+    pub(super) store: Arc<ChunkStore>,
     kv: Store,
     shards: Vec<Shard>,
     helpers: Mutex<Option<Helpers>>,

@@ -30,8 +30,18 @@ pub fn config(cluster: &Cluster, target: TargetId) -> StorageConfig {
 
 /// Two services, both members good; A leads, and has written something of session 1.
 pub fn both_good() -> (Cluster, Storage, Storage) {
+    both_limited(None)
+}
+
+/// The same, with targets that hold so many bytes.
+pub fn both_limited(limit_bytes: Option<u64>) -> (Cluster, Storage, Storage) {
     let cluster = Cluster::start_in(std::path::Path::new("/tmp"));
-    let (a, b) = (cluster.storage(config(&cluster, A)), cluster.storage(config(&cluster, B)));
+    let start = |target| {
+        let mut config = config(&cluster, target);
+        config.targets[0].limit_bytes = limit_bytes;
+        cluster.storage(config)
+    };
+    let (a, b) = (start(A), start(B));
     set_map(&cluster, &[(A, MemberState::Good, Some(&a)), (B, MemberState::Good, Some(&b))], true);
     client(async {
         let to = cluster.connect(&a).await;
@@ -95,13 +105,24 @@ pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
 
 /// A write of a session to the group; `number` names it.
 pub async fn write(cluster: &Cluster, to: &Connection, session: u64, number: u64) -> Result<(), ErrorCode> {
+    write_at(cluster, to, session, number, 0).await
+}
+
+/// The same at an offset, bytes: one block.
+pub async fn write_at(
+    cluster: &Cluster,
+    to: &Connection,
+    session: u64,
+    number: u64,
+    offset: u64,
+) -> Result<(), ErrorCode> {
     let data = vec![session as u8; 4096];
     let header = WriteHeader {
         target: 0.into(),
         index: FILE.index.into(),
         flags: 0.into(),
         inode: FILE.inode.0.into(),
-        offset: 0.into(),
+        offset: offset.into(),
         session: session.into(),
         len: (data.len() as u32).into(),
         checksums: 1.into(),

@@ -8,3 +8,4 @@ mod fences;
 mod full;
 mod group;
 mod removed;
+mod room;

@@ -5,6 +5,7 @@
 use super::entry::{Answered, Incoming};
 use super::parse::{Asked, ChangeOp, ChangeRequest, Payload};
 use super::shell::{Shell, State, Waiting};
+use crate::chunk_store::WriteOp;
 use nyala_replica::{Answer, Input, Request, Ticket, Token, Wish};
 use nyala_transport::member::monotonic_ms;
 use nyala_wire::{ErrorCode, WireError};
@@ -54,12 +55,14 @@ impl Shell {
             return Err(ErrorCode::FENCED.with("the session of this change was ended; nothing was changed"));
         }
         match &request.op {
-            ChangeOp::Write(op) => self.has_room(op.data.len() as u64),
+            ChangeOp::Write(op) => self.has_room(op),
             ChangeOp::Other(..) => Ok(()),
         }
     }
 
-    fn has_room(&self, bytes: u64) -> Result<(), WireError> {
+    /// NO_SPACE for a write that would take more than there is. Blocks that exist take nothing: they are overwritten where
+    /// they are, on a full target too. They are counted only where room is short, so that other writes do not pay for it.
+    fn has_room(&self, op: &WriteOp) -> Result<(), WireError> {
         let mut state = self.state.borrow_mut();
         let now_ms = monotonic_ms();
         if state.room.0 == 0 || now_ms >= state.room.0 + LOOK_MS {
@@ -67,10 +70,13 @@ impl Shell {
             let margin = MARGIN.min(capacity.total_bytes / 64);
             state.room = (now_ms, capacity.free_bytes.saturating_sub(margin));
         }
-        if state.room.1 < bytes {
-            return Err(ErrorCode::NO_SPACE.with("the storage target is full"));
-        }
-        state.room.1 -= bytes;
+        let whole = op.data.len() as u64;
+        let bytes = match state.room.1 < whole {
+            true => self.setup.target.store.absent_bytes(op.file, op.offset, whole)?,
+            false => whole,
+        };
+        let left = state.room.1.checked_sub(bytes);
+        state.room.1 = left.ok_or_else(|| ErrorCode::NO_SPACE.with("the storage target is full"))?;
         Ok(())
     }
 
