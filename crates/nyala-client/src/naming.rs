@@ -189,7 +189,7 @@ impl Core {
         let handle = self.open_handle(*inode, made, OpenOptions::default()).await?;
         if registered {
             // The server counts it as open, unless that close has undone it: either way it is to hear of the last close.
-            let _gate = handle.file().gate.lock().await;
+            let _gate = self.gate(handle.file()).await?;
             self.open_at_server(handle.file()).await?;
         }
         if new {

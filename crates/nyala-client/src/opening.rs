@@ -110,14 +110,14 @@ impl Core {
                 file.state.lock().opened |= said;
                 if !said && self.leased(inode) == LeaseMode::None {
                     // It was taken back before it was here.
-                    let _gate = file.gate.lock().await;
+                    let _gate = self.gate(&file).await?;
                     self.open_at_server(&file).await?;
                 }
                 self.leased(inode)
             }
             None if self.config.leases => self.lease_to_open(&file, options).await?,
             None => {
-                let _gate = file.gate.lock().await;
+                let _gate = self.gate(&file).await?;
                 self.open_at_server(&file).await?;
                 LeaseMode::None
             }
@@ -140,7 +140,7 @@ impl Core {
             !state.removals.in_doubt() && (leased || !state.is_open_unsaid())
         };
         if !said {
-            let _gate = file.gate.lock().await;
+            let _gate = self.gate(file).await?;
             self.open_at_server(file).await?;
         }
         Ok(if how == How::Kept { mode } else { LeaseMode::Uncached })
@@ -157,7 +157,7 @@ impl Core {
         };
         let removal = Removal { core: self.clone(), file };
         if unsaid {
-            let _gate = removal.file.gate.lock().await;
+            let _gate = self.gate(&removal.file).await?;
             if removal.file.state.lock().is_open_unsaid() {
                 match self.open_at_server(&removal.file).await {
                     Err(error) if matches!(error.code(), ErrorCode::NOT_FOUND | ErrorCode::STALE) => {}

@@ -123,3 +123,53 @@ async fn one_clients_dead_target_does_not_keep_a_restarted_server_from_all_other
     assert_eq!(read(&seen, 0, 10).await, [8; 10]);
     cluster.check();
 }
+
+/// Storage answers, but only after longer than any call may last.
+const SLOW: Duration = Duration::from_secs(8);
+
+fn storage_is_slow(cluster: &Cluster) {
+    cluster.0.lock().write_delay = SLOW;
+}
+
+/// What a call that stands behind another one ends with; `behind` has begun and goes on.
+async fn times_out<T>(client: &Client, what: &str, call: impl Future<Output = nyala_client::Result<T>>) {
+    let since = Instant::now();
+    let ended = tokio::time::timeout(SOON, client.bounded(call)).await;
+    let error = ended.unwrap_or_else(|_| panic!("{what} waits for ever")).err();
+    assert_eq!(error.map(|error| error.errno()), Some(TIMED_OUT), "{what}");
+    assert!(since.elapsed() >= LIMIT, "{what}: {:?}", since.elapsed());
+}
+
+#[tokio::test]
+async fn who_removes_a_file_waits_for_its_push_no_longer_than_the_call_may_last() {
+    let cluster = Cluster::new(84);
+    let client = impatient(&cluster).await;
+    let file = make(&client, "file").await;
+    file.write(0, &[1; 100_000]).await.unwrap();
+    storage_is_slow(&cluster);
+    let push = tokio::spawn({
+        let file = file.clone();
+        async move { file.fsync(false).await }
+    });
+    tokio::time::sleep(LIMIT / 6).await;
+    times_out(&client, "unlink", client.unlink(ROOT, b"file")).await;
+    push.abort();
+}
+
+#[tokio::test]
+async fn who_opens_a_file_waits_for_its_push_no_longer_than_the_call_may_last() {
+    let cluster = Cluster::new(85);
+    let mut config = cluster.config();
+    (config.retry_timeout, config.leases) = (LIMIT, false);
+    let client = cluster.client_with(config).await;
+    let file = make(&client, "file").await;
+    file.write(0, &[1; 100_000]).await.unwrap();
+    storage_is_slow(&cluster);
+    let push = tokio::spawn({
+        let file = file.clone();
+        async move { file.fsync(false).await }
+    });
+    tokio::time::sleep(LIMIT / 6).await;
+    times_out(&client, "open", client.open(file.inode(), OpenOptions::default())).await;
+    push.abort();
+}
