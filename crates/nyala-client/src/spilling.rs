@@ -9,6 +9,7 @@
 //! this client confirms that it let go, which waits for moves under way (`Core::claims`); one that has not begun claims anew.
 
 use crate::core::Core;
+use crate::deadline::Deadline;
 use crate::direct::Handed;
 use crate::error::Result;
 use crate::file::File;
@@ -49,7 +50,8 @@ impl Core {
     }
 
     async fn claim(self: &Arc<Core>, file: &Arc<File>, want: Want) -> Result<Claim> {
-        let one = Some(file.claiming.clone().lock_owned().await);
+        let (last, moved) = ("another call moves it", file.claiming.clone().lock_owned());
+        let one = Some(Deadline::of_call(self).wait("move inline content", last, moved).await?);
         let inode = file.inode;
         let claim = Claim { core: self.clone(), inode, run: self.claims_at(inode), one };
         let op = MetaOp::Spill { inode, done: false };
@@ -69,11 +71,12 @@ impl Core {
     ) -> Result<()> {
         loop {
             let claim = self.claim(file, how.want).await?;
-            let _moves = self.claims.read().await;
+            let last = "the leases of a restarted metadata server go back";
+            let _moves = Deadline::of_call(self).wait("move inline content", last, self.claims.read()).await?;
             if claim.run != self.claims_at(file.inode) {
                 continue;
             }
-            let _gate = file.gate.lock().await;
+            let _gate = self.gate(file).await?;
             if !file.state.lock().is_clean() {
                 // What this client has under a lease that is going may be the same content.
                 self.push(file, Push::default()).await?;

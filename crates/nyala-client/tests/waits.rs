@@ -173,3 +173,27 @@ async fn who_opens_a_file_waits_for_its_push_no_longer_than_the_call_may_last() 
     times_out(&client, "open", client.open(file.inode(), OpenOptions::default())).await;
     push.abort();
 }
+
+#[tokio::test]
+async fn who_moves_content_waits_for_another_move_no_longer_than_the_call_may_last() {
+    let cluster = Cluster::new(86);
+    let (client, other) = (impatient(&cluster).await, cluster.client().await);
+    let theirs = make(&other, "file").await;
+    theirs.write(0, b"kept").await.unwrap();
+    theirs.fsync(false).await.unwrap();
+    {
+        let leases = &mut cluster.0.lock().metas[0].leases;
+        (leases.contended, leases.never_exclusive) = (true, true);
+    }
+    let mine = client.open(theirs.inode(), OpenOptions { write: true, ..OpenOptions::default() }).await.unwrap();
+    storage_is_slow(&cluster);
+    let moves = tokio::spawn({
+        let mine = mine.clone();
+        async move { mine.write(10, &[2; 100_000]).await }
+    });
+    tokio::time::sleep(LIMIT / 6).await;
+    let claimed = cluster.take_log().iter().filter(|entry| entry.contains("Spill")).count();
+    assert_eq!(claimed, 1, "the first is to move it under a claim");
+    times_out(&client, "write", mine.write(10, &[3; 100_000])).await;
+    moves.abort();
+}

@@ -25,6 +25,8 @@ pub struct Leases {
     pub seq: u64,
     /// Files of several clients are given out `Uncached` to whoever takes that.
     pub contended: bool,
+    /// Nobody gets an exclusive lease, as while others ask for the same all the time.
+    pub never_exclusive: bool,
     pub revocations: usize,
     pub returns: usize,
 }
@@ -61,7 +63,8 @@ impl Leases {
     pub fn give(&mut self, inode: InodeId, session: SessionId, mode: LeaseMode) -> LeaseMode {
         let in_the_way =
             self.held.iter().any(|((i, s), (held, _))| *i == inode && *s != session && !mode.agrees(*held));
-        if mode == LeaseMode::None || in_the_way || self.revoking.keys().any(|(i, _)| *i == inode) {
+        let refused = self.never_exclusive && mode == LeaseMode::Exclusive;
+        if mode == LeaseMode::None || refused || in_the_way || self.revoking.keys().any(|(i, _)| *i == inode) {
             return LeaseMode::None;
         }
         let seq = self.seq;
