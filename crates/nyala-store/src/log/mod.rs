@@ -13,6 +13,7 @@ pub(crate) mod files;
 pub(crate) mod format;
 pub(crate) mod recover;
 pub(crate) mod segment;
+mod unproven;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -7,6 +7,7 @@
 //! the disk before an earlier one. So the first place where the next record is not found ends the log, *unless* any
 //! record of the log, wherever it is found, says that the log was on disk beyond that place when it was written: then
 //! synced data is gone or damaged, and the log is refused. A crash during recovery leaves a log that recovers the same way.
+//! What is found may be in the page cache only, and counted as clean there: [`Unproven`].
 
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use super::Position;
 use super::disk::{LogDisk, LogFile};
 use super::format::{self, ALIGN_BYTES, Kind, SEGMENT_HEADER_BYTES, SegmentHeader};
 use super::segment::{self, ClosedSegment};
+use super::unproven::Unproven;
 use crate::StoreError;
 use crate::batch;
 
@@ -118,6 +120,7 @@ struct Chain {
     last_sequence: u64,
     last_lsn: u64,
     replayed_records: u64,
+    unproven: Unproven,
     /// Segments of the chain with the end of their part of it.
     segments: Vec<(Loaded, usize)>,
     /// The first segment after the chain.
@@ -135,6 +138,7 @@ impl Chain {
             last_sequence,
             last_lsn: start.lsn,
             replayed_records: 0,
+            unproven: Unproven::default(),
             segments: Vec::new(),
             end: None,
             beyond: Vec::new(),
@@ -161,6 +165,8 @@ impl Chain {
                 }
                 replay(record.payload);
             }
+            let stored = &loaded.data[offset..offset + record.stored_bytes];
+            self.unproven.take(record.lsn, record.durable, loaded.sequence, offset, stored);
             offset += record.stored_bytes;
             self.last_lsn = record.lsn;
             self.replayed_records += 1;
@@ -232,6 +238,8 @@ impl Chain {
             if index == newest {
                 loaded.file.truncate(*end as u64).map_err(|e| StoreError::io("truncate", &name, e))?;
             }
+            let again = self.unproven.write_again(loaded.sequence, &*loaded.file);
+            again.map_err(|e| StoreError::io("write again", &name, e))?;
             loaded.file.sync().map_err(|e| StoreError::io("sync", &name, e))?;
             closed.push(ClosedSegment { sequence: loaded.sequence, end: *end as u64 });
         }

@@ -61,6 +61,43 @@ fn fail_everywhere(open: Opener) {
     }
 }
 
+/// The pages of a failed sync count as clean, and are read by the process that starts next.
+#[test]
+fn what_is_there_after_a_failed_sync_and_a_start_is_on_disk() {
+    let work = |store: &Store| -> Result<(), StoreError> {
+        for number in 0..12 {
+            store.apply(numbered(number))?;
+            store.flush()?;
+            if number % 3 == 2 {
+                store.sync_blocking()?;
+            }
+        }
+        Ok(())
+    };
+    for open in [open as Opener, open_with_tree] {
+        let whole = Machine::new(6);
+        let (store, _) = open(&whole).unwrap();
+        let first = whole.points();
+        work(&store).unwrap();
+        for point in first..whole.points() {
+            let machine = Machine::new(point);
+            let (store, _) = open(&machine).unwrap();
+            machine.fail_at(point);
+            work(&store).expect_err("an operation failed");
+            machine.process_crash();
+            drop(store);
+            let (store, _) = open(&machine).unwrap_or_else(|error| panic!("point {point}: {error}"));
+            store.sync_blocking().unwrap();
+            let promised = content(&store);
+            machine.power_cut();
+            drop(store);
+            let (store, _) = open(&machine).unwrap_or_else(|error| panic!("point {point}, power: {error}"));
+            assert_eq!(content(&store).len(), promised.len(), "point {point}");
+            assert!(content(&store) == promised, "point {point}");
+        }
+    }
+}
+
 #[test]
 fn a_failed_sync_reaches_those_who_wait() {
     let machine = Machine::new(0);
