@@ -21,5 +21,4 @@ pub mod removals;
 mod rooms;
 pub mod segments;
 pub mod sequence;
-pub mod slots;
 pub mod unsynced;

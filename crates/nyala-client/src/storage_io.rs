@@ -14,12 +14,12 @@ use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::group_io::Reader;
 use crate::logic::segments::Segments;
-use crate::logic::slots::Slots;
 use crate::maps::odd;
 use crate::retry::{Again, Retry, removed, sort_reply, sort_transport};
 use bytes::Bytes;
 use nyala_transport::{Frame, Request};
 use nyala_wire::codec::{decode, encode};
+use nyala_wire::slots::Slots;
 use nyala_wire::storage::{
     BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES, READ_IN_PLACE, ReadHeader, ReadReplyHeader, Stamp, StorageOp, StorageReply,
     StorageRequest, WriteHeader, WriteReplyHeader, WriteVerifier, decode_bulk, encode_bulk,

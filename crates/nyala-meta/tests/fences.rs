@@ -10,9 +10,9 @@ use nyala_wire::map::{
     CapacityPool, ClusterMap, Consistency, Node, Pool, Reachability, Role as NodeRole, Settings, SlotRange, Target,
     TargetKind,
 };
-use nyala_wire::meta::{ANSWER_HEAD_BYTES, MetaOp, MetaReply, MetaRequest, NewEntry, Owner, Want};
+use nyala_wire::meta::{ANSWER_HEAD_BYTES, MetaOp, MetaReply, MetaRequest, NewEntry, Owner, SetAttr, Want};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest, Registered};
-use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest};
+use nyala_wire::storage::{Stamp, StorageOp, StorageReply, StorageRequest};
 use nyala_wire::{
     ClusterId, ErrorCode, InodeId, MapVersion, Name, NodeId, PoolId, SessionId, Slot, TargetId, Time, WireError, codec,
     message_type,
@@ -36,6 +36,9 @@ struct World {
     map: ClusterMap,
     meta: Option<SocketAddr>,
     fenced: Vec<SessionId>,
+    /// Which truncations came, and of how many answers are lost.
+    cuts: Vec<(u64, Option<Stamp>)>,
+    lose: usize,
     /// The range of inode sequence numbers that was handed out last.
     range: u32,
 }
@@ -88,6 +91,14 @@ impl Service for Fake {
             let asked: StorageRequest = codec::decode(&request.body).unwrap();
             if let StorageOp::Fence { session } = asked.op {
                 self.0.lock().unwrap().fenced.push(session);
+            }
+            if let StorageOp::Truncate { len } = asked.op {
+                let mut world = self.0.lock().unwrap();
+                world.cuts.push((len, asked.stamp));
+                if world.lose > 0 {
+                    world.lose -= 1;
+                    return Reply::error(codec::encode(&WireError::from(ErrorCode::NOT_READY)));
+                }
             }
             return Reply::ok(codec::encode(&StorageReply::Done));
         }
@@ -239,4 +250,47 @@ fn what_a_target_has_to_fence_outlives_a_restart_until_it_is_done() {
     meta.join().unwrap();
     stop_fake.stop();
     thread.join().unwrap();
+}
+
+/// A copy of a truncation may be late, when the client has written again: storage knows it by its stamp.
+#[test]
+fn all_copies_of_a_truncation_have_one_stamp() {
+    let dir = tempfile::tempdir().unwrap();
+    let secret = dir.path().join("secret");
+    Secret::generate(&secret).unwrap();
+    let fake = Fake::default();
+    let server = Server::bind(&["127.0.0.1:0".parse().unwrap()], handshake(&secret, Role::Mgmt), Default::default());
+    let server = server.unwrap();
+    let (address, stop_fake) = (server.local_addresses()[0], server.shutdown_handle());
+    fake.0.lock().unwrap().map = map(address);
+    fake.0.lock().unwrap().map.settings.default_pattern.inline_bytes = 0;
+    let service = fake.clone();
+    let thread = on_thread(move || async { server.serve(Rc::new(service)).await.unwrap() });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (stop, meta) = start_meta(dir.path(), address);
+    LocalSet::new().block_on(&runtime, async {
+        let client = connect(&fake, &secret, Role::Client).await;
+        meta_op(&client, 0, Want::NOTHING, MetaOp::SessionOpen { client: "test".into() }).await;
+        let entry = NewEntry { parent: InodeId::ROOT, name: Name::new(b"file").unwrap(), perm: 0o644, umask: 0 };
+        let made = meta_op(&client, 1, Want::NOTHING, MetaOp::Create { entry, exclusive: true }).await;
+        let MetaReply::Created { inode, .. } = made else { panic!("{made:?}") };
+        for (sequence, size, lose) in [(2, 1000, 0), (3, 500, 3), (4, 400, 1)] {
+            fake.0.lock().unwrap().lose = lose;
+            let set = SetAttr { size: Some(size), ..SetAttr::default() };
+            meta_op(&client, sequence, Want::NOTHING, MetaOp::SetAttr { inode, set }).await;
+        }
+    });
+    assert!(stop.send(()).is_ok());
+    meta.join().unwrap();
+    stop_fake.stop();
+    thread.join().unwrap();
+    let cuts = std::mem::take(&mut fake.0.lock().unwrap().cuts);
+    let of = |len| cuts.iter().filter(|(cut, _)| *cut == len).map(|(_, stamp)| stamp.unwrap()).collect::<Vec<_>>();
+    let (first, second) = (of(500), of(400));
+    assert_eq!((first.len(), second.len()), (4, 2), "{cuts:?}");
+    assert!(first.iter().all(|stamp| *stamp == first[0] && stamp.client != 0), "{cuts:?}");
+    assert!(second.iter().all(|stamp| *stamp == second[0]), "{cuts:?}");
+    assert!(
+        (first[0].client, first[0].slot) == (second[0].client, second[0].slot) && first[0].number < second[0].number
+    );
 }

@@ -17,6 +17,7 @@ pub mod meta_tx;
 pub mod mgmt;
 pub mod mirror;
 pub mod name;
+pub mod slots;
 pub mod storage;
 pub mod stripe;
 pub mod walk;

@@ -20,6 +20,7 @@ pub mod leases;
 pub mod linger;
 pub mod lock_check;
 pub mod lock_wait;
+pub mod numbered;
 pub mod participate;
 pub mod peers;
 pub mod ranges;

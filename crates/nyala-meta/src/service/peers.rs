@@ -3,7 +3,9 @@
 //! Calls to other servers: transactions with metadata services, chunk files with storage services.
 //!
 //! Failure model: a peer may be down, slow, restarted or moved. One call is tried once, with a timeout; who calls
-//! decides whether to try again, and everything that is called is idempotent.
+//! decides whether to try again, and everything that is called is idempotent. A copy of a call may lie in a queue or a connection until long
+//! after another one was done: one that would then undo what clients have written since has a number ([`super::numbered`]), the
+//! same in every copy, and is done once.
 
 use nyala_transport::{Endpoint, HandshakeConfig, Pool, PoolOptions, Request};
 use nyala_wire::codec;
@@ -11,6 +13,7 @@ use nyala_wire::map::ClusterMap;
 use nyala_wire::message_type::{META_TX, STORAGE, STORAGE_GROUP};
 use nyala_wire::meta_tx::{TxReply, TxRequest};
 use nyala_wire::mirror::GroupHeader;
+use nyala_wire::slots::Slots;
 use nyala_wire::storage::{ChunkFileId, StorageOp, StorageReply, StorageRequest};
 use nyala_wire::{ErrorCode, GroupId, Home, TargetId, WireError};
 use parking_lot::Mutex;
@@ -18,7 +21,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 const TX_TIMEOUT: Duration = Duration::from_secs(3);
-const STORAGE_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const STORAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// A member of a mirror group that is silent for so long may be another one's successor: with a newer map it is asked again.
 const GROUP_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -26,8 +29,10 @@ const GROUP_TIMEOUT: Duration = Duration::from_secs(3);
 pub struct Peers {
     pool: Pool,
     /// Who we are to mirror groups, and the numbers of our requests to them: the last one, and those under way.
-    client: u64,
-    numbers: Mutex<(u64, BTreeSet<u64>)>,
+    pub(super) client: u64,
+    pub(super) numbers: Mutex<(u64, BTreeSet<u64>)>,
+    /// Changes under way with targets without mirrors.
+    pub(super) slots: Mutex<Slots>,
 }
 
 impl Peers {
@@ -35,7 +40,12 @@ impl Peers {
     pub fn new(handshake: HandshakeConfig) -> Peers {
         // Without randomness two services may look like one to a mirror group, which refuses the later one's requests.
         let client = getrandom::u64().unwrap_or(1).max(1);
-        Peers { pool: Pool::new(handshake, PoolOptions::default()), client, numbers: Mutex::default() }
+        Peers {
+            pool: Pool::new(handshake, PoolOptions::default()),
+            client,
+            numbers: Mutex::default(),
+            slots: Mutex::default(),
+        }
     }
 
     /// One step of a transaction, on the server of a metadata target.
@@ -44,7 +54,7 @@ impl Peers {
         self.call(map, target, request).await
     }
 
-    /// One request about a chunk file.
+    /// One request about a chunk file that may be done twice, also after others.
     pub async fn storage(
         &self,
         map: &ClusterMap,
@@ -58,22 +68,14 @@ impl Peers {
                 self.call(map, target, Request::new(STORAGE, body).with_timeout(STORAGE_TIMEOUT)).await
             }
             Home::Group(group) => {
-                let number = {
-                    let mut numbers = self.numbers.lock();
-                    numbers.0 += 1;
-                    let number = numbers.0;
-                    numbers.1.insert(number);
-                    number
-                };
-                let reply = self.group(map, group, number, &StorageRequest::new(TargetId(0), file, op)).await;
-                self.numbers.lock().1.remove(&number);
-                reply
+                let change = self.number_in_group(home);
+                self.group(map, group, change.number(), &StorageRequest::new(TargetId(0), file, op)).await
             }
         }
     }
 
-    /// One request to the primary of a mirror group. What is asked of groups here may be done twice.
-    async fn group(
+    /// One request to the primary of a mirror group.
+    pub(super) async fn group(
         &self,
         map: &ClusterMap,
         group: GroupId,
@@ -106,7 +108,7 @@ impl Peers {
         map.version.0 > 0 && !known
     }
 
-    async fn call<T>(&self, map: &ClusterMap, target: TargetId, request: Request) -> Result<T, WireError>
+    pub(super) async fn call<T>(&self, map: &ClusterMap, target: TargetId, request: Request) -> Result<T, WireError>
     where
         T: for<'b> minicbor::Decode<'b, ()>,
     {

@@ -3,7 +3,8 @@
 //! Requests to storage that have to be done however long that takes.
 //!
 //! Failure model: a target may be down or slow, which holds the caller up; one that was removed from the cluster has nothing
-//! left to do. What is sent must be idempotent: a reply may be lost.
+//! left to do. A reply may be lost, and a copy be late: all copies have one number, under which storage does it once, and not after it was
+//! done, so that a late cut takes nothing that was written since.
 
 use super::peers::Peers;
 use super::state::State;
@@ -11,10 +12,16 @@ use nyala_wire::Home;
 use nyala_wire::storage::{ChunkFileId, StorageOp};
 use std::time::Duration;
 
-/// Sends an idempotent request to storage until it is done. A target that is down holds it up; that is said once.
+/// Sends a change to storage until it is done. A target that is down holds it up; that is said once.
 /// A target that was removed from the cluster has nothing left to cut.
 pub async fn until_done(state: &State, home: Home, file: ChunkFileId, op: StorageOp) {
     let (mut pause, mut said) = (Duration::from_millis(10), false);
+    let numbered = loop {
+        match state.peers.number(home) {
+            Some(numbered) => break numbered,
+            None => tokio::time::sleep(pause).await,
+        }
+    };
     loop {
         let map = state.map();
         let inode = file.inode;
@@ -22,7 +29,7 @@ pub async fn until_done(state: &State, home: Home, file: ChunkFileId, op: Storag
             tracing::warn!(%home, %inode, "truncation without a storage target that was removed from the cluster");
             return;
         }
-        let Err(error) = state.peers.storage(&map, home, file, op.clone()).await else { return };
+        let Err(error) = state.peers.change(&map, &numbered, file, op.clone()).await else { return };
         if pause > Duration::from_secs(1) && !said {
             tracing::warn!(%home, %inode, %error, "truncation waits for storage");
             said = true;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Slots of one client at one storage target: which changes are under way, and their numbers (`nyala_wire::storage::Stamp`).
+//! Slots of one sender at storage targets: which changes are under way, and their numbers ([`crate::storage::Stamp`]).
 
-use nyala_wire::storage::MAX_STAMP_SLOTS;
+use crate::storage::MAX_STAMP_SLOTS;
 
 /// The slots; the lowest that are free are used first, so that a target has to remember few.
 #[derive(Debug, Default)]
