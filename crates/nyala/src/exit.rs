@@ -16,15 +16,15 @@ pub enum Exit {
     Ok = 0,
     /// The operation failed.
     Failed = 1,
-    /// The command line makes no sense.
+    /// The command line, or a variable that stands for a flag of it, makes no sense.
     Usage = 2,
-    /// A configuration file, secret file or variable is wrong.
+    /// A configuration file, secret file or value in it is wrong.
     Config = 3,
     /// The cluster cannot be reached.
     Unreachable = 4,
     /// The cluster refuses: another secret, another cluster, no permission.
     Refused = 5,
-    /// `health check` found something.
+    /// A check found something, or a service does not run or answer.
     Degraded = 6,
 }
 

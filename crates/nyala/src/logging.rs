@@ -9,6 +9,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 
 /// What log lines look like.
@@ -38,10 +39,16 @@ pub struct LogArgs {
 impl LogArgs {
     /// Starts logging. Called once per process.
     pub fn start(&self, default_level: &str) -> Result<(), Failure> {
-        let level = self.log_level.as_deref().unwrap_or(default_level);
-        let filter = EnvFilter::try_new(level).map_err(|error| {
-            Failure::usage(format!("log level {level:?}: {error}; write error, warn, info, debug or trace"))
-        })?;
+        // A variable that is set to nothing asks for nothing.
+        let level = self.log_level.as_deref().filter(|level| !level.is_empty()).unwrap_or(default_level);
+        let wrong = |why: String| {
+            Failure::usage(format!("log level {level:?}: {why}; write error, warn, info, debug or trace"))
+        };
+        // A word that is no level is taken for a module's name otherwise, and silences everything else.
+        if let Some(word) = level.split(',').map(str::trim).find(|word| !word.contains('=') && !is_level(word)) {
+            return Err(wrong(format!("{word:?} is no level")));
+        }
+        let filter = EnvFilter::try_new(level).map_err(|error| wrong(error.to_string()))?;
         let writer = match &self.log_file {
             Some(path) => {
                 let file = OpenOptions::new().create(true).append(true).open(path);
@@ -60,6 +67,10 @@ impl LogArgs {
     }
 }
 
+fn is_level(word: &str) -> bool {
+    word.parse::<LevelFilter>().is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,6 +82,11 @@ mod tests {
         let error = level.start("info").unwrap_err();
         assert_eq!(error.exit, Exit::Usage);
         assert!(error.message.contains("loud"), "{error}");
+        for (level, word) in [("loud", "loud"), ("info,nyala_client", "nyala_client")] {
+            let error = LogArgs { log_level: Some(level.into()), ..Default::default() }.start("info").unwrap_err();
+            assert_eq!(error.exit, Exit::Usage);
+            assert!(error.message.contains(word), "{error}");
+        }
         let file = LogArgs { log_file: Some("/nonexistent/x.log".into()), ..Default::default() };
         let error = file.start("info").unwrap_err();
         assert!(error.message.contains("/nonexistent/x.log"), "{error}");

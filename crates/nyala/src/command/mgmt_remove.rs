@@ -34,7 +34,7 @@ fn named(nodes: &[MgmtNode], name: &str) -> Result<MgmtNode, Failure> {
     let found = nodes.iter().find(|node| node.alias == name || node.node.to_string() == name);
     found.cloned().ok_or_else(|| {
         let all: Vec<String> = nodes.iter().map(|node| format!("{} ({})", node.node, node.alias)).collect();
-        Failure::usage(format!("there is no management node {name:?}; there are {}", all.join(", ")))
+        Failure::failed(format!("there is no management node {name:?}; there are {}", all.join(", ")))
     })
 }
 

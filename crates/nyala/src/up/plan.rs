@@ -175,7 +175,7 @@ impl Plan {
     pub fn service(&self, name: &str) -> Result<&ServicePlan, Failure> {
         self.services.iter().find(|service| service.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.services.iter().map(|service| service.name.as_str()).collect();
-            Failure::usage(format!("there is no service {name:?} in this cluster; there are {}", names.join(", ")))
+            Failure::failed(format!("there is no service {name:?} in this cluster; there are {}", names.join(", ")))
         })
     }
 
