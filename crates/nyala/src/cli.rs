@@ -185,9 +185,7 @@ impl Command {
     /// What is logged where nothing else is asked for.
     fn log_level(&self) -> &'static str {
         match self {
-            // The consensus library logs every attempt to reach a peer that is away, at "error" too; what changes is logged here.
-            Command::Mgmtd(_) => "info,openraft=off",
-            Command::Meta(_) | Command::Storage(_) | Command::Mount(_) => "info",
+            Command::Mgmtd(_) | Command::Meta(_) | Command::Storage(_) | Command::Mount(_) => "info",
             _ => "warn",
         }
     }

@@ -48,7 +48,7 @@ impl LogArgs {
         if let Some(word) = level.split(',').map(str::trim).find(|word| !word.contains('=') && !is_level(word)) {
             return Err(wrong(format!("{word:?} is no level")));
         }
-        let filter = EnvFilter::try_new(level).map_err(|error| wrong(error.to_string()))?;
+        let filter = EnvFilter::try_new(bounded(level)).map_err(|error| wrong(error.to_string()))?;
         let writer = match &self.log_file {
             Some(path) => {
                 let file = OpenOptions::new().create(true).append(true).open(path);
@@ -67,6 +67,12 @@ impl LogArgs {
     }
 }
 
+/// The level, with the consensus library left out where it is not named. It logs every attempt to reach a peer that is
+/// away, several lines each and at "error" too: 36,000 in ten minutes of a node that is alone. What changes is logged here.
+fn bounded(level: &str) -> String {
+    if level.contains("openraft") { level.to_owned() } else { format!("{level},openraft=off") }
+}
+
 fn is_level(word: &str) -> bool {
     word.parse::<LevelFilter>().is_ok()
 }
@@ -75,6 +81,19 @@ fn is_level(word: &str) -> bool {
 mod tests {
     use super::*;
     use crate::exit::Exit;
+
+    #[test]
+    fn the_consensus_library_is_heard_only_by_its_name() {
+        for (level, filter) in [
+            ("info", "info,openraft=off"),
+            ("debug", "debug,openraft=off"),
+            ("info,nyala_mgmt=debug", "info,nyala_mgmt=debug,openraft=off"),
+            ("info,openraft=debug", "info,openraft=debug"),
+            ("info,openraft::replication=trace", "info,openraft::replication=trace"),
+        ] {
+            assert_eq!(bounded(level), filter);
+        }
+    }
 
     #[test]
     fn wrong_levels_and_files_are_named() {

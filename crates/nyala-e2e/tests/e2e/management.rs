@@ -48,7 +48,8 @@ impl Management {
         let mut child = self.hosts[number].1.take().unwrap();
         cleanup::signal(child.id() as i32, libc::SIGTERM);
         assert!(run::wait(&mut child, LIMIT).is_some(), "{number} does not stop");
-        self.start(number, &[]);
+        // Asking for the level that it has anyway changes nothing.
+        self.start(number, &["--log-level".into(), "info".into()]);
     }
 
     fn log_file(&self, number: usize) -> PathBuf {
