@@ -300,7 +300,7 @@ impl Client {
     /// Sets what a directory gives to new files.
     pub async fn set_pattern(&self, dir: InodeId, pattern: StripePattern) -> Result<()> {
         pattern.check().map_err(Error::server("check the pattern"))?;
-        self.core.meta_done("set the pattern", MetaOp::SetPattern { dir, pattern }).await
+        self.core.change_xattr("set the pattern", dir, MetaOp::SetPattern { dir, pattern }).await
     }
 
     /// The directory above a directory.

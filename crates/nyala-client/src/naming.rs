@@ -249,7 +249,7 @@ impl Core {
         }
     }
 
-    /// Sets or removes an extended attribute.
+    /// Sets or removes an extended attribute, or sets what a directory gives to new files.
     pub(crate) async fn change_xattr(self: &Arc<Core>, what: &'static str, inode: InodeId, op: MetaOp) -> Result<()> {
         let _change = self.change(&[inode], &[]);
         self.meta_done(what, op).await

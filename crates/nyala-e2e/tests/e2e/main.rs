@@ -5,6 +5,7 @@
 mod coherence;
 mod damage;
 mod deaths;
+mod entries;
 mod exit_codes;
 mod failures;
 mod fenced;

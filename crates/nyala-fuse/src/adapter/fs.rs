@@ -11,7 +11,7 @@ use super::files::{self, OpenFile};
 use super::handles::Handles;
 use super::lock_holders::LockHolders;
 use super::lock_owners::LockOwners;
-use super::statistics::{self, Requests};
+use super::statistics::Requests;
 use super::{attrs, locks, names, xattrs};
 use crate::types::*;
 use crate::{DirBuffer, Errno, Handler, Notifier, WriteData};
@@ -317,22 +317,18 @@ impl Handler for NyalaFs {
 
     async fn setxattr(
         &self,
-        _: &Context,
+        ctx: &Context,
         ino: Ino,
         name: &[u8],
         value: &[u8],
         flags: i32,
         kill_sgid: bool,
     ) -> Result<()> {
-        xattrs::set(self, ino, name, value, flags, kill_sgid).await
+        xattrs::set(self, ctx, ino, (name, value), flags, kill_sgid).await
     }
 
     async fn getxattr(&self, _: &Context, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {
-        xattrs::check(name)?;
-        if name == statistics::NAME && inode(ino) == InodeId::ROOT {
-            return Ok(self.requests.text(&self.client.stats()).into_bytes());
-        }
-        self.client.getxattr(inode(ino), name).await.map_err(|e| errno("getxattr", ino, e))
+        xattrs::get(self, ino, name).await
     }
 
     async fn listxattr(&self, ctx: &Context, ino: Ino) -> Result<Vec<Vec<u8>>> {

@@ -21,6 +21,7 @@ pub mod cache;
 mod callers;
 mod convert;
 mod dirs;
+pub mod entry;
 mod files;
 mod fs;
 mod handles;

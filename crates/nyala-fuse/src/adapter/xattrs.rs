@@ -5,10 +5,11 @@
 
 use super::convert::{errno, inode};
 use super::fs::NyalaFs;
-use super::statistics;
-use crate::types::Result;
+use super::{entry, statistics};
+use crate::types::{Context, Result};
 use crate::{Errno, Ino};
 use nyala_client::SetXattr;
+use nyala_wire::InodeId;
 
 const ACL_ACCESS: &[u8] = b"system.posix_acl_access";
 const ACL_DEFAULT: &[u8] = b"system.posix_acl_default";
@@ -21,9 +22,31 @@ pub fn check(name: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Sets one. `kill_sgid`: an access ACL is set by someone who is not in the file's group, which takes its setgid bit
+/// Reads one: of the mount's own what it says now, of all others what is stored.
+pub async fn get(fs: &NyalaFs, ino: Ino, name: &[u8]) -> Result<Vec<u8>> {
+    if name == entry::ENTRY {
+        return entry::show(fs, ino).await;
+    }
+    check(name)?;
+    if name == statistics::NAME && inode(ino) == InodeId::ROOT {
+        return Ok(fs.requests.text(&fs.client.stats()).into_bytes());
+    }
+    fs.client.getxattr(inode(ino), name).await.map_err(|error| errno("getxattr", ino, error))
+}
+
+/// Sets one, a name and a value. `kill_sgid`: an access ACL is set by someone who is not in the file's group, which takes its setgid bit
 /// away, as a chmod would. The kernel forgets its attributes and ACLs of the inode by itself.
-pub async fn set(fs: &NyalaFs, ino: Ino, name: &[u8], value: &[u8], flags: i32, kill_sgid: bool) -> Result<()> {
+pub async fn set(
+    fs: &NyalaFs,
+    ctx: &Context,
+    ino: Ino,
+    (name, value): (&[u8], &[u8]),
+    flags: i32,
+    kill_sgid: bool,
+) -> Result<()> {
+    if name == entry::PATTERN {
+        return entry::set_pattern(fs, ctx, ino, value).await;
+    }
     check(name)?;
     if name == statistics::NAME {
         return Err(Errno::EPERM);

@@ -52,8 +52,9 @@ impl ClusterArgs {
         )))
     }
 
-    /// The cluster that a path is mounted from, unless the flags name one. With the path, cleaned.
-    pub fn find_for(&self, path: &Path) -> Result<(Cluster, Place), Failure> {
+    /// The cluster that a path is mounted from, unless the flags name one, with the path, cleaned; or the path alone where
+    /// only the mount may reach its cluster.
+    pub fn find_for(&self, path: &Path) -> Result<Way, Failure> {
         let path = table::absolute(path)?;
         let mounts = table::all()?;
         let real = || std::fs::canonicalize(&path).ok();
@@ -62,7 +63,7 @@ impl ClusterArgs {
         let found = found.or_else(|| real().and_then(|path| Some((path.clone(), table::holding(&mounts, &path)?))));
         let Some((path, mounted)) = found else {
             return match self.named()? {
-                Some(cluster) => Ok((cluster, Place::InRoot(path))),
+                Some(cluster) => Ok(Way::Cluster(cluster, Place::InRoot(path))),
                 None => Err(Failure::usage(format!(
                     "{} is not on a nyala mount; for a path inside the file system, name the cluster (--dir DIR, or \
                      --mgmt HOST --secret FILE)",
@@ -71,13 +72,16 @@ impl ClusterArgs {
             };
         };
         if let Some(cluster) = self.named()? {
-            return Ok((cluster, Place::Mounted(path, mounted.mountpoint)));
+            return Ok(Way::Cluster(cluster, Place::Mounted(path, mounted.mountpoint)));
         }
         let cluster = match MountRecord::load(&mounted.mountpoint)? {
-            Some(record) => Cluster::new(record.mgmt, &record.secret, record.encrypt)?,
-            None => self.find()?,
+            Some(record) => Cluster::new(record.mgmt, &record.secret, record.encrypt),
+            None => self.find(),
         };
-        Ok((cluster, Place::Mounted(path, mounted.mountpoint)))
+        Ok(match cluster {
+            Ok(cluster) => Way::Cluster(cluster, Place::Mounted(path, mounted.mountpoint)),
+            Err(why) => Way::Mount { path, mountpoint: mounted.mountpoint, why },
+        })
     }
 
     /// The cluster that flags or variables name.
@@ -107,6 +111,22 @@ impl ClusterArgs {
     }
 }
 
+/// How an entry can be asked about.
+#[derive(Clone, Debug)]
+pub enum Way {
+    /// Its cluster answers.
+    Cluster(Cluster, Place),
+    /// Only the mount can ask: the cluster's secret is not for this user, or nobody says which cluster it is.
+    Mount {
+        /// The entry.
+        path: PathBuf,
+        /// The mount that it is on.
+        mountpoint: PathBuf,
+        /// Why not the cluster.
+        why: Failure,
+    },
+}
+
 /// Where a path is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -129,8 +149,8 @@ mod tests {
         Secret::generate(&secret).unwrap();
         let args = ClusterArgs { mgmt: Some("127.0.0.1".parse().unwrap()), secret: Some(secret), ..Default::default() };
         assert_eq!(args.find().unwrap().mgmt, ["127.0.0.1:8008".parse().unwrap()]);
-        let (_, place) = args.find_for(&dir.path().join("a/../b")).unwrap();
-        assert_eq!(place, Place::InRoot(dir.path().join("b")));
+        let way = args.find_for(&dir.path().join("a/../b")).unwrap();
+        assert!(matches!(way, Way::Cluster(_, Place::InRoot(path)) if path == dir.path().join("b")));
         let nowhere = ClusterArgs::default().find_for(dir.path()).unwrap_err();
         assert_eq!(nowhere.exit, Exit::Usage);
         assert!(nowhere.message.contains("not on a nyala mount"), "{nowhere}");

@@ -5,7 +5,8 @@
 mod access;
 mod locate;
 mod probe;
+pub mod through_mount;
 
 pub use access::Cluster;
-pub use locate::{ClusterArgs, Place};
+pub use locate::{ClusterArgs, Place, Way};
 pub use probe::{Answer, ask_node};

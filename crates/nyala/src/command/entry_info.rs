@@ -3,7 +3,7 @@
 //! `nyala entry info PATH…`: where entries and their data are.
 
 use super::words::word;
-use crate::cluster::{Cluster, ClusterArgs, Place};
+use crate::cluster::{ClusterArgs, Place, Way, through_mount};
 use crate::exit::{Exit, Failure, Outcome, io};
 use crate::output::{Output, json, print};
 use crate::role::block_on;
@@ -65,8 +65,8 @@ pub fn run(args: EntryInfoArgs, output: Output) -> Outcome {
     let mut text = String::new();
     block_on(async {
         for path in &args.paths {
-            let (cluster, place) = args.cluster.find_for(path)?;
-            let (info, map) = ask(&cluster, &place).await.map_err(|e| e.context(path.display()))?;
+            let way = args.cluster.find_for(path)?;
+            let (info, map) = ask(way).await.map_err(|e| e.context(path.display()))?;
             let entry = describe(path, &info, &map);
             text += &render(&entry, &map, matches!(output, Output::Table) && !text.is_empty());
             entries.push(entry);
@@ -96,9 +96,13 @@ pub(super) async fn inode_at(client: &Client, place: &Place) -> Result<InodeId, 
     }
 }
 
-async fn ask(cluster: &Cluster, place: &Place) -> Result<(EntryInfo, std::sync::Arc<ClusterMap>), Failure> {
+async fn ask(way: Way) -> Result<(EntryInfo, std::sync::Arc<ClusterMap>), Failure> {
+    let (cluster, place) = match way {
+        Way::Cluster(cluster, place) => (cluster, place),
+        Way::Mount { path, why, .. } => return through_mount::look(&path, &why).map(|(info, map)| (info, map.into())),
+    };
     let client = cluster.client().await?;
-    let info = match inode_at(&client, place).await {
+    let info = match inode_at(&client, &place).await {
         Ok(inode) => client.entry_info(inode).await.map_err(Failure::from),
         Err(failure) => Err(failure),
     };

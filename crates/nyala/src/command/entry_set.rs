@@ -4,14 +4,15 @@
 
 use super::entry_info::inode_at;
 use super::words::word;
-use crate::cluster::{ClusterArgs, Place};
+use crate::cluster::{ClusterArgs, Place, Way, through_mount};
 use crate::config::PatternArg;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, json, print};
 use crate::role::block_on;
 use crate::units::Size;
 use nyala_client::Client;
-use nyala_wire::map::TargetKind;
+use nyala_wire::map::{ClusterMap, TargetKind};
+use nyala_wire::meta::EntryInfo;
 use nyala_wire::{Pattern, PoolId, StripePattern};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -66,6 +67,34 @@ impl EntrySetArgs {
         Ok(new)
     }
 
+    /// The new pattern, if the entry can have one and the cluster has room for it.
+    fn wanted(&self, info: &EntryInfo, map: &ClusterMap) -> Result<StripePattern, Failure> {
+        let old = info.pattern.ok_or_else(|| {
+            Failure::failed(
+                "it is not a directory; patterns are set on directories and count for files made there later",
+            )
+        })?;
+        let new = self.changes(old)?;
+        let groups = map.groups.iter().filter(|group| group.kind == TargetKind::Storage).count();
+        if new.pattern == Pattern::Mirror && groups == 0 {
+            return Err(Failure::failed("there are no mirror groups yet; make some first: nyala mirror create --auto"));
+        }
+        let there = match new.pattern {
+            Pattern::Mirror => groups,
+            Pattern::Raid0 => {
+                map.targets.iter().filter(|t| t.kind == TargetKind::Storage && t.pool == new.pool).count()
+            }
+        };
+        match self.num_targets {
+            Some(wanted) if usize::from(wanted) > there => Err(Failure::failed(format!(
+                "--num-targets {wanted}: there are only {there} {} in pool {}",
+                unit(new.pattern),
+                new.pool
+            ))),
+            _ => Ok(new),
+        }
+    }
+
     fn sets_nothing(&self) -> bool {
         self.chunk_size.is_none()
             && self.num_targets.is_none()
@@ -104,19 +133,15 @@ pub fn run(args: EntrySetArgs, output: Output) -> Outcome {
     let mut text = String::new();
     block_on(async {
         for path in &args.paths {
-            let (cluster, place) = args.cluster.find_for(path)?;
-            let client = cluster.client().await?;
-            let set = set(&args, &client, &place).await;
-            // What it did is done; a failing goodbye changes nothing.
-            let _ = client.shutdown().await;
-            let new = set.map_err(|error| error.context(path.display()))?;
-            let at = match &place {
-                Place::Mounted(path, mountpoint) => {
+            let way = args.cluster.find_for(path)?;
+            let at = match &way {
+                Way::Cluster(_, Place::Mounted(path, mountpoint)) | Way::Mount { path, mountpoint, .. } => {
                     let inside = path.strip_prefix(mountpoint).unwrap_or(path);
                     format!("\nPath: /{}\nMount: {}\n", inside.display(), mountpoint.display())
                 }
-                Place::InRoot(path) => format!("\nPath: {}\n", path.display()),
+                Way::Cluster(_, Place::InRoot(path)) => format!("\nPath: {}\n", path.display()),
             };
+            let new = set(&args, way).await.map_err(|error| error.context(path.display()))?;
             text += &(args.report(&new) + &at);
             done.push(Set {
                 path: path.clone(),
@@ -137,32 +162,26 @@ pub fn run(args: EntrySetArgs, output: Output) -> Outcome {
     .map(|_| Exit::Ok)
 }
 
-async fn set(args: &EntrySetArgs, client: &Client, place: &Place) -> Result<StripePattern, Failure> {
-    let inode = inode_at(client, place).await?;
-    let info = client.entry_info(inode).await?;
-    let old = info.pattern.ok_or_else(|| {
-        Failure::failed("it is not a directory; patterns are set on directories and count for files made there later")
-    })?;
-    let new = args.changes(old)?;
-    if new.pattern == Pattern::Mirror && !client.map().groups.iter().any(|group| group.kind == TargetKind::Storage) {
-        return Err(Failure::failed("there are no mirror groups yet; make some first: nyala mirror create --auto"));
-    }
-    if let Some(wanted) = args.num_targets {
-        let map = client.map();
-        let there = match new.pattern {
-            Pattern::Mirror => map.groups.iter().filter(|group| group.kind == TargetKind::Storage).count(),
-            Pattern::Raid0 => {
-                map.targets.iter().filter(|t| t.kind == TargetKind::Storage && t.pool == new.pool).count()
-            }
-        };
-        if usize::from(wanted) > there {
-            let unit = unit(new.pattern);
-            return Err(Failure::failed(format!(
-                "--num-targets {wanted}: there are only {there} {unit} in pool {}",
-                new.pool
-            )));
+async fn set(args: &EntrySetArgs, way: Way) -> Result<StripePattern, Failure> {
+    match way {
+        Way::Cluster(cluster, place) => {
+            let client = cluster.client().await?;
+            let set = set_at(args, &client, &place).await;
+            // What it did is done; a failing goodbye changes nothing.
+            let _ = client.shutdown().await;
+            set
+        }
+        Way::Mount { path, why, .. } => {
+            let (info, map) = through_mount::look(&path, &why)?;
+            let new = args.wanted(&info, &map)?;
+            through_mount::set_pattern(&path, &new, &why).map(|()| new)
         }
     }
+}
+
+async fn set_at(args: &EntrySetArgs, client: &Client, place: &Place) -> Result<StripePattern, Failure> {
+    let inode = inode_at(client, place).await?;
+    let new = args.wanted(&client.entry_info(inode).await?, &client.map())?;
     client.set_pattern(inode, new).await?;
     Ok(new)
 }

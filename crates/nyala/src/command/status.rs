@@ -52,8 +52,11 @@ pub struct Status {
 pub fn run(args: StatusArgs, output: Output) -> Outcome {
     let home = Home::new(&args.dir);
     let plan = home.load()?;
-    let cluster = plan.cluster(&home).ok();
-    let statuses = block_on(async { Ok(collect(&home, &plan, cluster.as_ref()).await) })?;
+    let cluster = plan.cluster(&home);
+    if let Err(why) = &cluster {
+        eprintln!("nyala: {why}; without it, only whether a service listens can be seen");
+    }
+    let statuses = block_on(async { Ok(collect(&home, &plan, cluster.as_ref().ok()).await) })?;
     show(output, &statuses, |statuses| render(statuses))?;
     // A mount that nobody asked for is not missed.
     let well = |status: &Status| match (status.kind, status.state) {
