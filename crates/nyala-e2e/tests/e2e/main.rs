@@ -28,6 +28,7 @@ mod programs;
 mod promises;
 mod refusals;
 mod remount;
+mod restore;
 mod resync;
 mod scrub;
 mod stress_ng;
