@@ -40,6 +40,25 @@ fn e2e_exit_codes() {
     refused(&cluster);
     found(&cluster);
     mount_helper(&cluster);
+    failed_up(&cluster);
+}
+
+/// A cluster that does not come up leaves nothing running, and what failed has the say; what ran before goes on.
+fn failed_up(cluster: &Cluster) {
+    let settings = cluster.dir().join("conf/storage1.toml");
+    let good = fs::read(&settings).unwrap();
+    let wrong = [b"colour = \"green\"\n".as_slice(), &good].concat();
+    cluster.stop_service("storage1");
+    fs::write(&settings, &wrong).unwrap();
+    let up = cluster.up();
+    code(3, &up);
+    assert!(up.err.contains("storage1 did not start") && up.err.contains("colour"), "{}", up.describe());
+    assert_eq!(cluster.running(), ["meta1", "mgmt", "mount"]);
+    cluster.nyala(["down", "--force", "--dir", &text(&cluster.dir())]).must();
+    code(3, &cluster.up());
+    assert_eq!(cluster.running(), [] as [String; 0]);
+    fs::write(&settings, good).unwrap();
+    code(0, &cluster.up());
 }
 
 fn done(cluster: &Cluster) {
