@@ -201,7 +201,9 @@ impl Core {
         let mtime = mtime.or_else(|| wrote.then(wall_clock));
         let Push { sync, close, .. } = push;
         let commit = Commit { inode: file.inode, end, mtime, spilled, sync, close, allocated };
-        let reply = self.meta_bound("commit a file's size", MetaOp::Commit(commit), Want::NOTHING, bound).await;
+        // Who commits holds the file's gate, for which a lease on its way back waits: two that both may read would wait for
+        // each other's (`Want::PINNED`).
+        let reply = self.meta_bound("commit a file's size", MetaOp::Commit(commit), Want::PINNED, bound).await;
         let attr = match reply.map(|answer| answer.reply) {
             Ok(MetaReply::Attr(attr)) => attr,
             other => {

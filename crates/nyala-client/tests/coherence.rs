@@ -197,6 +197,27 @@ async fn many_writers_without_keeping_lose_nothing() {
 }
 
 #[tokio::test]
+async fn two_that_sync_while_both_may_read_do_not_wait_for_each_other() {
+    let (cluster, one, two) = two(47).await;
+    cluster.0.lock().metas[0].leases.contended = true;
+    let a = make(&one, "shared").await;
+    a.write(0, &[1; 9_000]).await.unwrap();
+    let b = two.open(a.inode(), WRITE).await.unwrap();
+    let a = one.open(a.inode(), WRITE).await.unwrap();
+    for round in 1..20 {
+        cluster.0.lock().metas[0].leases.contended = true;
+        let end = round * 40_000;
+        // How much of a file with holes is allocated is told with its next sync.
+        within(async { tokio::try_join!(a.write(end, &[2; 5_000]), b.write(end + 9_000, &[3; 5_000])) }).await.unwrap();
+        cluster.0.lock().metas[0].leases.contended = false;
+        within(a.append(b"x")).await.unwrap();
+        within(read(&b, end, 10)).await;
+        within(async { tokio::try_join!(a.fsync(false), b.fsync(false)) }).await.unwrap();
+    }
+    cluster.check();
+}
+
+#[tokio::test]
 async fn a_file_open_without_saying_so_survives_its_removal() {
     let (cluster, one, two) = two(47).await;
     for (number, remover) in [&one, &two].into_iter().enumerate() {

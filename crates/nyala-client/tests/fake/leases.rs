@@ -21,6 +21,8 @@ pub enum Need {
 pub struct Leases {
     held: HashMap<(InodeId, SessionId), (LeaseMode, u64)>,
     revoking: HashMap<(InodeId, SessionId), (LeaseMode, u64, Option<Instant>)>,
+    /// Who waits with a request before which it cannot let go, in order of arrival.
+    pinned: Vec<(InodeId, SessionId)>,
     pub unconfirmed: HashSet<SessionId>,
     pub seq: u64,
     /// Files of several clients are given out `Uncached` to whoever takes that.
@@ -58,6 +60,24 @@ impl Leases {
             }
         }
         clear
+    }
+
+    /// Whether a pinned change that is not clear goes on all the same: it came first, and all others wait like it.
+    pub fn passes(&mut self, inode: InodeId, session: SessionId) -> bool {
+        if !self.pinned.contains(&(inode, session)) {
+            self.pinned.push((inode, session));
+        }
+        let mut holders = self.held.iter().filter(|((held, other), (mode, _))| {
+            *held == inode && *other != session && Self::leaves(Need::Change, *mode).is_some()
+        });
+        let all = holders.all(|((_, other), _)| self.pinned.contains(&(inode, *other)));
+        let first = self.pinned.iter().find(|(waiting, _)| *waiting == inode) == Some(&(inode, session));
+        first && all
+    }
+
+    /// A session's pinned request was answered.
+    pub fn unpin(&mut self, session: SessionId) {
+        self.pinned.retain(|(_, waiting)| *waiting != session);
     }
 
     pub fn give(&mut self, inode: InodeId, session: SessionId, mode: LeaseMode) -> LeaseMode {

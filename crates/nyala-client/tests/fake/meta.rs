@@ -259,6 +259,7 @@ impl Meta {
         if !again && !self.clear(request) {
             return Err(ErrorCode::BUSY.with("leases"));
         }
+        self.leases.unpin(request.session);
         log.push(name(&request.op));
         let mut reply = self.handle_now(request, storage)?;
         if matches!(reply, MetaReply::NoEntry) && !request.want.has(Want::LEASES) {

@@ -77,7 +77,8 @@ impl Want {
     pub const WRITE: Want = Want(2);
     /// [`LeaseMode::Uncached`] is of no use.
     pub const CACHED: Want = Want(4);
-    /// The client cannot let go of the whole file before this request is answered: its kernel holds pages locked for it.
+    /// The client cannot let go of the whole file before this request is answered: its kernel holds pages locked for it, or
+    /// it is a commit, for which the return of a lease waits.
     pub const PINNED: Want = Want(8);
     /// A new file that comes with an exclusive lease is open under that: the server does not note that it is open.
     pub const UNSAID: Want = Want(16);

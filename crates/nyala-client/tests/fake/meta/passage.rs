@@ -41,8 +41,8 @@ impl Meta {
             MetaOp::SetAttr { inode, .. } | MetaOp::SetXattr { inode, .. } | MetaOp::RemoveXattr { inode, .. } => {
                 (Need::Change, vec![Some(*inode)])
             }
-            MetaOp::Commit(Commit { inode, end, mtime, spilled, .. }) => {
-                let changes = end.is_some() || mtime.is_some() || spilled.is_some();
+            MetaOp::Commit(Commit { inode, end, mtime, spilled, allocated, .. }) => {
+                let changes = end.is_some() || mtime.is_some() || spilled.is_some() || allocated.is_some();
                 (Need::Change, vec![changes.then_some(*inode)])
             }
             MetaOp::PutInline(put) => (Need::Change, vec![Some(put.inode)]),
@@ -50,8 +50,13 @@ impl Meta {
             MetaOp::PutInlines { .. } => return true,
             _ => return true,
         };
-        let waits = inodes.into_iter().flatten().filter(|inode| !self.leases.clear(*inode, session, need));
-        waits.count() == 0
+        let (leases, pinned) = (&mut self.leases, request.want.has(Want::PINNED));
+        let mut waits =
+            inodes.into_iter().flatten().filter(|inode| !leases.clear(*inode, session, need)).collect::<Vec<_>>();
+        if pinned {
+            waits.retain(|inode| !leases.passes(*inode, session));
+        }
+        waits.is_empty()
     }
 
     /// What a reply grants.
