@@ -9,6 +9,7 @@ use crate::file::{Content, File};
 use crate::hub::Hub;
 use crate::locks::LockBook;
 use crate::logic::acked::Acked;
+use crate::logic::moves::Moves;
 use crate::logic::numbers::Numbers;
 use crate::logic::put_off::PutOff;
 use crate::logic::unsynced::Written;
@@ -73,7 +74,7 @@ pub(crate) struct Core {
     pub(crate) listener: RwLock<Option<Arc<dyn CacheListener>>>,
     pub(crate) capacity: Mutex<Option<(Instant, FsStats)>>,
     /// Held shared while inline content is moved under a claim, which a restarted server has forgotten.
-    pub(crate) claims: tokio::sync::RwLock<()>,
+    pub(crate) moves: Mutex<Moves>,
     /// Closes and releases that run in the background.
     pub(crate) background: AtomicUsize,
     pub(crate) background_done: Notify,
@@ -110,7 +111,7 @@ impl Core {
             forgotten: Mutex::default(),
             listener: RwLock::default(),
             capacity: Mutex::default(),
-            claims: tokio::sync::RwLock::default(),
+            moves: Mutex::default(),
             background: AtomicUsize::new(0),
             background_done: Notify::new(),
             started: Instant::now(),

@@ -6,6 +6,7 @@
 //! flush, fsync or release. A handle dropped without release is released in the background.
 
 use crate::core::Core;
+use crate::deadline::Deadline;
 use crate::error::Result;
 use crate::file::File;
 use crate::logic::leases::Need;
@@ -156,9 +157,23 @@ impl FileHandle {
         } else if self.inner.core.put_off(&self.inner.file) {
             self.inner.core.release(&self.inner.file);
         } else {
-            self.inner.finish().await;
+            self.finish().await?;
         }
         self.report()
+    }
+
+    /// Pushes and closes; goes on by itself where that takes longer than the call may last.
+    async fn finish(&self) -> Result<()> {
+        let inner = self.inner.clone();
+        let (done, over) = tokio::sync::oneshot::channel();
+        self.inner.core.spawn(async move {
+            inner.finish().await;
+            // why ignored: nobody waits any more.
+            let _ = done.send(());
+        });
+        let last = "others push it, or its lease is on its way to a server that does not answer";
+        // why ignored: it ends without a word when the runtime ends.
+        Deadline::of_call(&self.inner.core).wait("close a file", last, over).await.map(drop)
     }
 
     /// `fallocate(2)`: mode 0, `KEEP_SIZE`, `PUNCH_HOLE|KEEP_SIZE`, `ZERO_RANGE`, `ZERO_RANGE|KEEP_SIZE`; others are

@@ -12,10 +12,10 @@ use crate::core::Core;
 use crate::file::{File, State};
 use crate::logic::leases::Revoked;
 use crate::push::Push;
-use crate::session::Session;
+use crate::session::{CarriedOver, Session};
 use crate::types::{CacheListener, Withdraw};
 use nyala_wire::meta::{LeaseMode, MAX_LEASES, MetaOp, Returned, Revocation};
-use nyala_wire::{InodeId, SessionId, TargetId};
+use nyala_wire::{InodeId, SessionId};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -111,13 +111,14 @@ impl Core {
 
     /// The server was restarted: everything that it lent goes, and what was written under that is committed. Others wait for that
     /// meanwhile; so what takes longer, since a storage target is away, goes on by itself, and is what this returns.
-    pub(crate) async fn let_all_go(self: &Arc<Core>, target: TargetId) -> Vec<Returned> {
+    pub(crate) async fn let_all_go(self: &Arc<Core>, session: &Session) -> CarriedOver {
+        let (target, id) = (session.target, session.id());
         let mut going = JoinSet::new();
         let mut begun = 0;
-        // What is moved under a claim of before goes on: others wait for it with us.
-        drop(self.claims.write().await);
+        // From here on no move of inline content begins under a claim of before.
+        self.moves.lock().end_run(target, session.boot());
         let since = Instant::now();
-        let kept = loop {
+        let carried = loop {
             let (held, left) = {
                 let mut inner = self.hub.lock();
                 let mut held = inner.leases.of_server(target);
@@ -128,8 +129,9 @@ impl Core {
                 }
                 (held, inner.leases.all_of_server(target))
             };
-            if left.is_empty() {
-                break Vec::new();
+            let moving = self.moves.lock().of(target, id);
+            if left.is_empty() && moving.is_empty() {
+                break CarriedOver::default();
             }
             for inode in held {
                 begun += 1;
@@ -144,14 +146,15 @@ impl Core {
             while going.try_join_next().is_some() {}
             if since.elapsed() >= LET_GO_WAIT {
                 let kept = self.hub.lock().leases.carry_over(target);
-                if kept.len() <= MAX_LEASES && !kept.is_empty() {
-                    break kept;
+                if kept.len().max(moving.len()) <= MAX_LEASES && kept.is_empty() == left.is_empty() {
+                    break CarriedOver { kept, moving };
                 }
             }
         };
         going.detach_all();
-        tracing::info!(leases = begun, kept = kept.len(), %target, "a metadata server was restarted: its leases are let go");
-        kept
+        let (kept, moving) = (carried.kept.len(), carried.moving.len());
+        tracing::info!(leases = begun, kept, moving, %target, "a metadata server was restarted: its leases are let go");
+        carried
     }
 
     fn what(&self, inode: InodeId) -> Withdraw {

@@ -12,6 +12,7 @@ pub mod inline;
 pub mod kept;
 pub mod leases;
 pub mod left;
+pub mod moves;
 pub mod numbers;
 pub mod own_locks;
 pub mod put_off;

@@ -4,13 +4,13 @@
 //!
 //! **Failure model.** A poll may be lost or unanswered: it is sent again, and the server says again what was not returned.
 //! The server may have been restarted (another boot): everything is let go before the next poll confirms that; what was written to
-//! targets that are away cannot be, and is named instead, since all other clients wait for the poll. It may have
+//! targets that are away cannot be, and is named instead with moves of inline content that are under way, since all other clients wait for the poll. It may have
 //! forgotten the session: that is opened anew, and what was leased is lost.
 
 use crate::core::Core;
 use crate::maps::odd;
 use crate::router::{Answer, Outcome};
-use crate::session::Session;
+use crate::session::{CarriedOver, Session};
 use nyala_wire::meta::{MetaOp, MetaReply, Owner};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -42,16 +42,17 @@ impl Core {
     /// `false`: better luck later.
     async fn poll_once(self: &Arc<Core>, session: &Arc<Session>) -> crate::Result<bool> {
         let generation = session.generation();
-        let op = MetaOp::LeasePoll { boot: session.boot(), kept: session.kept() };
+        let CarriedOver { kept, moving } = session.carried_over();
+        let op = MetaOp::LeasePoll { boot: session.boot(), kept, moving };
         let mut request = self.request(op, Owner::default());
         match self.send_meta(session, "ask for revocations", &mut request).await? {
             Outcome::Reply(Answer { reply: MetaReply::Revocations { boot, list, checks }, .. }) => {
                 self.check_locks(session, checks);
                 if boot == session.boot() {
-                    session.set_kept(Vec::new());
+                    session.carry_over(CarriedOver::default());
                     self.revoked(session, &list);
                 } else if generation == session.generation() {
-                    session.set_kept(self.let_all_go(session.target).await);
+                    session.carry_over(self.let_all_go(session).await);
                     self.set_boot(session, boot);
                 }
                 Ok(true)

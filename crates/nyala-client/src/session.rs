@@ -12,11 +12,19 @@ use crate::logic::sequence::Window;
 use crate::retry::Retry;
 use crate::router::{Answer, Outcome};
 use nyala_wire::meta::{MetaOp, MetaReply, Owner, Returned, SessionReply};
-use nyala_wire::{SessionId, TargetId};
+use nyala_wire::{InodeId, SessionId, TargetId};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use tokio::sync::Notify;
+
+/// What a restarted server is to hear of: leases of its earlier run that could not be let go of, and moves of inline content
+/// that are under way under claims of it.
+#[derive(Clone, Default)]
+pub(crate) struct CarriedOver {
+    pub(crate) kept: Vec<Returned>,
+    pub(crate) moving: Vec<InodeId>,
+}
 
 pub(crate) struct Session {
     pub(crate) target: TargetId,
@@ -36,8 +44,8 @@ pub(crate) struct Session {
     /// Somebody polls and tells what is returned.
     polled: AtomicBool,
     returns: Mutex<Vec<Returned>>,
-    /// Leases of an earlier run of the server that could not be let go of; named to it until it has heard of them.
-    kept: Mutex<Vec<Returned>>,
+    /// Named to the server until it has heard of it.
+    carried: Mutex<CarriedOver>,
     returns_news: Notify,
 }
 
@@ -69,7 +77,7 @@ impl Session {
             kept_alive_ms: AtomicU64::new(0),
             polled: AtomicBool::new(false),
             returns: Mutex::default(),
-            kept: Mutex::default(),
+            carried: Mutex::default(),
             returns_news: Notify::new(),
         }
     }
@@ -101,14 +109,14 @@ impl Session {
         self.returns_news.notify_one();
     }
 
-    /// Leases of an earlier run that the server is to hear of.
-    pub(crate) fn kept(&self) -> Vec<Returned> {
-        self.kept.lock().clone()
+    /// What the server is to hear of.
+    pub(crate) fn carried_over(&self) -> CarriedOver {
+        self.carried.lock().clone()
     }
 
-    /// From now on these are; none once it has.
-    pub(crate) fn set_kept(&self, kept: Vec<Returned>) {
-        *self.kept.lock() = kept;
+    /// From now on this is; nothing once it has.
+    pub(crate) fn carry_over(&self, carried: CarriedOver) {
+        *self.carried.lock() = carried;
     }
 
     /// What is to be told next; waits for something.

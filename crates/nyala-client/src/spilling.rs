@@ -6,17 +6,18 @@
 //! **Failure model.** Old content that is written late would bury what others wrote after it was moved. So a claim is
 //! given up only when the move is over, and one of this client begins only when the last one is known to be given up. A
 //! client that dies is fenced before its claim is free. A server that restarts forgets claims: it serves others only when
-//! this client confirms that it let go, which waits for moves under way (`Core::claims`); one that has not begun claims anew.
+//! this client has said which moves are still under way (`logic::moves`); one that has not begun claims anew.
 
 use crate::core::Core;
 use crate::deadline::Deadline;
 use crate::direct::Handed;
 use crate::error::Result;
 use crate::file::File;
+use crate::logic::moves::Run;
 use crate::maps::odd;
 use crate::push::Push;
+use nyala_wire::InodeId;
 use nyala_wire::meta::{MetaOp, MetaReply, Owner, Want};
-use nyala_wire::{InodeId, SessionId};
 use std::sync::Arc;
 use tokio::sync::OwnedMutexGuard;
 
@@ -24,7 +25,7 @@ use tokio::sync::OwnedMutexGuard;
 struct Claim {
     core: Arc<Core>,
     inode: InodeId,
-    run: Option<(u64, SessionId)>,
+    run: Option<Run>,
     one: Option<OwnedMutexGuard<()>>,
 }
 
@@ -42,11 +43,31 @@ impl Drop for Claim {
     }
 }
 
+/// A move under way; over when dropped.
+struct Moving<'a> {
+    core: &'a Core,
+    inode: InodeId,
+}
+
+impl Drop for Moving<'_> {
+    fn drop(&mut self) {
+        self.core.moves.lock().end(self.inode);
+    }
+}
+
 impl Core {
-    /// The run of the server that a claim on the inode is for, and the session.
-    fn claims_at(&self, inode: InodeId) -> Option<(u64, SessionId)> {
-        let session = self.session(self.maps.view().map.slot_target(inode.slot())?);
-        Some((session.boot(), session.id()))
+    /// What a claim on the inode is good for.
+    fn claims_at(&self, inode: InodeId) -> Option<Run> {
+        let server = self.maps.view().map.slot_target(inode.slot())?;
+        let session = self.session(server);
+        Some(Run { server, boot: session.boot(), session: session.id() })
+    }
+
+    /// The move begins, unless the claim is no good any more: then it is to be claimed anew.
+    fn begin_to_move(&self, claim: &Claim) -> Option<Moving<'_>> {
+        let run = claim.run.filter(|run| self.claims_at(claim.inode) == Some(*run))?;
+        let began = self.moves.lock().begin(claim.inode, run);
+        began.then_some(Moving { core: self, inode: claim.inode })
     }
 
     async fn claim(self: &Arc<Core>, file: &Arc<File>, want: Want) -> Result<Claim> {
@@ -71,11 +92,7 @@ impl Core {
     ) -> Result<()> {
         loop {
             let claim = self.claim(file, how.want).await?;
-            let last = "the leases of a restarted metadata server go back";
-            let _moves = Deadline::of_call(self).wait("move inline content", last, self.claims.read()).await?;
-            if claim.run != self.claims_at(file.inode) {
-                continue;
-            }
+            let Some(_moving) = self.begin_to_move(&claim) else { continue };
             let _gate = self.gate(file).await?;
             if !file.state.lock().is_clean() {
                 // What this client has under a lease that is going may be the same content.

@@ -197,3 +197,57 @@ async fn who_moves_content_waits_for_another_move_no_longer_than_the_call_may_la
     times_out(&client, "write", mine.write(10, &[3; 100_000])).await;
     moves.abort();
 }
+
+#[tokio::test]
+async fn a_move_to_a_dead_target_does_not_keep_a_restarted_server_from_all_others() {
+    let cluster = Cluster::new(87);
+    let (one, two) = (cluster.client().await, cluster.client().await);
+    let (theirs, other) = (make(&two, "file").await, make(&two, "other").await);
+    theirs.write(0, b"kept").await.unwrap();
+    theirs.fsync(false).await.unwrap();
+    {
+        let leases = &mut cluster.0.lock().metas[0].leases;
+        (leases.contended, leases.never_exclusive) = (true, true);
+    }
+    let mine = one.open(theirs.inode(), OpenOptions { write: true, ..OpenOptions::default() }).await.unwrap();
+    storage_is_away(&cluster);
+    let moves = tokio::spawn(async move { mine.write(10, &[2; 100_000]).await });
+    while !cluster.take_log().iter().any(|entry| entry.contains("Spill")) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    cluster.0.lock().metas[0].restart();
+    let since = Instant::now();
+    fake::within(two.create(ROOT, b"new", 0o644, Default::default(), true)).await.unwrap();
+    fake::within(two.getattr(other.inode())).await.unwrap();
+    assert!(since.elapsed() < Duration::from_secs(4), "{:?}", since.elapsed());
+    assert_eq!(cluster.0.lock().metas[0].moving, [theirs.inode()], "the server is to hear of the move");
+    assert!(!moves.is_finished());
+    cluster.0.lock().down.clear();
+    fake::within(moves).await.unwrap().unwrap();
+    assert_eq!(read(&theirs, 0, 20).await, *b"kept\0\0\0\0\0\0\x02\x02\x02\x02\x02\x02\x02\x02\x02\x02");
+    cluster.check();
+}
+
+#[tokio::test]
+async fn a_close_ends_in_time_and_goes_on_by_itself() {
+    let cluster = Cluster::new(88);
+    let client = impatient(&cluster).await;
+    let file = make(&client, "file").await;
+    file.write(0, &[1; 100_000]).await.unwrap();
+    let (inode, other) = (file.inode(), file.clone());
+    storage_is_slow(&cluster);
+    let push = tokio::spawn(async move { other.fsync(false).await });
+    tokio::time::sleep(LIMIT / 6).await;
+    let closed = tokio::time::timeout(SOON, client.bounded(file.release())).await.expect("for ever");
+    assert_eq!(closed.unwrap_err().errno(), TIMED_OUT);
+    cluster.0.lock().write_delay = Duration::ZERO;
+    push.abort();
+    let seen = cluster.client().await;
+    let size = async {
+        while seen.getattr(inode).await.unwrap().size != 100_000 {
+            tokio::time::sleep(LIMIT / 60).await;
+        }
+    };
+    tokio::time::timeout(SLOW * 2, size).await.expect("it did not go on");
+}

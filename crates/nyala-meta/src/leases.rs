@@ -146,9 +146,14 @@ impl Leases {
 
     /// A session has let go of everything of earlier runs but what it keeps, which counts as granted now; whether it was the
     /// last one. Nobody is given anything before that, so what was granted then is in nobody's way.
-    pub fn confirm(&mut self, session: SessionId, kept: &[Returned]) -> bool {
+    ///
+    /// What it is moving it goes on moving: no other had claimed that in the run before.
+    pub fn confirm(&mut self, session: SessionId, kept: &[Returned], moving: &[InodeId]) -> bool {
         if !self.unconfirmed.remove(&session) {
             return false;
+        }
+        for inode in moving {
+            self.claim(*inode, session);
         }
         for one in kept {
             // Number 0, as whatever number of the earlier run it is returned with has to count.

@@ -273,10 +273,22 @@ fn a_file_that_goes_to_and_fro_is_best_used_uncached() {
 fn after_a_restart_everybody_has_to_let_go_first() {
     let mut leases = Leases::recovering([SessionId(1), SessionId(2)]);
     assert!(!leases.recovered() && leases.may_write(SessionId(1)));
-    assert!(!leases.confirm(SessionId(1), &[]));
-    assert!(!leases.confirm(SessionId(1), &[]), "once counts");
+    assert!(!leases.confirm(SessionId(1), &[], &[]));
+    assert!(!leases.confirm(SessionId(1), &[], &[]), "once counts");
     leases.end_session(SessionId(2));
     assert!(leases.recovered());
+}
+
+#[test]
+fn what_a_client_is_moving_when_its_server_restarts_it_alone_goes_on_moving() {
+    let (a, b, inode) = (SessionId(1), SessionId(2), InodeId(9));
+    let mut leases = Leases::recovering([a, b]);
+    assert!(!leases.confirm(a, &[], &[inode]));
+    assert!(leases.confirm(b, &[], &[]));
+    assert!(!leases.claim(inode, b) && !leases.clear(inode, b, Need::Lease(LeaseMode::Exclusive), 0));
+    assert!(leases.clear(inode, b, Need::Change, 0), "the version tells who was first");
+    leases.moved(inode, a);
+    assert!(leases.claim(inode, b));
 }
 
 #[test]
@@ -284,14 +296,14 @@ fn what_a_client_cannot_let_go_of_after_a_restart_stays_its_own_and_keeps_nobody
     let (a, b, inode) = (SessionId(1), SessionId(2), InodeId(9));
     let mut leases = Leases::recovering([a]);
     let kept = Returned { inode, keep: LeaseMode::Exclusive, seq: 7_000, open: false };
-    assert!(leases.confirm(a, &[kept]));
+    assert!(leases.confirm(a, &[kept], &[]));
     assert!(leases.recovered() && leases.may_write(a));
     assert!(!leases.clear(inode, b, Need::Read, 0), "its changes are not committed");
     assert!(leases.clear(InodeId(10), b, Need::Change, 0));
     let asked = leases.poll(a, 0);
     assert_eq!(asked.iter().map(|one| (one.inode, one.keep)).collect::<Vec<_>>(), [(inode, LeaseMode::Shared)]);
     assert!(
-        !leases.confirm(a, &[Returned { inode: InodeId(11), ..kept }]),
+        !leases.confirm(a, &[Returned { inode: InodeId(11), ..kept }], &[]),
         "only once, before others are given anything"
     );
     assert!(leases.clear(InodeId(11), b, Need::Change, 0));

@@ -42,6 +42,8 @@ pub struct Meta {
     /// Sessions opened, and signs of life of those that were.
     pub openings: usize,
     pub signs_of_life: usize,
+    /// Moves that clients named after a restart.
+    pub moving: Vec<InodeId>,
     pub boot: u64,
     pub log: Log,
     pub leases: Leases,
@@ -75,6 +77,7 @@ impl Meta {
             pattern: StripePattern { chunk_bytes: 65_536, num_targets: 3, ..StripePattern::default() },
             openings: 0,
             signs_of_life: 0,
+            moving: Vec::new(),
             boot: 1,
             log: Log { began: BTreeMap::from([(1, 0)]), ..Log::default() },
             leases: Leases::default(),
@@ -225,10 +228,11 @@ impl Meta {
                 return Ok((Grants::default(), MetaReply::Session(reply)));
             }
             _ if !self.sessions.contains_key(&session) => return Err(ErrorCode::STALE_SESSION.into()),
-            MetaOp::LeasePoll { boot, kept } => {
+            MetaOp::LeasePoll { boot, kept, moving } => {
                 let mut list = Vec::new();
                 if *boot == self.boot {
                     if self.leases.unconfirmed.remove(&session) {
+                        self.moving.extend(moving);
                         for one in kept {
                             assert_eq!(self.leases.give(one.inode, session, one.keep), one.keep);
                         }

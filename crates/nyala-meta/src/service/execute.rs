@@ -48,7 +48,7 @@ pub async fn request(state: &Rc<State>, request: MetaRequest) -> Result<Body, Wi
             state.durable().await?;
             Ok(done())
         }
-        MetaOp::LeasePoll { boot, kept } => leases::poll(state, request.session, *boot, kept).await,
+        MetaOp::LeasePoll { boot, kept, moving } => leases::poll(state, request.session, *boot, (kept, moving)).await,
         MetaOp::LeaseReturn { leases } => leases::take_back(state, request.session, leases).await,
         MetaOp::Spill { done, .. } => leases::spill(state, &request, leave, *done).await,
         MetaOp::LockWait { inode, lock } => {

@@ -190,12 +190,17 @@ pub async fn recovered(state: &State, request: &MetaRequest, patience: &Patience
     Ok(())
 }
 
-/// Holds a client's poll until there is something to say.
-pub async fn poll(state: &Rc<State>, session: SessionId, boot: u64, kept: &[Returned]) -> Result<Body, WireError> {
-    if kept.len() > MAX_LEASES {
+/// Holds a client's poll until there is something to say. It confirms leases of an earlier run, and claims.
+pub async fn poll(
+    state: &Rc<State>,
+    session: SessionId,
+    boot: u64,
+    (kept, moving): (&[Returned], &[InodeId]),
+) -> Result<Body, WireError> {
+    if kept.len().max(moving.len()) > MAX_LEASES {
         return Err(ErrorCode::BAD_MESSAGE.with(format!("more than {MAX_LEASES} leases in one message")));
     }
-    if boot == state.boot && state.leases.borrow_mut().confirm(session, kept) {
+    if boot == state.boot && state.leases.borrow_mut().confirm(session, kept, moving) {
         tracing::info!("all clients of before the restart have said which of their leases they still have");
         state.lease_news.notify_waiters();
     }

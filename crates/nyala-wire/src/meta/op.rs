@@ -129,6 +129,11 @@ pub enum MetaOp {
         #[n(1)]
         #[cbor(default)]
         kept: Vec<Returned>,
+        /// Files whose inline content the client is moving to storage under a claim of a run before ([`MetaOp::Spill`]), at most
+        /// [`super::MAX_LEASES`]: the claims count as given by this run. Looked at with `kept`.
+        #[n(2)]
+        #[cbor(default)]
+        moving: Vec<InodeId>,
     },
     /// Leases let go. Reply: `Done`.
     #[n(15)]

@@ -70,7 +70,7 @@ enums! {
         11 GetParent { dir }
         12 Sync {}
         13 FileInfo { inode }
-        14 LeasePoll { boot, kept }
+        14 LeasePoll { boot, kept, moving }
         15 LeaseReturn { leases }
         16 Acquire { inode }
         17 GetLock { inode, lock }
