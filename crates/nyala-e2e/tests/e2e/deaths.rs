@@ -61,13 +61,14 @@ fn go_on(dir: &Path) -> Duration {
     waited
 }
 
-/// The first bytes of the files, as the survivors left them.
-fn survivors_hold(dir: &Path) {
-    for name in ["flocked", "ranges", "moved"] {
+/// The files' content: what the survivors wrote, and after it what the victim had sent while it was alive, if anything.
+fn contents(dir: &Path) -> [String; 3] {
+    ["flocked", "ranges", "moved"].map(|name| {
         let content = fs::read(dir.join(name)).unwrap();
-        let text = String::from_utf8_lossy(&content);
-        assert!(text.starts_with("survivors'") && !text.contains("dirty"), "{name}: {text:?}");
-    }
+        let text = String::from_utf8_lossy(&content).into_owned();
+        assert!(text.starts_with("survivors'"), "{name}: {text:?}");
+        text
+    })
 }
 
 fn dirs(mounts: &mut Mounts<'_>) -> (PathBuf, PathBuf, PathBuf) {
@@ -87,9 +88,10 @@ fn e2e_deaths_of_a_killed_client_free_everything_after_the_timeout() {
     cleanup::signal(mounts.pid(&point), libc::SIGKILL);
     let waited = go_on(&ours);
     println!("killed client: others had its locks after {:.1} s", waited.as_secs_f64());
-    survivors_hold(&ours);
+    let was = contents(&ours);
     drop(victim);
     cleanup::detach(&point);
+    assert_eq!(contents(&ours), was, "what was not sent is lost with it");
 }
 
 #[test]
@@ -105,6 +107,7 @@ fn e2e_deaths_a_stopped_client_is_fenced_and_does_no_harm_when_it_goes_on() {
     victim.tell("write 2 0 too-late..");
     let waited = go_on(&ours);
     println!("stopped client: others had its locks after {:.1} s", waited.as_secs_f64());
+    let mut was = contents(&ours);
     cleanup::signal(pid, libc::SIGCONT);
     let late = victim.end_of("the write that waited", LIMIT);
     // All files had data that never went out: that is said, by fsync at the latest.
@@ -119,8 +122,9 @@ fn e2e_deaths_a_stopped_client_is_fenced_and_does_no_harm_when_it_goes_on() {
         // A write that returns only now is one that was made now.
         assert!(fs::read(ours.join("moved")).unwrap().starts_with(b"too-late.."));
         fs::write(ours.join("moved"), b"survivors'").unwrap();
+        was[2] = "survivors'".to_owned();
     }
-    survivors_hold(&ours);
+    assert_eq!(contents(&ours), was, "what it had not sent before it was fenced stays out");
     // The mount itself lives: what is opened anew works.
     let content = fs::read(its.join("moved")).unwrap();
     assert!(content.starts_with(b"survivors'"), "{:?}", String::from_utf8_lossy(&content));
