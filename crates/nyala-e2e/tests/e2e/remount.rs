@@ -10,7 +10,7 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// As `mount(8)` calls it: the options that the table of mounts shows, and those that are asked for.
 fn remount(cluster: &Cluster, point: &Path, options: &str) -> Outcome {
@@ -29,6 +29,40 @@ fn shown(point: &Path) -> String {
     let table = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let at = format!(" {} ", text(point));
     table.lines().rfind(|line| line.contains(&at)).unwrap().to_owned()
+}
+
+/// A file's access time as another mount sees it.
+fn access_time(path: &Path) -> (i64, i64) {
+    fs::metadata(path).map(|meta| (meta.atime(), meta.atime_nsec())).unwrap()
+}
+
+#[test]
+fn e2e_remount_access_times_follow_the_flags() {
+    let _one = serial();
+    let cluster = shared();
+    let mut mounts = Mounts::new(&cluster, 1, "");
+    let point = mounts.add("");
+    cluster.test_dir("remount-times");
+    let elsewhere = cluster.mount().join("remount-times/f");
+    for (flags, renews) in [("rw,noatime", false), ("rw,relatime", true), ("ro,relatime", false), ("rw,relatime", true)]
+    {
+        fs::write(&elsewhere, flags).unwrap();
+        let before = access_time(&elsewhere);
+        let began = Instant::now();
+        while !remount(&cluster, &point, flags).ok() {
+            assert!(began.elapsed() < Duration::from_secs(5), "nobody writes any more");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        // The kernel tells the client a moment later; the client tells the server when the file is closed.
+        let moment = Duration::from_secs(1);
+        std::thread::sleep(moment);
+        assert_eq!(fs::read(point.join("remount-times/f")).unwrap(), flags.as_bytes());
+        let began = Instant::now();
+        while began.elapsed() < moment && access_time(&elsewhere) == before {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(access_time(&elsewhere) != before, renews, "{flags}");
+    }
 }
 
 #[test]

@@ -76,10 +76,10 @@ pub async fn open(fs: &NyalaFs, ctx: &Context, ino: Ino, args: &OpenArgs) -> Res
 pub fn opened(fs: &NyalaFs, handle: FileHandle, flags: i32, uncached: bool) -> Opened {
     let direct = fs.options.direct_io || uncached || is_direct(flags) || !fs.cache.keeps();
     handle.set_buffered(!direct);
-    let counts_reads = !fs.options.noatime && flags & libc::O_NOATIME == 0;
+    let counts_reads = flags & libc::O_NOATIME == 0;
     // Without a lease, what the kernel has from earlier is not to be trusted; it was withdrawn, or nearly. And what the
     // kernel has it gives to readers without a word here: where the access time is due, the next read is to come here.
-    let due = counts_reads && handle.known_attr().is_some_and(|attr| atime::due(&attr, now()));
+    let due = counts_reads && fs.counts_reads() && handle.known_attr().is_some_and(|attr| atime::due(&attr, now()));
     let keep_cache = !direct && !due && fs.is_leased(handle.inode());
     if !direct {
         fs.cache.buffered.opened(handle.inode());
@@ -105,7 +105,7 @@ pub async fn read(fs: &NyalaFs, ino: Ino, args: &ReadArgs) -> Result<ReadData> {
         fs.cache.buffered.reads(inode(ino), args.offset, u64::from(args.size));
     }
     let data = file.handle.read(args.offset, args.size as usize).await.map_err(|e| errno("read", ino, e))?;
-    if file.counts_reads && !file.was_read.load(Ordering::Relaxed) {
+    if file.counts_reads && !file.was_read.load(Ordering::Relaxed) && fs.counts_reads() {
         file.was_read.store(true, Ordering::Relaxed);
         // Without a lease it is not known here whether it is due.
         if let Some(attr) = file.handle.known_attr().filter(|_| fs.is_leased(inode(ino))) {

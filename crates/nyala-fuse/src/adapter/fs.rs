@@ -19,6 +19,7 @@ use nyala_client::{Client, LookedUp};
 use nyala_wire::meta::LeaseMode;
 use nyala_wire::{FileKind, InodeId};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How a mount behaves.
@@ -26,7 +27,7 @@ use std::time::{Duration, Instant};
 pub struct FsOptions {
     /// Bypass the kernel's page cache for all files.
     pub direct_io: bool,
-    /// Reading never changes access times. Set it for read-only mounts, too.
+    /// Reading never changes access times, until [`NyalaFs::set_noatime`] says otherwise. Set it for read-only mounts, too.
     pub noatime: bool,
 }
 
@@ -41,6 +42,7 @@ pub struct NyalaFs {
     pub(super) lock_holders: Arc<LockHolders>,
     pub(super) again: Arc<Again>,
     pub(super) access_times: AccessTimes,
+    noatime: AtomicBool,
     pub(super) requests: Requests,
 }
 
@@ -58,6 +60,7 @@ impl NyalaFs {
             lock_holders: Arc::default(),
             again: Arc::default(),
             access_times: AccessTimes::default(),
+            noatime: AtomicBool::new(options.noatime),
             requests: Requests::default(),
         }
     }
@@ -69,6 +72,16 @@ impl NyalaFs {
         let lifetime = self.client.lease_time();
         let (cache, locks) = (Arc::clone(&self.cache), Arc::clone(&self.lock_holders));
         self.client.set_listener(Arc::new(Listener { cache, lifetime, locks }));
+    }
+
+    /// From now on reading changes access times, or does not: the mount's flags were changed.
+    pub fn set_noatime(&self, noatime: bool) {
+        self.noatime.store(noatime, Ordering::Relaxed);
+    }
+
+    /// Whether reading changes access times.
+    pub(super) fn counts_reads(&self) -> bool {
+        !self.noatime.load(Ordering::Relaxed)
     }
 
     pub(super) fn is_leased(&self, inode: InodeId) -> bool {

@@ -13,9 +13,11 @@ mod error;
 mod helper;
 mod options;
 mod table;
+mod watch;
 
 pub use error::{MountError, UnmountError};
 pub use options::{MountOptions, Via};
+pub use watch::FlagsWatch;
 
 use crate::transport::dev::{DEVICE, Device};
 use rustix::fs::{Mode, OFlags};
@@ -82,6 +84,11 @@ impl Mount {
     /// The same as a value of its own, to be moved into `Session::on_ready`.
     pub fn read_ahead(&self) -> ReadAhead {
         ReadAhead { number: self.number.clone() }
+    }
+
+    /// Says when somebody changes its flags. In a runtime.
+    pub fn watch(&self) -> io::Result<FlagsWatch> {
+        FlagsWatch::new(self.number.clone().ok_or(io::ErrorKind::NotFound)?)
     }
 
     /// Unmounts. `lazy`: no new use from now on, and the end when the last user is gone.

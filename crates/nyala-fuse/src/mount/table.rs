@@ -9,6 +9,9 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+/// Where the kernel shows it.
+pub(super) const PATH: &str = "/proc/self/mountinfo";
+
 /// A mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MountEntry {
@@ -16,12 +19,20 @@ pub(super) struct MountEntry {
     pub(super) device: String,
     pub(super) mountpoint: PathBuf,
     pub(super) fs_type: String,
+    /// Neither read-only nor `noatime`, here or as a whole.
+    pub(super) renews_access_times: bool,
 }
 
 /// The mount that is uppermost at exactly this path, if any.
 pub(super) fn top_at(mountpoint: &Path) -> io::Result<Option<MountEntry>> {
-    let table = std::fs::read("/proc/self/mountinfo")?;
+    let table = std::fs::read(PATH)?;
     Ok(parse(&table).rfind(|entry| entry.mountpoint == mountpoint))
+}
+
+/// The oldest mount of a device number, if any.
+pub(super) fn oldest(number: &str) -> io::Result<Option<MountEntry>> {
+    let table = std::fs::read(PATH)?;
+    Ok(parse(&table).find(|entry| entry.device == number))
 }
 
 /// All mounts, in the order in which they were made.
@@ -33,9 +44,13 @@ fn parse_line(line: &[u8]) -> Option<MountEntry> {
     let mut fields = line.split(|byte| *byte == b' ');
     let device = String::from_utf8(fields.nth(2)?.to_vec()).ok()?;
     let mountpoint = PathBuf::from(std::ffi::OsString::from_vec(unescape(fields.nth(1)?)));
+    let own = fields.next()?;
     fields.find(|field| *field == b"-")?;
     let fs_type = String::from_utf8(fields.next()?.to_vec()).ok()?;
-    Some(MountEntry { device, mountpoint, fs_type })
+    let whole = fields.nth(1).unwrap_or_default();
+    let mut flags = own.split(|byte| *byte == b',').chain(whole.split(|byte| *byte == b','));
+    let renews_access_times = !flags.any(|flag| flag == b"ro" || flag == b"noatime");
+    Some(MountEntry { device, mountpoint, fs_type, renews_access_times })
 }
 
 /// Takes back the octal escapes of blanks and the like.
@@ -70,6 +85,10 @@ mod tests {
         assert_eq!(entries[0].mountpoint, Path::new("/mnt two"));
         assert_eq!((&entries[0].device[..], &entries[0].fs_type[..]), ("98:0", "fuse.nyala"));
         assert_eq!(entries[1].fs_type, "ext4");
+        assert_eq!(entries.iter().map(|entry| entry.renews_access_times).collect::<Vec<_>>(), [false, true]);
+        let read_only =
+            b"38 35 0:44 / /mnt rw,relatime - ext4 /dev/x ro,errors=continue\n39 35 0:44 / /mnt ro - ext4 /dev/x rw";
+        assert!(parse(read_only).all(|entry| !entry.renews_access_times));
         assert_eq!(unescape(b"a\\134\\9"), b"a\\\\9");
     }
 }

@@ -9,6 +9,7 @@ mod ended;
 pub mod meta;
 pub mod mgmtd;
 pub mod mount;
+mod mount_flags;
 mod mount_serve;
 pub mod storage;
 

@@ -7,7 +7,7 @@
 //! SIGTERM the mount is taken away; if programs still use it, everything written is sent out first and they then get
 //! "not connected".
 
-use super::stop_signal;
+use super::{mount_flags, stop_signal};
 use crate::exit::Failure;
 use crate::mount::MountFlags;
 use crate::mount::daemon::Caller;
@@ -78,8 +78,7 @@ pub async fn serve(plan: Plan, caller: &mut Caller) -> Result<(), Failure> {
         Failure::unreachable("the metadata service of the root directory does not answer; see `nyala health check`")
     })??;
     let mount = Mount::new(&mount_options(&plan.flags, &plan.source, plan.mountpoint))?;
-    let mountpoint = mount.mountpoint().to_path_buf();
-    let read_ahead = mount.read_ahead();
+    let (mountpoint, read_ahead) = (mount.mountpoint().to_path_buf(), mount.read_ahead());
     let (tell, mut ready) = tokio::sync::oneshot::channel();
     let options = FsOptions { noatime: plan.flags.noatime || plan.flags.read_only, ..FsOptions::default() };
     let handler = Arc::new(NyalaFs::new(client.clone(), options));
@@ -101,6 +100,7 @@ pub async fn serve(plan: Plan, caller: &mut Caller) -> Result<(), Failure> {
         encrypt,
         process: ProcessId::own(),
     };
+    let _following = mount_flags::follow(&mount, &handler);
     let mut serving = std::pin::pin!(session.serve());
     let mut stop = std::pin::pin!(stop);
     let mut announced = false;
