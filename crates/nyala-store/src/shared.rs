@@ -114,6 +114,12 @@ impl Shared {
         Ok(())
     }
 
+    /// Whether everything up to a position is in the ordered store.
+    pub(crate) fn is_checkpointed(&self, lsn: u64) -> bool {
+        let tables = self.tables.read();
+        self.checkpoint_lsn.load(Ordering::Relaxed) >= lsn || (tables.frozen.is_none() && tables.active.is_empty())
+    }
+
     fn freeze(&self) -> Result<Option<Frozen>, StoreError> {
         self.progress.check()?;
         let tail = self.log.lock_tail();

@@ -176,6 +176,24 @@ impl Store {
         self.shared().checkpoint()
     }
 
+    /// The same without blocking, by the store's own thread. Waits for space if there is none. Errors: what has stopped the store.
+    pub async fn checkpointed(&self) -> Result<(), StoreError> {
+        let shared = self.shared();
+        let target = shared.progress.applied();
+        let mut changed = shared.progress.subscribe();
+        while !shared.is_checkpointed(target) {
+            shared.progress.check()?;
+            if shared.options.manual {
+                shared.checkpoint()?;
+                continue;
+            }
+            shared.progress.want_checkpoint();
+            // The sender lives in `shared`, so this cannot fail.
+            let _ = changed.changed().await;
+        }
+        Ok(())
+    }
+
     /// Figures for metrics.
     pub fn stats(&self) -> Stats {
         self.shared().stats()

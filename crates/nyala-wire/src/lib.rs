@@ -36,6 +36,9 @@ pub mod message_type {
     pub const META_TX: u16 = 0x0110;
     /// Storage to metadata: body is a [`crate::fences::FencesRequest`].
     pub const META_FENCES: u16 = 0x0120;
+    /// To metadata: an empty body, and an empty reply when what was changed so far is in the table on disk, and not only in the
+    /// log. It is there by itself within half a minute; measurements do not wait for that.
+    pub const META_CHECKPOINT: u16 = 0x0130;
     /// To storage, everything but bulk data: body is a [`crate::storage::StorageRequest`].
     pub const STORAGE: u16 = 0x0200;
     /// Bulk write: body is a fixed layout, see [`crate::storage::WriteHeader`].

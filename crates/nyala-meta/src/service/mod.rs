@@ -32,7 +32,7 @@ pub mod truncate;
 pub mod unsaid;
 pub mod until_done;
 
-use crate::view::Tables;
+use crate::view::{Tables, store_error};
 use config::MetaConfig;
 use flusher::Flusher;
 use nyala_store::own_dir::{IdentityError, Kind, OwnDir};
@@ -42,7 +42,7 @@ use nyala_transport::{
     Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, SecretError, Server, ServerOptions, Service, TransportError,
 };
 use nyala_wire::map::{Role as NodeRole, TargetKind};
-use nyala_wire::message_type::{META, META_FENCES, META_TX, PING, STATS};
+use nyala_wire::message_type::{META, META_CHECKPOINT, META_FENCES, META_TX, PING, STATS};
 use nyala_wire::mgmt::{Capacity, Register, RegisterTarget, TargetCapacity};
 use nyala_wire::{ClusterId, ErrorCode, MapVersion, TargetId, Time, WireError, codec};
 use peers::Peers;
@@ -256,6 +256,7 @@ impl Service for MetaService {
                 Err(error) => Err(error),
             },
             META_FENCES => Err(ErrorCode::UNAUTHORIZED.with("only storage services ask whom to fence")),
+            META_CHECKPOINT => checkpointed(state).await,
             PING => Ok(Vec::new()),
             STATS => Ok(codec::encode(&nyala_transport::process::stats(counters(state)))),
             other => {
@@ -300,6 +301,15 @@ async fn catch_up(state: &State, theirs: MapVersion) {
         let newer = state.member.watch().newer_than(MapVersion(theirs.0 - 1));
         let _ = tokio::time::timeout(Duration::from_secs(1), newer).await;
     }
+}
+
+/// How long a checkpoint may take before whoever asked for it is told to ask again.
+const CHECKPOINT: Duration = Duration::from_secs(8);
+
+async fn checkpointed(state: &State) -> Result<Vec<u8>, WireError> {
+    let checkpoint = tokio::time::timeout(CHECKPOINT, state.store.checkpointed()).await;
+    checkpoint.map_err(|_| ErrorCode::BUSY.with("the checkpoint is not through yet"))?.map_err(store_error)?;
+    Ok(Vec::new())
 }
 
 fn counters(state: &State) -> Vec<(String, u64)> {

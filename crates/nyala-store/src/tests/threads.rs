@@ -102,3 +102,30 @@ fn readers_and_writers_at_once() {
     let (store, recovery) = Store::open(dir.path(), options()).unwrap();
     assert_eq!((content(&store), recovery.cut_bytes), (before, 0));
 }
+
+#[test]
+fn a_checkpoint_that_is_asked_for_is_made_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { table_bytes: 256 << 20, ..Options::default() };
+    assert!(options.checkpoint_interval > Duration::from_secs(20));
+    let (store, _) = Store::open(dir.path(), options).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let soon = |store: &Store| {
+            let store = store.clone();
+            async move { tokio::time::timeout(Duration::from_secs(15), store.checkpointed()).await.unwrap().unwrap() }
+        };
+        soon(&store).await;
+        for round in 1..=3_u8 {
+            let mut batch = Batch::new();
+            batch.put([round], [round; 100]);
+            let lsn = store.apply(&batch).unwrap();
+            soon(&store).await;
+            let stats = store.stats();
+            assert_eq!((stats.checkpoint, stats.active_bytes + stats.frozen_bytes), (lsn, 0));
+        }
+        assert_eq!(store.stats().checkpoints, 3, "none where there is nothing to do");
+        store.clone().close().unwrap();
+        assert!(store.checkpointed().await.is_ok(), "nothing is left to do");
+    });
+}

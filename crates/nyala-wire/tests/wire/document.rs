@@ -154,6 +154,7 @@ fn message_types_are_all_there() {
         META,
         META_TX,
         META_FENCES,
+        META_CHECKPOINT,
         STORAGE,
         STORAGE_WRITE,
         STORAGE_READ,

@@ -193,9 +193,12 @@ impl Bench {
 
     /// One phase; how many operations each task did.
     async fn phase<S: Site>(&mut self, ground: &Ground<S>, phase: &Phase, made: &[u64]) -> Result<Vec<u64>, String> {
+        self.services.checkpoint().await?;
         let before = self.at_rest(ground).await?;
         let sent = self.client.stats();
         let outcome = ground.workers.run(phase, made, &self.content, self.limit, &self.stop).await?;
+        // A change is not done with before it is in the table.
+        self.services.checkpoint().await?;
         let after = self.at_rest(ground).await?;
         let cpu = cpu_of(ground, &before, &after)?;
         let requests = (ground.place == Place::Native).then(|| requests_of(&sent, &self.client.stats()));

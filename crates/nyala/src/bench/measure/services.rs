@@ -9,9 +9,12 @@ use nyala_client::ClientConfig;
 use nyala_transport::{Endpoint, HandshakeConfig, Pool, PoolOptions, Request, Role as Peer};
 use nyala_wire::map::{ClusterMap, Role};
 use nyala_wire::mgmt::ServiceStats;
-use nyala_wire::{codec, message_type};
+use nyala_wire::{WireError, codec, message_type};
 use serde::Serialize;
 use std::time::Duration;
+
+/// How long a checkpoint may take.
+const CHECKPOINT: Duration = Duration::from_secs(10);
 
 /// CPU time by role, microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -81,6 +84,21 @@ impl Services {
             }
         }
         Ok(cpu)
+    }
+
+    /// Has metadata services put what was changed so far where it would be within half a minute, so that its CPU time is counted
+    /// with the changes.
+    pub async fn checkpoint(&self) -> Result<(), String> {
+        for (_, name, endpoint) in self.all.iter().filter(|one| one.0 == Role::Meta) {
+            let request = Request::new(message_type::META_CHECKPOINT, Vec::new()).with_timeout(CHECKPOINT);
+            let frame = self.pool.call(endpoint, request).await.map_err(|error| format!("{name}: {error}"))?;
+            if frame.header.is_error() {
+                let why = codec::decode::<WireError>(&frame.body)
+                    .map_or_else(|error| error.to_string(), |why| why.to_string());
+                return Err(format!("{name} makes no checkpoint: {why}"));
+            }
+        }
+        Ok(())
     }
 
     /// Asks all of them.

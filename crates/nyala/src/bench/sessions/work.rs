@@ -89,6 +89,7 @@ async fn phases(
 }
 
 async fn rested(services: &Services) -> Result<RoleCpu, String> {
+    services.checkpoint().await?;
     tokio::time::sleep(REST).await;
     services.cpu().await
 }
