@@ -34,11 +34,14 @@ pub struct ClientConfig {
     pub cache_time: Duration,
     /// Keep attributes, names and content as long as servers say that they are true; without, for `cache_time`.
     pub leases: bool,
-    /// Most inodes of which something is kept.
+    /// Most inodes of which something is kept; see [`ClientConfig::keep_metadata`].
     pub max_kept_inodes: usize,
-    /// Most names that are kept.
+    /// Most names that are kept, those of listings counted once more.
     pub max_kept_entries: usize,
 }
+
+/// About what an inode takes that came with a listing: lease, attributes, its name, and its place in the listing.
+const KEPT_INODE_BYTES: usize = 1_024;
 
 impl ClientConfig {
     /// The default settings: 600 s of retry, 64 MiB of write buffers, 64 MiB of read-ahead, 4 MiB per stream.
@@ -59,5 +62,11 @@ impl ClientConfig {
             max_kept_inodes: 100_000,
             max_kept_entries: 200_000,
         }
+    }
+
+    /// Keeps attributes and names in about so many bytes.
+    pub fn keep_metadata(&mut self, bytes: usize) {
+        self.max_kept_inodes = (bytes / KEPT_INODE_BYTES).max(1_000);
+        self.max_kept_entries = 2 * self.max_kept_inodes;
     }
 }

@@ -8,6 +8,7 @@
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::logic::epochs::Epochs;
+use crate::logic::kept::Kept;
 use crate::looking::Purpose;
 use crate::maps::odd;
 use crate::opening::Removal;
@@ -155,7 +156,10 @@ impl Core {
         let mode = if answer.grants.dir { LeaseMode::Shared } else { LeaseMode::None };
         let granted = self.granted(&mut inner, dir, &answer, mode);
         let same = inner.epochs.same(slot, noted);
-        if let Some(kept) = inner.keep(dir, stamp, granted, self.now_ms()).filter(|_| same) {
+        // Of a directory that is too large to be kept with others its beginning is kept.
+        let limit = self.config.max_kept_entries / 2;
+        let fits = |kept: &&mut Kept| kept.weight() + 2 * listing.entries.len() <= limit;
+        if let Some(kept) = inner.keep(dir, stamp, granted, self.now_ms()).filter(|_| same).filter(fits) {
             let bare = |entry: &ListedEntry| ListedEntry { attr: None, ..entry.clone() };
             let entries: Vec<ListedEntry> = listing.entries.iter().map(bare).collect();
             for entry in &entries {

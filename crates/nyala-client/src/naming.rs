@@ -216,6 +216,9 @@ impl Core {
         if let Some(known) = self.kept(inode, |kept| kept.xattrs.get(name).cloned()) {
             return known.ok_or_else(missing);
         }
+        if self.has_no_xattrs(inode) {
+            return Err(missing());
+        }
         let note = self.note(inode);
         let op = MetaOp::GetXattr { inode, name: name.to_vec().into() };
         match self.meta("get an extended attribute", op, Owner::default()).await {
@@ -234,9 +237,17 @@ impl Core {
         }
     }
 
+    /// Whether an inode is known to have no extended attribute: its attributes say so, and those may be used.
+    fn has_no_xattrs(&self, inode: InodeId) -> bool {
+        self.kept_attr(inode).is_some_and(|attr| attr.no_xattrs)
+    }
+
     pub(crate) async fn listxattr(self: &Arc<Core>, inode: InodeId) -> Result<Vec<Vec<u8>>> {
         if let Some(known) = self.kept(inode, |kept| kept.xattr_names.clone()) {
             return Ok(known);
+        }
+        if self.has_no_xattrs(inode) {
+            return Ok(Vec::new());
         }
         let note = self.note(inode);
         match self.meta("list extended attributes", MetaOp::ListXattr { inode }, Owner::default()).await? {

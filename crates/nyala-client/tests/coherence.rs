@@ -65,6 +65,9 @@ async fn listings_links_and_extended_attributes() {
     cluster.take_log();
     assert_eq!(listed().await, 1);
     assert_eq!(one.lookup(dir, b"a").await.unwrap().inode, a);
+    // What `ls -l` asks of every file of a listing: nobody is asked for what it is known not to have.
+    assert!(one.getxattr(a, b"system.posix_acl_access").await.unwrap_err().is(ErrorCode::NO_DATA));
+    assert!(one.listxattr(a).await.unwrap().is_empty());
     assert_eq!(cluster.take_log(), [""; 0]);
     make(b"b").await;
     assert_eq!(listed().await, 2);

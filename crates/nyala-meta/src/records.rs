@@ -108,6 +108,7 @@ impl InodeRecord {
             ctime: self.ctime,
             btime: self.btime,
             allocated: self.file.as_ref().and_then(|file| file.allocated),
+            no_xattrs: self.xattr_bytes.is_none(),
         }
     }
 

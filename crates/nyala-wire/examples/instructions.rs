@@ -59,6 +59,7 @@ fn attr() -> MetaReply {
         ctime: time,
         btime: time,
         allocated: None,
+        no_xattrs: false,
     })
 }
 

@@ -3,19 +3,9 @@
 //! Attributes of inodes as they cross the wire.
 
 use crate::ids::InodeId;
+use crate::time::Time;
 use minicbor::{Decode, Decoder, Encode, decode};
 use serde::{Deserialize, Serialize};
-
-/// A point in time: seconds since 1970 and nanoseconds (0 to 999,999,999).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode, Serialize, Deserialize)]
-pub struct Time {
-    /// Seconds since the epoch; negative before 1970.
-    #[n(0)]
-    pub seconds: i64,
-    /// Nanoseconds within the second.
-    #[n(1)]
-    pub nanos: u32,
-}
 
 /// What an inode is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Serialize, Deserialize)]
@@ -132,6 +122,10 @@ pub struct Attr {
     /// Bytes in use on storage, if that is known to differ from the size.
     #[n(12)]
     pub allocated: Option<u64>,
+    /// It is known to have no extended attribute, and so no access control list: nobody needs to ask for one.
+    #[n(13)]
+    #[cbor(default)]
+    pub no_xattrs: bool,
 }
 
 impl Attr {

@@ -20,13 +20,15 @@ pub mod name;
 pub mod slots;
 pub mod storage;
 pub mod stripe;
+pub mod time;
 pub mod walk;
 
-pub use attr::{Attr, FileKind, Time};
+pub use attr::{Attr, FileKind};
 pub use error::{ErrorCode, WireError};
 pub use ids::*;
 pub use name::Name;
 pub use stripe::{Home, Layout, Pattern, StripePattern};
+pub use time::Time;
 
 /// Message types: the `type` field of a frame header. A reply carries the type of its request.
 pub mod message_type {

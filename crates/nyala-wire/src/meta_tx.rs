@@ -3,11 +3,12 @@
 //! Transactions between metadata services: operations whose parts lie on several servers (mkdir, rmdir, link, unlink
 //! and rename across slots). Two-phase commit with presumed abort; `docs/protocol.md` has the recovery table.
 
-use crate::attr::{Attr, FileKind, Time};
+use crate::attr::{Attr, FileKind};
 use crate::ids::{InodeId, SessionId, Slot, TargetId};
 use crate::meta::Owner;
 use crate::name::Name;
 use crate::stripe::StripePattern;
+use crate::time::Time;
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 

@@ -444,11 +444,18 @@ impl<K: Default> Leases<K> {
         silent.map(|(target, _)| *target).collect()
     }
 
-    /// The leases used longest ago beyond `limit` which `free` says may go.
+    /// Leases beyond `limit` which `free` says may go, or some of them: spread evenly over all but those used last. Those used longest
+    /// ago alone would be the next ones where a directory is walked again and again that is larger than the limit: none
+    /// would ever be found here.
     pub fn surplus(&self, limit: usize, free: impl Fn(InodeId) -> bool) -> Vec<InodeId> {
         let excess = self.records.len().saturating_sub(limit);
-        let oldest = self.order.values().filter(|inode| self.records[inode].back.is_none() && free(**inode));
-        oldest.take(excess).copied().collect()
+        if excess == 0 {
+            return Vec::new();
+        }
+        let old = self.order.len() - self.order.len() / 16;
+        let spread = self.order.values().take(old).step_by((old / excess).max(1));
+        let may_go = spread.filter(|inode| self.records[inode].back.is_none() && free(**inode));
+        may_go.take(excess).copied().collect()
     }
 
     /// What is kept, from the inode used longest ago on.

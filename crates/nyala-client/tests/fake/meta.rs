@@ -22,6 +22,13 @@ struct Inode {
     xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
+impl Inode {
+    fn set_xattr(&mut self, name: &[u8], value: &[u8]) {
+        self.xattrs.insert(name.to_vec(), value.to_vec());
+        self.attr.no_xattrs = false;
+    }
+}
+
 #[derive(Default)]
 struct Session {
     replies: HashMap<u64, Result<MetaReply, WireError>>,
@@ -189,6 +196,7 @@ impl Meta {
             ctime: now,
             btime: now,
             allocated: None,
+            no_xattrs: true,
         };
         let layout = Layout {
             pattern: Pattern::Raid0,
@@ -430,7 +438,7 @@ impl Meta {
                 Ok(MetaReply::Done)
             }
             MetaOp::SetXattr { inode, name, value, .. } => {
-                self.inode(*inode)?.xattrs.insert(name.to_vec(), value.to_vec());
+                self.inode(*inode)?.set_xattr(name, value);
                 Ok(MetaReply::Done)
             }
             MetaOp::GetXattr { inode, name } => {

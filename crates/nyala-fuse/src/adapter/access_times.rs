@@ -93,6 +93,7 @@ mod tests {
             ctime: at(mtime),
             btime: at(0),
             allocated: None,
+            no_xattrs: false,
         }
     }
 

@@ -36,6 +36,7 @@ mod tests {
             ctime: at(ctime),
             btime: at(0),
             allocated: None,
+            no_xattrs: false,
         }
     }
 

@@ -126,6 +126,7 @@ mod tests {
             rdev: 0,
             size: 0,
             allocated: None,
+            no_xattrs: false,
             atime: time,
             mtime: time,
             ctime: time,

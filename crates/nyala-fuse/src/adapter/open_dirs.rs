@@ -179,6 +179,7 @@ mod tests {
             ctime: time,
             btime: time,
             allocated: None,
+            no_xattrs: false,
         }
     }
 

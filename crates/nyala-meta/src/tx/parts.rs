@@ -133,6 +133,8 @@ fn new_dir_attr(inode: InodeId, perm: u16, uid: u32, gid: u32, now: Time) -> Att
         ctime: now,
         btime: now,
         allocated: None,
+        // It may be given access control lists.
+        no_xattrs: false,
     }
 }
 

@@ -2,10 +2,10 @@
 
 //! What operations are given.
 
-use crate::attr::Time;
 use crate::ids::InodeId;
 use crate::meta::SetTime;
 use crate::name::Name;
+use crate::time::Time;
 use bytes::Bytes;
 use minicbor::{Decode, Encode};
 

@@ -20,8 +20,8 @@ pub use op::MetaOp;
 pub use reply::*;
 pub use set_time::SetTime;
 
-use crate::attr::Time;
 use crate::ids::SessionId;
+use crate::time::Time;
 use minicbor::{Decode, Encode};
 
 /// Most entries that one listing reply holds.

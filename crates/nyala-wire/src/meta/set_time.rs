@@ -2,7 +2,7 @@
 
 //! How a time is set.
 
-use crate::attr::Time;
+use crate::time::Time;
 use minicbor::{Decode, Decoder, Encode, decode};
 
 /// A new time for an attribute.

@@ -50,6 +50,7 @@ fn attr(inode: InodeId, kind: FileKind, perm: u16, nlink: u32) -> Attr {
         ctime: NOW,
         btime: NOW,
         allocated: None,
+        no_xattrs: false,
     }
 }
 

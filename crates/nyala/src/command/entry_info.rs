@@ -231,6 +231,7 @@ mod tests {
             rdev: 0,
             size: 70_000,
             allocated: None,
+            no_xattrs: false,
             atime: time,
             mtime: time,
             ctime: time,

@@ -3,7 +3,7 @@
 //! Settings of a client: a mount, or a command that asks the cluster.
 
 use super::meta::need_mgmt;
-use super::{DEFAULT_SECRET, FuseTransport, settings};
+use super::{DEFAULT_SECRET, FuseTransport, memory, settings};
 use crate::exit::Failure;
 use crate::units::{Hosts, Size, Span};
 use nyala_client::ClientConfig;
@@ -34,6 +34,9 @@ settings! {
         /// Largest read-ahead of one stream; 0: none [default: 4m]
         #[arg(long, env = "NYALA_READ_AHEAD", value_name = "SIZE")]
         read_ahead: Size,
+        /// Memory for attributes and names that servers leave to the mount [default: 1/32 of the machine's, at most 2g]
+        #[arg(long, env = "NYALA_METADATA_CACHE", value_name = "SIZE")]
+        metadata_cache: Size,
         /// Written data goes out after this time at the latest [default: 500ms]
         #[arg(long, env = "NYALA_MAX_DIRTY_AGE", value_name = "TIME")]
         max_dirty_age: Span,
@@ -76,6 +79,7 @@ impl ClientSettings {
         if let Some(size) = self.read_ahead {
             config.read_ahead_bytes = bytes(size);
         }
+        config.keep_metadata(self.metadata_cache.map_or_else(memory::share_for_metadata, bytes));
         if let Some(time) = self.max_dirty_age {
             config.max_dirty_age = time.0;
         }

@@ -8,6 +8,7 @@
 mod check;
 mod client;
 mod load;
+mod memory;
 mod meta;
 mod mgmtd;
 mod storage;

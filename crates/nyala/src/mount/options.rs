@@ -38,8 +38,8 @@ pub struct MountFlags {
 }
 
 const KNOWN: &str = "ro, nosuid, nodev, noexec, noatime, nodiratime, remount, noallow_other, encrypt, port=N, secret=FILE, config=FILE, log-file=FILE, \
-    log-level=LEVEL, retry-timeout=TIME, write-buffer=SIZE, read-cache=SIZE, read-ahead=SIZE, max-dirty-age=TIME, close-delay=TIME, \
-    cache-time=TIME, fuse-transport=auto|dev|uring";
+    log-level=LEVEL, retry-timeout=TIME, write-buffer=SIZE, read-cache=SIZE, read-ahead=SIZE, metadata-cache=SIZE, max-dirty-age=TIME, \
+    close-delay=TIME, cache-time=TIME, fuse-transport=auto|dev|uring";
 
 impl MountFlags {
     /// Reads one `-o` text. Unknown options are refused (a mistyped `ro` must not become a writable mount) unless the
@@ -120,6 +120,7 @@ impl MountFlags {
             "retry-timeout" => settings.retry_timeout = parsed!(),
             "write-buffer" => settings.write_buffer = parsed!(),
             "read-cache" => settings.read_cache = parsed!(),
+            "metadata-cache" => settings.metadata_cache = parsed!(),
             "read-ahead" => settings.read_ahead = parsed!(),
             "max-dirty-age" => settings.max_dirty_age = parsed!(),
             "close-delay" => settings.close_delay = parsed!(),

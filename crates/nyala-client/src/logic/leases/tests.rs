@@ -275,15 +275,22 @@ fn a_new_grant_overtakes_the_news_that_the_old_lease_is_returned() {
 }
 
 #[test]
-fn what_was_used_longest_ago_goes_first() {
+fn what_goes_is_spread_over_all_but_what_was_used_last() {
     let mut leases = empty();
     for number in 0..20 {
         leases.grant(InodeId(number), SERVER, BOOT, Shared, number + 1);
     }
     leases.kept(InodeId(0), 0);
     leases.revoke(InodeId(1), SERVER, Nothing, 100, 0);
-    let surplus = leases.surplus(17, |inode| inode != InodeId(3));
-    assert_eq!(surplus, [InodeId(2), InodeId(4), InodeId(5)], "not the used, the leaving and the held one");
+    // In order of use: 1 to 19, 0.
+    let ids = |numbers: &[u64]| numbers.iter().copied().map(InodeId).collect::<Vec<_>>();
+    assert_eq!(leases.surplus(18, |_| true), ids(&[10, 19]), "every ninth: the first is leaving");
+    let surplus = leases.surplus(2, |inode| inode != InodeId(3));
+    assert_eq!(
+        surplus,
+        ids(&[2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19]),
+        "not the last, the leaving and the held one"
+    );
     assert!(leases.surplus(20, |_| true).is_empty());
     leases.remove(InodeId(2));
     assert_eq!(leases.len(), 19);
@@ -347,4 +354,27 @@ proptest! {
             prop_assert!(leases.mode(INODE, 0) <= leases.holds(INODE, 0));
         }
     }
+}
+
+#[test]
+fn a_walk_larger_than_the_limit_finds_a_part_of_it_again() {
+    const LIMIT: usize = 800;
+    let mut leases = empty();
+    let mut seq = 0;
+    let mut found = Vec::new();
+    for _ in 0..8 {
+        let mut again = 0;
+        for number in 0..LIMIT as u64 * 5 / 4 {
+            seq += 1;
+            again += usize::from(leases.kept(InodeId(number), 0).is_some());
+            leases.grant(InodeId(number), SERVER, BOOT, Shared, seq);
+            if leases.len() > LIMIT {
+                for inode in leases.surplus(LIMIT - LIMIT / 16, |_| true) {
+                    leases.remove(inode);
+                }
+            }
+        }
+        found.push(again);
+    }
+    assert!(found[2..].iter().all(|again| *again > LIMIT / 3), "{found:?}");
 }
