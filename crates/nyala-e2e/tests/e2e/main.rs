@@ -14,6 +14,7 @@ mod hopper;
 mod kills;
 mod layout;
 mod lease_cost;
+mod leftovers;
 mod lifecycle;
 mod lock_ends;
 mod locks;

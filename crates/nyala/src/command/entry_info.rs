@@ -214,11 +214,12 @@ fn render(entry: &Entry, map: &ClusterMap, blank_line: bool) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use nyala_wire::{Attr, FileKind, Layout, Slot, StripePattern, Time};
 
-    fn info(kind: FileKind) -> EntryInfo {
+    /// An inode of a kind, without data.
+    pub(crate) fn info(kind: FileKind) -> EntryInfo {
         let time = Time::default();
         let inode = InodeId::new(Slot(3), 9).unwrap();
         let attr = Attr {

@@ -6,8 +6,8 @@ use crate::cluster::ClusterArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, Table, show};
 use crate::role::block_on;
-use crate::units::Size;
-use crate::walk::{Look, Mending, scrub};
+use crate::units::{Size, Span};
+use crate::walk::{Look, Mending, Reason, scrub};
 use nyala_wire::TargetId;
 use nyala_wire::map::{ClusterMap, TargetKind};
 use std::rc::Rc;
@@ -25,6 +25,12 @@ pub struct ScrubArgs {
     /// Only say what is damaged
     #[arg(long)]
     pub no_repair: bool,
+    /// Also list chunk files that no file needs; asks metadata about every file
+    #[arg(long)]
+    pub leftovers: bool,
+    /// Chunk files count as leftovers when two looks so far apart find no use for them
+    #[arg(long, value_name = "TIME", default_value = "5m")]
+    pub grace: Span,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
@@ -40,13 +46,13 @@ fn chosen(map: &ClusterMap, named: &[TargetId]) -> Result<Vec<TargetId>, Failure
 
 /// Scrubs. Exit code 6 if damage remains, 1 if a target could not be read to the end.
 pub fn run(args: ScrubArgs, output: Output) -> Outcome {
-    let (rate, repair) = (args.rate.0, !args.no_repair);
+    let (rate, repair, leftovers) = (args.rate.0, !args.no_repair, args.leftovers.then_some(args.grace.0));
     let all = block_on(async {
         let look = Rc::new(Look::at(&args.cluster.find()?).await?);
         let mut scrubs = JoinSet::new();
         for target in chosen(&look.client.map(), &args.targets)? {
             let look = look.clone();
-            scrubs.spawn_local(async move { scrub(&look, target, rate, repair).await });
+            scrubs.spawn_local(async move { scrub(&look, target, rate, repair, leftovers).await });
         }
         let mut all = Vec::new();
         while let Some(done) = scrubs.join_next().await {
@@ -98,6 +104,28 @@ fn render(all: &[Mending]) -> String {
     if all.iter().any(|mending| !mending.damage.is_empty()) {
         text += &format!("\n{}\nfind MOUNTPOINT -inum NUMBER tells the name of a file.\n", places.render());
     }
+    text + &render_leftovers(all)
+}
+
+fn render_leftovers(all: &[Mending]) -> String {
+    let mut table = Table::new(&["TARGET", "INODE", "INDEX", "BYTES", "WHY NO FILE NEEDS IT"]);
+    for (mending, left) in all.iter().flat_map(|mending| mending.leftovers.iter().map(move |left| (mending, left))) {
+        let why = match left.reason {
+            Reason::NoFile => "metadata knows no such file",
+            Reason::Inline => "the file's content is inline",
+            Reason::NoStripe => "the file's layout has no such stripe",
+        };
+        let (target, index) = (mending.target.to_string(), left.index.to_string());
+        table.row([target, left.inode.clone(), index, left.bytes.to_string(), why.to_owned()]);
+    }
+    let more: u64 = all.iter().map(|mending| mending.more_leftovers).sum();
+    let mut text = String::new();
+    if all.iter().any(|mending| !mending.leftovers.is_empty()) {
+        text += &format!("\n{}\nNothing was removed.\n", table.render());
+    }
+    if more > 0 {
+        text += &format!("\n{more} more chunk files may be needed by no file.\n");
+    }
     text
 }
 
@@ -105,7 +133,7 @@ fn render(all: &[Mending]) -> String {
 mod tests {
     use super::*;
     use crate::command::mirror_list::tests::mirrored;
-    use crate::walk::Damage;
+    use crate::walk::{Damage, Leftover};
 
     #[test]
     fn targets_are_named_or_all() {
@@ -128,11 +156,18 @@ mod tests {
             reason: Some("not mirrored: restore the file".to_owned()),
         };
         let target = TargetId(101);
-        let good = Mending { target, bytes: 9, damaged_bytes: 0, repaired_bytes: 0, error: None, damage: vec![] };
+        let good = Mending { bytes: 9, ..Mending::of(target) };
         let bad = Mending { damaged_bytes: 8192, damage: vec![damage], ..good.clone() };
         let lost = Mending { error: Some("gone".to_owned()), ..good.clone() };
         let mended = Mending { damaged_bytes: 8192, repaired_bytes: 8192, ..good.clone() };
-        assert_eq!(exit(&[good.clone(), mended]), Exit::Ok);
+        let inode = "0040-000000000011".to_owned();
+        let left = Leftover { inode, inode_number: 78, index: 0, bytes: 4096, reason: Reason::Inline };
+        let wasted = Mending { leftovers: vec![left], more_leftovers: 3, ..good.clone() };
+        assert_eq!(exit(&[good.clone(), mended, wasted.clone()]), Exit::Ok, "space that is wasted is no damage");
+        let text = render(&[wasted]);
+        for word in ["0040-000000000011", "content is inline", "Nothing was removed", "3 more"] {
+            assert!(text.contains(word), "{word}: {text}");
+        }
         assert_eq!(exit(&[lost.clone(), good]), Exit::Failed);
         assert_eq!(exit(&[lost.clone(), bad.clone()]), Exit::Degraded);
         let text = render(&[bad, lost]);

@@ -5,75 +5,52 @@
 //! A repair goes by the group's primary, in turn with the changes of the file, and is looked at again from the disk. Only
 //! what metadata says to be mirrored is repaired: elsewhere the other member has no such data to give.
 
+use super::found::{Damage, Mending};
+use super::leftover::Candidates;
 use super::{Look, Owner};
 use crate::exit::Failure;
 use nyala_wire::storage::BLOCK_BYTES;
 use nyala_wire::walk::{WalkAt, WalkPiece, runs};
 use nyala_wire::{GroupId, Home, TargetId};
-use serde::Serialize;
+use std::time::Duration;
 
 /// Damaged places of a target that are listed; more are only counted.
 const LISTED: usize = 10_000;
 
-/// A damaged place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Damage {
-    /// Where.
-    pub target: TargetId,
-    /// The file, as `entry info` shows it, and as `ls -i` and `find -inum` do.
-    pub inode: String,
-    /// The same, as a number.
-    pub inode_number: u64,
-    /// Stripe index.
-    pub index: u16,
-    /// Offset in the chunk file, bytes.
-    pub offset: u64,
-    /// Bytes.
-    pub length: u64,
-    /// The mirror group that has other copies.
-    pub group: Option<GroupId>,
-    /// Whether it is all right now.
-    pub repaired: bool,
-    /// Why not.
-    pub reason: Option<String>,
+/// Looks at all of a target; with `leftovers` also for chunk files that no file needs, twice, so far apart.
+pub async fn scrub(look: &Look, target: TargetId, rate: u64, repair: bool, leftovers: Option<Duration>) -> Mending {
+    let mut mending = Mending::of(target);
+    if let Err(failure) = walk(look, &mut mending, rate, repair, leftovers).await {
+        mending.error = Some(failure.message);
+    }
+    mending
 }
 
-/// What a scrub of a target came to.
-#[derive(Clone, Debug, Serialize)]
-pub struct Mending {
-    /// The target.
-    pub target: TargetId,
-    /// Bytes that were compared with their checksums.
-    pub bytes: u64,
-    /// Bytes that did not match.
-    pub damaged_bytes: u64,
-    /// Of those, bytes that match now.
-    pub repaired_bytes: u64,
-    /// Why it was not looked at to the end.
-    pub error: Option<String>,
-    /// Places, the first ones.
-    pub damage: Vec<Damage>,
-}
-
-/// Looks at all of a target.
-pub async fn scrub(look: &Look, target: TargetId, rate: u64, repair: bool) -> Mending {
-    let mut mending =
-        Mending { target, bytes: 0, damaged_bytes: 0, repaired_bytes: 0, error: None, damage: Vec::new() };
+async fn walk(
+    look: &Look,
+    mending: &mut Mending,
+    rate: u64,
+    repair: bool,
+    leftovers: Option<Duration>,
+) -> Result<(), Failure> {
+    let target = mending.target;
+    let mut candidates = Candidates::default();
     let mut steps = look.walk(target, true, rate);
-    loop {
-        let done = match steps.take().await {
-            Ok(Some(piece)) if piece.bad == 0 => Ok(()),
-            Ok(Some(piece)) => mend(look, &mut mending, piece, repair).await,
-            Ok(None) => break,
-            Err(failure) => Err(failure),
-        };
-        if let Err(failure) = done {
-            mending.error = Some(failure.message);
-            break;
+    while let Some(piece) = steps.take().await? {
+        mending.bytes = steps.bytes;
+        if leftovers.is_some() {
+            candidates.first_look(look, &piece).await?;
+        }
+        if piece.bad != 0 {
+            mend(look, mending, piece, repair).await?;
         }
     }
-    mending.bytes = steps.bytes;
-    mending
+    if let Some(grace) = leftovers {
+        mending.more_leftovers = candidates.more;
+        let again = async |at| look.again(target, at, false).await;
+        mending.leftovers = candidates.second_look(look, grace, again).await?;
+    }
+    Ok(())
 }
 
 async fn mend(look: &Look, mending: &mut Mending, piece: WalkPiece, repair: bool) -> Result<(), Failure> {

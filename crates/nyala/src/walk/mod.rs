@@ -7,13 +7,16 @@
 //! wrong is looked at again before it is reported.
 
 mod compare;
+mod found;
+mod leftover;
 mod mend;
 mod owner;
 mod steps;
 
 pub use compare::{Compared, compare};
 #[cfg(test)]
-pub use mend::Damage;
-pub use mend::{Mending, scrub};
+pub use found::{Damage, Leftover};
+pub use found::{Mending, Reason};
+pub use mend::scrub;
 pub use owner::Owner;
 pub use steps::Look;

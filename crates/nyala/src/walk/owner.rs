@@ -12,7 +12,7 @@ use nyala_wire::{ErrorCode, GroupId, Home};
 pub enum Owner {
     /// There.
     Home(Home),
-    /// There is no such file: what is left of it goes in the background.
+    /// There is no such file: what is left of it goes in the background, or is a leftover (`leftover.rs`).
     Gone,
     /// The file has none with that index.
     Unknown,
