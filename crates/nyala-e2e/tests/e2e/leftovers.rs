@@ -26,7 +26,7 @@ fn inode(cluster: &Cluster, path: &Path) -> String {
 /// Inode and reason of each leftover, in order of reasons.
 fn leftovers(cluster: &Cluster) -> Vec<(Value, Value)> {
     let dir = text(&cluster.dir());
-    let args = ["scrub", "--leftovers", "--grace", "2s", "--output", "json", "--dir", &dir];
+    let args = ["scrub", "--leftovers", "--grace", "5s", "--output", "json", "--dir", &dir];
     let done = cluster.nyala(args);
     assert_eq!(done.code(), Some(0), "{}", done.describe());
     let all: Value = serde_json::from_str(&done.out).unwrap();
