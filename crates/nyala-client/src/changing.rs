@@ -83,13 +83,13 @@ impl Change {
             }
             return;
         }
-        let now_ms = core.now_ms();
-        let mut inner = core.hub.lock();
+        let (now_ms, mut inner) = (core.now_ms(), core.hub.lock());
         if std::mem::take(&mut self.unknown) {
             inner.epochs.end_unknown();
         }
         let mut known = result.as_ref().is_some_and(|(_, attr)| !self.inodes.iter().any(|(one, _)| *one == attr.inode));
         for (inode, begun) in std::mem::take(&mut self.inodes) {
+            core.alters(inode);
             let alone = inner.epochs.end(Epochs::slot(inode), begun);
             known |= alone && result.as_ref().is_some_and(|(_, attr)| attr.inode == inode);
         }
@@ -131,9 +131,7 @@ impl Change {
                 kept.changed();
                 kept.listings.clear();
             }
-            if let Some(file) = self.core.files.get(*inode) {
-                file.state.lock().attr_ms = 0;
-            }
+            self.core.alters(*inode);
         }
         for one in &self.names {
             if let Some(kept) = inner.leases.peek(one.dir) {

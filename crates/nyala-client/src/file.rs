@@ -110,6 +110,8 @@ pub(crate) struct State {
     pub(crate) content: Content,
     pub(crate) attr: Option<Attr>,
     pub(crate) attr_ms: u64,
+    /// Changes of attributes by this client, counted when each begins and when it ends.
+    pub(crate) altered: u64,
     pub(crate) epoch: u64,
     pub(crate) size: u64,
     /// The server has lost changes of inline content that this client knows, its size among them: the next push says this one.
@@ -138,48 +140,10 @@ pub(crate) struct State {
 
 impl File {
     pub(crate) fn new(inode: InodeId) -> File {
-        let state = State {
-            name: None,
-            handles: 0,
-            opened: false,
-            closing: false,
-            removals: Removals::default(),
-            put_off: false,
-            active: false,
-            loaded: false,
-            session: UNBOUND,
-            truncating: 0,
-            sparse: false,
-            takes_other: false,
-            layout: None,
-            unit: MAX_UNIT,
-            inline_limit: 0,
-            content: Content::Striped,
-            attr: None,
-            attr_ms: 0,
-            epoch: 0,
-            size: 0,
-            resize: None,
-            own_end: None,
-            own_mtime: None,
-            dirty: ExtentMap::new(MAX_UNIT),
-            in_flight: Vec::new(),
-            next_stamp: 1,
-            flush_upto: 0,
-            blocked: false,
-            filled_ms: 0,
-            acked: None,
-            committing: false,
-            unsynced: Unsynced::default(),
-            spill: None,
-            failures: 0,
-            last_failure: None,
-            cache: ReadCache::default(),
-        };
         File {
             inode,
             gate: tokio::sync::Mutex::new(()),
-            state: Mutex::new(state),
+            state: Mutex::new(State::new()),
             changed: Notify::new(),
             news: Notify::new(),
             asking: tokio::sync::Mutex::new(()),
@@ -198,6 +162,48 @@ impl File {
 }
 
 impl State {
+    fn new() -> State {
+        State {
+            name: None,
+            handles: 0,
+            opened: false,
+            closing: false,
+            removals: Removals::default(),
+            put_off: false,
+            active: false,
+            loaded: false,
+            session: UNBOUND,
+            truncating: 0,
+            sparse: false,
+            takes_other: false,
+            layout: None,
+            unit: MAX_UNIT,
+            inline_limit: 0,
+            content: Content::Striped,
+            attr: None,
+            attr_ms: 0,
+            altered: 0,
+            epoch: 0,
+            size: 0,
+            resize: None,
+            own_end: None,
+            own_mtime: None,
+            dirty: ExtentMap::new(MAX_UNIT),
+            in_flight: Vec::new(),
+            next_stamp: 1,
+            flush_upto: 0,
+            blocked: false,
+            filled_ms: 0,
+            acked: None,
+            committing: false,
+            unsynced: Unsynced::default(),
+            spill: None,
+            failures: 0,
+            last_failure: None,
+            cache: ReadCache::default(),
+        }
+    }
+
     /// Takes in what the server says; `epoch` is this state's when it was asked.
     pub(crate) fn install(&mut self, reply: &FileReply, epoch: u64, now_ms: u64) {
         let first = self.layout.is_none();
@@ -251,10 +257,17 @@ impl State {
         self.attr_ms = now_ms;
     }
 
-    /// The same with the answer to something that was sent of the file in the background: a change of attributes may have
-    /// overtaken it here. The server's ctime never goes back, so it says which is older; then neither is believed for long.
-    pub(crate) fn take_sent_attr(&mut self, attr: &Attr, now_ms: u64) {
-        if self.attr.as_ref().is_some_and(|known| known.ctime > attr.ctime) {
+    /// This client begins or ends a change of attributes: what is known of them is to be asked anew.
+    pub(crate) fn alters(&mut self) {
+        self.attr_ms = 0;
+        self.altered += 1;
+    }
+
+    /// The same with the answer to something that was sent of the file in the background, after so many changes of attributes:
+    /// another may have overtaken it here. The server's ctime never goes back, so it says too which is older; then neither is
+    /// believed for long.
+    pub(crate) fn take_sent_attr(&mut self, attr: &Attr, altered: u64, now_ms: u64) {
+        if altered != self.altered || self.attr.as_ref().is_some_and(|known| known.ctime > attr.ctime) {
             self.attr_ms = 0;
             return;
         }

@@ -262,6 +262,13 @@ impl Core {
         }
     }
 
+    /// A change of an inode's attributes begins here, or ends; the hub may be locked.
+    pub(crate) fn alters(&self, inode: InodeId) {
+        if let Some(file) = self.files.get(inode) {
+            file.state.lock().alters();
+        }
+    }
+
     /// What others may be told of a lease.
     pub(crate) fn leased(&self, inode: InodeId) -> LeaseMode {
         if !self.config.leases {

@@ -222,7 +222,7 @@ impl Core {
         if spilled.is_some() {
             state.spill = None;
         }
-        state.take_sent_attr(&attr, self.now_ms());
+        state.take_sent_attr(&attr, under_way.altered, self.now_ms());
         under_way.over(&mut state);
         state.settle();
         Ok(Step::Finished)
@@ -280,6 +280,7 @@ struct Committing<'a> {
     file: &'a File,
     acked: Option<Acked>,
     session: SessionId,
+    altered: u64,
     over: bool,
 }
 
@@ -292,7 +293,8 @@ impl<'a> Committing<'a> {
         }
         state.committing = true;
         let acked = state.acked.take();
-        Ok((Committing { file, acked, session: bound.session, over: false }, state.own_mtime))
+        let altered = state.altered;
+        Ok((Committing { file, acked, session: bound.session, altered, over: false }, state.own_mtime))
     }
 
     fn over(mut self, state: &mut State) {

@@ -46,10 +46,11 @@ impl Core {
         let data = inline::whole(&base, &changes, at_once);
         let (mtime, session) = (state.own_mtime.unwrap_or_else(wall_clock), state.session);
         let size = state.resize.map(|size| size.max(data.len() as u64));
+        let altered = state.altered;
         drop(state);
         let Push { sync, close, .. } = push;
         let put = PutInline { inode: file.inode, base_version, data, mtime, sync, close, size };
-        (!ids.is_empty()).then(|| Taken { put, session, sent: Sent { core: self, file, ids } })
+        (!ids.is_empty()).then(|| Taken { put, session, sent: Sent { core: self, file, ids, altered } })
     }
 
     pub(crate) async fn push_inline(self: &Arc<Core>, file: &Arc<File>, push: Push) -> Result<Step> {
@@ -91,12 +92,13 @@ pub(crate) struct Sent<'a> {
     core: &'a Arc<Core>,
     file: &'a Arc<File>,
     ids: Vec<u64>,
+    altered: u64,
 }
 
 impl Sent<'_> {
     /// The server has them, as this version.
     pub(crate) fn stored(self, data: Bytes, attr: &Attr, version: u64) {
-        let (file, core) = (self.file, self.core);
+        let (file, core, altered) = (self.file, self.core, self.altered);
         let mut state = file.state.lock();
         self.over(&mut state);
         state.resize = None;
@@ -105,7 +107,7 @@ impl Sent<'_> {
         {
             state.content = Content::Inline { version, data };
         }
-        state.take_sent_attr(attr, core.now_ms());
+        state.take_sent_attr(attr, altered, core.now_ms());
         state.settle();
     }
 

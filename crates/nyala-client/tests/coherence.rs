@@ -8,7 +8,9 @@ use fake::{Cluster, ROOT, make, read, two, within};
 use nyala_client::{Client, FileHandle, LookedUp, OpenOptions, SetXattr};
 use nyala_wire::meta::{FileLock, LeaseMode, LockKind, Owner, Rename, SetAttr};
 use nyala_wire::{ErrorCode, Name};
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Notify;
 
 const WRITE: OpenOptions = OpenOptions { truncate: false, append: false, write: true, buffered: false };
 
@@ -97,6 +99,32 @@ async fn listings_links_and_extended_attributes() {
     one.unlink(dir, b"again").await.unwrap();
     assert_eq!(one.getattr(a).await.unwrap().nlink, 1);
     assert_eq!(two.getattr(a).await.unwrap().nlink, 1);
+    cluster.check();
+}
+
+#[tokio::test]
+async fn an_attribute_that_is_set_while_content_goes_out_is_there_afterwards() {
+    let (cluster, client, _) = two(48).await;
+    for size in [10, 100_000] {
+        let file = make(&client, &format!("f{size}")).await;
+        file.write(0, &vec![1; size]).await.unwrap();
+        let (hold, held) = (Arc::new(Notify::new()), cluster.0.lock().held);
+        cluster.0.lock().hold_commits = Some(hold.clone());
+        let push = tokio::spawn({
+            let file = file.clone();
+            async move { file.fsync(false).await }
+        });
+        while cluster.0.lock().held == held {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        // The answer that is on its way was true when it was given.
+        client.setxattr(file.inode(), b"user.x", b"1", SetXattr::default()).await.unwrap();
+        cluster.0.lock().hold_commits = None;
+        hold.notify_waiters();
+        within(push).await.unwrap().unwrap();
+        assert_eq!(client.getxattr(file.inode(), b"user.x").await.unwrap(), b"1", "{size} bytes");
+        assert_eq!(client.listxattr(file.inode()).await.unwrap(), [b"user.x"]);
+    }
     cluster.check();
 }
 

@@ -79,6 +79,8 @@ pub struct Inner {
     pub write_delay: Duration,
     /// How long commits of sizes, small files' content and changes of attributes are on their way.
     pub commit_delay: Duration,
+    /// Answers to those wait for this on their way.
+    pub hold_commits: Option<Arc<Notify>>,
     /// Answers to look-ups that bring content wait for this on their way.
     pub hold: Option<Arc<Notify>>,
     pub held: usize,
@@ -174,6 +176,7 @@ impl Cluster {
             log: Vec::new(),
             write_delay: Duration::ZERO,
             commit_delay: Duration::ZERO,
+            hold_commits: None,
             hold: None,
             held: 0,
             map: map(),
@@ -310,6 +313,7 @@ impl Rpc for Cluster {
             let hold = {
                 let mut inner = self.0.lock();
                 let hold = inner.hold.clone().filter(|_| lookup && is_opened(&answer));
+                let hold = hold.or_else(|| inner.hold_commits.clone().filter(|_| commit));
                 inner.held += usize::from(hold.is_some());
                 hold
             };
