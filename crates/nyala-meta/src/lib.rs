@@ -24,4 +24,4 @@ pub mod tx;
 pub mod view;
 
 pub use service::config::MetaConfig;
-pub use service::{MetaError, run};
+pub use service::{MetaError, OpenStore, run, run_on};

@@ -8,10 +8,12 @@
 pub mod chunk_store;
 pub mod compare;
 pub mod config;
+pub mod disks;
 pub mod error;
 pub mod service;
 
 pub use compare::{Comparison, compare};
 pub use config::{StorageConfig, TargetSpec};
+pub use disks::Disks;
 pub use error::StorageError;
-pub use service::run;
+pub use service::{run, run_on};

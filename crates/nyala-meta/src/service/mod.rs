@@ -36,7 +36,7 @@ use crate::view::{Tables, store_error};
 use config::MetaConfig;
 use flusher::Flusher;
 use nyala_store::own_dir::{IdentityError, Kind, OwnDir};
-use nyala_store::{Options, Store, StoreError};
+use nyala_store::{Options, Recovery, Store, StoreError};
 use nyala_transport::member::{Member, MgmtClient, MgmtError};
 use nyala_transport::{
     Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, SecretError, Server, ServerOptions, Service, TransportError,
@@ -84,8 +84,20 @@ pub enum MetaError {
     Random(getrandom::Error),
 }
 
+/// How the tables in a directory are opened.
+pub type OpenStore<'a> = &'a dyn Fn(&Path, Options) -> Result<(Store, Recovery), StoreError>;
+
 /// Runs a metadata service until `shutdown`. Must be called on a current-thread runtime, inside a `LocalSet`.
 pub async fn run(config: MetaConfig, shutdown: impl Future<Output = ()>) -> Result<(), MetaError> {
+    run_on(config, &Store::open, shutdown).await
+}
+
+/// The same on tables that are opened another way, so that tests can put a simulated disk under the whole service.
+pub async fn run_on(
+    config: MetaConfig,
+    open_store: OpenStore<'_>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), MetaError> {
     let secret = Secret::load(&config.secret_file)?;
     let mut dir = OwnDir::open(&config.dir, Kind::MetaTarget, ClusterId(random::<16>()?))?;
     let cluster = dir.identity.cluster;
@@ -107,20 +119,12 @@ pub async fn run(config: MetaConfig, shutdown: impl Future<Output = ()>) -> Resu
     drop(early);
     let server = Server::bind(&[listen], handshake(member.cluster(), member.node().0), ServerOptions::default())?;
     let state = tokio::select! {
-        state = open(&config, member, me, handshake) => state?,
+        state = open(&config, open_store, member, me, handshake) => state?,
         () = &mut shutdown => return Ok(()),
     };
     tracing::info!(target = %me, node = %state.member.node(), %listen, "metadata service is up");
     let stop = server.shutdown_handle();
-    let background = [
-        tokio::task::spawn_local(sessions::expire(state.clone())),
-        tokio::task::spawn_local(garbage::collect(state.clone())),
-        tokio::task::spawn_local(participate::resolve_doubts(state.clone())),
-        tokio::task::spawn_local(coordinate::forget(state.clone())),
-        tokio::task::spawn_local(linger::run(state.clone())),
-        tokio::task::spawn_local(fence::settle(state.clone())),
-        tokio::task::spawn_local(ranges::run(state.clone())),
-    ];
+    let background = start_background(&state);
     let service = Rc::new(MetaService { state: state.clone() });
     let ended = tokio::select! {
         served = server.serve(service) => served.map_err(MetaError::from),
@@ -134,6 +138,19 @@ pub async fn run(config: MetaConfig, shutdown: impl Future<Output = ()>) -> Resu
     }
     state.store.clone().close()?;
     ended
+}
+
+/// What goes on beside the requests.
+fn start_background(state: &Rc<State>) -> [tokio::task::JoinHandle<()>; 7] {
+    [
+        tokio::task::spawn_local(sessions::expire(state.clone())),
+        tokio::task::spawn_local(garbage::collect(state.clone())),
+        tokio::task::spawn_local(participate::resolve_doubts(state.clone())),
+        tokio::task::spawn_local(coordinate::forget(state.clone())),
+        tokio::task::spawn_local(linger::run(state.clone())),
+        tokio::task::spawn_local(fence::settle(state.clone())),
+        tokio::task::spawn_local(ranges::run(state.clone())),
+    ]
 }
 
 async fn join(
@@ -178,12 +195,13 @@ async fn join(
 
 async fn open(
     config: &MetaConfig,
+    open_store: OpenStore<'_>,
     member: Member,
     me: TargetId,
     handshake: impl Fn(ClusterId, u32) -> HandshakeConfig,
 ) -> Result<Rc<State>, MetaError> {
     let options = Options { sync_interval: config.sync_interval, ..Options::default() };
-    let (store, recovery) = Store::open(&config.dir.join("tables"), options)?;
+    let (store, recovery) = open_store(&config.dir.join("tables"), options)?;
     tracing::info!(?recovery, "metadata tables are open");
     let flusher = Flusher::new(store.clone(), |error| {
         tracing::error!(%error, "the metadata log cannot be written; the service ends so that it cannot disagree with its disk");

@@ -38,5 +38,5 @@ mod worker_thread;
 
 pub use handler::StorageService;
 pub use queue::{Outcome, Task};
-pub use run::run;
+pub use run::{run, run_on};
 pub use target::Target;

@@ -8,6 +8,7 @@ use super::sessions::Sessions;
 use super::target::Target;
 use super::targets::Targets;
 use crate::config::StorageConfig;
+use crate::disks::{Disks, OsDisks};
 use crate::error::StorageError;
 use nyala_store::own_dir::{Kind, OwnDir};
 use nyala_transport::member::{Member, MgmtClient};
@@ -26,6 +27,15 @@ use tokio::sync::oneshot;
 
 /// Runs a storage service until `shutdown`. Connections are served by threads of their own; needs any tokio runtime.
 pub async fn run(config: StorageConfig, shutdown: impl Future<Output = ()>) -> Result<(), StorageError> {
+    run_on(config, &OsDisks, shutdown).await
+}
+
+/// The same on other disks.
+pub async fn run_on(
+    config: StorageConfig,
+    disks: &dyn Disks,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), StorageError> {
     if config.targets.is_empty() {
         return Err(StorageError::NoTarget);
     }
@@ -34,7 +44,7 @@ pub async fn run(config: StorageConfig, shutdown: impl Future<Output = ()>) -> R
     let mut node = OwnDir::open(&config.dir, Kind::StorageNode, ClusterId(random()?))?;
     // Half of what the system allows, for connections and stores too; a chunk file may be open twice.
     let open_files = usize::try_from(descriptors / 4).unwrap_or(usize::MAX) / config.targets.len().max(1);
-    let targets = Targets::open(&config, &node.identity, open_files, || Ok(ClusterId(random()?)))?;
+    let targets = Targets::open(&config, disks, &node.identity, open_files, || Ok(ClusterId(random()?)))?;
     let ended = register_and_serve(&config, &secret, &mut node, &targets, shutdown).await;
     let closed = close(targets.opened).await;
     let Some(member) = ended? else { return closed };

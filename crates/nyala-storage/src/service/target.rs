@@ -8,8 +8,9 @@
 use super::mirror_rows::Turn;
 use super::queue::{Message, Outcome, Queue, Task};
 use super::worker_thread::WorkerThread;
-use crate::chunk_store::{ChunkStore, ChunkStoreOptions, ChunkWorker, OsDisk, Remover, SyncJob, WriteOp, worker_of};
+use crate::chunk_store::{ChunkStore, ChunkStoreOptions, ChunkWorker, Remover, SyncJob, WriteOp, worker_of};
 use crate::config::TargetSpec;
+use crate::disks::Disks;
 use crate::error::StorageError;
 use nyala_replica::Row;
 use nyala_store::own_dir::{IdentityError, Kind, OwnDir};
@@ -18,7 +19,6 @@ use nyala_wire::mgmt::Capacity;
 use nyala_wire::storage::{ChunkFileId, WriteVerifier};
 use nyala_wire::{ClusterId, GroupId, SessionId, TargetId, WireError};
 use parking_lot::{Mutex, MutexGuard};
-use rustix::fs::StatxFlags;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
@@ -85,6 +85,7 @@ impl Target {
     /// `new_uuid` is for a new one.
     pub fn open(
         spec: &TargetSpec,
+        disks: &dyn Disks,
         new_uuid: ClusterId,
         workers: usize,
         sync_idle: Duration,
@@ -100,16 +101,16 @@ impl Target {
         nyala_store::private::make_dir(&chunks).map_err(system)?;
         std::fs::File::open(&spec.dir).and_then(|dir| dir.sync_all()).map_err(system)?;
         let options = Options { segment_bytes: SEGMENT_BYTES, ..Options::default() };
-        let opened = Store::open(&spec.dir.join("kv"), options);
+        let opened = disks.store(&spec.dir.join("kv"), options);
         let (kv, recovery) = opened.map_err(|error| StorageError::Store { path: spec.dir.clone(), error })?;
         let label = match found.0 {
             0 => spec.dir.display().to_string(),
             id => format!("{id} ({})", spec.dir.display()),
         };
-        let boot_id =
-            boot_id(&spec.dir).map_err(|error| StorageError::System { what: "cannot read the boot id", error })?;
+        let boot_id = disks.boot_id(&spec.dir);
+        let boot_id = boot_id.map_err(|error| StorageError::System { what: "cannot read the boot id", error })?;
         let options = ChunkStoreOptions { label, boot_id, limit_bytes: spec.limit_bytes };
-        let disk = Arc::new(OsDisk::open(&chunks).map_err(system)?);
+        let disk = disks.chunks(&chunks).map_err(system)?;
         let store = ChunkStore::open(Arc::new(kv.clone()), disk, &options)
             .map_err(|error| StorageError::Chunks { path: spec.dir.clone(), error })?;
         tracing::info!(target_id = options.label, ?recovery, report = ?store.report(), "storage target is open");
@@ -291,17 +292,6 @@ fn run_removals(remover: &Remover, kv: &Store, dead: &mpsc::Receiver<ChunkFileId
             }
         });
     }
-}
-
-/// What changes when bytes that were written and not synced may be gone: the kernel's run, and the mount. A file system that
-/// shut itself down, or was cut off from its disk, loses what it had in memory without a restart of the machine. A mount that only
-/// looks like another one (of another name space, say) costs a comparison of the files that were not synced.
-fn boot_id(dir: &Path) -> std::io::Result<String> {
-    /// `STATX_MNT_ID_UNIQUE` (Linux 6.8): a number that no other mount gets; older kernels give one that is used again.
-    const MOUNT: StatxFlags = StatxFlags::from_bits_retain(0x4000).union(StatxFlags::MNT_ID);
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
-    let mount = rustix::fs::statx(rustix::fs::CWD, dir, rustix::fs::AtFlags::empty(), MOUNT)?.stx_mnt_id;
-    Ok(format!("{} {mount}", boot.trim()))
 }
 
 /// Capacity of the file system that a path is on; zeros if it does not say.

@@ -11,6 +11,7 @@
 
 use super::target::Target;
 use crate::config::{StorageConfig, TargetSpec};
+use crate::disks::Disks;
 use crate::error::StorageError;
 use nyala_store::own_dir::{Identity, IdentityError, Kind, peek};
 use nyala_transport::member::Member;
@@ -35,6 +36,7 @@ impl Targets {
     /// open. `uuid` gives identities to new ones.
     pub fn open(
         config: &StorageConfig,
+        disks: &dyn Disks,
         node: &Identity,
         open_files: usize,
         mut uuid: impl FnMut() -> Result<ClusterId, StorageError>,
@@ -48,7 +50,7 @@ impl Targets {
         for (spec, found) in config.targets.iter().zip(found) {
             let checked = found.map_err(StorageError::from).and_then(|found| check(spec, found, cluster));
             let (workers, idle) = (config.workers_per_target, config.sync_idle);
-            let target = checked.and_then(|()| Target::open(spec, uuid()?, workers, idle, open_files));
+            let target = checked.and_then(|()| Target::open(spec, disks, uuid()?, workers, idle, open_files));
             match target {
                 Ok(target) => opened.push(Arc::new(target)),
                 Err(error) if is_new => {

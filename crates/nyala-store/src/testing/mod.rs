@@ -26,6 +26,7 @@
 //! }
 //! ```
 
+mod past;
 mod sim_disk;
 mod sim_file;
 mod sim_ordered;
@@ -37,6 +38,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::{LogDisk, OrderedStore};
+pub use past::Clock;
+use past::Past;
 use sim_disk::{DirChange, SimDisk};
 use sim_file::FileImage;
 use sim_ordered::{SimOrdered, Tables};
@@ -94,9 +97,30 @@ struct State {
     durable_names: BTreeMap<String, u64>,
     dir_changes: Vec<DirChange>,
     ordered: Tables,
+    past: Option<Past>,
 }
 
 impl State {
+    /// The same disks in another machine, which nothing has happened to.
+    fn copy(&self) -> State {
+        State {
+            random: self.random.clone(),
+            life: 0,
+            down: false,
+            points: 0,
+            crash_at: None,
+            fail_at: None,
+            free_bytes: self.free_bytes,
+            ordered_full: false,
+            files: self.files.clone(),
+            names: self.names.clone(),
+            durable_names: self.durable_names.clone(),
+            dir_changes: self.dir_changes.clone(),
+            ordered: self.ordered.clone(),
+            past: None,
+        }
+    }
+
     fn alive(&self, life: u64) -> io::Result<()> {
         if self.down || self.life != life { Err(io::Error::other("the simulated machine is down")) } else { Ok(()) }
     }
@@ -104,6 +128,7 @@ impl State {
     /// Counts a point and says what happens at it.
     fn point(&mut self, life: u64) -> io::Result<Fate> {
         self.alive(life)?;
+        self.remember();
         let point = self.points;
         self.points += 1;
         if self.crash_at == Some(point) {
@@ -152,6 +177,7 @@ impl Machine {
             durable_names: BTreeMap::new(),
             dir_changes: Vec::new(),
             ordered: Tables::default(),
+            past: None,
         };
         Machine { state: Arc::new(Mutex::new(state)) }
     }
@@ -249,17 +275,6 @@ impl Machine {
 
     /// An independent machine in the same state, as after a clean restart.
     pub fn fork(&self) -> Machine {
-        let fork = Machine::new(0);
-        {
-            let (old, new) = (self.state.lock(), &mut *fork.state.lock());
-            new.random = old.random.clone();
-            new.free_bytes = old.free_bytes;
-            new.files = old.files.clone();
-            new.names = old.names.clone();
-            new.durable_names = old.durable_names.clone();
-            new.dir_changes = old.dir_changes.clone();
-            new.ordered = old.ordered.clone();
-        }
-        fork
+        Machine { state: Arc::new(Mutex::new(self.state.lock().copy())) }
     }
 }

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What a storage target stands on, as a trait, so that tests can put simulated disks under the whole service.
+
+use crate::chunk_store::{ChunkDisk, OsDisk};
+use nyala_store::{Options, Recovery, Store, StoreError};
+use rustix::fs::StatxFlags;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Opens the two halves of a target, and says whether the machine under them is still the same.
+pub trait Disks: Send + Sync {
+    /// Opens the target's store: checksums, intents, and what is remembered of sessions and mirrors.
+    fn store(&self, dir: &Path, options: Options) -> Result<(Store, Recovery), StoreError>;
+    /// Opens the directory of its chunk files, which exists.
+    fn chunks(&self, dir: &Path) -> io::Result<Arc<dyn ChunkDisk>>;
+    /// What changes when bytes that were written and not synced may be gone.
+    fn boot_id(&self, dir: &Path) -> io::Result<String>;
+}
+
+/// The disks of this machine.
+pub struct OsDisks;
+
+impl Disks for OsDisks {
+    fn store(&self, dir: &Path, options: Options) -> Result<(Store, Recovery), StoreError> {
+        Store::open(dir, options)
+    }
+
+    fn chunks(&self, dir: &Path) -> io::Result<Arc<dyn ChunkDisk>> {
+        Ok(Arc::new(OsDisk::open(dir)?))
+    }
+
+    fn boot_id(&self, dir: &Path) -> io::Result<String> {
+        boot_id(dir)
+    }
+}
+
+/// What changes when bytes that were written and not synced may be gone: the kernel's run, and the mount. A file system that
+/// shut itself down, or was cut off from its disk, loses what it had in memory without a restart of the machine. A mount that only
+/// looks like another one (of another name space, say) costs a comparison of the files that were not synced.
+fn boot_id(dir: &Path) -> io::Result<String> {
+    /// `STATX_MNT_ID_UNIQUE` (Linux 6.8): a number that no other mount gets; older kernels give one that is used again.
+    const MOUNT: StatxFlags = StatxFlags::from_bits_retain(0x4000).union(StatxFlags::MNT_ID);
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    let mount = rustix::fs::statx(rustix::fs::CWD, dir, rustix::fs::AtFlags::empty(), MOUNT)?.stx_mnt_id;
+    Ok(format!("{} {mount}", boot.trim()))
+}
