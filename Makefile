@@ -127,6 +127,10 @@ fuzz: ## property tests with many seeds (ROUNDS=, SEED=: the first, CASES=: of t
 sim: ## run clusters in the simulator under seeded faults (SEEDS=, FIRST=, BREAK=rule|all)
 	cargo run --release --locked -p nyala-sim -- --seeds $(or $(SEEDS),10000) --first $(or $(FIRST),0) $(if $(BREAK),--break $(BREAK))
 
+.PHONY: power-cuts
+power-cuts: deps ## every sequence of up to three operations, the power cut at every write and sync of it (SEED=)
+	NYALA_POWER_CUTS=all $(if $(SEED),NYALA_POWER_SEED=$(SEED)) cargo test --release --locked --workspace --test power -- --nocapture
+
 .PHONY: soak
 soak: deps build $(FSX) $(PJDFSTEST) ## the end-to-end tests in their long form, ROUNDS times
 	for round in $$(seq $(or $(ROUNDS),3)); do \
