@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::logic::sequence::Window;
 use crate::retry::Retry;
 use crate::router::{Answer, Outcome};
-use nyala_wire::meta::{MetaOp, MetaReply, Owner, Returned, SessionReply};
+use nyala_wire::meta::{MetaOp, MetaReply, MetaRequest, Owner, Returned, SessionReply};
 use nyala_wire::{InodeId, SessionId, TargetId};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -207,7 +207,8 @@ impl Session {
     /// Sends SessionOpen once.
     async fn greet(self: &Arc<Session>, core: &Arc<Core>) -> Result<Result<SessionReply, crate::retry::Again>> {
         let op = MetaOp::SessionOpen { client: core.config.name.clone() };
-        let mut request = core.request(op, Owner::default());
+        // So that a server that restarts waits for what this client keeps.
+        let mut request = MetaRequest { want: core.want(), ..core.request(op, Owner::default()) };
         Ok(match core.send_meta(self, "open a session", &mut request).await? {
             Outcome::Reply(Answer { reply: MetaReply::Session(reply), .. }) => {
                 self.take_timeout(reply.timeout_ms);

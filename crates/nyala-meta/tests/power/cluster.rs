@@ -249,7 +249,7 @@ impl Cluster {
         let serve = management.clone();
         let threads = vec![on_thread(move || async move { server.serve(Rc::new(serve)).await.unwrap() })];
         let mut cluster = Cluster { mgmt, management, stop_mgmt, services: Vec::new(), threads, secret, _dir: dir };
-        cluster.start_meta(machines.meta.clone(), pace.meta_sync);
+        cluster.start_meta(machines, pace);
         cluster.start_storage(SimDisks { machines: machines.clone(), boot: boot.to_string() }, pace.storage_sync);
         while cluster.management.0.lock().unwrap().registered < 2 {
             assert!(cluster.services.iter().all(|(_, run)| !run.is_finished()), "a service does not start");
@@ -258,7 +258,19 @@ impl Cluster {
         cluster
     }
 
-    fn start_meta(&mut self, machine: Machine, sync_interval: Duration) {
+    /// Ends the metadata service in an orderly way and starts it again; clients go on.
+    pub fn restart_meta(&mut self, machines: &Machines, pace: Pace) {
+        let (stop, run) = self.services.remove(0);
+        // It has not ended before.
+        let _ = stop.send(());
+        run.join().expect("the service ends well");
+        self.start_meta(machines, pace);
+        let run = self.services.pop().expect("it was started");
+        self.services.insert(0, run);
+    }
+
+    fn start_meta(&mut self, machines: &Machines, pace: Pace) {
+        let (machine, sync_interval) = (machines.meta.clone(), pace.meta_sync);
         let config = MetaConfig {
             dir: self._dir.path().join("meta"),
             listen: own_address(),

@@ -11,6 +11,7 @@
 mod chunks;
 mod cluster;
 mod history;
+mod restart;
 mod work;
 
 use cluster::{Cluster, Machines, Pace};
@@ -23,7 +24,7 @@ use tokio::task::LocalSet;
 use work::{OPS, Op, STARTS, Start, Worker, look};
 
 /// Clusters at once: most of their time they wait.
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 24;
 /// Of the short form.
 const SHORT: Duration = Duration::from_secs(25);
 const CUTS_EACH: u64 = 12;
