@@ -122,6 +122,7 @@ impl Core {
         if first.how != How::Kept || second.as_ref().is_some_and(|second| second.how != How::Kept) {
             return Ok(None);
         }
+        self.cut_behind(to, &(offset..offset), first.session).await?;
         let (source, left) = {
             let state = from.state.lock();
             if state.is_inline() || !state.is_clean() {

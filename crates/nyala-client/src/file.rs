@@ -5,6 +5,7 @@
 //! **Failure model.** Replies may be late: one that was asked for before an own change was acknowledged must not undo
 //! what the client knows since (`epoch`). Size never goes back below an own acknowledged write.
 
+use crate::behind::Behind;
 use crate::bound::UNBOUND;
 use crate::cache::ReadCache;
 use crate::error::Error;
@@ -133,6 +134,7 @@ pub(crate) struct State {
     pub(crate) committing: bool,
     pub(crate) unsynced: Unsynced,
     pub(crate) spill: Option<Spill>,
+    pub(crate) behind: Behind,
     pub(crate) failures: u64,
     pub(crate) last_failure: Option<Error>,
     pub(crate) cache: ReadCache,
@@ -198,6 +200,7 @@ impl State {
             committing: false,
             unsynced: Unsynced::default(),
             spill: None,
+            behind: Behind::Clean,
             failures: 0,
             last_failure: None,
             cache: ReadCache::default(),
@@ -291,6 +294,7 @@ impl State {
     /// The lease is gone: nothing known of the content is to be used without asking.
     pub(crate) fn unload(&mut self) {
         self.loaded = false;
+        self.behind = Behind::Clean;
         self.attr_ms = 0;
         self.size = self.own_end.unwrap_or(0);
         self.cache.clear();

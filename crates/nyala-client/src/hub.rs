@@ -217,6 +217,7 @@ impl Core {
         let fresh = epoch == state.epoch;
         state.install(reply, epoch, now_ms);
         if held && same && fresh {
+            state.is_told_of(reply.leftovers == Some(true));
             state.loaded = true;
             state.session = answer.session;
         } else if !same {

@@ -15,6 +15,7 @@ pub mod rpc;
 pub mod types;
 
 mod append;
+mod behind;
 mod bound;
 mod budget;
 mod buffering;

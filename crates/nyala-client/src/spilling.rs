@@ -99,6 +99,11 @@ impl Core {
                 self.push(file, Push::default()).await?;
             }
             let reply = self.look(file).await?;
+            let filled = reply.inline.as_ref().is_some_and(|content| !content.data.is_empty());
+            if filled && reply.leftovers == Some(true) {
+                // Nobody else moves it, so nothing that lies there will be committed.
+                self.cut(file, &reply.layout, 0, how.session).await?;
+            }
             return self.move_direct(file, &reply, offset, data, how).await;
         }
     }

@@ -324,19 +324,38 @@ impl Core {
         session: SessionId,
         op: StorageOp,
     ) -> Result<WriteVerifier> {
+        match self.bound_op(what, place, session, op).await? {
+            StorageReply::Stored(verifier) => Ok(verifier),
+            _ => Err(odd(what)),
+        }
+    }
+
+    /// Cuts a chunk file to at most `len` bytes; on disk when this returns.
+    pub(crate) async fn storage_cut(self: &Arc<Core>, place: Place, session: SessionId, len: u64) -> Result<()> {
+        let what = "cut what was left behind the end";
+        match self.bound_op(what, place, session, StorageOp::Truncate { len }).await? {
+            StorageReply::Done => Ok(()),
+            _ => Err(odd(what)),
+        }
+    }
+
+    async fn bound_op(
+        self: &Arc<Core>,
+        what: &'static str,
+        place: Place,
+        session: SessionId,
+        op: StorageOp,
+    ) -> Result<StorageReply> {
         let bound = Bound::new(place.inode, session);
         self.check_bound(bound)?;
         let sender = if bound.is_free() { self.session_of(place.inode) } else { session };
-        match self.send_op(what, place, op, sender, Retry::bound(what, bound)).await {
-            Ok(StorageReply::Stored(verifier)) => Ok(verifier),
-            Ok(_) => Err(odd(what)),
-            Err(error) => {
-                if error.is(ErrorCode::FENCED) {
-                    self.fenced(place.inode, sender).await;
-                }
-                Err(error)
-            }
+        let reply = self.send_op(what, place, op, sender, Retry::bound(what, bound)).await;
+        if let Err(error) = &reply
+            && error.is(ErrorCode::FENCED)
+        {
+            self.fenced(place.inode, sender).await;
         }
+        reply
     }
 
     /// What changes nothing that somebody wrote.

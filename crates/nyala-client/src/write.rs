@@ -86,13 +86,17 @@ impl Core {
         let end = at + data.len() as u64;
         self.let_others_fill(file, at..end).await;
         loop {
-            let spills = {
+            let (spills, unclean) = {
                 let state = file.state.lock();
+                let unclean = self.config.leases && state.unclean_from(&(at..end)).is_some();
                 match &state.content {
-                    Content::Inline { data, .. } if end > state.inline_limit => Some(data.len()),
-                    _ => None,
+                    Content::Inline { data, .. } if end > state.inline_limit => (Some(data.len()), unclean),
+                    _ => (None, unclean),
                 }
             };
+            if unclean {
+                self.cut_behind(file, &(at..end), session).await?;
+            }
             // Room for the inline content too: it becomes dirty data when the file moves to storage.
             let room = data.len() + spills.unwrap_or(0);
             self.budget.take(room, || self.press()).await;

@@ -400,6 +400,13 @@ impl Leases {
         self.is_unconfirmed(session) || self.inodes.values().any(|entry| entry.holders.iter().any(writes))
     }
 
+    /// What a session may have written alone.
+    pub fn written_alone(&self, session: SessionId) -> Vec<InodeId> {
+        let alone = |holder: &Holder| holder.session == session && holder.mode == LeaseMode::Exclusive;
+        let writes = |entry: &Inode| entry.mover == Some(session) || entry.holders.iter().any(alone);
+        self.inodes.iter().filter(|(_, entry)| writes(entry)).map(|(inode, _)| inode).collect()
+    }
+
     /// A session ended: all it had is free.
     pub fn end_session(&mut self, session: SessionId) {
         self.unconfirmed.remove(&session);

@@ -9,6 +9,7 @@
 pub mod acl;
 pub mod change;
 pub mod deadlock;
+pub mod doubts;
 pub mod file_locks;
 pub mod keys;
 pub mod leases;

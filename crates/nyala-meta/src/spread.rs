@@ -57,6 +57,11 @@ impl<V> Spread<V> {
         self.parts.iter().flat_map(HashMap::values)
     }
 
+    /// All of them, by inode.
+    pub fn iter(&self) -> impl Iterator<Item = (InodeId, &V)> {
+        self.parts.iter().flatten().map(|(inode, value)| (*inode, value))
+    }
+
     /// Keeps only what `keep` says.
     pub fn retain(&mut self, mut keep: impl FnMut(InodeId, &mut V) -> bool) {
         self.parts.iter_mut().for_each(|part| part.retain(|inode, value| keep(*inode, value)));

@@ -59,6 +59,8 @@ pub struct Meta {
     /// Look-ups that asked for content, and that brought some.
     pub content_asked: usize,
     pub content_given: usize,
+    /// Files that storage may have more of than was committed.
+    pub doubtful: HashSet<InodeId>,
 }
 
 pub fn name(op: &MetaOp) -> String {
@@ -92,6 +94,7 @@ impl Meta {
             waits_taken_back: 0,
             content_asked: 0,
             content_given: 0,
+            doubtful: HashSet::new(),
         };
         meta.make(FileKind::Directory, Time::default());
         meta
@@ -326,10 +329,17 @@ impl Meta {
 
     fn file(&mut self, inode: InodeId) -> Result<Box<FileReply>, WireError> {
         let inline_limit = self.pattern.inline_bytes;
+        let leftovers = self.doubtful.contains(&inode).then_some(true);
         let inode = self.inode(inode)?;
         let inline = inode.inline.as_ref();
         let inline = inline.map(|(version, data)| InlineContent { version: *version, data: data.clone().into() });
-        Ok(Box::new(FileReply { attr: inode.attr.clone(), layout: inode.layout.clone(), inline, inline_limit }))
+        Ok(Box::new(FileReply {
+            attr: inode.attr.clone(),
+            layout: inode.layout.clone(),
+            inline,
+            inline_limit,
+            leftovers,
+        }))
     }
 
     fn drop_unused(&mut self, inode: InodeId) {

@@ -21,6 +21,8 @@ pub struct Storage {
     pub writes: usize,
     pub syncs: usize,
     pub copies: usize,
+    /// Chunk files that were cut.
+    pub cuts: usize,
     pub fenced: HashSet<SessionId>,
     /// Chunk files with changes that are not on disk.
     pub unsynced: HashSet<(u16, InodeId, u16)>,
@@ -155,6 +157,7 @@ impl Storage {
         let reply = match request.op {
             StorageOp::Truncate { len } => {
                 chunk.truncate(len as usize);
+                self.cuts += 1;
                 StorageReply::Done
             }
             StorageOp::Punch { offset, len } => {

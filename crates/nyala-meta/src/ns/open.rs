@@ -45,7 +45,7 @@ pub fn look(change: &mut Change, inode: InodeId) -> Step<FileReply> {
         }
         None => None,
     };
-    Ok(FileReply { attr, layout: file.layout, inline, inline_limit: file.inline_limit })
+    Ok(FileReply { attr, layout: file.layout, inline, inline_limit: file.inline_limit, leftovers: None })
 }
 
 /// The session no longer holds the file open; one without links goes with its last opener.

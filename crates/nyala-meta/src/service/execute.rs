@@ -11,7 +11,7 @@
 use super::coordinate::{self, Failed, Patience};
 use super::leases::{self, Passage};
 use super::state::{Caller, State};
-use super::{bring, truncate, unsaid};
+use super::{bring, doubt, truncate, unsaid};
 use crate::change::Fault;
 use crate::leases::Need;
 use crate::ns;
@@ -103,7 +103,9 @@ async fn read(state: &Rc<State>, request: &MetaRequest) -> Result<Body, WireErro
         let caller = caller(request);
         let outcome = state.with_change(&caller, None, |mut change, env| {
             let reply = ns::run(&mut change, env, &request.op)?;
-            bring::content(state, request, &mut change, reply)
+            let mut reply = bring::content(state, request, &mut change, reply)?;
+            state.doubts.borrow().tell(&mut reply);
+            Ok(reply)
         });
         match outcome {
             Ok(mut reply) => {
@@ -230,14 +232,15 @@ async fn change(state: &Rc<State>, request: &MetaRequest, leave: Leave) -> Resul
         // Its session may have ended, or its client given it up, while it waited.
         state.sessions.borrow().check(leave)?;
         let outcome = state.with_change(&caller, None, |mut change, env| {
-            let reply = ns::run(&mut change, env, &request.op)?;
+            let mut reply = ns::run(&mut change, env, &request.op)?;
+            state.doubts.borrow().tell(&mut reply);
             let body = leases::answer(Grants::default(), &reply);
             replies::keep(&mut change, request, &body[ANSWER_HEAD_BYTES..]);
             let (touched, gone) = (change.touched(), change.destroyed());
             Ok((reply, body, touched, gone, change.finish()))
         });
         match outcome {
-            Ok((mut reply, mut body, touched, gone, batch)) => {
+            Ok((mut reply, mut body, touched, gone, mut batch)) => {
                 let shows = if matches!(request.op, MetaOp::Open { .. }) { leases::shown(&reply) } else { Vec::new() };
                 if !passage.clear(&touched, Need::Change)
                     || !passage.clear(&gone, Need::Remove)
@@ -250,7 +253,7 @@ async fn change(state: &Rc<State>, request: &MetaRequest, leave: Leave) -> Resul
                     passage.wait(news).await;
                     continue;
                 }
-                let pending = truncate::begin(state, &request.op, &batch)?;
+                let pending = truncate::begin(state, &request.op, &mut batch)?;
                 let applied = state.apply(&batch);
                 if let Err(error) = applied {
                     truncate::cancel(state, pending);
@@ -260,6 +263,7 @@ async fn change(state: &Rc<State>, request: &MetaRequest, leave: Leave) -> Resul
                 unsaid::replied(state, request, &reply, grants)?;
                 leases::set_grants(&mut body, grants);
                 gone.iter().for_each(|inode| state.leases.borrow_mut().end_inode(*inode));
+                doubt::settle(state, &request.op, &gone);
                 if let MetaOp::SetLock { inode, lock } = &request.op {
                     state.lock_waits.applied(request.session, *inode, lock);
                 }

@@ -12,6 +12,7 @@
 pub mod bring;
 pub mod config;
 pub mod coordinate;
+pub mod doubt;
 pub mod execute;
 pub mod fence;
 pub mod flusher;

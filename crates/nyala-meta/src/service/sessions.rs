@@ -24,6 +24,8 @@ const MAX_CLIENT_CHARS: usize = 256;
 /// storage target that is away. With the default timeout that is longer than a client tries (`retry-timeout`), which then
 /// reports what it wrote as lost, and lets go.
 const OVERDUE: u64 = 22;
+/// Longest pause between two looks for sessions that end.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Opens a session, or keeps it alive.
 pub async fn open(state: &Rc<State>, session: SessionId, client: &str, leases: bool) -> Result<Body, WireError> {
@@ -65,6 +67,9 @@ pub async fn end(state: &Rc<State>, session: SessionId, fence: bool) -> Result<(
             state.sessions.borrow_mut().ended(session, false);
             return Err(error);
         }
+    }
+    if fence {
+        super::doubt::died(state, session);
     }
     let ended = close_and_forget(state, session).await;
     state.sessions.borrow_mut().ended(session, ended.is_ok());
@@ -125,8 +130,8 @@ async fn apply_when_free(state: &Rc<State>, logic: impl Fn(&mut Change<'_>) -> S
 /// Ends sessions that were not heard of for the timeout. Runs until the service stops.
 pub async fn expire(state: Rc<State>) {
     loop {
-        tokio::time::sleep(Duration::from_secs(1)).await;
         let timeout_ms = u64::from(state.map().settings.session_timeout_ms);
+        tokio::time::sleep(Duration::from_millis(timeout_ms / 4).min(LOOK)).await;
         let serving = state.member.lease_valid();
         let silent = state.sessions.borrow_mut().to_end(state.now_ms(), timeout_ms, serving);
         let limit_ms = timeout_ms.saturating_mul(OVERDUE);

@@ -6,6 +6,7 @@ use super::flusher::Flusher;
 use super::lock_wait::LockWaits;
 use super::peers::Peers;
 use crate::change::Change;
+use crate::doubts::Doubts;
 use crate::leases::Leases;
 use crate::lock_checks::LockChecks;
 use crate::locks::Locks;
@@ -55,6 +56,8 @@ pub struct State {
     pub sessions: RefCell<Sessions>,
     /// Who may keep what.
     pub leases: RefCell<Leases>,
+    /// Files that storage may have too much of.
+    pub doubts: RefCell<Doubts>,
     /// Rung when leases come back.
     pub lease_news: Notify,
     /// Bells of the sessions' polls for revocations.
@@ -120,6 +123,7 @@ impl State {
             untold: RefCell::default(),
             told: RefCell::default(),
             prepared: RefCell::default(),
+            doubts: RefCell::default(),
             ended: RefCell::default(),
             counters: RefCell::default(),
             next_tx: Cell::new(boot * TX_PER_BOOT),

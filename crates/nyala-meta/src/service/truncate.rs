@@ -45,18 +45,20 @@ pub struct Pending {
     lock: TxId,
 }
 
-/// If this change, which is not applied yet, truncates a striped file: locks the inode until [`finish`].
-pub fn begin(state: &State, op: &MetaOp, batch: &Batch) -> Result<Option<Pending>, WireError> {
+/// If this change, which is not applied yet, truncates a striped file: locks the inode until [`finish`]. To a larger size it
+/// cuts at the old one, if storage may have something behind that which nobody committed.
+pub fn begin(state: &State, op: &MetaOp, batch: &mut Batch) -> Result<Option<Pending>, WireError> {
     let MetaOp::SetAttr { inode, set } = op else { return Ok(None) };
     if set.size.is_none() {
         return Ok(None);
     }
     let key = keys::truncate(*inode);
     let Some(value) = batch.iter().find(|(k, _)| *k == key).and_then(|(_, value)| value) else { return Ok(None) };
-    let record: TruncateRecord = codec::decode(value)?;
+    let mut record: TruncateRecord = codec::decode(value)?;
     let before = View::get(&state.tables, &keys::inode(*inode))?;
     let before: Option<InodeRecord> = before.map(|bytes| codec::decode(&bytes)).transpose()?;
-    let shrinks = before.is_none_or(|before| record.size < before.size);
+    let shrinks = before.as_ref().is_none_or(|before| record.size < before.size);
+    super::doubt::cut_at_old_size(state, *inode, before, &mut record, batch);
     Ok(Some(lock(state, *inode, record, shrinks)?))
 }
 
@@ -83,7 +85,7 @@ pub async fn finish(state: &Rc<State>, pending: Option<Pending>) -> Result<(), W
 }
 
 async fn cut_and_forget(state: &Rc<State>, pending: Pending) -> Result<(), WireError> {
-    let result = cut(state, &pending).await;
+    let result = cut(state, &pending).await.inspect(|()| state.doubts.borrow_mut().settle(pending.inode));
     state.unlock(pending.lock);
     result
 }

@@ -219,24 +219,36 @@ pub async fn look(client: &Client) -> Seen {
     seen
 }
 
-/// Writes to each file that is there, syncs it and reads it.
+/// Grows each file that is there, writes far behind its old end and syncs it: what lies between reads as zeros, whatever was
+/// written there before the power cut and came to nothing.
 async fn goes_on(client: &Client) -> Result<(), String> {
     for name in NAMES {
         let Ok(attr) = client.lookup(ROOT, name.as_bytes()).await else { continue };
         let told = |error: Error| format!("{name}: {error:?}");
-        append(client, &attr, b"more").await.map_err(told)?;
+        let mut wanted = content(client, attr.inode).await.map_err(told)?;
+        grow(client, &attr, wanted.len() + 180_000).await.map_err(told)?;
+        wanted.resize(wanted.len() + 180_000, 0);
+        wanted.extend(b"more");
+        wanted.resize(wanted.len() + 20_000, 0);
         let now = content(client, attr.inode).await.map_err(told)?;
-        if now.len() as u64 != attr.size + 4 || !now.ends_with(b"more") {
-            return Err(format!("{name} of {} bytes does not hold what was appended", attr.size));
+        let wrong = now.iter().zip(&wanted).position(|(now, wanted)| now != wanted);
+        if now.len() != wanted.len() || wrong.is_some() {
+            return Err(format!(
+                "{name} of {} bytes, grown to {}, is wrong from byte {wrong:?} on",
+                attr.size,
+                now.len()
+            ));
         }
         client.unlink(ROOT, name.as_bytes()).await.map_err(told)?;
     }
     Ok(())
 }
 
-async fn append(client: &Client, attr: &Attr, data: &[u8]) -> Result<(), Error> {
+async fn grow(client: &Client, attr: &Attr, behind: usize) -> Result<(), Error> {
     let handle = client.open(attr.inode, OpenOptions::default()).await?;
-    handle.write(attr.size, data).await?;
+    let set = SetAttr { size: Some(behind as u64 + 20_004), ..SetAttr::default() };
+    client.setattr(attr.inode, set).await?;
+    handle.write(behind as u64, b"more").await?;
     handle.fsync(false).await?;
     handle.release().await
 }

@@ -41,6 +41,10 @@ pub struct FileReply {
     /// Largest content that may be kept inline, bytes.
     #[n(3)]
     pub inline_limit: u32,
+    /// Storage may have bytes behind the file's end, or beside its inline content, that nobody committed: whoever is about to
+    /// leave a gap, or moves the content, and holds others off, cuts chunk files first.
+    #[n(4)]
+    pub leftovers: Option<bool>,
 }
 
 /// Inline content and its version.

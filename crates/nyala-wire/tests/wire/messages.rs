@@ -21,7 +21,7 @@ structures! {
     Commit { inode, end, mtime, spilled, sync, close, allocated }
     EntryInfo { attr, meta_target, layout, inline, pattern, parent }
     EntryReply { inode, kind, attr }
-    FileReply { attr, layout, inline, inline_limit }
+    FileReply { attr, layout, inline, inline_limit, leftovers }
     FencesReply { sessions }
     FencesRequest { target, above }
     FileLock { owner, pid, kind, flock, start, end }
