@@ -190,6 +190,8 @@ async fn bring_up(home: &Home, plan: &Plan, cluster: &Cluster, mount: bool) -> R
     }
     let mounts =
         plan.of(Kind::Mount).filter(|service| mount && !matches!(state(home, service), ServiceState::Running(_)));
+    // After a restart metadata waits that long for clients that died with it.
+    let deadline = deadline + Duration::from_millis(cluster.map().await?.settings.session_timeout_ms.into());
     for service in mounts {
         let mut started = start(home, plan, service)?;
         await_service(home, plan, cluster, service, Some(&mut started), deadline).await?;

@@ -11,6 +11,7 @@ pub mod mgmtd;
 pub mod mount;
 mod mount_flags;
 mod mount_serve;
+mod mount_wait;
 pub mod storage;
 
 use crate::config::{Settings, load, load_default};

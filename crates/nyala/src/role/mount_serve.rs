@@ -7,6 +7,7 @@
 //! SIGTERM the mount is taken away; if programs still use it, everything written is sent out first and they then get
 //! "not connected".
 
+use super::mount_wait::{await_root, probe};
 use super::{mount_flags, stop_signal};
 use crate::exit::Failure;
 use crate::mount::MountFlags;
@@ -17,16 +18,10 @@ use nyala_client::{Client, ClientConfig};
 use nyala_fuse::adapter::{FsOptions, NyalaFs};
 use nyala_fuse::mount::{Mount, MountOptions, UnmountError};
 use nyala_fuse::{Session, SessionConfig, Transport};
-use nyala_transport::member::MgmtClient;
-use nyala_transport::{HandshakeConfig, Role};
-use nyala_wire::mgmt::MgmtRequest;
-use nyala_wire::{InodeId, MapVersion};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// How long a cluster that does not answer yet is asked again before the mount fails.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a detached mount gets to end by itself.
 const DETACHED: Duration = Duration::from_millis(500);
 /// What the kernel may read ahead, KiB; without it, requests would be at most 128 KiB.
@@ -48,35 +43,13 @@ pub struct Plan {
     pub config: ClientConfig,
 }
 
-/// Asks management, and through it whether this is a cluster that can be mounted.
-async fn probe(config: &ClientConfig) -> Result<(), Failure> {
-    let handshake = HandshakeConfig::new(config.secret.clone(), 0, Role::Client, 0);
-    let handshake = HandshakeConfig { encrypt: config.encrypt, ..handshake };
-    let mgmt = MgmtClient::new(config.mgmt.clone(), handshake);
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let asked = mgmt.call_within(&MgmtRequest::WatchMap { have: MapVersion(0), wait_ms: 0 }, PATIENCE).await;
-        match asked {
-            Ok(_) => return Ok(()),
-            Err(error) if error.is_transient() && Instant::now() < deadline => {
-                tracing::info!(%error, "waiting for the management service");
-                tokio::time::sleep(Duration::from_millis(200)).await;
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
 /// Mounts, and serves until the mount has ended.
 pub async fn serve(plan: Plan, caller: &mut Caller) -> Result<(), Failure> {
     let stop = stop_signal()?;
     probe(&plan.config).await?;
     let (mgmt, encrypt) = (plan.config.mgmt.clone(), plan.config.encrypt);
     let client = Client::connect(plan.config).await?;
-    let root = tokio::time::timeout(PATIENCE, client.getattr(InodeId::ROOT)).await;
-    root.map_err(|_| {
-        Failure::unreachable("the metadata service of the root directory does not answer; see `nyala health check`")
-    })??;
+    await_root(&client).await?;
     let mount = Mount::new(&mount_options(&plan.flags, &plan.source, plan.mountpoint))?;
     let (mountpoint, read_ahead) = (mount.mountpoint().to_path_buf(), mount.read_ahead());
     let (tell, mut ready) = tokio::sync::oneshot::channel();
