@@ -54,7 +54,13 @@ impl Doubts {
         self.doubtful.contains(&inode) || (inode.sequence() < self.below && !self.settled.contains(&inode))
     }
 
-    /// What storage had too much of the file is gone, or the file is.
+    /// The file is gone, and its number is never used again.
+    pub fn forget(&mut self, inode: InodeId) {
+        self.doubtful.remove(&inode);
+        self.settled.remove(&inode);
+    }
+
+    /// What storage had too much of the file is gone.
     pub fn settle(&mut self, inode: InodeId) {
         self.doubtful.remove(&inode);
         if inode.sequence() < self.below && self.settled.len() < MOST {
@@ -105,6 +111,11 @@ mod tests {
         assert!(doubts.has(inode(49)) && doubts.has(inode(60)));
         doubts.any_died(50);
         assert!(doubts.has(inode(48)) && doubts.has(inode(49)));
+        doubts.settle(inode(48));
+        doubts.died(vec![inode(70)]);
+        doubts.forget(inode(48));
+        doubts.forget(inode(70));
+        assert!(doubts.settled.is_empty() && doubts.doubtful.is_empty(), "what is gone takes no memory");
     }
 
     #[test]

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! What a storage target stands on, as a trait, so that tests can put simulated disks under the whole service.
+//!
+//! Failure model: that of [`crate::chunk_store`] for chunk files and of `nyala_store` for the store. Either half may lose what was
+//! not synced of it without the other; [`Disks::boot_id`] says that it may have happened.
 
 use crate::chunk_store::{ChunkDisk, OsDisk};
 use nyala_store::{Options, Recovery, Store, StoreError};

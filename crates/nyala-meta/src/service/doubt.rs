@@ -32,10 +32,10 @@ pub fn cut_at_old_size(
     }
 }
 
-/// After a change: content that has moved to storage is all that storage has, and files that are gone have nothing.
+/// After a change: content that has moved to storage is all that storage has, and files that are gone are nobody's concern.
 pub fn settle(state: &State, op: &MetaOp, gone: &[InodeId]) {
     let mut doubts = state.doubts.borrow_mut();
-    gone.iter().for_each(|inode| doubts.settle(*inode));
+    gone.iter().for_each(|inode| doubts.forget(*inode));
     if let MetaOp::Commit(commit) = op
         && commit.spilled.is_some()
     {

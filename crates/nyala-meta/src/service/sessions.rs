@@ -24,8 +24,8 @@ const MAX_CLIENT_CHARS: usize = 256;
 /// storage target that is away. With the default timeout that is longer than a client tries (`retry-timeout`), which then
 /// reports what it wrote as lost, and lets go.
 const OVERDUE: u64 = 22;
-/// Longest pause between two looks for sessions that end.
-const LOOK: Duration = Duration::from_secs(1);
+/// Shortest and longest pause between two looks for sessions that end.
+const LOOK: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)];
 
 /// Opens a session, or keeps it alive.
 pub async fn open(state: &Rc<State>, session: SessionId, client: &str, leases: bool) -> Result<Body, WireError> {
@@ -131,7 +131,7 @@ async fn apply_when_free(state: &Rc<State>, logic: impl Fn(&mut Change<'_>) -> S
 pub async fn expire(state: Rc<State>) {
     loop {
         let timeout_ms = u64::from(state.map().settings.session_timeout_ms);
-        tokio::time::sleep(Duration::from_millis(timeout_ms / 4).min(LOOK)).await;
+        tokio::time::sleep(Duration::from_millis(timeout_ms / 4).clamp(LOOK[0], LOOK[1])).await;
         let serving = state.member.lease_valid();
         let silent = state.sessions.borrow_mut().to_end(state.now_ms(), timeout_ms, serving);
         let limit_ms = timeout_ms.saturating_mul(OVERDUE);

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! Waiting for a cluster before it is mounted.
+//!
+//! **Failure model.** Management or the metadata service of the root may be down, without a leader, or started a moment ago: they
+//! are asked again for a while that has an end, and then the mount fails with what to look at. What is answered may be old
+//! the moment after; the client finds out by itself.
 
 use crate::exit::Failure;
 use nyala_client::{Client, ClientConfig};
