@@ -156,3 +156,37 @@ fn a_full_disk_changes_nothing_and_can_be_tried_again() {
     tree.audit().unwrap();
     assert_eq!(rows(&tree, Bound::Unbounded, Bound::Unbounded).unwrap().len(), 301);
 }
+
+/// What a name space does to its tables: directories full of rows that follow each other come and go as a whole, so that
+/// branches lose their first children, get rows in the gap before the next, and are joined with the branch before them.
+#[test]
+fn branches_whose_first_children_went_are_joined_without_loss() {
+    for seed in 0..8 {
+        let (mut random, machine) = (Random::new(seed), Machine::new(seed));
+        let (tree, mut model) = (open(&machine).unwrap(), Rows::new());
+        for round in 0..60 {
+            let mut changes = Changes::new();
+            for _ in 0..1 + random.below(3) {
+                let (first, most) = (random.below(12_000), [30, 300, 3000][random.below(3) as usize]);
+                let lives = random.coin();
+                for number in first..first + 1 + random.below(most) {
+                    let key = [&[7; 120], &number.to_be_bytes()[..]].concat();
+                    if lives || model.contains_key(&key) {
+                        changes.insert(key, lives.then(|| vec![round as u8; 30]));
+                    }
+                }
+            }
+            commit(&tree, &changes).unwrap();
+            for (key, value) in changes {
+                match value {
+                    Some(value) => model.insert(key, value),
+                    None => model.remove(&key),
+                };
+            }
+            tree.audit().unwrap();
+            let lost = model.iter().filter(|(key, value)| tree.get(key).unwrap().as_deref() != Some(&value[..]));
+            assert_eq!(lost.count(), 0, "seed {seed}, round {round}: rows of {} cannot be found", model.len());
+            assert!(rows(&tree, Bound::Unbounded, Bound::Unbounded).unwrap() == model, "seed {seed}, round {round}");
+        }
+    }
+}

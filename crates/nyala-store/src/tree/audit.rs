@@ -16,19 +16,30 @@ impl Tree {
         mark(&mut kinds, 0, HEADER_PAGES, "header");
         mark(&mut kinds, root.free.page, root.free.pages(), "list");
         if let Some((pointer, level)) = root.root {
-            self.mark_below(pointer, level, &mut kinds);
+            self.mark_below(pointer, level, (&[], None), &mut kinds);
         }
         kinds
     }
 
-    fn mark_below(&self, pointer: Pointer, level: u8, kinds: &mut [&'static str]) {
+    /// Checks as well that a page has no key but those that a search would look for in it.
+    fn mark_below(
+        &self,
+        pointer: Pointer,
+        level: u8,
+        (lower, upper): (&[u8], Option<&[u8]>),
+        kinds: &mut [&'static str],
+    ) {
         mark(kinds, pointer.page, 1, if level == 0 { "leaf" } else { "branch" });
         let page = self.page(pointer, level, false).unwrap();
         for index in 0..page.len() {
+            let (key, after) = (page.key(index), (index + 1 < page.len()).then(|| page.key(index + 1)));
+            assert!(lower <= key && upper.or(after).is_none_or(|upper| key < upper), "{key:?} is not in its place");
+            assert!(after.is_none_or(|after| key < after), "{key:?} is not in order");
+            let bounds = (if index == 0 { lower } else { key }, after.or(upper));
             match (level, (level == 0).then(|| page.row(index))) {
                 (0, Some(Row::Large(large))) => mark(kinds, large.page, large.pages(), "large"),
                 (0, _) => {}
-                _ => self.mark_below(page.child(index), level - 1, kinds),
+                _ => self.mark_below(page.child(index), level - 1, bounds, kinds),
             }
         }
     }

@@ -18,12 +18,14 @@ use crate::StoreError;
 const MIN_FILL_BYTES: usize = CELLS_BYTES / 3;
 
 impl Update<'_> {
-    /// Adds to `out` the cells that a page at `level` has after the changes below `upper`.
+    /// Adds to `out` the cells that a page at `level` has after the changes below `upper`. No row of it is below `lower`, which
+    /// is where its first child begins: the key that the page has for that one says nothing, since children before it may have
+    /// gone and rows may have come below it; beside cells of another page it would hide them.
     pub(super) fn node(
         &mut self,
         pointer: Pointer,
         level: u8,
-        upper: Option<&[u8]>,
+        (lower, upper): (&[u8], Option<&[u8]>),
         changes: &mut Changes<'_, '_>,
         out: &mut Cells,
     ) -> Result<(), StoreError> {
@@ -33,24 +35,25 @@ impl Update<'_> {
             return self.leaf(&page, upper, changes, out);
         }
         // Children that are being made anew, and the lowest key that may be in them.
-        let (mut run, mut lower) = (Cells::default(), &[][..]);
+        let (mut run, mut run_lower) = (Cells::default(), &[][..]);
         for index in 0..page.len() {
             let beyond = if index + 1 < page.len() { Some(page.key(index + 1)) } else { upper };
             let is_changed = changes.peek().is_some_and(|(key, _)| is_below(key, beyond));
+            let from = if index == 0 { lower } else { page.key(index) };
             if !is_changed && run.is_empty() {
-                out.push_raw(page.raw(index));
+                out.push_child(from, page.child(index));
                 continue;
             }
             if run.is_empty() {
-                lower = page.key(index);
+                run_lower = from;
             }
-            self.node(page.child(index), level - 1, beyond, changes, &mut run)?;
+            self.node(page.child(index), level - 1, (from, beyond), changes, &mut run)?;
             if run.stored_bytes() >= MIN_FILL_BYTES {
-                self.build(&run, level - 1, lower, out)?;
+                self.build(&run, level - 1, run_lower, out)?;
                 run.clear();
             }
         }
-        if run.is_empty() { Ok(()) } else { self.build(&run, level - 1, lower, out) }
+        if run.is_empty() { Ok(()) } else { self.build(&run, level - 1, run_lower, out) }
     }
 
     /// Adds to `out` the rows of a leaf and the changes below `upper`, in order.

@@ -73,7 +73,7 @@ impl<'a> Update<'a> {
         match self.before.root {
             Some((root, height)) => {
                 level = height;
-                self.node(root, height, None, &mut changes, &mut cells)?;
+                self.node(root, height, (&[], None), &mut changes, &mut cells)?;
             }
             None => {
                 for (key, value) in changes.by_ref() {
