@@ -27,7 +27,7 @@ const GATE: Duration = Duration::from_millis(5);
 const LET_GO_WAIT: Duration = Duration::from_secs(1);
 /// Between two looks at what is still held then.
 const LOOK: Duration = Duration::from_millis(2);
-/// Leases of a server that go at once when all have to.
+/// Leases of a server that go at the same time when all have to, before [`LET_GO_WAIT`].
 const AT_ONCE: usize = 256;
 
 impl Core {
@@ -118,22 +118,33 @@ impl Core {
         // From here on no move of inline content begins under a claim of before.
         self.moves.lock().end_run(target, session.boot());
         let since = Instant::now();
+        // Not yet begun. Looked for again only when it is empty: with many leases a look at all takes a while.
+        let mut next = Vec::new();
         let carried = loop {
-            let (held, left) = {
-                let mut inner = self.hub.lock();
-                let mut held = inner.leases.of_server(target);
-                held.truncate(AT_ONCE.saturating_sub(going.len()));
-                for inode in &held {
-                    let seq = inner.leases.seq(*inode);
-                    inner.leases.revoke(*inode, target, LeaseMode::None, seq, self.now_ms());
+            if next.is_empty() {
+                let (held, is_empty) = {
+                    let inner = self.hub.lock();
+                    (inner.leases.of_server(target), !inner.leases.has_of_server(target))
+                };
+                next = held;
+                let moving = self.moves.lock().of(target, id);
+                if is_empty && moving.is_empty() {
+                    break CarriedOver::default();
                 }
-                (held, inner.leases.all_of_server(target))
-            };
-            let moving = self.moves.lock().of(target, id);
-            if left.is_empty() && moving.is_empty() {
-                break CarriedOver::default();
+                if since.elapsed() >= LET_GO_WAIT && next.is_empty() {
+                    let kept = self.hub.lock().leases.carry_over(target);
+                    if kept.len().max(moving.len()) <= MAX_LEASES && kept.is_empty() == is_empty {
+                        break CarriedOver { kept, moving };
+                    }
+                }
             }
-            for inode in held {
+            // Those that wait for a target that is away must not keep the others from going.
+            let most = if since.elapsed() < LET_GO_WAIT { AT_ONCE } else { MAX_LEASES };
+            for inode in next.drain(next.len() - next.len().min(most.saturating_sub(going.len()))..) {
+                let mut inner = self.hub.lock();
+                let seq = inner.leases.seq(inode);
+                inner.leases.revoke(inode, target, LeaseMode::None, seq, self.now_ms());
+                drop(inner);
                 begun += 1;
                 let core = self.clone();
                 going.spawn(async move { core.let_go(inode, false).await });
@@ -144,12 +155,6 @@ impl Core {
                 false => drop(tokio::time::timeout(LOOK, going.join_next()).await),
             }
             while going.try_join_next().is_some() {}
-            if since.elapsed() >= LET_GO_WAIT {
-                let kept = self.hub.lock().leases.carry_over(target);
-                if kept.len().max(moving.len()) <= MAX_LEASES && kept.is_empty() == left.is_empty() {
-                    break CarriedOver { kept, moving };
-                }
-            }
         };
         going.detach_all();
         let (kept, moving) = (carried.kept.len(), carried.moving.len());

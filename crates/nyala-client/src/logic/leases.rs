@@ -411,6 +411,11 @@ impl<K: Default> Leases<K> {
         held.map(|(inode, _)| *inode).collect()
     }
 
+    /// Whether there is any lease of a server, also on its way back.
+    pub fn has_of_server(&self, server: TargetId) -> bool {
+        self.records.values().any(|record| record.server == server)
+    }
+
     /// All leases of a server, also those on their way back.
     pub fn all_of_server(&self, server: TargetId) -> Vec<InodeId> {
         self.records.iter().filter(|(_, record)| record.server == server).map(|(inode, _)| *inode).collect()
