@@ -28,6 +28,7 @@ mod batch;
 mod error;
 mod key;
 mod lmdb;
+mod lock;
 mod log;
 mod memtable;
 mod open;

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use rustix::fs::FlockOperation;
 
 use crate::batch::iter_encoded;
 use crate::log::disk::LogDisk;
@@ -44,12 +43,7 @@ pub(crate) fn open_directory(dir: &Path, options: Options) -> Result<(Shared, Re
 fn lock(dir: &Path) -> Result<File, StoreError> {
     let path = dir.join("LOCK");
     let failed = |e| StoreError::io("lock", path.display().to_string(), e);
-    let file = crate::private::new_file().read(true).truncate(false).open(&path).map_err(failed)?;
-    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(StoreError::Locked { path }),
-        Err(errno) => Err(failed(errno.into())),
-    }
+    crate::lock::exclusive(&path).map_err(failed)?.ok_or(StoreError::Locked { path })
 }
 
 /// Opens a store on any disk and ordered store.

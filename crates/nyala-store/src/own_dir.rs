@@ -9,7 +9,6 @@
 //! service that dies in between registers as the same again. Whatever is not plainly ours is refused and left alone.
 
 use nyala_wire::{ClusterId, TargetId};
-use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
@@ -185,12 +184,8 @@ impl OwnDir {
         if known.is_none() && !is_new(path, kind).map_err(io)? {
             return Err(IdentityError::NotEmpty { path: path.into(), file: kind.file() });
         }
-        let lock = crate::private::new_file().truncate(false).open(path.join("LOCK")).map_err(io)?;
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => return Err(IdentityError::Locked { path: path.into() }),
-            Err(error) => return Err(io(error.into())),
-        }
+        let lock = crate::lock::exclusive(&path.join("LOCK")).map_err(io)?;
+        let lock = lock.ok_or_else(|| IdentityError::Locked { path: path.into() })?;
         // Only now: a directory that is not ours stays as it is.
         crate::private::tighten(path).map_err(io)?;
         let file_system = file_system_uuid(&lock);
