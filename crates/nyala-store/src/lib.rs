@@ -15,7 +15,8 @@
 //!   from damage to what was once on disk (refused, never skipped).
 //! - The disk is full: a segment is allocated whole before its first record, so `apply` refuses with
 //!   [`StoreError::Full`] and nothing is half done; smaller segments are tried first. Checkpoints have a reserve of
-//!   allocated space, and release segments. One that finds no room is tried again; memory limits then slow callers.
+//!   allocated space, and release segments. One that finds no room is made in slices, each of which uses the pages that the
+//!   one before released; if that does not do either, it is tried again, and memory limits slow callers.
 //! - A write or a sync fails: nobody knows what is on disk, and asking again can lie. The store is poisoned: it refuses
 //!   every change until it is opened anew.
 //! - The disk lies: every record, segment header and page of the tree has a CRC-32C; damage is an error with file and
@@ -39,6 +40,7 @@ mod prefix;
 pub mod private;
 mod progress;
 mod shared;
+mod slices;
 mod store;
 mod tables;
 #[cfg(any(test, feature = "testing"))]

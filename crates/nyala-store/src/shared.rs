@@ -19,7 +19,7 @@ use crate::log::format::Kind;
 use crate::ordered::{CheckpointMeta, OrderedStore, Visit, is_empty_range};
 use crate::progress::Progress;
 use crate::tables::{Frozen, Tables};
-use crate::{Batch, Lsn, Options, Stats, StoreError, Value};
+use crate::{Batch, Lsn, Options, Stats, StoreError, Value, slices};
 
 /// Everything of an open store but its threads.
 pub(crate) struct Shared {
@@ -137,7 +137,10 @@ impl Shared {
     fn checkpoint_frozen(&self, frozen: Frozen) -> Result<(), StoreError> {
         // Recovery would cope with a checkpoint ahead of the log on disk; "durable" stays a matter of the log alone.
         self.sync()?;
-        let committed = self.ordered.commit(&mut frozen.table.iter(), frozen.meta);
+        let committed = match self.ordered.commit(&mut frozen.table.iter(), frozen.meta) {
+            Err(StoreError::OrderedFull { .. }) => slices::commit(&*self.ordered, &frozen.table, frozen.meta),
+            committed => committed,
+        };
         if let Err(error) = committed {
             if matches!(error, StoreError::OrderedFull { .. }) {
                 self.checkpoint_failures.fetch_add(1, Ordering::Relaxed);
