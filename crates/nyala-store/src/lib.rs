@@ -14,9 +14,9 @@
 //!   says how far the log was on disk when it was written, so recovery can tell an unsynced tail (cut, and reported)
 //!   from damage to what was once on disk (refused, never skipped).
 //! - The disk is full: a segment is allocated whole before its first record, so `apply` refuses with
-//!   [`StoreError::Full`] and nothing is half done; smaller segments are tried first. Checkpoints have a reserve of
-//!   allocated space, and release segments. One that finds no room is made in slices, each of which uses the pages that the
-//!   one before released; if that does not do either, it is tried again, and memory limits slow callers.
+//!   [`StoreError::Full`] and nothing is half done; smaller segments are tried first, then one made of a file that was
+//!   allocated ahead. Checkpoints have a reserve of allocated space, and release segments. One that finds no room is made in
+//!   slices, each of which uses the pages that the one before released; if that does not do either, it is tried again, and memory limits slow callers.
 //! - A write or a sync fails: nobody knows what is on disk, and asking again can lie. The store is poisoned: it refuses
 //!   every change until it is opened anew.
 //! - The disk lies: every record, segment header and page of the tree has a CRC-32C; damage is an error with file and
@@ -52,7 +52,7 @@ mod tree;
 
 pub use batch::{Batch, BatchIter, MAX_BATCH_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES};
 pub use error::StoreError;
-pub use log::disk::{LogDisk, LogFile};
+pub use log::disk::{FreeSpace, LogDisk, LogFile};
 pub use options::{Lsn, Options, Recovery, Stats, Value};
 pub use ordered::{Change, CheckpointMeta, OrderedStore, Visit};
 pub use prefix::prefix_end;

@@ -73,7 +73,9 @@ pub(crate) fn open(
     if recovery.cut_bytes > 0 {
         tracing::warn!(log = disk.place(), ?recovery, "unsynced tail of the log was cut");
     }
-    Ok((assemble(disk, ordered, options, meta, recovered, tables), recovery))
+    let shared = assemble(disk, ordered, options, meta, recovered, tables);
+    shared.log.keep_reserve()?;
+    Ok((shared, recovery))
 }
 
 /// A new store's first segment and first checkpoint entry.
@@ -89,7 +91,8 @@ fn create(disk: &dyn LogDisk, ordered: &dyn OrderedStore, options: &Options) -> 
     }
     let entropy = || disk.entropy().map_err(|e| StoreError::io("read random bytes for", disk.place(), e));
     let store_id = u128::from(entropy()?) | u128::from(entropy()?) << 64;
-    segment::make(disk, store_id, 1, options.segment_bytes.max(SEGMENT_HEADER_BYTES))?;
+    let least = SEGMENT_HEADER_BYTES;
+    segment::make_fitting(disk, store_id, 1, options.segment_bytes.max(least), least)?;
     let meta = CheckpointMeta { store_id, lsn: 0, sequence: 1, offset: SEGMENT_HEADER_BYTES };
     ordered.commit(&mut std::iter::empty(), meta)?;
     Ok(meta)

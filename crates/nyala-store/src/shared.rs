@@ -102,7 +102,14 @@ impl Shared {
     /// Brings everything applied before the call into the ordered store.
     pub(crate) fn checkpoint(&self) -> Result<(), StoreError> {
         let _turn = self.checkpoint_turn.lock();
-        let target = self.progress.applied();
+        let target = self.log.position(&self.log.lock_tail());
+        let done = self.checkpoint_up_to(target.lsn);
+        self.log.no_longer_short(target.sequence);
+        self.progress.announce();
+        done
+    }
+
+    fn checkpoint_up_to(&self, target: u64) -> Result<(), StoreError> {
         // A table that stayed frozen after a failure goes first; then there may be newer changes.
         while let Some(frozen) = self.freeze()? {
             let lsn = frozen.meta.lsn;
@@ -158,14 +165,14 @@ impl Shared {
             done
         };
         self.progress.announce();
-        let released = self.log.release(frozen.meta.sequence);
+        let released = self.log.release(frozen.meta.sequence).and_then(|()| self.log.keep_reserve());
         // Freeing a large table takes its time; nobody waits for it here.
         drop((done, frozen));
         released
     }
 
     pub(crate) fn over_limit(&self) -> bool {
-        self.progress.memory.load(Ordering::Relaxed) > self.options.memory_hard_bytes
+        self.progress.memory.load(Ordering::Relaxed) > self.options.memory_hard_bytes || self.log.is_short()
     }
 
     /// Over the limit, and there is hope that this ends.

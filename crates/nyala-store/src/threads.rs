@@ -36,6 +36,9 @@ fn sync_loop(shared: &Shared) {
             return;
         }
         shared.log.prepare_spare();
+        if shared.log.keep_reserve().is_err() {
+            return;
+        }
     }
 }
 

@@ -5,6 +5,17 @@
 use std::io;
 use std::sync::Arc;
 
+/// What the file system of a directory has left for us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FreeSpace {
+    /// Bytes that can still be allocated.
+    pub bytes: u64,
+    /// Bytes of the whole file system.
+    pub total_bytes: u64,
+    /// Files that can still be made; `None` where there is no such limit.
+    pub inodes: Option<u64>,
+}
+
 /// A directory of files.
 pub trait LogDisk: Send + Sync {
     /// Names of all files.
@@ -19,6 +30,8 @@ pub trait LogDisk: Send + Sync {
     fn remove(&self, name: &str) -> io::Result<()>;
     /// Makes creations, renames and removals durable.
     fn sync_dir(&self) -> io::Result<()>;
+    /// What is left on the file system that the directory is on.
+    fn free_space(&self) -> io::Result<FreeSpace>;
     /// 64 random bits, for ids and salts.
     fn entropy(&self) -> io::Result<u64>;
     /// Where the files are, for messages.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use rustix::fs::FallocateFlags;
 
-use super::disk::{LogDisk, LogFile};
+use super::disk::{FreeSpace, LogDisk, LogFile};
 
 /// A directory of log files.
 pub(crate) struct LogDirectory {
@@ -57,6 +57,13 @@ impl LogDisk for LogDirectory {
 
     fn sync_dir(&self) -> io::Result<()> {
         File::open(&self.path)?.sync_all()
+    }
+
+    fn free_space(&self) -> io::Result<FreeSpace> {
+        let stat = rustix::fs::statvfs(&self.path)?;
+        let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+        let inodes = (stat.f_files > 0).then_some(stat.f_favail);
+        Ok(FreeSpace { bytes: bytes(stat.f_bavail), total_bytes: bytes(stat.f_blocks), inodes })
     }
 
     fn entropy(&self) -> io::Result<u64> {

@@ -4,19 +4,20 @@
 //!
 //! # Failure model
 //! - A write or sync that fails leaves unknown bytes behind: the log is dead until it is opened again.
-//! - No space: seen only when a segment is made, before a record has its number. Smaller ones are tried; then the append is
-//!   refused, and nothing changed.
+//! - No space: seen only when a segment is made, before a record has its number. Smaller ones are tried, then the reserve;
+//!   then the append is refused, and nothing changed. [`Log::is_short`] asks callers to let a checkpoint release segments.
 //! - A crash at any point leaves a prefix of the records and an unsynced tail; `recover` sorts that out.
 
 pub(crate) mod disk;
 pub(crate) mod files;
 pub(crate) mod format;
 pub(crate) mod recover;
+mod reserve;
 pub(crate) mod segment;
 mod unproven;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
@@ -31,9 +32,6 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// A checkpoint is due when this many segments wait to be released, so that changing the same few keys for ever, which
 /// takes no memory, does not grow the log or the time to replay it.
 const WAITING_SEGMENTS: usize = 8;
-
-/// A segment on a full disk has at least this.
-const SMALL_SEGMENT_BYTES: u64 = 256 << 10;
 
 /// A place in the log: the record after `lsn` starts at byte `offset` of segment `sequence`, or in a later segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +63,10 @@ pub(crate) struct Log {
     spare: Mutex<Option<Segment>>,
     /// Changes only under the lock of `spare`.
     newest_sequence: AtomicU64,
+    /// Changes only under the lock of `spare`.
+    has_reserve: AtomicBool,
+    /// Number of the segment before which segments have to be released so that there is room for the next one; 0 for none.
+    short_until: AtomicU64,
     sync_turn: Mutex<()>,
 }
 
@@ -87,6 +89,8 @@ impl Log {
             tail: Mutex::new(Tail { active: None, closed, buffer: Vec::new(), unsynced: Vec::new(), last_lsn }),
             spare: Mutex::new(None),
             newest_sequence: AtomicU64::new(newest),
+            has_reserve: AtomicBool::new(false),
+            short_until: AtomicU64::new(0),
             sync_turn: Mutex::new(()),
         }
     }
@@ -124,7 +128,7 @@ impl Log {
         let next = match spare.take() {
             Some(ready) if ready.bytes >= needed => ready,
             // A spare that is too small is replaced under its own name.
-            _ => self.make_segment(needed).map_err(|error| self.kill_unless_full(error))?,
+            _ => self.make_segment(tail, needed).map_err(|error| self.kill_unless_full(error))?,
         };
         self.newest_sequence.store(next.sequence, Ordering::Relaxed);
         if let Some(left) = tail.active.replace(next) {
@@ -137,16 +141,21 @@ impl Log {
         Ok(())
     }
 
-    /// A segment of the usual size, or of what there is room for: on a full disk work goes on in small ones.
-    fn make_segment(&self, needed: u64) -> Result<Segment, StoreError> {
+    /// A segment of the usual size, or of what there is room for: on a full disk work goes on in small ones, and where
+    /// there is no room at all in the reserve. The lock of `spare` is held.
+    fn make_segment(&self, tail: &Tail, needed: u64) -> Result<Segment, StoreError> {
         let sequence = self.newest_sequence.load(Ordering::Relaxed) + 1;
-        let (mut bytes, least) = (self.segment_bytes.max(needed), needed.max(SMALL_SEGMENT_BYTES));
-        loop {
-            match segment::make(&*self.disk, self.store_id, sequence, bytes) {
-                Err(StoreError::Full { .. }) if bytes > least => bytes = (bytes / 4).max(least),
-                made => return made,
-            }
+        let wanted = self.segment_bytes.max(needed);
+        let made = segment::make_fitting(&*self.disk, self.store_id, sequence, wanted, needed);
+        let Err(full @ StoreError::Full { .. }) = made else { return made };
+        let used = self.use_reserve(sequence, needed)?;
+        let left = tail.active.iter().map(|active| active.sequence);
+        let last = tail.closed.iter().map(|segment| segment.sequence).chain(left).next_back();
+        if used.is_some() || tail.closed.len() > usize::from(tail.active.is_none()) {
+            self.short_until.store(used.as_ref().map_or(last.unwrap_or(0), |used| used.sequence), Ordering::Relaxed);
+            self.progress.want_checkpoint();
         }
+        used.ok_or(full)
     }
 
     fn kill_unless_full(&self, error: StoreError) -> StoreError {
@@ -200,7 +209,7 @@ impl Log {
             return;
         }
         let sequence = self.newest_sequence.load(Ordering::Relaxed) + 1;
-        match segment::make(&*self.disk, self.store_id, sequence, self.segment_bytes) {
+        match segment::make_fitting(&*self.disk, self.store_id, sequence, self.segment_bytes, SEGMENT_HEADER_BYTES) {
             Ok(segment) => *spare = Some(segment),
             Err(StoreError::Full { .. }) => {}
             Err(error) => {

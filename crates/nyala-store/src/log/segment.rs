@@ -14,6 +14,10 @@ use crate::StoreError;
 use crate::error::is_out_of_space;
 
 const TEMPORARY_NAME: &str = "new.tmp";
+/// A segment on a full disk has at least this, if its first record does not need more.
+const SMALL_BYTES: u64 = 256 << 10;
+/// A segment takes at most this part of what is free, so that the log does not fill a small disk with what is empty.
+const PART_OF_FREE: u64 = 8;
 
 /// A segment that is being written, or waits to be.
 pub(crate) struct Segment {
@@ -57,6 +61,7 @@ pub(crate) fn make(disk: &dyn LogDisk, store_id: u128, sequence: u64, bytes: u64
     let made = disk.create(TEMPORARY_NAME, bytes).and_then(|file| {
         file.write_at(0, &SegmentHeader { store_id, sequence, salt, bytes }.encode())?;
         file.sync()?;
+        disk.rename(TEMPORARY_NAME, &name(sequence))?;
         Ok(file)
     });
     let file = made.map_err(|error| {
@@ -68,8 +73,50 @@ pub(crate) fn make(disk: &dyn LogDisk, store_id: u128, sequence: u64, bytes: u64
             poisoned(error)
         }
     })?;
-    disk.rename(TEMPORARY_NAME, &name(sequence)).and_then(|()| disk.sync_dir()).map_err(poisoned)?;
+    disk.sync_dir().map_err(poisoned)?;
     Ok(Segment { sequence, file, salt, bytes, end: SEGMENT_HEADER_BYTES })
+}
+
+/// Makes a segment of `wanted` bytes, or of what there is room for, and at least of `needed`. Errors: as [`make`]'s.
+pub(crate) fn make_fitting(
+    disk: &dyn LogDisk,
+    store_id: u128,
+    sequence: u64,
+    wanted: u64,
+    needed: u64,
+) -> Result<Segment, StoreError> {
+    let least = needed.max(SMALL_BYTES.min(wanted));
+    // Where nobody knows what is free, making it will tell.
+    let part = disk.free_space().map_or(u64::MAX, |free| free.bytes / PART_OF_FREE);
+    let mut bytes = wanted.min(part).max(least);
+    loop {
+        match make(disk, store_id, sequence, bytes) {
+            Err(StoreError::Full { .. }) if bytes > least => bytes = (bytes / 4).max(least),
+            made => return made,
+        }
+    }
+}
+
+/// Makes a segment of a file that has its space already, durable with its header and name when this returns.
+/// Errors: [`StoreError::Poisoned`].
+pub(crate) fn make_of(
+    disk: &dyn LogDisk,
+    store_id: u128,
+    sequence: u64,
+    allocated: &str,
+) -> Result<Segment, StoreError> {
+    let made = || {
+        let salt = disk.entropy()? as u32;
+        disk.rename(allocated, TEMPORARY_NAME)?;
+        let file = disk.open(TEMPORARY_NAME)?;
+        let bytes = file.bytes()?;
+        file.write_at(0, &SegmentHeader { store_id, sequence, salt, bytes }.encode())?;
+        file.sync()?;
+        disk.rename(TEMPORARY_NAME, &name(sequence))?;
+        disk.sync_dir()?;
+        Ok(Segment { sequence, file, salt, bytes, end: SEGMENT_HEADER_BYTES })
+    };
+    made().map_err(|error| StoreError::poisoned("making of a log segment", error))
 }
 
 #[cfg(test)]

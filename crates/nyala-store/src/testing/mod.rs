@@ -91,6 +91,8 @@ struct State {
     crash_at: Option<u64>,
     fail_at: Option<u64>,
     free_bytes: Option<u64>,
+    total_bytes: Option<u64>,
+    free_inodes: Option<u64>,
     ordered_full: bool,
     files: BTreeMap<u64, FileImage>,
     names: BTreeMap<String, u64>,
@@ -171,6 +173,8 @@ impl Machine {
             crash_at: None,
             fail_at: None,
             free_bytes: None,
+            total_bytes: None,
+            free_inodes: None,
             ordered_full: false,
             files: BTreeMap::new(),
             names: BTreeMap::new(),
@@ -215,6 +219,16 @@ impl Machine {
     /// Bytes that may still be allocated; `None` is no limit.
     pub fn set_free_bytes(&self, bytes: Option<u64>) {
         self.state.lock().free_bytes = bytes;
+    }
+
+    /// Size of the disk as the file system tells it, bytes; `None` is a very large one.
+    pub fn set_total_bytes(&self, bytes: Option<u64>) {
+        self.state.lock().total_bytes = bytes;
+    }
+
+    /// Files that may still be made; `None` is no limit.
+    pub fn set_free_inodes(&self, inodes: Option<u64>) {
+        self.state.lock().free_inodes = inodes;
     }
 
     /// Makes commits of the ordered store fail for lack of space.

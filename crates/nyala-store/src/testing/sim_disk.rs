@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::sim_file::FileImage;
 use super::{Fate, State, crashed, eio};
-use crate::{LogDisk, LogFile};
+use crate::{FreeSpace, LogDisk, LogFile};
 
 /// A directory change that was not synced yet.
 #[derive(Clone)]
@@ -81,10 +81,12 @@ impl LogDisk for SimDisk {
 
     fn create(&self, name: &str, bytes: u64) -> io::Result<Arc<dyn LogFile>> {
         let state = &mut *self.state.lock();
-        if let Some(free) = state.free_bytes {
-            let Some(left) = free.checked_sub(bytes) else { return Err(io::Error::from_raw_os_error(libc::ENOSPC)) };
-            state.free_bytes = Some(left);
+        let inodes = state.free_inodes.map(|free| free.checked_sub(1));
+        let left = state.free_bytes.map(|free| free.checked_sub(bytes));
+        if inodes == Some(None) || left == Some(None) {
+            return Err(io::Error::from_raw_os_error(libc::ENOSPC));
         }
+        (state.free_inodes, state.free_bytes) = (inodes.flatten(), left.flatten());
         let id = state.files.keys().next_back().map_or(1, |last| last + 1);
         let mut file = FileImage::default();
         file.resize(bytes as usize);
@@ -110,7 +112,16 @@ impl LogDisk for SimDisk {
         let bytes = state.files.get(&id).map_or(0, |file| file.content().len() as u64);
         self.change(state, DirChange::Remove(name.to_owned()))?;
         state.free_bytes = state.free_bytes.map(|free| free + bytes);
+        state.free_inodes = state.free_inodes.map(|free| free + 1);
         Ok(())
+    }
+
+    fn free_space(&self) -> io::Result<FreeSpace> {
+        const LARGE: u64 = 1 << 50;
+        let state = self.state.lock();
+        state.alive(self.life)?;
+        let total_bytes = state.total_bytes.unwrap_or(LARGE);
+        Ok(FreeSpace { bytes: state.free_bytes.unwrap_or(LARGE), total_bytes, inodes: state.free_inodes })
     }
 
     fn sync_dir(&self) -> io::Result<()> {

@@ -183,7 +183,7 @@ fn a_disk_that_others_filled_is_worked_on_within_the_reserve() {
     let refused = loop {
         number += 1;
         match store.apply(large(number)) {
-            Ok(_) => assert!(number < 20, "the disk must fill up"),
+            Ok(_) => assert!(number < 40, "the disk must fill up"),
             Err(error) => break error,
         }
     };
@@ -199,4 +199,50 @@ fn a_disk_that_others_filled_is_worked_on_within_the_reserve() {
     assert_eq!((content(&store).len(), store.stats().checkpoint_failures), (0, 0));
     store.apply(large(1)).unwrap();
     store.flush().unwrap();
+}
+
+/// One large segment and nothing else: a checkpoint cannot release it before the next one is made.
+#[test]
+fn a_log_of_one_segment_goes_on_where_nothing_can_be_allocated() {
+    let machine = Machine::new(0);
+    let open = || {
+        let tree = crate::tree::Tree::open(&*machine.disk(), 1 << 30, 0).unwrap().with_reserve(4 << 20);
+        let options = crate::Options { segment_bytes: 4 << 20, manual: true, ..crate::Options::default() };
+        Store::open_with(machine.disk(), std::sync::Arc::new(tree), options).unwrap().0
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    // Room is waited for before each change, as services do.
+    let change = |store: &Store, number: u32, len: usize| {
+        runtime.block_on(store.wait_room());
+        let mut batch = Batch::new();
+        if len > 0 {
+            batch.put(number.to_le_bytes(), vec![7; len]);
+        } else {
+            batch.delete(number.to_le_bytes());
+        }
+        store.apply(batch).unwrap_or_else(|error| panic!("change {number}: {error}"));
+    };
+    let mut store = open();
+    change(&store, 0, 100);
+    for (bytes, inodes) in [(Some(0), None), (None, Some(0))] {
+        machine.set_free_bytes(bytes);
+        machine.set_free_inodes(inodes);
+        // Many times what the segment holds, with restarts in between.
+        for round in 0..4 {
+            for number in 0..2000 {
+                change(&store, number % 10, if number % 20 < 10 { 4000 } else { 0 });
+            }
+            store.flush().unwrap();
+            drop(store);
+            if round % 2 == 0 {
+                machine.process_crash()
+            } else {
+                machine.power_cut()
+            }
+            store = open();
+        }
+        machine.set_free_bytes(None);
+        machine.set_free_inodes(None);
+        store.checkpoint_blocking().unwrap();
+    }
 }
