@@ -6,6 +6,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::Shortage;
+
 /// What can go wrong, and what to do about it. Cheap to clone: a poisoned store hands its cause to every caller.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
@@ -23,6 +25,14 @@ pub enum StoreError {
         bytes: u64,
         /// The log directory.
         place: String,
+    },
+    /// What is left is kept for what does not make the store larger; nothing of the change was done.
+    #[error("{place}: {shortage}; remove files, or give the disk more room")]
+    Reserved {
+        /// The log directory.
+        place: String,
+        /// What there is too little of.
+        shortage: Shortage,
     },
     /// The tables in memory are at twice their limit because checkpoints do not keep up; nothing of the batch was done.
     #[error("{bytes} bytes of changes wait for a checkpoint; wait for room before applying more")]

@@ -39,8 +39,10 @@ pub mod own_dir;
 mod prefix;
 pub mod private;
 mod progress;
+mod room;
 mod shared;
 mod slices;
+mod space;
 mod store;
 mod tables;
 #[cfg(any(test, feature = "testing"))]
@@ -56,5 +58,6 @@ pub use log::disk::{FreeSpace, LogDisk, LogFile};
 pub use options::{Lsn, Options, Recovery, Stats, Value};
 pub use ordered::{Change, CheckpointMeta, OrderedStore, Visit};
 pub use prefix::prefix_end;
+pub use space::{ChangeKind, Shortage, Space, SpaceRule};
 pub use store::Store;
 pub use tree::ONE_PAGE_VALUE_BYTES;

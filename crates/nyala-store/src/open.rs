@@ -22,6 +22,7 @@ use crate::log::recover::{Recovered, holds_records, list_segments, recover};
 use crate::log::{Log, Position, segment};
 use crate::ordered::{CheckpointMeta, OrderedStore};
 use crate::progress::Progress;
+use crate::room::Room;
 use crate::shared::Shared;
 use crate::tables::Tables;
 use crate::{Lsn, Options, Recovery, StoreError, tree};
@@ -75,6 +76,7 @@ pub(crate) fn open(
     }
     let shared = assemble(disk, ordered, options, meta, recovered, tables);
     shared.log.keep_reserve()?;
+    shared.look_at_room();
     Ok((shared, recovery))
 }
 
@@ -124,6 +126,7 @@ fn assemble(
         checkpoints: AtomicU64::new(0),
         checkpoint_failures: AtomicU64::new(0),
         next_nudge_bytes: AtomicUsize::new(options.memory_soft_bytes),
+        room: Room::new(options.reserve_bytes),
         options,
         ordered,
         _lock: None,

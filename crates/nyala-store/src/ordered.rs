@@ -33,6 +33,8 @@ pub trait OrderedStore: Send + Sync {
     fn get(&self, key: &[u8]) -> Result<Option<crate::Value>, StoreError>;
     /// A snapshot of the range, in key order.
     fn scan(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, visit: &mut Visit<'_>) -> Result<(), StoreError>;
+    /// Bytes that are allocated and that commits can use, as of the last commit.
+    fn free_bytes(&self) -> u64;
     /// Applies all changes (in key order) and `meta`, atomically and durably.
     fn commit(&self, changes: &mut dyn Iterator<Item = Change<'_>>, meta: CheckpointMeta) -> Result<(), StoreError>;
 }

@@ -18,6 +18,7 @@ use crate::log::Log;
 use crate::log::format::Kind;
 use crate::ordered::{CheckpointMeta, OrderedStore, Visit, is_empty_range};
 use crate::progress::Progress;
+use crate::room::Room;
 use crate::tables::{Frozen, Tables};
 use crate::{Batch, Lsn, Options, Stats, StoreError, Value, slices};
 
@@ -35,6 +36,7 @@ pub(crate) struct Shared {
     pub(crate) checkpoint_failures: AtomicU64,
     /// Active memory at which the checkpoint thread is next woken.
     pub(crate) next_nudge_bytes: AtomicUsize,
+    pub(crate) room: Room,
     pub(crate) ordered: Arc<dyn OrderedStore>,
     /// Last, so that the directory stays locked until the tree is closed.
     pub(crate) _lock: Option<File>,
@@ -68,6 +70,7 @@ impl Shared {
             self.next_nudge_bytes.store(usize::MAX, Ordering::Relaxed);
             self.progress.want_checkpoint();
         }
+        self.took(batch.as_bytes().len());
         Ok(Lsn(lsn))
     }
 
@@ -105,7 +108,7 @@ impl Shared {
         let target = self.log.position(&self.log.lock_tail());
         let done = self.checkpoint_up_to(target.lsn);
         self.log.no_longer_short(target.sequence);
-        self.progress.announce();
+        self.checkpoint_ended();
         done
     }
 

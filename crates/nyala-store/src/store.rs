@@ -170,6 +170,19 @@ impl Store {
         shared.progress.wait_blocking(|| !shared.must_wait());
     }
 
+    /// Whether what makes the store larger may be applied now. False while what is left is kept for what does not:
+    /// removals and what others cannot go on without.
+    pub fn may_grow(&self) -> bool {
+        self.shared().may_grow()
+    }
+
+    /// Returns when what makes the store larger may be applied. Where a checkpoint may make room, waits for it first.
+    ///
+    /// Errors: [`StoreError::Reserved`]; what has stopped the store.
+    pub async fn wait_to_grow(&self) -> Result<(), StoreError> {
+        self.shared().wait_to_grow().await
+    }
+
     /// Brings everything applied before the call into the ordered store and releases the log behind it. Also happens by
     /// itself. Errors: [`StoreError::OrderedFull`] (tried again later), [`StoreError::Poisoned`].
     pub fn checkpoint_blocking(&self) -> Result<(), StoreError> {

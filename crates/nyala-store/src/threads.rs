@@ -36,6 +36,7 @@ fn sync_loop(shared: &Shared) {
             return;
         }
         shared.log.prepare_spare();
+        shared.look_at_room();
         if shared.log.keep_reserve().is_err() {
             return;
         }

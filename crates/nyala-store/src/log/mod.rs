@@ -17,13 +17,13 @@ pub(crate) mod segment;
 mod unproven;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::StoreError;
 use crate::progress::Progress;
-use disk::{LogDisk, LogFile};
+use disk::{FreeSpace, LogDisk, LogFile};
 use format::{Kind, SEGMENT_HEADER_BYTES};
 use segment::{ClosedSegment, Segment};
 
@@ -64,7 +64,7 @@ pub(crate) struct Log {
     /// Changes only under the lock of `spare`.
     newest_sequence: AtomicU64,
     /// Changes only under the lock of `spare`.
-    has_reserve: AtomicBool,
+    reserve_bytes: AtomicU64,
     /// Number of the segment before which segments have to be released so that there is room for the next one; 0 for none.
     short_until: AtomicU64,
     sync_turn: Mutex<()>,
@@ -89,7 +89,7 @@ impl Log {
             tail: Mutex::new(Tail { active: None, closed, buffer: Vec::new(), unsynced: Vec::new(), last_lsn }),
             spare: Mutex::new(None),
             newest_sequence: AtomicU64::new(newest),
-            has_reserve: AtomicBool::new(false),
+            reserve_bytes: AtomicU64::new(0),
             short_until: AtomicU64::new(0),
             sync_turn: Mutex::new(()),
         }
@@ -257,6 +257,16 @@ impl Log {
             self.write_buffer(&mut tail)?;
         }
         Ok(())
+    }
+
+    /// What the disk of the log has left.
+    pub(crate) fn free_space(&self) -> std::io::Result<FreeSpace> {
+        self.disk.free_space()
+    }
+
+    /// Where the log is, for messages.
+    pub(crate) fn place(&self) -> String {
+        self.disk.place()
     }
 
     pub(crate) fn segments(&self) -> u64 {

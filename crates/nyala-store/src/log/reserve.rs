@@ -6,11 +6,12 @@
 //! - Others fill the disk, or make so many files that there is no inode left: the next segment is made of the reserve, by two
 //!   renames, which need neither. A checkpoint then releases the segments before it, and the reserve is made anew of that space
 //!   before anything else is.
-//! - A crash while it is made leaves a shorter file: it is made anew at open. A crash while a segment is made of it leaves
+//! - A crash while it is made leaves a shorter file, which is made longer at open. A crash while a segment is made of it leaves
 //!   `new.tmp`, which opening removes, and so has the space for another reserve.
 //! - There is no room for it: work goes on without, and it is tried again after each checkpoint and by the store's thread.
 //!   Any other error stops the store, as with a segment.
 
+use std::io;
 use std::sync::atomic::Ordering;
 
 use super::segment::{self, Segment};
@@ -24,39 +25,54 @@ const NAME: &str = "reserve";
 const RESERVE_BYTES: u64 = 1 << 20;
 
 impl Log {
-    /// Makes the reserve if it is not there and there is room for it. Errors: [`StoreError::Poisoned`].
+    /// Makes the reserve as large as it should be, or as there is room for. Errors: [`StoreError::Poisoned`].
     pub(crate) fn keep_reserve(&self) -> Result<(), StoreError> {
-        if self.has_reserve.load(Ordering::Relaxed) {
+        let wanted = self.segment_bytes.min(RESERVE_BYTES);
+        if self.reserve_bytes.load(Ordering::Relaxed) >= wanted {
             return Ok(());
         }
         let _spare = self.spare.lock();
         self.progress.check()?;
-        let wanted = self.segment_bytes.min(RESERVE_BYTES);
-        let found = self.disk.open(NAME).and_then(|file| file.bytes());
-        let made = match found {
-            Ok(bytes) if bytes >= wanted => Ok(()),
-            _ => self.disk.create(NAME, wanted).and_then(|file| file.sync()).and_then(|()| self.disk.sync_dir()),
-        };
-        match made {
-            Ok(()) => self.has_reserve.store(true, Ordering::Relaxed),
-            Err(error) if is_out_of_space(&error) => {
-                // A part of it would hold the very space that is missing. If removing fails, the next making reuses it.
-                let _ = self.disk.remove(NAME);
-            }
-            Err(error) => {
-                return Err(self.progress.kill(StoreError::poisoned("making of the reserve of the log", error)));
-            }
-        }
+        let kept =
+            [wanted, wanted.min(segment::SMALL_BYTES)].into_iter().find_map(|bytes| match self.allocate(bytes) {
+                Err(error) if is_out_of_space(&error) => None,
+                done => Some(done),
+            });
+        let kept = kept
+            .transpose()
+            .map_err(|error| self.progress.kill(StoreError::poisoned("making of the reserve of the log", error)))?;
+        self.reserve_bytes.store(kept.unwrap_or(0), Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Makes or extends the file. Returns its size. After a lack of space there is none, or as much as there was.
+    fn allocate(&self, wanted: u64) -> io::Result<u64> {
+        match self.disk.open(NAME).and_then(|file| Ok((file.bytes()?, file))) {
+            Ok((bytes, _)) if bytes >= wanted => return Ok(bytes),
+            Ok((bytes, file)) if bytes >= SEGMENT_HEADER_BYTES => {
+                file.allocate(wanted)?;
+                file.sync()?;
+                return Ok(wanted);
+            }
+            _ => {}
+        }
+        let file = self.disk.create(NAME, wanted).inspect_err(|_| {
+            // A part of it would hold the very space that is missing. If removing fails, the next making reuses it.
+            let _ = self.disk.remove(NAME);
+        })?;
+        file.sync()?;
+        self.disk.sync_dir()?;
+        Ok(wanted)
     }
 
     /// A segment made of the reserve, if there is one and it is large enough. The lock of `spare` is held.
     pub(super) fn use_reserve(&self, sequence: u64, needed: u64) -> Result<Option<Segment>, StoreError> {
-        let fits = self.segment_bytes.clamp(SEGMENT_HEADER_BYTES, RESERVE_BYTES) >= needed;
-        if !fits || !self.has_reserve.swap(false, Ordering::Relaxed) {
+        let bytes = self.reserve_bytes.load(Ordering::Relaxed);
+        if bytes < needed.max(SEGMENT_HEADER_BYTES) {
             return Ok(None);
         }
-        tracing::warn!(log = self.disk.place(), "no space for a log segment: the reserve is used");
+        self.reserve_bytes.store(0, Ordering::Relaxed);
+        tracing::warn!(log = self.disk.place(), bytes, "no space for a log segment: the reserve is used");
         segment::make_of(&*self.disk, self.store_id, sequence, NAME).map(Some)
     }
 

@@ -15,7 +15,7 @@ use crate::error::is_out_of_space;
 
 const TEMPORARY_NAME: &str = "new.tmp";
 /// A segment on a full disk has at least this, if its first record does not need more.
-const SMALL_BYTES: u64 = 256 << 10;
+pub(crate) const SMALL_BYTES: u64 = 256 << 10;
 /// A segment takes at most this part of what is free, so that the log does not fill a small disk with what is empty.
 const PART_OF_FREE: u64 = 8;
 

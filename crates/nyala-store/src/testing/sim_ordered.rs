@@ -52,6 +52,10 @@ impl OrderedStore for SimOrdered {
         Ok(())
     }
 
+    fn free_bytes(&self) -> u64 {
+        0
+    }
+
     fn commit(&self, changes: &mut dyn Iterator<Item = Change<'_>>, meta: CheckpointMeta) -> Result<(), StoreError> {
         let mut state = self.state.lock();
         let fate = state.point(self.life).map_err(failed)?;

@@ -35,6 +35,7 @@ mod update;
 
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use nyala_wire::checksum::crc32c;
 use parking_lot::{Mutex, RwLock};
@@ -65,12 +66,22 @@ pub(crate) struct Tree {
     /// What the last commit left; whoever reads holds it.
     current: RwLock<Arc<Root>>,
     writer: Mutex<Writer>,
+    /// Pages before the end that the next commit can use.
+    free_pages: AtomicU64,
 }
 
 /// What the next commit has to know.
 struct Writer {
     free: FreePages,
     left: LeftBehind,
+}
+
+impl Writer {
+    /// Those that are free, and those that the last commits left behind.
+    fn free_pages(&self) -> u64 {
+        let left = self.left.iter().flat_map(|(_, pages)| pages).map(|(_, count)| *count);
+        self.free.pages() + left.sum::<u64>()
+    }
 }
 
 impl Tree {
@@ -100,6 +111,11 @@ impl OrderedStore for Tree {
         self.scan_rows(from, to, visit)
     }
 
+    fn free_bytes(&self) -> u64 {
+        let behind = self.file.bytes_behind(self.snapshot().end);
+        behind.saturating_add(self.free_pages.load(Ordering::Relaxed).saturating_mul(page::PAGE_BYTES as u64))
+    }
+
     fn commit(&self, changes: &mut dyn Iterator<Item = Change<'_>>, meta: CheckpointMeta) -> Result<(), StoreError> {
         let writer = &mut *self.writer.lock();
         while writer.left.front().is_some_and(|(state, _)| Arc::strong_count(state) == 1) {
@@ -115,6 +131,7 @@ impl OrderedStore for Tree {
                 self.file.reserve(root.end, self.reserve_bytes);
                 *self.current.write() = Arc::new(root);
                 writer.left.push_back((before, freed));
+                self.free_pages.store(writer.free_pages(), Ordering::Relaxed);
                 Ok(())
             }
             Err(error) => {

@@ -13,6 +13,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use parking_lot::{Mutex, RwLock};
 
@@ -42,8 +43,9 @@ impl Tree {
     /// A tree of a file whose header and list of free pages were read.
     fn assemble(file: PageFile, root: Root, free: FreePages, cache_bytes: usize) -> Tree {
         let cache = PageCache::new(cache_bytes);
+        let free_pages = AtomicU64::new(free.pages());
         let writer = Mutex::new(Writer { free, left: VecDeque::new() });
-        Tree { file, cache, reserve_bytes: 0, current: RwLock::new(Arc::new(root)), writer }
+        Tree { file, cache, reserve_bytes: 0, current: RwLock::new(Arc::new(root)), writer, free_pages }
     }
 
     /// An empty tree under a temporary name, which [`Tree::publish`] replaces by its own.

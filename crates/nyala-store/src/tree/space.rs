@@ -16,7 +16,6 @@ pub(crate) struct FreePages {
 
 impl FreePages {
     /// Pages in all runs.
-    #[cfg(test)]
     pub(crate) fn pages(&self) -> u64 {
         self.runs.values().sum()
     }

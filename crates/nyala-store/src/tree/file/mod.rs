@@ -119,6 +119,11 @@ impl PageFile {
         }
     }
 
+    /// Bytes that are allocated from a page on.
+    pub(super) fn bytes_behind(&self, end: u64) -> u64 {
+        self.bytes.load(Ordering::Relaxed).saturating_sub(offset(end))
+    }
+
     /// Writes from a page on.
     pub(super) fn write(&self, page: u64, bytes: &[u8]) -> Result<(), StoreError> {
         // Also where space is allocated a file system may run out of it, if it never writes over what it has.

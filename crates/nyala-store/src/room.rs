@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Whether an open store may grow: asks the disk and the table, and keeps the answer of the rule in [`crate::space`].
+//!
+//! # Failure model
+//! Others fill the disk between two looks: the reserves of the log and of the table are allocated, so what may go on goes on.
+//! The disk does not say what is free: the answer before stays.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::StoreError;
+use crate::shared::Shared;
+use crate::space::{ChangeKind, Space, SpaceRule};
+
+/// After so many bytes of changes the disk is asked again.
+const LOOK_BYTES: usize = 64 << 10;
+/// Who is short of room waits for a checkpoint of so many bytes of changes, for smaller ones only after [`PAUSE`].
+const WORTH_BYTES: usize = 256 << 10;
+/// Pause between checkpoints that are made only to see whether there is room.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// What is known of the room that there is.
+pub(crate) struct Room {
+    rule: Mutex<SpaceRule>,
+    may_grow: AtomicBool,
+    unseen_bytes: AtomicUsize,
+    /// Checkpoints that ended, well or not, and when the last one did.
+    attempts: AtomicU64,
+    last_attempt: Mutex<Option<Instant>>,
+}
+
+impl Room {
+    pub(crate) fn new(reserve_bytes: u64) -> Room {
+        Room {
+            rule: Mutex::new(SpaceRule::new(reserve_bytes)),
+            may_grow: AtomicBool::new(true),
+            unseen_bytes: AtomicUsize::new(0),
+            attempts: AtomicU64::new(0),
+            last_attempt: Mutex::new(None),
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn may_grow(&self) -> bool {
+        self.room.may_grow.load(Ordering::Relaxed)
+    }
+
+    /// Notes that so many bytes were applied.
+    pub(crate) fn took(&self, bytes: usize) {
+        if self.room.unseen_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes >= LOOK_BYTES {
+            self.look_at_room();
+        }
+    }
+
+    /// Asks the disk and the table.
+    pub(crate) fn look_at_room(&self) {
+        self.room.unseen_bytes.store(0, Ordering::Relaxed);
+        let Ok(disk) = self.log.free_space() else { return };
+        let pending_bytes = self.progress.memory.load(Ordering::Relaxed) as u64;
+        let space = Space { disk, table_bytes: self.ordered.free_bytes(), pending_bytes };
+        let mut rule = self.room.rule.lock();
+        if rule.look(&space) {
+            match rule.shortage() {
+                Some(shortage) => tracing::warn!(store = self.log.place(), %shortage, "the store must not grow"),
+                None => tracing::info!(store = self.log.place(), ?space, "the store may grow again"),
+            }
+        }
+        self.room.may_grow.store(rule.admits(ChangeKind::Grows), Ordering::Relaxed);
+    }
+
+    /// A checkpoint has ended, well or not.
+    pub(crate) fn checkpoint_ended(&self) {
+        *self.room.last_attempt.lock() = Some(Instant::now());
+        self.look_at_room();
+        self.room.attempts.fetch_add(1, Ordering::Relaxed);
+        self.progress.announce();
+    }
+
+    /// Whether a checkpoint may turn changes into room.
+    fn is_checkpoint_worth_it(&self) -> bool {
+        let pending = self.progress.memory.load(Ordering::Relaxed);
+        let rested = self.room.last_attempt.lock().is_none_or(|last| last.elapsed() > PAUSE);
+        pending >= WORTH_BYTES || (pending > 0 && rested)
+    }
+
+    fn refusal(&self) -> Result<(), StoreError> {
+        let shortage = self.room.rule.lock().shortage();
+        shortage.map_or(Ok(()), |shortage| Err(StoreError::Reserved { place: self.log.place(), shortage }))
+    }
+
+    /// See [`crate::Store::wait_to_grow`].
+    pub(crate) async fn wait_to_grow(&self) -> Result<(), StoreError> {
+        if self.may_grow() {
+            return Ok(());
+        }
+        self.look_at_room();
+        if self.may_grow() || !self.is_checkpoint_worth_it() {
+            return self.refusal();
+        }
+        if self.options.manual {
+            // What it ends with is seen in what is free then.
+            let _ = self.checkpoint();
+            return self.refusal();
+        }
+        // One may be under way that began before the changes that make room.
+        let enough = self.room.attempts.load(Ordering::Relaxed) + 2;
+        let mut changed = self.progress.subscribe();
+        while self.room.attempts.load(Ordering::Relaxed) < enough && !self.may_grow() {
+            self.progress.check()?;
+            if self.progress.memory.load(Ordering::Relaxed) == 0 {
+                break;
+            }
+            self.progress.want_checkpoint();
+            // The sender lives in `self`, so this cannot fail.
+            let _ = changed.changed().await;
+        }
+        self.refusal()
+    }
+}

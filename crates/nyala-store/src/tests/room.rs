@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A disk that the store itself filled: growing is refused in time, everything can be removed, and then it grows again.
+
+use std::sync::Arc;
+
+use super::content;
+use crate::testing::{Machine, Random};
+use crate::tree::Tree;
+use crate::{Batch, Options, Store, StoreError};
+
+const DISK_BYTES: u64 = 32 << 20;
+
+fn open(machine: &Machine) -> Store {
+    let tree = Tree::open(&*machine.disk(), 1 << 30, 0).unwrap().with_reserve(4 << 20);
+    let options = Options { segment_bytes: 8 << 20, memory_soft_bytes: 4 << 20, manual: true, ..Options::default() };
+    Store::open_with(machine.disk(), Arc::new(tree), options).unwrap().0
+}
+
+/// As a service does it: what grows asks first, what does not only waits for a checkpoint where one has to be made.
+async fn grow(store: &Store, key: u64, len: usize) -> Result<(), StoreError> {
+    store.wait_room().await;
+    store.wait_to_grow().await?;
+    store.apply(Batch::new().put(key.to_be_bytes(), vec![key as u8; len])).map(drop)
+}
+
+async fn remove(store: &Store, key: u64) {
+    store.wait_room().await;
+    let removed = store.apply(Batch::new().delete(key.to_be_bytes()));
+    removed.unwrap_or_else(|error| panic!("a removal from a full store: {error}"));
+}
+
+/// Adds rows of up to `most` bytes until that is refused.
+async fn fill(store: &Store, random: &mut Random, most: u64) -> Vec<u64> {
+    let mut keys = Vec::new();
+    let refused = loop {
+        let key = random.bits();
+        match grow(store, key, 1 + random.below(most) as usize).await {
+            Ok(()) => keys.push(key),
+            Err(error) => break error,
+        }
+        assert!(keys.len() < 400_000, "the disk must fill up");
+    };
+    assert!(matches!(refused, StoreError::Reserved { .. }), "after {} rows: {refused}", keys.len());
+    keys
+}
+
+#[test]
+fn a_full_store_is_emptied_from_within_and_grows_again() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    for (seed, most) in [(1, 300), (2, 5000)] {
+        let (machine, mut random) = (Machine::new(seed), Random::new(seed));
+        machine.set_total_bytes(Some(DISK_BYTES));
+        machine.set_free_bytes(Some(DISK_BYTES));
+        let mut store = open(&machine);
+        let mut first = None;
+        for round in 0..3 {
+            let mut keys = runtime.block_on(fill(&store, &mut random, most));
+            let bytes = keys.len() as u64 * most / 2;
+            assert!(bytes > DISK_BYTES / 8, "round {round}: it was full with {bytes} bytes");
+            let least = *first.get_or_insert(keys.len()) * 3 / 4;
+            assert!(keys.len() >= least, "round {round}: {} rows, and {first:?} at first", keys.len());
+            if round == 1 {
+                store.flush().unwrap();
+                drop(store);
+                machine.process_crash();
+                store = open(&machine);
+            }
+            assert_eq!(content(&store).len(), keys.len());
+            runtime.block_on(async {
+                while !keys.is_empty() {
+                    let key = keys.swap_remove(random.below(keys.len() as u64) as usize);
+                    remove(&store, key).await;
+                }
+            });
+            assert_eq!(content(&store).len(), 0);
+            store.checkpoint_blocking().unwrap();
+        }
+    }
+}
+
+#[test]
+fn growth_is_refused_where_others_fill_the_disk_or_use_up_the_inodes() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let machine = Machine::new(3);
+    machine.set_total_bytes(Some(DISK_BYTES));
+    let store = open(&machine);
+    runtime.block_on(async {
+        grow(&store, 1, 100).await.unwrap();
+        // The table's reserve is there, and that is just what has to stay.
+        for (bytes, inodes) in [(Some(0), None), (None, Some(3))] {
+            machine.set_free_bytes(bytes);
+            machine.set_free_inodes(inodes);
+            let refused = loop {
+                store.apply(Batch::new().put([9; 8], vec![1; 100_000])).unwrap();
+                store.wait_room().await;
+                if let Err(error) = grow(&store, 2, 100).await {
+                    break error;
+                }
+            };
+            assert!(matches!(refused, StoreError::Reserved { .. }), "{refused}");
+            remove(&store, 2).await;
+            machine.set_free_bytes(None);
+            machine.set_free_inodes(None);
+            grow(&store, 2, 100).await.unwrap();
+        }
+    });
+}
