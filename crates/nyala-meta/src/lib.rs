@@ -11,6 +11,7 @@ pub mod change;
 pub mod deadlock;
 pub mod doubts;
 pub mod file_locks;
+pub mod growth;
 pub mod keys;
 pub mod leases;
 pub mod lock_checks;

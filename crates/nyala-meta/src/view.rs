@@ -142,7 +142,9 @@ impl View for nyala_store::Store {
 /// anything else is an I/O error that the log explains.
 pub fn store_error(error: nyala_store::StoreError) -> WireError {
     match error {
-        nyala_store::StoreError::Full { .. } => ErrorCode::NO_SPACE.with(error.to_string()),
+        nyala_store::StoreError::Full { .. } | nyala_store::StoreError::Reserved { .. } => {
+            ErrorCode::NO_SPACE.with(error.to_string())
+        }
         nyala_store::StoreError::Busy { .. } => ErrorCode::BUSY.with(error.to_string()),
         nyala_store::StoreError::Closed => ErrorCode::NOT_READY.with("the service stops"),
         other => {

@@ -76,6 +76,7 @@ pub(crate) fn open(
     }
     let shared = assemble(disk, ordered, options, meta, recovered, tables);
     shared.log.keep_reserve()?;
+    shared.make_room_at_start()?;
     shared.look_at_room();
     Ok((shared, recovery))
 }

@@ -6,6 +6,7 @@
 //! Others fill the disk between two looks: the reserves of the log and of the table are allocated, so what may go on goes on.
 //! The disk does not say what is free: the answer before stays.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub(crate) struct Room {
     rule: Mutex<SpaceRule>,
     may_grow: AtomicBool,
+    may_complete: AtomicBool,
+    left_bytes: Arc<AtomicU64>,
     unseen_bytes: AtomicUsize,
     /// Checkpoints that ended, well or not, and when the last one did.
     attempts: AtomicU64,
@@ -37,6 +40,8 @@ impl Room {
         Room {
             rule: Mutex::new(SpaceRule::new(reserve_bytes)),
             may_grow: AtomicBool::new(true),
+            may_complete: AtomicBool::new(true),
+            left_bytes: Arc::default(),
             unseen_bytes: AtomicUsize::new(0),
             attempts: AtomicU64::new(0),
             last_attempt: Mutex::new(None),
@@ -45,8 +50,17 @@ impl Room {
 }
 
 impl Shared {
-    pub(crate) fn may_grow(&self) -> bool {
-        self.room.may_grow.load(Ordering::Relaxed)
+    pub(crate) fn admits(&self, kind: ChangeKind) -> bool {
+        match kind {
+            ChangeKind::Grows => self.room.may_grow.load(Ordering::Relaxed),
+            ChangeKind::Completes => self.room.may_complete.load(Ordering::Relaxed),
+            ChangeKind::Maintains => true,
+        }
+    }
+
+    /// Bytes that may be added, as of the last look.
+    pub(crate) fn left_bytes(&self) -> Arc<AtomicU64> {
+        self.room.left_bytes.clone()
     }
 
     /// Notes that so many bytes were applied.
@@ -64,12 +78,26 @@ impl Shared {
         let space = Space { disk, table_bytes: self.ordered.free_bytes(), pending_bytes };
         let mut rule = self.room.rule.lock();
         if rule.look(&space) {
-            match rule.shortage() {
+            match rule.shortage(ChangeKind::Grows) {
                 Some(shortage) => tracing::warn!(store = self.log.place(), %shortage, "the store must not grow"),
                 None => tracing::info!(store = self.log.place(), ?space, "the store may grow again"),
             }
         }
         self.room.may_grow.store(rule.admits(ChangeKind::Grows), Ordering::Relaxed);
+        self.room.may_complete.store(rule.admits(ChangeKind::Completes), Ordering::Relaxed);
+        self.room.left_bytes.store(rule.left(&space), Ordering::Relaxed);
+    }
+
+    /// On a disk that was full when the last process ended: a checkpoint releases the segments that were replayed, and so makes
+    /// room for the reserve of the log. Where it finds none itself, work may still go on with what is left.
+    pub(crate) fn make_room_at_start(&self) -> Result<(), StoreError> {
+        if self.log.has_reserve() {
+            return Ok(());
+        }
+        match self.checkpoint() {
+            Err(StoreError::OrderedFull { .. }) => Ok(()),
+            done => done,
+        }
     }
 
     /// A checkpoint has ended, well or not.
@@ -81,43 +109,40 @@ impl Shared {
     }
 
     /// Whether a checkpoint may turn changes into room.
-    fn is_checkpoint_worth_it(&self) -> bool {
+    pub(crate) fn is_checkpoint_worth_it(&self) -> bool {
         let pending = self.progress.memory.load(Ordering::Relaxed);
         let rested = self.room.last_attempt.lock().is_none_or(|last| last.elapsed() > PAUSE);
         pending >= WORTH_BYTES || (pending > 0 && rested)
     }
 
-    fn refusal(&self) -> Result<(), StoreError> {
-        let shortage = self.room.rule.lock().shortage();
+    fn refusal(&self, kind: ChangeKind) -> Result<(), StoreError> {
+        let shortage = self.room.rule.lock().shortage(kind);
         shortage.map_or(Ok(()), |shortage| Err(StoreError::Reserved { place: self.log.place(), shortage }))
     }
 
-    /// See [`crate::Store::wait_to_grow`].
-    pub(crate) async fn wait_to_grow(&self) -> Result<(), StoreError> {
-        if self.may_grow() {
+    /// See [`crate::Store::wait_to`].
+    pub(crate) async fn wait_to(&self, kind: ChangeKind) -> Result<(), StoreError> {
+        if self.admits(kind) {
             return Ok(());
         }
         self.look_at_room();
-        if self.may_grow() || !self.is_checkpoint_worth_it() {
-            return self.refusal();
+        if self.admits(kind) || !self.is_checkpoint_worth_it() {
+            return self.refusal(kind);
         }
         if self.options.manual {
             // What it ends with is seen in what is free then.
             let _ = self.checkpoint();
-            return self.refusal();
+            return self.refusal(kind);
         }
         // One may be under way that began before the changes that make room.
         let enough = self.room.attempts.load(Ordering::Relaxed) + 2;
         let mut changed = self.progress.subscribe();
-        while self.room.attempts.load(Ordering::Relaxed) < enough && !self.may_grow() {
+        while self.room.attempts.load(Ordering::Relaxed) < enough && !self.admits(kind) {
             self.progress.check()?;
-            if self.progress.memory.load(Ordering::Relaxed) == 0 {
-                break;
-            }
             self.progress.want_checkpoint();
             // The sender lives in `self`, so this cannot fail.
             let _ = changed.changed().await;
         }
-        self.refusal()
+        self.refusal(kind)
     }
 }

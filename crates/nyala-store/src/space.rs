@@ -17,8 +17,11 @@ use crate::FreeSpace;
 /// What a change does to the size of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// It adds rows or makes them longer.
+    /// It adds something that nobody relies on yet.
     Grows,
+    /// It adds what belongs to something that was added before: it may use half of what is kept, so that what was begun
+    /// when there was room can be completed.
+    Completes,
     /// It removes or replaces, or others cannot go on without it.
     Maintains,
 }
@@ -73,44 +76,67 @@ const ENOUGH_INODES: u64 = 16;
 #[derive(Debug, Clone)]
 pub struct SpaceRule {
     reserve_bytes: u64,
-    shortage: Option<Shortage>,
+    /// Why nothing may be added, and why not even what completes something.
+    shortages: [Option<Shortage>; 2],
 }
 
 impl SpaceRule {
     /// A rule that keeps `reserve_bytes`, or an eighth of a small disk, for what does not grow.
     pub fn new(reserve_bytes: u64) -> SpaceRule {
-        SpaceRule { reserve_bytes, shortage: None }
+        SpaceRule { reserve_bytes, shortages: [None; 2] }
     }
 
     /// Takes note of what there is. Returns whether the answer is another one now.
     pub fn look(&mut self, space: &Space) -> bool {
-        let before = self.shortage.is_some();
-        self.shortage = self.short_of(space, before);
-        self.shortage.is_some() != before
+        let before = self.shortages;
+        let reserve = self.reserve_bytes.min(space.disk.total_bytes / PART_OF_DISK);
+        let bytes = |kept, before: Option<Shortage>| short_of_bytes(space, kept, before.is_some());
+        // The store makes no files but segments of its log, for which there is a reserve; others may need what is left.
+        let grow = bytes(reserve, before[0]).or_else(|| short_of_inodes(space, before[0].is_some()));
+        self.shortages = [grow, bytes(reserve / 2, before[1])];
+        self.shortages[0].is_some() != before[0].is_some()
     }
 
-    fn short_of(&self, space: &Space, before: bool) -> Option<Shortage> {
+    /// What may be added, bytes.
+    pub fn left(&self, space: &Space) -> u64 {
         let reserve = self.reserve_bytes.min(space.disk.total_bytes / PART_OF_DISK);
-        let gap = if before { reserve / 2 } else { 0 };
-        let needed = reserve.saturating_add(gap).saturating_add(space.pending_bytes.saturating_mul(2));
-        let free = space.disk.bytes.saturating_add(space.table_bytes);
-        if free < needed {
-            return Some(Shortage::Bytes { free, needed });
+        match self.shortages[0] {
+            Some(_) => 0,
+            None => free_bytes(space).saturating_sub(reserve).saturating_sub(space.pending_bytes.saturating_mul(2)),
         }
-        let needed = if before { ENOUGH_INODES } else { LEAST_INODES };
-        let free = space.disk.inodes.filter(|free| *free < needed)?;
-        Some(Shortage::Inodes { free, needed })
     }
 
     /// Whether such a change may be made.
     pub fn admits(&self, kind: ChangeKind) -> bool {
-        kind == ChangeKind::Maintains || self.shortage.is_none()
+        self.shortage(kind).is_none()
     }
 
-    /// Why nothing may grow.
-    pub fn shortage(&self) -> Option<Shortage> {
-        self.shortage
+    /// Why such a change may not be made.
+    pub fn shortage(&self, kind: ChangeKind) -> Option<Shortage> {
+        match kind {
+            ChangeKind::Grows => self.shortages[0],
+            ChangeKind::Completes => self.shortages[1],
+            ChangeKind::Maintains => None,
+        }
     }
+}
+
+fn free_bytes(space: &Space) -> u64 {
+    space.disk.bytes.saturating_add(space.table_bytes)
+}
+
+/// Whether there are too few bytes if `kept` of them have to stay; `before`: whether there were.
+fn short_of_bytes(space: &Space, kept: u64, before: bool) -> Option<Shortage> {
+    let gap = if before { kept / 2 } else { 0 };
+    let needed = kept.saturating_add(gap).saturating_add(space.pending_bytes.saturating_mul(2));
+    let free = free_bytes(space);
+    (free < needed).then_some(Shortage::Bytes { free, needed })
+}
+
+fn short_of_inodes(space: &Space, before: bool) -> Option<Shortage> {
+    let needed = if before { ENOUGH_INODES } else { LEAST_INODES };
+    let free = space.disk.inodes.filter(|free| *free < needed)?;
+    Some(Shortage::Inodes { free, needed })
 }
 
 #[cfg(test)]
@@ -128,7 +154,7 @@ mod tests {
         let mut rule = SpaceRule::new(16 * MIB);
         assert!(!rule.look(&space(16 * MIB, 0, 0)) && rule.admits(ChangeKind::Grows));
         assert!(rule.look(&space(16 * MIB - 1, 0, 0)) && !rule.admits(ChangeKind::Grows));
-        assert_eq!(rule.shortage(), Some(Shortage::Bytes { free: 16 * MIB - 1, needed: 16 * MIB }));
+        assert_eq!(rule.shortage(ChangeKind::Grows), Some(Shortage::Bytes { free: 16 * MIB - 1, needed: 16 * MIB }));
         assert!(rule.admits(ChangeKind::Maintains), "what does not grow always may");
         assert!(!rule.look(&space(24 * MIB - 1, 0, 0)) && !rule.admits(ChangeKind::Grows), "within the gap");
         assert!(rule.look(&space(24 * MIB, 0, 0)) && rule.admits(ChangeKind::Grows));
@@ -142,6 +168,26 @@ mod tests {
         assert!(rule.look(&space(10 * MIB, 16 * MIB, 6 * MIB)));
         assert!(rule.look(&space(10 * MIB, 16 * MIB, 0)), "a checkpoint made room");
         assert!(!rule.look(&space(u64::MAX, u64::MAX, u64::MAX)) && rule.admits(ChangeKind::Grows), "no overflow");
+    }
+
+    #[test]
+    fn what_was_begun_is_completed_out_of_the_reserve() {
+        let mut rule = SpaceRule::new(16 * MIB);
+        for (free, left, grows, completes) in [
+            (17 * MIB, MIB, true, true),
+            (16 * MIB, 0, true, true),
+            (16 * MIB - 1, 0, false, true),
+            (8 * MIB, 0, false, true),
+            (8 * MIB - 1, 0, false, false),
+            (12 * MIB - 1, 0, false, false),
+            (12 * MIB, 0, false, true),
+            (24 * MIB, 8 * MIB, true, true),
+        ] {
+            let space = space(free, 0, 0);
+            rule.look(&space);
+            let found = (rule.left(&space), rule.admits(ChangeKind::Grows), rule.admits(ChangeKind::Completes));
+            assert_eq!(found, (left, grows, completes), "{free}");
+        }
     }
 
     #[test]
@@ -160,7 +206,7 @@ mod tests {
         let mut rule = SpaceRule::new(16 * MIB);
         assert!(!rule.look(&with(None)) && !rule.look(&with(Some(8))));
         assert!(rule.look(&with(Some(7))) && !rule.admits(ChangeKind::Grows) && rule.admits(ChangeKind::Maintains));
-        assert_eq!(rule.shortage(), Some(Shortage::Inodes { free: 7, needed: 8 }));
+        assert_eq!(rule.shortage(ChangeKind::Grows), Some(Shortage::Inodes { free: 7, needed: 8 }));
         assert!(!rule.look(&with(Some(15))) && rule.look(&with(Some(16))) && rule.admits(ChangeKind::Grows));
     }
 }

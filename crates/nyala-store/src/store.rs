@@ -6,6 +6,7 @@ use std::borrow::Borrow;
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
@@ -13,7 +14,7 @@ use parking_lot::Mutex;
 use crate::log::disk::LogDisk;
 use crate::ordered::{OrderedStore, Visit};
 use crate::shared::Shared;
-use crate::{Batch, Lsn, Options, Recovery, Stats, StoreError, Value, open, threads};
+use crate::{Batch, ChangeKind, Lsn, Options, Recovery, Stats, StoreError, Value, open, threads};
 
 /// A durable ordered store. Clones share it; the last one to go flushes it and stops its threads.
 #[derive(Clone)]
@@ -170,17 +171,28 @@ impl Store {
         shared.progress.wait_blocking(|| !shared.must_wait());
     }
 
-    /// Whether what makes the store larger may be applied now. False while what is left is kept for what does not:
-    /// removals and what others cannot go on without.
-    pub fn may_grow(&self) -> bool {
-        self.shared().may_grow()
+    /// Whether a change of this kind may be applied now. What grows may not while what is left is kept for what does not:
+    /// removals and what others cannot go on without. A checkpoint that may change that is then asked for.
+    pub fn admits(&self, kind: ChangeKind) -> bool {
+        let shared = self.shared();
+        let may = shared.admits(kind);
+        if !may && shared.is_checkpoint_worth_it() {
+            shared.progress.want_checkpoint();
+        }
+        may
     }
 
-    /// Returns when what makes the store larger may be applied. Where a checkpoint may make room, waits for it first.
+    /// Bytes that may be added, as far as known: what is free, less what is kept for the rest. It follows the store as long as that
+    /// is open, and does not keep it open.
+    pub fn left_bytes(&self) -> Arc<AtomicU64> {
+        self.shared().left_bytes()
+    }
+
+    /// Returns when a change of this kind may be applied. Where a checkpoint may make room, waits for it first.
     ///
     /// Errors: [`StoreError::Reserved`]; what has stopped the store.
-    pub async fn wait_to_grow(&self) -> Result<(), StoreError> {
-        self.shared().wait_to_grow().await
+    pub async fn wait_to(&self, kind: ChangeKind) -> Result<(), StoreError> {
+        self.shared().wait_to(kind).await
     }
 
     /// Brings everything applied before the call into the ordered store and releases the log behind it. Also happens by

@@ -9,6 +9,7 @@ mod entries;
 mod exit_codes;
 mod failures;
 mod fenced;
+mod full_disk;
 mod handles;
 mod hopper;
 mod kills;

@@ -5,6 +5,7 @@
 
 use super::execute::Body;
 use super::leases::Passage;
+use super::participate;
 use super::state::{Caller, State};
 use crate::change::Fault;
 use crate::keys;
@@ -177,6 +178,7 @@ async fn log_decision(
     state.sessions.borrow().check(leave)?;
     let caller = Caller { session: request.session, unsaid: false, owner: request.owner, now: request.now };
     let alone = participants.is_empty();
+    participate::room_for_parts(state, &here).await?;
     let mut passage = Passage::new(state, request.session);
     clear_leases(state, &mut passage, &caller, tx, &here).await?;
     state.sessions.borrow().check(leave)?;

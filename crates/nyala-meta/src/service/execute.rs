@@ -13,10 +13,12 @@ use super::leases::{self, Passage};
 use super::state::{Caller, State};
 use super::{bring, doubt, truncate, unsaid};
 use crate::change::Fault;
+use crate::growth;
 use crate::leases::Need;
 use crate::ns;
 use crate::replies;
 use crate::sessions::Leave;
+use nyala_store::{Batch, ChangeKind};
 use nyala_wire::meta::{ANSWER_HEAD_BYTES, Grants, MetaOp, MetaReply, MetaRequest, PutOutcome, Want};
 use nyala_wire::{ErrorCode, InodeId, SessionId, WireError};
 use std::rc::Rc;
@@ -195,7 +197,8 @@ async fn change_once(state: &Rc<State>, request: MetaRequest, leave: Leave) -> R
         }
         None => {
             state.room().await;
-            change(state, &request, leave).await?
+            let room = state.room_for(growth::of_op(&request.op, &|inode| state.inline_len(inode))).await;
+            change(state, &request, leave, room).await?
         }
     };
     if wants_sync(&request.op) {
@@ -222,7 +225,13 @@ async fn told(state: &State, key: (SessionId, u64), patience: &Patience) -> Resu
     Ok(())
 }
 
-async fn change(state: &Rc<State>, request: &MetaRequest, leave: Leave) -> Result<Body, WireError> {
+/// `room`: what to answer if the operation would make the tables larger.
+async fn change(
+    state: &Rc<State>,
+    request: &MetaRequest,
+    leave: Leave,
+    room: Result<(), WireError>,
+) -> Result<Body, WireError> {
     let mut patience = Patience::new();
     let mut passage = Passage::of(state, request);
     loop {
@@ -241,33 +250,22 @@ async fn change(state: &Rc<State>, request: &MetaRequest, leave: Leave) -> Resul
         });
         match outcome {
             Ok((mut reply, mut body, touched, gone, mut batch)) => {
+                if let Some(answer) = no_room(state, request, (&reply, &batch), &room) {
+                    return answer;
+                }
                 let shows = if matches!(request.op, MetaOp::Open { .. }) { leases::shown(&reply) } else { Vec::new() };
                 if !passage.clear(&touched, Need::Change)
                     || !passage.clear(&gone, Need::Remove)
                     || !passage.clear(&shows, Need::Read)
                 {
                     if let MetaOp::PutInlines { puts } = &request.op {
-                        return Ok(all_busy(puts.len()));
+                        return Ok(none_taken(puts.len(), &ErrorCode::BUSY.into()));
                     }
                     patience.check()?;
                     passage.wait(news).await;
                     continue;
                 }
-                let pending = truncate::begin(state, &request.op, &mut batch)?;
-                let applied = state.apply(&batch);
-                if let Err(error) = applied {
-                    truncate::cancel(state, pending);
-                    return Err(error);
-                }
-                let grants = leases::grants(state, request, &mut reply, None);
-                unsaid::replied(state, request, &reply, grants)?;
-                leases::set_grants(&mut body, grants);
-                gone.iter().for_each(|inode| state.leases.borrow_mut().end_inode(*inode));
-                doubt::settle(state, &request.op, &gone);
-                if let MetaOp::SetLock { inode, lock } = &request.op {
-                    state.lock_waits.applied(request.session, *inode, lock);
-                }
-                truncate::finish(state, pending).await?;
+                make(state, request, &mut batch, (&mut reply, &mut body), &gone).await?;
                 // Only now others may be given something again: what they see then is what this operation made.
                 drop(passage);
                 return Ok(body);
@@ -291,11 +289,55 @@ async fn change(state: &Rc<State>, request: &MetaRequest, leave: Leave) -> Resul
     }
 }
 
-/// The answer to many contents of which one has to wait for another client: that one waits for itself, in a request of its
-/// own, so that the others do not.
-fn all_busy(count: usize) -> Body {
-    let busy = || PutOutcome::Refused(ErrorCode::BUSY.into());
-    leases::answer(Grants::default(), &MetaReply::Inlines(std::iter::repeat_with(busy).take(count).collect()))
+/// Applies a change that nothing stands in the way of any more, and completes its answer.
+async fn make(
+    state: &Rc<State>,
+    request: &MetaRequest,
+    batch: &mut Batch,
+    (reply, body): (&mut MetaReply, &mut Body),
+    gone: &[InodeId],
+) -> Result<(), WireError> {
+    let pending = truncate::begin(state, &request.op, batch)?;
+    let applied = state.apply(batch);
+    if let Err(error) = applied {
+        truncate::cancel(state, pending);
+        return Err(error);
+    }
+    let grants = leases::grants(state, request, reply, None);
+    unsaid::replied(state, request, reply, grants)?;
+    leases::set_grants(body, grants);
+    gone.iter().for_each(|inode| state.leases.borrow_mut().end_inode(*inode));
+    doubt::settle(state, &request.op, gone);
+    if let MetaOp::SetLock { inode, lock } = &request.op {
+        state.lock_waits.applied(request.session, *inode, lock);
+    }
+    truncate::finish(state, pending).await
+}
+
+/// The answer to many contents of which one has to wait for another client, or does not fit: that one is then sent in a request
+/// of its own, so that the others do not fare like it.
+fn none_taken(count: usize, why: &WireError) -> Body {
+    let refused = || PutOutcome::Refused(why.clone());
+    leases::answer(Grants::default(), &MetaReply::Inlines(std::iter::repeat_with(refused).take(count).collect()))
+}
+
+/// The answer to an operation that would make full tables larger.
+fn no_room(
+    state: &State,
+    request: &MetaRequest,
+    (reply, batch): (&MetaReply, &Batch),
+    room: &Result<(), WireError>,
+) -> Option<Result<Body, WireError>> {
+    let error = room.as_ref().err()?;
+    match &request.op {
+        MetaOp::PutInlines { puts } => Some(Ok(none_taken(puts.len(), error))),
+        op => {
+            // What cannot be read was read a moment ago: the next request says what is wrong with it.
+            let is_there = |key: &[u8]| state.store.get(key).is_ok_and(|row| row.is_some());
+            let kind = growth::of_outcome(op, reply, batch, &is_there);
+            (kind != ChangeKind::Maintains).then(|| Err(error.clone()))
+        }
+    }
 }
 
 /// The directories of this server that an operation names.

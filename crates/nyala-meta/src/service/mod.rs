@@ -52,8 +52,8 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Why a metadata service cannot run (any more).
@@ -101,7 +101,7 @@ pub async fn run_on(
 ) -> Result<(), MetaError> {
     let secret = Secret::load(&config.secret_file)?;
     let mut dir = OwnDir::open(&config.dir, Kind::MetaTarget, ClusterId(random::<16>()?))?;
-    let cluster = dir.identity.cluster;
+    let (cluster, left) = (dir.identity.cluster, Arc::new(OnceLock::new()));
     let handshake = |cluster: ClusterId, node| HandshakeConfig {
         encrypt: config.encrypt,
         ..HandshakeConfig::new(secret.clone(), u128::from_le_bytes(cluster.0), Role::Meta, node)
@@ -111,7 +111,7 @@ pub async fn run_on(
     let listen = early.local_addresses().first().copied().unwrap_or(config.listen);
     let mut shutdown = std::pin::pin!(shutdown);
     let member = tokio::select! {
-        member = join(&config, &dir, listen, handshake(cluster, 0)) => member?,
+        member = join(&config, &dir, listen, handshake(cluster, 0), left.clone()) => member?,
         () = &mut shutdown => return Ok(()),
     };
     let me = member.targets().first().copied().unwrap_or_default();
@@ -120,7 +120,7 @@ pub async fn run_on(
     drop(early);
     let server = Server::bind(&[listen], handshake(member.cluster(), member.node().0), ServerOptions::default())?;
     let state = tokio::select! {
-        state = open(&config, open_store, member, me, handshake) => state?,
+        state = open(&config, open_store, member, me, handshake, &left) => state?,
         () = &mut shutdown => return Ok(()),
     };
     tracing::info!(target = %me, node = %state.member.node(), %listen, "metadata service is up");
@@ -159,6 +159,7 @@ async fn join(
     dir: &OwnDir,
     listen: SocketAddr,
     handshake: HandshakeConfig,
+    left: Arc<OnceLock<Arc<AtomicU64>>>,
 ) -> Result<Member, MetaError> {
     let (uuid, id) = (dir.identity.uuid, dir.identity.target);
     let advertise = match config.advertise.is_empty() {
@@ -177,7 +178,7 @@ async fn join(
             id,
             alias: String::new(),
             kind: TargetKind::Meta,
-            capacity: capacity(&config.dir),
+            capacity: capacity(&config.dir, None),
             losses: 0,
         }],
     };
@@ -186,7 +187,8 @@ async fn join(
     let (path, target) = (config.dir.clone(), given.clone());
     let capacities = move || {
         let target = TargetId(target.load(Ordering::Relaxed));
-        vec![TargetCapacity { target, capacity: capacity(&path) }]
+        let left = left.get().map(|left| left.load(Ordering::Relaxed));
+        vec![TargetCapacity { target, capacity: capacity(&path, left) }]
     };
     let client = MgmtClient::new(config.mgmt.clone(), handshake);
     let member = Member::join(client, register, capacities).await?;
@@ -200,10 +202,13 @@ async fn open(
     member: Member,
     me: TargetId,
     handshake: impl Fn(ClusterId, u32) -> HandshakeConfig,
+    left: &OnceLock<Arc<AtomicU64>>,
 ) -> Result<Rc<State>, MetaError> {
     let options = Options { sync_interval: config.sync_interval, ..Options::default() };
     let (store, recovery) = open_store(&config.dir.join("tables"), options)?;
     tracing::info!(?recovery, "metadata tables are open");
+    // Nobody has set it before.
+    let _ = left.set(store.left_bytes());
     let flusher = Flusher::new(store.clone(), |error| {
         tracing::error!(%error, "the metadata log cannot be written; the service ends so that it cannot disagree with its disk");
         std::process::exit(74);
@@ -230,11 +235,13 @@ fn random<const N: usize>() -> Result<[u8; N], MetaError> {
     Ok(bytes)
 }
 
-fn capacity(dir: &Path) -> Capacity {
+/// Free is what names may still take (`left`), if the tables know it: clients that close files without waiting have to hear of a
+/// shortage before names are refused.
+fn capacity(dir: &Path, left: Option<u64>) -> Capacity {
     match rustix::fs::statvfs(dir) {
         Ok(stat) => Capacity {
             total_bytes: stat.f_blocks * stat.f_frsize,
-            free_bytes: stat.f_bavail * stat.f_frsize,
+            free_bytes: left.unwrap_or(stat.f_bavail * stat.f_frsize).min(stat.f_blocks * stat.f_frsize),
             total_inodes: stat.f_files,
             free_inodes: stat.f_favail,
         },

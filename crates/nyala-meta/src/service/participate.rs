@@ -6,10 +6,11 @@
 use super::leases::Passage;
 use super::state::{Caller, Promise, State};
 use crate::change::Fault;
+use crate::growth;
 use crate::leases::Need;
 use crate::locks::LockKey;
 use crate::tx::participant::{self, Prepare};
-use nyala_store::Batch;
+use nyala_store::{Batch, ChangeKind};
 use nyala_wire::meta_tx::{Outcome, PartResult, TxAction, TxId, TxPart, TxReply, TxRequest};
 use nyala_wire::{ErrorCode, SessionId, TargetId, Time, WireError};
 use std::collections::BTreeMap;
@@ -63,6 +64,7 @@ async fn prepare(
         return Err(ErrorCode::WRONG_SERVER.into());
     }
     state.room().await;
+    room_for_parts(state, &list).await?;
     clear_leases(state, tx, now, &list, stage).await?;
     let prepared = state.with_change(&Caller::service(now), Some(tx), |change, _| {
         participant::prepare(change, &state.ended.borrow(), tx, now, &list, stage)
@@ -80,6 +82,12 @@ async fn prepare(
     state.flusher.flushed().await?;
     state.durable().await?;
     Ok(results)
+}
+
+/// ENOSPC if the parts would make full tables larger.
+pub async fn room_for_parts(state: &State, parts: &[TxPart]) -> Result<(), WireError> {
+    let grows = parts.iter().map(growth::of_part).find(|kind| *kind == ChangeKind::Grows);
+    state.room_for(grows.unwrap_or(ChangeKind::Maintains)).await
 }
 
 /// Has clients let go of what the parts change, before it is locked: a client that has to write something first could

@@ -86,6 +86,7 @@ pub async fn start(store: &Store, member: &Member, me: TargetId, recovered: Lsn)
     }
     let mut batch = go_on_with(store, range)?;
     runs::begin(store, &mut batch, range, recovered)?;
+    store.wait_room().await;
     store.apply(batch).map_err(store_error)?;
     store.sync_blocking().map_err(store_error)?;
     Ok(range)

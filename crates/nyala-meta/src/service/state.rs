@@ -7,6 +7,7 @@ use super::lock_wait::LockWaits;
 use super::peers::Peers;
 use crate::change::Change;
 use crate::doubts::Doubts;
+use crate::keys;
 use crate::leases::Leases;
 use crate::lock_checks::LockChecks;
 use crate::locks::Locks;
@@ -15,12 +16,12 @@ use crate::sessions::Sessions;
 use crate::tx::participant::Ended;
 use crate::view::{Tables, store_error};
 use nyala_cluster::placement::PlacementTable;
-use nyala_store::{Batch, Store};
+use nyala_store::{Batch, ChangeKind, Store};
 use nyala_transport::member::Member;
 use nyala_wire::map::ClusterMap;
 use nyala_wire::meta::Owner;
 use nyala_wire::meta_tx::TxId;
-use nyala_wire::{ErrorCode, MapVersion, SessionId, TargetId, Time, WireError};
+use nyala_wire::{ErrorCode, InodeId, MapVersion, SessionId, TargetId, Time, WireError};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
@@ -219,6 +220,18 @@ impl State {
         if self.store.over_limit() {
             self.store.wait_room().await;
         }
+    }
+
+    /// Returns when a change of this kind may be made; ENOSPC if it would make full tables larger.
+    pub async fn room_for(&self, kind: ChangeKind) -> Result<(), WireError> {
+        self.store.wait_to(kind).await.map_err(store_error)
+    }
+
+    /// Bytes of inline content that an inode has.
+    pub fn inline_len(&self, inode: InodeId) -> usize {
+        let row = self.store.get(&keys::data(inode));
+        // What cannot be read is refused by whoever reads it to change it.
+        row.ok().flatten().map_or(0, |data| data.len())
     }
 
     /// Takes locks for a transaction; `BUSY` if another one stands in the way.

@@ -82,7 +82,7 @@ impl ChunkError {
 impl From<StoreError> for ChunkError {
     fn from(error: StoreError) -> ChunkError {
         match error {
-            StoreError::Full { .. } => ChunkError::NoSpace,
+            StoreError::Full { .. } | StoreError::Reserved { .. } => ChunkError::NoSpace,
             other => ChunkError::Store(other),
         }
     }

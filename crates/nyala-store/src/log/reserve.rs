@@ -45,6 +45,11 @@ impl Log {
         Ok(())
     }
 
+    /// Whether there is one, of whatever size.
+    pub(crate) fn has_reserve(&self) -> bool {
+        self.reserve_bytes.load(Ordering::Relaxed) > 0
+    }
+
     /// Makes or extends the file. Returns its size. After a lack of space there is none, or as much as there was.
     fn allocate(&self, wanted: u64) -> io::Result<u64> {
         match self.disk.open(NAME).and_then(|file| Ok((file.bytes()?, file))) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::content;
 use crate::testing::{Machine, Random};
 use crate::tree::Tree;
-use crate::{Batch, Options, Store, StoreError};
+use crate::{Batch, ChangeKind, Options, Store, StoreError};
 
 const DISK_BYTES: u64 = 32 << 20;
 
@@ -20,7 +20,7 @@ fn open(machine: &Machine) -> Store {
 /// As a service does it: what grows asks first, what does not only waits for a checkpoint where one has to be made.
 async fn grow(store: &Store, key: u64, len: usize) -> Result<(), StoreError> {
     store.wait_room().await;
-    store.wait_to_grow().await?;
+    store.wait_to(ChangeKind::Grows).await?;
     store.apply(Batch::new().put(key.to_be_bytes(), vec![key as u8; len])).map(drop)
 }
 
