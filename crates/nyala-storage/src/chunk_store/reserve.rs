@@ -29,6 +29,7 @@ impl ChunkWorker {
             return Ok(());
         }
         self.settle(file)?;
+        self.shared.check_tables()?;
         if let Some(limit) = self.shared.limit_bytes {
             let more = self.shared.absent_blocks(file, offset, len)?.saturating_mul(BLOCK_BYTES);
             if more > 0 && self.shared.used_bytes().saturating_add(more) > limit {

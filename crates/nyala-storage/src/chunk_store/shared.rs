@@ -115,8 +115,16 @@ impl Shared {
         error
     }
 
-    /// Takes so many blocks from what the target may hold.
+    /// Whether the tables have room for rows besides what removals need.
+    pub fn check_tables(&self) -> Result<(), ChunkError> {
+        if self.kv.may_grow() { Ok(()) } else { Err(ChunkError::NoSpace) }
+    }
+
+    /// Takes so many blocks from what the target may hold. The rows of new blocks must leave the tables room for removals.
     pub fn reserve(&self, blocks: u64) -> Result<(), ChunkError> {
+        if blocks > 0 {
+            self.check_tables()?;
+        }
         self.account(0, blocks);
         match self.limit_bytes {
             Some(limit) if blocks > 0 && self.used_bytes() > limit => {

@@ -4,8 +4,11 @@
 //!
 //! The order of batches is the order of the log: what survives a crash is always everything up to some batch.
 
-use nyala_store::{Batch, Lsn, Store, StoreError, Value};
+use nyala_store::{Batch, ChangeKind, Lsn, Store, StoreError, Value};
 use std::ops::{Bound, ControlFlow};
+
+/// Changes in memory that a checkpoint would not make room of, bytes.
+const FEW_BYTES: u64 = 1 << 20;
 
 /// Called for each key and value of a scan.
 pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
@@ -28,6 +31,8 @@ pub trait Table: Send + Sync + 'static {
     fn wait_room(&self);
     /// Would that return at once?
     fn has_room(&self) -> bool;
+    /// May rows be added that others than removals need? Never waits.
+    fn may_grow(&self) -> bool;
 }
 
 impl Table for Store {
@@ -57,6 +62,15 @@ impl Table for Store {
 
     fn has_room(&self) -> bool {
         !self.over_limit()
+    }
+
+    fn may_grow(&self) -> bool {
+        // What waits for a checkpoint may be most of what is missing, and in mirror groups more of it on one member than on
+        // another; the checkpoint has been asked for.
+        self.admits(ChangeKind::Completes) || {
+            let stats = self.stats();
+            stats.active_bytes + stats.frozen_bytes > FEW_BYTES
+        }
     }
 
     fn wait_room(&self) {

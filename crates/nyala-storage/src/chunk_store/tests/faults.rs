@@ -138,3 +138,25 @@ fn a_limited_target_says_so_and_recovers() {
     let store = ChunkStore::open(world.table(), world.disk(), &limited).unwrap();
     assert_eq!(store.used_bytes(), 2 * 4096, "counted again at the start");
 }
+
+#[test]
+fn full_tables_refuse_new_blocks_and_let_the_rest_through() {
+    let world = World::new(1);
+    let store = ChunkStore::open(world.table(), world.disk(), &options(1)).unwrap();
+    let mut worker = store.worker(0, 1);
+    worker.write(write_op(FILE, 0, pattern(1, 3 * 4096))).unwrap();
+    world.keep_for_removals(true);
+    let other = ChunkFileId { index: 8, ..FILE };
+    let full = worker.write(write_op(other, 0, pattern(2, 4096)));
+    assert!(matches!(full, Err(ChunkError::NoSpace)), "{full:?}");
+    assert!(matches!(worker.allocate(FILE, 0, 5 * 4096), Err(ChunkError::NoSpace)));
+    worker.write(write_op(FILE, 4096, pattern(3, 4096))).expect("overwriting adds no rows");
+    worker.sync(FILE).unwrap();
+    worker.truncate(FILE, 4096).unwrap();
+    assert_eq!(content(&mut worker, FILE).unwrap(), pattern(1, 4096));
+    worker.unlink(FILE, 100).unwrap();
+    store.remover().remove(FILE).unwrap();
+    world.keep_for_removals(false);
+    worker.write(write_op(other, 0, pattern(2, 4096))).unwrap();
+    assert_eq!(store.used_bytes(), 4096);
+}

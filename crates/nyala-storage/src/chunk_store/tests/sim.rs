@@ -39,6 +39,7 @@ pub struct World {
 #[derive(Default)]
 struct State {
     steps: u64,
+    may_not_grow: bool,
     at: Option<(u64, Event)>,
     crashed: bool,
     files: BTreeMap<ChunkFileId, SimFile>,
@@ -121,6 +122,11 @@ impl World {
         let mut state = self.state.lock();
         state.steps = 0;
         state.at = at;
+    }
+
+    /// Whether the tables keep what is left for removals.
+    pub fn keep_for_removals(&self, keep: bool) {
+        self.state.lock().may_not_grow = keep;
     }
 
     pub fn crashed(&self) -> bool {
@@ -402,6 +408,10 @@ impl Table for World {
     }
 
     fn wait_room(&self) {}
+
+    fn may_grow(&self) -> bool {
+        !self.state.lock().may_not_grow
+    }
 
     fn has_room(&self) -> bool {
         true
