@@ -4,7 +4,8 @@
 //!
 //! **Failure model.** See [`super`]. All of it shares one store, whose log is written in order: what is written later is
 //! never on disk without what was written before. So an entry is never there without the ones before it, and a purge
-//! never without the snapshot that made it possible.
+//! never without the snapshot that made it possible. Where the disk has no room, not even the store's reserves, a write waits
+//! until there is some and says so: an error would end this node's part in Raft for good. Others lead meanwhile.
 
 use super::record::{EntryRecord, Position, SnapshotRecord, VoteRecord};
 use super::{Entry, LogId, StorageError, TypeConfig, Vote};
@@ -15,9 +16,13 @@ use openraft::storage::{LogFlushed, RaftLogStorage};
 use openraft::{AnyError, ErrorSubject, ErrorVerb, LogState, OptionalSend, RaftLogReader};
 use std::fmt::Debug;
 use std::ops::{Bound, ControlFlow, RangeBounds};
+use std::time::Duration;
 
 /// Layout of all values: this byte, then the codec's encoding. A newer layout gets the next number.
 const LAYOUT: u8 = 1;
+
+/// Pause before a write that found no room is tried again.
+const ROOM_PAUSE: Duration = Duration::from_millis(500);
 
 const VOTE: &[u8] = b"V";
 const COMMITTED: &[u8] = b"C";
@@ -63,12 +68,26 @@ impl RaftLog {
         self.store.get(key)?.map(|value| unpack(key, &value)).transpose()
     }
 
-    fn put<T: Encode<()>>(&self, key: &[u8], value: &T) -> Result<Lsn, RecordError> {
-        Ok(self.store.apply(Batch::new().put(key, pack(value)))?)
+    async fn put<T: Encode<()>>(&self, key: &[u8], value: &T) -> Result<Lsn, RecordError> {
+        Ok(self.apply(Batch::new().put(key, pack(value))).await?)
+    }
+
+    /// Applies a batch when there is room for it.
+    async fn apply(&self, batch: &Batch) -> Result<Lsn, StoreError> {
+        loop {
+            self.store.wait_room().await;
+            match self.store.apply(batch) {
+                Err(error @ (StoreError::Full { .. } | StoreError::Busy { .. })) => {
+                    tracing::error!(%error, "the log of management waits for room on its disk");
+                    tokio::time::sleep(ROOM_PAUSE).await;
+                }
+                done => return done,
+            }
+        }
     }
 
     async fn put_durably<T: Encode<()>>(&self, key: &[u8], value: &T) -> Result<(), RecordError> {
-        let lsn = self.put(key, value)?;
+        let lsn = self.put(key, value).await?;
         Ok(self.store.wait_durable(lsn).await?)
     }
 
@@ -209,7 +228,7 @@ impl RaftLogStorage<TypeConfig> for RaftLog {
     /// Not waited for: it only saves work at the next start, and comes to disk with whatever is written next.
     async fn save_committed(&mut self, committed: Option<LogId>) -> Result<(), StorageError> {
         let Some(committed) = committed else { return Ok(()) };
-        let saved = self.put(COMMITTED, &Position::from(committed));
+        let saved = self.put(COMMITTED, &Position::from(committed)).await;
         saved.map(drop).map_err(|e| failed(ErrorSubject::Logs, ErrorVerb::Write, &e))
     }
 
@@ -228,7 +247,7 @@ impl RaftLogStorage<TypeConfig> for RaftLog {
             let key = entry_key(entry.log_id.index);
             batch.put(key, pack(&EntryRecord::from(entry)));
         }
-        let applied = self.store.apply(batch).map_err(RecordError::from);
+        let applied = self.apply(&batch).await.map_err(RecordError::from);
         let lsn = applied.map_err(|e| failed(ErrorSubject::Logs, ErrorVerb::Write, &e))?;
         let store = self.store.clone();
         tokio::spawn(async move {
@@ -239,7 +258,9 @@ impl RaftLogStorage<TypeConfig> for RaftLog {
 
     async fn truncate(&mut self, log_id: LogId) -> Result<(), StorageError> {
         let mut batch = Batch::new();
-        let write = self.delete_entries(log_id.index.., &mut batch).and_then(|()| Ok(self.store.apply(batch)?));
+        let deleted = self.delete_entries(log_id.index.., &mut batch);
+        deleted.map_err(|e| failed(ErrorSubject::Logs, ErrorVerb::Delete, &e))?;
+        let write = self.apply(&batch).await.map_err(RecordError::from);
         let lsn = write.map_err(|e| failed(ErrorSubject::Logs, ErrorVerb::Delete, &e))?;
         let durable = self.store.wait_durable(lsn).await.map_err(RecordError::from);
         durable.map_err(|e| failed(ErrorSubject::Logs, ErrorVerb::Delete, &e))
@@ -248,7 +269,9 @@ impl RaftLogStorage<TypeConfig> for RaftLog {
     async fn purge(&mut self, log_id: LogId) -> Result<(), StorageError> {
         let mut batch = Batch::new();
         batch.put(PURGED, pack(&Position::from(log_id)));
-        let write = self.delete_entries(..=log_id.index, &mut batch).and_then(|()| Ok(self.store.apply(batch)?));
+        let deleted = self.delete_entries(..=log_id.index, &mut batch);
+        deleted.map_err(|e| failed(ErrorSubject::Logs, ErrorVerb::Delete, &e))?;
+        let write = self.apply(&batch).await.map_err(RecordError::from);
         write.map(drop).map_err(|e| failed(ErrorSubject::Logs, ErrorVerb::Delete, &e))
     }
 }

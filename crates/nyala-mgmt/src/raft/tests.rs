@@ -60,3 +60,30 @@ async fn replication_gets_no_part_of_what_was_purged() {
     assert_eq!(indices(6, 9).await, [6, 7, 8]);
     assert_eq!(indices(3, 9).await, [0_u64; 0], "not those from 6 on");
 }
+
+/// An error would end this node's part in Raft: openraft stops for good when its storage fails.
+#[tokio::test]
+async fn a_full_disk_delays_the_log_and_does_not_end_it() {
+    use super::Vote;
+    use openraft::storage::RaftLogStorage;
+    use std::time::Duration;
+    let machine = nyala_store::testing::Machine::new(0);
+    let options = Options { manual: true, segment_bytes: 16 << 10, ..Options::default() };
+    let (store, _) = Store::open_with(machine.disk(), machine.ordered(), options).unwrap();
+    let mut log = RaftLog::new(store);
+    machine.set_free_bytes(Some(0));
+    machine.set_ordered_full(true);
+    let mut term = 0;
+    let waits = async {
+        loop {
+            term += 1;
+            log.save_vote(&Vote::new(term, 1)).await.unwrap();
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(2), waits).await;
+    assert!(waited.is_err() && term > 10, "{term}");
+    machine.set_free_bytes(None);
+    let saved = tokio::time::timeout(Duration::from_secs(30), log.save_vote(&Vote::new(term, 1))).await;
+    saved.expect("there is room").unwrap();
+    assert_eq!(log.read_vote().await.unwrap(), Some(Vote::new(term, 1)));
+}
