@@ -89,7 +89,7 @@ fn fill(dir: &Path, thread: u64) -> io::Result<u64> {
         }
         let path = inside.join(format!("n{number}"));
         let made = match number % 4 {
-            0 if nyala_e2e::long() => write(&path, &pattern(number, 900)),
+            0 => write(&path, &pattern(number, 900)),
             _ => std::os::unix::fs::symlink(&long, &path),
         };
         if let Err(error) = made {
@@ -124,7 +124,7 @@ fn all_there(dir: &Path, counts: &[u64]) {
             numbers.sort_unstable();
             let expected: Vec<u64> = (first..(*count).min(first + NAMES)).collect();
             assert!(numbers == expected, "{} has {} of {}", inside.display(), numbers.len(), expected.len());
-            for number in expected.into_iter().filter(|number| long() && number % 4 == 0) {
+            for number in expected.into_iter().filter(|number| number % 4 == 0) {
                 assert!(fs::read(inside.join(format!("n{number}"))).unwrap() == pattern(number, 900), "n{number}");
             }
         }

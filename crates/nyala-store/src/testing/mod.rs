@@ -113,6 +113,8 @@ impl State {
             crash_at: None,
             fail_at: None,
             free_bytes: self.free_bytes,
+            total_bytes: self.total_bytes,
+            free_inodes: self.free_inodes,
             ordered_full: false,
             files: self.files.clone(),
             names: self.names.clone(),

@@ -12,7 +12,7 @@
 //!   found, so that what was read from then on stays.
 //! - Where no copy is whole, opening is an error that says what is wrong with each.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use super::super::page::PAGE_BYTES;
 use super::super::root::{HEADER_PAGES, Root};
@@ -34,7 +34,8 @@ impl PageFile {
             true => StoreError::OrderedFull { store: place.clone(), reason: error.to_string() },
             false => StoreError::io("create", &place, error),
         })?;
-        let file = PageFile { file, place, max_bytes, bytes: AtomicU64::new(bytes) };
+        let file =
+            PageFile { file, place, max_bytes, bytes: AtomicU64::new(bytes), lacks_reserve: AtomicBool::new(false) };
         let root = Root { end: HEADER_PAGES, ..Root::default() };
         file.write_header(&root)?;
         Ok((file, root))
@@ -50,7 +51,7 @@ impl PageFile {
         let failed = |error| StoreError::io("open", &place, error);
         let file = disk.open(name).map_err(failed)?;
         let bytes = AtomicU64::new(file.bytes().map_err(failed)?);
-        let file = PageFile { file, place, max_bytes, bytes };
+        let file = PageFile { file, place, max_bytes, bytes, lacks_reserve: AtomicBool::new(false) };
         let (mut newest, mut reasons) = (None::<Root>, Vec::new());
         for page in 0..HEADER_PAGES {
             let mut header = [0; PAGE_BYTES];

@@ -12,7 +12,7 @@
 mod header;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::cell::{Large, Pointer};
 use super::checksum;
@@ -32,6 +32,8 @@ pub(super) struct PageFile {
     max_bytes: u64,
     /// Size that is allocated. Changes only under the writer's lock.
     bytes: AtomicU64,
+    /// There was no room for the reserve when it was last tried.
+    lacks_reserve: AtomicBool,
 }
 
 fn offset(page: u64) -> u64 {
@@ -114,8 +116,15 @@ impl PageFile {
             return;
         }
         match self.file.allocate(wanted) {
-            Ok(()) => self.bytes.store(wanted, Ordering::Relaxed),
-            Err(error) => tracing::warn!(file = self.place, %error, "no space for the reserve that checkpoints need"),
+            Ok(()) => {
+                self.bytes.store(wanted, Ordering::Relaxed);
+                self.lacks_reserve.store(false, Ordering::Relaxed);
+            }
+            // Said once: it is tried after each commit, and on a full disk there are many.
+            Err(error) if !self.lacks_reserve.swap(true, Ordering::Relaxed) => {
+                tracing::warn!(file = self.place, %error, "no space for the reserve that checkpoints need");
+            }
+            Err(_) => {}
         }
     }
 
