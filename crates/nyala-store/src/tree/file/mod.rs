@@ -115,16 +115,13 @@ impl PageFile {
         if wanted <= has {
             return;
         }
-        match self.file.allocate(wanted) {
-            Ok(()) => {
-                self.bytes.store(wanted, Ordering::Relaxed);
-                self.lacks_reserve.store(false, Ordering::Relaxed);
-            }
-            // Said once: it is tried after each commit, and on a full disk there are many.
-            Err(error) if !self.lacks_reserve.swap(true, Ordering::Relaxed) => {
-                tracing::warn!(file = self.place, %error, "no space for the reserve that checkpoints need");
-            }
-            Err(_) => {}
+        let made = self.file.allocate(wanted);
+        // Said once: it is tried after each commit, and on a full disk there are many.
+        let was_said = self.lacks_reserve.swap(made.is_err(), Ordering::Relaxed);
+        match made {
+            Ok(()) => self.bytes.store(wanted, Ordering::Relaxed),
+            Err(_) if was_said => {}
+            Err(error) => tracing::warn!(file = self.place, %error, "no space for the reserve that checkpoints need"),
         }
     }
 
