@@ -74,11 +74,14 @@ impl RaftLog {
 
     /// Applies a batch when there is room for it.
     async fn apply(&self, batch: &Batch) -> Result<Lsn, StoreError> {
+        let mut is_said = false;
         loop {
             self.store.wait_room().await;
             match self.store.apply(batch) {
                 Err(error @ (StoreError::Full { .. } | StoreError::Busy { .. })) => {
-                    tracing::error!(%error, "the log of management waits for room on its disk");
+                    if !std::mem::replace(&mut is_said, true) {
+                        tracing::error!(%error, "the log of management waits for room on its disk");
+                    }
                     tokio::time::sleep(ROOM_PAUSE).await;
                 }
                 done => return done,
