@@ -35,10 +35,11 @@ fn as_said(cluster: &Cluster, said: &str, names: &[(&str, &str)]) -> Outcome {
     cluster.nyala(args)
 }
 
-/// Flips bits in the middle of the records in the last segment of a target's log.
+/// Flips bits in the middle of the records in the last segment of a target's log, which is named by its number.
 fn damage_log(target: &Path) {
     let log = target.join("kv/log");
     let mut segments: Vec<_> = fs::read_dir(&log).unwrap().map(|entry| entry.unwrap().path()).collect();
+    segments.retain(|path| path.extension().is_some_and(|ending| ending == "seg"));
     segments.sort();
     let segment = segments.pop().expect("a store has a log");
     let bytes = fs::read(&segment).unwrap();
