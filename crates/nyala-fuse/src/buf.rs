@@ -8,77 +8,19 @@
 //!
 //! A buffer is laid out so that the data of a WRITE, which follows 80 bytes of headers, starts on a page.
 
+use crate::memory::{Mapping, PAGE_BYTES};
 use crate::transport::uring::EntryBuf;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use std::io;
 use std::ops::Deref;
-use std::ptr::NonNull;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Size of a page here and now on x86-64 and on most arm64; a larger real one only costs alignment.
-pub(crate) const PAGE_BYTES: usize = 4096;
 /// Headers of a WRITE: `InHeader` and `WriteIn`.
 const WRITE_HEADERS_BYTES: usize = 80;
 /// Where in the mapping a request starts.
 const START: usize = PAGE_BYTES - WRITE_HEADERS_BYTES;
-
-/// Anonymous memory that is only backed where it was touched.
-pub(crate) struct Mapping {
-    base: NonNull<u8>,
-    len: usize,
-}
-
-// SAFETY: the mapping is plain memory owned by this value alone.
-unsafe impl Send for Mapping {}
-// SAFETY: shared access only reads it.
-unsafe impl Sync for Mapping {}
-
-impl Mapping {
-    pub(crate) fn new(len: usize) -> io::Result<Mapping> {
-        // SAFETY: a fresh anonymous private mapping at an address of the kernel's choice touches nothing of ours.
-        let address = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                len,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let base = NonNull::new(address.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        Ok(Mapping { base, len })
-    }
-
-    /// Address of a byte inside, or of the end.
-    pub(crate) fn at(&self, offset: usize) -> *mut u8 {
-        assert!(offset <= self.len, "beyond the mapping");
-        // SAFETY: inside the mapping, or just behind it.
-        unsafe { self.base.as_ptr().add(offset) }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        // SAFETY: the mapping is `len` bytes, zero-filled by the kernel, and lives as long as `self`.
-        unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.len) }
-    }
-
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `bytes`, and `&mut self` makes the access exclusive.
-        unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.len) }
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: base and len are what mmap gave, and nobody borrows from a value that is being dropped.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
-    }
-}
 
 /// What the pool and its buffers share.
 struct Shelf {
@@ -174,8 +116,8 @@ impl Drop for PoolBuf {
 
 /// The data of a WRITE, in the buffer it was read into. The buffer is free again when this is dropped.
 ///
-/// A handler that keeps it beyond its reply takes the bytes by [`WriteData::into_bytes`]: on a ring, the reply
-/// would otherwise wait for the buffer, in which it is to be written.
+/// A handler that keeps it beyond its reply takes the bytes by [`WriteData::into_bytes`]: on a ring, the entry that they
+/// came in would otherwise need new memory.
 pub struct WriteData {
     source: Source,
     start: usize,

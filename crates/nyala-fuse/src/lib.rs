@@ -22,6 +22,7 @@ mod dispatch;
 mod encode;
 mod errno;
 mod handler;
+mod memory;
 pub mod mount;
 mod notifier;
 mod request;

@@ -9,6 +9,7 @@ mod memfs;
 use harness::{Mounted, wait};
 use memfs::{Knobs, MemFs};
 use nyala_fuse::mount::Via;
+use nyala_fuse::types::Ino;
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
 use std::os::unix::thread::JoinHandleExt;
@@ -117,4 +118,36 @@ fn an_exiting_process_does_not_wait_for_its_closes() {
     send(&child, libc::SIGTERM);
     dies_soon(&mut child, libc::SIGTERM);
     stuck(&mounted, 2);
+}
+
+/// The data of a write that goes on stays what it was, whatever comes through the same ring entry behind it.
+#[test]
+fn a_killed_writer_does_not_wait_and_its_write_goes_on() {
+    let mounted = mounted(Knobs { direct: true, ..Knobs::default() });
+    let data = |number: u64| vec![b'a' + number as u8; 50_000];
+    mounted.fs.stuck_writes.store(true, Ordering::SeqCst);
+    for number in 0..4 {
+        let from = tempfile::NamedTempFile::new().unwrap();
+        fs::write(from.path(), data(number)).unwrap();
+        let to = mounted.path(&number.to_string());
+        let mut child = spawn(&format!("exec dd bs=50000 if={} of={}", from.path().display(), to.display()));
+        stuck(&mounted, number + 1);
+        send(&child, libc::SIGKILL);
+        dies_soon(&mut child, libc::SIGKILL);
+    }
+    mounted.fs.stuck_writes.store(false, Ordering::SeqCst);
+    for _ in 0..100 {
+        fs::write(mounted.path("other"), vec![b'z'; 60_000]).unwrap();
+    }
+    mounted.fs.let_go.notify_waiters();
+    for number in 0..4 {
+        let written = || {
+            mounted.fs.elsewhere(|state| {
+                let inode = state.child(Ino(1), number.to_string().as_bytes()).unwrap();
+                state.node(Ino(inode)).unwrap().data.clone()
+            })
+        };
+        wait("the write's end", || written().len() == 50_000);
+        assert!(written() == data(number), "file {number} has what another request brought");
+    }
 }

@@ -53,9 +53,9 @@ fn data_that_a_handler_keeps_stays_what_it_was() {
     }
 }
 
-/// A guard that outlives its reply delays it, but never shows other data.
+/// A guard that outlives its reply never shows other data.
 #[test]
-fn a_guard_dropped_later_on_another_thread_delays_only_its_reply() {
+fn a_guard_dropped_later_on_another_thread_keeps_its_data() {
     let mounted = keeper::Mounted::new(SessionConfig::default());
     mounted.hold_guards(Duration::from_millis(50));
     let file = File::options().write(true).open(mounted.path()).unwrap();

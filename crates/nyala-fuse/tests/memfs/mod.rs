@@ -88,6 +88,8 @@ pub struct MemFs {
     pub state: Mutex<State>,
     pub let_go: Notify,
     pub stuck: AtomicU64,
+    /// A write waits until it is let go.
+    pub stuck_writes: AtomicBool,
     pub fsyncs: AtomicU64,
     pub destroyed: AtomicU64,
     pub readdirs: AtomicU64,
@@ -114,6 +116,7 @@ impl MemFs {
             state: Mutex::new(State { nodes: HashMap::new(), next: 1 }),
             let_go: Notify::new(),
             stuck: AtomicU64::new(0),
+            stuck_writes: AtomicBool::new(false),
             fsyncs: AtomicU64::new(0),
             destroyed: AtomicU64::new(0),
             readdirs: AtomicU64::new(0),
@@ -340,6 +343,9 @@ impl Handler for MemFs {
 
     async fn write(&self, _ctx: &Context, ino: Ino, args: &WriteArgs, data: WriteData) -> Result<u32> {
         self.seen.writes.lock().push(*args);
+        if self.stuck_writes.load(Ordering::SeqCst) {
+            self.wait_stuck().await;
+        }
         let mut state = self.state.lock();
         let node = state.node(ino)?;
         let start = args.offset as usize;

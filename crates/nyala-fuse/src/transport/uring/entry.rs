@@ -6,18 +6,20 @@
 //! that it and the payload behind it are one piece as on the classic device, and, from the second page on, the payload.
 //! The data of a WRITE therefore starts on a page.
 //!
-//! **Failure model.** A handler can keep the data of a WRITE beyond its reply, on any thread, and drop it there: the reply
-//! then waits until the data is let go, and the ring's thread is told. The kernel can state lengths that
+//! The memory stands at two addresses: the kernel and this thread use the one that was told to the kernel, which cannot be
+//! changed any more; handlers read their data at the other.
+//!
+//! **Failure model.** A handler can keep the data of a WRITE beyond the reply, on any thread: its caller is killed or has waited
+//! for too long, while the data still waits for a server. The reply, and the next request with it, then goes into new
+//! pages, and the handler keeps the old ones. If there is no memory for them, the reply fails. The kernel can state lengths that
 //! do not fit: such a request is an error, and nothing is read beyond the memory.
 
 use super::abi::{EntInOut, HEADER_ROOM_BYTES, Headers};
 use crate::abi::header::{InHeader, OutHeader};
-use crate::buf::{Mapping, PAGE_BYTES};
-use nyala_ring::Bell;
+use crate::memory::{Mapping, PAGE_BYTES};
 use std::io::{self, IoSlice};
 use std::mem::offset_of;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Where the headers are; the kernel wants no particular alignment.
@@ -25,52 +27,53 @@ const HEADERS_AT: usize = 512;
 /// Where the payload is.
 const PAYLOAD_AT: usize = PAGE_BYTES;
 
-/// Nobody but the ring's thread uses it.
-const FREE: u8 = 0;
-/// A request's buffer lives.
-const HELD: u8 = 1;
-/// As before, and the reply waits for its end.
-const WANTED: u8 = 2;
-
 /// The memory of one entry.
 pub(super) struct EntryMem {
-    mapping: Mapping,
+    /// At the kernel's address. No reference to these bytes is ever made.
+    memory: Mapping,
+    /// The same pages at the handlers' address.
+    twin: Arc<Mapping>,
     payload_bytes: usize,
-    held: AtomicU8,
-    bell: Arc<Bell>,
 }
 
 impl EntryMem {
-    pub(super) fn new(payload_bytes: usize, bell: Arc<Bell>) -> io::Result<Arc<EntryMem>> {
-        let mapping = Mapping::new(PAYLOAD_AT + payload_bytes)?;
-        let iovecs = [(HEADERS_AT, size_of::<Headers>()), (PAYLOAD_AT, payload_bytes)]
-            .map(|(at, len)| libc::iovec { iov_base: mapping.at(at).cast(), iov_len: len });
-        // SAFETY: the first bytes of the mapping are ours, large enough and aligned, and nobody else knows of them yet.
-        unsafe { mapping.at(0).cast::<[libc::iovec; 2]>().write(iovecs) };
-        Ok(Arc::new(EntryMem { mapping, payload_bytes, held: AtomicU8::new(FREE), bell }))
+    pub(super) fn new(payload_bytes: usize) -> io::Result<EntryMem> {
+        let memory = Mapping::shared(PAYLOAD_AT + payload_bytes)?;
+        let twin = Arc::new(memory.twin()?);
+        let mem = EntryMem { memory, twin, payload_bytes };
+        mem.describe();
+        Ok(mem)
+    }
+
+    /// Writes down for the kernel where the headers and the payload are.
+    fn describe(&self) {
+        let iovecs = [(HEADERS_AT, size_of::<Headers>()), (PAYLOAD_AT, self.payload_bytes)]
+            .map(|(at, len)| libc::iovec { iov_base: self.memory.at(at).cast(), iov_len: len });
+        // SAFETY: the first bytes of the mapping are ours, large enough and aligned, and not given to handlers.
+        unsafe { self.memory.at(0).cast::<[libc::iovec; 2]>().write(iovecs) };
     }
 
     /// Address of the two descriptions of memory that registering an entry takes, and their number.
     pub(super) fn iovecs(&self) -> (u64, u32) {
-        (self.mapping.at(0) as u64, 2)
+        (self.memory.at(0) as u64, 2)
     }
 
-    /// Copies bytes out of the memory. Only for the ring's thread, while the entry is not the kernel's.
+    /// Copies bytes out of the memory. Only while the entry is not the kernel's.
     fn get<T: FromBytes>(&self, at: usize) -> T {
         assert!(at + size_of::<T>() <= PAYLOAD_AT);
         // SAFETY: inside the first page of the mapping, checked above; any bytes are a T; nobody writes there now.
-        unsafe { self.mapping.at(at).cast::<T>().read_unaligned() }
+        unsafe { self.memory.at(at).cast::<T>().read_unaligned() }
     }
 
-    /// Copies bytes into the memory. Only for the ring's thread, while the entry is not the kernel's and not held.
+    /// Copies bytes into the memory. Only while the entry is not the kernel's and no handler's.
     fn put(&self, at: usize, bytes: &[u8]) {
         assert!(at + bytes.len() <= PAYLOAD_AT + self.payload_bytes);
         // SAFETY: inside the mapping, checked above; the source is not in the mapping, since no buffer of it lives.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.mapping.at(at), bytes.len()) };
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.memory.at(at), bytes.len()) };
     }
 
     /// The request that the kernel has put here: its header and a buffer with its arguments.
-    pub(super) fn take(self: &Arc<EntryMem>) -> Result<(InHeader, EntryBuf), InHeader> {
+    pub(super) fn take(&self) -> Result<(InHeader, EntryBuf), InHeader> {
         let header: InHeader = self.get(HEADERS_AT);
         let ent: EntInOut = self.get(HEADERS_AT + offset_of!(Headers, ent));
         let (total, payload) = (header.len as usize, ent.payload_bytes as usize);
@@ -80,13 +83,7 @@ impl EntryMem {
         let op_in: [u8; HEADER_ROOM_BYTES] = self.get(HEADERS_AT + offset_of!(Headers, op_in));
         let start = PAYLOAD_AT - first;
         self.put(start, &op_in[..first]);
-        self.held.store(HELD, Ordering::Release);
-        Ok((header, EntryBuf { mem: Arc::clone(self), start, end: PAYLOAD_AT + payload }))
-    }
-
-    /// Whether a reply may be written now; if not, the bell will ring when it may.
-    pub(super) fn is_free(&self) -> bool {
-        self.held.compare_exchange(HELD, WANTED, Ordering::AcqRel, Ordering::Acquire).is_err_and(|now| now == FREE)
+        Ok((header, EntryBuf { pages: Arc::clone(&self.twin), start, end: PAYLOAD_AT + payload }))
     }
 
     /// How long a reply may be.
@@ -94,8 +91,13 @@ impl EntryMem {
         self.payload_bytes
     }
 
-    /// Writes a reply, which fits and for which the memory is free.
-    pub(super) fn reply(&self, unique: u64, error: i32, body: &[IoSlice<'_>]) {
+    /// Writes a reply, which fits. Errors: a handler keeps the pages, and there are no others.
+    pub(super) fn reply(&mut self, unique: u64, error: i32, body: &[IoSlice<'_>]) -> io::Result<()> {
+        if Arc::get_mut(&mut self.twin).is_none() {
+            self.memory.renew()?;
+            self.twin = Arc::new(self.memory.twin()?);
+            self.describe();
+        }
         let mut at = PAYLOAD_AT;
         for part in body {
             self.put(at, part);
@@ -106,12 +108,13 @@ impl EntryMem {
         self.put(HEADERS_AT, out.as_bytes());
         let ent = EntInOut { commit_id: unique, payload_bytes: bytes, ..EntInOut::default() };
         self.put(HEADERS_AT + offset_of!(Headers, ent), ent.as_bytes());
+        Ok(())
     }
 }
 
-/// A request's arguments, in the entry they came in. The entry cannot be used again before this is dropped.
+/// A request's arguments, in the pages they came in, which get no other request before this is dropped.
 pub(crate) struct EntryBuf {
-    mem: Arc<EntryMem>,
+    pages: Arc<Mapping>,
     start: usize,
     end: usize,
 }
@@ -119,16 +122,6 @@ pub(crate) struct EntryBuf {
 impl EntryBuf {
     /// The arguments.
     pub(crate) fn filled(&self) -> &[u8] {
-        let len = self.end - self.start;
-        // SAFETY: inside the mapping (`take` has checked), which `mem` keeps; nobody writes there while this lives.
-        unsafe { std::slice::from_raw_parts(self.mem.mapping.at(self.start), len) }
-    }
-}
-
-impl Drop for EntryBuf {
-    fn drop(&mut self) {
-        if self.mem.held.swap(FREE, Ordering::AcqRel) == WANTED {
-            self.mem.bell.ring();
-        }
+        &self.pages.bytes()[self.start..self.end]
     }
 }

@@ -39,19 +39,11 @@ use tokio::time::Sleep;
 /// How long requests may wait in the kernel behind others before they are fetched.
 const BEHIND: Duration = Duration::from_millis(10);
 
-/// A reply that waits for its entry.
-struct Waiting {
-    ticket: Ticket,
-    error: i32,
-    body: Vec<u8>,
-}
-
 /// One thread's door to its queues.
 pub(crate) struct UringFuse {
     // Before the entries: no request may come once their memory is gone.
     ring: Ring,
     queues: RefCell<Queues>,
-    waiting: RefCell<Vec<Waiting>>,
     fetch_at: RefCell<Option<Pin<Box<Sleep>>>>,
     ended: Cell<bool>,
 }
@@ -63,14 +55,8 @@ impl UringFuse {
         // Twice the entries, since more of them may come.
         let room = u32::try_from(entries * 2).unwrap_or(u32::MAX);
         let ring = if alone { Ring::own_thread(room)? } else { Ring::attached(room)? };
-        let queues = RefCell::new(Queues::new(device, &share.queues, payload_bytes, ring.bell())?);
-        Ok(UringFuse {
-            ring,
-            queues,
-            waiting: RefCell::default(),
-            fetch_at: RefCell::default(),
-            ended: Cell::new(false),
-        })
+        let queues = RefCell::new(Queues::new(device, &share.queues, payload_bytes)?);
+        Ok(UringFuse { ring, queues, fetch_at: RefCell::default(), ended: Cell::new(false) })
     }
 
     /// Gives all entries to the kernel. Requests come once every queue of the mount has done so.
@@ -99,7 +85,6 @@ impl UringFuse {
             if self.ended.get() {
                 return Poll::Ready(Ok(None));
             }
-            self.send_waiting()?;
             match self.ring.poll_next(cx)? {
                 Poll::Ready(Event::Done { tag, result }) => match self.done(tag, result)? {
                     Poll::Ready(outcome) => return Poll::Ready(Ok(outcome)),
@@ -151,17 +136,6 @@ impl UringFuse {
             errno => Err(io::Error::from_raw_os_error(errno)),
         }
     }
-
-    /// Sends the replies whose entries are no longer held.
-    fn send_waiting(&self) -> io::Result<()> {
-        if self.waiting.borrow().is_empty() {
-            return Ok(());
-        }
-        for Waiting { ticket, error, body } in self.waiting.take() {
-            self.reply(ticket, error, &[IoSlice::new(&body)])?;
-        }
-        Ok(())
-    }
 }
 
 impl Channel for UringFuse {
@@ -173,12 +147,6 @@ impl Channel for UringFuse {
         if self.ended.get() {
             return Err(io::Error::from_raw_os_error(libc::ENOTCONN));
         }
-        let mut queues = self.queues.borrow_mut();
-        if queues.reply(ticket.unique, error, body, &self.ring)? {
-            return Ok(());
-        }
-        let body = body.iter().flat_map(|part| part.iter().copied()).collect();
-        self.waiting.borrow_mut().push(Waiting { ticket, error, body });
-        Ok(())
+        self.queues.borrow_mut().reply(ticket.unique, error, body, &self.ring)
     }
 }

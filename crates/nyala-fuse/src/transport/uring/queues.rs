@@ -13,10 +13,9 @@ use super::nudge::{is_nudge, nudge};
 use crate::abi::header::InHeader;
 use crate::buf::Buf;
 use crate::transport::dev::Device;
-use nyala_ring::{Bell, Command, Ring};
+use nyala_ring::{Command, Ring};
 use std::io::{self, IoSlice};
 use std::os::fd::AsRawFd;
-use std::sync::Arc;
 
 /// A queue has at most so many entries; their memory is only backed where it was touched.
 const MOST_ENTRIES: usize = 1024;
@@ -24,7 +23,7 @@ const MOST_ENTRIES: usize = 1024;
 struct Entry {
     /// Index into `Queues::queues`.
     queue: usize,
-    mem: Arc<EntryMem>,
+    mem: EntryMem,
     /// The inode of its request.
     inode: u64,
 }
@@ -44,7 +43,6 @@ pub(super) struct Queues {
     /// The kernel finds the mount by it.
     device: Device,
     payload_bytes: usize,
-    bell: Arc<Bell>,
     queues: Vec<Queue>,
     entries: Vec<Entry>,
     /// What each entry's request is called; zero: the entry is the kernel's. Apart, since it is searched.
@@ -56,14 +54,8 @@ fn errno(number: i32) -> io::Error {
 }
 
 impl Queues {
-    pub(super) fn new(
-        device: Device,
-        shares: &[(u16, usize)],
-        payload_bytes: usize,
-        bell: Arc<Bell>,
-    ) -> io::Result<Queues> {
-        let mut queues =
-            Queues { device, payload_bytes, bell, queues: Vec::new(), entries: Vec::new(), uniques: Vec::new() };
+    pub(super) fn new(device: Device, shares: &[(u16, usize)], payload_bytes: usize) -> io::Result<Queues> {
+        let mut queues = Queues { device, payload_bytes, queues: Vec::new(), entries: Vec::new(), uniques: Vec::new() };
         for (index, (qid, entries)) in shares.iter().enumerate() {
             queues.queues.push(Queue { qid: *qid, entries: 0, with_kernel: 0, to_fetch: 0, told_full: false });
             for _ in 0..(*entries).clamp(1, MOST_ENTRIES) {
@@ -75,7 +67,7 @@ impl Queues {
 
     /// A new entry, not yet the kernel's; its number.
     fn add(&mut self, queue: usize) -> io::Result<usize> {
-        let mem = EntryMem::new(self.payload_bytes, Arc::clone(&self.bell))?;
+        let mem = EntryMem::new(self.payload_bytes)?;
         self.entries.push(Entry { queue, mem, inode: 0 });
         self.uniques.push(0);
         self.queues[queue].entries += 1;
@@ -117,7 +109,7 @@ impl Queues {
         match entry.mem.take() {
             Ok((InHeader { unique, opcode, .. }, buf)) if is_nudge(opcode) => {
                 drop(buf);
-                entry.mem.reply(unique, 0, &[]);
+                entry.mem.reply(unique, 0, &[])?;
                 self.commit(index, unique, ring)?;
                 Ok(None)
             }
@@ -130,7 +122,7 @@ impl Queues {
             }
             Err(InHeader { unique, opcode, len, .. }) => {
                 tracing::error!(unique, opcode, len, "the kernel sent a request of a wrong length; it is refused");
-                entry.mem.reply(unique, -libc::EIO, &[]);
+                entry.mem.reply(unique, -libc::EIO, &[])?;
                 self.commit(index, unique, ring)?;
                 Ok(None)
             }
@@ -146,19 +138,15 @@ impl Queues {
         self.register(index, ring)
     }
 
-    /// Answers a request. False: not yet, since its data is still held; the bell rings when it no longer is.
-    pub(super) fn reply(&mut self, unique: u64, error: i32, body: &[IoSlice<'_>], ring: &Ring) -> io::Result<bool> {
+    /// Answers a request.
+    pub(super) fn reply(&mut self, unique: u64, error: i32, body: &[IoSlice<'_>], ring: &Ring) -> io::Result<()> {
         let index = self.uniques.iter().position(|known| *known == unique).ok_or_else(|| errno(libc::ENOENT))?;
-        let mem = &self.entries[index].mem;
+        let mem = &mut self.entries[index].mem;
         if body.iter().map(|part| part.len()).sum::<usize>() > mem.payload_bytes() {
             return Err(errno(libc::EINVAL));
         }
-        if !mem.is_free() {
-            return Ok(false);
-        }
-        mem.reply(unique, error, body);
-        self.commit(index, unique, ring)?;
-        Ok(true)
+        mem.reply(unique, error, body)?;
+        self.commit(index, unique, ring)
     }
 
     /// Doubles the entries of a queue of which fewer than a quarter are left with the kernel.
