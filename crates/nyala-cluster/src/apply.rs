@@ -113,9 +113,10 @@ impl ClusterState {
 
     fn set_capacity_pools(&mut self, pools: &[TargetPool]) -> Events {
         let mut events = Vec::new();
-        for &TargetPool { target: id, pool } in pools {
+        for (at, &TargetPool { target: id, pool }) in pools.iter().enumerate() {
             let target = self.target_mut(id).ok_or(ClusterError::NoTarget { target: id })?;
-            if target.capacity_pool != pool {
+            let named_again = pools[at + 1..].iter().any(|later| later.target == id);
+            if !named_again && target.capacity_pool != pool {
                 target.capacity_pool = pool;
                 events.push(Event::TargetCapacity(id, pool));
             }

@@ -53,7 +53,7 @@ pub enum Command {
         #[n(1)]
         trigger: Trigger,
     },
-    /// Targets moved to other capacity pools.
+    /// Targets moved to other capacity pools. Of a target that is named twice the last entry counts.
     #[n(4)]
     SetCapacityPools(#[n(0)] Vec<TargetPool>),
     /// New settings.

@@ -2,8 +2,9 @@
 
 //! Single commands: what each does, and every refusal in words.
 
+use nyala_cluster::command::TargetPool;
 use nyala_cluster::{ClusterError, ClusterState, Command, Event, NewTarget, RegisterNode, Thing, Trigger};
-use nyala_wire::map::{Consistency, Reachability, Role, Settings, TargetKind};
+use nyala_wire::map::{CapacityPool, Consistency, Reachability, Role, Settings, TargetKind};
 use nyala_wire::mgmt::{Register, RegisterTarget};
 use nyala_wire::{ClusterId, NodeId, PoolId, Slot, TargetId};
 
@@ -373,4 +374,17 @@ fn the_format_on_disk_stays_as_it_is() {
     let rename = Command::Rename { thing: Thing::Target(TargetId(101)), alias: "fast".into() };
     let hex: String = nyala_wire::codec::encode(&rename).iter().map(|b| format!("{b:02x}")).collect();
     assert_eq!(hex, "82078282018118656466617374");
+}
+
+#[test]
+fn of_a_target_in_two_capacity_pools_the_last_one_counts() {
+    let mut state = cluster();
+    register(&mut state, &service(Role::Storage, 2, &[21])).unwrap();
+    let target = TargetId(101);
+    let to = |pool| TargetPool { target, pool };
+    let command = Command::SetCapacityPools(vec![to(CapacityPool::Low), to(CapacityPool::Normal)]);
+    assert_eq!(state.apply(command), Ok(vec![]));
+    let command = Command::SetCapacityPools(vec![to(CapacityPool::Normal), to(CapacityPool::Low)]);
+    assert_eq!(state.apply(command.clone()), Ok(vec![Event::TargetCapacity(target, CapacityPool::Low)]));
+    assert_eq!(state.apply(command), Ok(vec![]), "done once");
 }
