@@ -8,12 +8,14 @@
 
 pub mod acl;
 pub mod change;
+pub mod damage;
 pub mod deadlock;
 pub mod doubts;
 pub mod file_locks;
 pub mod growth;
 pub mod keys;
 pub mod leases;
+pub mod listings;
 pub mod lock_checks;
 pub mod locks;
 pub mod ns;

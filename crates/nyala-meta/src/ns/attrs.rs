@@ -67,8 +67,8 @@ fn resize(change: &mut Change, inode: InodeId, size: u64, now: Time) -> Step<()>
     match file.inline_version {
         Some(version) => {
             let mut data = inline::get(change, inode, &file)?;
-            if (data.len() as u64) > size {
-                data.truncate(size as usize);
+            if (data.len() as u64) > size || version == 0 {
+                data.truncate(usize::try_from(size).unwrap_or(usize::MAX));
                 inline::put(change, inode, &data, version + 1)?;
             } else if let Some(file) = &mut change.inode_mut(inode)?.file {
                 file.inline_version = Some(version + 1);

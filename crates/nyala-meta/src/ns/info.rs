@@ -4,6 +4,7 @@
 
 use super::{Env, effective_pattern};
 use crate::change::{Change, Step};
+use crate::damage::lost;
 use crate::keys;
 use nyala_wire::meta::{EntryInfo, EntryReply, MAX_GET_ATTRS, MetaReply};
 use nyala_wire::{ErrorCode, FileKind, InodeId, Name};
@@ -13,7 +14,10 @@ pub fn lookup(change: &mut Change, env: &Env, parent: InodeId, name: &Name) -> S
     change.dir(parent)?;
     let (_, entry) = change.find_entry(parent, name)?.ok_or(ErrorCode::NOT_FOUND)?;
     let attr = match env.is_here(entry.inode) {
-        true => change.find_inode(entry.inode)?.map(|record| record.attr(entry.inode)),
+        true => {
+            let record = change.find_inode(entry.inode)?;
+            Some(record.ok_or_else(|| lost(entry.inode, "there is its name and nothing else"))?.attr(entry.inode))
+        }
         false => None,
     };
     Ok(MetaReply::Entry(EntryReply { inode: entry.inode, kind: entry.kind, attr }))
@@ -41,7 +45,8 @@ pub fn readlink(change: &mut Change, inode: InodeId) -> Step<MetaReply> {
     if change.inode(inode)?.kind != FileKind::Symlink {
         return Err(ErrorCode::INVALID.into());
     }
-    let target = change.get(&keys::data(inode))?.ok_or_else(|| ErrorCode::IO.with("link without a target"))?;
+    let target =
+        change.get(&keys::data(inode))?.ok_or_else(|| lost(inode, "it is a symbolic link without a target"))?;
     Ok(MetaReply::Bytes(target.into()))
 }
 

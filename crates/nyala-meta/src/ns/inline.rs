@@ -5,6 +5,7 @@
 //! otherwise take two pages in memory and on disk, at each checkpoint (docs/performance.md, eighth round).
 
 use crate::change::{Change, Step};
+use crate::damage::lost;
 use crate::keys;
 use crate::records::FilePart;
 use nyala_store::ONE_PAGE_VALUE_BYTES;
@@ -13,10 +14,16 @@ use nyala_wire::{ErrorCode, InodeId};
 /// Most bytes that are with the inode's record.
 const MAX_TAIL_BYTES: usize = 32;
 
-/// The content of a file that has some inline.
+/// The content of a file that has some inline. Version 0 is empty, and has no row. EIO if content that was kept is not there.
 pub fn get(change: &Change, inode: InodeId, file: &FilePart) -> Step<Vec<u8>> {
-    let mut data = change.get(&keys::data(inode))?.unwrap_or_default();
+    if matches!(file.inline_version, None | Some(0)) {
+        return Ok(Vec::new());
+    }
+    let mut data = change.get(&keys::data(inode))?.ok_or_else(|| lost(inode, "its content is not there"))?;
     if let Some(tail) = &file.tail {
+        if data.len() != ONE_PAGE_VALUE_BYTES {
+            return Err(lost(inode, "the end of its content is of another version").into());
+        }
         data.extend_from_slice(tail);
     }
     Ok(data)

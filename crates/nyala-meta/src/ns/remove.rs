@@ -4,8 +4,9 @@
 
 use super::{Env, drop_link, touch_dir};
 use crate::change::{Change, Fault, Step};
-use crate::keys;
+use crate::damage::lost;
 use crate::tx::Plan;
+use crate::{keys, listings};
 use nyala_wire::meta::MetaReply;
 use nyala_wire::{ErrorCode, FileKind, InodeId, Name};
 
@@ -47,7 +48,13 @@ pub fn check_empty(change: &mut Change, dir: InodeId) -> Step<()> {
         return Err(Fault::Blocked);
     }
     let (_, part) = change.dir(dir)?;
-    if part.entries > 0 { Err(ErrorCode::NOT_EMPTY.into()) } else { Ok(()) }
+    if part.entries > 0 {
+        return Err(ErrorCode::NOT_EMPTY.into());
+    }
+    match listings::count(change, dir)? {
+        0 => Ok(()),
+        there => Err(lost(dir, &format!("it counts no names and {there} are there")).into()),
+    }
 }
 
 /// Removes an empty directory's inode, with what is left of entries that held places.

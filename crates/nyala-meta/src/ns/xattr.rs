@@ -5,6 +5,7 @@
 
 use super::acl;
 use crate::change::{Change, Step};
+use crate::damage::lost;
 use crate::keys;
 use minicbor::bytes::ByteVec;
 use nyala_wire::meta::{MAX_XATTR_BYTES, MetaReply};
@@ -55,12 +56,14 @@ pub fn find(change: &mut Change, inode: InodeId, name: &[u8]) -> Step<Option<Vec
 
 /// The names of all attributes.
 pub fn list(change: &mut Change, inode: InodeId) -> Step<MetaReply> {
-    if change.inode(inode)?.xattr_bytes.is_none() {
-        return Ok(MetaReply::Names(Vec::new()));
-    }
+    let Some(bytes) = change.inode(inode)?.xattr_bytes else { return Ok(MetaReply::Names(Vec::new())) };
     let prefix = keys::xattr(inode, b"");
     let rows = change.list(&prefix, MAX_COUNT)?;
-    Ok(MetaReply::Names(rows.into_iter().map(|(key, _)| ByteVec::from(key[prefix.len()..].to_vec())).collect()))
+    let names: Vec<ByteVec> = rows.into_iter().map(|(key, _)| key[prefix.len()..].to_vec().into()).collect();
+    if names.iter().map(|name| taken(name)).sum::<u32>() != bytes {
+        return Err(lost(inode, "some of its extended attributes are not there").into());
+    }
+    Ok(MetaReply::Names(names))
 }
 
 /// How an attribute is set.

@@ -12,7 +12,7 @@ use super::coordinate::{self, Failed, Patience};
 use super::leases::{self, Passage};
 use super::state::{Caller, State};
 use super::{bring, doubt, truncate, unsaid};
-use crate::change::Fault;
+use crate::change::{Change, Fault, Step};
 use crate::growth;
 use crate::leases::Need;
 use crate::ns;
@@ -106,6 +106,7 @@ async fn read(state: &Rc<State>, request: &MetaRequest) -> Result<Body, WireErro
         let outcome = state.with_change(&caller, None, |mut change, env| {
             let reply = ns::run(&mut change, env, &request.op)?;
             let mut reply = bring::content(state, request, &mut change, reply)?;
+            check_listing(state, request, &mut change, &mut reply)?;
             state.doubts.borrow().tell(&mut reply);
             Ok(reply)
         });
@@ -127,6 +128,16 @@ async fn read(state: &Rc<State>, request: &MetaRequest) -> Result<Body, WireErro
             }
             Err(Fault::Elsewhere(_)) => return Err(ErrorCode::UNKNOWN_MESSAGE.into()),
         }
+    }
+}
+
+/// Of a listing that is too short the end is an error.
+fn check_listing(state: &State, request: &MetaRequest, change: &mut Change, reply: &mut MetaReply) -> Step<()> {
+    match (&request.op, reply) {
+        (MetaOp::ReadDir { dir, after, .. }, MetaReply::Listing(listing)) => {
+            state.listings.borrow_mut().check(change, request.session, (*dir, *after), listing)
+        }
+        _ => Ok(()),
     }
 }
 

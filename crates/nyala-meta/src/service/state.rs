@@ -9,6 +9,7 @@ use crate::change::Change;
 use crate::doubts::Doubts;
 use crate::keys;
 use crate::leases::Leases;
+use crate::listings::Listings;
 use crate::lock_checks::LockChecks;
 use crate::locks::Locks;
 use crate::ns::Env;
@@ -59,6 +60,8 @@ pub struct State {
     pub leases: RefCell<Leases>,
     /// Files that storage may have too much of.
     pub doubts: RefCell<Doubts>,
+    /// Listings that were begun.
+    pub listings: RefCell<Listings>,
     /// Rung when leases come back.
     pub lease_news: Notify,
     /// Bells of the sessions' polls for revocations.
@@ -115,6 +118,7 @@ impl State {
             released: Notify::new(),
             sessions: RefCell::default(),
             leases: RefCell::default(),
+            listings: RefCell::default(),
             lease_news: Notify::new(),
             polls: RefCell::default(),
             boot,
