@@ -292,6 +292,20 @@ impl Client {
         self.core.repair_copy(group, file, range, bad).await
     }
 
+    /// Removes a chunk file of an inode that does not exist from one target.
+    pub async fn remove_chunk_file(&self, file: ChunkFileId, target: TargetId) -> Result<()> {
+        self.core.remove_chunk_file(file, target).await
+    }
+
+    /// Cuts what lies at storage beside a file's inline content. Whether it could: the content is inline, nobody else uses the
+    /// file, and its metadata server knows that a client may have left something there.
+    pub async fn cut_beside_inline(&self, inode: InodeId) -> Result<bool> {
+        let handle = self.open(inode, OpenOptions { write: true, ..OpenOptions::default() }).await?;
+        let cut = self.core.cut_beside_inline(handle.file()).await;
+        handle.release().await?;
+        cut
+    }
+
     /// Returns when all changes of a mirrored chunk file that were under way are on all members.
     pub async fn settled(&self, group: GroupId, file: ChunkFileId) -> Result<()> {
         self.core.settled(group, file).await

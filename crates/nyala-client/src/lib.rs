@@ -34,6 +34,7 @@ mod guard;
 mod hub;
 mod keeper;
 mod leasing;
+mod leftover;
 mod locks;
 mod looking;
 mod maps;

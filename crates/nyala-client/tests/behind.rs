@@ -82,6 +82,22 @@ async fn left_over_bytes_do_not_show_in_a_size_that_is_set() {
 }
 
 #[tokio::test]
+async fn what_lies_beside_inline_content_is_removed_where_metadata_tells_of_it_only() {
+    for (size, left) in [(100, 0), (100, 50_000), (100_000, 50_000)] {
+        let (cluster, client, handle) = within(taken_over(size, left)).await;
+        let inode = handle.inode();
+        handle.release().await.unwrap();
+        let wanted = size == 100 && left > 0;
+        assert_eq!(within(client.cut_beside_inline(inode)).await.unwrap(), wanted, "{size} {left}");
+        assert_eq!(cluster.cuts() > 0, wanted);
+        let handle = client.open(inode, OpenOptions::default()).await.unwrap();
+        assert_eq!(read(&handle, 0, size + 1).await, vec![1; size]);
+        handle.release().await.unwrap();
+        client.shutdown().await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn without_a_doubt_nothing_is_cut() {
     let (cluster, client, handle) = within(taken_over(100, 0)).await;
     for n in 0..20 {

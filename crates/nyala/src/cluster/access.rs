@@ -96,13 +96,22 @@ impl Cluster {
         }
     }
 
-    /// A client for questions about files. It gives up soon: somebody waits for it.
+    /// A client for questions about files. It gives up soon: somebody waits for it. It asks a few things and goes: nobody
+    /// should have to wait for it to let go of anything.
     pub async fn client(&self) -> Result<Client, Failure> {
+        self.connected(false).await
+    }
+
+    /// A client that takes leases, for what has to keep others out.
+    pub async fn leasing_client(&self) -> Result<Client, Failure> {
+        self.connected(true).await
+    }
+
+    async fn connected(&self, leases: bool) -> Result<Client, Failure> {
         // Asked first, since the client would take a dead cluster for one that restarts.
         self.map().await?;
         let mut config = ClientConfig::new(self.mgmt.clone(), self.secret.clone(), "nyala command");
-        // It asks a few things and goes: nobody should have to wait for it to let go of anything.
-        config.leases = false;
+        config.leases = leases;
         config.encrypt = self.encrypt;
         config.retry_timeout = Duration::from_secs(15);
         Ok(Client::connect(config).await?)

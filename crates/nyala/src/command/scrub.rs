@@ -7,7 +7,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, Table, show};
 use crate::role::block_on;
 use crate::units::{Size, Span};
-use crate::walk::{Look, Mending, Reason, scrub};
+use crate::walk::{Look, Mending, Reason, Work, scrub};
 use nyala_wire::TargetId;
 use nyala_wire::map::{ClusterMap, TargetKind};
 use std::rc::Rc;
@@ -28,12 +28,23 @@ pub struct ScrubArgs {
     /// Also list chunk files that no file needs; asks metadata about every file
     #[arg(long)]
     pub leftovers: bool,
+    /// Remove what --leftovers finds: of files that metadata does not know, and what a client that died left beside inline content
+    #[arg(long, requires = "leftovers")]
+    pub remove: bool,
+    /// With --remove: metadata was not restored from an old copy; else the only data of the files missing there would go
+    #[arg(long, requires = "remove")]
+    pub yes: bool,
     /// Chunk files count as leftovers when two looks so far apart find no use for them
     #[arg(long, value_name = "TIME", default_value = "5m")]
     pub grace: Span,
     #[command(flatten)]
     cluster: ClusterArgs,
 }
+
+/// What is said to who wants to remove without --yes.
+const REALLY: &str = "what a metadata target has lost looks the same as what no file needs: if one was put back from a copy, \
+the chunk files of everything newer would be removed, which are the only copies of that data. List them first \
+(nyala scrub --leftovers); add --yes to remove them";
 
 /// The targets that are named, which must be there, or all storage targets.
 fn chosen(map: &ClusterMap, named: &[TargetId]) -> Result<Vec<TargetId>, Failure> {
@@ -46,13 +57,18 @@ fn chosen(map: &ClusterMap, named: &[TargetId]) -> Result<Vec<TargetId>, Failure
 
 /// Scrubs. Exit code 6 if damage remains, 1 if a target could not be read to the end.
 pub fn run(args: ScrubArgs, output: Output) -> Outcome {
-    let (rate, repair, leftovers) = (args.rate.0, !args.no_repair, args.leftovers.then_some(args.grace.0));
+    if args.remove && !args.yes {
+        return Err(Failure::usage(REALLY));
+    }
+    let leftovers = args.leftovers.then_some(args.grace.0);
+    let work = Work { rate: args.rate.0, repair: !args.no_repair, leftovers, remove: args.remove };
     let all = block_on(async {
-        let look = Rc::new(Look::at(&args.cluster.find()?).await?);
+        let cluster = args.cluster.find()?;
+        let look = Rc::new(if args.remove { Look::to_remove(&cluster).await? } else { Look::at(&cluster).await? });
         let mut scrubs = JoinSet::new();
         for target in chosen(&look.client.map(), &args.targets)? {
             let look = look.clone();
-            scrubs.spawn_local(async move { scrub(&look, target, rate, repair, leftovers).await });
+            scrubs.spawn_local(async move { scrub(&look, target, work).await });
         }
         let mut all = Vec::new();
         while let Some(done) = scrubs.join_next().await {
@@ -108,7 +124,7 @@ fn render(all: &[Mending]) -> String {
 }
 
 fn render_leftovers(all: &[Mending]) -> String {
-    let mut table = Table::new(&["TARGET", "INODE", "INDEX", "BYTES", "WHY NO FILE NEEDS IT"]);
+    let mut table = Table::new(&["TARGET", "INODE", "INDEX", "BYTES", "WHY NO FILE NEEDS IT", "RESULT"]);
     for (mending, left) in all.iter().flat_map(|mending| mending.leftovers.iter().map(move |left| (mending, left))) {
         let why = match left.reason {
             Reason::NoFile => "metadata knows no such file",
@@ -116,12 +132,14 @@ fn render_leftovers(all: &[Mending]) -> String {
             Reason::NoStripe => "the file's layout has no such stripe",
         };
         let (target, index) = (mending.target.to_string(), left.index.to_string());
-        table.row([target, left.inode.clone(), index, left.bytes.to_string(), why.to_owned()]);
+        let done = if left.removed { "removed" } else { "found" }.to_owned();
+        let result = left.kept.as_ref().map_or(done, |kept| format!("kept: {kept}"));
+        table.row([target, left.inode.clone(), index, left.bytes.to_string(), why.to_owned(), result]);
     }
     let more: u64 = all.iter().map(|mending| mending.more_leftovers).sum();
     let mut text = String::new();
     if all.iter().any(|mending| !mending.leftovers.is_empty()) {
-        text += &format!("\n{}\nNothing was removed.\n", table.render());
+        text += &format!("\n{}\n", table.render());
     }
     if more > 0 {
         text += &format!("\n{more} more chunk files may be needed by no file.\n");
@@ -161,11 +179,14 @@ mod tests {
         let lost = Mending { error: Some("gone".to_owned()), ..good.clone() };
         let mended = Mending { damaged_bytes: 8192, repaired_bytes: 8192, ..good.clone() };
         let inode = "0040-000000000011".to_owned();
-        let left = Leftover { inode, inode_number: 78, index: 0, bytes: 4096, reason: Reason::Inline };
-        let wasted = Mending { leftovers: vec![left], more_leftovers: 3, ..good.clone() };
+        let reason = Reason::Inline;
+        let left = Leftover { inode, inode_number: 78, index: 0, bytes: 4096, reason, removed: false, kept: None };
+        let gone = Leftover { removed: true, ..left.clone() };
+        let kept = Leftover { kept: Some("too busy".to_owned()), ..left.clone() };
+        let wasted = Mending { leftovers: vec![left, gone, kept], more_leftovers: 3, ..good.clone() };
         assert_eq!(exit(&[good.clone(), mended, wasted.clone()]), Exit::Ok, "space that is wasted is no damage");
         let text = render(&[wasted]);
-        for word in ["0040-000000000011", "content is inline", "Nothing was removed", "3 more"] {
+        for word in ["0040-000000000011", "content is inline", "found", "removed", "kept: too busy", "3 more"] {
             assert!(text.contains(word), "{word}: {text}");
         }
         assert_eq!(exit(&[lost.clone(), good]), Exit::Failed);

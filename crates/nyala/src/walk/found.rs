@@ -2,7 +2,8 @@
 
 //! What a scrub of a target reports.
 
-use nyala_wire::{GroupId, TargetId};
+use nyala_wire::storage::ChunkFileId;
+use nyala_wire::{GroupId, InodeId, TargetId};
 use serde::Serialize;
 
 /// A damaged place.
@@ -83,4 +84,15 @@ pub struct Leftover {
     pub bytes: u64,
     /// Why no file needs it.
     pub reason: Reason,
+    /// Whether it was removed.
+    pub removed: bool,
+    /// Why it was not, where it should have been.
+    pub kept: Option<String>,
+}
+
+impl Leftover {
+    /// The chunk file.
+    pub fn file(&self) -> ChunkFileId {
+        ChunkFileId { inode: InodeId(self.inode_number), index: self.index }
+    }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Chunk files that no file needs, for `nyala scrub --leftovers`. They are reported and never removed.
+//! Chunk files that no file needs, for `nyala scrub --leftovers`: reported, and removed if the administrator says so.
 //!
 //! **Failure model.** What a look at metadata says of a chunk file, and what it may mean:
 //!
@@ -13,15 +13,16 @@
 //!
 //! Removals and moves under way end, so a chunk file counts when two looks, `grace` apart, both find no use for it and
 //! it still has data after the second. A restored copy looks the same at any number of looks: that is why an
-//! administrator decides. Memory is bounded: of more than [`LISTED`] candidates the rest is only counted.
+//! administrator decides. Beside
+//! inline content only what metadata itself knows of is cut, under a lease that keeps movers out. Memory is bounded: of more than [`LISTED`] candidates the rest is only counted.
 
 use super::Look;
 use super::found::{Leftover, Reason};
 use crate::exit::Failure;
-use nyala_wire::ErrorCode;
 use nyala_wire::meta::EntryInfo;
 use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId};
 use nyala_wire::walk::{WalkAt, WalkPiece};
+use nyala_wire::{ErrorCode, TargetId};
 use std::time::{Duration, Instant};
 
 /// Chunk files that are looked at a second time.
@@ -110,8 +111,27 @@ impl Candidates {
 fn confirmed(candidate: &Candidate, reason: Option<Reason>, piece: &WalkPiece) -> Option<Leftover> {
     let file = candidate.at.file;
     let (inode, inode_number) = (file.inode.to_string(), file.inode.0);
-    let leftover = |reason| Leftover { inode, inode_number, index: file.index, bytes: candidate.bytes, reason };
+    let (index, bytes) = (file.index, candidate.bytes);
+    let leftover = |reason| Leftover { inode, inode_number, index, bytes, reason, removed: false, kept: None };
     reason.filter(|_| piece.present != 0 || piece.bad != 0).map(leftover)
+}
+
+/// Removes what was found on a target, where that is safe.
+pub async fn remove(look: &Look, target: TargetId, found: &mut [Leftover]) {
+    for left in found {
+        let file = left.file();
+        let outcome = match left.reason {
+            Reason::NoFile => look.client.remove_chunk_file(file, target).await.map(|()| None),
+            Reason::Inline => {
+                let why =
+                    "its metadata server knows of no client that left it; it goes when the file grows or is removed";
+                look.client.cut_beside_inline(file.inode).await.map(|cut| (!cut).then_some(why))
+            }
+            Reason::NoStripe => Ok(Some("the file exists: its layout may be what is damaged")),
+        };
+        left.kept = outcome.map_or_else(|error| Some(error.to_string()), |kept| kept.map(str::to_owned));
+        left.removed = left.kept.is_none();
+    }
 }
 
 fn bytes(piece: &WalkPiece) -> u64 {

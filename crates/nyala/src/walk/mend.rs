@@ -6,7 +6,7 @@
 //! what metadata says to be mirrored is repaired: elsewhere the other member has no such data to give.
 
 use super::found::{Damage, Mending};
-use super::leftover::Candidates;
+use super::leftover::{self, Candidates};
 use super::{Look, Owner};
 use crate::exit::Failure;
 use nyala_wire::storage::BLOCK_BYTES;
@@ -17,38 +17,48 @@ use std::time::Duration;
 /// Damaged places of a target that are listed; more are only counted.
 const LISTED: usize = 10_000;
 
-/// Looks at all of a target; with `leftovers` also for chunk files that no file needs, twice, so far apart.
-pub async fn scrub(look: &Look, target: TargetId, rate: u64, repair: bool, leftovers: Option<Duration>) -> Mending {
+/// What a scrub does.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    /// Bytes that are read from each target in a second; 0: as fast as it goes.
+    pub rate: u64,
+    /// Damage is repaired where another copy is.
+    pub repair: bool,
+    /// Chunk files that no file needs are looked for, twice, so far apart.
+    pub leftovers: Option<Duration>,
+    /// Those that are found are removed.
+    pub remove: bool,
+}
+
+/// Looks at all of a target.
+pub async fn scrub(look: &Look, target: TargetId, work: Work) -> Mending {
     let mut mending = Mending::of(target);
-    if let Err(failure) = walk(look, &mut mending, rate, repair, leftovers).await {
+    if let Err(failure) = walk(look, &mut mending, work).await {
         mending.error = Some(failure.message);
     }
     mending
 }
 
-async fn walk(
-    look: &Look,
-    mending: &mut Mending,
-    rate: u64,
-    repair: bool,
-    leftovers: Option<Duration>,
-) -> Result<(), Failure> {
+async fn walk(look: &Look, mending: &mut Mending, work: Work) -> Result<(), Failure> {
     let target = mending.target;
     let mut candidates = Candidates::default();
-    let mut steps = look.walk(target, true, rate);
+    let mut steps = look.walk(target, true, work.rate);
     while let Some(piece) = steps.take().await? {
         mending.bytes = steps.bytes;
-        if leftovers.is_some() {
+        if work.leftovers.is_some() {
             candidates.first_look(look, &piece).await?;
         }
         if piece.bad != 0 {
-            mend(look, mending, piece, repair).await?;
+            mend(look, mending, piece, work.repair).await?;
         }
     }
-    if let Some(grace) = leftovers {
+    if let Some(grace) = work.leftovers {
         mending.more_leftovers = candidates.more;
         let again = async |at| look.again(target, at, false).await;
         mending.leftovers = candidates.second_look(look, grace, again).await?;
+        if work.remove {
+            leftover::remove(look, target, &mut mending.leftovers).await;
+        }
     }
     Ok(())
 }

@@ -17,6 +17,6 @@ pub use compare::{Compared, compare};
 #[cfg(test)]
 pub use found::{Damage, Leftover};
 pub use found::{Mending, Reason};
-pub use mend::scrub;
+pub use mend::{Work, scrub};
 pub use owner::Owner;
 pub use steps::Look;

@@ -44,10 +44,18 @@ pub struct Steps<'a> {
 }
 
 impl Look {
-    /// Connects.
+    /// Connects, to look only.
     pub async fn at(cluster: &Cluster) -> Result<Look, Failure> {
-        let pool = Pool::new(cluster.handshake(), PoolOptions::default());
-        Ok(Look { client: cluster.client().await?, pool })
+        Ok(Look::with(cluster.client().await?, cluster))
+    }
+
+    /// Connects, to remove what nobody needs as well.
+    pub async fn to_remove(cluster: &Cluster) -> Result<Look, Failure> {
+        Ok(Look::with(cluster.leasing_client().await?, cluster))
+    }
+
+    fn with(client: Client, cluster: &Cluster) -> Look {
+        Look { client, pool: Pool::new(cluster.handshake(), PoolOptions::default()) }
     }
 
     /// All pieces of a target.
