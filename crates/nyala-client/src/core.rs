@@ -14,6 +14,7 @@ use crate::logic::numbers::Numbers;
 use crate::logic::put_off::PutOff;
 use crate::logic::unsynced::Written;
 use crate::maps::Maps;
+use crate::reach::Unreached;
 use crate::rpc::Rpc;
 use crate::sender::Sender;
 use crate::session::Session;
@@ -53,6 +54,8 @@ pub(crate) struct Core {
     pub(crate) write_slots: Mutex<HashMap<Home, Arc<Semaphore>>>,
     /// Numbers of requests to mirror groups.
     pub(crate) numbers: Mutex<HashMap<GroupId, Arc<Mutex<Numbers>>>>,
+    /// Members of mirror groups that cannot be reached from here.
+    pub(crate) unreached: Arc<Unreached>,
     /// Which changes are under way with targets without mirrors.
     pub(crate) slots: Mutex<HashMap<TargetId, Arc<Mutex<Slots>>>>,
     pub(crate) sender: Sender,
@@ -98,6 +101,7 @@ impl Core {
             cached_bytes: Arc::default(),
             write_slots: Mutex::default(),
             numbers: Mutex::default(),
+            unreached: Arc::default(),
             slots: Mutex::default(),
             sender: Sender::default(),
             stats: Counters::default(),

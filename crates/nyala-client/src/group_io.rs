@@ -5,13 +5,15 @@
 //! **Failure model.** A member dies, vanishes or stands still in the middle of a request; its group goes on with another
 //! primary in another epoch. A request is given up as soon as the map shows another epoch, and sent again under the same
 //! number: the group does it once. A refused connection is reported to management, which then need not wait for the lease
-//! to end. A reader may ask a member that cannot tell (`ASK_PRIMARY`), or one whose copy is damaged: the next one is asked.
+//! to end. A member that this client alone does not reach is gone around ([`crate::reach`]). A reader may ask a member that cannot tell (`ASK_PRIMARY`), or one whose copy is damaged: the next one is asked.
 //! The application sees a pause.
 
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::logic::numbers::Numbers;
+use crate::reach::SUSPECT;
 use crate::retry::{Again, Retry, removed, sort_reply, sort_transport};
+use crate::rpc::ReachFuture;
 use nyala_transport::{Endpoint, Frame, Request, TransportError};
 use nyala_wire::codec::decode;
 use nyala_wire::map::{Group, MemberState, Reachability};
@@ -20,7 +22,7 @@ use nyala_wire::mirror::GroupHeader;
 use nyala_wire::{ErrorCode, GroupId, TargetId, WireError, message_type};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// While a request is under way, the map is looked at so often.
 const LOOK: Duration = Duration::from_millis(50);
@@ -41,6 +43,11 @@ pub(crate) struct Reader {
 impl Reader {
     pub(crate) fn new(spread: u64) -> Reader {
         Reader { spread, ..Reader::default() }
+    }
+
+    /// Whether only the primary can tell.
+    fn asks_primary(&self, primary: TargetId) -> bool {
+        self.ask_primary && !self.avoid.contains(&primary)
     }
 
     fn pick(&self, good: &[TargetId], primary: TargetId) -> Option<TargetId> {
@@ -80,12 +87,25 @@ impl Core {
         Number { numbers, number }
     }
 
-    /// Members that serve reads and may be reached.
+    /// Members that serve reads and may be reached; those that this client does not reach only if there are no others.
     fn good_members(&self, group: &Group) -> Vec<TargetId> {
         let map = self.maps.view().map.clone();
         let reach = |id: TargetId| map.target(id).is_some_and(|target| target.reachability != Reachability::Offline);
         let members = group.members_with_states();
-        members.filter(|(id, state)| *state == MemberState::Good && reach(*id)).map(|(id, _)| id).collect()
+        let good = members.filter(|(id, state)| *state == MemberState::Good && reach(*id)).map(|(id, _)| id);
+        let (far, near): (Vec<_>, Vec<_>) = good.partition(|id| self.unreached.has(*id));
+        if near.is_empty() { far } else { near }
+    }
+
+    /// Who is asked, and whether to pass it on to the primary.
+    fn member_for(&self, group: &Group, reader: Option<&Reader>) -> Option<(TargetId, bool)> {
+        let primary = group.primary()?;
+        let good = self.good_members(group);
+        let far = !good.contains(&primary) && self.unreached.has(primary);
+        match reader {
+            Some(reader) => reader.pick(&good, primary).map(|member| (member, far && reader.asks_primary(primary))),
+            None => good.first().filter(|_| far).map_or(Some((primary, false)), |near| Some((*near, true))),
+        }
     }
 
     /// Whether a group has a good member besides these.
@@ -108,17 +128,14 @@ impl Core {
         loop {
             let view = self.maps.view();
             let known = view.map.group(group);
-            let primary = known.and_then(Group::primary);
-            let member = match (&reader, known, primary) {
-                (Some(reader), Some(known), Some(primary)) => reader.pick(&self.good_members(known), primary),
-                _ => primary,
-            };
+            let member = known.and_then(|known| self.member_for(known, reader.as_deref()));
             let epoch = known.map_or(0, |known| known.epoch);
-            let endpoint = member.and_then(|member| view.endpoint(member));
+            let endpoint = member.and_then(|(member, _)| view.endpoint(member));
             let why = match (member, endpoint) {
-                (Some(member), Some(endpoint)) => {
-                    let request = self.to_group(make(), group, number.as_ref()).at(view.map.version.0, epoch);
-                    let answer = self.call_in_epoch(group, epoch, endpoint, request).await;
+                (Some((member, pass_on)), Some(endpoint)) => {
+                    let request = self.to_group(make(), group, number.as_ref(), pass_on);
+                    let request = request.at(view.map.version.0, epoch);
+                    let answer = self.call_in_epoch((group, epoch), member, endpoint, request).await;
                     match self.sort(what, member, answer, reader.as_deref_mut()).await? {
                         Step::Done(frame) => return Ok(frame),
                         Step::AskPrimary => continue,
@@ -139,7 +156,7 @@ impl Core {
         }
     }
 
-    /// What is to be done about a member's answer; `None`: the group has gone on to another epoch.
+    /// What is to be done about a member's answer; `None`: another one is to be asked, or in another epoch.
     async fn sort(
         &self,
         what: &'static str,
@@ -170,16 +187,16 @@ impl Core {
                 }
                 sort_transport(what, error)?
             }
-            None => Again::Connection("the mirror group goes on in another epoch".to_owned()),
+            None => Again::Connection("the mirror group goes on in another epoch, or by another member".to_owned()),
         }))
     }
 
-    fn to_group(&self, request: Request, group: GroupId, number: Option<&Number>) -> Request {
+    fn to_group(&self, request: Request, group: GroupId, number: Option<&Number>, pass_on: bool) -> Request {
         let (number, lowest) = number.map_or((0, 0), |number| (number.number, number.numbers.lock().lowest()));
         let header = GroupHeader {
             group: group.0.into(),
             kind: request.message_type.into(),
-            reserved: 0.into(),
+            pass_on: u32::from(pass_on).into(),
             client: self.session_id.0.into(),
             number: number.into(),
             lowest: lowest.into(),
@@ -189,20 +206,42 @@ impl Core {
         Request { message_type: message_type::STORAGE_GROUP, body, timeout, ..request }
     }
 
-    /// Calls; `None` when the group has gone on to another epoch meanwhile.
+    /// Calls; `None` when the group has gone on to another epoch meanwhile, or the member's host does not answer and there is
+    /// another one to ask.
     async fn call_in_epoch(
         &self,
-        group: GroupId,
-        epoch: u32,
+        (group, epoch): (GroupId, u32),
+        member: TargetId,
         endpoint: &Endpoint,
         request: Request,
     ) -> Option<std::result::Result<Frame, TransportError>> {
         let mut call = self.rpc.call(endpoint, request);
+        let mut knock: Option<ReachFuture> = None;
+        let mut suspect = Instant::now() + SUSPECT;
         loop {
-            match tokio::time::timeout(LOOK, &mut call).await {
-                Ok(result) => return Some(result),
-                Err(_) if self.maps.view().map.group(group).is_none_or(|known| known.epoch == epoch) => {}
-                Err(_) => return None,
+            let knocked = async {
+                match &mut knock {
+                    Some(knock) => knock.await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                result = &mut call => return Some(result),
+                answered = knocked => {
+                    if !answered {
+                        self.unreached(member, endpoint);
+                        return None;
+                    }
+                    (knock, suspect) = (None, Instant::now() + SUSPECT);
+                }
+                () = tokio::time::sleep(LOOK) => {}
+            }
+            if self.maps.view().map.group(group).is_some_and(|known| known.epoch != epoch) {
+                return None;
+            }
+            if knock.is_none() && Instant::now() >= suspect && self.has_other_copy(group, &[member]) {
+                knock = Some(self.rpc.is_reachable(endpoint));
             }
         }
     }

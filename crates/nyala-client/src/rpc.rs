@@ -18,10 +18,16 @@ use std::thread::ThreadId;
 /// A call under way.
 pub type RpcFuture<'a> = Pin<Box<dyn Future<Output = Result<Frame, TransportError>> + Send + 'a>>;
 
+/// A knock at a host.
+pub type ReachFuture<'a> = Pin<Box<dyn Future<Output = bool> + Send + 'a>>;
+
 /// Something that carries requests to services.
 pub trait Rpc: Send + Sync + 'static {
     /// Sends a request to whoever listens at the endpoint and waits for the reply, which may be an error reply.
     fn call<'a>(&'a self, endpoint: &'a Endpoint, request: Request) -> RpcFuture<'a>;
+
+    /// Whether the host of an endpoint answers at all, whatever its service does.
+    fn is_reachable<'a>(&'a self, endpoint: &'a Endpoint) -> ReachFuture<'a>;
 }
 
 /// The real network. Every thread has connections of its own, so that no reply has to change cores; and every runtime,
@@ -73,5 +79,9 @@ impl Rpc for Network {
     fn call<'a>(&'a self, endpoint: &'a Endpoint, request: Request) -> RpcFuture<'a> {
         // Within the future: it knows the runtime that it runs on.
         Box::pin(async move { self.pool().call(endpoint, request).await })
+    }
+
+    fn is_reachable<'a>(&'a self, endpoint: &'a Endpoint) -> ReachFuture<'a> {
+        Box::pin(nyala_transport::reach::is_reachable(&endpoint.addresses))
     }
 }

@@ -99,6 +99,14 @@ pub enum Input {
         /// The member.
         target: TargetId,
     },
+    /// A member's host does not answer us, though management may hear it: there is no use in waiting for it, nor in bringing
+    /// it up to date, before `until_ms`.
+    Silent {
+        /// The member.
+        target: TargetId,
+        /// By the clock of [`crate::Member::handle`], milliseconds.
+        until_ms: u64,
+    },
     /// A piece of disk work ended.
     Done {
         /// Which.

@@ -21,6 +21,7 @@ pub mod handshake;
 pub mod member;
 pub mod pool;
 pub mod process;
+pub mod reach;
 pub mod request;
 pub mod secret;
 pub mod server;

@@ -17,8 +17,9 @@ pub struct GroupHeader {
     pub group: U16,
     /// Message type of the request behind this header: `STORAGE`, `STORAGE_WRITE` or `STORAGE_READ`.
     pub kind: U16,
-    /// Zero.
-    pub reserved: U32,
+    /// 1: the receiver, a member that is not the primary, passes the request on to the primary, which the sender does not
+    /// reach; 0: it does not.
+    pub pass_on: U32,
     /// The sender, for telling requests that are sent again: random, for its life.
     pub client: U64,
     /// The sender's number of this request; the same when it is sent again.
@@ -99,7 +100,7 @@ mod tests {
         let header = GroupHeader {
             group: 7.into(),
             kind: 0x201.into(),
-            reserved: 0.into(),
+            pass_on: 0.into(),
             client: 1.into(),
             number: 2.into(),
             lowest: 2.into(),

@@ -10,7 +10,7 @@ pub mod meta;
 pub mod storage;
 
 use meta::{Meta, MetaOp, Owner};
-use nyala_client::{Client, ClientConfig, FileHandle, Rpc, RpcFuture};
+use nyala_client::{Client, ClientConfig, FileHandle, ReachFuture, Rpc, RpcFuture};
 use nyala_transport::{Endpoint, Frame, Header, Request, Secret, TransportError};
 use nyala_wire::codec::{decode, encode};
 use nyala_wire::frame::flags;
@@ -232,6 +232,10 @@ impl Cluster {
 }
 
 impl Rpc for Cluster {
+    fn is_reachable<'a>(&'a self, _endpoint: &'a Endpoint) -> ReachFuture<'a> {
+        Box::pin(async { true })
+    }
+
     fn call<'a>(&'a self, endpoint: &'a Endpoint, request: Request) -> RpcFuture<'a> {
         let port = endpoint.addresses[0].port();
         Box::pin(async move {

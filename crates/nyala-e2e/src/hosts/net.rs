@@ -87,6 +87,13 @@ impl Namespace {
         self.filter(&format!("echo '{rules}' | nft -f -")).must();
     }
 
+    /// From now on no packet goes from this host to another one; those that come arrive.
+    pub fn cut_to(&self, other: Ipv4Addr) {
+        let chain = format!("type filter hook output priority 0; ip daddr {other} drop;");
+        let rules = format!("table ip way {{\nchain out {{ {chain} }}\n}}");
+        self.filter(&format!("echo '{rules}' | nft -f -")).must();
+    }
+
     /// The host is back in the network.
     pub fn mend(&self) {
         self.filter("nft flush ruleset").must();

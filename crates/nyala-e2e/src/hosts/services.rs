@@ -242,6 +242,16 @@ impl Hosts {
         }
     }
 
+    /// No packet goes from one host to another one until both are mended; the other way they go.
+    pub fn cut_way(&self, from: &str, to: &str) {
+        self.host(from).namespace.cut_to(self.host(to).namespace.address());
+    }
+
+    /// What [`Hosts::cut_way`] did is undone.
+    pub fn mend_way(&self, from: &str) {
+        self.host(from).namespace.mend();
+    }
+
     /// The host is back.
     pub fn heal(&mut self, name: &str) {
         let host = self.host_mut(name);

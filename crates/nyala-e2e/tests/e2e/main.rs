@@ -37,4 +37,5 @@ mod stress_ng;
 mod takeover;
 mod verifiers;
 mod waits;
+mod ways;
 mod writers;

@@ -13,7 +13,7 @@ use std::time::Duration;
 const LIMIT_MS: u64 = 8000;
 
 /// The storage host whose target leads the mirror group.
-fn primary(hosts: &Hosts) -> String {
+pub fn primary(hosts: &Hosts) -> String {
     let listed = hosts.ask(&["mirror", "list"]).must();
     let groups: Value = serde_json::from_str(&listed).unwrap_or_default();
     let target = groups[0]["members"][0]["target"].as_u64().unwrap_or_else(|| panic!("no group: {listed}"));

@@ -17,6 +17,7 @@ pub mod execute;
 pub mod fence;
 pub mod flusher;
 pub mod garbage;
+mod group_calls;
 pub mod leases;
 pub mod linger;
 pub mod lock_check;

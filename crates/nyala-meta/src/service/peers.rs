@@ -10,20 +10,17 @@
 use nyala_transport::{Endpoint, HandshakeConfig, Pool, PoolOptions, Request};
 use nyala_wire::codec;
 use nyala_wire::map::ClusterMap;
-use nyala_wire::message_type::{META_TX, STORAGE, STORAGE_GROUP};
+use nyala_wire::message_type::{META_TX, STORAGE};
 use nyala_wire::meta_tx::{TxReply, TxRequest};
-use nyala_wire::mirror::GroupHeader;
 use nyala_wire::slots::Slots;
 use nyala_wire::storage::{ChunkFileId, StorageOp, StorageReply, StorageRequest};
-use nyala_wire::{ErrorCode, GroupId, Home, TargetId, WireError};
+use nyala_wire::{ErrorCode, Home, TargetId, WireError};
 use parking_lot::Mutex;
-use std::collections::BTreeSet;
-use std::time::Duration;
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
 
 const TX_TIMEOUT: Duration = Duration::from_secs(3);
 pub(super) const STORAGE_TIMEOUT: Duration = Duration::from_secs(30);
-/// A member of a mirror group that is silent for so long may be another one's successor: with a newer map it is asked again.
-const GROUP_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Connections to other servers.
 pub struct Peers {
@@ -33,6 +30,8 @@ pub struct Peers {
     pub(super) numbers: Mutex<(u64, BTreeSet<u64>)>,
     /// Changes under way with targets without mirrors.
     pub(super) slots: Mutex<Slots>,
+    /// Members of mirror groups whose hosts did not answer, and when.
+    pub(super) unreached: Mutex<HashMap<TargetId, Instant>>,
 }
 
 impl Peers {
@@ -45,6 +44,7 @@ impl Peers {
             client,
             numbers: Mutex::default(),
             slots: Mutex::default(),
+            unreached: Mutex::default(),
         }
     }
 
@@ -74,31 +74,6 @@ impl Peers {
         }
     }
 
-    /// One request to the primary of a mirror group.
-    pub(super) async fn group(
-        &self,
-        map: &ClusterMap,
-        group: GroupId,
-        number: u64,
-        request: &StorageRequest,
-    ) -> Result<StorageReply, WireError> {
-        let known = map.group(group);
-        let gone = || ErrorCode::NOT_READY.with(format!("mirror group {group} is not in the cluster map"));
-        let (primary, epoch) = known.and_then(|known| Some((known.primary()?, known.epoch))).ok_or_else(gone)?;
-        let lowest = self.numbers.lock().1.first().copied().unwrap_or(number);
-        let header = GroupHeader {
-            group: group.0.into(),
-            kind: STORAGE.into(),
-            reserved: 0.into(),
-            client: self.client.into(),
-            number: number.into(),
-            lowest: lowest.into(),
-        };
-        let body = header.wrap(&codec::encode(request));
-        let request = Request { group_epoch: epoch, ..Request::new(STORAGE_GROUP, body) };
-        self.call(map, primary, request.with_timeout(GROUP_TIMEOUT)).await
-    }
-
     /// Whether it is in no map any more: what it held is gone. Never true of a map that is not the cluster's.
     pub fn is_removed(map: &ClusterMap, home: Home) -> bool {
         let known = match home {
@@ -121,6 +96,6 @@ impl Peers {
     }
 }
 
-fn unreachable(target: TargetId, why: impl std::fmt::Display) -> WireError {
+pub(super) fn unreachable(target: TargetId, why: impl std::fmt::Display) -> WireError {
     ErrorCode::NOT_READY.with(format!("target {target} cannot be reached: {why}"))
 }

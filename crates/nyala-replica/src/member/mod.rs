@@ -89,6 +89,8 @@ pub struct Member {
     take: take::Take,
     resyncs: BTreeMap<TargetId, resync::Resync>,
     retry_at_ms: BTreeMap<TargetId, u64>,
+    /// Members that we cannot reach, and until when that is not tried.
+    silent: BTreeMap<TargetId, u64>,
     share: Share,
     // Of a member that takes changes.
     floor: u64,
@@ -129,6 +131,7 @@ impl Member {
             take: take::Take::default(),
             resyncs: BTreeMap::new(),
             retry_at_ms: BTreeMap::new(),
+            silent: BTreeMap::new(),
             share: Share::new(config.share),
             floor: 0,
             pending: BTreeMap::new(),
@@ -153,6 +156,10 @@ impl Member {
             Input::Request(request) => self.request(request),
             Input::Message { from, envelope, payload } => self.message(from, envelope, payload),
             Input::Refused { target } => self.refused(target),
+            Input::Silent { target, until_ms } => {
+                self.silent.insert(target, until_ms);
+                self.refused(target);
+            }
             Input::Done { job, ok, last } => self.done(job, ok, last),
             Input::Listed { of, after, files } => self.listed(of, after, files),
             Input::Tick => self.tick(),

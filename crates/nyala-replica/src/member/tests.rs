@@ -170,6 +170,26 @@ fn a_silent_member_is_marked_before_the_answer_and_remembered() {
 }
 
 #[test]
+fn a_member_out_of_reach_is_marked_at_once_and_not_brought_up_to_date_until_it_answers() {
+    let mut script = Script::leading();
+    let begun = script.ask(1, 1, write(0, 10));
+    script.disk(&begun);
+    let asks = script.put(Input::Silent { target: S, until_ms: 5000 });
+    assert!(asks.iter().any(|effect| matches!(effect, Effect::Ask(Command::MarkNeedsResync { .. }))), "{asks:?}");
+    let alone = [(P, MemberState::Good), (S, MemberState::NeedsResync)];
+    let settled = script.put(Input::Map(view(2, 2, 1, &alone, &[])));
+    assert_eq!(answers(&settled), [(1, Answer::Done)]);
+    let starts = |effects: &[Effect]| effects.iter().any(|e| matches!(e, Effect::Ask(Command::StartResync(_))));
+    for now_ms in [2500, 4000] {
+        script.now_ms = now_ms;
+        assert!(!starts(&script.put(Input::Tick)), "management hears it, and it would not hear us");
+        script.put(Input::Silent { target: S, until_ms: now_ms + 4000 });
+    }
+    script.now_ms = 8100;
+    assert!(starts(&script.put(Input::Tick)));
+}
+
+#[test]
 fn old_epochs_and_lost_leases_get_nothing() {
     let mut script = Script::leading();
     assert_eq!(answers(&script.ask(1, 0, write(0, 1))), [(1, Answer::WrongEpoch)]);

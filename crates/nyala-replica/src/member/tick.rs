@@ -11,6 +11,7 @@ use crate::standing::Standing;
 use nyala_cluster::Command;
 use nyala_wire::TargetId;
 use nyala_wire::map::MemberState;
+use std::collections::BTreeMap;
 
 /// What a member was told about the floor.
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,7 +88,8 @@ impl Member {
     fn begin_resyncs(&mut self) {
         let Some(view) = self.view.clone().filter(|v| !v.group.resync_stopped) else { return };
         for target in self.others(|state| state == MemberState::NeedsResync) {
-            let rest = self.retry_at_ms.get(&target).is_some_and(|at| self.now_ms < *at);
+            let waits = |until: &BTreeMap<TargetId, u64>| until.get(&target).is_some_and(|at| self.now_ms < *at);
+            let rest = waits(&self.retry_at_ms) || waits(&self.silent);
             if view.reachable.contains(&target) && !rest {
                 let member = self.member_at(target);
                 self.ask(target, 1, Command::StartResync(member));
@@ -95,7 +97,7 @@ impl Member {
         }
     }
 
-    /// Its host refuses connections: there is no use in waiting.
+    /// Its host refuses connections, or does not answer: there is no use in waiting.
     pub(super) fn refused(&mut self, target: TargetId) {
         let waits = !self.in_flight.is_empty() || self.standing == Standing::Taking;
         if waits && self.acting().contains(&target) {

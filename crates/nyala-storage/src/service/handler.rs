@@ -4,6 +4,7 @@
 
 use super::at_once::AtOnce;
 use super::mirror::{Answered, Mirrors};
+use super::pass_on::PassOn;
 use super::queue::{Outcome, Task, mistake};
 use super::read_reply::{Found, read_reply};
 use super::sessions::Sessions;
@@ -11,7 +12,7 @@ use super::target::Target;
 use crate::chunk_store::{Author, WriteOp, check_copy, copy_write, pad_copy};
 use bytes::Bytes;
 use nyala_transport::member::Member;
-use nyala_transport::{Frame, PeerInfo, Reply, Role, Service};
+use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Role, Service};
 use nyala_wire::storage::{
     ChunkFileId, MAX_IO_BYTES, ReadHeader, StorageOp, StorageReply, StorageRequest, WriteHeader, blocks_touched,
     decode_bulk, encode_bulk,
@@ -33,6 +34,7 @@ pub struct StorageService {
     at_once: AtOnce,
     mirrors: Arc<Mirrors>,
     sessions: Arc<Sessions>,
+    pass_on: PassOn,
 }
 
 /// Memory for the data of reads, shared by all cores.
@@ -58,8 +60,10 @@ impl StorageService {
         reads: Arc<Semaphore>,
         mirrors: Arc<Mirrors>,
         sessions: Arc<Sessions>,
+        handshake: HandshakeConfig,
     ) -> StorageService {
-        StorageService { targets, member, reads, at_once: AtOnce::default(), mirrors, sessions }
+        let pass_on = PassOn::new(member.clone(), handshake);
+        StorageService { targets, member, reads, at_once: AtOnce::default(), mirrors, sessions, pass_on }
     }
 
     async fn answer(&self, peer: &PeerInfo, request: Frame) -> Result<Reply, WireError> {
@@ -145,6 +149,9 @@ impl StorageService {
         }
         let (offset, len) = reads.unwrap_or((0, 0));
         let memory = self.read_memory(offset, len).await?;
+        if let Some(primary) = self.pass_on.wanted(request)?.filter(|primary| !self.targets.contains_key(primary)) {
+            return self.pass_on.call(primary, request).await;
+        }
         let done = call.done();
         Ok(match call.ask().await? {
             Answered::Done => done,

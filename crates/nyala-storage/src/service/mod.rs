@@ -25,6 +25,7 @@ mod at_once;
 mod handler;
 mod mirror;
 mod mirror_rows;
+mod pass_on;
 mod queue;
 mod read_reply;
 mod ring_reads;

@@ -89,7 +89,8 @@ async fn register_and_serve(
     for server in servers {
         let (targets, member, reads) = (by_id.clone(), member.clone(), reads.clone());
         let (mirrors, sessions) = (mirrors.clone(), sessions.clone());
-        cores.push(start_core(server, move || StorageService::new(targets, member, reads, mirrors, sessions))?);
+        let others = handshake(member.cluster(), member.node().0);
+        cores.push(start_core(server, move || StorageService::new(targets, member, reads, mirrors, sessions, others))?);
     }
     tracing::info!(node = %member.node(), %listen, targets = ?by_id.keys(), "storage service is up");
     let ended = tokio::select! {

@@ -134,7 +134,7 @@ pub async fn write_at(
     let group = GroupHeader {
         group: GROUP.0.into(),
         kind: message_type::STORAGE_WRITE.into(),
-        reserved: 0.into(),
+        pass_on: 0.into(),
         client: session.into(),
         number: number.into(),
         lowest: number.into(),
@@ -157,11 +157,22 @@ pub async fn change(
     number: u64,
     op: StorageOp,
 ) -> Result<(), ErrorCode> {
+    change_by(cluster, to, session, number, (op, false)).await
+}
+
+/// The same by a member that is to pass it on, or not.
+pub async fn change_by(
+    cluster: &Cluster,
+    to: &Connection,
+    session: u64,
+    number: u64,
+    (op, pass_on): (StorageOp, bool),
+) -> Result<(), ErrorCode> {
     let request = StorageRequest::new(TargetId(0), FILE, op).of_session(SessionId(session));
     let group = GroupHeader {
         group: GROUP.0.into(),
         kind: message_type::STORAGE.into(),
-        reserved: 0.into(),
+        pass_on: u32::from(pass_on).into(),
         client: session.into(),
         number: number.into(),
         lowest: number.into(),

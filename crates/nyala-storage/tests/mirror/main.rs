@@ -7,5 +7,6 @@ mod common;
 mod fences;
 mod full;
 mod group;
+mod passed_on;
 mod removed;
 mod room;

@@ -17,6 +17,7 @@
 //! | `shell`, `asked` | the thread of a member: inputs, clients' requests |
 //! | `work` | disk work that the member wants done |
 //! | `sending` | messages to other members |
+//! | `silence` | members that cannot be reached |
 //!
 //! # Failure model
 //! - Members and clients are late, repeat themselves and vanish: `nyala_replica` deals with that. A request that got no answer within
@@ -35,6 +36,7 @@ mod keeper;
 mod parse;
 mod sending;
 mod shell;
+mod silence;
 mod work;
 
 pub(super) use entry::{Answered, Mirrors};

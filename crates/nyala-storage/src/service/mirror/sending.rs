@@ -51,7 +51,7 @@ impl Shell {
             _ => envelope,
         };
         let question = asks(to, &envelope.body).map(|question| (question, envelope.epoch));
-        if question.is_some_and(|question| !state.under_way.insert(question)) {
+        if question.is_some_and(|question| !state.begins(question)) {
             return;
         }
         let payload = payload.and_then(|ticket| state.buffers.get(&ticket).cloned());

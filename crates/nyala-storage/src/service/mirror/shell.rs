@@ -6,6 +6,7 @@ use super::entry::{Answered, Event, Mirrors};
 use super::fencing::Fenced;
 use super::keeper::Ask;
 use super::parse::{Payload, ReadKind, Sent};
+use super::silence::Silence;
 use crate::service::at_once::AtOnce;
 use crate::service::mirror_rows::Turn;
 use crate::service::target::Target;
@@ -29,7 +30,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// Of so many, one is for what is not urgent.
 const SELDOM: u32 = 25;
 /// A member that is alive and does not answer for so long is left behind. Longer than a lease: one whose host vanished is
-/// declared offline before, and a slow disk is no reason.
+/// declared offline before, one that cannot be reached from here is left behind earlier (`silence`), and a slow disk is no reason.
 const GIVE_UP_MS: u64 = 8000;
 
 /// What a shell is made of.
@@ -79,8 +80,9 @@ pub(super) struct State {
     pub origins: HashMap<Ticket, (u64, u64)>,
     /// Members that wait for our answer.
     pub questions: HashMap<Question, oneshot::Sender<Envelope>>,
-    /// Questions of ours on their way, with their epoch.
-    pub under_way: HashSet<(Question, u32)>,
+    /// Questions of ours on their way, with their epoch, and since when.
+    pub under_way: HashMap<(Question, u32), u64>,
+    pub silence: Silence,
     /// Files with changes that no flush has ended for, and those of flushes under way.
     pub unflushed: HashSet<ChunkFileId>,
     pub flushing: HashMap<ChunkFileId, u32>,
@@ -123,7 +125,8 @@ pub(super) fn run(setup: Setup, events: mpsc::UnboundedReceiver<Event>) {
         verdicts: VecDeque::new(),
         origins: HashMap::new(),
         questions: HashMap::new(),
-        under_way: HashSet::new(),
+        under_way: HashMap::new(),
+        silence: Silence::default(),
         unflushed,
         flushing: HashMap::new(),
         quiet: Vec::new(),
@@ -255,6 +258,7 @@ impl Shell {
             drop(state);
             self.tell_quiet();
             self.publish();
+            self.look_for_silence();
         }
     }
 

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Members that this one does not reach, though management hears them.
+//!
+//! **Failure model.** What lies between two members fails, in one direction or in both, and between each of them and management it
+//! does not: neither is ever offline. A member that owes an answer for [`SUSPECT_MS`] has its host knocked at. If that does not answer, the
+//! group goes on without the member ([`Input::Silent`]), and does not try to bring it up to date until its host answers. A slow disk or a
+//! stopped process is none of this, since the host answers for them.
+
+use super::shell::{Question, Shell, State};
+use nyala_replica::Input;
+use nyala_transport::member::monotonic_ms;
+use nyala_transport::reach;
+use nyala_wire::TargetId;
+use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
+use std::rc::Rc;
+
+/// An answer that is owed for so long is a reason to knock.
+const SUSPECT_MS: u64 = 800;
+/// A knock tells for so long; the next one has ended by then.
+const TELLS_MS: u64 = 4000;
+
+/// Who is knocked at, and who did not answer last.
+#[derive(Default)]
+pub(super) struct Silence {
+    knocking: BTreeSet<TargetId>,
+    silent: BTreeSet<TargetId>,
+}
+
+impl State {
+    /// A question goes out now, unless it is on its way already.
+    pub(super) fn begins(&mut self, question: (Question, u32)) -> bool {
+        match self.under_way.entry(question) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(place) => {
+                place.insert(monotonic_ms());
+                true
+            }
+        }
+    }
+}
+
+impl Shell {
+    /// Knocks where it is due. Called now and then.
+    pub(super) fn look_for_silence(self: &Rc<Self>) {
+        let now_ms = monotonic_ms();
+        let mut state = self.state.borrow_mut();
+        let owes = state.under_way.iter().filter(|(_, since_ms)| now_ms.saturating_sub(**since_ms) >= SUSPECT_MS);
+        let mut due: BTreeSet<TargetId> = owes.map(|(((target, ..), _), _)| *target).collect();
+        due.extend(&state.silence.silent);
+        for target in due {
+            let Some(node) = state.map.node_of(target) else {
+                state.silence.silent.remove(&target);
+                continue;
+            };
+            let addresses = node.addresses.clone();
+            if !state.silence.knocking.insert(target) {
+                continue;
+            }
+            let shell = self.clone();
+            tokio::task::spawn_local(async move {
+                let answers = reach::is_reachable(&addresses).await;
+                shell.knocked(target, answers);
+            });
+        }
+    }
+
+    fn knocked(self: &Rc<Self>, target: TargetId, answers: bool) {
+        let news = {
+            let silence = &mut self.state.borrow_mut().silence;
+            silence.knocking.remove(&target);
+            if answers { silence.silent.remove(&target) } else { silence.silent.insert(target) }
+        };
+        let group = self.setup.group;
+        match (news, answers) {
+            (true, true) => tracing::info!(%group, %target, "a member's host can be reached again"),
+            (true, false) => {
+                tracing::warn!(%group, %target, "a member's host cannot be reached from here; the group goes on without it");
+            }
+            (false, _) => {}
+        }
+        if !answers {
+            self.input(Input::Silent { target, until_ms: monotonic_ms() + TELLS_MS });
+        }
+    }
+}
