@@ -5,8 +5,8 @@
 //! **Failure model.** A member dies, vanishes or stands still in the middle of a request; its group goes on with another
 //! primary in another epoch. A request is given up as soon as the map shows another epoch, and sent again under the same
 //! number: the group does it once. A refused connection is reported to management, which then need not wait for the lease
-//! to end. A member that this client alone does not reach is gone around ([`crate::reach`]). A reader may ask a member that cannot tell (`ASK_PRIMARY`), or one whose copy is damaged: the next one is asked.
-//! The application sees a pause.
+//! to end. A member that this client alone does not reach is gone around ([`crate::reach`]). A reader may ask a member that
+//! cannot tell (`ASK_PRIMARY`), or one whose copy is damaged: the next one is asked. The application sees a pause.
 
 use crate::core::Core;
 use crate::error::{Error, Result};
