@@ -100,8 +100,12 @@ impl Core {
     /// Who is asked, and whether to pass it on to the primary.
     fn member_for(&self, group: &Group, reader: Option<&Reader>) -> Option<(TargetId, bool)> {
         let primary = group.primary()?;
+        let unreached = self.unreached.has(primary);
+        if reader.is_none() && !unreached {
+            return Some((primary, false));
+        }
         let good = self.good_members(group);
-        let far = !good.contains(&primary) && self.unreached.has(primary);
+        let far = unreached && !good.contains(&primary);
         match reader {
             Some(reader) => reader.pick(&good, primary).map(|member| (member, far && reader.asks_primary(primary))),
             None => good.first().filter(|_| far).map_or(Some((primary, false)), |near| Some((*near, true))),

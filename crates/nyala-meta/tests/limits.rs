@@ -11,38 +11,9 @@ use nyala_wire::meta::*;
 use nyala_wire::*;
 use proptest::prelude::*;
 use std::ops::ControlFlow;
-use support::{Logic, new_tables};
-
-struct Server {
-    logic: Logic,
-    view: MemView,
-}
+use support::{Server, entry};
 
 impl Server {
-    fn new() -> Server {
-        let mut view = MemView::default();
-        view.apply(&new_tables());
-        Server { logic: Logic::new(), view }
-    }
-
-    fn run(&mut self, op: MetaOp) -> Result<MetaReply, WireError> {
-        let (reply, batch) = self.logic.run(&self.view, 1, &op)?;
-        self.view.apply(&batch);
-        Ok(reply)
-    }
-
-    fn file(&mut self, text: &str) -> InodeId {
-        match self.run(MetaOp::Mknod { entry: entry(text), kind: FileKind::File, rdev: 0 }) {
-            Ok(MetaReply::Entry(entry)) => entry.inode,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn set_xattr(&mut self, inode: InodeId, name: &[u8], value: Vec<u8>) -> Result<MetaReply, WireError> {
-        let name = name.to_vec().into();
-        self.run(MetaOp::SetXattr { inode, name, value: value.into(), create: false, replace: false, kill_sgid: false })
-    }
-
     fn rows(&self, tag: u8) -> usize {
         let mut rows = 0;
         let mut visit = |_: &[u8], _: &[u8]| {
@@ -52,10 +23,6 @@ impl Server {
         self.view.scan(&[tag], &[tag + 1], &mut visit).unwrap();
         rows
     }
-}
-
-fn entry(text: &str) -> NewEntry {
-    NewEntry { parent: InodeId::ROOT, name: Name::new(text.as_bytes()).unwrap(), perm: 0o644, umask: 0 }
 }
 
 fn fits(reply: &MetaReply) {

@@ -8,37 +8,11 @@ use nyala_meta::change::{Change, Fault};
 use nyala_meta::keys;
 use nyala_meta::listings::Listings;
 use nyala_meta::locks::Locks;
-use nyala_meta::view::MemView;
 use nyala_wire::meta::*;
 use nyala_wire::*;
-use support::{Logic, new_tables};
-
-struct Server {
-    logic: Logic,
-    view: MemView,
-    listings: Listings,
-}
+use support::{Server, entry};
 
 impl Server {
-    fn new() -> Server {
-        let mut view = MemView::default();
-        view.apply(&new_tables());
-        Server { logic: Logic::new(), view, listings: Listings::default() }
-    }
-
-    fn run(&mut self, op: MetaOp) -> Result<MetaReply, WireError> {
-        let (reply, batch) = self.logic.run(&self.view, 1, &op)?;
-        self.view.apply(&batch);
-        Ok(reply)
-    }
-
-    fn file(&mut self, text: &str) -> InodeId {
-        match self.run(MetaOp::Mknod { entry: entry(text), kind: FileKind::File, rdev: 0 }) {
-            Ok(MetaReply::Entry(entry)) => entry.inode,
-            other => panic!("{other:?}"),
-        }
-    }
-
     fn files(&mut self, count: usize) {
         for n in 0..count {
             self.file(&format!("f{n}"));
@@ -50,13 +24,19 @@ impl Server {
     }
 
     /// One request of a listing, as the service answers it.
-    fn page(&mut self, session: u64, after: u64, max_entries: u32) -> Result<Listing, WireError> {
+    fn page(
+        &mut self,
+        listings: &mut Listings,
+        session: u64,
+        after: u64,
+        max_entries: u32,
+    ) -> Result<Listing, WireError> {
         let op = MetaOp::ReadDir { dir: InodeId::ROOT, after, max_entries, plus: false };
         let MetaReply::Listing(mut listing) = self.run(op)? else { panic!("no listing") };
         let locks = Locks::default();
         let mut change = Change::new(&self.view, &locks, None);
         let at = (InodeId::ROOT, after);
-        match self.listings.check(&mut change, SessionId(session), at, &mut listing) {
+        match listings.check(&mut change, SessionId(session), at, &mut listing) {
             Ok(()) => Ok(listing),
             Err(Fault::Refused(error)) => Err(error),
             Err(other) => panic!("{other:?}"),
@@ -64,10 +44,10 @@ impl Server {
     }
 
     /// A whole listing: how many names it gave, and how it ended.
-    fn list(&mut self, session: u64, max_entries: u32) -> (usize, Result<(), ErrorCode>) {
+    fn list(&mut self, listings: &mut Listings, session: u64, max_entries: u32) -> (usize, Result<(), ErrorCode>) {
         let (mut after, mut names) = (0, 0);
         loop {
-            match self.page(session, after, max_entries) {
+            match self.page(listings, session, after, max_entries) {
                 Err(error) => return (names, Err(error.code)),
                 Ok(listing) => {
                     names += listing.entries.len();
@@ -83,10 +63,6 @@ impl Server {
 
 fn name(text: &str) -> Name {
     Name::new(text.as_bytes()).unwrap()
-}
-
-fn entry(text: &str) -> NewEntry {
-    NewEntry { parent: InodeId::ROOT, name: name(text), perm: 0o644, umask: 0 }
 }
 
 fn code(result: Result<MetaReply, WireError>) -> ErrorCode {
@@ -109,35 +85,37 @@ fn put(inode: InodeId, base_version: u64, data: Vec<u8>) -> MetaOp {
 #[test]
 fn a_name_that_is_lost_makes_a_listing_end_in_an_error_behind_the_others() {
     for max in [1000, 7, 1] {
+        let mut listings = Listings::default();
         let mut server = Server::new();
         server.files(50);
-        assert_eq!(server.list(1, max), (50, Ok(())));
+        assert_eq!(server.list(&mut listings, 1, max), (50, Ok(())));
         server.lose(keys::entry(InodeId::ROOT, keys::cookie(InodeId::ROOT, b"f31")));
         for session in [1, 1, 2] {
-            assert_eq!(server.list(session, max), (49, Err(ErrorCode::IO)));
+            assert_eq!(server.list(&mut listings, session, max), (49, Err(ErrorCode::IO)));
         }
         // A client that keeps what it was given asks for the end alone.
         let last = (0..50).filter(|n| *n != 31).map(|n| keys::cookie(InodeId::ROOT, format!("f{n}").as_bytes())).max();
-        assert_eq!(server.page(1, last.unwrap(), max).expect_err("short").code, ErrorCode::IO);
+        assert_eq!(server.page(&mut listings, 1, last.unwrap(), max).expect_err("short").code, ErrorCode::IO);
     }
 }
 
 #[test]
 fn what_changes_while_it_is_listed_is_no_damage() {
+    let mut listings = Listings::default();
     let mut server = Server::new();
     server.files(50);
-    let first = server.page(1, 0, 20).unwrap();
+    let first = server.page(&mut listings, 1, 0, 20).unwrap();
     let (gone, kept) = (first.entries[3].name.clone(), first.entries[19].cookie);
     server.run(MetaOp::Unlink { parent: InodeId::ROOT, name: gone }).unwrap();
     server.file("new");
-    let rest = server.page(1, kept, 1000).unwrap();
+    let rest = server.page(&mut listings, 1, kept, 1000).unwrap();
     assert!(rest.end);
-    assert_eq!(server.list(1, 9), (50, Ok(())));
+    assert_eq!(server.list(&mut listings, 1, 9), (50, Ok(())));
     // One that begins in the middle, and two of one session that go on from one place.
-    assert!(server.page(2, kept, 1000).unwrap().end);
-    let first = server.page(1, 0, 20).unwrap().entries[19].cookie;
-    assert_eq!(server.page(1, 0, 20).unwrap().entries[19].cookie, first);
-    (0..3).for_each(|_| assert!(server.page(1, first, 1000).unwrap().end));
+    assert!(server.page(&mut listings, 2, kept, 1000).unwrap().end);
+    let first = server.page(&mut listings, 1, 0, 20).unwrap().entries[19].cookie;
+    assert_eq!(server.page(&mut listings, 1, 0, 20).unwrap().entries[19].cookie, first);
+    (0..3).for_each(|_| assert!(server.page(&mut listings, 1, first, 1000).unwrap().end));
 }
 
 #[test]
@@ -183,9 +161,7 @@ fn a_name_without_inode_a_link_without_target_and_attributes_that_are_lost_are_e
 
     let file = server.file("f");
     for name in [b"user.a".to_vec(), b"user.b".to_vec()] {
-        let (name, value) = (name.into(), b"v".to_vec().into());
-        let set = MetaOp::SetXattr { inode: file, name, value, create: false, replace: false, kill_sgid: false };
-        server.run(set).unwrap();
+        server.set_xattr(file, &name, b"v".to_vec()).unwrap();
     }
     assert!(server.run(MetaOp::ListXattr { inode: file }).is_ok());
     server.lose(keys::xattr(file, b"user.a"));

@@ -12,10 +12,10 @@ use nyala_meta::locks::Locks;
 use nyala_meta::ns::{self, Env};
 use nyala_meta::tx::coordinator::{Ask, Coordinator, Heard};
 use nyala_meta::tx::{Plan, parts};
-use nyala_meta::view::View;
+use nyala_meta::view::{MemView, View};
 use nyala_store::Batch;
 use nyala_wire::map::*;
-use nyala_wire::meta::{MetaOp, MetaReply, Owner};
+use nyala_wire::meta::{MetaOp, MetaReply, NewEntry, Owner};
 use nyala_wire::*;
 
 pub const ME: TargetId = TargetId(1);
@@ -120,6 +120,44 @@ impl Logic {
             }
         }
     }
+}
+
+/// The logic with tables of its own.
+pub struct Server {
+    pub logic: Logic,
+    pub view: MemView,
+}
+
+impl Server {
+    pub fn new() -> Server {
+        let mut view = MemView::default();
+        view.apply(&new_tables());
+        Server { logic: Logic::new(), view }
+    }
+
+    pub fn run(&mut self, op: MetaOp) -> Result<MetaReply, WireError> {
+        let (reply, batch) = self.logic.run(&self.view, 1, &op)?;
+        self.view.apply(&batch);
+        Ok(reply)
+    }
+
+    /// A new file in the root.
+    pub fn file(&mut self, text: &str) -> InodeId {
+        match self.run(MetaOp::Mknod { entry: entry(text), kind: FileKind::File, rdev: 0 }) {
+            Ok(MetaReply::Entry(entry)) => entry.inode,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn set_xattr(&mut self, inode: InodeId, name: &[u8], value: Vec<u8>) -> Result<MetaReply, WireError> {
+        let name = name.to_vec().into();
+        self.run(MetaOp::SetXattr { inode, name, value: value.into(), create: false, replace: false, kill_sgid: false })
+    }
+}
+
+/// Something new in the root.
+pub fn entry(text: &str) -> NewEntry {
+    NewEntry { parent: InodeId::ROOT, name: Name::new(text.as_bytes()).unwrap(), perm: 0o644, umask: 0 }
 }
 
 /// The tables of a new cluster: the root directory.

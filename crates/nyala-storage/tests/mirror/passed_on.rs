@@ -2,7 +2,7 @@
 
 //! Who does not reach the primary asks another member to pass a request on.
 
-use super::group::{B, both_good, change, change_by, until};
+use super::group::{A, B, both_good, change, change_by, fence, until};
 use crate::common::client;
 use nyala_transport::Role;
 use nyala_wire::ErrorCode;
@@ -30,6 +30,10 @@ fn a_member_passes_on_what_it_is_asked_to_and_only_what_the_sender_may_do() {
         assert_eq!(foreign, Err(ErrorCode::UNAUTHORIZED));
         let server = cluster.connect_as(&b, Role::Meta).await;
         change_by(&cluster, &server, 0, 7, (cut(0), true)).await.unwrap();
+        // Nor does a session get around its fence.
+        assert!(fence(&cluster, &a, A, 1).await);
+        let late = change_by(&cluster, &to_b, 1, 8, (StorageOp::Punch { offset: 0, len: 10 }, true)).await;
+        assert_eq!(late, Err(ErrorCode::FENCED));
     });
     drop((a, b));
 }
