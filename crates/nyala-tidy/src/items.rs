@@ -62,6 +62,31 @@ pub fn functions(code: &str) -> Vec<Function> {
     named.collect()
 }
 
+/// The types that a file gives methods to by `impl Type`, not by a trait.
+pub fn inherent_impls(code: &str) -> Vec<&str> {
+    let heads = words(code, "impl").filter(|&at| at == 0 || code.as_bytes()[at - 1] == b'\n');
+    let types = heads.filter_map(|at| {
+        let head = code[at + 4..].split_once('{')?.0;
+        let subject = if head.starts_with('<') { &head[generics_end(head)..] } else { head };
+        let name = subject.trim_start();
+        let end = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
+        (words(subject, "for").next().is_none() && end > 0).then_some(&name[..end])
+    });
+    types.collect()
+}
+
+/// The end of the `<...>` that a text begins with.
+fn generics_end(text: &str) -> usize {
+    let mut depth = 0_i32;
+    for (at, c) in text.char_indices() {
+        depth += i32::from(c == '<') - i32::from(c == '>' && !text[..at].ends_with('-'));
+        if depth == 0 {
+            return at + 1;
+        }
+    }
+    text.len()
+}
+
 /// The items that only tests compile: under `#[test]`, `#[tokio::test]`, `#[cfg(test)]` and the like. `text` is the
 /// unmasked code, for the feature's name in `feature = "testing"`.
 pub fn test_items(text: &str, code: &str) -> Vec<Range<usize>> {
@@ -124,6 +149,12 @@ mod tests {
         let code = mask(text);
         let lines = |f: &Function| code[f.start..f.end].lines().count();
         functions(&code).iter().map(|f| (f.name.clone(), lines(f))).collect()
+    }
+
+    #[test]
+    fn types_with_methods_of_their_own_are_found() {
+        let code = "impl A {\n    fn f() {}\n}\nimpl<T: Fn() -> u8> B<T> where T: C {}\nimpl Trait for D {}\nfn f(x: impl E) {}\n";
+        assert_eq!(inherent_impls(code), ["A", "B"]);
     }
 
     #[test]

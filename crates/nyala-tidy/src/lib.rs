@@ -9,12 +9,14 @@
 //! **Failure model.** The only input is the working tree. A file that cannot be read or is not UTF-8 is a finding, not a
 //! skipped file. A rule that finds nothing to look at (no crates, no rows) is a finding too: it would hold for ever.
 
+pub mod imports;
 pub mod items;
 pub mod lexer;
 pub mod ratchet;
 pub mod repo;
 pub mod rules;
 pub mod source;
+pub mod use_paths;
 
 use std::fmt;
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Counts that may only go down: files and functions that are longer than they aim to be.
+//! Counts that may only go down: files and functions that are longer than they aim to be, files of a crate that use each
+//! other in circles, and further files with methods of one type.
 
+use crate::items;
 use crate::repo::Repo;
-use std::collections::BTreeMap;
+use crate::rules::circles;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines of product code that a file aims at.
 pub const FILE_AIM: usize = 150;
@@ -28,8 +31,24 @@ pub fn count(repo: &Repo) -> BTreeMap<String, i64> {
     let functions = functions.filter(|(source, function)| {
         !source.is_test_at(function.start) && long(&source.code[function.start..function.end])
     });
-    let counts = [("files_over_150_lines", files), ("functions_over_50_lines", functions.count())];
+    let circles = repo.crates().flat_map(|(name, _)| circles::of_crate(repo, name));
+    let counts = [
+        ("files_in_circles", circles.map(|circle| circle.len()).sum()),
+        ("files_of_methods_beyond_the_first", further_files_of_methods(repo)),
+        ("files_over_150_lines", files),
+        ("functions_over_50_lines", functions.count()),
+    ];
     counts.into_iter().map(|(name, n)| (name.to_owned(), i64::try_from(n).unwrap_or(i64::MAX))).collect()
+}
+
+/// A type whose methods stand in several files is read in all of them: the files beyond each type's first.
+fn further_files_of_methods(repo: &Repo) -> usize {
+    let mut files: BTreeMap<(Option<&str>, &str), usize> = BTreeMap::new();
+    for source in repo.sources.iter().filter(|source| !source.is_test) {
+        let types: BTreeSet<&str> = items::inherent_impls(&source.code).into_iter().collect();
+        types.into_iter().for_each(|name| *files.entry((source.crate_name(), name)).or_default() += 1);
+    }
+    files.into_values().map(|files| files - 1).sum()
 }
 
 /// Compares counts with those of `ratchet.toml`; a count that the file does not have counts as 0 there.
@@ -68,9 +87,19 @@ mod tests {
     #[test]
     fn product_files_and_functions_are_counted() {
         let counts = |lines| count(&repo(lines)).into_values().collect::<Vec<_>>();
-        assert_eq!(counts(48), [0, 0]);
-        assert_eq!(counts(49), [0, 1]);
-        assert_eq!(counts(149), [1, 1]);
+        assert_eq!(counts(48), [0, 0, 0, 0]);
+        assert_eq!(counts(49), [0, 0, 0, 1]);
+        assert_eq!(counts(149), [0, 0, 1, 1]);
+    }
+
+    #[test]
+    fn methods_of_a_type_in_further_files_are_counted() {
+        let repo = Repo::of(&[
+            ("crates/x/src/a.rs", "impl T {\n}\nimpl T {\n}\n"),
+            ("crates/x/src/b.rs", "impl T {\n}\nimpl U {\n}\n"),
+            ("crates/y/src/b.rs", "impl T {\n}\n"),
+        ]);
+        assert_eq!(further_files_of_methods(&repo), 1);
     }
 
     #[test]

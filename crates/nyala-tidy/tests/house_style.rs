@@ -34,6 +34,7 @@ macro_rules! rules {
 
 rules!(
     ascii,
+    circles,
     decisions,
     expects,
     failure_model,

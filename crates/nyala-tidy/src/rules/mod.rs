@@ -3,6 +3,7 @@
 //! The rules: each takes the repository's texts and gives what breaks it.
 
 pub mod ascii;
+pub mod circles;
 pub mod decisions;
 pub mod expects;
 pub mod failure_model;
