@@ -7,11 +7,11 @@
 //! `names_instructions` lists the operations; `names_instructions NAME TIMES` does one. What is there before is the same
 //! whatever `TIMES` is.
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../../nyala-namespace/tests/support/mod.rs"]
 mod support;
 
-use nyala_meta::leases::{Leases, Need};
-use nyala_meta::view::Tables;
+use nyala_meta::tables::Tables;
+use nyala_namespace::leases::{Leases, Need};
 use nyala_store::{Options, Store};
 use nyala_wire::meta::*;
 use nyala_wire::*;

@@ -3,11 +3,11 @@
 //! CPU cost of the name-space logic and the log behind it, without network: `cargo run --release -p nyala-meta
 //! --example namespace_bench`. Prints CPU µs per operation, groups of 64 sharing one write of the log.
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../../nyala-namespace/tests/support/mod.rs"]
 mod support;
 
-use nyala_meta::keys;
-use nyala_meta::view::Tables;
+use nyala_meta::tables::Tables;
+use nyala_namespace::keys;
 use nyala_store::{Options, Store};
 use nyala_wire::meta::*;
 use nyala_wire::*;

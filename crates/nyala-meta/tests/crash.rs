@@ -4,10 +4,12 @@
 //! the name space after some operation, none that was promised is missing, and a repeated request is known or not known
 //! exactly as its change is there or not.
 
+#[path = "../../nyala-namespace/tests/support/mod.rs"]
 mod support;
 
-use nyala_meta::keys;
-use nyala_meta::view::View;
+use nyala_meta::tables::StoreView;
+use nyala_namespace::keys;
+use nyala_namespace::view::View;
 use nyala_store::testing::Machine;
 use nyala_store::{Batch, Options, Store, StoreError};
 use nyala_wire::meta::*;
@@ -82,7 +84,7 @@ fn operations() -> Vec<MetaOp> {
 
 /// The number that the first directory gets: its slot is chosen by the operation's random number.
 fn find_first_dir() -> InodeId {
-    let mut view = nyala_meta::view::MemView::default();
+    let mut view = nyala_namespace::view::MemView::default();
     view.apply(&new_tables());
     let mut logic = Logic::new();
     let file = InodeId::new(Slot(0), 2).unwrap();
@@ -107,11 +109,12 @@ type Tables = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn tables(store: &Store) -> Tables {
     let mut found = Tables::new();
-    View::scan(store, &[0], &[0xff], &mut |key, value| {
-        found.insert(key.to_vec(), value.to_vec());
-        ControlFlow::Continue(())
-    })
-    .unwrap();
+    StoreView(store)
+        .scan(&[0], &[0xff], &mut |key, value| {
+            found.insert(key.to_vec(), value.to_vec());
+            ControlFlow::Continue(())
+        })
+        .unwrap();
     found
 }
 
@@ -154,7 +157,8 @@ fn work(machine: &Machine, then: Then, promised: &mut Promised) -> Result<(), St
     };
     step(new_tables(), promised)?;
     for (sequence, op) in (1_u64..).zip(operations()) {
-        let (reply, mut batch) = logic.run(&store, SESSION, &op).unwrap_or_else(|error| panic!("{op:?}: {error}"));
+        let (reply, mut batch) =
+            logic.run(&StoreView(&store), SESSION, &op).unwrap_or_else(|error| panic!("{op:?}: {error}"));
         batch.put(keys::reply(SessionId(SESSION), sequence), codec::encode(&reply));
         step(batch, promised)?;
     }

@@ -25,9 +25,7 @@
 //!
 //! The bytes on disk are described in `docs/format-store.md`.
 
-mod batch;
 mod error;
-mod key;
 mod lmdb;
 mod lock;
 mod log;
@@ -36,7 +34,6 @@ mod open;
 mod options;
 mod ordered;
 pub mod own_dir;
-mod prefix;
 pub mod private;
 mod progress;
 mod room;
@@ -52,12 +49,13 @@ mod tests;
 mod threads;
 mod tree;
 
-pub use batch::{Batch, BatchIter, MAX_BATCH_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES};
 pub use error::StoreError;
 pub use log::disk::{FreeSpace, LogDisk, LogFile};
+pub use nyala_kv::{
+    Batch, BatchIter, Change, ChangeKind, MAX_BATCH_BYTES, MAX_KEY_BYTES, MAX_VALUE_BYTES, ONE_PAGE_VALUE_BYTES, Visit,
+    prefix_end,
+};
 pub use options::{Lsn, Options, Recovery, Stats, Value};
-pub use ordered::{Change, CheckpointMeta, OrderedStore, Visit};
-pub use prefix::prefix_end;
-pub use space::{ChangeKind, Shortage, Space, SpaceRule};
+pub use ordered::{CheckpointMeta, OrderedStore};
+pub use space::{Shortage, Space, SpaceRule};
 pub use store::Store;
-pub use tree::ONE_PAGE_VALUE_BYTES;

@@ -16,9 +16,10 @@ use nyala_wire::checksum::crc32c;
 
 use crate::StoreError;
 use crate::error::is_out_of_space;
+use crate::ordered::CheckpointMeta;
 #[cfg(test)]
-use crate::ordered::Change;
-use crate::ordered::{CheckpointMeta, Visit};
+use nyala_kv::Change;
+use nyala_kv::Visit;
 
 const META_KEY: &[u8] = b"checkpoint";
 const META_MAGIC: [u8; 8] = *b"NYALACKP";

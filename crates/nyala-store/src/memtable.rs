@@ -8,7 +8,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::Value;
-use crate::key::Key;
+use nyala_kv::Key;
 
 /// Estimated cost of an entry besides its key and value: tree node share, value header, allocator.
 const ENTRY_BYTES: usize = 112;

@@ -12,9 +12,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use nyala_kv::iter_encoded;
 use parking_lot::{Mutex, RwLock};
 
-use crate::batch::iter_encoded;
 use crate::log::disk::LogDisk;
 use crate::log::files::LogDirectory;
 use crate::log::format::SEGMENT_HEADER_BYTES;

@@ -2,9 +2,10 @@
 
 //! What a checkpoint needs of an ordered store on disk; the tree is the one in use, tests bring their own.
 
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 
 use crate::StoreError;
+use nyala_kv::{Change, Visit};
 
 /// Kept by the ordered store together with its content, and replaced in the same atomic commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,12 +19,6 @@ pub struct CheckpointMeta {
     /// Byte in that segment where the record after `lsn` starts, unless that is in the next segment.
     pub offset: u64,
 }
-
-/// What a scan calls with each key and value, until it breaks.
-pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
-
-/// A change in a commit: the key, and its new value or `None` for a deletion.
-pub type Change<'a> = (&'a [u8], Option<&'a [u8]>);
 
 /// An ordered map on disk with atomic, durable commits. Readers see the state before or after a commit, never within.
 pub trait OrderedStore: Send + Sync {

@@ -14,7 +14,8 @@ use parking_lot::Mutex;
 
 use crate::StoreError;
 use crate::shared::Shared;
-use crate::space::{ChangeKind, Space, SpaceRule};
+use crate::space::{Space, SpaceRule};
+use nyala_kv::ChangeKind;
 
 /// After so many bytes of changes the disk is asked again.
 const LOOK_BYTES: usize = 64 << 10;

@@ -13,14 +13,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 
-use crate::batch::MAX_KEY_BYTES;
 use crate::log::Log;
 use crate::log::format::Kind;
-use crate::ordered::{CheckpointMeta, OrderedStore, Visit, is_empty_range};
+use crate::ordered::{CheckpointMeta, OrderedStore, is_empty_range};
 use crate::progress::Progress;
 use crate::room::Room;
 use crate::tables::{Frozen, Tables};
 use crate::{Batch, Lsn, Options, Stats, StoreError, Value, slices};
+use nyala_kv::{MAX_KEY_BYTES, Visit};
 
 /// Everything of an open store but its threads.
 pub(crate) struct Shared {

@@ -14,7 +14,8 @@
 
 use crate::StoreError;
 use crate::memtable::Memtable;
-use crate::ordered::{Change, CheckpointMeta, OrderedStore};
+use crate::ordered::{CheckpointMeta, OrderedStore};
+use nyala_kv::Change;
 
 /// Changes of the first slice.
 const MOST_CHANGES: usize = 1024;

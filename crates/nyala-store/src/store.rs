@@ -12,9 +12,10 @@ use std::thread::JoinHandle;
 use parking_lot::Mutex;
 
 use crate::log::disk::LogDisk;
-use crate::ordered::{OrderedStore, Visit};
+use crate::ordered::OrderedStore;
 use crate::shared::Shared;
 use crate::{Batch, ChangeKind, Lsn, Options, Recovery, Stats, StoreError, Value, open, threads};
+use nyala_kv::Visit;
 
 /// A durable ordered store. Clones share it; the last one to go flushes it and stops its threads.
 #[derive(Clone)]

@@ -7,8 +7,9 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use crate::memtable::Memtable;
-use crate::ordered::{CheckpointMeta, OrderedStore, Visit};
+use crate::ordered::{CheckpointMeta, OrderedStore};
 use crate::{StoreError, Value};
+use nyala_kv::Visit;
 
 /// A table that takes no more changes, and the checkpoint that it makes.
 #[derive(Clone)]

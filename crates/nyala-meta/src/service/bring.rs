@@ -8,8 +8,8 @@
 //! looks again.
 
 use super::state::State;
-use crate::change::{Change, Step};
-use crate::ns::open;
+use nyala_namespace::change::{Change, Step};
+use nyala_namespace::ns::open;
 use nyala_wire::FileKind;
 use nyala_wire::meta::{EntryReply, MetaReply, MetaRequest, Want};
 

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Drives [`Coordinator`]: sends what it asks for, logs its decision, tells the participants. `crate::tx` has the
+//! Drives [`Coordinator`]: sends what it asks for, logs its decision, tells the participants. `nyala_namespace::tx` has the
 //! failure model and the recovery table.
 
 use super::execute::Body;
 use super::leases::Passage;
 use super::participate;
 use super::state::{Caller, State};
-use crate::change::Fault;
-use crate::keys;
-use crate::leases::Need;
-use crate::locks::LockKey;
-use crate::sessions::Leave;
-use crate::tx::coordinator::{Ask, Coordinator, Heard, decide};
-use crate::tx::{Plan, parts};
-use nyala_store::Batch;
+use nyala_kv::Batch;
+use nyala_namespace::change::Fault;
+use nyala_namespace::keys;
+use nyala_namespace::leases::Need;
+use nyala_namespace::locks::LockKey;
+use nyala_namespace::sessions::Leave;
+use nyala_namespace::tx::coordinator::{Ask, Coordinator, Heard, decide};
+use nyala_namespace::tx::{Plan, parts};
 use nyala_wire::meta::{MetaReply, MetaRequest};
 use nyala_wire::meta_tx::{PartResult, TxAction, TxId, TxPart, TxReply, TxRequest};
 use nyala_wire::{ErrorCode, InodeId, TargetId, WireError};

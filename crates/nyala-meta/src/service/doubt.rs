@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! When files become doubtful and when they no longer are. Failure model: `crate::doubts`.
+//! When files become doubtful and when they no longer are. Failure model: `nyala_namespace::doubts`.
 
 use super::state::State;
-use crate::keys;
-use crate::records::{InodeRecord, TruncateRecord};
-use nyala_store::Batch;
+use nyala_kv::Batch;
+use nyala_namespace::keys;
+use nyala_namespace::records::{InodeRecord, TruncateRecord};
 use nyala_wire::meta::MetaOp;
 use nyala_wire::{InodeId, SessionId, codec};
 

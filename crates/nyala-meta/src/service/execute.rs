@@ -12,13 +12,13 @@ use super::coordinate::{self, Failed, Patience};
 use super::leases::{self, Passage};
 use super::state::{Caller, State};
 use super::{bring, doubt, truncate, unsaid};
-use crate::change::{Change, Fault, Step};
-use crate::growth;
-use crate::leases::Need;
-use crate::ns;
-use crate::replies;
-use crate::sessions::Leave;
-use nyala_store::{Batch, ChangeKind};
+use nyala_kv::{Batch, ChangeKind};
+use nyala_namespace::change::{Change, Fault, Step};
+use nyala_namespace::growth;
+use nyala_namespace::leases::Need;
+use nyala_namespace::ns;
+use nyala_namespace::replies;
+use nyala_namespace::sessions::Leave;
 use nyala_wire::meta::{ANSWER_HEAD_BYTES, Grants, MetaOp, MetaReply, MetaRequest, PutOutcome, Want};
 use nyala_wire::{ErrorCode, InodeId, SessionId, WireError};
 use std::rc::Rc;
@@ -60,7 +60,7 @@ pub async fn request(state: &Rc<State>, request: MetaRequest) -> Result<Body, Wi
         MetaOp::LockConfirm { inode, lock } => super::lock_check::confirm(state, request.session, *inode, *lock).await,
         MetaOp::LockChecked { numbers } => super::lock_check::checked(state, request.session, numbers),
         MetaOp::Survived { run } => {
-            let position = super::runs::survived(&state.store, *run)?;
+            let position = nyala_namespace::runs::survived(&state.tables, *run)?;
             Ok(leases::answer(Grants::default(), &MetaReply::Position(position)))
         }
         op if op.is_change() => change_once(state, request, leave).await,

@@ -20,9 +20,9 @@ mod settle;
 pub use settle::settle;
 
 use super::state::State;
-use crate::keys;
-use crate::view::View;
-use nyala_store::{Batch, prefix_end};
+use nyala_kv::{Batch, prefix_end};
+use nyala_namespace::keys;
+use nyala_namespace::view::View;
 use nyala_wire::fences::{FencesReply, FencesRequest, MAX_FENCES};
 use nyala_wire::map::{ClusterMap, Reachability, Target, TargetKind};
 use nyala_wire::storage::{ChunkFileId, StorageOp};

@@ -69,7 +69,7 @@ impl Flusher {
                 this.write();
             });
         }
-        receiver.await.unwrap_or_else(|_| Err(crate::view::store_error(StoreError::Closed)))
+        receiver.await.unwrap_or_else(|_| Err(crate::tables::store_error(StoreError::Closed)))
     }
 
     fn write(&self) {
@@ -77,7 +77,7 @@ impl Flusher {
         let waiting = std::mem::take(&mut *self.waiting.borrow_mut());
         let result = self.store.flush().map(|_| ()).map_err(|error| {
             (self.on_failure)(&error);
-            crate::view::store_error(error)
+            crate::tables::store_error(error)
         });
         self.writes.set(self.writes.get() + 1);
         for waiter in waiting {

@@ -13,10 +13,10 @@
 
 use super::peers::Peers;
 use super::state::State;
-use crate::keys;
-use crate::records::GarbageRecord;
-use crate::view::View;
-use nyala_store::Batch;
+use nyala_kv::Batch;
+use nyala_namespace::keys;
+use nyala_namespace::records::GarbageRecord;
+use nyala_namespace::view::View;
 use nyala_wire::storage::{ChunkFileId, StorageOp};
 use nyala_wire::{InodeId, Pattern, WireError, codec};
 use std::ops::ControlFlow;
@@ -86,7 +86,7 @@ async fn remove_all(state: &Rc<State>, queued: Vec<(InodeId, GarbageRecord)>) ->
 
 fn next(state: &State, after: &[u8]) -> Result<Vec<(InodeId, GarbageRecord)>, WireError> {
     let mut rows = Vec::new();
-    View::scan(&state.store, after, &[keys::GARBAGE + 1], &mut |key, value| {
+    View::scan(&state.tables, after, &[keys::GARBAGE + 1], &mut |key, value| {
         rows.push((key.to_vec(), value.to_vec()));
         if rows.len() == BATCH { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;

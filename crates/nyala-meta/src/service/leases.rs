@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! Leases at work: operations wait for them, replies grant them, clients are told to let go. The bookkeeping, and its
-//! failure model, is `crate::leases`.
+//! failure model, is `nyala_namespace::leases`.
 
 use super::coordinate::Patience;
 use super::execute::Body;
 use super::state::State;
-use crate::keys;
-use crate::leases::{Leases, Need, Ticket};
-use crate::sessions::Leave;
-use crate::view::View;
-use nyala_store::Batch;
+use nyala_kv::Batch;
+use nyala_namespace::keys;
+use nyala_namespace::leases::{Leases, Need, Ticket};
+use nyala_namespace::sessions::Leave;
+use nyala_namespace::view::View;
 use nyala_wire::meta::{
     ANSWER_HEAD_BYTES, Grants, LeaseMode, MAX_LEASES, MetaOp, MetaReply, MetaRequest, Returned, Want,
 };

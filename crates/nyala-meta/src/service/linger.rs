@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Lets go of what renames replaced, a moment later (`crate::ns::linger`).
+//! Lets go of what renames replaced, a moment later (`nyala_namespace::ns::linger`).
 //!
 //! Failure model: this server may stop at any time; what it held is in the tables, and its moment begins anew. A client may
 //! have opened such a file under a lease and not have said so: it is asked, like before every removal. One that does not
@@ -8,9 +8,9 @@
 
 use super::leases::Passage;
 use super::state::{Caller, State};
-use crate::change::Fault;
-use crate::leases::Need;
-use crate::ns::linger::{HOLDER, let_go};
+use nyala_namespace::change::Fault;
+use nyala_namespace::leases::Need;
+use nyala_namespace::ns::linger::{HOLDER, let_go};
 use nyala_wire::{InodeId, Time, WireError};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Asks the holders of locks whether these still stand, before somebody is refused for good. `crate::lock_checks` says why.
+//! Asks the holders of locks whether these still stand, before somebody is refused for good. `nyala_namespace::lock_checks` says why.
 //!
 //! Failure model: a holder's client may be dead, hang or answer late; it keeps its lock then, and who asked has waited for
 //! [`LIMIT`]. Nothing is changed here: a client gives its locks up with `SetLock`, before it answers.
@@ -9,7 +9,7 @@ use super::execute::Body;
 use super::leases::{answer, tell};
 use super::lock_wait;
 use super::state::State;
-use crate::file_locks;
+use nyala_namespace::file_locks;
 use nyala_wire::meta::{FileLock, Grants, MAX_LOCK_CHECKS, MetaReply};
 use nyala_wire::meta_tx::LockOwner;
 use nyala_wire::{ErrorCode, InodeId, SessionId, WireError};

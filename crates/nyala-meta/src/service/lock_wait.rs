@@ -9,10 +9,10 @@
 //! answer. What was waited for is read from the tables whenever it counts, never from memory.
 
 use super::state::{Caller, State};
-use crate::change::Fault;
-use crate::deadlock::{closes_circle, is_victim, lasting};
-use crate::file_locks::{self, FileLocks};
-use crate::ns::lock;
+use nyala_namespace::change::Fault;
+use nyala_namespace::deadlock::{closes_circle, is_victim, lasting};
+use nyala_namespace::file_locks::{self, FileLocks};
+use nyala_namespace::ns::lock;
 use nyala_wire::map::TargetKind;
 use nyala_wire::meta::{FileLock, LockKind, MetaReply};
 use nyala_wire::meta_tx::{LockEdge, LockOwner, MAX_LOCK_EDGES, TxAction, TxId, TxReply, TxRequest};

@@ -27,14 +27,13 @@ pub mod participate;
 pub mod peers;
 pub mod ranges;
 pub mod recover;
-pub mod runs;
 pub mod sessions;
 pub mod state;
 pub mod truncate;
 pub mod unsaid;
 pub mod until_done;
 
-use crate::view::{Tables, store_error};
+use crate::tables::{Tables, store_error};
 use config::MetaConfig;
 use flusher::Flusher;
 use nyala_store::own_dir::{IdentityError, Kind, OwnDir};
@@ -297,7 +296,7 @@ impl Service for MetaService {
         let (durable, applied) = (state.store.durable().0, state.store.applied().0);
         Reply {
             map_version: state.map().version.0,
-            run: runs::number(state.boot),
+            run: nyala_namespace::runs::number(state.boot),
             log_position: durable,
             unsynced_records: u32::try_from(applied.saturating_sub(durable)).unwrap_or(u32::MAX),
             ..reply

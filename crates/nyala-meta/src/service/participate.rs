@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The participant's side of a transaction: receives, logs, locks. The logic is `crate::tx::participant`; `crate::tx`
+//! The participant's side of a transaction: receives, logs, locks. The logic is `nyala_namespace::tx::participant`; `nyala_namespace::tx`
 //! has the failure model and the recovery table.
 
 use super::leases::Passage;
 use super::state::{Caller, Promise, State};
-use crate::change::Fault;
-use crate::growth;
-use crate::leases::Need;
-use crate::locks::LockKey;
-use crate::tx::participant::{self, Prepare};
-use nyala_store::{Batch, ChangeKind};
+use nyala_kv::{Batch, ChangeKind};
+use nyala_namespace::change::Fault;
+use nyala_namespace::growth;
+use nyala_namespace::leases::Need;
+use nyala_namespace::locks::LockKey;
+use nyala_namespace::tx::participant::{self, Prepare};
 use nyala_wire::meta_tx::{Outcome, PartResult, TxAction, TxId, TxPart, TxReply, TxRequest};
 use nyala_wire::{ErrorCode, SessionId, TargetId, Time, WireError};
 use std::collections::BTreeMap;

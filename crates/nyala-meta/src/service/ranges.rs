@@ -13,15 +13,14 @@
 //! with NOT_READY then.
 
 use super::MetaError;
-use super::runs;
 use super::state::State;
-use crate::keys;
-use crate::view::{View, store_error};
-use nyala_store::{Batch, Lsn, Store};
+use crate::tables::{StoreView, store_error};
+use nyala_namespace::runs;
+use nyala_namespace::sequences::{go_on_with, known};
+use nyala_store::{Lsn, Store};
 use nyala_transport::member::{Member, MgmtError};
+use nyala_wire::TargetId;
 use nyala_wire::mgmt::{MAX_RANGE, MgmtReply, MgmtRequest, SEQUENCES_PER_RANGE};
-use nyala_wire::{ErrorCode, TargetId, WireError};
-use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -31,43 +30,10 @@ const RESERVE: u64 = SEQUENCES_PER_RANGE / 4;
 const LOOK: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_millis(200);
 
-/// What the tables say of ranges.
-struct Known {
-    /// The last range that they know.
-    range: u64,
-    /// Highest next sequence number of a slot.
-    next: u64,
-}
-
-fn known(tables: &dyn View) -> Result<Known, WireError> {
-    let bad = || ErrorCode::IO.with("the range of inode numbers cannot be read");
-    let range = match tables.get(&keys::sequence_range())? {
-        Some(bytes) => u64::from_le_bytes(bytes[..].try_into().map_err(|_| bad())?),
-        None => 0,
-    };
-    let mut next = 0;
-    tables.scan(&[keys::NEXT], &[keys::NEXT + 1], &mut |_, value| {
-        next = next.max(<[u8; 8]>::try_from(value).map_or(0, u64::from_le_bytes));
-        ControlFlow::Continue(())
-    })?;
-    Ok(Known { range, next })
-}
-
-/// The batch that lets all slots go on with a range.
-pub fn go_on_with(tables: &dyn View, range: u64) -> Result<Batch, WireError> {
-    let mut batch = Batch::new();
-    batch.put(keys::sequence_range(), range.to_le_bytes());
-    tables.scan(&[keys::NEXT], &[keys::NEXT + 1], &mut |key, _| {
-        batch.put(key, keys::first_sequence(range).to_le_bytes());
-        ControlFlow::Continue(())
-    })?;
-    Ok(batch)
-}
-
 /// Takes a range for this start, and has it on disk, with the position up to which the log was `recovered`. Waits for management as
 /// long as that takes. Returns the number of this run, which none before had.
 pub async fn start(store: &Store, member: &Member, me: TargetId, recovered: Lsn) -> Result<u64, MetaError> {
-    let known = known(store)?;
+    let known = known(&StoreView(store))?;
     // Tables of before there were ranges know only numbers.
     let used = known.range.max(known.next.div_ceil(SEQUENCES_PER_RANGE));
     let (range, before) = loop {
@@ -84,8 +50,8 @@ pub async fn start(store: &Store, member: &Member, me: TargetId, recovered: Lsn)
             "the tables are older than this target's last start: they were put back from a copy, or that start was cut \
              off; what was done since then is lost, inode numbers go on above those of before");
     }
-    let mut batch = go_on_with(store, range)?;
-    runs::begin(store, &mut batch, range, recovered)?;
+    let mut batch = go_on_with(&StoreView(store), range)?;
+    runs::begin(&StoreView(store), &mut batch, range, recovered.0)?;
     store.wait_room().await;
     store.apply(batch).map_err(store_error)?;
     store.sync_blocking().map_err(store_error)?;
@@ -111,12 +77,12 @@ pub async fn run(state: Rc<State>) {
 }
 
 async fn look(state: &State) -> Result<(), MetaError> {
-    let known = known(&state.store)?;
+    let known = known(&state.tables)?;
     if known.next + RESERVE < known.range * SEQUENCES_PER_RANGE {
         return Ok(());
     }
     let (range, _) = take(&state.member, state.me, known.range).await?;
     tracing::info!(range, "another range of inode numbers");
     // Slots with numbers left go on with the new ones too.
-    Ok(state.apply(&go_on_with(&state.store, range)?)?)
+    Ok(state.apply(&go_on_with(&state.tables, range)?)?)
 }

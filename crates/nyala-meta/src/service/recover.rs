@@ -6,12 +6,12 @@
 use super::coordinate::tell_committed;
 use super::state::{Promise, State};
 use super::truncate;
-use crate::keys;
-use crate::leases::Leases;
-use crate::records::{CommittedRecord, DirPart, InodeRecord, PreparedRecord, SessionRecord, TruncateRecord};
-use crate::tx::participant;
-use crate::view::View;
-use nyala_store::Batch;
+use nyala_kv::Batch;
+use nyala_namespace::keys;
+use nyala_namespace::leases::Leases;
+use nyala_namespace::records::{CommittedRecord, DirPart, InodeRecord, PreparedRecord, SessionRecord, TruncateRecord};
+use nyala_namespace::tx::participant;
+use nyala_namespace::view::View;
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::{ErrorCode, FileKind, InodeId, TargetId, Time, WireError, codec};
 use std::ops::ControlFlow;
@@ -20,7 +20,7 @@ use std::rc::Rc;
 /// Makes the root directory if it is to be here and is not.
 pub fn ensure_root(state: &State, now: Time) -> Result<(), WireError> {
     let here = state.map().slot_target(InodeId::ROOT.slot()) == Some(state.me);
-    if !here || View::get(&state.store, &keys::inode(InodeId::ROOT))?.is_some() {
+    if !here || View::get(&state.tables, &keys::inode(InodeId::ROOT))?.is_some() {
         return Ok(());
     }
     let record = InodeRecord {
@@ -43,7 +43,7 @@ pub fn ensure_root(state: &State, now: Time) -> Result<(), WireError> {
     batch.put(keys::inode(InodeId::ROOT), codec::encode(&record));
     batch.put(keys::inode_count(), 1_u64.to_le_bytes());
     state.apply(&batch)?;
-    state.store.sync_blocking().map_err(crate::view::store_error)
+    state.store.sync_blocking().map_err(crate::tables::store_error)
 }
 
 /// Takes up what the last run left.
@@ -89,7 +89,7 @@ type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
 fn rows(state: &State, tag: u8) -> Result<Rows, WireError> {
     let mut found = Vec::new();
-    View::scan(&state.store, &[tag], &[tag + 1], &mut |key, value| {
+    View::scan(&state.tables, &[tag], &[tag + 1], &mut |key, value| {
         found.push((key.to_vec(), value.to_vec()));
         ControlFlow::Continue(())
     })?;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! Sessions: opened by clients, kept while they are heard of, ended on request or after the timeout. The bookkeeping,
-//! and its failure model, is `crate::sessions`.
+//! and its failure model, is `nyala_namespace::sessions`.
 
 use super::execute::Body;
 use super::leases::answer;
 use super::state::{Caller, State};
-use crate::change::{Change, Fault, Step};
-use crate::keys;
-use crate::ns::open::close_here;
-use crate::records::SessionRecord;
-use crate::view::View;
-use nyala_store::Batch;
+use nyala_kv::Batch;
+use nyala_namespace::change::{Change, Fault, Step};
+use nyala_namespace::keys;
+use nyala_namespace::ns::open::close_here;
+use nyala_namespace::records::SessionRecord;
+use nyala_namespace::view::View;
 use nyala_wire::meta::{Grants, MetaReply, SessionReply};
 use nyala_wire::{InodeId, SessionId, Time, WireError, codec};
 use std::ops::ControlFlow;
@@ -84,7 +84,7 @@ async fn close_and_forget(state: &Rc<State>, session: SessionId) -> Result<(), W
     for inode in state.tables.opened_by(session) {
         close_one(state, session, inode).await?;
     }
-    for inode in crate::ns::lock::locked_by(&state.tables, session)? {
+    for inode in nyala_namespace::ns::lock::locked_by(&state.tables, session)? {
         release_locks(state, session, inode).await?;
     }
     state.lock_waits.forget(session);
@@ -100,7 +100,7 @@ async fn close_and_forget(state: &Rc<State>, session: SessionId) -> Result<(), W
 }
 
 async fn release_locks(state: &Rc<State>, session: SessionId, inode: InodeId) -> Result<(), WireError> {
-    apply_when_free(state, |change| crate::ns::lock::release_all(change, session, inode).map(drop)).await?;
+    apply_when_free(state, |change| nyala_namespace::ns::lock::release_all(change, session, inode).map(drop)).await?;
     state.lock_waits.released(inode);
     Ok(())
 }

@@ -5,19 +5,21 @@
 use super::flusher::Flusher;
 use super::lock_wait::LockWaits;
 use super::peers::Peers;
-use crate::change::Change;
-use crate::doubts::Doubts;
-use crate::keys;
-use crate::leases::Leases;
-use crate::listings::Listings;
-use crate::lock_checks::LockChecks;
-use crate::locks::Locks;
-use crate::ns::Env;
-use crate::sessions::Sessions;
-use crate::tx::participant::Ended;
-use crate::view::{Tables, store_error};
+use crate::tables::{Tables, store_error};
 use nyala_cluster::placement::PlacementTable;
-use nyala_store::{Batch, ChangeKind, Store};
+use nyala_kv::{Batch, ChangeKind};
+use nyala_namespace::change::Change;
+use nyala_namespace::doubts::Doubts;
+use nyala_namespace::keys;
+use nyala_namespace::leases::Leases;
+use nyala_namespace::listings::Listings;
+use nyala_namespace::lock_checks::LockChecks;
+use nyala_namespace::locks::Locks;
+use nyala_namespace::ns::Env;
+use nyala_namespace::sessions::Sessions;
+use nyala_namespace::tx::TX_PER_BOOT;
+use nyala_namespace::tx::participant::Ended;
+use nyala_store::Store;
 use nyala_transport::member::Member;
 use nyala_wire::map::ClusterMap;
 use nyala_wire::meta::Owner;
@@ -89,9 +91,6 @@ pub struct State {
     started: Instant,
     placement: RefCell<Option<(MapVersion, Rc<PlacementTable>)>>,
 }
-
-/// Where transaction numbers of one run of the service begin: no run reuses another's.
-pub const TX_PER_BOOT: u64 = 1 << 40;
 
 impl State {
     /// A service that has just opened its tables.
@@ -239,7 +238,7 @@ impl State {
     }
 
     /// Takes locks for a transaction; `BUSY` if another one stands in the way.
-    pub fn lock(&self, tx: TxId, keys: &[crate::locks::LockKey]) -> Result<(), WireError> {
+    pub fn lock(&self, tx: TxId, keys: &[nyala_namespace::locks::LockKey]) -> Result<(), WireError> {
         if self.locks.borrow_mut().acquire(tx, keys) { Ok(()) } else { Err(ErrorCode::BUSY.into()) }
     }
 

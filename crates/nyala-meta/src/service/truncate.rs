@@ -24,11 +24,11 @@
 use super::coordinate::Patience;
 use super::state::{Caller, State};
 use super::until_done::until_done;
-use crate::keys;
-use crate::locks::LockKey;
-use crate::records::{InodeRecord, TruncateRecord};
-use crate::view::View;
-use nyala_store::Batch;
+use nyala_kv::Batch;
+use nyala_namespace::keys;
+use nyala_namespace::locks::LockKey;
+use nyala_namespace::records::{InodeRecord, TruncateRecord};
+use nyala_namespace::view::View;
 use nyala_wire::meta::MetaOp;
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::storage::{ChunkFileId, StorageOp};

@@ -8,10 +8,10 @@
 //! client makes it anew. After a restart a client that has such a file open says so when it lets its lease go.
 
 use super::state::State;
-use crate::keys;
-use crate::sessions::Leave;
-use crate::view::View;
-use nyala_store::Batch;
+use nyala_kv::Batch;
+use nyala_namespace::keys;
+use nyala_namespace::sessions::Leave;
+use nyala_namespace::view::View;
 use nyala_wire::meta::{Grants, LeaseMode, MetaOp, MetaReply, MetaRequest, Want};
 use nyala_wire::{ErrorCode, InodeId, WireError, codec};
 

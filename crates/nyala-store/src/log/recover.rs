@@ -17,7 +17,6 @@ use super::format::{self, ALIGN_BYTES, Kind, SEGMENT_HEADER_BYTES, SegmentHeader
 use super::segment::{self, ClosedSegment};
 use super::unproven::Unproven;
 use crate::StoreError;
-use crate::batch;
 
 /// What a log turned out to hold.
 pub(crate) struct Recovered {
@@ -160,7 +159,7 @@ impl Chain {
                 break;
             }
             if record.kind == Kind::Batch {
-                if batch::validate(record.payload).is_none() {
+                if nyala_kv::validate(record.payload).is_none() {
                     return Err(loaded.damaged(offset, "the record's content is not a batch"));
                 }
                 replay(record.payload);

@@ -40,10 +40,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use nyala_wire::checksum::crc32c;
 use parking_lot::{Mutex, RwLock};
 
-use crate::ordered::{Change, CheckpointMeta, OrderedStore, Visit};
+use crate::ordered::{CheckpointMeta, OrderedStore};
 use crate::{StoreError, Value};
 use cache::PageCache;
 use file::PageFile;
+use nyala_kv::{Change, Visit};
 use root::Root;
 use space::FreePages;
 use update::{LeftBehind, Update};
@@ -52,9 +53,9 @@ pub(crate) use convert::open_directory;
 #[cfg(test)]
 pub(crate) use page::PAGE_BYTES;
 
-/// A value of up to so many bytes takes one page. (A whole page would fit; rows of inline content are cut here since they
-/// were kept in LMDB, docs/format.md.)
-pub const ONE_PAGE_VALUE_BYTES: usize = page::PAGE_BYTES - 20;
+/// Such a value takes one page. (A whole page would fit; rows of inline content are cut here since they were kept in LMDB,
+/// docs/format.md.)
+const _: () = assert!(nyala_kv::ONE_PAGE_VALUE_BYTES == page::PAGE_BYTES - 20);
 const FILE_NAME: &str = "tree";
 
 /// An open tree.

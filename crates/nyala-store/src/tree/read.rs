@@ -13,8 +13,8 @@ use std::sync::Arc;
 use super::Tree;
 use super::cell::{Pointer, Row};
 use super::page::Page;
-use crate::ordered::Visit;
 use crate::{StoreError, Value};
+use nyala_kv::Visit;
 
 impl Tree {
     /// The value of a key.

@@ -82,6 +82,6 @@ mod tests {
     fn what_touches_nothing_passes() {
         assert_eq!(findings(&[("crates/nyala-client/src/a.rs", "use crate::file::File;\n")]), 0);
         assert_eq!(findings(&[("crates/nyala-cluster/src/a.rs", CODE)]), 0);
-        assert_eq!(findings(&[("crates/nyala-meta/src/ns/a.rs", CODE)]), 0);
+        assert_eq!(findings(&[("crates/nyala-namespace/src/ns/a.rs", CODE)]), 0);
     }
 }

@@ -13,10 +13,23 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("nyala-cluster", &["nyala-wire"]),
     ("nyala-replica", &["nyala-cluster", "nyala-wire"]),
     ("nyala-ring", &[]),
-    ("nyala-store", &["nyala-wire"]),
+    ("nyala-kv", &[]),
+    ("nyala-namespace", &["nyala-cluster", "nyala-kv", "nyala-wire"]),
+    ("nyala-store", &["nyala-kv", "nyala-wire"]),
     ("nyala-transport", &["nyala-wire"]),
     ("nyala-mgmt", &["nyala-transport", "nyala-cluster", "nyala-store", "nyala-wire"]),
-    ("nyala-meta", &["nyala-transport", "nyala-cluster", "nyala-replica", "nyala-store", "nyala-wire"]),
+    (
+        "nyala-meta",
+        &[
+            "nyala-transport",
+            "nyala-namespace",
+            "nyala-cluster",
+            "nyala-replica",
+            "nyala-store",
+            "nyala-kv",
+            "nyala-wire",
+        ],
+    ),
     (
         "nyala-storage",
         &["nyala-transport", "nyala-cluster", "nyala-replica", "nyala-store", "nyala-ring", "nyala-wire"],
@@ -47,7 +60,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
 ];
 
 /// All that a pure crate may take from others: data layouts, codecs, arithmetic; no I/O, clock, threads or entropy.
-const PURE: &[&str] = &["nyala-wire", "nyala-cluster", "nyala-replica", "nyala-replica-breakable"];
+const PURE: &[&str] =
+    &["nyala-wire", "nyala-cluster", "nyala-replica", "nyala-replica-breakable", "nyala-kv", "nyala-namespace"];
 const PURE_MAY_USE: &[&str] = &["bytes", "crc-fast", "minicbor", "serde", "siphasher", "thiserror", "zerocopy"];
 
 /// Libraries that belong to one room.

@@ -6,7 +6,7 @@ use crate::Finding;
 use crate::items;
 use crate::repo::Repo;
 
-const PURE: &[&str] = &["nyala-wire", "nyala-cluster", "nyala-replica"];
+const PURE: &[&str] = &["nyala-wire", "nyala-cluster", "nyala-replica", "nyala-kv", "nyala-namespace"];
 
 const BANNED: &[&str] = &[
     "std::fs",

@@ -5,11 +5,11 @@
 //! Failure model: see the parent module. What cannot be read or noted now is tried again at the next look.
 
 use super::{fenced, serving};
-use crate::keys;
 use crate::service::peers::Peers;
 use crate::service::state::State;
-use crate::view::View;
-use nyala_store::Batch;
+use nyala_kv::Batch;
+use nyala_namespace::keys;
+use nyala_namespace::view::View;
 use nyala_wire::{Home, SessionId, TargetId, WireError};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

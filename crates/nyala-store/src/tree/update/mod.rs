@@ -21,7 +21,8 @@ use super::root::Root;
 use super::space::FreePages;
 use super::{Tree, checksum};
 use crate::StoreError;
-use crate::ordered::{Change, CheckpointMeta};
+use crate::ordered::CheckpointMeta;
+use nyala_kv::Change;
 use pages::NewPages;
 
 type Changes<'a, 'b> = Peekable<&'a mut dyn Iterator<Item = Change<'b>>>;

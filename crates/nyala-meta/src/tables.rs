@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The store as the name-space logic reads it, and what its errors are to clients.
+//!
+//! Failure model: that of `nyala-store`. An error of the store is an answer here, never something that is missing.
+
+use nyala_kv::{Batch, Visit};
+use nyala_namespace::keys;
+use nyala_namespace::ns::linger::HOLDER;
+use nyala_namespace::view::View;
+use nyala_store::{Store, StoreError};
+use nyala_wire::{ErrorCode, InodeId, SessionId, WireError};
+use parking_lot::RwLock;
+use std::collections::{BTreeSet, HashSet};
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+
+/// A store, read as it is.
+#[derive(Clone, Copy)]
+pub struct StoreView<'a>(pub &'a Store);
+
+/// A store, and in memory who holds which file open and which files have locks, so that removing a file needs no scan over
+/// what was closed.
+#[derive(Clone)]
+pub struct Tables {
+    /// The store.
+    pub store: Store,
+    opens: Arc<RwLock<BTreeSet<(InodeId, SessionId)>>>,
+    lingering: Arc<RwLock<BTreeSet<InodeId>>>,
+    locked: Arc<RwLock<HashSet<InodeId>>>,
+}
+
+impl Tables {
+    /// Reads who holds what open, and what is locked.
+    pub fn new(store: Store) -> Result<Tables, WireError> {
+        let mut opens = BTreeSet::new();
+        StoreView(&store).scan(&[keys::OPEN], &[keys::OPEN + 1], &mut |key, _| {
+            opens.extend(keys::parse_open(key));
+            ControlFlow::Continue(())
+        })?;
+        let mut locked = HashSet::new();
+        StoreView(&store).scan(&[keys::FILE_LOCKS], &[keys::FILE_LOCKS + 1], &mut |key, _| {
+            locked.extend(keys::parse_inode(key));
+            ControlFlow::Continue(())
+        })?;
+        let lingering = opens.iter().filter(|(_, opener)| *opener == HOLDER).map(|(inode, _)| *inode).collect();
+        let (opens, lingering) = (Arc::new(RwLock::new(opens)), Arc::new(RwLock::new(lingering)));
+        Ok(Tables { store, opens, lingering, locked: Arc::new(RwLock::new(locked)) })
+    }
+
+    /// Applies a batch to the store. Errors: as [`store_error`] says, with nothing done.
+    pub fn apply(&self, batch: &Batch) -> Result<(), WireError> {
+        self.store.apply(batch).map_err(store_error)?;
+        for (key, value) in batch.iter() {
+            match (key.first(), value) {
+                (Some(&keys::OPEN), value) => self.note_open(key, value.is_some()),
+                (Some(&keys::FILE_LOCKS), Some(_)) => self.locked.write().extend(keys::parse_inode(key)),
+                (Some(&keys::FILE_LOCKS), None) => {
+                    keys::parse_inode(key).map(|inode| self.locked.write().remove(&inode));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn note_open(&self, key: &[u8], open: bool) {
+        let Some(row) = keys::parse_open(key) else { return };
+        let (inode, opener) = row;
+        match open {
+            true => self.opens.write().insert(row),
+            false => self.opens.write().remove(&row),
+        };
+        match open {
+            _ if opener != HOLDER => false,
+            true => self.lingering.write().insert(inode),
+            false => self.lingering.write().remove(&inode),
+        };
+    }
+
+    /// What the server itself holds open ([`nyala_namespace::ns::linger`]).
+    pub fn lingering(&self) -> BTreeSet<InodeId> {
+        self.lingering.read().clone()
+    }
+
+    /// What a session holds open.
+    pub fn opened_by(&self, session: SessionId) -> Vec<InodeId> {
+        let opens = self.opens.read();
+        opens.iter().filter(|(_, opener)| *opener == session).map(|(inode, _)| *inode).collect()
+    }
+}
+
+impl View for Tables {
+    fn get(&self, key: &[u8]) -> Result<Option<Arc<[u8]>>, WireError> {
+        self.store.get(key).map_err(store_error)
+    }
+
+    fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit) -> Result<(), WireError> {
+        StoreView(&self.store).scan(from, to, visit)
+    }
+
+    fn is_locked(&self, inode: InodeId) -> Result<bool, WireError> {
+        Ok(self.locked.read().contains(&inode))
+    }
+
+    fn openers(&self, inode: InodeId) -> Result<usize, WireError> {
+        Ok(self.opens.read().range((inode, SessionId(0))..=(inode, SessionId(u64::MAX))).count())
+    }
+}
+
+impl View for StoreView<'_> {
+    fn get(&self, key: &[u8]) -> Result<Option<Arc<[u8]>>, WireError> {
+        self.0.get(key).map_err(store_error)
+    }
+
+    fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit) -> Result<(), WireError> {
+        self.0.scan(Bound::Included(from), Bound::Excluded(to), visit).map_err(store_error)
+    }
+}
+
+/// The store's errors as clients see them: a full store is ENOSPC, one that is behind or closing is worth another try,
+/// anything else is an I/O error that the log explains.
+pub fn store_error(error: StoreError) -> WireError {
+    match error {
+        StoreError::Full { .. } | StoreError::Reserved { .. } => ErrorCode::NO_SPACE.with(error.to_string()),
+        StoreError::Busy { .. } => ErrorCode::BUSY.with(error.to_string()),
+        StoreError::Closed => ErrorCode::NOT_READY.with("the service stops"),
+        other => {
+            tracing::error!(error = %other, "metadata store");
+            ErrorCode::IO.with(other.to_string())
+        }
+    }
+}

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! One operation's change of the tables: reads through to them, sees its own writes, ends as one batch.
+//!
+//! An operation that is refused or has to wait simply drops its `Change`; nothing has happened.
+
+use crate::keys;
+use crate::locks::Locks;
+use crate::records::{DirPart, EntryRecord, InodeRecord};
+use crate::view::View;
+use nyala_kv::Batch;
+use nyala_wire::meta_tx::TxId;
+use nyala_wire::mgmt::SEQUENCES_PER_RANGE;
+use nyala_wire::{ErrorCode, FileKind, InodeId, Name, Slot, WireError, codec};
+use std::cell::Cell;
+use std::ops::ControlFlow;
+
+/// Why an operation did not run to its end.
+#[derive(Debug)]
+pub enum Fault {
+    /// It is refused; this is the answer.
+    Refused(WireError),
+    /// A transaction holds something that it needs: wait for a release and run it again.
+    Blocked,
+    /// It touches other servers: do it as this transaction.
+    Elsewhere(Box<crate::tx::Plan>),
+}
+
+impl From<WireError> for Fault {
+    fn from(error: WireError) -> Self {
+        Fault::Refused(error)
+    }
+}
+
+impl From<ErrorCode> for Fault {
+    fn from(code: ErrorCode) -> Self {
+        Fault::Refused(code.into())
+    }
+}
+
+/// Result of a step of an operation.
+pub type Step<T> = Result<T, Fault>;
+
+/// What a batch takes besides a key and its value, bytes.
+const CHANGE_BYTES: usize = 7;
+/// What most inodes' keys and records take in a batch.
+const INODE_BYTES: usize = 192;
+
+struct Loaded {
+    inode: InodeId,
+    /// `None` once destroyed.
+    record: Option<InodeRecord>,
+    dirty: bool,
+}
+
+/// A change in the making.
+pub struct Change<'a> {
+    view: &'a dyn View,
+    locks: &'a Locks,
+    tx: Option<TxId>,
+    promised: bool,
+    hash: NameHash,
+    inodes: Vec<Loaded>,
+    /// The first place of a name that was just looked up and found free.
+    vacant: Cell<Option<(InodeId, u64)>>,
+    writes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+}
+
+/// Gives a name's first cookie in a directory: [`keys::cookie`], but for tests of collisions.
+pub type NameHash = fn(InodeId, &[u8]) -> u64;
+
+impl<'a> Change<'a> {
+    /// A change of these tables by an operation (`tx` none) or a transaction that holds locks.
+    pub fn new(view: &'a dyn View, locks: &'a Locks, tx: Option<TxId>) -> Self {
+        let (inodes, writes) = (Vec::with_capacity(3), Vec::with_capacity(6));
+        Change { view, locks, tx, promised: false, hash: keys::cookie, inodes, vacant: Cell::new(None), writes }
+    }
+
+    /// That does what was promised when its transaction was prepared, whoever holds what by now. Needed where two may hold
+    /// the same directory, one to put an entry into it and one to move it: what they do commutes, and neither may wait for
+    /// the other any more.
+    pub fn promised(self) -> Self {
+        Change { promised: true, ..self }
+    }
+
+    /// With another hash of names, whose values must be multiples of [`keys::COLLISIONS`].
+    pub fn with_hash(self, hash: NameHash) -> Self {
+        Change { hash, ..self }
+    }
+
+    /// The transaction that this change belongs to.
+    pub fn tx(&self) -> Option<TxId> {
+        self.tx
+    }
+
+    /// The tables underneath, without own writes.
+    pub fn view(&self) -> &'a dyn View {
+        self.view
+    }
+
+    /// The locks that this change looks at.
+    pub fn locks(&self) -> &Locks {
+        self.locks
+    }
+
+    /// Whether another transaction needs a directory to stay.
+    pub fn is_pinned(&self, dir: InodeId) -> bool {
+        !self.promised && self.locks.pinned(dir, self.tx)
+    }
+
+    /// The batch that does it all.
+    pub fn finish(self) -> Batch {
+        let bytes =
+            |(key, value): &(Vec<u8>, Option<Vec<u8>>)| CHANGE_BYTES + key.len() + value.as_ref().map_or(0, Vec::len);
+        let room = self.inodes.len() * INODE_BYTES + self.writes.iter().map(bytes).sum::<usize>();
+        let mut batch = Batch::with_capacity(room);
+        for Loaded { inode, record, .. } in self.inodes.iter().filter(|loaded| loaded.dirty) {
+            match record {
+                Some(record) => batch.put(keys::inode(*inode), codec::encode(record)),
+                None => batch.delete(keys::inode(*inode)),
+            };
+        }
+        for (key, value) in &self.writes {
+            match value {
+                Some(value) => batch.put(key, value),
+                None => batch.delete(key),
+            };
+        }
+        batch
+    }
+
+    /// The inodes that change.
+    pub fn touched(&self) -> Vec<InodeId> {
+        self.inodes.iter().filter(|loaded| loaded.dirty).map(|loaded| loaded.inode).collect()
+    }
+
+    /// The inodes that go.
+    pub fn destroyed(&self) -> Vec<InodeId> {
+        let gone = self.inodes.iter().filter(|loaded| loaded.dirty && loaded.record.is_none());
+        gone.map(|loaded| loaded.inode).collect()
+    }
+
+    /// Whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        self.writes.is_empty() && self.inodes.iter().all(|loaded| !loaded.dirty)
+    }
+
+    /// The value of a key that is not an inode's.
+    pub fn get(&self, key: &[u8]) -> Step<Option<Vec<u8>>> {
+        self.look(key, |value| Ok(value.to_vec()))
+    }
+
+    /// Whether there is a value of a key that is not an inode's.
+    pub fn has(&self, key: &[u8]) -> Step<bool> {
+        Ok(self.look(key, |_| Ok(()))?.is_some())
+    }
+
+    /// The decoded value of a key that is not an inode's.
+    pub fn record<T: for<'b> minicbor::Decode<'b, ()>>(&self, key: &[u8]) -> Step<Option<T>> {
+        self.look(key, |bytes| Ok(stored(bytes)?))
+    }
+
+    /// What `see` makes of a value, which is not copied.
+    fn look<T>(&self, key: &[u8], see: impl FnOnce(&[u8]) -> Step<T>) -> Step<Option<T>> {
+        match self.writes.iter().rev().find(|(written, _)| written == key) {
+            Some((_, value)) => value.as_deref().map(see).transpose(),
+            None => self.view.get(key)?.as_deref().map(see).transpose(),
+        }
+    }
+
+    /// Sets a key.
+    pub fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
+        self.write(key, Some(value));
+    }
+
+    /// Sets a key to an encoded record.
+    pub fn put_record<T: minicbor::Encode<()>>(&mut self, key: Vec<u8>, value: &T) {
+        self.write(key, Some(codec::encode(value)));
+    }
+
+    /// Removes a key.
+    pub fn delete(&mut self, key: Vec<u8>) {
+        self.write(key, None);
+    }
+
+    fn write(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) {
+        if key.first() == Some(&keys::ENTRY) {
+            self.vacant.set(None);
+        }
+        match self.writes.iter_mut().find(|(written, _)| *written == key) {
+            Some(slot) => slot.1 = value,
+            None => self.writes.push((key, value)),
+        }
+    }
+
+    /// Keys and values with a prefix, own writes included; at most `limit`.
+    pub fn list(&self, prefix: &[u8], limit: usize) -> Step<Vec<(Vec<u8>, Vec<u8>)>> {
+        let mut found = std::collections::BTreeMap::new();
+        let mut room = limit + self.writes.len();
+        self.view.scan(prefix, &keys::prefix_end(prefix), &mut |key, value| {
+            found.insert(key.to_vec(), value.to_vec());
+            room -= 1;
+            if room == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        for (key, value) in self.writes.iter().filter(|(key, _)| key.starts_with(prefix)) {
+            match value {
+                Some(value) => found.insert(key.clone(), value.clone()),
+                None => found.remove(key),
+            };
+        }
+        Ok(found.into_iter().take(limit).collect())
+    }
+
+    /// Removes all keys with a prefix, however many.
+    pub fn delete_all(&mut self, prefix: &[u8]) -> Step<()> {
+        self.writes.retain(|(key, _)| !key.starts_with(prefix));
+        let writes = &mut self.writes;
+        self.view.scan(prefix, &keys::prefix_end(prefix), &mut |key, _| {
+            writes.push((key.to_vec(), None));
+            ControlFlow::Continue(())
+        })?;
+        Ok(())
+    }
+
+    /// Whether a session holds an inode open, this change's own opening and closing included.
+    pub fn is_open(&self, inode: InodeId) -> Step<bool> {
+        let prefix = keys::open_prefix(inode);
+        let mut open = self.view.openers(inode)?;
+        for (_, value) in self.writes.iter().filter(|(key, _)| key.starts_with(&prefix)) {
+            // Only what is there is deleted (see `ns::open::close_here`).
+            match value {
+                Some(_) => return Ok(true),
+                None => open = open.saturating_sub(1),
+            }
+        }
+        Ok(open > 0)
+    }
+
+    fn load(&mut self, inode: InodeId) -> Step<usize> {
+        if !self.promised && self.locks.inode_blocked(inode, self.tx) {
+            return Err(Fault::Blocked);
+        }
+        if let Some(at) = self.inodes.iter().position(|loaded| loaded.inode == inode) {
+            return Ok(at);
+        }
+        let record = match self.view.get(&keys::inode(inode))? {
+            Some(bytes) => Some(stored(&bytes)?),
+            None => None,
+        };
+        self.inodes.push(Loaded { inode, record, dirty: false });
+        Ok(self.inodes.len() - 1)
+    }
+
+    /// An inode, if it exists.
+    pub fn find_inode(&mut self, inode: InodeId) -> Step<Option<&InodeRecord>> {
+        let at = self.load(inode)?;
+        Ok(self.inodes[at].record.as_ref())
+    }
+
+    /// An inode; ESTALE if it does not exist (any more).
+    pub fn inode(&mut self, inode: InodeId) -> Step<&InodeRecord> {
+        self.find_inode(inode)?.ok_or_else(|| ErrorCode::STALE.into())
+    }
+
+    /// An inode, to be changed.
+    pub fn inode_mut(&mut self, inode: InodeId) -> Step<&mut InodeRecord> {
+        let at = self.load(inode)?;
+        let loaded = &mut self.inodes[at];
+        loaded.dirty = true;
+        loaded.record.as_mut().ok_or_else(|| ErrorCode::STALE.into())
+    }
+
+    /// A directory in which something is looked up or made; ENOENT if it is gone, ENOTDIR if it is something else.
+    pub fn dir(&mut self, inode: InodeId) -> Step<(&InodeRecord, &DirPart)> {
+        let record = self.find_inode(inode)?.ok_or(ErrorCode::NOT_FOUND)?;
+        let part = record.dir.as_ref().ok_or(ErrorCode::NOT_A_DIRECTORY)?;
+        Ok((record, part))
+    }
+
+    /// Adds an inode to the tables.
+    pub fn insert_inode(&mut self, inode: InodeId, record: InodeRecord) -> Step<()> {
+        self.count_inodes(1)?;
+        self.inodes.retain(|loaded| loaded.inode != inode);
+        self.inodes.push(Loaded { inode, record: Some(record), dirty: true });
+        Ok(())
+    }
+
+    /// Takes an inode's record out of the tables.
+    pub fn remove_inode(&mut self, inode: InodeId) -> Step<()> {
+        self.count_inodes(-1)?;
+        let at = self.load(inode)?;
+        self.inodes[at] = Loaded { inode, record: None, dirty: true };
+        Ok(())
+    }
+
+    fn count_inodes(&mut self, by: i64) -> Step<()> {
+        let key = keys::inode_count();
+        let count = self.number(&key)?.saturating_add_signed(by);
+        self.put(key, count.to_le_bytes().to_vec());
+        Ok(())
+    }
+
+    /// A single number of the tables; 0 if it is not there.
+    pub fn number(&self, key: &[u8]) -> Step<u64> {
+        let number = self.look(key, |bytes| {
+            let bytes = <[u8; 8]>::try_from(bytes).map_err(|_| ErrorCode::IO.with("bad number"))?;
+            Ok(u64::from_le_bytes(bytes))
+        });
+        Ok(number?.unwrap_or(0))
+    }
+
+    /// A new inode number in a slot. NOT_READY when the target's range of numbers is used up and it has no other yet.
+    pub fn allocate(&mut self, slot: Slot) -> Step<InodeId> {
+        let key = keys::next_sequence(slot);
+        let mut sequence = self.number(&key)?;
+        // Behind a whole range, or new: only then the range matters.
+        if sequence.is_multiple_of(SEQUENCES_PER_RANGE) {
+            let first = keys::first_sequence(self.number(&keys::sequence_range())?);
+            if first < sequence {
+                return Err(ErrorCode::NOT_READY.with("this server waits for inode numbers from management").into());
+            }
+            sequence = first;
+        }
+        let inode = InodeId::new(slot, sequence).ok_or_else(|| ErrorCode::NO_SPACE.with("slot is full"))?;
+        self.put(key, (sequence + 1).to_le_bytes().to_vec());
+        Ok(inode)
+    }
+
+    /// The entry under a name and its cookie.
+    pub fn find_entry(&self, dir: InodeId, name: &Name) -> Step<Option<(u64, EntryRecord)>> {
+        if !self.promised && self.locks.entry_blocked(dir, name, self.tx) {
+            return Err(Fault::Blocked);
+        }
+        let first = (self.hash)(dir, name.as_bytes());
+        let Some(record) = self.record::<EntryRecord>(&keys::entry(dir, first))? else {
+            self.vacant.set(Some((dir, first)));
+            return Ok(None);
+        };
+        if record.name == *name && record.is_taken() {
+            return Ok(Some((first, record)));
+        }
+        if record.is_followed() {
+            let all = self.colliding(dir, first)?;
+            return Ok(all.into_iter().find(|(_, record)| record.name == *name && record.is_taken()));
+        }
+        Ok(None)
+    }
+
+    /// The entries whose names have the same hash.
+    fn colliding(&self, dir: InodeId, first: u64) -> Step<Vec<(u64, EntryRecord)>> {
+        let key = keys::entry(dir, first);
+        let prefix = &key[..key.len() - 1]; // why: collisions differ in the last byte only
+        let rows = self.list(prefix, keys::COLLISIONS as usize)?;
+        let parse = |(key, value): (Vec<u8>, Vec<u8>)| Ok((keys::parse_cookie(&key).unwrap_or(0), stored(&value)?));
+        rows.into_iter().map(parse).collect()
+    }
+
+    /// Adds an entry under a name that is free, and counts it.
+    pub fn add_entry(&mut self, dir: InodeId, name: &Name, inode: InodeId, kind: FileKind) -> Step<()> {
+        let first = (self.hash)(dir, name.as_bytes());
+        let mut record = EntryRecord { name: name.clone(), inode, kind, followed: None };
+        let mut cookie = first;
+        let there = match self.vacant.take() {
+            Some(vacant) if vacant == (dir, first) => None,
+            _ => self.record::<EntryRecord>(&keys::entry(dir, first))?,
+        };
+        match there {
+            None => {}
+            Some(there) if !there.is_taken() => record.followed = there.followed,
+            Some(there) => {
+                cookie = self.next_place(dir, first)?;
+                let followed = EntryRecord { followed: Some(true), ..there };
+                self.put_record(keys::entry(dir, first), &followed);
+            }
+        }
+        self.put_record(keys::entry(dir, cookie), &record);
+        self.count_entry(dir, kind, 1)
+    }
+
+    fn next_place(&self, dir: InodeId, first: u64) -> Step<u64> {
+        let taken = self.colliding(dir, first)?;
+        let free = |cookie: &u64| taken.iter().all(|(at, _)| at != cookie);
+        let full = || ErrorCode::NO_SPACE.with("too many names with the same hash in this directory").into();
+        (first..first + keys::COLLISIONS).find(free).ok_or_else(full)
+    }
+
+    /// Removes an entry, and counts it.
+    pub fn remove_entry(&mut self, dir: InodeId, cookie: u64, entry: &EntryRecord) -> Step<()> {
+        let first = cookie / keys::COLLISIONS * keys::COLLISIONS;
+        if cookie != first {
+            self.delete(keys::entry(dir, cookie));
+            self.free_place(dir, first)?;
+        } else if entry.is_followed() && self.colliding(dir, first)?.len() > 1 {
+            let place = EntryRecord { inode: InodeId(0), ..entry.clone() };
+            self.put_record(keys::entry(dir, cookie), &place);
+        } else {
+            self.delete(keys::entry(dir, cookie));
+        }
+        self.count_entry(dir, entry.kind, -1)
+    }
+
+    /// Gives the first place up when nobody is behind it any more.
+    fn free_place(&mut self, dir: InodeId, first: u64) -> Step<()> {
+        if let [(at, left)] = &self.colliding(dir, first)?[..]
+            && *at == first
+            && !left.is_taken()
+        {
+            self.delete(keys::entry(dir, first));
+        }
+        Ok(())
+    }
+
+    fn count_entry(&mut self, dir: InodeId, kind: FileKind, by: i8) -> Step<()> {
+        let subdir = if kind == FileKind::Directory { i32::from(by) } else { 0 };
+        let parent = self.inode_mut(dir)?;
+        parent.nlink = parent.nlink.saturating_add_signed(subdir);
+        let part = parent.dir.as_mut().ok_or(ErrorCode::NOT_A_DIRECTORY)?;
+        part.entries = part.entries.saturating_add_signed(i64::from(by));
+        Ok(())
+    }
+}
+
+/// Decodes what we stored; failure is damage that no checksum saw, so say it loudly.
+pub fn stored<T: for<'b> minicbor::Decode<'b, ()>>(bytes: &[u8]) -> Result<T, WireError> {
+    codec::decode(bytes).map_err(|e| ErrorCode::IO.with(format!("a metadata record cannot be read: {e}")))
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Keys of the metadata tables. `docs/format.md` lists them byte by byte.
+//!
+//! A key is a tag byte and then big-endian numbers, so that keys sort by number. Entries of a directory are ordered by
+//! a hash of their names: the key of an entry is at the same time its listing cookie, which is stable while the entry
+//! exists whatever happens to others, and a directory that is split by hash keeps its cookies.
+
+pub use nyala_kv::prefix_end;
+use nyala_wire::meta_tx::TxId;
+use nyala_wire::mgmt::SEQUENCES_PER_RANGE;
+use nyala_wire::{InodeId, SessionId, Slot, TargetId};
+use siphasher::sip::SipHasher24;
+use std::hash::Hasher;
+
+/// Tag of inode records.
+pub const INODE: u8 = b'I';
+/// Tag of directory entries.
+pub const ENTRY: u8 = b'E';
+/// Tag of inline data and link targets.
+pub const DATA: u8 = b'D';
+/// Tag of extended attributes.
+pub const XATTR: u8 = b'X';
+/// Tag of open files.
+pub const OPEN: u8 = b'O';
+/// Tag of sessions.
+pub const SESSION: u8 = b'S';
+/// Tag of kept replies.
+pub const REPLY: u8 = b'R';
+/// Tag of next sequence numbers of slots.
+pub const NEXT: u8 = b'N';
+/// Tag of chunk files to be removed.
+pub const GARBAGE: u8 = b'G';
+/// Tag of truncations that storage has not yet confirmed.
+pub const TRUNCATE: u8 = b'T';
+/// Tag of prepared transactions (participant).
+pub const PREPARED: u8 = b'P';
+/// Tag of committed transactions that not all participants have confirmed (coordinator).
+pub const COMMITTED: u8 = b'C';
+/// Tag of the locks that applications hold on a file.
+pub const FILE_LOCKS: u8 = b'L';
+/// Tag of the files on which a session has locks.
+pub const SESSION_LOCK: u8 = b'K';
+/// Tag of sessions that a storage target has not confirmed to refuse.
+pub const FENCE: u8 = b'F';
+/// Tag of single values: see [`inode_count`] and [`sequence_range`].
+pub const MISC: u8 = b'M';
+
+const RUN: &[u8] = b"run";
+
+/// Number of replies kept for a session; a client has at most so many changing requests under way.
+pub const REPLY_WINDOW: u64 = 256;
+
+fn tagged(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(1 + parts.iter().map(|part| part.len()).sum::<usize>());
+    key.push(tag);
+    parts.iter().for_each(|part| key.extend_from_slice(part));
+    key
+}
+
+/// Key of an inode's record.
+pub fn inode(inode: InodeId) -> Vec<u8> {
+    tagged(INODE, &[&inode.0.to_be_bytes()])
+}
+
+/// Key of an inode's inline data or link target.
+pub fn data(inode: InodeId) -> Vec<u8> {
+    tagged(DATA, &[&inode.0.to_be_bytes()])
+}
+
+/// Key of an entry; see [`cookie`].
+pub fn entry(dir: InodeId, cookie: u64) -> Vec<u8> {
+    tagged(ENTRY, &[&dir.0.to_be_bytes(), &cookie.to_be_bytes()])
+}
+
+/// Key of an extended attribute; without a name the prefix of all of an inode's.
+pub fn xattr(inode: InodeId, name: &[u8]) -> Vec<u8> {
+    tagged(XATTR, &[&inode.0.to_be_bytes(), name])
+}
+
+/// Key that says that a session holds a file open.
+pub fn open(inode: InodeId, session: SessionId) -> Vec<u8> {
+    tagged(OPEN, &[&inode.0.to_be_bytes(), &session.0.to_be_bytes()])
+}
+
+/// Prefix of [`open`] for all sessions.
+pub fn open_prefix(inode: InodeId) -> Vec<u8> {
+    tagged(OPEN, &[&inode.0.to_be_bytes()])
+}
+
+/// Inode and session of an [`open`] key.
+pub fn parse_open(key: &[u8]) -> Option<(InodeId, SessionId)> {
+    let (inode, session) = key.strip_prefix(&[OPEN])?.split_first_chunk::<8>()?;
+    Some((InodeId(u64::from_be_bytes(*inode)), SessionId(u64::from_be_bytes(session.try_into().ok()?))))
+}
+
+/// Key of the locks that applications hold on a file.
+pub fn file_locks(inode: InodeId) -> Vec<u8> {
+    tagged(FILE_LOCKS, &[&inode.0.to_be_bytes()])
+}
+
+/// Key that says that a session has locks on a file.
+pub fn session_lock(session: SessionId, inode: InodeId) -> Vec<u8> {
+    tagged(SESSION_LOCK, &[&session.0.to_be_bytes(), &inode.0.to_be_bytes()])
+}
+
+/// Prefix of [`session_lock`] for all files.
+pub fn session_lock_prefix(session: SessionId) -> Vec<u8> {
+    tagged(SESSION_LOCK, &[&session.0.to_be_bytes()])
+}
+
+/// Session and inode of a [`session_lock`] key.
+pub fn parse_session_lock(key: &[u8]) -> Option<(SessionId, InodeId)> {
+    let (session, inode) = key.strip_prefix(&[SESSION_LOCK])?.split_first_chunk::<8>()?;
+    Some((SessionId(u64::from_be_bytes(*session)), InodeId(u64::from_be_bytes(inode.try_into().ok()?))))
+}
+
+/// Key that says that a storage target is still to fence a session.
+pub fn fence(target: TargetId, session: SessionId) -> Vec<u8> {
+    tagged(FENCE, &[&target.0.to_be_bytes(), &session.0.to_be_bytes()])
+}
+
+/// Target and session of a [`fence`] key.
+pub fn parse_fence(key: &[u8]) -> Option<(TargetId, SessionId)> {
+    let (target, session) = key.strip_prefix(&[FENCE])?.split_first_chunk::<2>()?;
+    Some((TargetId(u16::from_be_bytes(*target)), SessionId(u64::from_be_bytes(session.try_into().ok()?))))
+}
+
+/// Key of a session.
+pub fn session(session: SessionId) -> Vec<u8> {
+    tagged(SESSION, &[&session.0.to_be_bytes()])
+}
+
+/// Session of a [`session`] key.
+pub fn parse_session(key: &[u8]) -> Option<SessionId> {
+    Some(SessionId(u64::from_be_bytes(key.strip_prefix(&[SESSION])?.try_into().ok()?)))
+}
+
+/// Key of a kept reply: a ring of [`REPLY_WINDOW`] places for each session.
+pub fn reply(session: SessionId, sequence: u64) -> Vec<u8> {
+    let place = (sequence % REPLY_WINDOW) as u8;
+    tagged(REPLY, &[&session.0.to_be_bytes(), &[place]])
+}
+
+/// Prefix of [`reply`].
+pub fn reply_prefix(session: SessionId) -> Vec<u8> {
+    tagged(REPLY, &[&session.0.to_be_bytes()])
+}
+
+/// Key of a slot's next sequence number.
+pub fn next_sequence(slot: Slot) -> Vec<u8> {
+    tagged(NEXT, &[&slot.0.to_be_bytes()])
+}
+
+/// Key of a removed file's chunk files.
+pub fn garbage(inode: InodeId) -> Vec<u8> {
+    tagged(GARBAGE, &[&inode.0.to_be_bytes()])
+}
+
+/// Key of a truncation that storage has not yet confirmed.
+pub fn truncate(inode: InodeId) -> Vec<u8> {
+    tagged(TRUNCATE, &[&inode.0.to_be_bytes()])
+}
+
+/// Key of the log position that a run of the service began with.
+pub fn run(run: u32) -> Vec<u8> {
+    tagged(MISC, &[RUN, &run.to_be_bytes()])
+}
+
+/// Prefix of [`run`] for all runs.
+pub fn run_prefix() -> Vec<u8> {
+    tagged(MISC, &[RUN])
+}
+
+/// Run of a [`run`] key.
+pub fn parse_run(key: &[u8]) -> Option<u32> {
+    Some(u32::from_be_bytes(key.strip_prefix(&[MISC])?.strip_prefix(RUN)?.try_into().ok()?))
+}
+
+/// Inode of a [`garbage`], [`truncate`] or [`file_locks`] key.
+pub fn parse_inode(key: &[u8]) -> Option<InodeId> {
+    Some(InodeId(u64::from_be_bytes(key.get(1..)?.try_into().ok()?)))
+}
+
+/// Key of a prepared transaction.
+pub fn prepared(tx: TxId) -> Vec<u8> {
+    tagged(PREPARED, &[&tx.coordinator.0.to_be_bytes(), &tx.number.to_be_bytes()])
+}
+
+/// Key of a committed transaction that not all participants have confirmed.
+pub fn committed(number: u64) -> Vec<u8> {
+    tagged(COMMITTED, &[&number.to_be_bytes()])
+}
+
+/// Number of a [`committed`] key.
+pub fn parse_committed(key: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(key.strip_prefix(&[COMMITTED])?.try_into().ok()?))
+}
+
+/// Key of the number of inodes on this target (u64, little-endian).
+pub fn inode_count() -> Vec<u8> {
+    tagged(MISC, &[b"inodes"])
+}
+
+/// Key of the range of sequence numbers that inodes get now (u64, little-endian).
+pub fn sequence_range() -> Vec<u8> {
+    tagged(MISC, &[b"range"])
+}
+
+/// First sequence number of a range that an inode may get. The root is sequence 1 of slot 0; counting from 2 everywhere
+/// keeps it special nowhere.
+pub fn first_sequence(range: u64) -> u64 {
+    (range.saturating_sub(1).saturating_mul(SEQUENCES_PER_RANGE)).max(2)
+}
+
+/// Number of entries of one directory whose names can have the same 55-bit hash.
+pub const COLLISIONS: u64 = 256;
+
+/// The first cookie that a name may have in a directory; it has this one or, when names collide, one of the following
+/// [`COLLISIONS`]. SipHash-2-4 of the name under the key (directory, constant), upper 55 bits, never below 256: small
+/// cookies are left for `.` and `..`, and all are below 2^63.
+pub fn cookie(dir: InodeId, name: &[u8]) -> u64 {
+    let mut hasher = SipHasher24::new_with_keys(dir.0, 0x4e79_616c_6120_656e);
+    hasher.write(name);
+    (hasher.finish() >> 9).max(1) << 8
+}
+
+/// Cookie of an [`entry`] key.
+pub fn parse_cookie(key: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(key.get(9..)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cookies_are_in_range_and_fixed() {
+        for n in 0..1000_u32 {
+            let cookie = cookie(InodeId(7), &n.to_le_bytes());
+            assert!((256..1 << 63).contains(&cookie) && cookie.is_multiple_of(COLLISIONS));
+        }
+        // On disk for ever: this value may not change.
+        assert_eq!(cookie(InodeId::ROOT, b"nyala"), cookie(InodeId::ROOT, b"nyala"));
+        assert_ne!(cookie(InodeId(1), b"a"), cookie(InodeId(2), b"a"));
+    }
+
+    #[test]
+    fn prefixes_end() {
+        assert_eq!(prefix_end(b"ab"), b"ac");
+        assert_eq!(prefix_end(&[1, 0xff]), [2]);
+        assert!(open_prefix(InodeId(9)) < open(InodeId(9), SessionId(0)));
+        assert!(open(InodeId(9), SessionId(u64::MAX)) < prefix_end(&open_prefix(InodeId(9))));
+    }
+
+    #[test]
+    fn keys_parse_back() {
+        assert_eq!(parse_open(&open(InodeId(3), SessionId(4))), Some((InodeId(3), SessionId(4))));
+        assert_eq!(parse_session(&session(SessionId(8))), Some(SessionId(8)));
+        assert_eq!(parse_inode(&garbage(InodeId(5))), Some(InodeId(5)));
+        assert_eq!(parse_cookie(&entry(InodeId(5), 77)), Some(77));
+        assert_eq!(parse_committed(&committed(6)), Some(6));
+        assert_eq!(parse_session_lock(&session_lock(SessionId(8), InodeId(3))), Some((SessionId(8), InodeId(3))));
+    }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What the name-space logic sees of the tables: an ordered map that it reads. It never writes; it returns batches.
+
+use crate::keys;
+use nyala_kv::{Batch, Visit};
+use nyala_wire::{InodeId, WireError};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Ordered tables, as the logic reads them.
+pub trait View {
+    /// The value of a key.
+    fn get(&self, key: &[u8]) -> Result<Option<Arc<[u8]>>, WireError>;
+    /// Visits keys from `from` up to but not including `to`, in order.
+    fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit) -> Result<(), WireError>;
+
+    /// How many sessions hold an inode open. Asked for every file that is removed, so a view may know it without a scan.
+    fn openers(&self, inode: InodeId) -> Result<usize, WireError> {
+        let mut count = 0;
+        let prefix = keys::open_prefix(inode);
+        self.scan(&prefix, &keys::prefix_end(&prefix), &mut |_, _| {
+            count += 1;
+            ControlFlow::Continue(())
+        })?;
+        Ok(count)
+    }
+
+    /// Whether somebody has locks on a file. Asked for every file that is removed as well.
+    fn is_locked(&self, inode: InodeId) -> Result<bool, WireError> {
+        Ok(self.get(&keys::file_locks(inode))?.is_some())
+    }
+}
+
+/// Tables in memory, for tests of the logic.
+#[derive(Clone, Debug, Default)]
+pub struct MemView(pub std::collections::BTreeMap<Vec<u8>, Vec<u8>>);
+
+impl MemView {
+    /// Does what a batch says.
+    pub fn apply(&mut self, batch: &Batch) {
+        for (key, value) in batch.iter() {
+            match value {
+                Some(value) => self.0.insert(key.to_vec(), value.to_vec()),
+                None => self.0.remove(key),
+            };
+        }
+    }
+}
+
+impl View for MemView {
+    fn get(&self, key: &[u8]) -> Result<Option<Arc<[u8]>>, WireError> {
+        Ok(self.0.get(key).map(|value| value.as_slice().into()))
+    }
+
+    fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit) -> Result<(), WireError> {
+        for (key, value) in self.0.range(from.to_vec()..to.to_vec()) {
+            if visit(key, value).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

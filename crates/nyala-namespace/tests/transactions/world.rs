@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Three metadata servers, clients, and a network that loses, repeats and reorders. Everything comes from one seed.
+
+use crate::node::Node;
+use nyala_cluster::placement::PlacementTable;
+use nyala_kv::Batch;
+use nyala_namespace::keys;
+use nyala_namespace::records::{DirPart, EntryRecord, FilePart, InodeRecord};
+use nyala_wire::map::*;
+use nyala_wire::meta::*;
+use nyala_wire::meta_tx::{TxReply, TxRequest};
+use nyala_wire::*;
+use std::collections::BTreeMap;
+
+pub const SERVERS: u16 = 3;
+pub const CLIENTS: u64 = 4;
+
+/// SplitMix64.
+pub struct Rng(pub u64);
+
+impl Rng {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+
+    pub fn percent(&mut self, chance: usize) -> bool {
+        self.below(100) < chance
+    }
+}
+
+#[derive(Clone)]
+pub enum Address {
+    Client,
+    Server(TargetId),
+}
+
+#[derive(Clone)]
+pub enum Body {
+    Request(MetaRequest),
+    Answer(TargetId, SessionId, u64, Result<MetaReply, WireError>),
+    Ask(TargetId, u64, TxRequest),
+    Heard(u64, Result<TxReply, WireError>),
+}
+
+#[derive(Clone)]
+pub struct Message {
+    pub to: Address,
+    pub body: Body,
+}
+
+/// What a server needs from outside.
+pub struct Cx<'a> {
+    pub map: &'a ClusterMap,
+    pub placement: &'a PlacementTable,
+    pub rng: &'a mut Rng,
+    out: &'a mut Vec<Message>,
+}
+
+impl Cx<'_> {
+    pub fn send(&mut self, message: Message) {
+        self.out.push(message);
+    }
+}
+
+/// A client with a file of its own, a directory of its own, and at most one request under way.
+pub struct Client {
+    pub session: SessionId,
+    pub file: (InodeId, Name),
+    pub dir: Option<(InodeId, Name)>,
+    sequences: BTreeMap<TargetId, u64>,
+    pub request: Option<(TargetId, MetaRequest)>,
+    pub done: u64,
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, Default)]
+pub struct Faults {
+    pub lose: usize,
+    pub repeat: usize,
+    pub time_out: usize,
+    pub crash: usize,
+    pub power: bool,
+}
+
+pub struct World {
+    pub rng: Rng,
+    pub map: ClusterMap,
+    placement: PlacementTable,
+    pub nodes: Vec<Node>,
+    pub clients: Vec<Client>,
+    /// Messages under way, each with the number of the process that it was sent to.
+    pub messages: Vec<(Message, u64)>,
+    pub faults: Faults,
+    /// Acknowledged changes may be gone: a machine lost power.
+    pub lossy: bool,
+    pub busy: bool,
+    now: i64,
+}
+
+pub fn name(text: &str) -> Name {
+    Name::new(text.as_bytes()).unwrap()
+}
+
+/// Directory `n` that exists from the start: 0 is the root, each of the others is on a server of its own.
+pub fn base(n: u16) -> InodeId {
+    if n == 0 { InodeId::ROOT } else { InodeId::new(Slot(n - 1), 2).unwrap() }
+}
+
+fn map() -> ClusterMap {
+    let target = |id: u16, kind| Target {
+        id: TargetId(id),
+        alias: format!("t{id}"),
+        kind,
+        node: NodeId(id.into()),
+        pool: PoolId(1),
+        reachability: Reachability::Online,
+        consistency: Consistency::Good,
+        capacity_pool: CapacityPool::Normal,
+    };
+    let mut targets: Vec<Target> = (1..=SERVERS).map(|id| target(id, TargetKind::Meta)).collect();
+    targets.push(target(101, TargetKind::Storage));
+    ClusterMap {
+        version: MapVersion(1),
+        targets,
+        pools: vec![Pool { id: PoolId(1), alias: "default".into() }],
+        slots: (1..=SERVERS).map(|id| SlotRange { first: Slot(id - 1), count: 1, target: TargetId(id) }).collect(),
+        ..ClusterMap::default()
+    }
+}
+
+fn record(kind: FileKind) -> InodeRecord {
+    let zero = Time::default();
+    let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: 1 << 16, targets: vec![TargetId(101)] };
+    let file = (kind == FileKind::File).then_some(FilePart {
+        layout,
+        inline_version: Some(0),
+        inline_limit: 4096,
+        allocated: None,
+        unnamed: None,
+        tail: None,
+    });
+    let dir = (kind == FileKind::Directory).then_some(DirPart { parent: InodeId::ROOT, entries: 0, pattern: None });
+    let (perm, nlink) = (0o755, if dir.is_some() { 2 } else { 1 });
+    InodeRecord {
+        kind,
+        perm,
+        nlink,
+        uid: 0,
+        gid: 0,
+        size: 0,
+        atime: zero,
+        mtime: zero,
+        ctime: zero,
+        btime: zero,
+        rdev: None,
+        dir,
+        file,
+        xattr_bytes: None,
+    }
+}
+
+/// The tables of server `n` at the start: the root on server 0, a directory below it, a client's file in each.
+fn tables(n: u16) -> Batch {
+    let mut inodes: BTreeMap<InodeId, InodeRecord> = BTreeMap::new();
+    let mut batch = Batch::new();
+    let mut entry = |inodes: &mut BTreeMap<InodeId, InodeRecord>, dir: InodeId, text: &str, inode, kind| {
+        let record = EntryRecord { name: name(text), inode, kind, followed: None };
+        batch.put(keys::entry(dir, keys::cookie(dir, text.as_bytes())), codec::encode(&record));
+        let parent = inodes.get_mut(&dir).unwrap();
+        parent.nlink += u32::from(kind == FileKind::Directory);
+        parent.dir.as_mut().unwrap().entries += 1;
+    };
+    if n == 0 {
+        inodes.insert(InodeId::ROOT, record(FileKind::Directory));
+        (1..=SERVERS)
+            .for_each(|d| entry(&mut inodes, InodeId::ROOT, &format!("base{d}"), base(d), FileKind::Directory));
+    }
+    inodes.insert(base(n + 1), record(FileKind::Directory));
+    for client in (0..CLIENTS).filter(|client| client % u64::from(SERVERS) == u64::from(n)) {
+        let inode = InodeId::new(Slot(n), 10 + client).unwrap();
+        inodes.insert(inode, record(FileKind::File));
+        entry(&mut inodes, base(n + 1), &format!("own{client}"), inode, FileKind::File);
+    }
+    batch.put(keys::next_sequence(Slot(n)), 100_u64.to_le_bytes());
+    batch.put(keys::inode_count(), (inodes.len() as u64).to_le_bytes());
+    for (inode, record) in inodes {
+        batch.put(keys::inode(inode), codec::encode(&record));
+    }
+    batch
+}
+
+impl World {
+    pub fn new(seed: u64, faults: Faults) -> World {
+        let map = map();
+        let client = |n: u64| Client {
+            session: SessionId(n + 1),
+            file: (base((n % u64::from(SERVERS)) as u16 + 1), name(&format!("own{n}"))),
+            dir: None,
+            sequences: BTreeMap::new(),
+            request: None,
+            done: 0,
+        };
+        World {
+            rng: Rng(seed),
+            placement: PlacementTable::new(&map),
+            nodes: (0..SERVERS).map(|n| Node::new(TargetId(n + 1), tables(n))).collect(),
+            map,
+            clients: (0..CLIENTS).map(client).collect(),
+            messages: Vec::new(),
+            faults,
+            lossy: false,
+            busy: true,
+            now: 0,
+        }
+    }
+
+    fn at(&mut self, n: usize, f: impl FnOnce(&mut Node, &mut Cx)) {
+        let World { rng, map, placement, nodes, .. } = self;
+        let mut out = Vec::new();
+        let mut cx = Cx { map, placement, rng, out: &mut out };
+        if nodes[n].up {
+            f(&mut nodes[n], &mut cx);
+        }
+        out.into_iter().for_each(|message| self.send(message));
+    }
+
+    fn send(&mut self, message: Message) {
+        let boot = match message.to {
+            Address::Client => 0,
+            Address::Server(target) => self.nodes[usize::from(target.0) - 1].boot,
+        };
+        self.messages.push((message, boot));
+    }
+
+    pub fn crash(&mut self, n: usize, power: bool) {
+        let keep = power.then(|| self.rng.next());
+        self.lossy |= power;
+        self.nodes[n].crash(keep);
+    }
+
+    /// One thing happens.
+    pub fn step(&mut self) {
+        let n = self.rng.below(usize::from(SERVERS));
+        let faults = self.faults;
+        if !self.nodes[n].up {
+            if self.rng.percent(20) {
+                self.nodes[n].restart();
+            }
+        } else if self.rng.below(1000) < faults.crash {
+            self.crash(n, faults.power);
+        }
+        match self.rng.below(100) {
+            0..50 => self.deliver(),
+            50..65 => self.at(n, |node, cx| node.flush(cx)),
+            65..75 => self.at(n, |node, cx| node.sync(cx)),
+            75..80 => self.at(n, |node, cx| node.tidy(cx)),
+            80..85 if self.messages.is_empty() || self.rng.percent(faults.time_out) => {
+                self.at(n, |node, cx| node.time_out(cx))
+            }
+            _ => {
+                let client = self.rng.below(self.clients.len());
+                self.client(client);
+            }
+        }
+    }
+
+    fn deliver(&mut self) {
+        if self.messages.is_empty() {
+            return;
+        }
+        let at = self.rng.below(self.messages.len());
+        let (message, boot) = match self.rng.percent(self.faults.repeat) {
+            true => self.messages[at].clone(),
+            false => self.messages.swap_remove(at),
+        };
+        if !self.rng.percent(self.faults.lose) {
+            self.arrive(message, boot);
+        }
+    }
+
+    fn arrive(&mut self, Message { to, body }: Message, boot: u64) {
+        let server = match to {
+            Address::Server(target) => usize::from(target.0) - 1,
+            Address::Client => 0,
+        };
+        match body {
+            Body::Request(request) => self.at(server, |node, cx| node.request(cx, request)),
+            // A message does not outlive the process that it was sent to.
+            Body::Ask(..) if self.nodes[server].boot != boot => {}
+            Body::Ask(from, id, request) => self.at(server, |node, cx| node.asked(cx, from, id, request)),
+            Body::Heard(id, answer) => self.at(server, |node, cx| node.heard(cx, id, answer)),
+            Body::Answer(from, session, sequence, reply) => self.answered(from, session, sequence, reply),
+        }
+    }
+
+    /// Sends the client's request (again), or a new one.
+    fn client(&mut self, n: usize) {
+        if self.clients[n].request.is_none() {
+            if !self.busy {
+                return;
+            }
+            let op = self.choose(n);
+            self.begin(n, op);
+        }
+        if let Some((target, request)) = self.clients[n].request.clone() {
+            self.send(Message { to: Address::Server(target), body: Body::Request(request) });
+        }
+    }
+
+    pub fn begin(&mut self, n: usize, op: MetaOp) {
+        self.now += 1;
+        let target = self.map.slot_target(op.home().unwrap().slot()).unwrap();
+        let client = &mut self.clients[n];
+        let sequence = client.sequences.entry(target).or_insert(0);
+        *sequence += 1;
+        let (sequence, now) = (*sequence, Time { seconds: self.now, nanos: 0 });
+        let (session, owner) = (client.session, Owner { uid: 1, gid: 1 });
+        client.request = Some((
+            target,
+            MetaRequest { session, sequence, acked_below: sequence, owner, now, op, want: Want::NOTHING },
+        ));
+    }
+
+    fn answered(&mut self, from: TargetId, session: SessionId, sequence: u64, reply: Result<MetaReply, WireError>) {
+        let lossy = self.lossy;
+        let client = &mut self.clients[session.0 as usize - 1];
+        let same = |(to, request): &&(TargetId, MetaRequest)| *to == from && request.sequence == sequence;
+        let Some((_, request)) = client.request.as_ref().filter(same) else {
+            return;
+        };
+        if reply.as_ref().is_err_and(|error| error.code.is_transient()) {
+            return;
+        }
+        // What only this client touches can only succeed, once: a second time it would be refused.
+        let expect = |what: &str| assert!(lossy || reply.is_ok(), "{what} of {session}: {reply:?}, {request:?}");
+        match &request.op {
+            MetaOp::Rename(rename) if rename.from_name == client.file.1 => {
+                expect("move");
+                client.file = (rename.to_parent, rename.to_name.clone());
+            }
+            MetaOp::Mkdir { entry } if entry.name.as_bytes().starts_with(b"mine") => {
+                expect("mkdir");
+                client.dir = Some((entry.parent, entry.name.clone()));
+            }
+            MetaOp::Rmdir { name, .. } if name.as_bytes().starts_with(b"mine") => {
+                // Others may have put something into it: it is left to them.
+                let not_empty = reply.as_ref().is_err_and(|error| error.code == ErrorCode::NOT_EMPTY);
+                if !not_empty {
+                    expect("rmdir");
+                }
+                client.dir = None;
+            }
+            _ => {}
+        }
+        client.request = None;
+        client.done += 1;
+    }
+}
