@@ -10,7 +10,7 @@
 
 use crate::MgmtError;
 use crate::raft::log::RaftLog;
-use nyala_store::{Options, Store, StoreError};
+use nyala_store::{Options, Store, StoreError, own_dir};
 use nyala_wire::ClusterId;
 use serde::{Deserialize, Serialize};
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -42,6 +42,18 @@ pub(crate) struct Identity {
     /// Where it found the cluster that it joined.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub found_at: Vec<SocketAddr>,
+    /// CRC-32C of the other values; absent in what older builds wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checksum: Option<String>,
+}
+
+impl Identity {
+    /// With the checksum of what it says.
+    fn sealed(self) -> Result<Identity, toml::ser::Error> {
+        let covered = Identity { checksum: None, ..self };
+        let checksum = Some(own_dir::checksum(&covered)?);
+        Ok(Identity { checksum, ..covered })
+    }
 }
 
 /// What a directory without identity becomes.
@@ -87,7 +99,8 @@ impl Directory {
                 };
                 let (format_version, uuid) = (FORMAT_VERSION, random_id()?);
                 let (initialised, found_at) = (false, Vec::new());
-                let new = Identity { format_version, cluster, uuid, node_id, initialised, joined, found_at };
+                let checksum = None;
+                let new = Identity { format_version, cluster, uuid, node_id, initialised, joined, found_at, checksum };
                 write_identity(path, &new)?;
                 new
             }
@@ -155,13 +168,18 @@ fn read_identity(path: &Path) -> Result<Option<Identity>, MgmtError> {
     let text = String::from_utf8(text).map_err(|_| damaged("it is not text".to_owned()))?;
     let table: toml::Table = text.parse().map_err(|e: toml::de::Error| damaged(e.message().to_owned()))?;
     // The version comes first: a newer file may have keys that we do not know.
+    let identity = table.clone().try_into::<Identity>();
+    let is_other = |identity: &Identity| identity.clone().sealed().is_ok_and(|sealed| sealed != *identity);
+    if identity.as_ref().is_ok_and(|identity| identity.checksum.is_some() && is_other(identity)) {
+        return Err(damaged("it is not what its checksum says".to_owned()));
+    }
     let found = table.get("format_version").and_then(toml::Value::as_integer);
     let found = found.ok_or_else(|| damaged("format_version is missing".to_owned()))?;
     let found = u64::try_from(found).map_err(|_| damaged("format_version is negative".to_owned()))?;
     if found > FORMAT_VERSION {
         return Err(MgmtError::NewerFormat { path: path.to_owned(), found, known: FORMAT_VERSION });
     }
-    let identity: Identity = table.try_into().map_err(|e: toml::de::Error| damaged(e.message().to_owned()))?;
+    let identity = identity.map_err(|e| damaged(e.message().to_owned()))?;
     let waits = identity.joined && !identity.initialised && identity.node_id == 0;
     let member = identity.cluster != ClusterId::UNKNOWN && identity.node_id != 0;
     if identity.uuid == ClusterId::UNKNOWN || !(member || waits) {
@@ -172,7 +190,9 @@ fn read_identity(path: &Path) -> Result<Option<Identity>, MgmtError> {
 
 fn write_identity(dir: &Path, identity: &Identity) -> Result<(), MgmtError> {
     let path = dir.join("mgmt.toml");
-    let text = toml::to_string(identity)
+    let sealed = identity.clone().sealed();
+    let text = sealed
+        .and_then(|sealed| toml::to_string(&sealed))
         .map_err(|e| MgmtError::Damaged { path: path.clone(), reason: format!("it cannot be written as TOML: {e}") })?;
     let text = format!("# Identity of this management directory. Written by nyala; do not edit.\n{text}");
     write_whole(&path, text.as_bytes(), 0o600)
@@ -225,6 +245,48 @@ pub(crate) fn random_id() -> Result<ClusterId, MgmtError> {
         getrandom::fill(&mut id.0).map_err(|e| MgmtError::NoRandomness(e.to_string()))?;
         if id != ClusterId::UNKNOWN {
             return Ok(id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_flipped_bit_is_refused_or_says_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let found_at = vec!["10.0.0.3:8008".parse().unwrap()];
+        let (cluster, uuid) = (ClusterId([7; 16]), ClusterId([9; 16]));
+        let format_version = FORMAT_VERSION;
+        let first = Identity {
+            format_version,
+            cluster,
+            uuid,
+            node_id: 1,
+            initialised: true,
+            joined: false,
+            found_at: vec![],
+            checksum: None,
+        };
+        for identity in [Identity { node_id: 3, joined: true, found_at, ..first.clone() }, first] {
+            write_identity(dir.path(), &identity).unwrap();
+            let path = dir.path().join("mgmt.toml");
+            let (good, bytes) = (read_identity(&path).unwrap().unwrap(), std::fs::read(&path).unwrap());
+            assert!(good.checksum.is_some());
+            for bit in 0..bytes.len() * 8 {
+                let mut flipped = bytes.clone();
+                flipped[bit / 8] ^= 1 << (bit % 8);
+                std::fs::write(&path, &flipped).unwrap();
+                match read_identity(&path) {
+                    Ok(Some(found)) => {
+                        assert_eq!(Identity { checksum: good.checksum.clone(), ..found }, good, "bit {bit}")
+                    }
+                    Ok(None) => panic!("bit {bit}: not found"),
+                    Err(MgmtError::Damaged { .. }) => {}
+                    Err(other) => panic!("bit {bit}: {other}"),
+                }
+            }
         }
     }
 }

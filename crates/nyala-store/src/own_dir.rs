@@ -3,11 +3,12 @@
 //! Who a directory is: `target.toml` of a target, `node.toml` of the service, and the `LOCK` beside them.
 //!
 //! **Failure model.** The directory may be new, another cluster's, another kind's, a newer version's, in use, moved to
-//! another file system, or its file may be cut off or foreign. The file is written to a temporary name, synced and
+//! another file system, or its file may be cut off, changed by the disk (it has a checksum) or foreign. The file is written to a temporary name, synced and
 //! renamed, so it is there whole or not at all. The directory and its files are made, or on opening
 //! tightened to be, private to this user. It is there *before* the first registration, without ids, so that a
 //! service that dies in between registers as the same again. Whatever is not plainly ours is refused and left alone.
 
+use nyala_wire::checksum::crc32c;
 use nyala_wire::{ClusterId, TargetId};
 use serde::{Deserialize, Serialize};
 use std::fs::{DirBuilder, File};
@@ -65,6 +66,27 @@ pub struct Identity {
     /// not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_system: Option<ClusterId>,
+    /// CRC-32C of the other values but `file_system`, which an operator may remove; absent in what older builds wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checksum: Option<String>,
+}
+
+impl Identity {
+    /// With the checksum of what it says.
+    fn sealed(self) -> Result<Identity, toml::ser::Error> {
+        let covered = Identity { checksum: None, file_system: None, ..self.clone() };
+        Ok(Identity { checksum: Some(checksum(&covered)?), ..self })
+    }
+
+    /// Whether it says what was written.
+    fn is_whole(&self) -> bool {
+        self.checksum.is_none() || self.clone().sealed().is_ok_and(|sealed| sealed.checksum == self.checksum)
+    }
+}
+
+/// What is written beside the values of a file of keys: CRC-32C of their canonical text, eight hexadecimal digits.
+pub fn checksum<T: Serialize>(values: &T) -> Result<String, toml::ser::Error> {
+    Ok(format!("{:08x}", crc32c(toml::to_string(values)?.as_bytes())))
 }
 
 /// A directory that is ours and locked.
@@ -167,8 +189,8 @@ pub enum IdentityError {
 /// Who a directory says it is, without locking or changing anything. `None`: it is missing, or nothing in it says so.
 pub fn peek(path: &Path, kind: Kind) -> Result<Option<Identity>, IdentityError> {
     let file = path.join(kind.file());
-    match std::fs::read_to_string(&file) {
-        Ok(text) => parse(&text, path, &file, kind).map(Some),
+    match std::fs::read(&file) {
+        Ok(bytes) => parse(&bytes, path, &file, kind).map(Some),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(IdentityError::Io { path: file, error }),
     }
@@ -204,6 +226,7 @@ impl OwnDir {
             uuid: new_uuid,
             target: TargetId(0),
             file_system: file_system.filter(|_| kind != Kind::StorageNode),
+            checksum: None,
         };
         let dir = OwnDir { path: path.into(), identity, kind, _lock: lock };
         dir.save()?;
@@ -221,7 +244,9 @@ impl OwnDir {
 
     fn save(&self) -> Result<(), IdentityError> {
         let path = self.path.join(self.kind.file());
-        let text = toml::to_string(&self.identity)
+        let sealed = self.identity.clone().sealed();
+        let text = sealed
+            .and_then(|sealed| toml::to_string(&sealed))
             .map_err(|e| IdentityError::Unreadable { path: path.clone(), reason: e.to_string() })?;
         let temporary = self.path.join(format!("{}.new", self.kind.file()));
         let write = || -> io::Result<()> {
@@ -235,7 +260,7 @@ impl OwnDir {
     }
 }
 
-fn parse(text: &str, dir: &Path, file: &Path, kind: Kind) -> Result<Identity, IdentityError> {
+fn parse(bytes: &[u8], dir: &Path, file: &Path, kind: Kind) -> Result<Identity, IdentityError> {
     /// What every format has.
     #[derive(Deserialize)]
     struct Head {
@@ -243,14 +268,22 @@ fn parse(text: &str, dir: &Path, file: &Path, kind: Kind) -> Result<Identity, Id
         kind: String,
     }
     let unreadable = |reason: &str| IdentityError::Unreadable { path: file.into(), reason: reason.to_owned() };
+    let text = std::str::from_utf8(bytes).map_err(|_| unreadable("it is not text"))?;
     let head: Head = toml::from_str(text).map_err(|e| unreadable(e.message()))?;
+    let identity = toml::from_str::<Identity>(text);
+    // First of all: what a flipped bit says is no reason to look for another disk, or another build.
+    if identity.as_ref().is_ok_and(|identity| !identity.is_whole()) {
+        return Err(unreadable(
+            "it is not what its checksum says; if it was changed on purpose, remove the line `checksum` from it",
+        ));
+    }
     if head.kind != kind.name() {
         return Err(IdentityError::OtherKind { path: dir.into(), found: head.kind, wanted: kind.name() });
     }
     if head.format > FORMAT {
         return Err(IdentityError::Newer { path: dir.into(), format: head.format });
     }
-    toml::from_str(text).map_err(|e| unreadable(e.message()))
+    identity.map_err(|e| unreadable(e.message()))
 }
 
 /// Is the directory empty, but for what an interrupted first start, or a fresh file system, leaves?
@@ -307,6 +340,34 @@ mod tests {
     }
 
     #[test]
+    fn any_flipped_bit_is_refused_or_says_the_same() {
+        for kind in [Kind::MetaTarget, Kind::StorageTarget, Kind::StorageNode] {
+            let dir = tempfile::tempdir().unwrap();
+            let mut own = OwnDir::open(dir.path(), kind, UUID).unwrap();
+            own.registered(ClusterId([7; 16]), TargetId(101)).unwrap();
+            let good = peek(dir.path(), kind).unwrap().unwrap();
+            assert!(good.checksum.is_some());
+            let path = dir.path().join(kind.file());
+            let bytes = std::fs::read(&path).unwrap();
+            for bit in 0..bytes.len() * 8 {
+                let mut flipped = bytes.clone();
+                flipped[bit / 8] ^= 1 << (bit % 8);
+                std::fs::write(&path, &flipped).unwrap();
+                let text = String::from_utf8_lossy(&flipped);
+                match peek(dir.path(), kind) {
+                    Ok(Some(found)) => {
+                        let same = Identity { file_system: good.file_system, checksum: good.checksum.clone(), ..found };
+                        assert_eq!(same, good, "bit {bit}: {text}");
+                    }
+                    Ok(None) => panic!("bit {bit}: not found"),
+                    Err(IdentityError::Unreadable { .. }) => {}
+                    Err(other) => panic!("bit {bit}: {other}: {text}"),
+                }
+            }
+        }
+    }
+
+    #[test]
     fn what_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         drop(OwnDir::open(dir.path(), Kind::StorageTarget, UUID).unwrap());
@@ -321,8 +382,14 @@ mod tests {
             assert!(matches!(attempt(&good[..cut]), IdentityError::Unreadable { .. }), "cut at {cut}");
         }
         assert!(matches!(attempt(&format!("more = 1\n{good}")), IdentityError::Unreadable { .. }));
-        assert!(matches!(attempt(&good.replace("format = 1", "format = 2")), IdentityError::Newer { .. }));
-        let meta = good.replace("\"storage\"", "\"meta\"");
+        let unsealed = |text: &str| {
+            let kept = text.lines().filter(|line| !line.starts_with("checksum"));
+            kept.map(|line| format!("{line}\n")).collect::<String>()
+        };
+        let newer = unsealed(&good).replace("format = 1", "format = 2");
+        assert!(matches!(attempt(&newer), IdentityError::Newer { .. }));
+        assert!(matches!(attempt(&format!("{newer}more = 1\n")), IdentityError::Newer { .. }));
+        let meta = unsealed(&good).replace("\"storage\"", "\"meta\"");
         assert!(matches!(attempt(&meta), IdentityError::OtherKind { .. }));
         if good.contains("file_system") {
             let line = good.lines().find(|line| line.starts_with("file_system")).unwrap();
