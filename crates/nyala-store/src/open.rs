@@ -36,7 +36,14 @@ pub(crate) fn open_directory(dir: &Path, options: Options) -> Result<(Shared, Re
     let ordered = ordered.with_reserve(options.reserve_bytes);
     let disk = LogDirectory::open(&dir.join("log")).map_err(|e| StoreError::io("open", place(), e))?;
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(|e| StoreError::io("sync", place(), e))?;
-    let (mut shared, recovery) = open(Arc::new(disk), Arc::new(ordered), options)?;
+    let in_directory = |error| match error {
+        StoreError::LogDamaged { file, offset, reason } => {
+            let file = dir.join("log").join(file).display().to_string();
+            StoreError::LogDamaged { file, offset, reason }
+        }
+        other => other,
+    };
+    let (mut shared, recovery) = open(Arc::new(disk), Arc::new(ordered), options).map_err(in_directory)?;
     shared._lock = Some(lock);
     Ok((shared, recovery))
 }

@@ -30,7 +30,15 @@ pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<Vec<JoinHandle<()>>> {
 }
 
 fn sync_loop(shared: &Shared) {
-    while shared.progress.next_sync(shared.options.sync_interval) != Wake::Stop {
+    loop {
+        let wake = shared.progress.next_sync(shared.options.sync_interval);
+        if wake == Wake::Stop {
+            return;
+        }
+        // Nobody wrote for a while, and what was written is on disk. The marker is synced too, and then nothing is left to say.
+        if wake == Wake::Timeout && shared.log.vouch().is_err() {
+            return;
+        }
         // A failure has poisoned the store, and whoever waits has been told.
         if shared.sync().is_err() {
             return;

@@ -50,6 +50,8 @@ pub(crate) struct Tail {
     /// Segments that were left since the last sync.
     unsynced: Vec<Arc<dyn LogFile>>,
     last_lsn: u64,
+    /// The last marker's record; nothing has to be said of the records before it any more.
+    marker: u64,
 }
 
 /// The log of one store.
@@ -86,7 +88,14 @@ impl Log {
             store_id,
             segment_bytes: segment_bytes.max(SEGMENT_HEADER_BYTES),
             progress,
-            tail: Mutex::new(Tail { active: None, closed, buffer: Vec::new(), unsynced: Vec::new(), last_lsn }),
+            tail: Mutex::new(Tail {
+                active: None,
+                closed,
+                buffer: Vec::new(),
+                unsynced: Vec::new(),
+                last_lsn,
+                marker: 0,
+            }),
             spare: Mutex::new(None),
             newest_sequence: AtomicU64::new(newest),
             reserve_bytes: AtomicU64::new(0),
@@ -253,10 +262,21 @@ impl Log {
         let mut tail = self.tail.lock();
         let fits = |active: &Segment| active.end + format::stored_bytes(0) as u64 <= active.bytes;
         if tail.active.as_ref().is_some_and(fits) {
-            self.append(&mut tail, Kind::Marker, &[])?;
+            tail.marker = self.append(&mut tail, Kind::Marker, &[])?;
             self.write_buffer(&mut tail)?;
         }
         Ok(())
+    }
+
+    /// A marker for records that were synced and have none behind them that says so: if the process is killed now, damage to
+    /// them would look like a write that never ended.
+    pub(crate) fn vouch(&self) -> Result<(), StoreError> {
+        let is_due = {
+            let tail = self.tail.lock();
+            tail.last_lsn > tail.marker && tail.last_lsn == self.progress.durable()
+        };
+        // A record that comes in between vouches as well; a marker more does no harm.
+        if is_due { self.write_marker() } else { Ok(()) }
     }
 
     /// What the disk of the log has left.

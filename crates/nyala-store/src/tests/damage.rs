@@ -4,7 +4,7 @@
 
 use super::{Content, content, open};
 use crate::testing::Machine;
-use crate::{Batch, Store, StoreError};
+use crate::{Batch, Options, Store, StoreError};
 
 fn apply(store: &Store, number: u8) -> Content {
     store.apply(Batch::new().put("number", [number]).put([b'k', number], [number; 40])).unwrap();
@@ -77,6 +77,26 @@ fn after_a_clean_close_everything_is_vouched_for() {
     let (refused, cut) = flip_every_byte(&machine, &states, 6);
     assert!(refused > 6 * 100, "{refused}");
     assert_eq!(cut, 0);
+}
+
+#[test]
+fn what_was_synced_is_vouched_for_once_nobody_writes() {
+    let machine = Machine::new(1);
+    let sync_interval = std::time::Duration::from_millis(2);
+    let options = Options { sync_interval, manual: false, segment_bytes: 8 << 10, ..Options::default() };
+    let (store, _) = Store::open_with(machine.disk(), machine.ordered(), options).unwrap();
+    let states = [Content::new(), apply(&store, 1)];
+    store.sync_blocking().unwrap();
+    let last = store.applied();
+    while store.durable() <= last {
+        std::thread::sleep(sync_interval);
+    }
+    // Killed now; and it has nothing to say again and again.
+    let killed = machine.fork();
+    let (refused, cut) = flip_every_byte(&killed, &states, 1);
+    assert!(refused > 40 && cut == 0, "{refused} refused, {cut} cut");
+    std::thread::sleep(20 * sync_interval);
+    assert_eq!(store.applied().0, last.0 + 1);
 }
 
 #[test]
