@@ -156,6 +156,9 @@ impl Shared {
                 self.checkpoint_failures.fetch_add(1, Ordering::Relaxed);
                 return Err(error);
             }
+            if matches!(error, StoreError::TableDamaged { .. }) {
+                return Err(self.progress.kill(error));
+            }
             let cause = std::io::Error::other(error);
             return Err(self.progress.kill(StoreError::poisoned("checkpoint", cause)));
         }

@@ -22,7 +22,8 @@ pub struct Flusher {
 }
 
 impl Flusher {
-    /// A flusher of this store; `on_failure` hears of a failed write, after which the store takes no more changes.
+    /// A flusher of this store; `on_failure` hears of a failed write, after which the store takes no more changes, and nothing
+    /// that rests on what was not written is told to anybody.
     pub fn new(store: Store, on_failure: impl Fn(&StoreError) + 'static) -> Rc<Flusher> {
         Rc::new(Flusher {
             store,
@@ -73,13 +74,14 @@ impl Flusher {
     }
 
     fn write(&self) {
-        self.unwritten.set(false);
         let waiting = std::mem::take(&mut *self.waiting.borrow_mut());
         let result = self.store.flush().map(|_| ()).map_err(|error| {
             (self.on_failure)(&error);
             crate::tables::store_error(error)
         });
-        self.writes.set(self.writes.get() + 1);
+        // What was seen of memory stays unsaid for ever if it did not get to the disk.
+        self.unwritten.set(result.is_err());
+        self.writes.set(self.writes.get() + u64::from(result.is_ok()));
         for waiter in waiting {
             // A waiter that is gone does not want to know.
             let _ = waiter.send(result.clone());

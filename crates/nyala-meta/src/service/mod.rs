@@ -6,8 +6,8 @@
 //! log and write checkpoints.
 //!
 //! Failure model: this process may die at any instruction; what it acknowledged was written to the log before, and
-//! [`recover`] takes up the rest. When the log cannot be written, the process ends at once: what is in memory may then
-//! differ from what is on disk, and only the disk counts.
+//! [`recover`] takes up the rest. When the log cannot be written, the service ends, and says nothing more of what it has in
+//! memory: that may then differ from what is on disk, and only the disk counts.
 
 pub mod bring;
 pub mod config;
@@ -55,6 +55,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use tokio::sync::mpsc;
 
 /// Why a metadata service cannot run (any more).
 #[derive(Debug, thiserror::Error)]
@@ -119,8 +120,9 @@ pub async fn run_on(
     // Only now the cluster is known, and with it whom to refuse.
     drop(early);
     let server = Server::bind(&[listen], handshake(member.cluster(), member.node().0), ServerOptions::default())?;
+    let (failed, mut failure) = mpsc::channel(1);
     let state = tokio::select! {
-        state = open(&config, open_store, member, me, handshake, &left) => state?,
+        state = open(&config, open_store, member, me, handshake, &left, failed) => state?,
         () = &mut shutdown => return Ok(()),
     };
     tracing::info!(target = %me, node = %state.member.node(), %listen, "metadata service is up");
@@ -130,6 +132,8 @@ pub async fn run_on(
     let ended = tokio::select! {
         served = server.serve(service) => served.map_err(MetaError::from),
         why = state.member.expelled() => Err(MetaError::Expelled(why)),
+        // The flusher has the sender, and lives as long as the state.
+        Some(why) = failure.recv() => Err(MetaError::Store(why)),
         () = &mut shutdown => Ok(()),
     };
     stop.stop();
@@ -137,8 +141,8 @@ pub async fn run_on(
     if let Err(error) = state.member.goodbye().await {
         tracing::warn!(%error, "management did not hear the goodbye");
     }
-    state.store.clone().close()?;
-    ended
+    let closed = state.store.clone().close();
+    ended.and(closed.map_err(MetaError::from))
 }
 
 /// What goes on beside the requests.
@@ -203,15 +207,17 @@ async fn open(
     me: TargetId,
     handshake: impl Fn(ClusterId, u32) -> HandshakeConfig,
     left: &OnceLock<Arc<AtomicU64>>,
+    failed: mpsc::Sender<StoreError>,
 ) -> Result<Rc<State>, MetaError> {
     let options = Options { sync_interval: config.sync_interval, ..Options::default() };
     let (store, recovery) = open_store(&config.dir.join("tables"), options)?;
     tracing::info!(?recovery, "metadata tables are open");
     // Nobody has set it before.
     let _ = left.set(store.left_bytes());
-    let flusher = Flusher::new(store.clone(), |error| {
+    let flusher = Flusher::new(store.clone(), move |error| {
         tracing::error!(%error, "the metadata log cannot be written; the service ends so that it cannot disagree with its disk");
-        std::process::exit(74);
+        // The first reason counts.
+        let _ = failed.try_send(error.clone());
     });
     let boot = ranges::start(&store, &member, me, recovery.last_lsn).await?;
     let tables = Tables::new(store)?;
