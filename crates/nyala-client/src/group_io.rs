@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 
 /// While a request is under way, the map is looked at so often.
 const LOOK: Duration = Duration::from_millis(50);
+/// How long a read of damaged data waits for another member to become good.
+const COPY_WAIT: Duration = Duration::from_secs(5);
 
 /// What a reader knows about the members of a group; `None` elsewhere: only the primary is asked.
 #[derive(Debug, Default)]
@@ -117,6 +119,25 @@ impl Core {
         let view = self.maps.view();
         let group = view.map.group(group);
         group.is_some_and(|group| self.good_members(group).iter().any(|target| !avoid.contains(target)))
+    }
+
+    /// The same; one that is there and not good yet is waited for a moment: after a start of all of them members become good
+    /// one after the other.
+    pub(crate) async fn other_copy(&self, group: GroupId, avoid: &[TargetId]) -> bool {
+        let began = Instant::now();
+        while !self.has_other_copy(group, avoid) {
+            let view = self.maps.view();
+            let online = |id: TargetId| view.map.target(id).is_some_and(|t| t.reachability == Reachability::Online);
+            let comes = |id: &TargetId| !avoid.contains(id) && online(*id);
+            let others = view.map.group(group).is_some_and(|group| group.members.iter().any(comes));
+            if !others || began.elapsed() >= COPY_WAIT {
+                return false;
+            }
+            tokio::time::sleep(LOOK).await;
+            // why ignored: without management there is no news, and the time is bounded.
+            let _ = self.maps.refresh(self, view.map.version).await;
+        }
+        true
     }
 
     /// Sends to a group until a member answers with success or an error that repetition does not cure.

@@ -275,7 +275,7 @@ impl Core {
     async fn repaired(&self, place: Place, len: u64, reader: &mut Reader) -> bool {
         let (Home::Group(group), Some(bad)) = (place.home, reader.last) else { return false };
         reader.avoid.push(bad);
-        if !self.has_other_copy(group, &reader.avoid) {
+        if !self.other_copy(group, &reader.avoid).await {
             return false;
         }
         self.stats.checksum_errors.fetch_add(1, Ordering::Relaxed);
