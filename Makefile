@@ -131,6 +131,11 @@ sim: ## run clusters in the simulator under seeded faults (SEEDS=, FIRST=, BREAK
 power-cuts: deps ## every sequence of up to three operations, the power cut at every write and sync of it (SEED=)
 	NYALA_POWER_CUTS=all $(if $(SEED),NYALA_POWER_SEED=$(SEED)) cargo test --release --locked --workspace --test power -- --nocapture
 
+.PHONY: flips
+flips: deps ## bits flipped in every structure on disk of every service (FLIPS=: so many trials, SEED=)
+	NYALA_FLIPS=$(or $(FLIPS),10000) $(if $(SEED),NYALA_FLIPS_SEED=$(SEED)) \
+	  cargo test --release --locked --workspace --test flips -- --nocapture
+
 .PHONY: soak
 soak: deps build $(FSX) $(PJDFSTEST) ## the end-to-end tests in their long form, ROUNDS times
 	for round in $$(seq $(or $(ROUNDS),3)); do \
