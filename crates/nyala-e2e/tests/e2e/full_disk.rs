@@ -25,16 +25,31 @@ fn small() -> Options {
 }
 
 /// Moves a target of a cluster that is down to a file system of its own.
-fn give_disk(cluster: &Cluster, target: &Path, mkfs: &str) {
-    let image = cluster.root().join("disk.img");
+pub(crate) fn give_disk(cluster: &Cluster, target: &Path, size: &str, mkfs: &str) {
+    let name = target.strip_prefix(cluster.dir()).unwrap().to_str().unwrap().replace('/', "-");
+    let image = cluster.root().join(format!("{name}.img"));
     let script = format!(
-        "truncate -s 96M '{image}'; {mkfs} '{image}'; mv '{target}' '{target}.moved'; mkdir '{target}'; \
+        "truncate -s {size} '{image}'; {mkfs} '{image}'; mv '{target}' '{target}.moved'; mkdir '{target}'; \
          mount -o loop '{image}' '{target}'; rmdir '{target}/lost+found'; cp -a '{target}.moved/.' '{target}/'; \
          sed -i '/^file_system/d' '{target}'/*.toml",
         image = text(&image),
         target = text(target)
     );
     sh(&script, Duration::from_secs(60)).must();
+}
+
+/// Leaves nothing of a disk to the service that has it: no bytes, or no inodes.
+pub(crate) fn fill_by_others(disk: &Path, what: &str) {
+    let script = match what {
+        "bytes" => "dd if=/dev/zero bs=4k of='DIR/others' 2>/dev/null; sync",
+        _ => "mkdir 'DIR/others'; i=0; while : 2>/dev/null > 'DIR/others/'$i; do i=$((i + 1)); done; sync",
+    };
+    sh(&script.replace("DIR", &text(disk)), Duration::from_secs(60));
+}
+
+/// Takes away what [`fill_by_others`] made.
+pub(crate) fn empty_of_others(disk: &Path) {
+    sh(&format!("rm -rf '{}/others'", text(disk)), Duration::from_secs(60)).must();
 }
 
 fn with_disk(mkfs: &str) -> (Cluster, PathBuf) {
@@ -45,7 +60,7 @@ fn with_disk(mkfs: &str) -> (Cluster, PathBuf) {
     }
     cluster.down().must();
     let target = cluster.dir().join("meta1");
-    give_disk(&cluster, &target, mkfs);
+    give_disk(&cluster, &target, "96M", mkfs);
     cluster.up().must();
     nothing_lost(&cluster);
     (cluster, target)
@@ -61,7 +76,7 @@ fn nothing_lost(cluster: &Cluster) {
 }
 
 #[track_caller]
-fn is_full(error: &io::Error, what: &str) {
+pub(crate) fn is_full(error: &io::Error, what: &str) {
     assert_eq!(error.raw_os_error(), Some(libc::ENOSPC), "{what}: {error}");
 }
 
@@ -218,18 +233,14 @@ fn e2e_full_disk_of_metadata_is_emptied_from_within() {
 #[test]
 fn e2e_full_disk_by_others_leaves_removals_and_restarts() {
     let _one = serial();
-    let others = [
-        ("bytes", "dd if=/dev/zero bs=4k of='DIR/others' 2>/dev/null; sync"),
-        ("inodes", "mkdir 'DIR/others'; i=0; while : 2>/dev/null > 'DIR/others/'$i; do i=$((i + 1)); done; sync"),
-    ];
     let (cluster, target) = with_disk("mkfs.ext4 -q -m 0 -N 400");
     for round in 0..if long() { 10 } else { 2 } {
-        let (what, script) = others[round % 2];
+        let what = ["bytes", "inodes"][round % 2];
         let dir = cluster.test_dir("full");
         for number in 0..3000 {
             fs::write(dir.join(format!("n{number}")), pattern(number, 100)).unwrap();
         }
-        sh(&script.replace("DIR", &text(&target)), Duration::from_secs(60));
+        fill_by_others(&target, what);
         // A table that has shrunk has room of its own, which may be used.
         let more = fill(&dir, 0).unwrap();
         println!("round {round}: without {what}, {more} more names");
@@ -239,7 +250,7 @@ fn e2e_full_disk_by_others_leaves_removals_and_restarts() {
         cluster.wait_healthy();
         rest_works_again(&dir);
         fs::remove_dir_all(&dir).unwrap();
-        sh(&format!("rm -rf '{}/others'", text(&target)), Duration::from_secs(60)).must();
+        empty_of_others(&target);
         restore(&cluster);
     }
 }

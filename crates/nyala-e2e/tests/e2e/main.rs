@@ -10,6 +10,8 @@ mod exit_codes;
 mod failures;
 mod fenced;
 mod full_disk;
+mod full_management;
+mod full_storage;
 mod handles;
 mod hopper;
 mod kills;
