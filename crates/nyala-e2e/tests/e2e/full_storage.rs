@@ -28,7 +28,7 @@ struct Kind {
 }
 
 const BYTES: Kind = Kind { what: "bytes", file_bytes: 700_000, files: 20 };
-const INODES: Kind = Kind { what: "inodes", file_bytes: 300, files: 300 };
+const INODES: Kind = Kind { what: "inodes", file_bytes: 300, files: 200 };
 
 /// A file that was synced: thread, number, and how often it was written.
 type Synced = (u64, u64, u64);

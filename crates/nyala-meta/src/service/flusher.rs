@@ -88,3 +88,37 @@ impl Flusher {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nyala_store::testing::Machine;
+    use nyala_store::{Batch, Options};
+
+    #[test]
+    fn what_rests_on_a_write_that_failed_is_never_safe() {
+        let machine = Machine::new(1);
+        let options = Options { manual: true, ..Options::default() };
+        let (store, _) = Store::open_with(machine.disk(), machine.ordered(), options).unwrap();
+        let heard = Rc::new(Cell::new(0));
+        let hears = heard.clone();
+        let flusher = Flusher::new(store.clone(), move |_| hears.set(hears.get() + 1));
+        let put = |value: u8| {
+            store.apply(Batch::new().put("key", [value])).unwrap();
+            flusher.applied();
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        tokio::task::LocalSet::new().block_on(&runtime, async {
+            put(1);
+            flusher.flushed().await.unwrap();
+            assert_eq!((flusher.rests_on(), flusher.writes(), heard.get()), (1, 1, 0));
+            put(2);
+            machine.fail_at(machine.points());
+            flusher.flushed().await.unwrap_err();
+            assert!(flusher.rests_on() > flusher.writes() && heard.get() == 1);
+            // Nor later, when there is nothing new to write.
+            flusher.flushed().await.unwrap_err();
+            assert!(flusher.rests_on() > flusher.writes());
+        });
+    }
+}

@@ -2,8 +2,9 @@
 
 //! Chunk files on a local file system: `chunks/<aa>/<bb>/<inode>.<index>`.
 //!
-//! **Failure model.** Directories are made when they are first needed, so a crash may leave empty ones. A new file's
-//! name is durable only after its directories were synced. Somebody may put other things there or remove files:
+//! **Failure model.** Directories are made when they are first needed, so a crash may leave empty ones. They stay when their last
+//! file goes, unless inodes are scarce: then others may remove one just when a file is to be made in it, which makes it
+//! again. A new file's name is durable only after its directories were synced. Somebody may put other things there or remove files:
 //! only regular files are opened, links are not followed.
 
 use super::direct;
@@ -24,6 +25,8 @@ use std::sync::{Arc, OnceLock};
 const STREAMING_BYTES: usize = 256 << 10;
 /// `RWF_DONTCACHE` of Linux 6.14 and later.
 const RWF_DONTCACHE: libc::c_int = 0x80;
+/// A directory that is removed so often just before a file is made in it was not removed by us.
+const MAKE_TRIES: usize = 100;
 /// Types of file systems that have no disk.
 const TMPFS: i64 = 0x0102_1994;
 const RAMFS: i64 = 0x8584_58f6;
@@ -73,7 +76,25 @@ impl OsDisk {
         match File::open(self.root.join(relative)) {
             // A sync must not fail for that; this one needs no descriptor.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => self.sync_all(),
+            // Its last file was removed meanwhile, and it with that.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             opened => opened?.sync_all(),
+        }
+    }
+
+    /// Fewer than half of the inodes are left. Directories are up to 65,792 of them; file systems that do not count theirs have enough.
+    fn is_short_of_inodes(&self) -> bool {
+        fs::fstatvfs(&self.dir).is_ok_and(|stat| stat.f_favail < stat.f_files / 2)
+    }
+
+    /// Removes the directory that a chunk file was in, if nothing else is there.
+    fn remove_empty_dir(&self, file: ChunkFileId) {
+        let names = directory_of(file);
+        // Whoever makes it again has to sync its name again.
+        let mut durable = self.durable_dirs.lock();
+        let path = format!("{:02x}/{:02x}", names[0], names[1]);
+        if fs::unlinkat(&self.dir, path.as_str(), fs::AtFlags::REMOVEDIR).is_ok() {
+            durable.remove(&names);
         }
     }
 
@@ -109,21 +130,24 @@ impl ChunkDisk for OsDisk {
             Err(e) => return Err(e.into()),
         }
         let make = || fs::openat(&self.dir, path.as_str(), flags | OFlags::CREATE, Mode::from_raw_mode(0o600));
-        let fd = match make() {
-            Err(rustix::io::Errno::NOENT) => {
-                self.make_dirs(file)?;
-                make()?
+        let mut made = make();
+        for _ in 0..MAKE_TRIES {
+            if !matches!(made, Err(rustix::io::Errno::NOENT)) {
+                break;
             }
-            other => other?,
-        };
-        opened(fd, true)
+            self.make_dirs(file)?;
+            made = make();
+        }
+        opened(made?, true)
     }
 
     fn remove(&self, file: ChunkFileId) -> io::Result<()> {
         match fs::unlinkat(&self.dir, path_of(file).as_str(), fs::AtFlags::empty()) {
-            Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
-            Err(e) => Err(e.into()),
+            Ok(()) if self.is_short_of_inodes() => self.remove_empty_dir(file),
+            Ok(()) | Err(rustix::io::Errno::NOENT) => {}
+            Err(e) => return Err(e.into()),
         }
+        Ok(())
     }
 
     fn sync_dirs(&self, file: ChunkFileId) -> io::Result<()> {
@@ -238,5 +262,45 @@ impl OsFile {
         // SAFETY: one iovec that points into `data`, which outlives the call and is only read.
         let n = unsafe { libc::pwritev2(self.fd.as_raw_fd(), &iov, 1, offset, RWF_DONTCACHE) };
         usize::try_from(n).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nyala_wire::InodeId;
+
+    #[test]
+    fn a_directory_that_goes_with_its_last_file_is_made_again_whoever_removes_it_when() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = OsDisk::open(dir.path()).unwrap();
+        // Files of one inode share their directory.
+        let file = |index| ChunkFileId { inode: InodeId(7), index };
+        let path = dir.path().join(path_of(file(0)));
+        let inside = path.parent().unwrap();
+        let make = |index| {
+            assert!(disk.open(file(index), true).unwrap().unwrap().created);
+            disk.sync_dirs(file(index)).unwrap();
+        };
+        make(0);
+        disk.remove_empty_dir(file(0));
+        assert!(path.exists() && !disk.durable_dirs.lock().is_empty());
+        disk.remove(file(0)).unwrap();
+        disk.remove_empty_dir(file(0));
+        assert!(!inside.exists() && disk.durable_dirs.lock().is_empty());
+        disk.sync_dirs(file(0)).expect("nothing is there to sync");
+        std::thread::scope(|scope| {
+            for index in 0..3 {
+                let (disk, make) = (&disk, &make);
+                scope.spawn(move || {
+                    for _ in 0..300 {
+                        make(index);
+                        disk.remove(file(index)).unwrap();
+                        disk.remove_empty_dir(file(index));
+                    }
+                });
+            }
+        });
+        assert!(!inside.exists());
     }
 }
