@@ -33,6 +33,8 @@ use trial::{Known, Outcome, Trial};
 const SHORT: Duration = Duration::from_secs(25);
 /// Trials at once: much of their time they wait.
 const AT_ONCE: usize = 12;
+/// Until logs vouch for what was synced.
+const VOUCHED: Duration = Duration::from_millis(1200);
 /// Until members of a mirror have forgotten that a change was under way.
 const FORGET: Duration = Duration::from_secs(5);
 
@@ -110,6 +112,7 @@ fn known() -> Known {
     post(&cluster, dir, "/groups", &format!("{{\"kind\":\"storage\",\"members\":{members:?}}}"));
     let model = block_on(fill(&cluster, None, 0));
     let map = block_on(cluster.map()).unwrap();
+    std::thread::sleep(VOUCHED);
     let mut snapshots = vec![(take("killed at once"), model.clone())];
     stop(&mut cluster);
     checkpoint(dir);
