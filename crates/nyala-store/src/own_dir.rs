@@ -228,7 +228,7 @@ impl OwnDir {
             file_system: file_system.filter(|_| kind != Kind::StorageNode),
             checksum: None,
         };
-        let dir = OwnDir { path: path.into(), identity, kind, _lock: lock };
+        let mut dir = OwnDir { path: path.into(), identity, kind, _lock: lock };
         dir.save()?;
         Ok(dir)
     }
@@ -242,12 +242,11 @@ impl OwnDir {
         Ok(())
     }
 
-    fn save(&self) -> Result<(), IdentityError> {
+    fn save(&mut self) -> Result<(), IdentityError> {
         let path = self.path.join(self.kind.file());
-        let sealed = self.identity.clone().sealed();
-        let text = sealed
-            .and_then(|sealed| toml::to_string(&sealed))
-            .map_err(|e| IdentityError::Unreadable { path: path.clone(), reason: e.to_string() })?;
+        let unwritable = |e: toml::ser::Error| IdentityError::Unreadable { path: path.clone(), reason: e.to_string() };
+        self.identity = self.identity.clone().sealed().map_err(unwritable)?;
+        let text = toml::to_string(&self.identity).map_err(unwritable)?;
         let temporary = self.path.join(format!("{}.new", self.kind.file()));
         let write = || -> io::Result<()> {
             let mut file = crate::private::new_file().truncate(true).open(&temporary)?;

@@ -96,7 +96,9 @@ fn readers_and_writers_at_once() {
     });
     let stats = store.stats();
     assert!(scans > 0 && stats.checkpoints > 3 && stats.syncs > 3, "{scans} scans, {stats:?}");
-    assert_eq!(stats.applied.0, WRITERS * ROUNDS);
+    // Markers are records too; there are few while somebody writes.
+    let markers = stats.applied.0 - WRITERS * ROUNDS;
+    assert!(markers <= stats.syncs, "{markers} markers, {stats:?}");
     let before = content(&store);
     drop(store);
     let (store, recovery) = Store::open(dir.path(), options()).unwrap();
