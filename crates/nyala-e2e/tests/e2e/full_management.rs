@@ -31,7 +31,7 @@ fn load(dir: &Path, stop: &AtomicBool, steps: &AtomicU64) {
             (dir.join(format!("f{}", number % 50)), pattern(number, 100 + number as usize % 40 * 1000));
         put(&path, &content).unwrap_or_else(|error| panic!("step {number}: {error}"));
         assert!(fs::read(&path).unwrap() == content, "step {number}");
-        if number % 3 == 0 {
+        if number.is_multiple_of(3) {
             fs::remove_file(&path).unwrap_or_else(|error| panic!("step {number}: {error}"));
         }
     }

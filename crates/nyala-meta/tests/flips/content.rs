@@ -155,12 +155,12 @@ impl Model {
             self.put(client, "inline", &name, pattern(seed, len)).await?;
             let (dir, entries) = self.dirs.get_mut("inline").expect("it was made");
             let entry = entries.get_mut(&name).expect("it was put");
-            if number % 3 == 0 {
+            if number.is_multiple_of(3) {
                 let value = pattern(seed ^ 1, 20 + number as usize * 40);
                 client.setxattr(entry.attr.inode, XATTR, &value, SetXattr::default()).await?;
                 entry.xattr = Some(value);
             }
-            if number % 6 == 0 {
+            if number.is_multiple_of(6) {
                 let other = format!("l{round}-{number}");
                 client.link(entry.attr.inode, *dir, other.as_bytes()).await?;
                 let linked = entry.clone();
