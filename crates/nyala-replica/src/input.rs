@@ -58,6 +58,8 @@ pub struct Request {
     pub epoch: u32,
     /// What it wants.
     pub wish: Wish,
+    /// When the service got it, by the clock of [`crate::Member::handle`]: what waits before the member waits for the client.
+    pub came_us: u64,
 }
 
 /// What a client wants.
@@ -104,7 +106,7 @@ pub enum Input {
     Silent {
         /// The member.
         target: TargetId,
-        /// By the clock of [`crate::Member::handle`], milliseconds.
+        /// By the clock of [`crate::Member::handle`], in milliseconds.
         until_ms: u64,
     },
     /// A piece of disk work ended.

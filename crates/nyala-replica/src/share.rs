@@ -2,22 +2,22 @@
 
 //! How fast a resync may go: a share of the bandwidth that follows the load.
 //!
-//! What requests take without copies is measured again and again: at the start of a resync, and then for one interval of
-//! each [`CYCLE`], nothing is copied (a *rest*). What the same requests take while copies are under way is compared with that, kind by
-//! kind, interval by interval. Clearly slower: the rate goes down by a quarter; else up by a quarter, and until it was too high for
-//! the first time, it doubles. Nobody there: it doubles. It never goes below the minimum, so that a resync ends.
-//!
-//! Before and after are compared within seconds, and with the same members: what requests took before the resync, when one member
-//! less had to be written, says nothing.
+//! At the start of a resync, and for one interval of each [`CYCLE`], nothing is copied (a *rest*): what requests take then is compared
+//! with what they take while copies are under way (`times`), and the rate follows (`rate`).
 
+mod bucket;
 mod limits;
+mod rate;
 mod times;
 
-pub use limits::ShareLimits;
-use times::Times;
+use bucket::Bucket;
+pub use limits::{ShareLimits, UnderWay};
+use rate::Seen;
+use times::{Times, Verdict};
 
-/// Intervals from one rest to the next.
+/// Intervals from one rest to the next; more after a long one, so that it rests a quarter of the time at most.
 const CYCLE: u32 = 10;
+const REST_PART: u32 = 4;
 /// A rest ends after so many requests, or intervals.
 const REST_REQUESTS: u64 = 16;
 const REST_INTERVALS: u32 = 5;
@@ -26,19 +26,21 @@ const REST_INTERVALS: u32 = 5;
 pub struct Share {
     limits: ShareLimits,
     rate: u64,
-    tokens: u64,
-    interval_began_ms: u64,
-    /// Whether there was something to copy in the last interval.
+    tokens: Bucket,
+    interval_began_us: u64,
+    /// There was something to copy in the last interval.
     running: bool,
-    /// Intervals of the cycle that have passed; the first ones are the rest.
+    /// Intervals of the cycle that have passed, the first of them are the rest, and how many it has.
     intervals: u32,
+    cycle: u32,
     resting: bool,
     /// Requests of this rest, and whether others ended in it that had begun before.
     rested: u64,
     late: bool,
     /// Until then, copies were under way.
-    copied_ms: u64,
+    copied_us: u64,
     calm: Times,
+    /// What requests took since something followed from it.
     busy: Times,
     /// The rate has been too high once.
     found: bool,
@@ -51,73 +53,67 @@ impl Share {
     }
 
     /// A client's request of so many bytes was done between these times.
-    pub fn request(&mut self, write: bool, bytes: u64, began_ms: u64, now_ms: u64) {
-        let us = now_ms.saturating_sub(began_ms).saturating_mul(1000);
+    pub fn request(&mut self, write: bool, bytes: u64, began_us: u64, now_us: u64) {
+        let us = now_us.saturating_sub(began_us);
         match self.resting {
             false => self.busy.add(write, bytes, us),
-            true if began_ms > self.copied_ms => {
+            true if began_us > self.copied_us => {
                 self.rested += 1;
                 self.calm.add(write, bytes, us);
             }
-            // It began when copies were under way.
-            true => self.late = true,
+            true => self.late = true, // it began when copies were under way
         }
     }
 
-    /// Time goes by; `copying` copies are under way; `left` says whether there is something to copy.
-    pub fn tick(&mut self, now_ms: u64, left: bool, copying: usize) {
-        if copying > 0 {
-            self.copied_ms = now_ms;
+    /// Time goes by.
+    pub fn tick(&mut self, now_us: u64, under_way: UnderWay) {
+        if under_way.copies > 0 {
+            self.copied_us = now_us;
         }
-        let gone_ms = now_ms.saturating_sub(self.interval_began_ms);
-        if gone_ms < self.limits.interval_ms {
+        self.tokens.fill(now_us, if self.resting || !self.running { 0 } else { self.rate }, self.limits.interval_ms);
+        let gone_us = now_us.saturating_sub(self.interval_began_us);
+        if gone_us < self.limits.interval_ms * 1000 {
             return;
         }
-        self.interval_began_ms = now_ms;
-        if !left {
-            (self.tokens, self.running) = (0, false);
+        self.interval_began_us = now_us;
+        if !under_way.left {
+            self.tokens.empty();
+            self.running = false;
             return;
         }
         if !std::mem::replace(&mut self.running, true) {
-            *self = Share {
-                running: true,
-                interval_began_ms: now_ms,
-                copied_ms: self.copied_ms,
-                ..Share::new(self.limits)
-            };
+            let (copied_us, limits) = (self.copied_us, self.limits);
+            *self = Share { running: true, interval_began_us: now_us, copied_us, ..Share::new(limits) };
             return self.rest();
         }
         self.intervals += 1;
-        let nobody = self.rested == 0 && !self.late;
-        let enough = nobody || self.rested >= REST_REQUESTS || self.intervals >= REST_INTERVALS;
-        if self.resting && !enough {
+        if self.resting {
+            let nobody = self.rested == 0 && !self.late && under_way.requests == 0;
+            if !nobody && self.rested < REST_REQUESTS && self.intervals < REST_INTERVALS {
+                return;
+            }
+            self.tokens.begin();
+            (self.resting, self.cycle) = (false, CYCLE.max(REST_PART * self.intervals));
             return;
         }
-        if !self.resting {
-            self.adapt();
-            if self.intervals >= CYCLE {
-                return self.rest();
-            }
+        self.adapt(under_way.requests);
+        if self.intervals >= self.cycle {
+            self.rest();
         }
-        self.resting = false;
-        // What was not used in an interval is gone: no burst after a pause.
-        let tokens = self.rate.saturating_mul(gone_ms.min(2 * self.limits.interval_ms)) / 1000;
-        self.tokens = tokens.max(1);
     }
 
-    /// Takes the right to copy `bytes`; the last copy of an interval may overdraw.
-    pub fn take(&mut self, bytes: u64, now_ms: u64) -> bool {
-        if self.tokens == 0 {
+    /// Takes the right to copy `bytes`; the last copy may overdraw, and is paid for later.
+    pub fn take(&mut self, bytes: u64, now_us: u64) -> bool {
+        if !self.tokens.take(bytes) {
             return false;
         }
-        self.tokens = self.tokens.saturating_sub(bytes);
-        self.copied_ms = now_ms;
+        self.copied_us = now_us;
         true
     }
 
     /// A copy has ended.
-    pub fn copied(&mut self, now_ms: u64) {
-        self.copied_ms = now_ms;
+    pub fn copied(&mut self, now_us: u64) {
+        self.copied_us = now_us;
     }
 
     /// Present rate, bytes per second.
@@ -126,23 +122,27 @@ impl Share {
     }
 
     fn rest(&mut self) {
-        (self.tokens, self.intervals, self.resting) = (0, 0, true);
+        self.tokens.empty();
+        (self.intervals, self.resting) = (0, true);
         (self.rested, self.late) = (0, false);
         self.calm.fade();
+        self.busy.fade();
     }
 
-    fn adapt(&mut self) {
-        let ShareLimits { min_bytes_per_s: min, max_bytes_per_s: max, slower_percent, .. } = self.limits;
-        let busy = std::mem::take(&mut self.busy);
-        let (took, would) = busy.against(&self.calm);
-        let slower = would > 0 && took.saturating_mul(100) > would.saturating_mul(100 + slower_percent);
-        self.found |= slower;
-        self.rate = match slower {
-            true => self.rate - self.rate / 4,
-            false if self.found && busy.requests() > 0 => self.rate.saturating_add(self.rate / 4),
-            false => self.rate.saturating_mul(2),
+    /// After an interval, with so many requests under way.
+    fn adapt(&mut self, requests: usize) {
+        let verdict = self.busy.against(&self.calm, self.limits.slower_percent);
+        let nobody = self.busy.requests() == 0 && requests == 0;
+        self.found |= matches!(verdict, Verdict::Slower(_));
+        let ends = self.intervals >= self.cycle;
+        let rate =
+            rate::next(&self.limits, self.rate, self.tokens.used(), Seen { verdict, nobody, ends, found: self.found });
+        if matches!(verdict, Verdict::Slower(_) | Verdict::Fine) || nobody {
+            self.busy = Times::default();
         }
-        .clamp(min, max);
+        if std::mem::replace(&mut self.rate, rate) != rate {
+            self.tokens.count_anew();
+        }
     }
 }
 

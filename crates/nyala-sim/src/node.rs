@@ -108,9 +108,14 @@ impl Node {
         }
     }
 
+    /// Its clock, microseconds.
+    pub fn clock_us(&self, now_us: u64) -> u64 {
+        now_us * self.clock_percent / 100
+    }
+
     /// Its clock, milliseconds.
     pub fn clock_ms(&self, now_us: u64) -> u64 {
-        now_us * self.clock_percent / 100_000
+        self.clock_us(now_us) / 1000
     }
 
     /// The name of its present run for management.
@@ -120,8 +125,8 @@ impl Node {
 
     /// The member handles an input.
     pub fn handle(&mut self, now_us: u64, input: Input) -> Vec<Effect> {
-        let now_ms = self.clock_ms(now_us);
-        self.member.as_mut().map(|member| member.handle(now_ms, input)).unwrap_or_default()
+        let now_us = self.clock_us(now_us);
+        self.member.as_mut().map(|member| member.handle(now_us, input)).unwrap_or_default()
     }
 
     /// The process ends. Disk work under way has been done in part.

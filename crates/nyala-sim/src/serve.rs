@@ -153,13 +153,13 @@ impl World {
                     Asked::Write(_, _, blocks) => Some(blocks.clone()),
                     Asked::Read(..) | Asked::Sync => None,
                 };
-                let ticket = self.buffer(at, payload);
+                let (ticket, now_us) = (self.buffer(at, payload), self.now_us);
                 let node = &mut self.nodes[at];
                 node.last += 1;
                 let token = Token(node.last);
                 node.waiting.insert(token.0, (client, attempt, seq));
-                let wish = wish.wish(ticket);
-                let request = Request { token, client: client as u64, seq, lowest, epoch, wish };
+                let (wish, came_us) = (wish.wish(ticket), node.clock_us(now_us));
+                let request = Request { token, client: client as u64, seq, lowest, epoch, wish, came_us };
                 self.input(at, Input::Request(request));
             }
             // A late copy of an older run's registration came after ours: begin again with a new run.

@@ -22,7 +22,7 @@ impl Member {
         }
         let (id, payload) = (self.number(), self.ticket());
         let kind = Kind::Copy(Spread::new(Change { file, span }, payload), purpose);
-        self.work.insert(id, Work { kind, line: None, job: None, began_ms: self.now_ms });
+        self.work.insert(id, Work { kind, line: None, job: None, began_us: self.now_us });
         if broken(self.broken, Rule::CopyInTurn) {
             self.begin_copy(id);
         } else {

@@ -108,7 +108,7 @@ impl Member {
         }
         let id = self.number();
         let kind = Kind::Taken { seq, change, payload, origin };
-        self.work.insert(id, Work { kind, line: None, job: None, began_ms: self.now_ms });
+        self.work.insert(id, Work { kind, line: None, job: None, began_us: self.now_us });
         let exclusive = !broken(self.broken, Rule::ChangesInTurn);
         self.enter(id, change.file, change.span, exclusive);
     }
@@ -152,7 +152,7 @@ impl Member {
         }
         let id = self.number();
         let kind = Kind::SyncHere { id: question, flushed: false };
-        self.work.insert(id, Work { kind, line: None, job: None, began_ms: self.now_ms });
+        self.work.insert(id, Work { kind, line: None, job: None, began_us: self.now_us });
         let job = self.job(id, Stage::Main);
         self.out.push(Effect::Flush { job });
     }

@@ -59,6 +59,7 @@ pub struct Member {
     group: GroupId,
     config: Config,
     broken: Option<Rule>,
+    now_us: u64,
     now_ms: u64,
     view: Option<View>,
     standing: Standing,
@@ -109,6 +110,7 @@ impl Member {
             group,
             config,
             broken: None,
+            now_us: 0,
             now_ms: 0,
             view: None,
             standing: Standing::Unknown,
@@ -147,9 +149,10 @@ impl Member {
         self.broken = Some(rule);
     }
 
-    /// Something happens at `now_ms` (of a monotonic clock); what is to be done about it.
-    pub fn handle(&mut self, now_ms: u64, input: Input) -> Vec<Effect> {
-        self.now_ms = self.now_ms.max(now_ms);
+    /// Something happens at `now_us` (microseconds of a monotonic clock); what is to be done about it.
+    pub fn handle(&mut self, now_us: u64, input: Input) -> Vec<Effect> {
+        self.now_us = self.now_us.max(now_us);
+        self.now_ms = self.now_us / 1000;
         match input {
             Input::Map(view) => self.map(view),
             Input::Lease { until_ms, version } => self.renewed(until_ms, version),

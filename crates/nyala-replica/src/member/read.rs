@@ -14,7 +14,7 @@ use crate::standing::Standing;
 use nyala_wire::storage::ChunkFileId;
 
 impl Member {
-    pub(super) fn read(&mut self, asker: Asker, file: ChunkFileId, span: Span) {
+    pub(super) fn read(&mut self, asker: Asker, began_us: u64, file: ChunkFileId, span: Span) {
         let shows_all = broken(self.broken, Rule::HideUncommitted);
         let turn = self.standing == Standing::Leading && !shows_all;
         if !turn && self.in_question(file, span) {
@@ -22,7 +22,7 @@ impl Member {
         }
         let id = self.number();
         let kind = Kind::Read { asker, file, span, turn };
-        self.work.insert(id, Work { kind, line: None, job: None, began_ms: self.now_ms });
+        self.work.insert(id, Work { kind, line: None, job: None, began_us });
         if turn {
             // In line with changes: what is under way there is committed when our turn comes.
             self.enter(id, file, span, false);
@@ -39,7 +39,7 @@ impl Member {
     }
 
     pub(super) fn was_read(&mut self, id: u64, job: Job, ok: bool) {
-        let Some(Work { kind: Kind::Read { asker, file, span, turn }, began_ms, .. }) = self.work.get(&id).cloned()
+        let Some(Work { kind: Kind::Read { asker, file, span, turn }, began_us, .. }) = self.work.get(&id).cloned()
         else {
             return;
         };
@@ -55,7 +55,7 @@ impl Member {
         } else {
             Answer::Data(job)
         };
-        self.share.request(false, span.end.saturating_sub(span.start), began_ms, self.now_ms);
+        self.share.request(false, span.end.saturating_sub(span.start), began_us, self.now_us);
         self.reply(asker.token, answer);
     }
 

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 impl Member {
     pub(super) fn request(&mut self, request: Request) {
-        let Request { token, client, seq, lowest, wish, .. } = request;
+        let Request { token, client, seq, lowest, wish, came_us, .. } = request;
         let asker = Asker { token, client, seq };
         if let Err(answer) = self.may(&request) {
             self.drop_payload(wish);
@@ -21,7 +21,7 @@ impl Member {
             return;
         }
         if let Wish::Read(file, span) = wish {
-            self.read(asker, file, span);
+            self.read(asker, came_us, file, span);
             return;
         }
         let mut admission = self.clients.admit(client, seq, lowest, self.now_ms);
@@ -36,7 +36,7 @@ impl Member {
             Admission::Void => self.reply(token, Answer::NotReady),
             Admission::Done(answer) => self.reply(token, answer),
             Admission::Running => self.newest_asker(asker),
-            Admission::New => self.begin(asker, wish),
+            Admission::New => self.begin(asker, came_us, wish),
         }
     }
 
@@ -59,16 +59,15 @@ impl Member {
         if self.serves() { Ok(()) } else { Err(Answer::NotReady) }
     }
 
-    fn begin(&mut self, asker: Asker, wish: Wish) {
+    fn begin(&mut self, asker: Asker, began_us: u64, wish: Wish) {
         let id = self.number();
-        let began_ms = self.now_ms;
         let kind = match wish {
             Wish::Change(change, payload) => Kind::Change(Spread::new(change, payload), asker),
             _ => {
                 Kind::Sync { by: SyncBy::Client(asker), flushed: false, acked: BTreeSet::new(), sent: BTreeMap::new() }
             }
         };
-        self.work.insert(id, Work { kind, line: None, job: None, began_ms });
+        self.work.insert(id, Work { kind, line: None, job: None, began_us });
         match wish {
             Wish::Change(change, _) => {
                 let exclusive = !broken(self.broken, Rule::ChangesInTurn);

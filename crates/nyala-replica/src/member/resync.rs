@@ -65,7 +65,7 @@ impl Member {
         let lists = self.continue_list(target, resync, stopped);
         while !stopped && resync.copying < self.config.copies {
             let Some((file, run)) = resync.todo.iter().next() else { break };
-            if !self.share.take(self.config.region_bytes, self.now_ms) {
+            if !self.share.take(self.config.region_bytes, self.now_us) {
                 break;
             }
             let (unit, open) = (Span { start: run.start, end: run.start + 1 }, run.end == u64::MAX);
@@ -108,7 +108,7 @@ impl Member {
     }
 
     pub(super) fn region_copied(&mut self, target: TargetId, file: ChunkFileId, run: Span) {
-        self.share.copied(self.now_ms);
+        self.share.copied(self.now_us);
         if let Some(resync) = self.resyncs.get_mut(&target) {
             resync.copying = resync.copying.saturating_sub(1);
             resync.copied_regions += 1;

@@ -22,8 +22,8 @@ impl Member {
     }
 
     /// Whether everybody who has to have it is among `acked`.
-    fn everywhere(&self, acked: &BTreeSet<TargetId>, began_ms: u64) -> bool {
-        let late = self.now_ms.saturating_sub(began_ms) >= self.config.give_up_ms;
+    fn everywhere(&self, acked: &BTreeSet<TargetId>, began_us: u64) -> bool {
+        let late = self.now_us.saturating_sub(began_us) >= self.config.give_up_ms * 1000;
         if broken(self.broken, Rule::WaitForAll) || (late && broken(self.broken, Rule::MarkBeforeAnswer)) {
             return true;
         }
@@ -37,14 +37,14 @@ impl Member {
         let may_answer = self.serves() && settled;
         match &work.kind {
             Kind::Change(spread, asker)
-                if spread.here && may_answer && self.everywhere(&spread.acked, work.began_ms) =>
+                if spread.here && may_answer && self.everywhere(&spread.acked, work.began_us) =>
             {
                 let (spread, asker) = (spread.clone(), *asker);
                 self.finish(id, &spread, Answer::Done, Some(asker));
             }
             Kind::Copy(spread, _) if spread.here => self.settle_copy(id),
             Kind::Sync { by: SyncBy::Client(asker), flushed: true, acked, .. }
-                if may_answer && self.everywhere(acked, work.began_ms) =>
+                if may_answer && self.everywhere(acked, work.began_us) =>
             {
                 let asker = *asker;
                 self.clients.done(asker.client, asker.seq, Answer::Done);
@@ -71,7 +71,7 @@ impl Member {
     pub(super) fn sync_members(&mut self, by: SyncBy) {
         let id = self.number();
         let kind = Kind::Sync { by, flushed: true, acked: BTreeSet::new(), sent: BTreeMap::new() };
-        self.work.insert(id, Work { kind, line: None, job: None, began_ms: self.now_ms });
+        self.work.insert(id, Work { kind, line: None, job: None, began_us: self.now_us });
         self.send_sync(id);
     }
 
@@ -79,9 +79,9 @@ impl Member {
     pub(super) fn finish(&mut self, id: u64, spread: &Spread, answer: Answer, asker: Option<Asker>) {
         self.in_flight.remove(&spread.seq);
         if let Some(asker) = asker {
-            let (began_ms, Span { start, end }) =
-                (self.work.get(&id).map_or(0, |work| work.began_ms), spread.change.span);
-            self.share.request(true, end.saturating_sub(start), began_ms, self.now_ms);
+            let (began_us, Span { start, end }) =
+                (self.work.get(&id).map_or(0, |work| work.began_us), spread.change.span);
+            self.share.request(true, end.saturating_sub(start), began_us, self.now_us);
             self.clients.done(asker.client, asker.seq, answer);
             self.reply(asker.token, answer);
         }

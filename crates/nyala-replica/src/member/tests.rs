@@ -68,7 +68,7 @@ impl Script {
     }
 
     fn put(&mut self, input: Input) -> Vec<Effect> {
-        self.member.handle(self.now_ms, input)
+        self.member.handle(self.now_ms * 1000, input)
     }
 
     fn hear(&mut self, from: TargetId, epoch: u32, body: Body) -> Vec<Effect> {
@@ -77,7 +77,15 @@ impl Script {
     }
 
     fn ask(&mut self, seq: u64, epoch: u32, wish: Wish) -> Vec<Effect> {
-        self.put(Input::Request(Request { token: Token(seq), client: 1, seq, lowest: 0, epoch, wish }))
+        self.put(Input::Request(Request {
+            token: Token(seq),
+            client: 1,
+            seq,
+            lowest: 0,
+            epoch,
+            wish,
+            came_us: self.now_ms * 1000,
+        }))
     }
 
     /// All disk work that these effects ask for works; what follows from that.
@@ -246,10 +254,12 @@ fn a_resync_copies_what_changed_here_and_there_and_syncs() {
     script.put(Input::Tick);
     script.now_ms = 3200;
     assert_eq!(script.put(Input::Tick).len(), 1, "first it is seen whether somebody works: only the floor is told");
-    script.now_ms = 3400;
-    let mut reads = script.put(Input::Tick);
-    script.now_ms = 3500;
-    reads.extend(script.put(Input::Tick));
+    let mut reads = Vec::new();
+    // At the lowest rate, a region takes an eighth of a second.
+    for now_ms in (3300..=3800).step_by(50) {
+        script.now_ms = now_ms;
+        reads.extend(script.put(Input::Tick));
+    }
     let regions = |effect: &Effect| match effect {
         Effect::ReadRegion { file, span, .. } => Some((file.inode.0, span.start >> 20)),
         _ => None,

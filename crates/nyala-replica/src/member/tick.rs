@@ -3,10 +3,11 @@
 //! What time brings: sending again, giving up, telling the floor, closing intents, forgetting silent clients.
 
 use super::Member;
-use super::work::Stage;
+use super::work::{Kind, Stage, Work};
 use crate::clients::MAX_CLIENTS;
 use crate::effect::Effect;
 use crate::message::Body;
+use crate::share::UnderWay;
 use crate::standing::Standing;
 use nyala_cluster::Command;
 use nyala_wire::TargetId;
@@ -30,8 +31,10 @@ const EXPIRE_EVERY_MS: u64 = 60_000;
 impl Member {
     pub(super) fn tick(&mut self) {
         let left = self.resyncs.values().any(|resync| self.progress_of(resync).left_bytes > 0);
-        let copying = self.resyncs.values().map(|resync| resync.copying).sum();
-        self.share.tick(self.now_ms, left, copying);
+        let copies = self.resyncs.values().map(|resync| resync.copying).sum();
+        let asked = |work: &&Work| matches!(work.kind, Kind::Change(..) | Kind::Read { .. });
+        let requests = if left { self.work.values().filter(asked).count() } else { 0 };
+        self.share.tick(self.now_us, UnderWay { left, copies, requests });
         if self.now_ms >= self.expire_at_ms {
             self.expire_at_ms = self.now_ms + EXPIRE_EVERY_MS;
             self.clients.expire(self.now_ms, self.config.client_idle_ms, MAX_CLIENTS);

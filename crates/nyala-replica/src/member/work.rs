@@ -18,7 +18,8 @@ pub(super) struct Work {
     pub line: Option<ChunkFileId>,
     /// Disk work under way.
     pub job: Option<Job>,
-    pub began_ms: u64,
+    /// Of a client's request: when the service got it.
+    pub began_us: u64,
 }
 
 #[derive(Clone, Debug)]

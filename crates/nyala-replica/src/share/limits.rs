@@ -20,3 +20,14 @@ impl Default for ShareLimits {
         ShareLimits { min_bytes_per_s: 8 << 20, max_bytes_per_s: 4 << 30, slower_percent: 15, interval_ms: 100 }
     }
 }
+
+/// What is under way.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct UnderWay {
+    /// There is something to copy.
+    pub left: bool,
+    /// Copies.
+    pub copies: usize,
+    /// Clients' requests.
+    pub requests: usize,
+}

@@ -24,6 +24,6 @@ mod tests;
 
 pub use book::{MgmtBook, hinted};
 pub use client::{MgmtClient, MgmtError};
-pub use clock::monotonic_ms;
+pub use clock::{monotonic_ms, monotonic_us};
 pub use service::Member;
 pub use watch::MapWatch;

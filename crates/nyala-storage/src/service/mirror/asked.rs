@@ -20,7 +20,7 @@ const MARGIN: u64 = 64 << 20;
 
 impl Shell {
     pub(super) fn asked(self: &Rc<Self>, incoming: Incoming) {
-        let Incoming { client, number, lowest, epoch, asked, answer } = incoming;
+        let Incoming { client, number, lowest, epoch, asked, came_us, answer } = incoming;
         let mut read = None;
         let wish = match asked {
             Asked::Sync => Wish::Sync,
@@ -47,7 +47,7 @@ impl Shell {
             state.waiting.insert(token, Waiting { answer, read, origin: (client, number) });
             token
         };
-        self.input(Input::Request(Request { token, client, seq: number, lowest, epoch, wish }));
+        self.input(Input::Request(Request { token, client, seq: number, lowest, epoch, wish, came_us }));
     }
 
     fn may_change(&self, request: &ChangeRequest) -> Result<(), WireError> {

@@ -8,6 +8,7 @@ use crate::service::queue::{Outcome, Task, mistake, stopping};
 use crate::service::read_reply::Found;
 use crate::service::target::Target;
 use nyala_replica::Envelope;
+use nyala_transport::member::monotonic_us;
 use nyala_transport::{Frame, Reply};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::mirror::{GroupHeader, ReplicaHeader, replica_kind};
@@ -42,6 +43,8 @@ pub(super) struct Incoming {
     pub lowest: u64,
     pub epoch: u32,
     pub asked: Asked,
+    /// When it came, by [`monotonic_us`].
+    pub came_us: u64,
     pub answer: oneshot::Sender<Result<Answered, WireError>>,
 }
 
@@ -190,7 +193,7 @@ impl Call {
         let Call { mirror, header, epoch, asked, .. } = self;
         let (answer, answered) = oneshot::channel();
         let (client, number, lowest) = (header.client.get(), header.number.get(), header.lowest.get());
-        let incoming = Incoming { client, number, lowest, epoch, asked, answer };
+        let incoming = Incoming { client, number, lowest, epoch, asked, came_us: monotonic_us(), answer };
         mirror.events.send(Event::Request(Box::new(incoming))).map_err(|_| stopping())?;
         match tokio::time::timeout(CLIENT_WITHIN, answered).await {
             Ok(Ok(answer)) => answer,

@@ -15,6 +15,7 @@ use crate::service::mirror::entry::Incoming;
 use crate::service::queue::stopping;
 use bytes::Bytes;
 use nyala_replica::{Change, FENCES, Span, Standing};
+use nyala_transport::member::monotonic_us;
 use nyala_wire::storage::{StorageOp, StorageRequest};
 use nyala_wire::{ErrorCode, SessionId, TargetId, WireError, codec, message_type};
 use std::rc::Rc;
@@ -59,7 +60,15 @@ impl Shell {
         };
         let (answer, told) = oneshot::channel();
         // Nothing is sent again under its number, so nothing needs to be remembered of earlier ones.
-        self.asked(Incoming { client: self.client, number, lowest: number, epoch, asked, answer });
+        self.asked(Incoming {
+            client: self.client,
+            number,
+            lowest: number,
+            epoch,
+            asked,
+            came_us: monotonic_us(),
+            answer,
+        });
         told
     }
 

@@ -12,7 +12,7 @@ use crate::service::mirror_rows::Turn;
 use crate::service::target::Target;
 use nyala_cluster::Command;
 use nyala_replica::{Config, Effect, Envelope, Input, Job, Member as Replica, Standing, Ticket, Token, View};
-use nyala_transport::member::{Member, monotonic_ms};
+use nyala_transport::member::{Member, monotonic_us};
 use nyala_transport::{HandshakeConfig, Pool, PoolOptions};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::mgmt::{MemberNews, MgmtRequest};
@@ -206,7 +206,7 @@ impl Shell {
 
     /// Something happens to the member; what it wants done is begun.
     pub fn input(self: &Rc<Self>, input: Input) {
-        let effects = self.state.borrow_mut().replica.handle(monotonic_ms(), input);
+        let effects = self.state.borrow_mut().replica.handle(monotonic_us(), input);
         effects.into_iter().for_each(|effect| self.carry_out(effect));
     }
 
