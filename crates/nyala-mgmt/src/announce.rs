@@ -14,6 +14,7 @@ use nyala_transport::member::{MgmtClient, MgmtError as Asked};
 use nyala_wire::mgmt::{JoinMgmt, MgmtReply, MgmtRequest};
 use nyala_wire::{ErrorCode, NodeId};
 use openraft::ServerState;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -36,15 +37,18 @@ pub(crate) async fn stay_known(core: &Core, bootstrap: &Bootstrap, client: &Mgmt
     let mut company = Instant::now();
     loop {
         tokio::time::sleep(PAUSE).await;
-        let (leads, led, votes) = {
+        let (leads, registered, led, votes) = {
             let metrics = core.raft.metrics();
             let metrics = metrics.borrow();
             let votes = metrics.membership_config.voter_ids().any(|id| id == core.me);
-            (metrics.state == ServerState::Leader, metrics.current_leader.is_some(), votes)
+            let leads = metrics.state == ServerState::Leader;
+            let registered = leads && core.leads_in.load(Ordering::Acquire) == metrics.current_term;
+            (leads, registered, metrics.current_leader.is_some(), votes)
         };
-        // A leader has registered itself; one that was removed steps down by itself and asks then.
+        // A leader has registered itself when it has taken over: one that was started again takes itself for the leader that
+        // it was until it hears of another. One that was removed steps down by itself and asks then.
         if leads || led && announced && votes {
-            announced |= leads;
+            announced |= registered;
             company = Instant::now();
             continue;
         }
