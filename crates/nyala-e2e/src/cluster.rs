@@ -66,6 +66,17 @@ impl Cluster {
 
     /// Runs `nyala up`, with the options that the cluster was made with.
     pub fn up(&self) -> Outcome {
+        self.nyala(self.up_args())
+    }
+
+    /// The same, where no service may have more than so many descriptors.
+    pub fn up_with_descriptors(&self, most: u32) -> Outcome {
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--nofile={most}:{most}")).arg(binary::nyala()).args(self.up_args());
+        run(command.current_dir(&self.root), COMMAND_LIMIT)
+    }
+
+    fn up_args(&self) -> Vec<String> {
         let options = &self.options;
         let mut args = vec!["up".to_owned(), "--dir".into(), text(&self.dir()), "--mount".into(), text(&self.mount())];
         for (flag, number) in [
@@ -77,7 +88,7 @@ impl Cluster {
             args.extend([flag.to_owned(), number.to_string()]);
         }
         args.extend(options.more.iter().cloned());
-        self.nyala(args)
+        args
     }
 
     /// Runs `nyala down`.

@@ -31,6 +31,7 @@ pub mod power;
 pub mod pulse;
 pub mod run;
 pub mod shared;
+pub mod strangers;
 pub mod sys;
 
 pub use cluster::{Cluster, Options};

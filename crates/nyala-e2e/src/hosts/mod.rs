@@ -6,6 +6,7 @@
 //! - [`net`]: namespaces, a switch between them, cutting one off.
 //! - [`disks`]: a file system of its own for each service, that loses what was not synced when the power goes.
 //! - [`Hosts`]: a cluster of real `nyala` processes on them, and the faults: killed, stopped, cut off, powered off.
+//! - [`machine`]: a host with file systems of its own too, for commands as documents print them.
 //! - [`equal`]: whether two targets hold the same.
 //!
 //! Failure model: as of [`crate::cluster`]. Namespaces outlive processes and directories; their names stand in a file of the
@@ -14,9 +15,11 @@
 
 pub mod disks;
 pub mod equal;
+pub mod machine;
 pub mod net;
 
 mod services;
 
 pub use disks::Disks;
+pub use machine::Machine;
 pub use services::{Fault, Hosts, Plan};

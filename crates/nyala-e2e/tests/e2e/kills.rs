@@ -4,12 +4,12 @@
 
 use nyala_e2e::{Cluster, Options, cluster, load, long, run, serial};
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 /// A load process under way.
-struct Load {
+pub struct Load {
     child: Child,
     dir: PathBuf,
     journals: PathBuf,
@@ -18,10 +18,15 @@ struct Load {
 }
 
 impl Load {
-    fn start(cluster: &Cluster, name: &str) -> Load {
-        let dir = cluster.test_dir(name);
+    pub fn start(cluster: &Cluster, name: &str) -> Load {
+        Load::start_on(cluster, &cluster.mount(), name)
+    }
+
+    /// In a new directory of this mount of the cluster.
+    pub fn start_on(cluster: &Cluster, mount: &Path, name: &str) -> Load {
+        let dir = mount.join(name);
         let journals = cluster.root().join(format!("journals-{name}"));
-        fs::create_dir(&journals).unwrap();
+        [&dir, &journals].into_iter().for_each(|dir| fs::create_dir(dir).unwrap());
         let (stop, errors) = (journals.join("stop"), journals.join("errors"));
         let mut command = Command::new(cluster::sibling("nyala-e2e-load"));
         command.args([&dir, &journals, &stop]).stderr(File::create(&errors).unwrap());
@@ -39,7 +44,7 @@ impl Load {
     }
 
     /// Waits until every thread of the load has done `more` further steps.
-    fn progress(&mut self, cluster: &Cluster, more: usize) {
+    pub fn progress(&mut self, cluster: &Cluster, more: usize) {
         let (from, began) = (self.steps(), Instant::now());
         while self.steps() < from + more {
             let ended = self.child.try_wait().unwrap();
@@ -56,7 +61,7 @@ impl Load {
     }
 
     /// Tells the load to stop, expects it to end without an error, and compares everything.
-    fn finish(mut self, cluster: &Cluster) {
+    pub fn finish(mut self, cluster: &Cluster) {
         fs::write(&self.stop, b"").unwrap();
         let status = run::wait(&mut self.child, Duration::from_secs(90));
         if status.is_none() {

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The commands of `docs/operating.md`, word by word, on hosts of their own with the default places of everything; and then what an
+//! operator is there for. A command that the page gets and that nobody runs here fails the test.
+
+mod faults;
+mod members;
+mod page;
+mod setup;
+mod site;
+
+use faults::{cuts, moves, not_mounted, replace_management};
+use members::{replace_disk, restore_metadata, retire};
+use nyala_e2e::serial;
+use serde_json::Value;
+use setup::{look_around, mirror, set_up};
+use site::Site;
+
+/// What is not run, and why.
+const NOT_RUN: [(&str, &str); 1] =
+    [("nyala target set-state OTHER good --yes", "it gives up what was acknowledged; nyala-mgmt's tests have it")];
+/// Run by the other test: a cluster on one machine.
+const ONE_MACHINE: [&str; 7] = [
+    "nyala up --mgmt 3",
+    "nyala up",
+    "nyala status",
+    "nyala stop NAME",
+    "nyala start NAME",
+    "nyala stop mgmt --kill",
+    "nyala down",
+];
+
+const STORAGE: &str = "nyala storage --mgmt HOST --target /data/t1 --target /data/t2";
+const META: &str = "nyala meta --mgmt HOST --dir /data/meta";
+
+/// So many management nodes, which all answer the leader and have a vote, and so many targets, online and good.
+fn is_whole(nodes: &Value, list: &Value, mgmt: usize, targets: usize) -> bool {
+    let there = |node: &&Value| node["reachable"] == true && node["role"] != "learner";
+    let good = |target: &&Value| target["reachability"] == "online" && target["consistency"] == "good";
+    let (Some(nodes), Some(list)) = (nodes.as_array(), list.as_array()) else { return false };
+    let good = (nodes.iter().filter(there).count(), list.iter().filter(good).count());
+    (nodes.len(), list.len()) == (mgmt, targets) && good == (mgmt, targets)
+}
+
+#[test]
+fn e2e_operating_page() {
+    let _one = serial();
+    let mut site = Site::new(&["m1", "m2", "m3", "s1", "s2", "s3"]);
+    let part = |site: &mut Site, what: &str, run: fn(&mut Site)| {
+        let began = std::time::Instant::now();
+        run(site);
+        println!("{what}: {:.1} s", began.elapsed().as_secs_f64());
+    };
+    part(&mut site, "set up", set_up);
+    part(&mut site, "mirror groups", mirror);
+    part(&mut site, "looking", look_around);
+    part(&mut site, "cuts", cuts);
+    part(&mut site, "management moves", moves);
+    part(&mut site, "management is replaced", replace_management);
+    part(&mut site, "a disk is not mounted", not_mounted);
+    part(&mut site, "a disk is replaced", replace_disk);
+    part(&mut site, "a server is retired", retire);
+    part(&mut site, "metadata is restored", restore_metadata);
+    site.on("m1").sh("rm -r /mnt/nyala/mirrored").must();
+    site.until("nothing is left in the group", |site| {
+        site.tries("m1", "nyala mirror delete GROUP --yes", &[("GROUP", "2")]).ok()
+    });
+    site.runs("m1", "nyala umount /mnt/nyala", &[]);
+    let page = std::mem::replace(&mut site.page, page::Page::read());
+    let (left, blocks) = page.left();
+    let known = |said: &&String| !NOT_RUN.iter().any(|(not, _)| not == said) && !ONE_MACHINE.contains(&said.as_str());
+    let new: Vec<&String> = left.iter().filter(known).collect();
+    assert!(new.is_empty(), "the page says what nobody has tried: {new:?}");
+    // The tree of files below DIR is looked at by the other test.
+    assert_eq!(blocks.len(), 1, "code blocks that nobody has tried: {blocks:?}");
+    let stale = NOT_RUN.iter().map(|(not, _)| *not).chain(ONE_MACHINE).find(|not| !left.iter().any(|said| said == not));
+    assert_eq!(stale, None, "it is not on the page any more, or it was run");
+}
+
+/// "One machine".
+#[test]
+fn e2e_operating_page_one_machine() {
+    let _one = serial();
+    let mut site = Site::new(&["box"]);
+    site.runs("box", "nyala up --mgmt 3", &[]);
+    site.runs("box", "nyala up", &[]);
+    site.on("box").sh("echo kept > /mnt/nyala/file; sync /mnt/nyala/file").must();
+    let tree = site.page.block("DIR/cluster.toml", &[("DIR", "/var/lib/nyala-up"), ("NAME", "storage1")]);
+    for path in tree.split_whitespace().filter(|word| word.starts_with('/')) {
+        site.on("box").sh(&format!("ls -d {}", path.trim_end_matches(','))).must();
+    }
+    site.runs("box", "nyala status", &[]);
+    site.runs("box", "nyala stop NAME", &[("NAME", "storage1")]);
+    site.runs("box", "nyala start NAME", &[("NAME", "storage1")]);
+    site.runs("box", "nyala stop mgmt --kill", &[]);
+    site.on("box").sh("test \"$(cat /mnt/nyala/file)\" = kept").must();
+    site.runs("box", "nyala down", &[]);
+}
