@@ -5,11 +5,11 @@
 use crate::config::ClientConfig;
 use crate::core::Core;
 use crate::error::{Error, Result};
-use crate::handle::FileHandle;
-use crate::keeper;
-use crate::maps::odd;
-use crate::names::name;
-use crate::rpc::{Network, Rpc};
+use crate::file::handle::FileHandle;
+use crate::maintenance::thread;
+use crate::namespace::lookup::name;
+use crate::rpc::cluster_map::odd;
+use crate::rpc::transport::{Network, Rpc};
 use crate::types::{CacheListener, ClientStats, FsStats, LookedUp, Mode, OpenOptions, SetXattr};
 use nyala_wire::map::{ClusterMap, TargetKind};
 use nyala_wire::meta::{EntryInfo, FileLock, LeaseMode, Listing, MetaOp, MetaReply, NewEntry, Owner, Rename, SetAttr};
@@ -42,7 +42,7 @@ impl Client {
     pub async fn connect_over(config: ClientConfig, rpc: Arc<dyn Rpc>) -> Result<Client> {
         let core = Arc::new(Core::new(config, rpc)?);
         core.maps.first(&core).await?;
-        keeper::start(&core)?;
+        thread::start(&core)?;
         Ok(Client { core })
     }
 
@@ -54,7 +54,7 @@ impl Client {
     /// Runs a call, or several, such that all that they wait for together ends within [`Client::retry_timeout`]. Without it every
     /// single wait has that limit.
     pub async fn bounded<T>(&self, call: impl Future<Output = T>) -> T {
-        crate::deadline::within(self.core.retry_timeout(), call).await
+        crate::rpc::deadline::within(self.core.retry_timeout(), call).await
     }
 
     /// The cluster map now.

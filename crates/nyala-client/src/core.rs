@@ -2,24 +2,24 @@
 
 //! What all parts of one client share.
 
-use crate::budget::Budget;
 use crate::config::ClientConfig;
+use crate::delegation::cache::Hub;
 use crate::error::{Error, Result};
-use crate::file::{Content, File};
-use crate::hub::Hub;
-use crate::locks::LockBook;
-use crate::logic::acked::Acked;
-use crate::logic::moves::Moves;
-use crate::logic::numbers::Numbers;
-use crate::logic::put_off::PutOff;
-use crate::logic::unsynced::Written;
-use crate::maps::Maps;
-use crate::reach::Unreached;
-use crate::rpc::Rpc;
-use crate::sender::Sender;
-use crate::session::Session;
-use crate::table::Table;
+use crate::file::locks::LockBook;
+use crate::file::state::{Content, File};
+use crate::file::table::Table;
+use crate::rpc::cluster_map::Maps;
+use crate::rpc::logic::acknowledged::Acked;
+use crate::rpc::logic::group_numbers::Numbers;
+use crate::rpc::reach::Unreached;
+use crate::rpc::session::Session;
+use crate::rpc::transport::Rpc;
 use crate::types::{CacheListener, FsStats};
+use crate::writeback::logic::deferred_close::PutOff;
+use crate::writeback::logic::migrations::Moves;
+use crate::writeback::logic::unsynced::Written;
+use crate::writeback::memory_limit::Budget;
+use crate::writeback::send_thread::Sender;
 use nyala_wire::slots::Slots;
 use nyala_wire::{GroupId, Home, InodeId, Layout, SessionId, TargetId};
 use parking_lot::{Mutex, RwLock};

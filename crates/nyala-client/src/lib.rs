@@ -2,69 +2,31 @@
 
 //! The client core: name space operations, striping, buffering, retry. `docs/SEMANTICS.md` says what holds.
 //!
-//! [`Client`] does everything by inode; [`FileHandle`] reads and writes. `logic` is pure; the other modules are the shell
-//! that drives it. Every face of the client (FUSE, libraries, benchmarks) stands on this crate.
+//! [`Client`] does everything by inode; [`FileHandle`] reads and writes. Every face of the client (FUSE, libraries, benchmarks)
+//! stands on this crate. Its rooms, of which each `logic` is pure and the rest the shell that drives it:
+//!
+//! - `rpc`: requests to management, metadata, storage and mirror groups, sessions, retry.
+//! - `delegation`: what may be cached, and for how long.
+//! - `file`: what is known of files, handles, reading, size, locks.
+//! - `writeback`: written bytes on their way to the servers.
+//! - `namespace`: lookup, listing, mutation of names.
+//! - `maintenance`: the client's own thread, shutdown, repair.
 
 pub mod client;
 pub mod config;
-mod confirming;
+mod core;
+pub mod delegation;
 pub mod error;
-pub mod handle;
-pub mod logic;
+pub mod file;
+mod maintenance;
+mod namespace;
 pub mod rpc;
 pub mod types;
-
-mod append;
-mod behind;
-mod bound;
-mod budget;
-mod buffering;
-mod cache;
-mod changing;
-mod checksum;
-mod closing;
-mod copying;
-mod core;
-mod deadline;
-mod direct;
-mod ending;
-mod file;
-mod group_io;
-mod guard;
-mod hub;
-mod keeper;
-mod leasing;
-mod leftover;
-mod locks;
-mod looking;
-mod maps;
-mod mending;
-mod names;
-mod naming;
-mod opening;
-mod polling;
-mod pressure;
-mod push;
-mod push_inline;
-mod reach;
-mod read;
-mod retry;
-mod router;
-mod sender;
-mod session;
-mod space;
-mod spilling;
-mod storage_io;
-mod stored;
-mod syncing;
-mod table;
-mod together;
-mod write;
-mod write_back;
+pub mod writeback;
 
 pub use client::Client;
 pub use config::ClientConfig;
 pub use error::{Error, Result};
-pub use handle::FileHandle;
-pub use rpc::{ReachFuture, Rpc, RpcFuture};
+pub use file::handle::FileHandle;
+pub use rpc::transport::{ReachFuture, Rpc, RpcFuture};
 pub use types::{CacheListener, ClientStats, FsStats, LookedUp, Mode, OpenOptions, SeekTarget, SetXattr, Withdraw};

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The gate in front of a file's content: every operation on it passes here first.
+//!
+//! **Failure model.** The lease may be revoked at any moment: then operations wait, or go on without keeping anything
+//! (`delegation::logic::delegations`). The server may be busy with the file and grant nothing: the operation goes on without keeping
+//! anything as well. An operation that waits for a lease may itself be what another client's revocation waits for (the
+//! kernel locks pages that are being read): it stops waiting when the gate opens. Nobody waits for longer than the call may
+//! last: a server that is away takes no lease back, and grants none.
+
+use crate::core::Core;
+use crate::delegation::logic::delegations::{Admit, Need};
+use crate::error::Result;
+use crate::file::state::File;
+use crate::rpc::bound::UNBOUND;
+use crate::rpc::cluster_map::odd;
+use crate::rpc::deadline::Deadline;
+use nyala_wire::SessionId;
+use nyala_wire::meta::{MetaOp, MetaReply, Owner, Want};
+use std::pin::Pin;
+use std::sync::Arc;
+use tokio::sync::futures::Notified;
+
+/// What an operation does here, for its error.
+const WHAT: &str = "wait for a lease";
+/// Leases asked for in vain before an operation goes on without; one that cannot asks until its call has to end.
+const MAX_ASKED: u32 = 3;
+
+/// How an operation goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// What is known is true, and what is read and written may be kept.
+    Kept,
+    /// Nothing may be kept.
+    Direct,
+    /// This client has no leases: what is known is true for `cache_time`.
+    Unleased,
+}
+
+/// An operation under way; over when dropped.
+pub(crate) struct Guard {
+    core: Arc<Core>,
+    file: Arc<File>,
+    counted: Option<u64>,
+    write: bool,
+    pub(crate) how: How,
+    /// What the operation writes is accepted under this session.
+    pub(crate) session: SessionId,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Some(stamp) = self.counted
+            && self.core.hub.lock().leases.leave(self.file.inode, self.write, stamp)
+        {
+            self.file.news.notify_waiters();
+        }
+    }
+}
+
+/// What to do next.
+enum Next {
+    Go(Guard),
+    Wait,
+    Ask,
+}
+
+/// What came of asking for a lease.
+enum Asked {
+    Granted,
+    /// The server granted nothing.
+    Busy,
+    /// The operation may begin without an answer.
+    Entered(Guard),
+}
+
+impl Core {
+    /// Waits until an operation on the file's content may begin. Where the layer above keeps what is read and written,
+    /// that is under a lease, or through an open gate, after which the layer above is made to forget: never without.
+    pub(crate) async fn guard(self: &Arc<Core>, file: &Arc<File>, need: Need) -> Result<Guard> {
+        self.guard_or_direct(file, need, need.patient || need.cached).await
+    }
+
+    /// The same, but unless it `insists` the operation goes on without a lease that is hard to get.
+    pub(crate) async fn guard_or_direct(
+        self: &Arc<Core>,
+        file: &Arc<File>,
+        need: Need,
+        insists: bool,
+    ) -> Result<Guard> {
+        let mut asked = 0;
+        let deadline = Deadline::of_call(self);
+        loop {
+            let news = file.news.notified();
+            tokio::pin!(news);
+            news.as_mut().enable();
+            match self.next(file, need) {
+                Next::Go(guard) => return Ok(guard),
+                Next::Wait => {
+                    deadline.wait(WHAT, "its lease is on the way back to a server that does not answer", news).await?
+                }
+                Next::Ask if asked >= MAX_ASKED && !insists => {
+                    return Ok(self.admitted(file, need, None, How::Direct));
+                }
+                Next::Ask if deadline.is_over() => return Err(deadline.error(WHAT, "no lease was granted")),
+                Next::Ask => {
+                    if asked >= MAX_ASKED {
+                        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+                    }
+                    asked += 1;
+                    match self.ask_or_enter(file, need, &deadline, news).await? {
+                        Asked::Entered(guard) => return Ok(guard),
+                        Asked::Granted => {}
+                        // Busy: what is true now is not what is true later.
+                        Asked::Busy if !insists => return Ok(self.admitted(file, need, None, How::Direct)),
+                        Asked::Busy => asked = asked.max(MAX_ASKED),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks for a lease; ends early if the operation may begin meanwhile. `news` is enabled.
+    async fn ask_or_enter<'a>(
+        self: &Arc<Core>,
+        file: &'a Arc<File>,
+        need: Need,
+        deadline: &Deadline,
+        mut news: Pin<&mut Notified<'a>>,
+    ) -> Result<Asked> {
+        let ask = self.ask(file, need);
+        tokio::pin!(ask);
+        loop {
+            tokio::select! {
+                granted = deadline.wait(WHAT, "another call asks for it", &mut ask) => {
+                    return Ok(if granted?? { Asked::Granted } else { Asked::Busy });
+                }
+                () = &mut news => {
+                    // Before looking: what is new from now on must not be missed.
+                    news.set(file.news.notified());
+                    news.as_mut().enable();
+                    if let Next::Go(guard) = self.next(file, need) {
+                        return Ok(Asked::Entered(guard));
+                    }
+                }
+            }
+        }
+    }
+
+    fn admitted(self: &Arc<Core>, file: &Arc<File>, need: Need, counted: Option<u64>, how: How) -> Guard {
+        // Under a lease the file knows it, see `next`.
+        let direct = how == How::Direct && need.write;
+        let session = if direct { self.accepting(file.inode) } else { UNBOUND };
+        Guard { core: self.clone(), file: file.clone(), counted, write: need.write, how, session }
+    }
+
+    fn next(self: &Arc<Core>, file: &Arc<File>, need: Need) -> Next {
+        if !self.config.leases {
+            return Next::Go(self.admitted(file, need, None, How::Unleased));
+        }
+        let admit = self.hub.lock().leases.admit(file.inode, need, self.now_ms());
+        match admit {
+            Admit::Kept(stamp) => {
+                let mut guard = self.admitted(file, need, Some(stamp), How::Kept);
+                let state = file.state.lock();
+                let (loaded, truncating) = (state.loaded, need.write && state.truncating > 0);
+                guard.session = state.session;
+                drop(state);
+                match () {
+                    () if truncating => Next::Wait,
+                    () if loaded => Next::Go(guard),
+                    // The lease is on its way back, and may be waiting for this very operation: asking for it would be
+                    // answered when it is back.
+                    () if self.hub.lock().leases.is_gate_open(file.inode) => {
+                        drop(guard);
+                        Next::Go(self.admitted(file, need, None, How::Direct))
+                    }
+                    () => Next::Ask,
+                }
+            }
+            Admit::Direct => Next::Go(self.admitted(file, need, None, How::Direct)),
+            Admit::Wait => Next::Wait,
+            Admit::Ask => Next::Ask,
+        }
+    }
+
+    /// Asks for a lease that will do, and for what the file is. `false`: nothing was granted.
+    async fn ask(self: &Arc<Core>, file: &Arc<File>, need: Need) -> Result<bool> {
+        let _one = file.asking.lock().await;
+        if !matches!(self.next(file, need), Next::Ask) {
+            return Ok(true);
+        }
+        let mut want = Want::LEASES;
+        if need.write {
+            want = want.and(Want::WRITE);
+        }
+        if need.cached || need.patient {
+            want = want.and(Want::CACHED);
+        }
+        let note = self.note(file.inode);
+        let op = MetaOp::Acquire { inode: file.inode };
+        let answer = self.meta_wanting("lease a file", op, Owner::default(), want).await?;
+        let MetaReply::Opened(reply) = &answer.reply else { return Err(odd("lease a file")) };
+        self.take_file(&answer, &note, file, reply);
+        Ok(answer.grants.inodes != nyala_wire::meta::LeaseMode::None)
+    }
+}

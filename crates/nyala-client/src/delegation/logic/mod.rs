@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The deciding part of [`super`]: pure. No I/O, no clock, no randomness; time is an argument.
+
+pub mod cached_inode;
+pub mod delegations;
+pub mod generations;
+pub mod open_predictor;

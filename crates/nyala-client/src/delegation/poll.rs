@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The standing question at every metadata server: which leases do you want back?
+//!
+//! **Failure model.** A poll may be lost or unanswered: it is sent again, and the server says again what was not returned.
+//! The server may have been restarted (another boot): everything is let go before the next poll confirms that; what was written to
+//! targets that are away cannot be, and is named instead with moves of inline content that are under way, since all other clients wait for the poll. It may have
+//! forgotten the session: that is opened anew, and what was leased is lost.
+
+use crate::core::Core;
+use crate::rpc::cluster_map::odd;
+use crate::rpc::meta::{Answer, Outcome};
+use crate::rpc::session::{CarriedOver, Session};
+use nyala_wire::meta::{MetaOp, MetaReply, Owner};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const MAX_PAUSE: Duration = Duration::from_millis(500);
+
+/// Polls as long as the client is there.
+pub(crate) async fn poll(core: Weak<Core>, session: Arc<Session>) {
+    let mut pause = FIRST_PAUSE;
+    while let Some(core) = core.upgrade().filter(|core| !core.is_stopped()) {
+        match core.poll_once(&session).await {
+            Ok(true) => pause = FIRST_PAUSE,
+            Ok(false) => {
+                drop(core);
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(MAX_PAUSE);
+            }
+            Err(error) => {
+                tracing::warn!(target = %session.target, %error, "cannot ask for revocations");
+                drop(core);
+                tokio::time::sleep(MAX_PAUSE).await;
+            }
+        }
+    }
+}
+
+impl Core {
+    /// `false`: better luck later.
+    async fn poll_once(self: &Arc<Core>, session: &Arc<Session>) -> crate::Result<bool> {
+        let generation = session.generation();
+        let CarriedOver { kept, moving } = session.carried_over();
+        let op = MetaOp::LeasePoll { boot: session.boot(), kept, moving };
+        let mut request = self.request(op, Owner::default());
+        match self.send_meta(session, "ask for revocations", &mut request).await? {
+            Outcome::Reply(Answer { reply: MetaReply::Revocations { boot, list, checks }, .. }) => {
+                self.check_locks(session, checks);
+                if boot == session.boot() {
+                    session.carry_over(CarriedOver::default());
+                    self.revoked(session, &list);
+                } else if generation == session.generation() {
+                    session.carry_over(self.let_all_go(session).await);
+                    self.set_boot(session, boot);
+                }
+                Ok(true)
+            }
+            Outcome::Reply(_) => Err(odd("ask for revocations")),
+            Outcome::Stale(_) => session.ensure(self, generation).await.map(|_| true),
+            Outcome::Elsewhere(_) => {
+                let have = self.maps.view().map.version;
+                // why ignored: the next poll finds out again.
+                let _ = self.maps.refresh(self, have).await;
+                Ok(false)
+            }
+            Outcome::Again(_) => Ok(false),
+        }
+    }
+
+    /// The server answered under this session: it keeps its promises for a while.
+    pub(crate) fn renew_leases(&self, session: &Session) {
+        if self.config.leases {
+            self.hub.lock().leases.renew(session.target, session.good_until_ms());
+        }
+    }
+
+    /// Leases of this run of the server count from now on.
+    pub(crate) fn set_boot(&self, session: &Session, boot: u64) {
+        self.hub.lock().leases.set_boot(session.target, boot);
+        session.set_boot(boot);
+    }
+}

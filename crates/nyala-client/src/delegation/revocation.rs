@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Letting leases go: asked by the server, for want of room, or because the server was silent or restarted.
+//!
+//! **Failure model.** The layer above may be unable to forget before operations that wait here are through: after
+//! [`GATE`] they go through keeping nothing, and it is asked again. What was written may not reach the servers: that
+//! is kept as the file's failure, and the lease goes back all the same. A return may be lost: it is repeated until the
+//! server has it; until then operations on the inode wait.
+
+use crate::core::Core;
+use crate::delegation::logic::delegations::Revoked;
+use crate::file::state::{File, State};
+use crate::rpc::bound::UNBOUND;
+use crate::rpc::session::{CarriedOver, Session};
+use crate::types::{CacheListener, Withdraw};
+use crate::writeback::flush::Push;
+use nyala_wire::meta::{LeaseMode, MAX_LEASES, MetaOp, Returned, Revocation};
+use nyala_wire::{InodeId, SessionId};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+
+/// How long the layer above has before the gate opens.
+const GATE: Duration = Duration::from_millis(5);
+/// How long a server that was restarted, and with it all other clients, waits for leases that have to go.
+const LET_GO_WAIT: Duration = Duration::from_secs(1);
+/// Between two looks at what is still held then.
+const LOOK: Duration = Duration::from_millis(2);
+/// Leases of a server that go at the same time when all have to, before [`LET_GO_WAIT`].
+const AT_ONCE: usize = 256;
+
+impl Core {
+    pub(crate) fn set_listener(&self, listener: Arc<dyn CacheListener>) {
+        *self.listener.write() = Some(listener);
+    }
+
+    /// How long a layer above may keep things: less than the time after which a silent server's leases are no good.
+    pub(crate) fn lease_time(&self) -> Duration {
+        let shortest = self.all_sessions().iter().map(|session| session.timeout_ms()).min();
+        Duration::from_millis(u64::from(shortest.unwrap_or(30_000) / 3))
+    }
+
+    fn news(&self, inode: InodeId) {
+        if let Some(file) = self.files.get(inode) {
+            file.news.notify_waiters();
+        }
+    }
+
+    /// The server wants leases back.
+    pub(crate) fn revoked(self: &Arc<Core>, session: &Arc<Session>, list: &[Revocation]) {
+        for revocation in list {
+            let Revocation { inode, keep, seq } = *revocation;
+            let found = self.hub.lock().leases.revoke(inode, session.target, keep, seq, self.now_ms());
+            match found {
+                Revoked::Started => {
+                    self.stats.revocations.fetch_add(1, Ordering::Relaxed);
+                    let core = self.clone();
+                    tokio::spawn(async move { core.let_go(inode, true).await });
+                }
+                Revoked::NotHeld => {
+                    session.give_back(Returned { inode, keep: self.holds(inode).min(keep), seq, open: false })
+                }
+                Revoked::UnderWay => {}
+            }
+        }
+    }
+
+    fn holds(&self, inode: InodeId) -> LeaseMode {
+        self.hub.lock().leases.mode(inode, self.now_ms())
+    }
+
+    /// Leases that this client gives back by itself. Runs on the client's own thread.
+    pub(crate) fn let_surplus_go(self: &Arc<Core>) {
+        let limit = self.config.max_kept_inodes;
+        let inner = self.hub.lock();
+        if inner.leases.len() <= limit {
+            return;
+        }
+        let surplus = inner.leases.surplus(limit - limit / 16, |inode| !self.files.is_used(inode));
+        drop(inner);
+        for inode in surplus {
+            self.begin_to_let_go(inode);
+        }
+    }
+
+    fn begin_to_let_go(self: &Arc<Core>, inode: InodeId) {
+        let Some(target) = self.maps.view().map.slot_target(inode.slot()) else { return };
+        let mut inner = self.hub.lock();
+        let seq = inner.leases.seq(inode);
+        if inner.leases.revoke(inode, target, LeaseMode::None, seq, self.now_ms()) == Revoked::Started {
+            drop(inner);
+            let core = self.clone();
+            tokio::spawn(async move { core.let_go(inode, true).await });
+        }
+    }
+
+    /// Servers that were silent for too long may have given what they lent to others.
+    pub(crate) fn let_silent_go(self: &Arc<Core>) {
+        let now_ms = self.now_ms();
+        let silent: Vec<InodeId> = {
+            let inner = self.hub.lock();
+            let silent = inner.leases.silent(now_ms);
+            silent.into_iter().flat_map(|target| inner.leases.of_server(target)).collect()
+        };
+        if let Some(first) = silent.first() {
+            tracing::warn!(leases = silent.len(), inode = %first, "a metadata server is silent: its leases are no good");
+        }
+        silent.into_iter().for_each(|inode| self.begin_to_let_go(inode));
+    }
+
+    /// The server was restarted: everything that it lent goes, and what was written under that is committed. Others wait for that
+    /// meanwhile; so what takes longer, since a storage target is away, goes on by itself, and is what this returns.
+    pub(crate) async fn let_all_go(self: &Arc<Core>, session: &Session) -> CarriedOver {
+        let (target, id) = (session.target, session.id());
+        let mut going = JoinSet::new();
+        let mut begun = 0;
+        // From here on no move of inline content begins under a claim of before.
+        self.moves.lock().end_run(target, session.boot());
+        let since = Instant::now();
+        // Not yet begun. Looked for again only when it is empty: with many leases a look at all takes a while.
+        let mut next = Vec::new();
+        let carried = loop {
+            if next.is_empty() {
+                let (held, is_empty) = {
+                    let inner = self.hub.lock();
+                    (inner.leases.of_server(target), !inner.leases.has_of_server(target))
+                };
+                next = held;
+                let moving = self.moves.lock().of(target, id);
+                if is_empty && moving.is_empty() {
+                    break CarriedOver::default();
+                }
+                if since.elapsed() >= LET_GO_WAIT && next.is_empty() {
+                    let kept = self.hub.lock().leases.carry_over(target);
+                    if kept.len().max(moving.len()) <= MAX_LEASES && kept.is_empty() == is_empty {
+                        break CarriedOver { kept, moving };
+                    }
+                }
+            }
+            // Those that wait for a target that is away must not keep the others from going.
+            let most = if since.elapsed() < LET_GO_WAIT { AT_ONCE } else { MAX_LEASES };
+            for inode in next.drain(next.len() - next.len().min(most.saturating_sub(going.len()))..) {
+                let mut inner = self.hub.lock();
+                let seq = inner.leases.seq(inode);
+                inner.leases.revoke(inode, target, LeaseMode::None, seq, self.now_ms());
+                drop(inner);
+                begun += 1;
+                let core = self.clone();
+                going.spawn(async move { core.let_go(inode, false).await });
+            }
+            // Those that were on their way back before, too.
+            match going.is_empty() {
+                true => tokio::time::sleep(LOOK).await,
+                false => drop(tokio::time::timeout(LOOK, going.join_next()).await),
+            }
+            while going.try_join_next().is_some() {}
+        };
+        going.detach_all();
+        let (kept, moving) = (carried.kept.len(), carried.moving.len());
+        tracing::info!(leases = begun, kept, moving, %target, "a metadata server was restarted: its leases are let go");
+        carried
+    }
+
+    fn what(&self, inode: InodeId) -> Withdraw {
+        // The kind is not known here; forgetting what is not kept costs nothing.
+        let names = self.hub.lock().leases.peek(inode).is_some_and(|kept| kept.weight() > 0 || kept.is_dir());
+        let file = self.files.get(inode).is_some_and(|file| file.state.lock().layout.is_some());
+        Withdraw { attrs: true, entries: names || !file, data: file || !names }
+    }
+
+    /// Waits until nothing that was admitted is in the way.
+    async fn idle(&self, inode: InodeId, file: Option<&Arc<File>>) {
+        loop {
+            let Some(file) = file else { return };
+            let news = file.news.notified();
+            tokio::pin!(news);
+            news.as_mut().enable();
+            if !self.hub.lock().leases.is_busy(inode) {
+                return;
+            }
+            news.await;
+        }
+    }
+
+    /// The layer above forgets; through the gate goes whatever it may be waiting for.
+    async fn withdraw(self: &Arc<Core>, inode: InodeId, file: Option<&Arc<File>>) {
+        let Some(listener) = self.listener.read().clone() else { return };
+        loop {
+            self.idle(inode, file).await;
+            let forgets = listener.withdraw(inode, self.what(inode));
+            tokio::pin!(forgets);
+            tokio::select! {
+                biased;
+                () = &mut forgets => {}
+                () = tokio::time::sleep(GATE) => {
+                    self.hub.lock().leases.open_gate(inode);
+                    self.news(inode);
+                    forgets.await;
+                }
+            }
+            if !self.hub.lock().leases.close_gate(inode) {
+                return;
+            }
+        }
+    }
+
+    /// Before a write goes through an open gate: what the layer above has behind it is forgotten already, as the
+    /// withdrawal may be waiting for the write itself, and the server may let others wait no longer for that.
+    pub(crate) async fn withdraw_behind(&self, file: &Arc<File>, from: u64) {
+        if !self.hub.lock().leases.is_gate_open(file.inode) {
+            return;
+        }
+        let Some(listener) = self.listener.read().clone() else { return };
+        // why ignored: in the way is another write, which the server hears of too.
+        let _ = tokio::time::timeout(GATE, listener.withdraw_behind(file.inode, from)).await;
+    }
+
+    /// Brings a lease back that is being revoked. `tell`: the server is waiting to hear of it.
+    pub(crate) async fn let_go(self: &Arc<Core>, inode: InodeId, tell: bool) {
+        let file = self.files.acquire_known(inode);
+        loop {
+            let Some(keep) = self.hub.lock().leases.keeps(inode) else { break };
+            if keep == LeaseMode::None && self.hub.lock().leases.covers(inode) {
+                self.withdraw(inode, file.as_ref()).await;
+            }
+            self.idle(inode, file.as_ref()).await;
+            if let Some(file) = &file {
+                self.push_dirty(file).await;
+            }
+            if self.give_up(inode, keep, file.as_ref(), tell) {
+                break;
+            }
+        }
+        if let Some(file) = file {
+            self.release(&file);
+        }
+    }
+
+    async fn push_dirty(self: &Arc<Core>, file: &Arc<File>) {
+        // A close on its way would undo what the return says of a file that was opened again.
+        let waits = |state: &State| !state.is_clean() || (state.closing && state.handles > 0);
+        while waits(&file.state.lock()) {
+            let Ok(_gate) = self.gate(file).await else { break };
+            if self.push(file, Push::default()).await.is_err() {
+                // Kept with the file; what could not be sent is dropped or sent later by the push itself.
+                break;
+            }
+        }
+    }
+
+    /// `false`: more is wanted meanwhile, or something was written.
+    fn give_up(self: &Arc<Core>, inode: InodeId, keep: LeaseMode, file: Option<&Arc<File>>, tell: bool) -> bool {
+        let (target, returned, carried) = {
+            let mut inner = self.hub.lock();
+            if inner.leases.keeps(inode).is_none() || inner.leases.is_returning(inode) {
+                return true;
+            }
+            let busy = |state: &State| state.committing || (state.closing && state.handles > 0);
+            if file.is_some_and(|file| busy(&file.state.lock()))
+                || inner.leases.is_busy(inode)
+                || inner.leases.keeps(inode) != Some(keep)
+            {
+                return false;
+            }
+            let carried = inner.leases.is_carried_over(inode);
+            let Some((target, seq)) = inner.leases.give_up(inode, keep) else { return false };
+            let mut open = false;
+            if let Some(file) = file
+                && keep == LeaseMode::None
+            {
+                let mut state = file.state.lock();
+                state.unload();
+                open = state.is_open_unsaid();
+                state.opened |= open;
+            }
+            (target, Returned { inode, keep, seq, open }, carried)
+        };
+        if tell || returned.open || carried {
+            self.session(target).give_back(returned);
+        } else {
+            self.is_returned(inode);
+        }
+        true
+    }
+
+    /// The server knows.
+    fn is_returned(self: &Arc<Core>, inode: InodeId) {
+        let more = self.hub.lock().leases.returned(inode);
+        if self.leased(inode) == LeaseMode::None {
+            self.files.drop_idle(inode);
+        }
+        self.news(inode);
+        if more {
+            let core = self.clone();
+            tokio::spawn(async move { core.let_go(inode, true).await });
+        }
+    }
+
+    /// Tells a server, for ever, what is returned.
+    pub(crate) async fn tell_returns(core: Weak<Core>, session: Arc<Session>) {
+        loop {
+            let leases = session.next_returns(MAX_LEASES).await;
+            let inodes: Vec<InodeId> = leases.iter().map(|returned| returned.inode).collect();
+            let op = MetaOp::LeaseReturn { leases };
+            loop {
+                let Some(core) = core.upgrade().filter(|core| !core.is_stopped()) else { return };
+                match core.meta_at("return leases", op.clone(), session.target).await {
+                    Ok(_) => break inodes.iter().for_each(|inode| core.is_returned(*inode)),
+                    Err(error) => tracing::warn!(target = %session.target, %error, "leases could not be returned yet"),
+                }
+                drop(core);
+                tokio::time::sleep(Duration::from_millis(500)).await;
+            }
+        }
+    }
+
+    /// The session is gone, and all leases with it: what was written under them and not sent is lost.
+    pub(crate) fn lost(self: &Arc<Core>, session: &Session, goes_on_as: SessionId) {
+        let target = session.target;
+        let inodes = {
+            let mut inner = self.hub.lock();
+            session.go_on_as(goes_on_as);
+            if !self.config.leases {
+                return;
+            }
+            self.hub.losses.fetch_add(1, Ordering::AcqRel);
+            let inodes = inner.leases.all_of_server(target);
+            inodes.iter().for_each(|inode| drop(inner.leases.remove(*inode)));
+            inodes
+        };
+        let view = self.maps.view();
+        for file in self.files.all() {
+            if view.map.slot_target(file.inode.slot()) == Some(target) {
+                self.discard(&file);
+            }
+        }
+        for inode in &inodes {
+            self.news(*inode);
+            self.files.drop_idle(*inode);
+        }
+        self.forgotten.lock().extend(inodes);
+        self.poke();
+    }
+
+    /// Drops what this client wrote and could not send while it still had the right to.
+    fn discard(&self, file: &Arc<File>) {
+        let mut state = file.state.lock();
+        state.unload();
+        state.session = UNBOUND;
+        if state.is_clean() {
+            return;
+        }
+        self.with_bytes(&mut state, |state| state.discard());
+        drop(state);
+        file.fail(crate::error::Error::LeaseLost { inode: file.inode });
+        file.changed.notify_waiters();
+    }
+
+    /// Leases that were lost: the layer above forgets what it kept. Runs on the client's own thread.
+    pub(crate) fn withdraw_forgotten(self: &Arc<Core>) {
+        let inodes = std::mem::take(&mut *self.forgotten.lock());
+        let Some(listener) = self.listener.read().clone().filter(|_| !inodes.is_empty()) else { return };
+        let all = Withdraw { attrs: true, entries: true, data: true };
+        tokio::spawn(async move {
+            let mut going = JoinSet::new();
+            for inode in inodes {
+                if going.len() >= AT_ONCE {
+                    going.join_next().await;
+                }
+                let listener = listener.clone();
+                going.spawn(async move { listener.withdraw(inode, all).await });
+            }
+            while going.join_next().await.is_some() {}
+        });
+    }
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Locks of applications.
+//!
+//! **Failure model.** Whoever waits may be interrupted at any moment, a request being under way then. One that takes the lock
+//! always runs to its end; if nobody wants its lock any more, what the owner had there before is put back, before any later
+//! request of the same owner for the same file. One that only waits is taken back, so that nobody is told of a deadlock
+//! with a program that no longer waits; if that is lost, the server ends the wait after some seconds. Locks die with
+//! the session: after it was lost, they are not taken again, as somebody else may have had them meanwhile.
+//! Who does not wait is refused only after the holders were asked whether they still are: see [`Core::confirm_lock`]. If they
+//! cannot be asked, the refusal stands.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::file::logic::own_locks::{Locked, OwnLocks};
+use crate::rpc::cluster_map::odd;
+use crate::rpc::session::Session;
+use nyala_wire::meta::{FileLock, LockCheck, LockKind, MetaOp, MetaReply, Owner};
+use nyala_wire::{ErrorCode, InodeId};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{OwnedMutexGuard, oneshot};
+
+/// How often, and how long after each other, a server is asked again whether there is a circle of waiting programs.
+const MAX_DOUBTS: u32 = 5;
+const DOUBT: Duration = Duration::from_millis(40);
+
+/// An owner on a file: owner number, and whether it is `flock`.
+type Key = (InodeId, u64, bool);
+
+/// What each owner has locked on each file. Requests of one owner for one file go one after the other.
+#[derive(Default)]
+pub(crate) struct LockBook {
+    owners: Mutex<HashMap<Key, Arc<tokio::sync::Mutex<OwnLocks>>>>,
+}
+
+impl LockBook {
+    fn owner(&self, key: Key) -> Arc<tokio::sync::Mutex<OwnLocks>> {
+        self.owners.lock().entry(key).or_default().clone()
+    }
+
+    /// Forgets an owner that has nothing and asks for nothing.
+    fn tidy(&self, key: Key) {
+        let mut owners = self.owners.lock();
+        // Others get theirs under the same lock, so that the only one is nobody's.
+        if owners.get_mut(&key).and_then(Arc::get_mut).is_some_and(|own| own.get_mut().is_empty()) {
+            owners.remove(&key);
+        }
+    }
+}
+
+/// How a request for a lock ended. While it is unread, the owner's next request waits.
+struct Outcome {
+    result: Result<()>,
+    own: OwnedMutexGuard<OwnLocks>,
+    before: OwnLocks,
+}
+
+impl Core {
+    pub(crate) async fn get_lock(self: &Arc<Core>, inode: InodeId, lock: FileLock) -> Result<Option<FileLock>> {
+        if self.find_lock(inode, lock).await?.is_none() {
+            return Ok(None);
+        }
+        self.confirm_lock(inode, lock).await;
+        self.find_lock(inode, lock).await
+    }
+
+    async fn find_lock(self: &Arc<Core>, inode: InodeId, lock: FileLock) -> Result<Option<FileLock>> {
+        match self.meta("look for a lock", MetaOp::GetLock { inode, lock }, Owner::default()).await? {
+            MetaReply::Lock(found) => Ok(found),
+            _ => Err(odd("look for a lock")),
+        }
+    }
+
+    /// Has those asked who stand in the way of a lock: they may have closed the file, or be gone, and their clients not
+    /// have heard of it yet.
+    async fn confirm_lock(self: &Arc<Core>, inode: InodeId, lock: FileLock) {
+        if let Err(error) = self.meta_done("confirm a lock", MetaOp::LockConfirm { inode, lock }).await {
+            tracing::debug!(%inode, %error, "the holders of a lock cannot be asked");
+        }
+    }
+
+    /// Answers a server's questions after locks of this client.
+    pub(crate) fn check_locks(self: &Arc<Core>, session: &Session, checks: Vec<LockCheck>) {
+        let listener = self.listener.read().clone();
+        for LockCheck { number, inode, owner, flock } in checks {
+            let (core, target) = (Arc::downgrade(self), session.target);
+            let settled = listener.as_ref().map(|listener| listener.settle_lock(inode, owner, flock));
+            tokio::spawn(async move {
+                if let Some(settled) = settled {
+                    settled.await;
+                }
+                let Some(core) = core.upgrade().filter(|core| !core.is_stopped()) else { return };
+                let op = MetaOp::LockChecked { numbers: vec![number] };
+                if let Err(error) = core.meta_at("answer for a lock", op, target).await {
+                    tracing::debug!(%inode, %error, "a server does not hear that a lock still stands; it takes that for granted");
+                }
+            });
+        }
+    }
+
+    pub(crate) async fn set_lock(self: &Arc<Core>, inode: InodeId, lock: FileLock, wait: bool) -> Result<()> {
+        let mut doubts = 0;
+        loop {
+            match self.try_lock(inode, lock, wait).await {
+                Err(error) if wait && error.is(ErrorCode::AGAIN) => {}
+                other => return other,
+            }
+            let mut waiting = Waiting { core: Some(self), inode, lock };
+            match self.meta_done("wait for a lock", MetaOp::LockWait { inode, lock }).await {
+                // A circle stays as it is; a wait that was just interrupted elsewhere is still being taken back.
+                Err(error) if error.is(ErrorCode::DEADLOCK) && doubts < MAX_DOUBTS => {
+                    doubts += 1;
+                    tokio::time::sleep(DOUBT).await;
+                }
+                ended => ended?,
+            }
+            waiting.core = None;
+        }
+    }
+
+    /// Runs in the background, so that dropping the caller's future does not leave its outcome open.
+    async fn try_lock(self: &Arc<Core>, inode: InodeId, lock: FileLock, waits: bool) -> Result<()> {
+        let (tell, told) = oneshot::channel();
+        let core = self.clone();
+        let started = self.spawn(async move {
+            let own = core.locks.owner((inode, lock.owner, lock.flock)).lock_owned().await;
+            let outcome = core.lock_now(inode, lock, waits, own).await;
+            if let Err(unwanted) = tell.send(outcome) {
+                core.put_back(inode, lock, unwanted).await;
+            }
+        });
+        if !started {
+            return Err(Error::ShutDown);
+        }
+        let mut told = Told { core: self, inode, lock, told };
+        let Ok(outcome) = (&mut told.told).await else { return Err(Error::ShutDown) };
+        drop(outcome.own);
+        self.locks.tidy((inode, lock.owner, lock.flock));
+        outcome.result
+    }
+
+    /// `waits`: who is refused waits for the lock then, and need not know yet who has it.
+    async fn lock_now(
+        self: &Arc<Core>,
+        inode: InodeId,
+        lock: FileLock,
+        waits: bool,
+        mut own: OwnedMutexGuard<OwnLocks>,
+    ) -> Outcome {
+        let before = own.clone();
+        let mut result = self.meta_done("lock a file", MetaOp::SetLock { inode, lock }).await;
+        if !waits && result.as_ref().is_err_and(|error| error.is(ErrorCode::AGAIN)) {
+            self.confirm_lock(inode, lock).await;
+            result = self.meta_done("lock a file", MetaOp::SetLock { inode, lock }).await;
+        }
+        match &result {
+            Ok(()) => own.set(locked(&lock)),
+            // A conversion of `flock` gives the old lock up before it waits, or fails, as on any local file system: two that
+            // both want more than they have would wait for each other for ever.
+            Err(error) if lock.flock && error.is(ErrorCode::AGAIN) && !own.is_empty() => {
+                let none = FileLock { kind: LockKind::Unlock, ..lock };
+                match self.meta_done("give a lock up", MetaOp::SetLock { inode, lock: none }).await {
+                    Ok(()) => own.set(locked(&none)),
+                    Err(error) => return Outcome { result: Err(error), own, before },
+                }
+            }
+            Err(_) => {}
+        }
+        Outcome { result, own, before }
+    }
+
+    /// Makes the owner's locks what they were before one that nobody wants any more.
+    async fn put_back(self: &Arc<Core>, inode: InodeId, lock: FileLock, unwanted: Outcome) {
+        let Outcome { result, mut own, before } = unwanted;
+        if result.is_ok() && lock.kind != LockKind::Unlock {
+            for part in before.put_back(locked(&lock)) {
+                let back = FileLock { kind: part.kind, start: part.start, end: part.end, ..lock };
+                match self.meta_done("give a lock up", MetaOp::SetLock { inode, lock: back }).await {
+                    Ok(()) => own.set(part),
+                    Err(error) => {
+                        tracing::warn!(%inode, %error, "a lock that nobody waits for any more was not given up");
+                    }
+                }
+            }
+        }
+        drop(own);
+        self.locks.tidy((inode, lock.owner, lock.flock));
+    }
+}
+
+fn locked(lock: &FileLock) -> Locked {
+    let (start, end) = if lock.flock { (0, u64::MAX) } else { (lock.start, lock.end) };
+    Locked { kind: lock.kind, start, end }
+}
+
+/// A request for a lock, whose outcome may come when nobody reads it any more.
+struct Told<'a> {
+    core: &'a Arc<Core>,
+    inode: InodeId,
+    lock: FileLock,
+    told: oneshot::Receiver<Outcome>,
+}
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        self.told.close();
+        if let Ok(unwanted) = self.told.try_recv() {
+            let (core, inode, lock) = (self.core.clone(), self.inode, self.lock);
+            self.core.spawn(async move { core.put_back(inode, lock, unwanted).await });
+        }
+    }
+}
+
+/// A wait at the server, taken back when it is dropped before its end.
+struct Waiting<'a> {
+    core: Option<&'a Arc<Core>>,
+    inode: InodeId,
+    lock: FileLock,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let Some(core) = self.core else { return };
+        let (inode, lock) = (self.inode, FileLock { kind: LockKind::Unlock, ..self.lock });
+        let asked = core.clone();
+        core.spawn(async move {
+            if let Err(error) = asked.meta_done("stop waiting for a lock", MetaOp::LockWait { inode, lock }).await {
+                tracing::debug!(%inode, %error, "a wait for a lock was not taken back; the server ends it by itself");
+            }
+        });
+    }
+}

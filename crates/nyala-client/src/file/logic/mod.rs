@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The deciding part of [`super`]: pure. No I/O, no clock, no randomness; time is an argument.
+
+pub mod eviction_clock;
+pub mod inline;
+pub mod own_locks;
+pub mod read_ahead;
+pub mod removals;

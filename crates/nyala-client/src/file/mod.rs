@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Files: what is known of each, the table of them, open handles, reading, size and holes, copying, and locks of applications.
+
+pub mod handle;
+pub mod logic;
+
+pub(crate) mod copy;
+pub(crate) mod locks;
+pub(crate) mod open;
+pub(crate) mod read;
+pub(crate) mod read_cache;
+pub(crate) mod space;
+pub(crate) mod state;
+pub(crate) mod table;

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Reading: from inline content, from what was read ahead, from storage, and own unsent bytes over it.
+//!
+//! **Failure model.** See `rpc::storage` for what storage may do. Own bytes that are on no server are noted before storage
+//! is asked, so a read sees every write of this client that returned before it began.
+
+use crate::core::Core;
+use crate::delegation::admission::How;
+use crate::delegation::logic::delegations::Need;
+use crate::error::{Error, Result};
+use crate::file::logic::inline;
+use crate::file::logic::read_ahead::{Plan, Stream};
+use crate::file::read_cache::Segment;
+use crate::file::state::{Content, File, State};
+use crate::rpc::logic::segments::Segments;
+use crate::rpc::storage::Place;
+use crate::writeback::logic::ranges::RangeSet;
+use bytes::Bytes;
+use nyala_wire::storage::MAX_IO_BYTES;
+use nyala_wire::{InodeId, Layout};
+use parking_lot::Mutex;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tokio::task::JoinSet;
+
+/// Where a part of a read comes from.
+enum Source {
+    Cached(Arc<Segment>),
+    Direct(Range<u64>),
+}
+
+/// What a read needs, noted at one moment.
+struct Noted {
+    range: Range<u64>,
+    layout: Arc<Layout>,
+    unsent: Vec<(u64, Bytes)>,
+    sources: Vec<Source>,
+    ahead: Vec<Arc<Segment>>,
+}
+
+impl Core {
+    pub(crate) async fn read(
+        self: &Arc<Core>,
+        file: &Arc<File>,
+        stream: &Mutex<Stream>,
+        offset: u64,
+        len: usize,
+        buffered: bool,
+    ) -> Result<Segments> {
+        let guard = self.guard(file, Need { write: false, cached: buffered, patient: false }).await?;
+        match guard.how {
+            How::Kept => {}
+            How::Direct => return self.read_direct(file, offset, len).await,
+            How::Unleased => self.freshen(file).await?,
+        }
+        let (noted, newly_active) = {
+            let mut state = file.state.lock();
+            let end = offset.saturating_add(len as u64).min(state.size);
+            if offset >= end {
+                return Ok(Segments::new(offset));
+            }
+            self.stats.read_bytes.fetch_add(end - offset, Ordering::Relaxed);
+            if let Content::Inline { data, .. } = &state.content {
+                let mut out = Segments::new(offset);
+                out.push(inline::read(data, offset..end));
+                state.unsent(offset..end).into_iter().for_each(|(at, bytes)| out.overlay(at, bytes));
+                return Ok(out);
+            }
+            let noted = self.plan(&mut state, stream, offset..end)?;
+            (noted, !state.cache.is_empty() && !std::mem::replace(&mut state.active, true))
+        };
+        if newly_active {
+            self.files.activate(file);
+        }
+        for segment in &noted.ahead {
+            let (core, inode, layout, segment) = (self.clone(), file.inode, noted.layout.clone(), segment.clone());
+            tokio::spawn(async move { core.fill(inode, &layout, &segment).await.map(drop) });
+        }
+        self.gather(file.inode, noted).await
+    }
+
+    fn plan(&self, state: &mut State, stream: &Mutex<Stream>, range: Range<u64>) -> Result<Noted> {
+        let layout = state.layout.clone().ok_or(Error::Protocol { what: "read", detail: "no layout" })?;
+        let max_window = self.config.read_ahead_bytes as u64;
+        let plan = stream.lock().on_read(range.start, range.end - range.start, max_window);
+        let unsent = state.unsent(range.clone());
+        let mut own = RangeSet::default();
+        unsent.iter().for_each(|(at, data)| own.insert(*at..*at + data.len() as u64));
+        let mut noted = Noted { range: range.clone(), layout, unsent, sources: Vec::new(), ahead: Vec::new() };
+        if own.gaps(range.clone()).is_empty() {
+            return Ok(noted);
+        }
+        if plan.sequential {
+            self.note_segments(state, &plan, &mut noted);
+            if state.loaded && state.size <= self.config.read_cache_bytes as u64 / 8 {
+                return Ok(noted);
+            }
+            // Consumed; a little is left for reads that come out of order.
+            let behind = (range.start / state.unit).saturating_sub(1) * state.unit;
+            state.cache.remove(0..behind);
+        } else {
+            noted.sources.push(Source::Direct(range));
+        }
+        Ok(noted)
+    }
+
+    fn note_segments(&self, state: &mut State, plan: &Plan, noted: &mut Noted) {
+        let (unit, now_ms) = (state.unit, self.now_ms());
+        let cache_ms = if state.loaded { u64::MAX } else { self.cache_ms() };
+        let limit = self.config.read_cache_bytes;
+        let make = |state: &mut State, start: u64| {
+            let mut add = || state.cache.add(start..start + unit, now_ms, &self.cached_bytes, limit);
+            add().or_else(|| if self.files.shed() { add() } else { None })
+        };
+        let mut start = noted.range.start / unit * unit;
+        let mut made = Vec::new();
+        while start < noted.range.end {
+            if let Some(segment) = state.cache.get(start, now_ms, cache_ms) {
+                self.stats.cache_hits.fetch_add(1, Ordering::Relaxed);
+                noted.sources.push(Source::Cached(segment));
+            } else if let Some(segment) = make(state, start) {
+                made.push(segment.clone());
+                noted.sources.push(Source::Cached(segment));
+            } else {
+                let part = start.max(noted.range.start)..(start + unit).min(noted.range.end);
+                noted.sources.push(Source::Direct(part));
+            }
+            start += unit;
+        }
+        // The reader itself fetches a lone segment; several go out side by side.
+        if made.len() > 1 {
+            noted.ahead = made;
+        }
+        let mut start = plan.prefetch.start.max(noted.range.end).div_ceil(unit) * unit;
+        while start < plan.prefetch.end.min(state.size) {
+            if state.cache.get(start, now_ms, cache_ms).is_none() {
+                let Some(segment) = make(state, start) else { break };
+                noted.ahead.push(segment);
+            }
+            start += unit;
+        }
+    }
+
+    /// Fills a segment unless somebody does or did; gives its bytes.
+    async fn fill<'a>(self: &Arc<Core>, inode: InodeId, layout: &Layout, segment: &'a Segment) -> Result<&'a Segments> {
+        let fetched = segment.content.get_or_init(|| self.fetch(inode, layout, segment.range.clone())).await;
+        fetched.as_ref().map_err(Clone::clone)
+    }
+
+    async fn gather(self: &Arc<Core>, inode: InodeId, noted: Noted) -> Result<Segments> {
+        let Range { start, end } = noted.range;
+        let mut out = Segments::new(start);
+        if noted.sources.is_empty() {
+            out.push_zeros(end - start);
+        }
+        for source in &noted.sources {
+            match source {
+                Source::Direct(range) => {
+                    let part = self.fetch(inode, &noted.layout, range.clone()).await?;
+                    out.push_part(&part, start, end);
+                }
+                Source::Cached(segment) => match self.fill(inode, &noted.layout, segment).await {
+                    Ok(part) => out.push_part(part, start, end),
+                    // Something in the segment cannot be read; that is this read's business only if it asked for it.
+                    Err(_) => {
+                        let wanted = segment.range.start.max(start)..segment.range.end.min(end);
+                        let part = self.fetch(inode, &noted.layout, wanted).await?;
+                        out.push_part(&part, start, end);
+                    }
+                },
+            }
+        }
+        noted.unsent.into_iter().for_each(|(at, bytes)| out.overlay(at, bytes));
+        Ok(out)
+    }
+
+    /// Reads a range from storage; pieces on several targets or longer than one request side by side.
+    pub(crate) async fn fetch(
+        self: &Arc<Core>,
+        inode: InodeId,
+        layout: &Layout,
+        range: Range<u64>,
+    ) -> Result<Segments> {
+        let mut pieces = Vec::new();
+        for extent in layout.extents(range.start, range.end - range.start) {
+            let mut done = 0;
+            while done < extent.len {
+                let len = (extent.len - done).min(u64::from(MAX_IO_BYTES));
+                let home = layout.home(extent.index);
+                let place = Place { inode, home, index: extent.index, offset: extent.chunk_offset + done };
+                pieces.push((place, len, extent.file_offset + done));
+                done += len;
+            }
+        }
+        if let [(place, len, at)] = pieces[..] {
+            return self.read_bulk(place, len, at).await;
+        }
+        let mut reads = JoinSet::new();
+        let mut parts = vec![None; pieces.len()];
+        for (number, (place, len, at)) in pieces.into_iter().enumerate() {
+            let core = self.clone();
+            reads.spawn(async move { (number, core.read_bulk(place, len, at).await) });
+        }
+        while let Some(done) = reads.join_next().await {
+            let (number, part) = done.map_err(|_| Error::ShutDown)?;
+            parts[number] = Some(part?);
+        }
+        let mut out = Segments::new(range.start);
+        parts.iter().flatten().for_each(|part| out.push_part(part, range.start, range.end));
+        Ok(out)
+    }
+}

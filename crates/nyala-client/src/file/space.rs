@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Size and holes: truncate, fallocate, SEEK_DATA and SEEK_HOLE.
+//!
+//! **Failure model.** Own data is pushed first, so that no late write undoes a truncate or fills a hole again. What is
+//! sent to several targets may have happened on some of them only when an error is returned; all of it can be repeated.
+
+use crate::core::Core;
+use crate::delegation::admission::How;
+use crate::delegation::logic::delegations::Need;
+use crate::error::{Error, Result};
+use crate::file::state::{Content, File};
+use crate::rpc::bound::{Bound, UNBOUND};
+use crate::rpc::cluster_map::odd;
+use crate::rpc::storage::Place;
+use crate::types::wall_clock;
+use crate::writeback::flush::Push;
+use nyala_wire::meta::{Commit, MAX_FILE_BYTES, MetaOp, MetaReply, SetAttr, Want};
+use nyala_wire::storage::{StorageOp, StorageReply};
+use nyala_wire::{Attr, ErrorCode, InodeId, Layout, SessionId};
+use std::ops::Range;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+const KEEP_SIZE: i32 = 1;
+const PUNCH_HOLE: i32 = 2;
+const ZERO_RANGE: i32 = 16;
+/// ENXIO: nothing at or behind that offset.
+const NO_SUCH_ADDRESS: ErrorCode = ErrorCode(6);
+
+impl Core {
+    /// Changes attributes; a new size or modification time comes after everything this client wrote before.
+    pub(crate) async fn setattr(self: &Arc<Core>, inode: InodeId, set: SetAttr) -> Result<Attr> {
+        // The rest may be done again under another session: it says what is to be, not what was written.
+        let session = if set.size.is_some() { self.accepting(inode) } else { UNBOUND };
+        let mut bound = Bound { fresh: true, ..Bound::new(inode, session) };
+        let known = self.files.acquire_known(inode);
+        let Some(file) = known else { return self.setattr_plain(bound, set).await };
+        let using = Using { core: self, file };
+        let file = &using.file;
+        if file.state.lock().layout.is_none() {
+            return self.setattr_plain(bound, set).await;
+        }
+        // Waits for other clients: what these wait for must not be in its way, so the file's gate is not held, and
+        // nothing is written meanwhile.
+        let _no_writes = set.size.is_some().then(|| Truncating::begin(file));
+        if (set.size.is_some() || set.mtime.is_some()) && !file.state.lock().is_clean() {
+            let _gate = self.gate(file).await?;
+            // why ignored: the failure is kept with the file for its handles; the caller asked for something else.
+            let _ = self.push(file, Push::default()).await;
+            bound.fresh = false;
+        }
+        self.setattr_known(file, bound, set).await
+    }
+
+    async fn setattr_plain(self: &Arc<Core>, bound: Bound, set: SetAttr) -> Result<Attr> {
+        let inode = bound.inode;
+        let change = self.change(&[inode], &[]);
+        let op = MetaOp::SetAttr { inode, set };
+        let answer = self.meta_bound("set attributes", op, self.want(), bound).await?;
+        let MetaReply::Attr(attr) = &answer.reply else { return Err(odd("set attributes")) };
+        let mut attr = attr.clone();
+        change.done(&answer, &mut attr);
+        Ok(attr)
+    }
+
+    async fn setattr_known(self: &Arc<Core>, file: &Arc<File>, bound: Bound, set: SetAttr) -> Result<Attr> {
+        let (size, inode) = (set.size, file.inode);
+        let change = self.change(&[inode], &[]);
+        let epoch = file.state.lock().epoch;
+        let op = MetaOp::SetAttr { inode, set };
+        let answer = self.meta_bound("set attributes", op, self.want(), bound).await?;
+        let MetaReply::Attr(attr) = &answer.reply else { return Err(odd("set attributes")) };
+        let mut attr = attr.clone();
+        drop(change);
+        let mut inner = self.hub.lock();
+        self.granted(&mut inner, inode, &answer, answer.grants.inodes);
+        let mut state = file.state.lock();
+        let now_ms = self.now_ms();
+        let undisturbed = epoch == state.epoch;
+        if let Some(size) = size {
+            state.epoch += 1;
+            state.sparse |= size > state.size;
+            state.takes_other |= state.sparse;
+            // Bytes that were written while we waited count as written after the truncate: they stay.
+            state.cut(size);
+            state.take_attr(&attr, now_ms);
+            if let Content::Inline { version, .. } = &mut state.content {
+                // As servers count; if not, the next push finds out.
+                *version += 1;
+                if !undisturbed || !state.loaded {
+                    state.attr_ms = 0;
+                    state.loaded = false;
+                }
+            }
+        } else if undisturbed {
+            state.take_attr(&attr, now_ms);
+        } else {
+            // What was sent in the background was answered meanwhile, with attributes of before or after: ask again.
+            state.attr_ms = 0;
+        }
+        state.overlay(&mut attr, undisturbed || size.is_some());
+        Ok(attr)
+    }
+
+    pub(crate) async fn fallocate(self: &Arc<Core>, file: &Arc<File>, mode: i32, offset: u64, len: u64) -> Result<()> {
+        let end = offset.checked_add(len).filter(|end| *end <= MAX_FILE_BYTES);
+        let end = end.ok_or(Error::refused(ErrorCode::FILE_TOO_BIG, "no file can be that long"))?;
+        if len == 0 {
+            return Err(Error::refused(ErrorCode::INVALID, "the range is empty"));
+        }
+        let zeroes = match mode & !KEEP_SIZE {
+            0 => false,
+            PUNCH_HOLE if mode & KEEP_SIZE != 0 => true,
+            ZERO_RANGE => true,
+            _ => return Err(Error::refused(ErrorCode::NOT_SUPPORTED, "this fallocate mode is not supported")),
+        };
+        let guard = self.guard(file, Need { write: true, cached: true, patient: true }).await?;
+        {
+            let _gate = self.gate(file).await?;
+            self.push(file, Push::default()).await?;
+            if guard.how == How::Unleased {
+                self.file_info(file).await?;
+            }
+        }
+        let (layout, inline, size) = {
+            let state = file.state.lock();
+            let layout = state.layout.clone().ok_or(Error::Protocol { what: "allocate", detail: "no layout" })?;
+            (layout, state.is_inline(), state.size)
+        };
+        if zeroes {
+            self.zero(file, &layout, inline, offset..end.min(size), guard.session).await?;
+        } else if !inline {
+            let op = |range: Range<u64>| StorageOp::Allocate { offset: range.start, len: range.end - range.start };
+            self.on_targets("allocate", file, &layout, offset..end, guard.session, op).await?;
+        }
+        {
+            let mut state = file.state.lock();
+            state.sparse |= !inline;
+            state.takes_other |= !inline;
+        }
+        // Its own: it may wait for others, which may wait for this one's lease.
+        drop(guard);
+        if mode & KEEP_SIZE == 0 && end > size {
+            self.setattr(file.inode, SetAttr { size: Some(end), ..SetAttr::default() }).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes a range read as zeros; the file's size stays.
+    async fn zero(
+        self: &Arc<Core>,
+        file: &Arc<File>,
+        layout: &Layout,
+        inline: bool,
+        range: Range<u64>,
+        session: SessionId,
+    ) -> Result<()> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        if inline {
+            let data_end = match &file.state.lock().content {
+                Content::Inline { data, .. } => range.end.min(data.len() as u64),
+                Content::Striped => range.start,
+            };
+            if range.start < data_end {
+                self.write_zeros(file, range.start..data_end, session).await?;
+                self.push_out(file).await?;
+            }
+            return Ok(());
+        }
+        let op = |range: Range<u64>| StorageOp::Punch { offset: range.start, len: range.end - range.start };
+        let punched = self.on_targets("punch a hole", file, layout, range.clone(), session, op).await;
+        file.state.lock().cache.remove(range);
+        punched?;
+        let mtime = Some(wall_clock());
+        let inode = file.inode;
+        let commit = Commit { inode, end: None, mtime, spilled: None, sync: false, close: false, allocated: None };
+        let (op, bound) = (MetaOp::Commit(commit), Bound::new(inode, session));
+        let MetaReply::Attr(attr) = self.meta_bound("commit a hole", op, Want::NOTHING, bound).await?.reply else {
+            return Err(odd("commit a hole"));
+        };
+        let mut state = file.state.lock();
+        state.take_attr(&attr, self.now_ms());
+        state.epoch += 1;
+        Ok(())
+    }
+
+    /// Buffers zeros for a range of inline content.
+    async fn write_zeros(self: &Arc<Core>, file: &Arc<File>, range: Range<u64>, session: SessionId) -> Result<()> {
+        let zeros = vec![0; (range.end - range.start) as usize];
+        self.budget.take(zeros.len(), || self.press()).await;
+        let mut state = file.state.lock();
+        if state.session != session {
+            drop(state);
+            self.budget.give_back(zeros.len());
+            return Err(Bound::new(file.inode, session).lost());
+        }
+        let before = state.dirty.bytes();
+        let stamp = state.next_stamp;
+        state.next_stamp += 1;
+        state.dirty.insert(range.start, &zeros, self.now_ms(), stamp);
+        state.own_mtime = Some(wall_clock());
+        let grown = state.dirty.bytes() - before;
+        drop(state);
+        self.budget.give_back(zeros.len() - grown);
+        Ok(())
+    }
+
+    /// Does something to the part of every chunk file that a range of the file covers.
+    async fn on_targets(
+        self: &Arc<Core>,
+        what: &'static str,
+        file: &Arc<File>,
+        layout: &Layout,
+        range: Range<u64>,
+        session: SessionId,
+        op: impl Fn(Range<u64>) -> StorageOp,
+    ) -> Result<()> {
+        // The parts of a range in one chunk file are back to back.
+        let mut parts: Vec<Option<Range<u64>>> = vec![None; layout.targets.len()];
+        for extent in layout.extents(range.start, range.end - range.start) {
+            let end = extent.chunk_offset + extent.len;
+            let part = &mut parts[usize::from(extent.index)];
+            *part = Some(part.as_ref().map_or(extent.chunk_offset, |part| part.start)..end);
+        }
+        let mut calls = JoinSet::new();
+        for (index, part) in parts.into_iter().enumerate() {
+            let Some(part) = part else { continue };
+            let index = index as u16;
+            let place = Place { inode: file.inode, home: layout.home(index), index, offset: 0 };
+            let (core, op) = (self.clone(), op(part));
+            calls.spawn(async move {
+                core.storage_change(what, place, session, op).await.map(|verifier| (index, verifier))
+            });
+        }
+        self.all_stored(file, calls).await
+    }
+
+    pub(crate) async fn seek(self: &Arc<Core>, file: &Arc<File>, offset: u64, hole: bool) -> Result<u64> {
+        let behind = || Error::refused(NO_SUCH_ADDRESS, "behind the end of the file or of its data");
+        if !file.state.lock().is_clean() {
+            self.push_out(file).await?;
+        }
+        let reply = self.fetch_file_info(file).await?;
+        let (layout, size) = (Arc::new(reply.layout.clone()), reply.attr.size);
+        if offset >= size {
+            return Err(behind());
+        }
+        if let Some(content) = &reply.inline {
+            let end = (content.data.len() as u64).min(size);
+            return match hole {
+                true => Ok(end.max(offset)),
+                false if offset < end => Ok(offset),
+                false => Err(behind()),
+            };
+        }
+        let mut asks = JoinSet::new();
+        for index in 0..layout.targets.len() as u16 {
+            let place = Place { inode: file.inode, home: layout.home(index), index, offset: 0 };
+            let (core, start) = (self.clone(), first_at(&layout, place.index, offset));
+            asks.spawn(async move {
+                let op = StorageOp::Seek { offset: start, hole };
+                core.storage_op("seek", place, op).await.map(|reply| (place.index, start, reply))
+            });
+        }
+        let mut best: Option<u64> = None;
+        while let Some(answer) = asks.join_next().await {
+            let (index, start, reply) = answer.unwrap_or(Err(Error::ShutDown))?;
+            let StorageReply::Offset(found) = reply else { return Err(odd("seek")) };
+            // No data behind the start: a hole begins there.
+            let found = if hole { Some(found.unwrap_or(start).max(start)) } else { found };
+            let at = found.map(|at| layout.file_offset(index, at));
+            best = best.into_iter().chain(at).min();
+        }
+        match best {
+            Some(at) if at < size => Ok(at.max(offset)),
+            _ if hole => Ok(size),
+            _ => Err(behind()),
+        }
+    }
+}
+
+/// A user of a file; given back when dropped.
+struct Using<'a> {
+    core: &'a Core,
+    file: Arc<File>,
+}
+
+impl Drop for Using<'_> {
+    fn drop(&mut self) {
+        self.core.release(&self.file);
+    }
+}
+
+/// Keeps writes to a file waiting.
+struct Truncating<'a>(&'a File);
+
+impl Truncating<'_> {
+    fn begin(file: &File) -> Truncating<'_> {
+        file.state.lock().truncating += 1;
+        Truncating(file)
+    }
+}
+
+impl Drop for Truncating<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().truncating -= 1;
+        self.0.news.notify_waiters();
+    }
+}
+
+/// The first byte of a chunk file that lies at or behind `offset` of the file.
+fn first_at(layout: &Layout, index: u16, offset: u64) -> u64 {
+    let (chunk, width) = (u64::from(layout.chunk_bytes), layout.targets.len() as u64);
+    let number = offset / chunk;
+    let mine = number + (u64::from(index) + width - number % width) % width;
+    mine / width * chunk + if mine == number { offset % chunk } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nyala_wire::{Pattern, TargetId};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_first_byte_at_or_behind(width in 1_u16..6, offset in 0_u64..3_000_000) {
+            let targets = (1..=width).map(TargetId).collect();
+            let layout = Layout { pattern: Pattern::Raid0, chunk_bytes: 65_536, targets };
+            for index in 0..width {
+                let at = first_at(&layout, index, offset);
+                prop_assert!(layout.file_offset(index, at) >= offset);
+                prop_assert!(at == 0 || layout.file_offset(index, at - 1) < offset);
+            }
+        }
+    }
+}

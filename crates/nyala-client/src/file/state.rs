@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What this client knows and holds of one file, shared by all handles on it.
+//!
+//! **Failure model.** Replies may be late: one that was asked for before an own change was acknowledged must not undo
+//! what the client knows since (`epoch`). Size never goes back below an own acknowledged write.
+
+use crate::error::Error;
+use crate::file::logic::removals::Removals;
+use crate::file::read_cache::ReadCache;
+use crate::rpc::bound::UNBOUND;
+use crate::writeback::leftovers::Behind;
+use crate::writeback::logic::extents::{Extent, ExtentMap};
+use crate::writeback::logic::ranges::RangeSet;
+use crate::writeback::logic::unsynced::Unsynced;
+use bytes::Bytes;
+use nyala_wire::meta::FileReply;
+use nyala_wire::{Attr, InodeId, Layout, SessionId, Time};
+use parking_lot::Mutex;
+use std::ops::Range;
+use std::sync::Arc;
+use tokio::sync::Notify;
+
+/// Largest piece of a chunk that is one storage write or one read-ahead segment.
+pub(crate) const MAX_UNIT: u64 = 1 << 20;
+
+pub(crate) struct File {
+    pub(crate) inode: InodeId,
+    /// Held while the file is opened, closed, pushed, truncated: one at a time, in the order of the server's view.
+    pub(crate) gate: tokio::sync::Mutex<()>,
+    pub(crate) state: Mutex<State>,
+    /// Something went out or failed.
+    pub(crate) changed: Notify,
+    /// Something is new about the lease, or about who works under it.
+    pub(crate) news: Notify,
+    /// Held while a lease is asked for.
+    pub(crate) asking: tokio::sync::Mutex<()>,
+    /// Held while bytes are added to the end.
+    pub(crate) appending: tokio::sync::Mutex<()>,
+    /// Held from a claim on the inline content until the server knows that it is given up.
+    pub(crate) claiming: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// Where a file's content is.
+pub(crate) enum Content {
+    /// With the inode.
+    Inline { version: u64, data: Bytes },
+    /// On storage targets.
+    Striped,
+}
+
+/// Bytes on their way to a server.
+pub(crate) struct InFlight {
+    pub(crate) id: u64,
+    pub(crate) offset: u64,
+    pub(crate) data: Bytes,
+    pub(crate) born_ms: u64,
+    pub(crate) stamp: u64,
+}
+
+impl InFlight {
+    pub(crate) fn range(&self) -> Range<u64> {
+        self.offset..self.offset + self.data.len() as u64
+    }
+}
+
+/// Inline content on its way to storage: the server forgets its copy with the next commit.
+pub(crate) struct Spill {
+    pub(crate) version: u64,
+    pub(crate) base_len: u64,
+    /// Written by this client since, or before and not part of the base.
+    pub(crate) own: RangeSet,
+    /// A part of the content could not be written there: it stays where it is.
+    pub(crate) failed: bool,
+}
+
+/// Data that storage has and metadata does not know of.
+#[derive(Clone, Copy)]
+pub(crate) struct Acked {
+    pub(crate) end: u64,
+    pub(crate) since_ms: u64,
+}
+
+pub(crate) struct State {
+    pub(crate) name: Option<String>,
+    pub(crate) handles: usize,
+    /// The server counts this session among the file's holders.
+    pub(crate) opened: bool,
+    /// A close is on its way to the server: what `opened` says is true no longer when it is done.
+    pub(crate) closing: bool,
+    /// Which removals of the file's names may make it go.
+    pub(crate) removals: Removals,
+    /// Closed with content that goes out in a moment (`writeback::deferred_close`).
+    pub(crate) put_off: bool,
+    /// In the table's set of files that need looking after.
+    pub(crate) active: bool,
+    /// Size, layout and inline content are true as long as the lease is held.
+    pub(crate) loaded: bool,
+    /// Whose lease it was loaded under. What is unsent was accepted under it: when the session ends it is dropped, and this is
+    /// `UNBOUND` until the file is loaded under the next one.
+    pub(crate) session: SessionId,
+    /// Own truncates under way; writes wait meanwhile.
+    pub(crate) truncating: usize,
+    /// The file may have holes, or space behind its end: its targets are asked how much it takes.
+    pub(crate) sparse: bool,
+    /// Metadata was not told how much it takes since this changed.
+    pub(crate) takes_other: bool,
+    pub(crate) layout: Option<Arc<Layout>>,
+    pub(crate) unit: u64,
+    pub(crate) inline_limit: u64,
+    pub(crate) content: Content,
+    pub(crate) attr: Option<Attr>,
+    pub(crate) attr_ms: u64,
+    /// Changes of attributes by this client, counted when each begins and when it ends.
+    pub(crate) altered: u64,
+    pub(crate) epoch: u64,
+    pub(crate) size: u64,
+    /// The server has lost changes of inline content that this client knows, its size among them: the next push says this one.
+    pub(crate) resize: Option<u64>,
+    /// End and time of own writes that metadata does not know of.
+    pub(crate) own_end: Option<u64>,
+    pub(crate) own_mtime: Option<Time>,
+    pub(crate) dirty: ExtentMap,
+    pub(crate) in_flight: Vec<InFlight>,
+    pub(crate) next_stamp: u64,
+    /// Everything up to this stamp should go out now.
+    pub(crate) flush_upto: u64,
+    /// Something is due to go out and waits for what is under way.
+    pub(crate) blocked: bool,
+    /// When a unit was last written full.
+    pub(crate) filled_ms: u64,
+    pub(crate) acked: Option<Acked>,
+    /// Metadata is being told of some, or of how much the file takes.
+    pub(crate) committing: bool,
+    pub(crate) unsynced: Unsynced,
+    pub(crate) spill: Option<Spill>,
+    pub(crate) behind: Behind,
+    pub(crate) failures: u64,
+    pub(crate) last_failure: Option<Error>,
+    pub(crate) cache: ReadCache,
+}
+
+impl File {
+    pub(crate) fn new(inode: InodeId) -> File {
+        File {
+            inode,
+            gate: tokio::sync::Mutex::new(()),
+            state: Mutex::new(State::new()),
+            changed: Notify::new(),
+            news: Notify::new(),
+            asking: tokio::sync::Mutex::new(()),
+            appending: tokio::sync::Mutex::new(()),
+            claiming: Arc::default(),
+        }
+    }
+
+    /// Keeps a failure for every handle to report once.
+    pub(crate) fn fail(&self, error: Error) {
+        tracing::warn!(inode = %self.inode, %error, "written data or its size did not reach the servers");
+        let mut state = self.state.lock();
+        state.failures += 1;
+        state.last_failure = Some(error);
+    }
+}
+
+impl State {
+    fn new() -> State {
+        State {
+            name: None,
+            handles: 0,
+            opened: false,
+            closing: false,
+            removals: Removals::default(),
+            put_off: false,
+            active: false,
+            loaded: false,
+            session: UNBOUND,
+            truncating: 0,
+            sparse: false,
+            takes_other: false,
+            layout: None,
+            unit: MAX_UNIT,
+            inline_limit: 0,
+            content: Content::Striped,
+            attr: None,
+            attr_ms: 0,
+            altered: 0,
+            epoch: 0,
+            size: 0,
+            resize: None,
+            own_end: None,
+            own_mtime: None,
+            dirty: ExtentMap::new(MAX_UNIT),
+            in_flight: Vec::new(),
+            next_stamp: 1,
+            flush_upto: 0,
+            blocked: false,
+            filled_ms: 0,
+            acked: None,
+            committing: false,
+            unsynced: Unsynced::default(),
+            spill: None,
+            behind: Behind::Clean,
+            failures: 0,
+            last_failure: None,
+            cache: ReadCache::default(),
+        }
+    }
+
+    /// Takes in what the server says; `epoch` is this state's when it was asked.
+    pub(crate) fn install(&mut self, reply: &FileReply, epoch: u64, now_ms: u64) {
+        let first = self.layout.is_none();
+        if first {
+            self.layout = Some(Arc::new(reply.layout.clone()));
+            self.unit = u64::from(reply.layout.chunk_bytes).clamp(1, MAX_UNIT);
+            self.dirty = ExtentMap::new(self.unit);
+            self.inline_limit = u64::from(reply.inline_limit);
+            self.content = Content::Inline { version: 0, data: Bytes::new() };
+        }
+        let fresh = epoch == self.epoch && self.in_flight.is_empty();
+        let size = self.size;
+        self.install_attr(&reply.attr, epoch, now_ms);
+        match (&reply.inline, &mut self.content) {
+            // Its server lost power, and with it what this client knows of the file and is about to add to.
+            (Some(older), Content::Inline { version, .. })
+                if fresh && !first && self.loaded && older.version < *version && !self.dirty.is_empty() =>
+            {
+                *version = older.version;
+                self.size = size;
+                self.resize = Some(size);
+            }
+            // An older version is true where nothing was acknowledged since it was asked for: the newer one was lost.
+            (Some(new), Content::Inline { version, .. }) if first || fresh || new.version > *version => {
+                self.content = Content::Inline { version: new.version, data: new.data.clone() };
+            }
+            (None, Content::Inline { .. }) => self.content = Content::Striped,
+            // Striped is for ever; a spill that the server does not know of yet is dealt with at its commit.
+            _ => {}
+        }
+    }
+
+    pub(crate) fn install_attr(&mut self, attr: &Attr, epoch: u64, now_ms: u64) {
+        if epoch != self.epoch {
+            // Asked before an own change was acknowledged: it can only be believed where it says more.
+            self.size = self.size.max(attr.size);
+            self.attr_ms = 0;
+            return;
+        }
+        let foreign = self.attr.as_ref().is_some_and(|old| old.mtime != attr.mtime || old.size != attr.size);
+        if foreign {
+            self.cache.clear();
+        }
+        self.take_attr(attr, now_ms);
+    }
+
+    /// Takes in the attributes that an own change came back with.
+    pub(crate) fn take_attr(&mut self, attr: &Attr, now_ms: u64) {
+        self.size = attr.size.max(self.own_end.unwrap_or(0));
+        self.attr = Some(attr.clone());
+        self.attr_ms = now_ms;
+    }
+
+    /// This client begins or ends a change of attributes: what is known of them is to be asked anew.
+    pub(crate) fn alters(&mut self) {
+        self.attr_ms = 0;
+        self.altered += 1;
+    }
+
+    /// The same with the answer to something that was sent of the file in the background, after so many changes of attributes:
+    /// another may have overtaken it here. The server's ctime never goes back, so it says too which is older; then neither is
+    /// believed for long.
+    pub(crate) fn take_sent_attr(&mut self, attr: &Attr, altered: u64, now_ms: u64) {
+        if altered != self.altered || self.attr.as_ref().is_some_and(|known| known.ctime > attr.ctime) {
+            self.attr_ms = 0;
+            return;
+        }
+        self.take_attr(attr, now_ms);
+    }
+
+    /// Lays own changes that the server does not know of over attributes. `taken`: the attributes were taken in here, and
+    /// what is known of the size is no older than they are. Else that is so only while a lease is held: a size that was
+    /// known under one that is gone is not one.
+    pub(crate) fn overlay(&self, attr: &mut Attr, taken: bool) {
+        if self.layout.is_some() {
+            let size = if taken || self.loaded { self.size } else { attr.size };
+            attr.size = size.max(self.own_end.unwrap_or(0));
+        }
+        if let Some(mtime) = self.own_mtime.filter(|mtime| *mtime > attr.mtime) {
+            attr.mtime = mtime;
+            attr.ctime = attr.ctime.max(mtime);
+        }
+    }
+
+    /// The lease is gone: nothing known of the content is to be used without asking.
+    pub(crate) fn unload(&mut self) {
+        self.loaded = false;
+        self.behind = Behind::Clean;
+        self.attr_ms = 0;
+        self.size = self.own_end.unwrap_or(0);
+        self.cache.clear();
+        self.unsynced.shared();
+    }
+
+    /// Forgets what was written and not sent; the budget's bytes are the caller's.
+    pub(crate) fn discard(&mut self) {
+        self.dirty = ExtentMap::new(self.unit);
+        self.in_flight.clear();
+        self.acked = None;
+        if self.spill.take().is_some() {
+            // What the content is, only the server can say.
+            self.layout = None;
+        }
+        // Of a commit under way too: what it says is not so any more.
+        self.resize = None;
+        self.own_end = None;
+        self.own_mtime = None;
+        self.epoch += 1;
+        self.size = 0;
+    }
+
+    /// Is the file open here without its server knowing, or going to know?
+    pub(crate) fn is_open_unsaid(&self) -> bool {
+        self.handles > 0 && (!self.opened || self.closing)
+    }
+
+    pub(crate) fn is_inline(&self) -> bool {
+        matches!(self.content, Content::Inline { .. })
+    }
+
+    /// Nothing that a server should know of and does not, or that is still on its way there.
+    pub(crate) fn is_clean(&self) -> bool {
+        let told = self.acked.is_none() && !self.committing && self.spill.is_none();
+        self.dirty.is_empty() && self.in_flight.is_empty() && told
+    }
+
+    /// Written to, kept with the inode, and known to be so; its server knows nothing but that it is there.
+    pub(crate) fn is_new_inline(&self) -> bool {
+        let simple = self.in_flight.is_empty() && self.acked.is_none() && !self.committing && self.spill.is_none();
+        self.loaded && !self.opened && self.is_inline() && !self.dirty.is_empty() && simple
+    }
+
+    /// After a change was acknowledged: own size and time are the server's once nothing is on its way.
+    pub(crate) fn settle(&mut self) {
+        self.epoch += 1;
+        if self.is_clean() {
+            self.own_end = None;
+            self.own_mtime = None;
+        }
+    }
+
+    /// The file was cut to `size`: what this client wrote before counts only up to there.
+    pub(crate) fn cut(&mut self, size: u64) {
+        if let Content::Inline { data, .. } = &mut self.content {
+            data.truncate(size as usize);
+        }
+        if let Some(acked) = &mut self.acked {
+            acked.end = acked.end.min(size);
+        }
+        self.cache.clear();
+        let flying = self.in_flight.iter().map(|flying| flying.range().end);
+        let unsent = self.dirty.iter().map(|extent| extent.range().end);
+        self.own_end = flying.chain(unsent).chain(self.acked.map(|acked| acked.end)).max();
+    }
+
+    /// Moves an extent from the dirty ones to those on their way.
+    pub(crate) fn send_off(&mut self, extent: Extent) -> (u64, Bytes) {
+        let data = extent.data.freeze();
+        let id = self.next_stamp;
+        self.next_stamp += 1;
+        let Extent { offset, born_ms, stamp, .. } = extent;
+        self.in_flight.push(InFlight { id, offset, data: data.clone(), born_ms, stamp });
+        (id, data)
+    }
+
+    /// Own bytes in `range` that are on no server, oldest first.
+    pub(crate) fn unsent(&self, range: Range<u64>) -> Vec<(u64, Bytes)> {
+        let flying = self.in_flight.iter().filter(|f| f.offset < range.end && f.range().end > range.start);
+        let mut out: Vec<(u64, Bytes)> = flying.map(|f| (f.offset, f.data.clone())).collect();
+        for extent in self.dirty.overlapping(range.clone()) {
+            let (from, to) = (extent.offset.max(range.start), extent.range().end.min(range.end));
+            let part = &extent.data[(from - extent.offset) as usize..(to - extent.offset) as usize];
+            out.push((from, Bytes::copy_from_slice(part)));
+        }
+        out
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! All files at once: `sync`, and a client's orderly end.
+//!
+//! **Failure model.** A file that cannot be pushed does not keep the others: all are tried, and the first error is told.
+//! A session that cannot be closed ends by its timeout at the server. Servers may be away: the end waits for all of them together
+//! for as long as for one call.
+
+use crate::core::Core;
+use crate::error::Result;
+use crate::rpc::deadline::{Deadline, within};
+use crate::writeback::flush::Push;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// How long a server has to hear of a session's end.
+const CLOSE_WAIT: Duration = Duration::from_secs(2);
+
+impl Core {
+    /// Everything is on disk.
+    pub(crate) async fn sync_all(self: &Arc<Core>) -> Result<()> {
+        let mut result = Ok(());
+        self.send_all_closed().await;
+        for file in self.files.all() {
+            let (needed, known) = {
+                let state = file.state.lock();
+                (!state.is_clean() || state.unsynced.has_own(), state.layout.is_some())
+            };
+            if needed && known {
+                let pushed = match self.gate(&file).await {
+                    Ok(_gate) => self.push(&file, Push { sync: true, ..Push::default() }).await,
+                    Err(error) => Err(error),
+                };
+                result = result.and(pushed);
+            }
+        }
+        result = result.and(self.sync_forgotten().await);
+        for target in self.maps.targets(nyala_wire::map::TargetKind::Meta) {
+            let synced = self.meta_at("sync metadata", nyala_wire::meta::MetaOp::Sync, target).await;
+            result = result.and(synced.map(drop));
+        }
+        result?;
+        self.confirm_all().await
+    }
+
+    /// Everything goes out and is closed; then nothing works any more. What has not gone out when a call would have to end is
+    /// lost, and said to be.
+    pub(crate) async fn shut_down(self: &Arc<Core>) -> Result<()> {
+        let deadline = Deadline::of_call(self);
+        let what = "write everything before the end";
+        let pushed =
+            deadline.wait(what, "servers that are away", within(self.retry_timeout(), self.push_all_and_close()));
+        let result = pushed.await.and_then(|pushed| pushed);
+        self.stopping.store(true, Ordering::Release);
+        self.stop.notify_one();
+        for file in self.files.all().iter().filter(|file| !file.state.lock().is_clean()) {
+            let name = self.files.name_of(file.inode).unwrap_or_else(|| "name not known".into());
+            tracing::error!(inode = %file.inode, name, "what was written to this file last is lost: its servers did not take it in time");
+        }
+        for session in self.all_sessions() {
+            let closed = tokio::time::timeout(CLOSE_WAIT, session.close(self)).await;
+            if !matches!(closed, Ok(Ok(()))) {
+                tracing::debug!(target = %session.target, ?closed, "session left to its timeout");
+            }
+        }
+        result
+    }
+
+    async fn push_all_and_close(self: &Arc<Core>) -> Result<()> {
+        let mut result = Ok(());
+        self.send_all_closed().await;
+        for file in self.files.all() {
+            let (known, close) = {
+                let state = file.state.lock();
+                (state.layout.is_some(), state.opened)
+            };
+            if known {
+                let pushed = match self.gate(&file).await {
+                    Ok(_gate) => self.push(&file, Push { close, ..Push::default() }).await,
+                    Err(error) => Err(error),
+                };
+                result = result.and(pushed);
+            }
+        }
+        self.settle().await;
+        result
+    }
+}

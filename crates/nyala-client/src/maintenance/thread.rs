@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The client's own thread: map watch, sessions kept alive, old data pushed, old segments dropped.
+//!
+//! **Failure model.** Applications may write and then do nothing for hours, and the runtime they used may be gone: this
+//! thread has a runtime of its own. Management may be away: the watch tries again and again. The thread ends with the
+//! client, also if nobody shut it down.
+
+use crate::core::Core;
+use crate::delegation::poll;
+use crate::error::{Error, Result};
+use crate::file::state::File;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often files are looked after.
+const TICK: Duration = Duration::from_millis(100);
+/// Size and time of data that storage has are told to metadata after this time.
+const COMMIT_AFTER_MS: u64 = 500;
+/// Longest wait of one poll for a newer map.
+const WATCH_WAIT: Duration = Duration::from_secs(20);
+
+/// Starts the thread.
+pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Error::System(format!("no runtime: {error}")))?;
+    let (weak, stop) = (Arc::downgrade(core), core.stop.clone());
+    let work = move || {
+        runtime.block_on(async {
+            let watch = tokio::spawn({
+                let weak = weak.clone();
+                async move {
+                    while let Some(core) = weak.upgrade().filter(|core| !core.is_stopped()) {
+                        // A client that nobody holds any more lives on until its last poll ends, and pushes what it has.
+                        let polled = tokio::time::timeout(WATCH_WAIT * 2, core.maps.watch(&core, WATCH_WAIT)).await;
+                        drop(core);
+                        if !matches!(polled, Ok(Ok(()))) {
+                            tokio::time::sleep(Duration::from_millis(200)).await;
+                        }
+                    }
+                }
+            });
+            let closed = tokio::spawn(Core::send_closed_when_due(weak.clone()));
+            loop {
+                tokio::select! {
+                    () = tokio::time::sleep(TICK) => {}
+                    () = stop.notified() => {}
+                }
+                match weak.upgrade() {
+                    Some(core) if !core.is_stopped() => tick(&core),
+                    _ => break,
+                }
+            }
+            watch.abort();
+            closed.abort();
+        });
+    };
+    let thread = std::thread::Builder::new().name("nyala-client".into());
+    thread.spawn(work).map_err(|error| Error::System(format!("no thread: {error}")))?;
+    Ok(())
+}
+
+fn tick(core: &Arc<Core>) {
+    let now_ms = core.now_ms();
+    for session in core.all_sessions() {
+        if core.config.leases && session.begin_polling() {
+            tokio::spawn(poll::poll(Arc::downgrade(core), session.clone()));
+            tokio::spawn(Core::tell_returns(Arc::downgrade(core), session.clone()));
+        }
+        if session.is_due(now_ms) {
+            tokio::spawn(session.keep_alive(core.clone()));
+        }
+    }
+    core.let_silent_go();
+    core.let_surplus_go();
+    core.withdraw_forgotten();
+    for file in core.files.active() {
+        look_after(core, &file, now_ms);
+    }
+}
+
+fn look_after(core: &Arc<Core>, file: &Arc<File>, now_ms: u64) {
+    let (inline_due, commit_due, whole) = {
+        let mut state = file.state.lock();
+        if !state.loaded {
+            state.cache.expire(now_ms, core.cache_ms());
+        }
+        if state.is_clean() && (state.cache.is_empty() || state.loaded) {
+            state.active = false;
+            core.files.deactivate(file);
+            return;
+        }
+        let age = core.config.max_dirty_age.as_millis() as u64;
+        let old = |born_ms: u64| now_ms.saturating_sub(born_ms) >= age;
+        let inline_due = state.is_inline() && state.dirty.iter().any(|extent| old(extent.born_ms));
+        let acked_due = state.acked.is_some_and(|acked| now_ms.saturating_sub(acked.since_ms) >= COMMIT_AFTER_MS);
+        (inline_due, acked_due, state.spill.is_some())
+    };
+    core.pump(file);
+    if inline_due || (commit_due && whole) {
+        core.push_in_background(file.clone());
+    } else if commit_due {
+        let (core, file) = (core.clone(), file.clone());
+        core.clone().spawn(async move {
+            if let Ok(_gate) = file.gate.try_lock() {
+                core.commit_so_far(&file).await;
+            }
+        });
+    }
+}

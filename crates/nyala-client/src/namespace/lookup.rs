@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Names, listings with attributes, and paths; from what is kept under leases where that is true.
+//!
+//! **Failure model.** Entries come and go while a directory is listed or a path is followed: an entry whose inode is gone
+//! is listed without attributes, a path fails with ENOENT. Symbolic links may form loops: 40 are followed.
+
+use crate::core::Core;
+use crate::delegation::logic::cached_inode::Kept;
+use crate::delegation::logic::generations::Epochs;
+use crate::error::{Error, Result};
+use crate::file::open::Removal;
+use crate::namespace::server_lookup::Purpose;
+use crate::rpc::cluster_map::odd;
+use crate::types::LookedUp;
+use nyala_wire::meta::{LeaseMode, ListedEntry, Listing, MAX_GET_ATTRS, MAX_LIST_ENTRIES, MetaOp, MetaReply, Owner};
+use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Name, TargetId};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tokio::task::JoinSet;
+
+const MAX_LINKS: usize = 40;
+
+pub(crate) fn name(bytes: &[u8]) -> Result<Name> {
+    Name::new(bytes).map_err(Error::server("check a name"))
+}
+
+impl Core {
+    pub(crate) async fn lookup(self: &Arc<Core>, parent: InodeId, bytes: &[u8]) -> Result<Attr> {
+        let missing = Error::refused(ErrorCode::NOT_FOUND, "there is no such name");
+        self.look_up(parent, bytes).await?.attr.ok_or(missing)
+    }
+
+    pub(crate) async fn look_up(self: &Arc<Core>, parent: InodeId, bytes: &[u8]) -> Result<LookedUp> {
+        self.look_up_to(parent, bytes, Purpose::Use).await
+    }
+
+    pub(crate) async fn look_up_to(
+        self: &Arc<Core>,
+        parent: InodeId,
+        bytes: &[u8],
+        purpose: Purpose,
+    ) -> Result<LookedUp> {
+        let name = name(bytes)?;
+        let attr = match self.kept(parent, |kept| kept.entries.get(bytes).copied()) {
+            Some(None) => None,
+            Some(Some(inode)) => match self.kept_attr(inode) {
+                Some(attr) => Some(attr),
+                None if self.brings(parent, inode, purpose) => self.ask_for_name(parent, name, purpose).await?,
+                None => match self.getattr(inode).await {
+                    // It went away meanwhile; the server knows what is there now.
+                    Err(error) if matches!(error.code(), ErrorCode::NOT_FOUND | ErrorCode::STALE) => {
+                        self.ask_for_name(parent, name, purpose).await?
+                    }
+                    other => {
+                        let attr = other?;
+                        self.note_habit(parent, &attr, purpose);
+                        Some(attr)
+                    }
+                },
+            },
+            None => self.ask_for_name(parent, name, purpose).await?,
+        };
+        let leased = |inode| matches!(self.leased(inode), LeaseMode::Shared | LeaseMode::Exclusive);
+        let attr_leased = attr.as_ref().is_some_and(|attr| leased(attr.inode));
+        let entry_leased = leased(parent)
+            && self.kept(parent, |kept| kept.entries.get(bytes).copied()) == Some(attr.as_ref().map(|attr| attr.inode));
+        Ok(LookedUp { attr, entry_leased, attr_leased })
+    }
+
+    pub(crate) async fn getattr(self: &Arc<Core>, inode: InodeId) -> Result<Attr> {
+        if let Some(attr) = self.kept_attr(inode) {
+            return Ok(attr);
+        }
+        let note = self.note(inode);
+        let op = MetaOp::GetAttr { inode };
+        let answer = self.meta_wanting("get attributes", op, Owner::default(), self.want()).await?;
+        let MetaReply::Attr(attr) = &answer.reply else { return Err(odd("get attributes")) };
+        let mut attr = attr.clone();
+        self.take_attr(&answer, &note, &mut attr);
+        Ok(attr)
+    }
+
+    pub(crate) async fn getattrs(self: &Arc<Core>, inodes: &[InodeId]) -> Result<Vec<Attr>> {
+        let view = self.maps.view();
+        let mut by_server: BTreeMap<Option<TargetId>, Vec<InodeId>> = BTreeMap::new();
+        let mut out = Vec::with_capacity(inodes.len());
+        for &inode in inodes {
+            match self.kept_attr(inode) {
+                Some(attr) => out.push(attr),
+                None => by_server.entry(view.map.slot_target(inode.slot())).or_default().push(inode),
+            }
+        }
+        let mut asks = JoinSet::new();
+        for part in by_server.values().flat_map(|inodes| inodes.chunks(MAX_GET_ATTRS)) {
+            let (core, inodes) = (self.clone(), part.to_vec());
+            asks.spawn(async move {
+                let note = core.note_all();
+                let op = MetaOp::GetAttrs { inodes };
+                let mut answer = core.meta_wanting("get attributes", op, Owner::default(), core.want()).await?;
+                let reply = std::mem::replace(&mut answer.reply, MetaReply::Done);
+                let MetaReply::Attrs(mut attrs) = reply else { return Err(odd("get attributes")) };
+                core.take_attrs(&answer, &note, attrs.iter_mut());
+                Ok(attrs)
+            });
+        }
+        while let Some(attrs) = asks.join_next().await {
+            out.extend(attrs.unwrap_or(Err(Error::ShutDown))?);
+        }
+        Ok(out)
+    }
+
+    pub(crate) async fn readdir(
+        self: &Arc<Core>,
+        dir: InodeId,
+        after: u64,
+        max_entries: u32,
+        plus: bool,
+    ) -> Result<Listing> {
+        let max_entries = max_entries.clamp(1, MAX_LIST_ENTRIES);
+        let mut listing = match self.kept(dir, |kept| kept.listing(after, max_entries)) {
+            Some(listing) => listing,
+            None => self.ask_for_listing(dir, after, max_entries, plus).await?,
+        };
+        if plus {
+            let missing = |entry: &&ListedEntry| entry.attr.is_none();
+            let elsewhere: Vec<InodeId> = listing.entries.iter().filter(missing).map(|entry| entry.inode).collect();
+            let found = self.getattrs(&elsewhere).await?;
+            let found: HashMap<InodeId, Attr> = found.into_iter().map(|attr| (attr.inode, attr)).collect();
+            for entry in listing.entries.iter_mut().filter(|entry| entry.attr.is_none()) {
+                entry.attr = found.get(&entry.inode).cloned();
+            }
+        }
+        Ok(listing)
+    }
+
+    async fn ask_for_listing(
+        self: &Arc<Core>,
+        dir: InodeId,
+        after: u64,
+        max_entries: u32,
+        plus: bool,
+    ) -> Result<Listing> {
+        let slot = Epochs::slot(dir);
+        let (noted, stamp, all) = {
+            let inner = self.hub.lock();
+            (inner.epochs.note(slot), inner.leases.stamp(dir), self.note_all_in(&inner))
+        };
+        let op = MetaOp::ReadDir { dir, after, max_entries, plus };
+        let mut answer = self.meta_wanting("list a directory", op, Owner::default(), self.want()).await?;
+        let reply = std::mem::replace(&mut answer.reply, MetaReply::Done);
+        let MetaReply::Listing(mut listing) = reply else { return Err(odd("list a directory")) };
+        self.take_attrs(&answer, &all, listing.entries.iter_mut().filter_map(|entry| entry.attr.as_mut()));
+        let mut inner = self.hub.lock();
+        let mode = if answer.grants.dir { LeaseMode::Shared } else { LeaseMode::None };
+        let granted = self.granted(&mut inner, dir, &answer, mode);
+        let same = inner.epochs.same(slot, noted);
+        // Of a directory that is too large to be kept with others its beginning is kept.
+        let limit = self.config.max_kept_entries / 2;
+        let fits = |kept: &&mut Kept| kept.weight() + 2 * listing.entries.len() <= limit;
+        if let Some(kept) = inner.keep(dir, stamp, granted, self.now_ms()).filter(|_| same).filter(fits) {
+            let bare = |entry: &ListedEntry| ListedEntry { attr: None, ..entry.clone() };
+            let entries: Vec<ListedEntry> = listing.entries.iter().map(bare).collect();
+            for entry in &entries {
+                kept.entries.insert(entry.name.as_bytes().to_vec(), Some(entry.inode));
+            }
+            let added = 2 * entries.len();
+            kept.listings.insert(after, Arc::new(Listing { entries, end: listing.end }));
+            inner.names += added;
+            inner.bound_names(self.config.max_kept_entries);
+        }
+        Ok(listing)
+    }
+
+    pub(crate) async fn readlink(self: &Arc<Core>, inode: InodeId) -> Result<Vec<u8>> {
+        if let Some(target) = self.kept(inode, |kept| kept.link.clone()) {
+            return Ok(target);
+        }
+        let note = self.note(inode);
+        match self.meta("read a symbolic link", MetaOp::ReadLink { inode }, Owner::default()).await? {
+            MetaReply::Bytes(target) => {
+                let target: Vec<u8> = target.into();
+                self.keep(&note, |kept| kept.link = Some(target.clone()));
+                Ok(target)
+            }
+            _ => Err(odd("read a symbolic link")),
+        }
+    }
+
+    /// Before a name that is not a directory's is removed or replaced: the inode behind it. If it is open here without its
+    /// server knowing, the server is told; who opens it before the removal is over asks the server.
+    pub(crate) async fn before_removal(self: &Arc<Core>, parent: InodeId, bytes: &[u8]) -> Result<Option<Removal>> {
+        if !self.config.leases {
+            return Ok(None);
+        }
+        let victim = match self.kept(parent, |kept| kept.entries.get(bytes).copied()) {
+            Some(known) => known,
+            None => self.look_up_to(parent, bytes, Purpose::Change).await?.attr.map(|attr| attr.inode),
+        };
+        match victim {
+            Some(inode) => self.say_open(inode).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Before a directory is removed: its inode, if that is known or something that is known may concern it.
+    pub(crate) async fn before_rmdir(self: &Arc<Core>, parent: InodeId, bytes: &[u8]) -> Result<Option<InodeId>> {
+        if !self.config.leases {
+            return Ok(None);
+        }
+        let concerned = || self.files.any_used() || self.hub.links_seen.load(Ordering::Relaxed);
+        match self.kept(parent, |kept| kept.entries.get(bytes).copied()) {
+            Some(known) => Ok(known),
+            None if concerned() => {
+                Ok(self.look_up_to(parent, bytes, Purpose::Change).await?.attr.map(|attr| attr.inode))
+            }
+            None => Ok(None),
+        }
+    }
+
+    pub(crate) async fn parent(self: &Arc<Core>, dir: InodeId) -> Result<InodeId> {
+        match self.meta("find the directory above", MetaOp::GetParent { dir }, Owner::default()).await? {
+            MetaReply::Inode(inode) => Ok(inode),
+            _ => Err(odd("find the directory above")),
+        }
+    }
+
+    pub(crate) async fn resolve(self: &Arc<Core>, path: &[u8], follow: bool) -> Result<Attr> {
+        let mut rest: Vec<Vec<u8>> = parts(path);
+        let mut links = 0;
+        let mut here = self.getattr(InodeId::ROOT).await?;
+        while let Some(part) = rest.pop() {
+            if here.kind != FileKind::Directory {
+                return Err(Error::refused(ErrorCode::NOT_A_DIRECTORY, "a part of the path is not a directory"));
+            }
+            if part == b".." {
+                let above = self.parent(here.inode).await?;
+                here = self.getattr(above).await?;
+                continue;
+            }
+            let next = self.lookup(here.inode, &part).await?;
+            if next.kind != FileKind::Symlink || !follow {
+                here = next;
+                continue;
+            }
+            links += 1;
+            if links > MAX_LINKS {
+                return Err(Error::refused(ErrorCode::LOOP, "too many symbolic links"));
+            }
+            let target = self.readlink(next.inode).await?;
+            if target.starts_with(b"/") {
+                here = self.getattr(InodeId::ROOT).await?;
+            }
+            rest.extend(parts(&target));
+        }
+        Ok(here)
+    }
+}
+
+/// The parts of a path, last first.
+fn parts(path: &[u8]) -> Vec<Vec<u8>> {
+    path.split(|&byte| byte == b'/')
+        .filter(|part| !part.is_empty() && *part != b".")
+        .rev()
+        .map(<[u8]>::to_vec)
+        .collect()
+}

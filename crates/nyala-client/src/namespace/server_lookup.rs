@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Asking a server for a name, and taking in what comes with it: of a file that is likely to be opened next, its content.
+//!
+//! **Failure model.** Content that comes unasked for a while later is a guess. It is believed only of a file of which this
+//! client knew nothing when it asked, did nothing to since, and still knows nothing; and only with its lease. All else is
+//! what it would be without content: attributes. A file that is not opened after all waits among the idle ones, where
+//! the oldest go.
+
+use crate::core::Core;
+use crate::delegation::cache::Note;
+use crate::delegation::logic::generations::{Epochs, Noted};
+use crate::error::Result;
+use crate::rpc::cluster_map::odd;
+use crate::rpc::meta::Answer;
+use nyala_wire::meta::{FileReply, LeaseMode, MetaOp, MetaReply, Owner, Want};
+use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Name};
+use std::sync::Arc;
+
+/// What a name is looked up for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Whatever comes next; a file may be opened.
+    Use,
+    /// The name is going to be removed or moved.
+    Change,
+}
+
+/// A name that is being asked for, and how things stood before.
+struct Asked {
+    dir: InodeId,
+    slot: usize,
+    noted: Noted,
+    stamp: Option<u64>,
+    all: Note,
+    purpose: Purpose,
+}
+
+impl Core {
+    pub(crate) async fn ask_for_name(
+        self: &Arc<Core>,
+        parent: InodeId,
+        name: Name,
+        purpose: Purpose,
+    ) -> Result<Option<Attr>> {
+        let (asked, want) = self.about_to_ask(parent, name.as_bytes(), purpose);
+        let bytes = name.as_bytes().to_vec();
+        let op = MetaOp::Lookup { parent, name };
+        let answer = match self.meta_wanting("look up a name", op, Owner::default(), want).await {
+            Err(error) if error.is(ErrorCode::NOT_FOUND) => return Ok(None),
+            other => other?,
+        };
+        let (inode, attr) = match &answer.reply {
+            MetaReply::NoEntry => (None, None),
+            MetaReply::Entry(entry) => (Some(entry.inode), entry.attr.clone()),
+            MetaReply::Opened(file) => (Some(file.attr.inode), Some(file.attr.clone())),
+            _ => return Err(odd("look up a name")),
+        };
+        self.keep_name(&answer, &asked, bytes, inode, attr.as_ref());
+        match (inode, attr) {
+            (None, _) => Ok(None),
+            (Some(_), Some(mut attr)) => {
+                match &answer.reply {
+                    MetaReply::Opened(file) => self.take_found(&answer, &asked.all, file, &mut attr),
+                    _ => self.take_attr(&answer, &asked.all, &mut attr),
+                }
+                Ok(Some(attr))
+            }
+            (Some(inode), None) => self.getattr(inode).await.map(Some),
+        }
+    }
+
+    /// How things stand, and what to ask for: content too where that pays, and could be believed, so not while this client
+    /// is changing something.
+    fn about_to_ask(&self, dir: InodeId, name: &[u8], purpose: Purpose) -> (Asked, Want) {
+        let slot = Epochs::slot((dir, name));
+        let inner = self.hub.lock();
+        let (noted, stamp, all) = (inner.epochs.note(slot), inner.leases.stamp(dir), self.note_all_in(&inner));
+        let brings = purpose == Purpose::Use && all.is_quiet() && inner.habits.are_opened(dir);
+        let want = if brings { self.want().and(Want::CONTENT) } else { self.want() };
+        (Asked { dir, slot, noted, stamp, all, purpose }, want)
+    }
+
+    /// Takes in what a look-up says of a file, content included if nothing is known of it here.
+    fn take_found(&self, answer: &Answer, note: &Note, reply: &FileReply, attr: &mut Attr) {
+        let file = self.files.acquire(attr.inode);
+        let mut inner = self.hub.lock();
+        let known = file.state.lock().layout.is_some();
+        if !known {
+            self.take_file_in(&mut inner, answer, note, &file, reply);
+        }
+        // Of a file that was just loaded this only lays over the answer what there is of its own.
+        self.take_attr_in(&mut inner, answer, note, attr);
+        drop(inner);
+        self.release(&file);
+    }
+
+    /// A server was asked about a file by its name.
+    pub(crate) fn note_habit(&self, dir: InodeId, attr: &Attr, purpose: Purpose) {
+        if attr.kind != FileKind::File || purpose != Purpose::Use || !self.config.leases {
+            return;
+        }
+        // Where its content is here already, opening it needs nothing.
+        let known = self.files.get(attr.inode).is_some_and(|file| file.state.lock().loaded);
+        self.hub.lock().habits.looked_up(dir, Some(attr.inode).filter(|_| !known), self.now_ms());
+    }
+
+    /// Whether asking for a name that is known brings more than asking for the attributes: its content, with one request.
+    pub(crate) fn brings(&self, dir: InodeId, inode: InodeId, purpose: Purpose) -> bool {
+        purpose == Purpose::Use && dir.slot() == inode.slot() && self.hub.lock().habits.are_opened(dir)
+    }
+
+    fn keep_name(&self, answer: &Answer, asked: &Asked, name: Vec<u8>, is: Option<InodeId>, attr: Option<&Attr>) {
+        let &Asked { dir, slot, noted, stamp, purpose, .. } = asked;
+        let now_ms = self.now_ms();
+        if let Some(attr) = attr {
+            self.note_habit(dir, attr, purpose);
+        }
+        let mut inner = self.hub.lock();
+        let mode = if answer.grants.dir { LeaseMode::Shared } else { LeaseMode::None };
+        let granted = self.granted(&mut inner, dir, answer, mode);
+        let same = inner.epochs.same(slot, noted);
+        let Some(kept) = inner.keep(dir, stamp, granted, now_ms).filter(|_| same) else { return };
+        if kept.entries.insert(name, is).is_none() {
+            inner.names += 1;
+            inner.bound_names(self.config.max_kept_entries);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Which session data belongs to: the one under which a program handed it over.
+//!
+//! **Failure model.** A session ends while data is buffered, waits its turn, is on its way or is about to be sent again.
+//! From then on others may have been let at the file, so that the data would undo what they wrote: it is lost, whoever
+//! wrote it hears of that, and it is never sent under the session that comes next. So every change carries the session it
+//! was accepted under, from the file's state to the request: a client that has noticed does not send it, and servers
+//! refuse what was sent before it noticed. Names are another matter: `rpc::meta` sends their changes again.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use nyala_wire::{InodeId, SessionId};
+
+/// What a change of a file is bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bound {
+    pub(crate) inode: InodeId,
+    /// Under which it was accepted.
+    pub(crate) session: SessionId,
+    /// The program still waits and no server took it: as long as all that was answered is that the session had ended, it
+    /// counts as accepted under the next one.
+    pub(crate) fresh: bool,
+}
+
+/// Of a client without leases: what it writes is sent under the session of the moment, whatever ended before.
+pub(crate) const UNBOUND: SessionId = SessionId(0);
+
+impl Bound {
+    pub(crate) fn new(inode: InodeId, session: SessionId) -> Bound {
+        Bound { inode, session, fresh: false }
+    }
+
+    pub(crate) fn is_free(&self) -> bool {
+        self.session == UNBOUND
+    }
+
+    pub(crate) fn lost(&self) -> Error {
+        Error::LeaseLost { inode: self.inode }
+    }
+}
+
+impl Core {
+    /// The session that something is accepted under which comes from a program now.
+    pub(crate) fn accepting(&self, inode: InodeId) -> SessionId {
+        if self.config.leases { self.session_of(inode) } else { UNBOUND }
+    }
+
+    /// Fails once the session has ended, as far as this client knows.
+    pub(crate) fn check_bound(&self, bound: Bound) -> Result<()> {
+        let ended = !bound.is_free() && self.session_of(bound.inode) != bound.session;
+        if ended { Err(bound.lost()) } else { Ok(()) }
+    }
+}

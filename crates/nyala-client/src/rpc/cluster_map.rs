@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The cluster map as this client knows it.
+//!
+//! **Failure model.** The map may be old at any moment: servers say so, and it is fetched again. Management may be away:
+//! the old map stays in use. The management node that is asked may be gone or not lead: others are asked, also those that
+//! only the map names. A map older than ours (a management node that lags) or of another cluster is ignored.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::rpc::retry::{Again, Retry, sort_transport};
+use nyala_transport::member::{MgmtBook, hinted};
+use nyala_transport::{Endpoint, Request};
+use nyala_wire::codec::{decode, encode};
+use nyala_wire::map::{ClusterMap, TargetKind};
+use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
+use nyala_wire::{ClusterId, InodeId, MapVersion, SessionId, TargetId, WireError, message_type};
+use parking_lot::{Mutex, RwLock};
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A map and what is looked up in it all the time.
+#[derive(Default)]
+pub(crate) struct View {
+    pub(crate) map: Arc<ClusterMap>,
+    endpoints: HashMap<TargetId, Endpoint>,
+}
+
+impl View {
+    fn new(map: ClusterMap) -> View {
+        let endpoint = |target| Some(Endpoint { addresses: map.node_of(target)?.addresses.clone() });
+        let endpoints = map.targets.iter().filter_map(|t| Some((t.id, endpoint(t.id)?))).collect();
+        View { map: Arc::new(map), endpoints }
+    }
+
+    pub(crate) fn endpoint(&self, target: TargetId) -> Option<&Endpoint> {
+        self.endpoints.get(&target)
+    }
+}
+
+/// Longest wait for an answer of one management node, beside what it was asked to wait. Shorter than a lease, so that
+/// another one is asked in time.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How many management nodes may send us on to another in one question.
+const MOST_HINTS: u32 = 2;
+
+pub(crate) struct Maps {
+    mgmt: Mutex<MgmtBook>,
+    view: RwLock<Arc<View>>,
+    refreshing: tokio::sync::Mutex<()>,
+}
+
+impl Maps {
+    pub(crate) fn new(mgmt: &[SocketAddr]) -> Maps {
+        Maps {
+            mgmt: Mutex::new(MgmtBook::new(mgmt.to_vec())),
+            view: RwLock::default(),
+            refreshing: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    pub(crate) fn view(&self) -> Arc<View> {
+        self.view.read().clone()
+    }
+
+    fn take(&self, map: ClusterMap) {
+        let mut view = self.view.write();
+        let ours = view.map.cluster;
+        if ours != ClusterId::UNKNOWN && map.cluster != ours {
+            tracing::error!(%ours, theirs = %map.cluster, "management serves another cluster now; its map is not taken");
+        } else if map.version > view.map.version {
+            self.mgmt.lock().learn(&map);
+            *view = Arc::new(View::new(map));
+        }
+    }
+
+    /// Asks management once: the node that leads, if the one that is asked knows it. Another node next time if this fails.
+    pub(crate) async fn ask(&self, core: &Core, request: &MgmtRequest, wait: Duration) -> Result<MgmtReply, Again> {
+        for _ in 0..MOST_HINTS {
+            let order = self.mgmt.lock().order();
+            let address = order.first().copied();
+            let address = address.ok_or_else(|| Again::Connection("no management address is configured".to_owned()))?;
+            match self.ask_at(core, address, request, wait).await {
+                Ok(MgmtReply::NotLeader { addresses, .. }) => {
+                    let mut mgmt = self.mgmt.lock();
+                    mgmt.failed(address);
+                    match hinted(&addresses) {
+                        Some(leader) => mgmt.answered(leader),
+                        None => break,
+                    }
+                }
+                Ok(reply) => {
+                    self.mgmt.lock().answered(address);
+                    return Ok(reply);
+                }
+                Err(why) => {
+                    self.mgmt.lock().failed(address);
+                    return Err(why);
+                }
+            }
+        }
+        Err(Again::Connection("no management node leads at the moment".to_owned()))
+    }
+
+    async fn ask_at(
+        &self,
+        core: &Core,
+        address: SocketAddr,
+        request: &MgmtRequest,
+        wait: Duration,
+    ) -> Result<MgmtReply, Again> {
+        let request = Request::new(message_type::MGMT, encode(request)).with_timeout(PATIENCE + wait);
+        let answer = core.rpc.call(&Endpoint::from(address), request).await;
+        let frame = answer.map_err(|e| match sort_transport("ask management", e) {
+            Ok(again) => again,
+            Err(error) => Again::Never(error),
+        })?;
+        if frame.is_error() {
+            let error: WireError = decode(&frame.body).unwrap_or_else(|error| error);
+            return Err(Again::Connection(error.to_string()));
+        }
+        decode(&frame.body).map_err(Again::Server)
+    }
+
+    /// Gets a map newer than `have` if management has one.
+    pub(crate) async fn refresh(&self, core: &Core, have: MapVersion) -> Result<(), Again> {
+        let _one = self.refreshing.lock().await;
+        if self.view().map.version > have {
+            return Ok(());
+        }
+        self.watch(core, Duration::ZERO).await
+    }
+
+    /// Whether management, asked now, has nothing newer than `have`. Ids are used once: what the newest map does not
+    /// have was removed, for good.
+    pub(crate) async fn is_newest(&self, core: &Core, have: MapVersion) -> bool {
+        let _one = self.refreshing.lock().await;
+        let asked = self.view().map.version == have && self.watch(core, Duration::ZERO).await.is_ok();
+        asked && self.view().map.version == have
+    }
+
+    /// One long poll.
+    pub(crate) async fn watch(&self, core: &Core, wait: Duration) -> Result<(), Again> {
+        let request = MgmtRequest::WatchMap { have: self.view().map.version, wait_ms: wait.as_millis() as u32 };
+        if let MgmtReply::Map(map) = self.ask(core, &request, wait).await? {
+            self.take(*map);
+        }
+        Ok(())
+    }
+
+    /// Waits for the first map that has a metadata target.
+    pub(crate) async fn first(&self, core: &Core) -> Result<()> {
+        let mut retry = Retry::new("get the cluster map");
+        loop {
+            let why = match self.watch(core, Duration::ZERO).await {
+                Ok(()) if !self.view().map.slots.is_empty() => return Ok(()),
+                Ok(()) => Again::Connection("no metadata service has registered yet".into()),
+                Err(why) => why,
+            };
+            retry.pause(core, why).await?;
+        }
+    }
+
+    /// All metadata targets, or all storage targets.
+    pub(crate) fn targets(&self, kind: TargetKind) -> Vec<TargetId> {
+        self.view().map.targets_of(kind).map(|target| target.id).collect()
+    }
+}
+
+impl Core {
+    /// The session under which an inode's server knows this client.
+    pub(crate) fn session_of(&self, inode: InodeId) -> SessionId {
+        let target = self.maps.view().map.slot_target(inode.slot());
+        target.map_or(self.session_id, |target| self.session(target).id())
+    }
+
+    /// Asks management until it answers.
+    pub(crate) async fn ask_management(&self, what: &'static str, request: MgmtRequest) -> Result<MgmtReply> {
+        let mut retry = Retry::new(what);
+        loop {
+            match self.maps.ask(self, &request, Duration::ZERO).await {
+                Ok(reply) => return Ok(reply),
+                Err(why) => retry.pause(self, why).await?,
+            }
+        }
+    }
+}
+
+pub(crate) fn odd(what: &'static str) -> Error {
+    Error::Protocol { what, detail: "a reply of another kind" }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A sync of a name or an attribute says yes only if no metadata server has lost what is to be synced.
+//!
+//! **Failure model.** A metadata server loses power after it has acknowledged a change, comes back without it, and answers the
+//! sync truthfully: all that it knows is on disk. Its replies name its run (`rpc::logic::acknowledged`): after one of a later run it is asked
+//! how much of the earlier one is left, and whoever syncs what was lost is told so with EIO, once. A server that cannot be asked
+//! now makes the sync fail as one that cannot be reached does. What other clients did, and lost, is theirs to hear of.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::rpc::cluster_map::odd;
+use crate::rpc::logic::acknowledged::LogMark;
+use crate::rpc::logic::effects::{Part, changed};
+use crate::rpc::meta::Answer;
+use nyala_transport::Frame;
+use nyala_wire::meta::{MetaOp, MetaReply};
+use nyala_wire::{InodeId, TargetId};
+use std::sync::Arc;
+
+const ASK: &str = "ask what a metadata server has lost";
+
+/// Where the server's log was when it sent this.
+pub(crate) fn log_mark(frame: &Frame) -> LogMark {
+    let header = &frame.header;
+    let applied = header.log_position.saturating_add(header.unsynced_records.into());
+    LogMark { run: header.run, durable: header.log_position, applied }
+}
+
+impl Core {
+    /// A metadata server has done this.
+    pub(crate) fn done_there(&self, target: TargetId, mark: LogMark, op: &MetaOp, reply: &MetaReply) {
+        if op.is_change() || matches!(op, MetaOp::Sync) {
+            self.acked.lock().heard(target, mark, changed(op, reply));
+        }
+    }
+
+    /// It concerned this inode too, which the operation does not name.
+    pub(crate) fn concerned_too(&self, answer: &Answer, inode: Option<InodeId>) {
+        self.acked.lock().heard(answer.target, answer.mark, inode.map(|inode| (inode, Part::Other)));
+    }
+
+    /// After a sync: what this client did to an inode before is on disk, unless it is lost.
+    pub(crate) async fn confirm(self: &Arc<Core>, inode: InodeId) -> Result<()> {
+        self.settle_doubts(Some(inode)).await?;
+        let lost = self.acked.lock().take_lost(inode);
+        lost.map_or(Ok(()), |target| Err(taken_back(inode, target)))
+    }
+
+    /// The same of all that this client did.
+    pub(crate) async fn confirm_all(self: &Arc<Core>) -> Result<()> {
+        self.settle_doubts(None).await?;
+        let lost = self.acked.lock().any_lost();
+        lost.map_or(Ok(()), |(inode, target)| Err(taken_back(inode, target)))
+    }
+
+    async fn settle_doubts(self: &Arc<Core>, inode: Option<InodeId>) -> Result<()> {
+        let doubtful = self.acked.lock().doubtful(inode);
+        for (target, run) in doubtful {
+            match self.meta_at(ASK, MetaOp::Survived { run }, target).await? {
+                MetaReply::Position(position) => self.acked.lock().survived(target, run, position),
+                _ => return Err(odd(ASK)),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn taken_back(inode: InodeId, target: TargetId) -> Error {
+    let error = Error::TakenBack { inode, target };
+    tracing::error!(%error);
+    error
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Which inodes' changes metadata servers have acknowledged and may not have on disk, and which of them a power cut took.
+//!
+//! A server's replies carry the number of its run, the log position that is on disk and the one that the reply rests on. A
+//! later run goes on where it found the log to end; what an earlier one had answered behind that is lost. So the last
+//! position of each inode is kept until it is on disk; with the first reply of a later run those that were not become
+//! doubtful, and the server says which survived. The positions of changes that others made a moment before count as this client's:
+//! that errs to the side of loss. Inline content is told as a whole: what of it was lost is back with the next telling.
+
+mod server;
+
+use crate::rpc::logic::effects::Part;
+use nyala_wire::{InodeId, TargetId};
+use server::{FEW, Past, Server, note};
+use std::collections::BTreeMap;
+
+/// Where a server's log was when it replied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogMark {
+    /// Of the server; 0: it does not say.
+    pub run: u32,
+    /// On disk up to here.
+    pub durable: u64,
+    /// The reply rests on nothing behind this.
+    pub applied: u64,
+}
+
+/// Of all servers.
+#[derive(Debug, Default)]
+pub struct Acked {
+    servers: BTreeMap<TargetId, Server>,
+}
+
+impl Acked {
+    /// A server replied to a change of these, or to a sync of none.
+    pub fn heard(&mut self, target: TargetId, mark: LogMark, changed: impl IntoIterator<Item = (InodeId, Part)>) {
+        if mark.run == 0 {
+            return;
+        }
+        let server = self.servers.entry(target).or_default();
+        if mark.run > server.run {
+            server.next_run(mark.run);
+        }
+        if mark.run < server.run {
+            let past = server.past.entry(mark.run).or_default();
+            if past.survived.is_none_or(|survived| survived < mark.applied) {
+                changed.into_iter().for_each(|change| note(&mut past.marks, change, mark.applied));
+            }
+            return server.tidy();
+        }
+        server.durable = server.durable.max(mark.durable);
+        for change in changed {
+            if change.1 == Part::Whole {
+                server.told_whole(change.0);
+            }
+            if mark.applied > server.durable {
+                note(&mut server.marks, change, mark.applied);
+            }
+        }
+        if server.marks.len() >= server.room.max(FEW) {
+            server.prune();
+            server.room = 2 * server.marks.len();
+        }
+    }
+
+    /// Runs of servers to ask about before anything can be said of this inode; of any inode if `None`.
+    pub fn doubtful(&self, inode: Option<InodeId>) -> Vec<(TargetId, u32)> {
+        let concerned = |past: &Past| inode.is_none_or(|inode| past.marks.contains_key(&inode));
+        let of = |(target, server): (&TargetId, &Server)| {
+            let runs = server.past.iter().filter(|(_, past)| past.survived.is_none() && concerned(past));
+            runs.map(|(run, _)| (*target, *run)).collect::<Vec<_>>()
+        };
+        self.servers.iter().flat_map(of).collect()
+    }
+
+    /// The server says up to which position a run's changes are there.
+    pub fn survived(&mut self, target: TargetId, run: u32, position: u64) {
+        let Some(server) = self.servers.get_mut(&target) else { return };
+        if let Some(past) = server.past.get_mut(&run) {
+            past.survived = Some(position);
+            past.marks.retain(|_, mark| mark.iter().any(|part| *part > position));
+            past.marks.values_mut().flatten().filter(|part| **part <= position).for_each(|part| *part = 0);
+        }
+        server.tidy();
+    }
+
+    /// Whether a change of this inode is known to be lost, at which server; said once.
+    pub fn take_lost(&mut self, inode: InodeId) -> Option<TargetId> {
+        let mut lost = None;
+        for (target, server) in &mut self.servers {
+            for past in server.past.values_mut().filter(|past| past.survived.is_some()) {
+                if past.marks.remove(&inode).is_some() {
+                    lost = Some(*target);
+                }
+            }
+            server.tidy();
+        }
+        lost
+    }
+
+    /// One of the inodes of which changes are known to be lost.
+    pub fn any_lost(&self) -> Option<(InodeId, TargetId)> {
+        let of = |server: &Server| {
+            let mut lost =
+                server.past.values().filter(|past| past.survived.is_some()).flat_map(|past| past.marks.keys());
+            lost.next().copied()
+        };
+        self.servers.iter().find_map(|(target, server)| Some((of(server)?, *target)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::server::MAX_PAST;
+    use super::*;
+
+    const A: TargetId = TargetId(1);
+    const ONE: InodeId = InodeId(11);
+    const TWO: InodeId = InodeId(12);
+    const OF_ONE: [(InodeId, Part); 1] = [(ONE, Part::Other)];
+    const OF_TWO: [(InodeId, Part); 1] = [(TWO, Part::Other)];
+
+    fn mark(run: u32, durable: u64, applied: u64) -> LogMark {
+        LogMark { run, durable, applied }
+    }
+
+    #[test]
+    fn what_a_later_run_did_not_find_is_lost_and_said_once() {
+        let mut acked = Acked::default();
+        acked.heard(A, mark(1, 0, 5), OF_ONE);
+        acked.heard(A, mark(1, 0, 8), OF_TWO);
+        assert!(acked.doubtful(None).is_empty());
+        acked.heard(A, mark(2, 6, 6), []);
+        assert_eq!((acked.doubtful(Some(ONE)), acked.take_lost(ONE)), (vec![(A, 1)], None));
+        acked.survived(A, 1, 5);
+        assert!(acked.doubtful(None).is_empty());
+        assert_eq!((acked.any_lost(), acked.take_lost(ONE)), (Some((TWO, A)), None));
+        assert_eq!((acked.take_lost(TWO), acked.take_lost(TWO), acked.any_lost()), (Some(A), None, None));
+    }
+
+    #[test]
+    fn what_was_on_disk_is_never_asked_about() {
+        let mut acked = Acked::default();
+        acked.heard(A, mark(1, 0, 5), OF_ONE);
+        acked.heard(A, mark(1, 5, 5), []);
+        acked.heard(A, mark(2, 5, 5), []);
+        assert!(acked.doubtful(None).is_empty());
+        acked.heard(A, mark(2, 7, 7), OF_ONE);
+        acked.heard(A, mark(3, 7, 7), []);
+        assert!(acked.doubtful(None).is_empty());
+        acked.heard(A, LogMark::default(), OF_ONE);
+        assert!(acked.doubtful(None).is_empty());
+    }
+
+    #[test]
+    fn a_late_reply_counts_for_the_run_that_gave_it() {
+        let mut acked = Acked::default();
+        acked.heard(A, mark(1, 0, 1), []);
+        acked.heard(A, mark(2, 3, 4), OF_TWO);
+        acked.heard(A, mark(1, 0, 9), OF_ONE);
+        assert_eq!(acked.doubtful(None), [(A, 1)]);
+        acked.survived(A, 1, 3);
+        acked.heard(A, mark(1, 0, 2), OF_TWO);
+        acked.heard(A, mark(1, 0, 7), OF_TWO);
+        assert_eq!((acked.take_lost(ONE), acked.take_lost(TWO)), (Some(A), Some(A)));
+        acked.heard(A, mark(3, 4, 4), []);
+        acked.survived(A, 2, u64::MAX);
+        assert_eq!((acked.doubtful(None), acked.take_lost(TWO)), (vec![], None));
+    }
+
+    #[test]
+    fn content_that_is_told_again_is_not_lost_but_what_else_was_changed_is() {
+        let content = |inode| [(inode, Part::Content)];
+        let whole = |inode| [(inode, Part::Whole)];
+        for asked_first in [false, true] {
+            let mut acked = Acked::default();
+            acked.heard(A, mark(1, 0, 4), content(ONE));
+            acked.heard(A, mark(1, 0, 5), content(TWO));
+            acked.heard(A, mark(1, 0, 6), OF_TWO);
+            acked.heard(A, mark(2, 3, 3), []);
+            if asked_first {
+                acked.survived(A, 1, 3);
+            }
+            acked.heard(A, mark(2, 4, 4), whole(ONE));
+            acked.heard(A, mark(2, 5, 5), whole(TWO));
+            acked.survived(A, 1, 3);
+            assert_eq!((acked.take_lost(ONE), acked.take_lost(TWO)), (None, Some(A)));
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_by_what_is_not_on_disk() {
+        let mut acked = Acked::default();
+        for n in 1..=100 * FEW as u64 {
+            acked.heard(A, mark(1, n.saturating_sub(10), n), [(InodeId(n), Part::Content)]);
+        }
+        assert!(acked.servers[&A].marks.len() <= 2 * FEW);
+        for run in 2..100 {
+            acked.heard(A, mark(run, 0, 1), OF_ONE);
+        }
+        assert!(acked.servers[&A].past.len() <= MAX_PAST);
+    }
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The deciding part of [`super`]: pure. No I/O, no clock, no randomness; time is an argument.
+
+pub mod acknowledged;
+pub(crate) mod checksum;
+pub mod effects;
+pub mod group_numbers;
+pub mod segments;
+pub mod sequence;

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Requests to metadata: which server, under which sequence number, and again until it worked.
+//!
+//! **Failure model.** A request or its reply may be lost at any time: it is sent again under the same sequence number, to
+//! the same target (wherever the map says that is by now), and the server does it once. A server that does not serve the
+//! slot any more has not done it: the request goes to the right one under a number of that session. A server that lost
+//! the session cannot tell; the session is opened again and the request sent under a new number, unless it carries what was
+//! handed over under the session that has ended (`rpc::bound`): then it fails.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::rpc::bound::Bound;
+use crate::rpc::cluster_map::odd;
+use crate::rpc::confirm::log_mark;
+use crate::rpc::logic::acknowledged::LogMark;
+use crate::rpc::retry::{Again, Retry, sort_reply, sort_transport};
+use crate::rpc::session::Session;
+use crate::types::wall_clock;
+use nyala_transport::Request;
+use nyala_wire::codec::{decode, encode_large};
+use nyala_wire::meta::{Grants, MetaOp, MetaReply, MetaRequest, Owner, Want};
+use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, WireError, message_type};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// A server that is alive and says nothing for so long is asked again.
+const META_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// A successful reply, and what it grants.
+pub(crate) struct Answer {
+    pub(crate) reply: MetaReply,
+    pub(crate) grants: Grants,
+    /// Who granted, and in which of its runs, as known when the request was sent.
+    pub(crate) target: TargetId,
+    pub(crate) boot: u64,
+    /// Sessions that had been lost when the request was sent, and under which one that was.
+    pub(crate) losses: u64,
+    pub(crate) session: SessionId,
+    /// Where the server's log was.
+    pub(crate) mark: LogMark,
+}
+
+/// What came of sending once.
+pub(crate) enum Outcome {
+    Reply(Answer),
+    /// The same request again, later.
+    Again(Again),
+    /// The session is not known there.
+    Stale(Again),
+    /// Another server, or a newer map.
+    Elsewhere(Again),
+}
+
+/// Whether it says what was written, or that it is to be on disk: nothing is dropped for an answer that nobody vouches for.
+fn is_of_content(op: &MetaOp) -> bool {
+    matches!(op, MetaOp::Commit(_) | MetaOp::PutInline(_) | MetaOp::PutInlines { .. } | MetaOp::Sync)
+}
+
+impl Core {
+    /// A request under no sequence number yet.
+    pub(crate) fn request(&self, op: MetaOp, owner: Owner) -> MetaRequest {
+        let want = Want::NOTHING;
+        MetaRequest { session: SessionId(0), sequence: 0, acked_below: 0, owner, now: wall_clock(), op, want }
+    }
+
+    /// Sends once.
+    pub(crate) async fn send_meta(
+        &self,
+        session: &Session,
+        what: &'static str,
+        request: &mut MetaRequest,
+    ) -> Result<Outcome> {
+        // Before its id is read: whoever takes the session's leases away names it anew first.
+        let losses = self.hub.losses.load(Ordering::Acquire);
+        self.send_meta_after(losses, session, session.id(), what, request).await
+    }
+
+    /// The same under this id, whatever the session is called by now.
+    pub(crate) async fn send_meta_as(
+        &self,
+        session: &Session,
+        id: SessionId,
+        what: &'static str,
+        request: &mut MetaRequest,
+    ) -> Result<Outcome> {
+        let losses = self.hub.losses.load(Ordering::Acquire);
+        self.send_meta_after(losses, session, id, what, request).await
+    }
+
+    async fn send_meta_after(
+        &self,
+        losses: u64,
+        session: &Session,
+        id: SessionId,
+        what: &'static str,
+        request: &mut MetaRequest,
+    ) -> Result<Outcome> {
+        let view = self.maps.view();
+        let Some(endpoint) = view.endpoint(session.target) else {
+            return Ok(Outcome::Elsewhere(Again::Connection("the metadata target is not in the map".into())));
+        };
+        request.acked_below = session.acked_below();
+        request.session = id;
+        let (boot, target, sent_ms) = (session.boot(), session.target, self.now_ms());
+        self.stats.meta_requests.fetch_add(1, Ordering::Relaxed);
+        let body = encode_large(request, request.op.content_bytes());
+        let sent = Request::new(message_type::META, body).at(view.map.version.0, 0);
+        let frame = match self.rpc.call(endpoint, sent.with_timeout(META_TIMEOUT)).await {
+            Ok(frame) => frame,
+            Err(error) => return Ok(Outcome::Again(sort_transport(what, error)?)),
+        };
+        if !frame.is_error() {
+            let (grants, rest) = Grants::split(&frame.body).map_err(Error::server(what))?;
+            let reply = decode(rest).map_err(Error::server(what))?;
+            session.answered(sent_ms);
+            // A session that was greeted may be a new one, without any leases.
+            if !matches!(reply, MetaReply::Session(_)) {
+                self.renew_leases(session);
+            }
+            let mark = log_mark(&frame);
+            self.done_there(target, mark, &request.op, &reply);
+            return Ok(Outcome::Reply(Answer { reply, grants, target, boot, losses, session: id, mark }));
+        }
+        let error: WireError = decode(&frame.body).map_err(Error::server(what))?;
+        let code = error.code;
+        let why = sort_reply(what, error)?;
+        Ok(match code {
+            ErrorCode::STALE_SESSION => Outcome::Stale(why),
+            ErrorCode::WRONG_SERVER | ErrorCode::MAP_BEHIND | ErrorCode::WRONG_EPOCH => Outcome::Elsewhere(why),
+            _ => Outcome::Again(why),
+        })
+    }
+
+    /// Does an operation on the server of its home inode.
+    pub(crate) async fn meta(self: &Arc<Core>, what: &'static str, op: MetaOp, owner: Owner) -> Result<MetaReply> {
+        Ok(self.meta_wanting(what, op, owner, Want::NOTHING).await?.reply)
+    }
+
+    /// The same, with leases asked for if this client keeps any.
+    pub(crate) async fn meta_wanting(
+        self: &Arc<Core>,
+        what: &'static str,
+        op: MetaOp,
+        owner: Owner,
+        want: Want,
+    ) -> Result<Answer> {
+        let home = op.home().unwrap_or(InodeId::ROOT);
+        let mut request = self.request(op, owner);
+        request.want = if self.config.leases { want } else { Want::NOTHING };
+        self.meta_routed(what, request, None, |core| core.maps.view().map.slot_target(home.slot())).await
+    }
+
+    /// Says what a program did to a file's content: only under the session that it is bound to.
+    pub(crate) async fn meta_bound(
+        self: &Arc<Core>,
+        what: &'static str,
+        op: MetaOp,
+        want: Want,
+        bound: Bound,
+    ) -> Result<Answer> {
+        let mut request = self.request(op, Owner::default());
+        request.want = if self.config.leases { want } else { Want::NOTHING };
+        let home = bound.inode;
+        let bound = Some(bound).filter(|bound| !bound.is_free());
+        self.meta_routed(what, request, bound, |core| core.maps.view().map.slot_target(home.slot())).await
+    }
+
+    /// Does an operation on a certain metadata target.
+    pub(crate) async fn meta_at(
+        self: &Arc<Core>,
+        what: &'static str,
+        op: MetaOp,
+        target: TargetId,
+    ) -> Result<MetaReply> {
+        Ok(self.meta_routed(what, self.request(op, Owner::default()), None, |_| Some(target)).await?.reply)
+    }
+
+    async fn meta_routed(
+        self: &Arc<Core>,
+        what: &'static str,
+        mut request: MetaRequest,
+        mut bound: Option<Bound>,
+        route: impl Fn(&Core) -> Option<TargetId>,
+    ) -> Result<Answer> {
+        let keeps = bound.is_some() || is_of_content(&request.op);
+        let mut retry = if keeps { Retry::keeping(what) } else { Retry::new(what) };
+        let mut stale = (TargetId(0), 0);
+        loop {
+            let Some(target) = route(self) else {
+                let why = Again::Connection("no metadata server serves this part of the name space now".into());
+                self.refresh_and_pause(&mut retry, why).await?;
+                continue;
+            };
+            let session = self.session(target);
+            let seen = if stale.0 == target { stale.1 } else { 0 };
+            let generation = session.ensure(self, seen).await?;
+            let ticket = if request.op.is_change() { Some(session.begin().await) } else { None };
+            request.sequence = ticket.as_ref().map_or(0, |ticket| ticket.sequence);
+            loop {
+                let outcome = self.send_bound(&session, &mut bound, what, &mut request).await?;
+                if let (Outcome::Stale(why), Some(ended)) = (&outcome, bound) {
+                    bound = Some(self.bind_anew(&session, generation, ended).await?);
+                    retry.pause(self, why.clone()).await?;
+                    break;
+                }
+                bound = bound.map(|bound| Bound { fresh: false, ..bound });
+                match outcome {
+                    Outcome::Reply(answer) => return Ok(answer),
+                    Outcome::Again(why) => retry.pause(self, why).await?,
+                    Outcome::Stale(why) => {
+                        stale = (target, generation);
+                        retry.pause(self, why).await?;
+                        break;
+                    }
+                    Outcome::Elsewhere(why) => {
+                        self.refresh_and_pause(&mut retry, why).await?;
+                        if route(self) != Some(target) {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends once; what is bound to a session goes under that one or not at all.
+    async fn send_bound(
+        &self,
+        session: &Session,
+        bound: &mut Option<Bound>,
+        what: &'static str,
+        request: &mut MetaRequest,
+    ) -> Result<Outcome> {
+        // Nobody was asked yet: as if it came from the program now.
+        *bound = bound.map(|bound| if bound.fresh { Bound { session: session.id(), ..bound } } else { bound });
+        match *bound {
+            Some(bound) if session.id() != bound.session => Err(bound.lost()),
+            Some(bound) => self.send_meta_as(session, bound.session, what, request).await,
+            None => self.send_meta(session, what, request).await,
+        }
+    }
+
+    /// After its session has ended: only what no server took is bound to the next one. It may have been sent while that was
+    /// being opened, so that the next one has ended, too: it is still what no server took.
+    async fn bind_anew(self: &Arc<Core>, session: &Arc<Session>, generation: u64, ended: Bound) -> Result<Bound> {
+        // What else was held under it is given up before anything new comes.
+        session.ensure(self, generation).await?;
+        if !ended.fresh {
+            return Err(ended.lost());
+        }
+        Ok(Bound { session: session.id(), ..ended })
+    }
+
+    async fn refresh_and_pause(&self, retry: &mut Retry, why: Again) -> Result<()> {
+        let have = self.maps.view().map.version;
+        if let Err(why) = self.maps.refresh(self, have).await {
+            tracing::debug!(?why, "cannot refresh the map now");
+        }
+        retry.pause(self, why).await
+    }
+
+    /// An operation whose reply is just success.
+    pub(crate) async fn meta_done(self: &Arc<Core>, what: &'static str, op: MetaOp) -> Result<()> {
+        match self.meta(what, op, Owner::default()).await? {
+            MetaReply::Done => Ok(()),
+            _ => Err(odd(what)),
+        }
+    }
+}

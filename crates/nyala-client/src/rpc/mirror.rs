@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Requests to mirror groups: which member is asked, under which number, and again until it worked.
+//!
+//! **Failure model.** A member dies, vanishes or stands still in the middle of a request; its group goes on with another
+//! primary in another epoch. A request is given up as soon as the map shows another epoch, and sent again under the same
+//! number: the group does it once. A refused connection is reported to management, which then need not wait for the lease
+//! to end. A member that this client alone does not reach is gone around ([`crate::rpc::reach`]). A reader may ask a member that
+//! cannot tell (`ASK_PRIMARY`), or one whose copy is damaged: the next one is asked. The application sees a pause.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::rpc::logic::group_numbers::Numbers;
+use crate::rpc::reach::SUSPECT;
+use crate::rpc::retry::{Again, Retry, removed, sort_reply, sort_transport};
+use crate::rpc::transport::ReachFuture;
+use nyala_transport::{Endpoint, Frame, Request, TransportError};
+use nyala_wire::codec::decode;
+use nyala_wire::map::{Group, MemberState, Reachability};
+use nyala_wire::mgmt::MgmtRequest;
+use nyala_wire::mirror::GroupHeader;
+use nyala_wire::{ErrorCode, GroupId, TargetId, WireError, message_type};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// While a request is under way, the map is looked at so often.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long a read of damaged data waits for another member to become good.
+const COPY_WAIT: Duration = Duration::from_secs(5);
+
+/// What a reader knows about the members of a group; `None` elsewhere: only the primary is asked.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    /// Spreads readers over members.
+    pub(crate) spread: u64,
+    /// Members whose copy is damaged.
+    pub(crate) avoid: Vec<TargetId>,
+    /// Who was asked last.
+    pub(crate) last: Option<TargetId>,
+    ask_primary: bool,
+    tries: u64,
+}
+
+impl Reader {
+    pub(crate) fn new(spread: u64) -> Reader {
+        Reader { spread, ..Reader::default() }
+    }
+
+    /// Whether only the primary can tell.
+    fn asks_primary(&self, primary: TargetId) -> bool {
+        self.ask_primary && !self.avoid.contains(&primary)
+    }
+
+    fn pick(&self, good: &[TargetId], primary: TargetId) -> Option<TargetId> {
+        let wanted: Vec<TargetId> = good.iter().filter(|target| !self.avoid.contains(target)).copied().collect();
+        if self.ask_primary && wanted.contains(&primary) {
+            return Some(primary);
+        }
+        let at = self.spread.wrapping_add(self.tries).checked_rem(wanted.len() as u64)?;
+        wanted.get(at as usize).copied()
+    }
+}
+
+/// What follows from an answer.
+enum Step {
+    Done(Frame),
+    /// At once, the primary this time.
+    AskPrimary,
+    Again(Again),
+}
+
+/// A request's number; over when dropped.
+struct Number {
+    numbers: Arc<Mutex<Numbers>>,
+    number: u64,
+}
+
+impl Drop for Number {
+    fn drop(&mut self) {
+        self.numbers.lock().done(self.number);
+    }
+}
+
+impl Core {
+    fn number_for(&self, group: GroupId) -> Number {
+        let numbers = self.numbers.lock().entry(group).or_default().clone();
+        let number = numbers.lock().begin();
+        Number { numbers, number }
+    }
+
+    /// Members that serve reads and may be reached; those that this client does not reach only if there are no others.
+    fn good_members(&self, group: &Group) -> Vec<TargetId> {
+        let map = self.maps.view().map.clone();
+        let reach = |id: TargetId| map.target(id).is_some_and(|target| target.reachability != Reachability::Offline);
+        let members = group.members_with_states();
+        let good = members.filter(|(id, state)| *state == MemberState::Good && reach(*id)).map(|(id, _)| id);
+        let (far, near): (Vec<_>, Vec<_>) = good.partition(|id| self.unreached.has(*id));
+        if near.is_empty() { far } else { near }
+    }
+
+    /// Who is asked, and whether to pass it on to the primary.
+    fn member_for(&self, group: &Group, reader: Option<&Reader>) -> Option<(TargetId, bool)> {
+        let primary = group.primary()?;
+        let unreached = self.unreached.has(primary);
+        if reader.is_none() && !unreached {
+            return Some((primary, false));
+        }
+        let good = self.good_members(group);
+        let far = unreached && !good.contains(&primary);
+        match reader {
+            Some(reader) => reader.pick(&good, primary).map(|member| (member, far && reader.asks_primary(primary))),
+            None => good.first().filter(|_| far).map_or(Some((primary, false)), |near| Some((*near, true))),
+        }
+    }
+
+    /// Whether a group has a good member besides these.
+    pub(crate) fn has_other_copy(&self, group: GroupId, avoid: &[TargetId]) -> bool {
+        let view = self.maps.view();
+        let group = view.map.group(group);
+        group.is_some_and(|group| self.good_members(group).iter().any(|target| !avoid.contains(target)))
+    }
+
+    /// The same; one that is there and not good yet is waited for a moment: after a start of all of them members become good
+    /// one after the other.
+    pub(crate) async fn other_copy(&self, group: GroupId, avoid: &[TargetId]) -> bool {
+        let began = Instant::now();
+        while !self.has_other_copy(group, avoid) {
+            let view = self.maps.view();
+            let online = |id: TargetId| view.map.target(id).is_some_and(|t| t.reachability == Reachability::Online);
+            let comes = |id: &TargetId| !avoid.contains(id) && online(*id);
+            let others = view.map.group(group).is_some_and(|group| group.members.iter().any(comes));
+            if !others || began.elapsed() >= COPY_WAIT {
+                return false;
+            }
+            tokio::time::sleep(LOOK).await;
+            // why ignored: without management there is no news, and the time is bounded.
+            let _ = self.maps.refresh(self, view.map.version).await;
+        }
+        true
+    }
+
+    /// Sends to a group until a member answers with success or an error that repetition does not cure.
+    pub(crate) async fn group_call(
+        &self,
+        what: &'static str,
+        group: GroupId,
+        mut reader: Option<&mut Reader>,
+        retry: &mut Retry,
+        mut make: impl FnMut() -> Request,
+    ) -> Result<Frame> {
+        let number = if reader.is_none() { Some(self.number_for(group)) } else { None };
+        loop {
+            let view = self.maps.view();
+            let known = view.map.group(group);
+            let member = known.and_then(|known| self.member_for(known, reader.as_deref()));
+            let epoch = known.map_or(0, |known| known.epoch);
+            let endpoint = member.and_then(|(member, _)| view.endpoint(member));
+            let why = match (member, endpoint) {
+                (Some((member, pass_on)), Some(endpoint)) => {
+                    let request = self.to_group(make(), group, number.as_ref(), pass_on);
+                    let request = request.at(view.map.version.0, epoch);
+                    let answer = self.call_in_epoch((group, epoch), member, endpoint, request).await;
+                    match self.sort(what, member, answer, reader.as_deref_mut()).await? {
+                        Step::Done(frame) => return Ok(frame),
+                        Step::AskPrimary => continue,
+                        Step::Again(why) => why,
+                    }
+                }
+                _ => Again::Connection(format!("no member of mirror group {group} can serve at the moment")),
+            };
+            if let Some(reader) = &mut reader {
+                reader.tries += 1;
+            }
+            if known.is_none() && self.maps.is_newest(self, view.map.version).await {
+                return Err(removed(what, &format!("mirror group {group}")));
+            }
+            // why ignored: if management is away too, the pause and the next try deal with it.
+            let _ = self.maps.refresh(self, view.map.version).await;
+            retry.pause(self, why).await?;
+        }
+    }
+
+    /// What is to be done about a member's answer; `None`: another one is to be asked, or in another epoch.
+    async fn sort(
+        &self,
+        what: &'static str,
+        member: TargetId,
+        answer: Option<std::result::Result<Frame, TransportError>>,
+        mut reader: Option<&mut Reader>,
+    ) -> Result<Step> {
+        if let Some(reader) = &mut reader {
+            reader.last = Some(member);
+        }
+        Ok(Step::Again(match answer {
+            Some(Ok(frame)) if !frame.is_error() => return Ok(Step::Done(frame)),
+            Some(Ok(frame)) => {
+                let error: WireError = decode(&frame.body).map_err(Error::server(what))?;
+                if let Some(reader) = reader {
+                    let asked = std::mem::replace(&mut reader.ask_primary, error.code == ErrorCode::ASK_PRIMARY);
+                    if reader.ask_primary && !asked {
+                        return Ok(Step::AskPrimary);
+                    }
+                }
+                sort_reply(what, error.clone())?;
+                // A short pause: it is over as soon as the group has agreed.
+                Again::Connection(error.to_string())
+            }
+            Some(Err(error)) => {
+                if matches!(error, TransportError::ConnectRefused { .. }) {
+                    self.report(member).await;
+                }
+                sort_transport(what, error)?
+            }
+            None => Again::Connection("the mirror group goes on in another epoch, or by another member".to_owned()),
+        }))
+    }
+
+    fn to_group(&self, request: Request, group: GroupId, number: Option<&Number>, pass_on: bool) -> Request {
+        let (number, lowest) = number.map_or((0, 0), |number| (number.number, number.numbers.lock().lowest()));
+        let header = GroupHeader {
+            group: group.0.into(),
+            kind: request.message_type.into(),
+            pass_on: u32::from(pass_on).into(),
+            client: self.session_id.0.into(),
+            number: number.into(),
+            lowest: lowest.into(),
+        };
+        let body = header.wrap(&request.body).into();
+        let timeout = Some(crate::rpc::storage::STORAGE_TIMEOUT);
+        Request { message_type: message_type::STORAGE_GROUP, body, timeout, ..request }
+    }
+
+    /// Calls; `None` when the group has gone on to another epoch meanwhile, or the member's host does not answer and there is
+    /// another one to ask.
+    async fn call_in_epoch(
+        &self,
+        (group, epoch): (GroupId, u32),
+        member: TargetId,
+        endpoint: &Endpoint,
+        request: Request,
+    ) -> Option<std::result::Result<Frame, TransportError>> {
+        let mut call = self.rpc.call(endpoint, request);
+        let mut knock: Option<ReachFuture> = None;
+        let mut suspect = Instant::now() + SUSPECT;
+        loop {
+            let knocked = async {
+                match &mut knock {
+                    Some(knock) => knock.await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                result = &mut call => return Some(result),
+                answered = knocked => {
+                    if !answered {
+                        self.unreached(member, endpoint);
+                        return None;
+                    }
+                    (knock, suspect) = (None, Instant::now() + SUSPECT);
+                }
+                () = tokio::time::sleep(LOOK) => {}
+            }
+            if self.maps.view().map.group(group).is_some_and(|known| known.epoch != epoch) {
+                return None;
+            }
+            if knock.is_none() && Instant::now() >= suspect && self.has_other_copy(group, &[member]) {
+                knock = Some(self.rpc.is_reachable(endpoint));
+            }
+        }
+    }
+
+    /// Tells management whose host refuses connections.
+    async fn report(&self, member: TargetId) {
+        let node = self.maps.view().map.target(member).map(|target| target.node);
+        if let Some(node) = node {
+            // why ignored: management notices by itself, only later.
+            let _ = self.maps.ask(self, &MgmtRequest::Refused { node }, Duration::ZERO).await;
+        }
+    }
+}

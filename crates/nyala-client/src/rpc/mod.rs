@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Talking to the cluster: the cluster map, sessions with metadata servers, requests to metadata, storage and mirror groups, and
+//! how long and how often they are repeated.
+
+pub mod logic;
+pub mod transport;
+
+pub(crate) mod bound;
+pub(crate) mod cluster_map;
+pub(crate) mod confirm;
+pub(crate) mod deadline;
+pub(crate) mod meta;
+pub(crate) mod mirror;
+pub(crate) mod reach;
+pub(crate) mod retry;
+pub(crate) mod session;
+pub(crate) mod storage;

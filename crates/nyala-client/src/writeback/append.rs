@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Adding to the end of a file.
+//!
+//! **Failure model.** Others move the end: where it is counts only under an exclusive lease, which is waited for. Writers of
+//! this client take turns.
+
+use crate::core::Core;
+use crate::delegation::admission::How;
+use crate::delegation::logic::delegations::Need;
+use crate::error::Result;
+use crate::file::state::File;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+impl Core {
+    /// Writes `data` at the end, wherever others have moved it; returns where that was.
+    pub(crate) async fn append(self: &Arc<Core>, file: &Arc<File>, data: &[u8]) -> Result<u64> {
+        let guard = self.guard(file, Need { write: true, cached: true, patient: true }).await?;
+        let _one = file.appending.lock().await;
+        if guard.how == How::Unleased {
+            self.freshen(file).await?;
+        }
+        let at = file.state.lock().size;
+        self.check_write(at, data)?;
+        self.write_kept(file, at, data, guard.session).await?;
+        self.stats.written_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
+        Ok(at)
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Closed small files. A file that was written under an exclusive lease and is closed again would cost a request of its own
+//! to say what is in it, and its program a round trip. Instead its content waits for a moment (`writeback::logic::deferred_close`) and goes out
+//! with that of others. Nobody can tell the difference from elsewhere: who looks at the file has the lease revoked first,
+//! and before that goes back the content is sent (`Core::let_go`).
+//!
+//! **Failure model.** The client may end or lose its session in this moment: then the content of files that nobody synced is
+//! lost, as it is while they are open. A server that is short of space may not take it: there nothing is put off, and
+//! `close` says ENOSPC. A file is not renamed before its content is out, so that what is replaced that way is
+//! never lost for nothing. The server may refuse one and take others; a refused one goes out by itself, as when a program
+//! waits for it. If that fails the file keeps it, for whoever has it open, the log says it, and closes wait for their
+//! servers for a while, so that programs hear of the next failures. A file may be removed, opened, written, locked for a
+//! push by others meanwhile: whoever holds the gate sends what is there.
+
+use crate::core::Core;
+use crate::error::Result;
+use crate::file::state::File;
+use crate::writeback::logic::deferred_close::Next;
+use nyala_wire::InodeId;
+use nyala_wire::map::CapacityPool;
+use nyala_wire::meta::LeaseMode;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+impl Core {
+    /// Instead of a push at a close: whether the file's content goes out by itself in a moment.
+    pub(crate) fn put_off(&self, file: &Arc<File>) -> bool {
+        if self.leased(file.inode) != LeaseMode::Exclusive || !self.has_room(file.inode) {
+            return false;
+        }
+        let now_ms = self.now_ms();
+        let mut closed = self.closed.lock();
+        let mut state = file.state.lock();
+        let waits = state.put_off;
+        if !state.is_new_inline() || self.is_stopped() || !(waits || closed.may(now_ms)) {
+            return false;
+        }
+        if waits {
+            return true;
+        }
+        state.put_off = true;
+        drop(state);
+        let look = closed.put(self.files.acquire(file.inode), now_ms);
+        drop(closed);
+        if look {
+            self.closed_more.notify_one();
+        }
+        true
+    }
+
+    /// Whether the file's server is not short of space: who closes a file there should hear if it does not fit.
+    fn has_room(&self, inode: InodeId) -> bool {
+        let map = &self.maps.view().map;
+        let target = map.slot_target(inode.slot()).and_then(|target| map.target(target));
+        target.is_some_and(|target| target.capacity_pool == CapacityPool::Normal)
+    }
+
+    /// Before a file gets another name: its content is at the server.
+    pub(crate) async fn push_closed(self: &Arc<Core>, inode: InodeId) -> Result<()> {
+        let Some(file) = self.files.get(inode).filter(|file| file.state.lock().put_off) else { return Ok(()) };
+        self.push_out(&file).await
+    }
+
+    /// Looks after closed files until the client ends. Runs on the client's own thread.
+    pub(crate) async fn send_closed_when_due(core: Weak<Core>) {
+        while let Some(strong) = core.upgrade().filter(|core| !core.is_stopped()) {
+            let more = strong.closed_more.clone();
+            let next = strong.closed.lock().next(strong.now_ms());
+            match next {
+                Next::Take(files) => {
+                    let background = strong.clone();
+                    strong.spawn(async move { background.send_closed(files).await });
+                }
+                Next::Wait(ms) => {
+                    // The client lives as long as something waits. why ignored: either way it looks again.
+                    let _ = tokio::time::timeout(Duration::from_millis(ms), more.notified()).await;
+                }
+                Next::Idle => {
+                    drop(strong);
+                    more.notified().await;
+                }
+            }
+        }
+    }
+
+    /// Sends what waits now, due or not.
+    pub(crate) async fn send_all_closed(self: &Arc<Core>) {
+        let files = self.closed.lock().take_all();
+        self.send_closed(files).await;
+    }
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Reading and writing where nothing may be kept: a file that several clients write at once.
+//!
+//! **Failure model.** Other clients write at the same time. What is read is as the servers have it now. What is written is
+//! on its targets and committed before the call returns; inline content is merged into what others made of it
+//! (`INLINE_CONFLICT`: once more). Moving inline content to storage would race with others that do the same, or already
+//! write there: it is done under an exclusive lease, or where that cannot be had under a claim (`writeback::inline_migration`). A failed
+//! call may have written a part. A buffered write keeps its pages locked until it is answered, so that its client cannot
+//! let go of the file; two of two clients would wait for each other for ever. The server is told (`Want::PINNED`) and
+//! lets one of them go first. A write whose session ends on the way fails: it is not sent under the next one (`rpc::bound`).
+
+use crate::core::Core;
+use crate::delegation::admission::How;
+use crate::delegation::logic::delegations::Need;
+use crate::error::{Error, Result};
+use crate::file::logic::inline;
+use crate::file::state::{File, MAX_UNIT};
+use crate::rpc::bound::Bound;
+use crate::rpc::cluster_map::odd;
+use crate::rpc::logic::segments::Segments;
+use crate::rpc::storage::Place;
+use crate::types::wall_clock;
+use bytes::Bytes;
+use nyala_wire::meta::{Commit, FileReply, MetaOp, MetaReply, PutInline, Want};
+use nyala_wire::{ErrorCode, InodeId, Layout, SessionId};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tokio::task::JoinSet;
+
+/// How a direct write was handed over.
+#[derive(Clone, Copy)]
+pub(crate) struct Handed {
+    pub(crate) want: Want,
+    /// Under which it was accepted.
+    pub(crate) session: SessionId,
+}
+
+impl Handed {
+    fn bound(&self, inode: InodeId) -> Bound {
+        Bound::new(inode, self.session)
+    }
+}
+
+impl Core {
+    /// What the file is now.
+    pub(crate) async fn look(self: &Arc<Core>, file: &Arc<File>) -> Result<Box<FileReply>> {
+        let reply = self.fetch_file_info(file).await?;
+        reply.layout.check().map_err(Error::server("look at a file"))?;
+        Ok(reply)
+    }
+
+    pub(crate) async fn read_direct(self: &Arc<Core>, file: &Arc<File>, offset: u64, len: usize) -> Result<Segments> {
+        let (unsent, own_end) = {
+            let state = file.state.lock();
+            // Left from a lease that was lost, and not sent yet.
+            (state.unsent(offset..offset.saturating_add(len as u64)), state.own_end.unwrap_or(0))
+        };
+        let reply = self.look(file).await?;
+        let end = offset.saturating_add(len as u64).min(reply.attr.size.max(own_end));
+        let mut out = Segments::new(offset);
+        if offset >= end {
+            return Ok(out);
+        }
+        self.stats.read_bytes.fetch_add(end - offset, Ordering::Relaxed);
+        match &reply.inline {
+            Some(content) => out.push(inline::read(&content.data, offset..end)),
+            None => out = self.fetch(file.inode, &reply.layout, offset..end).await?,
+        }
+        unsent.into_iter().for_each(|(at, bytes)| out.overlay(at, bytes));
+        Ok(out)
+    }
+
+    /// `pinned`: the layer above cannot forget the file before this returns.
+    pub(crate) async fn write_direct(
+        self: &Arc<Core>,
+        file: &Arc<File>,
+        offset: u64,
+        data: &[u8],
+        pinned: bool,
+        session: SessionId,
+    ) -> Result<()> {
+        let end = offset + data.len() as u64;
+        let want = if pinned { Want::PINNED } else { Want::NOTHING };
+        let how = Handed { want, session };
+        let mut asked = false;
+        loop {
+            let reply = self.look(file).await?;
+            let Some(content) = &reply.inline else {
+                self.send_direct(file, &reply.layout, offset, Bytes::copy_from_slice(data), session).await?;
+                let sparse = offset > reply.attr.size || reply.attr.allocated.is_some();
+                return self.commit_direct(file, end, None, sparse, how).await;
+            };
+            let result = if end <= u64::from(reply.inline_limit) {
+                let merged = inline::merge(&content.data, std::iter::once((offset, data)));
+                self.put_direct(file, content.version, merged, how).await
+            } else if !asked && self.config.leases {
+                // Patience would be a deadlock where this very write keeps the lease from going back.
+                let need = Need { write: true, cached: true, patient: false };
+                let guard = Box::pin(self.guard_or_direct(file, need, false)).await?;
+                if guard.how == How::Kept {
+                    self.write_kept(file, offset, data, session).await?;
+                    return self.push_out(file).await;
+                }
+                asked = true;
+                continue;
+            } else if content.data.is_empty() {
+                self.move_direct(file, &reply, offset, data, how).await
+            } else {
+                self.spill_direct(file, offset, data, how).await
+            };
+            match result {
+                Err(error) if error.is(ErrorCode::INLINE_CONFLICT) => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// Writes `data` and moves the inline content of `reply`, if it has any, beneath it.
+    pub(crate) async fn move_direct(
+        self: &Arc<Core>,
+        file: &Arc<File>,
+        reply: &FileReply,
+        offset: u64,
+        data: &[u8],
+        how: Handed,
+    ) -> Result<()> {
+        let Some(content) = &reply.inline else {
+            return Err(Error::refused(ErrorCode::INLINE_CONFLICT, "the content was moved to storage meanwhile"));
+        };
+        let (base, end) = (&content.data[..], offset + data.len() as u64);
+        // Nothing is written between them: that may be another client's by now.
+        if offset <= base.len() as u64 {
+            let merged = inline::merge(base, std::iter::once((offset, data)));
+            self.send_direct(file, &reply.layout, 0, Bytes::from(merged), how.session).await?;
+        } else {
+            self.send_direct(file, &reply.layout, 0, Bytes::copy_from_slice(base), how.session).await?;
+            self.send_direct(file, &reply.layout, offset, Bytes::copy_from_slice(data), how.session).await?;
+        }
+        // Its server forgets what may be the only copy on a disk.
+        if !self.sync_moved(file, &reply.layout, base.len() as u64).await?.is_certain() {
+            return Err(Error::refused(
+                ErrorCode::INLINE_CONFLICT,
+                "storage may have lost the content that was moved there",
+            ));
+        }
+        self.commit_direct(file, end, Some(content.version), offset > reply.attr.size, how).await
+    }
+
+    async fn put_direct(
+        self: &Arc<Core>,
+        file: &Arc<File>,
+        base_version: u64,
+        data: Vec<u8>,
+        how: Handed,
+    ) -> Result<()> {
+        let (inode, mtime) = (file.inode, wall_clock());
+        let put = PutInline { inode, base_version, data: data.into(), mtime, sync: false, close: false, size: None };
+        match self.meta_bound("store a small file", MetaOp::PutInline(put), how.want, how.bound(inode)).await?.reply {
+            MetaReply::Inline { .. } => {
+                self.changed_direct(file);
+                Ok(())
+            }
+            _ => Err(odd("store a small file")),
+        }
+    }
+
+    /// Writes to the targets; pieces side by side.
+    async fn send_direct(
+        self: &Arc<Core>,
+        file: &Arc<File>,
+        layout: &Layout,
+        offset: u64,
+        data: Bytes,
+        session: SessionId,
+    ) -> Result<()> {
+        let mut writes = JoinSet::new();
+        for extent in layout.extents(offset, data.len() as u64) {
+            let mut done = 0;
+            while done < extent.len {
+                let len = (extent.len - done).min(MAX_UNIT);
+                let at = (extent.file_offset + done - offset) as usize;
+                let piece = data.slice(at..at + len as usize);
+                let home = layout.home(extent.index);
+                let (inode, chunk_offset) = (file.inode, extent.chunk_offset + done);
+                let place = Place { inode, home, index: extent.index, offset: chunk_offset };
+                let core = self.clone();
+                let index = extent.index;
+                writes.spawn(
+                    async move { core.write_bulk(place, piece, session).await.map(|verifier| (index, verifier)) },
+                );
+                done += len;
+            }
+        }
+        self.all_stored(file, writes).await
+    }
+
+    async fn commit_direct(
+        self: &Arc<Core>,
+        file: &Arc<File>,
+        end: u64,
+        spilled: Option<u64>,
+        sparse: bool,
+        how: Handed,
+    ) -> Result<()> {
+        let (inode, mtime) = (file.inode, Some(wall_clock()));
+        let commit = Commit { inode, end: Some(end), mtime, spilled, sync: false, close: false, allocated: None };
+        match self.meta_bound("commit a file's size", MetaOp::Commit(commit), how.want, how.bound(inode)).await?.reply {
+            MetaReply::Attr(_) => {
+                let mut state = file.state.lock();
+                state.sparse |= sparse;
+                state.takes_other |= state.sparse;
+                drop(state);
+                self.changed_direct(file);
+                Ok(())
+            }
+            _ => Err(odd("commit a file's size")),
+        }
+    }
+
+    /// What this client may know of the file from a lease that it still has, formally, is old now.
+    fn changed_direct(&self, file: &Arc<File>) {
+        let mut inner = self.hub.lock();
+        if let Some(kept) = inner.leases.peek(file.inode) {
+            kept.changed();
+        }
+        let mut state = file.state.lock();
+        state.unload();
+        state.epoch += 1;
+    }
+}

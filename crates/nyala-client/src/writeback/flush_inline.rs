@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Making the metadata server know the content of a small file, which it keeps with the inode.
+//!
+//! **Failure model.** The server may have other content than ours was made from: it refuses, and the newer content is fetched
+//! and own changes laid over it. A request may be done and not answered: repeated, it is refused the same way. What could
+//! not be sent is dirty again. A file that was removed when nobody had it open any more needs no content.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::file::logic::inline;
+use crate::file::state::{Content, File, State};
+use crate::rpc::bound::Bound;
+use crate::rpc::cluster_map::odd;
+use crate::types::wall_clock;
+use crate::writeback::flush::{Push, Step};
+use crate::writeback::logic::extents::Extent;
+use bytes::Bytes;
+use nyala_wire::meta::{MetaOp, MetaReply, PutInline, Want};
+use nyala_wire::{Attr, ErrorCode, SessionId};
+use std::sync::Arc;
+
+/// Content that is ready to be sent.
+pub(crate) struct Taken<'a> {
+    pub(crate) put: PutInline,
+    /// Under which it was accepted.
+    pub(crate) session: SessionId,
+    pub(crate) sent: Sent<'a>,
+}
+
+impl Core {
+    /// The content of an inline file, to be sent; `None` if nothing was written, or it is inline no more. The file's gate
+    /// is held.
+    pub(crate) fn take_inline<'a>(self: &'a Arc<Core>, file: &'a Arc<File>, push: Push) -> Option<Taken<'a>> {
+        let mut state = file.state.lock();
+        let Content::Inline { version, data } = &state.content else { return None };
+        let (base_version, base) = (*version, data.clone());
+        let extents: Vec<u64> = state.dirty.iter().map(|extent| extent.offset).collect();
+        let extents: Vec<_> = extents.into_iter().filter_map(|offset| state.dirty.take(offset)).collect();
+        let at_once = extents.iter().all(|extent| !extent.in_pieces);
+        let send_off = |extent: Extent| {
+            let (offset, (id, data)) = (extent.offset, state.send_off(extent));
+            (id, (offset, data))
+        };
+        let (ids, changes): (Vec<u64>, Vec<_>) = extents.into_iter().map(send_off).unzip();
+        let data = inline::whole(&base, &changes, at_once);
+        let (mtime, session) = (state.own_mtime.unwrap_or_else(wall_clock), state.session);
+        let size = state.resize.map(|size| size.max(data.len() as u64));
+        let altered = state.altered;
+        drop(state);
+        let Push { sync, close, .. } = push;
+        let put = PutInline { inode: file.inode, base_version, data, mtime, sync, close, size };
+        (!ids.is_empty()).then(|| Taken { put, session, sent: Sent { core: self, file, ids, altered } })
+    }
+
+    pub(crate) async fn push_inline(self: &Arc<Core>, file: &Arc<File>, push: Push) -> Result<Step> {
+        let Some(Taken { put, session, sent }) = self.take_inline(file, push) else {
+            let (inline, loaded) = {
+                let state = file.state.lock();
+                (state.is_inline(), state.loaded)
+            };
+            if inline && push.sync && !loaded {
+                // Others may have moved it to storage, where it has to be synced then.
+                self.file_info(file).await?;
+            }
+            if !file.state.lock().is_inline() {
+                return Ok(Step::Redo);
+            }
+            return self.push_nothing(file, push).await.map(|()| Step::Finished);
+        };
+        let data = put.data.clone();
+        let bound = Bound::new(file.inode, session);
+        let reply = self.meta_bound("store a small file", MetaOp::PutInline(put), Want::NOTHING, bound).await;
+        match reply.map(|answer| answer.reply) {
+            Ok(MetaReply::Inline { attr, version }) => {
+                sent.stored(data, &attr, version);
+                Ok(Step::Finished)
+            }
+            Ok(_) => Err(odd("store a small file")),
+            Err(error) if error.is(ErrorCode::INLINE_CONFLICT) => {
+                drop(sent);
+                self.file_info(file).await?;
+                Ok(Step::Redo)
+            }
+            Err(error) => sent.failed(error).map(|()| Step::Finished),
+        }
+    }
+}
+
+/// Inline bytes on their way to metadata; dirty again if dropped before they are over.
+pub(crate) struct Sent<'a> {
+    core: &'a Arc<Core>,
+    file: &'a Arc<File>,
+    ids: Vec<u64>,
+    altered: u64,
+}
+
+impl Sent<'_> {
+    /// The server has them, as this version.
+    pub(crate) fn stored(self, data: Bytes, attr: &Attr, version: u64) {
+        let (file, core, altered) = (self.file, self.core, self.altered);
+        let mut state = file.state.lock();
+        self.over(&mut state);
+        state.resize = None;
+        if let Content::Inline { version: known, .. } = state.content
+            && known < version
+        {
+            state.content = Content::Inline { version, data };
+        }
+        state.take_sent_attr(attr, altered, core.now_ms());
+        state.settle();
+    }
+
+    /// They are given up. That is no failure where there is no such file any more and nobody has it open.
+    pub(crate) fn failed(self, source: Error) -> Result<()> {
+        let file = self.file;
+        let mut state = file.state.lock();
+        let end = state.own_end.unwrap_or(0);
+        self.over(&mut state);
+        state.settle();
+        if matches!(source.code(), ErrorCode::STALE | ErrorCode::NOT_FOUND) && state.handles == 0 {
+            state.attr_ms = 0;
+            return Ok(());
+        }
+        Err(Error::WriteBack { inode: file.inode, offset: 0, end, source: Box::new(source) })
+    }
+
+    fn over(mut self, state: &mut State) {
+        let ids = std::mem::take(&mut self.ids);
+        self.core.with_bytes(state, |state| state.in_flight.retain(|flying| !ids.contains(&flying.id)));
+        self.file.changed.notify_waiters();
+    }
+}
+
+impl Drop for Sent<'_> {
+    fn drop(&mut self) {
+        if !self.ids.is_empty() {
+            let mut state = self.file.state.lock();
+            let ids = std::mem::take(&mut self.ids);
+            self.core.with_bytes(&mut state, |state| ids.into_iter().for_each(|id| state.take_back(id)));
+        }
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Moving inline content to storage without an exclusive lease: under a claim (`Spill`), of which the server gives one at a
+//! time, and no exclusive lease meanwhile.
+//!
+//! **Failure model.** Old content that is written late would bury what others wrote after it was moved. So a claim is
+//! given up only when the move is over, and one of this client begins only when the last one is known to be given up. A
+//! client that dies is fenced before its claim is free. A server that restarts forgets claims: it serves others only when
+//! this client has said which moves are still under way (`writeback::logic::migrations`); one that has not begun claims anew.
+
+use crate::core::Core;
+use crate::error::Result;
+use crate::file::state::File;
+use crate::rpc::cluster_map::odd;
+use crate::rpc::deadline::Deadline;
+use crate::writeback::direct::Handed;
+use crate::writeback::flush::Push;
+use crate::writeback::logic::migrations::Run;
+use nyala_wire::InodeId;
+use nyala_wire::meta::{MetaOp, MetaReply, Owner, Want};
+use std::sync::Arc;
+use tokio::sync::OwnedMutexGuard;
+
+/// The claim on a file; given up, in the background, when dropped.
+struct Claim {
+    core: Arc<Core>,
+    inode: InodeId,
+    run: Option<Run>,
+    one: Option<OwnedMutexGuard<()>>,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let (core, inode, one) = (self.core.clone(), self.inode, self.one.take());
+        self.core.spawn(async move {
+            if let Err(error) =
+                core.meta_done("end a move of inline content", MetaOp::Spill { inode, done: true }).await
+            {
+                tracing::warn!(%inode, %error, "a claim on a file's inline content was not given up");
+            }
+            drop(one);
+        });
+    }
+}
+
+/// A move under way; over when dropped.
+struct Moving<'a> {
+    core: &'a Core,
+    inode: InodeId,
+}
+
+impl Drop for Moving<'_> {
+    fn drop(&mut self) {
+        self.core.moves.lock().end(self.inode);
+    }
+}
+
+impl Core {
+    /// What a claim on the inode is good for.
+    fn claims_at(&self, inode: InodeId) -> Option<Run> {
+        let server = self.maps.view().map.slot_target(inode.slot())?;
+        let session = self.session(server);
+        Some(Run { server, boot: session.boot(), session: session.id() })
+    }
+
+    /// The move begins, unless the claim is no good any more: then it is to be claimed anew.
+    fn begin_to_move(&self, claim: &Claim) -> Option<Moving<'_>> {
+        let run = claim.run.filter(|run| self.claims_at(claim.inode) == Some(*run))?;
+        let began = self.moves.lock().begin(claim.inode, run);
+        began.then_some(Moving { core: self, inode: claim.inode })
+    }
+
+    async fn claim(self: &Arc<Core>, file: &Arc<File>, want: Want) -> Result<Claim> {
+        let (last, moved) = ("another call moves it", file.claiming.clone().lock_owned());
+        let one = Some(Deadline::of_call(self).wait("move inline content", last, moved).await?);
+        let inode = file.inode;
+        let claim = Claim { core: self.clone(), inode, run: self.claims_at(inode), one };
+        let op = MetaOp::Spill { inode, done: false };
+        match self.meta_wanting("move inline content", op, Owner::default(), want).await?.reply {
+            MetaReply::Done => Ok(claim),
+            _ => Err(odd("move inline content")),
+        }
+    }
+
+    /// Writes `data` and moves the inline content beneath it. `INLINE_CONFLICT`: it is no longer what it was.
+    pub(crate) async fn spill_direct(
+        self: &Arc<Core>,
+        file: &Arc<File>,
+        offset: u64,
+        data: &[u8],
+        how: Handed,
+    ) -> Result<()> {
+        loop {
+            let claim = self.claim(file, how.want).await?;
+            let Some(_moving) = self.begin_to_move(&claim) else { continue };
+            let _gate = self.gate(file).await?;
+            if !file.state.lock().is_clean() {
+                // What this client has under a lease that is going may be the same content.
+                self.push(file, Push::default()).await?;
+            }
+            let reply = self.look(file).await?;
+            let filled = reply.inline.as_ref().is_some_and(|content| !content.data.is_empty());
+            if filled && reply.leftovers == Some(true) {
+                // Nobody else moves it, so nothing that lies there will be committed.
+                self.cut(file, &reply.layout, 0, how.session).await?;
+            }
+            return self.move_direct(file, &reply, offset, data, how).await;
+        }
+    }
+}

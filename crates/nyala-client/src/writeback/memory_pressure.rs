@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What happens when the memory for written data is used up.
+//!
+//! Data goes out by itself in whole units. A part of one costs a request of its own, and the server an old block for each
+//! end that is not a block's; so parts go out only for room, for age, or when somebody waits for them. Several who write
+//! side by side through one file (records of 47,008 bytes, say) fill units together, as long as none of them runs ahead
+//! by more than the memory holds: then each would write nothing but parts for ever. So those ahead wait a moment.
+//!
+//! **Failure model.** Whoever is behind may never come: nobody waits longer than [`PATIENCE_MS`], nor so long after
+//! the last unit that was filled. Writes may not get through: then writers wait for room, as they must.
+
+use crate::core::Core;
+use crate::file::state::File;
+use crate::writeback::flush::Push;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long writers that are ahead wait for the next unit to be filled, milliseconds.
+const PATIENCE_MS: u64 = 60;
+/// Between looks.
+const GLANCE: Duration = Duration::from_millis(2);
+
+impl Core {
+    /// Before a new unit is begun: waits while many are half full and others are filling them.
+    pub(crate) async fn let_others_fill(self: &Arc<Core>, file: &Arc<File>, range: Range<u64>) {
+        let began_ms = self.now_ms();
+        while self.budget.is_tight() {
+            {
+                let state = file.state.lock();
+                let ahead = || state.dirty.bytes_below(range.start) > self.budget.much();
+                if state.is_inline() || !state.dirty.begins_unit(&range) || !ahead() {
+                    return;
+                }
+                let since = began_ms.min(state.filled_ms);
+                if self.now_ms().saturating_sub(since) > PATIENCE_MS {
+                    drop(state);
+                    return self.press();
+                }
+            }
+            tokio::time::sleep(GLANCE).await;
+        }
+    }
+
+    /// Memory is short: parts of units go out too, unless enough is on its way.
+    pub(crate) fn press(self: &Arc<Core>) {
+        if self.budget.is_moving() {
+            return;
+        }
+        for file in self.files.active() {
+            let inline = {
+                let mut state = file.state.lock();
+                if !state.blocked {
+                    state.dirty.hurry_newest();
+                }
+                state.is_inline() && !state.dirty.is_empty()
+            };
+            if inline {
+                self.push_in_background(file);
+            } else {
+                self.pump(&file);
+            }
+        }
+    }
+
+    /// Pushes unless somebody is at it already.
+    pub(crate) fn push_in_background(self: &Arc<Core>, file: Arc<File>) {
+        let core = self.clone();
+        self.spawn(async move {
+            if let Ok(_gate) = file.gate.try_lock() {
+                // why ignored: the failure is kept with the file for its handles.
+                let _ = core.push(&file, Push::default()).await;
+            }
+        });
+    }
+}

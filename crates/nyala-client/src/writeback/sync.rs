@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Having what is on storage targets put on their disks.
+//!
+//! **Failure model.** Unsynced bytes of a file may come from another client, or from this one before it forgot the file: what
+//! a sync has to reach is more than this client remembers (`writeback::logic::unsynced`). A target that has nothing unsynced of a
+//! file says so without touching its disk. A failed sync is said to whoever waits, and done again the next time. Content that
+//! moved from the inode is on disk before its server is told to forget its copy, which may be the only one that is.
+//! **A target may lose power between a write and its sync**, and answer the sync truthfully: nothing is unsynced there. It says with both how
+//! often it lost something (`WriteVerifier`), and where the two differ the sync fails, or what was moved is moved again. A mirror group
+//! lost something if its last good member did.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::file::state::File;
+use crate::rpc::cluster_map::odd;
+use crate::rpc::storage::Place;
+use crate::writeback::logic::unsynced::Written;
+use nyala_wire::storage::{StorageOp, StorageReply, WriteVerifier};
+use nyala_wire::{InodeId, Layout};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// What came of a sync that was answered.
+#[derive(Debug, Default)]
+pub(crate) struct Synced {
+    /// Stripe indices of targets and mirror groups that may have lost some of what was written to them before.
+    pub(crate) doubtful: BTreeSet<u16>,
+    /// What a program is told of it.
+    pub(crate) lost: Option<Error>,
+}
+
+impl Synced {
+    /// All that was written is on disk.
+    pub(crate) fn is_certain(&self) -> bool {
+        self.doubtful.is_empty()
+    }
+}
+
+impl Core {
+    /// Everything that is written of a striped file is on the disks of its targets, unless it says otherwise.
+    pub(crate) async fn sync_targets(self: &Arc<Core>, file: &Arc<File>) -> Result<Synced> {
+        let (layout, syncing) = {
+            let mut state = file.state.lock();
+            let Some(layout) = state.layout.clone() else { return Ok(Synced::default()) };
+            state.unsynced.adopt(self.unsynced.lock().get(&file.inode).map(|(_, written)| written));
+            // Without a lease it may be longer than is known here.
+            let (alone, size) = (state.loaded, state.size);
+            let all =
+                (0..layout.targets.len() as u16).filter(|index| !alone || layout.chunk_file_len(*index, size) > 0);
+            let syncing = state.unsynced.begin(all, alone);
+            (layout, syncing)
+        };
+        let result = self.sync_indices(file.inode, &layout, &syncing.indices).await;
+        let mut state = file.state.lock();
+        match &result {
+            Ok(_) => state.unsynced.done(&syncing),
+            Err(_) => state.unsynced.failed(syncing),
+        }
+        let mut unsynced = self.unsynced.lock();
+        match state.unsynced.has_own() {
+            true => drop(unsynced.insert(file.inode, (layout, state.unsynced.written().clone()))),
+            false => drop(unsynced.remove(&file.inode)),
+        }
+        result
+    }
+
+    pub(crate) async fn sync_indices(
+        self: &Arc<Core>,
+        inode: InodeId,
+        layout: &Layout,
+        written: &Written,
+    ) -> Result<Synced> {
+        let mut syncs = JoinSet::new();
+        for (index, noted) in written.clone() {
+            let place = Place { inode, home: layout.home(index), index, offset: 0 };
+            let core = self.clone();
+            syncs.spawn(async move { core.storage_sync(place).await.map(|verifier| (place, noted, verifier)) });
+        }
+        let mut result = Ok(Synced::default());
+        while let Some(done) = syncs.join_next().await {
+            match (done.unwrap_or(Err(Error::ShutDown)), &mut result) {
+                (Ok((place, noted, verifier)), Ok(synced)) if !noted.holds(verifier) => {
+                    synced.doubtful.insert(place.index);
+                    let error = Error::Unsynced { inode, home: place.home };
+                    tracing::error!(%error);
+                    synced.lost = Some(error);
+                }
+                (Err(error), Ok(_)) => result = Err(error),
+                _ => {}
+            }
+        }
+        result
+    }
+
+    /// What was inline, and is at the start of the chunk files now, is on disk, unless it says otherwise: then it has to be
+    /// written again. Where there was nothing, nothing can get lost.
+    pub(crate) async fn sync_moved(self: &Arc<Core>, file: &Arc<File>, layout: &Layout, len: u64) -> Result<Synced> {
+        let indices: BTreeSet<u16> = match len {
+            0 => return Ok(Synced::default()),
+            len => layout.extents(0, len).map(|extent| extent.index).collect(),
+        };
+        let noted = file.state.lock().unsynced.noted(indices.into_iter());
+        let synced = self.sync_indices(file.inode, layout, &noted).await?;
+        let mut state = file.state.lock();
+        synced.doubtful.iter().for_each(|index| state.unsynced.dealt_with(*index));
+        Ok(synced)
+    }
+
+    async fn storage_sync(self: &Arc<Core>, place: Place) -> Result<WriteVerifier> {
+        match self.storage_op("sync data", place, StorageOp::Sync).await? {
+            StorageReply::Stored(verifier) => Ok(verifier),
+            _ => Err(odd("sync data")),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What this client wrote to storage and did not sync, of files that it has forgotten too.
+//!
+//! **Failure model.** A file may be forgotten here, for want of memory, before anybody syncs it: what its targets said of writes is
+//! remembered without it, and taken up when it is opened again. There may be many such files: they are synced when they are too many.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::file::state::{File, State};
+use crate::writeback::logic::unsynced::Written;
+use nyala_wire::storage::WriteVerifier;
+use nyala_wire::{InodeId, Layout};
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// Forgotten files with unsynced bytes of this client's; when there are more, they are synced.
+const MAX_FORGOTTEN: usize = 16_384;
+/// Files synced side by side when all are.
+const AT_ONCE: usize = 64;
+
+impl Core {
+    /// Bytes of a file went to a target; its state is locked.
+    pub(crate) fn stored(self: &Arc<Core>, state: &mut State, inode: InodeId, index: u16, verifier: WriteVerifier) {
+        if state.unsynced.wrote(index, verifier)
+            && let Some(layout) = state.layout.clone()
+        {
+            let mut unsynced = self.unsynced.lock();
+            let before = unsynced.len();
+            state.unsynced.adopt(unsynced.get(&inode).map(|(_, written)| written));
+            unsynced.insert(inode, (layout, state.unsynced.written().clone()));
+            if unsynced.len() > before && unsynced.len().is_multiple_of(MAX_FORGOTTEN) {
+                let core = self.clone();
+                self.spawn(async move {
+                    if let Err(error) = core.sync_forgotten().await {
+                        tracing::warn!(%error, "files that were written were not synced yet");
+                    }
+                });
+            }
+        }
+    }
+
+    /// Waits for changes of a file's chunk files, which give their stripe index and what the target said.
+    pub(crate) async fn all_stored(
+        self: &Arc<Core>,
+        file: &Arc<File>,
+        mut changes: JoinSet<Result<(u16, WriteVerifier)>>,
+    ) -> Result<()> {
+        let mut result = Ok(());
+        while let Some(done) = changes.join_next().await {
+            match done.unwrap_or(Err(Error::ShutDown)) {
+                Ok((index, verifier)) => self.stored(&mut file.state.lock(), file.inode, index, verifier),
+                Err(error) => result = result.and(Err(error)),
+            }
+        }
+        result
+    }
+
+    /// What this client wrote and did not sync of files that it has forgotten is on disk.
+    pub(crate) async fn sync_forgotten(self: &Arc<Core>) -> Result<()> {
+        let left: Vec<(InodeId, (Arc<Layout>, Written))> = {
+            let mut unsynced = self.unsynced.lock();
+            let forgotten = |inode: &InodeId| self.files.get(*inode).is_none();
+            let inodes: Vec<InodeId> = unsynced.keys().copied().filter(forgotten).collect();
+            inodes.into_iter().filter_map(|inode| unsynced.remove_entry(&inode)).collect()
+        };
+        let mut syncs = JoinSet::new();
+        let mut result = Ok(());
+        for (inode, (layout, written)) in left {
+            if syncs.len() >= AT_ONCE {
+                result = result.and(syncs.join_next().await.unwrap_or(Ok(Ok(()))).unwrap_or(Err(Error::ShutDown)));
+            }
+            let core = self.clone();
+            syncs.spawn(async move {
+                match core.sync_indices(inode, &layout, &written).await {
+                    Ok(synced) => synced.lost.map_or(Ok(()), Err),
+                    Err(error) => {
+                        core.unsynced.lock().entry(inode).or_insert((layout, written));
+                        Err(error)
+                    }
+                }
+            });
+        }
+        while let Some(done) = syncs.join_next().await {
+            result = result.and(done.unwrap_or(Err(Error::ShutDown)));
+        }
+        result
+    }
+}

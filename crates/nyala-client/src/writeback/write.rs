@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Taking written bytes in.
+//!
+//! **Failure model.** Applications may write faster than servers take: writers wait while the client's limit is used up.
+//! Nothing is lost in between: bytes are taken piece by piece and each is either buffered or not.
+
+use crate::core::Core;
+use crate::delegation::admission::How;
+use crate::delegation::logic::delegations::Need;
+use crate::error::{Error, Result};
+use crate::file::state::{Content, File};
+use crate::writeback::buffer::Part;
+use crate::writeback::flush::Push;
+use nyala_wire::meta::MAX_FILE_BYTES;
+use nyala_wire::{ErrorCode, SessionId};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Taking in so many bytes takes longer than letting others on.
+const LONG_PIECE: usize = 16 << 10;
+
+impl Core {
+    /// Writes `data` at `offset`: buffered, or to the servers at once where nothing may be kept.
+    pub(crate) async fn write(
+        self: &Arc<Core>,
+        file: &Arc<File>,
+        offset: u64,
+        data: &[u8],
+        buffered: bool,
+    ) -> Result<()> {
+        self.check_write(offset, data)?;
+        let guard = self.guard(file, Need { write: true, cached: buffered, patient: false }).await?;
+        match guard.how {
+            How::Kept | How::Unleased => self.write_kept(file, offset, data, guard.session).await?,
+            How::Direct => {
+                if buffered {
+                    self.withdraw_behind(file, offset + data.len() as u64).await;
+                }
+                self.write_direct(file, offset, data, buffered, guard.session).await?;
+            }
+        }
+        self.stats.written_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    pub(crate) fn check_write(&self, offset: u64, data: &[u8]) -> Result<()> {
+        if self.is_stopped() {
+            return Err(Error::ShutDown);
+        }
+        if offset.checked_add(data.len() as u64).is_none_or(|end| end > MAX_FILE_BYTES) {
+            return Err(Error::refused(ErrorCode::FILE_TOO_BIG, "no file can be that long"));
+        }
+        Ok(())
+    }
+
+    /// Buffers; an exclusive lease is held under this session, or none at all are used. Fails once the session has ended.
+    pub(crate) async fn write_kept(
+        self: &Arc<Core>,
+        file: &Arc<File>,
+        offset: u64,
+        data: &[u8],
+        session: SessionId,
+    ) -> Result<()> {
+        let mut at = offset;
+        for piece in data.chunks(self.budget.piece()) {
+            self.write_piece(file, at, piece, session).await?;
+            at += piece.len() as u64;
+            if piece.len() >= LONG_PIECE {
+                // Others write too, perhaps next to this: who has room all the time must not leave them behind.
+                tokio::task::yield_now().await;
+            } else {
+                tokio::task::coop::consume_budget().await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything written so far is at the servers.
+    pub(crate) async fn push_out(self: &Arc<Core>, file: &Arc<File>) -> Result<()> {
+        let _gate = self.gate(file).await?;
+        self.push(file, Push::default()).await
+    }
+
+    async fn write_piece(self: &Arc<Core>, file: &Arc<File>, at: u64, data: &[u8], session: SessionId) -> Result<()> {
+        let end = at + data.len() as u64;
+        self.let_others_fill(file, at..end).await;
+        loop {
+            let (spills, unclean) = {
+                let state = file.state.lock();
+                let unclean = self.config.leases && state.unclean_from(&(at..end)).is_some();
+                match &state.content {
+                    Content::Inline { data, .. } if end > state.inline_limit => (Some(data.len()), unclean),
+                    _ => (None, unclean),
+                }
+            };
+            if unclean {
+                self.cut_behind(file, &(at..end), session).await?;
+            }
+            // Room for the inline content too: it becomes dirty data when the file moves to storage.
+            let room = data.len() + spills.unwrap_or(0);
+            self.budget.take(room, || self.press()).await;
+            let part = Part { at, data, room, session };
+            let used = if spills.is_some() {
+                match self.gate(file).await {
+                    Ok(_gate) => self.buffer(file, part),
+                    Err(error) => Err(error),
+                }
+            } else {
+                self.buffer(file, part)
+            };
+            self.budget.give_back(room - used.as_ref().map_or(0, |used| used.unwrap_or(0)));
+            if used?.is_some() {
+                self.pump_written(file, at..end);
+                return Ok(());
+            }
+        }
+    }
+}
