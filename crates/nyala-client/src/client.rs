@@ -10,7 +10,7 @@ use crate::maintenance::thread;
 use crate::namespace::lookup::name;
 use crate::rpc::cluster_map::odd;
 use crate::rpc::transport::{Network, Rpc};
-use crate::types::{CacheListener, ClientStats, FsStats, LookedUp, Mode, OpenOptions, SetXattr};
+use crate::types::{CacheListener, ClientStats, FsStats, Lookup, Mode, OpenOptions, SetXattr};
 use nyala_wire::map::{ClusterMap, TargetKind};
 use nyala_wire::meta::{EntryInfo, FileLock, LeaseMode, Listing, MetaOp, MetaReply, NewEntry, Owner, Rename, SetAttr};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
@@ -97,8 +97,8 @@ impl Client {
     }
 
     /// Looks up a name, and says what may be kept of the answer.
-    pub async fn look_up(&self, parent: InodeId, name: &[u8]) -> Result<LookedUp> {
-        self.core.look_up(parent, name).await
+    pub async fn lookup_entry(&self, parent: InodeId, name: &[u8]) -> Result<Lookup> {
+        self.core.lookup_entry(parent, name).await
     }
 
     /// The first lock that stands in the way of this one (`F_GETLK`).

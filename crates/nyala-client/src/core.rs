@@ -3,7 +3,7 @@
 //! What all parts of one client share.
 
 use crate::config::ClientConfig;
-use crate::delegation::cache::Hub;
+use crate::delegation::cache::DelegationCache;
 use crate::error::{Error, Result};
 use crate::file::locks::LockBook;
 use crate::file::state::{Content, File};
@@ -62,7 +62,7 @@ pub(crate) struct Core {
     pub(crate) stats: Counters,
     /// When it was last said that a server cannot be talked to; 0: never.
     pub(crate) complained_ms: AtomicU64,
-    pub(crate) hub: Hub,
+    pub(crate) delegations: DelegationCache,
     pub(crate) locks: LockBook,
     /// Closed files whose content is to go out in a moment; each counts as a user of its file.
     pub(crate) closed: Mutex<PutOff<Arc<File>>>,
@@ -106,7 +106,7 @@ impl Core {
             sender: Sender::default(),
             stats: Counters::default(),
             complained_ms: AtomicU64::new(0),
-            hub: Hub::default(),
+            delegations: DelegationCache::default(),
             locks: LockBook::default(),
             closed,
             closed_more: Arc::default(),

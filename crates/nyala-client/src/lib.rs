@@ -29,4 +29,4 @@ pub use config::ClientConfig;
 pub use error::{Error, Result};
 pub use file::handle::FileHandle;
 pub use rpc::transport::{ReachFuture, Rpc, RpcFuture};
-pub use types::{CacheListener, ClientStats, FsStats, LookedUp, Mode, OpenOptions, SeekTarget, SetXattr, Withdraw};
+pub use types::{CacheListener, ClientStats, FsStats, Lookup, Mode, OpenOptions, SeekTarget, SetXattr, Withdraw};

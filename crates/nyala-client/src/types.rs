@@ -74,7 +74,7 @@ pub trait CacheListener: Send + Sync + 'static {
 
 /// What was found under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LookedUp {
+pub struct Lookup {
     /// The inode's attributes; `None`: there is no such name.
     pub attr: Option<Attr>,
     /// The name may be kept for [`crate::Client::lease_time`].

@@ -5,7 +5,7 @@
 mod fake;
 
 use fake::{Cluster, ROOT, make, read, two, within};
-use nyala_client::{Client, FileHandle, LookedUp, OpenOptions, SetXattr};
+use nyala_client::{Client, FileHandle, Lookup, OpenOptions, SetXattr};
 use nyala_wire::meta::{FileLock, LeaseMode, LockKind, Owner, Rename, SetAttr};
 use nyala_wire::{ErrorCode, Name};
 use std::sync::Arc;
@@ -22,10 +22,10 @@ async fn attributes_entries_and_missing_names_are_kept_and_never_stale() {
     assert!(one.lookup(ROOT, b"none").await.unwrap_err().is(ErrorCode::NOT_FOUND));
     cluster.take_log();
     for _ in 0..3 {
-        let found = one.look_up(ROOT, b"file").await.unwrap();
+        let found = one.lookup_entry(ROOT, b"file").await.unwrap();
         assert!(found.entry_leased && found.attr_leased && found.attr.unwrap().inode == file);
-        let none = one.look_up(ROOT, b"none").await.unwrap();
-        assert_eq!(none, LookedUp { attr: None, entry_leased: true, attr_leased: false });
+        let none = one.lookup_entry(ROOT, b"none").await.unwrap();
+        assert_eq!(none, Lookup { attr: None, entry_leased: true, attr_leased: false });
         one.getattr(file).await.unwrap();
     }
     assert_eq!(cluster.take_log(), [""; 0], "all of it from what is kept");
@@ -46,8 +46,8 @@ async fn attributes_entries_and_missing_names_are_kept_and_never_stale() {
     };
     one.rename(rename).await.unwrap();
     assert_eq!(two.lookup(ROOT, b"file").await.unwrap().inode, none);
-    assert!(two.look_up(ROOT, b"none").await.unwrap().attr.is_none());
-    assert!(one.look_up(ROOT, b"none").await.unwrap().attr.is_none());
+    assert!(two.lookup_entry(ROOT, b"none").await.unwrap().attr.is_none());
+    assert!(one.lookup_entry(ROOT, b"none").await.unwrap().attr.is_none());
     cluster.check();
 }
 

@@ -123,7 +123,7 @@ async fn leases_of_a_silent_server_are_not_used_and_what_was_written_arrives_lat
     let handle = make(&one, "file").await;
     handle.write(0, b"written").await.unwrap();
     let inode = handle.inode();
-    one.look_up(ROOT, b"file").await.unwrap();
+    one.lookup_entry(ROOT, b"file").await.unwrap();
     assert_eq!(one.leased(inode), LeaseMode::Exclusive);
     let above = Arc::new(Above::default());
     one.set_listener(above.clone());

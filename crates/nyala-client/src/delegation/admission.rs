@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The gate in front of a file's content: every operation on it passes here first.
+//! Admission of operations to a file's content: each one asks here first how it may proceed.
 //!
 //! **Failure model.** The lease may be revoked at any moment: then operations wait, or go on without keeping anything
 //! (`delegation::logic::delegations`). The server may be busy with the file and grant nothing: the operation goes on without keeping
@@ -9,7 +9,7 @@
 //! last: a server that is away takes no lease back, and grants none.
 
 use crate::core::Core;
-use crate::delegation::logic::delegations::{Admit, Need};
+use crate::delegation::logic::delegations::{Need, Verdict};
 use crate::error::Result;
 use crate::file::state::File;
 use crate::rpc::bound::UNBOUND;
@@ -21,37 +21,37 @@ use std::pin::Pin;
 use std::sync::Arc;
 use tokio::sync::futures::Notified;
 
-/// What an operation does here, for its error.
+/// What an operation does here, for its error message.
 const WHAT: &str = "wait for a lease";
 /// Leases asked for in vain before an operation goes on without; one that cannot asks until its call has to end.
 const MAX_ASKED: u32 = 3;
 
-/// How an operation goes on.
+/// How an admitted operation may access the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum How {
-    /// What is known is true, and what is read and written may be kept.
-    Kept,
-    /// Nothing may be kept.
+pub(crate) enum Access {
+    /// Cached state is valid, and what is read and written may be cached.
+    Cached,
+    /// Nothing may be cached.
     Direct,
-    /// This client has no leases: what is known is true for `cache_time`.
-    Unleased,
+    /// This client uses no delegations: cached state counts as valid for `cache_time`.
+    Timed,
 }
 
-/// An operation under way; over when dropped.
-pub(crate) struct Guard {
+/// An admitted operation; over when dropped.
+pub(crate) struct Admission {
     core: Arc<Core>,
     file: Arc<File>,
     counted: Option<u64>,
     write: bool,
-    pub(crate) how: How,
+    pub(crate) access: Access,
     /// What the operation writes is accepted under this session.
     pub(crate) session: SessionId,
 }
 
-impl Drop for Guard {
+impl Drop for Admission {
     fn drop(&mut self) {
         if let Some(stamp) = self.counted
-            && self.core.hub.lock().leases.leave(self.file.inode, self.write, stamp)
+            && self.core.delegations.lock().held.leave(self.file.inode, self.write, stamp)
         {
             self.file.news.notify_waiters();
         }
@@ -60,7 +60,7 @@ impl Drop for Guard {
 
 /// What to do next.
 enum Next {
-    Go(Guard),
+    Go(Admission),
     Wait,
     Ask,
 }
@@ -71,23 +71,23 @@ enum Asked {
     /// The server granted nothing.
     Busy,
     /// The operation may begin without an answer.
-    Entered(Guard),
+    Entered(Admission),
 }
 
 impl Core {
     /// Waits until an operation on the file's content may begin. Where the layer above keeps what is read and written,
     /// that is under a lease, or through an open gate, after which the layer above is made to forget: never without.
-    pub(crate) async fn guard(self: &Arc<Core>, file: &Arc<File>, need: Need) -> Result<Guard> {
-        self.guard_or_direct(file, need, need.patient || need.cached).await
+    pub(crate) async fn admit(self: &Arc<Core>, file: &Arc<File>, need: Need) -> Result<Admission> {
+        self.admit_or_direct(file, need, need.patient || need.cached).await
     }
 
     /// The same, but unless it `insists` the operation goes on without a lease that is hard to get.
-    pub(crate) async fn guard_or_direct(
+    pub(crate) async fn admit_or_direct(
         self: &Arc<Core>,
         file: &Arc<File>,
         need: Need,
         insists: bool,
-    ) -> Result<Guard> {
+    ) -> Result<Admission> {
         let mut asked = 0;
         let deadline = Deadline::of_call(self);
         loop {
@@ -95,12 +95,12 @@ impl Core {
             tokio::pin!(news);
             news.as_mut().enable();
             match self.next(file, need) {
-                Next::Go(guard) => return Ok(guard),
+                Next::Go(admission) => return Ok(admission),
                 Next::Wait => {
                     deadline.wait(WHAT, "its lease is on the way back to a server that does not answer", news).await?
                 }
                 Next::Ask if asked >= MAX_ASKED && !insists => {
-                    return Ok(self.admitted(file, need, None, How::Direct));
+                    return Ok(self.admitted(file, need, None, Access::Direct));
                 }
                 Next::Ask if deadline.is_over() => return Err(deadline.error(WHAT, "no lease was granted")),
                 Next::Ask => {
@@ -109,10 +109,10 @@ impl Core {
                     }
                     asked += 1;
                     match self.ask_or_enter(file, need, &deadline, news).await? {
-                        Asked::Entered(guard) => return Ok(guard),
+                        Asked::Entered(admission) => return Ok(admission),
                         Asked::Granted => {}
                         // Busy: what is true now is not what is true later.
-                        Asked::Busy if !insists => return Ok(self.admitted(file, need, None, How::Direct)),
+                        Asked::Busy if !insists => return Ok(self.admitted(file, need, None, Access::Direct)),
                         Asked::Busy => asked = asked.max(MAX_ASKED),
                     }
                 }
@@ -139,48 +139,48 @@ impl Core {
                     // Before looking: what is new from now on must not be missed.
                     news.set(file.news.notified());
                     news.as_mut().enable();
-                    if let Next::Go(guard) = self.next(file, need) {
-                        return Ok(Asked::Entered(guard));
+                    if let Next::Go(admission) = self.next(file, need) {
+                        return Ok(Asked::Entered(admission));
                     }
                 }
             }
         }
     }
 
-    fn admitted(self: &Arc<Core>, file: &Arc<File>, need: Need, counted: Option<u64>, how: How) -> Guard {
+    fn admitted(self: &Arc<Core>, file: &Arc<File>, need: Need, counted: Option<u64>, access: Access) -> Admission {
         // Under a lease the file knows it, see `next`.
-        let direct = how == How::Direct && need.write;
+        let direct = access == Access::Direct && need.write;
         let session = if direct { self.accepting(file.inode) } else { UNBOUND };
-        Guard { core: self.clone(), file: file.clone(), counted, write: need.write, how, session }
+        Admission { core: self.clone(), file: file.clone(), counted, write: need.write, access, session }
     }
 
     fn next(self: &Arc<Core>, file: &Arc<File>, need: Need) -> Next {
         if !self.config.leases {
-            return Next::Go(self.admitted(file, need, None, How::Unleased));
+            return Next::Go(self.admitted(file, need, None, Access::Timed));
         }
-        let admit = self.hub.lock().leases.admit(file.inode, need, self.now_ms());
+        let admit = self.delegations.lock().held.admit(file.inode, need, self.now_ms());
         match admit {
-            Admit::Kept(stamp) => {
-                let mut guard = self.admitted(file, need, Some(stamp), How::Kept);
+            Verdict::Cached(stamp) => {
+                let mut admission = self.admitted(file, need, Some(stamp), Access::Cached);
                 let state = file.state.lock();
                 let (loaded, truncating) = (state.loaded, need.write && state.truncating > 0);
-                guard.session = state.session;
+                admission.session = state.session;
                 drop(state);
                 match () {
                     () if truncating => Next::Wait,
-                    () if loaded => Next::Go(guard),
+                    () if loaded => Next::Go(admission),
                     // The lease is on its way back, and may be waiting for this very operation: asking for it would be
                     // answered when it is back.
-                    () if self.hub.lock().leases.is_gate_open(file.inode) => {
-                        drop(guard);
-                        Next::Go(self.admitted(file, need, None, How::Direct))
+                    () if self.delegations.lock().held.is_gate_open(file.inode) => {
+                        drop(admission);
+                        Next::Go(self.admitted(file, need, None, Access::Direct))
                     }
                     () => Next::Ask,
                 }
             }
-            Admit::Direct => Next::Go(self.admitted(file, need, None, How::Direct)),
-            Admit::Wait => Next::Wait,
-            Admit::Ask => Next::Ask,
+            Verdict::Direct => Next::Go(self.admitted(file, need, None, Access::Direct)),
+            Verdict::Wait => Next::Wait,
+            Verdict::Ask => Next::Ask,
         }
     }
 

@@ -1,76 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Own changes of what is kept: forgotten when they begin, and known anew where the outcome is certain.
+//! Local mutations invalidate cached state when they start and repopulate it once the outcome is known.
 //!
-//! Answers to questions that were asked meanwhile are not kept (`delegation::logic::generations`).
+//! Replies to requests that were sent meanwhile are not cached (`delegation::logic::generations`).
 
 use crate::core::Core;
 use crate::delegation::cache::Note;
-use crate::delegation::logic::generations::{Epochs, Noted};
+use crate::delegation::logic::generations::{Generations, Noted};
 use crate::rpc::meta::Answer;
 use nyala_wire::{Attr, InodeId};
 use std::sync::Arc;
 
-/// A change under way; over when dropped.
-pub(crate) struct Change {
+/// A mutation under way; over when dropped.
+pub(crate) struct LocalChange {
     core: Arc<Core>,
     inodes: Vec<(InodeId, Noted)>,
-    names: Vec<Changing>,
-    /// It may concern inodes that are not named.
+    names: Vec<ChangedName>,
+    /// It may concern inodes that are not known here.
     unknown: bool,
 }
 
 /// A name that is changed.
-struct Changing {
+struct ChangedName {
     dir: InodeId,
     name: Vec<u8>,
     begun: Noted,
-    /// The directory's lease when the change began.
+    /// Stamp of the directory's delegation when the mutation began.
     stamp: Option<u64>,
-    /// What the name was under that lease, if that was known.
+    /// What the name pointed to then, if that was cached.
     was: Option<Option<InodeId>>,
-    /// What it is afterwards, if it worked and that is certain.
+    /// What it points to afterwards, if the mutation succeeded and that is certain.
     outcome: Option<Option<InodeId>>,
 }
 
 impl Core {
-    /// Begins a change of inodes (directories whose entries change among them), of names, and of what is behind them.
-    pub(crate) fn change(self: &Arc<Core>, inodes: &[InodeId], names: &[(InodeId, &[u8])]) -> Change {
-        self.begin(inodes, names, !names.is_empty())
+    /// Begins a mutation of inodes (directories whose entries change included), names, and the inodes they point to.
+    pub(crate) fn begin_change(self: &Arc<Core>, inodes: &[InodeId], names: &[(InodeId, &[u8])]) -> LocalChange {
+        self.start_change(inodes, names, !names.is_empty())
     }
 
-    /// The same for a name that is made: nothing that was there before changes but its directory.
-    pub(crate) fn adding(self: &Arc<Core>, dir: InodeId, name: &[u8]) -> Change {
-        self.begin(&[dir], &[(dir, name)], false)
+    /// The same for an entry that is added: of what exists only the directory changes.
+    pub(crate) fn begin_insertion(self: &Arc<Core>, dir: InodeId, name: &[u8]) -> LocalChange {
+        self.start_change(&[dir], &[(dir, name)], false)
     }
 
-    fn begin(self: &Arc<Core>, inodes: &[InodeId], names: &[(InodeId, &[u8])], unknown: bool) -> Change {
-        let mut change = Change { core: self.clone(), inodes: Vec::new(), names: Vec::new(), unknown };
+    fn start_change(self: &Arc<Core>, inodes: &[InodeId], names: &[(InodeId, &[u8])], unknown: bool) -> LocalChange {
+        let mut change = LocalChange { core: self.clone(), inodes: Vec::new(), names: Vec::new(), unknown };
         if !self.config.leases {
             return change;
         }
-        let mut inner = self.hub.lock();
+        let mut cache = self.delegations.lock();
         if unknown {
-            inner.epochs.begin_unknown();
+            cache.generations.begin_unknown();
         }
         for &inode in inodes {
-            change.inodes.push((inode, inner.epochs.begin(Epochs::slot(inode))));
+            change.inodes.push((inode, cache.generations.begin(Generations::slot(inode))));
         }
         let now_ms = self.now_ms();
         for &(dir, name) in names {
-            let begun = inner.epochs.begin(Epochs::slot((dir, name)));
-            let was = inner.leases.kept(dir, now_ms).and_then(|kept| kept.entries.get(name).copied());
-            let stamp = inner.leases.stamp(dir);
-            change.names.push(Changing { dir, name: name.to_vec(), begun, stamp, was, outcome: None });
+            let begun = cache.generations.begin(Generations::slot((dir, name)));
+            let was = cache.held.cached(dir, now_ms).and_then(|cached| cached.entries.get(name).copied());
+            let stamp = cache.held.stamp(dir);
+            change.names.push(ChangedName { dir, name: name.to_vec(), begun, stamp, was, outcome: None });
         }
-        drop(inner);
+        drop(cache);
         change.forget();
         change
     }
 }
 
-impl Change {
-    /// It worked, and these are an inode's attributes now.
+impl LocalChange {
+    /// It succeeded; `attr` is what the reply says the inode's attributes are.
     pub(crate) fn done(mut self, answer: &Answer, attr: &mut Attr) {
         self.end(Some((answer, attr)));
     }
@@ -83,32 +83,32 @@ impl Change {
             }
             return;
         }
-        let (now_ms, mut inner) = (core.now_ms(), core.hub.lock());
+        let (now_ms, mut cache) = (core.now_ms(), core.delegations.lock());
         if std::mem::take(&mut self.unknown) {
-            inner.epochs.end_unknown();
+            cache.generations.end_unknown();
         }
         let mut known = result.as_ref().is_some_and(|(_, attr)| !self.inodes.iter().any(|(one, _)| *one == attr.inode));
         for (inode, begun) in std::mem::take(&mut self.inodes) {
             core.alters(inode);
-            let alone = inner.epochs.end(Epochs::slot(inode), begun);
+            let alone = cache.generations.end(Generations::slot(inode), begun);
             known |= alone && result.as_ref().is_some_and(|(_, attr)| attr.inode == inode);
         }
         let names = std::mem::take(&mut self.names);
-        // One name's outcome may rest on what another one was, so that all leases have to have been there all the time.
-        let held = names.iter().all(|one| inner.keep(one.dir, one.stamp, false, now_ms).is_some());
-        for Changing { dir, name, begun, outcome, .. } in names {
-            let alone = inner.epochs.end(Epochs::slot((dir, name.as_slice())), begun);
+        // The outcome of one name may depend on another, so all delegations must have been held throughout.
+        let held = names.iter().all(|one| cache.cacheable(one.dir, one.stamp, false, now_ms).is_some());
+        for ChangedName { dir, name, begun, outcome, .. } in names {
+            let alone = cache.generations.end(Generations::slot((dir, name.as_slice())), begun);
             if let Some(is) = outcome.filter(|_| alone && held)
-                && let Some(kept) = inner.leases.kept(dir, now_ms)
+                && let Some(cached) = cache.held.cached(dir, now_ms)
             {
-                kept.entries.insert(name, is);
-                inner.names += 1;
+                cached.entries.insert(name, is);
+                cache.names += 1;
             }
         }
-        inner.bound_names(core.config.max_kept_entries);
+        cache.bound_names(core.config.max_kept_entries);
         if let Some((answer, attr)) = result {
-            let note = if known { core.note_in(&inner, attr.inode) } else { Note::default() };
-            core.take_attr_in(&mut inner, answer, &note, attr);
+            let note = if known { core.note_in(&cache, attr.inode) } else { Note::default() };
+            core.take_attr_in(&mut cache, answer, &note, attr);
         }
     }
 
@@ -125,23 +125,23 @@ impl Change {
     }
 
     fn forget(&self) {
-        let mut inner = self.core.hub.lock();
+        let mut cache = self.core.delegations.lock();
         for (inode, _) in &self.inodes {
-            if let Some(kept) = inner.leases.peek(*inode) {
-                kept.changed();
-                kept.listings.clear();
+            if let Some(cached) = cache.held.peek(*inode) {
+                cached.changed();
+                cached.listings.clear();
             }
             self.core.alters(*inode);
         }
         for one in &self.names {
-            if let Some(kept) = inner.leases.peek(one.dir) {
-                kept.entries.remove(&one.name);
+            if let Some(cached) = cache.held.peek(one.dir) {
+                cached.entries.remove(&one.name);
             }
         }
     }
 }
 
-impl Drop for Change {
+impl Drop for LocalChange {
     fn drop(&mut self) {
         self.end(None);
     }

@@ -72,13 +72,13 @@ impl Core {
     /// The server answered under this session: it keeps its promises for a while.
     pub(crate) fn renew_leases(&self, session: &Session) {
         if self.config.leases {
-            self.hub.lock().leases.renew(session.target, session.good_until_ms());
+            self.delegations.lock().held.renew(session.target, session.good_until_ms());
         }
     }
 
     /// Leases of this run of the server count from now on.
     pub(crate) fn set_boot(&self, session: &Session, boot: u64) {
-        self.hub.lock().leases.set_boot(session.target, boot);
+        self.delegations.lock().held.set_boot(session.target, boot);
         session.set_boot(boot);
     }
 }

@@ -51,7 +51,7 @@ impl Core {
     pub(crate) fn revoked(self: &Arc<Core>, session: &Arc<Session>, list: &[Revocation]) {
         for revocation in list {
             let Revocation { inode, keep, seq } = *revocation;
-            let found = self.hub.lock().leases.revoke(inode, session.target, keep, seq, self.now_ms());
+            let found = self.delegations.lock().held.revoke(inode, session.target, keep, seq, self.now_ms());
             match found {
                 Revoked::Started => {
                     self.stats.revocations.fetch_add(1, Ordering::Relaxed);
@@ -67,18 +67,18 @@ impl Core {
     }
 
     fn holds(&self, inode: InodeId) -> LeaseMode {
-        self.hub.lock().leases.mode(inode, self.now_ms())
+        self.delegations.lock().held.mode(inode, self.now_ms())
     }
 
     /// Leases that this client gives back by itself. Runs on the client's own thread.
     pub(crate) fn let_surplus_go(self: &Arc<Core>) {
         let limit = self.config.max_kept_inodes;
-        let inner = self.hub.lock();
-        if inner.leases.len() <= limit {
+        let cache = self.delegations.lock();
+        if cache.held.len() <= limit {
             return;
         }
-        let surplus = inner.leases.surplus(limit - limit / 16, |inode| !self.files.is_used(inode));
-        drop(inner);
+        let surplus = cache.held.surplus(limit - limit / 16, |inode| !self.files.is_used(inode));
+        drop(cache);
         for inode in surplus {
             self.begin_to_let_go(inode);
         }
@@ -86,10 +86,10 @@ impl Core {
 
     fn begin_to_let_go(self: &Arc<Core>, inode: InodeId) {
         let Some(target) = self.maps.view().map.slot_target(inode.slot()) else { return };
-        let mut inner = self.hub.lock();
-        let seq = inner.leases.seq(inode);
-        if inner.leases.revoke(inode, target, LeaseMode::None, seq, self.now_ms()) == Revoked::Started {
-            drop(inner);
+        let mut cache = self.delegations.lock();
+        let seq = cache.held.seq(inode);
+        if cache.held.revoke(inode, target, LeaseMode::None, seq, self.now_ms()) == Revoked::Started {
+            drop(cache);
             let core = self.clone();
             tokio::spawn(async move { core.let_go(inode, true).await });
         }
@@ -99,9 +99,9 @@ impl Core {
     pub(crate) fn let_silent_go(self: &Arc<Core>) {
         let now_ms = self.now_ms();
         let silent: Vec<InodeId> = {
-            let inner = self.hub.lock();
-            let silent = inner.leases.silent(now_ms);
-            silent.into_iter().flat_map(|target| inner.leases.of_server(target)).collect()
+            let cache = self.delegations.lock();
+            let silent = cache.held.silent(now_ms);
+            silent.into_iter().flat_map(|target| cache.held.of_server(target)).collect()
         };
         if let Some(first) = silent.first() {
             tracing::warn!(leases = silent.len(), inode = %first, "a metadata server is silent: its leases are no good");
@@ -123,8 +123,8 @@ impl Core {
         let carried = loop {
             if next.is_empty() {
                 let (held, is_empty) = {
-                    let inner = self.hub.lock();
-                    (inner.leases.of_server(target), !inner.leases.has_of_server(target))
+                    let cache = self.delegations.lock();
+                    (cache.held.of_server(target), !cache.held.has_of_server(target))
                 };
                 next = held;
                 let moving = self.moves.lock().of(target, id);
@@ -132,7 +132,7 @@ impl Core {
                     break CarriedOver::default();
                 }
                 if since.elapsed() >= LET_GO_WAIT && next.is_empty() {
-                    let kept = self.hub.lock().leases.carry_over(target);
+                    let kept = self.delegations.lock().held.carry_over(target);
                     if kept.len().max(moving.len()) <= MAX_LEASES && kept.is_empty() == is_empty {
                         break CarriedOver { kept, moving };
                     }
@@ -141,10 +141,10 @@ impl Core {
             // Those that wait for a target that is away must not keep the others from going.
             let most = if since.elapsed() < LET_GO_WAIT { AT_ONCE } else { MAX_LEASES };
             for inode in next.drain(next.len() - next.len().min(most.saturating_sub(going.len()))..) {
-                let mut inner = self.hub.lock();
-                let seq = inner.leases.seq(inode);
-                inner.leases.revoke(inode, target, LeaseMode::None, seq, self.now_ms());
-                drop(inner);
+                let mut cache = self.delegations.lock();
+                let seq = cache.held.seq(inode);
+                cache.held.revoke(inode, target, LeaseMode::None, seq, self.now_ms());
+                drop(cache);
                 begun += 1;
                 let core = self.clone();
                 going.spawn(async move { core.let_go(inode, false).await });
@@ -164,7 +164,8 @@ impl Core {
 
     fn what(&self, inode: InodeId) -> Withdraw {
         // The kind is not known here; forgetting what is not kept costs nothing.
-        let names = self.hub.lock().leases.peek(inode).is_some_and(|kept| kept.weight() > 0 || kept.is_dir());
+        let names =
+            self.delegations.lock().held.peek(inode).is_some_and(|cached| cached.weight() > 0 || cached.is_dir());
         let file = self.files.get(inode).is_some_and(|file| file.state.lock().layout.is_some());
         Withdraw { attrs: true, entries: names || !file, data: file || !names }
     }
@@ -176,7 +177,7 @@ impl Core {
             let news = file.news.notified();
             tokio::pin!(news);
             news.as_mut().enable();
-            if !self.hub.lock().leases.is_busy(inode) {
+            if !self.delegations.lock().held.is_busy(inode) {
                 return;
             }
             news.await;
@@ -194,12 +195,12 @@ impl Core {
                 biased;
                 () = &mut forgets => {}
                 () = tokio::time::sleep(GATE) => {
-                    self.hub.lock().leases.open_gate(inode);
+                    self.delegations.lock().held.open_gate(inode);
                     self.news(inode);
                     forgets.await;
                 }
             }
-            if !self.hub.lock().leases.close_gate(inode) {
+            if !self.delegations.lock().held.close_gate(inode) {
                 return;
             }
         }
@@ -208,7 +209,7 @@ impl Core {
     /// Before a write goes through an open gate: what the layer above has behind it is forgotten already, as the
     /// withdrawal may be waiting for the write itself, and the server may let others wait no longer for that.
     pub(crate) async fn withdraw_behind(&self, file: &Arc<File>, from: u64) {
-        if !self.hub.lock().leases.is_gate_open(file.inode) {
+        if !self.delegations.lock().held.is_gate_open(file.inode) {
             return;
         }
         let Some(listener) = self.listener.read().clone() else { return };
@@ -220,8 +221,8 @@ impl Core {
     pub(crate) async fn let_go(self: &Arc<Core>, inode: InodeId, tell: bool) {
         let file = self.files.acquire_known(inode);
         loop {
-            let Some(keep) = self.hub.lock().leases.keeps(inode) else { break };
-            if keep == LeaseMode::None && self.hub.lock().leases.covers(inode) {
+            let Some(keep) = self.delegations.lock().held.keeps(inode) else { break };
+            if keep == LeaseMode::None && self.delegations.lock().held.covers(inode) {
                 self.withdraw(inode, file.as_ref()).await;
             }
             self.idle(inode, file.as_ref()).await;
@@ -252,19 +253,19 @@ impl Core {
     /// `false`: more is wanted meanwhile, or something was written.
     fn give_up(self: &Arc<Core>, inode: InodeId, keep: LeaseMode, file: Option<&Arc<File>>, tell: bool) -> bool {
         let (target, returned, carried) = {
-            let mut inner = self.hub.lock();
-            if inner.leases.keeps(inode).is_none() || inner.leases.is_returning(inode) {
+            let mut cache = self.delegations.lock();
+            if cache.held.keeps(inode).is_none() || cache.held.is_returning(inode) {
                 return true;
             }
             let busy = |state: &State| state.committing || (state.closing && state.handles > 0);
             if file.is_some_and(|file| busy(&file.state.lock()))
-                || inner.leases.is_busy(inode)
-                || inner.leases.keeps(inode) != Some(keep)
+                || cache.held.is_busy(inode)
+                || cache.held.keeps(inode) != Some(keep)
             {
                 return false;
             }
-            let carried = inner.leases.is_carried_over(inode);
-            let Some((target, seq)) = inner.leases.give_up(inode, keep) else { return false };
+            let carried = cache.held.is_carried_over(inode);
+            let Some((target, seq)) = cache.held.give_up(inode, keep) else { return false };
             let mut open = false;
             if let Some(file) = file
                 && keep == LeaseMode::None
@@ -286,7 +287,7 @@ impl Core {
 
     /// The server knows.
     fn is_returned(self: &Arc<Core>, inode: InodeId) {
-        let more = self.hub.lock().leases.returned(inode);
+        let more = self.delegations.lock().held.returned(inode);
         if self.leased(inode) == LeaseMode::None {
             self.files.drop_idle(inode);
         }
@@ -319,14 +320,14 @@ impl Core {
     pub(crate) fn lost(self: &Arc<Core>, session: &Session, goes_on_as: SessionId) {
         let target = session.target;
         let inodes = {
-            let mut inner = self.hub.lock();
+            let mut cache = self.delegations.lock();
             session.go_on_as(goes_on_as);
             if !self.config.leases {
                 return;
             }
-            self.hub.losses.fetch_add(1, Ordering::AcqRel);
-            let inodes = inner.leases.all_of_server(target);
-            inodes.iter().for_each(|inode| drop(inner.leases.remove(*inode)));
+            self.delegations.sessions_lost.fetch_add(1, Ordering::AcqRel);
+            let inodes = cache.held.all_of_server(target);
+            inodes.iter().for_each(|inode| drop(cache.held.remove(*inode)));
             inodes
         };
         let view = self.maps.view();

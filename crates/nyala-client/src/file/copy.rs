@@ -6,7 +6,7 @@
 //! are taken in the order of inodes so that two copies never wait for each other. A failed copy may have copied a part.
 
 use crate::core::Core;
-use crate::delegation::admission::{Guard, How};
+use crate::delegation::admission::{Access, Admission};
 use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
 use crate::file::handle::FileHandle;
@@ -93,19 +93,19 @@ impl Core {
         len.min(in_chunk(from, from_offset)).min(in_chunk(to, offset))
     }
 
-    async fn both(self: &Arc<Core>, from: &Arc<File>, to: &Arc<File>) -> Result<(Guard, Option<Guard>)> {
+    async fn both(self: &Arc<Core>, from: &Arc<File>, to: &Arc<File>) -> Result<(Admission, Option<Admission>)> {
         let write = Need { write: true, cached: false, patient: false };
         let read = Need { write: false, ..write };
         if from.inode == to.inode {
-            return Ok((self.guard(to, write).await?, None));
+            return Ok((self.admit(to, write).await?, None));
         }
         // In order: who waits for the second may keep others from the first.
         if from.inode < to.inode {
-            let first = self.guard(from, read).await?;
-            Ok((self.guard(to, write).await?, Some(first)))
+            let first = self.admit(from, read).await?;
+            Ok((self.admit(to, write).await?, Some(first)))
         } else {
-            let first = self.guard(to, write).await?;
-            Ok((first, Some(self.guard(from, read).await?)))
+            let first = self.admit(to, write).await?;
+            Ok((first, Some(self.admit(from, read).await?)))
         }
     }
 
@@ -119,7 +119,7 @@ impl Core {
         len: u64,
     ) -> Result<Option<u64>> {
         let (first, second) = self.both(from, to).await?;
-        if first.how != How::Kept || second.as_ref().is_some_and(|second| second.how != How::Kept) {
+        if first.access != Access::Cached || second.as_ref().is_some_and(|second| second.access != Access::Cached) {
             return Ok(None);
         }
         self.cut_behind(to, &(offset..offset), first.session).await?;

@@ -112,7 +112,7 @@ impl FileHandle {
         let Inner { core, file, .. } = &*self.inner;
         if core.config.leases && !file.state.lock().loaded {
             // Whoever has something unsent of it sends it first. why ignored: the push meets the same server, and says so.
-            let _ = core.guard(file, Need::default()).await;
+            let _ = core.admit(file, Need::default()).await;
         }
         self.push(Push { sync: true, ..Push::default() }).await
     }

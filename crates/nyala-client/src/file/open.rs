@@ -9,7 +9,7 @@
 //! is known that the file outlived the removal (`file::logic::removals`). A close on its way counts as done.
 
 use crate::core::Core;
-use crate::delegation::admission::How;
+use crate::delegation::admission::Access;
 use crate::delegation::cache::Note;
 use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
@@ -130,20 +130,20 @@ impl Core {
     async fn lease_to_open(self: &Arc<Core>, file: &Arc<File>, options: OpenOptions) -> Result<LeaseMode> {
         let need = Need { write: options.write || options.append, cached: options.buffered, patient: false };
         if !need.write {
-            self.hub.lock().habits.opened(file.inode, self.now_ms());
+            self.delegations.lock().predictor.opened(file.inode, self.now_ms());
         }
-        let how = self.guard(file, need).await?.how;
+        let access = self.admit(file, need).await?.access;
         let mode = self.leased(file.inode);
         let said = {
             let state = file.state.lock();
-            let leased = how != How::Direct || mode == LeaseMode::Uncached;
+            let leased = access != Access::Direct || mode == LeaseMode::Uncached;
             !state.removals.in_doubt() && (leased || !state.is_open_unsaid())
         };
         if !said {
             let _gate = self.gate(file).await?;
             self.open_at_server(file).await?;
         }
-        Ok(if how == How::Kept { mode } else { LeaseMode::Uncached })
+        Ok(if access == Access::Cached { mode } else { LeaseMode::Uncached })
     }
 
     /// This client is about to remove a name of the inode: a file that it has open must not go. Who opens it from now on,
@@ -197,9 +197,9 @@ impl Core {
 
     /// Learns the file's size, times and inline content anew.
     pub(crate) async fn file_info(self: &Arc<Core>, file: &Arc<File>) -> Result<()> {
-        let epoch = file.state.lock().epoch;
+        let generation = file.state.lock().generation;
         let reply = self.fetch_file_info(file).await?;
-        file.state.lock().install(&reply, epoch, self.now_ms());
+        file.state.lock().install(&reply, generation, self.now_ms());
         Ok(())
     }
 
@@ -228,7 +228,7 @@ impl Core {
             let news = file.news.notified();
             tokio::pin!(news);
             news.as_mut().enable();
-            if !self.config.leases || !self.hub.lock().leases.is_returning(file.inode) {
+            if !self.config.leases || !self.delegations.lock().held.is_returning(file.inode) {
                 break;
             }
             news.await;

@@ -6,7 +6,7 @@
 //! is asked, so a read sees every write of this client that returned before it began.
 
 use crate::core::Core;
-use crate::delegation::admission::How;
+use crate::delegation::admission::Access;
 use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
 use crate::file::logic::inline;
@@ -49,11 +49,11 @@ impl Core {
         len: usize,
         buffered: bool,
     ) -> Result<Segments> {
-        let guard = self.guard(file, Need { write: false, cached: buffered, patient: false }).await?;
-        match guard.how {
-            How::Kept => {}
-            How::Direct => return self.read_direct(file, offset, len).await,
-            How::Unleased => self.freshen(file).await?,
+        let admission = self.admit(file, Need { write: false, cached: buffered, patient: false }).await?;
+        match admission.access {
+            Access::Cached => {}
+            Access::Direct => return self.read_direct(file, offset, len).await,
+            Access::Timed => self.freshen(file).await?,
         }
         let (noted, newly_active) = {
             let mut state = file.state.lock();

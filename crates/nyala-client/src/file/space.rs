@@ -6,7 +6,7 @@
 //! sent to several targets may have happened on some of them only when an error is returned; all of it can be repeated.
 
 use crate::core::Core;
-use crate::delegation::admission::How;
+use crate::delegation::admission::Access;
 use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
 use crate::file::state::{Content, File};
@@ -55,7 +55,7 @@ impl Core {
 
     async fn setattr_plain(self: &Arc<Core>, bound: Bound, set: SetAttr) -> Result<Attr> {
         let inode = bound.inode;
-        let change = self.change(&[inode], &[]);
+        let change = self.begin_change(&[inode], &[]);
         let op = MetaOp::SetAttr { inode, set };
         let answer = self.meta_bound("set attributes", op, self.want(), bound).await?;
         let MetaReply::Attr(attr) = &answer.reply else { return Err(odd("set attributes")) };
@@ -66,20 +66,20 @@ impl Core {
 
     async fn setattr_known(self: &Arc<Core>, file: &Arc<File>, bound: Bound, set: SetAttr) -> Result<Attr> {
         let (size, inode) = (set.size, file.inode);
-        let change = self.change(&[inode], &[]);
-        let epoch = file.state.lock().epoch;
+        let change = self.begin_change(&[inode], &[]);
+        let generation = file.state.lock().generation;
         let op = MetaOp::SetAttr { inode, set };
         let answer = self.meta_bound("set attributes", op, self.want(), bound).await?;
         let MetaReply::Attr(attr) = &answer.reply else { return Err(odd("set attributes")) };
         let mut attr = attr.clone();
         drop(change);
-        let mut inner = self.hub.lock();
-        self.granted(&mut inner, inode, &answer, answer.grants.inodes);
+        let mut cache = self.delegations.lock();
+        self.granted(&mut cache, inode, &answer, answer.grants.inodes);
         let mut state = file.state.lock();
         let now_ms = self.now_ms();
-        let undisturbed = epoch == state.epoch;
+        let undisturbed = generation == state.generation;
         if let Some(size) = size {
-            state.epoch += 1;
+            state.generation += 1;
             state.sparse |= size > state.size;
             state.takes_other |= state.sparse;
             // Bytes that were written while we waited count as written after the truncate: they stay.
@@ -115,11 +115,11 @@ impl Core {
             ZERO_RANGE => true,
             _ => return Err(Error::refused(ErrorCode::NOT_SUPPORTED, "this fallocate mode is not supported")),
         };
-        let guard = self.guard(file, Need { write: true, cached: true, patient: true }).await?;
+        let admission = self.admit(file, Need { write: true, cached: true, patient: true }).await?;
         {
             let _gate = self.gate(file).await?;
             self.push(file, Push::default()).await?;
-            if guard.how == How::Unleased {
+            if admission.access == Access::Timed {
                 self.file_info(file).await?;
             }
         }
@@ -129,10 +129,10 @@ impl Core {
             (layout, state.is_inline(), state.size)
         };
         if zeroes {
-            self.zero(file, &layout, inline, offset..end.min(size), guard.session).await?;
+            self.zero(file, &layout, inline, offset..end.min(size), admission.session).await?;
         } else if !inline {
             let op = |range: Range<u64>| StorageOp::Allocate { offset: range.start, len: range.end - range.start };
-            self.on_targets("allocate", file, &layout, offset..end, guard.session, op).await?;
+            self.on_targets("allocate", file, &layout, offset..end, admission.session, op).await?;
         }
         {
             let mut state = file.state.lock();
@@ -140,7 +140,7 @@ impl Core {
             state.takes_other |= !inline;
         }
         // Its own: it may wait for others, which may wait for this one's lease.
-        drop(guard);
+        drop(admission);
         if mode & KEEP_SIZE == 0 && end > size {
             self.setattr(file.inode, SetAttr { size: Some(end), ..SetAttr::default() }).await?;
         }
@@ -183,7 +183,7 @@ impl Core {
         };
         let mut state = file.state.lock();
         state.take_attr(&attr, self.now_ms());
-        state.epoch += 1;
+        state.generation += 1;
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 //! What this client knows and holds of one file, shared by all handles on it.
 //!
 //! **Failure model.** Replies may be late: one that was asked for before an own change was acknowledged must not undo
-//! what the client knows since (`epoch`). Size never goes back below an own acknowledged write.
+//! what the client knows since (`generation`). Size never goes back below an own acknowledged write.
 
 use crate::error::Error;
 use crate::file::logic::removals::Removals;
@@ -113,7 +113,7 @@ pub(crate) struct State {
     pub(crate) attr_ms: u64,
     /// Changes of attributes by this client, counted when each begins and when it ends.
     pub(crate) altered: u64,
-    pub(crate) epoch: u64,
+    pub(crate) generation: u64,
     pub(crate) size: u64,
     /// The server has lost changes of inline content that this client knows, its size among them: the next push says this one.
     pub(crate) resize: Option<u64>,
@@ -185,7 +185,7 @@ impl State {
             attr: None,
             attr_ms: 0,
             altered: 0,
-            epoch: 0,
+            generation: 0,
             size: 0,
             resize: None,
             own_end: None,
@@ -207,8 +207,8 @@ impl State {
         }
     }
 
-    /// Takes in what the server says; `epoch` is this state's when it was asked.
-    pub(crate) fn install(&mut self, reply: &FileReply, epoch: u64, now_ms: u64) {
+    /// Takes in what the server says; `generation` is this state's when it was asked.
+    pub(crate) fn install(&mut self, reply: &FileReply, generation: u64, now_ms: u64) {
         let first = self.layout.is_none();
         if first {
             self.layout = Some(Arc::new(reply.layout.clone()));
@@ -217,9 +217,9 @@ impl State {
             self.inline_limit = u64::from(reply.inline_limit);
             self.content = Content::Inline { version: 0, data: Bytes::new() };
         }
-        let fresh = epoch == self.epoch && self.in_flight.is_empty();
+        let fresh = generation == self.generation && self.in_flight.is_empty();
         let size = self.size;
-        self.install_attr(&reply.attr, epoch, now_ms);
+        self.install_attr(&reply.attr, generation, now_ms);
         match (&reply.inline, &mut self.content) {
             // Its server lost power, and with it what this client knows of the file and is about to add to.
             (Some(older), Content::Inline { version, .. })
@@ -239,8 +239,8 @@ impl State {
         }
     }
 
-    pub(crate) fn install_attr(&mut self, attr: &Attr, epoch: u64, now_ms: u64) {
-        if epoch != self.epoch {
+    pub(crate) fn install_attr(&mut self, attr: &Attr, generation: u64, now_ms: u64) {
+        if generation != self.generation {
             // Asked before an own change was acknowledged: it can only be believed where it says more.
             self.size = self.size.max(attr.size);
             self.attr_ms = 0;
@@ -314,7 +314,7 @@ impl State {
         self.resize = None;
         self.own_end = None;
         self.own_mtime = None;
-        self.epoch += 1;
+        self.generation += 1;
         self.size = 0;
     }
 
@@ -341,7 +341,7 @@ impl State {
 
     /// After a change was acknowledged: own size and time are the server's once nothing is on its way.
     pub(crate) fn settle(&mut self) {
-        self.epoch += 1;
+        self.generation += 1;
         if self.is_clean() {
             self.own_end = None;
             self.own_mtime = None;

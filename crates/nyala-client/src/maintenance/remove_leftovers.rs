@@ -8,7 +8,7 @@
 //! itself says that somebody may have left something. A removal is repeated without harm.
 
 use crate::core::Core;
-use crate::delegation::admission::How;
+use crate::delegation::admission::Access;
 use crate::delegation::logic::delegations::Need;
 use crate::error::Result;
 use crate::file::state::File;
@@ -28,14 +28,14 @@ impl Core {
     /// Cuts what lies at storage beside a file's inline content. Whether it could: the content is inline, a lease was to be had,
     /// and metadata tells of leftovers.
     pub(crate) async fn cut_beside_inline(self: &Arc<Core>, file: &Arc<File>) -> Result<bool> {
-        let guard = self.guard(file, Need { write: true, cached: true, patient: false }).await?;
+        let admission = self.admit(file, Need { write: true, cached: true, patient: false }).await?;
         let beyond = {
             let state = file.state.lock();
             let told = state.is_inline() && state.behind != Behind::Clean;
-            (told && guard.how == How::Kept).then_some(state.inline_limit..state.inline_limit + 1)
+            (told && admission.access == Access::Cached).then_some(state.inline_limit..state.inline_limit + 1)
         };
         let Some(beyond) = beyond else { return Ok(false) };
-        self.cut_behind(file, &beyond, guard.session).await?;
+        self.cut_behind(file, &beyond, admission.session).await?;
         Ok(true)
     }
 }

@@ -6,13 +6,13 @@
 //! is listed without attributes, a path fails with ENOENT. Symbolic links may form loops: 40 are followed.
 
 use crate::core::Core;
-use crate::delegation::logic::cached_inode::Kept;
-use crate::delegation::logic::generations::Epochs;
+use crate::delegation::logic::cached_inode::CachedInode;
+use crate::delegation::logic::generations::Generations;
 use crate::error::{Error, Result};
 use crate::file::open::Removal;
 use crate::namespace::server_lookup::Purpose;
 use crate::rpc::cluster_map::odd;
-use crate::types::LookedUp;
+use crate::types::Lookup;
 use nyala_wire::meta::{LeaseMode, ListedEntry, Listing, MAX_GET_ATTRS, MAX_LIST_ENTRIES, MetaOp, MetaReply, Owner};
 use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Name, TargetId};
 use std::collections::{BTreeMap, HashMap};
@@ -29,48 +29,49 @@ pub(crate) fn name(bytes: &[u8]) -> Result<Name> {
 impl Core {
     pub(crate) async fn lookup(self: &Arc<Core>, parent: InodeId, bytes: &[u8]) -> Result<Attr> {
         let missing = Error::refused(ErrorCode::NOT_FOUND, "there is no such name");
-        self.look_up(parent, bytes).await?.attr.ok_or(missing)
+        self.lookup_entry(parent, bytes).await?.attr.ok_or(missing)
     }
 
-    pub(crate) async fn look_up(self: &Arc<Core>, parent: InodeId, bytes: &[u8]) -> Result<LookedUp> {
-        self.look_up_to(parent, bytes, Purpose::Use).await
+    pub(crate) async fn lookup_entry(self: &Arc<Core>, parent: InodeId, bytes: &[u8]) -> Result<Lookup> {
+        self.lookup_for(parent, bytes, Purpose::Use).await
     }
 
-    pub(crate) async fn look_up_to(
+    pub(crate) async fn lookup_for(
         self: &Arc<Core>,
         parent: InodeId,
         bytes: &[u8],
         purpose: Purpose,
-    ) -> Result<LookedUp> {
+    ) -> Result<Lookup> {
         let name = name(bytes)?;
-        let attr = match self.kept(parent, |kept| kept.entries.get(bytes).copied()) {
+        let attr = match self.cached(parent, |cached| cached.entries.get(bytes).copied()) {
             Some(None) => None,
-            Some(Some(inode)) => match self.kept_attr(inode) {
+            Some(Some(inode)) => match self.cached_attr(inode) {
                 Some(attr) => Some(attr),
-                None if self.brings(parent, inode, purpose) => self.ask_for_name(parent, name, purpose).await?,
+                None if self.expects_open(parent, inode, purpose) => self.fetch_entry(parent, name, purpose).await?,
                 None => match self.getattr(inode).await {
                     // It went away meanwhile; the server knows what is there now.
                     Err(error) if matches!(error.code(), ErrorCode::NOT_FOUND | ErrorCode::STALE) => {
-                        self.ask_for_name(parent, name, purpose).await?
+                        self.fetch_entry(parent, name, purpose).await?
                     }
                     other => {
                         let attr = other?;
-                        self.note_habit(parent, &attr, purpose);
+                        self.note_lookup(parent, &attr, purpose);
                         Some(attr)
                     }
                 },
             },
-            None => self.ask_for_name(parent, name, purpose).await?,
+            None => self.fetch_entry(parent, name, purpose).await?,
         };
         let leased = |inode| matches!(self.leased(inode), LeaseMode::Shared | LeaseMode::Exclusive);
         let attr_leased = attr.as_ref().is_some_and(|attr| leased(attr.inode));
         let entry_leased = leased(parent)
-            && self.kept(parent, |kept| kept.entries.get(bytes).copied()) == Some(attr.as_ref().map(|attr| attr.inode));
-        Ok(LookedUp { attr, entry_leased, attr_leased })
+            && self.cached(parent, |cached| cached.entries.get(bytes).copied())
+                == Some(attr.as_ref().map(|attr| attr.inode));
+        Ok(Lookup { attr, entry_leased, attr_leased })
     }
 
     pub(crate) async fn getattr(self: &Arc<Core>, inode: InodeId) -> Result<Attr> {
-        if let Some(attr) = self.kept_attr(inode) {
+        if let Some(attr) = self.cached_attr(inode) {
             return Ok(attr);
         }
         let note = self.note(inode);
@@ -87,7 +88,7 @@ impl Core {
         let mut by_server: BTreeMap<Option<TargetId>, Vec<InodeId>> = BTreeMap::new();
         let mut out = Vec::with_capacity(inodes.len());
         for &inode in inodes {
-            match self.kept_attr(inode) {
+            match self.cached_attr(inode) {
                 Some(attr) => out.push(attr),
                 None => by_server.entry(view.map.slot_target(inode.slot())).or_default().push(inode),
             }
@@ -119,9 +120,9 @@ impl Core {
         plus: bool,
     ) -> Result<Listing> {
         let max_entries = max_entries.clamp(1, MAX_LIST_ENTRIES);
-        let mut listing = match self.kept(dir, |kept| kept.listing(after, max_entries)) {
+        let mut listing = match self.cached(dir, |cached| cached.listing(after, max_entries)) {
             Some(listing) => listing,
-            None => self.ask_for_listing(dir, after, max_entries, plus).await?,
+            None => self.fetch_listing(dir, after, max_entries, plus).await?,
         };
         if plus {
             let missing = |entry: &&ListedEntry| entry.attr.is_none();
@@ -135,53 +136,53 @@ impl Core {
         Ok(listing)
     }
 
-    async fn ask_for_listing(
+    async fn fetch_listing(
         self: &Arc<Core>,
         dir: InodeId,
         after: u64,
         max_entries: u32,
         plus: bool,
     ) -> Result<Listing> {
-        let slot = Epochs::slot(dir);
+        let slot = Generations::slot(dir);
         let (noted, stamp, all) = {
-            let inner = self.hub.lock();
-            (inner.epochs.note(slot), inner.leases.stamp(dir), self.note_all_in(&inner))
+            let cache = self.delegations.lock();
+            (cache.generations.note(slot), cache.held.stamp(dir), self.note_all_in(&cache))
         };
         let op = MetaOp::ReadDir { dir, after, max_entries, plus };
         let mut answer = self.meta_wanting("list a directory", op, Owner::default(), self.want()).await?;
         let reply = std::mem::replace(&mut answer.reply, MetaReply::Done);
         let MetaReply::Listing(mut listing) = reply else { return Err(odd("list a directory")) };
         self.take_attrs(&answer, &all, listing.entries.iter_mut().filter_map(|entry| entry.attr.as_mut()));
-        let mut inner = self.hub.lock();
+        let mut cache = self.delegations.lock();
         let mode = if answer.grants.dir { LeaseMode::Shared } else { LeaseMode::None };
-        let granted = self.granted(&mut inner, dir, &answer, mode);
-        let same = inner.epochs.same(slot, noted);
+        let granted = self.granted(&mut cache, dir, &answer, mode);
+        let same = cache.generations.same(slot, noted);
         // Of a directory that is too large to be kept with others its beginning is kept.
         let limit = self.config.max_kept_entries / 2;
-        let fits = |kept: &&mut Kept| kept.weight() + 2 * listing.entries.len() <= limit;
-        if let Some(kept) = inner.keep(dir, stamp, granted, self.now_ms()).filter(|_| same).filter(fits) {
+        let fits = |cached: &&mut CachedInode| cached.weight() + 2 * listing.entries.len() <= limit;
+        if let Some(cached) = cache.cacheable(dir, stamp, granted, self.now_ms()).filter(|_| same).filter(fits) {
             let bare = |entry: &ListedEntry| ListedEntry { attr: None, ..entry.clone() };
             let entries: Vec<ListedEntry> = listing.entries.iter().map(bare).collect();
             for entry in &entries {
-                kept.entries.insert(entry.name.as_bytes().to_vec(), Some(entry.inode));
+                cached.entries.insert(entry.name.as_bytes().to_vec(), Some(entry.inode));
             }
             let added = 2 * entries.len();
-            kept.listings.insert(after, Arc::new(Listing { entries, end: listing.end }));
-            inner.names += added;
-            inner.bound_names(self.config.max_kept_entries);
+            cached.listings.insert(after, Arc::new(Listing { entries, end: listing.end }));
+            cache.names += added;
+            cache.bound_names(self.config.max_kept_entries);
         }
         Ok(listing)
     }
 
     pub(crate) async fn readlink(self: &Arc<Core>, inode: InodeId) -> Result<Vec<u8>> {
-        if let Some(target) = self.kept(inode, |kept| kept.link.clone()) {
+        if let Some(target) = self.cached(inode, |cached| cached.link.clone()) {
             return Ok(target);
         }
         let note = self.note(inode);
         match self.meta("read a symbolic link", MetaOp::ReadLink { inode }, Owner::default()).await? {
             MetaReply::Bytes(target) => {
                 let target: Vec<u8> = target.into();
-                self.keep(&note, |kept| kept.link = Some(target.clone()));
+                self.remember(&note, |cached| cached.link = Some(target.clone()));
                 Ok(target)
             }
             _ => Err(odd("read a symbolic link")),
@@ -194,9 +195,9 @@ impl Core {
         if !self.config.leases {
             return Ok(None);
         }
-        let victim = match self.kept(parent, |kept| kept.entries.get(bytes).copied()) {
+        let victim = match self.cached(parent, |cached| cached.entries.get(bytes).copied()) {
             Some(known) => known,
-            None => self.look_up_to(parent, bytes, Purpose::Change).await?.attr.map(|attr| attr.inode),
+            None => self.lookup_for(parent, bytes, Purpose::Change).await?.attr.map(|attr| attr.inode),
         };
         match victim {
             Some(inode) => self.say_open(inode).await.map(Some),
@@ -209,11 +210,11 @@ impl Core {
         if !self.config.leases {
             return Ok(None);
         }
-        let concerned = || self.files.any_used() || self.hub.links_seen.load(Ordering::Relaxed);
-        match self.kept(parent, |kept| kept.entries.get(bytes).copied()) {
+        let concerned = || self.files.any_used() || self.delegations.links_seen.load(Ordering::Relaxed);
+        match self.cached(parent, |cached| cached.entries.get(bytes).copied()) {
             Some(known) => Ok(known),
             None if concerned() => {
-                Ok(self.look_up_to(parent, bytes, Purpose::Change).await?.attr.map(|attr| attr.inode))
+                Ok(self.lookup_for(parent, bytes, Purpose::Change).await?.attr.map(|attr| attr.inode))
             }
             None => Ok(None),
         }

@@ -6,7 +6,7 @@
 //! when it begins, and known anew only where its reply says how things are.
 
 use crate::core::Core;
-use crate::delegation::local_change::Change;
+use crate::delegation::local_change::LocalChange;
 use crate::error::{Error, Result};
 use crate::file::handle::FileHandle;
 use crate::file::open::{Made, Removal};
@@ -28,7 +28,7 @@ impl Core {
         what: &'static str,
         op: MetaOp,
         owner: Owner,
-        mut change: Change,
+        mut change: LocalChange,
     ) -> Result<Attr> {
         let answer = self.meta_wanting(what, op, owner, self.want()).await?;
         let MetaReply::Entry(entry) = &answer.reply else { return Err(odd(what)) };
@@ -50,13 +50,13 @@ impl Core {
             MetaOp::Mkdir { entry } | MetaOp::Mknod { entry, .. } | MetaOp::Symlink { entry, .. } => entry.clone(),
             _ => return Err(Error::refused(ErrorCode::INVALID, "this makes no entry")),
         };
-        let change = self.adding(entry.parent, entry.name.as_bytes());
+        let change = self.begin_insertion(entry.parent, entry.name.as_bytes());
         self.make_entry(what, op, owner, change).await
     }
 
     pub(crate) async fn link(self: &Arc<Core>, inode: InodeId, parent: InodeId, bytes: &[u8]) -> Result<Attr> {
         let op = MetaOp::Link { inode, parent, name: name(bytes)? };
-        let change = self.change(&[inode, parent], &[(parent, bytes)]);
+        let change = self.begin_change(&[inode, parent], &[(parent, bytes)]);
         self.make_entry("make a link", op, Owner::default(), change).await
     }
 
@@ -85,7 +85,7 @@ impl Core {
         op: MetaOp,
     ) -> Result<()> {
         let concerned: Vec<InodeId> = victim.into_iter().chain([parent]).collect();
-        let mut change = self.change(&concerned, &[(parent, bytes)]);
+        let mut change = self.begin_change(&concerned, &[(parent, bytes)]);
         self.meta_done(what, op).await?;
         change.outcome(0, None);
         Ok(())
@@ -109,7 +109,7 @@ impl Core {
         );
         let mut names = vec![(from, from_name.as_slice())];
         names.extend(Some((to, to_name.as_slice())).filter(|to| *to != names[0]));
-        let (mut change, exchange) = (self.change(&concerned, &names), rename.exchange);
+        let (mut change, exchange) = (self.begin_change(&concerned, &names), rename.exchange);
         let answer = self.meta_wanting("rename", MetaOp::Rename(rename), Owner::default(), Want::NOTHING).await?;
         if answer.reply != MetaReply::Done {
             return Err(odd("rename"));
@@ -134,7 +134,7 @@ impl Core {
         if !self.config.leases {
             return Ok(None);
         }
-        let moved = self.look_up_to(dir, bytes, Purpose::Change).await?.attr.map(|attr| attr.inode);
+        let moved = self.lookup_for(dir, bytes, Purpose::Change).await?.attr.map(|attr| attr.inode);
         if let Some(inode) = moved {
             self.push_closed(inode).await?;
         }
@@ -165,7 +165,7 @@ impl Core {
         exclusive: bool,
     ) -> Result<(Attr, FileHandle)> {
         let (parent, bytes) = (entry.parent, entry.name.as_bytes().to_vec());
-        let mut change = self.adding(parent, &bytes);
+        let mut change = self.begin_insertion(parent, &bytes);
         let note = self.note_all();
         let op = MetaOp::Create { entry, exclusive };
         let answer = self.meta_wanting("create a file", op, owner, self.want().and(Want::UNSAID)).await?;
@@ -194,7 +194,7 @@ impl Core {
         }
         if new {
             // Who writes to it asks for these.
-            self.keep(&self.note(*inode), |kept| kept.put_xattr(b"security.capability", None));
+            self.remember(&self.note(*inode), |cached| cached.put_xattr(b"security.capability", None));
         }
         handle.file().state.lock().name = Some(String::from_utf8_lossy(&bytes).into_owned());
         let attr = handle.known_attr().ok_or(Error::Protocol { what: "create a file", detail: "no attributes" })?;
@@ -213,7 +213,7 @@ impl Core {
 
     pub(crate) async fn getxattr(self: &Arc<Core>, inode: InodeId, name: &[u8]) -> Result<Vec<u8>> {
         let missing = || Error::refused(ErrorCode::NO_DATA, "there is no such extended attribute");
-        if let Some(known) = self.kept(inode, |kept| kept.xattrs.get(name).cloned()) {
+        if let Some(known) = self.cached(inode, |cached| cached.xattrs.get(name).cloned()) {
             return known.ok_or_else(missing);
         }
         if self.has_no_xattrs(inode) {
@@ -224,13 +224,13 @@ impl Core {
         match self.meta("get an extended attribute", op, Owner::default()).await {
             Ok(MetaReply::Bytes(value)) => {
                 let value: Vec<u8> = value.into();
-                self.keep(&note, |kept| kept.put_xattr(name, Some(value.clone())));
+                self.remember(&note, |cached| cached.put_xattr(name, Some(value.clone())));
                 Ok(value)
             }
             Ok(_) => Err(odd("get an extended attribute")),
             Err(error) => {
                 if error.is(ErrorCode::NO_DATA) {
-                    self.keep(&note, |kept| kept.put_xattr(name, None));
+                    self.remember(&note, |cached| cached.put_xattr(name, None));
                 }
                 Err(error)
             }
@@ -239,11 +239,11 @@ impl Core {
 
     /// Whether an inode is known to have no extended attribute: its attributes say so, and those may be used.
     fn has_no_xattrs(&self, inode: InodeId) -> bool {
-        self.kept_attr(inode).is_some_and(|attr| attr.no_xattrs)
+        self.cached_attr(inode).is_some_and(|attr| attr.no_xattrs)
     }
 
     pub(crate) async fn listxattr(self: &Arc<Core>, inode: InodeId) -> Result<Vec<Vec<u8>>> {
-        if let Some(known) = self.kept(inode, |kept| kept.xattr_names.clone()) {
+        if let Some(known) = self.cached(inode, |cached| cached.xattr_names.clone()) {
             return Ok(known);
         }
         if self.has_no_xattrs(inode) {
@@ -253,7 +253,7 @@ impl Core {
         match self.meta("list extended attributes", MetaOp::ListXattr { inode }, Owner::default()).await? {
             MetaReply::Names(names) => {
                 let names: Vec<Vec<u8>> = names.into_iter().map(Vec::from).collect();
-                self.keep(&note, |kept| kept.xattr_names = Some(names.clone()));
+                self.remember(&note, |cached| cached.xattr_names = Some(names.clone()));
                 Ok(names)
             }
             _ => Err(odd("list extended attributes")),
@@ -262,7 +262,7 @@ impl Core {
 
     /// Sets or removes an extended attribute, or sets what a directory gives to new files.
     pub(crate) async fn change_xattr(self: &Arc<Core>, what: &'static str, inode: InodeId, op: MetaOp) -> Result<()> {
-        let _change = self.change(&[inode], &[]);
+        let _change = self.begin_change(&[inode], &[]);
         self.meta_done(what, op).await
     }
 }

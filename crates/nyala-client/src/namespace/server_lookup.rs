@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Asking a server for a name, and taking in what comes with it: of a file that is likely to be opened next, its content.
+//! Lookups at the server, and lookup-opens: of a file that is likely to be opened next the reply carries the content.
 //!
 //! **Failure model.** Content that comes unasked for a while later is a guess. It is believed only of a file of which this
 //! client knew nothing when it asked, did nothing to since, and still knows nothing; and only with its lease. All else is
@@ -9,7 +9,7 @@
 
 use crate::core::Core;
 use crate::delegation::cache::Note;
-use crate::delegation::logic::generations::{Epochs, Noted};
+use crate::delegation::logic::generations::{Generations, Noted};
 use crate::error::Result;
 use crate::rpc::cluster_map::odd;
 use crate::rpc::meta::Answer;
@@ -37,13 +37,13 @@ struct Asked {
 }
 
 impl Core {
-    pub(crate) async fn ask_for_name(
+    pub(crate) async fn fetch_entry(
         self: &Arc<Core>,
         parent: InodeId,
         name: Name,
         purpose: Purpose,
     ) -> Result<Option<Attr>> {
-        let (asked, want) = self.about_to_ask(parent, name.as_bytes(), purpose);
+        let (asked, want) = self.prepare_lookup(parent, name.as_bytes(), purpose);
         let bytes = name.as_bytes().to_vec();
         let op = MetaOp::Lookup { parent, name };
         let answer = match self.meta_wanting("look up a name", op, Owner::default(), want).await {
@@ -56,12 +56,12 @@ impl Core {
             MetaReply::Opened(file) => (Some(file.attr.inode), Some(file.attr.clone())),
             _ => return Err(odd("look up a name")),
         };
-        self.keep_name(&answer, &asked, bytes, inode, attr.as_ref());
+        self.cache_entry(&answer, &asked, bytes, inode, attr.as_ref());
         match (inode, attr) {
             (None, _) => Ok(None),
             (Some(_), Some(mut attr)) => {
                 match &answer.reply {
-                    MetaReply::Opened(file) => self.take_found(&answer, &asked.all, file, &mut attr),
+                    MetaReply::Opened(file) => self.take_content(&answer, &asked.all, file, &mut attr),
                     _ => self.take_attr(&answer, &asked.all, &mut attr),
                 }
                 Ok(Some(attr))
@@ -72,58 +72,58 @@ impl Core {
 
     /// How things stand, and what to ask for: content too where that pays, and could be believed, so not while this client
     /// is changing something.
-    fn about_to_ask(&self, dir: InodeId, name: &[u8], purpose: Purpose) -> (Asked, Want) {
-        let slot = Epochs::slot((dir, name));
-        let inner = self.hub.lock();
-        let (noted, stamp, all) = (inner.epochs.note(slot), inner.leases.stamp(dir), self.note_all_in(&inner));
-        let brings = purpose == Purpose::Use && all.is_quiet() && inner.habits.are_opened(dir);
-        let want = if brings { self.want().and(Want::CONTENT) } else { self.want() };
+    fn prepare_lookup(&self, dir: InodeId, name: &[u8], purpose: Purpose) -> (Asked, Want) {
+        let slot = Generations::slot((dir, name));
+        let cache = self.delegations.lock();
+        let (noted, stamp, all) = (cache.generations.note(slot), cache.held.stamp(dir), self.note_all_in(&cache));
+        let with_content = purpose == Purpose::Use && all.is_quiet() && cache.predictor.predicts_open(dir);
+        let want = if with_content { self.want().and(Want::CONTENT) } else { self.want() };
         (Asked { dir, slot, noted, stamp, all, purpose }, want)
     }
 
     /// Takes in what a look-up says of a file, content included if nothing is known of it here.
-    fn take_found(&self, answer: &Answer, note: &Note, reply: &FileReply, attr: &mut Attr) {
+    fn take_content(&self, answer: &Answer, note: &Note, reply: &FileReply, attr: &mut Attr) {
         let file = self.files.acquire(attr.inode);
-        let mut inner = self.hub.lock();
+        let mut cache = self.delegations.lock();
         let known = file.state.lock().layout.is_some();
         if !known {
-            self.take_file_in(&mut inner, answer, note, &file, reply);
+            self.take_file_in(&mut cache, answer, note, &file, reply);
         }
         // Of a file that was just loaded this only lays over the answer what there is of its own.
-        self.take_attr_in(&mut inner, answer, note, attr);
-        drop(inner);
+        self.take_attr_in(&mut cache, answer, note, attr);
+        drop(cache);
         self.release(&file);
     }
 
     /// A server was asked about a file by its name.
-    pub(crate) fn note_habit(&self, dir: InodeId, attr: &Attr, purpose: Purpose) {
+    pub(crate) fn note_lookup(&self, dir: InodeId, attr: &Attr, purpose: Purpose) {
         if attr.kind != FileKind::File || purpose != Purpose::Use || !self.config.leases {
             return;
         }
         // Where its content is here already, opening it needs nothing.
         let known = self.files.get(attr.inode).is_some_and(|file| file.state.lock().loaded);
-        self.hub.lock().habits.looked_up(dir, Some(attr.inode).filter(|_| !known), self.now_ms());
+        self.delegations.lock().predictor.looked_up(dir, Some(attr.inode).filter(|_| !known), self.now_ms());
     }
 
     /// Whether asking for a name that is known brings more than asking for the attributes: its content, with one request.
-    pub(crate) fn brings(&self, dir: InodeId, inode: InodeId, purpose: Purpose) -> bool {
-        purpose == Purpose::Use && dir.slot() == inode.slot() && self.hub.lock().habits.are_opened(dir)
+    pub(crate) fn expects_open(&self, dir: InodeId, inode: InodeId, purpose: Purpose) -> bool {
+        purpose == Purpose::Use && dir.slot() == inode.slot() && self.delegations.lock().predictor.predicts_open(dir)
     }
 
-    fn keep_name(&self, answer: &Answer, asked: &Asked, name: Vec<u8>, is: Option<InodeId>, attr: Option<&Attr>) {
+    fn cache_entry(&self, answer: &Answer, asked: &Asked, name: Vec<u8>, is: Option<InodeId>, attr: Option<&Attr>) {
         let &Asked { dir, slot, noted, stamp, purpose, .. } = asked;
         let now_ms = self.now_ms();
         if let Some(attr) = attr {
-            self.note_habit(dir, attr, purpose);
+            self.note_lookup(dir, attr, purpose);
         }
-        let mut inner = self.hub.lock();
+        let mut cache = self.delegations.lock();
         let mode = if answer.grants.dir { LeaseMode::Shared } else { LeaseMode::None };
-        let granted = self.granted(&mut inner, dir, answer, mode);
-        let same = inner.epochs.same(slot, noted);
-        let Some(kept) = inner.keep(dir, stamp, granted, now_ms).filter(|_| same) else { return };
-        if kept.entries.insert(name, is).is_none() {
-            inner.names += 1;
-            inner.bound_names(self.config.max_kept_entries);
+        let granted = self.granted(&mut cache, dir, answer, mode);
+        let same = cache.generations.same(slot, noted);
+        let Some(cached) = cache.cacheable(dir, stamp, granted, now_ms).filter(|_| same) else { return };
+        if cached.entries.insert(name, is).is_none() {
+            cache.names += 1;
+            cache.bound_names(self.config.max_kept_entries);
         }
     }
 }

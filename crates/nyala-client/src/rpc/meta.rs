@@ -36,7 +36,7 @@ pub(crate) struct Answer {
     pub(crate) target: TargetId,
     pub(crate) boot: u64,
     /// Sessions that had been lost when the request was sent, and under which one that was.
-    pub(crate) losses: u64,
+    pub(crate) sessions_lost: u64,
     pub(crate) session: SessionId,
     /// Where the server's log was.
     pub(crate) mark: LogMark,
@@ -73,8 +73,8 @@ impl Core {
         request: &mut MetaRequest,
     ) -> Result<Outcome> {
         // Before its id is read: whoever takes the session's leases away names it anew first.
-        let losses = self.hub.losses.load(Ordering::Acquire);
-        self.send_meta_after(losses, session, session.id(), what, request).await
+        let sessions_lost = self.delegations.sessions_lost.load(Ordering::Acquire);
+        self.send_meta_after(sessions_lost, session, session.id(), what, request).await
     }
 
     /// The same under this id, whatever the session is called by now.
@@ -85,13 +85,13 @@ impl Core {
         what: &'static str,
         request: &mut MetaRequest,
     ) -> Result<Outcome> {
-        let losses = self.hub.losses.load(Ordering::Acquire);
-        self.send_meta_after(losses, session, id, what, request).await
+        let sessions_lost = self.delegations.sessions_lost.load(Ordering::Acquire);
+        self.send_meta_after(sessions_lost, session, id, what, request).await
     }
 
     async fn send_meta_after(
         &self,
-        losses: u64,
+        sessions_lost: u64,
         session: &Session,
         id: SessionId,
         what: &'static str,
@@ -121,7 +121,7 @@ impl Core {
             }
             let mark = log_mark(&frame);
             self.done_there(target, mark, &request.op, &reply);
-            return Ok(Outcome::Reply(Answer { reply, grants, target, boot, losses, session: id, mark }));
+            return Ok(Outcome::Reply(Answer { reply, grants, target, boot, sessions_lost, session: id, mark }));
         }
         let error: WireError = decode(&frame.body).map_err(Error::server(what))?;
         let code = error.code;

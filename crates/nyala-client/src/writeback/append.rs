@@ -6,7 +6,7 @@
 //! this client take turns.
 
 use crate::core::Core;
-use crate::delegation::admission::How;
+use crate::delegation::admission::Access;
 use crate::delegation::logic::delegations::Need;
 use crate::error::Result;
 use crate::file::state::File;
@@ -16,14 +16,14 @@ use std::sync::atomic::Ordering;
 impl Core {
     /// Writes `data` at the end, wherever others have moved it; returns where that was.
     pub(crate) async fn append(self: &Arc<Core>, file: &Arc<File>, data: &[u8]) -> Result<u64> {
-        let guard = self.guard(file, Need { write: true, cached: true, patient: true }).await?;
+        let admission = self.admit(file, Need { write: true, cached: true, patient: true }).await?;
         let _one = file.appending.lock().await;
-        if guard.how == How::Unleased {
+        if admission.access == Access::Timed {
             self.freshen(file).await?;
         }
         let at = file.state.lock().size;
         self.check_write(at, data)?;
-        self.write_kept(file, at, data, guard.session).await?;
+        self.write_cached(file, at, data, admission.session).await?;
         self.stats.written_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
         Ok(at)
     }

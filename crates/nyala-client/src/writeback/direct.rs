@@ -11,7 +11,7 @@
 //! lets one of them go first. A write whose session ends on the way fails: it is not sent under the next one (`rpc::bound`).
 
 use crate::core::Core;
-use crate::delegation::admission::How;
+use crate::delegation::admission::Access;
 use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
 use crate::file::logic::inline;
@@ -97,9 +97,9 @@ impl Core {
             } else if !asked && self.config.leases {
                 // Patience would be a deadlock where this very write keeps the lease from going back.
                 let need = Need { write: true, cached: true, patient: false };
-                let guard = Box::pin(self.guard_or_direct(file, need, false)).await?;
-                if guard.how == How::Kept {
-                    self.write_kept(file, offset, data, session).await?;
+                let admission = Box::pin(self.admit_or_direct(file, need, false)).await?;
+                if admission.access == Access::Cached {
+                    self.write_cached(file, offset, data, session).await?;
                     return self.push_out(file).await;
                 }
                 asked = true;
@@ -220,12 +220,12 @@ impl Core {
 
     /// What this client may know of the file from a lease that it still has, formally, is old now.
     fn changed_direct(&self, file: &Arc<File>) {
-        let mut inner = self.hub.lock();
-        if let Some(kept) = inner.leases.peek(file.inode) {
-            kept.changed();
+        let mut cache = self.delegations.lock();
+        if let Some(cached) = cache.held.peek(file.inode) {
+            cached.changed();
         }
         let mut state = file.state.lock();
         state.unload();
-        state.epoch += 1;
+        state.generation += 1;
     }
 }

@@ -75,18 +75,18 @@ impl Core {
                 self.budget.takes_off(data.len());
                 let session = state.session;
                 let (core, sent, flying) = (self.clone(), file.clone(), data.len());
-                let guard = Sending { core, file: sent, id, session, flying, done: false };
+                let sending = Sending { core, file: sent, id, session, flying, done: false };
                 // Extents lie within one unit, and so within one chunk.
                 if let Some(piece) = layout.extents(offset, len).next() {
                     let home = layout.home(piece.index);
                     let place = Place { inode: file.inode, home, index: piece.index, offset: piece.chunk_offset };
-                    sends.push((guard, place, data, together));
+                    sends.push((sending, place, data, together));
                 }
             }
         }
-        for (guard, place, data, together) in sends {
+        for (sending, place, data, together) in sends {
             let elsewhere = if together { self.sender.runtime() } else { None };
-            elsewhere.unwrap_or(&runtime).spawn(send(guard, place, data));
+            elsewhere.unwrap_or(&runtime).spawn(send(sending, place, data));
         }
     }
 

@@ -6,7 +6,7 @@
 //! Nothing is lost in between: bytes are taken piece by piece and each is either buffered or not.
 
 use crate::core::Core;
-use crate::delegation::admission::How;
+use crate::delegation::admission::Access;
 use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
 use crate::file::state::{Content, File};
@@ -30,14 +30,14 @@ impl Core {
         buffered: bool,
     ) -> Result<()> {
         self.check_write(offset, data)?;
-        let guard = self.guard(file, Need { write: true, cached: buffered, patient: false }).await?;
-        match guard.how {
-            How::Kept | How::Unleased => self.write_kept(file, offset, data, guard.session).await?,
-            How::Direct => {
+        let admission = self.admit(file, Need { write: true, cached: buffered, patient: false }).await?;
+        match admission.access {
+            Access::Cached | Access::Timed => self.write_cached(file, offset, data, admission.session).await?,
+            Access::Direct => {
                 if buffered {
                     self.withdraw_behind(file, offset + data.len() as u64).await;
                 }
-                self.write_direct(file, offset, data, buffered, guard.session).await?;
+                self.write_direct(file, offset, data, buffered, admission.session).await?;
             }
         }
         self.stats.written_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
@@ -55,7 +55,7 @@ impl Core {
     }
 
     /// Buffers; an exclusive lease is held under this session, or none at all are used. Fails once the session has ended.
-    pub(crate) async fn write_kept(
+    pub(crate) async fn write_cached(
         self: &Arc<Core>,
         file: &Arc<File>,
         offset: u64,

@@ -13,7 +13,7 @@
 use super::convert::inode;
 use super::fs::NyalaFs;
 use crate::types::{Context, Ino};
-use nyala_client::{FileHandle, LookedUp, OpenOptions};
+use nyala_client::{FileHandle, Lookup, OpenOptions};
 use nyala_wire::{ErrorCode, FileKind};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -92,7 +92,7 @@ impl Again {
 
 /// What a thread finds by a name: held for it, if it was told ESTALE. That may be something else than was found before, or
 /// nothing.
-pub async fn found(fs: &NyalaFs, ctx: &Context, parent: Ino, name: &[u8], found: LookedUp) -> LookedUp {
+pub async fn found(fs: &NyalaFs, ctx: &Context, parent: Ino, name: &[u8], found: Lookup) -> Lookup {
     if !fs.again.knows(ctx) {
         return found;
     }
@@ -108,7 +108,7 @@ pub async fn found(fs: &NyalaFs, ctx: &Context, parent: Ino, name: &[u8], found:
             // What is the matter the thread hears when it uses the file.
             Err(_) => break,
         }
-        match fs.client.look_up(inode(parent), name).await {
+        match fs.client.lookup_entry(inode(parent), name).await {
             Ok(other) => found = other,
             Err(_) => break,
         }

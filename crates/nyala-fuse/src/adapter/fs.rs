@@ -15,7 +15,7 @@ use super::statistics::Requests;
 use super::{attrs, locks, names, xattrs};
 use crate::types::*;
 use crate::{DirBuffer, Errno, Handler, Notifier, WriteData};
-use nyala_client::{Client, LookedUp};
+use nyala_client::{Client, Lookup};
 use nyala_wire::meta::LeaseMode;
 use nyala_wire::{FileKind, InodeId};
 use std::sync::Arc;
@@ -109,7 +109,7 @@ impl NyalaFs {
     }
 
     /// The entry that a thread's look-up finds, or a directory that it makes.
-    pub(super) fn found(&self, ctx: &Context, parent: Ino, name: &[u8], found: &LookedUp) -> Option<Entry> {
+    pub(super) fn found(&self, ctx: &Context, parent: Ino, name: &[u8], found: &Lookup) -> Option<Entry> {
         let attr = found.attr.as_ref()?;
         let mut entry = self.entry(attr, found.entry_leased, found.attr_leased);
         if attr.kind == FileKind::Directory {

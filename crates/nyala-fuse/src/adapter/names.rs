@@ -8,7 +8,7 @@ use super::moved::At;
 use super::{again, attrs, by_number, files};
 use crate::Errno;
 use crate::types::*;
-use nyala_client::{FileHandle, LookedUp};
+use nyala_client::{FileHandle, Lookup};
 use nyala_wire::meta::{LeaseMode, Rename};
 use nyala_wire::{Attr, FileKind, InodeId};
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub async fn lookup(fs: &NyalaFs, ctx: &Context, parent: Ino, name: &[u8]) -> Re
     if by_number::is_asked(name) {
         return by_number::lookup(fs, parent, name).await;
     }
-    let found = fs.client.look_up(inode(parent), name).await.map_err(|e| errno("lookup", parent, e))?;
+    let found = fs.client.lookup_entry(inode(parent), name).await.map_err(|e| errno("lookup", parent, e))?;
     let mut found = again::found(fs, ctx, parent, name, found).await;
     found.entry_leased &= !fs.cache.moved.has_several(inode(parent));
     match fs.found(ctx, parent, name, &found) {
@@ -53,7 +53,7 @@ pub async fn mkdir(fs: &NyalaFs, ctx: &Context, parent: Ino, name: &[u8], new: &
     let made = fs.client.mkdir(inode(parent), name, mode(new), owner(ctx)).await;
     let attr = made.map_err(|e| errno("mkdir", parent, e))?;
     let (entry_leased, attr_leased) = (fs.is_leased(inode(parent)), fs.is_leased(attr.inode));
-    let made = LookedUp { attr: Some(attr), entry_leased, attr_leased };
+    let made = Lookup { attr: Some(attr), entry_leased, attr_leased };
     fs.found(ctx, parent, name, &made).ok_or(Errno::EIO)
 }
 
@@ -65,7 +65,7 @@ pub async fn link(fs: &NyalaFs, ino: Ino, parent: Ino, name: &[u8]) -> Result<En
 
 /// Removes a directory; whoever is in it can still look at it.
 pub async fn rmdir(fs: &NyalaFs, parent: Ino, name: &[u8]) -> Result<()> {
-    let last = fs.client.look_up(inode(parent), name).await.ok().and_then(|found| found.attr);
+    let last = fs.client.lookup_entry(inode(parent), name).await.ok().and_then(|found| found.attr);
     fs.client.rmdir(inode(parent), name).await.map_err(|e| errno("rmdir", parent, e))?;
     last.into_iter().for_each(|attr| fs.cache.dirs.removed(attr));
     Ok(())
@@ -103,7 +103,7 @@ async fn replaced_directory(fs: &NyalaFs, parent: InodeId, name: &[u8]) -> Optio
     if !fs.is_leased(parent) {
         return None;
     }
-    let found = fs.client.look_up(parent, name).await.ok()?;
+    let found = fs.client.lookup_entry(parent, name).await.ok()?;
     found.attr.filter(|attr| attr.kind == FileKind::Directory)
 }
 

@@ -289,7 +289,8 @@ fn exchanged_and_linked_names_are_true_where_only_one_of_them_was_known() {
             attr.inode
         };
         let (x, y) = (make(a, "x").await, make(b, "y").await);
-        let is = async |dir, name: &str| one.look_up(dir, name.as_bytes()).await.unwrap().attr.map(|attr| attr.inode);
+        let is =
+            async |dir, name: &str| one.lookup_entry(dir, name.as_bytes()).await.unwrap().attr.map(|attr| attr.inode);
         assert_eq!(is(a, "x").await, Some(x));
         assert_eq!(is(b, "z").await, None, "leases the directory, says nothing of y");
         one.rename(Rename { exchange: true, ..rename((a, "x"), (b, "y")) }).await.unwrap();

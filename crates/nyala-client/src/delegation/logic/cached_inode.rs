@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What is kept of an inode under its lease, a file's content apart.
+//! What is cached of an inode under its delegation, except a file's content.
 
 use nyala_wire::meta::Listing;
 use nyala_wire::{Attr, FileKind, InodeId};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// What is kept of an inode.
+/// What is cached of an inode.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct CachedInode {
     /// Its attributes; those of a loaded file are with the file.
     pub attr: Option<Attr>,
     /// Target of a symbolic link.
@@ -24,10 +24,10 @@ pub struct Kept {
     pub listings: BTreeMap<u64, Arc<Listing>>,
 }
 
-/// Most extended attributes that are kept of one inode.
+/// Most extended attributes that are cached of one inode.
 const MAX_XATTRS: usize = 64;
 
-impl Kept {
+impl CachedInode {
     /// Whether it is known to be a directory.
     pub fn is_dir(&self) -> bool {
         self.attr.as_ref().is_some_and(|attr| attr.kind == FileKind::Directory)
@@ -51,7 +51,7 @@ impl Kept {
         }
     }
 
-    /// The inode was changed here: all but names and content is to be asked anew.
+    /// The inode was changed locally: invalidates all but names and content.
     pub fn changed(&mut self) {
         self.attr = None;
         self.xattrs = HashMap::new();

@@ -2,7 +2,7 @@
 
 //! What this client may keep of which inode, and for how long. Time and messages are arguments.
 //!
-//! A lease is held, or on its way back ([`Leases::revoke`]): new operations wait at its gate, those under way end, the
+//! A lease is held, or on its way back ([`Delegations::revoke`]): new operations wait at its gate, those under way end, the
 //! layer above forgets, what was written goes out, and the lease is returned. The layer above may be unable to forget
 //! before an operation at the gate is through (a page that is just being read is locked): then the gate opens, and what
 //! passes it *taints* the withdrawal, which is done again. Grants and revocations overtake each other: a grant with a
@@ -32,9 +32,9 @@ pub struct Need {
 
 /// How an operation goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Admit {
-    /// Under the lease; the number is for [`Leases::leave`].
-    Kept(u64),
+pub enum Verdict {
+    /// Under the lease; the number is for [`Delegations::leave`].
+    Cached(u64),
     /// Keeping nothing: it asks first, and what it writes is at the servers before it returns.
     Direct,
     /// Later: at the gate.
@@ -73,7 +73,7 @@ struct Record<K> {
     readers: u32,
     writers: u32,
     back: Option<Back>,
-    kept: K,
+    cached: K,
     used: u64,
     /// The layer above may keep something: by the lease, or by one that it took the place of.
     covers: bool,
@@ -84,7 +84,7 @@ struct Record<K> {
 impl<K: Default> Record<K> {
     fn new(server: TargetId, mode: LeaseMode, seq: u64, tick: u64) -> Record<K> {
         let covers = mode != LeaseMode::Uncached;
-        let kept = K::default();
+        let cached = K::default();
         Record {
             server,
             mode,
@@ -93,7 +93,7 @@ impl<K: Default> Record<K> {
             readers: 0,
             writers: 0,
             back: None,
-            kept,
+            cached,
             used: tick,
             covers,
             carried: false,
@@ -109,7 +109,7 @@ struct Server {
 
 /// The leases of a client, with what is kept under each.
 #[derive(Debug)]
-pub struct Leases<K> {
+pub struct Delegations<K> {
     /// Each in memory of its own: to make a large table larger would else move, and have the kernel zero, megabytes, while
     /// every other operation waits.
     records: HashMap<InodeId, Box<Record<K>>>,
@@ -120,9 +120,9 @@ pub struct Leases<K> {
     tick: u64,
 }
 
-impl<K> Default for Leases<K> {
-    fn default() -> Leases<K> {
-        Leases {
+impl<K> Default for Delegations<K> {
+    fn default() -> Delegations<K> {
+        Delegations {
             records: HashMap::new(),
             void: HashMap::new(),
             void_order: VecDeque::new(),
@@ -137,7 +137,7 @@ fn suffices(mode: LeaseMode, need: Need) -> bool {
     mode == LeaseMode::Exclusive || (mode == LeaseMode::Shared && !need.write)
 }
 
-impl<K: Default> Leases<K> {
+impl<K: Default> Delegations<K> {
     /// Number of leases.
     pub fn len(&self) -> usize {
         self.records.len()
@@ -227,12 +227,12 @@ impl<K: Default> Leases<K> {
     }
 
     /// What is kept of an inode, if it may be used.
-    pub fn kept(&mut self, inode: InodeId, now_ms: u64) -> Option<&mut K> {
+    pub fn cached(&mut self, inode: InodeId, now_ms: u64) -> Option<&mut K> {
         if !matches!(self.holds(inode, now_ms), LeaseMode::Shared | LeaseMode::Exclusive) {
             return None;
         }
         self.touch(inode);
-        self.records.get_mut(&inode).map(|record| &mut record.kept)
+        self.records.get_mut(&inode).map(|record| &mut record.cached)
     }
 
     fn touch(&mut self, inode: InodeId) {
@@ -252,33 +252,33 @@ impl<K: Default> Leases<K> {
     }
 
     /// May an operation on a file's content begin?
-    pub fn admit(&mut self, inode: InodeId, need: Need, now_ms: u64) -> Admit {
-        let Some(record) = self.records.get(&inode) else { return Admit::Ask };
+    pub fn admit(&mut self, inode: InodeId, need: Need, now_ms: u64) -> Verdict {
+        let Some(record) = self.records.get(&inode) else { return Verdict::Ask };
         let (server, mode) = (record.server, record.mode);
         let good = self.is_good(server, now_ms);
-        let Some(record) = self.records.get_mut(&inode) else { return Admit::Ask };
+        let Some(record) = self.records.get_mut(&inode) else { return Verdict::Ask };
         if let Some(back) = &mut record.back {
             let stays = back.keep == LeaseMode::Shared && !need.write && good;
             if !stays && (back.returning || !back.open || need.patient) {
-                return Admit::Wait;
+                return Verdict::Wait;
             }
             back.tainted |= !stays;
             if !good || !suffices(mode, need) {
-                return Admit::Direct;
+                return Verdict::Direct;
             }
         } else if !good {
-            return Admit::Ask;
+            return Verdict::Ask;
         } else if mode == LeaseMode::Uncached && !need.cached && !need.patient {
-            return Admit::Direct;
+            return Verdict::Direct;
         } else if !suffices(mode, need) {
-            return Admit::Ask;
+            return Verdict::Ask;
         }
         if need.write {
             record.writers += 1;
         } else {
             record.readers += 1;
         }
-        Admit::Kept(record.stamp)
+        Verdict::Cached(record.stamp)
     }
 
     /// An operation admitted under the lease with this stamp is over. Whether somebody may wait for that.
@@ -366,7 +366,7 @@ impl<K: Default> Leases<K> {
         back.keep = keep;
         record.mode = keep;
         if keep == LeaseMode::None {
-            record.kept = K::default();
+            record.cached = K::default();
         }
         Some((record.server, back.seq.max(record.seq)))
     }
@@ -397,7 +397,7 @@ impl<K: Default> Leases<K> {
     pub fn remove(&mut self, inode: InodeId) -> Option<K> {
         let record = self.records.remove(&inode)?;
         self.order.remove(&record.used);
-        Some(record.kept)
+        Some(record.cached)
     }
 
     /// The number to return a lease with that nobody asked for.
@@ -470,6 +470,6 @@ impl<K: Default> Leases<K> {
 
     /// What is kept of an inode, whether it may be used or not, and without counting as use.
     pub fn peek(&mut self, inode: InodeId) -> Option<&mut K> {
-        self.records.get_mut(&inode).map(|record| &mut record.kept)
+        self.records.get_mut(&inode).map(|record| &mut record.cached)
     }
 }

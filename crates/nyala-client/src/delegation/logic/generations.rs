@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Is an answer older than a change of this client's own?
+//! Detects replies that predate a local change.
 //!
-//! A reply that was on its way while this client changed something may show how it was before; it must not be kept. Who
-//! asks notes first how things stand; who changes says when it begins and ends. Things share counters by hash: at worst
-//! an answer is not kept that could have been. Some changes concern things that nobody here knows (what was behind a name
-//! that is removed): they concern all that is not known when it is asked about.
+//! A reply that was under way during a local change may show the state before it and must not be cached. A request notes the
+//! generation before it is sent; a change marks its beginning and its end. Inodes and names share counters by hash: at
+//! worst a reply is not cached that could have been. A change may concern inodes that are not known here (what a removed
+//! name pointed to): it then counts for every inode that was not known when the request was sent.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -34,9 +34,9 @@ impl Counter {
     }
 }
 
-/// Changes under way and done.
+/// Local changes, under way and completed.
 #[derive(Debug)]
-pub struct Epochs {
+pub struct Generations {
     counters: Vec<Counter>,
     /// Changes of things that are not known.
     unknown: Counter,
@@ -44,16 +44,16 @@ pub struct Epochs {
     now: u64,
 }
 
-impl Default for Epochs {
-    fn default() -> Epochs {
-        Epochs { counters: vec![Counter::default(); COUNTERS], unknown: Counter::default(), now: 0 }
+impl Default for Generations {
+    fn default() -> Generations {
+        Generations { counters: vec![Counter::default(); COUNTERS], unknown: Counter::default(), now: 0 }
     }
 }
 
-/// How things stood; `None` while they are changing.
+/// A generation; `None` while a change is under way.
 pub type Noted = Option<u64>;
 
-impl Epochs {
+impl Generations {
     /// The counter of a thing.
     pub fn slot(thing: impl Hash) -> usize {
         let mut hasher = DefaultHasher::new();
@@ -61,7 +61,7 @@ impl Epochs {
         (hasher.finish() % COUNTERS as u64) as usize
     }
 
-    /// Before asking about one thing.
+    /// Before a request about one thing is sent.
     pub fn note(&self, slot: usize) -> Noted {
         (self.counters[slot].running == 0).then_some(self.now)
     }
@@ -71,7 +71,7 @@ impl Epochs {
         noted.is_some_and(|noted| self.counters[slot].quiet_since(noted))
     }
 
-    /// Before asking about things not known yet.
+    /// Before a request about inodes that are not known yet.
     pub fn note_unknown(&self) -> Noted {
         (self.unknown.running == 0).then_some(self.now)
     }
@@ -81,7 +81,7 @@ impl Epochs {
         self.same(slot, noted.filter(|noted| self.unknown.quiet_since(*noted)))
     }
 
-    /// A change begins; what to give to [`Epochs::end`].
+    /// A change begins; what to give to [`Generations::end`].
     pub fn begin(&mut self, slot: usize) -> Noted {
         self.now += 1;
         let counter = &mut self.counters[slot];
@@ -116,45 +116,51 @@ mod tests {
 
     #[test]
     fn answers_from_before_during_and_after_a_change() {
-        let mut epochs = Epochs::default();
-        let (one, other) = (Epochs::slot(1), Epochs::slot(2));
+        let mut generations = Generations::default();
+        let (one, other) = (Generations::slot(1), Generations::slot(2));
         assert_ne!(one, other);
-        let (before, unknown) = (epochs.note(one), epochs.note_unknown());
-        assert!(epochs.same(one, before) && epochs.same_unknown(one, unknown));
-        let begun = epochs.begin(one);
-        let (during, unknown_during) = (epochs.note(one), epochs.note_unknown());
-        assert!(!epochs.same(one, before) && !epochs.same(one, during) && epochs.same(other, epochs.note(other)));
-        assert!(!epochs.same_unknown(one, unknown) && !epochs.same_unknown(one, unknown_during));
-        assert!(epochs.same_unknown(other, unknown), "it did not turn out to be the one that changed");
-        assert!(epochs.end(one, begun));
-        assert!(!epochs.same(one, before) && !epochs.same(one, during));
-        assert!(!epochs.same_unknown(one, unknown) && !epochs.same_unknown(one, unknown_during));
-        assert!(epochs.same(one, epochs.note(one)) && epochs.same_unknown(one, epochs.note_unknown()));
+        let (before, unknown) = (generations.note(one), generations.note_unknown());
+        assert!(generations.same(one, before) && generations.same_unknown(one, unknown));
+        let begun = generations.begin(one);
+        let (during, unknown_during) = (generations.note(one), generations.note_unknown());
+        assert!(
+            !generations.same(one, before)
+                && !generations.same(one, during)
+                && generations.same(other, generations.note(other))
+        );
+        assert!(!generations.same_unknown(one, unknown) && !generations.same_unknown(one, unknown_during));
+        assert!(generations.same_unknown(other, unknown), "it did not turn out to be the one that changed");
+        assert!(generations.end(one, begun));
+        assert!(!generations.same(one, before) && !generations.same(one, during));
+        assert!(!generations.same_unknown(one, unknown) && !generations.same_unknown(one, unknown_during));
+        assert!(
+            generations.same(one, generations.note(one)) && generations.same_unknown(one, generations.note_unknown())
+        );
     }
 
     #[test]
     fn a_change_of_something_unknown_may_be_of_anything_that_is() {
-        let mut epochs = Epochs::default();
-        let (one, before) = (Epochs::slot(1), epochs.note_unknown());
-        let known = epochs.note(one);
-        epochs.begin_unknown();
-        assert!(!epochs.same_unknown(one, before) && epochs.note_unknown().is_none());
-        epochs.begin_unknown();
-        epochs.end_unknown();
-        assert!(epochs.note_unknown().is_none(), "one is still under way");
-        epochs.end_unknown();
-        assert!(!epochs.same_unknown(one, before) && epochs.same_unknown(one, epochs.note_unknown()));
-        assert!(epochs.same(one, known), "who knows what he asks about has it found and named");
+        let mut generations = Generations::default();
+        let (one, before) = (Generations::slot(1), generations.note_unknown());
+        let known = generations.note(one);
+        generations.begin_unknown();
+        assert!(!generations.same_unknown(one, before) && generations.note_unknown().is_none());
+        generations.begin_unknown();
+        generations.end_unknown();
+        assert!(generations.note_unknown().is_none(), "one is still under way");
+        generations.end_unknown();
+        assert!(!generations.same_unknown(one, before) && generations.same_unknown(one, generations.note_unknown()));
+        assert!(generations.same(one, known), "who knows what he asks about has it found and named");
     }
 
     #[test]
     fn of_two_changes_at_once_neither_outcome_counts() {
-        let mut epochs = Epochs::default();
-        let (a, b) = (epochs.begin(7), epochs.begin(7));
-        assert!(!epochs.end(7, a));
-        assert!(epochs.note(7).is_none());
-        assert!(!epochs.end(7, b));
-        let c = epochs.begin(7);
-        assert!(epochs.end(7, c));
+        let mut generations = Generations::default();
+        let (a, b) = (generations.begin(7), generations.begin(7));
+        assert!(!generations.end(7, a));
+        assert!(generations.note(7).is_none());
+        assert!(!generations.end(7, b));
+        let c = generations.begin(7);
+        assert!(generations.end(7, c));
     }
 }

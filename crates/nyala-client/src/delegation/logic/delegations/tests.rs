@@ -17,8 +17,8 @@ const APPEND: Need = Need { write: true, cached: true, patient: true };
 
 use LeaseMode::{Exclusive, None as Nothing, Shared, Uncached};
 
-fn empty() -> Leases<u32> {
-    let mut leases = Leases::default();
+fn empty() -> Delegations<u32> {
+    let mut leases = Delegations::default();
     for server in [SERVER, OTHER] {
         leases.set_boot(server, BOOT);
         leases.renew(server, GOOD);
@@ -26,40 +26,40 @@ fn empty() -> Leases<u32> {
     leases
 }
 
-fn held(mode: LeaseMode) -> Leases<u32> {
+fn held(mode: LeaseMode) -> Delegations<u32> {
     let mut leases = empty();
     assert!(leases.grant(INODE, SERVER, BOOT, mode, 10));
     leases
 }
 
-fn kept(admit: Admit) -> bool {
-    matches!(admit, Admit::Kept(_))
+fn cached(admit: Verdict) -> bool {
+    matches!(admit, Verdict::Cached(_))
 }
 
 #[test]
 fn what_is_held_decides_how_an_operation_goes_on() {
-    assert_eq!(empty().admit(INODE, READ, 0), Admit::Ask);
+    assert_eq!(empty().admit(INODE, READ, 0), Verdict::Ask);
     let mut shared = held(Shared);
-    assert!(kept(shared.admit(INODE, READ, 0)) && kept(shared.admit(INODE, CACHED, 0)));
-    assert_eq!(shared.admit(INODE, WRITE, 0), Admit::Ask);
+    assert!(cached(shared.admit(INODE, READ, 0)) && cached(shared.admit(INODE, CACHED, 0)));
+    assert_eq!(shared.admit(INODE, WRITE, 0), Verdict::Ask);
     let mut exclusive = held(Exclusive);
     for need in [READ, WRITE, CACHED, APPEND] {
-        assert!(kept(exclusive.admit(INODE, need, 0)));
+        assert!(cached(exclusive.admit(INODE, need, 0)));
     }
     let mut uncached = held(Uncached);
-    assert_eq!(uncached.admit(INODE, READ, 0), Admit::Direct);
-    assert_eq!(uncached.admit(INODE, WRITE, 0), Admit::Direct);
-    assert_eq!(uncached.admit(INODE, CACHED, 0), Admit::Ask);
-    assert_eq!(uncached.admit(INODE, APPEND, 0), Admit::Ask);
-    assert!(uncached.kept(INODE, 0).is_none());
+    assert_eq!(uncached.admit(INODE, READ, 0), Verdict::Direct);
+    assert_eq!(uncached.admit(INODE, WRITE, 0), Verdict::Direct);
+    assert_eq!(uncached.admit(INODE, CACHED, 0), Verdict::Ask);
+    assert_eq!(uncached.admit(INODE, APPEND, 0), Verdict::Ask);
+    assert!(uncached.cached(INODE, 0).is_none());
 }
 
 #[test]
 fn a_silent_servers_leases_are_no_good() {
     let mut leases = held(Exclusive);
-    *leases.kept(INODE, GOOD - 1).unwrap() = 3;
-    assert_eq!(leases.admit(INODE, READ, GOOD), Admit::Ask);
-    assert!(leases.kept(INODE, GOOD).is_none());
+    *leases.cached(INODE, GOOD - 1).unwrap() = 3;
+    assert_eq!(leases.admit(INODE, READ, GOOD), Verdict::Ask);
+    assert!(leases.cached(INODE, GOOD).is_none());
     assert_eq!((leases.holds(INODE, GOOD), leases.mode(INODE, GOOD)), (Nothing, Nothing));
     let mut silent = leases.silent(GOOD);
     silent.sort();
@@ -69,7 +69,7 @@ fn a_silent_servers_leases_are_no_good() {
     leases.renew(SERVER, GOOD - 500);
     assert_eq!(leases.mode(INODE, GOOD), Nothing, "an older answer proves nothing new");
     leases.renew(SERVER, 2 * GOOD);
-    assert_eq!(leases.kept(INODE, GOOD), Some(&mut 3));
+    assert_eq!(leases.cached(INODE, GOOD), Some(&mut 3));
     assert_eq!(leases.silent(GOOD), [OTHER]);
 }
 
@@ -163,25 +163,25 @@ fn revocations_of_every_mode() {
 #[test]
 fn the_way_back() {
     let mut leases = held(Exclusive);
-    *leases.kept(INODE, 0).unwrap() = 3;
-    let Admit::Kept(stamp) = leases.admit(INODE, WRITE, 0) else { panic!("not admitted") };
+    *leases.cached(INODE, 0).unwrap() = 3;
+    let Verdict::Cached(stamp) = leases.admit(INODE, WRITE, 0) else { panic!("not admitted") };
     leases.revoke(INODE, SERVER, Nothing, 11, 0);
     assert_eq!(leases.mode(INODE, 0), Nothing, "nobody above may keep it any more");
     assert_eq!(leases.holds(INODE, 0), Exclusive, "but it is true until it is given up");
-    assert_eq!(leases.kept(INODE, 0), Some(&mut 3));
+    assert_eq!(leases.cached(INODE, 0), Some(&mut 3));
     for need in [READ, WRITE, CACHED, APPEND] {
-        assert_eq!(leases.admit(INODE, need, 0), Admit::Wait);
+        assert_eq!(leases.admit(INODE, need, 0), Verdict::Wait);
     }
     assert!(!leases.grant(INODE, SERVER, BOOT, Exclusive, 12), "not while it is on its way back");
     assert!(leases.is_busy(INODE));
     assert!(leases.leave(INODE, true, stamp) && !leases.is_busy(INODE));
     assert!(!leases.is_returning(INODE));
     assert_eq!(leases.give_up(INODE, Nothing), Some((SERVER, 11)));
-    assert!(leases.is_returning(INODE) && leases.kept(INODE, 0).is_none());
+    assert!(leases.is_returning(INODE) && leases.cached(INODE, 0).is_none());
     assert_eq!(leases.give_up(INODE, Nothing), None);
-    assert_eq!(leases.admit(INODE, READ, 0), Admit::Wait, "until the server knows");
+    assert_eq!(leases.admit(INODE, READ, 0), Verdict::Wait, "until the server knows");
     assert!(!leases.returned(INODE));
-    assert_eq!(leases.admit(INODE, READ, 0), Admit::Ask);
+    assert_eq!(leases.admit(INODE, READ, 0), Verdict::Ask);
     assert!(leases.is_empty() && leases.oldest().next().is_none());
     assert!(!leases.grant(INODE, SERVER, BOOT, Exclusive, 10), "a late grant is void");
 }
@@ -199,13 +199,13 @@ fn the_gate_lets_operations_through_and_is_tainted() {
         let mut leases = held(mode);
         leases.revoke(INODE, SERVER, Nothing, 11, 0);
         leases.open_gate(INODE);
-        assert_eq!(leases.admit(INODE, APPEND, 0), Admit::Wait, "it holds no page, and needs the lease");
+        assert_eq!(leases.admit(INODE, APPEND, 0), Verdict::Wait, "it holds no page, and needs the lease");
         assert!(!leases.close_gate(INODE), "nothing went through");
-        assert_eq!(leases.admit(INODE, need, 0), Admit::Wait);
+        assert_eq!(leases.admit(INODE, need, 0), Verdict::Wait);
         leases.open_gate(INODE);
         let admitted = leases.admit(INODE, need, 0);
-        assert_eq!(kept(admitted), expected, "{mode:?} {need:?}");
-        assert_eq!(admitted == Admit::Direct, !expected);
+        assert_eq!(cached(admitted), expected, "{mode:?} {need:?}");
+        assert_eq!(admitted == Verdict::Direct, !expected);
         assert!(leases.close_gate(INODE), "tainted");
         assert!(!leases.close_gate(INODE), "said once");
         assert_eq!(leases.is_busy(INODE), expected);
@@ -214,24 +214,24 @@ fn the_gate_lets_operations_through_and_is_tainted() {
     let mut leases = held(Exclusive);
     leases.revoke(INODE, SERVER, Nothing, 11, 0);
     leases.open_gate(INODE);
-    assert_eq!(leases.admit(INODE, READ, GOOD), Admit::Direct);
+    assert_eq!(leases.admit(INODE, READ, GOOD), Verdict::Direct);
 }
 
 #[test]
 fn an_exclusive_lease_becomes_a_shared_one() {
     let mut leases = held(Exclusive);
-    *leases.kept(INODE, 0).unwrap() = 3;
-    let Admit::Kept(stamp) = leases.admit(INODE, READ, 0) else { panic!("not admitted") };
+    *leases.cached(INODE, 0).unwrap() = 3;
+    let Verdict::Cached(stamp) = leases.admit(INODE, READ, 0) else { panic!("not admitted") };
     leases.revoke(INODE, SERVER, Shared, 11, 0);
     assert_eq!(leases.mode(INODE, 0), Shared);
-    assert!(kept(leases.admit(INODE, READ, 0)), "readers go on");
-    assert_eq!(leases.admit(INODE, WRITE, 0), Admit::Wait);
+    assert!(cached(leases.admit(INODE, READ, 0)), "readers go on");
+    assert_eq!(leases.admit(INODE, WRITE, 0), Verdict::Wait);
     assert!(!leases.is_busy(INODE));
     assert_eq!(leases.give_up(INODE, Shared), Some((SERVER, 11)));
-    assert!(kept(leases.admit(INODE, READ, 0)));
+    assert!(cached(leases.admit(INODE, READ, 0)));
     assert!(!leases.returned(INODE));
-    assert_eq!((leases.mode(INODE, 0), leases.kept(INODE, 0)), (Shared, Some(&mut 3)));
-    assert_eq!(leases.admit(INODE, WRITE, 0), Admit::Ask);
+    assert_eq!((leases.mode(INODE, 0), leases.cached(INODE, 0)), (Shared, Some(&mut 3)));
+    assert_eq!(leases.admit(INODE, WRITE, 0), Verdict::Ask);
     leases.leave(INODE, false, stamp);
 }
 
@@ -257,18 +257,18 @@ fn more_is_wanted_back_meanwhile() {
 #[test]
 fn a_new_grant_overtakes_the_news_that_the_old_lease_is_returned() {
     let mut leases = held(Exclusive);
-    *leases.kept(INODE, 0).unwrap() = 3;
-    let Admit::Kept(stamp) = leases.admit(INODE, READ, 0) else { panic!("not admitted") };
+    *leases.cached(INODE, 0).unwrap() = 3;
+    let Verdict::Cached(stamp) = leases.admit(INODE, READ, 0) else { panic!("not admitted") };
     leases.revoke(INODE, SERVER, Nothing, 11, 0);
     leases.give_up(INODE, Nothing);
     assert!(!leases.grant(INODE, SERVER, BOOT, Shared, 11));
     assert!(leases.grant(INODE, SERVER, BOOT, Shared, 12));
-    assert_eq!(leases.kept(INODE, 0), Some(&mut 0));
+    assert_eq!(leases.cached(INODE, 0), Some(&mut 0));
     assert!(!leases.returned(INODE));
     assert_eq!(leases.mode(INODE, 0), Shared);
     assert_ne!(leases.stamp(INODE), Some(stamp));
     // One that was admitted under the old lease does not count for the new one.
-    let Admit::Kept(_) = leases.admit(INODE, READ, 0) else { panic!("not admitted") };
+    let Verdict::Cached(_) = leases.admit(INODE, READ, 0) else { panic!("not admitted") };
     leases.leave(INODE, false, stamp);
     leases.revoke(INODE, SERVER, Nothing, 13, 0);
     assert!(leases.is_busy(INODE));
@@ -280,7 +280,7 @@ fn what_goes_is_spread_over_all_but_what_was_used_last() {
     for number in 0..20 {
         leases.grant(InodeId(number), SERVER, BOOT, Shared, number + 1);
     }
-    leases.kept(InodeId(0), 0);
+    leases.cached(InodeId(0), 0);
     leases.revoke(InodeId(1), SERVER, Nothing, 100, 0);
     // In order of use: 1 to 19, 0.
     let ids = |numbers: &[u64]| numbers.iter().copied().map(InodeId).collect::<Vec<_>>();
@@ -319,7 +319,7 @@ proptest! {
                 }
                 3 | 4 => {
                     let need = if mode == Exclusive { WRITE } else { READ };
-                    if let Admit::Kept(stamp) = leases.admit(INODE, need, 0) {
+                    if let Verdict::Cached(stamp) = leases.admit(INODE, need, 0) {
                         let holds = leases.holds(INODE, 0);
                         prop_assert!(holds == Exclusive || (holds == Shared && !need.write));
                         running.push((need.write, stamp));
@@ -338,7 +338,7 @@ proptest! {
                         && leases.give_up(INODE, keep).is_some()
                     {
                         prop_assert_eq!(leases.holds(INODE, 0), keep);
-                        prop_assert!(leases.kept(INODE, 0).is_none() || keep == Shared);
+                        prop_assert!(leases.cached(INODE, 0).is_none() || keep == Shared);
                         let here = leases.stamp(INODE);
                         let in_the_way = |(write, stamp): &(bool, u64)| Some(*stamp) == here && (*write || keep == Nothing);
                         prop_assert!(!running.iter().any(in_the_way));
@@ -348,7 +348,7 @@ proptest! {
                     leases.returned(INODE);
                 }
             }
-            if leases.kept(INODE, 0).is_some() {
+            if leases.cached(INODE, 0).is_some() {
                 prop_assert!(matches!(leases.holds(INODE, 0), Shared | Exclusive));
             }
             prop_assert!(leases.mode(INODE, 0) <= leases.holds(INODE, 0));
@@ -366,7 +366,7 @@ fn a_walk_larger_than_the_limit_finds_a_part_of_it_again() {
         let mut again = 0;
         for number in 0..LIMIT as u64 * 5 / 4 {
             seq += 1;
-            again += usize::from(leases.kept(InodeId(number), 0).is_some());
+            again += usize::from(leases.cached(InodeId(number), 0).is_some());
             leases.grant(InodeId(number), SERVER, BOOT, Shared, seq);
             if leases.len() > LIMIT {
                 for inode in leases.surplus(LIMIT - LIMIT / 16, |_| true) {
