@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::file::handle::FileHandle;
 use crate::maintenance::thread;
 use crate::namespace::lookup::name;
-use crate::rpc::cluster_map::odd;
+use crate::rpc::cluster_map::unexpected_reply;
 use crate::rpc::transport::{Network, Rpc};
 use crate::types::{CacheListener, ClientStats, FsStats, Lookup, Mode, OpenOptions, SetXattr};
 use nyala_wire::map::{ClusterMap, TargetKind};
@@ -75,7 +75,7 @@ impl Client {
             written_bytes: get(&stats.written_bytes),
             retries: get(&stats.retries),
             checksum_errors: get(&stats.checksum_errors),
-            dirty_bytes: self.core.budget.used() as u64,
+            dirty_bytes: self.core.memory.used() as u64,
             cached_bytes: self.core.cached_bytes.load(Ordering::Relaxed) as u64,
             cache_hits: get(&stats.cache_hits),
         }
@@ -258,7 +258,7 @@ impl Client {
             return Ok(stats);
         }
         let reply = self.core.ask_management("ask for capacities", MgmtRequest::Capacities).await?;
-        let MgmtReply::Capacities(capacities) = reply else { return Err(odd("ask for capacities")) };
+        let MgmtReply::Capacities(capacities) = reply else { return Err(unexpected_reply("ask for capacities")) };
         let map = self.map();
         let mut stats = FsStats::default();
         for one in capacities {
@@ -282,7 +282,7 @@ impl Client {
     pub async fn entry_info(&self, inode: InodeId) -> Result<EntryInfo> {
         match self.core.meta("get entry info", MetaOp::EntryInfo { inode }, Owner::default()).await? {
             MetaReply::EntryInfo(info) => Ok(*info),
-            _ => Err(odd("get entry info")),
+            _ => Err(unexpected_reply("get entry info")),
         }
     }
 

@@ -9,17 +9,17 @@ use crate::file::locks::LockBook;
 use crate::file::state::{Content, File};
 use crate::file::table::Table;
 use crate::rpc::cluster_map::Maps;
-use crate::rpc::logic::acknowledged::Acked;
+use crate::rpc::logic::acknowledged::AcknowledgedChanges;
 use crate::rpc::logic::group_numbers::Numbers;
 use crate::rpc::reach::Unreached;
 use crate::rpc::session::Session;
 use crate::rpc::transport::Rpc;
 use crate::types::{CacheListener, FsStats};
-use crate::writeback::logic::deferred_close::PutOff;
-use crate::writeback::logic::migrations::Moves;
+use crate::writeback::logic::deferred_close::DeferredCloses;
+use crate::writeback::logic::migrations::Migrations;
 use crate::writeback::logic::unsynced::Written;
-use crate::writeback::memory_limit::Budget;
-use crate::writeback::send_thread::Sender;
+use crate::writeback::memory_limit::MemoryLimit;
+use crate::writeback::send_thread::SendThread;
 use nyala_wire::slots::Slots;
 use nyala_wire::{GroupId, Home, InodeId, Layout, SessionId, TargetId};
 use parking_lot::{Mutex, RwLock};
@@ -49,7 +49,7 @@ pub(crate) struct Core {
     pub(crate) maps: Maps,
     pub(crate) sessions: Mutex<HashMap<TargetId, Arc<Session>>>,
     pub(crate) files: Table,
-    pub(crate) budget: Budget,
+    pub(crate) memory: MemoryLimit,
     pub(crate) cached_bytes: Arc<AtomicUsize>,
     pub(crate) write_slots: Mutex<HashMap<Home, Arc<Semaphore>>>,
     /// Numbers of requests to mirror groups.
@@ -58,26 +58,26 @@ pub(crate) struct Core {
     pub(crate) unreached: Arc<Unreached>,
     /// Which changes are under way with targets without mirrors.
     pub(crate) slots: Mutex<HashMap<TargetId, Arc<Mutex<Slots>>>>,
-    pub(crate) sender: Sender,
+    pub(crate) send_thread: SendThread,
     pub(crate) stats: Counters,
     /// When it was last said that a server cannot be talked to; 0: never.
     pub(crate) complained_ms: AtomicU64,
     pub(crate) delegations: DelegationCache,
     pub(crate) locks: LockBook,
     /// Closed files whose content is to go out in a moment; each counts as a user of its file.
-    pub(crate) closed: Mutex<PutOff<Arc<File>>>,
-    pub(crate) closed_more: Arc<Notify>,
+    pub(crate) deferred_closes: Mutex<DeferredCloses<Arc<File>>>,
+    pub(crate) deferred_wake: Arc<Notify>,
     /// Files of which this client wrote something to storage that it did not sync, those among them that it has forgotten.
     /// Taken with a file's state locked.
     pub(crate) unsynced: Mutex<HashMap<InodeId, (Arc<Layout>, Written)>>,
     /// Changes that metadata servers may not have on disk.
-    pub(crate) acked: Mutex<Acked>,
+    pub(crate) acknowledged: Mutex<AcknowledgedChanges>,
     /// Inodes whose leases were lost, for the layer above to forget.
     pub(crate) forgotten: Mutex<Vec<InodeId>>,
     pub(crate) listener: RwLock<Option<Arc<dyn CacheListener>>>,
     pub(crate) capacity: Mutex<Option<(Instant, FsStats)>>,
     /// Held shared while inline content is moved under a claim, which a restarted server has forgotten.
-    pub(crate) moves: Mutex<Moves>,
+    pub(crate) migrations: Mutex<Migrations>,
     /// Closes and releases that run in the background.
     pub(crate) background: AtomicUsize,
     pub(crate) background_done: Notify,
@@ -89,10 +89,10 @@ pub(crate) struct Core {
 impl Core {
     pub(crate) fn new(config: ClientConfig, rpc: Arc<dyn Rpc>) -> Result<Core> {
         let random = getrandom::u64().map_err(|e| Error::System(format!("no random bytes: {e}")))?;
-        let closed = Mutex::new(PutOff::new(config.close_delay.as_millis() as u64));
+        let deferred_closes = Mutex::new(DeferredCloses::new(config.close_delay.as_millis() as u64));
         Ok(Core {
             maps: Maps::new(&config.mgmt),
-            budget: Budget::new(config.write_buffer_bytes),
+            memory: MemoryLimit::new(config.write_buffer_bytes),
             config,
             rpc,
             session_id: SessionId(random.max(1)),
@@ -103,19 +103,19 @@ impl Core {
             numbers: Mutex::default(),
             unreached: Arc::default(),
             slots: Mutex::default(),
-            sender: Sender::default(),
+            send_thread: SendThread::default(),
             stats: Counters::default(),
             complained_ms: AtomicU64::new(0),
             delegations: DelegationCache::default(),
             locks: LockBook::default(),
-            closed,
-            closed_more: Arc::default(),
+            deferred_closes,
+            deferred_wake: Arc::default(),
             unsynced: Mutex::default(),
-            acked: Mutex::default(),
+            acknowledged: Mutex::default(),
             forgotten: Mutex::default(),
             listener: RwLock::default(),
             capacity: Mutex::default(),
-            moves: Mutex::default(),
+            migrations: Mutex::default(),
             background: AtomicUsize::new(0),
             background_done: Notify::new(),
             started: Instant::now(),

@@ -13,7 +13,7 @@ use crate::delegation::logic::delegations::{Need, Verdict};
 use crate::error::Result;
 use crate::file::state::File;
 use crate::rpc::bound::UNBOUND;
-use crate::rpc::cluster_map::odd;
+use crate::rpc::cluster_map::unexpected_reply;
 use crate::rpc::deadline::Deadline;
 use nyala_wire::SessionId;
 use nyala_wire::meta::{MetaOp, MetaReply, Owner, Want};
@@ -200,7 +200,7 @@ impl Core {
         let note = self.note(file.inode);
         let op = MetaOp::Acquire { inode: file.inode };
         let answer = self.meta_wanting("lease a file", op, Owner::default(), want).await?;
-        let MetaReply::Opened(reply) = &answer.reply else { return Err(odd("lease a file")) };
+        let MetaReply::Opened(reply) = &answer.reply else { return Err(unexpected_reply("lease a file")) };
         self.take_file(&answer, &note, file, reply);
         Ok(answer.grants.inodes != nyala_wire::meta::LeaseMode::None)
     }

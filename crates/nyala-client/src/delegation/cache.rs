@@ -11,7 +11,7 @@ use crate::delegation::logic::delegations::Delegations;
 use crate::delegation::logic::generations::{Generations, Noted};
 use crate::delegation::logic::open_predictor::OpenPredictor;
 use crate::file::state::File;
-use crate::rpc::meta::Answer;
+use crate::rpc::meta::MetaAnswer;
 use nyala_wire::meta::{FileReply, LeaseMode, Want};
 use nyala_wire::{Attr, FileKind, InodeId};
 use parking_lot::{Mutex, MutexGuard};
@@ -45,7 +45,7 @@ pub(crate) struct Note {
     stamp: Option<u64>,
     file_generation: Option<u64>,
     /// Reading of the eviction clock.
-    left: u64,
+    evictions: u64,
 }
 
 impl DelegationCache {
@@ -119,10 +119,10 @@ impl Core {
     }
 
     pub(crate) fn note_in(&self, cache: &CacheState, inode: InodeId) -> Note {
-        let (file, left) = self.files.note(Some(inode));
+        let (file, evictions) = self.files.note(Some(inode));
         let file_generation = file.map(|file| file.state.lock().generation);
         let noted = cache.generations.note(Generations::slot(inode));
-        Note { inode: Some(inode), noted, stamp: cache.held.stamp(inode), file_generation, left }
+        Note { inode: Some(inode), noted, stamp: cache.held.stamp(inode), file_generation, evictions }
     }
 
     /// Before asking about inodes whose numbers are not known yet.
@@ -131,16 +131,16 @@ impl Core {
     }
 
     pub(crate) fn note_all_in(&self, cache: &CacheState) -> Note {
-        Note { noted: cache.generations.note_unknown(), left: self.files.note(None).1, ..Note::default() }
+        Note { noted: cache.generations.note_unknown(), evictions: self.files.note(None).1, ..Note::default() }
     }
 
     /// Whether no local change since the request was sent concerns the inode, and its file was not evicted meanwhile.
     fn is_true_yet(&self, note: &Note, cache: &CacheState, inode: InodeId) -> bool {
-        note.holds_by_generation(cache, inode) && !self.files.has_left(inode, note.left)
+        note.holds_by_generation(cache, inode) && !self.files.evicted_since(inode, note.evictions)
     }
 
     /// Takes in the grant, if any, that came with a reply. A file whose delegation is a new one has to be loaded under it.
-    pub(crate) fn granted(&self, cache: &mut CacheState, inode: InodeId, answer: &Answer, mode: LeaseMode) -> bool {
+    pub(crate) fn granted(&self, cache: &mut CacheState, inode: InodeId, answer: &MetaAnswer, mode: LeaseMode) -> bool {
         let before = cache.held.stamp(inode);
         let same_session = answer.sessions_lost == self.delegations.sessions_lost.load(Ordering::Acquire);
         let mode = if same_session { mode } else { LeaseMode::None };
@@ -154,12 +154,12 @@ impl Core {
     }
 
     /// Caches attributes from a reply, and overlays local changes that were not sent yet.
-    pub(crate) fn take_attr(&self, answer: &Answer, note: &Note, attr: &mut Attr) {
+    pub(crate) fn take_attr(&self, answer: &MetaAnswer, note: &Note, attr: &mut Attr) {
         let mut cache = self.delegations.lock();
         self.take_attr_in(&mut cache, answer, note, attr);
     }
 
-    pub(crate) fn take_attr_in(&self, cache: &mut CacheState, answer: &Answer, note: &Note, attr: &mut Attr) {
+    pub(crate) fn take_attr_in(&self, cache: &mut CacheState, answer: &MetaAnswer, note: &Note, attr: &mut Attr) {
         let now_ms = self.now_ms();
         let granted = self.granted(cache, attr.inode, answer, answer.grants.inodes);
         let same = self.is_true_yet(note, cache, attr.inode);
@@ -191,20 +191,20 @@ impl Core {
     }
 
     /// Takes in all attributes of an answer.
-    pub(crate) fn take_attrs<'a>(&self, answer: &Answer, note: &Note, attrs: impl Iterator<Item = &'a mut Attr>) {
+    pub(crate) fn take_attrs<'a>(&self, answer: &MetaAnswer, note: &Note, attrs: impl Iterator<Item = &'a mut Attr>) {
         let mut cache = self.delegations.lock();
         attrs.for_each(|attr| self.take_attr_in(&mut cache, answer, note, attr));
     }
 
     /// Takes in a file reply and the delegation that came with it. Returns whether the file is loaded under a delegation.
-    pub(crate) fn take_file(&self, answer: &Answer, note: &Note, file: &Arc<File>, reply: &FileReply) -> bool {
+    pub(crate) fn take_file(&self, answer: &MetaAnswer, note: &Note, file: &Arc<File>, reply: &FileReply) -> bool {
         self.take_file_in(&mut self.delegations.lock(), answer, note, file, reply)
     }
 
     pub(crate) fn take_file_in(
         &self,
         cache: &mut CacheState,
-        answer: &Answer,
+        answer: &MetaAnswer,
         note: &Note,
         file: &Arc<File>,
         reply: &FileReply,
@@ -224,7 +224,7 @@ impl Core {
         let fresh = generation == state.generation;
         state.install(reply, generation, now_ms);
         if held && same && fresh {
-            state.is_told_of(reply.leftovers == Some(true));
+            state.note_leftovers(reply.leftovers == Some(true));
             state.loaded = true;
             state.session = answer.session;
         } else if !same {

@@ -7,7 +7,7 @@
 use crate::core::Core;
 use crate::delegation::cache::Note;
 use crate::delegation::logic::generations::{Generations, Noted};
-use crate::rpc::meta::Answer;
+use crate::rpc::meta::MetaAnswer;
 use nyala_wire::{Attr, InodeId};
 use std::sync::Arc;
 
@@ -71,11 +71,11 @@ impl Core {
 
 impl LocalChange {
     /// It succeeded; `attr` is what the reply says the inode's attributes are.
-    pub(crate) fn done(mut self, answer: &Answer, attr: &mut Attr) {
+    pub(crate) fn done(mut self, answer: &MetaAnswer, attr: &mut Attr) {
         self.end(Some((answer, attr)));
     }
 
-    fn end(&mut self, result: Option<(&Answer, &mut Attr)>) {
+    fn end(&mut self, result: Option<(&MetaAnswer, &mut Attr)>) {
         let core = self.core.clone();
         if !core.config.leases {
             if let Some((answer, attr)) = result {

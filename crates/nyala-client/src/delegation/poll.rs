@@ -8,8 +8,8 @@
 //! forgotten the session: that is opened anew, and what was leased is lost.
 
 use crate::core::Core;
-use crate::rpc::cluster_map::odd;
-use crate::rpc::meta::{Answer, Outcome};
+use crate::rpc::cluster_map::unexpected_reply;
+use crate::rpc::meta::{MetaAnswer, SendOutcome};
 use crate::rpc::session::{CarriedOver, Session};
 use nyala_wire::meta::{MetaOp, MetaReply, Owner};
 use std::sync::{Arc, Weak};
@@ -46,7 +46,7 @@ impl Core {
         let op = MetaOp::LeasePoll { boot: session.boot(), kept, moving };
         let mut request = self.request(op, Owner::default());
         match self.send_meta(session, "ask for revocations", &mut request).await? {
-            Outcome::Reply(Answer { reply: MetaReply::Revocations { boot, list, checks }, .. }) => {
+            SendOutcome::Reply(MetaAnswer { reply: MetaReply::Revocations { boot, list, checks }, .. }) => {
                 self.check_locks(session, checks);
                 if boot == session.boot() {
                     session.carry_over(CarriedOver::default());
@@ -57,15 +57,15 @@ impl Core {
                 }
                 Ok(true)
             }
-            Outcome::Reply(_) => Err(odd("ask for revocations")),
-            Outcome::Stale(_) => session.ensure(self, generation).await.map(|_| true),
-            Outcome::Elsewhere(_) => {
+            SendOutcome::Reply(_) => Err(unexpected_reply("ask for revocations")),
+            SendOutcome::Stale(_) => session.ensure(self, generation).await.map(|_| true),
+            SendOutcome::Elsewhere(_) => {
                 let have = self.maps.view().map.version;
                 // why ignored: the next poll finds out again.
                 let _ = self.maps.refresh(self, have).await;
                 Ok(false)
             }
-            Outcome::Again(_) => Ok(false),
+            SendOutcome::Again(_) => Ok(false),
         }
     }
 

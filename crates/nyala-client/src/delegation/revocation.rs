@@ -3,17 +3,17 @@
 //! Letting leases go: asked by the server, for want of room, or because the server was silent or restarted.
 //!
 //! **Failure model.** The layer above may be unable to forget before operations that wait here are through: after
-//! [`GATE`] they go through keeping nothing, and it is asked again. What was written may not reach the servers: that
+//! [`INVALIDATION_TIMEOUT`] they go through keeping nothing, and it is asked again. What was written may not reach the servers: that
 //! is kept as the file's failure, and the lease goes back all the same. A return may be lost: it is repeated until the
 //! server has it; until then operations on the inode wait.
 
 use crate::core::Core;
 use crate::delegation::logic::delegations::Revoked;
-use crate::file::state::{File, State};
+use crate::file::state::{File, FileState};
 use crate::rpc::bound::UNBOUND;
 use crate::rpc::session::{CarriedOver, Session};
 use crate::types::{CacheListener, Withdraw};
-use crate::writeback::flush::Push;
+use crate::writeback::flush::Flush;
 use nyala_wire::meta::{LeaseMode, MAX_LEASES, MetaOp, Returned, Revocation};
 use nyala_wire::{InodeId, SessionId};
 use std::sync::atomic::Ordering;
@@ -22,13 +22,13 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 /// How long the layer above has before the gate opens.
-const GATE: Duration = Duration::from_millis(5);
+const INVALIDATION_TIMEOUT: Duration = Duration::from_millis(5);
 /// How long a server that was restarted, and with it all other clients, waits for leases that have to go.
-const LET_GO_WAIT: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Between two looks at what is still held then.
-const LOOK: Duration = Duration::from_millis(2);
-/// Leases of a server that go at the same time when all have to, before [`LET_GO_WAIT`].
-const AT_ONCE: usize = 256;
+const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(2);
+/// Leases of a server that go at the same time when all have to, before [`DRAIN_TIMEOUT`].
+const MAX_CONCURRENT_RETURNS: usize = 256;
 
 impl Core {
     pub(crate) fn set_listener(&self, listener: Arc<dyn CacheListener>) {
@@ -116,7 +116,7 @@ impl Core {
         let mut going = JoinSet::new();
         let mut begun = 0;
         // From here on no move of inline content begins under a claim of before.
-        self.moves.lock().end_run(target, session.boot());
+        self.migrations.lock().end_run(target, session.boot());
         let since = Instant::now();
         // Not yet begun. Looked for again only when it is empty: with many leases a look at all takes a while.
         let mut next = Vec::new();
@@ -127,11 +127,11 @@ impl Core {
                     (cache.held.of_server(target), !cache.held.has_of_server(target))
                 };
                 next = held;
-                let moving = self.moves.lock().of(target, id);
+                let moving = self.migrations.lock().of(target, id);
                 if is_empty && moving.is_empty() {
                     break CarriedOver::default();
                 }
-                if since.elapsed() >= LET_GO_WAIT && next.is_empty() {
+                if since.elapsed() >= DRAIN_TIMEOUT && next.is_empty() {
                     let kept = self.delegations.lock().held.carry_over(target);
                     if kept.len().max(moving.len()) <= MAX_LEASES && kept.is_empty() == is_empty {
                         break CarriedOver { kept, moving };
@@ -139,7 +139,7 @@ impl Core {
                 }
             }
             // Those that wait for a target that is away must not keep the others from going.
-            let most = if since.elapsed() < LET_GO_WAIT { AT_ONCE } else { MAX_LEASES };
+            let most = if since.elapsed() < DRAIN_TIMEOUT { MAX_CONCURRENT_RETURNS } else { MAX_LEASES };
             for inode in next.drain(next.len() - next.len().min(most.saturating_sub(going.len()))..) {
                 let mut cache = self.delegations.lock();
                 let seq = cache.held.seq(inode);
@@ -151,8 +151,8 @@ impl Core {
             }
             // Those that were on their way back before, too.
             match going.is_empty() {
-                true => tokio::time::sleep(LOOK).await,
-                false => drop(tokio::time::timeout(LOOK, going.join_next()).await),
+                true => tokio::time::sleep(DRAIN_POLL_INTERVAL).await,
+                false => drop(tokio::time::timeout(DRAIN_POLL_INTERVAL, going.join_next()).await),
             }
             while going.try_join_next().is_some() {}
         };
@@ -194,7 +194,7 @@ impl Core {
             tokio::select! {
                 biased;
                 () = &mut forgets => {}
-                () = tokio::time::sleep(GATE) => {
+                () = tokio::time::sleep(INVALIDATION_TIMEOUT) => {
                     self.delegations.lock().held.open_gate(inode);
                     self.news(inode);
                     forgets.await;
@@ -214,7 +214,7 @@ impl Core {
         }
         let Some(listener) = self.listener.read().clone() else { return };
         // why ignored: in the way is another write, which the server hears of too.
-        let _ = tokio::time::timeout(GATE, listener.withdraw_behind(file.inode, from)).await;
+        let _ = tokio::time::timeout(INVALIDATION_TIMEOUT, listener.withdraw_behind(file.inode, from)).await;
     }
 
     /// Brings a lease back that is being revoked. `tell`: the server is waiting to hear of it.
@@ -227,7 +227,7 @@ impl Core {
             }
             self.idle(inode, file.as_ref()).await;
             if let Some(file) = &file {
-                self.push_dirty(file).await;
+                self.flush_dirty(file).await;
             }
             if self.give_up(inode, keep, file.as_ref(), tell) {
                 break;
@@ -238,12 +238,12 @@ impl Core {
         }
     }
 
-    async fn push_dirty(self: &Arc<Core>, file: &Arc<File>) {
+    async fn flush_dirty(self: &Arc<Core>, file: &Arc<File>) {
         // A close on its way would undo what the return says of a file that was opened again.
-        let waits = |state: &State| !state.is_clean() || (state.closing && state.handles > 0);
+        let waits = |state: &FileState| !state.is_clean() || (state.closing && state.handles > 0);
         while waits(&file.state.lock()) {
             let Ok(_gate) = self.gate(file).await else { break };
-            if self.push(file, Push::default()).await.is_err() {
+            if self.flush(file, Flush::default()).await.is_err() {
                 // Kept with the file; what could not be sent is dropped or sent later by the push itself.
                 break;
             }
@@ -257,7 +257,7 @@ impl Core {
             if cache.held.keeps(inode).is_none() || cache.held.is_returning(inode) {
                 return true;
             }
-            let busy = |state: &State| state.committing || (state.closing && state.handles > 0);
+            let busy = |state: &FileState| state.committing || (state.closing && state.handles > 0);
             if file.is_some_and(|file| busy(&file.state.lock()))
                 || cache.held.is_busy(inode)
                 || cache.held.keeps(inode) != Some(keep)
@@ -272,7 +272,7 @@ impl Core {
             {
                 let mut state = file.state.lock();
                 state.unload();
-                open = state.is_open_unsaid();
+                open = state.is_open_implicitly();
                 state.opened |= open;
             }
             (target, Returned { inode, keep, seq, open }, carried)
@@ -366,7 +366,7 @@ impl Core {
         tokio::spawn(async move {
             let mut going = JoinSet::new();
             for inode in inodes {
-                if going.len() >= AT_ONCE {
+                if going.len() >= MAX_CONCURRENT_RETURNS {
                     going.join_next().await;
                 }
                 let listener = listener.clone();

@@ -10,9 +10,9 @@ use crate::delegation::admission::{Access, Admission};
 use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
 use crate::file::handle::FileHandle;
-use crate::file::state::{Acked, File};
+use crate::file::state::{File, Uncommitted};
 use crate::rpc::bound::Bound;
-use crate::rpc::storage::Place;
+use crate::rpc::storage::ChunkRange;
 use crate::types::wall_clock;
 use nyala_wire::meta::MAX_FILE_BYTES;
 use nyala_wire::storage::{ChunkFileId, MAX_IO_BYTES, StorageOp, WriteVerifier};
@@ -57,8 +57,8 @@ impl Core {
         if same && from_offset < offset + len && offset < from_offset + len {
             return Err(Error::refused(ErrorCode::INVALID, "the ranges overlap"));
         }
-        self.push_out(from.file()).await?;
-        self.push_out(to.file()).await?;
+        self.flush_now(from.file()).await?;
+        self.flush_now(to.file()).await?;
         let mut done = 0;
         while done < len {
             let copied =
@@ -69,8 +69,8 @@ impl Core {
                         let step = self.step(from.file(), from_offset + done, to.file(), offset + done, len - done);
                         let data = from.read(from_offset + done, step as usize).await?.concat();
                         self.write(to.file(), offset + done, &data, false).await?;
-                        if to.file().state.lock().spill.is_some() {
-                            self.push_out(to.file()).await?;
+                        if to.file().state.lock().migration.is_some() {
+                            self.flush_now(to.file()).await?;
                         }
                         data.len() as u64
                     }
@@ -80,7 +80,7 @@ impl Core {
             }
             done += copied;
         }
-        self.push_out(to.file()).await?;
+        self.flush_now(to.file()).await?;
         Ok(done)
     }
 
@@ -122,7 +122,7 @@ impl Core {
         if first.access != Access::Cached || second.as_ref().is_some_and(|second| second.access != Access::Cached) {
             return Ok(None);
         }
-        self.cut_behind(to, &(offset..offset), first.session).await?;
+        self.cut_leftovers(to, &(offset..offset), first.session).await?;
         let (source, left) = {
             let state = from.state.lock();
             if state.is_inline() || !state.is_clean() {
@@ -139,18 +139,18 @@ impl Core {
             let end = offset + len;
             let flying = state.in_flight.iter().any(|flying| flying.offset < end && flying.range().end > offset);
             let quiet = !flying && state.dirty.overlapping(offset..end).next().is_none();
-            state.layout.clone().filter(|_| quiet && !state.is_inline() && state.spill.is_none())
+            state.layout.clone().filter(|_| quiet && !state.is_inline() && state.migration.is_none())
         };
         let (Some(source), Some(sink)) = (source, sink) else { return Ok(None) };
         let Some(piece) = piece(&source, from_offset, &sink, offset, len.min(left)) else { return Ok(None) };
-        let place = Place { inode: to.inode, home: sink.home(piece.to.0), index: piece.to.0, offset: piece.to.1 };
+        let chunk = ChunkRange { inode: to.inode, home: sink.home(piece.to.0), index: piece.to.0, offset: piece.to.1 };
         let op = StorageOp::Copy {
             from: ChunkFileId { inode: from.inode, index: piece.from.0 },
             from_offset: piece.from.1,
             offset: piece.to.1,
             len: piece.len as u32,
         };
-        let verifier = match self.storage_change("copy data", place, first.session, op).await {
+        let verifier = match self.storage_change("copy data", chunk, first.session, op).await {
             Err(error) if matches!(error.code(), ErrorCode::UNKNOWN_MESSAGE | ErrorCode::NOT_SUPPORTED) => {
                 return Ok(None);
             }
@@ -175,12 +175,12 @@ impl Core {
         }
         state.cache.remove(range.clone());
         state.sparse |= range.start > state.size;
-        state.takes_other |= state.sparse;
+        state.allocation_stale |= state.sparse;
         state.size = state.size.max(range.end);
         state.own_end = Some(state.own_end.unwrap_or(0).max(range.end));
         state.own_mtime = Some(wall_clock());
-        let acked = state.acked.get_or_insert(Acked { end: 0, since_ms: now_ms });
-        acked.end = acked.end.max(range.end);
+        let uncommitted = state.uncommitted.get_or_insert(Uncommitted { end: 0, since_ms: now_ms });
+        uncommitted.end = uncommitted.end.max(range.end);
         self.stored(&mut state, to.inode, index, verifier);
         let newly_active = !std::mem::replace(&mut state.active, true);
         drop(state);

@@ -12,7 +12,7 @@ use crate::file::logic::read_ahead::Stream;
 use crate::file::state::File;
 use crate::rpc::deadline::Deadline;
 use crate::types::{OpenOptions, SeekTarget};
-use crate::writeback::flush::Push;
+use crate::writeback::flush::Flush;
 use bytes::Bytes;
 use nyala_wire::meta::LeaseMode;
 use nyala_wire::{Attr, InodeId};
@@ -103,7 +103,7 @@ impl FileHandle {
 
     /// What close(2) does: pushes to the servers, or lets a small file's content go out in a moment; reports errors.
     pub async fn flush(&self) -> Result<()> {
-        self.push(Push { exact: true, ..Push::default() }).await
+        self.flush_as(Flush { exact: true, ..Flush::default() }).await
     }
 
     /// Data and attributes are on disk when it returns. `datasync`: attributes that are not needed to read the data
@@ -114,23 +114,23 @@ impl FileHandle {
             // Whoever has something unsent of it sends it first. why ignored: the push meets the same server, and says so.
             let _ = core.admit(file, Need::default()).await;
         }
-        self.push(Push { sync: true, ..Push::default() }).await
+        self.flush_as(Flush { sync: true, ..Flush::default() }).await
     }
 
     pub(crate) fn file(&self) -> &Arc<File> {
         &self.inner.file
     }
 
-    async fn push(&self, push: Push) -> Result<()> {
+    async fn flush_as(&self, flush: Flush) -> Result<()> {
         let Inner { core, file, .. } = &*self.inner;
         let due = {
             let state = file.state.lock();
-            !state.is_clean() || (state.takes_other && state.sparse && !state.is_inline())
+            !state.is_clean() || (state.allocation_stale && state.sparse && !state.is_inline())
         };
-        if push.sync || (due && !core.put_off(file)) {
+        if flush.sync || (due && !core.defer_close(file)) {
             let _gate = core.gate(file).await?;
             // why ignored: the failure is kept with the file, and reported by the line below.
-            let _ = core.push(file, push).await;
+            let _ = core.flush(file, flush).await;
         }
         self.report()
     }
@@ -154,7 +154,7 @@ impl FileHandle {
         if self.inner.leave() {
             let inner = self.inner.clone();
             self.inner.core.spawn(async move { inner.finish().await });
-        } else if self.inner.core.put_off(&self.inner.file) {
+        } else if self.inner.core.defer_close(&self.inner.file) {
             self.inner.core.release(&self.inner.file);
         } else {
             self.finish().await?;

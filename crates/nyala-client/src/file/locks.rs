@@ -13,7 +13,7 @@
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::file::logic::own_locks::{Locked, OwnLocks};
-use crate::rpc::cluster_map::odd;
+use crate::rpc::cluster_map::unexpected_reply;
 use crate::rpc::session::Session;
 use nyala_wire::meta::{FileLock, LockCheck, LockKind, MetaOp, MetaReply, Owner};
 use nyala_wire::{ErrorCode, InodeId};
@@ -52,7 +52,7 @@ impl LockBook {
 }
 
 /// How a request for a lock ended. While it is unread, the owner's next request waits.
-struct Outcome {
+struct LockOutcome {
     result: Result<()>,
     own: OwnedMutexGuard<OwnLocks>,
     before: OwnLocks,
@@ -70,7 +70,7 @@ impl Core {
     async fn find_lock(self: &Arc<Core>, inode: InodeId, lock: FileLock) -> Result<Option<FileLock>> {
         match self.meta("look for a lock", MetaOp::GetLock { inode, lock }, Owner::default()).await? {
             MetaReply::Lock(found) => Ok(found),
-            _ => Err(odd("look for a lock")),
+            _ => Err(unexpected_reply("look for a lock")),
         }
     }
 
@@ -108,7 +108,7 @@ impl Core {
                 Err(error) if wait && error.is(ErrorCode::AGAIN) => {}
                 other => return other,
             }
-            let mut waiting = Waiting { core: Some(self), inode, lock };
+            let mut waiting = ServerWait { core: Some(self), inode, lock };
             match self.meta_done("wait for a lock", MetaOp::LockWait { inode, lock }).await {
                 // A circle stays as it is; a wait that was just interrupted elsewhere is still being taken back.
                 Err(error) if error.is(ErrorCode::DEADLOCK) && doubts < MAX_DOUBTS => {
@@ -123,20 +123,20 @@ impl Core {
 
     /// Runs in the background, so that dropping the caller's future does not leave its outcome open.
     async fn try_lock(self: &Arc<Core>, inode: InodeId, lock: FileLock, waits: bool) -> Result<()> {
-        let (tell, told) = oneshot::channel();
+        let (sender, reply) = oneshot::channel();
         let core = self.clone();
         let started = self.spawn(async move {
             let own = core.locks.owner((inode, lock.owner, lock.flock)).lock_owned().await;
             let outcome = core.lock_now(inode, lock, waits, own).await;
-            if let Err(unwanted) = tell.send(outcome) {
+            if let Err(unwanted) = sender.send(outcome) {
                 core.put_back(inode, lock, unwanted).await;
             }
         });
         if !started {
             return Err(Error::ShutDown);
         }
-        let mut told = Told { core: self, inode, lock, told };
-        let Ok(outcome) = (&mut told.told).await else { return Err(Error::ShutDown) };
+        let mut reply = PendingRequest { core: self, inode, lock, reply };
+        let Ok(outcome) = (&mut reply.reply).await else { return Err(Error::ShutDown) };
         drop(outcome.own);
         self.locks.tidy((inode, lock.owner, lock.flock));
         outcome.result
@@ -149,7 +149,7 @@ impl Core {
         lock: FileLock,
         waits: bool,
         mut own: OwnedMutexGuard<OwnLocks>,
-    ) -> Outcome {
+    ) -> LockOutcome {
         let before = own.clone();
         let mut result = self.meta_done("lock a file", MetaOp::SetLock { inode, lock }).await;
         if !waits && result.as_ref().is_err_and(|error| error.is(ErrorCode::AGAIN)) {
@@ -164,17 +164,17 @@ impl Core {
                 let none = FileLock { kind: LockKind::Unlock, ..lock };
                 match self.meta_done("give a lock up", MetaOp::SetLock { inode, lock: none }).await {
                     Ok(()) => own.set(locked(&none)),
-                    Err(error) => return Outcome { result: Err(error), own, before },
+                    Err(error) => return LockOutcome { result: Err(error), own, before },
                 }
             }
             Err(_) => {}
         }
-        Outcome { result, own, before }
+        LockOutcome { result, own, before }
     }
 
     /// Makes the owner's locks what they were before one that nobody wants any more.
-    async fn put_back(self: &Arc<Core>, inode: InodeId, lock: FileLock, unwanted: Outcome) {
-        let Outcome { result, mut own, before } = unwanted;
+    async fn put_back(self: &Arc<Core>, inode: InodeId, lock: FileLock, unwanted: LockOutcome) {
+        let LockOutcome { result, mut own, before } = unwanted;
         if result.is_ok() && lock.kind != LockKind::Unlock {
             for part in before.put_back(locked(&lock)) {
                 let back = FileLock { kind: part.kind, start: part.start, end: part.end, ..lock };
@@ -197,17 +197,17 @@ fn locked(lock: &FileLock) -> Locked {
 }
 
 /// A request for a lock, whose outcome may come when nobody reads it any more.
-struct Told<'a> {
+struct PendingRequest<'a> {
     core: &'a Arc<Core>,
     inode: InodeId,
     lock: FileLock,
-    told: oneshot::Receiver<Outcome>,
+    reply: oneshot::Receiver<LockOutcome>,
 }
 
-impl Drop for Told<'_> {
+impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
-        self.told.close();
-        if let Ok(unwanted) = self.told.try_recv() {
+        self.reply.close();
+        if let Ok(unwanted) = self.reply.try_recv() {
             let (core, inode, lock) = (self.core.clone(), self.inode, self.lock);
             self.core.spawn(async move { core.put_back(inode, lock, unwanted).await });
         }
@@ -215,13 +215,13 @@ impl Drop for Told<'_> {
 }
 
 /// A wait at the server, taken back when it is dropped before its end.
-struct Waiting<'a> {
+struct ServerWait<'a> {
     core: Option<&'a Arc<Core>>,
     inode: InodeId,
     lock: FileLock,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for ServerWait<'_> {
     fn drop(&mut self) {
         let Some(core) = self.core else { return };
         let (inode, lock) = (self.inode, FileLock { kind: LockKind::Unlock, ..self.lock });

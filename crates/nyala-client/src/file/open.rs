@@ -5,7 +5,7 @@
 //! **Failure model.** Close runs in the background and may be late: the file's gate keeps a new open behind it. A server
 //! that lost the session is told again what is open. A file whose name is removed, here or elsewhere, stays usable until its
 //! last close: another client's removal revokes the lease first, and with it the server hears that the file is open. This client's own
-//! removal does not, so it says so itself (`Core::say_open`), and an open that comes after that asks the server, until it
+//! removal does not, so it says so itself (`Core::register_open`), and an open that comes after that asks the server, until it
 //! is known that the file outlived the removal (`file::logic::removals`). A close on its way counts as done.
 
 use crate::core::Core;
@@ -15,11 +15,11 @@ use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
 use crate::file::handle::FileHandle;
 use crate::file::state::File;
-use crate::rpc::cluster_map::odd;
-use crate::rpc::meta::{Answer, Outcome};
+use crate::rpc::cluster_map::unexpected_reply;
+use crate::rpc::meta::{MetaAnswer, SendOutcome};
 use crate::rpc::session::Session;
 use crate::types::OpenOptions;
-use crate::writeback::flush::Push;
+use crate::writeback::flush::Flush;
 use nyala_wire::meta::{FileReply, LeaseMode, MetaOp, MetaReply, Owner, Want};
 use nyala_wire::{ErrorCode, InodeId};
 use std::sync::Arc;
@@ -27,11 +27,11 @@ use std::sync::Arc;
 /// What making a file said.
 #[derive(Clone, Copy)]
 pub(crate) struct Made<'a> {
-    pub(crate) answer: &'a Answer,
+    pub(crate) answer: &'a MetaAnswer,
     pub(crate) note: &'a Note,
     pub(crate) reply: &'a FileReply,
     /// Its server has noted that it is open here; else it is so under the lease that came with the answer.
-    pub(crate) said: bool,
+    pub(crate) registered: bool,
 }
 
 /// The removal of a name of a file, under way until it is dropped.
@@ -105,10 +105,10 @@ impl Core {
         file.state.lock().handles += 1;
         let mut opening = Opening { core: self, file: Some(file.clone()) };
         let lease = match made {
-            Some(Made { answer, note, reply, said }) => {
+            Some(Made { answer, note, reply, registered }) => {
                 self.take_file(answer, note, &file, reply);
-                file.state.lock().opened |= said;
-                if !said && self.leased(inode) == LeaseMode::None {
+                file.state.lock().opened |= registered;
+                if !registered && self.leased(inode) == LeaseMode::None {
                     // It was taken back before it was here.
                     let _gate = self.gate(&file).await?;
                     self.open_at_server(&file).await?;
@@ -134,12 +134,12 @@ impl Core {
         }
         let access = self.admit(file, need).await?.access;
         let mode = self.leased(file.inode);
-        let said = {
+        let registered = {
             let state = file.state.lock();
             let leased = access != Access::Direct || mode == LeaseMode::Uncached;
-            !state.removals.in_doubt() && (leased || !state.is_open_unsaid())
+            !state.removals.in_doubt() && (leased || !state.is_open_implicitly())
         };
-        if !said {
+        if !registered {
             let _gate = self.gate(file).await?;
             self.open_at_server(file).await?;
         }
@@ -148,17 +148,17 @@ impl Core {
 
     /// This client is about to remove a name of the inode: a file that it has open must not go. Who opens it from now on,
     /// until the removal is dropped, asks its server.
-    pub(crate) async fn say_open(self: &Arc<Core>, inode: InodeId) -> Result<Removal> {
+    pub(crate) async fn register_open(self: &Arc<Core>, inode: InodeId) -> Result<Removal> {
         let file = self.files.acquire(inode);
-        let unsaid = {
+        let implicit = {
             let mut state = file.state.lock();
             state.removals.begin();
-            state.is_open_unsaid()
+            state.is_open_implicitly()
         };
         let removal = Removal { core: self.clone(), file };
-        if unsaid {
+        if implicit {
             let _gate = self.gate(&removal.file).await?;
-            if removal.file.state.lock().is_open_unsaid() {
+            if removal.file.state.lock().is_open_implicitly() {
                 match self.open_at_server(&removal.file).await {
                     Err(error) if matches!(error.code(), ErrorCode::NOT_FOUND | ErrorCode::STALE) => {}
                     other => other?,
@@ -178,7 +178,7 @@ impl Core {
         let inode = file.inode;
         let op = if registered { MetaOp::FileInfo { inode } } else { MetaOp::Open { inode } };
         let answer = self.meta_wanting("open a file", op, Owner::default(), Want::NOTHING).await?;
-        let MetaReply::Opened(reply) = &answer.reply else { return Err(odd("open a file")) };
+        let MetaReply::Opened(reply) = &answer.reply else { return Err(unexpected_reply("open a file")) };
         self.take_file(&answer, &note, file, reply);
         let mut state = file.state.lock();
         state.opened = true;
@@ -191,7 +191,7 @@ impl Core {
     pub(crate) async fn fetch_file_info(self: &Arc<Core>, file: &Arc<File>) -> Result<Box<FileReply>> {
         match self.meta("look at a file", MetaOp::FileInfo { inode: file.inode }, Owner::default()).await? {
             MetaReply::Opened(reply) => Ok(reply),
-            _ => Err(odd("look at a file")),
+            _ => Err(unexpected_reply("look at a file")),
         }
     }
 
@@ -234,18 +234,18 @@ impl Core {
             news.await;
         }
         let _gate = file.gate.lock().await;
-        let push = {
+        let flush = {
             let mut state = file.state.lock();
             let close = state.handles == 0 && state.opened;
             if close && !state.loaded {
                 state.cache.clear();
             }
             state.closing = close;
-            Push { close, ..Push::default() }
+            Flush { close, ..Flush::default() }
         };
-        let pushed = self.push(file, push).await;
+        let flushed = self.flush(file, flush).await;
         file.state.lock().closing = false;
-        pushed
+        flushed
     }
 
     /// The session with a target was lost: what is open there is registered again. One try each; a file that cannot be
@@ -265,7 +265,7 @@ impl Core {
             let mut request = self.request(MetaOp::Open { inode: file.inode }, Owner::default());
             request.sequence = ticket.sequence;
             match self.send_meta(session, "open again", &mut request).await {
-                Ok(Outcome::Reply(_)) => file.state.lock().opened = true,
+                Ok(SendOutcome::Reply(_)) => file.state.lock().opened = true,
                 Ok(_) => tracing::warn!(inode = %file.inode, "an open file could not be registered again"),
                 Err(error) => tracing::warn!(inode = %file.inode, %error, "an open file could not be registered again"),
             }

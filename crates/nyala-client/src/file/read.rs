@@ -12,9 +12,9 @@ use crate::error::{Error, Result};
 use crate::file::logic::inline;
 use crate::file::logic::read_ahead::{Plan, Stream};
 use crate::file::read_cache::Segment;
-use crate::file::state::{Content, File, State};
+use crate::file::state::{Content, File, FileState};
 use crate::rpc::logic::segments::Segments;
-use crate::rpc::storage::Place;
+use crate::rpc::storage::ChunkRange;
 use crate::writeback::logic::ranges::RangeSet;
 use bytes::Bytes;
 use nyala_wire::storage::MAX_IO_BYTES;
@@ -81,7 +81,7 @@ impl Core {
         self.gather(file.inode, noted).await
     }
 
-    fn plan(&self, state: &mut State, stream: &Mutex<Stream>, range: Range<u64>) -> Result<Noted> {
+    fn plan(&self, state: &mut FileState, stream: &Mutex<Stream>, range: Range<u64>) -> Result<Noted> {
         let layout = state.layout.clone().ok_or(Error::Protocol { what: "read", detail: "no layout" })?;
         let max_window = self.config.read_ahead_bytes as u64;
         let plan = stream.lock().on_read(range.start, range.end - range.start, max_window);
@@ -106,11 +106,11 @@ impl Core {
         Ok(noted)
     }
 
-    fn note_segments(&self, state: &mut State, plan: &Plan, noted: &mut Noted) {
+    fn note_segments(&self, state: &mut FileState, plan: &Plan, noted: &mut Noted) {
         let (unit, now_ms) = (state.unit, self.now_ms());
         let cache_ms = if state.loaded { u64::MAX } else { self.cache_ms() };
         let limit = self.config.read_cache_bytes;
-        let make = |state: &mut State, start: u64| {
+        let make = |state: &mut FileState, start: u64| {
             let mut add = || state.cache.add(start..start + unit, now_ms, &self.cached_bytes, limit);
             add().or_else(|| if self.files.shed() { add() } else { None })
         };
@@ -189,19 +189,19 @@ impl Core {
             while done < extent.len {
                 let len = (extent.len - done).min(u64::from(MAX_IO_BYTES));
                 let home = layout.home(extent.index);
-                let place = Place { inode, home, index: extent.index, offset: extent.chunk_offset + done };
-                pieces.push((place, len, extent.file_offset + done));
+                let chunk = ChunkRange { inode, home, index: extent.index, offset: extent.chunk_offset + done };
+                pieces.push((chunk, len, extent.file_offset + done));
                 done += len;
             }
         }
-        if let [(place, len, at)] = pieces[..] {
-            return self.read_bulk(place, len, at).await;
+        if let [(chunk, len, at)] = pieces[..] {
+            return self.read_bulk(chunk, len, at).await;
         }
         let mut reads = JoinSet::new();
         let mut parts = vec![None; pieces.len()];
-        for (number, (place, len, at)) in pieces.into_iter().enumerate() {
+        for (number, (chunk, len, at)) in pieces.into_iter().enumerate() {
             let core = self.clone();
-            reads.spawn(async move { (number, core.read_bulk(place, len, at).await) });
+            reads.spawn(async move { (number, core.read_bulk(chunk, len, at).await) });
         }
         while let Some(done) = reads.join_next().await {
             let (number, part) = done.map_err(|_| Error::ShutDown)?;

@@ -11,10 +11,10 @@ use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
 use crate::file::state::{Content, File};
 use crate::rpc::bound::{Bound, UNBOUND};
-use crate::rpc::cluster_map::odd;
-use crate::rpc::storage::Place;
+use crate::rpc::cluster_map::unexpected_reply;
+use crate::rpc::storage::ChunkRange;
 use crate::types::wall_clock;
-use crate::writeback::flush::Push;
+use crate::writeback::flush::Flush;
 use nyala_wire::meta::{Commit, MAX_FILE_BYTES, MetaOp, MetaReply, SetAttr, Want};
 use nyala_wire::storage::{StorageOp, StorageReply};
 use nyala_wire::{Attr, ErrorCode, InodeId, Layout, SessionId};
@@ -47,7 +47,7 @@ impl Core {
         if (set.size.is_some() || set.mtime.is_some()) && !file.state.lock().is_clean() {
             let _gate = self.gate(file).await?;
             // why ignored: the failure is kept with the file for its handles; the caller asked for something else.
-            let _ = self.push(file, Push::default()).await;
+            let _ = self.flush(file, Flush::default()).await;
             bound.fresh = false;
         }
         self.setattr_known(file, bound, set).await
@@ -58,7 +58,7 @@ impl Core {
         let change = self.begin_change(&[inode], &[]);
         let op = MetaOp::SetAttr { inode, set };
         let answer = self.meta_bound("set attributes", op, self.want(), bound).await?;
-        let MetaReply::Attr(attr) = &answer.reply else { return Err(odd("set attributes")) };
+        let MetaReply::Attr(attr) = &answer.reply else { return Err(unexpected_reply("set attributes")) };
         let mut attr = attr.clone();
         change.done(&answer, &mut attr);
         Ok(attr)
@@ -70,7 +70,7 @@ impl Core {
         let generation = file.state.lock().generation;
         let op = MetaOp::SetAttr { inode, set };
         let answer = self.meta_bound("set attributes", op, self.want(), bound).await?;
-        let MetaReply::Attr(attr) = &answer.reply else { return Err(odd("set attributes")) };
+        let MetaReply::Attr(attr) = &answer.reply else { return Err(unexpected_reply("set attributes")) };
         let mut attr = attr.clone();
         drop(change);
         let mut cache = self.delegations.lock();
@@ -81,7 +81,7 @@ impl Core {
         if let Some(size) = size {
             state.generation += 1;
             state.sparse |= size > state.size;
-            state.takes_other |= state.sparse;
+            state.allocation_stale |= state.sparse;
             // Bytes that were written while we waited count as written after the truncate: they stay.
             state.cut(size);
             state.take_attr(&attr, now_ms);
@@ -118,7 +118,7 @@ impl Core {
         let admission = self.admit(file, Need { write: true, cached: true, patient: true }).await?;
         {
             let _gate = self.gate(file).await?;
-            self.push(file, Push::default()).await?;
+            self.flush(file, Flush::default()).await?;
             if admission.access == Access::Timed {
                 self.file_info(file).await?;
             }
@@ -137,7 +137,7 @@ impl Core {
         {
             let mut state = file.state.lock();
             state.sparse |= !inline;
-            state.takes_other |= !inline;
+            state.allocation_stale |= !inline;
         }
         // Its own: it may wait for others, which may wait for this one's lease.
         drop(admission);
@@ -166,7 +166,7 @@ impl Core {
             };
             if range.start < data_end {
                 self.write_zeros(file, range.start..data_end, session).await?;
-                self.push_out(file).await?;
+                self.flush_now(file).await?;
             }
             return Ok(());
         }
@@ -179,7 +179,7 @@ impl Core {
         let commit = Commit { inode, end: None, mtime, spilled: None, sync: false, close: false, allocated: None };
         let (op, bound) = (MetaOp::Commit(commit), Bound::new(inode, session));
         let MetaReply::Attr(attr) = self.meta_bound("commit a hole", op, Want::NOTHING, bound).await?.reply else {
-            return Err(odd("commit a hole"));
+            return Err(unexpected_reply("commit a hole"));
         };
         let mut state = file.state.lock();
         state.take_attr(&attr, self.now_ms());
@@ -190,11 +190,11 @@ impl Core {
     /// Buffers zeros for a range of inline content.
     async fn write_zeros(self: &Arc<Core>, file: &Arc<File>, range: Range<u64>, session: SessionId) -> Result<()> {
         let zeros = vec![0; (range.end - range.start) as usize];
-        self.budget.take(zeros.len(), || self.press()).await;
+        self.memory.take(zeros.len(), || self.reclaim()).await;
         let mut state = file.state.lock();
         if state.session != session {
             drop(state);
-            self.budget.give_back(zeros.len());
+            self.memory.give_back(zeros.len());
             return Err(Bound::new(file.inode, session).lost());
         }
         let before = state.dirty.bytes();
@@ -204,7 +204,7 @@ impl Core {
         state.own_mtime = Some(wall_clock());
         let grown = state.dirty.bytes() - before;
         drop(state);
-        self.budget.give_back(zeros.len() - grown);
+        self.memory.give_back(zeros.len() - grown);
         Ok(())
     }
 
@@ -229,10 +229,10 @@ impl Core {
         for (index, part) in parts.into_iter().enumerate() {
             let Some(part) = part else { continue };
             let index = index as u16;
-            let place = Place { inode: file.inode, home: layout.home(index), index, offset: 0 };
+            let chunk = ChunkRange { inode: file.inode, home: layout.home(index), index, offset: 0 };
             let (core, op) = (self.clone(), op(part));
             calls.spawn(async move {
-                core.storage_change(what, place, session, op).await.map(|verifier| (index, verifier))
+                core.storage_change(what, chunk, session, op).await.map(|verifier| (index, verifier))
             });
         }
         self.all_stored(file, calls).await
@@ -241,7 +241,7 @@ impl Core {
     pub(crate) async fn seek(self: &Arc<Core>, file: &Arc<File>, offset: u64, hole: bool) -> Result<u64> {
         let behind = || Error::refused(NO_SUCH_ADDRESS, "behind the end of the file or of its data");
         if !file.state.lock().is_clean() {
-            self.push_out(file).await?;
+            self.flush_now(file).await?;
         }
         let reply = self.fetch_file_info(file).await?;
         let (layout, size) = (Arc::new(reply.layout.clone()), reply.attr.size);
@@ -258,17 +258,17 @@ impl Core {
         }
         let mut asks = JoinSet::new();
         for index in 0..layout.targets.len() as u16 {
-            let place = Place { inode: file.inode, home: layout.home(index), index, offset: 0 };
-            let (core, start) = (self.clone(), first_at(&layout, place.index, offset));
+            let chunk = ChunkRange { inode: file.inode, home: layout.home(index), index, offset: 0 };
+            let (core, start) = (self.clone(), first_at(&layout, chunk.index, offset));
             asks.spawn(async move {
                 let op = StorageOp::Seek { offset: start, hole };
-                core.storage_op("seek", place, op).await.map(|reply| (place.index, start, reply))
+                core.storage_op("seek", chunk, op).await.map(|reply| (chunk.index, start, reply))
             });
         }
         let mut best: Option<u64> = None;
         while let Some(answer) = asks.join_next().await {
             let (index, start, reply) = answer.unwrap_or(Err(Error::ShutDown))?;
-            let StorageReply::Offset(found) = reply else { return Err(odd("seek")) };
+            let StorageReply::Offset(found) = reply else { return Err(unexpected_reply("seek")) };
             // No data behind the start: a hole begins there.
             let found = if hole { Some(found.unwrap_or(start).max(start)) } else { found };
             let at = found.map(|at| layout.file_offset(index, at));

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::file::logic::removals::Removals;
 use crate::file::read_cache::ReadCache;
 use crate::rpc::bound::UNBOUND;
-use crate::writeback::leftovers::Behind;
+use crate::writeback::leftovers::Leftovers;
 use crate::writeback::logic::extents::{Extent, ExtentMap};
 use crate::writeback::logic::ranges::RangeSet;
 use crate::writeback::logic::unsynced::Unsynced;
@@ -28,7 +28,7 @@ pub(crate) struct File {
     pub(crate) inode: InodeId,
     /// Held while the file is opened, closed, pushed, truncated: one at a time, in the order of the server's view.
     pub(crate) gate: tokio::sync::Mutex<()>,
-    pub(crate) state: Mutex<State>,
+    pub(crate) state: Mutex<FileState>,
     /// Something went out or failed.
     pub(crate) changed: Notify,
     /// Something is new about the lease, or about who works under it.
@@ -65,7 +65,7 @@ impl InFlight {
 }
 
 /// Inline content on its way to storage: the server forgets its copy with the next commit.
-pub(crate) struct Spill {
+pub(crate) struct InlineMigration {
     pub(crate) version: u64,
     pub(crate) base_len: u64,
     /// Written by this client since, or before and not part of the base.
@@ -76,12 +76,12 @@ pub(crate) struct Spill {
 
 /// Data that storage has and metadata does not know of.
 #[derive(Clone, Copy)]
-pub(crate) struct Acked {
+pub(crate) struct Uncommitted {
     pub(crate) end: u64,
     pub(crate) since_ms: u64,
 }
 
-pub(crate) struct State {
+pub(crate) struct FileState {
     pub(crate) name: Option<String>,
     pub(crate) handles: usize,
     /// The server counts this session among the file's holders.
@@ -91,7 +91,7 @@ pub(crate) struct State {
     /// Which removals of the file's names may make it go.
     pub(crate) removals: Removals,
     /// Closed with content that goes out in a moment (`writeback::deferred_close`).
-    pub(crate) put_off: bool,
+    pub(crate) deferred_close: bool,
     /// In the table's set of files that need looking after.
     pub(crate) active: bool,
     /// Size, layout and inline content are true as long as the lease is held.
@@ -104,7 +104,7 @@ pub(crate) struct State {
     /// The file may have holes, or space behind its end: its targets are asked how much it takes.
     pub(crate) sparse: bool,
     /// Metadata was not told how much it takes since this changed.
-    pub(crate) takes_other: bool,
+    pub(crate) allocation_stale: bool,
     pub(crate) layout: Option<Arc<Layout>>,
     pub(crate) unit: u64,
     pub(crate) inline_limit: u64,
@@ -129,12 +129,12 @@ pub(crate) struct State {
     pub(crate) blocked: bool,
     /// When a unit was last written full.
     pub(crate) filled_ms: u64,
-    pub(crate) acked: Option<Acked>,
+    pub(crate) uncommitted: Option<Uncommitted>,
     /// Metadata is being told of some, or of how much the file takes.
     pub(crate) committing: bool,
     pub(crate) unsynced: Unsynced,
-    pub(crate) spill: Option<Spill>,
-    pub(crate) behind: Behind,
+    pub(crate) migration: Option<InlineMigration>,
+    pub(crate) leftovers: Leftovers,
     pub(crate) failures: u64,
     pub(crate) last_failure: Option<Error>,
     pub(crate) cache: ReadCache,
@@ -145,7 +145,7 @@ impl File {
         File {
             inode,
             gate: tokio::sync::Mutex::new(()),
-            state: Mutex::new(State::new()),
+            state: Mutex::new(FileState::new()),
             changed: Notify::new(),
             news: Notify::new(),
             asking: tokio::sync::Mutex::new(()),
@@ -163,21 +163,21 @@ impl File {
     }
 }
 
-impl State {
-    fn new() -> State {
-        State {
+impl FileState {
+    fn new() -> FileState {
+        FileState {
             name: None,
             handles: 0,
             opened: false,
             closing: false,
             removals: Removals::default(),
-            put_off: false,
+            deferred_close: false,
             active: false,
             loaded: false,
             session: UNBOUND,
             truncating: 0,
             sparse: false,
-            takes_other: false,
+            allocation_stale: false,
             layout: None,
             unit: MAX_UNIT,
             inline_limit: 0,
@@ -196,11 +196,11 @@ impl State {
             flush_upto: 0,
             blocked: false,
             filled_ms: 0,
-            acked: None,
+            uncommitted: None,
             committing: false,
             unsynced: Unsynced::default(),
-            spill: None,
-            behind: Behind::Clean,
+            migration: None,
+            leftovers: Leftovers::Clean,
             failures: 0,
             last_failure: None,
             cache: ReadCache::default(),
@@ -294,7 +294,7 @@ impl State {
     /// The lease is gone: nothing known of the content is to be used without asking.
     pub(crate) fn unload(&mut self) {
         self.loaded = false;
-        self.behind = Behind::Clean;
+        self.leftovers = Leftovers::Clean;
         self.attr_ms = 0;
         self.size = self.own_end.unwrap_or(0);
         self.cache.clear();
@@ -305,8 +305,8 @@ impl State {
     pub(crate) fn discard(&mut self) {
         self.dirty = ExtentMap::new(self.unit);
         self.in_flight.clear();
-        self.acked = None;
-        if self.spill.take().is_some() {
+        self.uncommitted = None;
+        if self.migration.take().is_some() {
             // What the content is, only the server can say.
             self.layout = None;
         }
@@ -319,7 +319,7 @@ impl State {
     }
 
     /// Is the file open here without its server knowing, or going to know?
-    pub(crate) fn is_open_unsaid(&self) -> bool {
+    pub(crate) fn is_open_implicitly(&self) -> bool {
         self.handles > 0 && (!self.opened || self.closing)
     }
 
@@ -329,13 +329,14 @@ impl State {
 
     /// Nothing that a server should know of and does not, or that is still on its way there.
     pub(crate) fn is_clean(&self) -> bool {
-        let told = self.acked.is_none() && !self.committing && self.spill.is_none();
-        self.dirty.is_empty() && self.in_flight.is_empty() && told
+        let committed = self.uncommitted.is_none() && !self.committing && self.migration.is_none();
+        self.dirty.is_empty() && self.in_flight.is_empty() && committed
     }
 
     /// Written to, kept with the inode, and known to be so; its server knows nothing but that it is there.
     pub(crate) fn is_new_inline(&self) -> bool {
-        let simple = self.in_flight.is_empty() && self.acked.is_none() && !self.committing && self.spill.is_none();
+        let simple =
+            self.in_flight.is_empty() && self.uncommitted.is_none() && !self.committing && self.migration.is_none();
         self.loaded && !self.opened && self.is_inline() && !self.dirty.is_empty() && simple
     }
 
@@ -353,13 +354,13 @@ impl State {
         if let Content::Inline { data, .. } = &mut self.content {
             data.truncate(size as usize);
         }
-        if let Some(acked) = &mut self.acked {
-            acked.end = acked.end.min(size);
+        if let Some(uncommitted) = &mut self.uncommitted {
+            uncommitted.end = uncommitted.end.min(size);
         }
         self.cache.clear();
         let flying = self.in_flight.iter().map(|flying| flying.range().end);
         let unsent = self.dirty.iter().map(|extent| extent.range().end);
-        self.own_end = flying.chain(unsent).chain(self.acked.map(|acked| acked.end)).max();
+        self.own_end = flying.chain(unsent).chain(self.uncommitted.map(|uncommitted| uncommitted.end)).max();
     }
 
     /// Moves an extent from the dirty ones to those on their way.

@@ -98,16 +98,16 @@ impl Table {
         self.files.lock().entries.get(&inode).map(|entry| entry.file.clone())
     }
 
-    /// Before asking about a file: it, if it is known here, and what [`Table::has_left`] wants to know.
+    /// Before asking about a file: it, if it is known here, and what [`Table::evicted_since`] wants to know.
     pub(crate) fn note(&self, inode: Option<InodeId>) -> (Option<Arc<File>>, u64) {
         let files = self.files.lock();
         let known = inode.and_then(|inode| files.entries.get(&inode));
-        (known.map(|entry| entry.file.clone()), files.left.note())
+        (known.map(|entry| entry.file.clone()), files.evictions.note())
     }
 
     /// Whether the file was known here after the note, and is forgotten since.
-    pub(crate) fn has_left(&self, inode: InodeId, note: u64) -> bool {
-        self.files.lock().left.since(inode, note)
+    pub(crate) fn evicted_since(&self, inode: InodeId, note: u64) -> bool {
+        self.files.lock().evictions.evicted_since(inode, note)
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<File>> {

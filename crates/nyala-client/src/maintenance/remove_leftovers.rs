@@ -12,8 +12,8 @@ use crate::delegation::admission::Access;
 use crate::delegation::logic::delegations::Need;
 use crate::error::Result;
 use crate::file::state::File;
-use crate::rpc::storage::Place;
-use crate::writeback::leftovers::Behind;
+use crate::rpc::storage::ChunkRange;
+use crate::writeback::leftovers::Leftovers;
 use nyala_wire::storage::{ChunkFileId, StorageOp};
 use nyala_wire::{Home, TargetId};
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use std::sync::Arc;
 impl Core {
     /// Removes a chunk file of an inode that does not exist from one target.
     pub(crate) async fn remove_chunk_file(&self, file: ChunkFileId, target: TargetId) -> Result<()> {
-        let place = Place { inode: file.inode, home: Home::Target(target), index: file.index, offset: 0 };
-        self.storage_done("remove a chunk file", place, StorageOp::Unlink).await
+        let chunk = ChunkRange { inode: file.inode, home: Home::Target(target), index: file.index, offset: 0 };
+        self.storage_done("remove a chunk file", chunk, StorageOp::Unlink).await
     }
 
     /// Cuts what lies at storage beside a file's inline content. Whether it could: the content is inline, a lease was to be had,
@@ -31,11 +31,11 @@ impl Core {
         let admission = self.admit(file, Need { write: true, cached: true, patient: false }).await?;
         let beyond = {
             let state = file.state.lock();
-            let told = state.is_inline() && state.behind != Behind::Clean;
-            (told && admission.access == Access::Cached).then_some(state.inline_limit..state.inline_limit + 1)
+            let listed = state.is_inline() && state.leftovers != Leftovers::Clean;
+            (listed && admission.access == Access::Cached).then_some(state.inline_limit..state.inline_limit + 1)
         };
         let Some(beyond) = beyond else { return Ok(false) };
-        self.cut_behind(file, &beyond, admission.session).await?;
+        self.cut_leftovers(file, &beyond, admission.session).await?;
         Ok(true)
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::core::Core;
 use crate::error::Result;
-use crate::rpc::storage::Place;
+use crate::rpc::storage::ChunkRange;
 use nyala_wire::storage::{ChunkFileId, StorageOp};
 use nyala_wire::{GroupId, Home, TargetId};
 
@@ -20,16 +20,16 @@ impl Core {
         (offset, len): (u64, u32),
         bad: TargetId,
     ) -> Result<()> {
-        self.storage_done("repair data", place(group, file), StorageOp::Repair { offset, len, bad }).await
+        self.storage_done("repair data", chunk(group, file), StorageOp::Repair { offset, len, bad }).await
     }
 
     /// Returns when all changes of a chunk file that were under way are on all members.
     pub(crate) async fn settled(&self, group: GroupId, file: ChunkFileId) -> Result<()> {
         // The primary answers that in its turn among the changes.
-        self.storage_op("wait for changes", place(group, file), StorageOp::Stat).await.map(drop)
+        self.storage_op("wait for changes", chunk(group, file), StorageOp::Stat).await.map(drop)
     }
 }
 
-fn place(group: GroupId, file: ChunkFileId) -> Place {
-    Place { inode: file.inode, home: Home::Group(group), index: file.index, offset: 0 }
+fn chunk(group: GroupId, file: ChunkFileId) -> ChunkRange {
+    ChunkRange { inode: file.inode, home: Home::Group(group), index: file.index, offset: 0 }
 }

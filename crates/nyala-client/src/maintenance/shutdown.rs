@@ -9,7 +9,7 @@
 use crate::core::Core;
 use crate::error::Result;
 use crate::rpc::deadline::{Deadline, within};
-use crate::writeback::flush::Push;
+use crate::writeback::flush::Flush;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -21,18 +21,18 @@ impl Core {
     /// Everything is on disk.
     pub(crate) async fn sync_all(self: &Arc<Core>) -> Result<()> {
         let mut result = Ok(());
-        self.send_all_closed().await;
+        self.send_all_deferred().await;
         for file in self.files.all() {
             let (needed, known) = {
                 let state = file.state.lock();
                 (!state.is_clean() || state.unsynced.has_own(), state.layout.is_some())
             };
             if needed && known {
-                let pushed = match self.gate(&file).await {
-                    Ok(_gate) => self.push(&file, Push { sync: true, ..Push::default() }).await,
+                let flushed = match self.gate(&file).await {
+                    Ok(_gate) => self.flush(&file, Flush { sync: true, ..Flush::default() }).await,
                     Err(error) => Err(error),
                 };
-                result = result.and(pushed);
+                result = result.and(flushed);
             }
         }
         result = result.and(self.sync_forgotten().await);
@@ -49,9 +49,9 @@ impl Core {
     pub(crate) async fn shut_down(self: &Arc<Core>) -> Result<()> {
         let deadline = Deadline::of_call(self);
         let what = "write everything before the end";
-        let pushed =
-            deadline.wait(what, "servers that are away", within(self.retry_timeout(), self.push_all_and_close()));
-        let result = pushed.await.and_then(|pushed| pushed);
+        let flushed =
+            deadline.wait(what, "servers that are away", within(self.retry_timeout(), self.flush_all_and_close()));
+        let result = flushed.await.and_then(|flushed| flushed);
         self.stopping.store(true, Ordering::Release);
         self.stop.notify_one();
         for file in self.files.all().iter().filter(|file| !file.state.lock().is_clean()) {
@@ -67,20 +67,20 @@ impl Core {
         result
     }
 
-    async fn push_all_and_close(self: &Arc<Core>) -> Result<()> {
+    async fn flush_all_and_close(self: &Arc<Core>) -> Result<()> {
         let mut result = Ok(());
-        self.send_all_closed().await;
+        self.send_all_deferred().await;
         for file in self.files.all() {
             let (known, close) = {
                 let state = file.state.lock();
                 (state.layout.is_some(), state.opened)
             };
             if known {
-                let pushed = match self.gate(&file).await {
-                    Ok(_gate) => self.push(&file, Push { close, ..Push::default() }).await,
+                let flushed = match self.gate(&file).await {
+                    Ok(_gate) => self.flush(&file, Flush { close, ..Flush::default() }).await,
                     Err(error) => Err(error),
                 };
-                result = result.and(pushed);
+                result = result.and(flushed);
             }
         }
         self.settle().await;

@@ -40,7 +40,7 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
                     }
                 }
             });
-            let closed = tokio::spawn(Core::send_closed_when_due(weak.clone()));
+            let closed = tokio::spawn(Core::send_deferred_when_due(weak.clone()));
             loop {
                 tokio::select! {
                     () = tokio::time::sleep(TICK) => {}
@@ -93,12 +93,13 @@ fn look_after(core: &Arc<Core>, file: &Arc<File>, now_ms: u64) {
         let age = core.config.max_dirty_age.as_millis() as u64;
         let old = |born_ms: u64| now_ms.saturating_sub(born_ms) >= age;
         let inline_due = state.is_inline() && state.dirty.iter().any(|extent| old(extent.born_ms));
-        let acked_due = state.acked.is_some_and(|acked| now_ms.saturating_sub(acked.since_ms) >= COMMIT_AFTER_MS);
-        (inline_due, acked_due, state.spill.is_some())
+        let acked_due =
+            state.uncommitted.is_some_and(|uncommitted| now_ms.saturating_sub(uncommitted.since_ms) >= COMMIT_AFTER_MS);
+        (inline_due, acked_due, state.migration.is_some())
     };
     core.pump(file);
     if inline_due || (commit_due && whole) {
-        core.push_in_background(file.clone());
+        core.flush_in_background(file.clone());
     } else if commit_due {
         let (core, file) = (core.clone(), file.clone());
         core.clone().spawn(async move {

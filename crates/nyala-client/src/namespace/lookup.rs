@@ -11,7 +11,7 @@ use crate::delegation::logic::generations::Generations;
 use crate::error::{Error, Result};
 use crate::file::open::Removal;
 use crate::namespace::server_lookup::Purpose;
-use crate::rpc::cluster_map::odd;
+use crate::rpc::cluster_map::unexpected_reply;
 use crate::types::Lookup;
 use nyala_wire::meta::{LeaseMode, ListedEntry, Listing, MAX_GET_ATTRS, MAX_LIST_ENTRIES, MetaOp, MetaReply, Owner};
 use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Name, TargetId};
@@ -77,7 +77,7 @@ impl Core {
         let note = self.note(inode);
         let op = MetaOp::GetAttr { inode };
         let answer = self.meta_wanting("get attributes", op, Owner::default(), self.want()).await?;
-        let MetaReply::Attr(attr) = &answer.reply else { return Err(odd("get attributes")) };
+        let MetaReply::Attr(attr) = &answer.reply else { return Err(unexpected_reply("get attributes")) };
         let mut attr = attr.clone();
         self.take_attr(&answer, &note, &mut attr);
         Ok(attr)
@@ -101,7 +101,7 @@ impl Core {
                 let op = MetaOp::GetAttrs { inodes };
                 let mut answer = core.meta_wanting("get attributes", op, Owner::default(), core.want()).await?;
                 let reply = std::mem::replace(&mut answer.reply, MetaReply::Done);
-                let MetaReply::Attrs(mut attrs) = reply else { return Err(odd("get attributes")) };
+                let MetaReply::Attrs(mut attrs) = reply else { return Err(unexpected_reply("get attributes")) };
                 core.take_attrs(&answer, &note, attrs.iter_mut());
                 Ok(attrs)
             });
@@ -151,7 +151,7 @@ impl Core {
         let op = MetaOp::ReadDir { dir, after, max_entries, plus };
         let mut answer = self.meta_wanting("list a directory", op, Owner::default(), self.want()).await?;
         let reply = std::mem::replace(&mut answer.reply, MetaReply::Done);
-        let MetaReply::Listing(mut listing) = reply else { return Err(odd("list a directory")) };
+        let MetaReply::Listing(mut listing) = reply else { return Err(unexpected_reply("list a directory")) };
         self.take_attrs(&answer, &all, listing.entries.iter_mut().filter_map(|entry| entry.attr.as_mut()));
         let mut cache = self.delegations.lock();
         let mode = if answer.grants.dir { LeaseMode::Shared } else { LeaseMode::None };
@@ -185,7 +185,7 @@ impl Core {
                 self.remember(&note, |cached| cached.link = Some(target.clone()));
                 Ok(target)
             }
-            _ => Err(odd("read a symbolic link")),
+            _ => Err(unexpected_reply("read a symbolic link")),
         }
     }
 
@@ -200,7 +200,7 @@ impl Core {
             None => self.lookup_for(parent, bytes, Purpose::Change).await?.attr.map(|attr| attr.inode),
         };
         match victim {
-            Some(inode) => self.say_open(inode).await.map(Some),
+            Some(inode) => self.register_open(inode).await.map(Some),
             None => Ok(None),
         }
     }
@@ -223,7 +223,7 @@ impl Core {
     pub(crate) async fn parent(self: &Arc<Core>, dir: InodeId) -> Result<InodeId> {
         match self.meta("find the directory above", MetaOp::GetParent { dir }, Owner::default()).await? {
             MetaReply::Inode(inode) => Ok(inode),
-            _ => Err(odd("find the directory above")),
+            _ => Err(unexpected_reply("find the directory above")),
         }
     }
 

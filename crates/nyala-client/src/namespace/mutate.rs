@@ -12,7 +12,7 @@ use crate::file::handle::FileHandle;
 use crate::file::open::{Made, Removal};
 use crate::namespace::lookup::name;
 use crate::namespace::server_lookup::Purpose;
-use crate::rpc::cluster_map::odd;
+use crate::rpc::cluster_map::unexpected_reply;
 use crate::types::OpenOptions;
 use nyala_wire::meta::{LeaseMode, MetaOp, MetaReply, NewEntry, Owner, Rename, Want};
 use nyala_wire::{Attr, ErrorCode, FileKind, InodeId};
@@ -31,7 +31,7 @@ impl Core {
         mut change: LocalChange,
     ) -> Result<Attr> {
         let answer = self.meta_wanting(what, op, owner, self.want()).await?;
-        let MetaReply::Entry(entry) = &answer.reply else { return Err(odd(what)) };
+        let MetaReply::Entry(entry) = &answer.reply else { return Err(unexpected_reply(what)) };
         change.outcome(0, Some(entry.inode));
         match entry.attr.clone() {
             Some(mut attr) => {
@@ -112,9 +112,9 @@ impl Core {
         let (mut change, exchange) = (self.begin_change(&concerned, &names), rename.exchange);
         let answer = self.meta_wanting("rename", MetaOp::Rename(rename), Owner::default(), Want::NOTHING).await?;
         if answer.reply != MetaReply::Done {
-            return Err(odd("rename"));
+            return Err(unexpected_reply("rename"));
         }
-        self.concerned_too(&answer, moved);
+        self.note_also_changed(&answer, moved);
         // Two names of one inode stay as they are, and so do equal ones: then `from` is not gone, and what was not known
         // may be such a name.
         match (change.was(0), change.was(1)) {
@@ -136,7 +136,7 @@ impl Core {
         }
         let moved = self.lookup_for(dir, bytes, Purpose::Change).await?.attr.map(|attr| attr.inode);
         if let Some(inode) = moved {
-            self.push_closed(inode).await?;
+            self.flush_deferred(inode).await?;
         }
         Ok(moved)
     }
@@ -169,7 +169,9 @@ impl Core {
         let note = self.note_all();
         let op = MetaOp::Create { entry, exclusive };
         let answer = self.meta_wanting("create a file", op, owner, self.want().and(Want::UNSAID)).await?;
-        let MetaReply::Created { new, inode, kind, file } = &answer.reply else { return Err(odd("create a file")) };
+        let MetaReply::Created { new, inode, kind, file } = &answer.reply else {
+            return Err(unexpected_reply("create a file"));
+        };
         change.outcome(0, Some(*inode));
         drop(change);
         match kind {
@@ -182,12 +184,12 @@ impl Core {
         let note = if *new { self.note(*inode) } else { note };
         // An old file may have a close under way here, which would undo what the create registered: open it again.
         let known = file.as_deref().filter(|_| *new || self.files.get(*inode).is_none());
-        let said = !*new || answer.grants.inodes != LeaseMode::Exclusive;
-        let made = known.map(|reply| Made { answer: &answer, note: &note, reply, said });
+        let registered = !*new || answer.grants.inodes != LeaseMode::Exclusive;
+        let made = known.map(|reply| Made { answer: &answer, note: &note, reply, registered });
         let new = *new;
-        let registered = file.is_some() && known.is_none();
+        let registered_before = file.is_some() && known.is_none();
         let handle = self.open_handle(*inode, made, OpenOptions::default()).await?;
-        if registered {
+        if registered_before {
             // The server counts it as open, unless that close has undone it: either way it is to hear of the last close.
             let _gate = self.gate(handle.file()).await?;
             self.open_at_server(handle.file()).await?;
@@ -204,9 +206,11 @@ impl Core {
     pub(crate) async fn tmpfile(self: &Arc<Core>, entry: NewEntry, owner: Owner) -> Result<(Attr, FileHandle)> {
         let what = "make a file without a name";
         let answer = self.meta_wanting(what, MetaOp::Tmpfile { entry }, owner, self.want()).await?;
-        let MetaReply::Created { inode, file: Some(file), .. } = &answer.reply else { return Err(odd(what)) };
+        let MetaReply::Created { inode, file: Some(file), .. } = &answer.reply else {
+            return Err(unexpected_reply(what));
+        };
         let note = self.note(*inode);
-        let made = Made { answer: &answer, note: &note, reply: file, said: true };
+        let made = Made { answer: &answer, note: &note, reply: file, registered: true };
         let handle = self.open_handle(*inode, Some(made), OpenOptions::default()).await?;
         Ok((file.attr.clone(), handle))
     }
@@ -227,7 +231,7 @@ impl Core {
                 self.remember(&note, |cached| cached.put_xattr(name, Some(value.clone())));
                 Ok(value)
             }
-            Ok(_) => Err(odd("get an extended attribute")),
+            Ok(_) => Err(unexpected_reply("get an extended attribute")),
             Err(error) => {
                 if error.is(ErrorCode::NO_DATA) {
                     self.remember(&note, |cached| cached.put_xattr(name, None));
@@ -256,7 +260,7 @@ impl Core {
                 self.remember(&note, |cached| cached.xattr_names = Some(names.clone()));
                 Ok(names)
             }
-            _ => Err(odd("list extended attributes")),
+            _ => Err(unexpected_reply("list extended attributes")),
         }
     }
 

@@ -11,8 +11,8 @@ use crate::core::Core;
 use crate::delegation::cache::Note;
 use crate::delegation::logic::generations::{Generations, Noted};
 use crate::error::Result;
-use crate::rpc::cluster_map::odd;
-use crate::rpc::meta::Answer;
+use crate::rpc::cluster_map::unexpected_reply;
+use crate::rpc::meta::MetaAnswer;
 use nyala_wire::meta::{FileReply, LeaseMode, MetaOp, MetaReply, Owner, Want};
 use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Name};
 use std::sync::Arc;
@@ -54,7 +54,7 @@ impl Core {
             MetaReply::NoEntry => (None, None),
             MetaReply::Entry(entry) => (Some(entry.inode), entry.attr.clone()),
             MetaReply::Opened(file) => (Some(file.attr.inode), Some(file.attr.clone())),
-            _ => return Err(odd("look up a name")),
+            _ => return Err(unexpected_reply("look up a name")),
         };
         self.cache_entry(&answer, &asked, bytes, inode, attr.as_ref());
         match (inode, attr) {
@@ -82,7 +82,7 @@ impl Core {
     }
 
     /// Takes in what a look-up says of a file, content included if nothing is known of it here.
-    fn take_content(&self, answer: &Answer, note: &Note, reply: &FileReply, attr: &mut Attr) {
+    fn take_content(&self, answer: &MetaAnswer, note: &Note, reply: &FileReply, attr: &mut Attr) {
         let file = self.files.acquire(attr.inode);
         let mut cache = self.delegations.lock();
         let known = file.state.lock().layout.is_some();
@@ -110,7 +110,7 @@ impl Core {
         purpose == Purpose::Use && dir.slot() == inode.slot() && self.delegations.lock().predictor.predicts_open(dir)
     }
 
-    fn cache_entry(&self, answer: &Answer, asked: &Asked, name: Vec<u8>, is: Option<InodeId>, attr: Option<&Attr>) {
+    fn cache_entry(&self, answer: &MetaAnswer, asked: &Asked, name: Vec<u8>, is: Option<InodeId>, attr: Option<&Attr>) {
         let &Asked { dir, slot, noted, stamp, purpose, .. } = asked;
         let now_ms = self.now_ms();
         if let Some(attr) = attr {

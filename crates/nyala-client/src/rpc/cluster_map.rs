@@ -42,9 +42,9 @@ impl View {
 
 /// Longest wait for an answer of one management node, beside what it was asked to wait. Shorter than a lease, so that
 /// another one is asked in time.
-const PATIENCE: Duration = Duration::from_secs(1);
+const MGMT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many management nodes may send us on to another in one question.
-const MOST_HINTS: u32 = 2;
+const MAX_REDIRECTS: u32 = 2;
 
 pub(crate) struct Maps {
     mgmt: Mutex<MgmtBook>,
@@ -78,7 +78,7 @@ impl Maps {
 
     /// Asks management once: the node that leads, if the one that is asked knows it. Another node next time if this fails.
     pub(crate) async fn ask(&self, core: &Core, request: &MgmtRequest, wait: Duration) -> Result<MgmtReply, Again> {
-        for _ in 0..MOST_HINTS {
+        for _ in 0..MAX_REDIRECTS {
             let order = self.mgmt.lock().order();
             let address = order.first().copied();
             let address = address.ok_or_else(|| Again::Connection("no management address is configured".to_owned()))?;
@@ -111,7 +111,7 @@ impl Maps {
         request: &MgmtRequest,
         wait: Duration,
     ) -> Result<MgmtReply, Again> {
-        let request = Request::new(message_type::MGMT, encode(request)).with_timeout(PATIENCE + wait);
+        let request = Request::new(message_type::MGMT, encode(request)).with_timeout(MGMT_TIMEOUT + wait);
         let answer = core.rpc.call(&Endpoint::from(address), request).await;
         let frame = answer.map_err(|e| match sort_transport("ask management", e) {
             Ok(again) => again,
@@ -188,6 +188,6 @@ impl Core {
     }
 }
 
-pub(crate) fn odd(what: &'static str) -> Error {
+pub(crate) fn unexpected_reply(what: &'static str) -> Error {
     Error::Protocol { what, detail: "a reply of another kind" }
 }

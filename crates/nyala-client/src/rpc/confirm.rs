@@ -9,10 +9,10 @@
 
 use crate::core::Core;
 use crate::error::{Error, Result};
-use crate::rpc::cluster_map::odd;
+use crate::rpc::cluster_map::unexpected_reply;
 use crate::rpc::logic::acknowledged::LogMark;
-use crate::rpc::logic::effects::{Part, changed};
-use crate::rpc::meta::Answer;
+use crate::rpc::logic::effects::{ChangedPart, changed};
+use crate::rpc::meta::MetaAnswer;
 use nyala_transport::Frame;
 use nyala_wire::meta::{MetaOp, MetaReply};
 use nyala_wire::{InodeId, TargetId};
@@ -29,44 +29,44 @@ pub(crate) fn log_mark(frame: &Frame) -> LogMark {
 
 impl Core {
     /// A metadata server has done this.
-    pub(crate) fn done_there(&self, target: TargetId, mark: LogMark, op: &MetaOp, reply: &MetaReply) {
+    pub(crate) fn note_acknowledged(&self, target: TargetId, mark: LogMark, op: &MetaOp, reply: &MetaReply) {
         if op.is_change() || matches!(op, MetaOp::Sync) {
-            self.acked.lock().heard(target, mark, changed(op, reply));
+            self.acknowledged.lock().heard(target, mark, changed(op, reply));
         }
     }
 
     /// It concerned this inode too, which the operation does not name.
-    pub(crate) fn concerned_too(&self, answer: &Answer, inode: Option<InodeId>) {
-        self.acked.lock().heard(answer.target, answer.mark, inode.map(|inode| (inode, Part::Other)));
+    pub(crate) fn note_also_changed(&self, answer: &MetaAnswer, inode: Option<InodeId>) {
+        self.acknowledged.lock().heard(answer.target, answer.mark, inode.map(|inode| (inode, ChangedPart::Other)));
     }
 
     /// After a sync: what this client did to an inode before is on disk, unless it is lost.
     pub(crate) async fn confirm(self: &Arc<Core>, inode: InodeId) -> Result<()> {
         self.settle_doubts(Some(inode)).await?;
-        let lost = self.acked.lock().take_lost(inode);
-        lost.map_or(Ok(()), |target| Err(taken_back(inode, target)))
+        let lost = self.acknowledged.lock().take_lost(inode);
+        lost.map_or(Ok(()), |target| Err(lost_change(inode, target)))
     }
 
     /// The same of all that this client did.
     pub(crate) async fn confirm_all(self: &Arc<Core>) -> Result<()> {
         self.settle_doubts(None).await?;
-        let lost = self.acked.lock().any_lost();
-        lost.map_or(Ok(()), |(inode, target)| Err(taken_back(inode, target)))
+        let lost = self.acknowledged.lock().any_lost();
+        lost.map_or(Ok(()), |(inode, target)| Err(lost_change(inode, target)))
     }
 
     async fn settle_doubts(self: &Arc<Core>, inode: Option<InodeId>) -> Result<()> {
-        let doubtful = self.acked.lock().doubtful(inode);
+        let doubtful = self.acknowledged.lock().doubtful(inode);
         for (target, run) in doubtful {
             match self.meta_at(ASK, MetaOp::Survived { run }, target).await? {
-                MetaReply::Position(position) => self.acked.lock().survived(target, run, position),
-                _ => return Err(odd(ASK)),
+                MetaReply::Position(position) => self.acknowledged.lock().survived(target, run, position),
+                _ => return Err(unexpected_reply(ASK)),
             }
         }
         Ok(())
     }
 }
 
-fn taken_back(inode: InodeId, target: TargetId) -> Error {
+fn lost_change(inode: InodeId, target: TargetId) -> Error {
     let error = Error::TakenBack { inode, target };
     tracing::error!(%error);
     error

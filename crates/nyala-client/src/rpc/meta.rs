@@ -11,7 +11,7 @@
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::rpc::bound::Bound;
-use crate::rpc::cluster_map::odd;
+use crate::rpc::cluster_map::unexpected_reply;
 use crate::rpc::confirm::log_mark;
 use crate::rpc::logic::acknowledged::LogMark;
 use crate::rpc::retry::{Again, Retry, sort_reply, sort_transport};
@@ -29,7 +29,7 @@ use std::time::Duration;
 const META_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A successful reply, and what it grants.
-pub(crate) struct Answer {
+pub(crate) struct MetaAnswer {
     pub(crate) reply: MetaReply,
     pub(crate) grants: Grants,
     /// Who granted, and in which of its runs, as known when the request was sent.
@@ -43,8 +43,8 @@ pub(crate) struct Answer {
 }
 
 /// What came of sending once.
-pub(crate) enum Outcome {
-    Reply(Answer),
+pub(crate) enum SendOutcome {
+    Reply(MetaAnswer),
     /// The same request again, later.
     Again(Again),
     /// The session is not known there.
@@ -71,7 +71,7 @@ impl Core {
         session: &Session,
         what: &'static str,
         request: &mut MetaRequest,
-    ) -> Result<Outcome> {
+    ) -> Result<SendOutcome> {
         // Before its id is read: whoever takes the session's leases away names it anew first.
         let sessions_lost = self.delegations.sessions_lost.load(Ordering::Acquire);
         self.send_meta_after(sessions_lost, session, session.id(), what, request).await
@@ -84,7 +84,7 @@ impl Core {
         id: SessionId,
         what: &'static str,
         request: &mut MetaRequest,
-    ) -> Result<Outcome> {
+    ) -> Result<SendOutcome> {
         let sessions_lost = self.delegations.sessions_lost.load(Ordering::Acquire);
         self.send_meta_after(sessions_lost, session, id, what, request).await
     }
@@ -96,10 +96,10 @@ impl Core {
         id: SessionId,
         what: &'static str,
         request: &mut MetaRequest,
-    ) -> Result<Outcome> {
+    ) -> Result<SendOutcome> {
         let view = self.maps.view();
         let Some(endpoint) = view.endpoint(session.target) else {
-            return Ok(Outcome::Elsewhere(Again::Connection("the metadata target is not in the map".into())));
+            return Ok(SendOutcome::Elsewhere(Again::Connection("the metadata target is not in the map".into())));
         };
         request.acked_below = session.acked_below();
         request.session = id;
@@ -109,7 +109,7 @@ impl Core {
         let sent = Request::new(message_type::META, body).at(view.map.version.0, 0);
         let frame = match self.rpc.call(endpoint, sent.with_timeout(META_TIMEOUT)).await {
             Ok(frame) => frame,
-            Err(error) => return Ok(Outcome::Again(sort_transport(what, error)?)),
+            Err(error) => return Ok(SendOutcome::Again(sort_transport(what, error)?)),
         };
         if !frame.is_error() {
             let (grants, rest) = Grants::split(&frame.body).map_err(Error::server(what))?;
@@ -120,16 +120,24 @@ impl Core {
                 self.renew_leases(session);
             }
             let mark = log_mark(&frame);
-            self.done_there(target, mark, &request.op, &reply);
-            return Ok(Outcome::Reply(Answer { reply, grants, target, boot, sessions_lost, session: id, mark }));
+            self.note_acknowledged(target, mark, &request.op, &reply);
+            return Ok(SendOutcome::Reply(MetaAnswer {
+                reply,
+                grants,
+                target,
+                boot,
+                sessions_lost,
+                session: id,
+                mark,
+            }));
         }
         let error: WireError = decode(&frame.body).map_err(Error::server(what))?;
         let code = error.code;
         let why = sort_reply(what, error)?;
         Ok(match code {
-            ErrorCode::STALE_SESSION => Outcome::Stale(why),
-            ErrorCode::WRONG_SERVER | ErrorCode::MAP_BEHIND | ErrorCode::WRONG_EPOCH => Outcome::Elsewhere(why),
-            _ => Outcome::Again(why),
+            ErrorCode::STALE_SESSION => SendOutcome::Stale(why),
+            ErrorCode::WRONG_SERVER | ErrorCode::MAP_BEHIND | ErrorCode::WRONG_EPOCH => SendOutcome::Elsewhere(why),
+            _ => SendOutcome::Again(why),
         })
     }
 
@@ -145,7 +153,7 @@ impl Core {
         op: MetaOp,
         owner: Owner,
         want: Want,
-    ) -> Result<Answer> {
+    ) -> Result<MetaAnswer> {
         let home = op.home().unwrap_or(InodeId::ROOT);
         let mut request = self.request(op, owner);
         request.want = if self.config.leases { want } else { Want::NOTHING };
@@ -159,7 +167,7 @@ impl Core {
         op: MetaOp,
         want: Want,
         bound: Bound,
-    ) -> Result<Answer> {
+    ) -> Result<MetaAnswer> {
         let mut request = self.request(op, Owner::default());
         request.want = if self.config.leases { want } else { Want::NOTHING };
         let home = bound.inode;
@@ -183,7 +191,7 @@ impl Core {
         mut request: MetaRequest,
         mut bound: Option<Bound>,
         route: impl Fn(&Core) -> Option<TargetId>,
-    ) -> Result<Answer> {
+    ) -> Result<MetaAnswer> {
         let keeps = bound.is_some() || is_of_content(&request.op);
         let mut retry = if keeps { Retry::keeping(what) } else { Retry::new(what) };
         let mut stale = (TargetId(0), 0);
@@ -200,21 +208,21 @@ impl Core {
             request.sequence = ticket.as_ref().map_or(0, |ticket| ticket.sequence);
             loop {
                 let outcome = self.send_bound(&session, &mut bound, what, &mut request).await?;
-                if let (Outcome::Stale(why), Some(ended)) = (&outcome, bound) {
+                if let (SendOutcome::Stale(why), Some(ended)) = (&outcome, bound) {
                     bound = Some(self.bind_anew(&session, generation, ended).await?);
                     retry.pause(self, why.clone()).await?;
                     break;
                 }
                 bound = bound.map(|bound| Bound { fresh: false, ..bound });
                 match outcome {
-                    Outcome::Reply(answer) => return Ok(answer),
-                    Outcome::Again(why) => retry.pause(self, why).await?,
-                    Outcome::Stale(why) => {
+                    SendOutcome::Reply(answer) => return Ok(answer),
+                    SendOutcome::Again(why) => retry.pause(self, why).await?,
+                    SendOutcome::Stale(why) => {
                         stale = (target, generation);
                         retry.pause(self, why).await?;
                         break;
                     }
-                    Outcome::Elsewhere(why) => {
+                    SendOutcome::Elsewhere(why) => {
                         self.refresh_and_pause(&mut retry, why).await?;
                         if route(self) != Some(target) {
                             break;
@@ -232,7 +240,7 @@ impl Core {
         bound: &mut Option<Bound>,
         what: &'static str,
         request: &mut MetaRequest,
-    ) -> Result<Outcome> {
+    ) -> Result<SendOutcome> {
         // Nobody was asked yet: as if it came from the program now.
         *bound = bound.map(|bound| if bound.fresh { Bound { session: session.id(), ..bound } } else { bound });
         match *bound {
@@ -265,7 +273,7 @@ impl Core {
     pub(crate) async fn meta_done(self: &Arc<Core>, what: &'static str, op: MetaOp) -> Result<()> {
         match self.meta(what, op, Owner::default()).await? {
             MetaReply::Done => Ok(()),
-            _ => Err(odd(what)),
+            _ => Err(unexpected_reply(what)),
         }
     }
 }

@@ -9,7 +9,7 @@
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::rpc::logic::sequence::Window;
-use crate::rpc::meta::{Answer, Outcome};
+use crate::rpc::meta::{MetaAnswer, SendOutcome};
 use crate::rpc::retry::Retry;
 use nyala_wire::meta::{MetaOp, MetaReply, MetaRequest, Owner, Returned, SessionReply};
 use nyala_wire::{InodeId, SessionId, TargetId};
@@ -210,7 +210,7 @@ impl Session {
         // So that a server that restarts waits for what this client keeps.
         let mut request = MetaRequest { want: core.want(), ..core.request(op, Owner::default()) };
         Ok(match core.send_meta(self, "open a session", &mut request).await? {
-            Outcome::Reply(Answer { reply: MetaReply::Session(reply), .. }) => {
+            SendOutcome::Reply(MetaAnswer { reply: MetaReply::Session(reply), .. }) => {
                 self.take_timeout(reply.timeout_ms);
                 self.kept_alive_ms.store(core.now_ms(), Ordering::Relaxed);
                 if reply.known {
@@ -218,8 +218,8 @@ impl Session {
                 }
                 Ok(reply)
             }
-            Outcome::Reply(_) => return Err(crate::rpc::cluster_map::odd("open a session")),
-            Outcome::Again(why) | Outcome::Stale(why) | Outcome::Elsewhere(why) => Err(why),
+            SendOutcome::Reply(_) => return Err(crate::rpc::cluster_map::unexpected_reply("open a session")),
+            SendOutcome::Again(why) | SendOutcome::Stale(why) | SendOutcome::Elsewhere(why) => Err(why),
         })
     }
 
@@ -237,13 +237,13 @@ impl Session {
         let seen = self.generation();
         let mut request = core.request(MetaOp::LeaseReturn { leases: Vec::new() }, Owner::default());
         match core.send_meta(&self, "keep the session alive", &mut request).await {
-            Ok(Outcome::Reply(_)) => self.take_timeout(core.maps.view().map.settings.session_timeout_ms),
-            Ok(Outcome::Stale(_)) => {
+            Ok(SendOutcome::Reply(_)) => self.take_timeout(core.maps.view().map.settings.session_timeout_ms),
+            Ok(SendOutcome::Stale(_)) => {
                 if let Err(error) = self.ensure(&core, seen).await {
                     tracing::warn!(target = %self.target, %error, "cannot open the session again");
                 }
             }
-            Ok(Outcome::Again(why) | Outcome::Elsewhere(why)) => {
+            Ok(SendOutcome::Again(why) | SendOutcome::Elsewhere(why)) => {
                 tracing::debug!(target = %self.target, ?why, "session not kept alive yet");
             }
             Err(error) => tracing::warn!(target = %self.target, %error, "session not kept alive"),
@@ -278,7 +278,7 @@ impl Session {
         }
         let mut request = core.request(MetaOp::SessionClose, Owner::default());
         match core.send_meta_as(self, id, "close the session", &mut request).await? {
-            Outcome::Reply(_) => Ok(()),
+            SendOutcome::Reply(_) => Ok(()),
             _ => {
                 Err(Error::Protocol { what: "close the session", detail: "the server is not there; it will time out" })
             }

@@ -11,7 +11,7 @@
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::rpc::bound::Bound;
-use crate::rpc::cluster_map::odd;
+use crate::rpc::cluster_map::unexpected_reply;
 use crate::rpc::logic::checksum;
 use crate::rpc::logic::segments::Segments;
 use crate::rpc::mirror::Reader;
@@ -42,14 +42,14 @@ const MAX_DAMAGED: u32 = 5;
 
 /// A range of a chunk file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct ChunkRange {
     pub(crate) inode: InodeId,
     pub(crate) home: Home,
     pub(crate) index: u16,
     pub(crate) offset: u64,
 }
 
-impl Place {
+impl ChunkRange {
     /// The target; 0 for a mirror group, whose requests name it elsewhere.
     pub(crate) fn target(&self) -> TargetId {
         match self.home {
@@ -159,16 +159,16 @@ impl Core {
     /// refuses the session of the moment for good (it was ended while we were cut off), it is written under the next one.
     pub(crate) async fn write_bulk(
         self: &Arc<Core>,
-        place: Place,
+        chunk: ChunkRange,
         data: Bytes,
         session: SessionId,
     ) -> Result<WriteVerifier> {
         loop {
-            let bound = Bound::new(place.inode, session);
-            let sender = if bound.is_free() { self.session_of(place.inode) } else { session };
-            match self.write_once(place, data.clone(), bound, sender).await {
+            let bound = Bound::new(chunk.inode, session);
+            let sender = if bound.is_free() { self.session_of(chunk.inode) } else { session };
+            match self.write_once(chunk, data.clone(), bound, sender).await {
                 Err(error) if error.is(ErrorCode::FENCED) => {
-                    self.fenced(place.inode, sender).await;
+                    self.fenced(chunk.inode, sender).await;
                     if !bound.is_free() || self.is_stopped() {
                         return Err(error);
                     }
@@ -185,19 +185,25 @@ impl Core {
         }
     }
 
-    async fn write_once(&self, place: Place, data: Bytes, bound: Bound, sender: SessionId) -> Result<WriteVerifier> {
-        let slots = self.writes_to(place.home);
+    async fn write_once(
+        &self,
+        chunk: ChunkRange,
+        data: Bytes,
+        bound: Bound,
+        sender: SessionId,
+    ) -> Result<WriteVerifier> {
+        let slots = self.writes_to(chunk.home);
         let _slot = slots.acquire().await.map_err(|_| Error::ShutDown)?;
-        let slot = self.slot_for(place.home);
+        let slot = self.slot_for(chunk.home);
         let stamp = slot.as_ref().map(Slot::stamp).unwrap_or_default();
         self.check_bound(bound)?;
-        let checksums = checksum::of_pieces(place.offset, &data);
+        let checksums = checksum::of_pieces(chunk.offset, &data);
         let header = WriteHeader {
-            target: place.target().0.into(),
-            index: place.index.into(),
+            target: chunk.target().0.into(),
+            index: chunk.index.into(),
             flags: 0.into(),
-            inode: place.inode.0.into(),
-            offset: place.offset.into(),
+            inode: chunk.inode.0.into(),
+            offset: chunk.offset.into(),
             session: sender.0.into(),
             len: (data.len() as u32).into(),
             checksums: (checksums.len() as u32).into(),
@@ -211,38 +217,38 @@ impl Core {
             self.stats.storage_writes.fetch_add(1, Ordering::Relaxed);
             Request::new(message_type::STORAGE_WRITE, body.clone()).with_payload(vec![data.clone()])
         };
-        let reply = self.home_call("write data", place.home, &mut Retry::bound("write data", bound), make).await?;
-        let (header, _) = decode_bulk::<WriteReplyHeader>(&reply.body).map_err(|_| odd("write data"))?;
+        let reply = self.home_call("write data", chunk.home, &mut Retry::bound("write data", bound), make).await?;
+        let (header, _) = decode_bulk::<WriteReplyHeader>(&reply.body).map_err(|_| unexpected_reply("write data"))?;
         Ok(header.verifier())
     }
 
     /// Reads and checks data: exactly `len` bytes, zeros where nothing is stored, as segments that start at `file_offset`.
-    pub(crate) async fn read_bulk(&self, place: Place, len: u64, file_offset: u64) -> Result<Segments> {
+    pub(crate) async fn read_bulk(&self, chunk: ChunkRange, len: u64, file_offset: u64) -> Result<Segments> {
         let mut retry = Retry::new("read data");
         let (mut damaged, mut doubtful) = (0, 0);
-        let mut reader = Reader::new(place.inode.0 ^ u64::from(place.index) ^ (place.offset / SPREAD_BYTES));
+        let mut reader = Reader::new(chunk.inode.0 ^ u64::from(chunk.index) ^ (chunk.offset / SPREAD_BYTES));
         loop {
-            let body = place.read_request(len, damaged > 0);
+            let body = chunk.read_request(len, damaged > 0);
             let make = || {
                 self.stats.storage_reads.fetch_add(1, Ordering::Relaxed);
                 Request::new(message_type::STORAGE_READ, body.clone())
             };
-            let answer = match place.home {
+            let answer = match chunk.home {
                 Home::Target(target) => self.storage_call("read data", target, &mut retry, make).await,
                 Home::Group(group) => self.group_call("read data", group, Some(&mut reader), &mut retry, make).await,
             };
             let frame = match answer {
                 Err(error) if error.is(ErrorCode::CHECKSUM) => {
                     self.stats.checksum_errors.fetch_add(std::mem::take(&mut doubtful), Ordering::Relaxed);
-                    if self.repaired(place, len, &mut reader).await {
+                    if self.repaired(chunk, len, &mut reader).await {
                         damaged = 0;
                         continue;
                     }
-                    return Err(self.bad_data(place));
+                    return Err(self.bad_data(chunk));
                 }
                 other => other?,
             };
-            if let Some(segments) = self.check_read(place, len, file_offset, &frame)? {
+            if let Some(segments) = self.check_read(chunk, len, file_offset, &frame)? {
                 return Ok(segments);
             }
             damaged += 1;
@@ -253,50 +259,50 @@ impl Core {
             }
             self.stats.checksum_errors.fetch_add(1, Ordering::Relaxed);
             tracing::warn!(
-                inode = %place.inode, home = %place.home, offset = place.offset,
+                inode = %chunk.inode, home = %chunk.home, offset = chunk.offset,
                 "data arrived with a wrong checksum, reading again"
             );
             if damaged >= MAX_DAMAGED {
-                return Err(self.bad_data(place));
+                return Err(self.bad_data(chunk));
             }
         }
     }
 
-    fn bad_data(&self, place: Place) -> Error {
-        let name = self.files.name_of(place.inode).unwrap_or_else(|| "name not known".into());
+    fn bad_data(&self, chunk: ChunkRange) -> Error {
+        let name = self.files.name_of(chunk.inode).unwrap_or_else(|| "name not known".into());
         tracing::error!(
-            inode = %place.inode, name, home = %place.home, index = place.index, offset = place.offset,
+            inode = %chunk.inode, name, home = %chunk.home, index = chunk.index, offset = chunk.offset,
             "stored data does not match its checksum"
         );
-        Error::Checksum { inode: place.inode, target: place.target(), offset: place.offset }
+        Error::Checksum { inode: chunk.inode, target: chunk.target(), offset: chunk.offset }
     }
 
     /// A member's copy is damaged: has it repaired where another one is there, which is asked then.
-    async fn repaired(&self, place: Place, len: u64, reader: &mut Reader) -> bool {
-        let (Home::Group(group), Some(bad)) = (place.home, reader.last) else { return false };
+    async fn repaired(&self, chunk: ChunkRange, len: u64, reader: &mut Reader) -> bool {
+        let (Home::Group(group), Some(bad)) = (chunk.home, reader.last) else { return false };
         reader.avoid.push(bad);
         if !self.other_copy(group, &reader.avoid).await {
             return false;
         }
         self.stats.checksum_errors.fetch_add(1, Ordering::Relaxed);
-        tracing::warn!(inode = %place.inode, %group, %bad, offset = place.offset, "a member's copy is damaged");
-        let offset = place.offset / BLOCK_BYTES * BLOCK_BYTES;
-        let end = (place.offset + len).next_multiple_of(BLOCK_BYTES).min(offset + u64::from(MAX_IO_BYTES));
+        tracing::warn!(inode = %chunk.inode, %group, %bad, offset = chunk.offset, "a member's copy is damaged");
+        let offset = chunk.offset / BLOCK_BYTES * BLOCK_BYTES;
+        let end = (chunk.offset + len).next_multiple_of(BLOCK_BYTES).min(offset + u64::from(MAX_IO_BYTES));
         let op = StorageOp::Repair { offset, len: (end - offset) as u32, bad };
-        if let Err(error) = self.storage_done("repair data", place, op).await {
+        if let Err(error) = self.storage_done("repair data", chunk, op).await {
             tracing::warn!(%group, %bad, %error, "its repair was not begun");
         }
         true
     }
 
     /// `None` if a block does not match its checksum.
-    fn check_read(&self, place: Place, len: u64, file_offset: u64, frame: &Frame) -> Result<Option<Segments>> {
+    fn check_read(&self, chunk: ChunkRange, len: u64, file_offset: u64, frame: &Frame) -> Result<Option<Segments>> {
         let wrong = |detail| Error::Protocol { what: "read data", detail };
         let (header, checksums) =
             decode_bulk::<ReadReplyHeader>(&frame.body).map_err(|_| wrong("the reply's header is cut off"))?;
         let payload = &frame.payload;
         let start = header.start.get();
-        let skip = place.offset.checked_sub(start).filter(|skip| *skip < BLOCK_BYTES);
+        let skip = chunk.offset.checked_sub(start).filter(|skip| *skip < BLOCK_BYTES);
         let skip = skip.filter(|_| start.is_multiple_of(BLOCK_BYTES)).ok_or(wrong("it starts elsewhere"))?;
         if header.len.get() as usize != payload.len() || checksums.len() != header.checksums.get() as usize {
             return Err(wrong("lengths do not fit"));
@@ -320,75 +326,80 @@ impl Core {
     pub(crate) async fn storage_change(
         self: &Arc<Core>,
         what: &'static str,
-        place: Place,
+        chunk: ChunkRange,
         session: SessionId,
         op: StorageOp,
     ) -> Result<WriteVerifier> {
-        match self.bound_op(what, place, session, op).await? {
+        match self.bound_op(what, chunk, session, op).await? {
             StorageReply::Stored(verifier) => Ok(verifier),
-            _ => Err(odd(what)),
+            _ => Err(unexpected_reply(what)),
         }
     }
 
     /// Cuts a chunk file to at most `len` bytes; on disk when this returns.
-    pub(crate) async fn storage_cut(self: &Arc<Core>, place: Place, session: SessionId, len: u64) -> Result<()> {
+    pub(crate) async fn storage_cut(self: &Arc<Core>, chunk: ChunkRange, session: SessionId, len: u64) -> Result<()> {
         let what = "cut what was left behind the end";
-        match self.bound_op(what, place, session, StorageOp::Truncate { len }).await? {
+        match self.bound_op(what, chunk, session, StorageOp::Truncate { len }).await? {
             StorageReply::Done => Ok(()),
-            _ => Err(odd(what)),
+            _ => Err(unexpected_reply(what)),
         }
     }
 
     async fn bound_op(
         self: &Arc<Core>,
         what: &'static str,
-        place: Place,
+        chunk: ChunkRange,
         session: SessionId,
         op: StorageOp,
     ) -> Result<StorageReply> {
-        let bound = Bound::new(place.inode, session);
+        let bound = Bound::new(chunk.inode, session);
         self.check_bound(bound)?;
-        let sender = if bound.is_free() { self.session_of(place.inode) } else { session };
-        let reply = self.send_op(what, place, op, sender, Retry::bound(what, bound)).await;
+        let sender = if bound.is_free() { self.session_of(chunk.inode) } else { session };
+        let reply = self.send_op(what, chunk, op, sender, Retry::bound(what, bound)).await;
         if let Err(error) = &reply
             && error.is(ErrorCode::FENCED)
         {
-            self.fenced(place.inode, sender).await;
+            self.fenced(chunk.inode, sender).await;
         }
         reply
     }
 
     /// What changes nothing that somebody wrote.
-    pub(crate) async fn storage_op(&self, what: &'static str, place: Place, op: StorageOp) -> Result<StorageReply> {
+    pub(crate) async fn storage_op(
+        &self,
+        what: &'static str,
+        chunk: ChunkRange,
+        op: StorageOp,
+    ) -> Result<StorageReply> {
         let retry = if matches!(op, StorageOp::Sync) { Retry::keeping(what) } else { Retry::new(what) };
-        let sender = if op.is_change() { self.session_of(place.inode) } else { SessionId(0) };
-        self.send_op(what, place, op, sender, retry).await
+        let sender = if op.is_change() { self.session_of(chunk.inode) } else { SessionId(0) };
+        self.send_op(what, chunk, op, sender, retry).await
     }
 
     /// What changes something names the session that it was accepted under, however often it is sent.
     async fn send_op(
         &self,
         what: &'static str,
-        place: Place,
+        chunk: ChunkRange,
         op: StorageOp,
         sender: SessionId,
         mut retry: Retry,
     ) -> Result<StorageReply> {
-        let file = ChunkFileId { inode: place.inode, index: place.index };
-        let slot = if op.is_change() { self.slot_for(place.home) } else { None };
+        let file = ChunkFileId { inode: chunk.inode, index: chunk.index };
+        let slot = if op.is_change() { self.slot_for(chunk.home) } else { None };
         let stamp = slot.as_ref().map(Slot::stamp);
-        let request = StorageRequest { stamp, ..StorageRequest::new(place.target(), file, op).of_session(sender) };
+        let request = StorageRequest { stamp, ..StorageRequest::new(chunk.target(), file, op).of_session(sender) };
         let body = Bytes::from(encode(&request));
         let make = || Request::new(message_type::STORAGE, body.clone());
-        let frame = self.home_call(what, place.home, &mut retry, make).await?;
+        let frame = self.home_call(what, chunk.home, &mut retry, make).await?;
         decode(&frame.body).map_err(Error::server(what))
     }
 
     /// The same where the reply is just success.
-    pub(crate) async fn storage_done(&self, what: &'static str, place: Place, op: StorageOp) -> Result<()> {
-        match self.storage_op(what, place, op).await? {
+    pub(crate) async fn storage_done(&self, what: &'static str, chunk: ChunkRange, op: StorageOp) -> Result<()> {
+        match self.storage_op(what, chunk, op).await? {
             StorageReply::Done => Ok(()),
-            _ => Err(odd(what)),
+            _ => Err(unexpected_reply(what)),
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::core::Core;
 use crate::error::Result;
-use crate::file::state::{Content, File, Spill};
+use crate::file::state::{Content, File, InlineMigration};
 use crate::rpc::bound::Bound;
 use crate::types::wall_clock;
 use crate::writeback::logic::ranges::RangeSet;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// A part of a write: `room` bytes of the budget are taken for it.
 #[derive(Clone, Copy)]
-pub(crate) struct Part<'a> {
+pub(crate) struct WritePart<'a> {
     pub(crate) at: u64,
     pub(crate) data: &'a [u8],
     pub(crate) room: usize,
@@ -26,8 +26,8 @@ pub(crate) struct Part<'a> {
 impl Core {
     /// Buffers a piece, moving inline content to storage if it does not fit there. `None`: that was not expected when
     /// `room` was taken; look again. Else how many of the `room` bytes are in use now.
-    pub(crate) fn buffer(self: &Arc<Core>, file: &Arc<File>, part: Part<'_>) -> Result<Option<usize>> {
-        let Part { at, data, room, session } = part;
+    pub(crate) fn buffer(self: &Arc<Core>, file: &Arc<File>, part: WritePart<'_>) -> Result<Option<usize>> {
+        let WritePart { at, data, room, session } = part;
         let end = at + data.len() as u64;
         let now_ms = self.now_ms();
         let mut state = file.state.lock();
@@ -37,11 +37,11 @@ impl Core {
         let before = state.dirty.bytes();
         let stamp = state.next_stamp;
         state.next_stamp += 1;
-        let spill = match &state.content {
+        let migration = match &state.content {
             Content::Inline { version, data: base } if end > state.inline_limit => Some((*version, base.clone())),
             _ => None,
         };
-        if let Some((version, base)) = spill {
+        if let Some((version, base)) = migration {
             if data.len() + base.len() > room {
                 return Ok(None);
             }
@@ -49,15 +49,15 @@ impl Core {
             state.dirty.iter().for_each(|extent| own.insert(extent.range()));
             state.dirty.insert_under(0, &base, now_ms, stamp);
             state.content = Content::Striped;
-            state.spill = Some(Spill { version, base_len: base.len() as u64, own, failed: false });
+            state.migration = Some(InlineMigration { version, base_len: base.len() as u64, own, failed: false });
         }
         state.dirty.insert(at, data, now_ms, stamp);
-        if let Some(spill) = &mut state.spill {
-            spill.own.insert(at..end);
+        if let Some(migration) = &mut state.migration {
+            migration.own.insert(at..end);
         }
         state.cache.remove(at..end);
         state.sparse |= at > state.size;
-        state.takes_other |= state.sparse;
+        state.allocation_stale |= state.sparse;
         state.size = state.size.max(end);
         state.own_end = Some(state.own_end.unwrap_or(0).max(end));
         state.own_mtime = Some(wall_clock());

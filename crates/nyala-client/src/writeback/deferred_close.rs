@@ -25,26 +25,26 @@ use std::time::Duration;
 
 impl Core {
     /// Instead of a push at a close: whether the file's content goes out by itself in a moment.
-    pub(crate) fn put_off(&self, file: &Arc<File>) -> bool {
+    pub(crate) fn defer_close(&self, file: &Arc<File>) -> bool {
         if self.leased(file.inode) != LeaseMode::Exclusive || !self.has_room(file.inode) {
             return false;
         }
         let now_ms = self.now_ms();
-        let mut closed = self.closed.lock();
+        let mut closed = self.deferred_closes.lock();
         let mut state = file.state.lock();
-        let waits = state.put_off;
+        let waits = state.deferred_close;
         if !state.is_new_inline() || self.is_stopped() || !(waits || closed.may(now_ms)) {
             return false;
         }
         if waits {
             return true;
         }
-        state.put_off = true;
+        state.deferred_close = true;
         drop(state);
         let look = closed.put(self.files.acquire(file.inode), now_ms);
         drop(closed);
         if look {
-            self.closed_more.notify_one();
+            self.deferred_wake.notify_one();
         }
         true
     }
@@ -57,20 +57,20 @@ impl Core {
     }
 
     /// Before a file gets another name: its content is at the server.
-    pub(crate) async fn push_closed(self: &Arc<Core>, inode: InodeId) -> Result<()> {
-        let Some(file) = self.files.get(inode).filter(|file| file.state.lock().put_off) else { return Ok(()) };
-        self.push_out(&file).await
+    pub(crate) async fn flush_deferred(self: &Arc<Core>, inode: InodeId) -> Result<()> {
+        let Some(file) = self.files.get(inode).filter(|file| file.state.lock().deferred_close) else { return Ok(()) };
+        self.flush_now(&file).await
     }
 
     /// Looks after closed files until the client ends. Runs on the client's own thread.
-    pub(crate) async fn send_closed_when_due(core: Weak<Core>) {
+    pub(crate) async fn send_deferred_when_due(core: Weak<Core>) {
         while let Some(strong) = core.upgrade().filter(|core| !core.is_stopped()) {
-            let more = strong.closed_more.clone();
-            let next = strong.closed.lock().next(strong.now_ms());
+            let more = strong.deferred_wake.clone();
+            let next = strong.deferred_closes.lock().next(strong.now_ms());
             match next {
                 Next::Take(files) => {
                     let background = strong.clone();
-                    strong.spawn(async move { background.send_closed(files).await });
+                    strong.spawn(async move { background.send_deferred(files).await });
                 }
                 Next::Wait(ms) => {
                     // The client lives as long as something waits. why ignored: either way it looks again.
@@ -85,8 +85,8 @@ impl Core {
     }
 
     /// Sends what waits now, due or not.
-    pub(crate) async fn send_all_closed(self: &Arc<Core>) {
-        let files = self.closed.lock().take_all();
-        self.send_closed(files).await;
+    pub(crate) async fn send_all_deferred(self: &Arc<Core>) {
+        let files = self.deferred_closes.lock().take_all();
+        self.send_deferred(files).await;
     }
 }

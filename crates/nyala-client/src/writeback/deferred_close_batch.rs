@@ -12,8 +12,8 @@ use crate::core::Core;
 use crate::error::Result;
 use crate::file::state::File;
 use crate::rpc::bound::{Bound, UNBOUND};
-use crate::rpc::cluster_map::odd;
-use crate::writeback::flush::Push;
+use crate::rpc::cluster_map::unexpected_reply;
+use crate::writeback::flush::Flush;
 use crate::writeback::flush_inline::{Sent, Taken};
 use bytes::Bytes;
 use nyala_wire::SessionId;
@@ -33,7 +33,7 @@ struct Going<'a> {
 }
 
 impl Core {
-    pub(crate) async fn send_closed(self: &Arc<Core>, files: Vec<Arc<File>>) {
+    pub(crate) async fn send_deferred(self: &Arc<Core>, files: Vec<Arc<File>>) {
         let view = self.maps.view();
         let mut by_server: BTreeMap<_, Vec<Arc<File>>> = BTreeMap::new();
         for file in files {
@@ -44,8 +44,8 @@ impl Core {
             for part in parts(files) {
                 let core = self.clone();
                 sends.spawn(async move {
-                    core.send_together(&part).await;
-                    core.closed.lock().done(part.len());
+                    core.send_batch(&part).await;
+                    core.deferred_closes.lock().done(part.len());
                     part.iter().for_each(|file| core.release(file));
                 });
             }
@@ -54,14 +54,14 @@ impl Core {
     }
 
     /// Files of one server.
-    async fn send_together(self: &Arc<Core>, files: &[Arc<File>]) {
+    async fn send_batch(self: &Arc<Core>, files: &[Arc<File>]) {
         let (mut puts, mut going, mut alone) = (Vec::new(), Vec::new(), Vec::new());
         // One request is bound to one session.
         let mut under: Option<SessionId> = None;
         for file in files {
             let gate = file.gate.try_lock();
             let mut state = file.state.lock();
-            state.put_off = false;
+            state.deferred_close = false;
             let clean = state.is_clean();
             drop(state);
             if clean {
@@ -71,7 +71,7 @@ impl Core {
                 alone.push(file);
                 continue;
             };
-            let Some(Taken { put, session, sent }) = self.take_inline(file, Push::default()) else {
+            let Some(Taken { put, session, sent }) = self.take_inline(file, Flush::default()) else {
                 alone.push(file);
                 continue;
             };
@@ -90,7 +90,7 @@ impl Core {
         let mut pushes = JoinSet::new();
         for file in alone {
             let (core, file) = (self.clone(), file.clone());
-            pushes.spawn(async move { core.closed_pushed(core.push_out(&file).await) });
+            pushes.spawn(async move { core.note_sent(core.flush_now(&file).await) });
         }
         while pushes.join_next().await.is_some() {}
     }
@@ -107,9 +107,9 @@ impl Core {
         let outcomes = match answer.map(|answer| answer.reply) {
             Ok(MetaReply::Inlines(outcomes)) if outcomes.len() == going.len() => outcomes,
             other => {
-                let error = other.err().unwrap_or_else(|| odd(WHAT));
+                let error = other.err().unwrap_or_else(|| unexpected_reply(WHAT));
                 for Going { file, sent, .. } in going {
-                    self.closed_pushed(sent.failed(error.clone()).inspect_err(|error| file.fail(error.clone())));
+                    self.note_sent(sent.failed(error.clone()).inspect_err(|error| file.fail(error.clone())));
                 }
                 return Vec::new();
             }
@@ -124,9 +124,9 @@ impl Core {
         refused
     }
 
-    fn closed_pushed(&self, pushed: Result<()>) {
-        if pushed.is_err() {
-            self.closed.lock().failed(self.now_ms());
+    fn note_sent(&self, flushed: Result<()>) {
+        if flushed.is_err() {
+            self.deferred_closes.lock().failed(self.now_ms());
         }
     }
 }

@@ -17,9 +17,9 @@ use crate::error::{Error, Result};
 use crate::file::logic::inline;
 use crate::file::state::{File, MAX_UNIT};
 use crate::rpc::bound::Bound;
-use crate::rpc::cluster_map::odd;
+use crate::rpc::cluster_map::unexpected_reply;
 use crate::rpc::logic::segments::Segments;
-use crate::rpc::storage::Place;
+use crate::rpc::storage::ChunkRange;
 use crate::types::wall_clock;
 use bytes::Bytes;
 use nyala_wire::meta::{Commit, FileReply, MetaOp, MetaReply, PutInline, Want};
@@ -100,14 +100,14 @@ impl Core {
                 let admission = Box::pin(self.admit_or_direct(file, need, false)).await?;
                 if admission.access == Access::Cached {
                     self.write_cached(file, offset, data, session).await?;
-                    return self.push_out(file).await;
+                    return self.flush_now(file).await;
                 }
                 asked = true;
                 continue;
             } else if content.data.is_empty() {
                 self.move_direct(file, &reply, offset, data, how).await
             } else {
-                self.spill_direct(file, offset, data, how).await
+                self.migrate_direct(file, offset, data, how).await
             };
             match result {
                 Err(error) if error.is(ErrorCode::INLINE_CONFLICT) => {}
@@ -161,7 +161,7 @@ impl Core {
                 self.changed_direct(file);
                 Ok(())
             }
-            _ => Err(odd("store a small file")),
+            _ => Err(unexpected_reply("store a small file")),
         }
     }
 
@@ -183,11 +183,11 @@ impl Core {
                 let piece = data.slice(at..at + len as usize);
                 let home = layout.home(extent.index);
                 let (inode, chunk_offset) = (file.inode, extent.chunk_offset + done);
-                let place = Place { inode, home, index: extent.index, offset: chunk_offset };
+                let chunk = ChunkRange { inode, home, index: extent.index, offset: chunk_offset };
                 let core = self.clone();
                 let index = extent.index;
                 writes.spawn(
-                    async move { core.write_bulk(place, piece, session).await.map(|verifier| (index, verifier)) },
+                    async move { core.write_bulk(chunk, piece, session).await.map(|verifier| (index, verifier)) },
                 );
                 done += len;
             }
@@ -209,12 +209,12 @@ impl Core {
             MetaReply::Attr(_) => {
                 let mut state = file.state.lock();
                 state.sparse |= sparse;
-                state.takes_other |= state.sparse;
+                state.allocation_stale |= state.sparse;
                 drop(state);
                 self.changed_direct(file);
                 Ok(())
             }
-            _ => Err(odd("commit a file's size")),
+            _ => Err(unexpected_reply("commit a file's size")),
         }
     }
 

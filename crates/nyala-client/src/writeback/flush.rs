@@ -9,10 +9,10 @@
 
 use crate::core::Core;
 use crate::error::{Error, Result};
-use crate::file::state::{Acked, File, State};
+use crate::file::state::{File, FileState, Uncommitted};
 use crate::rpc::bound::Bound;
-use crate::rpc::cluster_map::odd;
-use crate::rpc::storage::Place;
+use crate::rpc::cluster_map::unexpected_reply;
+use crate::rpc::storage::ChunkRange;
 use crate::types::wall_clock;
 use crate::writeback::logic::ranges::RangeSet;
 use crate::writeback::sync::Synced;
@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 
 /// What a commit says beside a file's size and time, and the session that all of it was accepted under.
 #[derive(Clone, Copy)]
-struct Told {
+struct CommitFacts {
     /// Inline content of this version moved to storage.
     spilled: Option<u64>,
     allocated: Option<u64>,
@@ -33,7 +33,7 @@ struct Told {
 
 /// What a push is for.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Push {
+pub(crate) struct Flush {
     /// On disk when it returns.
     pub(crate) sync: bool,
     /// The session no longer holds the file open.
@@ -42,7 +42,7 @@ pub(crate) struct Push {
     pub(crate) exact: bool,
 }
 
-pub(crate) enum Step {
+pub(crate) enum FlushStep {
     Finished,
     /// The file's content moved under us: look again.
     Redo,
@@ -51,38 +51,39 @@ pub(crate) enum Step {
 }
 
 /// How much inline content is on its way to storage.
-fn moved(state: &State) -> Option<(Arc<Layout>, u64)> {
-    Some((state.layout.clone()?, state.spill.as_ref()?.base_len))
+fn moved(state: &FileState) -> Option<(Arc<Layout>, u64)> {
+    Some((state.layout.clone()?, state.migration.as_ref()?.base_len))
 }
 
 impl Core {
     /// The file's gate is held by the caller. Failures are kept with the file as well.
-    pub(crate) async fn push(self: &Arc<Core>, file: &Arc<File>, push: Push) -> Result<()> {
+    pub(crate) async fn flush(self: &Arc<Core>, file: &Arc<File>, flush: Flush) -> Result<()> {
         let mut lost = Ok(());
         let result = loop {
             let inline = file.state.lock().is_inline();
-            let step = if inline { self.push_inline(file, push).await } else { self.push_striped(file, push).await };
+            let step =
+                if inline { self.flush_inline(file, flush).await } else { self.flush_striped(file, flush).await };
             match step {
-                Ok(Step::Finished) => {
-                    if push.close {
+                Ok(FlushStep::Finished) => {
+                    if flush.close {
                         file.state.lock().opened = false;
                     }
                     break lost;
                 }
-                Ok(Step::Redo) => {}
-                Ok(Step::Lost(error)) => lost = Err(error),
+                Ok(FlushStep::Redo) => {}
+                Ok(FlushStep::Lost(error)) => lost = Err(error),
                 Err(error) => break Err(error),
             }
         };
         let result = match result {
-            Ok(()) if push.sync => self.confirm(file.inode).await,
+            Ok(()) if flush.sync => self.confirm(file.inode).await,
             result => result,
         };
-        result.inspect_err(|error| self.push_failed(file, error))
+        result.inspect_err(|error| self.flush_failed(file, error))
     }
 
     /// Keeps a failure for every handle to report once. Of a file that its server does not know any more nothing is sent again.
-    fn push_failed(&self, file: &Arc<File>, error: &Error) {
+    fn flush_failed(&self, file: &Arc<File>, error: &Error) {
         if error.is(ErrorCode::STALE) {
             let mut state = file.state.lock();
             self.with_bytes(&mut state, |state| state.discard());
@@ -93,66 +94,73 @@ impl Core {
     }
 
     /// Nothing to tell but that the file is closed, or to be on disk.
-    pub(crate) async fn push_nothing(self: &Arc<Core>, file: &Arc<File>, push: Push) -> Result<()> {
+    pub(crate) async fn flush_nothing(self: &Arc<Core>, file: &Arc<File>, flush: Flush) -> Result<()> {
         let inode = file.inode;
-        if push.sync {
-            let commit =
-                Commit { inode, end: None, mtime: None, spilled: None, sync: true, close: push.close, allocated: None };
+        if flush.sync {
+            let commit = Commit {
+                inode,
+                end: None,
+                mtime: None,
+                spilled: None,
+                sync: true,
+                close: flush.close,
+                allocated: None,
+            };
             self.meta("sync a file", MetaOp::Commit(commit), Owner::default()).await?;
-        } else if push.close {
+        } else if flush.close {
             self.meta_done("close a file", MetaOp::Close { inode }).await?;
         }
         Ok(())
     }
 
-    async fn push_striped(self: &Arc<Core>, file: &Arc<File>, push: Push) -> Result<Step> {
+    async fn flush_striped(self: &Arc<Core>, file: &Arc<File>, flush: Flush) -> Result<FlushStep> {
         self.drain(file).await;
-        while self.is_move_failed(file)? {
+        while self.is_migration_failed(file)? {
             self.drain(file).await;
         }
         let moved = moved(&file.state.lock());
         let synced = match &moved {
-            _ if push.sync => self.sync_targets(file).await?,
+            _ if flush.sync => self.sync_targets(file).await?,
             Some((layout, len)) => self.sync_moved(file, layout, *len).await?,
             None => Synced::default(),
         };
         if moved.is_some() && !synced.is_certain() {
-            return self.move_again(file, synced).await;
+            return self.retry_migration(file, synced).await;
         }
         if let Some(lost) = synced.lost {
             return Err(lost);
         }
-        let exact = push.exact || push.sync || push.close;
+        let exact = flush.exact || flush.sync || flush.close;
         let allocated = if exact { self.allocated(file).await } else { None };
-        let told = {
+        let facts = {
             let state = file.state.lock();
-            let spilled = state.spill.as_ref().map(|spill| spill.version);
-            let tell = state.acked.is_some() || spilled.is_some() || allocated.is_some();
-            tell.then_some(Told { spilled, allocated, session: state.session })
+            let spilled = state.migration.as_ref().map(|migration| migration.version);
+            let tell = state.uncommitted.is_some() || spilled.is_some() || allocated.is_some();
+            tell.then_some(CommitFacts { spilled, allocated, session: state.session })
         };
-        match told {
-            Some(told) => self.commit(file, push, told).await,
-            None => self.push_nothing(file, push).await.map(|()| Step::Finished),
+        match facts {
+            Some(facts) => self.commit(file, flush, facts).await,
+            None => self.flush_nothing(file, flush).await.map(|()| FlushStep::Finished),
         }
     }
 
     /// Storage may have lost inline content that was moved there: its server has it still, and it is laid under what is there again.
-    async fn move_again(self: &Arc<Core>, file: &Arc<File>, synced: Synced) -> Result<Step> {
+    async fn retry_migration(self: &Arc<Core>, file: &Arc<File>, synced: Synced) -> Result<FlushStep> {
         if synced.lost.is_some() {
             let mut state = file.state.lock();
             let mut own = RangeSet::default();
             state.dirty.iter().for_each(|extent| own.insert(extent.range()));
-            state.spill.iter_mut().for_each(|spill| spill.own = own.clone());
+            state.migration.iter_mut().for_each(|migration| migration.own = own.clone());
         }
-        self.spill_again(file).await?;
-        Ok(synced.lost.map_or(Step::Redo, Step::Lost))
+        self.migrate_again(file).await?;
+        Ok(synced.lost.map_or(FlushStep::Redo, FlushStep::Lost))
     }
 
     /// Whether inline content could not be written to storage: then its server's copy is the only one, and what was written
     /// on top is lost. `true`: ask again when nothing is under way.
-    fn is_move_failed(&self, file: &Arc<File>) -> Result<bool> {
+    fn is_migration_failed(&self, file: &Arc<File>) -> Result<bool> {
         let mut state = file.state.lock();
-        if !state.spill.as_ref().is_some_and(|spill| spill.failed) {
+        if !state.migration.as_ref().is_some_and(|migration| migration.failed) {
             return Ok(false);
         }
         if !state.in_flight.is_empty() {
@@ -168,7 +176,7 @@ impl Core {
     async fn allocated(self: &Arc<Core>, file: &Arc<File>) -> Option<u64> {
         let layout = {
             let mut state = file.state.lock();
-            if !std::mem::take(&mut state.takes_other) || !state.sparse {
+            if !std::mem::take(&mut state.allocation_stale) || !state.sparse {
                 return None;
             }
             state.layout.clone()?
@@ -176,14 +184,14 @@ impl Core {
         let mut asks = JoinSet::new();
         for index in 0..layout.targets.len() as u16 {
             let home = layout.home(index);
-            let (core, place) = (self.clone(), Place { inode: file.inode, home, index, offset: 0 });
-            asks.spawn(async move { core.storage_op("ask how much a file takes", place, StorageOp::Stat).await });
+            let (core, chunk) = (self.clone(), ChunkRange { inode: file.inode, home, index, offset: 0 });
+            asks.spawn(async move { core.storage_op("ask how much a file takes", chunk, StorageOp::Stat).await });
         }
         let mut sum = 0;
         while let Some(answer) = asks.join_next().await {
             let Ok(Ok(StorageReply::Stat { blocks, .. })) = answer else {
                 // It is only a figure: next time.
-                file.state.lock().takes_other = true;
+                file.state.lock().allocation_stale = true;
                 return None;
             };
             sum += blocks * 512;
@@ -192,14 +200,14 @@ impl Core {
     }
 
     /// Tells metadata about data that storage has.
-    async fn commit(self: &Arc<Core>, file: &Arc<File>, push: Push, told: Told) -> Result<Step> {
-        let Told { spilled, allocated, session } = told;
+    async fn commit(self: &Arc<Core>, file: &Arc<File>, flush: Flush, facts: CommitFacts) -> Result<FlushStep> {
+        let CommitFacts { spilled, allocated, session } = facts;
         let bound = Bound::new(file.inode, session);
         let (under_way, mtime) = Committing::begin(file, bound)?;
-        let end = under_way.acked.map(|acked| acked.end);
+        let end = under_way.uncommitted.map(|uncommitted| uncommitted.end);
         let wrote = end.is_some() || spilled.is_some();
         let mtime = mtime.or_else(|| wrote.then(wall_clock));
-        let Push { sync, close, .. } = push;
+        let Flush { sync, close, .. } = flush;
         let commit = Commit { inode: file.inode, end, mtime, spilled, sync, close, allocated };
         // Who commits holds the file's gate, for which a lease on its way back waits: two that both may read would wait for
         // each other's (`Want::PINNED`).
@@ -210,65 +218,65 @@ impl Core {
                 drop(under_way);
                 return match other {
                     Err(error) if spilled.is_some() && error.is(ErrorCode::INLINE_CONFLICT) => {
-                        self.spill_again(file).await?;
-                        Ok(Step::Redo)
+                        self.migrate_again(file).await?;
+                        Ok(FlushStep::Redo)
                     }
                     Err(error) => Err(error),
-                    Ok(_) => Err(odd("commit a file's size")),
+                    Ok(_) => Err(unexpected_reply("commit a file's size")),
                 };
             }
         };
         let mut state = file.state.lock();
         if spilled.is_some() {
-            state.spill = None;
+            state.migration = None;
         }
         state.take_sent_attr(&attr, under_way.altered, self.now_ms());
         under_way.over(&mut state);
         state.settle();
-        Ok(Step::Finished)
+        Ok(FlushStep::Finished)
     }
 
     /// Size and time of a long write that goes on; the gate is held. A spilling file waits for a real push.
     pub(crate) async fn commit_so_far(self: &Arc<Core>, file: &Arc<File>) {
         let due = {
             let state = file.state.lock();
-            let due = state.spill.is_none() && state.acked.is_some() && !state.is_inline();
-            due.then_some(Told { spilled: None, allocated: None, session: state.session })
+            let due = state.migration.is_none() && state.uncommitted.is_some() && !state.is_inline();
+            due.then_some(CommitFacts { spilled: None, allocated: None, session: state.session })
         };
-        if let Some(told) = due
-            && let Err(error) = self.commit(file, Push::default(), told).await
+        if let Some(facts) = due
+            && let Err(error) = self.commit(file, Flush::default(), facts).await
         {
-            self.push_failed(file, &error);
+            self.flush_failed(file, &error);
         }
     }
 
     /// Another client changed the inline content that we moved to storage: move the newer content, under our own writes.
-    async fn spill_again(self: &Arc<Core>, file: &Arc<File>) -> Result<()> {
+    async fn migrate_again(self: &Arc<Core>, file: &Arc<File>) -> Result<()> {
         let reply = self.fetch_file_info(file).await?;
         let Some(newer) = &reply.inline else {
-            file.state.lock().spill = None;
+            file.state.lock().migration = None;
             return Ok(());
         };
         let room = newer.data.len() + nyala_wire::StripePattern::MAX_INLINE_BYTES as usize;
-        self.budget.take(room, || self.press()).await;
+        self.memory.take(room, || self.reclaim()).await;
         let mut state = file.state.lock();
         let before = state.dirty.bytes();
         let now_ms = self.now_ms();
-        if let Some(mut spill) = state.spill.take() {
+        if let Some(mut migration) = state.migration.take() {
             let new_len = newer.data.len() as u64;
             let mut base = newer.data.to_vec();
-            base.resize(new_len.max(spill.base_len) as usize, 0);
-            for gap in spill.own.gaps(0..base.len() as u64) {
+            base.resize(new_len.max(migration.base_len) as usize, 0);
+            for gap in migration.own.gaps(0..base.len() as u64) {
                 let stamp = state.next_stamp;
                 state.dirty.insert(gap.start, &base[gap.start as usize..gap.end as usize], now_ms, stamp);
             }
-            spill.version = newer.version;
-            spill.base_len = new_len;
-            state.spill = Some(spill);
+            migration.version = newer.version;
+            migration.base_len = new_len;
+            state.migration = Some(migration);
         }
         let grown = state.dirty.bytes() - before;
         drop(state);
-        self.budget.give_back(room - grown);
+        self.memory.give_back(room - grown);
         Ok(())
     }
 }
@@ -278,7 +286,7 @@ impl Core {
 /// said if it is dropped before it is over.
 struct Committing<'a> {
     file: &'a File,
-    acked: Option<Acked>,
+    uncommitted: Option<Uncommitted>,
     session: SessionId,
     altered: u64,
     over: bool,
@@ -292,12 +300,12 @@ impl<'a> Committing<'a> {
             return Err(bound.lost());
         }
         state.committing = true;
-        let acked = state.acked.take();
+        let uncommitted = state.uncommitted.take();
         let altered = state.altered;
-        Ok((Committing { file, acked, session: bound.session, altered, over: false }, state.own_mtime))
+        Ok((Committing { file, uncommitted, session: bound.session, altered, over: false }, state.own_mtime))
     }
 
-    fn over(mut self, state: &mut State) {
+    fn over(mut self, state: &mut FileState) {
         self.over = true;
         state.committing = false;
     }
@@ -311,9 +319,9 @@ impl Drop for Committing<'_> {
         let mut state = self.file.state.lock();
         state.committing = false;
         // What a session that has ended would have said is never said.
-        if let Some(acked) = self.acked.filter(|_| state.session == self.session) {
-            let newer = state.acked.get_or_insert(acked);
-            newer.end = newer.end.max(acked.end);
+        if let Some(uncommitted) = self.uncommitted.filter(|_| state.session == self.session) {
+            let newer = state.uncommitted.get_or_insert(uncommitted);
+            newer.end = newer.end.max(uncommitted.end);
         }
     }
 }

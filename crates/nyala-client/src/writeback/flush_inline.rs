@@ -9,11 +9,11 @@
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::file::logic::inline;
-use crate::file::state::{Content, File, State};
+use crate::file::state::{Content, File, FileState};
 use crate::rpc::bound::Bound;
-use crate::rpc::cluster_map::odd;
+use crate::rpc::cluster_map::unexpected_reply;
 use crate::types::wall_clock;
-use crate::writeback::flush::{Push, Step};
+use crate::writeback::flush::{Flush, FlushStep};
 use crate::writeback::logic::extents::Extent;
 use bytes::Bytes;
 use nyala_wire::meta::{MetaOp, MetaReply, PutInline, Want};
@@ -31,42 +31,42 @@ pub(crate) struct Taken<'a> {
 impl Core {
     /// The content of an inline file, to be sent; `None` if nothing was written, or it is inline no more. The file's gate
     /// is held.
-    pub(crate) fn take_inline<'a>(self: &'a Arc<Core>, file: &'a Arc<File>, push: Push) -> Option<Taken<'a>> {
+    pub(crate) fn take_inline<'a>(self: &'a Arc<Core>, file: &'a Arc<File>, flush: Flush) -> Option<Taken<'a>> {
         let mut state = file.state.lock();
         let Content::Inline { version, data } = &state.content else { return None };
         let (base_version, base) = (*version, data.clone());
         let extents: Vec<u64> = state.dirty.iter().map(|extent| extent.offset).collect();
         let extents: Vec<_> = extents.into_iter().filter_map(|offset| state.dirty.take(offset)).collect();
-        let at_once = extents.iter().all(|extent| !extent.in_pieces);
+        let single_writes = extents.iter().all(|extent| !extent.in_pieces);
         let send_off = |extent: Extent| {
             let (offset, (id, data)) = (extent.offset, state.send_off(extent));
             (id, (offset, data))
         };
         let (ids, changes): (Vec<u64>, Vec<_>) = extents.into_iter().map(send_off).unzip();
-        let data = inline::whole(&base, &changes, at_once);
+        let data = inline::whole(&base, &changes, single_writes);
         let (mtime, session) = (state.own_mtime.unwrap_or_else(wall_clock), state.session);
         let size = state.resize.map(|size| size.max(data.len() as u64));
         let altered = state.altered;
         drop(state);
-        let Push { sync, close, .. } = push;
+        let Flush { sync, close, .. } = flush;
         let put = PutInline { inode: file.inode, base_version, data, mtime, sync, close, size };
         (!ids.is_empty()).then(|| Taken { put, session, sent: Sent { core: self, file, ids, altered } })
     }
 
-    pub(crate) async fn push_inline(self: &Arc<Core>, file: &Arc<File>, push: Push) -> Result<Step> {
-        let Some(Taken { put, session, sent }) = self.take_inline(file, push) else {
+    pub(crate) async fn flush_inline(self: &Arc<Core>, file: &Arc<File>, flush: Flush) -> Result<FlushStep> {
+        let Some(Taken { put, session, sent }) = self.take_inline(file, flush) else {
             let (inline, loaded) = {
                 let state = file.state.lock();
                 (state.is_inline(), state.loaded)
             };
-            if inline && push.sync && !loaded {
+            if inline && flush.sync && !loaded {
                 // Others may have moved it to storage, where it has to be synced then.
                 self.file_info(file).await?;
             }
             if !file.state.lock().is_inline() {
-                return Ok(Step::Redo);
+                return Ok(FlushStep::Redo);
             }
-            return self.push_nothing(file, push).await.map(|()| Step::Finished);
+            return self.flush_nothing(file, flush).await.map(|()| FlushStep::Finished);
         };
         let data = put.data.clone();
         let bound = Bound::new(file.inode, session);
@@ -74,15 +74,15 @@ impl Core {
         match reply.map(|answer| answer.reply) {
             Ok(MetaReply::Inline { attr, version }) => {
                 sent.stored(data, &attr, version);
-                Ok(Step::Finished)
+                Ok(FlushStep::Finished)
             }
-            Ok(_) => Err(odd("store a small file")),
+            Ok(_) => Err(unexpected_reply("store a small file")),
             Err(error) if error.is(ErrorCode::INLINE_CONFLICT) => {
                 drop(sent);
                 self.file_info(file).await?;
-                Ok(Step::Redo)
+                Ok(FlushStep::Redo)
             }
-            Err(error) => sent.failed(error).map(|()| Step::Finished),
+            Err(error) => sent.failed(error).map(|()| FlushStep::Finished),
         }
     }
 }
@@ -125,7 +125,7 @@ impl Sent<'_> {
         Err(Error::WriteBack { inode: file.inode, offset: 0, end, source: Box::new(source) })
     }
 
-    fn over(mut self, state: &mut State) {
+    fn over(mut self, state: &mut FileState) {
         let ids = std::mem::take(&mut self.ids);
         self.core.with_bytes(state, |state| state.in_flight.retain(|flying| !ids.contains(&flying.id)));
         self.file.changed.notify_waiters();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Moving inline content to storage without an exclusive lease: under a claim (`Spill`), of which the server gives one at a
+//! Moving inline content to storage without an exclusive lease: under a claim (`InlineMigration`), of which the server gives one at a
 //! time, and no exclusive lease meanwhile.
 //!
 //! **Failure model.** Old content that is written late would bury what others wrote after it was moved. So a claim is
@@ -11,10 +11,10 @@
 use crate::core::Core;
 use crate::error::Result;
 use crate::file::state::File;
-use crate::rpc::cluster_map::odd;
+use crate::rpc::cluster_map::unexpected_reply;
 use crate::rpc::deadline::Deadline;
 use crate::writeback::direct::Handed;
-use crate::writeback::flush::Push;
+use crate::writeback::flush::Flush;
 use crate::writeback::logic::migrations::Run;
 use nyala_wire::InodeId;
 use nyala_wire::meta::{MetaOp, MetaReply, Owner, Want};
@@ -44,14 +44,14 @@ impl Drop for Claim {
 }
 
 /// A move under way; over when dropped.
-struct Moving<'a> {
+struct Migrating<'a> {
     core: &'a Core,
     inode: InodeId,
 }
 
-impl Drop for Moving<'_> {
+impl Drop for Migrating<'_> {
     fn drop(&mut self) {
-        self.core.moves.lock().end(self.inode);
+        self.core.migrations.lock().end(self.inode);
     }
 }
 
@@ -64,10 +64,10 @@ impl Core {
     }
 
     /// The move begins, unless the claim is no good any more: then it is to be claimed anew.
-    fn begin_to_move(&self, claim: &Claim) -> Option<Moving<'_>> {
+    fn begin_migration(&self, claim: &Claim) -> Option<Migrating<'_>> {
         let run = claim.run.filter(|run| self.claims_at(claim.inode) == Some(*run))?;
-        let began = self.moves.lock().begin(claim.inode, run);
-        began.then_some(Moving { core: self, inode: claim.inode })
+        let began = self.migrations.lock().begin(claim.inode, run);
+        began.then_some(Migrating { core: self, inode: claim.inode })
     }
 
     async fn claim(self: &Arc<Core>, file: &Arc<File>, want: Want) -> Result<Claim> {
@@ -78,12 +78,12 @@ impl Core {
         let op = MetaOp::Spill { inode, done: false };
         match self.meta_wanting("move inline content", op, Owner::default(), want).await?.reply {
             MetaReply::Done => Ok(claim),
-            _ => Err(odd("move inline content")),
+            _ => Err(unexpected_reply("move inline content")),
         }
     }
 
     /// Writes `data` and moves the inline content beneath it. `INLINE_CONFLICT`: it is no longer what it was.
-    pub(crate) async fn spill_direct(
+    pub(crate) async fn migrate_direct(
         self: &Arc<Core>,
         file: &Arc<File>,
         offset: u64,
@@ -92,11 +92,11 @@ impl Core {
     ) -> Result<()> {
         loop {
             let claim = self.claim(file, how.want).await?;
-            let Some(_moving) = self.begin_to_move(&claim) else { continue };
+            let Some(_moving) = self.begin_migration(&claim) else { continue };
             let _gate = self.gate(file).await?;
             if !file.state.lock().is_clean() {
                 // What this client has under a lease that is going may be the same content.
-                self.push(file, Push::default()).await?;
+                self.flush(file, Flush::default()).await?;
             }
             let reply = self.look(file).await?;
             let filled = reply.inline.as_ref().is_some_and(|content| !content.data.is_empty());

@@ -14,8 +14,8 @@
 
 use crate::core::Core;
 use crate::error::Result;
-use crate::file::state::{File, State};
-use crate::rpc::storage::Place;
+use crate::file::state::{File, FileState};
+use crate::rpc::storage::ChunkRange;
 use nyala_wire::{Layout, SessionId};
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 
 /// What is known of the space behind the end, under the lease that the file was loaded under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Behind {
+pub(crate) enum Leftovers {
     /// Somebody may have left something there.
     Unknown,
     /// It is being cut; writes wait.
@@ -32,23 +32,23 @@ pub(crate) enum Behind {
     Clean,
 }
 
-impl State {
+impl FileState {
     /// Its server says whether there may be something. What this client has not committed is not in doubt.
-    pub(crate) fn is_told_of(&mut self, leftovers: bool) {
-        match (leftovers, self.behind) {
-            (true, Behind::Clean) if self.is_clean() => self.behind = Behind::Unknown,
-            (false, Behind::Unknown) if !self.loaded => self.behind = Behind::Clean,
+    pub(crate) fn note_leftovers(&mut self, leftovers: bool) {
+        match (leftovers, self.leftovers) {
+            (true, Leftovers::Clean) if self.is_clean() => self.leftovers = Leftovers::Unknown,
+            (false, Leftovers::Unknown) if !self.loaded => self.leftovers = Leftovers::Clean,
             _ => {}
         }
     }
 
     /// From where on chunk files have to be cut before a range is written, in bytes of the file.
-    pub(crate) fn unclean_from(&self, range: &Range<u64>) -> Option<u64> {
-        match self.behind {
-            Behind::Clean => None,
+    pub(crate) fn leftovers_from(&self, range: &Range<u64>) -> Option<u64> {
+        match self.leftovers {
+            Leftovers::Clean => None,
             _ if self.is_inline() => (range.end > self.inline_limit).then_some(0),
-            Behind::Cutting => Some(self.size),
-            Behind::Unknown => (range.start > self.size).then_some(self.size),
+            Leftovers::Cutting => Some(self.size),
+            Leftovers::Unknown => (range.start > self.size).then_some(self.size),
         }
     }
 }
@@ -56,15 +56,15 @@ impl State {
 /// Lets writes go on, whatever way the cut ends.
 struct Cutting<'a> {
     file: &'a File,
-    became: Behind,
+    became: Leftovers,
 }
 
 impl Drop for Cutting<'_> {
     fn drop(&mut self) {
         let mut state = self.file.state.lock();
         // Else the lease went meanwhile, and what is known with it.
-        if state.behind == Behind::Cutting {
-            state.behind = self.became;
+        if state.leftovers == Leftovers::Cutting {
+            state.leftovers = self.became;
         }
         drop(state);
         self.file.news.notify_waiters();
@@ -73,7 +73,7 @@ impl Drop for Cutting<'_> {
 
 impl Core {
     /// Before an exclusive lease's holder writes a range: nothing is left behind the end that could show in a gap.
-    pub(crate) async fn cut_behind(
+    pub(crate) async fn cut_leftovers(
         self: &Arc<Core>,
         file: &Arc<File>,
         range: &Range<u64>,
@@ -83,10 +83,12 @@ impl Core {
             let news = file.news.notified();
             let (layout, from) = {
                 let mut state = file.state.lock();
-                let Some(from) = state.unclean_from(range).filter(|_| state.session == session) else { return Ok(()) };
+                let Some(from) = state.leftovers_from(range).filter(|_| state.session == session) else {
+                    return Ok(());
+                };
                 let layout = state.layout.clone();
-                match std::mem::replace(&mut state.behind, Behind::Cutting) {
-                    Behind::Cutting => (None, from),
+                match std::mem::replace(&mut state.leftovers, Leftovers::Cutting) {
+                    Leftovers::Cutting => (None, from),
                     _ => (layout, from),
                 }
             };
@@ -94,9 +96,9 @@ impl Core {
                 news.await;
                 continue;
             };
-            let mut cutting = Cutting { file, became: Behind::Unknown };
+            let mut cutting = Cutting { file, became: Leftovers::Unknown };
             self.cut(file, &layout, from, session).await?;
-            cutting.became = Behind::Clean;
+            cutting.became = Leftovers::Clean;
         }
     }
 
@@ -110,9 +112,9 @@ impl Core {
     ) -> Result<()> {
         let mut cuts = JoinSet::new();
         for index in 0..layout.targets.len() as u16 {
-            let place = Place { inode: file.inode, home: layout.home(index), index, offset: 0 };
+            let chunk = ChunkRange { inode: file.inode, home: layout.home(index), index, offset: 0 };
             let (core, len) = (self.clone(), layout.chunk_file_len(index, size));
-            cuts.spawn(async move { core.storage_cut(place, session, len).await });
+            cuts.spawn(async move { core.storage_cut(chunk, session, len).await });
         }
         while let Some(cut) = cuts.join_next().await {
             cut.unwrap_or(Err(crate::error::Error::ShutDown))?;

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 /// Smallest limit: a few pieces of a write.
 pub(crate) const MIN_LIMIT: usize = 512 << 10;
 
-pub(crate) struct Budget {
+pub(crate) struct MemoryLimit {
     limit: usize,
     room: Semaphore,
     used: AtomicUsize,
@@ -23,10 +23,10 @@ pub(crate) struct Budget {
     freed: Notify,
 }
 
-impl Budget {
-    pub(crate) fn new(limit: usize) -> Budget {
+impl MemoryLimit {
+    pub(crate) fn new(limit: usize) -> MemoryLimit {
         let limit = limit.clamp(MIN_LIMIT, Semaphore::MAX_PERMITS);
-        Budget {
+        MemoryLimit {
             limit,
             room: Semaphore::new(limit),
             used: AtomicUsize::new(0),
@@ -46,9 +46,9 @@ impl Budget {
         self.used.fetch_add(bytes, Ordering::AcqRel);
     }
 
-    /// Waits for room; `pressed` is called while waiting whenever something was freed, and should make sure that more
+    /// Waits for room; `reclaim` is called while waiting whenever something was freed, and should make sure that more
     /// will be.
-    pub(crate) async fn take(&self, bytes: usize, mut pressed: impl FnMut()) {
+    pub(crate) async fn take(&self, bytes: usize, mut reclaim: impl FnMut()) {
         if self.try_take(bytes) {
             return;
         }
@@ -56,7 +56,7 @@ impl Budget {
         tokio::pin!(room);
         loop {
             let freed = self.freed.notified();
-            pressed();
+            reclaim();
             tokio::select! {
                 biased;
                 permit = &mut room => {
@@ -83,11 +83,11 @@ impl Budget {
     }
 
     /// Bytes go on their way to storage, or are there or back.
-    pub(crate) fn takes_off(&self, bytes: usize) {
+    pub(crate) fn begin_send(&self, bytes: usize) {
         self.flying.fetch_add(bytes, Ordering::AcqRel);
     }
 
-    pub(crate) fn lands(&self, bytes: usize) {
+    pub(crate) fn end_send(&self, bytes: usize) {
         let before = self.flying.fetch_sub(bytes, Ordering::AcqRel);
         assert!(before >= bytes, "{bytes} bytes landed of {before} on their way");
     }

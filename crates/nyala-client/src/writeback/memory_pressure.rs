@@ -7,45 +7,45 @@
 //! side by side through one file (records of 47,008 bytes, say) fill units together, as long as none of them runs ahead
 //! by more than the memory holds: then each would write nothing but parts for ever. So those ahead wait a moment.
 //!
-//! **Failure model.** Whoever is behind may never come: nobody waits longer than [`PATIENCE_MS`], nor so long after
+//! **Failure model.** Whoever is behind may never come: nobody waits longer than [`FILL_TIMEOUT_MS`], nor so long after
 //! the last unit that was filled. Writes may not get through: then writers wait for room, as they must.
 
 use crate::core::Core;
 use crate::file::state::File;
-use crate::writeback::flush::Push;
+use crate::writeback::flush::Flush;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How long writers that are ahead wait for the next unit to be filled, milliseconds.
-const PATIENCE_MS: u64 = 60;
+const FILL_TIMEOUT_MS: u64 = 60;
 /// Between looks.
-const GLANCE: Duration = Duration::from_millis(2);
+const FILL_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 impl Core {
     /// Before a new unit is begun: waits while many are half full and others are filling them.
     pub(crate) async fn let_others_fill(self: &Arc<Core>, file: &Arc<File>, range: Range<u64>) {
         let began_ms = self.now_ms();
-        while self.budget.is_tight() {
+        while self.memory.is_tight() {
             {
                 let state = file.state.lock();
-                let ahead = || state.dirty.bytes_below(range.start) > self.budget.much();
+                let ahead = || state.dirty.bytes_below(range.start) > self.memory.much();
                 if state.is_inline() || !state.dirty.begins_unit(&range) || !ahead() {
                     return;
                 }
                 let since = began_ms.min(state.filled_ms);
-                if self.now_ms().saturating_sub(since) > PATIENCE_MS {
+                if self.now_ms().saturating_sub(since) > FILL_TIMEOUT_MS {
                     drop(state);
-                    return self.press();
+                    return self.reclaim();
                 }
             }
-            tokio::time::sleep(GLANCE).await;
+            tokio::time::sleep(FILL_POLL_INTERVAL).await;
         }
     }
 
     /// Memory is short: parts of units go out too, unless enough is on its way.
-    pub(crate) fn press(self: &Arc<Core>) {
-        if self.budget.is_moving() {
+    pub(crate) fn reclaim(self: &Arc<Core>) {
+        if self.memory.is_moving() {
             return;
         }
         for file in self.files.active() {
@@ -57,7 +57,7 @@ impl Core {
                 state.is_inline() && !state.dirty.is_empty()
             };
             if inline {
-                self.push_in_background(file);
+                self.flush_in_background(file);
             } else {
                 self.pump(&file);
             }
@@ -65,12 +65,12 @@ impl Core {
     }
 
     /// Pushes unless somebody is at it already.
-    pub(crate) fn push_in_background(self: &Arc<Core>, file: Arc<File>) {
+    pub(crate) fn flush_in_background(self: &Arc<Core>, file: Arc<File>) {
         let core = self.clone();
         self.spawn(async move {
             if let Ok(_gate) = file.gate.try_lock() {
                 // why ignored: the failure is kept with the file for its handles.
-                let _ = core.push(&file, Push::default()).await;
+                let _ = core.flush(&file, Flush::default()).await;
             }
         });
     }

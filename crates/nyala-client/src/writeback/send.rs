@@ -9,8 +9,8 @@
 
 use crate::core::Core;
 use crate::error::{Error, Result};
-use crate::file::state::{Acked, File, State};
-use crate::rpc::storage::Place;
+use crate::file::state::{File, FileState, Uncommitted};
+use crate::rpc::storage::ChunkRange;
 use bytes::Bytes;
 use nyala_wire::SessionId;
 use nyala_wire::storage::WriteVerifier;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 const WRITES_PER_FILE: usize = 128;
 /// When that many are under way, the next ones go together once so many have ended: looking for what is due takes time, and what
 /// goes together is received together.
-const TOGETHER: usize = 16;
+const SEND_BATCH: usize = 16;
 
 /// Which extents should go out?
 #[derive(Clone, Copy)]
@@ -32,7 +32,7 @@ struct Due {
 
 impl Due {
     /// Offsets of the extents to send now, as many as may be under way. Notes whether more would be due.
-    fn pick(self, state: &mut State) -> Vec<u64> {
+    fn pick(self, state: &mut FileState) -> Vec<u64> {
         let mut room = WRITES_PER_FILE.saturating_sub(state.in_flight.len());
         let mut picked = Vec::new();
         let mut blocked = false;
@@ -72,21 +72,21 @@ impl Core {
                 let (offset, len) = (extent.offset, extent.data.len() as u64);
                 let together = extent.in_pieces;
                 let (id, data) = state.send_off(extent);
-                self.budget.takes_off(data.len());
+                self.memory.begin_send(data.len());
                 let session = state.session;
                 let (core, sent, flying) = (self.clone(), file.clone(), data.len());
                 let sending = Sending { core, file: sent, id, session, flying, done: false };
                 // Extents lie within one unit, and so within one chunk.
                 if let Some(piece) = layout.extents(offset, len).next() {
                     let home = layout.home(piece.index);
-                    let place = Place { inode: file.inode, home, index: piece.index, offset: piece.chunk_offset };
-                    sends.push((sending, place, data, together));
+                    let chunk = ChunkRange { inode: file.inode, home, index: piece.index, offset: piece.chunk_offset };
+                    sends.push((sending, chunk, data, together));
                 }
             }
         }
-        for (sending, place, data, together) in sends {
-            let elsewhere = if together { self.sender.runtime() } else { None };
-            elsewhere.unwrap_or(&runtime).spawn(send(sending, place, data));
+        for (sending, chunk, data, together) in sends {
+            let elsewhere = if together { self.send_thread.runtime() } else { None };
+            elsewhere.unwrap_or(&runtime).spawn(send(sending, chunk, data));
         }
     }
 
@@ -130,11 +130,12 @@ impl Core {
     }
 
     /// Gives the budget back what `change` took out of the file's dirty bytes and those on their way.
-    pub(crate) fn with_bytes<T>(&self, state: &mut State, change: impl FnOnce(&mut State) -> T) -> T {
-        let held = |state: &State| state.dirty.bytes() + state.in_flight.iter().map(|f| f.data.len()).sum::<usize>();
+    pub(crate) fn with_bytes<T>(&self, state: &mut FileState, change: impl FnOnce(&mut FileState) -> T) -> T {
+        let held =
+            |state: &FileState| state.dirty.bytes() + state.in_flight.iter().map(|f| f.data.len()).sum::<usize>();
         let before = held(state);
         let result = change(state);
-        self.budget.give_back(before.saturating_sub(held(state)));
+        self.memory.give_back(before.saturating_sub(held(state)));
         result
     }
 }
@@ -150,17 +151,17 @@ struct Sending {
     done: bool,
 }
 
-async fn send(mut sending: Sending, place: Place, data: Bytes) {
-    let result = sending.core.write_bulk(place, data, sending.session).await;
-    sending.finish(place, result);
+async fn send(mut sending: Sending, chunk: ChunkRange, data: Bytes) {
+    let result = sending.core.write_bulk(chunk, data, sending.session).await;
+    sending.finish(chunk, result);
 }
 
 impl Sending {
     fn land(&mut self) {
-        self.core.budget.lands(std::mem::take(&mut self.flying));
+        self.core.memory.end_send(std::mem::take(&mut self.flying));
     }
 
-    fn finish(&mut self, place: Place, result: Result<WriteVerifier>) {
+    fn finish(&mut self, chunk: ChunkRange, result: Result<WriteVerifier>) {
         self.done = true;
         self.land();
         let mut failed = None;
@@ -173,15 +174,15 @@ impl Sending {
             match result {
                 Ok(verifier) => {
                     let now_ms = self.core.now_ms();
-                    let acked = state.acked.get_or_insert(Acked { end: 0, since_ms: now_ms });
-                    acked.end = acked.end.max(range.end);
-                    self.core.stored(&mut state, place.inode, place.index, verifier);
+                    let uncommitted = state.uncommitted.get_or_insert(Uncommitted { end: 0, since_ms: now_ms });
+                    uncommitted.end = uncommitted.end.max(range.end);
+                    self.core.stored(&mut state, chunk.inode, chunk.index, verifier);
                     // A segment that was read ahead before the write arrived there holds the old bytes.
                     state.cache.remove(range);
                 }
                 Err(error) => {
-                    if let Some(spill) = &mut state.spill {
-                        spill.failed |= range.start < spill.base_len;
+                    if let Some(migration) = &mut state.migration {
+                        migration.failed |= range.start < migration.base_len;
                     }
                     if state.is_clean() {
                         // What the file's size is without these bytes, only the server can say.
@@ -189,10 +190,10 @@ impl Sending {
                         state.attr_ms = 0;
                     }
                     let source = Box::new(error);
-                    failed = Some(Error::WriteBack { inode: place.inode, offset: range.start, end: range.end, source });
+                    failed = Some(Error::WriteBack { inode: chunk.inode, offset: range.start, end: range.end, source });
                 }
             }
-            state.blocked && (awaited || state.in_flight.len() + TOGETHER <= WRITES_PER_FILE)
+            state.blocked && (awaited || state.in_flight.len() + SEND_BATCH <= WRITES_PER_FILE)
         };
         if let Some(error) = failed {
             self.file.fail(error);
@@ -216,7 +217,7 @@ impl Drop for Sending {
     }
 }
 
-impl State {
+impl FileState {
     /// Bytes that were on their way are dirty again, under what was written since.
     pub(crate) fn take_back(&mut self, id: u64) {
         if let Some(at) = self.in_flight.iter().position(|flying| flying.id == id) {

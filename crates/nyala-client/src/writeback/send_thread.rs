@@ -12,12 +12,12 @@ use tokio::sync::Notify;
 
 /// The thread, started when it is first needed.
 #[derive(Default)]
-pub(crate) struct Sender {
+pub(crate) struct SendThread {
     runtime: OnceLock<Option<Handle>>,
     end: Arc<Notify>,
 }
 
-impl Sender {
+impl SendThread {
     /// Where to send from; `None`: where one is.
     pub(crate) fn runtime(&self) -> Option<&Handle> {
         self.runtime.get_or_init(|| self.start()).as_ref()
@@ -32,7 +32,7 @@ impl Sender {
     }
 }
 
-impl Drop for Sender {
+impl Drop for SendThread {
     fn drop(&mut self) {
         self.end.notify_one();
     }

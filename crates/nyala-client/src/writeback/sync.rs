@@ -13,8 +13,8 @@
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::file::state::File;
-use crate::rpc::cluster_map::odd;
-use crate::rpc::storage::Place;
+use crate::rpc::cluster_map::unexpected_reply;
+use crate::rpc::storage::ChunkRange;
 use crate::writeback::logic::unsynced::Written;
 use nyala_wire::storage::{StorageOp, StorageReply, WriteVerifier};
 use nyala_wire::{InodeId, Layout};
@@ -74,16 +74,16 @@ impl Core {
     ) -> Result<Synced> {
         let mut syncs = JoinSet::new();
         for (index, noted) in written.clone() {
-            let place = Place { inode, home: layout.home(index), index, offset: 0 };
+            let chunk = ChunkRange { inode, home: layout.home(index), index, offset: 0 };
             let core = self.clone();
-            syncs.spawn(async move { core.storage_sync(place).await.map(|verifier| (place, noted, verifier)) });
+            syncs.spawn(async move { core.storage_sync(chunk).await.map(|verifier| (chunk, noted, verifier)) });
         }
         let mut result = Ok(Synced::default());
         while let Some(done) = syncs.join_next().await {
             match (done.unwrap_or(Err(Error::ShutDown)), &mut result) {
-                (Ok((place, noted, verifier)), Ok(synced)) if !noted.holds(verifier) => {
-                    synced.doubtful.insert(place.index);
-                    let error = Error::Unsynced { inode, home: place.home };
+                (Ok((chunk, noted, verifier)), Ok(synced)) if !noted.holds(verifier) => {
+                    synced.doubtful.insert(chunk.index);
+                    let error = Error::Unsynced { inode, home: chunk.home };
                     tracing::error!(%error);
                     synced.lost = Some(error);
                 }
@@ -108,10 +108,10 @@ impl Core {
         Ok(synced)
     }
 
-    async fn storage_sync(self: &Arc<Core>, place: Place) -> Result<WriteVerifier> {
-        match self.storage_op("sync data", place, StorageOp::Sync).await? {
+    async fn storage_sync(self: &Arc<Core>, chunk: ChunkRange) -> Result<WriteVerifier> {
+        match self.storage_op("sync data", chunk, StorageOp::Sync).await? {
             StorageReply::Stored(verifier) => Ok(verifier),
-            _ => Err(odd("sync data")),
+            _ => Err(unexpected_reply("sync data")),
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::core::Core;
 use crate::error::{Error, Result};
-use crate::file::state::{File, State};
+use crate::file::state::{File, FileState};
 use crate::writeback::logic::unsynced::Written;
 use nyala_wire::storage::WriteVerifier;
 use nyala_wire::{InodeId, Layout};
@@ -17,12 +17,12 @@ use tokio::task::JoinSet;
 /// Forgotten files with unsynced bytes of this client's; when there are more, they are synced.
 const MAX_FORGOTTEN: usize = 16_384;
 /// Files synced side by side when all are.
-const AT_ONCE: usize = 64;
+const MAX_CONCURRENT_SYNCS: usize = 64;
 
 impl Core {
     /// Bytes of a file went to a target; its state is locked.
-    pub(crate) fn stored(self: &Arc<Core>, state: &mut State, inode: InodeId, index: u16, verifier: WriteVerifier) {
-        if state.unsynced.wrote(index, verifier)
+    pub(crate) fn stored(self: &Arc<Core>, state: &mut FileState, inode: InodeId, index: u16, verifier: WriteVerifier) {
+        if state.unsynced.record_write(index, verifier)
             && let Some(layout) = state.layout.clone()
         {
             let mut unsynced = self.unsynced.lock();
@@ -67,7 +67,7 @@ impl Core {
         let mut syncs = JoinSet::new();
         let mut result = Ok(());
         for (inode, (layout, written)) in left {
-            if syncs.len() >= AT_ONCE {
+            if syncs.len() >= MAX_CONCURRENT_SYNCS {
                 result = result.and(syncs.join_next().await.unwrap_or(Ok(Ok(()))).unwrap_or(Err(Error::ShutDown)));
             }
             let core = self.clone();

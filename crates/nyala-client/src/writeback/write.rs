@@ -10,8 +10,8 @@ use crate::delegation::admission::Access;
 use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
 use crate::file::state::{Content, File};
-use crate::writeback::buffer::Part;
-use crate::writeback::flush::Push;
+use crate::writeback::buffer::WritePart;
+use crate::writeback::flush::Flush;
 use nyala_wire::meta::MAX_FILE_BYTES;
 use nyala_wire::{ErrorCode, SessionId};
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl Core {
         session: SessionId,
     ) -> Result<()> {
         let mut at = offset;
-        for piece in data.chunks(self.budget.piece()) {
+        for piece in data.chunks(self.memory.piece()) {
             self.write_piece(file, at, piece, session).await?;
             at += piece.len() as u64;
             if piece.len() >= LONG_PIECE {
@@ -77,31 +77,31 @@ impl Core {
     }
 
     /// Everything written so far is at the servers.
-    pub(crate) async fn push_out(self: &Arc<Core>, file: &Arc<File>) -> Result<()> {
+    pub(crate) async fn flush_now(self: &Arc<Core>, file: &Arc<File>) -> Result<()> {
         let _gate = self.gate(file).await?;
-        self.push(file, Push::default()).await
+        self.flush(file, Flush::default()).await
     }
 
     async fn write_piece(self: &Arc<Core>, file: &Arc<File>, at: u64, data: &[u8], session: SessionId) -> Result<()> {
         let end = at + data.len() as u64;
         self.let_others_fill(file, at..end).await;
         loop {
-            let (spills, unclean) = {
+            let (migrates, unclean) = {
                 let state = file.state.lock();
-                let unclean = self.config.leases && state.unclean_from(&(at..end)).is_some();
+                let unclean = self.config.leases && state.leftovers_from(&(at..end)).is_some();
                 match &state.content {
                     Content::Inline { data, .. } if end > state.inline_limit => (Some(data.len()), unclean),
                     _ => (None, unclean),
                 }
             };
             if unclean {
-                self.cut_behind(file, &(at..end), session).await?;
+                self.cut_leftovers(file, &(at..end), session).await?;
             }
             // Room for the inline content too: it becomes dirty data when the file moves to storage.
-            let room = data.len() + spills.unwrap_or(0);
-            self.budget.take(room, || self.press()).await;
-            let part = Part { at, data, room, session };
-            let used = if spills.is_some() {
+            let room = data.len() + migrates.unwrap_or(0);
+            self.memory.take(room, || self.reclaim()).await;
+            let part = WritePart { at, data, room, session };
+            let used = if migrates.is_some() {
                 match self.gate(file).await {
                     Ok(_gate) => self.buffer(file, part),
                     Err(error) => Err(error),
@@ -109,7 +109,7 @@ impl Core {
             } else {
                 self.buffer(file, part)
             };
-            self.budget.give_back(room - used.as_ref().map_or(0, |used| used.unwrap_or(0)));
+            self.memory.give_back(room - used.as_ref().map_or(0, |used| used.unwrap_or(0)));
             if used?.is_some() {
                 self.pump_written(file, at..end);
                 return Ok(());

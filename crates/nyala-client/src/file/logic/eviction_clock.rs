@@ -11,7 +11,7 @@ const PLACES: usize = 4096;
 
 /// When things left, counted in leavings.
 #[derive(Debug, Default)]
-pub struct Left {
+pub struct EvictionClock {
     /// Empty until something leaves.
     last: Vec<u64>,
     now: u64,
@@ -21,14 +21,14 @@ fn place(inode: InodeId) -> usize {
     (inode.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52) as usize % PLACES
 }
 
-impl Left {
+impl EvictionClock {
     /// Before asking.
     pub fn note(&self) -> u64 {
         self.now
     }
 
     /// It is no longer known.
-    pub fn leaves(&mut self, inode: InodeId) {
+    pub fn evicted(&mut self, inode: InodeId) {
         if self.last.is_empty() {
             self.last = vec![0; PLACES];
         }
@@ -37,7 +37,7 @@ impl Left {
     }
 
     /// Whether it was known and left after that note.
-    pub fn since(&self, inode: InodeId, note: u64) -> bool {
+    pub fn evicted_since(&self, inode: InodeId, note: u64) -> bool {
         self.last.get(place(inode)).is_some_and(|last| *last > note)
     }
 }
@@ -48,15 +48,15 @@ mod tests {
 
     #[test]
     fn only_what_left_after_the_note() {
-        let (mut left, a, b) = (Left::default(), InodeId(1), InodeId(2));
+        let (mut evictions, a, b) = (EvictionClock::default(), InodeId(1), InodeId(2));
         assert_ne!(place(a), place(b));
-        assert!(!left.since(a, left.note()));
-        left.leaves(a);
-        let note = left.note();
-        assert!(!left.since(a, note) && left.since(a, 0));
-        left.leaves(b);
-        assert!(!left.since(a, note) && left.since(b, note));
-        left.leaves(a);
-        assert!(left.since(a, note));
+        assert!(!evictions.evicted_since(a, evictions.note()));
+        evictions.evicted(a);
+        let note = evictions.note();
+        assert!(!evictions.evicted_since(a, note) && evictions.evicted_since(a, 0));
+        evictions.evicted(b);
+        assert!(!evictions.evicted_since(a, note) && evictions.evicted_since(b, note));
+        evictions.evicted(a);
+        assert!(evictions.evicted_since(a, note));
     }
 }

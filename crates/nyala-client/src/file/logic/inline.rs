@@ -18,11 +18,11 @@ pub fn merge<'a>(base: &[u8], changes: impl Iterator<Item = (u64, &'a [u8])>) ->
     merged
 }
 
-/// The same of changes that can be shared. `at_once`: a single write made each, so none has memory to spare; one that is all
+/// The same of changes that can be shared. `single_writes`: a single write made each, so none has memory to spare; one that is all
 /// there is becomes the content without being copied.
-pub fn whole(base: &[u8], changes: &[(u64, Bytes)], at_once: bool) -> Bytes {
+pub fn whole(base: &[u8], changes: &[(u64, Bytes)], single_writes: bool) -> Bytes {
     match changes {
-        [(0, data)] if at_once && data.len() >= base.len() => data.clone(),
+        [(0, data)] if single_writes && data.len() >= base.len() => data.clone(),
         _ => merge(base, changes.iter().map(|(offset, data)| (*offset, &data[..]))).into(),
     }
 }
@@ -63,8 +63,8 @@ mod tests {
             let merged = merge(&base, writes.iter().map(|(o, d)| (*o, d.as_slice())));
             prop_assert_eq!(&merged[..], &model[..end]);
             let shared: Vec<(u64, Bytes)> = writes.iter().map(|(o, d)| (*o, d.clone().into())).collect();
-            for at_once in [false, true] {
-                prop_assert_eq!(&whole(&base, &shared, at_once)[..], &model[..end]);
+            for single_writes in [false, true] {
+                prop_assert_eq!(&whole(&base, &shared, single_writes)[..], &model[..end]);
             }
             let merged = Bytes::from(merged);
             let range = asked.0..asked.0 + asked.1;

@@ -2,7 +2,7 @@
 
 //! The table's content.
 
-use crate::file::logic::eviction_clock::Left;
+use crate::file::logic::eviction_clock::EvictionClock;
 use crate::file::state::File;
 use nyala_wire::InodeId;
 use std::collections::{BTreeMap, HashMap};
@@ -15,7 +15,7 @@ pub(super) struct Files {
     pub(super) idle: BTreeMap<u64, InodeId>,
     pub(super) idle_bytes: usize,
     pub(super) tick: u64,
-    pub(super) left: Left,
+    pub(super) evictions: EvictionClock,
 }
 
 pub(super) struct Entry {
@@ -39,13 +39,13 @@ impl Files {
     pub(super) fn remove_idle(&mut self, inode: InodeId) -> Option<Arc<File>> {
         self.entries.get(&inode)?.idle?;
         self.busy(inode);
-        self.left.leaves(inode);
+        self.evictions.evicted(inode);
         self.entries.remove(&inode).map(|entry| entry.file)
     }
 
     /// Forgets it.
     pub(super) fn remove(&mut self, inode: InodeId) {
-        self.left.leaves(inode);
+        self.evictions.evicted(inode);
         self.entries.remove(&inode);
     }
 }

@@ -10,7 +10,7 @@
 
 mod server;
 
-use crate::rpc::logic::effects::Part;
+use crate::rpc::logic::effects::ChangedPart;
 use nyala_wire::{InodeId, TargetId};
 use server::{FEW, Past, Server, note};
 use std::collections::BTreeMap;
@@ -28,13 +28,18 @@ pub struct LogMark {
 
 /// Of all servers.
 #[derive(Debug, Default)]
-pub struct Acked {
+pub struct AcknowledgedChanges {
     servers: BTreeMap<TargetId, Server>,
 }
 
-impl Acked {
+impl AcknowledgedChanges {
     /// A server replied to a change of these, or to a sync of none.
-    pub fn heard(&mut self, target: TargetId, mark: LogMark, changed: impl IntoIterator<Item = (InodeId, Part)>) {
+    pub fn heard(
+        &mut self,
+        target: TargetId,
+        mark: LogMark,
+        changed: impl IntoIterator<Item = (InodeId, ChangedPart)>,
+    ) {
         if mark.run == 0 {
             return;
         }
@@ -51,8 +56,8 @@ impl Acked {
         }
         server.durable = server.durable.max(mark.durable);
         for change in changed {
-            if change.1 == Part::Whole {
-                server.told_whole(change.0);
+            if change.1 == ChangedPart::Whole {
+                server.content_replaced(change.0);
             }
             if mark.applied > server.durable {
                 note(&mut server.marks, change, mark.applied);
@@ -118,8 +123,8 @@ mod tests {
     const A: TargetId = TargetId(1);
     const ONE: InodeId = InodeId(11);
     const TWO: InodeId = InodeId(12);
-    const OF_ONE: [(InodeId, Part); 1] = [(ONE, Part::Other)];
-    const OF_TWO: [(InodeId, Part); 1] = [(TWO, Part::Other)];
+    const OF_ONE: [(InodeId, ChangedPart); 1] = [(ONE, ChangedPart::Other)];
+    const OF_TWO: [(InodeId, ChangedPart); 1] = [(TWO, ChangedPart::Other)];
 
     fn mark(run: u32, durable: u64, applied: u64) -> LogMark {
         LogMark { run, durable, applied }
@@ -127,78 +132,81 @@ mod tests {
 
     #[test]
     fn what_a_later_run_did_not_find_is_lost_and_said_once() {
-        let mut acked = Acked::default();
-        acked.heard(A, mark(1, 0, 5), OF_ONE);
-        acked.heard(A, mark(1, 0, 8), OF_TWO);
-        assert!(acked.doubtful(None).is_empty());
-        acked.heard(A, mark(2, 6, 6), []);
-        assert_eq!((acked.doubtful(Some(ONE)), acked.take_lost(ONE)), (vec![(A, 1)], None));
-        acked.survived(A, 1, 5);
-        assert!(acked.doubtful(None).is_empty());
-        assert_eq!((acked.any_lost(), acked.take_lost(ONE)), (Some((TWO, A)), None));
-        assert_eq!((acked.take_lost(TWO), acked.take_lost(TWO), acked.any_lost()), (Some(A), None, None));
+        let mut acknowledged = AcknowledgedChanges::default();
+        acknowledged.heard(A, mark(1, 0, 5), OF_ONE);
+        acknowledged.heard(A, mark(1, 0, 8), OF_TWO);
+        assert!(acknowledged.doubtful(None).is_empty());
+        acknowledged.heard(A, mark(2, 6, 6), []);
+        assert_eq!((acknowledged.doubtful(Some(ONE)), acknowledged.take_lost(ONE)), (vec![(A, 1)], None));
+        acknowledged.survived(A, 1, 5);
+        assert!(acknowledged.doubtful(None).is_empty());
+        assert_eq!((acknowledged.any_lost(), acknowledged.take_lost(ONE)), (Some((TWO, A)), None));
+        assert_eq!(
+            (acknowledged.take_lost(TWO), acknowledged.take_lost(TWO), acknowledged.any_lost()),
+            (Some(A), None, None)
+        );
     }
 
     #[test]
     fn what_was_on_disk_is_never_asked_about() {
-        let mut acked = Acked::default();
-        acked.heard(A, mark(1, 0, 5), OF_ONE);
-        acked.heard(A, mark(1, 5, 5), []);
-        acked.heard(A, mark(2, 5, 5), []);
-        assert!(acked.doubtful(None).is_empty());
-        acked.heard(A, mark(2, 7, 7), OF_ONE);
-        acked.heard(A, mark(3, 7, 7), []);
-        assert!(acked.doubtful(None).is_empty());
-        acked.heard(A, LogMark::default(), OF_ONE);
-        assert!(acked.doubtful(None).is_empty());
+        let mut acknowledged = AcknowledgedChanges::default();
+        acknowledged.heard(A, mark(1, 0, 5), OF_ONE);
+        acknowledged.heard(A, mark(1, 5, 5), []);
+        acknowledged.heard(A, mark(2, 5, 5), []);
+        assert!(acknowledged.doubtful(None).is_empty());
+        acknowledged.heard(A, mark(2, 7, 7), OF_ONE);
+        acknowledged.heard(A, mark(3, 7, 7), []);
+        assert!(acknowledged.doubtful(None).is_empty());
+        acknowledged.heard(A, LogMark::default(), OF_ONE);
+        assert!(acknowledged.doubtful(None).is_empty());
     }
 
     #[test]
     fn a_late_reply_counts_for_the_run_that_gave_it() {
-        let mut acked = Acked::default();
-        acked.heard(A, mark(1, 0, 1), []);
-        acked.heard(A, mark(2, 3, 4), OF_TWO);
-        acked.heard(A, mark(1, 0, 9), OF_ONE);
-        assert_eq!(acked.doubtful(None), [(A, 1)]);
-        acked.survived(A, 1, 3);
-        acked.heard(A, mark(1, 0, 2), OF_TWO);
-        acked.heard(A, mark(1, 0, 7), OF_TWO);
-        assert_eq!((acked.take_lost(ONE), acked.take_lost(TWO)), (Some(A), Some(A)));
-        acked.heard(A, mark(3, 4, 4), []);
-        acked.survived(A, 2, u64::MAX);
-        assert_eq!((acked.doubtful(None), acked.take_lost(TWO)), (vec![], None));
+        let mut acknowledged = AcknowledgedChanges::default();
+        acknowledged.heard(A, mark(1, 0, 1), []);
+        acknowledged.heard(A, mark(2, 3, 4), OF_TWO);
+        acknowledged.heard(A, mark(1, 0, 9), OF_ONE);
+        assert_eq!(acknowledged.doubtful(None), [(A, 1)]);
+        acknowledged.survived(A, 1, 3);
+        acknowledged.heard(A, mark(1, 0, 2), OF_TWO);
+        acknowledged.heard(A, mark(1, 0, 7), OF_TWO);
+        assert_eq!((acknowledged.take_lost(ONE), acknowledged.take_lost(TWO)), (Some(A), Some(A)));
+        acknowledged.heard(A, mark(3, 4, 4), []);
+        acknowledged.survived(A, 2, u64::MAX);
+        assert_eq!((acknowledged.doubtful(None), acknowledged.take_lost(TWO)), (vec![], None));
     }
 
     #[test]
     fn content_that_is_told_again_is_not_lost_but_what_else_was_changed_is() {
-        let content = |inode| [(inode, Part::Content)];
-        let whole = |inode| [(inode, Part::Whole)];
+        let content = |inode| [(inode, ChangedPart::Content)];
+        let whole = |inode| [(inode, ChangedPart::Whole)];
         for asked_first in [false, true] {
-            let mut acked = Acked::default();
-            acked.heard(A, mark(1, 0, 4), content(ONE));
-            acked.heard(A, mark(1, 0, 5), content(TWO));
-            acked.heard(A, mark(1, 0, 6), OF_TWO);
-            acked.heard(A, mark(2, 3, 3), []);
+            let mut acknowledged = AcknowledgedChanges::default();
+            acknowledged.heard(A, mark(1, 0, 4), content(ONE));
+            acknowledged.heard(A, mark(1, 0, 5), content(TWO));
+            acknowledged.heard(A, mark(1, 0, 6), OF_TWO);
+            acknowledged.heard(A, mark(2, 3, 3), []);
             if asked_first {
-                acked.survived(A, 1, 3);
+                acknowledged.survived(A, 1, 3);
             }
-            acked.heard(A, mark(2, 4, 4), whole(ONE));
-            acked.heard(A, mark(2, 5, 5), whole(TWO));
-            acked.survived(A, 1, 3);
-            assert_eq!((acked.take_lost(ONE), acked.take_lost(TWO)), (None, Some(A)));
+            acknowledged.heard(A, mark(2, 4, 4), whole(ONE));
+            acknowledged.heard(A, mark(2, 5, 5), whole(TWO));
+            acknowledged.survived(A, 1, 3);
+            assert_eq!((acknowledged.take_lost(ONE), acknowledged.take_lost(TWO)), (None, Some(A)));
         }
     }
 
     #[test]
     fn what_is_kept_is_bounded_by_what_is_not_on_disk() {
-        let mut acked = Acked::default();
+        let mut acknowledged = AcknowledgedChanges::default();
         for n in 1..=100 * FEW as u64 {
-            acked.heard(A, mark(1, n.saturating_sub(10), n), [(InodeId(n), Part::Content)]);
+            acknowledged.heard(A, mark(1, n.saturating_sub(10), n), [(InodeId(n), ChangedPart::Content)]);
         }
-        assert!(acked.servers[&A].marks.len() <= 2 * FEW);
+        assert!(acknowledged.servers[&A].marks.len() <= 2 * FEW);
         for run in 2..100 {
-            acked.heard(A, mark(run, 0, 1), OF_ONE);
+            acknowledged.heard(A, mark(run, 0, 1), OF_ONE);
         }
-        assert!(acked.servers[&A].past.len() <= MAX_PAST);
+        assert!(acknowledged.servers[&A].past.len() <= MAX_PAST);
     }
 }

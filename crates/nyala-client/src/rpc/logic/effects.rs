@@ -7,7 +7,7 @@ use nyala_wire::meta::{MetaOp, MetaReply, PutOutcome, SetAttr};
 
 /// What a change was of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ChangedPart {
     /// A file's content or size.
     Content,
     /// The same, all of it.
@@ -17,15 +17,15 @@ pub enum Part {
 }
 
 /// What an operation that worked has changed.
-pub fn changed<'a>(op: &'a MetaOp, reply: &'a MetaReply) -> impl Iterator<Item = (InodeId, Part)> + use<'a> {
+pub fn changed<'a>(op: &'a MetaOp, reply: &'a MetaReply) -> impl Iterator<Item = (InodeId, ChangedPart)> + use<'a> {
     let only_size = |set: &SetAttr| *set == SetAttr { size: set.size, ..SetAttr::default() };
     let (part, other) = match op {
-        MetaOp::PutInline(_) => (Part::Whole, None),
-        MetaOp::Commit(_) => (Part::Content, None),
-        MetaOp::SetAttr { set, .. } if only_size(set) => (Part::Content, None),
-        MetaOp::Rename(rename) => (Part::Other, Some(rename.to_parent)),
-        MetaOp::Link { inode, .. } => (Part::Other, Some(*inode)),
-        _ => (Part::Other, None),
+        MetaOp::PutInline(_) => (ChangedPart::Whole, None),
+        MetaOp::Commit(_) => (ChangedPart::Content, None),
+        MetaOp::SetAttr { set, .. } if only_size(set) => (ChangedPart::Content, None),
+        MetaOp::Rename(rename) => (ChangedPart::Other, Some(rename.to_parent)),
+        MetaOp::Link { inode, .. } => (ChangedPart::Other, Some(*inode)),
+        _ => (ChangedPart::Other, None),
     };
     let made = match reply {
         MetaReply::Created { inode, .. } => Some(*inode),
@@ -48,8 +48,8 @@ pub fn changed<'a>(op: &'a MetaOp, reply: &'a MetaReply) -> impl Iterator<Item =
     );
     let home = op.home().filter(|_| kept);
     let one = home.map(|inode| (inode, part));
-    let others = [other, made].into_iter().flatten().map(|inode| (inode, Part::Other));
-    one.into_iter().chain(others).chain(taken.map(|(put, _)| (put.inode, Part::Whole)))
+    let others = [other, made].into_iter().flatten().map(|inode| (inode, ChangedPart::Other));
+    one.into_iter().chain(others).chain(taken.map(|(put, _)| (put.inode, ChangedPart::Whole)))
 }
 
 #[cfg(test)]
@@ -64,12 +64,12 @@ mod tests {
         let of = |op: MetaOp, reply: MetaReply| changed(&op, &reply).collect::<Vec<_>>();
         let set = |set| MetaOp::SetAttr { inode: ONE, set };
         let size = SetAttr { size: Some(1), ..SetAttr::default() };
-        assert_eq!(of(set(size.clone()), MetaReply::Done), [(ONE, Part::Content)]);
-        assert_eq!(of(set(SetAttr { perm: Some(0o600), ..size }), MetaReply::Done), [(ONE, Part::Other)]);
+        assert_eq!(of(set(size.clone()), MetaReply::Done), [(ONE, ChangedPart::Content)]);
+        assert_eq!(of(set(SetAttr { perm: Some(0o600), ..size }), MetaReply::Done), [(ONE, ChangedPart::Other)]);
         assert!(of(MetaOp::Sync, MetaReply::Done).is_empty());
         assert!(of(MetaOp::Close { inode: ONE }, MetaReply::Done).is_empty());
         let made = MetaReply::Created { new: true, inode: TWO, kind: nyala_wire::FileKind::File, file: None };
         let unlink = MetaOp::Unlink { parent: ONE, name: nyala_wire::Name::new(b"x").unwrap() };
-        assert_eq!(of(unlink, made), [(ONE, Part::Other), (TWO, Part::Other)]);
+        assert_eq!(of(unlink, made), [(ONE, ChangedPart::Other), (TWO, ChangedPart::Other)]);
     }
 }

@@ -14,7 +14,7 @@ const DISTRUST_MS: u64 = 30_000;
 /// What to do now.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next<T> {
-    /// These are due; [`PutOff::done`] when they are out.
+    /// These are due; [`DeferredCloses::done`] when they are out.
     Take(Vec<T>),
     /// Something is due after so many milliseconds.
     Wait(u64),
@@ -24,17 +24,17 @@ pub enum Next<T> {
 
 /// Things that wait, oldest first.
 #[derive(Debug)]
-pub struct PutOff<T> {
+pub struct DeferredCloses<T> {
     delay_ms: u64,
     waiting: VecDeque<(u64, T)>,
     under_way: usize,
     distrust_until_ms: u64,
 }
 
-impl<T> PutOff<T> {
+impl<T> DeferredCloses<T> {
     /// Each waits for at most `delay_ms`; with 0 nothing is put off.
-    pub fn new(delay_ms: u64) -> PutOff<T> {
-        PutOff { delay_ms, waiting: VecDeque::new(), under_way: 0, distrust_until_ms: 0 }
+    pub fn new(delay_ms: u64) -> DeferredCloses<T> {
+        DeferredCloses { delay_ms, waiting: VecDeque::new(), under_way: 0, distrust_until_ms: 0 }
     }
 
     /// Whether something may be put off.
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn they_go_when_the_oldest_is_due_or_there_are_enough() {
-        let mut off = PutOff::new(20);
+        let mut off = DeferredCloses::new(20);
         assert_eq!(off.next(5), Next::Idle);
         assert!(off.put(1, 5));
         assert!(!off.put(2, 20));
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn no_more_than_so_many_wait_or_are_on_their_way() {
-        let mut off = PutOff::new(20);
+        let mut off = DeferredCloses::new(20);
         for number in 0..MOST {
             off.put(number, 1);
         }
@@ -108,8 +108,8 @@ mod tests {
 
     #[test]
     fn nothing_is_put_off_without_a_delay_or_after_a_failure() {
-        assert!(!PutOff::<()>::new(0).may(1));
-        let mut off = PutOff::<()>::new(20);
+        assert!(!DeferredCloses::<()>::new(0).may(1));
+        let mut off = DeferredCloses::<()>::new(20);
         off.failed(100);
         assert!(!off.may(100 + DISTRUST_MS - 1));
         assert!(off.may(100 + DISTRUST_MS));

@@ -5,9 +5,9 @@
 //! Extents never overlap and never cross a multiple of `unit` (a chunk, or a part of one), so each goes out as one
 //! storage write; one that fills its unit is complete and need not wait for more.
 
-use crate::writeback::logic::partial_units::Broken;
+use crate::writeback::logic::partial_units::PartialUnits;
 use crate::writeback::logic::ranges::RangeSet;
-use crate::writeback::logic::spare_capacity::Rooms;
+use crate::writeback::logic::spare_capacity::SpareCapacity;
 use bytes::BytesMut;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -43,8 +43,8 @@ impl Extent {
 pub struct ExtentMap {
     unit: u64,
     extents: BTreeMap<u64, Extent>,
-    rooms: Rooms,
-    broken: Broken,
+    spare: SpareCapacity,
+    partial: PartialUnits,
     bytes: usize,
 }
 
@@ -69,8 +69,8 @@ impl ExtentMap {
         ExtentMap {
             unit: unit.max(1),
             extents: BTreeMap::new(),
-            rooms: Rooms::default(),
-            broken: Broken::default(),
+            spare: SpareCapacity::default(),
+            partial: PartialUnits::default(),
             bytes: 0,
         }
     }
@@ -92,7 +92,7 @@ impl ExtentMap {
 
     /// Does the range fill its unit, or what is left of it?
     fn completes(&self, range: &Range<u64>) -> bool {
-        range.end - range.start == self.unit || self.broken.is_closed_by(self.unit_of(range.start), range)
+        range.end - range.start == self.unit || self.partial.is_closed_by(self.unit_of(range.start), range)
     }
 
     fn unit_of(&self, offset: u64) -> Range<u64> {
@@ -142,7 +142,7 @@ impl ExtentMap {
 
     fn insert_in_unit(&mut self, offset: u64, data: &[u8], now_ms: u64, stamp: u64) {
         let Range { start, end } = self.unit_of(offset);
-        self.broken.written(start..end, &(offset..offset + data.len() as u64));
+        self.partial.written(start..end, &(offset..offset + data.len() as u64));
         let (mut at, mut rest) = (offset, data);
         while !rest.is_empty() {
             let here = self.extents.range_mut(start..=at).next_back().filter(|(_, extent)| extent.range().end > at);
@@ -174,7 +174,7 @@ impl ExtentMap {
     /// Adds bytes where nothing is: in the unit's own buffer if it has one, or at the end of those before, or by themselves.
     fn add(&mut self, unit_start: u64, offset: u64, data: &[u8], now_ms: u64, stamp: u64) {
         self.bytes += data.len();
-        let new = if let Some(mut room) = self.rooms.take(offset, data.len()) {
+        let new = if let Some(mut room) = self.spare.take(offset, data.len()) {
             room.copy_from_slice(data);
             room
         } else {
@@ -219,18 +219,18 @@ impl ExtentMap {
             count += 1;
             bytes += extent.data.len() as u64;
         }
-        if count < 2 || bytes < self.unit / GATHERED || self.rooms.has(&unit) {
+        if count < 2 || bytes < self.unit / GATHERED || self.spare.has(&unit) {
             return;
         }
         let mut room = BytesMut::zeroed(self.unit as usize);
         for (_, extent) in self.extents.range_mut(unit.clone()).rev() {
             let behind = room.split_off((extent.range().end - unit.start) as usize);
-            self.rooms.give(extent.range().end, behind);
+            self.spare.give(extent.range().end, behind);
             let mut place = room.split_off((extent.offset - unit.start) as usize);
             place.copy_from_slice(&extent.data);
             extent.data = place;
         }
-        self.rooms.give(unit.start, room);
+        self.spare.give(unit.start, room);
     }
 
     /// Writes `data` under what is there: only where nothing is.
@@ -246,7 +246,7 @@ impl ExtentMap {
     pub fn take(&mut self, offset: u64) -> Option<Extent> {
         let extent = self.cut(offset)?;
         if extent.data.len() as u64 != self.unit {
-            self.broken.gone(self.unit_of(offset), extent.range());
+            self.partial.gone(self.unit_of(offset), extent.range());
         }
         Some(extent)
     }
@@ -256,7 +256,7 @@ impl ExtentMap {
         self.bytes -= extent.data.len();
         let unit = self.unit_of(offset);
         if self.extents.range(unit.clone()).next().is_none() {
-            self.rooms.clear(&unit);
+            self.spare.clear(&unit);
         }
         Some(extent)
     }
@@ -408,7 +408,7 @@ mod tests {
             }
         }
         let extent = map.take(0).unwrap();
-        assert!(extent.complete && extent.in_pieces && map.is_empty() && !map.rooms.has(&(0..unit)));
+        assert!(extent.complete && extent.in_pieces && map.is_empty() && !map.spare.has(&(0..unit)));
         assert!((0..unit).all(|at| extent.data[at as usize] == (at / piece) as u8 + 1));
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! **Failure model.** A server that was restarted has forgotten its claims, and gives others none before it has heard of all
 //! clients which moves are still under way. So a move is either named to the new run or does not begin: from the moment on at
-//! which a run counts as ended here ([`Moves::end_run`]), no move begins under a claim of it. What a session that has ended
+//! which a run counts as ended here ([`Migrations::end_run`]), no move begins under a claim of it. What a session that has ended
 //! claimed is not named under the next: its server has given it to others, or waits until it is fenced.
 
 use nyala_wire::{InodeId, SessionId, TargetId};
@@ -23,13 +23,13 @@ pub struct Run {
 
 /// The moves of one client.
 #[derive(Debug, Default)]
-pub struct Moves {
+pub struct Migrations {
     under_way: HashMap<InodeId, Run>,
     /// The last run of each server that has ended.
     ended: HashMap<TargetId, u64>,
 }
 
-impl Moves {
+impl Migrations {
     /// A move begins under a claim of this run, one at a time of an inode; `false`: the run has ended, so that it may not.
     pub fn begin(&mut self, inode: InodeId, run: Run) -> bool {
         let good = self.ended.get(&run.server) != Some(&run.boot);
@@ -68,28 +68,28 @@ mod tests {
 
     #[test]
     fn what_is_under_way_is_named_and_nothing_begins_under_an_ended_run() {
-        let (mut moves, a, b) = (Moves::default(), InodeId(1), InodeId(2));
-        assert!(moves.begin(a, run(7, 1)));
-        moves.end_run(SERVER, 7);
-        assert!(!moves.begin(b, run(7, 1)));
-        assert_eq!(moves.of(SERVER, SessionId(1)), [a]);
-        assert!(moves.begin(b, run(8, 1)));
-        moves.end(a);
-        assert_eq!(moves.of(SERVER, SessionId(1)), [b]);
-        assert!(moves.of(TargetId(4), SessionId(1)).is_empty());
+        let (mut migrations, a, b) = (Migrations::default(), InodeId(1), InodeId(2));
+        assert!(migrations.begin(a, run(7, 1)));
+        migrations.end_run(SERVER, 7);
+        assert!(!migrations.begin(b, run(7, 1)));
+        assert_eq!(migrations.of(SERVER, SessionId(1)), [a]);
+        assert!(migrations.begin(b, run(8, 1)));
+        migrations.end(a);
+        assert_eq!(migrations.of(SERVER, SessionId(1)), [b]);
+        assert!(migrations.of(TargetId(4), SessionId(1)).is_empty());
     }
 
     #[test]
     fn what_an_ended_session_claimed_is_not_named_under_the_next() {
-        let mut moves = Moves::default();
-        assert!(moves.begin(InodeId(1), run(7, 1)));
-        assert!(moves.of(SERVER, SessionId(2)).is_empty());
+        let mut migrations = Migrations::default();
+        assert!(migrations.begin(InodeId(1), run(7, 1)));
+        assert!(migrations.of(SERVER, SessionId(2)).is_empty());
     }
 
     #[test]
     fn the_end_of_one_servers_run_is_nothing_to_another() {
-        let mut moves = Moves::default();
-        moves.end_run(TargetId(4), 7);
-        assert!(moves.begin(InodeId(1), run(7, 1)));
+        let mut migrations = Migrations::default();
+        migrations.end_run(TargetId(4), 7);
+        assert!(migrations.begin(InodeId(1), run(7, 1)));
     }
 }

@@ -13,11 +13,11 @@ const MOST: usize = 1024;
 
 /// What has gone of the units that are broken, by their start.
 #[derive(Debug, Default)]
-pub(super) struct Broken {
+pub(super) struct PartialUnits {
     units: BTreeMap<u64, RangeSet>,
 }
 
-impl Broken {
+impl PartialUnits {
     /// A part of a unit goes out.
     pub(super) fn gone(&mut self, unit: Range<u64>, part: Range<u64>) {
         let parts = self.units.entry(unit.start).or_default();
@@ -50,19 +50,19 @@ mod tests {
     #[test]
     fn the_rest_of_a_broken_unit_is_closed_by_what_fills_it() {
         let unit = || 100..200;
-        let mut broken = Broken::default();
-        assert!(!broken.is_closed_by(unit(), &(100..150)));
-        broken.gone(unit(), 140..160);
-        assert!(broken.is_closed_by(unit(), &(100..140)) && broken.is_closed_by(unit(), &(160..200)));
-        assert!(!broken.is_closed_by(unit(), &(100..130)) && !broken.is_closed_by(unit(), &(160..190)));
-        broken.written(unit(), &(100..140));
-        broken.gone(unit(), 100..140);
-        broken.gone(unit(), 160..200);
-        assert!(broken.units.is_empty(), "all of it has gone");
-        broken.gone(unit(), 140..160);
-        broken.written(unit(), &(150..170));
-        assert!(!broken.is_closed_by(unit(), &(100..140)), "it is written anew");
-        (0..2 * MOST as u64).for_each(|n| broken.gone(n * 10..n * 10 + 10, n * 10..n * 10 + 1));
-        assert_eq!(broken.units.len(), MOST);
+        let mut partial = PartialUnits::default();
+        assert!(!partial.is_closed_by(unit(), &(100..150)));
+        partial.gone(unit(), 140..160);
+        assert!(partial.is_closed_by(unit(), &(100..140)) && partial.is_closed_by(unit(), &(160..200)));
+        assert!(!partial.is_closed_by(unit(), &(100..130)) && !partial.is_closed_by(unit(), &(160..190)));
+        partial.written(unit(), &(100..140));
+        partial.gone(unit(), 100..140);
+        partial.gone(unit(), 160..200);
+        assert!(partial.units.is_empty(), "all of it has gone");
+        partial.gone(unit(), 140..160);
+        partial.written(unit(), &(150..170));
+        assert!(!partial.is_closed_by(unit(), &(100..140)), "it is written anew");
+        (0..2 * MOST as u64).for_each(|n| partial.gone(n * 10..n * 10 + 10, n * 10..n * 10 + 1));
+        assert_eq!(partial.units.len(), MOST);
     }
 }

@@ -9,11 +9,11 @@ use std::ops::Range;
 
 /// The free parts of one file's buffers.
 #[derive(Debug, Default)]
-pub(super) struct Rooms {
+pub(super) struct SpareCapacity {
     parts: BTreeMap<u64, BytesMut>,
 }
 
-impl Rooms {
+impl SpareCapacity {
     /// Takes the room for `len` bytes at `offset` out, if there is one.
     pub(super) fn take(&mut self, offset: u64, len: usize) -> Option<BytesMut> {
         let (&start, part) = self.parts.range(..=offset).next_back()?;
@@ -55,23 +55,23 @@ mod tests {
 
     #[test]
     fn rooms_are_cut_out_and_joined_again() {
-        let mut rooms = Rooms::default();
-        rooms.give(100, BytesMut::zeroed(50));
-        assert!(rooms.take(90, 20).is_none() && rooms.take(140, 20).is_none() && rooms.take(200, 1).is_none());
-        let mut middle = rooms.take(110, 10).unwrap();
-        assert!(rooms.take(105, 10).is_none(), "is taken");
-        let before = rooms.take(100, 10).unwrap();
-        let behind = rooms.take(120, 30).unwrap();
-        assert!(!rooms.has(&(0..1000)));
+        let mut spare = SpareCapacity::default();
+        spare.give(100, BytesMut::zeroed(50));
+        assert!(spare.take(90, 20).is_none() && spare.take(140, 20).is_none() && spare.take(200, 1).is_none());
+        let mut middle = spare.take(110, 10).unwrap();
+        assert!(spare.take(105, 10).is_none(), "is taken");
+        let before = spare.take(100, 10).unwrap();
+        let behind = spare.take(120, 30).unwrap();
+        assert!(!spare.has(&(0..1000)));
         let at = before.as_ptr();
         middle.unsplit(behind);
         let mut whole = before;
         whole.unsplit(middle);
         assert_eq!((whole.len(), whole.as_ptr()), (50, at), "nothing was copied");
-        rooms.give(7, whole);
-        rooms.clear(&(0..7));
-        assert!(rooms.has(&(0..8)));
-        rooms.clear(&(0..8));
-        assert!(!rooms.has(&(0..1000)));
+        spare.give(7, whole);
+        spare.clear(&(0..7));
+        assert!(spare.has(&(0..8)));
+        spare.clear(&(0..8));
+        assert!(!spare.has(&(0..1000)));
     }
 }

@@ -59,7 +59,7 @@ pub struct Syncing {
 
 impl Unsynced {
     /// This client wrote there. Whether that changes what is to be remembered if the file is forgotten.
-    pub fn wrote(&mut self, index: u16, verifier: WriteVerifier) -> bool {
+    pub fn record_write(&mut self, index: u16, verifier: WriteVerifier) -> bool {
         let noted = self.written.entry(index).or_default();
         let before = std::mem::replace(noted, Noted { verifier: Some(verifier), changed: false });
         noted.since(before);
@@ -137,11 +137,11 @@ mod tests {
     #[test]
     fn all_targets_until_synced_alone_and_again_when_others_may_have_written() {
         let mut unsynced = Unsynced::default();
-        assert!(unsynced.wrote(1, ONCE) && unsynced.wrote(2, ONCE) && !unsynced.wrote(2, ONCE));
+        assert!(unsynced.record_write(1, ONCE) && unsynced.record_write(2, ONCE) && !unsynced.record_write(2, ONCE));
         let first = unsynced.begin(0..4, true);
         assert_eq!(indices(&first), [0, 1, 2, 3]);
         // Written while it is under way.
-        assert!(unsynced.wrote(3, ONCE));
+        assert!(unsynced.record_write(3, ONCE));
         unsynced.done(&first);
         let second = unsynced.begin(0..4, true);
         assert_eq!(indices(&second), [3]);
@@ -168,24 +168,24 @@ mod tests {
     fn what_a_target_lost_between_a_write_and_its_sync_does_not_pass_for_synced() {
         let holds = |syncing: &Syncing, now| syncing.indices.values().all(|noted| noted.holds(now));
         let mut unsynced = Unsynced::default();
-        assert!(unsynced.wrote(0, ONCE));
+        assert!(unsynced.record_write(0, ONCE));
         let syncing = unsynced.begin(0..2, true);
         assert!(holds(&syncing, ONCE) && !holds(&syncing, TWICE));
         unsynced.failed(syncing);
-        assert!(unsynced.wrote(0, TWICE), "the first one may be lost, whatever the sync is answered with");
+        assert!(unsynced.record_write(0, TWICE), "the first one may be lost, whatever the sync is answered with");
         let syncing = unsynced.begin(0..2, true);
         assert!(!holds(&syncing, ONCE) && !holds(&syncing, TWICE));
         unsynced.done(&syncing);
-        unsynced.wrote(0, TWICE);
+        unsynced.record_write(0, TWICE);
         assert!(holds(&unsynced.begin(0..2, true), TWICE), "it was told");
     }
 
     #[test]
     fn a_forgotten_file_is_not_forgotten_to_be_doubtful() {
         let mut first = Unsynced::default();
-        first.wrote(0, ONCE);
+        first.record_write(0, ONCE);
         let mut again = Unsynced::default();
-        again.wrote(0, TWICE);
+        again.record_write(0, TWICE);
         again.adopt(Some(first.written()));
         again.adopt(Some(first.written()));
         assert!(!again.noted(0..1)[&0].holds(TWICE));

@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 #[tokio::test]
 async fn waits_for_room() {
-    let budget = Arc::new(Budget::new(MIN_LIMIT));
+    let budget = Arc::new(MemoryLimit::new(MIN_LIMIT));
     assert!(budget.try_take(MIN_LIMIT));
     assert!(!budget.try_take(1));
     let other = budget.clone();
     let waiting = tokio::spawn(async move {
-        let mut pressed = 0;
-        other.take(10, || pressed += 1).await;
-        pressed
+        let mut reclaim = 0;
+        other.take(10, || reclaim += 1).await;
+        reclaim
     });
     tokio::task::yield_now().await;
     budget.give_back(10);
@@ -25,7 +25,7 @@ async fn waits_for_room() {
 /// Each round of waiting ends only after somebody has pressed for what the round before brought in.
 #[tokio::test]
 async fn in_turn_and_somebody_presses_until_all_have_room() {
-    let budget = Arc::new(Budget::new(MIN_LIMIT));
+    let budget = Arc::new(MemoryLimit::new(MIN_LIMIT));
     let dirty = Arc::new(AtomicUsize::new(MIN_LIMIT));
     assert!(budget.try_take(MIN_LIMIT));
     let order = Arc::new(parking_lot::Mutex::new(Vec::new()));
@@ -33,14 +33,14 @@ async fn in_turn_and_somebody_presses_until_all_have_room() {
     for number in 0..20 {
         let (budget, dirty, order) = (budget.clone(), dirty.clone(), order.clone());
         tasks.push(tokio::spawn(async move {
-            let press = || {
+            let reclaim = || {
                 let out = dirty.swap(0, Ordering::AcqRel);
                 let budget = budget.clone();
                 if out > 0 {
                     tokio::spawn(async move { budget.give_back(out) });
                 }
             };
-            budget.take(MIN_LIMIT / 4, press).await;
+            budget.take(MIN_LIMIT / 4, reclaim).await;
             order.lock().push(number);
             dirty.fetch_add(MIN_LIMIT / 4, Ordering::AcqRel);
         }));
@@ -53,11 +53,11 @@ async fn in_turn_and_somebody_presses_until_all_have_room() {
 
 #[test]
 fn what_is_on_its_way_does_not_make_it_tight() {
-    let budget = Budget::new(MIN_LIMIT);
+    let budget = MemoryLimit::new(MIN_LIMIT);
     assert!(budget.try_take(MIN_LIMIT));
     assert!(budget.is_tight() && !budget.is_moving());
-    budget.takes_off(MIN_LIMIT / 2);
+    budget.begin_send(MIN_LIMIT / 2);
     assert!(!budget.is_tight() && budget.is_moving());
-    budget.lands(MIN_LIMIT / 2);
+    budget.end_send(MIN_LIMIT / 2);
     assert!(budget.is_tight() && !budget.is_moving());
 }

@@ -2,7 +2,7 @@
 
 //! Positions of changes at one server.
 
-use crate::rpc::logic::effects::Part;
+use crate::rpc::logic::effects::ChangedPart;
 use nyala_wire::InodeId;
 use std::collections::{BTreeMap, HashMap};
 
@@ -33,15 +33,15 @@ pub(super) struct Past {
     pub(super) marks: HashMap<InodeId, Mark>,
 }
 
-pub(super) fn note(marks: &mut HashMap<InodeId, Mark>, (inode, part): (InodeId, Part), position: u64) {
+pub(super) fn note(marks: &mut HashMap<InodeId, Mark>, (inode, part): (InodeId, ChangedPart), position: u64) {
     let mark = marks.entry(inode).or_default();
-    let place = &mut mark[usize::from(part == Part::Other)];
+    let place = &mut mark[usize::from(part == ChangedPart::Other)];
     *place = position.max(*place);
 }
 
 impl Server {
     /// What was lost of its content is back.
-    pub(super) fn told_whole(&mut self, inode: InodeId) {
+    pub(super) fn content_replaced(&mut self, inode: InodeId) {
         for past in self.past.values_mut() {
             if let Some(mark) = past.marks.get_mut(&inode) {
                 mark[0] = 0;
