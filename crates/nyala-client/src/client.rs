@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::file::handle::FileHandle;
 use crate::maintenance::thread;
 use crate::namespace::lookup::name;
-use crate::rpc::cluster_map::unexpected_reply;
+use crate::rpc::failure::unexpected_reply;
 use crate::rpc::transport::{Network, Rpc};
 use crate::types::{CacheListener, ClientStats, FsStats, Lookup, Mode, OpenOptions, SetXattr};
 use nyala_wire::map::{ClusterMap, TargetKind};
@@ -40,31 +40,31 @@ impl Client {
 
     /// The same over anything that carries requests.
     pub async fn connect_over(config: ClientConfig, rpc: Arc<dyn Rpc>) -> Result<Client> {
-        let core = Arc::new(Core::new(config, rpc)?);
-        core.maps.first(&core).await?;
+        let core = Core::new(config, rpc)?;
+        core.cluster.first_map().await?;
         thread::start(&core)?;
         Ok(Client { core })
     }
 
     /// The longest time that a call waits for servers; `None`: no limit.
     pub fn retry_timeout(&self) -> Option<Duration> {
-        self.core.retry_timeout()
+        self.core.ctx.retry_timeout()
     }
 
     /// Runs a call, or several, such that all that they wait for together ends within [`Client::retry_timeout`]. Without it every
     /// single wait has that limit.
     pub async fn bounded<T>(&self, call: impl Future<Output = T>) -> T {
-        crate::rpc::deadline::within(self.core.retry_timeout(), call).await
+        crate::rpc::deadline::within(self.core.ctx.retry_timeout(), call).await
     }
 
     /// The cluster map now.
     pub fn map(&self) -> Arc<ClusterMap> {
-        self.core.maps.view().map.clone()
+        self.core.cluster.maps.view().map.clone()
     }
 
     /// Counters.
     pub fn stats(&self) -> ClientStats {
-        let stats = &self.core.stats;
+        let stats = &self.core.ctx.stats;
         let get = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         ClientStats {
             meta_requests: get(&stats.meta_requests),
@@ -75,41 +75,41 @@ impl Client {
             written_bytes: get(&stats.written_bytes),
             retries: get(&stats.retries),
             checksum_errors: get(&stats.checksum_errors),
-            dirty_bytes: self.core.memory.used() as u64,
-            cached_bytes: self.core.cached_bytes.load(Ordering::Relaxed) as u64,
+            dirty_bytes: self.core.writeback.memory.used() as u64,
+            cached_bytes: self.core.ops.cached_bytes.load(Ordering::Relaxed) as u64,
             cache_hits: get(&stats.cache_hits),
         }
     }
 
     /// Who is to be told when something that this client said may be kept is true no longer. Set before anything is asked.
     pub fn set_listener(&self, listener: Arc<dyn CacheListener>) {
-        self.core.set_listener(listener);
+        self.core.delegations.set_listener(listener);
     }
 
     /// How long a layer above may keep leased things without asking again.
     pub fn lease_time(&self) -> Duration {
-        self.core.lease_time()
+        self.core.delegations.lease_time()
     }
 
     /// What this client may do with an inode now; `None` too while the lease is on its way back.
     pub fn leased(&self, inode: InodeId) -> LeaseMode {
-        self.core.leased(inode)
+        self.core.delegations.leased(inode)
     }
 
     /// Looks up a name, and says what may be kept of the answer.
     pub async fn lookup_entry(&self, parent: InodeId, name: &[u8]) -> Result<Lookup> {
-        self.core.lookup_entry(parent, name).await
+        self.core.namespace.lookup_entry(parent, name).await
     }
 
     /// The first lock that stands in the way of this one (`F_GETLK`).
     pub async fn get_lock(&self, inode: InodeId, lock: FileLock) -> Result<Option<FileLock>> {
-        self.core.get_lock(inode, lock).await
+        self.core.locks.get_lock(inode, lock).await
     }
 
     /// Takes a lock or gives it up. EAGAIN if another one is in the way, unless `wait`; EDEADLK if waiting cannot end.
     /// Dropping the future leaves no lock behind.
     pub async fn set_lock(&self, inode: InodeId, lock: FileLock, wait: bool) -> Result<()> {
-        self.core.set_lock(inode, lock, wait).await
+        self.core.locks.set_lock(inode, lock, wait).await
     }
 
     /// Copies bytes from one file to another; on the storage targets where it can be. Returns how many: fewer than `len`
@@ -122,43 +122,44 @@ impl Client {
         offset: u64,
         len: u64,
     ) -> Result<u64> {
-        self.core.copy_range(from, from_offset, to, offset, len).await
+        self.core.ops.copy_range(from, from_offset, to, offset, len).await
     }
 
     /// Makes and opens a file without a name (`O_TMPFILE`).
     pub async fn tmpfile(&self, dir: InodeId, mode: impl Into<Mode>, owner: Owner) -> Result<(Attr, FileHandle)> {
-        self.core.tmpfile(entry(dir, b"unnamed", mode.into())?, owner).await
+        let (attr, opened) = self.core.namespace.tmpfile(entry(dir, b"unnamed", mode.into())?, owner).await?;
+        Ok((attr, FileHandle::new(self.core.clone(), opened)))
     }
 
     /// Looks up a name; ENOENT if it does not exist.
     pub async fn lookup(&self, parent: InodeId, name: &[u8]) -> Result<Attr> {
-        self.core.lookup(parent, name).await
+        self.core.namespace.lookup(parent, name).await
     }
 
     /// Attributes of an inode; this client's own unsent changes included.
     pub async fn getattr(&self, inode: InodeId) -> Result<Attr> {
-        self.core.getattr(inode).await
+        self.core.namespace.getattr(inode).await
     }
 
     /// Attributes of many inodes, in any order; those that are gone are left out.
     pub async fn getattrs(&self, inodes: &[InodeId]) -> Result<Vec<Attr>> {
-        self.core.getattrs(inodes).await
+        self.core.namespace.getattrs(inodes).await
     }
 
     /// Changes attributes. A new size or modification time comes after everything this client wrote before.
     pub async fn setattr(&self, inode: InodeId, set: SetAttr) -> Result<Attr> {
-        self.core.setattr(inode, set).await
+        self.core.ops.setattr(inode, set).await
     }
 
     /// Target of a symbolic link.
     pub async fn readlink(&self, inode: InodeId) -> Result<Vec<u8>> {
-        self.core.readlink(inode).await
+        self.core.namespace.readlink(inode).await
     }
 
     /// Makes a directory.
     pub async fn mkdir(&self, parent: InodeId, name: &[u8], mode: impl Into<Mode>, owner: Owner) -> Result<Attr> {
         let entry = entry(parent, name, mode.into())?;
-        self.core.make("make a directory", MetaOp::Mkdir { entry }, owner).await
+        self.core.namespace.make("make a directory", MetaOp::Mkdir { entry }, owner).await
     }
 
     /// Makes a fifo, socket, device or closed regular file.
@@ -172,33 +173,33 @@ impl Client {
         owner: Owner,
     ) -> Result<Attr> {
         let entry = entry(parent, name, mode.into())?;
-        self.core.make("make a node", MetaOp::Mknod { entry, kind, rdev }, owner).await
+        self.core.namespace.make("make a node", MetaOp::Mknod { entry, kind, rdev }, owner).await
     }
 
     /// Makes a symbolic link.
     pub async fn symlink(&self, parent: InodeId, name: &[u8], target: &[u8], owner: Owner) -> Result<Attr> {
         let op = MetaOp::Symlink { entry: entry(parent, name, Mode::from(0o777))?, target: target.to_vec().into() };
-        self.core.make("make a symbolic link", op, owner).await
+        self.core.namespace.make("make a symbolic link", op, owner).await
     }
 
     /// Makes another name for an inode.
     pub async fn link(&self, inode: InodeId, parent: InodeId, bytes: &[u8]) -> Result<Attr> {
-        self.core.link(inode, parent, bytes).await
+        self.core.namespace.link(inode, parent, bytes).await
     }
 
     /// Removes a name that is not a directory's.
     pub async fn unlink(&self, parent: InodeId, bytes: &[u8]) -> Result<()> {
-        self.core.unlink(parent, bytes).await
+        self.core.namespace.unlink(parent, bytes).await
     }
 
     /// Removes an empty directory.
     pub async fn rmdir(&self, parent: InodeId, bytes: &[u8]) -> Result<()> {
-        self.core.rmdir(parent, bytes).await
+        self.core.namespace.rmdir(parent, bytes).await
     }
 
     /// Renames.
     pub async fn rename(&self, rename: Rename) -> Result<()> {
-        self.core.rename(rename).await
+        self.core.namespace.rename(rename).await
     }
 
     /// Makes and opens a file, or (unless `exclusive`) opens the one that is there.
@@ -210,7 +211,8 @@ impl Client {
         owner: Owner,
         exclusive: bool,
     ) -> Result<(Attr, FileHandle)> {
-        self.core.create(entry(parent, name, mode.into())?, owner, exclusive).await
+        let (attr, opened) = self.core.namespace.create(entry(parent, name, mode.into())?, owner, exclusive).await?;
+        Ok((attr, FileHandle::new(self.core.clone(), opened)))
     }
 
     /// Opens a file.
@@ -218,17 +220,18 @@ impl Client {
         if options.truncate {
             self.setattr(inode, SetAttr { size: Some(0), ..SetAttr::default() }).await?;
         }
-        self.core.open_handle(inode, None, options).await
+        let opened = self.core.ops.open_handle(inode, None, options).await?;
+        Ok(FileHandle::new(self.core.clone(), opened))
     }
 
     /// Lists a directory after a cookie (0: from the start).
     pub async fn readdir(&self, dir: InodeId, after_cookie: u64, max_entries: u32, plus: bool) -> Result<Listing> {
-        self.core.readdir(dir, after_cookie, max_entries, plus).await
+        self.core.namespace.readdir(dir, after_cookie, max_entries, plus).await
     }
 
     /// Value of an extended attribute.
     pub async fn getxattr(&self, inode: InodeId, name: &[u8]) -> Result<Vec<u8>> {
-        self.core.getxattr(inode, name).await
+        self.core.namespace.getxattr(inode, name).await
     }
 
     /// Sets an extended attribute.
@@ -236,18 +239,18 @@ impl Client {
         let (name, value) = (name.to_vec().into(), value.to_vec().into());
         let SetXattr { create, replace, kill_sgid } = how;
         let op = MetaOp::SetXattr { inode, name, value, create, replace, kill_sgid };
-        self.core.change_xattr("set an extended attribute", inode, op).await
+        self.core.namespace.change_xattr("set an extended attribute", inode, op).await
     }
 
     /// Names of extended attributes.
     pub async fn listxattr(&self, inode: InodeId) -> Result<Vec<Vec<u8>>> {
-        self.core.listxattr(inode).await
+        self.core.namespace.listxattr(inode).await
     }
 
     /// Removes an extended attribute.
     pub async fn removexattr(&self, inode: InodeId, name: &[u8]) -> Result<()> {
         let op = MetaOp::RemoveXattr { inode, name: name.to_vec().into() };
-        self.core.change_xattr("remove an extended attribute", inode, op).await
+        self.core.namespace.change_xattr("remove an extended attribute", inode, op).await
     }
 
     /// Size and use of the file system; at most a second old.
@@ -257,7 +260,7 @@ impl Client {
         {
             return Ok(stats);
         }
-        let reply = self.core.ask_management("ask for capacities", MgmtRequest::Capacities).await?;
+        let reply = self.core.cluster.ask_management("ask for capacities", MgmtRequest::Capacities).await?;
         let MgmtReply::Capacities(capacities) = reply else { return Err(unexpected_reply("ask for capacities")) };
         let map = self.map();
         let mut stats = FsStats::default();
@@ -280,7 +283,7 @@ impl Client {
 
     /// Where an inode and its data are.
     pub async fn entry_info(&self, inode: InodeId) -> Result<EntryInfo> {
-        match self.core.meta("get entry info", MetaOp::EntryInfo { inode }, Owner::default()).await? {
+        match self.core.cluster.meta("get entry info", MetaOp::EntryInfo { inode }, Owner::default()).await? {
             MetaReply::EntryInfo(info) => Ok(*info),
             _ => Err(unexpected_reply("get entry info")),
         }
@@ -289,42 +292,42 @@ impl Client {
     /// Has `range` (offset and length, bytes) of a chunk file on the member `bad` of a mirror group replaced by what a good member
     /// has. That it was done does not say that it worked.
     pub async fn repair_copy(&self, group: GroupId, file: ChunkFileId, range: (u64, u32), bad: TargetId) -> Result<()> {
-        self.core.repair_copy(group, file, range, bad).await
+        self.core.cluster.repair_copy(group, file, range, bad).await
     }
 
     /// Removes a chunk file of an inode that does not exist from one target.
     pub async fn remove_chunk_file(&self, file: ChunkFileId, target: TargetId) -> Result<()> {
-        self.core.remove_chunk_file(file, target).await
+        self.core.cluster.remove_chunk_file(file, target).await
     }
 
     /// Cuts what lies at storage beside a file's inline content. Whether it could: the content is inline, nobody else uses the
     /// file, and its metadata server knows that a client may have left something there.
     pub async fn cut_beside_inline(&self, inode: InodeId) -> Result<bool> {
         let handle = self.open(inode, OpenOptions { write: true, ..OpenOptions::default() }).await?;
-        let cut = self.core.cut_beside_inline(handle.file()).await;
+        let cut = self.core.writeback.cut_beside_inline(handle.file()).await;
         handle.release().await?;
         cut
     }
 
     /// Returns when all changes of a mirrored chunk file that were under way are on all members.
     pub async fn settled(&self, group: GroupId, file: ChunkFileId) -> Result<()> {
-        self.core.settled(group, file).await
+        self.core.cluster.settled(group, file).await
     }
 
     /// Sets what a directory gives to new files.
     pub async fn set_pattern(&self, dir: InodeId, pattern: StripePattern) -> Result<()> {
         pattern.check().map_err(Error::server("check the pattern"))?;
-        self.core.change_xattr("set the pattern", dir, MetaOp::SetPattern { dir, pattern }).await
+        self.core.namespace.change_xattr("set the pattern", dir, MetaOp::SetPattern { dir, pattern }).await
     }
 
     /// The directory above a directory.
     pub async fn parent(&self, dir: InodeId) -> Result<InodeId> {
-        self.core.parent(dir).await
+        self.core.namespace.parent(dir).await
     }
 
     /// Follows a path from the root; symbolic links, in the middle and at the end, only if asked.
     pub async fn resolve(&self, path: &[u8], follow: bool) -> Result<Attr> {
-        self.core.resolve(path, follow).await
+        self.core.namespace.resolve(path, follow).await
     }
 
     /// Everything written and done so far is on disk (`syncfs`).
@@ -336,8 +339,8 @@ impl Client {
     pub async fn fsync_dir(&self, dir: InodeId) -> Result<()> {
         match self.map().slot_target(dir.slot()) {
             Some(target) => {
-                self.core.meta_at("sync a directory", MetaOp::Sync, target).await?;
-                self.core.confirm(dir).await
+                self.core.cluster.meta_at("sync a directory", MetaOp::Sync, target).await?;
+                self.core.cluster.confirm(dir).await
             }
             None => self.core.sync_all().await,
         }

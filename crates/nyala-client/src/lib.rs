@@ -14,6 +14,7 @@
 
 pub mod client;
 pub mod config;
+mod context;
 mod core;
 pub mod delegation;
 pub mod error;

@@ -5,6 +5,7 @@
 use nyala_wire::{Attr, InodeId, Time};
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,6 +72,9 @@ pub trait CacheListener: Send + Sync + 'static {
         Box::pin(std::future::ready(()))
     }
 }
+
+/// How long the layer above has before the gate opens.
+pub(crate) const INVALIDATION_TIMEOUT: Duration = Duration::from_millis(5);
 
 /// What was found under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]

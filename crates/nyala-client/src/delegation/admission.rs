@@ -8,13 +8,13 @@
 //! kernel locks pages that are being read): it stops waiting when the gate opens. Nobody waits for longer than the call may
 //! last: a server that is away takes no lease back, and grants none.
 
-use crate::core::Core;
+use crate::delegation::cache::DelegationCache;
 use crate::delegation::logic::delegations::{Need, Verdict};
 use crate::error::Result;
 use crate::file::state::File;
 use crate::rpc::bound::UNBOUND;
-use crate::rpc::cluster_map::unexpected_reply;
 use crate::rpc::deadline::Deadline;
+use crate::rpc::failure::unexpected_reply;
 use nyala_wire::SessionId;
 use nyala_wire::meta::{MetaOp, MetaReply, Owner, Want};
 use std::pin::Pin;
@@ -39,7 +39,7 @@ pub(crate) enum Access {
 
 /// An admitted operation; over when dropped.
 pub(crate) struct Admission {
-    core: Arc<Core>,
+    delegations: Arc<DelegationCache>,
     file: Arc<File>,
     counted: Option<u64>,
     write: bool,
@@ -51,7 +51,7 @@ pub(crate) struct Admission {
 impl Drop for Admission {
     fn drop(&mut self) {
         if let Some(stamp) = self.counted
-            && self.core.delegations.lock().held.leave(self.file.inode, self.write, stamp)
+            && self.delegations.lock().held.leave(self.file.inode, self.write, stamp)
         {
             self.file.news.notify_waiters();
         }
@@ -74,22 +74,22 @@ enum Asked {
     Entered(Admission),
 }
 
-impl Core {
+impl DelegationCache {
     /// Waits until an operation on the file's content may begin. Where the layer above keeps what is read and written,
     /// that is under a lease, or through an open gate, after which the layer above is made to forget: never without.
-    pub(crate) async fn admit(self: &Arc<Core>, file: &Arc<File>, need: Need) -> Result<Admission> {
+    pub(crate) async fn admit(self: &Arc<DelegationCache>, file: &Arc<File>, need: Need) -> Result<Admission> {
         self.admit_or_direct(file, need, need.patient || need.cached).await
     }
 
     /// The same, but unless it `insists` the operation goes on without a lease that is hard to get.
     pub(crate) async fn admit_or_direct(
-        self: &Arc<Core>,
+        self: &Arc<DelegationCache>,
         file: &Arc<File>,
         need: Need,
         insists: bool,
     ) -> Result<Admission> {
         let mut asked = 0;
-        let deadline = Deadline::of_call(self);
+        let deadline = Deadline::of_call(&self.ctx);
         loop {
             let news = file.news.notified();
             tokio::pin!(news);
@@ -122,7 +122,7 @@ impl Core {
 
     /// Asks for a lease; ends early if the operation may begin meanwhile. `news` is enabled.
     async fn ask_or_enter<'a>(
-        self: &Arc<Core>,
+        self: &Arc<DelegationCache>,
         file: &'a Arc<File>,
         need: Need,
         deadline: &Deadline,
@@ -147,18 +147,24 @@ impl Core {
         }
     }
 
-    fn admitted(self: &Arc<Core>, file: &Arc<File>, need: Need, counted: Option<u64>, access: Access) -> Admission {
+    fn admitted(
+        self: &Arc<DelegationCache>,
+        file: &Arc<File>,
+        need: Need,
+        counted: Option<u64>,
+        access: Access,
+    ) -> Admission {
         // Under a lease the file knows it, see `next`.
         let direct = access == Access::Direct && need.write;
-        let session = if direct { self.accepting(file.inode) } else { UNBOUND };
-        Admission { core: self.clone(), file: file.clone(), counted, write: need.write, access, session }
+        let session = if direct { self.cluster.accepting(file.inode) } else { UNBOUND };
+        Admission { delegations: self.clone(), file: file.clone(), counted, write: need.write, access, session }
     }
 
-    fn next(self: &Arc<Core>, file: &Arc<File>, need: Need) -> Next {
-        if !self.config.leases {
+    fn next(self: &Arc<DelegationCache>, file: &Arc<File>, need: Need) -> Next {
+        if !self.ctx.config.leases {
             return Next::Go(self.admitted(file, need, None, Access::Timed));
         }
-        let admit = self.delegations.lock().held.admit(file.inode, need, self.now_ms());
+        let admit = self.lock().held.admit(file.inode, need, self.ctx.now_ms());
         match admit {
             Verdict::Cached(stamp) => {
                 let mut admission = self.admitted(file, need, Some(stamp), Access::Cached);
@@ -171,7 +177,7 @@ impl Core {
                     () if loaded => Next::Go(admission),
                     // The lease is on its way back, and may be waiting for this very operation: asking for it would be
                     // answered when it is back.
-                    () if self.delegations.lock().held.is_gate_open(file.inode) => {
+                    () if self.lock().held.is_gate_open(file.inode) => {
                         drop(admission);
                         Next::Go(self.admitted(file, need, None, Access::Direct))
                     }
@@ -185,7 +191,7 @@ impl Core {
     }
 
     /// Asks for a lease that will do, and for what the file is. `false`: nothing was granted.
-    async fn ask(self: &Arc<Core>, file: &Arc<File>, need: Need) -> Result<bool> {
+    async fn ask(self: &Arc<DelegationCache>, file: &Arc<File>, need: Need) -> Result<bool> {
         let _one = file.asking.lock().await;
         if !matches!(self.next(file, need), Next::Ask) {
             return Ok(true);
@@ -199,7 +205,7 @@ impl Core {
         }
         let note = self.note(file.inode);
         let op = MetaOp::Acquire { inode: file.inode };
-        let answer = self.meta_wanting("lease a file", op, Owner::default(), want).await?;
+        let answer = self.cluster.meta_wanting("lease a file", op, Owner::default(), want).await?;
         let MetaReply::Opened(reply) = &answer.reply else { return Err(unexpected_reply("lease a file")) };
         self.take_file(&answer, &note, file, reply);
         Ok(answer.grants.inodes != nyala_wire::meta::LeaseMode::None)

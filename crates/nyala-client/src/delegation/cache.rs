@@ -5,18 +5,24 @@
 //! **Failure model.** A reply may predate a local change or a revocation: it answers the call that asked and is not cached.
 //! Lock order: delegation cache, file state, table of files.
 
-use crate::core::Core;
+use crate::context::Context;
 use crate::delegation::logic::cached_inode::CachedInode;
 use crate::delegation::logic::delegations::Delegations;
 use crate::delegation::logic::generations::{Generations, Noted};
 use crate::delegation::logic::open_predictor::OpenPredictor;
+use crate::error::Result;
 use crate::file::state::File;
+use crate::file::table::Table;
+use crate::rpc::cluster::Cluster;
 use crate::rpc::meta::MetaAnswer;
-use nyala_wire::meta::{FileReply, LeaseMode, Want};
+use crate::rpc::session::Session;
+use crate::types::{CacheListener, INVALIDATION_TIMEOUT};
+use nyala_wire::meta::{FileReply, LeaseMode};
 use nyala_wire::{Attr, FileKind, InodeId};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 #[derive(Default)]
 pub(crate) struct CacheState {
@@ -27,13 +33,14 @@ pub(crate) struct CacheState {
     pub(crate) predictor: OpenPredictor,
 }
 
-#[derive(Default)]
 pub(crate) struct DelegationCache {
+    pub(super) ctx: Arc<Context>,
+    pub(super) cluster: Arc<Cluster>,
+    pub(super) files: Arc<Table>,
     cache: Mutex<CacheState>,
     /// An inode with several names was seen: removing a name whose inode is not known may invalidate cached state.
     pub(crate) links_seen: AtomicBool,
-    /// Sessions lost so far, each counted before its delegations are dropped: a grant made under a lost session is void.
-    pub(crate) sessions_lost: AtomicU64,
+    listener: RwLock<Option<Arc<dyn CacheListener>>>,
 }
 
 /// The cache's generations when a request was sent; decides whether its reply may be cached.
@@ -49,6 +56,25 @@ pub(crate) struct Note {
 }
 
 impl DelegationCache {
+    pub(crate) fn new(ctx: Arc<Context>, cluster: Arc<Cluster>, files: Arc<Table>) -> DelegationCache {
+        let (cache, links_seen, listener) = (Mutex::default(), AtomicBool::new(false), RwLock::default());
+        DelegationCache { ctx, cluster, files, cache, links_seen, listener }
+    }
+
+    pub(crate) fn listener(&self) -> Option<Arc<dyn CacheListener>> {
+        self.listener.read().clone()
+    }
+
+    pub(crate) fn set_listener(&self, listener: Arc<dyn CacheListener>) {
+        *self.listener.write() = Some(listener);
+    }
+
+    /// How long a layer above may keep things: less than the time after which a silent server's leases are no good.
+    pub(crate) fn lease_time(&self) -> Duration {
+        let shortest = self.cluster.all_sessions().iter().map(|session| session.timeout_ms()).min();
+        Duration::from_millis(u64::from(shortest.unwrap_or(30_000) / 3))
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, CacheState> {
         self.cache.lock()
     }
@@ -107,15 +133,10 @@ impl CacheState {
     }
 }
 
-impl Core {
-    /// Delegations to ask for with each request.
-    pub(crate) fn want(&self) -> Want {
-        if self.config.leases { Want::LEASES } else { Want::NOTHING }
-    }
-
+impl DelegationCache {
     /// Before asking about an inode.
     pub(crate) fn note(&self, inode: InodeId) -> Note {
-        self.note_in(&self.delegations.lock(), inode)
+        self.note_in(&self.lock(), inode)
     }
 
     pub(crate) fn note_in(&self, cache: &CacheState, inode: InodeId) -> Note {
@@ -127,7 +148,7 @@ impl Core {
 
     /// Before asking about inodes whose numbers are not known yet.
     pub(crate) fn note_all(&self) -> Note {
-        self.note_all_in(&self.delegations.lock())
+        self.note_all_in(&self.lock())
     }
 
     pub(crate) fn note_all_in(&self, cache: &CacheState) -> Note {
@@ -142,7 +163,7 @@ impl Core {
     /// Takes in the grant, if any, that came with a reply. A file whose delegation is a new one has to be loaded under it.
     pub(crate) fn granted(&self, cache: &mut CacheState, inode: InodeId, answer: &MetaAnswer, mode: LeaseMode) -> bool {
         let before = cache.held.stamp(inode);
-        let same_session = answer.sessions_lost == self.delegations.sessions_lost.load(Ordering::Acquire);
+        let same_session = answer.sessions_lost == self.cluster.sessions_lost.load(Ordering::Acquire);
         let mode = if same_session { mode } else { LeaseMode::None };
         let took = cache.held.grant(inode, answer.target, answer.boot, mode, answer.grants.seq);
         if before != cache.held.stamp(inode)
@@ -155,21 +176,21 @@ impl Core {
 
     /// Caches attributes from a reply, and overlays local changes that were not sent yet.
     pub(crate) fn take_attr(&self, answer: &MetaAnswer, note: &Note, attr: &mut Attr) {
-        let mut cache = self.delegations.lock();
+        let mut cache = self.lock();
         self.take_attr_in(&mut cache, answer, note, attr);
     }
 
     pub(crate) fn take_attr_in(&self, cache: &mut CacheState, answer: &MetaAnswer, note: &Note, attr: &mut Attr) {
-        let now_ms = self.now_ms();
+        let now_ms = self.ctx.now_ms();
         let granted = self.granted(cache, attr.inode, answer, answer.grants.inodes);
         let same = self.is_true_yet(note, cache, attr.inode);
         if attr.nlink > 1 && attr.kind != FileKind::Directory {
-            self.delegations.links_seen.store(true, Ordering::Relaxed);
+            self.links_seen.store(true, Ordering::Relaxed);
         }
         if let Some(file) = self.files.get(attr.inode) {
             let mut state = file.state.lock();
             if state.layout.is_some() {
-                let legacy = !self.config.leases;
+                let legacy = !self.ctx.config.leases;
                 let usable = same && (legacy || permits_caching(cache.held.holds(attr.inode, now_ms)));
                 // Of a listing nobody can say whether it is older than what was sent of this file.
                 let generation = note.file_generation.filter(|_| usable);
@@ -192,13 +213,13 @@ impl Core {
 
     /// Takes in all attributes of an answer.
     pub(crate) fn take_attrs<'a>(&self, answer: &MetaAnswer, note: &Note, attrs: impl Iterator<Item = &'a mut Attr>) {
-        let mut cache = self.delegations.lock();
+        let mut cache = self.lock();
         attrs.for_each(|attr| self.take_attr_in(&mut cache, answer, note, attr));
     }
 
     /// Takes in a file reply and the delegation that came with it. Returns whether the file is loaded under a delegation.
     pub(crate) fn take_file(&self, answer: &MetaAnswer, note: &Note, file: &Arc<File>, reply: &FileReply) -> bool {
-        self.take_file_in(&mut self.delegations.lock(), answer, note, file, reply)
+        self.take_file_in(&mut self.lock(), answer, note, file, reply)
     }
 
     pub(crate) fn take_file_in(
@@ -209,7 +230,7 @@ impl Core {
         file: &Arc<File>,
         reply: &FileReply,
     ) -> bool {
-        let now_ms = self.now_ms();
+        let now_ms = self.ctx.now_ms();
         let granted = self.granted(cache, file.inode, answer, answer.grants.inodes);
         let same = self.is_true_yet(note, cache, file.inode);
         let all_the_time = note.stamp.is_some() && note.stamp == cache.held.stamp(file.inode);
@@ -235,11 +256,11 @@ impl Core {
 
     /// Attributes that are valid without asking the server.
     pub(crate) fn cached_attr(&self, inode: InodeId) -> Option<Attr> {
-        if !self.config.leases {
+        if !self.ctx.config.leases {
             return None;
         }
-        let mut cache = self.delegations.lock();
-        let cached = cache.held.cached(inode, self.now_ms())?;
+        let mut cache = self.lock();
+        let cached = cache.held.cached(inode, self.ctx.now_ms())?;
         match self.files.get(inode) {
             Some(file) if file.state.lock().layout.is_some() => {
                 let state = file.state.lock();
@@ -253,16 +274,16 @@ impl Core {
 
     /// A part of a cached inode that is valid without asking the server.
     pub(crate) fn cached<T>(&self, inode: InodeId, get: impl FnOnce(&CachedInode) -> Option<T>) -> Option<T> {
-        if !self.config.leases {
+        if !self.ctx.config.leases {
             return None;
         }
-        get(self.delegations.lock().held.cached(inode, self.now_ms())?)
+        get(self.lock().held.cached(inode, self.ctx.now_ms())?)
     }
 
     /// Caches what a reply without grants said, if the delegation was held all the time and nothing changed locally.
     pub(crate) fn remember(&self, note: &Note, put: impl FnOnce(&mut CachedInode)) {
-        let now_ms = self.now_ms();
-        let mut cache = self.delegations.lock();
+        let now_ms = self.ctx.now_ms();
+        let mut cache = self.lock();
         if let Some(inode) = note.inode.filter(|inode| self.is_true_yet(note, &cache, *inode))
             && let Some(cached) = cache.cacheable(inode, note.stamp, false, now_ms)
         {
@@ -279,9 +300,59 @@ impl Core {
 
     /// The delegation to report to callers: none while it is being returned.
     pub(crate) fn leased(&self, inode: InodeId) -> LeaseMode {
-        if !self.config.leases {
+        if !self.ctx.config.leases {
             return LeaseMode::None;
         }
-        self.delegations.lock().held.mode(inode, self.now_ms())
+        self.lock().held.mode(inode, self.ctx.now_ms())
+    }
+
+    /// Learns the file's size, times and inline content anew.
+    pub(crate) async fn file_info(self: &Arc<DelegationCache>, file: &Arc<File>) -> Result<()> {
+        let generation = file.state.lock().generation;
+        let reply = self.cluster.fetch_file_info(file.inode).await?;
+        file.state.lock().install(&reply, generation, self.ctx.now_ms());
+        Ok(())
+    }
+
+    /// The same if what is known is older than the cache time.
+    pub(crate) async fn freshen(self: &Arc<DelegationCache>, file: &Arc<File>) -> Result<()> {
+        let now_ms = self.ctx.now_ms();
+        {
+            let mut state = file.state.lock();
+            if state.attr_ms > 0 && now_ms.saturating_sub(state.attr_ms) <= self.ctx.cache_ms() {
+                return Ok(());
+            }
+            // Others that come meanwhile go on with what is known.
+            state.attr_ms = now_ms;
+        }
+        let fresh = self.file_info(file).await;
+        if fresh.is_err() {
+            file.state.lock().attr_ms = 0;
+        }
+        fresh
+    }
+
+    /// Before a write goes through an open gate: what the layer above has behind it is forgotten already, as the
+    /// withdrawal may be waiting for the write itself, and the server may let others wait no longer for that.
+    pub(crate) async fn withdraw_behind(&self, file: &Arc<File>, from: u64) {
+        if !self.lock().held.is_gate_open(file.inode) {
+            return;
+        }
+        let Some(listener) = self.listener() else { return };
+        // why ignored: in the way is another write, which the server hears of too.
+        let _ = tokio::time::timeout(INVALIDATION_TIMEOUT, listener.withdraw_behind(file.inode, from)).await;
+    }
+
+    /// The server answered under this session: it keeps its promises for a while.
+    pub(crate) fn renew_leases(&self, session: &Session) {
+        if self.ctx.config.leases {
+            self.lock().held.renew(session.target, session.good_until_ms());
+        }
+    }
+
+    /// Leases of this run of the server count from now on.
+    pub(crate) fn set_boot(&self, session: &Session, boot: u64) {
+        self.lock().held.set_boot(session.target, boot);
+        session.set_boot(boot);
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! Replies to requests that were sent meanwhile are not cached (`delegation::logic::generations`).
 
-use crate::core::Core;
+use crate::delegation::cache::DelegationCache;
 use crate::delegation::cache::Note;
 use crate::delegation::logic::generations::{Generations, Noted};
 use crate::rpc::meta::MetaAnswer;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// A mutation under way; over when dropped.
 pub(crate) struct LocalChange {
-    core: Arc<Core>,
+    delegations: Arc<DelegationCache>,
     inodes: Vec<(InodeId, Noted)>,
     names: Vec<ChangedName>,
     /// It may concern inodes that are not known here.
@@ -33,30 +33,39 @@ struct ChangedName {
     outcome: Option<Option<InodeId>>,
 }
 
-impl Core {
+impl DelegationCache {
     /// Begins a mutation of inodes (directories whose entries change included), names, and the inodes they point to.
-    pub(crate) fn begin_change(self: &Arc<Core>, inodes: &[InodeId], names: &[(InodeId, &[u8])]) -> LocalChange {
+    pub(crate) fn begin_change(
+        self: &Arc<DelegationCache>,
+        inodes: &[InodeId],
+        names: &[(InodeId, &[u8])],
+    ) -> LocalChange {
         self.start_change(inodes, names, !names.is_empty())
     }
 
     /// The same for an entry that is added: of what exists only the directory changes.
-    pub(crate) fn begin_insertion(self: &Arc<Core>, dir: InodeId, name: &[u8]) -> LocalChange {
+    pub(crate) fn begin_insertion(self: &Arc<DelegationCache>, dir: InodeId, name: &[u8]) -> LocalChange {
         self.start_change(&[dir], &[(dir, name)], false)
     }
 
-    fn start_change(self: &Arc<Core>, inodes: &[InodeId], names: &[(InodeId, &[u8])], unknown: bool) -> LocalChange {
-        let mut change = LocalChange { core: self.clone(), inodes: Vec::new(), names: Vec::new(), unknown };
-        if !self.config.leases {
+    fn start_change(
+        self: &Arc<DelegationCache>,
+        inodes: &[InodeId],
+        names: &[(InodeId, &[u8])],
+        unknown: bool,
+    ) -> LocalChange {
+        let mut change = LocalChange { delegations: self.clone(), inodes: Vec::new(), names: Vec::new(), unknown };
+        if !self.ctx.config.leases {
             return change;
         }
-        let mut cache = self.delegations.lock();
+        let mut cache = self.lock();
         if unknown {
             cache.generations.begin_unknown();
         }
         for &inode in inodes {
             change.inodes.push((inode, cache.generations.begin(Generations::slot(inode))));
         }
-        let now_ms = self.now_ms();
+        let now_ms = self.ctx.now_ms();
         for &(dir, name) in names {
             let begun = cache.generations.begin(Generations::slot((dir, name)));
             let was = cache.held.cached(dir, now_ms).and_then(|cached| cached.entries.get(name).copied());
@@ -76,20 +85,20 @@ impl LocalChange {
     }
 
     fn end(&mut self, result: Option<(&MetaAnswer, &mut Attr)>) {
-        let core = self.core.clone();
-        if !core.config.leases {
+        let delegations = self.delegations.clone();
+        if !delegations.ctx.config.leases {
             if let Some((answer, attr)) = result {
-                core.take_attr(answer, &core.note(attr.inode), attr);
+                delegations.take_attr(answer, &delegations.note(attr.inode), attr);
             }
             return;
         }
-        let (now_ms, mut cache) = (core.now_ms(), core.delegations.lock());
+        let (now_ms, mut cache) = (delegations.ctx.now_ms(), delegations.lock());
         if std::mem::take(&mut self.unknown) {
             cache.generations.end_unknown();
         }
         let mut known = result.as_ref().is_some_and(|(_, attr)| !self.inodes.iter().any(|(one, _)| *one == attr.inode));
         for (inode, begun) in std::mem::take(&mut self.inodes) {
-            core.alters(inode);
+            delegations.alters(inode);
             let alone = cache.generations.end(Generations::slot(inode), begun);
             known |= alone && result.as_ref().is_some_and(|(_, attr)| attr.inode == inode);
         }
@@ -105,10 +114,10 @@ impl LocalChange {
                 cache.names += 1;
             }
         }
-        cache.bound_names(core.config.max_kept_entries);
+        cache.bound_names(delegations.ctx.config.max_kept_entries);
         if let Some((answer, attr)) = result {
-            let note = if known { core.note_in(&cache, attr.inode) } else { Note::default() };
-            core.take_attr_in(&mut cache, answer, &note, attr);
+            let note = if known { delegations.note_in(&cache, attr.inode) } else { Note::default() };
+            delegations.take_attr_in(&mut cache, answer, &note, attr);
         }
     }
 
@@ -125,13 +134,13 @@ impl LocalChange {
     }
 
     fn forget(&self) {
-        let mut cache = self.core.delegations.lock();
+        let mut cache = self.delegations.lock();
         for (inode, _) in &self.inodes {
             if let Some(cached) = cache.held.peek(*inode) {
                 cached.changed();
                 cached.listings.clear();
             }
-            self.core.alters(*inode);
+            self.delegations.alters(*inode);
         }
         for one in &self.names {
             if let Some(cached) = cache.held.peek(one.dir) {

@@ -7,8 +7,8 @@
 //! targets that are away cannot be, and is named instead with moves of inline content that are under way, since all other clients wait for the poll. It may have
 //! forgotten the session: that is opened anew, and what was leased is lost.
 
-use crate::core::Core;
-use crate::rpc::cluster_map::unexpected_reply;
+use crate::delegation::revocation::Revocations;
+use crate::rpc::failure::unexpected_reply;
 use crate::rpc::meta::{MetaAnswer, SendOutcome};
 use crate::rpc::session::{CarriedOver, Session};
 use nyala_wire::meta::{MetaOp, MetaReply, Owner};
@@ -19,66 +19,53 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const MAX_PAUSE: Duration = Duration::from_millis(500);
 
 /// Polls as long as the client is there.
-pub(crate) async fn poll(core: Weak<Core>, session: Arc<Session>) {
+pub(crate) async fn poll(revocations: Weak<Revocations>, session: Arc<Session>) {
     let mut pause = FIRST_PAUSE;
-    while let Some(core) = core.upgrade().filter(|core| !core.is_stopped()) {
-        match core.poll_once(&session).await {
+    while let Some(revocations) = revocations.upgrade().filter(|revocations| !revocations.ctx.is_stopped()) {
+        match revocations.poll_once(&session).await {
             Ok(true) => pause = FIRST_PAUSE,
             Ok(false) => {
-                drop(core);
+                drop(revocations);
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(MAX_PAUSE);
             }
             Err(error) => {
                 tracing::warn!(target = %session.target, %error, "cannot ask for revocations");
-                drop(core);
+                drop(revocations);
                 tokio::time::sleep(MAX_PAUSE).await;
             }
         }
     }
 }
 
-impl Core {
+impl Revocations {
     /// `false`: better luck later.
-    async fn poll_once(self: &Arc<Core>, session: &Arc<Session>) -> crate::Result<bool> {
+    async fn poll_once(self: &Arc<Revocations>, session: &Arc<Session>) -> crate::Result<bool> {
         let generation = session.generation();
         let CarriedOver { kept, moving } = session.carried_over();
         let op = MetaOp::LeasePoll { boot: session.boot(), kept, moving };
-        let mut request = self.request(op, Owner::default());
-        match self.send_meta(session, "ask for revocations", &mut request).await? {
+        let mut request = self.cluster.request(op, Owner::default());
+        match self.cluster.send_meta(session, "ask for revocations", &mut request).await? {
             SendOutcome::Reply(MetaAnswer { reply: MetaReply::Revocations { boot, list, checks }, .. }) => {
-                self.check_locks(session, checks);
+                self.locks.check_locks(session, checks);
                 if boot == session.boot() {
                     session.carry_over(CarriedOver::default());
                     self.revoked(session, &list);
                 } else if generation == session.generation() {
                     session.carry_over(self.let_all_go(session).await);
-                    self.set_boot(session, boot);
+                    self.delegations.set_boot(session, boot);
                 }
                 Ok(true)
             }
             SendOutcome::Reply(_) => Err(unexpected_reply("ask for revocations")),
-            SendOutcome::Stale(_) => session.ensure(self, generation).await.map(|_| true),
+            SendOutcome::Stale(_) => self.cluster.open_session(session, generation).await.map(|_| true),
             SendOutcome::Elsewhere(_) => {
-                let have = self.maps.view().map.version;
+                let have = self.cluster.maps.view().map.version;
                 // why ignored: the next poll finds out again.
-                let _ = self.maps.refresh(self, have).await;
+                let _ = self.cluster.maps.refresh(have).await;
                 Ok(false)
             }
             SendOutcome::Again(_) => Ok(false),
         }
-    }
-
-    /// The server answered under this session: it keeps its promises for a while.
-    pub(crate) fn renew_leases(&self, session: &Session) {
-        if self.config.leases {
-            self.delegations.lock().held.renew(session.target, session.good_until_ms());
-        }
-    }
-
-    /// Leases of this run of the server count from now on.
-    pub(crate) fn set_boot(&self, session: &Session, boot: u64) {
-        self.delegations.lock().held.set_boot(session.target, boot);
-        session.set_boot(boot);
     }
 }

@@ -7,22 +7,26 @@
 //! is kept as the file's failure, and the lease goes back all the same. A return may be lost: it is repeated until the
 //! server has it; until then operations on the inode wait.
 
-use crate::core::Core;
+use crate::context::Context;
+use crate::delegation::cache::DelegationCache;
 use crate::delegation::logic::delegations::Revoked;
+use crate::file::locks::LockBook;
 use crate::file::state::{File, FileState};
+use crate::file::table::Table;
 use crate::rpc::bound::UNBOUND;
+use crate::rpc::cluster::Cluster;
 use crate::rpc::session::{CarriedOver, Session};
-use crate::types::{CacheListener, Withdraw};
+use crate::types::{INVALIDATION_TIMEOUT, Withdraw};
 use crate::writeback::flush::Flush;
+use crate::writeback::owner::Writeback;
 use nyala_wire::meta::{LeaseMode, MAX_LEASES, MetaOp, Returned, Revocation};
 use nyala_wire::{InodeId, SessionId};
+use parking_lot::Mutex;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// How long the layer above has before the gate opens.
-const INVALIDATION_TIMEOUT: Duration = Duration::from_millis(5);
 /// How long a server that was restarted, and with it all other clients, waits for leases that have to go.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Between two looks at what is still held then.
@@ -30,15 +34,28 @@ const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// Leases of a server that go at the same time when all have to, before [`DRAIN_TIMEOUT`].
 const MAX_CONCURRENT_RETURNS: usize = 256;
 
-impl Core {
-    pub(crate) fn set_listener(&self, listener: Arc<dyn CacheListener>) {
-        *self.listener.write() = Some(listener);
-    }
+/// The owner of what happens when delegations go.
+pub(crate) struct Revocations {
+    pub(super) ctx: Arc<Context>,
+    pub(super) cluster: Arc<Cluster>,
+    files: Arc<Table>,
+    pub(super) delegations: Arc<DelegationCache>,
+    writeback: Arc<Writeback>,
+    pub(super) locks: Arc<LockBook>,
+    /// Inodes whose delegations were lost, for the layer above to forget.
+    forgotten: Mutex<Vec<InodeId>>,
+}
 
-    /// How long a layer above may keep things: less than the time after which a silent server's leases are no good.
-    pub(crate) fn lease_time(&self) -> Duration {
-        let shortest = self.all_sessions().iter().map(|session| session.timeout_ms()).min();
-        Duration::from_millis(u64::from(shortest.unwrap_or(30_000) / 3))
+impl Revocations {
+    pub(crate) fn new(
+        ctx: Arc<Context>,
+        cluster: Arc<Cluster>,
+        files: Arc<Table>,
+        delegations: Arc<DelegationCache>,
+        writeback: Arc<Writeback>,
+        locks: Arc<LockBook>,
+    ) -> Revocations {
+        Revocations { ctx, cluster, files, delegations, writeback, locks, forgotten: Mutex::default() }
     }
 
     fn news(&self, inode: InodeId) {
@@ -48,15 +65,15 @@ impl Core {
     }
 
     /// The server wants leases back.
-    pub(crate) fn revoked(self: &Arc<Core>, session: &Arc<Session>, list: &[Revocation]) {
+    pub(crate) fn revoked(self: &Arc<Revocations>, session: &Arc<Session>, list: &[Revocation]) {
         for revocation in list {
             let Revocation { inode, keep, seq } = *revocation;
-            let found = self.delegations.lock().held.revoke(inode, session.target, keep, seq, self.now_ms());
+            let found = self.delegations.lock().held.revoke(inode, session.target, keep, seq, self.ctx.now_ms());
             match found {
                 Revoked::Started => {
-                    self.stats.revocations.fetch_add(1, Ordering::Relaxed);
-                    let core = self.clone();
-                    tokio::spawn(async move { core.let_go(inode, true).await });
+                    self.ctx.stats.revocations.fetch_add(1, Ordering::Relaxed);
+                    let revocations = self.clone();
+                    tokio::spawn(async move { revocations.let_go(inode, true).await });
                 }
                 Revoked::NotHeld => {
                     session.give_back(Returned { inode, keep: self.holds(inode).min(keep), seq, open: false })
@@ -67,12 +84,12 @@ impl Core {
     }
 
     fn holds(&self, inode: InodeId) -> LeaseMode {
-        self.delegations.lock().held.mode(inode, self.now_ms())
+        self.delegations.lock().held.mode(inode, self.ctx.now_ms())
     }
 
     /// Leases that this client gives back by itself. Runs on the client's own thread.
-    pub(crate) fn let_surplus_go(self: &Arc<Core>) {
-        let limit = self.config.max_kept_inodes;
+    pub(crate) fn let_surplus_go(self: &Arc<Revocations>) {
+        let limit = self.ctx.config.max_kept_inodes;
         let cache = self.delegations.lock();
         if cache.held.len() <= limit {
             return;
@@ -84,20 +101,20 @@ impl Core {
         }
     }
 
-    fn begin_to_let_go(self: &Arc<Core>, inode: InodeId) {
-        let Some(target) = self.maps.view().map.slot_target(inode.slot()) else { return };
+    fn begin_to_let_go(self: &Arc<Revocations>, inode: InodeId) {
+        let Some(target) = self.cluster.maps.view().map.slot_target(inode.slot()) else { return };
         let mut cache = self.delegations.lock();
         let seq = cache.held.seq(inode);
-        if cache.held.revoke(inode, target, LeaseMode::None, seq, self.now_ms()) == Revoked::Started {
+        if cache.held.revoke(inode, target, LeaseMode::None, seq, self.ctx.now_ms()) == Revoked::Started {
             drop(cache);
-            let core = self.clone();
-            tokio::spawn(async move { core.let_go(inode, true).await });
+            let revocations = self.clone();
+            tokio::spawn(async move { revocations.let_go(inode, true).await });
         }
     }
 
     /// Servers that were silent for too long may have given what they lent to others.
-    pub(crate) fn let_silent_go(self: &Arc<Core>) {
-        let now_ms = self.now_ms();
+    pub(crate) fn let_silent_go(self: &Arc<Revocations>) {
+        let now_ms = self.ctx.now_ms();
         let silent: Vec<InodeId> = {
             let cache = self.delegations.lock();
             let silent = cache.held.silent(now_ms);
@@ -111,12 +128,12 @@ impl Core {
 
     /// The server was restarted: everything that it lent goes, and what was written under that is committed. Others wait for that
     /// meanwhile; so what takes longer, since a storage target is away, goes on by itself, and is what this returns.
-    pub(crate) async fn let_all_go(self: &Arc<Core>, session: &Session) -> CarriedOver {
+    pub(crate) async fn let_all_go(self: &Arc<Revocations>, session: &Session) -> CarriedOver {
         let (target, id) = (session.target, session.id());
         let mut going = JoinSet::new();
         let mut begun = 0;
         // From here on no move of inline content begins under a claim of before.
-        self.migrations.lock().end_run(target, session.boot());
+        self.writeback.migrations.lock().end_run(target, session.boot());
         let since = Instant::now();
         // Not yet begun. Looked for again only when it is empty: with many leases a look at all takes a while.
         let mut next = Vec::new();
@@ -127,7 +144,7 @@ impl Core {
                     (cache.held.of_server(target), !cache.held.has_of_server(target))
                 };
                 next = held;
-                let moving = self.migrations.lock().of(target, id);
+                let moving = self.writeback.migrations.lock().of(target, id);
                 if is_empty && moving.is_empty() {
                     break CarriedOver::default();
                 }
@@ -143,11 +160,11 @@ impl Core {
             for inode in next.drain(next.len() - next.len().min(most.saturating_sub(going.len()))..) {
                 let mut cache = self.delegations.lock();
                 let seq = cache.held.seq(inode);
-                cache.held.revoke(inode, target, LeaseMode::None, seq, self.now_ms());
+                cache.held.revoke(inode, target, LeaseMode::None, seq, self.ctx.now_ms());
                 drop(cache);
                 begun += 1;
-                let core = self.clone();
-                going.spawn(async move { core.let_go(inode, false).await });
+                let revocations = self.clone();
+                going.spawn(async move { revocations.let_go(inode, false).await });
             }
             // Those that were on their way back before, too.
             match going.is_empty() {
@@ -185,8 +202,8 @@ impl Core {
     }
 
     /// The layer above forgets; through the gate goes whatever it may be waiting for.
-    async fn withdraw(self: &Arc<Core>, inode: InodeId, file: Option<&Arc<File>>) {
-        let Some(listener) = self.listener.read().clone() else { return };
+    async fn withdraw(self: &Arc<Revocations>, inode: InodeId, file: Option<&Arc<File>>) {
+        let Some(listener) = self.delegations.listener() else { return };
         loop {
             self.idle(inode, file).await;
             let forgets = listener.withdraw(inode, self.what(inode));
@@ -206,19 +223,8 @@ impl Core {
         }
     }
 
-    /// Before a write goes through an open gate: what the layer above has behind it is forgotten already, as the
-    /// withdrawal may be waiting for the write itself, and the server may let others wait no longer for that.
-    pub(crate) async fn withdraw_behind(&self, file: &Arc<File>, from: u64) {
-        if !self.delegations.lock().held.is_gate_open(file.inode) {
-            return;
-        }
-        let Some(listener) = self.listener.read().clone() else { return };
-        // why ignored: in the way is another write, which the server hears of too.
-        let _ = tokio::time::timeout(INVALIDATION_TIMEOUT, listener.withdraw_behind(file.inode, from)).await;
-    }
-
     /// Brings a lease back that is being revoked. `tell`: the server is waiting to hear of it.
-    pub(crate) async fn let_go(self: &Arc<Core>, inode: InodeId, tell: bool) {
+    pub(crate) async fn let_go(self: &Arc<Revocations>, inode: InodeId, tell: bool) {
         let file = self.files.acquire_known(inode);
         loop {
             let Some(keep) = self.delegations.lock().held.keeps(inode) else { break };
@@ -234,16 +240,16 @@ impl Core {
             }
         }
         if let Some(file) = file {
-            self.release(&file);
+            self.files.release(&file);
         }
     }
 
-    async fn flush_dirty(self: &Arc<Core>, file: &Arc<File>) {
+    async fn flush_dirty(self: &Arc<Revocations>, file: &Arc<File>) {
         // A close on its way would undo what the return says of a file that was opened again.
         let waits = |state: &FileState| !state.is_clean() || (state.closing && state.handles > 0);
         while waits(&file.state.lock()) {
-            let Ok(_gate) = self.gate(file).await else { break };
-            if self.flush(file, Flush::default()).await.is_err() {
+            let Ok(_gate) = file.pass_gate(&self.ctx).await else { break };
+            if self.writeback.flush(file, Flush::default()).await.is_err() {
                 // Kept with the file; what could not be sent is dropped or sent later by the push itself.
                 break;
             }
@@ -251,7 +257,7 @@ impl Core {
     }
 
     /// `false`: more is wanted meanwhile, or something was written.
-    fn give_up(self: &Arc<Core>, inode: InodeId, keep: LeaseMode, file: Option<&Arc<File>>, tell: bool) -> bool {
+    fn give_up(self: &Arc<Revocations>, inode: InodeId, keep: LeaseMode, file: Option<&Arc<File>>, tell: bool) -> bool {
         let (target, returned, carried) = {
             let mut cache = self.delegations.lock();
             if cache.held.keeps(inode).is_none() || cache.held.is_returning(inode) {
@@ -278,7 +284,7 @@ impl Core {
             (target, Returned { inode, keep, seq, open }, carried)
         };
         if tell || returned.open || carried {
-            self.session(target).give_back(returned);
+            self.cluster.session(target).give_back(returned);
         } else {
             self.is_returned(inode);
         }
@@ -286,51 +292,54 @@ impl Core {
     }
 
     /// The server knows.
-    fn is_returned(self: &Arc<Core>, inode: InodeId) {
+    fn is_returned(self: &Arc<Revocations>, inode: InodeId) {
         let more = self.delegations.lock().held.returned(inode);
-        if self.leased(inode) == LeaseMode::None {
+        if self.delegations.leased(inode) == LeaseMode::None {
             self.files.drop_idle(inode);
         }
         self.news(inode);
         if more {
-            let core = self.clone();
-            tokio::spawn(async move { core.let_go(inode, true).await });
+            let revocations = self.clone();
+            tokio::spawn(async move { revocations.let_go(inode, true).await });
         }
     }
 
     /// Tells a server, for ever, what is returned.
-    pub(crate) async fn tell_returns(core: Weak<Core>, session: Arc<Session>) {
+    pub(crate) async fn tell_returns(revocations: Weak<Revocations>, session: Arc<Session>) {
         loop {
             let leases = session.next_returns(MAX_LEASES).await;
             let inodes: Vec<InodeId> = leases.iter().map(|returned| returned.inode).collect();
             let op = MetaOp::LeaseReturn { leases };
             loop {
-                let Some(core) = core.upgrade().filter(|core| !core.is_stopped()) else { return };
-                match core.meta_at("return leases", op.clone(), session.target).await {
-                    Ok(_) => break inodes.iter().for_each(|inode| core.is_returned(*inode)),
+                let Some(revocations) = revocations.upgrade().filter(|revocations| !revocations.ctx.is_stopped())
+                else {
+                    return;
+                };
+                match revocations.cluster.meta_at("return leases", op.clone(), session.target).await {
+                    Ok(_) => break inodes.iter().for_each(|inode| revocations.is_returned(*inode)),
                     Err(error) => tracing::warn!(target = %session.target, %error, "leases could not be returned yet"),
                 }
-                drop(core);
+                drop(revocations);
                 tokio::time::sleep(Duration::from_millis(500)).await;
             }
         }
     }
 
     /// The session is gone, and all leases with it: what was written under them and not sent is lost.
-    pub(crate) fn lost(self: &Arc<Core>, session: &Session, goes_on_as: SessionId) {
+    pub(crate) fn lost(self: &Arc<Revocations>, session: &Session, goes_on_as: SessionId) {
         let target = session.target;
         let inodes = {
             let mut cache = self.delegations.lock();
             session.go_on_as(goes_on_as);
-            if !self.config.leases {
+            if !self.ctx.config.leases {
                 return;
             }
-            self.delegations.sessions_lost.fetch_add(1, Ordering::AcqRel);
+            self.cluster.sessions_lost.fetch_add(1, Ordering::AcqRel);
             let inodes = cache.held.all_of_server(target);
             inodes.iter().for_each(|inode| drop(cache.held.remove(*inode)));
             inodes
         };
-        let view = self.maps.view();
+        let view = self.cluster.maps.view();
         for file in self.files.all() {
             if view.map.slot_target(file.inode.slot()) == Some(target) {
                 self.discard(&file);
@@ -341,7 +350,7 @@ impl Core {
             self.files.drop_idle(*inode);
         }
         self.forgotten.lock().extend(inodes);
-        self.poke();
+        self.ctx.poke();
     }
 
     /// Drops what this client wrote and could not send while it still had the right to.
@@ -352,16 +361,16 @@ impl Core {
         if state.is_clean() {
             return;
         }
-        self.with_bytes(&mut state, |state| state.discard());
+        self.writeback.with_bytes(&mut state, |state| state.discard());
         drop(state);
         file.fail(crate::error::Error::LeaseLost { inode: file.inode });
         file.changed.notify_waiters();
     }
 
     /// Leases that were lost: the layer above forgets what it kept. Runs on the client's own thread.
-    pub(crate) fn withdraw_forgotten(self: &Arc<Core>) {
+    pub(crate) fn withdraw_forgotten(self: &Arc<Revocations>) {
         let inodes = std::mem::take(&mut *self.forgotten.lock());
-        let Some(listener) = self.listener.read().clone().filter(|_| !inodes.is_empty()) else { return };
+        let Some(listener) = self.delegations.listener().filter(|_| !inodes.is_empty()) else { return };
         let all = Withdraw { attrs: true, entries: true, data: true };
         tokio::spawn(async move {
             let mut going = JoinSet::new();

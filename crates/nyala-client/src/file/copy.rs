@@ -5,11 +5,11 @@
 //! **Failure model.** Either file may be used by others at the same time: each piece is copied under both leases, which
 //! are taken in the order of inodes so that two copies never wait for each other. A failed copy may have copied a part.
 
-use crate::core::Core;
 use crate::delegation::admission::{Access, Admission};
 use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
 use crate::file::handle::FileHandle;
+use crate::file::ops::FileOps;
 use crate::file::state::{File, Uncommitted};
 use crate::rpc::bound::Bound;
 use crate::rpc::storage::ChunkRange;
@@ -41,9 +41,9 @@ fn piece(from: &Layout, from_offset: u64, to: &Layout, offset: u64, len: u64) ->
     same.then_some(Piece { from: (a.index, a.chunk_offset), to: (b.index, b.chunk_offset), len })
 }
 
-impl Core {
+impl FileOps {
     pub(crate) async fn copy_range(
-        self: &Arc<Core>,
+        self: &Arc<FileOps>,
         from: &FileHandle,
         from_offset: u64,
         to: &FileHandle,
@@ -57,8 +57,8 @@ impl Core {
         if same && from_offset < offset + len && offset < from_offset + len {
             return Err(Error::refused(ErrorCode::INVALID, "the ranges overlap"));
         }
-        self.flush_now(from.file()).await?;
-        self.flush_now(to.file()).await?;
+        self.writeback.flush_now(from.file()).await?;
+        self.writeback.flush_now(to.file()).await?;
         let mut done = 0;
         while done < len {
             let copied =
@@ -68,9 +68,9 @@ impl Core {
                     None => {
                         let step = self.step(from.file(), from_offset + done, to.file(), offset + done, len - done);
                         let data = from.read(from_offset + done, step as usize).await?.concat();
-                        self.write(to.file(), offset + done, &data, false).await?;
+                        self.writeback.write(to.file(), offset + done, &data, false).await?;
                         if to.file().state.lock().migration.is_some() {
-                            self.flush_now(to.file()).await?;
+                            self.writeback.flush_now(to.file()).await?;
                         }
                         data.len() as u64
                     }
@@ -80,7 +80,7 @@ impl Core {
             }
             done += copied;
         }
-        self.flush_now(to.file()).await?;
+        self.writeback.flush_now(to.file()).await?;
         Ok(done)
     }
 
@@ -93,25 +93,25 @@ impl Core {
         len.min(in_chunk(from, from_offset)).min(in_chunk(to, offset))
     }
 
-    async fn both(self: &Arc<Core>, from: &Arc<File>, to: &Arc<File>) -> Result<(Admission, Option<Admission>)> {
+    async fn both(self: &Arc<FileOps>, from: &Arc<File>, to: &Arc<File>) -> Result<(Admission, Option<Admission>)> {
         let write = Need { write: true, cached: false, patient: false };
         let read = Need { write: false, ..write };
         if from.inode == to.inode {
-            return Ok((self.admit(to, write).await?, None));
+            return Ok((self.delegations.admit(to, write).await?, None));
         }
         // In order: who waits for the second may keep others from the first.
         if from.inode < to.inode {
-            let first = self.admit(from, read).await?;
-            Ok((self.admit(to, write).await?, Some(first)))
+            let first = self.delegations.admit(from, read).await?;
+            Ok((self.delegations.admit(to, write).await?, Some(first)))
         } else {
-            let first = self.admit(to, write).await?;
-            Ok((first, Some(self.admit(from, read).await?)))
+            let first = self.delegations.admit(to, write).await?;
+            Ok((first, Some(self.delegations.admit(from, read).await?)))
         }
     }
 
     /// One piece, accepted under the guard of what is written to; `None` if it has to go through the client.
     async fn copy_on_target(
-        self: &Arc<Core>,
+        self: &Arc<FileOps>,
         from: &Arc<File>,
         from_offset: u64,
         to: &Arc<File>,
@@ -122,7 +122,7 @@ impl Core {
         if first.access != Access::Cached || second.as_ref().is_some_and(|second| second.access != Access::Cached) {
             return Ok(None);
         }
-        self.cut_leftovers(to, &(offset..offset), first.session).await?;
+        self.writeback.cut_leftovers(to, &(offset..offset), first.session).await?;
         let (source, left) = {
             let state = from.state.lock();
             if state.is_inline() || !state.is_clean() {
@@ -150,7 +150,7 @@ impl Core {
             offset: piece.to.1,
             len: piece.len as u32,
         };
-        let verifier = match self.storage_change("copy data", chunk, first.session, op).await {
+        let verifier = match self.cluster.storage_change("copy data", chunk, first.session, op).await {
             Err(error) if matches!(error.code(), ErrorCode::UNKNOWN_MESSAGE | ErrorCode::NOT_SUPPORTED) => {
                 return Ok(None);
             }
@@ -162,13 +162,13 @@ impl Core {
 
     /// A target has bytes that metadata does not know of.
     fn copied(
-        self: &Arc<Core>,
+        self: &Arc<FileOps>,
         to: &Arc<File>,
         range: std::ops::Range<u64>,
         (index, verifier): (u16, WriteVerifier),
         session: SessionId,
     ) -> Result<()> {
-        let now_ms = self.now_ms();
+        let now_ms = self.ctx.now_ms();
         let mut state = to.state.lock();
         if state.session != session {
             return Err(Bound::new(to.inode, session).lost());
@@ -181,7 +181,7 @@ impl Core {
         state.own_mtime = Some(wall_clock());
         let uncommitted = state.uncommitted.get_or_insert(Uncommitted { end: 0, since_ms: now_ms });
         uncommitted.end = uncommitted.end.max(range.end);
-        self.stored(&mut state, to.inode, index, verifier);
+        self.writeback.stored(&mut state, to.inode, index, verifier);
         let newly_active = !std::mem::replace(&mut state.active, true);
         drop(state);
         if newly_active {

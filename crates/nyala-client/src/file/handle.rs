@@ -9,9 +9,10 @@ use crate::core::Core;
 use crate::delegation::logic::delegations::Need;
 use crate::error::Result;
 use crate::file::logic::read_ahead::Stream;
+use crate::file::open::Opened;
 use crate::file::state::File;
 use crate::rpc::deadline::Deadline;
-use crate::types::{OpenOptions, SeekTarget};
+use crate::types::SeekTarget;
 use crate::writeback::flush::Flush;
 use bytes::Bytes;
 use nyala_wire::meta::LeaseMode;
@@ -40,7 +41,8 @@ struct Inner {
 
 impl FileHandle {
     /// The file counts the handle already, and the table has a user for it.
-    pub(crate) fn new(core: Arc<Core>, file: Arc<File>, options: OpenOptions, lease: LeaseMode) -> FileHandle {
+    pub(crate) fn new(core: Arc<Core>, opened: Opened) -> FileHandle {
+        let (file, options, lease) = opened.take_over();
         let reported = AtomicU64::new(file.state.lock().failures);
         let released = AtomicBool::new(false);
         FileHandle {
@@ -64,16 +66,13 @@ impl FileHandle {
 
     /// The file's attributes as this client knows them now, own unwritten changes included; no request is sent.
     pub fn known_attr(&self) -> Option<Attr> {
-        let state = self.inner.file.state.lock();
-        let mut attr = state.attr.clone()?;
-        state.overlay(&mut attr, false);
-        Some(attr)
+        self.inner.file.state.lock().known_attr()
     }
 
     /// Reads up to `len` bytes at `offset`: pieces in order, together shorter than `len` only at the file's end.
     pub async fn read(&self, offset: u64, len: usize) -> Result<Vec<Bytes>> {
         let Inner { core, file, stream, .. } = &*self.inner;
-        Ok(core.read(file, stream, offset, len, self.inner.is_buffered()).await?.into_pieces())
+        Ok(core.ops.read(file, stream, offset, len, self.inner.is_buffered()).await?.into_pieces())
     }
 
     /// What opening got; under [`LeaseMode::Uncached`] nothing of the file may be kept.
@@ -88,15 +87,15 @@ impl FileHandle {
 
     /// Writes at the end of the file, whoever wrote there last. Returns the offset written at.
     pub async fn append(&self, data: &[u8]) -> Result<u64> {
-        self.inner.core.append(&self.inner.file, data).await
+        self.inner.core.writeback.append(&self.inner.file, data).await
     }
 
     /// Writes at `offset` (at the end if opened so). Returns the number of bytes taken: all.
     pub async fn write(&self, offset: u64, data: &[u8]) -> Result<usize> {
         let Inner { core, file, append, .. } = &*self.inner;
         match append {
-            true => core.append(file, data).await.map(|_| ())?,
-            false => core.write(file, offset, data, self.inner.is_buffered()).await?,
+            true => core.writeback.append(file, data).await.map(|_| ())?,
+            false => core.writeback.write(file, offset, data, self.inner.is_buffered()).await?,
         }
         Ok(data.len())
     }
@@ -110,9 +109,9 @@ impl FileHandle {
     /// need not be (they are, too).
     pub async fn fsync(&self, _datasync: bool) -> Result<()> {
         let Inner { core, file, .. } = &*self.inner;
-        if core.config.leases && !file.state.lock().loaded {
+        if core.ctx.config.leases && !file.state.lock().loaded {
             // Whoever has something unsent of it sends it first. why ignored: the push meets the same server, and says so.
-            let _ = core.admit(file, Need::default()).await;
+            let _ = core.delegations.admit(file, Need::default()).await;
         }
         self.flush_as(Flush { sync: true, ..Flush::default() }).await
     }
@@ -127,10 +126,10 @@ impl FileHandle {
             let state = file.state.lock();
             !state.is_clean() || (state.allocation_stale && state.sparse && !state.is_inline())
         };
-        if flush.sync || (due && !core.defer_close(file)) {
-            let _gate = core.gate(file).await?;
+        if flush.sync || (due && !core.writeback.defer_close(file)) {
+            let _gate = file.pass_gate(&core.ctx).await?;
             // why ignored: the failure is kept with the file, and reported by the line below.
-            let _ = core.flush(file, flush).await;
+            let _ = core.writeback.flush(file, flush).await;
         }
         self.report()
     }
@@ -153,9 +152,9 @@ impl FileHandle {
         }
         if self.inner.leave() {
             let inner = self.inner.clone();
-            self.inner.core.spawn(async move { inner.finish().await });
-        } else if self.inner.core.defer_close(&self.inner.file) {
-            self.inner.core.release(&self.inner.file);
+            self.inner.core.ctx.spawn(async move { inner.finish().await });
+        } else if self.inner.core.writeback.defer_close(&self.inner.file) {
+            self.inner.core.files.release(&self.inner.file);
         } else {
             self.finish().await?;
         }
@@ -166,25 +165,25 @@ impl FileHandle {
     async fn finish(&self) -> Result<()> {
         let inner = self.inner.clone();
         let (done, over) = tokio::sync::oneshot::channel();
-        self.inner.core.spawn(async move {
+        self.inner.core.ctx.spawn(async move {
             inner.finish().await;
             // why ignored: nobody waits any more.
             let _ = done.send(());
         });
         let last = "others push it, or its lease is on its way to a server that does not answer";
         // why ignored: it ends without a word when the runtime ends.
-        Deadline::of_call(&self.inner.core).wait("close a file", last, over).await.map(drop)
+        Deadline::of_call(&self.inner.core.ctx).wait("close a file", last, over).await.map(drop)
     }
 
     /// `fallocate(2)`: mode 0, `KEEP_SIZE`, `PUNCH_HOLE|KEEP_SIZE`, `ZERO_RANGE`, `ZERO_RANGE|KEEP_SIZE`; others are
     /// EOPNOTSUPP.
     pub async fn fallocate(&self, mode: i32, offset: u64, len: u64) -> Result<()> {
-        self.inner.core.fallocate(&self.inner.file, mode, offset, len).await
+        self.inner.core.ops.fallocate(&self.inner.file, mode, offset, len).await
     }
 
     /// `SEEK_DATA` and `SEEK_HOLE`; ENXIO behind the end.
     pub async fn seek(&self, offset: u64, target: SeekTarget) -> Result<u64> {
-        self.inner.core.seek(&self.inner.file, offset, target == SeekTarget::Hole).await
+        self.inner.core.ops.seek(&self.inner.file, offset, target == SeekTarget::Hole).await
     }
 }
 
@@ -203,13 +202,13 @@ impl Inner {
     async fn finish(&self) {
         let last_or_dirty = {
             let state = self.file.state.lock();
-            (state.handles == 0 && (state.opened || !self.core.config.leases)) || !state.is_clean()
+            (state.handles == 0 && (state.opened || !self.core.ctx.config.leases)) || !state.is_clean()
         };
         if last_or_dirty {
             // why ignored: the failure is kept with the file for whoever reports.
-            let _ = self.core.close(&self.file).await;
+            let _ = self.core.ops.close(&self.file).await;
         }
-        self.core.release(&self.file);
+        self.core.files.release(&self.file);
     }
 }
 
@@ -229,7 +228,7 @@ impl Drop for Inner {
             lease: LeaseMode::None,
             released: AtomicBool::new(true),
         };
-        if !self.core.spawn(async move { copy.finish().await }) {
+        if !self.core.ctx.spawn(async move { copy.finish().await }) {
             tracing::warn!(inode = %self.file.inode, "a file was dropped outside a runtime and stays open");
         }
     }

@@ -7,13 +7,15 @@
 //! request of the same owner for the same file. One that only waits is taken back, so that nobody is told of a deadlock
 //! with a program that no longer waits; if that is lost, the server ends the wait after some seconds. Locks die with
 //! the session: after it was lost, they are not taken again, as somebody else may have had them meanwhile.
-//! Who does not wait is refused only after the holders were asked whether they still are: see [`Core::confirm_lock`]. If they
+//! Who does not wait is refused only after the holders were asked whether they still are: see [`LockBook::confirm_lock`]. If they
 //! cannot be asked, the refusal stands.
 
-use crate::core::Core;
+use crate::context::Context;
+use crate::delegation::cache::DelegationCache;
 use crate::error::{Error, Result};
 use crate::file::logic::own_locks::{Locked, OwnLocks};
-use crate::rpc::cluster_map::unexpected_reply;
+use crate::rpc::cluster::Cluster;
+use crate::rpc::failure::unexpected_reply;
 use crate::rpc::session::Session;
 use nyala_wire::meta::{FileLock, LockCheck, LockKind, MetaOp, MetaReply, Owner};
 use nyala_wire::{ErrorCode, InodeId};
@@ -31,12 +33,18 @@ const DOUBT: Duration = Duration::from_millis(40);
 type Key = (InodeId, u64, bool);
 
 /// What each owner has locked on each file. Requests of one owner for one file go one after the other.
-#[derive(Default)]
 pub(crate) struct LockBook {
+    ctx: Arc<Context>,
+    cluster: Arc<Cluster>,
+    delegations: Arc<DelegationCache>,
     owners: Mutex<HashMap<Key, Arc<tokio::sync::Mutex<OwnLocks>>>>,
 }
 
 impl LockBook {
+    pub(crate) fn new(ctx: Arc<Context>, cluster: Arc<Cluster>, delegations: Arc<DelegationCache>) -> LockBook {
+        LockBook { ctx, cluster, delegations, owners: Mutex::default() }
+    }
+
     fn owner(&self, key: Key) -> Arc<tokio::sync::Mutex<OwnLocks>> {
         self.owners.lock().entry(key).or_default().clone()
     }
@@ -58,8 +66,8 @@ struct LockOutcome {
     before: OwnLocks,
 }
 
-impl Core {
-    pub(crate) async fn get_lock(self: &Arc<Core>, inode: InodeId, lock: FileLock) -> Result<Option<FileLock>> {
+impl LockBook {
+    pub(crate) async fn get_lock(self: &Arc<LockBook>, inode: InodeId, lock: FileLock) -> Result<Option<FileLock>> {
         if self.find_lock(inode, lock).await?.is_none() {
             return Ok(None);
         }
@@ -67,8 +75,8 @@ impl Core {
         self.find_lock(inode, lock).await
     }
 
-    async fn find_lock(self: &Arc<Core>, inode: InodeId, lock: FileLock) -> Result<Option<FileLock>> {
-        match self.meta("look for a lock", MetaOp::GetLock { inode, lock }, Owner::default()).await? {
+    async fn find_lock(self: &Arc<LockBook>, inode: InodeId, lock: FileLock) -> Result<Option<FileLock>> {
+        match self.cluster.meta("look for a lock", MetaOp::GetLock { inode, lock }, Owner::default()).await? {
             MetaReply::Lock(found) => Ok(found),
             _ => Err(unexpected_reply("look for a lock")),
         }
@@ -76,40 +84,40 @@ impl Core {
 
     /// Has those asked who stand in the way of a lock: they may have closed the file, or be gone, and their clients not
     /// have heard of it yet.
-    async fn confirm_lock(self: &Arc<Core>, inode: InodeId, lock: FileLock) {
-        if let Err(error) = self.meta_done("confirm a lock", MetaOp::LockConfirm { inode, lock }).await {
+    async fn confirm_lock(self: &Arc<LockBook>, inode: InodeId, lock: FileLock) {
+        if let Err(error) = self.cluster.meta_done("confirm a lock", MetaOp::LockConfirm { inode, lock }).await {
             tracing::debug!(%inode, %error, "the holders of a lock cannot be asked");
         }
     }
 
     /// Answers a server's questions after locks of this client.
-    pub(crate) fn check_locks(self: &Arc<Core>, session: &Session, checks: Vec<LockCheck>) {
-        let listener = self.listener.read().clone();
+    pub(crate) fn check_locks(self: &Arc<LockBook>, session: &Session, checks: Vec<LockCheck>) {
+        let listener = self.delegations.listener();
         for LockCheck { number, inode, owner, flock } in checks {
-            let (core, target) = (Arc::downgrade(self), session.target);
+            let (locks, target) = (Arc::downgrade(self), session.target);
             let settled = listener.as_ref().map(|listener| listener.settle_lock(inode, owner, flock));
             tokio::spawn(async move {
                 if let Some(settled) = settled {
                     settled.await;
                 }
-                let Some(core) = core.upgrade().filter(|core| !core.is_stopped()) else { return };
+                let Some(locks) = locks.upgrade().filter(|locks| !locks.ctx.is_stopped()) else { return };
                 let op = MetaOp::LockChecked { numbers: vec![number] };
-                if let Err(error) = core.meta_at("answer for a lock", op, target).await {
+                if let Err(error) = locks.cluster.meta_at("answer for a lock", op, target).await {
                     tracing::debug!(%inode, %error, "a server does not hear that a lock still stands; it takes that for granted");
                 }
             });
         }
     }
 
-    pub(crate) async fn set_lock(self: &Arc<Core>, inode: InodeId, lock: FileLock, wait: bool) -> Result<()> {
+    pub(crate) async fn set_lock(self: &Arc<LockBook>, inode: InodeId, lock: FileLock, wait: bool) -> Result<()> {
         let mut doubts = 0;
         loop {
             match self.try_lock(inode, lock, wait).await {
                 Err(error) if wait && error.is(ErrorCode::AGAIN) => {}
                 other => return other,
             }
-            let mut waiting = ServerWait { core: Some(self), inode, lock };
-            match self.meta_done("wait for a lock", MetaOp::LockWait { inode, lock }).await {
+            let mut waiting = ServerWait { locks: Some(self), inode, lock };
+            match self.cluster.meta_done("wait for a lock", MetaOp::LockWait { inode, lock }).await {
                 // A circle stays as it is; a wait that was just interrupted elsewhere is still being taken back.
                 Err(error) if error.is(ErrorCode::DEADLOCK) && doubts < MAX_DOUBTS => {
                     doubts += 1;
@@ -117,44 +125,44 @@ impl Core {
                 }
                 ended => ended?,
             }
-            waiting.core = None;
+            waiting.locks = None;
         }
     }
 
     /// Runs in the background, so that dropping the caller's future does not leave its outcome open.
-    async fn try_lock(self: &Arc<Core>, inode: InodeId, lock: FileLock, waits: bool) -> Result<()> {
+    async fn try_lock(self: &Arc<LockBook>, inode: InodeId, lock: FileLock, waits: bool) -> Result<()> {
         let (sender, reply) = oneshot::channel();
-        let core = self.clone();
-        let started = self.spawn(async move {
-            let own = core.locks.owner((inode, lock.owner, lock.flock)).lock_owned().await;
-            let outcome = core.lock_now(inode, lock, waits, own).await;
+        let locks = self.clone();
+        let started = self.ctx.spawn(async move {
+            let own = locks.owner((inode, lock.owner, lock.flock)).lock_owned().await;
+            let outcome = locks.lock_now(inode, lock, waits, own).await;
             if let Err(unwanted) = sender.send(outcome) {
-                core.put_back(inode, lock, unwanted).await;
+                locks.put_back(inode, lock, unwanted).await;
             }
         });
         if !started {
             return Err(Error::ShutDown);
         }
-        let mut reply = PendingRequest { core: self, inode, lock, reply };
+        let mut reply = PendingRequest { locks: self, inode, lock, reply };
         let Ok(outcome) = (&mut reply.reply).await else { return Err(Error::ShutDown) };
         drop(outcome.own);
-        self.locks.tidy((inode, lock.owner, lock.flock));
+        self.tidy((inode, lock.owner, lock.flock));
         outcome.result
     }
 
     /// `waits`: who is refused waits for the lock then, and need not know yet who has it.
     async fn lock_now(
-        self: &Arc<Core>,
+        self: &Arc<LockBook>,
         inode: InodeId,
         lock: FileLock,
         waits: bool,
         mut own: OwnedMutexGuard<OwnLocks>,
     ) -> LockOutcome {
         let before = own.clone();
-        let mut result = self.meta_done("lock a file", MetaOp::SetLock { inode, lock }).await;
+        let mut result = self.cluster.meta_done("lock a file", MetaOp::SetLock { inode, lock }).await;
         if !waits && result.as_ref().is_err_and(|error| error.is(ErrorCode::AGAIN)) {
             self.confirm_lock(inode, lock).await;
-            result = self.meta_done("lock a file", MetaOp::SetLock { inode, lock }).await;
+            result = self.cluster.meta_done("lock a file", MetaOp::SetLock { inode, lock }).await;
         }
         match &result {
             Ok(()) => own.set(locked(&lock)),
@@ -162,7 +170,7 @@ impl Core {
             // both want more than they have would wait for each other for ever.
             Err(error) if lock.flock && error.is(ErrorCode::AGAIN) && !own.is_empty() => {
                 let none = FileLock { kind: LockKind::Unlock, ..lock };
-                match self.meta_done("give a lock up", MetaOp::SetLock { inode, lock: none }).await {
+                match self.cluster.meta_done("give a lock up", MetaOp::SetLock { inode, lock: none }).await {
                     Ok(()) => own.set(locked(&none)),
                     Err(error) => return LockOutcome { result: Err(error), own, before },
                 }
@@ -173,12 +181,12 @@ impl Core {
     }
 
     /// Makes the owner's locks what they were before one that nobody wants any more.
-    async fn put_back(self: &Arc<Core>, inode: InodeId, lock: FileLock, unwanted: LockOutcome) {
+    async fn put_back(self: &Arc<LockBook>, inode: InodeId, lock: FileLock, unwanted: LockOutcome) {
         let LockOutcome { result, mut own, before } = unwanted;
         if result.is_ok() && lock.kind != LockKind::Unlock {
             for part in before.put_back(locked(&lock)) {
                 let back = FileLock { kind: part.kind, start: part.start, end: part.end, ..lock };
-                match self.meta_done("give a lock up", MetaOp::SetLock { inode, lock: back }).await {
+                match self.cluster.meta_done("give a lock up", MetaOp::SetLock { inode, lock: back }).await {
                     Ok(()) => own.set(part),
                     Err(error) => {
                         tracing::warn!(%inode, %error, "a lock that nobody waits for any more was not given up");
@@ -187,7 +195,7 @@ impl Core {
             }
         }
         drop(own);
-        self.locks.tidy((inode, lock.owner, lock.flock));
+        self.tidy((inode, lock.owner, lock.flock));
     }
 }
 
@@ -198,7 +206,7 @@ fn locked(lock: &FileLock) -> Locked {
 
 /// A request for a lock, whose outcome may come when nobody reads it any more.
 struct PendingRequest<'a> {
-    core: &'a Arc<Core>,
+    locks: &'a Arc<LockBook>,
     inode: InodeId,
     lock: FileLock,
     reply: oneshot::Receiver<LockOutcome>,
@@ -208,26 +216,28 @@ impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
         self.reply.close();
         if let Ok(unwanted) = self.reply.try_recv() {
-            let (core, inode, lock) = (self.core.clone(), self.inode, self.lock);
-            self.core.spawn(async move { core.put_back(inode, lock, unwanted).await });
+            let (locks, inode, lock) = (self.locks.clone(), self.inode, self.lock);
+            self.locks.ctx.spawn(async move { locks.put_back(inode, lock, unwanted).await });
         }
     }
 }
 
 /// A wait at the server, taken back when it is dropped before its end.
 struct ServerWait<'a> {
-    core: Option<&'a Arc<Core>>,
+    locks: Option<&'a Arc<LockBook>>,
     inode: InodeId,
     lock: FileLock,
 }
 
 impl Drop for ServerWait<'_> {
     fn drop(&mut self) {
-        let Some(core) = self.core else { return };
+        let Some(locks) = self.locks else { return };
         let (inode, lock) = (self.inode, FileLock { kind: LockKind::Unlock, ..self.lock });
-        let asked = core.clone();
-        core.spawn(async move {
-            if let Err(error) = asked.meta_done("stop waiting for a lock", MetaOp::LockWait { inode, lock }).await {
+        let asked = locks.clone();
+        locks.ctx.spawn(async move {
+            if let Err(error) =
+                asked.cluster.meta_done("stop waiting for a lock", MetaOp::LockWait { inode, lock }).await
+            {
                 tracing::debug!(%inode, %error, "a wait for a lock was not taken back; the server ends it by itself");
             }
         });

@@ -8,6 +8,7 @@ pub mod logic;
 pub(crate) mod copy;
 pub(crate) mod locks;
 pub(crate) mod open;
+pub(crate) mod ops;
 pub(crate) mod read;
 pub(crate) mod read_cache;
 pub(crate) mod space;

@@ -5,17 +5,16 @@
 //! **Failure model.** Close runs in the background and may be late: the file's gate keeps a new open behind it. A server
 //! that lost the session is told again what is open. A file whose name is removed, here or elsewhere, stays usable until its
 //! last close: another client's removal revokes the lease first, and with it the server hears that the file is open. This client's own
-//! removal does not, so it says so itself (`Core::register_open`), and an open that comes after that asks the server, until it
+//! removal does not, so it says so itself (`FileOps::register_open`), and an open that comes after that asks the server, until it
 //! is known that the file outlived the removal (`file::logic::removals`). A close on its way counts as done.
 
-use crate::core::Core;
 use crate::delegation::admission::Access;
 use crate::delegation::cache::Note;
 use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
-use crate::file::handle::FileHandle;
+use crate::file::ops::FileOps;
 use crate::file::state::File;
-use crate::rpc::cluster_map::unexpected_reply;
+use crate::rpc::failure::unexpected_reply;
 use crate::rpc::meta::{MetaAnswer, SendOutcome};
 use crate::rpc::session::Session;
 use crate::types::OpenOptions;
@@ -36,7 +35,7 @@ pub(crate) struct Made<'a> {
 
 /// The removal of a name of a file, under way until it is dropped.
 pub(crate) struct Removal {
-    core: Arc<Core>,
+    ops: Arc<FileOps>,
     file: Arc<File>,
 }
 
@@ -54,93 +53,110 @@ impl Drop for Removal {
             state.handles == 0 && state.opened
         };
         // Its last handle may have gone while the server was being told of it.
-        self.core.give_back(&self.file, unused);
+        self.ops.give_back(&self.file, unused);
     }
 }
 
-/// A file that is being opened: one user and one handle, given back when dropped.
-struct Opening<'a> {
-    core: &'a Arc<Core>,
-    file: Option<Arc<File>>,
+/// A file with one more handle and one more user; both are given back if this is dropped before a handle takes it over.
+pub(crate) struct Opened {
+    ops: Arc<FileOps>,
+    file: Arc<File>,
+    options: OpenOptions,
+    lease: LeaseMode,
+    is_taken: bool,
 }
 
-impl Drop for Opening<'_> {
+impl Opened {
+    pub(crate) fn file(&self) -> &Arc<File> {
+        &self.file
+    }
+
+    /// The file, for a handle that gives it back; how it was opened, and what the delegation allows.
+    pub(crate) fn take_over(mut self) -> (Arc<File>, OpenOptions, LeaseMode) {
+        self.is_taken = true;
+        (self.file.clone(), self.options, self.lease)
+    }
+}
+
+impl Drop for Opened {
     fn drop(&mut self) {
-        let Some(file) = self.file.take() else { return };
+        if self.is_taken {
+            return;
+        }
         let close = {
-            let mut state = file.state.lock();
+            let mut state = self.file.state.lock();
             state.handles -= 1;
             state.handles == 0 && state.opened
         };
-        self.core.give_back(&file, close);
+        self.ops.give_back(&self.file, close);
     }
 }
 
-impl Core {
+impl FileOps {
     /// One user of a file less; first it is closed if need be.
-    fn give_back(self: &Arc<Core>, file: &Arc<File>, close: bool) {
-        let (core, closing) = (self.clone(), file.clone());
+    fn give_back(self: &Arc<FileOps>, file: &Arc<File>, close: bool) {
+        let (ops, closing) = (self.clone(), file.clone());
         let work = async move {
             // why ignored: the failure is kept with the file, and nobody has it open.
-            let _ = core.close(&closing).await;
-            core.release(&closing);
+            let _ = ops.close(&closing).await;
+            ops.files.release(&closing);
         };
-        if !close || !self.spawn(work) {
-            self.release(file);
+        if !close || !self.ctx.spawn(work) {
+            self.files.release(file);
         }
     }
 
     /// Opens a file for one more handle. `made`: what creating it said.
     pub(crate) async fn open_handle(
-        self: &Arc<Core>,
+        self: &Arc<FileOps>,
         inode: InodeId,
         made: Option<Made<'_>>,
         options: OpenOptions,
-    ) -> Result<FileHandle> {
-        if self.is_stopped() {
+    ) -> Result<Opened> {
+        if self.ctx.is_stopped() {
             return Err(Error::ShutDown);
         }
         let file = self.files.acquire(inode);
         // It counts from now on: if the lease goes back meanwhile, the server hears that the file is open.
         file.state.lock().handles += 1;
-        let mut opening = Opening { core: self, file: Some(file.clone()) };
-        let lease = match made {
+        let lease = LeaseMode::None;
+        let mut opened = Opened { ops: self.clone(), file: file.clone(), options, lease, is_taken: false };
+        opened.lease = match made {
             Some(Made { answer, note, reply, registered }) => {
-                self.take_file(answer, note, &file, reply);
+                self.delegations.take_file(answer, note, &file, reply);
                 file.state.lock().opened |= registered;
-                if !registered && self.leased(inode) == LeaseMode::None {
+                if !registered && self.delegations.leased(inode) == LeaseMode::None {
                     // It was taken back before it was here.
-                    let _gate = self.gate(&file).await?;
+                    let _gate = file.pass_gate(&self.ctx).await?;
                     self.open_at_server(&file).await?;
                 }
-                self.leased(inode)
+                self.delegations.leased(inode)
             }
-            None if self.config.leases => self.lease_to_open(&file, options).await?,
+            None if self.ctx.config.leases => self.lease_to_open(&file, options).await?,
             None => {
-                let _gate = self.gate(&file).await?;
+                let _gate = file.pass_gate(&self.ctx).await?;
                 self.open_at_server(&file).await?;
                 LeaseMode::None
             }
         };
-        opening.file = None;
-        Ok(FileHandle::new(self.clone(), file, options, lease))
+        Ok(opened)
     }
 
     /// A lease makes saying that the file is open unnecessary; without one it is said.
-    async fn lease_to_open(self: &Arc<Core>, file: &Arc<File>, options: OpenOptions) -> Result<LeaseMode> {
+    async fn lease_to_open(self: &Arc<FileOps>, file: &Arc<File>, options: OpenOptions) -> Result<LeaseMode> {
         let need = Need { write: options.write || options.append, cached: options.buffered, patient: false };
         if !need.write {
-            self.delegations.lock().predictor.opened(file.inode, self.now_ms());
+            self.delegations.lock().predictor.opened(file.inode, self.ctx.now_ms());
         }
-        let access = self.admit(file, need).await?.access;
-        let mode = self.leased(file.inode);
+        let access = self.delegations.admit(file, need).await?.access;
+        let mode = self.delegations.leased(file.inode);
         let registered = {
             let state = file.state.lock();
             let leased = access != Access::Direct || mode == LeaseMode::Uncached;
             !state.removals.in_doubt() && (leased || !state.is_open_implicitly())
         };
         if !registered {
-            let _gate = self.gate(file).await?;
+            let _gate = file.pass_gate(&self.ctx).await?;
             self.open_at_server(file).await?;
         }
         Ok(if access == Access::Cached { mode } else { LeaseMode::Uncached })
@@ -148,16 +164,16 @@ impl Core {
 
     /// This client is about to remove a name of the inode: a file that it has open must not go. Who opens it from now on,
     /// until the removal is dropped, asks its server.
-    pub(crate) async fn register_open(self: &Arc<Core>, inode: InodeId) -> Result<Removal> {
+    pub(crate) async fn register_open(self: &Arc<FileOps>, inode: InodeId) -> Result<Removal> {
         let file = self.files.acquire(inode);
         let implicit = {
             let mut state = file.state.lock();
             state.removals.begin();
             state.is_open_implicitly()
         };
-        let removal = Removal { core: self.clone(), file };
+        let removal = Removal { ops: self.clone(), file };
         if implicit {
-            let _gate = self.gate(&removal.file).await?;
+            let _gate = removal.file.pass_gate(&self.ctx).await?;
             if removal.file.state.lock().is_open_implicitly() {
                 match self.open_at_server(&removal.file).await {
                     Err(error) if matches!(error.code(), ErrorCode::NOT_FOUND | ErrorCode::STALE) => {}
@@ -169,17 +185,17 @@ impl Core {
     }
 
     /// Asks the file's server; the gate is held. Registers the session unless it is registered.
-    pub(crate) async fn open_at_server(self: &Arc<Core>, file: &Arc<File>) -> Result<()> {
+    pub(crate) async fn open_at_server(self: &Arc<FileOps>, file: &Arc<File>) -> Result<()> {
         let (registered, noted) = {
             let state = file.state.lock();
             (state.opened && state.handles > 1, state.removals.note())
         };
-        let note = self.note(file.inode);
+        let note = self.delegations.note(file.inode);
         let inode = file.inode;
         let op = if registered { MetaOp::FileInfo { inode } } else { MetaOp::Open { inode } };
-        let answer = self.meta_wanting("open a file", op, Owner::default(), Want::NOTHING).await?;
+        let answer = self.cluster.meta_wanting("open a file", op, Owner::default(), Want::NOTHING).await?;
         let MetaReply::Opened(reply) = &answer.reply else { return Err(unexpected_reply("open a file")) };
-        self.take_file(&answer, &note, file, reply);
+        self.delegations.take_file(&answer, &note, file, reply);
         let mut state = file.state.lock();
         state.opened = true;
         if reply.attr.nlink > 0 {
@@ -188,47 +204,14 @@ impl Core {
         Ok(())
     }
 
-    pub(crate) async fn fetch_file_info(self: &Arc<Core>, file: &Arc<File>) -> Result<Box<FileReply>> {
-        match self.meta("look at a file", MetaOp::FileInfo { inode: file.inode }, Owner::default()).await? {
-            MetaReply::Opened(reply) => Ok(reply),
-            _ => Err(unexpected_reply("look at a file")),
-        }
-    }
-
-    /// Learns the file's size, times and inline content anew.
-    pub(crate) async fn file_info(self: &Arc<Core>, file: &Arc<File>) -> Result<()> {
-        let generation = file.state.lock().generation;
-        let reply = self.fetch_file_info(file).await?;
-        file.state.lock().install(&reply, generation, self.now_ms());
-        Ok(())
-    }
-
-    /// The same if what is known is older than the cache time.
-    pub(crate) async fn freshen(self: &Arc<Core>, file: &Arc<File>) -> Result<()> {
-        let now_ms = self.now_ms();
-        {
-            let mut state = file.state.lock();
-            if state.attr_ms > 0 && now_ms.saturating_sub(state.attr_ms) <= self.cache_ms() {
-                return Ok(());
-            }
-            // Others that come meanwhile go on with what is known.
-            state.attr_ms = now_ms;
-        }
-        let fresh = self.file_info(file).await;
-        if fresh.is_err() {
-            file.state.lock().attr_ms = 0;
-        }
-        fresh
-    }
-
     /// The last handle is gone: push and close, unless somebody opened the file again meanwhile.
-    pub(crate) async fn close(self: &Arc<Core>, file: &Arc<File>) -> Result<()> {
+    pub(crate) async fn close(self: &Arc<FileOps>, file: &Arc<File>) -> Result<()> {
         // A lease on its way back may be what says that the file is open: the close must not come first.
         loop {
             let news = file.news.notified();
             tokio::pin!(news);
             news.as_mut().enable();
-            if !self.config.leases || !self.delegations.lock().held.is_returning(file.inode) {
+            if !self.ctx.config.leases || !self.delegations.lock().held.is_returning(file.inode) {
                 break;
             }
             news.await;
@@ -243,15 +226,15 @@ impl Core {
             state.closing = close;
             Flush { close, ..Flush::default() }
         };
-        let flushed = self.flush(file, flush).await;
+        let flushed = self.writeback.flush(file, flush).await;
         file.state.lock().closing = false;
         flushed
     }
 
     /// The session with a target was lost: what is open there is registered again. One try each; a file that cannot be
     /// is gone, and its next use says so.
-    pub(crate) async fn reopen_files(self: &Arc<Core>, session: &Arc<Session>) {
-        let view = self.maps.view();
+    pub(crate) async fn reopen_files(self: &Arc<FileOps>, session: &Arc<Session>) {
+        let view = self.cluster.maps.view();
         for file in self.files.all() {
             let here = view.map.slot_target(file.inode.slot()) == Some(session.target);
             let open = {
@@ -262,9 +245,9 @@ impl Core {
                 continue;
             }
             let ticket = session.begin().await;
-            let mut request = self.request(MetaOp::Open { inode: file.inode }, Owner::default());
+            let mut request = self.cluster.request(MetaOp::Open { inode: file.inode }, Owner::default());
             request.sequence = ticket.sequence;
-            match self.send_meta(session, "open again", &mut request).await {
+            match self.cluster.send_meta(session, "open again", &mut request).await {
                 Ok(SendOutcome::Reply(_)) => file.state.lock().opened = true,
                 Ok(_) => tracing::warn!(inode = %file.inode, "an open file could not be registered again"),
                 Err(error) => tracing::warn!(inode = %file.inode, %error, "an open file could not be registered again"),

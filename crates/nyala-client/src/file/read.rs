@@ -5,12 +5,12 @@
 //! **Failure model.** See `rpc::storage` for what storage may do. Own bytes that are on no server are noted before storage
 //! is asked, so a read sees every write of this client that returned before it began.
 
-use crate::core::Core;
 use crate::delegation::admission::Access;
 use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
 use crate::file::logic::inline;
 use crate::file::logic::read_ahead::{Plan, Stream};
+use crate::file::ops::FileOps;
 use crate::file::read_cache::Segment;
 use crate::file::state::{Content, File, FileState};
 use crate::rpc::logic::segments::Segments;
@@ -40,20 +40,20 @@ struct Noted {
     ahead: Vec<Arc<Segment>>,
 }
 
-impl Core {
+impl FileOps {
     pub(crate) async fn read(
-        self: &Arc<Core>,
+        self: &Arc<FileOps>,
         file: &Arc<File>,
         stream: &Mutex<Stream>,
         offset: u64,
         len: usize,
         buffered: bool,
     ) -> Result<Segments> {
-        let admission = self.admit(file, Need { write: false, cached: buffered, patient: false }).await?;
+        let admission = self.delegations.admit(file, Need { write: false, cached: buffered, patient: false }).await?;
         match admission.access {
             Access::Cached => {}
             Access::Direct => return self.read_direct(file, offset, len).await,
-            Access::Timed => self.freshen(file).await?,
+            Access::Timed => self.delegations.freshen(file).await?,
         }
         let (noted, newly_active) = {
             let mut state = file.state.lock();
@@ -61,7 +61,7 @@ impl Core {
             if offset >= end {
                 return Ok(Segments::new(offset));
             }
-            self.stats.read_bytes.fetch_add(end - offset, Ordering::Relaxed);
+            self.ctx.stats.read_bytes.fetch_add(end - offset, Ordering::Relaxed);
             if let Content::Inline { data, .. } = &state.content {
                 let mut out = Segments::new(offset);
                 out.push(inline::read(data, offset..end));
@@ -75,15 +75,15 @@ impl Core {
             self.files.activate(file);
         }
         for segment in &noted.ahead {
-            let (core, inode, layout, segment) = (self.clone(), file.inode, noted.layout.clone(), segment.clone());
-            tokio::spawn(async move { core.fill(inode, &layout, &segment).await.map(drop) });
+            let (ops, inode, layout, segment) = (self.clone(), file.inode, noted.layout.clone(), segment.clone());
+            tokio::spawn(async move { ops.fill(inode, &layout, &segment).await.map(drop) });
         }
         self.gather(file.inode, noted).await
     }
 
     fn plan(&self, state: &mut FileState, stream: &Mutex<Stream>, range: Range<u64>) -> Result<Noted> {
         let layout = state.layout.clone().ok_or(Error::Protocol { what: "read", detail: "no layout" })?;
-        let max_window = self.config.read_ahead_bytes as u64;
+        let max_window = self.ctx.config.read_ahead_bytes as u64;
         let plan = stream.lock().on_read(range.start, range.end - range.start, max_window);
         let unsent = state.unsent(range.clone());
         let mut own = RangeSet::default();
@@ -94,7 +94,7 @@ impl Core {
         }
         if plan.sequential {
             self.note_segments(state, &plan, &mut noted);
-            if state.loaded && state.size <= self.config.read_cache_bytes as u64 / 8 {
+            if state.loaded && state.size <= self.ctx.config.read_cache_bytes as u64 / 8 {
                 return Ok(noted);
             }
             // Consumed; a little is left for reads that come out of order.
@@ -107,9 +107,9 @@ impl Core {
     }
 
     fn note_segments(&self, state: &mut FileState, plan: &Plan, noted: &mut Noted) {
-        let (unit, now_ms) = (state.unit, self.now_ms());
-        let cache_ms = if state.loaded { u64::MAX } else { self.cache_ms() };
-        let limit = self.config.read_cache_bytes;
+        let (unit, now_ms) = (state.unit, self.ctx.now_ms());
+        let cache_ms = if state.loaded { u64::MAX } else { self.ctx.cache_ms() };
+        let limit = self.ctx.config.read_cache_bytes;
         let make = |state: &mut FileState, start: u64| {
             let mut add = || state.cache.add(start..start + unit, now_ms, &self.cached_bytes, limit);
             add().or_else(|| if self.files.shed() { add() } else { None })
@@ -118,7 +118,7 @@ impl Core {
         let mut made = Vec::new();
         while start < noted.range.end {
             if let Some(segment) = state.cache.get(start, now_ms, cache_ms) {
-                self.stats.cache_hits.fetch_add(1, Ordering::Relaxed);
+                self.ctx.stats.cache_hits.fetch_add(1, Ordering::Relaxed);
                 noted.sources.push(Source::Cached(segment));
             } else if let Some(segment) = make(state, start) {
                 made.push(segment.clone());
@@ -144,12 +144,17 @@ impl Core {
     }
 
     /// Fills a segment unless somebody does or did; gives its bytes.
-    async fn fill<'a>(self: &Arc<Core>, inode: InodeId, layout: &Layout, segment: &'a Segment) -> Result<&'a Segments> {
+    async fn fill<'a>(
+        self: &Arc<FileOps>,
+        inode: InodeId,
+        layout: &Layout,
+        segment: &'a Segment,
+    ) -> Result<&'a Segments> {
         let fetched = segment.content.get_or_init(|| self.fetch(inode, layout, segment.range.clone())).await;
         fetched.as_ref().map_err(Clone::clone)
     }
 
-    async fn gather(self: &Arc<Core>, inode: InodeId, noted: Noted) -> Result<Segments> {
+    async fn gather(self: &Arc<FileOps>, inode: InodeId, noted: Noted) -> Result<Segments> {
         let Range { start, end } = noted.range;
         let mut out = Segments::new(start);
         if noted.sources.is_empty() {
@@ -178,7 +183,7 @@ impl Core {
 
     /// Reads a range from storage; pieces on several targets or longer than one request side by side.
     pub(crate) async fn fetch(
-        self: &Arc<Core>,
+        self: &Arc<FileOps>,
         inode: InodeId,
         layout: &Layout,
         range: Range<u64>,
@@ -195,13 +200,13 @@ impl Core {
             }
         }
         if let [(chunk, len, at)] = pieces[..] {
-            return self.read_bulk(chunk, len, at).await;
+            return self.cluster.read_bulk(chunk, len, at).await;
         }
         let mut reads = JoinSet::new();
         let mut parts = vec![None; pieces.len()];
         for (number, (chunk, len, at)) in pieces.into_iter().enumerate() {
-            let core = self.clone();
-            reads.spawn(async move { (number, core.read_bulk(chunk, len, at).await) });
+            let ops = self.clone();
+            reads.spawn(async move { (number, ops.cluster.read_bulk(chunk, len, at).await) });
         }
         while let Some(done) = reads.join_next().await {
             let (number, part) = done.map_err(|_| Error::ShutDown)?;
@@ -209,6 +214,32 @@ impl Core {
         }
         let mut out = Segments::new(range.start);
         parts.iter().flatten().for_each(|part| out.push_part(part, range.start, range.end));
+        Ok(out)
+    }
+
+    pub(crate) async fn read_direct(
+        self: &Arc<FileOps>,
+        file: &Arc<File>,
+        offset: u64,
+        len: usize,
+    ) -> Result<Segments> {
+        let (unsent, own_end) = {
+            let state = file.state.lock();
+            // Left from a lease that was lost, and not sent yet.
+            (state.unsent(offset..offset.saturating_add(len as u64)), state.own_end.unwrap_or(0))
+        };
+        let reply = self.cluster.look(file.inode).await?;
+        let end = offset.saturating_add(len as u64).min(reply.attr.size.max(own_end));
+        let mut out = Segments::new(offset);
+        if offset >= end {
+            return Ok(out);
+        }
+        self.ctx.stats.read_bytes.fetch_add(end - offset, Ordering::Relaxed);
+        match &reply.inline {
+            Some(content) => out.push(inline::read(&content.data, offset..end)),
+            None => out = self.fetch(file.inode, &reply.layout, offset..end).await?,
+        }
+        unsent.into_iter().for_each(|(at, bytes)| out.overlay(at, bytes));
         Ok(out)
     }
 }

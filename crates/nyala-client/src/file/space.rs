@@ -5,13 +5,13 @@
 //! **Failure model.** Own data is pushed first, so that no late write undoes a truncate or fills a hole again. What is
 //! sent to several targets may have happened on some of them only when an error is returned; all of it can be repeated.
 
-use crate::core::Core;
 use crate::delegation::admission::Access;
 use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
+use crate::file::ops::FileOps;
 use crate::file::state::{Content, File};
 use crate::rpc::bound::{Bound, UNBOUND};
-use crate::rpc::cluster_map::unexpected_reply;
+use crate::rpc::failure::unexpected_reply;
 use crate::rpc::storage::ChunkRange;
 use crate::types::wall_clock;
 use crate::writeback::flush::Flush;
@@ -28,15 +28,15 @@ const ZERO_RANGE: i32 = 16;
 /// ENXIO: nothing at or behind that offset.
 const NO_SUCH_ADDRESS: ErrorCode = ErrorCode(6);
 
-impl Core {
+impl FileOps {
     /// Changes attributes; a new size or modification time comes after everything this client wrote before.
-    pub(crate) async fn setattr(self: &Arc<Core>, inode: InodeId, set: SetAttr) -> Result<Attr> {
+    pub(crate) async fn setattr(self: &Arc<FileOps>, inode: InodeId, set: SetAttr) -> Result<Attr> {
         // The rest may be done again under another session: it says what is to be, not what was written.
-        let session = if set.size.is_some() { self.accepting(inode) } else { UNBOUND };
+        let session = if set.size.is_some() { self.cluster.accepting(inode) } else { UNBOUND };
         let mut bound = Bound { fresh: true, ..Bound::new(inode, session) };
         let known = self.files.acquire_known(inode);
         let Some(file) = known else { return self.setattr_plain(bound, set).await };
-        let using = Using { core: self, file };
+        let using = Using { ops: self, file };
         let file = &using.file;
         if file.state.lock().layout.is_none() {
             return self.setattr_plain(bound, set).await;
@@ -45,38 +45,38 @@ impl Core {
         // nothing is written meanwhile.
         let _no_writes = set.size.is_some().then(|| Truncating::begin(file));
         if (set.size.is_some() || set.mtime.is_some()) && !file.state.lock().is_clean() {
-            let _gate = self.gate(file).await?;
+            let _gate = file.pass_gate(&self.ctx).await?;
             // why ignored: the failure is kept with the file for its handles; the caller asked for something else.
-            let _ = self.flush(file, Flush::default()).await;
+            let _ = self.writeback.flush(file, Flush::default()).await;
             bound.fresh = false;
         }
         self.setattr_known(file, bound, set).await
     }
 
-    async fn setattr_plain(self: &Arc<Core>, bound: Bound, set: SetAttr) -> Result<Attr> {
+    async fn setattr_plain(self: &Arc<FileOps>, bound: Bound, set: SetAttr) -> Result<Attr> {
         let inode = bound.inode;
-        let change = self.begin_change(&[inode], &[]);
+        let change = self.delegations.begin_change(&[inode], &[]);
         let op = MetaOp::SetAttr { inode, set };
-        let answer = self.meta_bound("set attributes", op, self.want(), bound).await?;
+        let answer = self.cluster.meta_bound("set attributes", op, self.cluster.want(), bound).await?;
         let MetaReply::Attr(attr) = &answer.reply else { return Err(unexpected_reply("set attributes")) };
         let mut attr = attr.clone();
         change.done(&answer, &mut attr);
         Ok(attr)
     }
 
-    async fn setattr_known(self: &Arc<Core>, file: &Arc<File>, bound: Bound, set: SetAttr) -> Result<Attr> {
+    async fn setattr_known(self: &Arc<FileOps>, file: &Arc<File>, bound: Bound, set: SetAttr) -> Result<Attr> {
         let (size, inode) = (set.size, file.inode);
-        let change = self.begin_change(&[inode], &[]);
+        let change = self.delegations.begin_change(&[inode], &[]);
         let generation = file.state.lock().generation;
         let op = MetaOp::SetAttr { inode, set };
-        let answer = self.meta_bound("set attributes", op, self.want(), bound).await?;
+        let answer = self.cluster.meta_bound("set attributes", op, self.cluster.want(), bound).await?;
         let MetaReply::Attr(attr) = &answer.reply else { return Err(unexpected_reply("set attributes")) };
         let mut attr = attr.clone();
         drop(change);
         let mut cache = self.delegations.lock();
-        self.granted(&mut cache, inode, &answer, answer.grants.inodes);
+        self.delegations.granted(&mut cache, inode, &answer, answer.grants.inodes);
         let mut state = file.state.lock();
-        let now_ms = self.now_ms();
+        let now_ms = self.ctx.now_ms();
         let undisturbed = generation == state.generation;
         if let Some(size) = size {
             state.generation += 1;
@@ -103,7 +103,13 @@ impl Core {
         Ok(attr)
     }
 
-    pub(crate) async fn fallocate(self: &Arc<Core>, file: &Arc<File>, mode: i32, offset: u64, len: u64) -> Result<()> {
+    pub(crate) async fn fallocate(
+        self: &Arc<FileOps>,
+        file: &Arc<File>,
+        mode: i32,
+        offset: u64,
+        len: u64,
+    ) -> Result<()> {
         let end = offset.checked_add(len).filter(|end| *end <= MAX_FILE_BYTES);
         let end = end.ok_or(Error::refused(ErrorCode::FILE_TOO_BIG, "no file can be that long"))?;
         if len == 0 {
@@ -115,12 +121,12 @@ impl Core {
             ZERO_RANGE => true,
             _ => return Err(Error::refused(ErrorCode::NOT_SUPPORTED, "this fallocate mode is not supported")),
         };
-        let admission = self.admit(file, Need { write: true, cached: true, patient: true }).await?;
+        let admission = self.delegations.admit(file, Need { write: true, cached: true, patient: true }).await?;
         {
-            let _gate = self.gate(file).await?;
-            self.flush(file, Flush::default()).await?;
+            let _gate = file.pass_gate(&self.ctx).await?;
+            self.writeback.flush(file, Flush::default()).await?;
             if admission.access == Access::Timed {
-                self.file_info(file).await?;
+                self.delegations.file_info(file).await?;
             }
         }
         let (layout, inline, size) = {
@@ -149,7 +155,7 @@ impl Core {
 
     /// Makes a range read as zeros; the file's size stays.
     async fn zero(
-        self: &Arc<Core>,
+        self: &Arc<FileOps>,
         file: &Arc<File>,
         layout: &Layout,
         inline: bool,
@@ -166,7 +172,7 @@ impl Core {
             };
             if range.start < data_end {
                 self.write_zeros(file, range.start..data_end, session).await?;
-                self.flush_now(file).await?;
+                self.writeback.flush_now(file).await?;
             }
             return Ok(());
         }
@@ -178,39 +184,40 @@ impl Core {
         let inode = file.inode;
         let commit = Commit { inode, end: None, mtime, spilled: None, sync: false, close: false, allocated: None };
         let (op, bound) = (MetaOp::Commit(commit), Bound::new(inode, session));
-        let MetaReply::Attr(attr) = self.meta_bound("commit a hole", op, Want::NOTHING, bound).await?.reply else {
+        let MetaReply::Attr(attr) = self.cluster.meta_bound("commit a hole", op, Want::NOTHING, bound).await?.reply
+        else {
             return Err(unexpected_reply("commit a hole"));
         };
         let mut state = file.state.lock();
-        state.take_attr(&attr, self.now_ms());
+        state.take_attr(&attr, self.ctx.now_ms());
         state.generation += 1;
         Ok(())
     }
 
     /// Buffers zeros for a range of inline content.
-    async fn write_zeros(self: &Arc<Core>, file: &Arc<File>, range: Range<u64>, session: SessionId) -> Result<()> {
+    async fn write_zeros(self: &Arc<FileOps>, file: &Arc<File>, range: Range<u64>, session: SessionId) -> Result<()> {
         let zeros = vec![0; (range.end - range.start) as usize];
-        self.memory.take(zeros.len(), || self.reclaim()).await;
+        self.writeback.memory.take(zeros.len(), || self.writeback.reclaim()).await;
         let mut state = file.state.lock();
         if state.session != session {
             drop(state);
-            self.memory.give_back(zeros.len());
+            self.writeback.memory.give_back(zeros.len());
             return Err(Bound::new(file.inode, session).lost());
         }
         let before = state.dirty.bytes();
         let stamp = state.next_stamp;
         state.next_stamp += 1;
-        state.dirty.insert(range.start, &zeros, self.now_ms(), stamp);
+        state.dirty.insert(range.start, &zeros, self.ctx.now_ms(), stamp);
         state.own_mtime = Some(wall_clock());
         let grown = state.dirty.bytes() - before;
         drop(state);
-        self.memory.give_back(zeros.len() - grown);
+        self.writeback.memory.give_back(zeros.len() - grown);
         Ok(())
     }
 
     /// Does something to the part of every chunk file that a range of the file covers.
     async fn on_targets(
-        self: &Arc<Core>,
+        self: &Arc<FileOps>,
         what: &'static str,
         file: &Arc<File>,
         layout: &Layout,
@@ -230,20 +237,20 @@ impl Core {
             let Some(part) = part else { continue };
             let index = index as u16;
             let chunk = ChunkRange { inode: file.inode, home: layout.home(index), index, offset: 0 };
-            let (core, op) = (self.clone(), op(part));
+            let (ops, op) = (self.clone(), op(part));
             calls.spawn(async move {
-                core.storage_change(what, chunk, session, op).await.map(|verifier| (index, verifier))
+                ops.cluster.storage_change(what, chunk, session, op).await.map(|verifier| (index, verifier))
             });
         }
-        self.all_stored(file, calls).await
+        self.writeback.all_stored(file, calls).await
     }
 
-    pub(crate) async fn seek(self: &Arc<Core>, file: &Arc<File>, offset: u64, hole: bool) -> Result<u64> {
+    pub(crate) async fn seek(self: &Arc<FileOps>, file: &Arc<File>, offset: u64, hole: bool) -> Result<u64> {
         let behind = || Error::refused(NO_SUCH_ADDRESS, "behind the end of the file or of its data");
         if !file.state.lock().is_clean() {
-            self.flush_now(file).await?;
+            self.writeback.flush_now(file).await?;
         }
-        let reply = self.fetch_file_info(file).await?;
+        let reply = self.cluster.fetch_file_info(file.inode).await?;
         let (layout, size) = (Arc::new(reply.layout.clone()), reply.attr.size);
         if offset >= size {
             return Err(behind());
@@ -259,10 +266,10 @@ impl Core {
         let mut asks = JoinSet::new();
         for index in 0..layout.targets.len() as u16 {
             let chunk = ChunkRange { inode: file.inode, home: layout.home(index), index, offset: 0 };
-            let (core, start) = (self.clone(), first_at(&layout, chunk.index, offset));
+            let (ops, start) = (self.clone(), first_at(&layout, chunk.index, offset));
             asks.spawn(async move {
                 let op = StorageOp::Seek { offset: start, hole };
-                core.storage_op("seek", chunk, op).await.map(|reply| (chunk.index, start, reply))
+                ops.cluster.storage_op("seek", chunk, op).await.map(|reply| (chunk.index, start, reply))
             });
         }
         let mut best: Option<u64> = None;
@@ -284,13 +291,13 @@ impl Core {
 
 /// A user of a file; given back when dropped.
 struct Using<'a> {
-    core: &'a Core,
+    ops: &'a FileOps,
     file: Arc<File>,
 }
 
 impl Drop for Using<'_> {
     fn drop(&mut self) {
-        self.core.release(&self.file);
+        self.ops.files.release(&self.file);
     }
 }
 

@@ -5,11 +5,13 @@
 //! **Failure model.** Replies may be late: one that was asked for before an own change was acknowledged must not undo
 //! what the client knows since (`generation`). Size never goes back below an own acknowledged write.
 
-use crate::error::Error;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::file::logic::leftovers::Leftovers;
 use crate::file::logic::removals::Removals;
 use crate::file::read_cache::ReadCache;
 use crate::rpc::bound::UNBOUND;
-use crate::writeback::leftovers::Leftovers;
+use crate::rpc::deadline::Deadline;
 use crate::writeback::logic::extents::{Extent, ExtentMap};
 use crate::writeback::logic::ranges::RangeSet;
 use crate::writeback::logic::unsynced::Unsynced;
@@ -19,7 +21,7 @@ use nyala_wire::{Attr, InodeId, Layout, SessionId, Time};
 use parking_lot::Mutex;
 use std::ops::Range;
 use std::sync::Arc;
-use tokio::sync::Notify;
+use tokio::sync::{MutexGuard, Notify};
 
 /// Largest piece of a chunk that is one storage write or one read-ahead segment.
 pub(crate) const MAX_UNIT: u64 = 1 << 20;
@@ -154,6 +156,14 @@ impl File {
         }
     }
 
+    /// The file's gate, waited for until the call has to end.
+    pub(crate) async fn pass_gate(&self, ctx: &Context) -> Result<MutexGuard<'_, ()>> {
+        match self.gate.try_lock() {
+            Ok(gate) => Ok(gate),
+            Err(_) => Deadline::of_call(ctx).wait("wait for a file", "another call flushes it", self.gate.lock()).await,
+        }
+    }
+
     /// Keeps a failure for every handle to report once.
     pub(crate) fn fail(&self, error: Error) {
         tracing::warn!(inode = %self.inode, %error, "written data or its size did not reach the servers");
@@ -205,6 +215,13 @@ impl FileState {
             last_failure: None,
             cache: ReadCache::default(),
         }
+    }
+
+    /// Attributes as this client knows them now, local changes included.
+    pub(crate) fn known_attr(&self) -> Option<Attr> {
+        let mut attr = self.attr.clone()?;
+        self.overlay(&mut attr, false);
+        Some(attr)
     }
 
     /// Takes in what the server says; `generation` is this state's when it was asked.
@@ -316,6 +333,25 @@ impl FileState {
         self.own_mtime = None;
         self.generation += 1;
         self.size = 0;
+    }
+
+    /// Its server says whether there may be something. What this client has not committed is not in doubt.
+    pub(crate) fn note_leftovers(&mut self, leftovers: bool) {
+        match (leftovers, self.leftovers) {
+            (true, Leftovers::Clean) if self.is_clean() => self.leftovers = Leftovers::Unknown,
+            (false, Leftovers::Unknown) if !self.loaded => self.leftovers = Leftovers::Clean,
+            _ => {}
+        }
+    }
+
+    /// From where on chunk files have to be cut before a range is written, in bytes of the file.
+    pub(crate) fn leftovers_from(&self, range: &Range<u64>) -> Option<u64> {
+        match self.leftovers {
+            Leftovers::Clean => None,
+            _ if self.is_inline() => (range.end > self.inline_limit).then_some(0),
+            Leftovers::Cutting => Some(self.size),
+            Leftovers::Unknown => (range.start > self.size).then_some(self.size),
+        }
     }
 
     /// Is the file open here without its server knowing, or going to know?

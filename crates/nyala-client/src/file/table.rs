@@ -4,7 +4,7 @@
 
 mod files;
 
-use crate::file::state::File;
+use crate::file::state::{Content, File};
 use files::{Entry, Files};
 use nyala_wire::InodeId;
 use parking_lot::Mutex;
@@ -14,14 +14,20 @@ use std::sync::Arc;
 /// Most files that are kept without being open.
 const MAX_IDLE: usize = 10_000;
 
-#[derive(Default)]
 pub(crate) struct Table {
+    /// Most bytes of content that is kept of files that nobody uses.
+    limit: usize,
     files: Mutex<Files>,
     /// Files with something to look after: data to push, cached segments to drop.
     active: Mutex<HashMap<InodeId, Arc<File>>>,
 }
 
 impl Table {
+    /// No files; `limit` bounds the content kept of files that nobody uses, bytes.
+    pub(crate) fn new(limit: usize) -> Table {
+        Table { limit, files: Mutex::default(), active: Mutex::default() }
+    }
+
     /// The file, made if it is not there; to be given back with [`Table::release`].
     pub(crate) fn acquire(&self, inode: InodeId) -> Arc<File> {
         if let Some(known) = self.acquire_known(inode) {
@@ -45,9 +51,22 @@ impl Table {
         Some(entry.file.clone())
     }
 
+    /// One user of a file less; what is known of it is kept while its delegation is held.
+    pub(crate) fn release(&self, file: &Arc<File>) {
+        let keep = {
+            let state = file.state.lock();
+            let inline = if let Content::Inline { data, .. } = &state.content { data.len() } else { 0 };
+            // One without names is gone now.
+            let named = state.attr_ms > 0 && state.attr.as_ref().is_some_and(|attr| attr.nlink > 0);
+            let useful = named && state.loaded && state.is_clean() && state.handles == 0;
+            useful.then_some(inline + size_of::<File>())
+        };
+        self.release_user(file, keep);
+    }
+
     /// One user less. `keep`: after the last one the file is still of use, and takes so many bytes; it goes when others
-    /// are of more use, or take more than `limit` bytes together.
-    pub(crate) fn release(&self, file: &Arc<File>, keep: Option<usize>, limit: usize) {
+    /// are of more use, or take more than the limit together.
+    fn release_user(&self, file: &Arc<File>, keep: Option<usize>) {
         let mut gone = Vec::new();
         let mut files = self.files.lock();
         let files = &mut *files;
@@ -61,7 +80,7 @@ impl Table {
         entry.idle = Some((files.tick, bytes));
         files.idle.insert(files.tick, file.inode);
         files.idle_bytes += bytes;
-        while files.idle.len() > MAX_IDLE || files.idle_bytes > limit {
+        while files.idle.len() > MAX_IDLE || files.idle_bytes > self.limit {
             let Some(oldest) = files.idle.first_key_value().map(|(_, inode)| *inode) else { break };
             gone.extend(files.remove_idle(oldest));
         }

@@ -2,7 +2,6 @@
 
 //! What runs without a call of a program, or for administrators: the client's own thread, its orderly end, and repair of stored data.
 
-pub(crate) mod remove_leftovers;
 pub(crate) mod repair;
 pub(crate) mod shutdown;
 pub(crate) mod thread;

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What checks of stored data need beside reading: having a damaged copy replaced, and knowing that nothing is under way.
+//! Repair of stored data: replacing a damaged copy, removing chunk files that no file needs, and waiting for changes under way.
 //!
-//! **Failure model.** As in `rpc::mirror`: asked again until the group has done it, or `retry_timeout` is over. That a repair was done does not
-//! say that it worked: whoever wants to know looks at the copy again.
+//! **Failure model.** As in `rpc::mirror`: requests are repeated until the group has done it, or `retry_timeout` is over. That a repair
+//! was done does not say that it worked: the caller reads the copy again. A chunk file of an inode that metadata does not
+//! know stays useless, since inode numbers are used once, unless metadata was restored from an old copy: who removes one
+//! has been asked about that. A removal is repeated without harm.
 
-use crate::core::Core;
 use crate::error::Result;
+use crate::rpc::cluster::Cluster;
 use crate::rpc::storage::ChunkRange;
 use nyala_wire::storage::{ChunkFileId, StorageOp};
 use nyala_wire::{GroupId, Home, TargetId};
 
-impl Core {
+impl Cluster {
     /// The member `bad` of a group gets what a good one has.
     pub(crate) async fn repair_copy(
         &self,
@@ -21,6 +23,12 @@ impl Core {
         bad: TargetId,
     ) -> Result<()> {
         self.storage_done("repair data", chunk(group, file), StorageOp::Repair { offset, len, bad }).await
+    }
+
+    /// Removes a chunk file of an inode that does not exist from one target.
+    pub(crate) async fn remove_chunk_file(&self, file: ChunkFileId, target: TargetId) -> Result<()> {
+        let chunk = ChunkRange { inode: file.inode, home: Home::Target(target), index: file.index, offset: 0 };
+        self.storage_done("remove a chunk file", chunk, StorageOp::Unlink).await
     }
 
     /// Returns when all changes of a chunk file that were under way are on all members.

@@ -11,7 +11,6 @@ use crate::error::Result;
 use crate::rpc::deadline::{Deadline, within};
 use crate::writeback::flush::Flush;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How long a server has to hear of a session's end.
@@ -21,45 +20,44 @@ impl Core {
     /// Everything is on disk.
     pub(crate) async fn sync_all(self: &Arc<Core>) -> Result<()> {
         let mut result = Ok(());
-        self.send_all_deferred().await;
+        self.writeback.send_all_deferred().await;
         for file in self.files.all() {
             let (needed, known) = {
                 let state = file.state.lock();
                 (!state.is_clean() || state.unsynced.has_own(), state.layout.is_some())
             };
             if needed && known {
-                let flushed = match self.gate(&file).await {
-                    Ok(_gate) => self.flush(&file, Flush { sync: true, ..Flush::default() }).await,
+                let flushed = match file.pass_gate(&self.ctx).await {
+                    Ok(_gate) => self.writeback.flush(&file, Flush { sync: true, ..Flush::default() }).await,
                     Err(error) => Err(error),
                 };
                 result = result.and(flushed);
             }
         }
-        result = result.and(self.sync_forgotten().await);
-        for target in self.maps.targets(nyala_wire::map::TargetKind::Meta) {
-            let synced = self.meta_at("sync metadata", nyala_wire::meta::MetaOp::Sync, target).await;
+        result = result.and(self.writeback.sync_forgotten().await);
+        for target in self.cluster.maps.targets(nyala_wire::map::TargetKind::Meta) {
+            let synced = self.cluster.meta_at("sync metadata", nyala_wire::meta::MetaOp::Sync, target).await;
             result = result.and(synced.map(drop));
         }
         result?;
-        self.confirm_all().await
+        self.cluster.confirm_all().await
     }
 
     /// Everything goes out and is closed; then nothing works any more. What has not gone out when a call would have to end is
     /// lost, and said to be.
     pub(crate) async fn shut_down(self: &Arc<Core>) -> Result<()> {
-        let deadline = Deadline::of_call(self);
+        let deadline = Deadline::of_call(&self.ctx);
         let what = "write everything before the end";
         let flushed =
-            deadline.wait(what, "servers that are away", within(self.retry_timeout(), self.flush_all_and_close()));
+            deadline.wait(what, "servers that are away", within(self.ctx.retry_timeout(), self.flush_all_and_close()));
         let result = flushed.await.and_then(|flushed| flushed);
-        self.stopping.store(true, Ordering::Release);
-        self.stop.notify_one();
+        self.ctx.stop();
         for file in self.files.all().iter().filter(|file| !file.state.lock().is_clean()) {
             let name = self.files.name_of(file.inode).unwrap_or_else(|| "name not known".into());
             tracing::error!(inode = %file.inode, name, "what was written to this file last is lost: its servers did not take it in time");
         }
-        for session in self.all_sessions() {
-            let closed = tokio::time::timeout(CLOSE_WAIT, session.close(self)).await;
+        for session in self.cluster.all_sessions() {
+            let closed = tokio::time::timeout(CLOSE_WAIT, self.cluster.close_session(&session)).await;
             if !matches!(closed, Ok(Ok(()))) {
                 tracing::debug!(target = %session.target, ?closed, "session left to its timeout");
             }
@@ -69,21 +67,21 @@ impl Core {
 
     async fn flush_all_and_close(self: &Arc<Core>) -> Result<()> {
         let mut result = Ok(());
-        self.send_all_deferred().await;
+        self.writeback.send_all_deferred().await;
         for file in self.files.all() {
             let (known, close) = {
                 let state = file.state.lock();
                 (state.layout.is_some(), state.opened)
             };
             if known {
-                let flushed = match self.gate(&file).await {
-                    Ok(_gate) => self.flush(&file, Flush { close, ..Flush::default() }).await,
+                let flushed = match file.pass_gate(&self.ctx).await {
+                    Ok(_gate) => self.writeback.flush(&file, Flush { close, ..Flush::default() }).await,
                     Err(error) => Err(error),
                 };
                 result = result.and(flushed);
             }
         }
-        self.settle().await;
+        self.ctx.settle().await;
         result
     }
 }

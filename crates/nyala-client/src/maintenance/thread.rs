@@ -8,8 +8,10 @@
 
 use crate::core::Core;
 use crate::delegation::poll;
+use crate::delegation::revocation::Revocations;
 use crate::error::{Error, Result};
 use crate::file::state::File;
+use crate::writeback::owner::Writeback;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,15 +26,16 @@ const WATCH_WAIT: Duration = Duration::from_secs(20);
 pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::System(format!("no runtime: {error}")))?;
-    let (weak, stop) = (Arc::downgrade(core), core.stop.clone());
+    let deferred = Writeback::send_deferred_when_due(Arc::downgrade(&core.writeback));
+    let (weak, stop) = (Arc::downgrade(core), core.ctx.waker());
     let work = move || {
         runtime.block_on(async {
             let watch = tokio::spawn({
                 let weak = weak.clone();
                 async move {
-                    while let Some(core) = weak.upgrade().filter(|core| !core.is_stopped()) {
+                    while let Some(core) = weak.upgrade().filter(|core| !core.ctx.is_stopped()) {
                         // A client that nobody holds any more lives on until its last poll ends, and pushes what it has.
-                        let polled = tokio::time::timeout(WATCH_WAIT * 2, core.maps.watch(&core, WATCH_WAIT)).await;
+                        let polled = tokio::time::timeout(WATCH_WAIT * 2, core.cluster.maps.watch(WATCH_WAIT)).await;
                         drop(core);
                         if !matches!(polled, Ok(Ok(()))) {
                             tokio::time::sleep(Duration::from_millis(200)).await;
@@ -40,14 +43,14 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
                     }
                 }
             });
-            let closed = tokio::spawn(Core::send_deferred_when_due(weak.clone()));
+            let closed = tokio::spawn(deferred);
             loop {
                 tokio::select! {
                     () = tokio::time::sleep(TICK) => {}
                     () = stop.notified() => {}
                 }
                 match weak.upgrade() {
-                    Some(core) if !core.is_stopped() => tick(&core),
+                    Some(core) if !core.ctx.is_stopped() => tick(&core),
                     _ => break,
                 }
             }
@@ -61,19 +64,19 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
 }
 
 fn tick(core: &Arc<Core>) {
-    let now_ms = core.now_ms();
-    for session in core.all_sessions() {
-        if core.config.leases && session.begin_polling() {
-            tokio::spawn(poll::poll(Arc::downgrade(core), session.clone()));
-            tokio::spawn(Core::tell_returns(Arc::downgrade(core), session.clone()));
+    let now_ms = core.ctx.now_ms();
+    for session in core.cluster.all_sessions() {
+        if core.ctx.config.leases && session.begin_polling() {
+            tokio::spawn(poll::poll(Arc::downgrade(&core.revocations), session.clone()));
+            tokio::spawn(Revocations::tell_returns(Arc::downgrade(&core.revocations), session.clone()));
         }
         if session.is_due(now_ms) {
-            tokio::spawn(session.keep_alive(core.clone()));
+            tokio::spawn(core.cluster.clone().keep_session_alive(session));
         }
     }
-    core.let_silent_go();
-    core.let_surplus_go();
-    core.withdraw_forgotten();
+    core.revocations.let_silent_go();
+    core.revocations.let_surplus_go();
+    core.revocations.withdraw_forgotten();
     for file in core.files.active() {
         look_after(core, &file, now_ms);
     }
@@ -83,28 +86,28 @@ fn look_after(core: &Arc<Core>, file: &Arc<File>, now_ms: u64) {
     let (inline_due, commit_due, whole) = {
         let mut state = file.state.lock();
         if !state.loaded {
-            state.cache.expire(now_ms, core.cache_ms());
+            state.cache.expire(now_ms, core.ctx.cache_ms());
         }
         if state.is_clean() && (state.cache.is_empty() || state.loaded) {
             state.active = false;
             core.files.deactivate(file);
             return;
         }
-        let age = core.config.max_dirty_age.as_millis() as u64;
+        let age = core.ctx.config.max_dirty_age.as_millis() as u64;
         let old = |born_ms: u64| now_ms.saturating_sub(born_ms) >= age;
         let inline_due = state.is_inline() && state.dirty.iter().any(|extent| old(extent.born_ms));
         let acked_due =
             state.uncommitted.is_some_and(|uncommitted| now_ms.saturating_sub(uncommitted.since_ms) >= COMMIT_AFTER_MS);
         (inline_due, acked_due, state.migration.is_some())
     };
-    core.pump(file);
+    core.writeback.pump(file);
     if inline_due || (commit_due && whole) {
-        core.flush_in_background(file.clone());
+        core.writeback.flush_in_background(file.clone());
     } else if commit_due {
         let (core, file) = (core.clone(), file.clone());
-        core.clone().spawn(async move {
+        core.clone().ctx.spawn(async move {
             if let Ok(_gate) = file.gate.try_lock() {
-                core.commit_so_far(&file).await;
+                core.writeback.commit_so_far(&file).await;
             }
         });
     }

@@ -5,13 +5,13 @@
 //! **Failure model.** Entries come and go while a directory is listed or a path is followed: an entry whose inode is gone
 //! is listed without attributes, a path fails with ENOENT. Symbolic links may form loops: 40 are followed.
 
-use crate::core::Core;
 use crate::delegation::logic::cached_inode::CachedInode;
 use crate::delegation::logic::generations::Generations;
 use crate::error::{Error, Result};
 use crate::file::open::Removal;
+use crate::namespace::owner::Namespace;
 use crate::namespace::server_lookup::Purpose;
-use crate::rpc::cluster_map::unexpected_reply;
+use crate::rpc::failure::unexpected_reply;
 use crate::types::Lookup;
 use nyala_wire::meta::{LeaseMode, ListedEntry, Listing, MAX_GET_ATTRS, MAX_LIST_ENTRIES, MetaOp, MetaReply, Owner};
 use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Name, TargetId};
@@ -26,26 +26,26 @@ pub(crate) fn name(bytes: &[u8]) -> Result<Name> {
     Name::new(bytes).map_err(Error::server("check a name"))
 }
 
-impl Core {
-    pub(crate) async fn lookup(self: &Arc<Core>, parent: InodeId, bytes: &[u8]) -> Result<Attr> {
+impl Namespace {
+    pub(crate) async fn lookup(self: &Arc<Namespace>, parent: InodeId, bytes: &[u8]) -> Result<Attr> {
         let missing = Error::refused(ErrorCode::NOT_FOUND, "there is no such name");
         self.lookup_entry(parent, bytes).await?.attr.ok_or(missing)
     }
 
-    pub(crate) async fn lookup_entry(self: &Arc<Core>, parent: InodeId, bytes: &[u8]) -> Result<Lookup> {
+    pub(crate) async fn lookup_entry(self: &Arc<Namespace>, parent: InodeId, bytes: &[u8]) -> Result<Lookup> {
         self.lookup_for(parent, bytes, Purpose::Use).await
     }
 
     pub(crate) async fn lookup_for(
-        self: &Arc<Core>,
+        self: &Arc<Namespace>,
         parent: InodeId,
         bytes: &[u8],
         purpose: Purpose,
     ) -> Result<Lookup> {
         let name = name(bytes)?;
-        let attr = match self.cached(parent, |cached| cached.entries.get(bytes).copied()) {
+        let attr = match self.delegations.cached(parent, |cached| cached.entries.get(bytes).copied()) {
             Some(None) => None,
-            Some(Some(inode)) => match self.cached_attr(inode) {
+            Some(Some(inode)) => match self.delegations.cached_attr(inode) {
                 Some(attr) => Some(attr),
                 None if self.expects_open(parent, inode, purpose) => self.fetch_entry(parent, name, purpose).await?,
                 None => match self.getattr(inode).await {
@@ -62,47 +62,50 @@ impl Core {
             },
             None => self.fetch_entry(parent, name, purpose).await?,
         };
-        let leased = |inode| matches!(self.leased(inode), LeaseMode::Shared | LeaseMode::Exclusive);
+        let leased = |inode| matches!(self.delegations.leased(inode), LeaseMode::Shared | LeaseMode::Exclusive);
         let attr_leased = attr.as_ref().is_some_and(|attr| leased(attr.inode));
         let entry_leased = leased(parent)
-            && self.cached(parent, |cached| cached.entries.get(bytes).copied())
+            && self.delegations.cached(parent, |cached| cached.entries.get(bytes).copied())
                 == Some(attr.as_ref().map(|attr| attr.inode));
         Ok(Lookup { attr, entry_leased, attr_leased })
     }
 
-    pub(crate) async fn getattr(self: &Arc<Core>, inode: InodeId) -> Result<Attr> {
-        if let Some(attr) = self.cached_attr(inode) {
+    pub(crate) async fn getattr(self: &Arc<Namespace>, inode: InodeId) -> Result<Attr> {
+        if let Some(attr) = self.delegations.cached_attr(inode) {
             return Ok(attr);
         }
-        let note = self.note(inode);
+        let note = self.delegations.note(inode);
         let op = MetaOp::GetAttr { inode };
-        let answer = self.meta_wanting("get attributes", op, Owner::default(), self.want()).await?;
+        let answer = self.cluster.meta_wanting("get attributes", op, Owner::default(), self.cluster.want()).await?;
         let MetaReply::Attr(attr) = &answer.reply else { return Err(unexpected_reply("get attributes")) };
         let mut attr = attr.clone();
-        self.take_attr(&answer, &note, &mut attr);
+        self.delegations.take_attr(&answer, &note, &mut attr);
         Ok(attr)
     }
 
-    pub(crate) async fn getattrs(self: &Arc<Core>, inodes: &[InodeId]) -> Result<Vec<Attr>> {
-        let view = self.maps.view();
+    pub(crate) async fn getattrs(self: &Arc<Namespace>, inodes: &[InodeId]) -> Result<Vec<Attr>> {
+        let view = self.cluster.maps.view();
         let mut by_server: BTreeMap<Option<TargetId>, Vec<InodeId>> = BTreeMap::new();
         let mut out = Vec::with_capacity(inodes.len());
         for &inode in inodes {
-            match self.cached_attr(inode) {
+            match self.delegations.cached_attr(inode) {
                 Some(attr) => out.push(attr),
                 None => by_server.entry(view.map.slot_target(inode.slot())).or_default().push(inode),
             }
         }
         let mut asks = JoinSet::new();
         for part in by_server.values().flat_map(|inodes| inodes.chunks(MAX_GET_ATTRS)) {
-            let (core, inodes) = (self.clone(), part.to_vec());
+            let (namespace, inodes) = (self.clone(), part.to_vec());
             asks.spawn(async move {
-                let note = core.note_all();
+                let note = namespace.delegations.note_all();
                 let op = MetaOp::GetAttrs { inodes };
-                let mut answer = core.meta_wanting("get attributes", op, Owner::default(), core.want()).await?;
+                let mut answer = namespace
+                    .cluster
+                    .meta_wanting("get attributes", op, Owner::default(), namespace.cluster.want())
+                    .await?;
                 let reply = std::mem::replace(&mut answer.reply, MetaReply::Done);
                 let MetaReply::Attrs(mut attrs) = reply else { return Err(unexpected_reply("get attributes")) };
-                core.take_attrs(&answer, &note, attrs.iter_mut());
+                namespace.delegations.take_attrs(&answer, &note, attrs.iter_mut());
                 Ok(attrs)
             });
         }
@@ -113,14 +116,14 @@ impl Core {
     }
 
     pub(crate) async fn readdir(
-        self: &Arc<Core>,
+        self: &Arc<Namespace>,
         dir: InodeId,
         after: u64,
         max_entries: u32,
         plus: bool,
     ) -> Result<Listing> {
         let max_entries = max_entries.clamp(1, MAX_LIST_ENTRIES);
-        let mut listing = match self.cached(dir, |cached| cached.listing(after, max_entries)) {
+        let mut listing = match self.delegations.cached(dir, |cached| cached.listing(after, max_entries)) {
             Some(listing) => listing,
             None => self.fetch_listing(dir, after, max_entries, plus).await?,
         };
@@ -137,7 +140,7 @@ impl Core {
     }
 
     async fn fetch_listing(
-        self: &Arc<Core>,
+        self: &Arc<Namespace>,
         dir: InodeId,
         after: u64,
         max_entries: u32,
@@ -146,21 +149,22 @@ impl Core {
         let slot = Generations::slot(dir);
         let (noted, stamp, all) = {
             let cache = self.delegations.lock();
-            (cache.generations.note(slot), cache.held.stamp(dir), self.note_all_in(&cache))
+            (cache.generations.note(slot), cache.held.stamp(dir), self.delegations.note_all_in(&cache))
         };
         let op = MetaOp::ReadDir { dir, after, max_entries, plus };
-        let mut answer = self.meta_wanting("list a directory", op, Owner::default(), self.want()).await?;
+        let mut answer =
+            self.cluster.meta_wanting("list a directory", op, Owner::default(), self.cluster.want()).await?;
         let reply = std::mem::replace(&mut answer.reply, MetaReply::Done);
         let MetaReply::Listing(mut listing) = reply else { return Err(unexpected_reply("list a directory")) };
-        self.take_attrs(&answer, &all, listing.entries.iter_mut().filter_map(|entry| entry.attr.as_mut()));
+        self.delegations.take_attrs(&answer, &all, listing.entries.iter_mut().filter_map(|entry| entry.attr.as_mut()));
         let mut cache = self.delegations.lock();
         let mode = if answer.grants.dir { LeaseMode::Shared } else { LeaseMode::None };
-        let granted = self.granted(&mut cache, dir, &answer, mode);
+        let granted = self.delegations.granted(&mut cache, dir, &answer, mode);
         let same = cache.generations.same(slot, noted);
         // Of a directory that is too large to be kept with others its beginning is kept.
-        let limit = self.config.max_kept_entries / 2;
+        let limit = self.ctx.config.max_kept_entries / 2;
         let fits = |cached: &&mut CachedInode| cached.weight() + 2 * listing.entries.len() <= limit;
-        if let Some(cached) = cache.cacheable(dir, stamp, granted, self.now_ms()).filter(|_| same).filter(fits) {
+        if let Some(cached) = cache.cacheable(dir, stamp, granted, self.ctx.now_ms()).filter(|_| same).filter(fits) {
             let bare = |entry: &ListedEntry| ListedEntry { attr: None, ..entry.clone() };
             let entries: Vec<ListedEntry> = listing.entries.iter().map(bare).collect();
             for entry in &entries {
@@ -169,20 +173,20 @@ impl Core {
             let added = 2 * entries.len();
             cached.listings.insert(after, Arc::new(Listing { entries, end: listing.end }));
             cache.names += added;
-            cache.bound_names(self.config.max_kept_entries);
+            cache.bound_names(self.ctx.config.max_kept_entries);
         }
         Ok(listing)
     }
 
-    pub(crate) async fn readlink(self: &Arc<Core>, inode: InodeId) -> Result<Vec<u8>> {
-        if let Some(target) = self.cached(inode, |cached| cached.link.clone()) {
+    pub(crate) async fn readlink(self: &Arc<Namespace>, inode: InodeId) -> Result<Vec<u8>> {
+        if let Some(target) = self.delegations.cached(inode, |cached| cached.link.clone()) {
             return Ok(target);
         }
-        let note = self.note(inode);
-        match self.meta("read a symbolic link", MetaOp::ReadLink { inode }, Owner::default()).await? {
+        let note = self.delegations.note(inode);
+        match self.cluster.meta("read a symbolic link", MetaOp::ReadLink { inode }, Owner::default()).await? {
             MetaReply::Bytes(target) => {
                 let target: Vec<u8> = target.into();
-                self.remember(&note, |cached| cached.link = Some(target.clone()));
+                self.delegations.remember(&note, |cached| cached.link = Some(target.clone()));
                 Ok(target)
             }
             _ => Err(unexpected_reply("read a symbolic link")),
@@ -191,27 +195,31 @@ impl Core {
 
     /// Before a name that is not a directory's is removed or replaced: the inode behind it. If it is open here without its
     /// server knowing, the server is told; who opens it before the removal is over asks the server.
-    pub(crate) async fn before_removal(self: &Arc<Core>, parent: InodeId, bytes: &[u8]) -> Result<Option<Removal>> {
-        if !self.config.leases {
+    pub(crate) async fn before_removal(
+        self: &Arc<Namespace>,
+        parent: InodeId,
+        bytes: &[u8],
+    ) -> Result<Option<Removal>> {
+        if !self.ctx.config.leases {
             return Ok(None);
         }
-        let victim = match self.cached(parent, |cached| cached.entries.get(bytes).copied()) {
+        let victim = match self.delegations.cached(parent, |cached| cached.entries.get(bytes).copied()) {
             Some(known) => known,
             None => self.lookup_for(parent, bytes, Purpose::Change).await?.attr.map(|attr| attr.inode),
         };
         match victim {
-            Some(inode) => self.register_open(inode).await.map(Some),
+            Some(inode) => self.ops.register_open(inode).await.map(Some),
             None => Ok(None),
         }
     }
 
     /// Before a directory is removed: its inode, if that is known or something that is known may concern it.
-    pub(crate) async fn before_rmdir(self: &Arc<Core>, parent: InodeId, bytes: &[u8]) -> Result<Option<InodeId>> {
-        if !self.config.leases {
+    pub(crate) async fn before_rmdir(self: &Arc<Namespace>, parent: InodeId, bytes: &[u8]) -> Result<Option<InodeId>> {
+        if !self.ctx.config.leases {
             return Ok(None);
         }
         let concerned = || self.files.any_used() || self.delegations.links_seen.load(Ordering::Relaxed);
-        match self.cached(parent, |cached| cached.entries.get(bytes).copied()) {
+        match self.delegations.cached(parent, |cached| cached.entries.get(bytes).copied()) {
             Some(known) => Ok(known),
             None if concerned() => {
                 Ok(self.lookup_for(parent, bytes, Purpose::Change).await?.attr.map(|attr| attr.inode))
@@ -220,14 +228,14 @@ impl Core {
         }
     }
 
-    pub(crate) async fn parent(self: &Arc<Core>, dir: InodeId) -> Result<InodeId> {
-        match self.meta("find the directory above", MetaOp::GetParent { dir }, Owner::default()).await? {
+    pub(crate) async fn parent(self: &Arc<Namespace>, dir: InodeId) -> Result<InodeId> {
+        match self.cluster.meta("find the directory above", MetaOp::GetParent { dir }, Owner::default()).await? {
             MetaReply::Inode(inode) => Ok(inode),
             _ => Err(unexpected_reply("find the directory above")),
         }
     }
 
-    pub(crate) async fn resolve(self: &Arc<Core>, path: &[u8], follow: bool) -> Result<Attr> {
+    pub(crate) async fn resolve(self: &Arc<Namespace>, path: &[u8], follow: bool) -> Result<Attr> {
         let mut rest: Vec<Vec<u8>> = parts(path);
         let mut links = 0;
         let mut here = self.getattr(InodeId::ROOT).await?;

@@ -4,4 +4,5 @@
 
 pub(crate) mod lookup;
 pub(crate) mod mutate;
+pub(crate) mod owner;
 pub(crate) mod server_lookup;

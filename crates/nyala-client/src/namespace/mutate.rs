@@ -5,14 +5,13 @@
 //! **Failure model.** A change that failed may have been done. What is kept of everything that it may concern is forgotten
 //! when it begins, and known anew only where its reply says how things are.
 
-use crate::core::Core;
 use crate::delegation::local_change::LocalChange;
 use crate::error::{Error, Result};
-use crate::file::handle::FileHandle;
-use crate::file::open::{Made, Removal};
+use crate::file::open::{Made, Opened, Removal};
 use crate::namespace::lookup::name;
+use crate::namespace::owner::Namespace;
 use crate::namespace::server_lookup::Purpose;
-use crate::rpc::cluster_map::unexpected_reply;
+use crate::rpc::failure::unexpected_reply;
 use crate::types::OpenOptions;
 use nyala_wire::meta::{LeaseMode, MetaOp, MetaReply, NewEntry, Owner, Rename, Want};
 use nyala_wire::{Attr, ErrorCode, FileKind, InodeId};
@@ -21,16 +20,16 @@ use std::sync::Arc;
 /// How often a file is made that somebody else removes at once.
 const CREATE_TRIES: u32 = 16;
 
-impl Core {
+impl Namespace {
     /// A change whose reply is the entry that it made.
     pub(crate) async fn make_entry(
-        self: &Arc<Core>,
+        self: &Arc<Namespace>,
         what: &'static str,
         op: MetaOp,
         owner: Owner,
         mut change: LocalChange,
     ) -> Result<Attr> {
-        let answer = self.meta_wanting(what, op, owner, self.want()).await?;
+        let answer = self.cluster.meta_wanting(what, op, owner, self.cluster.want()).await?;
         let MetaReply::Entry(entry) = &answer.reply else { return Err(unexpected_reply(what)) };
         change.outcome(0, Some(entry.inode));
         match entry.attr.clone() {
@@ -45,22 +44,22 @@ impl Core {
         }
     }
 
-    pub(crate) async fn make(self: &Arc<Core>, what: &'static str, op: MetaOp, owner: Owner) -> Result<Attr> {
+    pub(crate) async fn make(self: &Arc<Namespace>, what: &'static str, op: MetaOp, owner: Owner) -> Result<Attr> {
         let entry = match &op {
             MetaOp::Mkdir { entry } | MetaOp::Mknod { entry, .. } | MetaOp::Symlink { entry, .. } => entry.clone(),
             _ => return Err(Error::refused(ErrorCode::INVALID, "this makes no entry")),
         };
-        let change = self.begin_insertion(entry.parent, entry.name.as_bytes());
+        let change = self.delegations.begin_insertion(entry.parent, entry.name.as_bytes());
         self.make_entry(what, op, owner, change).await
     }
 
-    pub(crate) async fn link(self: &Arc<Core>, inode: InodeId, parent: InodeId, bytes: &[u8]) -> Result<Attr> {
+    pub(crate) async fn link(self: &Arc<Namespace>, inode: InodeId, parent: InodeId, bytes: &[u8]) -> Result<Attr> {
         let op = MetaOp::Link { inode, parent, name: name(bytes)? };
-        let change = self.begin_change(&[inode, parent], &[(parent, bytes)]);
+        let change = self.delegations.begin_change(&[inode, parent], &[(parent, bytes)]);
         self.make_entry("make a link", op, Owner::default(), change).await
     }
 
-    pub(crate) async fn unlink(self: &Arc<Core>, parent: InodeId, bytes: &[u8]) -> Result<()> {
+    pub(crate) async fn unlink(self: &Arc<Namespace>, parent: InodeId, bytes: &[u8]) -> Result<()> {
         let op = MetaOp::Unlink { parent, name: name(bytes)? };
         let removal = self.before_removal(parent, bytes).await?;
         let victim = removal.as_ref().map(Removal::inode);
@@ -70,14 +69,14 @@ impl Core {
         Ok(())
     }
 
-    pub(crate) async fn rmdir(self: &Arc<Core>, parent: InodeId, bytes: &[u8]) -> Result<()> {
+    pub(crate) async fn rmdir(self: &Arc<Namespace>, parent: InodeId, bytes: &[u8]) -> Result<()> {
         let op = MetaOp::Rmdir { parent, name: name(bytes)? };
         let victim = self.before_rmdir(parent, bytes).await?;
         self.remove("remove a directory", parent, bytes, victim, op).await
     }
 
     async fn remove(
-        self: &Arc<Core>,
+        self: &Arc<Namespace>,
         what: &'static str,
         parent: InodeId,
         bytes: &[u8],
@@ -85,13 +84,13 @@ impl Core {
         op: MetaOp,
     ) -> Result<()> {
         let concerned: Vec<InodeId> = victim.into_iter().chain([parent]).collect();
-        let mut change = self.begin_change(&concerned, &[(parent, bytes)]);
-        self.meta_done(what, op).await?;
+        let mut change = self.delegations.begin_change(&concerned, &[(parent, bytes)]);
+        self.cluster.meta_done(what, op).await?;
         change.outcome(0, None);
         Ok(())
     }
 
-    pub(crate) async fn rename(self: &Arc<Core>, rename: Rename) -> Result<()> {
+    pub(crate) async fn rename(self: &Arc<Namespace>, rename: Rename) -> Result<()> {
         let (from, from_name) = (rename.from_parent, rename.from_name.as_bytes().to_vec());
         let (to, to_name) = (rename.to_parent, rename.to_name.as_bytes().to_vec());
         let moved = self.to_be_moved(from, &from_name).await?;
@@ -109,12 +108,13 @@ impl Core {
         );
         let mut names = vec![(from, from_name.as_slice())];
         names.extend(Some((to, to_name.as_slice())).filter(|to| *to != names[0]));
-        let (mut change, exchange) = (self.begin_change(&concerned, &names), rename.exchange);
-        let answer = self.meta_wanting("rename", MetaOp::Rename(rename), Owner::default(), Want::NOTHING).await?;
+        let (mut change, exchange) = (self.delegations.begin_change(&concerned, &names), rename.exchange);
+        let answer =
+            self.cluster.meta_wanting("rename", MetaOp::Rename(rename), Owner::default(), Want::NOTHING).await?;
         if answer.reply != MetaReply::Done {
             return Err(unexpected_reply("rename"));
         }
-        self.note_also_changed(&answer, moved);
+        self.cluster.note_also_changed(&answer, moved);
         // Two names of one inode stay as they are, and so do equal ones: then `from` is not gone, and what was not known
         // may be such a name.
         match (change.was(0), change.was(1)) {
@@ -130,24 +130,24 @@ impl Core {
 
     /// What is about to be moved: its times change, so that what is kept of it has to be found. A closed file's content goes
     /// first.
-    async fn to_be_moved(self: &Arc<Core>, dir: InodeId, bytes: &[u8]) -> Result<Option<InodeId>> {
-        if !self.config.leases {
+    async fn to_be_moved(self: &Arc<Namespace>, dir: InodeId, bytes: &[u8]) -> Result<Option<InodeId>> {
+        if !self.ctx.config.leases {
             return Ok(None);
         }
         let moved = self.lookup_for(dir, bytes, Purpose::Change).await?.attr.map(|attr| attr.inode);
         if let Some(inode) = moved {
-            self.flush_deferred(inode).await?;
+            self.writeback.flush_deferred(inode).await?;
         }
         Ok(moved)
     }
 
     /// Makes and opens a file, or opens the one that is there.
     pub(crate) async fn create(
-        self: &Arc<Core>,
+        self: &Arc<Namespace>,
         entry: NewEntry,
         owner: Owner,
         exclusive: bool,
-    ) -> Result<(Attr, FileHandle)> {
+    ) -> Result<(Attr, Opened)> {
         for _ in 1..CREATE_TRIES {
             match self.create_once(entry.clone(), owner, exclusive).await {
                 // Made, and removed by somebody else before its server knew that it is open here.
@@ -159,16 +159,17 @@ impl Core {
     }
 
     async fn create_once(
-        self: &Arc<Core>,
+        self: &Arc<Namespace>,
         entry: NewEntry,
         owner: Owner,
         exclusive: bool,
-    ) -> Result<(Attr, FileHandle)> {
+    ) -> Result<(Attr, Opened)> {
         let (parent, bytes) = (entry.parent, entry.name.as_bytes().to_vec());
-        let mut change = self.begin_insertion(parent, &bytes);
-        let note = self.note_all();
+        let mut change = self.delegations.begin_insertion(parent, &bytes);
+        let note = self.delegations.note_all();
         let op = MetaOp::Create { entry, exclusive };
-        let answer = self.meta_wanting("create a file", op, owner, self.want().and(Want::UNSAID)).await?;
+        let answer =
+            self.cluster.meta_wanting("create a file", op, owner, self.cluster.want().and(Want::UNSAID)).await?;
         let MetaReply::Created { new, inode, kind, file } = &answer.reply else {
             return Err(unexpected_reply("create a file"));
         };
@@ -181,60 +182,66 @@ impl Core {
             _ => return Err(Error::refused(ErrorCode::EXISTS, "it is there and not a regular file")),
         }
         // Nothing was done to a new one before.
-        let note = if *new { self.note(*inode) } else { note };
+        let note = if *new { self.delegations.note(*inode) } else { note };
         // An old file may have a close under way here, which would undo what the create registered: open it again.
         let known = file.as_deref().filter(|_| *new || self.files.get(*inode).is_none());
         let registered = !*new || answer.grants.inodes != LeaseMode::Exclusive;
         let made = known.map(|reply| Made { answer: &answer, note: &note, reply, registered });
         let new = *new;
         let registered_before = file.is_some() && known.is_none();
-        let handle = self.open_handle(*inode, made, OpenOptions::default()).await?;
+        let opened = self.ops.open_handle(*inode, made, OpenOptions::default()).await?;
         if registered_before {
             // The server counts it as open, unless that close has undone it: either way it is to hear of the last close.
-            let _gate = self.gate(handle.file()).await?;
-            self.open_at_server(handle.file()).await?;
+            let _gate = opened.file().pass_gate(&self.ctx).await?;
+            self.ops.open_at_server(opened.file()).await?;
         }
         if new {
             // Who writes to it asks for these.
-            self.remember(&self.note(*inode), |cached| cached.put_xattr(b"security.capability", None));
+            self.delegations
+                .remember(&self.delegations.note(*inode), |cached| cached.put_xattr(b"security.capability", None));
         }
-        handle.file().state.lock().name = Some(String::from_utf8_lossy(&bytes).into_owned());
-        let attr = handle.known_attr().ok_or(Error::Protocol { what: "create a file", detail: "no attributes" })?;
-        Ok((attr, handle))
+        opened.file().state.lock().name = Some(String::from_utf8_lossy(&bytes).into_owned());
+        let attr = opened
+            .file()
+            .state
+            .lock()
+            .known_attr()
+            .ok_or(Error::Protocol { what: "create a file", detail: "no attributes" })?;
+        Ok((attr, opened))
     }
 
-    pub(crate) async fn tmpfile(self: &Arc<Core>, entry: NewEntry, owner: Owner) -> Result<(Attr, FileHandle)> {
+    pub(crate) async fn tmpfile(self: &Arc<Namespace>, entry: NewEntry, owner: Owner) -> Result<(Attr, Opened)> {
         let what = "make a file without a name";
-        let answer = self.meta_wanting(what, MetaOp::Tmpfile { entry }, owner, self.want()).await?;
+        let answer = self.cluster.meta_wanting(what, MetaOp::Tmpfile { entry }, owner, self.cluster.want()).await?;
         let MetaReply::Created { inode, file: Some(file), .. } = &answer.reply else {
             return Err(unexpected_reply(what));
         };
-        let note = self.note(*inode);
+        let note = self.delegations.note(*inode);
         let made = Made { answer: &answer, note: &note, reply: file, registered: true };
-        let handle = self.open_handle(*inode, Some(made), OpenOptions::default()).await?;
-        Ok((file.attr.clone(), handle))
+        let opened = self.ops.open_handle(*inode, Some(made), OpenOptions::default()).await?;
+        Ok((file.attr.clone(), opened))
     }
 
-    pub(crate) async fn getxattr(self: &Arc<Core>, inode: InodeId, name: &[u8]) -> Result<Vec<u8>> {
+    pub(crate) async fn getxattr(self: &Arc<Namespace>, inode: InodeId, name: &[u8]) -> Result<Vec<u8>> {
         let missing = || Error::refused(ErrorCode::NO_DATA, "there is no such extended attribute");
-        if let Some(known) = self.cached(inode, |cached| cached.xattrs.get(name).cloned()) {
+        if let Some(known) = self.delegations.cached(inode, |cached| cached.xattrs.get(name).cloned()) {
             return known.ok_or_else(missing);
         }
         if self.has_no_xattrs(inode) {
             return Err(missing());
         }
-        let note = self.note(inode);
+        let note = self.delegations.note(inode);
         let op = MetaOp::GetXattr { inode, name: name.to_vec().into() };
-        match self.meta("get an extended attribute", op, Owner::default()).await {
+        match self.cluster.meta("get an extended attribute", op, Owner::default()).await {
             Ok(MetaReply::Bytes(value)) => {
                 let value: Vec<u8> = value.into();
-                self.remember(&note, |cached| cached.put_xattr(name, Some(value.clone())));
+                self.delegations.remember(&note, |cached| cached.put_xattr(name, Some(value.clone())));
                 Ok(value)
             }
             Ok(_) => Err(unexpected_reply("get an extended attribute")),
             Err(error) => {
                 if error.is(ErrorCode::NO_DATA) {
-                    self.remember(&note, |cached| cached.put_xattr(name, None));
+                    self.delegations.remember(&note, |cached| cached.put_xattr(name, None));
                 }
                 Err(error)
             }
@@ -243,21 +250,21 @@ impl Core {
 
     /// Whether an inode is known to have no extended attribute: its attributes say so, and those may be used.
     fn has_no_xattrs(&self, inode: InodeId) -> bool {
-        self.cached_attr(inode).is_some_and(|attr| attr.no_xattrs)
+        self.delegations.cached_attr(inode).is_some_and(|attr| attr.no_xattrs)
     }
 
-    pub(crate) async fn listxattr(self: &Arc<Core>, inode: InodeId) -> Result<Vec<Vec<u8>>> {
-        if let Some(known) = self.cached(inode, |cached| cached.xattr_names.clone()) {
+    pub(crate) async fn listxattr(self: &Arc<Namespace>, inode: InodeId) -> Result<Vec<Vec<u8>>> {
+        if let Some(known) = self.delegations.cached(inode, |cached| cached.xattr_names.clone()) {
             return Ok(known);
         }
         if self.has_no_xattrs(inode) {
             return Ok(Vec::new());
         }
-        let note = self.note(inode);
-        match self.meta("list extended attributes", MetaOp::ListXattr { inode }, Owner::default()).await? {
+        let note = self.delegations.note(inode);
+        match self.cluster.meta("list extended attributes", MetaOp::ListXattr { inode }, Owner::default()).await? {
             MetaReply::Names(names) => {
                 let names: Vec<Vec<u8>> = names.into_iter().map(Vec::from).collect();
-                self.remember(&note, |cached| cached.xattr_names = Some(names.clone()));
+                self.delegations.remember(&note, |cached| cached.xattr_names = Some(names.clone()));
                 Ok(names)
             }
             _ => Err(unexpected_reply("list extended attributes")),
@@ -265,8 +272,13 @@ impl Core {
     }
 
     /// Sets or removes an extended attribute, or sets what a directory gives to new files.
-    pub(crate) async fn change_xattr(self: &Arc<Core>, what: &'static str, inode: InodeId, op: MetaOp) -> Result<()> {
-        let _change = self.begin_change(&[inode], &[]);
-        self.meta_done(what, op).await
+    pub(crate) async fn change_xattr(
+        self: &Arc<Namespace>,
+        what: &'static str,
+        inode: InodeId,
+        op: MetaOp,
+    ) -> Result<()> {
+        let _change = self.delegations.begin_change(&[inode], &[]);
+        self.cluster.meta_done(what, op).await
     }
 }

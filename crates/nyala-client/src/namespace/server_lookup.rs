@@ -7,11 +7,11 @@
 //! what it would be without content: attributes. A file that is not opened after all waits among the idle ones, where
 //! the oldest go.
 
-use crate::core::Core;
 use crate::delegation::cache::Note;
 use crate::delegation::logic::generations::{Generations, Noted};
 use crate::error::Result;
-use crate::rpc::cluster_map::unexpected_reply;
+use crate::namespace::owner::Namespace;
+use crate::rpc::failure::unexpected_reply;
 use crate::rpc::meta::MetaAnswer;
 use nyala_wire::meta::{FileReply, LeaseMode, MetaOp, MetaReply, Owner, Want};
 use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Name};
@@ -36,9 +36,9 @@ struct Asked {
     purpose: Purpose,
 }
 
-impl Core {
+impl Namespace {
     pub(crate) async fn fetch_entry(
-        self: &Arc<Core>,
+        self: &Arc<Namespace>,
         parent: InodeId,
         name: Name,
         purpose: Purpose,
@@ -46,7 +46,7 @@ impl Core {
         let (asked, want) = self.prepare_lookup(parent, name.as_bytes(), purpose);
         let bytes = name.as_bytes().to_vec();
         let op = MetaOp::Lookup { parent, name };
-        let answer = match self.meta_wanting("look up a name", op, Owner::default(), want).await {
+        let answer = match self.cluster.meta_wanting("look up a name", op, Owner::default(), want).await {
             Err(error) if error.is(ErrorCode::NOT_FOUND) => return Ok(None),
             other => other?,
         };
@@ -62,7 +62,7 @@ impl Core {
             (Some(_), Some(mut attr)) => {
                 match &answer.reply {
                     MetaReply::Opened(file) => self.take_content(&answer, &asked.all, file, &mut attr),
-                    _ => self.take_attr(&answer, &asked.all, &mut attr),
+                    _ => self.delegations.take_attr(&answer, &asked.all, &mut attr),
                 }
                 Ok(Some(attr))
             }
@@ -75,9 +75,10 @@ impl Core {
     fn prepare_lookup(&self, dir: InodeId, name: &[u8], purpose: Purpose) -> (Asked, Want) {
         let slot = Generations::slot((dir, name));
         let cache = self.delegations.lock();
-        let (noted, stamp, all) = (cache.generations.note(slot), cache.held.stamp(dir), self.note_all_in(&cache));
+        let (noted, stamp, all) =
+            (cache.generations.note(slot), cache.held.stamp(dir), self.delegations.note_all_in(&cache));
         let with_content = purpose == Purpose::Use && all.is_quiet() && cache.predictor.predicts_open(dir);
-        let want = if with_content { self.want().and(Want::CONTENT) } else { self.want() };
+        let want = if with_content { self.cluster.want().and(Want::CONTENT) } else { self.cluster.want() };
         (Asked { dir, slot, noted, stamp, all, purpose }, want)
     }
 
@@ -87,22 +88,22 @@ impl Core {
         let mut cache = self.delegations.lock();
         let known = file.state.lock().layout.is_some();
         if !known {
-            self.take_file_in(&mut cache, answer, note, &file, reply);
+            self.delegations.take_file_in(&mut cache, answer, note, &file, reply);
         }
         // Of a file that was just loaded this only lays over the answer what there is of its own.
-        self.take_attr_in(&mut cache, answer, note, attr);
+        self.delegations.take_attr_in(&mut cache, answer, note, attr);
         drop(cache);
-        self.release(&file);
+        self.files.release(&file);
     }
 
     /// A server was asked about a file by its name.
     pub(crate) fn note_lookup(&self, dir: InodeId, attr: &Attr, purpose: Purpose) {
-        if attr.kind != FileKind::File || purpose != Purpose::Use || !self.config.leases {
+        if attr.kind != FileKind::File || purpose != Purpose::Use || !self.ctx.config.leases {
             return;
         }
         // Where its content is here already, opening it needs nothing.
         let known = self.files.get(attr.inode).is_some_and(|file| file.state.lock().loaded);
-        self.delegations.lock().predictor.looked_up(dir, Some(attr.inode).filter(|_| !known), self.now_ms());
+        self.delegations.lock().predictor.looked_up(dir, Some(attr.inode).filter(|_| !known), self.ctx.now_ms());
     }
 
     /// Whether asking for a name that is known brings more than asking for the attributes: its content, with one request.
@@ -112,18 +113,18 @@ impl Core {
 
     fn cache_entry(&self, answer: &MetaAnswer, asked: &Asked, name: Vec<u8>, is: Option<InodeId>, attr: Option<&Attr>) {
         let &Asked { dir, slot, noted, stamp, purpose, .. } = asked;
-        let now_ms = self.now_ms();
+        let now_ms = self.ctx.now_ms();
         if let Some(attr) = attr {
             self.note_lookup(dir, attr, purpose);
         }
         let mut cache = self.delegations.lock();
         let mode = if answer.grants.dir { LeaseMode::Shared } else { LeaseMode::None };
-        let granted = self.granted(&mut cache, dir, answer, mode);
+        let granted = self.delegations.granted(&mut cache, dir, answer, mode);
         let same = cache.generations.same(slot, noted);
         let Some(cached) = cache.cacheable(dir, stamp, granted, now_ms).filter(|_| same) else { return };
         if cached.entries.insert(name, is).is_none() {
             cache.names += 1;
-            cache.bound_names(self.config.max_kept_entries);
+            cache.bound_names(self.ctx.config.max_kept_entries);
         }
     }
 }

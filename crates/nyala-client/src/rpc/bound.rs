@@ -8,8 +8,7 @@
 //! was accepted under, from the file's state to the request: a client that has noticed does not send it, and servers
 //! refuse what was sent before it noticed. Names are another matter: `rpc::meta` sends their changes again.
 
-use crate::core::Core;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use nyala_wire::{InodeId, SessionId};
 
 /// What a change of a file is bound to.
@@ -37,18 +36,5 @@ impl Bound {
 
     pub(crate) fn lost(&self) -> Error {
         Error::LeaseLost { inode: self.inode }
-    }
-}
-
-impl Core {
-    /// The session that something is accepted under which comes from a program now.
-    pub(crate) fn accepting(&self, inode: InodeId) -> SessionId {
-        if self.config.leases { self.session_of(inode) } else { UNBOUND }
-    }
-
-    /// Fails once the session has ended, as far as this client knows.
-    pub(crate) fn check_bound(&self, bound: Bound) -> Result<()> {
-        let ended = !bound.is_free() && self.session_of(bound.inode) != bound.session;
-        if ended { Err(bound.lost()) } else { Ok(()) }
     }
 }

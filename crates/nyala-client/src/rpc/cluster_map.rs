@@ -6,15 +6,15 @@
 //! the old map stays in use. The management node that is asked may be gone or not lead: others are asked, also those that
 //! only the map names. A map older than ours (a management node that lags) or of another cluster is ignored.
 
-use crate::core::Core;
-use crate::error::{Error, Result};
-use crate::rpc::retry::{Again, Retry, sort_transport};
+use crate::error::Result;
+use crate::rpc::failure::{Again, sort_transport};
+use crate::rpc::transport::Rpc;
 use nyala_transport::member::{MgmtBook, hinted};
 use nyala_transport::{Endpoint, Request};
 use nyala_wire::codec::{decode, encode};
 use nyala_wire::map::{ClusterMap, TargetKind};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
-use nyala_wire::{ClusterId, InodeId, MapVersion, SessionId, TargetId, WireError, message_type};
+use nyala_wire::{ClusterId, MapVersion, TargetId, WireError, message_type};
 use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -47,14 +47,16 @@ const MGMT_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_REDIRECTS: u32 = 2;
 
 pub(crate) struct Maps {
+    rpc: Arc<dyn Rpc>,
     mgmt: Mutex<MgmtBook>,
     view: RwLock<Arc<View>>,
     refreshing: tokio::sync::Mutex<()>,
 }
 
 impl Maps {
-    pub(crate) fn new(mgmt: &[SocketAddr]) -> Maps {
+    pub(crate) fn new(mgmt: &[SocketAddr], rpc: Arc<dyn Rpc>) -> Maps {
         Maps {
+            rpc,
             mgmt: Mutex::new(MgmtBook::new(mgmt.to_vec())),
             view: RwLock::default(),
             refreshing: tokio::sync::Mutex::new(()),
@@ -77,12 +79,12 @@ impl Maps {
     }
 
     /// Asks management once: the node that leads, if the one that is asked knows it. Another node next time if this fails.
-    pub(crate) async fn ask(&self, core: &Core, request: &MgmtRequest, wait: Duration) -> Result<MgmtReply, Again> {
+    pub(crate) async fn ask(&self, request: &MgmtRequest, wait: Duration) -> Result<MgmtReply, Again> {
         for _ in 0..MAX_REDIRECTS {
             let order = self.mgmt.lock().order();
             let address = order.first().copied();
             let address = address.ok_or_else(|| Again::Connection("no management address is configured".to_owned()))?;
-            match self.ask_at(core, address, request, wait).await {
+            match self.ask_at(address, request, wait).await {
                 Ok(MgmtReply::NotLeader { addresses, .. }) => {
                     let mut mgmt = self.mgmt.lock();
                     mgmt.failed(address);
@@ -104,15 +106,9 @@ impl Maps {
         Err(Again::Connection("no management node leads at the moment".to_owned()))
     }
 
-    async fn ask_at(
-        &self,
-        core: &Core,
-        address: SocketAddr,
-        request: &MgmtRequest,
-        wait: Duration,
-    ) -> Result<MgmtReply, Again> {
+    async fn ask_at(&self, address: SocketAddr, request: &MgmtRequest, wait: Duration) -> Result<MgmtReply, Again> {
         let request = Request::new(message_type::MGMT, encode(request)).with_timeout(MGMT_TIMEOUT + wait);
-        let answer = core.rpc.call(&Endpoint::from(address), request).await;
+        let answer = self.rpc.call(&Endpoint::from(address), request).await;
         let frame = answer.map_err(|e| match sort_transport("ask management", e) {
             Ok(again) => again,
             Err(error) => Again::Never(error),
@@ -125,69 +121,33 @@ impl Maps {
     }
 
     /// Gets a map newer than `have` if management has one.
-    pub(crate) async fn refresh(&self, core: &Core, have: MapVersion) -> Result<(), Again> {
+    pub(crate) async fn refresh(&self, have: MapVersion) -> Result<(), Again> {
         let _one = self.refreshing.lock().await;
         if self.view().map.version > have {
             return Ok(());
         }
-        self.watch(core, Duration::ZERO).await
+        self.watch(Duration::ZERO).await
     }
 
     /// Whether management, asked now, has nothing newer than `have`. Ids are used once: what the newest map does not
     /// have was removed, for good.
-    pub(crate) async fn is_newest(&self, core: &Core, have: MapVersion) -> bool {
+    pub(crate) async fn is_newest(&self, have: MapVersion) -> bool {
         let _one = self.refreshing.lock().await;
-        let asked = self.view().map.version == have && self.watch(core, Duration::ZERO).await.is_ok();
+        let asked = self.view().map.version == have && self.watch(Duration::ZERO).await.is_ok();
         asked && self.view().map.version == have
     }
 
     /// One long poll.
-    pub(crate) async fn watch(&self, core: &Core, wait: Duration) -> Result<(), Again> {
+    pub(crate) async fn watch(&self, wait: Duration) -> Result<(), Again> {
         let request = MgmtRequest::WatchMap { have: self.view().map.version, wait_ms: wait.as_millis() as u32 };
-        if let MgmtReply::Map(map) = self.ask(core, &request, wait).await? {
+        if let MgmtReply::Map(map) = self.ask(&request, wait).await? {
             self.take(*map);
         }
         Ok(())
-    }
-
-    /// Waits for the first map that has a metadata target.
-    pub(crate) async fn first(&self, core: &Core) -> Result<()> {
-        let mut retry = Retry::new("get the cluster map");
-        loop {
-            let why = match self.watch(core, Duration::ZERO).await {
-                Ok(()) if !self.view().map.slots.is_empty() => return Ok(()),
-                Ok(()) => Again::Connection("no metadata service has registered yet".into()),
-                Err(why) => why,
-            };
-            retry.pause(core, why).await?;
-        }
     }
 
     /// All metadata targets, or all storage targets.
     pub(crate) fn targets(&self, kind: TargetKind) -> Vec<TargetId> {
         self.view().map.targets_of(kind).map(|target| target.id).collect()
     }
-}
-
-impl Core {
-    /// The session under which an inode's server knows this client.
-    pub(crate) fn session_of(&self, inode: InodeId) -> SessionId {
-        let target = self.maps.view().map.slot_target(inode.slot());
-        target.map_or(self.session_id, |target| self.session(target).id())
-    }
-
-    /// Asks management until it answers.
-    pub(crate) async fn ask_management(&self, what: &'static str, request: MgmtRequest) -> Result<MgmtReply> {
-        let mut retry = Retry::new(what);
-        loop {
-            match self.maps.ask(self, &request, Duration::ZERO).await {
-                Ok(reply) => return Ok(reply),
-                Err(why) => retry.pause(self, why).await?,
-            }
-        }
-    }
-}
-
-pub(crate) fn unexpected_reply(what: &'static str) -> Error {
-    Error::Protocol { what, detail: "a reply of another kind" }
 }

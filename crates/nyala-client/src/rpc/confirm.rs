@@ -7,27 +7,19 @@
 //! how much of the earlier one is left, and whoever syncs what was lost is told so with EIO, once. A server that cannot be asked
 //! now makes the sync fail as one that cannot be reached does. What other clients did, and lost, is theirs to hear of.
 
-use crate::core::Core;
 use crate::error::{Error, Result};
-use crate::rpc::cluster_map::unexpected_reply;
+use crate::rpc::cluster::Cluster;
+use crate::rpc::failure::unexpected_reply;
 use crate::rpc::logic::acknowledged::LogMark;
 use crate::rpc::logic::effects::{ChangedPart, changed};
 use crate::rpc::meta::MetaAnswer;
-use nyala_transport::Frame;
 use nyala_wire::meta::{MetaOp, MetaReply};
 use nyala_wire::{InodeId, TargetId};
 use std::sync::Arc;
 
 const ASK: &str = "ask what a metadata server has lost";
 
-/// Where the server's log was when it sent this.
-pub(crate) fn log_mark(frame: &Frame) -> LogMark {
-    let header = &frame.header;
-    let applied = header.log_position.saturating_add(header.unsynced_records.into());
-    LogMark { run: header.run, durable: header.log_position, applied }
-}
-
-impl Core {
+impl Cluster {
     /// A metadata server has done this.
     pub(crate) fn note_acknowledged(&self, target: TargetId, mark: LogMark, op: &MetaOp, reply: &MetaReply) {
         if op.is_change() || matches!(op, MetaOp::Sync) {
@@ -41,20 +33,20 @@ impl Core {
     }
 
     /// After a sync: what this client did to an inode before is on disk, unless it is lost.
-    pub(crate) async fn confirm(self: &Arc<Core>, inode: InodeId) -> Result<()> {
+    pub(crate) async fn confirm(self: &Arc<Cluster>, inode: InodeId) -> Result<()> {
         self.settle_doubts(Some(inode)).await?;
         let lost = self.acknowledged.lock().take_lost(inode);
         lost.map_or(Ok(()), |target| Err(lost_change(inode, target)))
     }
 
     /// The same of all that this client did.
-    pub(crate) async fn confirm_all(self: &Arc<Core>) -> Result<()> {
+    pub(crate) async fn confirm_all(self: &Arc<Cluster>) -> Result<()> {
         self.settle_doubts(None).await?;
         let lost = self.acknowledged.lock().any_lost();
         lost.map_or(Ok(()), |(inode, target)| Err(lost_change(inode, target)))
     }
 
-    async fn settle_doubts(self: &Arc<Core>, inode: Option<InodeId>) -> Result<()> {
+    async fn settle_doubts(self: &Arc<Cluster>, inode: Option<InodeId>) -> Result<()> {
         let doubtful = self.acknowledged.lock().doubtful(inode);
         for (target, run) in doubtful {
             match self.meta_at(ASK, MetaOp::Survived { run }, target).await? {

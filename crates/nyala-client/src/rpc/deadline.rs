@@ -7,11 +7,9 @@
 //! queue inherit those of everybody before them. The deadline is set where the call comes in ([`within`]); what a task in
 //! the background waits for has [`crate::ClientConfig::retry_timeout`] from its own start.
 
-use crate::core::Core;
+use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::file::state::File;
 use std::time::{Duration, Instant};
-use tokio::sync::MutexGuard;
 
 tokio::task_local! {
     static CALL: Instant;
@@ -33,16 +31,6 @@ pub(crate) async fn within<T>(limit: Option<Duration>, call: impl Future<Output 
     }
 }
 
-impl Core {
-    /// The file's gate, waited for until the call has to end.
-    pub(crate) async fn gate<'a>(&self, file: &'a File) -> Result<MutexGuard<'a, ()>> {
-        match file.gate.try_lock() {
-            Ok(gate) => Ok(gate),
-            Err(_) => Deadline::of_call(self).wait("wait for a file", "another call pushes it", file.gate.lock()).await,
-        }
-    }
-}
-
 /// When the call under way has to end, if this runs in one that has a deadline.
 pub(crate) fn of_this_call() -> Option<Instant> {
     CALL.try_with(|at| *at).ok()
@@ -50,9 +38,9 @@ pub(crate) fn of_this_call() -> Option<Instant> {
 
 impl Deadline {
     /// That of the call under way, or else as long from now as anything is tried.
-    pub(crate) fn of_call(core: &Core) -> Deadline {
+    pub(crate) fn of_call(ctx: &Context) -> Deadline {
         let started = Instant::now();
-        let own = core.retry_timeout().and_then(|limit| started.checked_add(limit));
+        let own = ctx.retry_timeout().and_then(|limit| started.checked_add(limit));
         Deadline { started, at: of_this_call().into_iter().chain(own).min() }
     }
 

@@ -8,18 +8,18 @@
 //! the session cannot tell; the session is opened again and the request sent under a new number, unless it carries what was
 //! handed over under the session that has ended (`rpc::bound`): then it fails.
 
-use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::rpc::bound::Bound;
-use crate::rpc::cluster_map::unexpected_reply;
-use crate::rpc::confirm::log_mark;
+use crate::rpc::cluster::Cluster;
+use crate::rpc::failure::unexpected_reply;
+use crate::rpc::failure::{Again, sort_reply, sort_transport};
 use crate::rpc::logic::acknowledged::LogMark;
-use crate::rpc::retry::{Again, Retry, sort_reply, sort_transport};
+use crate::rpc::retry::Retry;
 use crate::rpc::session::Session;
 use crate::types::wall_clock;
-use nyala_transport::Request;
+use nyala_transport::{Frame, Request};
 use nyala_wire::codec::{decode, encode_large};
-use nyala_wire::meta::{Grants, MetaOp, MetaReply, MetaRequest, Owner, Want};
+use nyala_wire::meta::{FileReply, Grants, MetaOp, MetaReply, MetaRequest, Owner, Want};
 use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, WireError, message_type};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -58,7 +58,14 @@ fn is_of_content(op: &MetaOp) -> bool {
     matches!(op, MetaOp::Commit(_) | MetaOp::PutInline(_) | MetaOp::PutInlines { .. } | MetaOp::Sync)
 }
 
-impl Core {
+/// Where the server's log was when it sent this.
+pub(crate) fn log_mark(frame: &Frame) -> LogMark {
+    let header = &frame.header;
+    let applied = header.log_position.saturating_add(header.unsynced_records.into());
+    LogMark { run: header.run, durable: header.log_position, applied }
+}
+
+impl Cluster {
     /// A request under no sequence number yet.
     pub(crate) fn request(&self, op: MetaOp, owner: Owner) -> MetaRequest {
         let want = Want::NOTHING;
@@ -73,7 +80,7 @@ impl Core {
         request: &mut MetaRequest,
     ) -> Result<SendOutcome> {
         // Before its id is read: whoever takes the session's leases away names it anew first.
-        let sessions_lost = self.delegations.sessions_lost.load(Ordering::Acquire);
+        let sessions_lost = self.sessions_lost.load(Ordering::Acquire);
         self.send_meta_after(sessions_lost, session, session.id(), what, request).await
     }
 
@@ -85,7 +92,7 @@ impl Core {
         what: &'static str,
         request: &mut MetaRequest,
     ) -> Result<SendOutcome> {
-        let sessions_lost = self.delegations.sessions_lost.load(Ordering::Acquire);
+        let sessions_lost = self.sessions_lost.load(Ordering::Acquire);
         self.send_meta_after(sessions_lost, session, id, what, request).await
     }
 
@@ -103,8 +110,8 @@ impl Core {
         };
         request.acked_below = session.acked_below();
         request.session = id;
-        let (boot, target, sent_ms) = (session.boot(), session.target, self.now_ms());
-        self.stats.meta_requests.fetch_add(1, Ordering::Relaxed);
+        let (boot, target, sent_ms) = (session.boot(), session.target, self.ctx.now_ms());
+        self.ctx.stats.meta_requests.fetch_add(1, Ordering::Relaxed);
         let body = encode_large(request, request.op.content_bytes());
         let sent = Request::new(message_type::META, body).at(view.map.version.0, 0);
         let frame = match self.rpc.call(endpoint, sent.with_timeout(META_TIMEOUT)).await {
@@ -116,8 +123,10 @@ impl Core {
             let reply = decode(rest).map_err(Error::server(what))?;
             session.answered(sent_ms);
             // A session that was greeted may be a new one, without any leases.
-            if !matches!(reply, MetaReply::Session(_)) {
-                self.renew_leases(session);
+            if !matches!(reply, MetaReply::Session(_))
+                && let Some(observer) = self.observer()
+            {
+                observer.renewed(session);
             }
             let mark = log_mark(&frame);
             self.note_acknowledged(target, mark, &request.op, &reply);
@@ -142,13 +151,13 @@ impl Core {
     }
 
     /// Does an operation on the server of its home inode.
-    pub(crate) async fn meta(self: &Arc<Core>, what: &'static str, op: MetaOp, owner: Owner) -> Result<MetaReply> {
+    pub(crate) async fn meta(self: &Arc<Cluster>, what: &'static str, op: MetaOp, owner: Owner) -> Result<MetaReply> {
         Ok(self.meta_wanting(what, op, owner, Want::NOTHING).await?.reply)
     }
 
     /// The same, with leases asked for if this client keeps any.
     pub(crate) async fn meta_wanting(
-        self: &Arc<Core>,
+        self: &Arc<Cluster>,
         what: &'static str,
         op: MetaOp,
         owner: Owner,
@@ -156,28 +165,28 @@ impl Core {
     ) -> Result<MetaAnswer> {
         let home = op.home().unwrap_or(InodeId::ROOT);
         let mut request = self.request(op, owner);
-        request.want = if self.config.leases { want } else { Want::NOTHING };
-        self.meta_routed(what, request, None, |core| core.maps.view().map.slot_target(home.slot())).await
+        request.want = if self.ctx.config.leases { want } else { Want::NOTHING };
+        self.meta_routed(what, request, None, |cluster| cluster.maps.view().map.slot_target(home.slot())).await
     }
 
     /// Says what a program did to a file's content: only under the session that it is bound to.
     pub(crate) async fn meta_bound(
-        self: &Arc<Core>,
+        self: &Arc<Cluster>,
         what: &'static str,
         op: MetaOp,
         want: Want,
         bound: Bound,
     ) -> Result<MetaAnswer> {
         let mut request = self.request(op, Owner::default());
-        request.want = if self.config.leases { want } else { Want::NOTHING };
+        request.want = if self.ctx.config.leases { want } else { Want::NOTHING };
         let home = bound.inode;
         let bound = Some(bound).filter(|bound| !bound.is_free());
-        self.meta_routed(what, request, bound, |core| core.maps.view().map.slot_target(home.slot())).await
+        self.meta_routed(what, request, bound, |cluster| cluster.maps.view().map.slot_target(home.slot())).await
     }
 
     /// Does an operation on a certain metadata target.
     pub(crate) async fn meta_at(
-        self: &Arc<Core>,
+        self: &Arc<Cluster>,
         what: &'static str,
         op: MetaOp,
         target: TargetId,
@@ -186,11 +195,11 @@ impl Core {
     }
 
     async fn meta_routed(
-        self: &Arc<Core>,
+        self: &Arc<Cluster>,
         what: &'static str,
         mut request: MetaRequest,
         mut bound: Option<Bound>,
-        route: impl Fn(&Core) -> Option<TargetId>,
+        route: impl Fn(&Cluster) -> Option<TargetId>,
     ) -> Result<MetaAnswer> {
         let keeps = bound.is_some() || is_of_content(&request.op);
         let mut retry = if keeps { Retry::keeping(what) } else { Retry::new(what) };
@@ -203,7 +212,7 @@ impl Core {
             };
             let session = self.session(target);
             let seen = if stale.0 == target { stale.1 } else { 0 };
-            let generation = session.ensure(self, seen).await?;
+            let generation = self.open_session(&session, seen).await?;
             let ticket = if request.op.is_change() { Some(session.begin().await) } else { None };
             request.sequence = ticket.as_ref().map_or(0, |ticket| ticket.sequence);
             loop {
@@ -252,9 +261,9 @@ impl Core {
 
     /// After its session has ended: only what no server took is bound to the next one. It may have been sent while that was
     /// being opened, so that the next one has ended, too: it is still what no server took.
-    async fn bind_anew(self: &Arc<Core>, session: &Arc<Session>, generation: u64, ended: Bound) -> Result<Bound> {
+    async fn bind_anew(self: &Arc<Cluster>, session: &Arc<Session>, generation: u64, ended: Bound) -> Result<Bound> {
         // What else was held under it is given up before anything new comes.
-        session.ensure(self, generation).await?;
+        self.open_session(session, generation).await?;
         if !ended.fresh {
             return Err(ended.lost());
         }
@@ -263,17 +272,32 @@ impl Core {
 
     async fn refresh_and_pause(&self, retry: &mut Retry, why: Again) -> Result<()> {
         let have = self.maps.view().map.version;
-        if let Err(why) = self.maps.refresh(self, have).await {
+        if let Err(why) = self.maps.refresh(have).await {
             tracing::debug!(?why, "cannot refresh the map now");
         }
         retry.pause(self, why).await
     }
 
     /// An operation whose reply is just success.
-    pub(crate) async fn meta_done(self: &Arc<Core>, what: &'static str, op: MetaOp) -> Result<()> {
+    pub(crate) async fn meta_done(self: &Arc<Cluster>, what: &'static str, op: MetaOp) -> Result<()> {
         match self.meta(what, op, Owner::default()).await? {
             MetaReply::Done => Ok(()),
             _ => Err(unexpected_reply(what)),
         }
+    }
+
+    /// What a file's metadata server knows of it now.
+    pub(crate) async fn fetch_file_info(self: &Arc<Cluster>, inode: InodeId) -> Result<Box<FileReply>> {
+        match self.meta("look at a file", MetaOp::FileInfo { inode }, Owner::default()).await? {
+            MetaReply::Opened(reply) => Ok(reply),
+            _ => Err(unexpected_reply("look at a file")),
+        }
+    }
+
+    /// The same with a layout that is checked.
+    pub(crate) async fn look(self: &Arc<Cluster>, inode: InodeId) -> Result<Box<FileReply>> {
+        let reply = self.fetch_file_info(inode).await?;
+        reply.layout.check().map_err(Error::server("look at a file"))?;
+        Ok(reply)
     }
 }

@@ -8,11 +8,12 @@
 //! to end. A member that this client alone does not reach is gone around ([`crate::rpc::reach`]). A reader may ask a member that
 //! cannot tell (`ASK_PRIMARY`), or one whose copy is damaged: the next one is asked. The application sees a pause.
 
-use crate::core::Core;
 use crate::error::{Error, Result};
+use crate::rpc::cluster::Cluster;
+use crate::rpc::failure::{Again, removed, sort_reply, sort_transport};
 use crate::rpc::logic::group_numbers::Numbers;
 use crate::rpc::reach::SUSPECT;
-use crate::rpc::retry::{Again, Retry, removed, sort_reply, sort_transport};
+use crate::rpc::retry::Retry;
 use crate::rpc::transport::ReachFuture;
 use nyala_transport::{Endpoint, Frame, Request, TransportError};
 use nyala_wire::codec::decode;
@@ -28,6 +29,11 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a read of damaged data waits for another member to become good.
 const COPY_WAIT: Duration = Duration::from_secs(5);
+/// Between two looks at whether one has.
+const COPY_POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Storage may have a slow disk and a long queue; after this time it is asked again.
+pub(super) const STORAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What a reader knows about the members of a group; `None` elsewhere: only the primary is asked.
 #[derive(Debug, Default)]
@@ -82,7 +88,7 @@ impl Drop for Number {
     }
 }
 
-impl Core {
+impl Cluster {
     fn number_for(&self, group: GroupId) -> Number {
         let numbers = self.numbers.lock().entry(group).or_default().clone();
         let number = numbers.lock().begin();
@@ -133,9 +139,9 @@ impl Core {
             if !others || began.elapsed() >= COPY_WAIT {
                 return false;
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(COPY_POLL_INTERVAL).await;
             // why ignored: without management there is no news, and the time is bounded.
-            let _ = self.maps.refresh(self, view.map.version).await;
+            let _ = self.maps.refresh(view.map.version).await;
         }
         true
     }
@@ -172,11 +178,11 @@ impl Core {
             if let Some(reader) = &mut reader {
                 reader.tries += 1;
             }
-            if known.is_none() && self.maps.is_newest(self, view.map.version).await {
+            if known.is_none() && self.maps.is_newest(view.map.version).await {
                 return Err(removed(what, &format!("mirror group {group}")));
             }
             // why ignored: if management is away too, the pause and the next try deal with it.
-            let _ = self.maps.refresh(self, view.map.version).await;
+            let _ = self.maps.refresh(view.map.version).await;
             retry.pause(self, why).await?;
         }
     }
@@ -227,7 +233,7 @@ impl Core {
             lowest: lowest.into(),
         };
         let body = header.wrap(&request.body).into();
-        let timeout = Some(crate::rpc::storage::STORAGE_TIMEOUT);
+        let timeout = Some(STORAGE_TIMEOUT);
         Request { message_type: message_type::STORAGE_GROUP, body, timeout, ..request }
     }
 
@@ -255,7 +261,7 @@ impl Core {
                 result = &mut call => return Some(result),
                 answered = knocked => {
                     if !answered {
-                        self.unreached(member, endpoint);
+                        self.unreached.report(&self.rpc, member, endpoint);
                         return None;
                     }
                     (knock, suspect) = (None, Instant::now() + SUSPECT);
@@ -276,7 +282,7 @@ impl Core {
         let node = self.maps.view().map.target(member).map(|target| target.node);
         if let Some(node) = node {
             // why ignored: management notices by itself, only later.
-            let _ = self.maps.ask(self, &MgmtRequest::Refused { node }, Duration::ZERO).await;
+            let _ = self.maps.ask(&MgmtRequest::Refused { node }, Duration::ZERO).await;
         }
     }
 }

@@ -7,12 +7,16 @@ pub mod logic;
 pub mod transport;
 
 pub(crate) mod bound;
+pub(crate) mod cluster;
 pub(crate) mod cluster_map;
 pub(crate) mod confirm;
 pub(crate) mod deadline;
+pub(crate) mod failure;
+pub(crate) mod management;
 pub(crate) mod meta;
 pub(crate) mod mirror;
 pub(crate) mod reach;
 pub(crate) mod retry;
 pub(crate) mod session;
+pub(crate) mod sessions;
 pub(crate) mod storage;

@@ -8,7 +8,7 @@
 //! the primary has to do is passed on to it by another member (`GroupHeader::pass_on`), under the same number, so that it is done
 //! once. The host is knocked at every second until it answers. A service that is slow or stopped is none of this: its host answers.
 
-use crate::core::Core;
+use crate::rpc::transport::Rpc;
 use nyala_transport::Endpoint;
 use nyala_wire::TargetId;
 use parking_lot::Mutex;
@@ -38,14 +38,14 @@ impl Unreached {
     }
 }
 
-impl Core {
+impl Unreached {
     /// A member's host does not answer; it is knocked at until it does.
-    pub(crate) fn unreached(&self, target: TargetId, endpoint: &Endpoint) {
-        if !self.unreached.note(target) {
+    pub(crate) fn report(self: &Arc<Unreached>, rpc: &Arc<dyn Rpc>, target: TargetId, endpoint: &Endpoint) {
+        if !self.note(target) {
             return;
         }
         tracing::warn!(%target, "its host cannot be reached from here, though management hears it; other members are asked");
-        let (all, rpc, endpoint) = (Arc::downgrade(&self.unreached), Arc::downgrade(&self.rpc), endpoint.clone());
+        let (all, rpc, endpoint) = (Arc::downgrade(self), Arc::downgrade(rpc), endpoint.clone());
         tokio::spawn(async move {
             loop {
                 tokio::time::sleep(KNOCK).await;

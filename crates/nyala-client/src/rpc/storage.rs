@@ -8,14 +8,15 @@
 //! does not match is repeated with VERIFY, which tells a bad disk (the server finds it too: EIO) from a bad network, and from data
 //! that was written to while the server sent it from where it lies.
 
-use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::rpc::bound::Bound;
-use crate::rpc::cluster_map::unexpected_reply;
+use crate::rpc::cluster::Cluster;
+use crate::rpc::failure::unexpected_reply;
+use crate::rpc::failure::{Again, removed, sort_reply, sort_transport};
 use crate::rpc::logic::checksum;
 use crate::rpc::logic::segments::Segments;
-use crate::rpc::mirror::Reader;
-use crate::rpc::retry::{Again, Retry, removed, sort_reply, sort_transport};
+use crate::rpc::mirror::{Reader, STORAGE_TIMEOUT};
+use crate::rpc::retry::Retry;
 use bytes::Bytes;
 use nyala_transport::{Frame, Request};
 use nyala_wire::codec::{decode, encode};
@@ -28,11 +29,8 @@ use nyala_wire::{ErrorCode, Home, InodeId, SessionId, TargetId, WireError, messa
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// Storage may have a slow disk and a long queue; after this time it is asked again.
-pub(crate) const STORAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bulk writes under way with one target.
 const WRITES_PER_TARGET: usize = 16;
 /// Parts of a chunk file of this length are read from the members of a mirror group in turn.
@@ -91,7 +89,7 @@ impl Drop for Slot {
     }
 }
 
-impl Core {
+impl Cluster {
     /// What tells the copies of one change of a target from other changes; `None` for mirror groups, whose requests have numbers.
     fn slot_for(&self, home: Home) -> Option<Slot> {
         let Home::Target(target) = home else { return None };
@@ -138,14 +136,14 @@ impl Core {
                     }
                 }
             };
-            if view.map.target(target).is_none() && self.maps.is_newest(self, view.map.version).await {
+            if view.map.target(target).is_none() && self.maps.is_newest(view.map.version).await {
                 return Err(removed(what, &format!("storage target {target}")));
             }
             if matches!(&why, Again::Server(e) if matches!(e.code, ErrorCode::WRONG_SERVER | ErrorCode::MAP_BEHIND))
                 || view.endpoint(target).is_none()
             {
                 // why ignored: if management is away too, the pause and the next try deal with it.
-                let _ = self.maps.refresh(self, view.map.version).await;
+                let _ = self.maps.refresh(view.map.version).await;
             }
             retry.pause(self, why).await?;
         }
@@ -158,7 +156,7 @@ impl Core {
     /// Writes data that was accepted under `session`; returns when the target has it. Where that is `UNBOUND`, and a target
     /// refuses the session of the moment for good (it was ended while we were cut off), it is written under the next one.
     pub(crate) async fn write_bulk(
-        self: &Arc<Core>,
+        self: &Arc<Cluster>,
         chunk: ChunkRange,
         data: Bytes,
         session: SessionId,
@@ -169,7 +167,7 @@ impl Core {
             match self.write_once(chunk, data.clone(), bound, sender).await {
                 Err(error) if error.is(ErrorCode::FENCED) => {
                     self.fenced(chunk.inode, sender).await;
-                    if !bound.is_free() || self.is_stopped() {
+                    if !bound.is_free() || self.ctx.is_stopped() {
                         return Err(error);
                     }
                 }
@@ -179,9 +177,9 @@ impl Core {
     }
 
     /// Storage refuses a session: this client goes on as another one.
-    async fn fenced(self: &Arc<Core>, inode: InodeId, refused: SessionId) {
+    async fn fenced(self: &Arc<Cluster>, inode: InodeId, refused: SessionId) {
         if let Some(target) = self.maps.view().map.slot_target(inode.slot()) {
-            self.session(target).renew(self.clone(), refused).await;
+            self.clone().renew_session(self.session(target), refused).await;
         }
     }
 
@@ -214,7 +212,7 @@ impl Core {
         };
         let body = Bytes::from(encode_bulk(&header, &checksums));
         let make = || {
-            self.stats.storage_writes.fetch_add(1, Ordering::Relaxed);
+            self.ctx.stats.storage_writes.fetch_add(1, Ordering::Relaxed);
             Request::new(message_type::STORAGE_WRITE, body.clone()).with_payload(vec![data.clone()])
         };
         let reply = self.home_call("write data", chunk.home, &mut Retry::bound("write data", bound), make).await?;
@@ -230,7 +228,7 @@ impl Core {
         loop {
             let body = chunk.read_request(len, damaged > 0);
             let make = || {
-                self.stats.storage_reads.fetch_add(1, Ordering::Relaxed);
+                self.ctx.stats.storage_reads.fetch_add(1, Ordering::Relaxed);
                 Request::new(message_type::STORAGE_READ, body.clone())
             };
             let answer = match chunk.home {
@@ -239,7 +237,7 @@ impl Core {
             };
             let frame = match answer {
                 Err(error) if error.is(ErrorCode::CHECKSUM) => {
-                    self.stats.checksum_errors.fetch_add(std::mem::take(&mut doubtful), Ordering::Relaxed);
+                    self.ctx.stats.checksum_errors.fetch_add(std::mem::take(&mut doubtful), Ordering::Relaxed);
                     if self.repaired(chunk, len, &mut reader).await {
                         damaged = 0;
                         continue;
@@ -257,7 +255,7 @@ impl Core {
                 doubtful = 1;
                 continue;
             }
-            self.stats.checksum_errors.fetch_add(1, Ordering::Relaxed);
+            self.ctx.stats.checksum_errors.fetch_add(1, Ordering::Relaxed);
             tracing::warn!(
                 inode = %chunk.inode, home = %chunk.home, offset = chunk.offset,
                 "data arrived with a wrong checksum, reading again"
@@ -269,7 +267,10 @@ impl Core {
     }
 
     fn bad_data(&self, chunk: ChunkRange) -> Error {
-        let name = self.files.name_of(chunk.inode).unwrap_or_else(|| "name not known".into());
+        let name = self
+            .observer()
+            .and_then(|observer| observer.name_of(chunk.inode))
+            .unwrap_or_else(|| "name not known".into());
         tracing::error!(
             inode = %chunk.inode, name, home = %chunk.home, index = chunk.index, offset = chunk.offset,
             "stored data does not match its checksum"
@@ -284,7 +285,7 @@ impl Core {
         if !self.other_copy(group, &reader.avoid).await {
             return false;
         }
-        self.stats.checksum_errors.fetch_add(1, Ordering::Relaxed);
+        self.ctx.stats.checksum_errors.fetch_add(1, Ordering::Relaxed);
         tracing::warn!(inode = %chunk.inode, %group, %bad, offset = chunk.offset, "a member's copy is damaged");
         let offset = chunk.offset / BLOCK_BYTES * BLOCK_BYTES;
         let end = (chunk.offset + len).next_multiple_of(BLOCK_BYTES).min(offset + u64::from(MAX_IO_BYTES));
@@ -324,7 +325,7 @@ impl Core {
 
     /// A change that is no bulk data, accepted under `session`.
     pub(crate) async fn storage_change(
-        self: &Arc<Core>,
+        self: &Arc<Cluster>,
         what: &'static str,
         chunk: ChunkRange,
         session: SessionId,
@@ -337,7 +338,12 @@ impl Core {
     }
 
     /// Cuts a chunk file to at most `len` bytes; on disk when this returns.
-    pub(crate) async fn storage_cut(self: &Arc<Core>, chunk: ChunkRange, session: SessionId, len: u64) -> Result<()> {
+    pub(crate) async fn storage_cut(
+        self: &Arc<Cluster>,
+        chunk: ChunkRange,
+        session: SessionId,
+        len: u64,
+    ) -> Result<()> {
         let what = "cut what was left behind the end";
         match self.bound_op(what, chunk, session, StorageOp::Truncate { len }).await? {
             StorageReply::Done => Ok(()),
@@ -346,7 +352,7 @@ impl Core {
     }
 
     async fn bound_op(
-        self: &Arc<Core>,
+        self: &Arc<Cluster>,
         what: &'static str,
         chunk: ChunkRange,
         session: SessionId,

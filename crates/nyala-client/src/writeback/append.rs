@@ -5,26 +5,26 @@
 //! **Failure model.** Others move the end: where it is counts only under an exclusive lease, which is waited for. Writers of
 //! this client take turns.
 
-use crate::core::Core;
 use crate::delegation::admission::Access;
 use crate::delegation::logic::delegations::Need;
 use crate::error::Result;
 use crate::file::state::File;
+use crate::writeback::owner::Writeback;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-impl Core {
+impl Writeback {
     /// Writes `data` at the end, wherever others have moved it; returns where that was.
-    pub(crate) async fn append(self: &Arc<Core>, file: &Arc<File>, data: &[u8]) -> Result<u64> {
-        let admission = self.admit(file, Need { write: true, cached: true, patient: true }).await?;
+    pub(crate) async fn append(self: &Arc<Writeback>, file: &Arc<File>, data: &[u8]) -> Result<u64> {
+        let admission = self.delegations.admit(file, Need { write: true, cached: true, patient: true }).await?;
         let _one = file.appending.lock().await;
         if admission.access == Access::Timed {
-            self.freshen(file).await?;
+            self.delegations.freshen(file).await?;
         }
         let at = file.state.lock().size;
         self.check_write(at, data)?;
         self.write_cached(file, at, data, admission.session).await?;
-        self.stats.written_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
+        self.ctx.stats.written_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
         Ok(at)
     }
 }

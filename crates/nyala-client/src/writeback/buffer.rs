@@ -5,12 +5,12 @@
 //! **Failure model.** A part is buffered as a whole or not at all. What was accepted under a session that has ended since is
 //! refused.
 
-use crate::core::Core;
 use crate::error::Result;
 use crate::file::state::{Content, File, InlineMigration};
 use crate::rpc::bound::Bound;
 use crate::types::wall_clock;
 use crate::writeback::logic::ranges::RangeSet;
+use crate::writeback::owner::Writeback;
 use nyala_wire::SessionId;
 use std::sync::Arc;
 
@@ -23,13 +23,13 @@ pub(crate) struct WritePart<'a> {
     pub(crate) session: SessionId,
 }
 
-impl Core {
+impl Writeback {
     /// Buffers a piece, moving inline content to storage if it does not fit there. `None`: that was not expected when
     /// `room` was taken; look again. Else how many of the `room` bytes are in use now.
-    pub(crate) fn buffer(self: &Arc<Core>, file: &Arc<File>, part: WritePart<'_>) -> Result<Option<usize>> {
+    pub(crate) fn buffer(self: &Arc<Writeback>, file: &Arc<File>, part: WritePart<'_>) -> Result<Option<usize>> {
         let WritePart { at, data, room, session } = part;
         let end = at + data.len() as u64;
-        let now_ms = self.now_ms();
+        let now_ms = self.ctx.now_ms();
         let mut state = file.state.lock();
         if state.session != session {
             return Err(Bound::new(file.inode, session).lost());

@@ -8,13 +8,13 @@
 
 mod parts;
 
-use crate::core::Core;
 use crate::error::Result;
 use crate::file::state::File;
 use crate::rpc::bound::{Bound, UNBOUND};
-use crate::rpc::cluster_map::unexpected_reply;
+use crate::rpc::failure::unexpected_reply;
 use crate::writeback::flush::Flush;
 use crate::writeback::flush_inline::{Sent, Taken};
+use crate::writeback::owner::Writeback;
 use bytes::Bytes;
 use nyala_wire::SessionId;
 use nyala_wire::meta::{MetaOp, MetaReply, PutInline, PutOutcome, Want};
@@ -32,9 +32,9 @@ struct Going<'a> {
     _gate: MutexGuard<'a, ()>,
 }
 
-impl Core {
-    pub(crate) async fn send_deferred(self: &Arc<Core>, files: Vec<Arc<File>>) {
-        let view = self.maps.view();
+impl Writeback {
+    pub(crate) async fn send_deferred(self: &Arc<Writeback>, files: Vec<Arc<File>>) {
+        let view = self.cluster.maps.view();
         let mut by_server: BTreeMap<_, Vec<Arc<File>>> = BTreeMap::new();
         for file in files {
             by_server.entry(view.map.slot_target(file.inode.slot())).or_default().push(file);
@@ -42,11 +42,11 @@ impl Core {
         let mut sends = JoinSet::new();
         for (_, files) in by_server {
             for part in parts(files) {
-                let core = self.clone();
+                let writeback = self.clone();
                 sends.spawn(async move {
-                    core.send_batch(&part).await;
-                    core.deferred_closes.lock().done(part.len());
-                    part.iter().for_each(|file| core.release(file));
+                    writeback.send_batch(&part).await;
+                    writeback.deferred_closes.lock().done(part.len());
+                    part.iter().for_each(|file| writeback.files.release(file));
                 });
             }
         }
@@ -54,7 +54,7 @@ impl Core {
     }
 
     /// Files of one server.
-    async fn send_batch(self: &Arc<Core>, files: &[Arc<File>]) {
+    async fn send_batch(self: &Arc<Writeback>, files: &[Arc<File>]) {
         let (mut puts, mut going, mut alone) = (Vec::new(), Vec::new(), Vec::new());
         // One request is bound to one session.
         let mut under: Option<SessionId> = None;
@@ -89,21 +89,21 @@ impl Core {
         }
         let mut pushes = JoinSet::new();
         for file in alone {
-            let (core, file) = (self.clone(), file.clone());
-            pushes.spawn(async move { core.note_sent(core.flush_now(&file).await) });
+            let (writeback, file) = (self.clone(), file.clone());
+            pushes.spawn(async move { writeback.note_sent(writeback.flush_now(&file).await) });
         }
         while pushes.join_next().await.is_some() {}
     }
 
     /// The files that were refused.
     async fn send_puts<'a>(
-        self: &Arc<Core>,
+        self: &Arc<Writeback>,
         puts: Vec<PutInline>,
         going: Vec<Going<'a>>,
         bound: Bound,
     ) -> Vec<&'a Arc<File>> {
         const WHAT: &str = "store small files";
-        let answer = self.meta_bound(WHAT, MetaOp::PutInlines { puts }, Want::NOTHING, bound).await;
+        let answer = self.cluster.meta_bound(WHAT, MetaOp::PutInlines { puts }, Want::NOTHING, bound).await;
         let outcomes = match answer.map(|answer| answer.reply) {
             Ok(MetaReply::Inlines(outcomes)) if outcomes.len() == going.len() => outcomes,
             other => {
@@ -126,7 +126,7 @@ impl Core {
 
     fn note_sent(&self, flushed: Result<()>) {
         if flushed.is_err() {
-            self.deferred_closes.lock().failed(self.now_ms());
+            self.deferred_closes.lock().failed(self.ctx.now_ms());
         }
     }
 }

@@ -10,22 +10,20 @@
 //! let go of the file; two of two clients would wait for each other for ever. The server is told (`Want::PINNED`) and
 //! lets one of them go first. A write whose session ends on the way fails: it is not sent under the next one (`rpc::bound`).
 
-use crate::core::Core;
 use crate::delegation::admission::Access;
 use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
 use crate::file::logic::inline;
 use crate::file::state::{File, MAX_UNIT};
 use crate::rpc::bound::Bound;
-use crate::rpc::cluster_map::unexpected_reply;
-use crate::rpc::logic::segments::Segments;
+use crate::rpc::failure::unexpected_reply;
 use crate::rpc::storage::ChunkRange;
 use crate::types::wall_clock;
+use crate::writeback::owner::Writeback;
 use bytes::Bytes;
 use nyala_wire::meta::{Commit, FileReply, MetaOp, MetaReply, PutInline, Want};
 use nyala_wire::{ErrorCode, InodeId, Layout, SessionId};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use tokio::task::JoinSet;
 
 /// How a direct write was handed over.
@@ -42,38 +40,10 @@ impl Handed {
     }
 }
 
-impl Core {
-    /// What the file is now.
-    pub(crate) async fn look(self: &Arc<Core>, file: &Arc<File>) -> Result<Box<FileReply>> {
-        let reply = self.fetch_file_info(file).await?;
-        reply.layout.check().map_err(Error::server("look at a file"))?;
-        Ok(reply)
-    }
-
-    pub(crate) async fn read_direct(self: &Arc<Core>, file: &Arc<File>, offset: u64, len: usize) -> Result<Segments> {
-        let (unsent, own_end) = {
-            let state = file.state.lock();
-            // Left from a lease that was lost, and not sent yet.
-            (state.unsent(offset..offset.saturating_add(len as u64)), state.own_end.unwrap_or(0))
-        };
-        let reply = self.look(file).await?;
-        let end = offset.saturating_add(len as u64).min(reply.attr.size.max(own_end));
-        let mut out = Segments::new(offset);
-        if offset >= end {
-            return Ok(out);
-        }
-        self.stats.read_bytes.fetch_add(end - offset, Ordering::Relaxed);
-        match &reply.inline {
-            Some(content) => out.push(inline::read(&content.data, offset..end)),
-            None => out = self.fetch(file.inode, &reply.layout, offset..end).await?,
-        }
-        unsent.into_iter().for_each(|(at, bytes)| out.overlay(at, bytes));
-        Ok(out)
-    }
-
+impl Writeback {
     /// `pinned`: the layer above cannot forget the file before this returns.
     pub(crate) async fn write_direct(
-        self: &Arc<Core>,
+        self: &Arc<Writeback>,
         file: &Arc<File>,
         offset: u64,
         data: &[u8],
@@ -85,7 +55,7 @@ impl Core {
         let how = Handed { want, session };
         let mut asked = false;
         loop {
-            let reply = self.look(file).await?;
+            let reply = self.cluster.look(file.inode).await?;
             let Some(content) = &reply.inline else {
                 self.send_direct(file, &reply.layout, offset, Bytes::copy_from_slice(data), session).await?;
                 let sparse = offset > reply.attr.size || reply.attr.allocated.is_some();
@@ -94,10 +64,10 @@ impl Core {
             let result = if end <= u64::from(reply.inline_limit) {
                 let merged = inline::merge(&content.data, std::iter::once((offset, data)));
                 self.put_direct(file, content.version, merged, how).await
-            } else if !asked && self.config.leases {
+            } else if !asked && self.ctx.config.leases {
                 // Patience would be a deadlock where this very write keeps the lease from going back.
                 let need = Need { write: true, cached: true, patient: false };
-                let admission = Box::pin(self.admit_or_direct(file, need, false)).await?;
+                let admission = Box::pin(self.delegations.admit_or_direct(file, need, false)).await?;
                 if admission.access == Access::Cached {
                     self.write_cached(file, offset, data, session).await?;
                     return self.flush_now(file).await;
@@ -118,7 +88,7 @@ impl Core {
 
     /// Writes `data` and moves the inline content of `reply`, if it has any, beneath it.
     pub(crate) async fn move_direct(
-        self: &Arc<Core>,
+        self: &Arc<Writeback>,
         file: &Arc<File>,
         reply: &FileReply,
         offset: u64,
@@ -148,7 +118,7 @@ impl Core {
     }
 
     async fn put_direct(
-        self: &Arc<Core>,
+        self: &Arc<Writeback>,
         file: &Arc<File>,
         base_version: u64,
         data: Vec<u8>,
@@ -156,7 +126,12 @@ impl Core {
     ) -> Result<()> {
         let (inode, mtime) = (file.inode, wall_clock());
         let put = PutInline { inode, base_version, data: data.into(), mtime, sync: false, close: false, size: None };
-        match self.meta_bound("store a small file", MetaOp::PutInline(put), how.want, how.bound(inode)).await?.reply {
+        match self
+            .cluster
+            .meta_bound("store a small file", MetaOp::PutInline(put), how.want, how.bound(inode))
+            .await?
+            .reply
+        {
             MetaReply::Inline { .. } => {
                 self.changed_direct(file);
                 Ok(())
@@ -167,7 +142,7 @@ impl Core {
 
     /// Writes to the targets; pieces side by side.
     async fn send_direct(
-        self: &Arc<Core>,
+        self: &Arc<Writeback>,
         file: &Arc<File>,
         layout: &Layout,
         offset: u64,
@@ -184,11 +159,11 @@ impl Core {
                 let home = layout.home(extent.index);
                 let (inode, chunk_offset) = (file.inode, extent.chunk_offset + done);
                 let chunk = ChunkRange { inode, home, index: extent.index, offset: chunk_offset };
-                let core = self.clone();
+                let writeback = self.clone();
                 let index = extent.index;
-                writes.spawn(
-                    async move { core.write_bulk(chunk, piece, session).await.map(|verifier| (index, verifier)) },
-                );
+                writes.spawn(async move {
+                    writeback.cluster.write_bulk(chunk, piece, session).await.map(|verifier| (index, verifier))
+                });
                 done += len;
             }
         }
@@ -196,7 +171,7 @@ impl Core {
     }
 
     async fn commit_direct(
-        self: &Arc<Core>,
+        self: &Arc<Writeback>,
         file: &Arc<File>,
         end: u64,
         spilled: Option<u64>,
@@ -205,7 +180,12 @@ impl Core {
     ) -> Result<()> {
         let (inode, mtime) = (file.inode, Some(wall_clock()));
         let commit = Commit { inode, end: Some(end), mtime, spilled, sync: false, close: false, allocated: None };
-        match self.meta_bound("commit a file's size", MetaOp::Commit(commit), how.want, how.bound(inode)).await?.reply {
+        match self
+            .cluster
+            .meta_bound("commit a file's size", MetaOp::Commit(commit), how.want, how.bound(inode))
+            .await?
+            .reply
+        {
             MetaReply::Attr(_) => {
                 let mut state = file.state.lock();
                 state.sparse |= sparse;

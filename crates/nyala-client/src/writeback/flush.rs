@@ -7,14 +7,14 @@
 //! to storage, and storage too: that is on disk there before (`writeback::sync`). A commit that could not be sent is kept and sent with the next push.
 //! What failed for good is kept as a failure of the file, for each handle to report once.
 
-use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::file::state::{File, FileState, Uncommitted};
 use crate::rpc::bound::Bound;
-use crate::rpc::cluster_map::unexpected_reply;
+use crate::rpc::failure::unexpected_reply;
 use crate::rpc::storage::ChunkRange;
 use crate::types::wall_clock;
 use crate::writeback::logic::ranges::RangeSet;
+use crate::writeback::owner::Writeback;
 use crate::writeback::sync::Synced;
 use nyala_wire::meta::{Commit, MetaOp, MetaReply, Owner, Want};
 use nyala_wire::storage::{StorageOp, StorageReply};
@@ -55,9 +55,9 @@ fn moved(state: &FileState) -> Option<(Arc<Layout>, u64)> {
     Some((state.layout.clone()?, state.migration.as_ref()?.base_len))
 }
 
-impl Core {
+impl Writeback {
     /// The file's gate is held by the caller. Failures are kept with the file as well.
-    pub(crate) async fn flush(self: &Arc<Core>, file: &Arc<File>, flush: Flush) -> Result<()> {
+    pub(crate) async fn flush(self: &Arc<Writeback>, file: &Arc<File>, flush: Flush) -> Result<()> {
         let mut lost = Ok(());
         let result = loop {
             let inline = file.state.lock().is_inline();
@@ -76,7 +76,7 @@ impl Core {
             }
         };
         let result = match result {
-            Ok(()) if flush.sync => self.confirm(file.inode).await,
+            Ok(()) if flush.sync => self.cluster.confirm(file.inode).await,
             result => result,
         };
         result.inspect_err(|error| self.flush_failed(file, error))
@@ -94,7 +94,7 @@ impl Core {
     }
 
     /// Nothing to tell but that the file is closed, or to be on disk.
-    pub(crate) async fn flush_nothing(self: &Arc<Core>, file: &Arc<File>, flush: Flush) -> Result<()> {
+    pub(crate) async fn flush_nothing(self: &Arc<Writeback>, file: &Arc<File>, flush: Flush) -> Result<()> {
         let inode = file.inode;
         if flush.sync {
             let commit = Commit {
@@ -106,14 +106,14 @@ impl Core {
                 close: flush.close,
                 allocated: None,
             };
-            self.meta("sync a file", MetaOp::Commit(commit), Owner::default()).await?;
+            self.cluster.meta("sync a file", MetaOp::Commit(commit), Owner::default()).await?;
         } else if flush.close {
-            self.meta_done("close a file", MetaOp::Close { inode }).await?;
+            self.cluster.meta_done("close a file", MetaOp::Close { inode }).await?;
         }
         Ok(())
     }
 
-    async fn flush_striped(self: &Arc<Core>, file: &Arc<File>, flush: Flush) -> Result<FlushStep> {
+    async fn flush_striped(self: &Arc<Writeback>, file: &Arc<File>, flush: Flush) -> Result<FlushStep> {
         self.drain(file).await;
         while self.is_migration_failed(file)? {
             self.drain(file).await;
@@ -145,7 +145,7 @@ impl Core {
     }
 
     /// Storage may have lost inline content that was moved there: its server has it still, and it is laid under what is there again.
-    async fn retry_migration(self: &Arc<Core>, file: &Arc<File>, synced: Synced) -> Result<FlushStep> {
+    async fn retry_migration(self: &Arc<Writeback>, file: &Arc<File>, synced: Synced) -> Result<FlushStep> {
         if synced.lost.is_some() {
             let mut state = file.state.lock();
             let mut own = RangeSet::default();
@@ -173,7 +173,7 @@ impl Core {
     }
 
     /// How much the file takes on its targets, if that may have changed and differ from its size.
-    async fn allocated(self: &Arc<Core>, file: &Arc<File>) -> Option<u64> {
+    async fn allocated(self: &Arc<Writeback>, file: &Arc<File>) -> Option<u64> {
         let layout = {
             let mut state = file.state.lock();
             if !std::mem::take(&mut state.allocation_stale) || !state.sparse {
@@ -184,8 +184,10 @@ impl Core {
         let mut asks = JoinSet::new();
         for index in 0..layout.targets.len() as u16 {
             let home = layout.home(index);
-            let (core, chunk) = (self.clone(), ChunkRange { inode: file.inode, home, index, offset: 0 });
-            asks.spawn(async move { core.storage_op("ask how much a file takes", chunk, StorageOp::Stat).await });
+            let (writeback, chunk) = (self.clone(), ChunkRange { inode: file.inode, home, index, offset: 0 });
+            asks.spawn(async move {
+                writeback.cluster.storage_op("ask how much a file takes", chunk, StorageOp::Stat).await
+            });
         }
         let mut sum = 0;
         while let Some(answer) = asks.join_next().await {
@@ -200,7 +202,7 @@ impl Core {
     }
 
     /// Tells metadata about data that storage has.
-    async fn commit(self: &Arc<Core>, file: &Arc<File>, flush: Flush, facts: CommitFacts) -> Result<FlushStep> {
+    async fn commit(self: &Arc<Writeback>, file: &Arc<File>, flush: Flush, facts: CommitFacts) -> Result<FlushStep> {
         let CommitFacts { spilled, allocated, session } = facts;
         let bound = Bound::new(file.inode, session);
         let (under_way, mtime) = Committing::begin(file, bound)?;
@@ -211,7 +213,7 @@ impl Core {
         let commit = Commit { inode: file.inode, end, mtime, spilled, sync, close, allocated };
         // Who commits holds the file's gate, for which a lease on its way back waits: two that both may read would wait for
         // each other's (`Want::PINNED`).
-        let reply = self.meta_bound("commit a file's size", MetaOp::Commit(commit), Want::PINNED, bound).await;
+        let reply = self.cluster.meta_bound("commit a file's size", MetaOp::Commit(commit), Want::PINNED, bound).await;
         let attr = match reply.map(|answer| answer.reply) {
             Ok(MetaReply::Attr(attr)) => attr,
             other => {
@@ -230,14 +232,14 @@ impl Core {
         if spilled.is_some() {
             state.migration = None;
         }
-        state.take_sent_attr(&attr, under_way.altered, self.now_ms());
+        state.take_sent_attr(&attr, under_way.altered, self.ctx.now_ms());
         under_way.over(&mut state);
         state.settle();
         Ok(FlushStep::Finished)
     }
 
     /// Size and time of a long write that goes on; the gate is held. A spilling file waits for a real push.
-    pub(crate) async fn commit_so_far(self: &Arc<Core>, file: &Arc<File>) {
+    pub(crate) async fn commit_so_far(self: &Arc<Writeback>, file: &Arc<File>) {
         let due = {
             let state = file.state.lock();
             let due = state.migration.is_none() && state.uncommitted.is_some() && !state.is_inline();
@@ -251,8 +253,8 @@ impl Core {
     }
 
     /// Another client changed the inline content that we moved to storage: move the newer content, under our own writes.
-    async fn migrate_again(self: &Arc<Core>, file: &Arc<File>) -> Result<()> {
-        let reply = self.fetch_file_info(file).await?;
+    async fn migrate_again(self: &Arc<Writeback>, file: &Arc<File>) -> Result<()> {
+        let reply = self.cluster.fetch_file_info(file.inode).await?;
         let Some(newer) = &reply.inline else {
             file.state.lock().migration = None;
             return Ok(());
@@ -261,7 +263,7 @@ impl Core {
         self.memory.take(room, || self.reclaim()).await;
         let mut state = file.state.lock();
         let before = state.dirty.bytes();
-        let now_ms = self.now_ms();
+        let now_ms = self.ctx.now_ms();
         if let Some(mut migration) = state.migration.take() {
             let new_len = newer.data.len() as u64;
             let mut base = newer.data.to_vec();

@@ -6,15 +6,15 @@
 //! and own changes laid over it. A request may be done and not answered: repeated, it is refused the same way. What could
 //! not be sent is dirty again. A file that was removed when nobody had it open any more needs no content.
 
-use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::file::logic::inline;
 use crate::file::state::{Content, File, FileState};
 use crate::rpc::bound::Bound;
-use crate::rpc::cluster_map::unexpected_reply;
+use crate::rpc::failure::unexpected_reply;
 use crate::types::wall_clock;
 use crate::writeback::flush::{Flush, FlushStep};
 use crate::writeback::logic::extents::Extent;
+use crate::writeback::owner::Writeback;
 use bytes::Bytes;
 use nyala_wire::meta::{MetaOp, MetaReply, PutInline, Want};
 use nyala_wire::{Attr, ErrorCode, SessionId};
@@ -28,10 +28,10 @@ pub(crate) struct Taken<'a> {
     pub(crate) sent: Sent<'a>,
 }
 
-impl Core {
+impl Writeback {
     /// The content of an inline file, to be sent; `None` if nothing was written, or it is inline no more. The file's gate
     /// is held.
-    pub(crate) fn take_inline<'a>(self: &'a Arc<Core>, file: &'a Arc<File>, flush: Flush) -> Option<Taken<'a>> {
+    pub(crate) fn take_inline<'a>(self: &'a Arc<Writeback>, file: &'a Arc<File>, flush: Flush) -> Option<Taken<'a>> {
         let mut state = file.state.lock();
         let Content::Inline { version, data } = &state.content else { return None };
         let (base_version, base) = (*version, data.clone());
@@ -50,10 +50,10 @@ impl Core {
         drop(state);
         let Flush { sync, close, .. } = flush;
         let put = PutInline { inode: file.inode, base_version, data, mtime, sync, close, size };
-        (!ids.is_empty()).then(|| Taken { put, session, sent: Sent { core: self, file, ids, altered } })
+        (!ids.is_empty()).then(|| Taken { put, session, sent: Sent { writeback: self, file, ids, altered } })
     }
 
-    pub(crate) async fn flush_inline(self: &Arc<Core>, file: &Arc<File>, flush: Flush) -> Result<FlushStep> {
+    pub(crate) async fn flush_inline(self: &Arc<Writeback>, file: &Arc<File>, flush: Flush) -> Result<FlushStep> {
         let Some(Taken { put, session, sent }) = self.take_inline(file, flush) else {
             let (inline, loaded) = {
                 let state = file.state.lock();
@@ -61,7 +61,7 @@ impl Core {
             };
             if inline && flush.sync && !loaded {
                 // Others may have moved it to storage, where it has to be synced then.
-                self.file_info(file).await?;
+                self.delegations.file_info(file).await?;
             }
             if !file.state.lock().is_inline() {
                 return Ok(FlushStep::Redo);
@@ -70,7 +70,7 @@ impl Core {
         };
         let data = put.data.clone();
         let bound = Bound::new(file.inode, session);
-        let reply = self.meta_bound("store a small file", MetaOp::PutInline(put), Want::NOTHING, bound).await;
+        let reply = self.cluster.meta_bound("store a small file", MetaOp::PutInline(put), Want::NOTHING, bound).await;
         match reply.map(|answer| answer.reply) {
             Ok(MetaReply::Inline { attr, version }) => {
                 sent.stored(data, &attr, version);
@@ -79,7 +79,7 @@ impl Core {
             Ok(_) => Err(unexpected_reply("store a small file")),
             Err(error) if error.is(ErrorCode::INLINE_CONFLICT) => {
                 drop(sent);
-                self.file_info(file).await?;
+                self.delegations.file_info(file).await?;
                 Ok(FlushStep::Redo)
             }
             Err(error) => sent.failed(error).map(|()| FlushStep::Finished),
@@ -89,7 +89,7 @@ impl Core {
 
 /// Inline bytes on their way to metadata; dirty again if dropped before they are over.
 pub(crate) struct Sent<'a> {
-    core: &'a Arc<Core>,
+    writeback: &'a Arc<Writeback>,
     file: &'a Arc<File>,
     ids: Vec<u64>,
     altered: u64,
@@ -98,7 +98,7 @@ pub(crate) struct Sent<'a> {
 impl Sent<'_> {
     /// The server has them, as this version.
     pub(crate) fn stored(self, data: Bytes, attr: &Attr, version: u64) {
-        let (file, core, altered) = (self.file, self.core, self.altered);
+        let (file, writeback, altered) = (self.file, self.writeback, self.altered);
         let mut state = file.state.lock();
         self.over(&mut state);
         state.resize = None;
@@ -107,7 +107,7 @@ impl Sent<'_> {
         {
             state.content = Content::Inline { version, data };
         }
-        state.take_sent_attr(attr, altered, core.now_ms());
+        state.take_sent_attr(attr, altered, writeback.ctx.now_ms());
         state.settle();
     }
 
@@ -127,7 +127,7 @@ impl Sent<'_> {
 
     fn over(mut self, state: &mut FileState) {
         let ids = std::mem::take(&mut self.ids);
-        self.core.with_bytes(state, |state| state.in_flight.retain(|flying| !ids.contains(&flying.id)));
+        self.writeback.with_bytes(state, |state| state.in_flight.retain(|flying| !ids.contains(&flying.id)));
         self.file.changed.notify_waiters();
     }
 }
@@ -137,7 +137,7 @@ impl Drop for Sent<'_> {
         if !self.ids.is_empty() {
             let mut state = self.file.state.lock();
             let ids = std::mem::take(&mut self.ids);
-            self.core.with_bytes(&mut state, |state| ids.into_iter().for_each(|id| state.take_back(id)));
+            self.writeback.with_bytes(&mut state, |state| ids.into_iter().for_each(|id| state.take_back(id)));
         }
     }
 }

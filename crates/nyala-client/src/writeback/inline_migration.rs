@@ -8,14 +8,14 @@
 //! client that dies is fenced before its claim is free. A server that restarts forgets claims: it serves others only when
 //! this client has said which moves are still under way (`writeback::logic::migrations`); one that has not begun claims anew.
 
-use crate::core::Core;
 use crate::error::Result;
 use crate::file::state::File;
-use crate::rpc::cluster_map::unexpected_reply;
 use crate::rpc::deadline::Deadline;
+use crate::rpc::failure::unexpected_reply;
 use crate::writeback::direct::Handed;
 use crate::writeback::flush::Flush;
 use crate::writeback::logic::migrations::Run;
+use crate::writeback::owner::Writeback;
 use nyala_wire::InodeId;
 use nyala_wire::meta::{MetaOp, MetaReply, Owner, Want};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use tokio::sync::OwnedMutexGuard;
 
 /// The claim on a file; given up, in the background, when dropped.
 struct Claim {
-    core: Arc<Core>,
+    writeback: Arc<Writeback>,
     inode: InodeId,
     run: Option<Run>,
     one: Option<OwnedMutexGuard<()>>,
@@ -31,10 +31,10 @@ struct Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        let (core, inode, one) = (self.core.clone(), self.inode, self.one.take());
-        self.core.spawn(async move {
+        let (writeback, inode, one) = (self.writeback.clone(), self.inode, self.one.take());
+        self.writeback.ctx.spawn(async move {
             if let Err(error) =
-                core.meta_done("end a move of inline content", MetaOp::Spill { inode, done: true }).await
+                writeback.cluster.meta_done("end a move of inline content", MetaOp::Spill { inode, done: true }).await
             {
                 tracing::warn!(%inode, %error, "a claim on a file's inline content was not given up");
             }
@@ -45,21 +45,21 @@ impl Drop for Claim {
 
 /// A move under way; over when dropped.
 struct Migrating<'a> {
-    core: &'a Core,
+    writeback: &'a Writeback,
     inode: InodeId,
 }
 
 impl Drop for Migrating<'_> {
     fn drop(&mut self) {
-        self.core.migrations.lock().end(self.inode);
+        self.writeback.migrations.lock().end(self.inode);
     }
 }
 
-impl Core {
+impl Writeback {
     /// What a claim on the inode is good for.
     fn claims_at(&self, inode: InodeId) -> Option<Run> {
-        let server = self.maps.view().map.slot_target(inode.slot())?;
-        let session = self.session(server);
+        let server = self.cluster.maps.view().map.slot_target(inode.slot())?;
+        let session = self.cluster.session(server);
         Some(Run { server, boot: session.boot(), session: session.id() })
     }
 
@@ -67,16 +67,16 @@ impl Core {
     fn begin_migration(&self, claim: &Claim) -> Option<Migrating<'_>> {
         let run = claim.run.filter(|run| self.claims_at(claim.inode) == Some(*run))?;
         let began = self.migrations.lock().begin(claim.inode, run);
-        began.then_some(Migrating { core: self, inode: claim.inode })
+        began.then_some(Migrating { writeback: self, inode: claim.inode })
     }
 
-    async fn claim(self: &Arc<Core>, file: &Arc<File>, want: Want) -> Result<Claim> {
+    async fn claim(self: &Arc<Writeback>, file: &Arc<File>, want: Want) -> Result<Claim> {
         let (last, moved) = ("another call moves it", file.claiming.clone().lock_owned());
-        let one = Some(Deadline::of_call(self).wait("move inline content", last, moved).await?);
+        let one = Some(Deadline::of_call(&self.ctx).wait("move inline content", last, moved).await?);
         let inode = file.inode;
-        let claim = Claim { core: self.clone(), inode, run: self.claims_at(inode), one };
+        let claim = Claim { writeback: self.clone(), inode, run: self.claims_at(inode), one };
         let op = MetaOp::Spill { inode, done: false };
-        match self.meta_wanting("move inline content", op, Owner::default(), want).await?.reply {
+        match self.cluster.meta_wanting("move inline content", op, Owner::default(), want).await?.reply {
             MetaReply::Done => Ok(claim),
             _ => Err(unexpected_reply("move inline content")),
         }
@@ -84,7 +84,7 @@ impl Core {
 
     /// Writes `data` and moves the inline content beneath it. `INLINE_CONFLICT`: it is no longer what it was.
     pub(crate) async fn migrate_direct(
-        self: &Arc<Core>,
+        self: &Arc<Writeback>,
         file: &Arc<File>,
         offset: u64,
         data: &[u8],
@@ -93,12 +93,12 @@ impl Core {
         loop {
             let claim = self.claim(file, how.want).await?;
             let Some(_moving) = self.begin_migration(&claim) else { continue };
-            let _gate = self.gate(file).await?;
+            let _gate = file.pass_gate(&self.ctx).await?;
             if !file.state.lock().is_clean() {
                 // What this client has under a lease that is going may be the same content.
                 self.flush(file, Flush::default()).await?;
             }
-            let reply = self.look(file).await?;
+            let reply = self.cluster.look(file.inode).await?;
             let filled = reply.inline.as_ref().is_some_and(|content| !content.data.is_empty());
             if filled && reply.leftovers == Some(true) {
                 // Nobody else moves it, so nothing that lies there will be committed.

@@ -9,49 +9,23 @@
 //! what is written under it is committed or lost with it. The cut is on disk when it is answered, and refused when the session was
 //! fenced. A size that is set is metadata's: it cuts at the old one.
 //!
+//! `nyala scrub --leftovers --remove` has what lies beside inline content cut: under an exclusive delegation, which keeps all movers
+//! out, and only where metadata itself says that somebody may have left something. A cut is repeated without harm.
+//!
 //! Nobody may cut where several clients write at once: what lies there may be on its way to be committed. There, left-over
 //! bytes may show in a gap.
 
-use crate::core::Core;
+use crate::delegation::admission::Access;
+use crate::delegation::logic::delegations::Need;
 use crate::error::Result;
-use crate::file::state::{File, FileState};
+use crate::file::logic::leftovers::Leftovers;
+use crate::file::state::File;
 use crate::rpc::storage::ChunkRange;
+use crate::writeback::owner::Writeback;
 use nyala_wire::{Layout, SessionId};
 use std::ops::Range;
 use std::sync::Arc;
 use tokio::task::JoinSet;
-
-/// What is known of the space behind the end, under the lease that the file was loaded under.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Leftovers {
-    /// Somebody may have left something there.
-    Unknown,
-    /// It is being cut; writes wait.
-    Cutting,
-    /// There is only what this client wrote.
-    Clean,
-}
-
-impl FileState {
-    /// Its server says whether there may be something. What this client has not committed is not in doubt.
-    pub(crate) fn note_leftovers(&mut self, leftovers: bool) {
-        match (leftovers, self.leftovers) {
-            (true, Leftovers::Clean) if self.is_clean() => self.leftovers = Leftovers::Unknown,
-            (false, Leftovers::Unknown) if !self.loaded => self.leftovers = Leftovers::Clean,
-            _ => {}
-        }
-    }
-
-    /// From where on chunk files have to be cut before a range is written, in bytes of the file.
-    pub(crate) fn leftovers_from(&self, range: &Range<u64>) -> Option<u64> {
-        match self.leftovers {
-            Leftovers::Clean => None,
-            _ if self.is_inline() => (range.end > self.inline_limit).then_some(0),
-            Leftovers::Cutting => Some(self.size),
-            Leftovers::Unknown => (range.start > self.size).then_some(self.size),
-        }
-    }
-}
 
 /// Lets writes go on, whatever way the cut ends.
 struct Cutting<'a> {
@@ -71,10 +45,10 @@ impl Drop for Cutting<'_> {
     }
 }
 
-impl Core {
+impl Writeback {
     /// Before an exclusive lease's holder writes a range: nothing is left behind the end that could show in a gap.
     pub(crate) async fn cut_leftovers(
-        self: &Arc<Core>,
+        self: &Arc<Writeback>,
         file: &Arc<File>,
         range: &Range<u64>,
         session: SessionId,
@@ -104,7 +78,7 @@ impl Core {
 
     /// Cuts all chunk files to what a file of that size has in them.
     pub(crate) async fn cut(
-        self: &Arc<Core>,
+        self: &Arc<Writeback>,
         file: &Arc<File>,
         layout: &Layout,
         size: u64,
@@ -113,12 +87,26 @@ impl Core {
         let mut cuts = JoinSet::new();
         for index in 0..layout.targets.len() as u16 {
             let chunk = ChunkRange { inode: file.inode, home: layout.home(index), index, offset: 0 };
-            let (core, len) = (self.clone(), layout.chunk_file_len(index, size));
-            cuts.spawn(async move { core.storage_cut(chunk, session, len).await });
+            let (writeback, len) = (self.clone(), layout.chunk_file_len(index, size));
+            cuts.spawn(async move { writeback.cluster.storage_cut(chunk, session, len).await });
         }
         while let Some(cut) = cuts.join_next().await {
             cut.unwrap_or(Err(crate::error::Error::ShutDown))?;
         }
         Ok(())
+    }
+
+    /// Cuts what lies at storage beside a file's inline content. Whether it could: the content is inline, a lease was to be had,
+    /// and metadata tells of leftovers.
+    pub(crate) async fn cut_beside_inline(self: &Arc<Writeback>, file: &Arc<File>) -> Result<bool> {
+        let admission = self.delegations.admit(file, Need { write: true, cached: true, patient: false }).await?;
+        let beyond = {
+            let state = file.state.lock();
+            let listed = state.is_inline() && state.leftovers != Leftovers::Clean;
+            (listed && admission.access == Access::Cached).then_some(state.inline_limit..state.inline_limit + 1)
+        };
+        let Some(beyond) = beyond else { return Ok(false) };
+        self.cut_leftovers(file, &beyond, admission.session).await?;
+        Ok(true)
     }
 }

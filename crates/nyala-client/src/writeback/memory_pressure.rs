@@ -10,9 +10,9 @@
 //! **Failure model.** Whoever is behind may never come: nobody waits longer than [`FILL_TIMEOUT_MS`], nor so long after
 //! the last unit that was filled. Writes may not get through: then writers wait for room, as they must.
 
-use crate::core::Core;
 use crate::file::state::File;
 use crate::writeback::flush::Flush;
+use crate::writeback::owner::Writeback;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +22,10 @@ const FILL_TIMEOUT_MS: u64 = 60;
 /// Between looks.
 const FILL_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-impl Core {
+impl Writeback {
     /// Before a new unit is begun: waits while many are half full and others are filling them.
-    pub(crate) async fn let_others_fill(self: &Arc<Core>, file: &Arc<File>, range: Range<u64>) {
-        let began_ms = self.now_ms();
+    pub(crate) async fn let_others_fill(self: &Arc<Writeback>, file: &Arc<File>, range: Range<u64>) {
+        let began_ms = self.ctx.now_ms();
         while self.memory.is_tight() {
             {
                 let state = file.state.lock();
@@ -34,7 +34,7 @@ impl Core {
                     return;
                 }
                 let since = began_ms.min(state.filled_ms);
-                if self.now_ms().saturating_sub(since) > FILL_TIMEOUT_MS {
+                if self.ctx.now_ms().saturating_sub(since) > FILL_TIMEOUT_MS {
                     drop(state);
                     return self.reclaim();
                 }
@@ -44,7 +44,7 @@ impl Core {
     }
 
     /// Memory is short: parts of units go out too, unless enough is on its way.
-    pub(crate) fn reclaim(self: &Arc<Core>) {
+    pub(crate) fn reclaim(self: &Arc<Writeback>) {
         if self.memory.is_moving() {
             return;
         }
@@ -65,12 +65,12 @@ impl Core {
     }
 
     /// Pushes unless somebody is at it already.
-    pub(crate) fn flush_in_background(self: &Arc<Core>, file: Arc<File>) {
-        let core = self.clone();
-        self.spawn(async move {
+    pub(crate) fn flush_in_background(self: &Arc<Writeback>, file: Arc<File>) {
+        let writeback = self.clone();
+        self.ctx.spawn(async move {
             if let Ok(_gate) = file.gate.try_lock() {
                 // why ignored: the failure is kept with the file for its handles.
-                let _ = core.flush(&file, Flush::default()).await;
+                let _ = writeback.flush(&file, Flush::default()).await;
             }
         });
     }

@@ -16,6 +16,7 @@ pub(crate) mod inline_migration;
 pub(crate) mod leftovers;
 pub(crate) mod memory_limit;
 pub(crate) mod memory_pressure;
+pub(crate) mod owner;
 pub(crate) mod send;
 pub(crate) mod send_thread;
 pub(crate) mod sync;

@@ -7,10 +7,11 @@
 //! at once, so a repeated old one cannot undo a newer one. A write that failed for good is kept as a failure of the file
 //! for every handle to report; the other writes go on. A runtime that is dropped under a write gives the bytes back.
 
-use crate::core::Core;
+use crate::context::Hold;
 use crate::error::{Error, Result};
 use crate::file::state::{File, FileState, Uncommitted};
 use crate::rpc::storage::ChunkRange;
+use crate::writeback::owner::Writeback;
 use bytes::Bytes;
 use nyala_wire::SessionId;
 use nyala_wire::storage::WriteVerifier;
@@ -58,11 +59,11 @@ impl Due {
     }
 }
 
-impl Core {
+impl Writeback {
     /// Sends off what is due of a striped file. Does not wait.
-    pub(crate) fn pump(self: &Arc<Core>, file: &Arc<File>) {
+    pub(crate) fn pump(self: &Arc<Writeback>, file: &Arc<File>) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let due = Due { now_ms: self.now_ms(), max_age_ms: self.config.max_dirty_age.as_millis() as u64 };
+        let due = Due { now_ms: self.ctx.now_ms(), max_age_ms: self.ctx.config.max_dirty_age.as_millis() as u64 };
         let mut sends = Vec::new();
         {
             let mut state = file.state.lock();
@@ -74,8 +75,9 @@ impl Core {
                 let (id, data) = state.send_off(extent);
                 self.memory.begin_send(data.len());
                 let session = state.session;
-                let (core, sent, flying) = (self.clone(), file.clone(), data.len());
-                let sending = Sending { core, file: sent, id, session, flying, done: false };
+                let (writeback, sent, flying) = (self.clone(), file.clone(), data.len());
+                let sending =
+                    Sending { writeback, file: sent, id, session, flying, done: false, _client: self.ctx.hold() };
                 // Extents lie within one unit, and so within one chunk.
                 if let Some(piece) = layout.extents(offset, len).next() {
                     let home = layout.home(piece.index);
@@ -91,12 +93,12 @@ impl Core {
     }
 
     /// Sends off what is due after bytes were written to `range`; cheap while nothing is.
-    pub(crate) fn pump_written(self: &Arc<Core>, file: &Arc<File>, range: Range<u64>) {
+    pub(crate) fn pump_written(self: &Arc<Writeback>, file: &Arc<File>, range: Range<u64>) {
         let due = {
             let mut state = file.state.lock();
             let full = state.dirty.overlapping(range).any(|extent| extent.complete);
             if full {
-                state.filled_ms = self.now_ms();
+                state.filled_ms = self.ctx.now_ms();
             }
             full
         };
@@ -106,7 +108,7 @@ impl Core {
     }
 
     /// Waits until everything written so far is on storage, or has failed.
-    pub(crate) async fn drain(self: &Arc<Core>, file: &Arc<File>) {
+    pub(crate) async fn drain(self: &Arc<Writeback>, file: &Arc<File>) {
         let upto = {
             let mut state = file.state.lock();
             state.flush_upto = state.next_stamp;
@@ -142,23 +144,24 @@ impl Core {
 
 /// A write under way; its bytes become dirty again if it is dropped unfinished.
 struct Sending {
-    core: Arc<Core>,
+    writeback: Arc<Writeback>,
     file: Arc<File>,
     id: u64,
     /// Under which the bytes were accepted.
     session: SessionId,
     flying: usize,
     done: bool,
+    _client: Option<Hold>,
 }
 
 async fn send(mut sending: Sending, chunk: ChunkRange, data: Bytes) {
-    let result = sending.core.write_bulk(chunk, data, sending.session).await;
+    let result = sending.writeback.cluster.write_bulk(chunk, data, sending.session).await;
     sending.finish(chunk, result);
 }
 
 impl Sending {
     fn land(&mut self) {
-        self.core.memory.end_send(std::mem::take(&mut self.flying));
+        self.writeback.memory.end_send(std::mem::take(&mut self.flying));
     }
 
     fn finish(&mut self, chunk: ChunkRange, result: Result<WriteVerifier>) {
@@ -170,13 +173,13 @@ impl Sending {
             let Some(at) = state.in_flight.iter().position(|flying| flying.id == self.id) else { return };
             let range = state.in_flight[at].range();
             let awaited = state.dirty.overlapping(range.clone()).next().is_some();
-            self.core.with_bytes(&mut state, |state| drop(state.in_flight.swap_remove(at)));
+            self.writeback.with_bytes(&mut state, |state| drop(state.in_flight.swap_remove(at)));
             match result {
                 Ok(verifier) => {
-                    let now_ms = self.core.now_ms();
+                    let now_ms = self.writeback.ctx.now_ms();
                     let uncommitted = state.uncommitted.get_or_insert(Uncommitted { end: 0, since_ms: now_ms });
                     uncommitted.end = uncommitted.end.max(range.end);
-                    self.core.stored(&mut state, chunk.inode, chunk.index, verifier);
+                    self.writeback.stored(&mut state, chunk.inode, chunk.index, verifier);
                     // A segment that was read ahead before the write arrived there holds the old bytes.
                     state.cache.remove(range);
                 }
@@ -199,7 +202,7 @@ impl Sending {
             self.file.fail(error);
         }
         if more {
-            self.core.pump(&self.file);
+            self.writeback.pump(&self.file);
         }
         self.file.changed.notify_waiters();
     }
@@ -210,7 +213,7 @@ impl Drop for Sending {
         self.land();
         if !self.done {
             let mut state = self.file.state.lock();
-            self.core.with_bytes(&mut state, |state| state.take_back(self.id));
+            self.writeback.with_bytes(&mut state, |state| state.take_back(self.id));
             drop(state);
             self.file.changed.notify_waiters();
         }

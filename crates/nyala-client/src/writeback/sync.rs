@@ -10,12 +10,12 @@
 //! often it lost something (`WriteVerifier`), and where the two differ the sync fails, or what was moved is moved again. A mirror group
 //! lost something if its last good member did.
 
-use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::file::state::File;
-use crate::rpc::cluster_map::unexpected_reply;
+use crate::rpc::failure::unexpected_reply;
 use crate::rpc::storage::ChunkRange;
 use crate::writeback::logic::unsynced::Written;
+use crate::writeback::owner::Writeback;
 use nyala_wire::storage::{StorageOp, StorageReply, WriteVerifier};
 use nyala_wire::{InodeId, Layout};
 use std::collections::BTreeSet;
@@ -38,9 +38,9 @@ impl Synced {
     }
 }
 
-impl Core {
+impl Writeback {
     /// Everything that is written of a striped file is on the disks of its targets, unless it says otherwise.
-    pub(crate) async fn sync_targets(self: &Arc<Core>, file: &Arc<File>) -> Result<Synced> {
+    pub(crate) async fn sync_targets(self: &Arc<Writeback>, file: &Arc<File>) -> Result<Synced> {
         let (layout, syncing) = {
             let mut state = file.state.lock();
             let Some(layout) = state.layout.clone() else { return Ok(Synced::default()) };
@@ -67,7 +67,7 @@ impl Core {
     }
 
     pub(crate) async fn sync_indices(
-        self: &Arc<Core>,
+        self: &Arc<Writeback>,
         inode: InodeId,
         layout: &Layout,
         written: &Written,
@@ -75,8 +75,8 @@ impl Core {
         let mut syncs = JoinSet::new();
         for (index, noted) in written.clone() {
             let chunk = ChunkRange { inode, home: layout.home(index), index, offset: 0 };
-            let core = self.clone();
-            syncs.spawn(async move { core.storage_sync(chunk).await.map(|verifier| (chunk, noted, verifier)) });
+            let writeback = self.clone();
+            syncs.spawn(async move { writeback.storage_sync(chunk).await.map(|verifier| (chunk, noted, verifier)) });
         }
         let mut result = Ok(Synced::default());
         while let Some(done) = syncs.join_next().await {
@@ -96,7 +96,12 @@ impl Core {
 
     /// What was inline, and is at the start of the chunk files now, is on disk, unless it says otherwise: then it has to be
     /// written again. Where there was nothing, nothing can get lost.
-    pub(crate) async fn sync_moved(self: &Arc<Core>, file: &Arc<File>, layout: &Layout, len: u64) -> Result<Synced> {
+    pub(crate) async fn sync_moved(
+        self: &Arc<Writeback>,
+        file: &Arc<File>,
+        layout: &Layout,
+        len: u64,
+    ) -> Result<Synced> {
         let indices: BTreeSet<u16> = match len {
             0 => return Ok(Synced::default()),
             len => layout.extents(0, len).map(|extent| extent.index).collect(),
@@ -108,8 +113,8 @@ impl Core {
         Ok(synced)
     }
 
-    async fn storage_sync(self: &Arc<Core>, chunk: ChunkRange) -> Result<WriteVerifier> {
-        match self.storage_op("sync data", chunk, StorageOp::Sync).await? {
+    async fn storage_sync(self: &Arc<Writeback>, chunk: ChunkRange) -> Result<WriteVerifier> {
+        match self.cluster.storage_op("sync data", chunk, StorageOp::Sync).await? {
             StorageReply::Stored(verifier) => Ok(verifier),
             _ => Err(unexpected_reply("sync data")),
         }

@@ -5,10 +5,10 @@
 //! **Failure model.** A file may be forgotten here, for want of memory, before anybody syncs it: what its targets said of writes is
 //! remembered without it, and taken up when it is opened again. There may be many such files: they are synced when they are too many.
 
-use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::file::state::{File, FileState};
 use crate::writeback::logic::unsynced::Written;
+use crate::writeback::owner::Writeback;
 use nyala_wire::storage::WriteVerifier;
 use nyala_wire::{InodeId, Layout};
 use std::sync::Arc;
@@ -19,9 +19,15 @@ const MAX_FORGOTTEN: usize = 16_384;
 /// Files synced side by side when all are.
 const MAX_CONCURRENT_SYNCS: usize = 64;
 
-impl Core {
+impl Writeback {
     /// Bytes of a file went to a target; its state is locked.
-    pub(crate) fn stored(self: &Arc<Core>, state: &mut FileState, inode: InodeId, index: u16, verifier: WriteVerifier) {
+    pub(crate) fn stored(
+        self: &Arc<Writeback>,
+        state: &mut FileState,
+        inode: InodeId,
+        index: u16,
+        verifier: WriteVerifier,
+    ) {
         if state.unsynced.record_write(index, verifier)
             && let Some(layout) = state.layout.clone()
         {
@@ -30,9 +36,9 @@ impl Core {
             state.unsynced.adopt(unsynced.get(&inode).map(|(_, written)| written));
             unsynced.insert(inode, (layout, state.unsynced.written().clone()));
             if unsynced.len() > before && unsynced.len().is_multiple_of(MAX_FORGOTTEN) {
-                let core = self.clone();
-                self.spawn(async move {
-                    if let Err(error) = core.sync_forgotten().await {
+                let writeback = self.clone();
+                self.ctx.spawn(async move {
+                    if let Err(error) = writeback.sync_forgotten().await {
                         tracing::warn!(%error, "files that were written were not synced yet");
                     }
                 });
@@ -42,7 +48,7 @@ impl Core {
 
     /// Waits for changes of a file's chunk files, which give their stripe index and what the target said.
     pub(crate) async fn all_stored(
-        self: &Arc<Core>,
+        self: &Arc<Writeback>,
         file: &Arc<File>,
         mut changes: JoinSet<Result<(u16, WriteVerifier)>>,
     ) -> Result<()> {
@@ -57,7 +63,7 @@ impl Core {
     }
 
     /// What this client wrote and did not sync of files that it has forgotten is on disk.
-    pub(crate) async fn sync_forgotten(self: &Arc<Core>) -> Result<()> {
+    pub(crate) async fn sync_forgotten(self: &Arc<Writeback>) -> Result<()> {
         let left: Vec<(InodeId, (Arc<Layout>, Written))> = {
             let mut unsynced = self.unsynced.lock();
             let forgotten = |inode: &InodeId| self.files.get(*inode).is_none();
@@ -70,12 +76,12 @@ impl Core {
             if syncs.len() >= MAX_CONCURRENT_SYNCS {
                 result = result.and(syncs.join_next().await.unwrap_or(Ok(Ok(()))).unwrap_or(Err(Error::ShutDown)));
             }
-            let core = self.clone();
+            let writeback = self.clone();
             syncs.spawn(async move {
-                match core.sync_indices(inode, &layout, &written).await {
+                match writeback.sync_indices(inode, &layout, &written).await {
                     Ok(synced) => synced.lost.map_or(Ok(()), Err),
                     Err(error) => {
-                        core.unsynced.lock().entry(inode).or_insert((layout, written));
+                        writeback.unsynced.lock().entry(inode).or_insert((layout, written));
                         Err(error)
                     }
                 }

@@ -5,13 +5,13 @@
 //! **Failure model.** Applications may write faster than servers take: writers wait while the client's limit is used up.
 //! Nothing is lost in between: bytes are taken piece by piece and each is either buffered or not.
 
-use crate::core::Core;
 use crate::delegation::admission::Access;
 use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
 use crate::file::state::{Content, File};
 use crate::writeback::buffer::WritePart;
 use crate::writeback::flush::Flush;
+use crate::writeback::owner::Writeback;
 use nyala_wire::meta::MAX_FILE_BYTES;
 use nyala_wire::{ErrorCode, SessionId};
 use std::sync::Arc;
@@ -20,32 +20,32 @@ use std::sync::atomic::Ordering;
 /// Taking in so many bytes takes longer than letting others on.
 const LONG_PIECE: usize = 16 << 10;
 
-impl Core {
+impl Writeback {
     /// Writes `data` at `offset`: buffered, or to the servers at once where nothing may be kept.
     pub(crate) async fn write(
-        self: &Arc<Core>,
+        self: &Arc<Writeback>,
         file: &Arc<File>,
         offset: u64,
         data: &[u8],
         buffered: bool,
     ) -> Result<()> {
         self.check_write(offset, data)?;
-        let admission = self.admit(file, Need { write: true, cached: buffered, patient: false }).await?;
+        let admission = self.delegations.admit(file, Need { write: true, cached: buffered, patient: false }).await?;
         match admission.access {
             Access::Cached | Access::Timed => self.write_cached(file, offset, data, admission.session).await?,
             Access::Direct => {
                 if buffered {
-                    self.withdraw_behind(file, offset + data.len() as u64).await;
+                    self.delegations.withdraw_behind(file, offset + data.len() as u64).await;
                 }
                 self.write_direct(file, offset, data, buffered, admission.session).await?;
             }
         }
-        self.stats.written_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
+        self.ctx.stats.written_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
         Ok(())
     }
 
     pub(crate) fn check_write(&self, offset: u64, data: &[u8]) -> Result<()> {
-        if self.is_stopped() {
+        if self.ctx.is_stopped() {
             return Err(Error::ShutDown);
         }
         if offset.checked_add(data.len() as u64).is_none_or(|end| end > MAX_FILE_BYTES) {
@@ -56,7 +56,7 @@ impl Core {
 
     /// Buffers; an exclusive lease is held under this session, or none at all are used. Fails once the session has ended.
     pub(crate) async fn write_cached(
-        self: &Arc<Core>,
+        self: &Arc<Writeback>,
         file: &Arc<File>,
         offset: u64,
         data: &[u8],
@@ -77,18 +77,24 @@ impl Core {
     }
 
     /// Everything written so far is at the servers.
-    pub(crate) async fn flush_now(self: &Arc<Core>, file: &Arc<File>) -> Result<()> {
-        let _gate = self.gate(file).await?;
+    pub(crate) async fn flush_now(self: &Arc<Writeback>, file: &Arc<File>) -> Result<()> {
+        let _gate = file.pass_gate(&self.ctx).await?;
         self.flush(file, Flush::default()).await
     }
 
-    async fn write_piece(self: &Arc<Core>, file: &Arc<File>, at: u64, data: &[u8], session: SessionId) -> Result<()> {
+    async fn write_piece(
+        self: &Arc<Writeback>,
+        file: &Arc<File>,
+        at: u64,
+        data: &[u8],
+        session: SessionId,
+    ) -> Result<()> {
         let end = at + data.len() as u64;
         self.let_others_fill(file, at..end).await;
         loop {
             let (migrates, unclean) = {
                 let state = file.state.lock();
-                let unclean = self.config.leases && state.leftovers_from(&(at..end)).is_some();
+                let unclean = self.ctx.config.leases && state.leftovers_from(&(at..end)).is_some();
                 match &state.content {
                     Content::Inline { data, .. } if end > state.inline_limit => (Some(data.len()), unclean),
                     _ => (None, unclean),
@@ -102,7 +108,7 @@ impl Core {
             self.memory.take(room, || self.reclaim()).await;
             let part = WritePart { at, data, room, session };
             let used = if migrates.is_some() {
-                match self.gate(file).await {
+                match file.pass_gate(&self.ctx).await {
                     Ok(_gate) => self.buffer(file, part),
                     Err(error) => Err(error),
                 }

@@ -4,6 +4,7 @@
 
 pub mod eviction_clock;
 pub mod inline;
+pub mod leftovers;
 pub mod own_locks;
 pub mod read_ahead;
 pub mod removals;

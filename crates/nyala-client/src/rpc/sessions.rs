@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Opening sessions with metadata servers, keeping them alive, and closing them.
+//!
+//! **Failure model.** The server may forget the session (timeout, lost log): it says STALE_SESSION to whatever comes first, the
+//! sign of life included. Then what was held under it is dropped before another one is opened, under a new id, and the files
+//! that are open there as well.
+
+use crate::error::{Error, Result};
+use crate::rpc::cluster::Cluster;
+use crate::rpc::failure::{Again, unexpected_reply};
+use crate::rpc::meta::{MetaAnswer, SendOutcome};
+use crate::rpc::retry::Retry;
+use crate::rpc::session::Session;
+use nyala_wire::SessionId;
+use nyala_wire::meta::{MetaOp, MetaReply, MetaRequest, Owner, SessionReply};
+use std::sync::Arc;
+
+impl Cluster {
+    /// Opens the session unless somebody has done so since generation `seen`; returns the generation now.
+    pub(crate) async fn open_session(self: &Arc<Cluster>, session: &Arc<Session>, seen: u64) -> Result<u64> {
+        let now = session.generation();
+        if now > seen {
+            return Ok(now);
+        }
+        let _one = session.opening.lock().await;
+        let now = session.generation();
+        if now > seen {
+            return Ok(now);
+        }
+        if now > 0 {
+            // Storage may refuse what the old session writes.
+            let random = getrandom::u64().map_err(|e| Error::System(format!("no random bytes: {e}")))?;
+            let goes_on_as = SessionId(random.max(1));
+            match self.observer() {
+                Some(observer) => observer.ended(session, goes_on_as),
+                None => session.go_on_as(goes_on_as),
+            }
+        }
+        // One that was there before has files that programs write to.
+        let mut retry = if now > 0 { Retry::keeping("open a session") } else { Retry::new("open a session") };
+        let boot = loop {
+            match self.greet(session).await? {
+                Ok(reply) => break reply.boot,
+                Err(why) => retry.pause(self, why).await?,
+            }
+        };
+        if let Some(observer) = self.observer() {
+            observer.run_began(session, boot);
+            observer.renewed(session);
+            if now > 0 {
+                observer.reopen(session).await;
+            }
+        }
+        session.opened(now + 1);
+        self.ctx.poke();
+        Ok(now + 1)
+    }
+
+    /// Sends SessionOpen once.
+    async fn greet(&self, session: &Session) -> Result<Result<SessionReply, Again>> {
+        let op = MetaOp::SessionOpen { client: self.ctx.config.name.clone() };
+        // So that a server that restarts waits for what this client keeps.
+        let mut request = MetaRequest { want: self.want(), ..self.request(op, Owner::default()) };
+        Ok(match self.send_meta(session, "open a session", &mut request).await? {
+            SendOutcome::Reply(MetaAnswer { reply: MetaReply::Session(reply), .. }) => {
+                session.take_timeout(reply.timeout_ms);
+                session.sent_sign_of_life(self.ctx.now_ms());
+                if reply.known
+                    && let Some(observer) = self.observer()
+                {
+                    observer.renewed(session);
+                }
+                Ok(reply)
+            }
+            SendOutcome::Reply(_) => return Err(unexpected_reply("open a session")),
+            SendOutcome::Again(why) | SendOutcome::Stale(why) | SendOutcome::Elsewhere(why) => Err(why),
+        })
+    }
+
+    /// Says that we are still here; opens the session and files again if the server does not know us any more. What is said is
+    /// that nothing is returned: to open a session that is gone would make it anew under the id whose delegations are others'
+    /// by now, and what other threads of this client send before they know would be taken for good.
+    pub(crate) async fn keep_session_alive(self: Arc<Cluster>, session: Arc<Session>) {
+        session.sent_sign_of_life(self.ctx.now_ms());
+        let seen = session.generation();
+        let mut request = self.request(MetaOp::LeaseReturn { leases: Vec::new() }, Owner::default());
+        match self.send_meta(&session, "keep the session alive", &mut request).await {
+            Ok(SendOutcome::Reply(_)) => session.take_timeout(self.maps.view().map.settings.session_timeout_ms),
+            Ok(SendOutcome::Stale(_)) => {
+                if let Err(error) = self.open_session(&session, seen).await {
+                    tracing::warn!(target = %session.target, %error, "cannot open the session again");
+                }
+            }
+            Ok(SendOutcome::Again(why) | SendOutcome::Elsewhere(why)) => {
+                tracing::debug!(target = %session.target, ?why, "session not kept alive yet");
+            }
+            Err(error) => tracing::warn!(target = %session.target, %error, "session not kept alive"),
+        }
+    }
+
+    /// Storage refuses what was written under `refused`: if that is what this session is called now, it goes on as another.
+    pub(crate) async fn renew_session(self: Arc<Cluster>, session: Arc<Session>, refused: SessionId) {
+        let seen = session.generation();
+        if session.id() != refused {
+            return;
+        }
+        // why ignored: a server that did not end the session will, when its timeout is over.
+        let _ = self.close_session_as(&session, refused).await;
+        if let Err(error) = self.open_session(&session, seen).await {
+            tracing::warn!(target = %session.target, %error, "cannot open the session again");
+        }
+    }
+
+    /// Ends it; one try.
+    pub(crate) async fn close_session(&self, session: &Session) -> Result<()> {
+        self.close_session_as(session, session.id()).await
+    }
+
+    async fn close_session_as(&self, session: &Session, id: SessionId) -> Result<()> {
+        if session.generation() == 0 {
+            return Ok(());
+        }
+        let mut request = self.request(MetaOp::SessionClose, Owner::default());
+        match self.send_meta_as(session, id, "close the session", &mut request).await? {
+            SendOutcome::Reply(_) => Ok(()),
+            _ => {
+                Err(Error::Protocol { what: "close the session", detail: "the server is not there; it will time out" })
+            }
+        }
+    }
+}
