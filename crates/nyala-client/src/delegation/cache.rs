@@ -195,11 +195,11 @@ impl DelegationCache {
                 // Of a listing nobody can say whether it is older than what was sent of this file.
                 let generation = note.file_generation.filter(|_| usable);
                 if let Some(generation) = generation {
-                    let foreign = state.attr.as_ref().is_some_and(|old| old.mtime != attr.mtime);
+                    let foreign = state.attrs.known().is_some_and(|old| old.mtime != attr.mtime);
                     state.install_attr(attr, generation, now_ms);
                     if legacy && foreign && state.is_inline() {
                         // The content may have changed too, and came not with this reply.
-                        state.attr_ms = 0;
+                        state.attrs.invalidate();
                     }
                 }
                 state.overlay(attr, generation.is_some());
@@ -249,7 +249,7 @@ impl DelegationCache {
             state.loaded = true;
             state.session = answer.session;
         } else if !same {
-            state.attr_ms = 0;
+            state.attrs.invalidate();
         }
         state.loaded
     }
@@ -264,7 +264,7 @@ impl DelegationCache {
         match self.files.get(inode) {
             Some(file) if file.state.lock().layout.is_some() => {
                 let state = file.state.lock();
-                let mut attr = state.attr.clone().filter(|_| state.attr_ms > 0)?;
+                let mut attr = state.attrs.valid()?.clone();
                 state.overlay(&mut attr, true);
                 Some(attr)
             }
@@ -294,7 +294,7 @@ impl DelegationCache {
     /// A local change of an inode's attributes begins or ends. The delegation cache may be locked.
     pub(crate) fn alters(&self, inode: InodeId) {
         if let Some(file) = self.files.get(inode) {
-            file.state.lock().alters();
+            file.state.lock().attrs.alters();
         }
     }
 
@@ -319,15 +319,15 @@ impl DelegationCache {
         let now_ms = self.ctx.now_ms();
         {
             let mut state = file.state.lock();
-            if state.attr_ms > 0 && now_ms.saturating_sub(state.attr_ms) <= self.ctx.cache_ms() {
+            if state.attrs.is_fresh(now_ms, self.ctx.cache_ms()) {
                 return Ok(());
             }
             // Others that come meanwhile go on with what is known.
-            state.attr_ms = now_ms;
+            state.attrs.assume_fresh(now_ms);
         }
         let fresh = self.file_info(file).await;
         if fresh.is_err() {
-            file.state.lock().attr_ms = 0;
+            file.state.lock().attrs.invalidate();
         }
         fresh
     }

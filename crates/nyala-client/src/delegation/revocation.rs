@@ -246,7 +246,7 @@ impl Revocations {
 
     async fn flush_dirty(self: &Arc<Revocations>, file: &Arc<File>) {
         // A close on its way would undo what the return says of a file that was opened again.
-        let waits = |state: &FileState| !state.is_clean() || (state.closing && state.handles > 0);
+        let waits = |state: &FileState| !state.is_clean() || state.open.is_reopened();
         while waits(&file.state.lock()) {
             let Ok(_gate) = file.pass_gate(&self.ctx).await else { break };
             if self.writeback.flush(file, Flush::default()).await.is_err() {
@@ -263,7 +263,7 @@ impl Revocations {
             if cache.held.keeps(inode).is_none() || cache.held.is_returning(inode) {
                 return true;
             }
-            let busy = |state: &FileState| state.committing || (state.closing && state.handles > 0);
+            let busy = |state: &FileState| state.commit.is_committing() || state.open.is_reopened();
             if file.is_some_and(|file| busy(&file.state.lock()))
                 || cache.held.is_busy(inode)
                 || cache.held.keeps(inode) != Some(keep)
@@ -278,8 +278,10 @@ impl Revocations {
             {
                 let mut state = file.state.lock();
                 state.unload();
-                open = state.is_open_implicitly();
-                state.opened |= open;
+                open = state.open.is_implicit();
+                if open {
+                    state.open.register();
+                }
             }
             (target, Returned { inode, keep, seq, open }, carried)
         };

@@ -10,7 +10,7 @@ use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
 use crate::file::handle::FileHandle;
 use crate::file::ops::FileOps;
-use crate::file::state::{File, Uncommitted};
+use crate::file::state::File;
 use crate::rpc::bound::Bound;
 use crate::rpc::storage::ChunkRange;
 use crate::types::wall_clock;
@@ -137,8 +137,8 @@ impl FileOps {
             let state = to.state.lock();
             // What is still on its way there could arrive later.
             let end = offset + len;
-            let flying = state.in_flight.iter().any(|flying| flying.offset < end && flying.range().end > offset);
-            let quiet = !flying && state.dirty.overlapping(offset..end).next().is_none();
+            let flying = state.written.is_flying(&(offset..end));
+            let quiet = !flying && state.written.dirty().overlapping(offset..end).next().is_none();
             state.layout.clone().filter(|_| quiet && !state.is_inline() && state.migration.is_none())
         };
         let (Some(source), Some(sink)) = (source, sink) else { return Ok(None) };
@@ -174,13 +174,11 @@ impl FileOps {
             return Err(Bound::new(to.inode, session).lost());
         }
         state.cache.remove(range.clone());
-        state.sparse |= range.start > state.size;
-        state.allocation_stale |= state.sparse;
+        let gap = range.start > state.size;
+        state.commit.note_usage(gap);
         state.size = state.size.max(range.end);
-        state.own_end = Some(state.own_end.unwrap_or(0).max(range.end));
-        state.own_mtime = Some(wall_clock());
-        let uncommitted = state.uncommitted.get_or_insert(Uncommitted { end: 0, since_ms: now_ms });
-        uncommitted.end = uncommitted.end.max(range.end);
+        state.written.wrote_upto(range.end, wall_clock());
+        state.commit.add(range.end, now_ms);
         self.writeback.stored(&mut state, to.inode, index, verifier);
         let newly_active = !std::mem::replace(&mut state.active, true);
         drop(state);

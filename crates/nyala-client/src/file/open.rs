@@ -49,8 +49,8 @@ impl Drop for Removal {
     fn drop(&mut self) {
         let unused = {
             let mut state = self.file.state.lock();
-            state.removals.end();
-            state.handles == 0 && state.opened
+            state.open.removals_mut().end();
+            state.open.needs_close()
         };
         // Its last handle may have gone while the server was being told of it.
         self.ops.give_back(&self.file, unused);
@@ -85,8 +85,8 @@ impl Drop for Opened {
         }
         let close = {
             let mut state = self.file.state.lock();
-            state.handles -= 1;
-            state.handles == 0 && state.opened
+            state.open.drop_handle();
+            state.open.needs_close()
         };
         self.ops.give_back(&self.file, close);
     }
@@ -118,13 +118,15 @@ impl FileOps {
         }
         let file = self.files.acquire(inode);
         // It counts from now on: if the lease goes back meanwhile, the server hears that the file is open.
-        file.state.lock().handles += 1;
+        file.state.lock().open.add_handle();
         let lease = LeaseMode::None;
         let mut opened = Opened { ops: self.clone(), file: file.clone(), options, lease, is_taken: false };
         opened.lease = match made {
             Some(Made { answer, note, reply, registered }) => {
                 self.delegations.take_file(answer, note, &file, reply);
-                file.state.lock().opened |= registered;
+                if registered {
+                    file.state.lock().open.register();
+                }
                 if !registered && self.delegations.leased(inode) == LeaseMode::None {
                     // It was taken back before it was here.
                     let _gate = file.pass_gate(&self.ctx).await?;
@@ -153,7 +155,7 @@ impl FileOps {
         let registered = {
             let state = file.state.lock();
             let leased = access != Access::Direct || mode == LeaseMode::Uncached;
-            !state.removals.in_doubt() && (leased || !state.is_open_implicitly())
+            !state.open.removals().in_doubt() && (leased || !state.open.is_implicit())
         };
         if !registered {
             let _gate = file.pass_gate(&self.ctx).await?;
@@ -168,13 +170,13 @@ impl FileOps {
         let file = self.files.acquire(inode);
         let implicit = {
             let mut state = file.state.lock();
-            state.removals.begin();
-            state.is_open_implicitly()
+            state.open.removals_mut().begin();
+            state.open.is_implicit()
         };
         let removal = Removal { ops: self.clone(), file };
         if implicit {
             let _gate = removal.file.pass_gate(&self.ctx).await?;
-            if removal.file.state.lock().is_open_implicitly() {
+            if removal.file.state.lock().open.is_implicit() {
                 match self.open_at_server(&removal.file).await {
                     Err(error) if matches!(error.code(), ErrorCode::NOT_FOUND | ErrorCode::STALE) => {}
                     other => other?,
@@ -188,7 +190,7 @@ impl FileOps {
     pub(crate) async fn open_at_server(self: &Arc<FileOps>, file: &Arc<File>) -> Result<()> {
         let (registered, noted) = {
             let state = file.state.lock();
-            (state.opened && state.handles > 1, state.removals.note())
+            (state.open.is_registered() && state.open.handles() > 1, state.open.removals().note())
         };
         let note = self.delegations.note(file.inode);
         let inode = file.inode;
@@ -197,9 +199,9 @@ impl FileOps {
         let MetaReply::Opened(reply) = &answer.reply else { return Err(unexpected_reply("open a file")) };
         self.delegations.take_file(&answer, &note, file, reply);
         let mut state = file.state.lock();
-        state.opened = true;
+        state.open.register();
         if reply.attr.nlink > 0 {
-            state.removals.survived(noted);
+            state.open.removals_mut().survived(noted);
         }
         Ok(())
     }
@@ -219,15 +221,14 @@ impl FileOps {
         let _gate = file.gate.lock().await;
         let flush = {
             let mut state = file.state.lock();
-            let close = state.handles == 0 && state.opened;
+            let close = state.open.begin_close();
             if close && !state.loaded {
                 state.cache.clear();
             }
-            state.closing = close;
             Flush { close, ..Flush::default() }
         };
         let flushed = self.writeback.flush(file, flush).await;
-        file.state.lock().closing = false;
+        file.state.lock().open.end_close();
         flushed
     }
 
@@ -239,7 +240,7 @@ impl FileOps {
             let here = view.map.slot_target(file.inode.slot()) == Some(session.target);
             let open = {
                 let state = file.state.lock();
-                state.opened || state.handles > 0
+                state.open.is_registered() || state.open.handles() > 0
             };
             if !here || !open {
                 continue;
@@ -248,7 +249,7 @@ impl FileOps {
             let mut request = self.cluster.request(MetaOp::Open { inode: file.inode }, Owner::default());
             request.sequence = ticket.sequence;
             match self.cluster.send_meta(session, "open again", &mut request).await {
-                Ok(SendOutcome::Reply(_)) => file.state.lock().opened = true,
+                Ok(SendOutcome::Reply(_)) => file.state.lock().open.register(),
                 Ok(_) => tracing::warn!(inode = %file.inode, "an open file could not be registered again"),
                 Err(error) => tracing::warn!(inode = %file.inode, %error, "an open file could not be registered again"),
             }

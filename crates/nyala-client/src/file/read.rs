@@ -65,7 +65,7 @@ impl FileOps {
             if let Content::Inline { data, .. } = &state.content {
                 let mut out = Segments::new(offset);
                 out.push(inline::read(data, offset..end));
-                state.unsent(offset..end).into_iter().for_each(|(at, bytes)| out.overlay(at, bytes));
+                state.written.unsent(offset..end).into_iter().for_each(|(at, bytes)| out.overlay(at, bytes));
                 return Ok(out);
             }
             let noted = self.plan(&mut state, stream, offset..end)?;
@@ -85,7 +85,7 @@ impl FileOps {
         let layout = state.layout.clone().ok_or(Error::Protocol { what: "read", detail: "no layout" })?;
         let max_window = self.ctx.config.read_ahead_bytes as u64;
         let plan = stream.lock().on_read(range.start, range.end - range.start, max_window);
-        let unsent = state.unsent(range.clone());
+        let unsent = state.written.unsent(range.clone());
         let mut own = RangeSet::default();
         unsent.iter().for_each(|(at, data)| own.insert(*at..*at + data.len() as u64));
         let mut noted = Noted { range: range.clone(), layout, unsent, sources: Vec::new(), ahead: Vec::new() };
@@ -226,7 +226,7 @@ impl FileOps {
         let (unsent, own_end) = {
             let state = file.state.lock();
             // Left from a lease that was lost, and not sent yet.
-            (state.unsent(offset..offset.saturating_add(len as u64)), state.own_end.unwrap_or(0))
+            (state.written.unsent(offset..offset.saturating_add(len as u64)), state.written.own_end())
         };
         let reply = self.cluster.look(file.inode).await?;
         let end = offset.saturating_add(len as u64).min(reply.attr.size.max(own_end));

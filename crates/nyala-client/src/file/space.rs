@@ -80,8 +80,8 @@ impl FileOps {
         let undisturbed = generation == state.generation;
         if let Some(size) = size {
             state.generation += 1;
-            state.sparse |= size > state.size;
-            state.allocation_stale |= state.sparse;
+            let longer = size > state.size;
+            state.commit.note_usage(longer);
             // Bytes that were written while we waited count as written after the truncate: they stay.
             state.cut(size);
             state.take_attr(&attr, now_ms);
@@ -89,7 +89,7 @@ impl FileOps {
                 // As servers count; if not, the next push finds out.
                 *version += 1;
                 if !undisturbed || !state.loaded {
-                    state.attr_ms = 0;
+                    state.attrs.invalidate();
                     state.loaded = false;
                 }
             }
@@ -97,7 +97,7 @@ impl FileOps {
             state.take_attr(&attr, now_ms);
         } else {
             // What was sent in the background was answered meanwhile, with attributes of before or after: ask again.
-            state.attr_ms = 0;
+            state.attrs.invalidate();
         }
         state.overlay(&mut attr, undisturbed || size.is_some());
         Ok(attr)
@@ -141,9 +141,9 @@ impl FileOps {
             self.on_targets("allocate", file, &layout, offset..end, admission.session, op).await?;
         }
         {
-            let mut state = file.state.lock();
-            state.sparse |= !inline;
-            state.allocation_stale |= !inline;
+            if !inline {
+                file.state.lock().commit.note_usage(true);
+            }
         }
         // Its own: it may wait for others, which may wait for this one's lease.
         drop(admission);
@@ -204,12 +204,11 @@ impl FileOps {
             self.writeback.memory.give_back(zeros.len());
             return Err(Bound::new(file.inode, session).lost());
         }
-        let before = state.dirty.bytes();
-        let stamp = state.next_stamp;
-        state.next_stamp += 1;
-        state.dirty.insert(range.start, &zeros, self.ctx.now_ms(), stamp);
-        state.own_mtime = Some(wall_clock());
-        let grown = state.dirty.bytes() - before;
+        let before = state.written.dirty().bytes();
+        let stamp = state.written.stamp();
+        state.written.insert(range.start, &zeros, self.ctx.now_ms(), stamp);
+        state.written.wrote_within(wall_clock());
+        let grown = state.written.dirty().bytes() - before;
         drop(state);
         self.writeback.memory.give_back(zeros.len() - grown);
         Ok(())

@@ -5,23 +5,32 @@
 //! **Failure model.** Replies may be late: one that was asked for before an own change was acknowledged must not undo
 //! what the client knows since (`generation`). Size never goes back below an own acknowledged write.
 
+pub(crate) mod attrs;
+pub(crate) mod commit;
+pub(crate) mod failures;
+pub(crate) mod open;
+pub(crate) mod written;
+
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::file::logic::leftovers::Leftovers;
-use crate::file::logic::removals::Removals;
 use crate::file::read_cache::ReadCache;
 use crate::rpc::bound::UNBOUND;
 use crate::rpc::deadline::Deadline;
-use crate::writeback::logic::extents::{Extent, ExtentMap};
 use crate::writeback::logic::ranges::RangeSet;
 use crate::writeback::logic::unsynced::Unsynced;
+use attrs::AttrState;
 use bytes::Bytes;
+use commit::CommitState;
+use failures::Failures;
 use nyala_wire::meta::FileReply;
-use nyala_wire::{Attr, InodeId, Layout, SessionId, Time};
+use nyala_wire::{Attr, InodeId, Layout, SessionId};
+use open::OpenState;
 use parking_lot::Mutex;
 use std::ops::Range;
 use std::sync::Arc;
 use tokio::sync::{MutexGuard, Notify};
+use written::WrittenState;
 
 /// Largest piece of a chunk that is one storage write or one read-ahead segment.
 pub(crate) const MAX_UNIT: u64 = 1 << 20;
@@ -51,21 +60,6 @@ pub(crate) enum Content {
     Striped,
 }
 
-/// Bytes on their way to a server.
-pub(crate) struct InFlight {
-    pub(crate) id: u64,
-    pub(crate) offset: u64,
-    pub(crate) data: Bytes,
-    pub(crate) born_ms: u64,
-    pub(crate) stamp: u64,
-}
-
-impl InFlight {
-    pub(crate) fn range(&self) -> Range<u64> {
-        self.offset..self.offset + self.data.len() as u64
-    }
-}
-
 /// Inline content on its way to storage: the server forgets its copy with the next commit.
 pub(crate) struct InlineMigration {
     pub(crate) version: u64,
@@ -76,24 +70,14 @@ pub(crate) struct InlineMigration {
     pub(crate) failed: bool,
 }
 
-/// Data that storage has and metadata does not know of.
-#[derive(Clone, Copy)]
-pub(crate) struct Uncommitted {
-    pub(crate) end: u64,
-    pub(crate) since_ms: u64,
-}
-
+/// What is known of a file: who has it open, its attributes, what was written to it, what is to be committed, and its content.
 pub(crate) struct FileState {
+    pub(crate) open: OpenState,
+    pub(crate) attrs: AttrState,
+    pub(crate) written: WrittenState,
+    pub(crate) commit: CommitState,
+    pub(crate) failures: Failures,
     pub(crate) name: Option<String>,
-    pub(crate) handles: usize,
-    /// The server counts this session among the file's holders.
-    pub(crate) opened: bool,
-    /// A close is on its way to the server: what `opened` says is true no longer when it is done.
-    pub(crate) closing: bool,
-    /// Which removals of the file's names may make it go.
-    pub(crate) removals: Removals,
-    /// Closed with content that goes out in a moment (`writeback::deferred_close`).
-    pub(crate) deferred_close: bool,
     /// In the table's set of files that need looking after.
     pub(crate) active: bool,
     /// Size, layout and inline content are true as long as the lease is held.
@@ -103,42 +87,17 @@ pub(crate) struct FileState {
     pub(crate) session: SessionId,
     /// Own truncates under way; writes wait meanwhile.
     pub(crate) truncating: usize,
-    /// The file may have holes, or space behind its end: its targets are asked how much it takes.
-    pub(crate) sparse: bool,
-    /// Metadata was not told how much it takes since this changed.
-    pub(crate) allocation_stale: bool,
     pub(crate) layout: Option<Arc<Layout>>,
     pub(crate) unit: u64,
     pub(crate) inline_limit: u64,
     pub(crate) content: Content,
-    pub(crate) attr: Option<Attr>,
-    pub(crate) attr_ms: u64,
-    /// Changes of attributes by this client, counted when each begins and when it ends.
-    pub(crate) altered: u64,
     pub(crate) generation: u64,
     pub(crate) size: u64,
     /// The server has lost changes of inline content that this client knows, its size among them: the next push says this one.
     pub(crate) resize: Option<u64>,
-    /// End and time of own writes that metadata does not know of.
-    pub(crate) own_end: Option<u64>,
-    pub(crate) own_mtime: Option<Time>,
-    pub(crate) dirty: ExtentMap,
-    pub(crate) in_flight: Vec<InFlight>,
-    pub(crate) next_stamp: u64,
-    /// Everything up to this stamp should go out now.
-    pub(crate) flush_upto: u64,
-    /// Something is due to go out and waits for what is under way.
-    pub(crate) blocked: bool,
-    /// When a unit was last written full.
-    pub(crate) filled_ms: u64,
-    pub(crate) uncommitted: Option<Uncommitted>,
-    /// Metadata is being told of some, or of how much the file takes.
-    pub(crate) committing: bool,
     pub(crate) unsynced: Unsynced,
     pub(crate) migration: Option<InlineMigration>,
     pub(crate) leftovers: Leftovers,
-    pub(crate) failures: u64,
-    pub(crate) last_failure: Option<Error>,
     pub(crate) cache: ReadCache,
 }
 
@@ -167,59 +126,40 @@ impl File {
     /// Keeps a failure for every handle to report once.
     pub(crate) fn fail(&self, error: Error) {
         tracing::warn!(inode = %self.inode, %error, "written data or its size did not reach the servers");
-        let mut state = self.state.lock();
-        state.failures += 1;
-        state.last_failure = Some(error);
+        self.state.lock().failures.add(error);
     }
 }
 
 impl FileState {
     fn new() -> FileState {
         FileState {
+            open: OpenState::default(),
+            attrs: AttrState::default(),
+            written: WrittenState::new(MAX_UNIT),
+            commit: CommitState::default(),
+            failures: Failures::default(),
             name: None,
-            handles: 0,
-            opened: false,
-            closing: false,
-            removals: Removals::default(),
-            deferred_close: false,
             active: false,
             loaded: false,
             session: UNBOUND,
             truncating: 0,
-            sparse: false,
-            allocation_stale: false,
             layout: None,
             unit: MAX_UNIT,
             inline_limit: 0,
             content: Content::Striped,
-            attr: None,
-            attr_ms: 0,
-            altered: 0,
             generation: 0,
             size: 0,
             resize: None,
-            own_end: None,
-            own_mtime: None,
-            dirty: ExtentMap::new(MAX_UNIT),
-            in_flight: Vec::new(),
-            next_stamp: 1,
-            flush_upto: 0,
-            blocked: false,
-            filled_ms: 0,
-            uncommitted: None,
-            committing: false,
             unsynced: Unsynced::default(),
             migration: None,
             leftovers: Leftovers::Clean,
-            failures: 0,
-            last_failure: None,
             cache: ReadCache::default(),
         }
     }
 
     /// Attributes as this client knows them now, local changes included.
     pub(crate) fn known_attr(&self) -> Option<Attr> {
-        let mut attr = self.attr.clone()?;
+        let mut attr = self.attrs.known()?.clone();
         self.overlay(&mut attr, false);
         Some(attr)
     }
@@ -230,17 +170,17 @@ impl FileState {
         if first {
             self.layout = Some(Arc::new(reply.layout.clone()));
             self.unit = u64::from(reply.layout.chunk_bytes).clamp(1, MAX_UNIT);
-            self.dirty = ExtentMap::new(self.unit);
+            self.written.restart(self.unit);
             self.inline_limit = u64::from(reply.inline_limit);
             self.content = Content::Inline { version: 0, data: Bytes::new() };
         }
-        let fresh = generation == self.generation && self.in_flight.is_empty();
+        let fresh = generation == self.generation && self.written.in_flight().is_empty();
         let size = self.size;
         self.install_attr(&reply.attr, generation, now_ms);
         match (&reply.inline, &mut self.content) {
             // Its server lost power, and with it what this client knows of the file and is about to add to.
             (Some(older), Content::Inline { version, .. })
-                if fresh && !first && self.loaded && older.version < *version && !self.dirty.is_empty() =>
+                if fresh && !first && self.loaded && older.version < *version && !self.written.dirty().is_empty() =>
             {
                 *version = older.version;
                 self.size = size;
@@ -260,10 +200,10 @@ impl FileState {
         if generation != self.generation {
             // Asked before an own change was acknowledged: it can only be believed where it says more.
             self.size = self.size.max(attr.size);
-            self.attr_ms = 0;
+            self.attrs.invalidate();
             return;
         }
-        let foreign = self.attr.as_ref().is_some_and(|old| old.mtime != attr.mtime || old.size != attr.size);
+        let foreign = self.attrs.known().is_some_and(|old| old.mtime != attr.mtime || old.size != attr.size);
         if foreign {
             self.cache.clear();
         }
@@ -272,23 +212,16 @@ impl FileState {
 
     /// Takes in the attributes that an own change came back with.
     pub(crate) fn take_attr(&mut self, attr: &Attr, now_ms: u64) {
-        self.size = attr.size.max(self.own_end.unwrap_or(0));
-        self.attr = Some(attr.clone());
-        self.attr_ms = now_ms;
+        self.size = attr.size.max(self.written.own_end());
+        self.attrs.take(attr, now_ms);
     }
 
-    /// This client begins or ends a change of attributes: what is known of them is to be asked anew.
-    pub(crate) fn alters(&mut self) {
-        self.attr_ms = 0;
-        self.altered += 1;
-    }
-
-    /// The same with the answer to something that was sent of the file in the background, after so many changes of attributes:
+    /// Takes in the answer to something that was sent of the file in the background, after so many changes of attributes:
     /// another may have overtaken it here. The server's ctime never goes back, so it says too which is older; then neither is
     /// believed for long.
     pub(crate) fn take_sent_attr(&mut self, attr: &Attr, altered: u64, now_ms: u64) {
-        if altered != self.altered || self.attr.as_ref().is_some_and(|known| known.ctime > attr.ctime) {
-            self.attr_ms = 0;
+        if altered != self.attrs.altered() || self.attrs.known().is_some_and(|known| known.ctime > attr.ctime) {
+            self.attrs.invalidate();
             return;
         }
         self.take_attr(attr, now_ms);
@@ -300,9 +233,9 @@ impl FileState {
     pub(crate) fn overlay(&self, attr: &mut Attr, taken: bool) {
         if self.layout.is_some() {
             let size = if taken || self.loaded { self.size } else { attr.size };
-            attr.size = size.max(self.own_end.unwrap_or(0));
+            attr.size = size.max(self.written.own_end());
         }
-        if let Some(mtime) = self.own_mtime.filter(|mtime| *mtime > attr.mtime) {
+        if let Some(mtime) = self.written.own_mtime().filter(|mtime| *mtime > attr.mtime) {
             attr.mtime = mtime;
             attr.ctime = attr.ctime.max(mtime);
         }
@@ -312,25 +245,22 @@ impl FileState {
     pub(crate) fn unload(&mut self) {
         self.loaded = false;
         self.leftovers = Leftovers::Clean;
-        self.attr_ms = 0;
-        self.size = self.own_end.unwrap_or(0);
+        self.attrs.invalidate();
+        self.size = self.written.own_end();
         self.cache.clear();
         self.unsynced.shared();
     }
 
     /// Forgets what was written and not sent; the budget's bytes are the caller's.
     pub(crate) fn discard(&mut self) {
-        self.dirty = ExtentMap::new(self.unit);
-        self.in_flight.clear();
-        self.uncommitted = None;
+        self.written.discard(self.unit);
+        self.commit.discard();
         if self.migration.take().is_some() {
             // What the content is, only the server can say.
             self.layout = None;
         }
         // Of a commit under way too: what it says is not so any more.
         self.resize = None;
-        self.own_end = None;
-        self.own_mtime = None;
         self.generation += 1;
         self.size = 0;
     }
@@ -354,34 +284,26 @@ impl FileState {
         }
     }
 
-    /// Is the file open here without its server knowing, or going to know?
-    pub(crate) fn is_open_implicitly(&self) -> bool {
-        self.handles > 0 && (!self.opened || self.closing)
-    }
-
     pub(crate) fn is_inline(&self) -> bool {
         matches!(self.content, Content::Inline { .. })
     }
 
     /// Nothing that a server should know of and does not, or that is still on its way there.
     pub(crate) fn is_clean(&self) -> bool {
-        let committed = self.uncommitted.is_none() && !self.committing && self.migration.is_none();
-        self.dirty.is_empty() && self.in_flight.is_empty() && committed
+        self.written.is_clean() && self.commit.is_clean() && self.migration.is_none()
     }
 
     /// Written to, kept with the inode, and known to be so; its server knows nothing but that it is there.
     pub(crate) fn is_new_inline(&self) -> bool {
-        let simple =
-            self.in_flight.is_empty() && self.uncommitted.is_none() && !self.committing && self.migration.is_none();
-        self.loaded && !self.opened && self.is_inline() && !self.dirty.is_empty() && simple
+        let simple = self.written.in_flight().is_empty() && self.commit.is_clean() && self.migration.is_none();
+        self.loaded && !self.open.is_registered() && self.is_inline() && !self.written.dirty().is_empty() && simple
     }
 
     /// After a change was acknowledged: own size and time are the server's once nothing is on its way.
     pub(crate) fn settle(&mut self) {
         self.generation += 1;
         if self.is_clean() {
-            self.own_end = None;
-            self.own_mtime = None;
+            self.written.forget_own();
         }
     }
 
@@ -390,34 +312,8 @@ impl FileState {
         if let Content::Inline { data, .. } = &mut self.content {
             data.truncate(size as usize);
         }
-        if let Some(uncommitted) = &mut self.uncommitted {
-            uncommitted.end = uncommitted.end.min(size);
-        }
+        self.commit.cut(size);
         self.cache.clear();
-        let flying = self.in_flight.iter().map(|flying| flying.range().end);
-        let unsent = self.dirty.iter().map(|extent| extent.range().end);
-        self.own_end = flying.chain(unsent).chain(self.uncommitted.map(|uncommitted| uncommitted.end)).max();
-    }
-
-    /// Moves an extent from the dirty ones to those on their way.
-    pub(crate) fn send_off(&mut self, extent: Extent) -> (u64, Bytes) {
-        let data = extent.data.freeze();
-        let id = self.next_stamp;
-        self.next_stamp += 1;
-        let Extent { offset, born_ms, stamp, .. } = extent;
-        self.in_flight.push(InFlight { id, offset, data: data.clone(), born_ms, stamp });
-        (id, data)
-    }
-
-    /// Own bytes in `range` that are on no server, oldest first.
-    pub(crate) fn unsent(&self, range: Range<u64>) -> Vec<(u64, Bytes)> {
-        let flying = self.in_flight.iter().filter(|f| f.offset < range.end && f.range().end > range.start);
-        let mut out: Vec<(u64, Bytes)> = flying.map(|f| (f.offset, f.data.clone())).collect();
-        for extent in self.dirty.overlapping(range.clone()) {
-            let (from, to) = (extent.offset.max(range.start), extent.range().end.min(range.end));
-            let part = &extent.data[(from - extent.offset) as usize..(to - extent.offset) as usize];
-            out.push((from, Bytes::copy_from_slice(part)));
-        }
-        out
+        self.written.cut_own(self.commit.end());
     }
 }

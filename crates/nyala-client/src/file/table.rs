@@ -57,8 +57,8 @@ impl Table {
             let state = file.state.lock();
             let inline = if let Content::Inline { data, .. } = &state.content { data.len() } else { 0 };
             // One without names is gone now.
-            let named = state.attr_ms > 0 && state.attr.as_ref().is_some_and(|attr| attr.nlink > 0);
-            let useful = named && state.loaded && state.is_clean() && state.handles == 0;
+            let named = state.attrs.valid().is_some_and(|attr| attr.nlink > 0);
+            let useful = named && state.loaded && state.is_clean() && state.open.handles() == 0;
             useful.then_some(inline + size_of::<File>())
         };
         self.release_user(file, keep);

@@ -71,7 +71,7 @@ impl Core {
         for file in self.files.all() {
             let (known, close) = {
                 let state = file.state.lock();
-                (state.layout.is_some(), state.opened)
+                (state.layout.is_some(), state.open.is_registered())
             };
             if known {
                 let flushed = match file.pass_gate(&self.ctx).await {

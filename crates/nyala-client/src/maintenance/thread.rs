@@ -95,10 +95,9 @@ fn look_after(core: &Arc<Core>, file: &Arc<File>, now_ms: u64) {
         }
         let age = core.ctx.config.max_dirty_age.as_millis() as u64;
         let old = |born_ms: u64| now_ms.saturating_sub(born_ms) >= age;
-        let inline_due = state.is_inline() && state.dirty.iter().any(|extent| old(extent.born_ms));
-        let acked_due =
-            state.uncommitted.is_some_and(|uncommitted| now_ms.saturating_sub(uncommitted.since_ms) >= COMMIT_AFTER_MS);
-        (inline_due, acked_due, state.migration.is_some())
+        let inline_due = state.is_inline() && state.written.dirty().iter().any(|extent| old(extent.born_ms));
+        let commit_due = state.commit.is_due(now_ms, COMMIT_AFTER_MS);
+        (inline_due, commit_due, state.migration.is_some())
     };
     core.writeback.pump(file);
     if inline_due || (commit_due && whole) {

@@ -34,9 +34,8 @@ impl Writeback {
         if state.session != session {
             return Err(Bound::new(file.inode, session).lost());
         }
-        let before = state.dirty.bytes();
-        let stamp = state.next_stamp;
-        state.next_stamp += 1;
+        let before = state.written.dirty().bytes();
+        let stamp = state.written.stamp();
         let migration = match &state.content {
             Content::Inline { version, data: base } if end > state.inline_limit => Some((*version, base.clone())),
             _ => None,
@@ -46,23 +45,22 @@ impl Writeback {
                 return Ok(None);
             }
             let mut own = RangeSet::default();
-            state.dirty.iter().for_each(|extent| own.insert(extent.range()));
-            state.dirty.insert_under(0, &base, now_ms, stamp);
+            state.written.dirty().iter().for_each(|extent| own.insert(extent.range()));
+            state.written.insert_under(0, &base, now_ms, stamp);
             state.content = Content::Striped;
             state.migration = Some(InlineMigration { version, base_len: base.len() as u64, own, failed: false });
         }
-        state.dirty.insert(at, data, now_ms, stamp);
+        state.written.insert(at, data, now_ms, stamp);
         if let Some(migration) = &mut state.migration {
             migration.own.insert(at..end);
         }
         state.cache.remove(at..end);
-        state.sparse |= at > state.size;
-        state.allocation_stale |= state.sparse;
+        let gap = at > state.size;
+        state.commit.note_usage(gap);
         state.size = state.size.max(end);
-        state.own_end = Some(state.own_end.unwrap_or(0).max(end));
-        state.own_mtime = Some(wall_clock());
+        state.written.wrote_upto(end, wall_clock());
         let newly_active = !std::mem::replace(&mut state.active, true);
-        let used = state.dirty.bytes() - before;
+        let used = state.written.dirty().bytes() - before;
         drop(state);
         if newly_active {
             self.files.activate(file);

@@ -32,14 +32,14 @@ impl Writeback {
         let now_ms = self.ctx.now_ms();
         let mut closed = self.deferred_closes.lock();
         let mut state = file.state.lock();
-        let waits = state.deferred_close;
+        let waits = state.open.is_close_deferred();
         if !state.is_new_inline() || self.ctx.is_stopped() || !(waits || closed.may(now_ms)) {
             return false;
         }
         if waits {
             return true;
         }
-        state.deferred_close = true;
+        state.open.set_close_deferred(true);
         drop(state);
         let look = closed.put(self.files.acquire(file.inode), now_ms);
         drop(closed);
@@ -58,7 +58,9 @@ impl Writeback {
 
     /// Before a file gets another name: its content is at the server.
     pub(crate) async fn flush_deferred(self: &Arc<Writeback>, inode: InodeId) -> Result<()> {
-        let Some(file) = self.files.get(inode).filter(|file| file.state.lock().deferred_close) else { return Ok(()) };
+        let Some(file) = self.files.get(inode).filter(|file| file.state.lock().open.is_close_deferred()) else {
+            return Ok(());
+        };
         self.flush_now(&file).await
     }
 

@@ -188,8 +188,7 @@ impl Writeback {
         {
             MetaReply::Attr(_) => {
                 let mut state = file.state.lock();
-                state.sparse |= sparse;
-                state.allocation_stale |= state.sparse;
+                state.commit.note_usage(sparse);
                 drop(state);
                 self.changed_direct(file);
                 Ok(())

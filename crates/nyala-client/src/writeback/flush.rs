@@ -8,7 +8,8 @@
 //! What failed for good is kept as a failure of the file, for each handle to report once.
 
 use crate::error::{Error, Result};
-use crate::file::state::{File, FileState, Uncommitted};
+use crate::file::state::commit::Uncommitted;
+use crate::file::state::{File, FileState};
 use crate::rpc::bound::Bound;
 use crate::rpc::failure::unexpected_reply;
 use crate::rpc::storage::ChunkRange;
@@ -66,7 +67,7 @@ impl Writeback {
             match step {
                 Ok(FlushStep::Finished) => {
                     if flush.close {
-                        file.state.lock().opened = false;
+                        file.state.lock().open.unregister();
                     }
                     break lost;
                 }
@@ -135,7 +136,7 @@ impl Writeback {
         let facts = {
             let state = file.state.lock();
             let spilled = state.migration.as_ref().map(|migration| migration.version);
-            let tell = state.uncommitted.is_some() || spilled.is_some() || allocated.is_some();
+            let tell = state.commit.is_pending() || spilled.is_some() || allocated.is_some();
             tell.then_some(CommitFacts { spilled, allocated, session: state.session })
         };
         match facts {
@@ -149,7 +150,7 @@ impl Writeback {
         if synced.lost.is_some() {
             let mut state = file.state.lock();
             let mut own = RangeSet::default();
-            state.dirty.iter().for_each(|extent| own.insert(extent.range()));
+            state.written.dirty().iter().for_each(|extent| own.insert(extent.range()));
             state.migration.iter_mut().for_each(|migration| migration.own = own.clone());
         }
         self.migrate_again(file).await?;
@@ -163,12 +164,12 @@ impl Writeback {
         if !state.migration.as_ref().is_some_and(|migration| migration.failed) {
             return Ok(false);
         }
-        if !state.in_flight.is_empty() {
+        if !state.written.in_flight().is_empty() {
             return Ok(true);
         }
         state.unload();
         self.with_bytes(&mut state, |state| state.discard());
-        let why = state.last_failure.clone();
+        let why = state.failures.after(0).cloned();
         Err(why.unwrap_or(Error::Protocol { what: "move inline content", detail: "it failed without a reason" }))
     }
 
@@ -176,7 +177,7 @@ impl Writeback {
     async fn allocated(self: &Arc<Writeback>, file: &Arc<File>) -> Option<u64> {
         let layout = {
             let mut state = file.state.lock();
-            if !std::mem::take(&mut state.allocation_stale) || !state.sparse {
+            if !state.commit.take_usage_due() {
                 return None;
             }
             state.layout.clone()?
@@ -193,7 +194,7 @@ impl Writeback {
         while let Some(answer) = asks.join_next().await {
             let Ok(Ok(StorageReply::Stat { blocks, .. })) = answer else {
                 // It is only a figure: next time.
-                file.state.lock().allocation_stale = true;
+                file.state.lock().commit.usage_not_told();
                 return None;
             };
             sum += blocks * 512;
@@ -242,7 +243,7 @@ impl Writeback {
     pub(crate) async fn commit_so_far(self: &Arc<Writeback>, file: &Arc<File>) {
         let due = {
             let state = file.state.lock();
-            let due = state.migration.is_none() && state.uncommitted.is_some() && !state.is_inline();
+            let due = state.migration.is_none() && state.commit.is_pending() && !state.is_inline();
             due.then_some(CommitFacts { spilled: None, allocated: None, session: state.session })
         };
         if let Some(facts) = due
@@ -262,21 +263,21 @@ impl Writeback {
         let room = newer.data.len() + nyala_wire::StripePattern::MAX_INLINE_BYTES as usize;
         self.memory.take(room, || self.reclaim()).await;
         let mut state = file.state.lock();
-        let before = state.dirty.bytes();
+        let before = state.written.dirty().bytes();
         let now_ms = self.ctx.now_ms();
         if let Some(mut migration) = state.migration.take() {
             let new_len = newer.data.len() as u64;
             let mut base = newer.data.to_vec();
             base.resize(new_len.max(migration.base_len) as usize, 0);
             for gap in migration.own.gaps(0..base.len() as u64) {
-                let stamp = state.next_stamp;
-                state.dirty.insert(gap.start, &base[gap.start as usize..gap.end as usize], now_ms, stamp);
+                let stamp = state.written.stamp();
+                state.written.insert(gap.start, &base[gap.start as usize..gap.end as usize], now_ms, stamp);
             }
             migration.version = newer.version;
             migration.base_len = new_len;
             state.migration = Some(migration);
         }
-        let grown = state.dirty.bytes() - before;
+        let grown = state.written.dirty().bytes() - before;
         drop(state);
         self.memory.give_back(room - grown);
         Ok(())
@@ -301,15 +302,14 @@ impl<'a> Committing<'a> {
         if state.session != bound.session {
             return Err(bound.lost());
         }
-        state.committing = true;
-        let uncommitted = state.uncommitted.take();
-        let altered = state.altered;
-        Ok((Committing { file, uncommitted, session: bound.session, altered, over: false }, state.own_mtime))
+        let uncommitted = state.commit.begin();
+        let altered = state.attrs.altered();
+        Ok((Committing { file, uncommitted, session: bound.session, altered, over: false }, state.written.own_mtime()))
     }
 
     fn over(mut self, state: &mut FileState) {
         self.over = true;
-        state.committing = false;
+        state.commit.finish();
     }
 }
 
@@ -319,11 +319,10 @@ impl Drop for Committing<'_> {
             return;
         }
         let mut state = self.file.state.lock();
-        state.committing = false;
+        state.commit.finish();
         // What a session that has ended would have said is never said.
         if let Some(uncommitted) = self.uncommitted.filter(|_| state.session == self.session) {
-            let newer = state.uncommitted.get_or_insert(uncommitted);
-            newer.end = newer.end.max(uncommitted.end);
+            state.commit.put_back(uncommitted);
         }
     }
 }

@@ -13,7 +13,6 @@ use crate::rpc::bound::Bound;
 use crate::rpc::failure::unexpected_reply;
 use crate::types::wall_clock;
 use crate::writeback::flush::{Flush, FlushStep};
-use crate::writeback::logic::extents::Extent;
 use crate::writeback::owner::Writeback;
 use bytes::Bytes;
 use nyala_wire::meta::{MetaOp, MetaReply, PutInline, Want};
@@ -35,18 +34,15 @@ impl Writeback {
         let mut state = file.state.lock();
         let Content::Inline { version, data } = &state.content else { return None };
         let (base_version, base) = (*version, data.clone());
-        let extents: Vec<u64> = state.dirty.iter().map(|extent| extent.offset).collect();
-        let extents: Vec<_> = extents.into_iter().filter_map(|offset| state.dirty.take(offset)).collect();
-        let single_writes = extents.iter().all(|extent| !extent.in_pieces);
-        let send_off = |extent: Extent| {
-            let (offset, (id, data)) = (extent.offset, state.send_off(extent));
-            (id, (offset, data))
-        };
-        let (ids, changes): (Vec<u64>, Vec<_>) = extents.into_iter().map(send_off).unzip();
+        let extents: Vec<u64> = state.written.dirty().iter().map(|extent| extent.offset).collect();
+        let departing: Vec<_> = extents.into_iter().filter_map(|offset| state.written.depart(offset)).collect();
+        let single_writes = departing.iter().all(|one| !one.in_pieces);
+        let (ids, changes): (Vec<u64>, Vec<_>) =
+            departing.into_iter().map(|one| (one.id, (one.offset, one.data))).unzip();
         let data = inline::whole(&base, &changes, single_writes);
-        let (mtime, session) = (state.own_mtime.unwrap_or_else(wall_clock), state.session);
+        let (mtime, session) = (state.written.own_mtime().unwrap_or_else(wall_clock), state.session);
         let size = state.resize.map(|size| size.max(data.len() as u64));
-        let altered = state.altered;
+        let altered = state.attrs.altered();
         drop(state);
         let Flush { sync, close, .. } = flush;
         let put = PutInline { inode: file.inode, base_version, data, mtime, sync, close, size };
@@ -115,11 +111,11 @@ impl Sent<'_> {
     pub(crate) fn failed(self, source: Error) -> Result<()> {
         let file = self.file;
         let mut state = file.state.lock();
-        let end = state.own_end.unwrap_or(0);
+        let end = state.written.own_end();
         self.over(&mut state);
         state.settle();
-        if matches!(source.code(), ErrorCode::STALE | ErrorCode::NOT_FOUND) && state.handles == 0 {
-            state.attr_ms = 0;
+        if matches!(source.code(), ErrorCode::STALE | ErrorCode::NOT_FOUND) && state.open.handles() == 0 {
+            state.attrs.invalidate();
             return Ok(());
         }
         Err(Error::WriteBack { inode: file.inode, offset: 0, end, source: Box::new(source) })
@@ -127,7 +123,11 @@ impl Sent<'_> {
 
     fn over(mut self, state: &mut FileState) {
         let ids = std::mem::take(&mut self.ids);
-        self.writeback.with_bytes(state, |state| state.in_flight.retain(|flying| !ids.contains(&flying.id)));
+        self.writeback.with_bytes(state, |state| {
+            for id in ids {
+                state.written.end_flight(id);
+            }
+        });
         self.file.changed.notify_waiters();
     }
 }
@@ -137,7 +137,7 @@ impl Drop for Sent<'_> {
         if !self.ids.is_empty() {
             let mut state = self.file.state.lock();
             let ids = std::mem::take(&mut self.ids);
-            self.writeback.with_bytes(&mut state, |state| ids.into_iter().for_each(|id| state.take_back(id)));
+            self.writeback.with_bytes(&mut state, |state| ids.into_iter().for_each(|id| state.written.take_back(id)));
         }
     }
 }

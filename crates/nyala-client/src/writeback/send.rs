@@ -9,7 +9,8 @@
 
 use crate::context::Hold;
 use crate::error::{Error, Result};
-use crate::file::state::{File, FileState, Uncommitted};
+use crate::file::state::written::Departing;
+use crate::file::state::{File, FileState};
 use crate::rpc::storage::ChunkRange;
 use crate::writeback::owner::Writeback;
 use bytes::Bytes;
@@ -34,17 +35,17 @@ struct Due {
 impl Due {
     /// Offsets of the extents to send now, as many as may be under way. Notes whether more would be due.
     fn pick(self, state: &mut FileState) -> Vec<u64> {
-        let mut room = WRITES_PER_FILE.saturating_sub(state.in_flight.len());
+        let mut room = WRITES_PER_FILE.saturating_sub(state.written.in_flight().len());
         let mut picked = Vec::new();
         let mut blocked = false;
-        for extent in state.dirty.iter() {
+        for extent in state.written.dirty().iter() {
             let old = self.now_ms.saturating_sub(extent.born_ms) >= self.max_age_ms;
-            let wanted = old || extent.hurried || extent.stamp <= state.flush_upto || extent.complete;
+            let wanted = old || extent.hurried || state.written.is_to_flush(extent) || extent.complete;
             if !wanted {
                 continue;
             }
             let range = extent.range();
-            if room == 0 || state.in_flight.iter().any(|f| f.offset < range.end && f.range().end > range.start) {
+            if room == 0 || state.written.is_flying(&range) {
                 blocked = true;
                 if room == 0 {
                     break;
@@ -54,7 +55,7 @@ impl Due {
             room -= 1;
             picked.push(extent.offset);
         }
-        state.blocked = blocked;
+        state.written.set_blocked(blocked);
         picked
     }
 }
@@ -69,25 +70,21 @@ impl Writeback {
             let mut state = file.state.lock();
             let Some(layout) = state.layout.clone().filter(|_| !state.is_inline()) else { return };
             for offset in due.pick(&mut state) {
-                let Some(extent) = state.dirty.take(offset) else { continue };
-                let (offset, len) = (extent.offset, extent.data.len() as u64);
-                let together = extent.in_pieces;
-                let (id, data) = state.send_off(extent);
-                self.memory.begin_send(data.len());
-                let session = state.session;
-                let (writeback, sent, flying) = (self.clone(), file.clone(), data.len());
-                let sending =
-                    Sending { writeback, file: sent, id, session, flying, done: false, _client: self.ctx.hold() };
+                let Some(Departing { id, offset, data, in_pieces }) = state.written.depart(offset) else { continue };
+                let (len, session) = (data.len(), state.session);
+                self.memory.begin_send(len);
+                let (writeback, sent, client) = (self.clone(), file.clone(), self.ctx.hold());
+                let sending = Sending { writeback, file: sent, id, session, flying: len, done: false, _client: client };
                 // Extents lie within one unit, and so within one chunk.
-                if let Some(piece) = layout.extents(offset, len).next() {
+                if let Some(piece) = layout.extents(offset, len as u64).next() {
                     let home = layout.home(piece.index);
                     let chunk = ChunkRange { inode: file.inode, home, index: piece.index, offset: piece.chunk_offset };
-                    sends.push((sending, chunk, data, together));
+                    sends.push((sending, chunk, data, in_pieces));
                 }
             }
         }
-        for (sending, chunk, data, together) in sends {
-            let elsewhere = if together { self.send_thread.runtime() } else { None };
+        for (sending, chunk, data, in_pieces) in sends {
+            let elsewhere = if in_pieces { self.send_thread.runtime() } else { None };
             elsewhere.unwrap_or(&runtime).spawn(send(sending, chunk, data));
         }
     }
@@ -96,9 +93,9 @@ impl Writeback {
     pub(crate) fn pump_written(self: &Arc<Writeback>, file: &Arc<File>, range: Range<u64>) {
         let due = {
             let mut state = file.state.lock();
-            let full = state.dirty.overlapping(range).any(|extent| extent.complete);
+            let full = state.written.dirty().overlapping(range).any(|extent| extent.complete);
             if full {
-                state.filled_ms = self.ctx.now_ms();
+                state.written.filled(self.ctx.now_ms());
             }
             full
         };
@@ -109,23 +106,14 @@ impl Writeback {
 
     /// Waits until everything written so far is on storage, or has failed.
     pub(crate) async fn drain(self: &Arc<Writeback>, file: &Arc<File>) {
-        let upto = {
-            let mut state = file.state.lock();
-            state.flush_upto = state.next_stamp;
-            state.next_stamp += 1;
-            state.flush_upto
-        };
+        let upto = file.state.lock().written.flush_all();
         loop {
             let changed = file.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
             self.pump(file);
-            {
-                let state = file.state.lock();
-                let waiting = state.dirty.iter().any(|extent| extent.stamp <= upto);
-                if !waiting && !state.in_flight.iter().any(|flying| flying.stamp <= upto) {
-                    return;
-                }
+            if !file.state.lock().written.holds_upto(upto) {
+                return;
             }
             changed.await;
         }
@@ -133,11 +121,9 @@ impl Writeback {
 
     /// Gives the budget back what `change` took out of the file's dirty bytes and those on their way.
     pub(crate) fn with_bytes<T>(&self, state: &mut FileState, change: impl FnOnce(&mut FileState) -> T) -> T {
-        let held =
-            |state: &FileState| state.dirty.bytes() + state.in_flight.iter().map(|f| f.data.len()).sum::<usize>();
-        let before = held(state);
+        let before = state.written.bytes();
         let result = change(state);
-        self.memory.give_back(before.saturating_sub(held(state)));
+        self.memory.give_back(before.saturating_sub(state.written.bytes()));
         result
     }
 }
@@ -170,15 +156,13 @@ impl Sending {
         let mut failed = None;
         let more = {
             let mut state = self.file.state.lock();
-            let Some(at) = state.in_flight.iter().position(|flying| flying.id == self.id) else { return };
-            let range = state.in_flight[at].range();
-            let awaited = state.dirty.overlapping(range.clone()).next().is_some();
-            self.writeback.with_bytes(&mut state, |state| drop(state.in_flight.swap_remove(at)));
+            let ended = self.writeback.with_bytes(&mut state, |state| state.written.end_flight(self.id));
+            let Some(range) = ended else { return };
+            let awaited = state.written.dirty().overlapping(range.clone()).next().is_some();
             match result {
                 Ok(verifier) => {
                     let now_ms = self.writeback.ctx.now_ms();
-                    let uncommitted = state.uncommitted.get_or_insert(Uncommitted { end: 0, since_ms: now_ms });
-                    uncommitted.end = uncommitted.end.max(range.end);
+                    state.commit.add(range.end, now_ms);
                     self.writeback.stored(&mut state, chunk.inode, chunk.index, verifier);
                     // A segment that was read ahead before the write arrived there holds the old bytes.
                     state.cache.remove(range);
@@ -190,13 +174,13 @@ impl Sending {
                     if state.is_clean() {
                         // What the file's size is without these bytes, only the server can say.
                         state.settle();
-                        state.attr_ms = 0;
+                        state.attrs.invalidate();
                     }
                     let source = Box::new(error);
                     failed = Some(Error::WriteBack { inode: chunk.inode, offset: range.start, end: range.end, source });
                 }
             }
-            state.blocked && (awaited || state.in_flight.len() + SEND_BATCH <= WRITES_PER_FILE)
+            state.written.is_blocked() && (awaited || state.written.in_flight().len() + SEND_BATCH <= WRITES_PER_FILE)
         };
         if let Some(error) = failed {
             self.file.fail(error);
@@ -213,19 +197,9 @@ impl Drop for Sending {
         self.land();
         if !self.done {
             let mut state = self.file.state.lock();
-            self.writeback.with_bytes(&mut state, |state| state.take_back(self.id));
+            self.writeback.with_bytes(&mut state, |state| state.written.take_back(self.id));
             drop(state);
             self.file.changed.notify_waiters();
-        }
-    }
-}
-
-impl FileState {
-    /// Bytes that were on their way are dirty again, under what was written since.
-    pub(crate) fn take_back(&mut self, id: u64) {
-        if let Some(at) = self.in_flight.iter().position(|flying| flying.id == id) {
-            let flying = self.in_flight.swap_remove(at);
-            self.dirty.insert_under(flying.offset, &flying.data, flying.born_ms, flying.stamp);
         }
     }
 }

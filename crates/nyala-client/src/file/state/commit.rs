@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What metadata has not been told of a file: data that storage has, and how much space it takes. Pure.
+
+/// Data that storage has and metadata does not know of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Uncommitted {
+    pub(crate) end: u64,
+    since_ms: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct CommitState {
+    uncommitted: Option<Uncommitted>,
+    /// Metadata is being told of some, or of how much the file takes.
+    is_committing: bool,
+    /// The file may have holes, or space behind its end: its targets are asked how much it takes.
+    is_sparse: bool,
+    /// Metadata was not told how much it takes since this changed.
+    is_usage_stale: bool,
+}
+
+impl CommitState {
+    /// Storage has data up to `end`.
+    pub(crate) fn add(&mut self, end: u64, now_ms: u64) {
+        let uncommitted = self.uncommitted.get_or_insert(Uncommitted { end: 0, since_ms: now_ms });
+        uncommitted.end = uncommitted.end.max(end);
+    }
+
+    /// Whether there is something to commit.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.uncommitted.is_some()
+    }
+
+    /// Whether what is to be committed waits for that long.
+    pub(crate) fn is_due(&self, now_ms: u64, after_ms: u64) -> bool {
+        self.uncommitted.is_some_and(|uncommitted| now_ms.saturating_sub(uncommitted.since_ms) >= after_ms)
+    }
+
+    pub(crate) fn is_committing(&self) -> bool {
+        self.is_committing
+    }
+
+    /// Nothing is to be committed, or being committed.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.uncommitted.is_none() && !self.is_committing
+    }
+
+    /// End of the data to be committed.
+    pub(crate) fn end(&self) -> Option<u64> {
+        self.uncommitted.map(|uncommitted| uncommitted.end)
+    }
+
+    /// Begins a commit of all that is to be committed. One at a time.
+    pub(crate) fn begin(&mut self) -> Option<Uncommitted> {
+        assert!(!self.is_committing, "two commits of one file at the same time");
+        self.is_committing = true;
+        self.uncommitted.take()
+    }
+
+    /// The commit is over.
+    pub(crate) fn finish(&mut self) {
+        self.is_committing = false;
+    }
+
+    /// A commit did not work: what it was to say is still to be said.
+    pub(crate) fn put_back(&mut self, uncommitted: Uncommitted) {
+        let newer = self.uncommitted.get_or_insert(uncommitted);
+        newer.end = newer.end.max(uncommitted.end);
+    }
+
+    /// What is to be committed is dropped.
+    pub(crate) fn discard(&mut self) {
+        self.uncommitted = None;
+    }
+
+    /// The file was cut to `size`.
+    pub(crate) fn cut(&mut self, size: u64) {
+        if let Some(uncommitted) = &mut self.uncommitted {
+            uncommitted.end = uncommitted.end.min(size);
+        }
+    }
+
+    /// The file was changed, such that it may have holes or space behind its end if `sparse`.
+    pub(crate) fn note_usage(&mut self, sparse: bool) {
+        self.is_sparse |= sparse;
+        self.is_usage_stale |= self.is_sparse;
+    }
+
+    /// Whether metadata is to be told how much the file takes.
+    pub(crate) fn is_usage_due(&self) -> bool {
+        self.is_usage_stale && self.is_sparse
+    }
+
+    /// The same, and the caller tells it.
+    pub(crate) fn take_usage_due(&mut self) -> bool {
+        std::mem::take(&mut self.is_usage_stale) && self.is_sparse
+    }
+
+    /// It could not be told: next time.
+    pub(crate) fn usage_not_told(&mut self) {
+        self.is_usage_stale = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_failed_commit_was_to_say_is_said_by_the_next() {
+        let mut commit = CommitState::default();
+        commit.add(10, 5);
+        commit.add(7, 8);
+        assert!(commit.is_due(15, 10) && !commit.is_due(14, 10));
+        let said = commit.begin().unwrap();
+        assert!(said.end == 10 && !commit.is_pending() && !commit.is_clean());
+        commit.add(4, 20);
+        commit.finish();
+        commit.put_back(said);
+        assert_eq!(commit.end(), Some(10));
+        commit.cut(3);
+        assert_eq!(commit.end(), Some(3));
+        commit.discard();
+        assert!(commit.is_clean());
+    }
+
+    #[test]
+    fn usage_is_told_only_of_files_that_may_be_sparse_and_once_for_each_change() {
+        let mut commit = CommitState::default();
+        commit.note_usage(false);
+        assert!(!commit.take_usage_due());
+        commit.note_usage(true);
+        assert!(commit.take_usage_due() && !commit.is_usage_due());
+        commit.note_usage(false);
+        assert!(commit.is_usage_due(), "it is sparse for good");
+        assert!(commit.take_usage_due());
+        commit.usage_not_told();
+        assert!(commit.take_usage_due());
+    }
+}
