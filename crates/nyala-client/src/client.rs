@@ -91,7 +91,7 @@ impl Client {
         self.core.delegations.lease_time()
     }
 
-    /// What this client may do with an inode now; `None` too while the lease is on its way back.
+    /// What this client may do with an inode now; `None` too while the delegation is on its way back.
     pub fn leased(&self, inode: InodeId) -> LeaseMode {
         self.core.delegations.leased(inode)
     }
@@ -289,8 +289,8 @@ impl Client {
         }
     }
 
-    /// Has `range` (offset and length, bytes) of a chunk file on the member `bad` of a mirror group replaced by what a good member
-    /// has. That it was done does not say that it worked.
+    /// Has `range` (offset and length, bytes) of a chunk file on the member `bad` of a mirror group replaced by what a
+    /// good member has. That it was done does not say that it worked.
     pub async fn repair_copy(&self, group: GroupId, file: ChunkFileId, range: (u64, u32), bad: TargetId) -> Result<()> {
         self.core.cluster.repair_copy(group, file, range, bad).await
     }

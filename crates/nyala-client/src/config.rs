@@ -30,7 +30,7 @@ pub struct ClientConfig {
     /// A closed small file's content goes out after this time at the latest, together with that of others; zero: the close
     /// sends it and waits.
     pub close_delay: Duration,
-    /// How long what was read or looked up may be used again without a lease; at most 1 s.
+    /// How long what was read or looked up may be used again without a delegation; at most 1 s.
     pub cache_time: Duration,
     /// Keep attributes, names and content as long as servers say that they are true; without, for `cache_time`.
     pub leases: bool,
@@ -40,7 +40,7 @@ pub struct ClientConfig {
     pub max_kept_entries: usize,
 }
 
-/// About what an inode takes that came with a listing: lease, attributes, its name, and its place in the listing.
+/// About what an inode takes that came with a listing: delegation, attributes, its name, and its place in the listing.
 const KEPT_INODE_BYTES: usize = 1_024;
 
 impl ClientConfig {

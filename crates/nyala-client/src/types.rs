@@ -16,7 +16,7 @@ pub struct OpenOptions {
     pub append: bool,
     /// It is going to be written: get ready for that at once.
     pub write: bool,
-    /// Somebody above keeps what is read, and must be told when it changes: a lease that allows no keeping is of no use.
+    /// Somebody above keeps what is read, and must be told when it changes: a delegation that allows no keeping is of no use.
     pub buffered: bool,
 }
 
@@ -114,7 +114,7 @@ pub struct FsStats {
 pub struct ClientStats {
     /// Requests sent to metadata, repetitions included.
     pub meta_requests: u64,
-    /// Leases that were held and wanted back by a metadata server.
+    /// Delegations that were held and wanted back by a metadata server.
     pub revocations: u64,
     /// Bulk reads sent to storage, repetitions included.
     pub storage_reads: u64,

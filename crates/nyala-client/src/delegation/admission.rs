@@ -2,11 +2,11 @@
 
 //! Admission of operations to a file's content: each one asks here first how it may proceed.
 //!
-//! **Failure model.** The lease may be revoked at any moment: then operations wait, or go on without keeping anything
-//! (`delegation::logic::delegations`). The server may be busy with the file and grant nothing: the operation goes on without keeping
-//! anything as well. An operation that waits for a lease may itself be what another client's revocation waits for (the
-//! kernel locks pages that are being read): it stops waiting when the gate opens. Nobody waits for longer than the call may
-//! last: a server that is away takes no lease back, and grants none.
+//! **Failure model.** The delegation may be revoked at any moment: then operations wait, or go on without keeping anything
+//! (`delegation::logic::delegations`). The server may be busy with the file and grant nothing: the operation goes on
+//! without keeping anything as well. An operation that waits for a delegation may itself be what another client's
+//! revocation waits for (the kernel locks pages that are being read): it stops waiting when the gate opens. Nobody
+//! waits for longer than the call may last: a server that is away takes no delegation back, and grants none.
 
 use crate::delegation::cache::DelegationCache;
 use crate::delegation::logic::delegations::{Need, Verdict};
@@ -22,8 +22,8 @@ use std::sync::Arc;
 use tokio::sync::futures::Notified;
 
 /// What an operation does here, for its error message.
-const WHAT: &str = "wait for a lease";
-/// Leases asked for in vain before an operation goes on without; one that cannot asks until its call has to end.
+const WHAT: &str = "wait for a delegation";
+/// Delegations asked for in vain before an operation goes on without; one that cannot asks until its call has to end.
 const MAX_ASKED: u32 = 3;
 
 /// How an admitted operation may access the file.
@@ -65,7 +65,7 @@ enum Next {
     Ask,
 }
 
-/// What came of asking for a lease.
+/// What came of asking for a delegation.
 enum Asked {
     Granted,
     /// The server granted nothing.
@@ -76,12 +76,12 @@ enum Asked {
 
 impl DelegationCache {
     /// Waits until an operation on the file's content may begin. Where the layer above keeps what is read and written,
-    /// that is under a lease, or through an open gate, after which the layer above is made to forget: never without.
+    /// that is under a delegation, or through an open gate, after which the layer above is made to forget: never without.
     pub(crate) async fn admit(self: &Arc<DelegationCache>, file: &Arc<File>, need: Need) -> Result<Admission> {
         self.admit_or_direct(file, need, need.patient || need.cached).await
     }
 
-    /// The same, but unless it `insists` the operation goes on without a lease that is hard to get.
+    /// The same, but unless it `insists` the operation goes on without a delegation that is hard to get.
     pub(crate) async fn admit_or_direct(
         self: &Arc<DelegationCache>,
         file: &Arc<File>,
@@ -97,12 +97,14 @@ impl DelegationCache {
             match self.next(file, need) {
                 Next::Go(admission) => return Ok(admission),
                 Next::Wait => {
-                    deadline.wait(WHAT, "its lease is on the way back to a server that does not answer", news).await?
+                    deadline
+                        .wait(WHAT, "its delegation is on the way back to a server that does not answer", news)
+                        .await?
                 }
                 Next::Ask if asked >= MAX_ASKED && !insists => {
                     return Ok(self.admitted(file, need, None, Access::Direct));
                 }
-                Next::Ask if deadline.is_over() => return Err(deadline.error(WHAT, "no lease was granted")),
+                Next::Ask if deadline.is_over() => return Err(deadline.error(WHAT, "no delegation was granted")),
                 Next::Ask => {
                     if asked >= MAX_ASKED {
                         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
@@ -120,7 +122,7 @@ impl DelegationCache {
         }
     }
 
-    /// Asks for a lease; ends early if the operation may begin meanwhile. `news` is enabled.
+    /// Asks for a delegation; ends early if the operation may begin meanwhile. `news` is enabled.
     async fn ask_or_enter<'a>(
         self: &Arc<DelegationCache>,
         file: &'a Arc<File>,
@@ -154,7 +156,7 @@ impl DelegationCache {
         counted: Option<u64>,
         access: Access,
     ) -> Admission {
-        // Under a lease the file knows it, see `next`.
+        // Under a delegation the file knows it, see `next`.
         let direct = access == Access::Direct && need.write;
         let session = if direct { self.cluster.accepting(file.inode) } else { UNBOUND };
         Admission { delegations: self.clone(), file: file.clone(), counted, write: need.write, access, session }
@@ -175,7 +177,7 @@ impl DelegationCache {
                 match () {
                     () if truncating => Next::Wait,
                     () if loaded => Next::Go(admission),
-                    // The lease is on its way back, and may be waiting for this very operation: asking for it would be
+                    // The delegation is on its way back, and may be waiting for this very operation: asking for it would be
                     // answered when it is back.
                     () if self.lock().held.is_gate_open(file.inode) => {
                         drop(admission);
@@ -190,7 +192,7 @@ impl DelegationCache {
         }
     }
 
-    /// Asks for a lease that will do, and for what the file is. `false`: nothing was granted.
+    /// Asks for a delegation that will do, and for what the file is. `false`: nothing was granted.
     async fn ask(self: &Arc<DelegationCache>, file: &Arc<File>, need: Need) -> Result<bool> {
         let _one = file.asking.lock().await;
         if !matches!(self.next(file, need), Next::Ask) {
@@ -205,8 +207,8 @@ impl DelegationCache {
         }
         let note = self.note(file.inode);
         let op = MetaOp::Acquire { inode: file.inode };
-        let answer = self.cluster.meta_wanting("lease a file", op, Owner::default(), want).await?;
-        let MetaReply::Opened(reply) = &answer.reply else { return Err(unexpected_reply("lease a file")) };
+        let answer = self.cluster.meta_wanting("get a delegation", op, Owner::default(), want).await?;
+        let MetaReply::Opened(reply) = &answer.reply else { return Err(unexpected_reply("get a delegation")) };
         self.take_file(&answer, &note, file, reply);
         Ok(answer.grants.inodes != nyala_wire::meta::LeaseMode::None)
     }

@@ -69,7 +69,7 @@ impl DelegationCache {
         *self.listener.write() = Some(listener);
     }
 
-    /// How long a layer above may keep things: less than the time after which a silent server's leases are no good.
+    /// How long a layer above may keep things: less than the time after which a silent server's delegations are no good.
     pub(crate) fn lease_time(&self) -> Duration {
         let shortest = self.cluster.all_sessions().iter().map(|session| session.timeout_ms()).min();
         Duration::from_millis(u64::from(shortest.unwrap_or(30_000) / 3))
@@ -350,7 +350,7 @@ impl DelegationCache {
         }
     }
 
-    /// Leases of this run of the server count from now on.
+    /// Delegations of this run of the server count from now on.
     pub(crate) fn set_boot(&self, session: &Session, boot: u64) {
         self.lock().held.set_boot(session.target, boot);
         session.set_boot(boot);

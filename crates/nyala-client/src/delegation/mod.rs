@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What this client may cache, under delegations that metadata servers grant and revoke: the cache, admission of operations to it,
-//! revocation, and local changes.
+//! What this client may cache, under delegations that metadata servers grant and revoke: the cache, admission of
+//! operations to it, revocation, and local changes.
 
 pub mod logic;
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The standing question at every metadata server: which leases do you want back?
+//! The standing question at every metadata server: which delegations do you want back?
 //!
 //! **Failure model.** A poll may be lost or unanswered: it is sent again, and the server says again what was not returned.
-//! The server may have been restarted (another boot): everything is let go before the next poll confirms that; what was written to
-//! targets that are away cannot be, and is named instead with moves of inline content that are under way, since all other clients wait for the poll. It may have
-//! forgotten the session: that is opened anew, and what was leased is lost.
+//! The server may have been restarted (another boot): everything is let go before the next poll confirms that; what was
+//! written to targets that are away cannot be, and is named instead with moves of inline content that are under way,
+//! since all other clients wait for the poll. It may have forgotten the session: that is opened anew, and what was held
+//! under delegations is lost.
 
 use crate::delegation::revocation::Revocations;
 use crate::rpc::failure::unexpected_reply;

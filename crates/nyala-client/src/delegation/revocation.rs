@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Letting leases go: asked by the server, for want of room, or because the server was silent or restarted.
+//! Letting delegations go: asked by the server, for want of room, or because the server was silent or restarted.
 //!
 //! **Failure model.** The layer above may be unable to forget before operations that wait here are through: after
-//! [`INVALIDATION_TIMEOUT`] they go through keeping nothing, and it is asked again. What was written may not reach the servers: that
-//! is kept as the file's failure, and the lease goes back all the same. A return may be lost: it is repeated until the
-//! server has it; until then operations on the inode wait.
+//! [`INVALIDATION_TIMEOUT`] they go through keeping nothing, and it is asked again. What was written may not reach the
+//! servers: that is kept as the file's failure, and the delegation goes back all the same. A return may be lost: it is
+//! repeated until the server has it; until then operations on the inode wait.
 
 use crate::context::Context;
 use crate::delegation::cache::DelegationCache;
@@ -27,11 +27,11 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// How long a server that was restarted, and with it all other clients, waits for leases that have to go.
+/// How long a server that was restarted, and with it all other clients, waits for delegations that have to go.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Between two looks at what is still held then.
 const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// Leases of a server that go at the same time when all have to, before [`DRAIN_TIMEOUT`].
+/// Delegations of a server that go at the same time when all have to, before [`DRAIN_TIMEOUT`].
 const MAX_CONCURRENT_RETURNS: usize = 256;
 
 /// The owner of what happens when delegations go.
@@ -64,7 +64,7 @@ impl Revocations {
         }
     }
 
-    /// The server wants leases back.
+    /// The server wants delegations back.
     pub(crate) fn revoked(self: &Arc<Revocations>, session: &Arc<Session>, list: &[Revocation]) {
         for revocation in list {
             let Revocation { inode, keep, seq } = *revocation;
@@ -87,7 +87,7 @@ impl Revocations {
         self.delegations.lock().held.mode(inode, self.ctx.now_ms())
     }
 
-    /// Leases that this client gives back by itself. Runs on the client's own thread.
+    /// Delegations that this client gives back by itself. Runs on the client's own thread.
     pub(crate) fn let_surplus_go(self: &Arc<Revocations>) {
         let limit = self.ctx.config.max_kept_inodes;
         let cache = self.delegations.lock();
@@ -121,7 +121,7 @@ impl Revocations {
             silent.into_iter().flat_map(|target| cache.held.of_server(target)).collect()
         };
         if let Some(first) = silent.first() {
-            tracing::warn!(leases = silent.len(), inode = %first, "a metadata server is silent: its leases are no good");
+            tracing::warn!(delegations = silent.len(), inode = %first, "a metadata server is silent: its delegations are invalid");
         }
         silent.into_iter().for_each(|inode| self.begin_to_let_go(inode));
     }
@@ -135,7 +135,7 @@ impl Revocations {
         // From here on no move of inline content begins under a claim of before.
         self.writeback.migrations.lock().end_run(target, session.boot());
         let since = Instant::now();
-        // Not yet begun. Looked for again only when it is empty: with many leases a look at all takes a while.
+        // Not yet begun. Looked for again only when it is empty: with many delegations a look at all takes a while.
         let mut next = Vec::new();
         let carried = loop {
             if next.is_empty() {
@@ -175,7 +175,7 @@ impl Revocations {
         };
         going.detach_all();
         let (kept, moving) = (carried.kept.len(), carried.moving.len());
-        tracing::info!(leases = begun, kept, moving, %target, "a metadata server was restarted: its leases are let go");
+        tracing::info!(delegations = begun, kept, moving, %target, "a metadata server was restarted: its delegations are returned");
         carried
     }
 
@@ -223,7 +223,7 @@ impl Revocations {
         }
     }
 
-    /// Brings a lease back that is being revoked. `tell`: the server is waiting to hear of it.
+    /// Brings a delegation back that is being revoked. `tell`: the server is waiting to hear of it.
     pub(crate) async fn let_go(self: &Arc<Revocations>, inode: InodeId, tell: bool) {
         let file = self.files.acquire_known(inode);
         loop {
@@ -317,9 +317,11 @@ impl Revocations {
                 else {
                     return;
                 };
-                match revocations.cluster.meta_at("return leases", op.clone(), session.target).await {
+                match revocations.cluster.meta_at("return delegations", op.clone(), session.target).await {
                     Ok(_) => break inodes.iter().for_each(|inode| revocations.is_returned(*inode)),
-                    Err(error) => tracing::warn!(target = %session.target, %error, "leases could not be returned yet"),
+                    Err(error) => {
+                        tracing::warn!(target = %session.target, %error, "delegations could not be returned yet")
+                    }
                 }
                 drop(revocations);
                 tokio::time::sleep(Duration::from_millis(500)).await;
@@ -327,7 +329,7 @@ impl Revocations {
         }
     }
 
-    /// The session is gone, and all leases with it: what was written under them and not sent is lost.
+    /// The session is gone, and all delegations with it: what was written under them and not sent is lost.
     pub(crate) fn lost(self: &Arc<Revocations>, session: &Session, goes_on_as: SessionId) {
         let target = session.target;
         let inodes = {
@@ -369,7 +371,7 @@ impl Revocations {
         file.changed.notify_waiters();
     }
 
-    /// Leases that were lost: the layer above forgets what it kept. Runs on the client's own thread.
+    /// Delegations that were lost: the layer above forgets what it kept. Runs on the client's own thread.
     pub(crate) fn withdraw_forgotten(self: &Arc<Revocations>) {
         let inodes = std::mem::take(&mut *self.forgotten.lock());
         let Some(listener) = self.delegations.listener().filter(|_| !inodes.is_empty()) else { return };

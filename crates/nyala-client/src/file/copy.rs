@@ -2,7 +2,7 @@
 
 //! Copying from one file to another, by the storage targets themselves where a piece of both lies on the same one.
 //!
-//! **Failure model.** Either file may be used by others at the same time: each piece is copied under both leases, which
+//! **Failure model.** Either file may be used by others at the same time: each piece is copied under both delegations, which
 //! are taken in the order of inodes so that two copies never wait for each other. A failed copy may have copied a part.
 
 use crate::delegation::admission::{Access, Admission};

@@ -80,7 +80,7 @@ impl FileHandle {
         self.inner.lease
     }
 
-    /// Somebody above keeps what is read through this handle: from now on a lease that allows no keeping is of no use.
+    /// Somebody above keeps what is read through this handle: from now on a delegation that allows no keeping is of no use.
     pub fn set_buffered(&self, buffered: bool) {
         self.inner.buffered.store(buffered, Ordering::Release);
     }
@@ -167,7 +167,7 @@ impl FileHandle {
             // why ignored: nobody waits any more.
             let _ = done.send(());
         });
-        let last = "others push it, or its lease is on its way to a server that does not answer";
+        let last = "others flush it, or its delegation is on its way to a server that does not answer";
         // why ignored: it ends without a word when the runtime ends.
         Deadline::of_call(&self.inner.core.ctx).wait("close a file", last, over).await.map(drop)
     }

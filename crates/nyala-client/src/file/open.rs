@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Opening and closing files, and keeping what is known of them fresh. Under a lease the server is not told.
+//! Opening and closing files, and keeping what is known of them fresh. Under a delegation the server is not told.
 //!
 //! **Failure model.** Close runs in the background and may be late: the file's gate keeps a new open behind it. A server
 //! that lost the session is told again what is open. A file whose name is removed, here or elsewhere, stays usable until its
-//! last close: another client's removal revokes the lease first, and with it the server hears that the file is open. This client's own
-//! removal does not, so it says so itself (`FileOps::register_open`), and an open that comes after that asks the server, until it
-//! is known that the file outlived the removal (`file::logic::removals`). A close on its way counts as done.
+//! last close: another client's removal revokes the delegation first, and with it the server hears that the file is
+//! open. This client's own removal does not, so it says so itself (`FileOps::register_open`), and an open that comes
+//! after that asks the server, until it is known that the file outlived the removal (`file::logic::removals`). A close
+//! on its way counts as done.
 
 use crate::delegation::admission::Access;
 use crate::delegation::cache::Note;
@@ -29,7 +30,7 @@ pub(crate) struct Made<'a> {
     pub(crate) answer: &'a MetaAnswer,
     pub(crate) note: &'a Note,
     pub(crate) reply: &'a FileReply,
-    /// Its server has noted that it is open here; else it is so under the lease that came with the answer.
+    /// Its server has noted that it is open here; else it is so under the delegation that came with the answer.
     pub(crate) registered: bool,
 }
 
@@ -117,7 +118,7 @@ impl FileOps {
             return Err(Error::ShutDown);
         }
         let file = self.files.acquire(inode);
-        // It counts from now on: if the lease goes back meanwhile, the server hears that the file is open.
+        // It counts from now on: if the delegation goes back meanwhile, the server hears that the file is open.
         file.state.lock().open.add_handle();
         let lease = LeaseMode::None;
         let mut opened = Opened { ops: self.clone(), file: file.clone(), options, lease, is_taken: false };
@@ -144,7 +145,7 @@ impl FileOps {
         Ok(opened)
     }
 
-    /// A lease makes saying that the file is open unnecessary; without one it is said.
+    /// A delegation makes saying that the file is open unnecessary; without one it is said.
     async fn lease_to_open(self: &Arc<FileOps>, file: &Arc<File>, options: OpenOptions) -> Result<LeaseMode> {
         let need = Need { write: options.write || options.append, cached: options.buffered, patient: false };
         if !need.write {
@@ -208,7 +209,7 @@ impl FileOps {
 
     /// The last handle is gone: push and close, unless somebody opened the file again meanwhile.
     pub(crate) async fn close(self: &Arc<FileOps>, file: &Arc<File>) -> Result<()> {
-        // A lease on its way back may be what says that the file is open: the close must not come first.
+        // A delegation on its way back may be what says that the file is open: the close must not come first.
         loop {
             let news = file.news.notified();
             tokio::pin!(news);

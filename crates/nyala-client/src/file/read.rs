@@ -225,7 +225,7 @@ impl FileOps {
     ) -> Result<Segments> {
         let (unsent, own_end) = {
             let state = file.state.lock();
-            // Left from a lease that was lost, and not sent yet.
+            // Left from a delegation that was lost, and not sent yet.
             (state.written.unsent(offset..offset.saturating_add(len as u64)), state.written.own_end())
         };
         let reply = self.cluster.look(file.inode).await?;

@@ -145,7 +145,7 @@ impl FileOps {
                 file.state.lock().commit.note_usage(true);
             }
         }
-        // Its own: it may wait for others, which may wait for this one's lease.
+        // Its own: it may wait for others, which may wait for this one's delegation.
         drop(admission);
         if mode & KEEP_SIZE == 0 && end > size {
             self.setattr(file.inode, SetAttr { size: Some(end), ..SetAttr::default() }).await?;

@@ -42,9 +42,9 @@ pub(crate) struct File {
     pub(crate) state: Mutex<FileState>,
     /// Something went out or failed.
     pub(crate) changed: Notify,
-    /// Something is new about the lease, or about who works under it.
+    /// Something is new about the delegation, or about who works under it.
     pub(crate) news: Notify,
-    /// Held while a lease is asked for.
+    /// Held while a delegation is asked for.
     pub(crate) asking: tokio::sync::Mutex<()>,
     /// Held while bytes are added to the end.
     pub(crate) appending: tokio::sync::Mutex<()>,
@@ -80,10 +80,10 @@ pub(crate) struct FileState {
     pub(crate) name: Option<String>,
     /// In the table's set of files that need looking after.
     pub(crate) active: bool,
-    /// Size, layout and inline content are true as long as the lease is held.
+    /// Size, layout and inline content are true as long as the delegation is held.
     pub(crate) loaded: bool,
-    /// Whose lease it was loaded under. What is unsent was accepted under it: when the session ends it is dropped, and this is
-    /// `UNBOUND` until the file is loaded under the next one.
+    /// Whose delegation it was loaded under. What is unsent was accepted under it: when the session ends it is dropped,
+    /// and this is `UNBOUND` until the file is loaded under the next one.
     pub(crate) session: SessionId,
     /// Own truncates under way; writes wait meanwhile.
     pub(crate) truncating: usize,
@@ -228,7 +228,7 @@ impl FileState {
     }
 
     /// Lays own changes that the server does not know of over attributes. `taken`: the attributes were taken in here, and
-    /// what is known of the size is no older than they are. Else that is so only while a lease is held: a size that was
+    /// what is known of the size is no older than they are. Else that is so only while a delegation is held: a size that was
     /// known under one that is gone is not one.
     pub(crate) fn overlay(&self, attr: &mut Attr, taken: bool) {
         if self.layout.is_some() {
@@ -241,7 +241,7 @@ impl FileState {
         }
     }
 
-    /// The lease is gone: nothing known of the content is to be used without asking.
+    /// The delegation is gone: nothing known of the content is to be used without asking.
     pub(crate) fn unload(&mut self) {
         self.loaded = false;
         self.leftovers = Leftovers::Clean;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The files that are open here, whose close is under way, or whose content is kept under a lease.
+//! The files that are open here, whose close is under way, or whose content is kept under a delegation.
 
 mod files;
 

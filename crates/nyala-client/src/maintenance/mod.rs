@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What runs without a call of a program, or for administrators: the client's own thread, its orderly end, and repair of stored data.
+//! What runs without a call of a program, or for administrators: the client's own thread, its orderly end, and repair
+//! of stored data.
 
 pub(crate) mod repair;
 pub(crate) mod shutdown;

@@ -2,10 +2,10 @@
 
 //! Repair of stored data: replacing a damaged copy, removing chunk files that no file needs, and waiting for changes under way.
 //!
-//! **Failure model.** As in `rpc::mirror`: requests are repeated until the group has done it, or `retry_timeout` is over. That a repair
-//! was done does not say that it worked: the caller reads the copy again. A chunk file of an inode that metadata does not
-//! know stays useless, since inode numbers are used once, unless metadata was restored from an old copy: who removes one
-//! has been asked about that. A removal is repeated without harm.
+//! **Failure model.** As in `rpc::mirror`: requests are repeated until the group has done it, or `retry_timeout` is
+//! over. That a repair was done does not say that it worked: the caller reads the copy again. A chunk file of an inode
+//! that metadata does not know stays useless, since inode numbers are used once, unless metadata was restored from an
+//! old copy: who removes one has been asked about that. A removal is repeated without harm.
 
 use crate::error::Result;
 use crate::rpc::cluster::Cluster;

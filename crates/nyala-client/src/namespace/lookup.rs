@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Names, listings with attributes, and paths; from what is kept under leases where that is true.
+//! Names, listings with attributes, and paths; from what is kept under delegations where that is true.
 //!
 //! **Failure model.** Entries come and go while a directory is listed or a path is followed: an entry whose inode is gone
 //! is listed without attributes, a path fails with ENOENT. Symbolic links may form loops: 40 are followed.

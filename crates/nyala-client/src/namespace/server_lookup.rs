@@ -3,7 +3,7 @@
 //! Lookups at the server, and lookup-opens: of a file that is likely to be opened next the reply carries the content.
 //!
 //! **Failure model.** Content that comes unasked for a while later is a guess. It is believed only of a file of which this
-//! client knew nothing when it asked, did nothing to since, and still knows nothing; and only with its lease. All else is
+//! client knew nothing when it asked, did nothing to since, and still knows nothing; and only with its delegation. All else is
 //! what it would be without content: attributes. A file that is not opened after all waits among the idle ones, where
 //! the oldest go.
 

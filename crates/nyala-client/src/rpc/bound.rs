@@ -22,7 +22,7 @@ pub(crate) struct Bound {
     pub(crate) fresh: bool,
 }
 
-/// Of a client without leases: what it writes is sent under the session of the moment, whatever ended before.
+/// Of a client without delegations: what it writes is sent under the session of the moment, whatever ended before.
 pub(crate) const UNBOUND: SessionId = SessionId(0);
 
 impl Bound {

@@ -3,9 +3,10 @@
 //! A sync of a name or an attribute says yes only if no metadata server has lost what is to be synced.
 //!
 //! **Failure model.** A metadata server loses power after it has acknowledged a change, comes back without it, and answers the
-//! sync truthfully: all that it knows is on disk. Its replies name its run (`rpc::logic::acknowledged`): after one of a later run it is asked
-//! how much of the earlier one is left, and whoever syncs what was lost is told so with EIO, once. A server that cannot be asked
-//! now makes the sync fail as one that cannot be reached does. What other clients did, and lost, is theirs to hear of.
+//! sync truthfully: all that it knows is on disk. Its replies name its run (`rpc::logic::acknowledged`): after one of a
+//! later run it is asked how much of the earlier one is left, and whoever syncs what was lost is told so with EIO,
+//! once. A server that cannot be asked now makes the sync fail as one that cannot be reached does. What other clients
+//! did, and lost, is theirs to hear of.
 
 use crate::error::{Error, Result};
 use crate::rpc::cluster::Cluster;

@@ -2,7 +2,7 @@
 
 //! One deadline for all that one call of a program waits for.
 //!
-//! **Failure model.** A call may wait for several things one after the other: a lease, others that push the same file, a
+//! **Failure model.** A call may wait for several things one after the other: a delegation, others that push the same file, a
 //! server, a target. Each of them can be away for as long as it likes. Without one deadline the limits add up, and waiters in a
 //! queue inherit those of everybody before them. The deadline is set where the call comes in ([`within`]); what a task in
 //! the background waits for has [`crate::ClientConfig::retry_timeout`] from its own start.

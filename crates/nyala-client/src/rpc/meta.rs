@@ -79,7 +79,7 @@ impl Cluster {
         what: &'static str,
         request: &mut MetaRequest,
     ) -> Result<SendOutcome> {
-        // Before its id is read: whoever takes the session's leases away names it anew first.
+        // Before its id is read: whoever takes the session's delegations away names it anew first.
         let sessions_lost = self.sessions_lost.load(Ordering::Acquire);
         self.send_meta_after(sessions_lost, session, session.id(), what, request).await
     }
@@ -122,7 +122,7 @@ impl Cluster {
             let (grants, rest) = Grants::split(&frame.body).map_err(Error::server(what))?;
             let reply = decode(rest).map_err(Error::server(what))?;
             session.answered(sent_ms);
-            // A session that was greeted may be a new one, without any leases.
+            // A session that was greeted may be a new one, without any delegations.
             if !matches!(reply, MetaReply::Session(_))
                 && let Some(observer) = self.observer()
             {
@@ -155,7 +155,7 @@ impl Cluster {
         Ok(self.meta_wanting(what, op, owner, Want::NOTHING).await?.reply)
     }
 
-    /// The same, with leases asked for if this client keeps any.
+    /// The same, with delegations asked for if this client keeps any.
     pub(crate) async fn meta_wanting(
         self: &Arc<Cluster>,
         what: &'static str,

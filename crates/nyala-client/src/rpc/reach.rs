@@ -6,7 +6,8 @@
 //! Management sees a server that is well and makes nobody else primary, rightly: others reach it. So a request that has no answer
 //! for [`SUSPECT`] has its host knocked at; a host that does not answer is left out: reads go to other members, and what
 //! the primary has to do is passed on to it by another member (`GroupHeader::pass_on`), under the same number, so that it is done
-//! once. The host is knocked at every second until it answers. A service that is slow or stopped is none of this: its host answers.
+//! once. The host is knocked at every second until it answers. A service that is slow or stopped is none of this: its
+//! host answers.
 
 use crate::rpc::transport::Rpc;
 use nyala_transport::Endpoint;

@@ -3,10 +3,10 @@
 //! How long and how often a call is tried again.
 //!
 //! **Failure model.** Servers may be away for milliseconds or days, all clients may come back at the same moment. Pauses
-//! double up to a second, with a random part; after `retry_timeout`, or at its call's deadline, it fails with the last reason. A server may
-//! have another secret, version or setting than this client, or somebody else may answer at its address: a call fails at once,
-//! so that whoever mounts sees why, but what was written is kept and tried again like during any other outage. What is bound to a
-//! session (`rpc::bound`) is not sent again after that has ended.
+//! double up to a second, with a random part; after `retry_timeout`, or at its call's deadline, it fails with the last
+//! reason. A server may have another secret, version or setting than this client, or somebody else may answer at its
+//! address: a call fails at once, so that whoever mounts sees why, but what was written is kept and tried again like
+//! during any other outage. What is bound to a session (`rpc::bound`) is not sent again after that has ended.
 
 use crate::error::{Error, Result};
 use crate::rpc::bound::Bound;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use tokio::sync::Notify;
 
-/// What a restarted server is to hear of: leases of its earlier run that could not be let go of, and moves of inline content
+/// What a restarted server is to hear of: delegations of its earlier run that could not be let go of, and moves of inline content
 /// that are under way under claims of it.
 #[derive(Clone, Default)]
 pub(crate) struct CarriedOver {
@@ -30,7 +30,7 @@ pub(crate) struct Session {
     pub(super) opening: tokio::sync::Mutex<()>,
     /// Under which the server knows this client; a new one after it was forgotten, as storage may refuse the old one.
     id: AtomicU64,
-    /// The server's run whose leases this client may hold.
+    /// The server's run whose delegations this client may hold.
     boot: AtomicU64,
     /// When the last request that was answered was sent; 0: none yet.
     answered_ms: AtomicU64,
@@ -81,7 +81,8 @@ impl Session {
         SessionId(self.id.load(Ordering::Acquire))
     }
 
-    /// It goes on under another id. The lock of the leases is held: one that is there is of the session as it is called then.
+    /// It goes on under another id. The lock of the delegations is held: one that is there is of the session as it is
+    /// called then.
     pub(crate) fn go_on_as(&self, id: SessionId) {
         self.id.store(id.0, Ordering::Release);
     }
@@ -138,7 +139,7 @@ impl Session {
         self.answered_ms.fetch_max(sent_ms, Ordering::AcqRel);
     }
 
-    /// Until when leases are good.
+    /// Until when delegations are good.
     pub(crate) fn good_until_ms(&self) -> u64 {
         let timeout = u64::from(self.timeout_ms.load(Ordering::Relaxed));
         self.answered_ms.load(Ordering::Acquire) + timeout / 3 * 2

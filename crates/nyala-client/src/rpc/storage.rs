@@ -2,11 +2,11 @@
 
 //! Requests to storage targets.
 //!
-//! **Failure model.** After a lost reply, a disconnect or a restart a request is simply sent again, unless the session it is bound to has
-//! ended meanwhile (`rpc::bound`). A change has the same stamp then, so that a copy which comes late does not undo a newer change. Data may
-//! arrive damaged here or there: the server answers DAMAGED and gets it again; a read that
-//! does not match is repeated with VERIFY, which tells a bad disk (the server finds it too: EIO) from a bad network, and from data
-//! that was written to while the server sent it from where it lies.
+//! **Failure model.** After a lost reply, a disconnect or a restart a request is simply sent again, unless the session
+//! it is bound to has ended meanwhile (`rpc::bound`). A change has the same stamp then, so that a copy which comes late
+//! does not undo a newer change. Data may arrive damaged here or there: the server answers DAMAGED and gets it again; a
+//! read that does not match is repeated with VERIFY, which tells a bad disk (the server finds it too: EIO) from a bad
+//! network, and from data that was written to while the server sent it from where it lies.
 
 use crate::error::{Error, Result};
 use crate::rpc::bound::Bound;

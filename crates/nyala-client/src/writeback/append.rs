@@ -2,7 +2,7 @@
 
 //! Adding to the end of a file.
 //!
-//! **Failure model.** Others move the end: where it is counts only under an exclusive lease, which is waited for. Writers of
+//! **Failure model.** Others move the end: where it is counts only under an exclusive delegation, which is waited for. Writers of
 //! this client take turns.
 
 use crate::delegation::admission::Access;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Closed small files. A file that was written under an exclusive lease and is closed again would cost a request of its own
-//! to say what is in it, and its program a round trip. Instead its content waits for a moment (`writeback::logic::deferred_close`) and goes out
-//! with that of others. Nobody can tell the difference from elsewhere: who looks at the file has the lease revoked first,
-//! and before that goes back the content is sent (`Writeback::let_go`).
+//! Closed small files. A file that was written under an exclusive delegation and is closed again would cost a request of its own
+//! to say what is in it, and its program a round trip. Instead its content waits for a moment
+//! (`writeback::logic::deferred_close`) and goes out with that of others. Nobody can tell the difference from
+//! elsewhere: who looks at the file has the delegation revoked first, and before that goes back the content is sent
+//! (`Writeback::let_go`).
 //!
 //! **Failure model.** The client may end or lose its session in this moment: then the content of files that nobody synced is
 //! lost, as it is while they are open. A server that is short of space may not take it: there nothing is put off, and

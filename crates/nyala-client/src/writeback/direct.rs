@@ -5,10 +5,11 @@
 //! **Failure model.** Other clients write at the same time. What is read is as the servers have it now. What is written is
 //! on its targets and committed before the call returns; inline content is merged into what others made of it
 //! (`INLINE_CONFLICT`: once more). Moving inline content to storage would race with others that do the same, or already
-//! write there: it is done under an exclusive lease, or where that cannot be had under a claim (`writeback::inline_migration`). A failed
-//! call may have written a part. A buffered write keeps its pages locked until it is answered, so that its client cannot
-//! let go of the file; two of two clients would wait for each other for ever. The server is told (`Want::PINNED`) and
-//! lets one of them go first. A write whose session ends on the way fails: it is not sent under the next one (`rpc::bound`).
+//! write there: it is done under an exclusive delegation, or where that cannot be had under a claim
+//! (`writeback::inline_migration`). A failed call may have written a part. A buffered write keeps its pages locked
+//! until it is answered, so that its client cannot let go of the file; two of two clients would wait for each other for
+//! ever. The server is told (`Want::PINNED`) and lets one of them go first. A write whose session ends on the way
+//! fails: it is not sent under the next one (`rpc::bound`).
 
 use crate::delegation::admission::Access;
 use crate::delegation::logic::delegations::Need;
@@ -65,7 +66,7 @@ impl Writeback {
                 let merged = inline::merge(&content.data, std::iter::once((offset, data)));
                 self.put_direct(file, content.version, merged, how).await
             } else if !asked && self.ctx.config.leases {
-                // Patience would be a deadlock where this very write keeps the lease from going back.
+                // Patience would be a deadlock where this very write keeps the delegation from going back.
                 let need = Need { write: true, cached: true, patient: false };
                 let admission = Box::pin(self.delegations.admit_or_direct(file, need, false)).await?;
                 if admission.access == Access::Cached {
@@ -197,7 +198,7 @@ impl Writeback {
         }
     }
 
-    /// What this client may know of the file from a lease that it still has, formally, is old now.
+    /// What this client may know of the file from a delegation that it still has, formally, is old now.
     fn changed_direct(&self, file: &Arc<File>) {
         let mut cache = self.delegations.lock();
         if let Some(cached) = cache.held.peek(file.inode) {

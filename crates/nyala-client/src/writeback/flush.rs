@@ -4,8 +4,9 @@
 //!
 //! **Failure model.** Metadata may have other inline content than ours was made from (another client wrote): the newer
 //! content is fetched and own changes laid over it. It may lose power at any moment after it was told that inline content moved
-//! to storage, and storage too: that is on disk there before (`writeback::sync`). A commit that could not be sent is kept and sent with the next push.
-//! What failed for good is kept as a failure of the file, for each handle to report once.
+//! to storage, and storage too: that is on disk there before (`writeback::sync`). A commit that could not be sent is
+//! kept and sent with the next push. What failed for good is kept as a failure of the file, for each handle to report
+//! once.
 
 use crate::error::{Error, Result};
 use crate::file::state::commit::Uncommitted;
@@ -145,7 +146,8 @@ impl Writeback {
         }
     }
 
-    /// Storage may have lost inline content that was moved there: its server has it still, and it is laid under what is there again.
+    /// Storage may have lost inline content that was moved there: its server has it still, and it is laid under what is
+    /// there again.
     async fn retry_migration(self: &Arc<Writeback>, file: &Arc<File>, synced: Synced) -> Result<FlushStep> {
         if synced.lost.is_some() {
             let mut state = file.state.lock();
@@ -212,7 +214,7 @@ impl Writeback {
         let mtime = mtime.or_else(|| wrote.then(wall_clock));
         let Flush { sync, close, .. } = flush;
         let commit = Commit { inode: file.inode, end, mtime, spilled, sync, close, allocated };
-        // Who commits holds the file's gate, for which a lease on its way back waits: two that both may read would wait for
+        // Who commits holds the file's gate, for which a delegation on its way back waits: two that both may read would wait for
         // each other's (`Want::PINNED`).
         let reply = self.cluster.meta_bound("commit a file's size", MetaOp::Commit(commit), Want::PINNED, bound).await;
         let attr = match reply.map(|answer| answer.reply) {
@@ -284,7 +286,7 @@ impl Writeback {
     }
 }
 
-/// A commit under way. The file is not clean meanwhile: a truncate that overtook it would be undone by it, and a lease that
+/// A commit under way. The file is not clean meanwhile: a truncate that overtook it would be undone by it, and a delegation that
 /// was returned before it would let somebody else append where the file does not end. What it was to say is still to be
 /// said if it is dropped before it is over.
 struct Committing<'a> {

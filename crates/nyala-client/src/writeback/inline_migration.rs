@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Moving inline content to storage without an exclusive lease: under a claim (`InlineMigration`), of which the server gives one at a
-//! time, and no exclusive lease meanwhile.
+//! Moving inline content to storage without an exclusive delegation: under a claim (`InlineMigration`), of which the
+//! server gives one at a time, and no exclusive delegation meanwhile.
 //!
 //! **Failure model.** Old content that is written late would bury what others wrote after it was moved. So a claim is
 //! given up only when the move is over, and one of this client begins only when the last one is known to be given up. A
@@ -95,7 +95,7 @@ impl Writeback {
             let Some(_moving) = self.begin_migration(&claim) else { continue };
             let _gate = file.pass_gate(&self.ctx).await?;
             if !file.state.lock().is_clean() {
-                // What this client has under a lease that is going may be the same content.
+                // What this client has under a delegation that is going may be the same content.
                 self.flush(file, Flush::default()).await?;
             }
             let reply = self.cluster.look(file.inode).await?;

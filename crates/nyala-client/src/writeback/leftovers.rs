@@ -2,15 +2,17 @@
 
 //! What interrupted writes left behind a file's end at storage.
 //!
-//! **Failure model.** A client dies, or metadata loses power, when storage has data whose size, or whose move from the inode, was not
-//! committed. It lies behind the end that metadata knows, or beside inline content, and would show as soon as the file
-//! grows past it without writing there. Metadata knows which files that may be (`FileReply::leftovers`). Who is about to leave a gap
-//! behind the end of one, or moves its inline content, has the chunk files cut first: once under an exclusive lease, since
-//! what is written under it is committed or lost with it. The cut is on disk when it is answered, and refused when the session was
-//! fenced. A size that is set is metadata's: it cuts at the old one.
+//! **Failure model.** A client dies, or metadata loses power, when storage has data whose size, or whose move from the
+//! inode, was not committed. It lies behind the end that metadata knows, or beside inline content, and would show as
+//! soon as the file grows past it without writing there. Metadata knows which files that may be
+//! (`FileReply::leftovers`). Who is about to leave a gap behind the end of one, or moves its inline content, has the
+//! chunk files cut first: once under an exclusive delegation, since what is written under it is committed or lost with
+//! it. The cut is on disk when it is answered, and refused when the session was fenced. A size that is set is
+//! metadata's: it cuts at the old one.
 //!
-//! `nyala scrub --leftovers --remove` has what lies beside inline content cut: under an exclusive delegation, which keeps all movers
-//! out, and only where metadata itself says that somebody may have left something. A cut is repeated without harm.
+//! `nyala scrub --leftovers --remove` has what lies beside inline content cut: under an exclusive delegation, which
+//! keeps all movers out, and only where metadata itself says that somebody may have left something. A cut is repeated
+//! without harm.
 //!
 //! Nobody may cut where several clients write at once: what lies there may be on its way to be committed. There, left-over
 //! bytes may show in a gap.
@@ -36,7 +38,7 @@ struct Cutting<'a> {
 impl Drop for Cutting<'_> {
     fn drop(&mut self) {
         let mut state = self.file.state.lock();
-        // Else the lease went meanwhile, and what is known with it.
+        // Else the delegation went meanwhile, and what is known with it.
         if state.leftovers == Leftovers::Cutting {
             state.leftovers = self.became;
         }
@@ -46,7 +48,7 @@ impl Drop for Cutting<'_> {
 }
 
 impl Writeback {
-    /// Before an exclusive lease's holder writes a range: nothing is left behind the end that could show in a gap.
+    /// Before an exclusive delegation's holder writes a range: nothing is left behind the end that could show in a gap.
     pub(crate) async fn cut_leftovers(
         self: &Arc<Writeback>,
         file: &Arc<File>,
@@ -96,8 +98,8 @@ impl Writeback {
         Ok(())
     }
 
-    /// Cuts what lies at storage beside a file's inline content. Whether it could: the content is inline, a lease was to be had,
-    /// and metadata tells of leftovers.
+    /// Cuts what lies at storage beside a file's inline content. Whether it could: the content is inline, a delegation
+    /// was to be had, and metadata tells of leftovers.
     pub(crate) async fn cut_beside_inline(self: &Arc<Writeback>, file: &Arc<File>) -> Result<bool> {
         let admission = self.delegations.admit(file, Need { write: true, cached: true, patient: false }).await?;
         let beyond = {

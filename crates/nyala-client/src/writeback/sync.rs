@@ -6,9 +6,9 @@
 //! a sync has to reach is more than this client remembers (`writeback::logic::unsynced`). A target that has nothing unsynced of a
 //! file says so without touching its disk. A failed sync is said to whoever waits, and done again the next time. Content that
 //! moved from the inode is on disk before its server is told to forget its copy, which may be the only one that is.
-//! **A target may lose power between a write and its sync**, and answer the sync truthfully: nothing is unsynced there. It says with both how
-//! often it lost something (`WriteVerifier`), and where the two differ the sync fails, or what was moved is moved again. A mirror group
-//! lost something if its last good member did.
+//! **A target may lose power between a write and its sync**, and answer the sync truthfully: nothing is unsynced there.
+//! It says with both how often it lost something (`WriteVerifier`), and where the two differ the sync fails, or what
+//! was moved is moved again. A mirror group lost something if its last good member did.
 
 use crate::error::{Error, Result};
 use crate::file::state::File;
@@ -45,7 +45,7 @@ impl Writeback {
             let mut state = file.state.lock();
             let Some(layout) = state.layout.clone() else { return Ok(Synced::default()) };
             state.unsynced.adopt(self.unsynced.lock().get(&file.inode).map(|(_, written)| written));
-            // Without a lease it may be longer than is known here.
+            // Without a delegation it may be longer than is known here.
             let (alone, size) = (state.loaded, state.size);
             let all =
                 (0..layout.targets.len() as u16).filter(|index| !alone || layout.chunk_file_len(*index, size) > 0);

@@ -2,8 +2,9 @@
 
 //! What this client wrote to storage and did not sync, of files that it has forgotten too.
 //!
-//! **Failure model.** A file may be forgotten here, for want of memory, before anybody syncs it: what its targets said of writes is
-//! remembered without it, and taken up when it is opened again. There may be many such files: they are synced when they are too many.
+//! **Failure model.** A file may be forgotten here, for want of memory, before anybody syncs it: what its targets said
+//! of writes is remembered without it, and taken up when it is opened again. There may be many such files: they are
+//! synced when they are too many.
 
 use crate::error::{Error, Result};
 use crate::file::state::{File, FileState};

@@ -54,7 +54,7 @@ impl Writeback {
         Ok(())
     }
 
-    /// Buffers; an exclusive lease is held under this session, or none at all are used. Fails once the session has ended.
+    /// Buffers; an exclusive delegation is held under this session, or none at all are used. Fails once the session has ended.
     pub(crate) async fn write_cached(
         self: &Arc<Writeback>,
         file: &Arc<File>,

@@ -2,12 +2,12 @@
 
 //! What this client may keep of which inode, and for how long. Time and messages are arguments.
 //!
-//! A lease is held, or on its way back ([`Delegations::revoke`]): new operations wait at its gate, those under way end, the
-//! layer above forgets, what was written goes out, and the lease is returned. The layer above may be unable to forget
+//! A delegation is held, or on its way back ([`Delegations::revoke`]): new operations wait at its gate, those under way end, the
+//! layer above forgets, what was written goes out, and the delegation is returned. The layer above may be unable to forget
 //! before an operation at the gate is through (a page that is just being read is locked): then the gate opens, and what
 //! passes it *taints* the withdrawal, which is done again. Grants and revocations overtake each other: a grant with a
-//! lower number than a revocation is void. A server that was silent for too long may have given the lease to others: its
-//! leases are no good until it answers; one that was restarted (another *boot*) knows of no lease.
+//! lower number than a revocation is void. A server that was silent for too long may have given the delegation to others: its
+//! delegations are no good until it answers; one that was restarted (another *boot*) knows of no delegation.
 
 #[cfg(test)]
 mod tests;
@@ -24,29 +24,29 @@ const VOID_MS: u64 = 60_000;
 pub struct Need {
     /// To write, or only to read.
     pub write: bool,
-    /// A lease under which nothing may be kept will not do.
+    /// A delegation under which nothing may be kept will not do.
     pub cached: bool,
-    /// It has to have the lease: it waits however long the gate is closed, and passes no open one.
+    /// It has to have the delegation: it waits however long the gate is closed, and passes no open one.
     pub patient: bool,
 }
 
 /// How an operation goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Under the lease; the number is for [`Delegations::leave`].
+    /// Under the delegation; the number is for [`Delegations::leave`].
     Cached(u64),
     /// Keeping nothing: it asks first, and what it writes is at the servers before it returns.
     Direct,
     /// Later: at the gate.
     Wait,
-    /// No lease that would do: ask for one.
+    /// No delegation that would do: ask for one.
     Ask,
 }
 
 /// What a revocation found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revoked {
-    /// No lease, or not so much of one.
+    /// No delegation, or not so much of one.
     NotHeld,
     /// It is on its way back from now on.
     Started,
@@ -75,7 +75,7 @@ struct Record<K> {
     back: Option<Back>,
     cached: K,
     used: u64,
-    /// The layer above may keep something: by the lease, or by one that it took the place of.
+    /// The layer above may keep something: by the delegation, or by one that it took the place of.
     covers: bool,
     /// The server was restarted since, and has been told that this one is still held.
     carried: bool,
@@ -107,7 +107,7 @@ struct Server {
     good_until_ms: u64,
 }
 
-/// The leases of a client, with what is kept under each.
+/// The delegations of a client, with what is kept under each.
 #[derive(Debug)]
 pub struct Delegations<K> {
     /// Each in memory of its own: to make a large table larger would else move, and have the kernel zero, megabytes, while
@@ -138,7 +138,7 @@ fn suffices(mode: LeaseMode, need: Need) -> bool {
 }
 
 impl<K: Default> Delegations<K> {
-    /// Number of leases.
+    /// Number of delegations.
     pub fn len(&self) -> usize {
         self.records.len()
     }
@@ -148,7 +148,7 @@ impl<K: Default> Delegations<K> {
         self.records.is_empty()
     }
 
-    /// The server answered something sent then: its leases are good until `good_until_ms`.
+    /// The server answered something sent then: its delegations are good until `good_until_ms`.
     pub fn renew(&mut self, server: TargetId, good_until_ms: u64) {
         let known = &mut self.servers.entry(server).or_default().good_until_ms;
         *known = good_until_ms.max(*known);
@@ -246,7 +246,7 @@ impl<K: Default> Delegations<K> {
         }
     }
 
-    /// Changes whenever the lease was gone in between.
+    /// Changes whenever the delegation was gone in between.
     pub fn stamp(&self, inode: InodeId) -> Option<u64> {
         self.records.get(&inode).map(|record| record.stamp)
     }
@@ -281,7 +281,7 @@ impl<K: Default> Delegations<K> {
         Verdict::Cached(record.stamp)
     }
 
-    /// An operation admitted under the lease with this stamp is over. Whether somebody may wait for that.
+    /// An operation admitted under the delegation with this stamp is over. Whether somebody may wait for that.
     pub fn leave(&mut self, inode: InodeId, write: bool, stamp: u64) -> bool {
         let Some(record) = self.records.get_mut(&inode).filter(|record| record.stamp == stamp) else { return false };
         let count = if write { &mut record.writers } else { &mut record.readers };
@@ -289,7 +289,7 @@ impl<K: Default> Delegations<K> {
         record.back.is_some()
     }
 
-    /// Whether operations that were admitted are still under way and in the way of giving the lease up.
+    /// Whether operations that were admitted are still under way and in the way of giving the delegation up.
     pub fn is_busy(&self, inode: InodeId) -> bool {
         self.records.get(&inode).is_some_and(|record| {
             let keeps = record.back.is_some_and(|back| back.keep == LeaseMode::Shared);
@@ -297,7 +297,7 @@ impl<K: Default> Delegations<K> {
         })
     }
 
-    /// The server, or this client itself, wants a lease back down to `keep`.
+    /// The server, or this client itself, wants a delegation back down to `keep`.
     pub fn revoke(&mut self, inode: InodeId, by: TargetId, keep: LeaseMode, seq: u64, now_ms: u64) -> Revoked {
         while self.void_order.front().is_some_and(|(at, ..)| now_ms.saturating_sub(*at) > VOID_MS) {
             if let Some((_, inode, seq)) = self.void_order.pop_front()
@@ -327,7 +327,7 @@ impl<K: Default> Delegations<K> {
     }
 
     /// Whether the layer above may keep something of an inode. Not of one that was never held but uncached: to make it forget
-    /// all the same would tell the kernel that its size may have changed while it is reading under the next lease, and
+    /// all the same would tell the kernel that its size may have changed while it is reading under the next delegation, and
     /// it would not believe that this read ends where the file does.
     pub fn covers(&self, inode: InodeId) -> bool {
         self.records.get(&inode).is_none_or(|record| record.covers)
@@ -352,13 +352,13 @@ impl<K: Default> Delegations<K> {
         std::mem::take(&mut back.tainted)
     }
 
-    /// What may be kept of a lease on its way back, as it is wanted by now.
+    /// What may be kept of a delegation on its way back, as it is wanted by now.
     pub fn keeps(&self, inode: InodeId) -> Option<LeaseMode> {
         Some(self.records.get(&inode)?.back?.keep)
     }
 
-    /// Everything is done for `keep`: what is kept under the lease goes, and the server is to be told what is returned.
-    /// `None` if more is wanted meanwhile, or if the lease is gone.
+    /// Everything is done for `keep`: what is kept under the delegation goes, and the server is to be told what is returned.
+    /// `None` if more is wanted meanwhile, or if the delegation is gone.
     pub fn give_up(&mut self, inode: InodeId, keep: LeaseMode) -> Option<(TargetId, u64)> {
         let record = self.records.get_mut(&inode)?;
         let back = record.back.as_mut().filter(|back| back.keep >= keep && !back.returning)?;
@@ -371,12 +371,12 @@ impl<K: Default> Delegations<K> {
         Some((record.server, back.seq.max(record.seq)))
     }
 
-    /// Is the server being told that this lease is returned?
+    /// Is the server being told that this delegation is returned?
     pub fn is_returning(&self, inode: InodeId) -> bool {
         self.records.get(&inode).and_then(|record| record.back).is_some_and(|back| back.returning)
     }
 
-    /// The server knows that the lease is returned; whether yet more is wanted back.
+    /// The server knows that the delegation is returned; whether yet more is wanted back.
     pub fn returned(&mut self, inode: InodeId) -> bool {
         let Some(record) = self.records.get_mut(&inode) else { return false };
         let Some(back) = record.back.filter(|back| back.returning) else { return false };
@@ -393,37 +393,37 @@ impl<K: Default> Delegations<K> {
         false
     }
 
-    /// Forgets a lease without further ado: the inode, or the session, is gone.
+    /// Forgets a delegation without further ado: the inode, or the session, is gone.
     pub fn remove(&mut self, inode: InodeId) -> Option<K> {
         let record = self.records.remove(&inode)?;
         self.order.remove(&record.used);
         Some(record.cached)
     }
 
-    /// The number to return a lease with that nobody asked for.
+    /// The number to return a delegation with that nobody asked for.
     pub fn seq(&self, inode: InodeId) -> u64 {
         self.records.get(&inode).map_or(0, |record| record.seq)
     }
 
-    /// All leases of a server that are not on their way back.
+    /// All delegations of a server that are not on their way back.
     pub fn of_server(&self, server: TargetId) -> Vec<InodeId> {
         let held = self.records.iter().filter(|(_, record)| record.server == server && record.back.is_none());
         held.map(|(inode, _)| *inode).collect()
     }
 
-    /// Whether there is any lease of a server, also on its way back.
+    /// Whether there is any delegation of a server, also on its way back.
     pub fn has_of_server(&self, server: TargetId) -> bool {
         self.records.values().any(|record| record.server == server)
     }
 
-    /// All leases of a server, also those on their way back.
+    /// All delegations of a server, also those on their way back.
     pub fn all_of_server(&self, server: TargetId) -> Vec<InodeId> {
         self.records.iter().filter(|(_, record)| record.server == server).map(|(inode, _)| *inode).collect()
     }
 
-    /// The server was restarted, and is to hear of the leases of its earlier run that could not be given up in time: all of them, each
-    /// with what is held. `None` are named if some are not on their way back, which has to come first. Those named are to be
-    /// returned to it like any other.
+    /// The server was restarted, and is to hear of the delegations of its earlier run that could not be given up in
+    /// time: all of them, each with what is held. `None` are named if some are not on their way back, which has to come
+    /// first. Those named are to be returned to it like any other.
     pub fn carry_over(&mut self, server: TargetId) -> Vec<Returned> {
         let of_it = |record: &&mut Box<Record<K>>| record.server == server;
         if self.records.values_mut().filter(of_it).any(|record| record.back.is_none()) {
@@ -438,20 +438,20 @@ impl<K: Default> Delegations<K> {
         .collect()
     }
 
-    /// Whether the server's run of now takes this lease of an earlier one for its own.
+    /// Whether the server's run of now takes this delegation of an earlier one for its own.
     pub fn is_carried_over(&self, inode: InodeId) -> bool {
         self.records.get(&inode).is_some_and(|record| record.carried)
     }
 
-    /// Servers whose leases are good no longer, and which have some that are not on their way back.
+    /// Servers whose delegations are good no longer, and which have some that are not on their way back.
     pub fn silent(&self, now_ms: u64) -> Vec<TargetId> {
         let silent = self.servers.iter().filter(|(_, server)| now_ms >= server.good_until_ms);
         silent.map(|(target, _)| *target).collect()
     }
 
-    /// Leases beyond `limit` which `free` says may go, or some of them: spread evenly over all but those used last. Those used longest
-    /// ago alone would be the next ones where a directory is walked again and again that is larger than the limit: none
-    /// would ever be found here.
+    /// Delegations beyond `limit` which `free` says may go, or some of them: spread evenly over all but those used
+    /// last. Those used longest ago alone would be the next ones where a directory is walked again and again that is
+    /// larger than the limit: none would ever be found here.
     pub fn surplus(&self, limit: usize, free: impl Fn(InodeId) -> bool) -> Vec<InodeId> {
         let excess = self.records.len().saturating_sub(limit);
         if excess == 0 {

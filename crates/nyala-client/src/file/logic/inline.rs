@@ -18,8 +18,8 @@ pub fn merge<'a>(base: &[u8], changes: impl Iterator<Item = (u64, &'a [u8])>) ->
     merged
 }
 
-/// The same of changes that can be shared. `single_writes`: a single write made each, so none has memory to spare; one that is all
-/// there is becomes the content without being copied.
+/// The same of changes that can be shared. `single_writes`: a single write made each, so none has memory to spare; one
+/// that is all there is becomes the content without being copied.
 pub fn whole(base: &[u8], changes: &[(u64, Bytes)], single_writes: bool) -> Bytes {
     match changes {
         [(0, data)] if single_writes && data.len() >= base.len() => data.clone(),

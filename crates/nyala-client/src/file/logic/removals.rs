@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! May a file have gone by a removal of one of its names that this client sent? The server does not revoke the lease of
-//! the client that removes a name, so that a lease alone does not say that the file is still there.
+//! May a file have gone by a removal of one of its names that this client sent? The server does not revoke the delegation of
+//! the client that removes a name, so that a delegation alone does not say that the file is still there.
 
 /// One file's removals by this client.
 #[derive(Debug, Default)]

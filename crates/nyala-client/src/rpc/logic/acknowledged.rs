@@ -5,8 +5,9 @@
 //! A server's replies carry the number of its run, the log position that is on disk and the one that the reply rests on. A
 //! later run goes on where it found the log to end; what an earlier one had answered behind that is lost. So the last
 //! position of each inode is kept until it is on disk; with the first reply of a later run those that were not become
-//! doubtful, and the server says which survived. The positions of changes that others made a moment before count as this client's:
-//! that errs to the side of loss. Inline content is told as a whole: what of it was lost is back with the next telling.
+//! doubtful, and the server says which survived. The positions of changes that others made a moment before count as
+//! this client's: that errs to the side of loss. Inline content is told as a whole: what of it was lost is back with
+//! the next telling.
 
 mod server;
 

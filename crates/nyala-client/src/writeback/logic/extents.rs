@@ -211,8 +211,8 @@ impl ExtentMap {
         }
     }
 
-    /// A unit that is filled out of order gets a buffer of its own once a good part of it is there: what comes then is copied to its
-    /// place, once, instead of with every piece that closes a gap before it.
+    /// A unit that is filled out of order gets a buffer of its own once a good part of it is there: what comes then is
+    /// copied to its place, once, instead of with every piece that closes a gap before it.
     fn gather(&mut self, unit: Range<u64>) {
         let (mut count, mut bytes) = (0, 0);
         for (_, extent) in self.extents.range(unit.clone()) {

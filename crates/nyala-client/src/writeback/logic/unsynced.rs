@@ -3,8 +3,8 @@
 //! Which targets may hold bytes of a file that are not on their disks.
 //!
 //! Others may have written what they did not sync, and so may this client before it forgot the file. So all targets may,
-//! until they were synced under a lease that keeps others from writing; from then on, as long as that lease is held, those
-//! that this client wrote to.
+//! until they were synced under a delegation that keeps others from writing; from then on, as long as that delegation
+//! is held, those that this client wrote to.
 
 use nyala_wire::storage::WriteVerifier;
 use std::collections::BTreeMap;
@@ -96,13 +96,13 @@ impl Unsynced {
         self.written.insert(index, Noted::default());
     }
 
-    /// The lease is gone: others may write.
+    /// The delegation is gone: others may write.
     pub fn shared(&mut self) {
         self.known = false;
         self.era += 1;
     }
 
-    /// Begins a sync. `all`: those that hold any of the file; `alone`: a lease keeps others from writing.
+    /// Begins a sync. `all`: those that hold any of the file; `alone`: a delegation keeps others from writing.
     pub fn begin(&mut self, all: impl Iterator<Item = u16>, alone: bool) -> Syncing {
         let mut indices = std::mem::take(&mut self.written);
         for index in all.filter(|_| !self.known) {

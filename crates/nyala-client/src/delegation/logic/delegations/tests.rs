@@ -210,7 +210,7 @@ fn the_gate_lets_operations_through_and_is_tainted() {
         assert!(!leases.close_gate(INODE), "said once");
         assert_eq!(leases.is_busy(INODE), expected);
     }
-    // A silent server's lease allows nothing to be kept.
+    // A silent server's delegation allows nothing to be kept.
     let mut leases = held(Exclusive);
     leases.revoke(INODE, SERVER, Nothing, 11, 0);
     leases.open_gate(INODE);
@@ -267,7 +267,7 @@ fn a_new_grant_overtakes_the_news_that_the_old_lease_is_returned() {
     assert!(!leases.returned(INODE));
     assert_eq!(leases.mode(INODE, 0), Shared);
     assert_ne!(leases.stamp(INODE), Some(stamp));
-    // One that was admitted under the old lease does not count for the new one.
+    // One that was admitted under the old delegation does not count for the new one.
     let Verdict::Cached(_) = leases.admit(INODE, READ, 0) else { panic!("not admitted") };
     leases.leave(INODE, false, stamp);
     leases.revoke(INODE, SERVER, Nothing, 13, 0);
@@ -298,7 +298,7 @@ fn what_goes_is_spread_over_all_but_what_was_used_last() {
 }
 
 proptest! {
-    /// Whatever comes in whatever order: nothing is kept under a lease that was given up, and operations that were
+    /// Whatever comes in whatever order: nothing is kept under a delegation that was given up, and operations that were
     /// admitted under it are over before that.
     #[test]
     fn never_kept_without_a_lease(steps in proptest::collection::vec((0_u8..9, 0_u8..4, 0_u64..3), 1..200)) {
