@@ -20,6 +20,8 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 
 /// A map and what is looked up in it all the time.
 #[derive(Default)]
@@ -51,6 +53,8 @@ pub(crate) struct Maps {
     mgmt: Mutex<MgmtBook>,
     view: RwLock<Arc<View>>,
     refreshing: tokio::sync::Mutex<()>,
+    /// A newer map was taken.
+    changed: Notify,
 }
 
 impl Maps {
@@ -60,6 +64,7 @@ impl Maps {
             mgmt: Mutex::new(MgmtBook::new(mgmt.to_vec())),
             view: RwLock::default(),
             refreshing: tokio::sync::Mutex::new(()),
+            changed: Notify::new(),
         }
     }
 
@@ -67,7 +72,12 @@ impl Maps {
         self.view.read().clone()
     }
 
-    fn take(&self, map: ClusterMap) {
+    /// Ends when a newer map than the one of now is taken. Enabled before the map is looked at, it misses none.
+    pub(super) fn changed(&self) -> Notified<'_> {
+        self.changed.notified()
+    }
+
+    pub(super) fn take(&self, map: ClusterMap) {
         let mut view = self.view.write();
         let ours = view.map.cluster;
         if ours != ClusterId::UNKNOWN && map.cluster != ours {
@@ -75,6 +85,8 @@ impl Maps {
         } else if map.version > view.map.version {
             self.mgmt.lock().learn(&map);
             *view = Arc::new(View::new(map));
+            drop(view);
+            self.changed.notify_waiters();
         }
     }
 

@@ -3,7 +3,7 @@
 //! Requests to mirror groups: which member is asked, under which number, and again until it worked.
 //!
 //! **Failure model.** A member dies, vanishes or stands still in the middle of a request; its group goes on with another
-//! primary in another epoch. A request is given up as soon as the map shows another epoch, and sent again under the same
+//! primary in another epoch. A request is given up as soon as a map arrives that shows another epoch, and sent again under the same
 //! number: the group does it once. A refused connection is reported to management, which then need not wait for the lease
 //! to end. A member that this client alone does not reach is gone around ([`crate::rpc::reach`]). A reader may ask a member that
 //! cannot tell (`ASK_PRIMARY`), or one whose copy is damaged: the next one is asked. The application sees a pause.
@@ -25,8 +25,6 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// While a request is under way, the map is looked at so often.
-const LOOK: Duration = Duration::from_millis(50);
 /// How long a read of damaged data waits for another member to become good.
 const COPY_WAIT: Duration = Duration::from_secs(5);
 /// Between two looks at whether one has.
@@ -250,6 +248,20 @@ impl Cluster {
         let mut knock: Option<ReachFuture> = None;
         let mut suspect = Instant::now() + SUSPECT;
         loop {
+            let changed = self.maps.changed();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if self.maps.view().map.group(group).is_some_and(|known| known.epoch != epoch) {
+                return None;
+            }
+            if knock.is_none() && Instant::now() >= suspect {
+                if self.has_other_copy(group, &[member]) {
+                    knock = Some(self.rpc.is_reachable(endpoint));
+                } else {
+                    suspect = Instant::now() + SUSPECT;
+                }
+            }
+            let is_knocking = knock.is_some();
             let knocked = async {
                 match &mut knock {
                     Some(knock) => knock.await,
@@ -266,13 +278,8 @@ impl Cluster {
                     }
                     (knock, suspect) = (None, Instant::now() + SUSPECT);
                 }
-                () = tokio::time::sleep(LOOK) => {}
-            }
-            if self.maps.view().map.group(group).is_some_and(|known| known.epoch != epoch) {
-                return None;
-            }
-            if knock.is_none() && Instant::now() >= suspect && self.has_other_copy(group, &[member]) {
-                knock = Some(self.rpc.is_reachable(endpoint));
+                () = changed => {}
+                () = tokio::time::sleep_until(suspect.into()), if !is_knocking => {}
             }
         }
     }
@@ -284,5 +291,79 @@ impl Cluster {
             // why ignored: management notices by itself, only later.
             let _ = self.maps.ask(&MgmtRequest::Refused { node }, Duration::ZERO).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ClientConfig;
+    use crate::context::Context;
+    use crate::rpc::transport::{Rpc, RpcFuture};
+    use nyala_transport::Secret;
+    use nyala_wire::MapVersion;
+    use nyala_wire::map::{ClusterMap, TargetKind};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context as Task, Poll, Wake, Waker};
+
+    const GROUP: GroupId = GroupId(1);
+    const MEMBER: TargetId = TargetId(7);
+
+    /// Servers that never answer.
+    struct Silent;
+
+    impl Rpc for Silent {
+        fn call<'a>(&'a self, _endpoint: &'a Endpoint, _request: Request) -> RpcFuture<'a> {
+            Box::pin(std::future::pending())
+        }
+
+        fn is_reachable<'a>(&'a self, _endpoint: &'a Endpoint) -> ReachFuture<'a> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[derive(Default)]
+    struct Wakes(AtomicUsize);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Wakes>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn map(version: u64, epoch: u32) -> ClusterMap {
+        let group = Group {
+            id: GROUP,
+            kind: TargetKind::Storage,
+            epoch,
+            members: vec![MEMBER],
+            states: Vec::new(),
+            reign: 1,
+            since: MapVersion(1),
+            fencing: Vec::new(),
+            resync_stopped: false,
+            full: Vec::new(),
+            losses: 0,
+        };
+        ClusterMap { version: MapVersion(version), groups: vec![group], ..ClusterMap::default() }
+    }
+
+    #[tokio::test]
+    async fn a_request_is_given_up_when_another_epoch_is_known_and_wakes_for_nothing_before() {
+        let config = ClientConfig::new(Vec::new(), Secret::from_bytes(&[7; 32]).unwrap(), "test");
+        let cluster = Cluster::new(Arc::new(Context::new(config)), Arc::new(Silent)).unwrap();
+        cluster.maps.take(map(1, 1));
+        let (endpoint, wakes) = (Endpoint { addresses: Vec::new() }, Arc::new(Wakes::default()));
+        let request = Request::new(message_type::STORAGE, Vec::new());
+        let mut call = Box::pin(cluster.call_in_epoch((GROUP, 1), MEMBER, &endpoint, request));
+        let waker = Waker::from(wakes.clone());
+        assert!(call.as_mut().poll(&mut Task::from_waker(&waker)).is_pending());
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
+        cluster.maps.take(map(2, 1));
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
+        assert!(call.as_mut().poll(&mut Task::from_waker(&waker)).is_pending(), "a newer map, the same epoch");
+        cluster.maps.take(map(3, 2));
+        assert!(matches!(call.as_mut().poll(&mut Task::from_waker(&waker)), Poll::Ready(None)));
     }
 }
