@@ -6,6 +6,7 @@
 
 use crate::delegation::cache::DelegationCache;
 use crate::delegation::cache::Note;
+use crate::delegation::logic::cached_inode::CachedInode;
 use crate::delegation::logic::generations::{Generations, Noted};
 use crate::rpc::meta::MetaAnswer;
 use nyala_wire::{Attr, InodeId};
@@ -19,6 +20,9 @@ pub(crate) struct LocalChange {
     /// It may concern inodes that are not known here.
     unknown: bool,
 }
+
+/// A directory, and a name in it.
+type Entry<'a> = (InodeId, &'a [u8]);
 
 /// A name that is changed.
 struct ChangedName {
@@ -35,11 +39,7 @@ struct ChangedName {
 
 impl DelegationCache {
     /// Begins a mutation of inodes (directories whose entries change included), names, and the inodes they point to.
-    pub(crate) fn begin_change(
-        self: &Arc<DelegationCache>,
-        inodes: &[InodeId],
-        names: &[(InodeId, &[u8])],
-    ) -> LocalChange {
+    pub(crate) fn begin_change(self: &Arc<DelegationCache>, inodes: &[InodeId], names: &[Entry<'_>]) -> LocalChange {
         self.start_change(inodes, names, !names.is_empty())
     }
 
@@ -51,26 +51,25 @@ impl DelegationCache {
     fn start_change(
         self: &Arc<DelegationCache>,
         inodes: &[InodeId],
-        names: &[(InodeId, &[u8])],
+        names: &[Entry<'_>],
         unknown: bool,
     ) -> LocalChange {
         let mut change = LocalChange { delegations: self.clone(), inodes: Vec::new(), names: Vec::new(), unknown };
         if !self.ctx.config.leases {
             return change;
         }
-        let mut cache = self.lock();
+        let (now_ms, mut cache) = (self.ctx.now_ms(), self.lock());
         if unknown {
             cache.generations.begin_unknown();
         }
         for &inode in inodes {
             change.inodes.push((inode, cache.generations.begin(Generations::slot(inode))));
         }
-        let now_ms = self.ctx.now_ms();
         for &(dir, name) in names {
             let begun = cache.generations.begin(Generations::slot((dir, name)));
             let was = cache.held.cached(dir, now_ms).and_then(|cached| cached.entries.get(name).copied());
-            let stamp = cache.held.stamp(dir);
-            change.names.push(ChangedName { dir, name: name.to_vec(), begun, stamp, was, outcome: None });
+            let (name, stamp) = (name.to_vec(), cache.held.stamp(dir));
+            change.names.push(ChangedName { dir, name, begun, stamp, was, outcome: None });
         }
         drop(cache);
         change.forget();
@@ -136,16 +135,11 @@ impl LocalChange {
     fn forget(&self) {
         let mut cache = self.delegations.lock();
         for (inode, _) in &self.inodes {
-            if let Some(cached) = cache.held.peek(*inode) {
-                cached.changed();
-                cached.listings.clear();
-            }
+            cache.held.peek(*inode).into_iter().for_each(CachedInode::directory_changed);
             self.delegations.alters(*inode);
         }
-        for one in &self.names {
-            if let Some(cached) = cache.held.peek(one.dir) {
-                cached.entries.remove(&one.name);
-            }
+        for ChangedName { dir, name, .. } in &self.names {
+            cache.held.peek(*dir).map(|cached| cached.entries.remove(name));
         }
     }
 }

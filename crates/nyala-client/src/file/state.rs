@@ -299,6 +299,15 @@ impl FileState {
         self.loaded && !self.open.is_registered() && self.is_inline() && !self.written.dirty().is_empty() && simple
     }
 
+    /// How many bytes it takes to keep what is known of the file when nobody uses it; `None`: it is of no use.
+    pub(crate) fn worth_keeping(&self) -> Option<usize> {
+        let inline = if let Content::Inline { data, .. } = &self.content { data.len() } else { 0 };
+        // One without names is gone now.
+        let named = self.attrs.valid().is_some_and(|attr| attr.nlink > 0);
+        let useful = named && self.loaded && self.is_clean() && self.open.handles() == 0;
+        useful.then_some(inline + size_of::<File>())
+    }
+
     /// After a change was acknowledged: own size and time are the server's once nothing is on its way.
     pub(crate) fn settle(&mut self) {
         self.generation += 1;

@@ -4,7 +4,7 @@
 
 mod files;
 
-use crate::file::state::{Content, File};
+use crate::file::state::File;
 use files::{Entry, Files};
 use nyala_wire::InodeId;
 use parking_lot::Mutex;
@@ -53,14 +53,7 @@ impl Table {
 
     /// One user of a file less; what is known of it is kept while its delegation is held.
     pub(crate) fn release(&self, file: &Arc<File>) {
-        let keep = {
-            let state = file.state.lock();
-            let inline = if let Content::Inline { data, .. } = &state.content { data.len() } else { 0 };
-            // One without names is gone now.
-            let named = state.attrs.valid().is_some_and(|attr| attr.nlink > 0);
-            let useful = named && state.loaded && state.is_clean() && state.open.handles() == 0;
-            useful.then_some(inline + size_of::<File>())
-        };
+        let keep = file.state.lock().worth_keeping();
         self.release_user(file, keep);
     }
 

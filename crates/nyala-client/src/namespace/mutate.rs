@@ -187,7 +187,6 @@ impl Namespace {
         let known = file.as_deref().filter(|_| *new || self.files.get(*inode).is_none());
         let registered = !*new || answer.grants.inodes != LeaseMode::Exclusive;
         let made = known.map(|reply| Made { answer: &answer, note: &note, reply, registered });
-        let new = *new;
         let registered_before = file.is_some() && known.is_none();
         let opened = self.ops.open_handle(*inode, made, OpenOptions::default()).await?;
         if registered_before {
@@ -195,7 +194,7 @@ impl Namespace {
             let _gate = opened.file().pass_gate(&self.ctx).await?;
             self.ops.open_at_server(opened.file()).await?;
         }
-        if new {
+        if *new {
             // Who writes to it asks for these.
             self.delegations
                 .remember(&self.delegations.note(*inode), |cached| cached.put_xattr(b"security.capability", None));

@@ -130,15 +130,8 @@ impl Cluster {
             }
             let mark = log_mark(&frame);
             self.note_acknowledged(target, mark, &request.op, &reply);
-            return Ok(SendOutcome::Reply(MetaAnswer {
-                reply,
-                grants,
-                target,
-                boot,
-                sessions_lost,
-                session: id,
-                mark,
-            }));
+            let answer = MetaAnswer { reply, grants, target, boot, sessions_lost, session: id, mark };
+            return Ok(SendOutcome::Reply(answer));
         }
         let error: WireError = decode(&frame.body).map_err(Error::server(what))?;
         let code = error.code;

@@ -58,6 +58,12 @@ impl CachedInode {
         self.xattr_names = None;
     }
 
+    /// The same, and entries of it if it is a directory: its listing is to be asked anew.
+    pub fn directory_changed(&mut self) {
+        self.changed();
+        self.listings.clear();
+    }
+
     /// A part of the listing that starts after `after` and has at most `max` entries.
     pub fn listing(&self, after: u64, max: u32) -> Option<Listing> {
         let part = self.listings.get(&after)?;
