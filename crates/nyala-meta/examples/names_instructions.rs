@@ -11,7 +11,7 @@
 mod support;
 
 use nyala_meta::tables::Tables;
-use nyala_namespace::leases::{Leases, Need};
+use nyala_namespace::delegations::{Delegations, Need};
 use nyala_store::{Options, Store};
 use nyala_wire::meta::*;
 use nyala_wire::*;
@@ -29,7 +29,7 @@ const SESSION: SessionId = SessionId(1);
 struct Server {
     tables: Tables,
     logic: Logic,
-    leases: Leases,
+    leases: Delegations,
 }
 
 fn name(n: u64) -> Name {
@@ -125,7 +125,7 @@ fn main() {
     let (store, _) = Store::open(dir.path(), options).expect("a new store opens");
     store.apply(new_tables()).expect("the store has room");
     let tables = Tables::new(store).expect("the tables can be read");
-    let mut server = Server { tables, logic: Logic::new(), leases: Leases::default() };
+    let mut server = Server { tables, logic: Logic::new(), leases: Delegations::default() };
     for n in 0..FILES {
         let entry = NewEntry { parent: InodeId::ROOT, name: name(n), perm: 0o644, umask: 0 };
         server.run(&MetaOp::Create { entry, exclusive: true });

@@ -7,4 +7,5 @@ pub mod service;
 pub mod tables;
 
 pub use service::config::MetaConfig;
-pub use service::{MetaError, OpenStore, run, run_on};
+pub use service::error::MetaError;
+pub use service::{OpenStore, run, run_on};

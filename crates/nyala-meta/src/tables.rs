@@ -6,7 +6,7 @@
 
 use nyala_kv::{Batch, Visit};
 use nyala_namespace::keys;
-use nyala_namespace::ns::linger::HOLDER;
+use nyala_namespace::ns::deferred_unlink::HOLDER;
 use nyala_namespace::view::View;
 use nyala_store::{Store, StoreError};
 use nyala_wire::{ErrorCode, InodeId, SessionId, WireError};
@@ -26,7 +26,7 @@ pub struct Tables {
     /// The store.
     pub store: Store,
     opens: Arc<RwLock<BTreeSet<(InodeId, SessionId)>>>,
-    lingering: Arc<RwLock<BTreeSet<InodeId>>>,
+    deferred: Arc<RwLock<BTreeSet<InodeId>>>,
     locked: Arc<RwLock<HashSet<InodeId>>>,
 }
 
@@ -43,9 +43,9 @@ impl Tables {
             locked.extend(keys::parse_inode(key));
             ControlFlow::Continue(())
         })?;
-        let lingering = opens.iter().filter(|(_, opener)| *opener == HOLDER).map(|(inode, _)| *inode).collect();
-        let (opens, lingering) = (Arc::new(RwLock::new(opens)), Arc::new(RwLock::new(lingering)));
-        Ok(Tables { store, opens, lingering, locked: Arc::new(RwLock::new(locked)) })
+        let deferred = opens.iter().filter(|(_, opener)| *opener == HOLDER).map(|(inode, _)| *inode).collect();
+        let (opens, deferred) = (Arc::new(RwLock::new(opens)), Arc::new(RwLock::new(deferred)));
+        Ok(Tables { store, opens, deferred, locked: Arc::new(RwLock::new(locked)) })
     }
 
     /// Applies a batch to the store. Errors: as [`store_error`] says, with nothing done.
@@ -73,14 +73,14 @@ impl Tables {
         };
         match open {
             _ if opener != HOLDER => false,
-            true => self.lingering.write().insert(inode),
-            false => self.lingering.write().remove(&inode),
+            true => self.deferred.write().insert(inode),
+            false => self.deferred.write().remove(&inode),
         };
     }
 
-    /// What the server itself holds open ([`nyala_namespace::ns::linger`]).
-    pub fn lingering(&self) -> BTreeSet<InodeId> {
-        self.lingering.read().clone()
+    /// What the server itself holds open ([`nyala_namespace::ns::deferred_unlink`]).
+    pub fn deferred(&self) -> BTreeSet<InodeId> {
+        self.deferred.read().clone()
     }
 
     /// What a session holds open.

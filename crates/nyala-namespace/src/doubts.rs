@@ -4,7 +4,7 @@
 //!
 //! **Failure model.** A client sends data to storage, and then its size, or that it was moved from the inode, to metadata. One that
 //! dies in between leaves bytes behind the end, or beside inline content, that would show when the file grows past them
-//! without being written there. Its session's exclusive leases say which files that can be; after a restart of this
+//! without being written there. Its session's exclusive delegations say which files that can be; after a restart of this
 //! service nothing does, so that all files from before are doubtful if a session of before is never heard of again. Whoever
 //! is told of a doubt cuts before it leaves a gap (`FileReply::leftovers`), and so does a truncation to a larger size. It is not told
 //! to all, as nobody may cut what another client has on its way to be committed: a dead one has nothing on its way, and held

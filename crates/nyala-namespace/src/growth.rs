@@ -15,6 +15,11 @@ use nyala_wire::InodeId;
 use nyala_wire::meta::{MetaOp, MetaReply, PutInline};
 use nyala_wire::meta_tx::TxPart;
 
+/// What the parts of a transaction may do together.
+pub fn of_parts(parts: &[TxPart]) -> ChangeKind {
+    parts.iter().map(of_part).find(|kind| *kind == Grows).unwrap_or(Maintains)
+}
+
 /// What an operation may do, before anything is looked up. `inline_len`: bytes of inline content that an inode has now.
 pub fn of_op(op: &MetaOp, inline_len: &dyn Fn(InodeId) -> usize) -> ChangeKind {
     let grows = |put: &PutInline| put.data.len() > inline_len(put.inode);

@@ -3,18 +3,19 @@
 //! The name space of a metadata server, without I/O, clock or randomness: time and entropy are arguments, the tables are
 //! read through [`view::View`], and what is to be written is a batch.
 //!
-//! [`ns`] has one operation per file, [`tx`] operations over several servers, [`change`] the change of the tables that
-//! either of them makes. `nyala-meta` receives the requests, runs this logic, writes the log and talks to other servers.
+//! [`server`] is a whole metadata server as a state machine. Below it, [`ns`] has one operation per file, [`tx`] operations over
+//! several servers, [`change`] the change of the tables that either of them makes; [`sessions`], [`delegations`], [`locks`] and
+//! others each keep the books of one thing. `nyala-meta` carries the server's effects out.
 
 pub mod acl;
 pub mod change;
 pub mod damage;
 pub mod deadlock;
+pub mod delegations;
 pub mod doubts;
 pub mod file_locks;
 pub mod growth;
 pub mod keys;
-pub mod leases;
 pub mod listings;
 pub mod lock_checks;
 pub mod locks;
@@ -23,7 +24,8 @@ pub mod records;
 pub mod replies;
 pub mod runs;
 pub mod sequences;
+pub mod server;
 pub mod sessions;
-pub mod spread;
+pub mod sharded_map;
 pub mod tx;
 pub mod view;

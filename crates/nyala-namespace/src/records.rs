@@ -192,9 +192,9 @@ pub struct SessionRecord {
     /// The client's name for people.
     #[n(0)]
     pub client: String,
-    /// It keeps leases, so that it has to let go of them after a restart of the server.
+    /// Its client caches under delegations, so that it has to confirm them after a restart of the server.
     #[n(1)]
-    pub leases: Option<bool>,
+    pub caches: Option<bool>,
 }
 
 /// The kept reply to a changing request.

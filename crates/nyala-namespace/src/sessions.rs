@@ -7,7 +7,7 @@
 //! count against anybody. A request that was under way when its session ended must not change anything any more, even if
 //! the same session has been opened again: its client repeats it with a new sequence number.
 //! This server may lose power: a session's record is on disk before its client hears that it is open, or the next run would
-//! give its leases to others without a fence. If the end of one is lost, all that others did since is lost with it: it ends again.
+//! give its delegations to others without a fence. If the end of one is lost, all that others did since is lost with it: it ends again.
 
 use nyala_wire::meta::MetaRequest;
 use nyala_wire::{ErrorCode, SessionId, WireError};
@@ -140,7 +140,9 @@ impl Sessions {
         let silent = |live: &Live| now_ms.saturating_sub(live.seen_ms.max(self.counting_from_ms)) > timeout_ms;
         let silent = self.live.iter().filter(|(_, live)| silent(live)).map(|(session, _)| *session);
         let again = self.ending.iter().filter(|(_, under_way)| !**under_way).map(|(session, _)| *session);
-        silent.chain(again).collect()
+        let mut sessions: Vec<SessionId> = silent.chain(again).collect();
+        sessions.sort_unstable();
+        sessions
     }
 }
 

@@ -15,9 +15,7 @@
 //! What the map is behind of, mirror groups settle among themselves: a member that has confirmed tells those that join it. Fencing
 //! twice is fine. If this service dies before it has decided, the session's record is still there, and it is ended again.
 
-mod settle;
-
-pub use settle::settle;
+pub mod settle;
 
 use super::state::State;
 use nyala_kv::{Batch, prefix_end};

@@ -3,7 +3,7 @@
 //! Removal of the chunk files of files that are gone, from a durable queue.
 //!
 //! Whatever takes a file's last name or last opener away puts it into the queue with the same log record: unlink, a rename
-//! that replaces, the end of a replaced file's moment (`super::linger`), a close, the end of a session, a part of a
+//! that replaces, the end of a replaced file's moment (`nyala_namespace::server`), a close, the end of a session, a part of a
 //! transaction. So this is the one place that destroys a file's data at storage.
 //!
 //! Failure model: a power cut takes back what the log has not synced, and with it the removal; a file that comes back has

@@ -1,47 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The shell around the name-space logic: receives requests, runs the logic, writes the log, talks to others.
+//! The shell around the metadata server (`nyala_namespace::server`): transport, log and disk. [`driver`] feeds it what happens and
+//! carries out its effects; what goes on here beside the requests is the removal of chunk files ([`garbage`]), fences at storage
+//! ([`fence`]) and ranges of inode numbers ([`ranges`]).
 //!
 //! One thread owns a target's tables and runs everything (a current-thread runtime); the store's own threads sync the
 //! log and write checkpoints.
 //!
-//! Failure model: this process may die at any instruction; what it acknowledged was written to the log before, and
-//! [`recover`] takes up the rest. When the log cannot be written, the service ends, and says nothing more of what it has in
-//! memory: that may then differ from what is on disk, and only the disk counts.
+//! Failure model: this process may die at any instruction; what it acknowledged was written to the log before, and the next
+//! start takes up the rest from the tables. When the log cannot be written, the service ends, and says nothing more of what it
+//! has in memory: that may then differ from what is on disk, and only the disk counts.
 
-pub mod bring;
 pub mod config;
-pub mod coordinate;
-pub mod doubt;
-pub mod execute;
+mod driver;
+pub mod error;
 pub mod fence;
 pub mod flusher;
 pub mod garbage;
 mod group_calls;
-pub mod leases;
-pub mod linger;
-pub mod lock_check;
-pub mod lock_wait;
+mod logged_tables;
+mod notes;
 pub mod numbered;
-pub mod participate;
 pub mod peers;
 pub mod ranges;
-pub mod recover;
-pub mod sessions;
 pub mod state;
-pub mod truncate;
-pub mod unsaid;
 pub mod until_done;
 
 use crate::tables::{Tables, store_error};
 use config::MetaConfig;
+use driver::Driver;
+use error::MetaError;
 use flusher::Flusher;
-use nyala_store::own_dir::{IdentityError, Kind, OwnDir};
+use nyala_store::own_dir::{Kind, OwnDir};
 use nyala_store::{Options, Recovery, Store, StoreError};
-use nyala_transport::member::{Member, MgmtClient, MgmtError};
-use nyala_transport::{
-    Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, SecretError, Server, ServerOptions, Service, TransportError,
-};
+use nyala_transport::member::{Member, MgmtClient};
+use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, Server, ServerOptions, Service};
 use nyala_wire::map::{Role as NodeRole, TargetKind};
 use nyala_wire::message_type::{META, META_CHECKPOINT, META_FENCES, META_TX, PING, STATS};
 use nyala_wire::mgmt::{Capacity, Register, RegisterTarget, TargetCapacity};
@@ -56,35 +49,6 @@ use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::mpsc;
-
-/// Why a metadata service cannot run (any more).
-#[derive(Debug, thiserror::Error)]
-pub enum MetaError {
-    /// The directory is not what it should be.
-    #[error(transparent)]
-    Identity(#[from] IdentityError),
-    /// The secret file is not what it should be.
-    #[error(transparent)]
-    Secret(#[from] SecretError),
-    /// Listening failed.
-    #[error(transparent)]
-    Transport(#[from] TransportError),
-    /// Management refuses.
-    #[error(transparent)]
-    Mgmt(#[from] MgmtError),
-    /// The tables cannot be opened.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The tables cannot be taken up.
-    #[error("metadata tables: {0}")]
-    Tables(#[from] WireError),
-    /// Management has expelled this process.
-    #[error("management refuses this service: {0}")]
-    Expelled(WireError),
-    /// The system gives no random numbers.
-    #[error("no random numbers from the system: {0}")]
-    Random(getrandom::Error),
-}
 
 /// How the tables in a directory are opened.
 pub type OpenStore<'a> = &'a dyn Fn(&Path, Options) -> Result<(Store, Recovery), StoreError>;
@@ -121,14 +85,14 @@ pub async fn run_on(
     drop(early);
     let server = Server::bind(&[listen], handshake(member.cluster(), member.node().0), ServerOptions::default())?;
     let (failed, mut failure) = mpsc::channel(1);
-    let state = tokio::select! {
-        state = open(&config, open_store, member, me, handshake, &left, failed) => state?,
+    let (driver, state) = tokio::select! {
+        opened = open(&config, open_store, member, me, handshake, &left, failed) => opened?,
         () = &mut shutdown => return Ok(()),
     };
     tracing::info!(target = %me, node = %state.member.node(), %listen, "metadata service is up");
     let stop = server.shutdown_handle();
-    let background = start_background(&state);
-    let service = Rc::new(MetaService { state: state.clone() });
+    let background = start_background(&driver, &state);
+    let service = Rc::new(MetaService { driver, state: state.clone() });
     let ended = tokio::select! {
         served = server.serve(service) => served.map_err(MetaError::from),
         why = state.member.expelled() => Err(MetaError::Expelled(why)),
@@ -146,14 +110,11 @@ pub async fn run_on(
 }
 
 /// What goes on beside the requests.
-fn start_background(state: &Rc<State>) -> [tokio::task::JoinHandle<()>; 7] {
+fn start_background(driver: &Rc<Driver>, state: &Rc<State>) -> [tokio::task::JoinHandle<()>; 4] {
     [
-        tokio::task::spawn_local(sessions::expire(state.clone())),
+        tokio::task::spawn_local(driver.clone().keep_time()),
         tokio::task::spawn_local(garbage::collect(state.clone())),
-        tokio::task::spawn_local(participate::resolve_doubts(state.clone())),
-        tokio::task::spawn_local(coordinate::forget(state.clone())),
-        tokio::task::spawn_local(linger::run(state.clone())),
-        tokio::task::spawn_local(fence::settle(state.clone())),
+        tokio::task::spawn_local(fence::settle::settle(state.clone())),
         tokio::task::spawn_local(ranges::run(state.clone())),
     ]
 }
@@ -208,7 +169,7 @@ async fn open(
     handshake: impl Fn(ClusterId, u32) -> HandshakeConfig,
     left: &OnceLock<Arc<AtomicU64>>,
     failed: mpsc::Sender<StoreError>,
-) -> Result<Rc<State>, MetaError> {
+) -> Result<(Rc<Driver>, Rc<State>), MetaError> {
     let options = Options { sync_interval: config.sync_interval, ..Options::default() };
     let (store, recovery) = open_store(&config.dir.join("tables"), options)?;
     tracing::info!(?recovery, "metadata tables are open");
@@ -223,10 +184,10 @@ async fn open(
     let tables = Tables::new(store)?;
     let peers = Peers::new(handshake(member.cluster(), member.node().0));
     let seed = u64::from_le_bytes(random::<8>()?);
-    let state = Rc::new(State::new(me, tables, flusher, member, peers, boot, seed));
-    recover::ensure_root(&state, now())?;
-    recover::take_up(&state)?;
-    Ok(state)
+    let state = Rc::new(State::new(me, tables, flusher, member, peers, boot));
+    let driver = Rc::new(Driver::new(state.clone(), seed));
+    driver.start(now())?;
+    Ok((driver, state))
 }
 
 /// The time by the system's clock.
@@ -260,6 +221,7 @@ fn capacity(dir: &Path, left: Option<u64>) -> Capacity {
 
 /// Dispatches frames.
 struct MetaService {
+    driver: Rc<Driver>,
     state: Rc<State>,
 }
 
@@ -270,12 +232,12 @@ impl Service for MetaService {
             META => match codec::decode(&request.body) {
                 Ok(decoded) => {
                     catch_up(state, MapVersion(request.header.map_version)).await;
-                    execute::request(state, decoded).await
+                    self.driver.request(decoded).await
                 }
                 Err(error) => Err(error),
             },
             META_TX if peer.role == Role::Meta => match codec::decode(&request.body) {
-                Ok(request) => participate::request(state, request).await.map(|reply| codec::encode(&reply)),
+                Ok(request) => self.driver.transaction(request).await.map(|reply| codec::encode(&reply)),
                 Err(error) => Err(error),
             },
             META_TX => Err(ErrorCode::UNAUTHORIZED.with("only metadata services take part in transactions")),
@@ -290,7 +252,7 @@ impl Service for MetaService {
             META_FENCES => Err(ErrorCode::UNAUTHORIZED.with("only storage services ask whom to fence")),
             META_CHECKPOINT => checkpointed(state).await,
             PING => Ok(Vec::new()),
-            STATS => Ok(codec::encode(&nyala_transport::process::stats(counters(state)))),
+            STATS => Ok(codec::encode(&nyala_transport::process::stats(counters(&self.driver, state)))),
             other => {
                 Err(ErrorCode::UNKNOWN_MESSAGE.with(format!("a metadata service does not know message {other:#06x}")))
             }
@@ -344,12 +306,14 @@ async fn checkpointed(state: &State) -> Result<Vec<u8>, WireError> {
     Ok(Vec::new())
 }
 
-fn counters(state: &State) -> Vec<(String, u64)> {
+fn counters(driver: &Driver, state: &State) -> Vec<(String, u64)> {
+    let server = driver.server();
+    let known = server.state();
     let mut counters: Vec<(String, u64)> =
-        state.counters.borrow().iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
+        known.counters.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
     let store = state.store.stats();
-    counters.push(("sessions".into(), state.sessions.borrow().len() as u64));
-    let (held, revocations) = state.leases.borrow().figures();
+    counters.push(("sessions".into(), known.sessions.len() as u64));
+    let (held, revocations) = known.delegations.figures();
     counters.push(("lease.held".into(), held as u64));
     counters.push(("lease.revocations".into(), revocations));
     counters.push(("log.syncs".into(), store.syncs));

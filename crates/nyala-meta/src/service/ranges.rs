@@ -12,7 +12,7 @@
 //! leases and transactions are of an older run. While management is away, creating goes on until the range is used up, and fails
 //! with NOT_READY then.
 
-use super::MetaError;
+use super::error::MetaError;
 use super::state::State;
 use crate::tables::{StoreView, store_error};
 use nyala_namespace::runs;

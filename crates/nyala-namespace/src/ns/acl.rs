@@ -3,7 +3,7 @@
 //! Access control lists in the tables: kept as extended attributes, in step with the permission bits. The lists
 //! themselves are `crate::acl`'s.
 
-use super::xattr;
+use super::xattr_rows;
 use crate::acl::{self, ACCESS, Acl, DEFAULT, Inherited};
 use crate::change::{Change, Step};
 use nyala_wire::meta::{MetaReply, NewEntry};
@@ -37,16 +37,16 @@ pub fn set(
         record.perm = record.perm & kept | acl.perm();
     }
     if name == ACCESS && acl.is_minimal() {
-        xattr::erase(change, inode, name)?;
+        xattr_rows::erase(change, inode, name)?;
     } else {
-        xattr::store(change, inode, name, acl.to_bytes())?;
+        xattr_rows::store(change, inode, name, acl.to_bytes())?;
     }
     Ok(MetaReply::Done)
 }
 
 /// Removes a list; fine if there is none. The permission bits stay.
 pub fn remove(change: &mut Change, now: Time, inode: InodeId, name: &[u8]) -> Step<MetaReply> {
-    if xattr::erase(change, inode, name)? {
+    if xattr_rows::erase(change, inode, name)? {
         change.inode_mut(inode)?.stamp(now);
     }
     Ok(MetaReply::Done)
@@ -57,7 +57,7 @@ pub fn chmod(change: &mut Change, inode: InodeId, perm: u16) -> Step<()> {
     let record = change.inode_mut(inode)?;
     record.perm = perm & 0o7777;
     if let Some(acl) = stored(change, inode, ACCESS)? {
-        xattr::store(change, inode, ACCESS, acl.with_perm(perm).to_bytes())?;
+        xattr_rows::store(change, inode, ACCESS, acl.with_perm(perm).to_bytes())?;
     }
     Ok(())
 }
@@ -74,14 +74,14 @@ pub fn inherit(change: &mut Change, entry: &NewEntry, is_dir: bool) -> Step<Inhe
 pub fn give(change: &mut Change, inode: InodeId, access: Option<&[u8]>, default: Option<&[u8]>) -> Step<()> {
     for (name, list) in [(ACCESS, access), (DEFAULT, default)] {
         if let Some(list) = list {
-            xattr::store(change, inode, name, list.to_vec())?;
+            xattr_rows::store(change, inode, name, list.to_vec())?;
         }
     }
     Ok(())
 }
 
 fn stored(change: &mut Change, inode: InodeId, name: &[u8]) -> Step<Option<Acl>> {
-    let Some(value) = xattr::find(change, inode, name)? else { return Ok(None) };
+    let Some(value) = xattr_rows::find(change, inode, name)? else { return Ok(None) };
     let damaged = |_| ErrorCode::IO.with("an access control list cannot be read");
     Ok(Acl::parse(&value).map_err(damaged)?)
 }

@@ -2,7 +2,11 @@
 
 //! Changing attributes, truncation included, and a directory's stripe pattern.
 
-use super::{Env, acl, inline, xattr};
+use super::acl;
+use super::env::Env;
+use super::inline;
+use super::xattr;
+use super::xattr_rows::erase;
 use crate::change::{Change, Step};
 use crate::keys;
 use crate::records::{InodeRecord, TruncateRecord};
@@ -17,7 +21,7 @@ pub fn set(change: &mut Change, env: &Env, inode: InodeId, set: &SetAttr) -> Ste
     }
     let chown = set.uid.is_some() || set.gid.is_some();
     if (chown || set.size.is_some() || set.kill_suidgid) && change.inode(inode)?.kind != FileKind::Directory {
-        xattr::erase(change, inode, xattr::CAPABILITY)?;
+        erase(change, inode, xattr::CAPABILITY)?;
     }
     let record = change.inode_mut(inode)?;
     record.uid = set.uid.unwrap_or(record.uid);

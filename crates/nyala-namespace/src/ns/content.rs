@@ -2,7 +2,9 @@
 
 //! What clients report about content: data that they wrote to storage, and new inline content.
 
-use super::{Env, check_time, inline, open};
+use super::env::{Env, check_time};
+use super::inline;
+use super::open;
 use crate::change::{Change, Fault, Step};
 use nyala_wire::meta::{Commit, MAX_FILE_BYTES, MAX_PUTS, MetaReply, PutInline, PutOutcome};
 use nyala_wire::{Attr, ErrorCode};

@@ -3,7 +3,10 @@
 //! New regular files, symbolic links and special files. The inode is made in the slot of its entry's directory, so this
 //! is always one server and one log record.
 
-use super::{Env, acl, effective_pattern, new_record, open, touch_dir};
+use super::acl;
+use super::env::Env;
+use super::inodes::{effective_pattern, new_record, touch_dir};
+use super::open;
 use crate::change::{Change, Step};
 use crate::keys;
 use crate::records::{FilePart, InodeRecord};
@@ -25,7 +28,8 @@ pub fn file(change: &mut Change, env: &Env, entry: &NewEntry, exclusive: bool) -
     let record = regular(change, env, entry, inherited.perm)?;
     let inode = add(change, env, entry, record)?;
     acl::give(change, inode, inherited.access.as_deref(), None)?;
-    let file = if env.unsaid { open::look(change, inode)? } else { open::open_here(change, env.session, inode)? };
+    let file =
+        if env.implicit_open { open::look(change, inode)? } else { open::open_here(change, env.session, inode)? };
     let file = Some(Box::new(file));
     Ok(MetaReply::Created { new: true, inode, kind: FileKind::File, file })
 }

@@ -2,7 +2,8 @@
 
 //! Operations that only look: lookup, getattr, readlink, parent, entry info.
 
-use super::{Env, effective_pattern};
+use super::env::Env;
+use super::inodes::effective_pattern;
 use crate::change::{Change, Step};
 use crate::damage::lost;
 use crate::keys;

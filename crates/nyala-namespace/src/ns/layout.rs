@@ -5,7 +5,7 @@
 //! After a restart of everything metadata may serve before storage is back: what only has to be waited for is NOT_READY,
 //! which clients try again; what does not come by waiting is NO_SPACE.
 
-use super::Env;
+use super::env::Env;
 use crate::change::Step;
 use nyala_wire::map::{Consistency, Group, MemberState, Target, TargetKind};
 use nyala_wire::{ErrorCode, Layout, Pattern, StripePattern};

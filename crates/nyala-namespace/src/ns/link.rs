@@ -3,7 +3,8 @@
 //! Hard links.
 
 use super::create::entry_reply;
-use super::{Env, touch_dir};
+use super::env::Env;
+use super::inodes::touch_dir;
 use crate::change::{Change, Fault, Step};
 use crate::tx::Plan;
 use nyala_wire::meta::MetaReply;

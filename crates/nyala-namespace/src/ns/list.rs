@@ -2,7 +2,7 @@
 
 //! Listing a directory, in the order of its cookies.
 
-use super::Env;
+use super::env::Env;
 use crate::change::{Change, Step, stored};
 use crate::keys;
 use crate::records::EntryRecord;

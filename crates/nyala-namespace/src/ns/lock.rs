@@ -2,8 +2,8 @@
 
 //! Locks of applications. A file's locks are one record; a row for each session and file says where a session has some.
 
-use super::Env;
-use crate::change::{Change, Step};
+use super::env::Env;
+use crate::change::{Change, Step, stored};
 use crate::file_locks::{self, FileLocks, Refusal};
 use crate::keys;
 use crate::view::View;
@@ -70,6 +70,11 @@ pub fn locked_by(view: &dyn View, session: SessionId) -> Result<Vec<InodeId>, Wi
         ControlFlow::Continue(())
     })?;
     Ok(found)
+}
+
+/// All locks on a file, as they are in the tables.
+pub fn read(view: &dyn View, inode: InodeId) -> Result<FileLocks, WireError> {
+    view.get(&keys::file_locks(inode))?.map_or(Ok(FileLocks::default()), |bytes| stored(&bytes))
 }
 
 /// All locks on a file.

@@ -2,9 +2,11 @@
 
 //! New directories. Their slots are spread over the servers, so most are made by a transaction.
 
+use super::acl;
 use super::create::entry_reply;
+use super::env::Env;
+use super::inodes::{new_record, touch_dir};
 use super::link::MAX_LINKS;
-use super::{Env, acl, new_record, touch_dir};
 use crate::acl::Inherited;
 use crate::change::{Change, Fault, Step};
 use crate::records::{DirPart, InodeRecord};

@@ -7,10 +7,12 @@ pub mod acl;
 pub mod attrs;
 pub mod content;
 pub mod create;
+pub mod deferred_unlink;
+mod env;
 pub mod info;
 pub mod inline;
+pub mod inodes;
 mod layout;
-pub mod linger;
 pub mod link;
 pub mod list;
 pub mod lock;
@@ -19,41 +21,15 @@ pub mod open;
 pub mod remove;
 pub mod rename;
 pub mod xattr;
+mod xattr_rows;
+
+pub use env::Env;
 
 use crate::change::{Change, Step};
 use crate::keys;
-use crate::records::{FilePart, GarbageRecord, InodeRecord};
-use nyala_cluster::placement::PlacementTable;
-use nyala_wire::map::ClusterMap;
-use nyala_wire::meta::{MetaOp, MetaReply, Owner, SetTime};
-use nyala_wire::{ErrorCode, FileKind, InodeId, Pattern, SessionId, StripePattern, TargetId, Time};
-
-/// What an operation needs from outside: who asks, when, the cluster as it is, and entropy.
-pub struct Env<'a> {
-    /// The metadata target that runs the operation.
-    pub me: TargetId,
-    /// The cluster map.
-    pub map: &'a ClusterMap,
-    /// The map's targets, prepared for choosing.
-    pub placement: &'a PlacementTable,
-    /// The client's session.
-    pub session: SessionId,
-    /// A new file is open under the lease that comes with it, and not noted as open.
-    pub unsaid: bool,
-    /// Owner of what is made.
-    pub owner: Owner,
-    /// Time stamp of what changes.
-    pub now: Time,
-    /// A random number for placement.
-    pub random: u64,
-}
-
-impl Env<'_> {
-    /// Whether an inode lives on this target.
-    pub fn is_here(&self, inode: InodeId) -> bool {
-        self.map.slot_target(inode.slot()) == Some(self.me)
-    }
-}
+use env::check_time;
+use nyala_wire::ErrorCode;
+use nyala_wire::meta::{MetaOp, MetaReply, SetTime};
 
 /// Runs one operation of a client. Session operations are the service's own.
 pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
@@ -119,84 +95,4 @@ fn check_times(env: &Env, op: &MetaOp) -> Step<()> {
         _ => [None; 3],
     };
     named.into_iter().flatten().chain([env.now]).try_for_each(check_time)
-}
-
-/// EINVAL if a time stamp has more than a second's nanoseconds.
-fn check_time(time: Time) -> Step<()> {
-    match time.nanos < 1_000_000_000 {
-        true => Ok(()),
-        false => Err(ErrorCode::INVALID.with("nanoseconds of a time stamp are a second or more").into()),
-    }
-}
-
-/// The pattern that a directory gives to new files.
-pub fn effective_pattern(own: Option<StripePattern>, map: &ClusterMap) -> StripePattern {
-    own.unwrap_or(map.settings.default_pattern)
-}
-
-/// Stamps a directory whose entries changed.
-pub fn touch_dir(change: &mut Change, dir: InodeId, now: Time) -> Step<()> {
-    change.inode_mut(dir)?.stamp_content(now);
-    Ok(())
-}
-
-/// Takes an inode without links and without openers out of the tables, and queues its chunk files for removal.
-pub fn destroy(change: &mut Change, inode: InodeId) -> Step<()> {
-    let record = change.inode(inode)?;
-    let (link, xattrs) = (record.kind == FileKind::Symlink, record.xattr_bytes.is_some());
-    match record.file.clone() {
-        Some(FilePart { inline_version: None, layout, .. }) => {
-            change.put_record(
-                keys::garbage(inode),
-                &GarbageRecord {
-                    targets: layout.targets,
-                    mirrored: (layout.pattern == Pattern::Mirror).then_some(true),
-                },
-            );
-        }
-        // Version 0 is empty: nothing was ever kept.
-        Some(FilePart { inline_version: Some(0), .. }) => {}
-        Some(_) => change.delete(keys::data(inode)),
-        None if link => change.delete(keys::data(inode)),
-        None => {}
-    }
-    if change.view().is_locked(inode)? {
-        lock::forget(change, inode)?;
-    }
-    if xattrs {
-        change.delete_all(&keys::xattr(inode, b""))?;
-    }
-    change.remove_inode(inode)
-}
-
-/// Takes one link away; the last one's inode goes, unless a session holds it open.
-pub fn drop_link(change: &mut Change, inode: InodeId, now: Time) -> Step<()> {
-    let record = change.inode_mut(inode)?;
-    record.nlink = record.nlink.saturating_sub(1);
-    record.stamp(now);
-    if record.nlink == 0 && !change.is_open(inode)? {
-        destroy(change, inode)?;
-    }
-    Ok(())
-}
-
-/// A new inode's record, owned as POSIX says: a directory with setgid gives its group on.
-pub fn new_record(parent: &InodeRecord, kind: FileKind, perm: u16, env: &Env) -> InodeRecord {
-    let gid = if parent.perm & 0o2000 != 0 { parent.gid } else { env.owner.gid };
-    InodeRecord {
-        kind,
-        perm: perm & 0o7777,
-        nlink: 1,
-        uid: env.owner.uid,
-        gid,
-        size: 0,
-        atime: env.now,
-        mtime: env.now,
-        ctime: env.now,
-        btime: env.now,
-        rdev: None,
-        dir: None,
-        file: None,
-        xattr_bytes: None,
-    }
 }

@@ -2,7 +2,9 @@
 
 //! Open and close. A session holds a file open once, however many handles it has.
 
-use super::{Env, destroy, inline};
+use super::env::Env;
+use super::inline;
+use super::inodes::destroy;
 use crate::change::{Change, Step};
 use crate::keys;
 use nyala_wire::meta::{FileReply, InlineContent, MetaReply};

@@ -2,7 +2,8 @@
 
 //! Removing names: unlink and rmdir.
 
-use super::{Env, drop_link, touch_dir};
+use super::env::Env;
+use super::inodes::{destroy, drop_link, touch_dir};
 use crate::change::{Change, Fault, Step};
 use crate::damage::lost;
 use crate::tx::Plan;
@@ -62,7 +63,7 @@ pub fn remove_empty(change: &mut Change, dir: InodeId) -> Step<()> {
     check_empty(change, dir)?;
     let prefix = keys::entry(dir, 0);
     change.delete_all(&prefix[..prefix.len() - 8])?;
-    super::destroy(change, dir)
+    destroy(change, dir)
 }
 
 fn elsewhere(parent: InodeId, name: &Name, inode: InodeId, kind: FileKind) -> Fault {

@@ -2,7 +2,7 @@
 
 //! Rename, when everything that it touches is here; else it becomes a transaction.
 
-use super::Env;
+use super::env::Env;
 use crate::change::{Change, Fault, Step};
 use crate::tx::plan::{Found, moves_directory, rename_parts};
 use crate::tx::{Plan, parts};

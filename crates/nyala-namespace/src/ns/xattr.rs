@@ -4,6 +4,7 @@
 //! file, the kernel checks.
 
 use super::acl;
+use super::xattr_rows::{MAX_LIST_BYTES, erase, find, store, taken};
 use crate::change::{Change, Step};
 use crate::damage::lost;
 use crate::keys;
@@ -17,8 +18,6 @@ pub const CAPABILITY: &[u8] = b"security.capability";
 const SPACES: [&[u8]; 3] = [b"user.", b"trusted.", b"security."];
 /// Longest name (Linux `XATTR_NAME_MAX`).
 const MAX_NAME_BYTES: usize = 255;
-/// Most bytes of all names of an inode together (Linux `XATTR_LIST_MAX`).
-const MAX_LIST_BYTES: usize = 65_536;
 /// Most attributes that can be within [`MAX_LIST_BYTES`].
 const MAX_COUNT: usize = MAX_LIST_BYTES / 2;
 
@@ -33,25 +32,11 @@ fn check_name(name: &[u8]) -> Step<()> {
     }
 }
 
-/// What a name takes of [`MAX_LIST_BYTES`]: it is listed with a NUL behind it.
-fn taken(name: &[u8]) -> u32 {
-    name.len() as u32 + 1
-}
-
 /// The value of an attribute.
 pub fn get(change: &mut Change, inode: InodeId, name: &[u8]) -> Step<MetaReply> {
     check_name(name)?;
     let value = find(change, inode, name)?.ok_or(ErrorCode::NO_DATA)?;
     Ok(MetaReply::Bytes(value.into()))
-}
-
-/// The value of an attribute, if it is there.
-pub fn find(change: &mut Change, inode: InodeId, name: &[u8]) -> Step<Option<Vec<u8>>> {
-    // The kernel asks for attributes that hardly any file has; the inode knows that it has none.
-    match change.inode(inode)?.xattr_bytes {
-        Some(_) => change.get(&keys::xattr(inode, name)),
-        None => Ok(None),
-    }
 }
 
 /// The names of all attributes.
@@ -109,30 +94,4 @@ pub fn remove(change: &mut Change, now: Time, inode: InodeId, name: &[u8]) -> St
     }
     change.inode_mut(inode)?.stamp(now);
     Ok(MetaReply::Done)
-}
-
-/// Puts a value in place, and counts its name if it is new. ENOSPC if the names would take too much.
-pub fn store(change: &mut Change, inode: InodeId, name: &[u8], value: Vec<u8>) -> Step<()> {
-    let exists = find(change, inode, name)?.is_some();
-    let record = change.inode_mut(inode)?;
-    let bytes = record.xattr_bytes.unwrap_or(0);
-    let grown = if exists { bytes } else { bytes.saturating_add(taken(name)) };
-    if grown as usize > MAX_LIST_BYTES {
-        return Err(ErrorCode::NO_SPACE.into());
-    }
-    record.xattr_bytes = Some(grown);
-    change.put(keys::xattr(inode, name), value);
-    Ok(())
-}
-
-/// Takes a value away; whether it was there.
-pub fn erase(change: &mut Change, inode: InodeId, name: &[u8]) -> Step<bool> {
-    if find(change, inode, name)?.is_none() {
-        return Ok(false);
-    }
-    change.delete(keys::xattr(inode, name));
-    let record = change.inode_mut(inode)?;
-    let left = record.xattr_bytes.unwrap_or(0).saturating_sub(taken(name));
-    record.xattr_bytes = Some(left).filter(|bytes| *bytes > 0);
-    Ok(true)
 }

@@ -5,7 +5,8 @@
 
 use crate::change::{Change, Step};
 use crate::locks::LockKey;
-use crate::ns::{acl, linger, link, mkdir, remove, touch_dir};
+use crate::ns::inodes::touch_dir;
+use crate::ns::{acl, deferred_unlink, link, mkdir, remove};
 use crate::records::InodeRecord;
 use nyala_wire::meta_tx::{PartResult, TxPart};
 use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Time};
@@ -93,7 +94,7 @@ pub fn perform(change: &mut Change, part: &TxPart, result: &PartResult, now: Tim
                 change.inode_mut(*inode)?.stamp(now);
                 Ok(())
             }
-            _ => linger::drop_link(change, *inode, now),
+            _ => deferred_unlink::drop_link(change, *inode, now),
         },
         TxPart::SetParent { inode, parent } => {
             let record = change.inode_mut(*inode)?;

@@ -141,7 +141,7 @@ fn directories_elsewhere_inherit_too() {
         map: &map,
         placement: &placement,
         session: SessionId(1),
-        unsaid: false,
+        implicit_open: false,
         owner: Owner { uid: 1, gid: 2 },
         now: Time { seconds: 9, nanos: 0 },
         random,

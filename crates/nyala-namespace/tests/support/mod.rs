@@ -81,7 +81,7 @@ impl Logic {
             map: &self.map,
             placement: &self.placement,
             session: SessionId(session),
-            unsaid: false,
+            implicit_open: false,
             owner: Owner { uid: 1000, gid: 100 },
             now: Time { seconds: self.clock, nanos: 7 },
             random: self.clock as u64 * 0x9e37_79b9,

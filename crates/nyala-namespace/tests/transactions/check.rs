@@ -5,7 +5,7 @@
 use crate::world::World;
 use nyala_namespace::change::{Change, Fault};
 use nyala_namespace::keys;
-use nyala_namespace::ns::linger;
+use nyala_namespace::ns::deferred_unlink;
 use nyala_namespace::records::{EntryRecord, InodeRecord};
 use nyala_namespace::view::{MemView, View};
 use nyala_wire::meta::MetaOp;
@@ -15,14 +15,14 @@ use std::ops::ControlFlow;
 
 /// All inodes of all servers.
 pub fn inodes(world: &World) -> BTreeMap<InodeId, InodeRecord> {
-    let all = world.nodes.iter().flat_map(|node| rows(&node.view, keys::INODE));
+    let all = world.nodes.iter().flat_map(|node| rows(&node.tables.view(), keys::INODE));
     all.map(|(key, value)| (keys::parse_inode(&key).unwrap(), codec::decode(&value).unwrap())).collect()
 }
 
 /// All entries of all servers, by directory.
 fn entries(world: &World) -> BTreeMap<InodeId, Vec<EntryRecord>> {
     let mut found: BTreeMap<InodeId, Vec<EntryRecord>> = BTreeMap::new();
-    for (key, value) in world.nodes.iter().flat_map(|node| rows(&node.view, keys::ENTRY)) {
+    for (key, value) in world.nodes.iter().flat_map(|node| rows(&node.tables.view(), keys::ENTRY)) {
         let dir = InodeId(u64::from_be_bytes(key[1..9].try_into().unwrap()));
         found.entry(dir).or_default().push(codec::decode(&value).unwrap());
     }
@@ -33,10 +33,8 @@ fn entries(world: &World) -> BTreeMap<InodeId, Vec<EntryRecord>> {
 fn look(world: &World, dir: InodeId, name: &Name) -> Option<bool> {
     let target = world.map.slot_target(dir.slot()).unwrap();
     let node = &world.nodes[usize::from(target.0) - 1];
-    if !node.up || node.locks.pinned(dir, None) {
-        return None;
-    }
-    match Change::new(&node.view, &node.locks, None).find_entry(dir, name) {
+    let locks = node.locks().filter(|locks| !locks.pinned(dir, None))?;
+    match Change::new(&node.tables, locks, None).find_entry(dir, name) {
         Ok(found) => Some(found.is_some()),
         Err(Fault::Blocked) => None,
         Err(other) => panic!("{other:?}"),
@@ -101,16 +99,16 @@ pub fn one_tree(world: &World) {
         assert!(record.dir.is_some() || record.nlink == *names, "{inode}: {names} names, {record:?}");
     }
     for node in &world.nodes {
-        let count = node.view.get(&keys::inode_count()).unwrap().unwrap();
+        let count = node.tables.get(&keys::inode_count()).unwrap().unwrap();
         let count = u64::from_le_bytes(count[..].try_into().unwrap());
-        assert_eq!(count, rows(&node.view, keys::INODE).len() as u64, "number of inodes of {}", node.me);
+        assert_eq!(count, rows(&node.tables.view(), keys::INODE).len() as u64, "number of inodes of {}", node.me);
     }
 }
 
 /// Whether its server holds it open.
 fn lingers(world: &World, inode: InodeId) -> bool {
-    let key = keys::open(inode, linger::HOLDER);
-    world.nodes.iter().any(|node| node.view.get(&key).unwrap().is_some())
+    let key = keys::open(inode, deferred_unlink::HOLDER);
+    world.nodes.iter().any(|node| node.tables.get(&key).unwrap().is_some())
 }
 
 /// Each client's file is where its client left it; after a power cut, somewhere.

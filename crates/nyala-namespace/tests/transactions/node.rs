@@ -1,105 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! A metadata server without network, clock and disk: the pure steps, driven as `nyala_meta::service` drives them.
+//! A metadata server without network, clock and disk: the server that ships, on tables in memory.
 
 use crate::check::rows;
 use crate::world::{Address, Body, Cx, Message};
 use nyala_kv::Batch;
-use nyala_namespace::change::{Change, Fault};
-use nyala_namespace::locks::{LockKey, Locks};
-use nyala_namespace::ns::{self, Env};
-use nyala_namespace::records::{CommittedRecord, PreparedRecord};
+use nyala_namespace::keys;
+use nyala_namespace::locks::Locks;
 use nyala_namespace::sequences::go_on_with;
-use nyala_namespace::tx::Plan;
-use nyala_namespace::tx::TX_PER_BOOT;
-use nyala_namespace::tx::coordinator::{Ask, Coordinator, Heard, decide};
-use nyala_namespace::tx::participant::{self, Ended, Prepare};
-use nyala_namespace::view::MemView;
-use nyala_namespace::{keys, replies};
-use nyala_wire::meta::{MetaReply, MetaRequest, Owner};
+use nyala_namespace::server::io::{Completion, Durability, Effect, Input, Moment, Note, Ticket, Token};
+use nyala_namespace::server::memory::MemTables;
+use nyala_namespace::server::{Identity, Server};
+use nyala_wire::map::ClusterMap;
+use nyala_wire::meta::{Grants, MetaRequest};
 use nyala_wire::meta_tx::*;
 use nyala_wire::*;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-type Key = (SessionId, u64);
+/// Tasks that never end.
+const ALWAYS: usize = 4;
 
-/// What a call to another server was for.
-enum Call {
-    Prepare(u64, usize),
-    Parent(u64),
-    Tell(u64, TargetId),
-    Forget(u64, TargetId),
-    Doubt(TxId),
-    Abort,
-}
-
-/// Who has not confirmed a decision yet, all who have to, and the client's answer that waits for it.
-type Telling = (BTreeSet<TargetId>, Vec<TargetId>, Option<Message>);
-
-struct Attempt {
-    request: MetaRequest,
-    coordinator: Coordinator,
-    answers: Vec<Option<Vec<PartResult>>>,
-}
-
-/// What happens once the log is written or on disk up to a position.
-enum After {
-    Send(Message),
-    Decided(u64, Key, Vec<TargetId>, MetaReply),
+/// Whom an answer is for.
+enum Asker {
+    Client(SessionId, u64),
+    Server(TargetId, u64),
 }
 
 pub struct Node {
     pub me: TargetId,
     pub up: bool,
-    pub view: MemView,
-    log: Vec<Batch>,
+    pub tables: MemTables,
     written: usize,
     durable: usize,
-    pub locks: Locks,
-    pub prepared: BTreeSet<TxId>,
-    /// Those of `prepared` that an earlier process prepared.
-    taken_up: BTreeSet<TxId>,
-    ended: Ended,
     /// How often it was started: messages to an earlier process are lost with it.
     pub boot: u64,
-    attempts: BTreeMap<u64, Attempt>,
-    undecided: BTreeSet<u64>,
-    running: BTreeSet<Key>,
-    untold: BTreeMap<u64, Key>,
-    telling: BTreeMap<u64, Telling>,
-    forgetting: BTreeMap<u64, BTreeSet<TargetId>>,
-    calls: BTreeMap<u64, Call>,
-    held: Vec<(usize, bool, After)>,
-    next_tx: u64,
+    server: Option<Server>,
+    now_ms: u64,
+    effects: Vec<Effect>,
+    askers: BTreeMap<Token, Asker>,
+    last_token: u64,
+    calls: BTreeMap<u64, Ticket>,
+    /// What waits for the log to be written or on disk up to a position.
+    logging: Vec<(usize, Durability, Ticket)>,
+    /// What leaves once the log is written up to a position.
+    held: Vec<(usize, Message)>,
 }
 
 impl Node {
-    pub fn new(me: TargetId, tables: Batch) -> Node {
-        let mut node = Node {
+    pub fn new(me: TargetId, tables: Batch, map: &ClusterMap) -> Node {
+        // Range 1 is that of the tables that it begins with.
+        let mut node = Node::down(me, vec![tables], 1, 1);
+        node.restart(map);
+        node
+    }
+
+    fn down(me: TargetId, log: Vec<Batch>, durable: usize, boot: u64) -> Node {
+        Node {
             me,
             up: false,
-            view: MemView::default(),
-            log: vec![tables],
-            written: 1,
-            durable: 1,
-            locks: Locks::default(),
-            prepared: BTreeSet::new(),
-            taken_up: BTreeSet::new(),
-            ended: Ended::default(),
-            // Range 1 is that of the tables that it begins with.
-            boot: 1,
-            attempts: BTreeMap::new(),
-            undecided: BTreeSet::new(),
-            running: BTreeSet::new(),
-            untold: BTreeMap::new(),
-            telling: BTreeMap::new(),
-            forgetting: BTreeMap::new(),
+            written: log.len(),
+            durable,
+            tables: MemTables::of(log),
+            boot,
+            server: None,
+            now_ms: 0,
+            effects: Vec::new(),
+            askers: BTreeMap::new(),
+            last_token: 0,
             calls: BTreeMap::new(),
+            logging: Vec::new(),
             held: Vec::new(),
-            next_tx: 0,
-        };
-        node.restart();
-        node
+        }
     }
 
     /// The process dies, or the machine does; what is left of the log after a power cut is up to `keep`.
@@ -108,350 +80,117 @@ impl Node {
             None => self.written,
             Some(keep) => self.durable + keep as usize % (self.written - self.durable + 1),
         };
-        let (me, mut log) = (self.me, std::mem::take(&mut self.log));
+        let mut log = self.tables.log();
         log.truncate(left);
-        let (boot, durable) = (self.boot, self.durable);
-        *self = Node { log, written: left, durable, boot, ..Node::empty(me) };
+        *self = Node::down(self.me, log, self.durable, self.boot);
     }
 
-    fn empty(me: TargetId) -> Node {
-        let mut node = Node::new(me, Batch::new());
-        node.up = false;
-        node
-    }
-
-    pub fn restart(&mut self) {
-        let mut view = MemView::default();
-        self.log.iter().for_each(|batch| view.apply(batch));
+    pub fn restart(&mut self, map: &ClusterMap) {
         // Every start gets a range of its own, whatever was lost.
-        let boot = self.boot + 1;
-        let batch = go_on_with(&view, boot).unwrap();
-        view.apply(&batch);
-        self.log.push(batch);
-        (self.written, self.durable) = (self.log.len(), self.log.len());
-        self.next_tx = boot * TX_PER_BOOT;
-        self.boot = boot;
-        for (key, value) in rows(&view, keys::PREPARED) {
-            let record: PreparedRecord = codec::decode(&value).unwrap();
-            let number = u64::from_be_bytes(key[3..].try_into().unwrap());
-            let tx = TxId { coordinator: TargetId(u16::from_be_bytes([key[1], key[2]])), number };
-            assert!(self.locks.acquire(tx, &participant::locks(&record)), "two prepared transactions in conflict");
-            self.prepared.insert(tx);
-            self.taken_up.insert(tx);
-        }
-        for (key, value) in rows(&view, keys::COMMITTED) {
-            let record: CommittedRecord = codec::decode(&value).unwrap();
-            let number = keys::parse_committed(&key).unwrap();
-            self.untold.insert(number, (record.session, record.sequence));
-            self.telling.insert(number, (record.participants.iter().copied().collect(), record.participants, None));
-        }
-        self.view = view;
+        self.boot += 1;
+        let mut log = self.tables.log();
+        log.push(go_on_with(&self.tables, self.boot).unwrap());
+        (self.written, self.durable) = (log.len(), log.len());
+        self.tables = MemTables::of(log);
+        let identity = Identity { target: self.me, boot: self.boot, seed: self.boot };
+        let mut server = Server::new(identity, Box::new(self.tables.clone()), Arc::new(map.clone()));
+        server.start(self.moment(), &mut self.effects).expect("the tables can be taken up");
+        self.server = Some(server);
         self.up = true;
     }
 
+    fn moment(&self) -> Moment {
+        Moment { ms: self.now_ms, serving: true }
+    }
+
+    fn feed(&mut self, cx: &mut Cx, input: Input) {
+        self.now_ms += 1;
+        let now = self.moment();
+        let server = self.server.as_mut().expect("it is up");
+        if server.next_wake().is_some_and(|due_ms| due_ms <= now.ms) {
+            server.handle(now, Input::Tick, &mut self.effects);
+        }
+        server.handle(now, input, &mut self.effects);
+        self.carry_out(cx);
+    }
+
+    fn carry_out(&mut self, cx: &mut Cx) {
+        let applied = self.tables.applied();
+        for effect in std::mem::take(&mut self.effects) {
+            match effect {
+                Effect::Reply(token, result) => {
+                    let reply = result.map(|body| codec::decode(Grants::split(&body).unwrap().1).unwrap());
+                    let Some(Asker::Client(session, sequence)) = self.askers.remove(&token) else {
+                        panic!("a reply to nobody")
+                    };
+                    let body = Body::Answer(self.me, session, sequence, reply);
+                    self.held.push((applied, Message { to: Address::Client, body }));
+                }
+                Effect::Answer(token, answer) => {
+                    let Some(Asker::Server(from, id)) = self.askers.remove(&token) else { panic!("asked by nobody") };
+                    let message = Message { to: Address::Server(from), body: Body::Heard(id, answer) };
+                    self.held.push((applied, message));
+                }
+                Effect::Log(ticket, durability) => self.logging.push((applied, durability, ticket)),
+                Effect::Ask(ticket, target, request) => {
+                    let id = cx.rng.next();
+                    self.calls.insert(id, ticket);
+                    cx.send(Message { to: Address::Server(target), body: Body::Ask(self.me, id, request) });
+                }
+                Effect::Note(Note::CannotEnd(tx, fault)) => panic!("what was prepared cannot fail: {tx:?} {fault}"),
+                Effect::Note(_) => {}
+                other => panic!("nobody does that here: {other:?}"),
+            }
+        }
+    }
+
     pub fn flush(&mut self, cx: &mut Cx) {
-        self.written = self.log.len();
+        self.written = self.tables.applied();
+        self.tables.write();
         self.release(cx);
     }
 
     pub fn sync(&mut self, cx: &mut Cx) {
-        self.durable = self.log.len();
+        self.durable = self.tables.applied();
         self.flush(cx);
     }
 
     fn release(&mut self, cx: &mut Cx) {
         let (written, durable) = (self.written, self.durable);
-        let ready = |(at, disk, _): &mut (usize, bool, After)| *at <= if *disk { durable } else { written };
-        let ready: Vec<_> = self.held.extract_if(.., ready).collect();
-        for (_, _, after) in ready {
-            match after {
-                After::Send(message) => cx.send(message),
-                After::Decided(number, key, participants, reply) => self.decided(cx, number, key, participants, reply),
-            }
+        for (_, message) in self.held.extract_if(.., |(at, _)| *at <= written) {
+            cx.send(message);
+        }
+        let safe = |(at, durability, _): &mut (usize, Durability, Ticket)| match durability {
+            Durability::Written => *at <= written,
+            Durability::OnDisk => *at <= durable,
+        };
+        for (_, _, ticket) in self.logging.extract_if(.., safe).collect::<Vec<_>>() {
+            self.feed(cx, Input::Completed(ticket, Completion::Logged(Ok(()))));
         }
     }
 
-    fn apply(&mut self, batch: Batch) {
-        self.view.apply(&batch);
-        self.log.push(batch);
+    fn token(&mut self, asker: Asker) -> Token {
+        self.last_token += 1;
+        self.askers.insert(Token(self.last_token), asker);
+        Token(self.last_token)
     }
-
-    fn hold(&mut self, disk: bool, after: After) {
-        self.held.push((self.log.len(), disk, after));
-    }
-
-    fn with<T>(
-        &self,
-        cx: &mut Cx,
-        request: Option<&MetaRequest>,
-        tx: Option<TxId>,
-        f: impl FnOnce(Change, &Env) -> T,
-    ) -> T {
-        let random = cx.rng.next();
-        let env = Env {
-            me: self.me,
-            map: cx.map,
-            placement: cx.placement,
-            session: request.map_or(SessionId(0), |request| request.session),
-            unsaid: false,
-            owner: Owner { uid: 1, gid: 1 },
-            now: request.map_or(Time::default(), |request| request.now),
-            random,
-        };
-        f(Change::new(&self.view, &self.locks, tx), &env)
-    }
-
-    fn tx(&self, number: u64) -> TxId {
-        TxId { coordinator: self.me, number }
-    }
-
-    // --- requests of clients, as in `service::execute` ---
 
     pub fn request(&mut self, cx: &mut Cx, request: MetaRequest) {
-        let key = (request.session, request.sequence);
-        if self.running.contains(&key) {
-            return; // The client asks again.
-        }
-        match self.with(cx, None, None, |change, _| replies::kept(&change, &request)) {
-            Ok(None) => {}
-            Ok(Some(_)) if self.untold.values().any(|untold| *untold == key) => return,
-            Ok(Some(body)) => return self.answer(&request, Ok(codec::decode(&body).unwrap())),
-            other => panic!("{other:?}"),
-        }
-        let outcome = self.with(cx, Some(&request), None, |mut change, env| {
-            let reply = ns::run(&mut change, env, &request.op)?;
-            replies::keep(&mut change, &request, &codec::encode(&reply));
-            Ok((reply, change.finish()))
-        });
-        match outcome {
-            Ok((reply, batch)) => {
-                self.apply(batch);
-                self.answer(&request, Ok(reply));
-            }
-            Err(Fault::Refused(error)) => self.answer(&request, Err(error)),
-            Err(Fault::Blocked) => {}
-            Err(Fault::Elsewhere(plan)) => self.attempt(cx, *plan, request),
-        }
+        let token = self.token(Asker::Client(request.session, request.sequence));
+        self.feed(cx, Input::Request(token, request));
     }
 
-    fn answer(&mut self, request: &MetaRequest, reply: Result<MetaReply, WireError>) {
-        let body = Body::Answer(self.me, request.session, request.sequence, reply);
-        self.hold(false, After::Send(Message { to: Address::Client, body }));
-    }
-
-    // --- the coordinator, as in `service::coordinate` ---
-
-    fn attempt(&mut self, cx: &mut Cx, plan: Plan, request: MetaRequest) {
-        let number = self.next_tx;
-        self.next_tx += 1;
-        self.undecided.insert(number);
-        self.running.insert((request.session, request.sequence));
-        self.attempts.insert(number, Attempt { request, coordinator: Coordinator::new(plan), answers: Vec::new() });
-        self.step(cx, number, Heard::Ready);
-    }
-
-    fn step(&mut self, cx: &mut Cx, number: u64, heard: Heard) {
-        let Some(mut attempt) = self.attempts.remove(&number) else { return };
-        let tx = self.tx(number);
-        let ask = self.with(cx, Some(&attempt.request), Some(tx), |mut change, env| {
-            attempt.coordinator.step(&mut change, env, heard)
-        });
-        match ask {
-            Err(fault) => self.failed(cx, number, attempt, fault),
-            Ok(Ask::Prepare(list)) => {
-                attempt.answers = vec![None; list.len()];
-                for (index, (target, stage, parts)) in list.into_iter().enumerate() {
-                    let action = TxAction::Prepare { now: attempt.request.now, parts, stage };
-                    self.call(cx, target, tx, action, Call::Prepare(number, index));
-                }
-                self.attempts.insert(number, attempt);
-            }
-            Ok(Ask::Parent(target, dir)) => {
-                self.call(cx, target, tx, TxAction::GetParent { dir }, Call::Parent(number));
-                self.attempts.insert(number, attempt);
-            }
-            Ok(Ask::LockRenames) => {
-                if self.locks.acquire(tx, &[LockKey::Rename]) {
-                    self.attempts.insert(number, attempt);
-                    self.step(cx, number, Heard::Ready);
-                } else {
-                    self.failed(cx, number, attempt, Fault::Blocked);
-                }
-            }
-            Ok(Ask::Decide { here, reply }) => {
-                let participants = attempt.coordinator.participants();
-                let disk = !participants.is_empty();
-                let (request, all) = (&attempt.request, participants.clone());
-                let decided = self.with(cx, Some(request), Some(tx), |change, env| {
-                    decide(change, env, request, tx, all, &here, &reply)
-                });
-                match decided {
-                    Err(fault) => self.failed(cx, number, attempt, fault),
-                    Ok((_, batch)) => {
-                        self.apply(batch);
-                        let key = (attempt.request.session, attempt.request.sequence);
-                        self.hold(disk, After::Decided(number, key, participants, reply));
-                    }
-                }
-            }
-        }
-    }
-
-    fn failed(&mut self, cx: &mut Cx, number: u64, attempt: Attempt, fault: Fault) {
-        let tx = self.tx(number);
-        self.locks.release(tx);
-        self.undecided.remove(&number);
-        self.running.remove(&(attempt.request.session, attempt.request.sequence));
-        for target in attempt.coordinator.participants() {
-            self.call(cx, target, tx, TxAction::Abort, Call::Abort);
-        }
-        match fault {
-            Fault::Refused(error) if !matches!(error.code, ErrorCode::BUSY | ErrorCode::NO_TRANSACTION) => {
-                self.answer(&attempt.request, Err(error))
-            }
-            _ => {} // The client asks again; the service would.
-        }
-    }
-
-    fn decided(&mut self, cx: &mut Cx, number: u64, key: Key, participants: Vec<TargetId>, reply: MetaReply) {
-        self.locks.release(self.tx(number));
-        self.undecided.remove(&number);
-        let body = Body::Answer(self.me, key.0, key.1, Ok(reply));
-        let message = Message { to: Address::Client, body };
-        if participants.is_empty() {
-            self.running.remove(&key);
-            return cx.send(message);
-        }
-        self.telling.insert(number, (participants.iter().copied().collect(), participants, Some(message)));
-        self.untold.insert(number, key);
-        self.tell(cx, number);
-    }
-
-    fn tell(&mut self, cx: &mut Cx, number: u64) {
-        let Some((left, ..)) = self.telling.get(&number) else { return };
-        for target in left.clone() {
-            self.call(cx, target, self.tx(number), TxAction::Commit, Call::Tell(number, target));
-        }
-    }
-
-    fn call(&mut self, cx: &mut Cx, target: TargetId, tx: TxId, action: TxAction, call: Call) {
-        let id = cx.rng.next();
-        self.calls.insert(id, call);
-        cx.send(Message { to: Address::Server(target), body: Body::Ask(self.me, id, TxRequest { tx, action }) });
+    pub fn asked(&mut self, cx: &mut Cx, from: TargetId, id: u64, request: TxRequest) {
+        let token = self.token(Asker::Server(from, id));
+        self.feed(cx, Input::Transaction(token, request));
     }
 
     /// An answer to a call, or its time is up.
     pub fn heard(&mut self, cx: &mut Cx, id: u64, answer: Result<TxReply, WireError>) {
-        let Some(call) = self.calls.remove(&id) else { return };
-        match (call, answer) {
-            (Call::Prepare(number, index), Ok(TxReply::Prepared(results))) => {
-                let Some(attempt) = self.attempts.get_mut(&number) else { return };
-                attempt.answers[index] = Some(results);
-                if attempt.answers.iter().all(Option::is_some) {
-                    let all = std::mem::take(&mut attempt.answers).into_iter().flatten().flatten().collect();
-                    self.step(cx, number, Heard::Prepared(all));
-                }
-            }
-            (Call::Parent(number), Ok(TxReply::Parent(parent))) => self.step(cx, number, Heard::Parent(parent)),
-            (Call::Prepare(number, _) | Call::Parent(number), Err(error)) => {
-                if let Some(attempt) = self.attempts.remove(&number) {
-                    self.failed(cx, number, attempt, Fault::Refused(error));
-                }
-            }
-            (Call::Tell(number, target), Ok(_)) => {
-                let Some((left, _, _)) = self.telling.get_mut(&number) else { return };
-                left.remove(&target);
-                if left.is_empty()
-                    && let Some((_, participants, answer)) = self.telling.remove(&number)
-                {
-                    self.forgetting.insert(number, participants.into_iter().collect());
-                    if let Some(key) = self.untold.remove(&number) {
-                        self.running.remove(&key);
-                    }
-                    answer.into_iter().for_each(|message| cx.send(message));
-                }
-            }
-            (Call::Forget(number, target), Ok(_)) => {
-                let Some(left) = self.forgetting.get_mut(&number) else { return };
-                left.remove(&target);
-                if left.is_empty() {
-                    self.forgetting.remove(&number);
-                    let mut batch = Batch::new();
-                    batch.delete(keys::committed(number));
-                    self.apply(batch);
-                }
-            }
-            (Call::Doubt(tx), Ok(TxReply::Outcome(outcome))) if outcome != Outcome::Pending => {
-                self.end(cx, tx, outcome == Outcome::Committed);
-            }
-            _ => {}
+        if let Some(ticket) = self.calls.remove(&id) {
+            self.feed(cx, Input::Completed(ticket, Completion::Heard(answer)));
         }
     }
-
-    // --- the participant, as in `service::participate` ---
-
-    pub fn asked(&mut self, cx: &mut Cx, from: TargetId, id: u64, request: TxRequest) {
-        let tx = request.tx;
-        let refusal = |fault| match fault {
-            Fault::Refused(error) => error,
-            _ => ErrorCode::BUSY.into(),
-        };
-        let (disk, answer) = match request.action {
-            TxAction::Prepare { now, parts, stage } => {
-                let prepared = self.with(cx, None, Some(tx), |change, _| {
-                    participant::prepare(change, &self.ended, tx, now, &parts, stage)
-                });
-                let results = match prepared {
-                    Ok(Prepare::Repeated(results)) => Ok(results),
-                    Ok(Prepare::New { batch, locks, results }) => {
-                        self.apply(batch);
-                        assert!(self.locks.acquire(tx, &locks), "what was free is taken");
-                        self.prepared.insert(tx);
-                        Ok(results)
-                    }
-                    Err(fault) => Err(refusal(fault)),
-                };
-                (true, results.map(TxReply::Prepared))
-            }
-            TxAction::Commit => {
-                let taken_up = self.taken_up.contains(&tx);
-                (!self.end(cx, tx, true) || taken_up, Ok(TxReply::Done))
-            }
-            TxAction::Abort => {
-                self.end(cx, tx, false);
-                (false, Ok(TxReply::Done))
-            }
-            TxAction::Status => {
-                let undecided = self.undecided.contains(&tx.number);
-                let outcome =
-                    self.with(cx, None, Some(tx), |change, _| participant::outcome(&change, tx.number, undecided));
-                (false, outcome.map(TxReply::Outcome).map_err(refusal))
-            }
-            // Nobody takes a lock here.
-            TxAction::LockEdges => (false, Ok(TxReply::LockEdges(Vec::new()))),
-            TxAction::GetParent { dir } => {
-                let parent =
-                    self.with(cx, None, Some(tx), |mut change, _| change.dir(dir).map(|(_, part)| part.parent));
-                (false, parent.map(TxReply::Parent).map_err(refusal))
-            }
-        };
-        let message = Message { to: Address::Server(from), body: Body::Heard(id, answer) };
-        self.hold(disk, After::Send(message));
-    }
-
-    /// Whether there was something to end.
-    fn end(&mut self, cx: &mut Cx, tx: TxId, commit: bool) -> bool {
-        let ended = self.with(cx, None, Some(tx), |change, _| participant::end(change, tx, commit));
-        let ended = ended.expect("what was prepared cannot fail to be done");
-        self.ended.note(tx);
-        let Some(batch) = ended else { return false };
-        self.apply(batch);
-        self.locks.release(tx);
-        self.prepared.remove(&tx);
-        true
-    }
-
-    // --- what runs by itself ---
 
     /// A call whose answer does not come any more.
     pub fn time_out(&mut self, cx: &mut Cx) {
@@ -461,38 +200,43 @@ impl Node {
         }
     }
 
-    /// Tells again, forgets, and asks about what is in doubt.
-    pub fn tidy(&mut self, cx: &mut Cx) {
-        for number in self.telling.keys().copied().collect::<Vec<_>>() {
-            self.tell(cx, number);
-        }
-        for (number, left) in self.forgetting.clone() {
-            for target in left {
-                self.call(cx, target, self.tx(number), TxAction::Commit, Call::Forget(number, target));
-            }
-        }
-        for tx in self.prepared.clone() {
-            self.call(cx, tx.coordinator, tx, TxAction::Status, Call::Doubt(tx));
-        }
+    /// Time passes.
+    pub fn pass(&mut self, cx: &mut Cx) {
+        self.now_ms += 100 + cx.rng.below(1_500) as u64;
+        self.feed(cx, Input::Tick);
+    }
+
+    /// Locks of transactions, while it is up.
+    pub fn locks(&self) -> Option<&Locks> {
+        self.server.as_ref().map(|server| &server.state().ground.locks)
     }
 
     /// What is under way, for a failing test.
     pub fn describe(&self) -> String {
-        let (undecided, prepared, locks) = (&self.undecided, &self.prepared, &self.locks);
-        let telling: Vec<_> = self.telling.iter().map(|(number, (left, ..))| (number, left)).collect();
-        let held = self.held.len();
-        format!("undecided {undecided:?} telling {telling:?} prepared {prepared:?} {locks:?}, {held} held back")
+        let Some(server) = &self.server else { return "down".to_owned() };
+        let state = server.state();
+        let (undecided, prepared, locks) = (&state.undecided, &state.prepared, &state.ground.locks);
+        let (tasks, held, calls) = (state.tasks(), self.held.len(), self.calls.len());
+        let running = &state.running;
+        format!(
+            "undecided {undecided:?} prepared {prepared:?} {locks:?} running {running:?}, {tasks} tasks, {calls} calls, \
+             {held} held back"
+        )
     }
 
     /// Nothing is under way.
     pub fn is_quiet(&self) -> bool {
-        self.locks.is_empty()
-            && self.prepared.is_empty()
-            && self.attempts.is_empty()
-            && self.undecided.is_empty()
-            && self.telling.is_empty()
-            && self.forgetting.is_empty()
-            && rows(&self.view, keys::PREPARED).is_empty()
-            && rows(&self.view, keys::COMMITTED).is_empty()
+        let Some(server) = &self.server else { return false };
+        let state = server.state();
+        let quiet = state.ground.locks.is_empty()
+            && state.prepared.is_empty()
+            && state.undecided.is_empty()
+            && state.running.is_empty()
+            && state.unacknowledged.is_empty()
+            && state.acknowledged.is_empty()
+            && state.tasks() == ALWAYS
+            && self.held.is_empty();
+        let view = self.tables.view();
+        quiet && rows(&view, keys::PREPARED).is_empty() && rows(&view, keys::COMMITTED).is_empty()
     }
 }

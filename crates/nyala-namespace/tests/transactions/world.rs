@@ -3,10 +3,9 @@
 //! Three metadata servers, clients, and a network that loses, repeats and reorders. Everything comes from one seed.
 
 use crate::node::Node;
-use nyala_cluster::placement::PlacementTable;
 use nyala_kv::Batch;
 use nyala_namespace::keys;
-use nyala_namespace::records::{DirPart, EntryRecord, FilePart, InodeRecord};
+use nyala_namespace::records::{DirPart, EntryRecord, FilePart, InodeRecord, SessionRecord};
 use nyala_wire::map::*;
 use nyala_wire::meta::*;
 use nyala_wire::meta_tx::{TxReply, TxRequest};
@@ -58,8 +57,6 @@ pub struct Message {
 
 /// What a server needs from outside.
 pub struct Cx<'a> {
-    pub map: &'a ClusterMap,
-    pub placement: &'a PlacementTable,
     pub rng: &'a mut Rng,
     out: &'a mut Vec<Message>,
 }
@@ -93,7 +90,6 @@ pub struct Faults {
 pub struct World {
     pub rng: Rng,
     pub map: ClusterMap,
-    placement: PlacementTable,
     pub nodes: Vec<Node>,
     pub clients: Vec<Client>,
     /// Messages under way, each with the number of the process that it was sent to.
@@ -127,8 +123,11 @@ fn map() -> ClusterMap {
     };
     let mut targets: Vec<Target> = (1..=SERVERS).map(|id| target(id, TargetKind::Meta)).collect();
     targets.push(target(101, TargetKind::Storage));
+    // Clients that have nothing to say live on.
+    let settings = Settings { session_timeout_ms: u32::MAX, ..ClusterMap::default().settings };
     ClusterMap {
         version: MapVersion(1),
+        settings,
         targets,
         pools: vec![Pool { id: PoolId(1), alias: "default".into() }],
         slots: (1..=SERVERS).map(|id| SlotRange { first: Slot(id - 1), count: 1, target: TargetId(id) }).collect(),
@@ -189,6 +188,11 @@ fn tables(n: u16) -> Batch {
         inodes.insert(inode, record(FileKind::File));
         entry(&mut inodes, base(n + 1), &format!("own{client}"), inode, FileKind::File);
     }
+    // Clients opened their sessions before.
+    for client in 0..CLIENTS {
+        let record = SessionRecord { client: format!("client {client}"), caches: None };
+        batch.put(keys::session(SessionId(client + 1)), codec::encode(&record));
+    }
     batch.put(keys::next_sequence(Slot(n)), 100_u64.to_le_bytes());
     batch.put(keys::inode_count(), (inodes.len() as u64).to_le_bytes());
     for (inode, record) in inodes {
@@ -210,8 +214,7 @@ impl World {
         };
         World {
             rng: Rng(seed),
-            placement: PlacementTable::new(&map),
-            nodes: (0..SERVERS).map(|n| Node::new(TargetId(n + 1), tables(n))).collect(),
+            nodes: (0..SERVERS).map(|n| Node::new(TargetId(n + 1), tables(n), &map)).collect(),
             map,
             clients: (0..CLIENTS).map(client).collect(),
             messages: Vec::new(),
@@ -223,9 +226,9 @@ impl World {
     }
 
     fn at(&mut self, n: usize, f: impl FnOnce(&mut Node, &mut Cx)) {
-        let World { rng, map, placement, nodes, .. } = self;
+        let World { rng, nodes, .. } = self;
         let mut out = Vec::new();
-        let mut cx = Cx { map, placement, rng, out: &mut out };
+        let mut cx = Cx { rng, out: &mut out };
         if nodes[n].up {
             f(&mut nodes[n], &mut cx);
         }
@@ -252,7 +255,7 @@ impl World {
         let faults = self.faults;
         if !self.nodes[n].up {
             if self.rng.percent(20) {
-                self.nodes[n].restart();
+                self.nodes[n].restart(&self.map);
             }
         } else if self.rng.below(1000) < faults.crash {
             self.crash(n, faults.power);
@@ -261,7 +264,7 @@ impl World {
             0..50 => self.deliver(),
             50..65 => self.at(n, |node, cx| node.flush(cx)),
             65..75 => self.at(n, |node, cx| node.sync(cx)),
-            75..80 => self.at(n, |node, cx| node.tidy(cx)),
+            75..80 => self.at(n, |node, cx| node.pass(cx)),
             80..85 if self.messages.is_empty() || self.rng.percent(faults.time_out) => {
                 self.at(n, |node, cx| node.time_out(cx))
             }

@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What a metadata service does with its tables before it serves: makes the root directory if slot 0 is its own and new,
-//! and takes up what the last run left: sessions, prepared and decided transactions, truncations.
+//! What a server finds in its tables when it starts: sessions, prepared and decided transactions, truncations.
 
-use super::coordinate::tell_committed;
-use super::state::{Promise, State};
-use super::truncate;
+use super::io::Note;
+use super::state::{Progress, Promise, State, Task};
+use super::telling::TellAgain;
+use super::truncation::Truncation;
+use crate::delegations::Delegations;
+use crate::keys;
+use crate::records::{CommittedRecord, DirPart, InodeRecord, PreparedRecord, SessionRecord, TruncateRecord};
+use crate::tx::participant;
 use nyala_kv::Batch;
-use nyala_namespace::keys;
-use nyala_namespace::leases::Leases;
-use nyala_namespace::records::{CommittedRecord, DirPart, InodeRecord, PreparedRecord, SessionRecord, TruncateRecord};
-use nyala_namespace::tx::participant;
-use nyala_namespace::view::View;
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::{ErrorCode, FileKind, InodeId, TargetId, Time, WireError, codec};
 use std::ops::ControlFlow;
-use std::rc::Rc;
 
-/// Makes the root directory if it is to be here and is not.
-pub fn ensure_root(state: &State, now: Time) -> Result<(), WireError> {
-    let here = state.map().slot_target(InodeId::ROOT.slot()) == Some(state.me);
-    if !here || View::get(&state.tables, &keys::inode(InodeId::ROOT))?.is_some() {
-        return Ok(());
+/// The batch that makes the root directory, if it is to be here and is not.
+pub fn root(state: &State, now: Time) -> Result<Option<Batch>, WireError> {
+    let here = state.ground.is_here(InodeId::ROOT.slot());
+    if !here || state.ground.tables.get(&keys::inode(InodeId::ROOT))?.is_some() {
+        return Ok(None);
     }
     let record = InodeRecord {
         kind: FileKind::Directory,
@@ -42,38 +40,32 @@ pub fn ensure_root(state: &State, now: Time) -> Result<(), WireError> {
     let mut batch = Batch::new();
     batch.put(keys::inode(InodeId::ROOT), codec::encode(&record));
     batch.put(keys::inode_count(), 1_u64.to_le_bytes());
-    state.apply(&batch)?;
-    state.store.sync_blocking().map_err(crate::tables::store_error)
+    Ok(Some(batch))
 }
 
 /// Takes up what the last run left.
-pub fn take_up(state: &Rc<State>) -> Result<(), WireError> {
-    let mut keepers = Vec::new();
+pub fn recover(state: &mut State) -> Result<(), WireError> {
+    let mut caching = Vec::new();
     for (key, value) in rows(state, keys::SESSION)? {
         if let Some(session) = keys::parse_session(&key) {
-            state.sessions.borrow_mut().take_up(session, state.now_ms());
+            state.sessions.take_up(session, state.now.ms);
             let record: SessionRecord = codec::decode(&value)?;
-            keepers.extend(record.leases.filter(|keeps| *keeps).map(|_| session));
+            caching.extend(record.caches.filter(|caches| *caches).map(|_| session));
         }
     }
-    *state.leases.borrow_mut() = Leases::recovering(keepers);
+    state.delegations = Delegations::recovering(caching);
     for (key, value) in rows(state, keys::PREPARED)? {
         let tx = parse_tx(&key).ok_or_else(|| ErrorCode::IO.with("a prepared transaction cannot be read"))?;
         let record: PreparedRecord = codec::decode(&value)?;
         state.lock(tx, &participant::locks(&record))?;
-        state.prepared.borrow_mut().insert(tx, Promise::new(true));
+        state.prepared.insert(tx, Promise { since_ms: state.now.ms, recovered: true });
     }
     for (key, value) in rows(state, keys::COMMITTED)? {
         let record: CommittedRecord = codec::decode(&value)?;
         if let Some(number) = keys::parse_committed(&key) {
             let request = (record.session, record.sequence);
-            state.untold.borrow_mut().insert(request);
-            let state = state.clone();
-            tokio::task::spawn_local(async move {
-                tell_committed(&state, number, record.participants).await;
-                state.untold.borrow_mut().remove(&request);
-                state.released.notify_waiters();
-            });
+            state.unacknowledged.insert(request);
+            state.begin(TellAgain::new(number, record.participants, request));
         }
     }
     let mut truncations = Vec::new();
@@ -81,7 +73,25 @@ pub fn take_up(state: &Rc<State>) -> Result<(), WireError> {
         let record: TruncateRecord = codec::decode(&value)?;
         truncations.extend(keys::parse_inode(&key).map(|inode| (inode, record)));
     }
-    truncate::recover(state, truncations)
+    for (inode, record) in truncations {
+        let truncation = Truncation::lock(state, inode, record, true)?;
+        state.begin(RecoveredTruncation(truncation));
+    }
+    Ok(())
+}
+
+/// A truncation that an earlier run left.
+struct RecoveredTruncation(Truncation);
+
+impl Task for RecoveredTruncation {
+    fn step(&mut self, state: &mut State) -> Progress {
+        match self.0.advance(state) {
+            Ok(Some(wait)) => return Progress::Wait(wait),
+            Ok(None) => {}
+            Err(error) => state.note(Note::TruncationFailed(self.0.inode, error)),
+        }
+        Progress::Done
+    }
 }
 
 /// Keys and values.
@@ -89,7 +99,7 @@ type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
 fn rows(state: &State, tag: u8) -> Result<Rows, WireError> {
     let mut found = Vec::new();
-    View::scan(&state.tables, &[tag], &[tag + 1], &mut |key, value| {
+    state.ground.tables.scan(&[tag], &[tag + 1], &mut |key, value| {
         found.push((key.to_vec(), value.to_vec()));
         ControlFlow::Continue(())
     })?;

@@ -4,7 +4,7 @@
 //! must hold: when the server lets an operation pass, no other client believes that it may keep what the operation
 //! changes.
 
-use nyala_namespace::leases::{Leases, Need};
+use nyala_namespace::delegations::{Delegations, Need};
 use nyala_wire::meta::{LeaseMode, Returned, Revocation};
 use nyala_wire::{InodeId, SessionId};
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ struct Client {
 }
 
 struct World {
-    server: Leases,
+    server: Delegations,
     clients: Vec<Client>,
     wire: Vec<(usize, Message)>,
     now_ms: u64,
@@ -51,7 +51,7 @@ impl World {
         let seq = self.server.next_seq();
         let given = match need {
             Need::Read => self.server.give(inode, session, LeaseMode::Shared, seq, self.now_ms),
-            Need::Lease(mode) => self.server.insist(inode, session, mode, seq),
+            Need::Grant(mode) => self.server.insist(inode, session, mode, seq),
             Need::Change | Need::Remove => LeaseMode::None,
         };
         if given != LeaseMode::None {
@@ -66,7 +66,7 @@ impl World {
                 Need::Read => mode != LeaseMode::Exclusive,
                 Need::Change => mode == LeaseMode::None || mode == LeaseMode::Uncached,
                 Need::Remove => mode == LeaseMode::None,
-                Need::Lease(wanted) => wanted.agrees(mode),
+                Need::Grant(wanted) => wanted.agrees(mode),
             };
             assert!(harmless, "client {number} believes in {mode:?} while {by} has passed for {need:?}");
         }
@@ -142,10 +142,10 @@ fn need(what: u8) -> Need {
     match what {
         0 => Need::Read,
         1 => Need::Change,
-        2 => Need::Lease(LeaseMode::Shared),
-        3 => Need::Lease(LeaseMode::Uncached),
+        2 => Need::Grant(LeaseMode::Shared),
+        3 => Need::Grant(LeaseMode::Uncached),
         4 => Need::Remove,
-        _ => Need::Lease(LeaseMode::Exclusive),
+        _ => Need::Grant(LeaseMode::Exclusive),
     }
 }
 
@@ -155,7 +155,7 @@ proptest! {
     #[test]
     fn nobody_believes_in_what_another_was_let_past(steps in steps()) {
         let clients = (0..CLIENTS).map(|_| Client::default()).collect();
-        let mut world = World { server: Leases::default(), clients, wire: Vec::new(), now_ms: 10_000 };
+        let mut world = World { server: Delegations::default(), clients, wire: Vec::new(), now_ms: 10_000 };
         for step in steps {
             match step {
                 Step::Request(client, inode, what) => world.request(client, InodeId(inode), need(what)),
@@ -194,7 +194,7 @@ proptest! {
 fn waiting_operations_keep_others_from_being_given_anything() {
     let (a, b, c) = (SessionId(1), SessionId(2), SessionId(3));
     let inode = InodeId(9);
-    let mut leases = Leases::default();
+    let mut leases = Delegations::default();
     assert_eq!(leases.give(inode, a, LeaseMode::Exclusive, 1, 0), LeaseMode::Exclusive);
     assert!(!leases.clear(inode, b, Need::Change, 0));
     assert_eq!(leases.take_news(), [a]);
@@ -220,7 +220,7 @@ fn waiting_operations_keep_others_from_being_given_anything() {
 fn a_guess_gets_a_readers_lease_only_where_nobody_is_disturbed() {
     let (a, b) = (SessionId(1), SessionId(2));
     let inode = InodeId(9);
-    let mut leases = Leases::default();
+    let mut leases = Delegations::default();
     assert!(leases.is_free_to_read(inode, a, 0));
     for (mode, free, own) in
         [(LeaseMode::Shared, true, true), (LeaseMode::Uncached, false, false), (LeaseMode::Exclusive, false, true)]
@@ -246,13 +246,13 @@ fn a_guess_gets_a_readers_lease_only_where_nobody_is_disturbed() {
 fn a_file_that_goes_to_and_fro_is_best_used_uncached() {
     let (a, b) = (SessionId(1), SessionId(2));
     let inode = InodeId(9);
-    let mut leases = Leases::default();
+    let mut leases = Delegations::default();
     let (mut who, mut other, mut turns) = (a, b, 0);
     while leases.best(inode, who, true, false, turns * 10) == LeaseMode::Exclusive && turns < 50 {
         let now = turns * 10;
         assert_eq!(leases.best(inode, who, true, true, now), LeaseMode::Exclusive, "who insists gets it");
         let ticket = leases.queue(inode, who, false);
-        if !leases.clear(inode, who, Need::Lease(LeaseMode::Exclusive), now) {
+        if !leases.clear(inode, who, Need::Grant(LeaseMode::Exclusive), now) {
             for revocation in leases.poll(other, now) {
                 let (inode, seq) = (revocation.inode, revocation.seq);
                 leases.returned(other, &Returned { inode, keep: LeaseMode::None, seq, open: false });
@@ -271,7 +271,7 @@ fn a_file_that_goes_to_and_fro_is_best_used_uncached() {
 
 #[test]
 fn after_a_restart_everybody_has_to_let_go_first() {
-    let mut leases = Leases::recovering([SessionId(1), SessionId(2)]);
+    let mut leases = Delegations::recovering([SessionId(1), SessionId(2)]);
     assert!(!leases.recovered() && leases.may_write(SessionId(1)));
     assert!(!leases.confirm(SessionId(1), &[], &[]));
     assert!(!leases.confirm(SessionId(1), &[], &[]), "once counts");
@@ -282,10 +282,10 @@ fn after_a_restart_everybody_has_to_let_go_first() {
 #[test]
 fn what_a_client_is_moving_when_its_server_restarts_it_alone_goes_on_moving() {
     let (a, b, inode) = (SessionId(1), SessionId(2), InodeId(9));
-    let mut leases = Leases::recovering([a, b]);
+    let mut leases = Delegations::recovering([a, b]);
     assert!(!leases.confirm(a, &[], &[inode]));
     assert!(leases.confirm(b, &[], &[]));
-    assert!(!leases.claim(inode, b) && !leases.clear(inode, b, Need::Lease(LeaseMode::Exclusive), 0));
+    assert!(!leases.claim(inode, b) && !leases.clear(inode, b, Need::Grant(LeaseMode::Exclusive), 0));
     assert!(leases.clear(inode, b, Need::Change, 0), "the version tells who was first");
     leases.moved(inode, a);
     assert!(leases.claim(inode, b));
@@ -294,7 +294,7 @@ fn what_a_client_is_moving_when_its_server_restarts_it_alone_goes_on_moving() {
 #[test]
 fn what_a_client_cannot_let_go_of_after_a_restart_stays_its_own_and_keeps_nobody_else_out() {
     let (a, b, inode) = (SessionId(1), SessionId(2), InodeId(9));
-    let mut leases = Leases::recovering([a]);
+    let mut leases = Delegations::recovering([a]);
     let kept = Returned { inode, keep: LeaseMode::Exclusive, seq: 7_000, open: false };
     assert!(leases.confirm(a, &[kept], &[]));
     assert!(leases.recovered() && leases.may_write(a));
@@ -315,12 +315,12 @@ fn what_a_client_cannot_let_go_of_after_a_restart_stays_its_own_and_keeps_nobody
 fn pinned_operations_that_wait_for_each_other_go_one_by_one() {
     let (a, b, c) = (SessionId(1), SessionId(2), SessionId(3));
     let inode = InodeId(9);
-    let mut leases = Leases::default();
+    let mut leases = Delegations::default();
     for session in [a, b, c] {
         let seq = leases.next_seq();
         assert_eq!(leases.give(inode, session, LeaseMode::Shared, seq, 0), LeaseMode::Shared);
     }
-    let wait = |leases: &mut Leases, session, pinned| {
+    let wait = |leases: &mut Delegations, session, pinned| {
         assert!(!leases.clear(inode, session, Need::Change, 0));
         leases.queue(inode, session, pinned)
     };
@@ -345,8 +345,8 @@ fn pinned_operations_that_wait_for_each_other_go_one_by_one() {
 fn one_session_at_a_time_moves_content_and_nobody_gets_an_exclusive_lease_meanwhile() {
     let (a, b) = (SessionId(1), SessionId(2));
     let inode = InodeId(9);
-    let exclusive = Need::Lease(LeaseMode::Exclusive);
-    let mut leases = Leases::default();
+    let exclusive = Need::Grant(LeaseMode::Exclusive);
+    let mut leases = Delegations::default();
     assert!(leases.claim(inode, a) && leases.claim(inode, a), "its own is no obstacle");
     assert!(!leases.claim(inode, b) && !leases.clear(inode, b, exclusive, 0));
     assert_eq!(leases.give(inode, b, LeaseMode::Exclusive, 1, 0), LeaseMode::None);

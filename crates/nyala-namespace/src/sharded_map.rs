@@ -3,7 +3,7 @@
 //! A table by inode that grows piece by piece.
 //!
 //! A hash table that is full moves all it has into one twice as large, whose memory the kernel zeroes first: with a million
-//! leases that takes so long that every client notices. Of one in many parts a part at a time does it.
+//! delegations that takes so long that every client notices. Of one in many parts a part at a time does it.
 
 use nyala_wire::InodeId;
 use std::collections::HashMap;
@@ -13,13 +13,13 @@ const BITS: u32 = 8;
 
 /// What is kept by inode.
 #[derive(Debug)]
-pub struct Spread<V> {
+pub struct ShardedMap<V> {
     parts: Vec<HashMap<InodeId, V>>,
 }
 
-impl<V> Default for Spread<V> {
-    fn default() -> Spread<V> {
-        Spread { parts: (0..1 << BITS).map(|_| HashMap::new()).collect() }
+impl<V> Default for ShardedMap<V> {
+    fn default() -> ShardedMap<V> {
+        ShardedMap { parts: (0..1 << BITS).map(|_| HashMap::new()).collect() }
     }
 }
 
@@ -28,7 +28,7 @@ fn part(inode: InodeId) -> usize {
     (inode.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - BITS)) as usize
 }
 
-impl<V> Spread<V> {
+impl<V> ShardedMap<V> {
     /// What is kept of an inode.
     pub fn get(&self, inode: InodeId) -> Option<&V> {
         self.parts[part(inode)].get(&inode)
@@ -77,7 +77,7 @@ mod tests {
     proptest! {
         #[test]
         fn is_a_table(ops in proptest::collection::vec((0_u8..4, 0_u64..40, any::<u8>()), 0..200)) {
-            let (mut spread, mut model) = (Spread::default(), BTreeMap::new());
+            let (mut spread, mut model) = (ShardedMap::default(), BTreeMap::new());
             for (op, inode, value) in ops {
                 match op {
                     0 => *spread.or_default(InodeId(inode)) = value,
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn inodes_in_a_row_go_to_all_parts_alike() {
-        let mut spread = Spread::default();
+        let mut spread = ShardedMap::default();
         (1 << 32..(1 << 32) + 64_000).for_each(|number| *spread.or_default(InodeId(number)) = ());
         let sizes: Vec<usize> = spread.parts.iter().map(HashMap::len).collect();
         assert!(sizes.iter().all(|size| (200..300).contains(size)), "{sizes:?}");

@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Who may keep what of which inode. Pure: time is an argument, and what to send is what [`Leases::poll`] returns.
+//! Delegations: which client may cache which inode, and how. Time is an argument; [`Delegations::poll`] returns what to send. (On
+//! the wire a delegation is called a lease; elsewhere a lease is a server's right to serve.)
 //!
-//! Failure model: grants, revocations and returns may be lost, late, repeated or overtake each other; a client may be
-//! silent, slow, or gone. Numbers of one counter order grants and revocations of an inode; a revocation is said again
-//! until the lease is back; a return counts only for grants up to its number. What a client that does not answer holds is
-//! taken when its session ends, which the service decides. After a restart nothing is known: every session that keeps
-//! leases counts as holding everything until it confirms what it let go of ([`Leases::confirm`]). A client that lies there keeps
-//! others out of files, as it could by asking for leases.
+//! Failure model: grants, recalls and returns may be lost, late, repeated or overtake each other; a client may be silent, slow, or
+//! gone. Numbers of one counter order the grants and recalls of an inode; a recall is repeated until the delegation is back; a
+//! return counts only for grants up to its number. The delegations of a client that does not answer end with its session. After a
+//! restart nothing is known: every session that caches counts as holding everything until it confirms what it still holds
+//! ([`Delegations::confirm`]). A client that lies there keeps others out of files, as it could by asking for delegations.
 
-use crate::spread::Spread;
+use crate::sharded_map::ShardedMap;
 use nyala_wire::meta::{LeaseMode, MAX_LEASES, Returned, Revocation};
 use nyala_wire::{InodeId, SessionId};
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
-/// A revocation that is not answered is said again after so long.
+/// A recall that is not answered is repeated after so long.
 const AGAIN_MS: u64 = 3_000;
-/// Conflicts count as one quarrel when they follow each other faster than this.
-const QUARREL_MS: u64 = 1_000;
-/// From so many conflicts in one quarrel on nothing is given that nobody insists on.
-const QUARREL: u8 = 3;
-/// Most leases of all clients together; beyond, nobody is given more.
+/// Conflicts count as contention when they follow each other faster than this.
+const CONTENTION_MS: u64 = 1_000;
+/// From so many conflicts in a row on nothing is given that nobody insists on.
+const CONTENTION: u8 = 3;
+/// Most delegations of all clients together; beyond, nobody is given more.
 const MAX_HELD: usize = 4_000_000;
 
-/// What an operation needs others to let go of.
+/// What an operation needs others to return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// To see it as it is: nobody else may have changes that are not committed.
     Read,
     /// To change it: nobody else may keep what was before.
     Change,
-    /// To remove it: whoever has it open under a lease, of whatever mode, has to say so first.
+    /// To remove it: whoever has it open under a delegation, of whatever mode, has to say so first.
     Remove,
-    /// To be given this.
-    Lease(LeaseMode),
+    /// To be given this delegation.
+    Grant(LeaseMode),
 }
 
 impl Need {
@@ -43,8 +43,8 @@ impl Need {
         match (self, mode) {
             (_, Nothing) | (Need::Read | Need::Change, Uncached) | (Need::Read, Shared) => None,
             (Need::Remove, _) => Some(Nothing),
-            (Need::Lease(wanted), mode) if wanted.agrees(mode) => None,
-            (Need::Read | Need::Lease(Shared), Exclusive) => Some(Shared),
+            (Need::Grant(wanted), mode) if wanted.agrees(mode) => None,
+            (Need::Read | Need::Grant(Shared), Exclusive) => Some(Shared),
             _ => Some(Nothing),
         }
     }
@@ -52,7 +52,7 @@ impl Need {
     /// The same for what the session itself has: between keeping things and working uncached it first lets go, as a
     /// client that misses one of several grants would otherwise keep what others no longer respect.
     fn leaves_own(self, mode: LeaseMode) -> Option<LeaseMode> {
-        let Need::Lease(wanted) = self else { return None };
+        let Need::Grant(wanted) = self else { return None };
         let turns = (wanted == LeaseMode::Uncached) != (mode == LeaseMode::Uncached);
         (turns && mode != LeaseMode::None).then_some(LeaseMode::None)
     }
@@ -80,7 +80,7 @@ struct Holder {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
+struct QueuedOperation {
     ticket: u64,
     session: SessionId,
     /// Its session cannot let go before this operation is answered.
@@ -88,19 +88,19 @@ struct Waiting {
 }
 
 #[derive(Debug, Default)]
-struct Inode {
+struct Delegated {
     holders: Vec<Holder>,
     /// Operations that wait for holders to let go, in order of arrival. While there are any, nothing is given in passing.
-    waiting: VecDeque<Waiting>,
-    /// Moves the inline content to storage without an exclusive lease: nobody else gets one meanwhile.
+    waiting: VecDeque<QueuedOperation>,
+    /// Moves the inline content to storage without an exclusive delegation: nobody else gets one meanwhile.
     mover: Option<SessionId>,
-    quarrel: u8,
+    conflicts: u8,
     conflict_ms: u64,
 }
 
-impl Inode {
+impl Delegated {
     fn is_moved_by_another(&self, session: SessionId, need: Need) -> bool {
-        need == Need::Lease(LeaseMode::Exclusive) && self.mover.is_some_and(|mover| mover != session)
+        need == Need::Grant(LeaseMode::Exclusive) && self.mover.is_some_and(|mover| mover != session)
     }
 
     fn is_idle(&self) -> bool {
@@ -108,19 +108,19 @@ impl Inode {
     }
 }
 
-/// A place in the queue of an inode; to be given back with [`Leases::leave`].
+/// A place in the queue of an inode; to be given back with [`Delegations::leave`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket(u64);
 
-/// The leases of one run of a server.
+/// The delegations of one run of a server.
 #[derive(Debug, Default)]
-pub struct Leases {
-    inodes: Spread<Inode>,
+pub struct Delegations {
+    inodes: ShardedMap<Delegated>,
     /// Inodes with a revocation under way, by holder.
     revoking: HashMap<SessionId, BTreeSet<InodeId>>,
     /// Sessions of earlier runs that may still keep something.
     unconfirmed: HashSet<SessionId>,
-    /// Sessions that have something to be told since the last [`Leases::take_news`].
+    /// Sessions that have something to be told since the last [`Delegations::take_news`].
     news: Vec<SessionId>,
     held: usize,
     seq: u64,
@@ -128,10 +128,10 @@ pub struct Leases {
     revocations: u64,
 }
 
-impl Leases {
-    /// After a restart: these sessions keep leases of an earlier run.
-    pub fn recovering(sessions: impl IntoIterator<Item = SessionId>) -> Leases {
-        Leases { unconfirmed: sessions.into_iter().collect(), ..Leases::default() }
+impl Delegations {
+    /// After a restart: these sessions hold delegations of an earlier run.
+    pub fn recovering(sessions: impl IntoIterator<Item = SessionId>) -> Delegations {
+        Delegations { unconfirmed: sessions.into_iter().collect(), ..Delegations::default() }
     }
 
     /// Whether all sessions of earlier runs have let go.
@@ -139,7 +139,7 @@ impl Leases {
         self.unconfirmed.is_empty()
     }
 
-    /// Whether this session still has to let go of leases of an earlier run.
+    /// Whether this session still has to confirm delegations of an earlier run.
     pub fn is_unconfirmed(&self, session: SessionId) -> bool {
         self.unconfirmed.contains(&session)
     }
@@ -162,7 +162,7 @@ impl Leases {
         self.unconfirmed.is_empty()
     }
 
-    /// Number of leases held, and of revocations so far.
+    /// Number of delegations held, and of recalls so far.
     pub fn figures(&self) -> (usize, u64) {
         (self.held, self.revocations)
     }
@@ -192,8 +192,8 @@ impl Leases {
             self.news.push(holder.session);
         }
         if conflict {
-            let quick = now_ms.saturating_sub(entry.conflict_ms) < QUARREL_MS;
-            entry.quarrel = if quick { entry.quarrel.saturating_add(1) } else { 1 };
+            let quick = now_ms.saturating_sub(entry.conflict_ms) < CONTENTION_MS;
+            entry.conflicts = if quick { entry.conflicts.saturating_add(1) } else { 1 };
             entry.conflict_ms = now_ms;
         }
         clear
@@ -204,7 +204,7 @@ impl Leases {
         std::mem::take(&mut self.news)
     }
 
-    /// Whether [`Leases::clear`] would find somebody in the way, without telling anybody.
+    /// Whether [`Delegations::clear`] would find somebody in the way, without telling anybody.
     pub fn in_the_way(&self, inode: InodeId, session: SessionId, need: Need) -> bool {
         self.inodes.get(inode).is_some_and(|entry| {
             let stands = |holder: &Holder| need.leaves_of(holder, session).is_some();
@@ -215,7 +215,7 @@ impl Leases {
     /// Queues for an inode; `pinned`: the session cannot let go of it before it is answered.
     pub fn queue(&mut self, inode: InodeId, session: SessionId, pinned: bool) -> Ticket {
         self.tickets += 1;
-        let waiting = Waiting { ticket: self.tickets, session, pinned };
+        let waiting = QueuedOperation { ticket: self.tickets, session, pinned };
         self.inodes.or_default(inode).waiting.push_back(waiting);
         Ticket(self.tickets)
     }
@@ -225,7 +225,7 @@ impl Leases {
     pub fn passes(&self, inode: InodeId, ticket: Ticket) -> bool {
         let Some(entry) = self.inodes.get(inode) else { return false };
         let pinned = || entry.waiting.iter().filter(|waiting| waiting.pinned);
-        let goes = |waiting: &&Waiting| entry.mover.is_none_or(|mover| mover == waiting.session);
+        let goes = |waiting: &&QueuedOperation| entry.mover.is_none_or(|mover| mover == waiting.session);
         let Some(first) = pinned().find(goes).filter(|first| first.ticket == ticket.0) else { return false };
         let mut in_the_way =
             entry.holders.iter().filter(|holder| Need::Change.leaves_of(holder, first.session).is_some());
@@ -266,7 +266,7 @@ impl Leases {
         self.inodes.get(inode).is_some_and(|entry| !entry.waiting.is_empty())
     }
 
-    /// What a file's reader or writer is best given: [`LeaseMode::Uncached`] where leases went to and fro lately, or
+    /// What a file's reader or writer is best given: [`LeaseMode::Uncached`] where delegations went to and fro lately, or
     /// where others work like that already; unless it insists on a `cached` one.
     pub fn best(&self, inode: InodeId, session: SessionId, write: bool, cached: bool, now_ms: u64) -> LeaseMode {
         let wanted = if write { LeaseMode::Exclusive } else { LeaseMode::Shared };
@@ -274,10 +274,10 @@ impl Leases {
         let others = |mode| entry.holders.iter().any(|holder| holder.session != session && holder.mode == mode);
         let open_to_many = others(LeaseMode::Uncached) && !others(LeaseMode::Shared);
         let conflict = entry.holders.iter().any(|h| h.session != session && !wanted.agrees(h.mode));
-        if open_to_many || (conflict && Self::quarrels(entry, now_ms)) { LeaseMode::Uncached } else { wanted }
+        if open_to_many || (conflict && Self::is_contended(entry, now_ms)) { LeaseMode::Uncached } else { wanted }
     }
 
-    /// Whether a session that only looks would be given a reader's lease at once, by the same rules as [`Leases::give`], or
+    /// Whether a session that only looks would be given a reader's delegation at once, by the same rules as [`Delegations::give`], or
     /// has it already: it may have forgotten the content.
     pub fn is_free_to_read(&self, inode: InodeId, session: SessionId, now_ms: u64) -> bool {
         let Some(entry) = self.inodes.get(inode) else { return self.held < MAX_HELD };
@@ -285,19 +285,19 @@ impl Leases {
             true => holder.mode != LeaseMode::Uncached && holder.revoking.is_none(),
             false => holder.mode == LeaseMode::Shared,
         };
-        entry.waiting.is_empty() && !Self::quarrels(entry, now_ms) && entry.holders.iter().all(reads)
+        entry.waiting.is_empty() && !Self::is_contended(entry, now_ms) && entry.holders.iter().all(reads)
     }
 
-    fn quarrels(entry: &Inode, now_ms: u64) -> bool {
-        entry.quarrel >= QUARREL && now_ms.saturating_sub(entry.conflict_ms) < QUARREL_MS
+    fn is_contended(entry: &Delegated, now_ms: u64) -> bool {
+        entry.conflicts >= CONTENTION && now_ms.saturating_sub(entry.conflict_ms) < CONTENTION_MS
     }
 
-    /// Gives what is asked for if nobody else has, waits for, or lately quarrelled about it. What the session has
+    /// Gives what is asked for if nobody else has, waits for, or lately conflicted over it. What the session has
     /// already it keeps; the answer is what it has now, `None` too if that is being taken away.
     pub fn give(&mut self, inode: InodeId, session: SessionId, mode: LeaseMode, seq: u64, now_ms: u64) -> LeaseMode {
         if let Some(entry) = self.inodes.get(inode) {
             let lowers = entry.holders.iter().any(|h| h.session == session && h.mode == LeaseMode::Uncached);
-            if lowers || !entry.waiting.is_empty() || Self::quarrels(entry, now_ms) {
+            if lowers || !entry.waiting.is_empty() || Self::is_contended(entry, now_ms) {
                 return LeaseMode::None;
             }
         }
@@ -306,7 +306,7 @@ impl Leases {
 
     /// The same for one whose turn it is.
     pub fn insist(&mut self, inode: InodeId, session: SessionId, mode: LeaseMode, seq: u64) -> LeaseMode {
-        if self.in_the_way(inode, session, Need::Lease(mode)) || mode == LeaseMode::None {
+        if self.in_the_way(inode, session, Need::Grant(mode)) || mode == LeaseMode::None {
             return LeaseMode::None;
         }
         let entry = self.inodes.or_default(inode);
@@ -332,7 +332,7 @@ impl Leases {
         holder.map_or(LeaseMode::None, |holder| holder.mode)
     }
 
-    /// A lease came back; whether anybody may go on because of that.
+    /// A delegation came back; whether anybody may go on because of that.
     pub fn returned(&mut self, session: SessionId, returned: &Returned) -> bool {
         let Some(entry) = self.inodes.get_mut(returned.inode) else { return false };
         let Some(at) = entry.holders.iter().position(|holder| holder.session == session) else { return false };
@@ -360,7 +360,7 @@ impl Leases {
         true
     }
 
-    /// Revocations to say to a session now.
+    /// Recalls to tell a session now.
     pub fn poll(&mut self, session: SessionId, now_ms: u64) -> Vec<Revocation> {
         let Some(list) = self.revoking.get_mut(&session) else { return Vec::new() };
         let mut say = Vec::new();
@@ -391,7 +391,10 @@ impl Leases {
             since.is_some_and(|since| now_ms.saturating_sub(since) > limit_ms)
         };
         let sessions = self.revoking.iter();
-        sessions.filter(|(session, list)| list.iter().any(|inode| late(session, inode))).map(|(s, _)| *s).collect()
+        let late = sessions.filter(|(session, list)| list.iter().any(|inode| late(session, inode)));
+        let mut sessions: Vec<SessionId> = late.map(|(session, _)| *session).collect();
+        sessions.sort_unstable();
+        sessions
     }
 
     /// Whether a session holds anything that it may have written under.
@@ -403,7 +406,7 @@ impl Leases {
     /// What a session may have written alone.
     pub fn written_alone(&self, session: SessionId) -> Vec<InodeId> {
         let alone = |holder: &Holder| holder.session == session && holder.mode == LeaseMode::Exclusive;
-        let writes = |entry: &Inode| entry.mover == Some(session) || entry.holders.iter().any(alone);
+        let writes = |entry: &Delegated| entry.mover == Some(session) || entry.holders.iter().any(alone);
         self.inodes.iter().filter(|(_, entry)| writes(entry)).map(|(inode, _)| inode).collect()
     }
 
@@ -421,7 +424,7 @@ impl Leases {
         });
     }
 
-    /// An inode is gone, and all leases on it.
+    /// An inode is gone, and all delegations of it.
     pub fn end_inode(&mut self, inode: InodeId) {
         let Some(entry) = self.inodes.get_mut(inode) else { return };
         for holder in entry.holders.drain(..) {
@@ -434,8 +437,8 @@ impl Leases {
     }
 
     fn tidy(&mut self, inode: InodeId) {
-        // The memory of a quarrel goes with the last holder: who comes then finds nobody to quarrel with.
-        if self.inodes.get(inode).is_some_and(Inode::is_idle) {
+        // The count of conflicts goes with the last holder: whoever comes then finds nobody to conflict with.
+        if self.inodes.get(inode).is_some_and(Delegated::is_idle) {
             self.inodes.remove(inode);
         }
     }

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What an operation runs on: the tables, the transactions' locks, the cluster as it is, and entropy.
+
+use super::io::Tables;
+use crate::change::Change;
+use crate::locks::Locks;
+use crate::ns::Env;
+use nyala_cluster::placement::PlacementTable;
+use nyala_wire::map::ClusterMap;
+use nyala_wire::meta::{MetaOp, MetaRequest, Owner, Want};
+use nyala_wire::meta_tx::TxId;
+use nyala_wire::{InodeId, SessionId, Slot, TargetId, Time};
+use std::sync::Arc;
+
+/// On whose behalf something is done.
+#[derive(Clone, Copy, Debug)]
+pub struct Caller {
+    /// The session, 0 for the server itself.
+    pub session: SessionId,
+    /// See [`Env::implicit_open`].
+    pub implicit_open: bool,
+    /// Owner of what is made.
+    pub owner: Owner,
+    /// Time stamp of what changes.
+    pub now: Time,
+}
+
+impl Caller {
+    /// The server itself, at this time.
+    pub fn server(now: Time) -> Caller {
+        Caller { session: SessionId(0), implicit_open: false, owner: Owner::default(), now }
+    }
+
+    /// The client of a request.
+    pub fn of(request: &MetaRequest) -> Caller {
+        let implicit_open = request.want.has(Want::UNSAID);
+        Caller { session: request.session, implicit_open, owner: request.owner, now: request.now }
+    }
+
+    /// The client of a request that is done as a transaction.
+    pub fn of_transaction(request: &MetaRequest) -> Caller {
+        Caller { implicit_open: false, ..Caller::of(request) }
+    }
+}
+
+/// See the module's words.
+pub struct Ground {
+    /// The metadata target that is served.
+    pub me: TargetId,
+    /// The tables.
+    pub tables: Box<dyn Tables>,
+    /// Locks of transactions and truncations.
+    pub locks: Locks,
+    map: Arc<ClusterMap>,
+    placement: PlacementTable,
+    random: u64,
+}
+
+impl Ground {
+    /// With no locks yet. `seed`: entropy.
+    pub fn new(me: TargetId, tables: Box<dyn Tables>, map: Arc<ClusterMap>, seed: u64) -> Ground {
+        let placement = PlacementTable::new(&map);
+        Ground { me, tables, locks: Locks::default(), map, placement, random: seed }
+    }
+
+    /// The cluster map.
+    pub fn map(&self) -> &Arc<ClusterMap> {
+        &self.map
+    }
+
+    /// The cluster is this one from now on.
+    pub fn set_map(&mut self, map: Arc<ClusterMap>) {
+        if map.version != self.map.version {
+            self.placement = PlacementTable::new(&map);
+        }
+        self.map = map;
+    }
+
+    /// Whether a slot is served here.
+    pub fn is_here(&self, slot: Slot) -> bool {
+        self.map.slot_target(slot) == Some(self.me)
+    }
+
+    /// The directories of this server that an operation names.
+    pub fn dirs_here(&self, op: &MetaOp) -> Vec<InodeId> {
+        let to = if let MetaOp::Rename(rename) = op { Some(rename.to_parent) } else { None };
+        op.home().into_iter().chain(to).filter(|dir| self.is_here(dir.slot())).collect()
+    }
+
+    /// A random number (SplitMix64).
+    pub fn random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Runs `logic` on the tables as they are, as an operation or for a transaction.
+    #[inline]
+    pub fn run<T>(&mut self, caller: &Caller, tx: Option<TxId>, logic: impl FnOnce(Change<'_>, &Env<'_>) -> T) -> T {
+        let random = self.random();
+        let env = Env {
+            me: self.me,
+            map: &self.map,
+            placement: &self.placement,
+            session: caller.session,
+            implicit_open: caller.implicit_open,
+            owner: caller.owner,
+            now: caller.now,
+            random,
+        };
+        logic(Change::new(&*self.tables, &self.locks, tx), &env)
+    }
+
+    /// The same for a look of the server's own.
+    pub fn look<T>(&mut self, tx: Option<TxId>, logic: impl FnOnce(Change<'_>) -> T) -> T {
+        self.run(&Caller::server(Time::default()), tx, |change, _| logic(change))
+    }
+}

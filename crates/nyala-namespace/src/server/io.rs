@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What goes into a metadata server and what comes out of it.
+
+use crate::view::View;
+use nyala_kv::{Batch, ChangeKind};
+use nyala_wire::map::ClusterMap;
+use nyala_wire::meta::MetaRequest;
+use nyala_wire::meta_tx::{TxId, TxReply, TxRequest};
+use nyala_wire::storage::ChunkFileId;
+use nyala_wire::{Home, InodeId, SessionId, TargetId, WireError};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// When something happens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// Milliseconds of a monotonic clock that began with this run of the server.
+    pub ms: u64,
+    /// The server holds a valid lease from management: without one it answers nobody.
+    pub serving: bool,
+}
+
+/// Names a request until it is answered; chosen by whoever delivers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Token(pub u64);
+
+/// Names something that the server asked for until it is completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub u64);
+
+/// What happens to a server.
+#[derive(Debug)]
+pub enum Input {
+    /// A client's request. Answered by one [`Effect::Reply`].
+    Request(Token, MetaRequest),
+    /// A step of a transaction, from another metadata server. Answered by one [`Effect::Answer`].
+    Transaction(Token, TxRequest),
+    /// What an effect came to. Each ticket is completed once.
+    Completed(Ticket, Completion),
+    /// The cluster map has changed.
+    Map(Arc<ClusterMap>),
+    /// Time has passed: [`super::Server::next_wake`] has come.
+    Tick,
+}
+
+/// What an effect came to.
+#[derive(Debug)]
+pub enum Completion {
+    /// Of [`Effect::Log`]. An error: the log cannot be written.
+    Logged(Result<(), WireError>),
+    /// Of [`Effect::Room`]. An error: a change of that kind is to be refused with it.
+    Room(Result<(), WireError>),
+    /// Of [`Effect::Ask`]. An error may also mean that the answer was lost.
+    Heard(Result<TxReply, WireError>),
+    /// Of [`Effect::Truncate`].
+    Truncated,
+    /// Of [`Effect::Fence`].
+    Fenced(Result<(), WireError>),
+}
+
+/// How safe something has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// It survives the death of the process.
+    Written,
+    /// It survives a power cut.
+    OnDisk,
+}
+
+/// What a server wants done, in this order.
+#[derive(Debug)]
+pub enum Effect {
+    /// Answer a client. The reply may reflect changes (including the absence of something) that are applied but not yet
+    /// written: it must not leave before everything that is applied by now is written.
+    Reply(Token, Result<Vec<u8>, WireError>),
+    /// Answer another metadata server; the same holds.
+    Answer(Token, Result<TxReply, WireError>),
+    /// Make everything that is applied by now this safe: [`Completion::Logged`].
+    Log(Ticket, Durability),
+    /// Wait until the tables have room: with a kind, for a change of that kind; without, for any change that maintains
+    /// what is there: [`Completion::Room`].
+    Room(Ticket, Option<ChangeKind>),
+    /// Ask another metadata server once, with a time limit: [`Completion::Heard`].
+    Ask(Ticket, TargetId, TxRequest),
+    /// Truncate a chunk file to a length in bytes, however long that takes: [`Completion::Truncated`].
+    Truncate(Ticket, Home, ChunkFileId, u64),
+    /// Have storage refuse what a session may still send: [`Completion::Fenced`].
+    Fence(Ticket, SessionId),
+    /// Tell the operator.
+    Note(Note),
+}
+
+/// Something that an operator may want to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// A client has opened a session.
+    SessionOpened(SessionId, String),
+    /// A session ends because its client was silent, or kept a delegation, for too long. The timeout is in milliseconds.
+    SessionExpires(SessionId, u64),
+    /// A session cannot be ended; it is tried again.
+    SessionNotEnded(SessionId, WireError),
+    /// All clients of before the restart have said what they still hold.
+    Confirmed,
+    /// A participant does not confirm a commit; it is told again.
+    CommitUnconfirmed(TxId, TargetId, WireError),
+    /// A finished transaction cannot be forgotten; after a restart its participants are told again.
+    NotForgotten(WireError),
+    /// A prepared transaction cannot be ended although it holds all locks: a fault of this program, or damaged tables.
+    CannotEnd(TxId, String),
+    /// The coordinator does not say what became of a transaction.
+    OutcomeOpen(TxId, WireError),
+    /// A truncation that an earlier run began cannot be completed.
+    TruncationFailed(InodeId, WireError),
+    /// A replaced file cannot be removed; it is tried again.
+    DeferredUnlinkFailed(InodeId, WireError),
+    /// A server does not say who waits there for locks.
+    LockEdgesUnknown(TargetId, WireError),
+}
+
+/// A metadata server's tables. Applying is part of the server's step, because nothing may come between the look at the tables
+/// and the change; it touches memory only. [`Effect::Log`] is what reaches a disk.
+pub trait Tables: View {
+    /// Applies a batch as a whole; it is visible at once. With an error nothing is done.
+    fn apply(&self, batch: &Batch) -> Result<(), WireError>;
+    /// Whether something is applied that is not written.
+    fn has_unwritten(&self) -> bool;
+    /// Whether there is no memory for further changes until some are on disk.
+    fn is_full(&self) -> bool;
+    /// Whether a change of this kind may be applied now.
+    fn admits(&self, kind: ChangeKind) -> bool;
+
+    /// The inodes that a session holds open.
+    fn opened_by(&self, session: SessionId) -> Result<Vec<InodeId>, WireError> {
+        let mut found = Vec::new();
+        self.scan(&[crate::keys::OPEN], &[crate::keys::OPEN + 1], &mut |key, _| {
+            found.extend(crate::keys::parse_open(key).filter(|(_, by)| *by == session).map(|(inode, _)| inode));
+            ControlFlow::Continue(())
+        })?;
+        Ok(found)
+    }
+
+    /// The inodes that the server itself holds open ([`crate::ns::deferred_unlink`]).
+    fn deferred(&self) -> Result<BTreeSet<InodeId>, WireError> {
+        Ok(self.opened_by(crate::ns::deferred_unlink::HOLDER)?.into_iter().collect())
+    }
+}

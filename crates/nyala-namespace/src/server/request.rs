@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A client's request when it arrives: who answers it.
+//!
+//! Failure model: it may come from a session that has ended, or for a slot that is not served here. After a restart, while sessions
+//! of an earlier run may keep delegations, only what they need to return them is answered.
+
+use super::change_request::ChangeRequest;
+use super::grants;
+use super::io::{Durability, Ticket, Token};
+use super::lock_check;
+use super::lock_wait;
+use super::op_names::op_name;
+use super::patience::{Patience, look_again};
+use super::poll;
+use super::read::Read;
+use super::session_end;
+use super::session_open;
+use super::spill::Spill;
+use super::state::{Progress, State, Task};
+use super::waits::{Event, Wait};
+use crate::runs;
+use nyala_wire::meta::{MetaOp, MetaReply, MetaRequest, Want};
+use nyala_wire::{ErrorCode, WireError};
+
+/// A request has arrived.
+pub fn arrive(state: &mut State, token: Token, request: MetaRequest) {
+    if let Err(error) = check(state, &request.op) {
+        return state.reply(token, Err(error));
+    }
+    state.count(op_name(&request.op));
+    if state.delegations.recovered() || is_needed(state, &request) {
+        return dispatch(state, token, request);
+    }
+    let patience = Patience::new(state.now.ms);
+    state.run(Arrived { token, request: Some(request), patience });
+}
+
+fn check(state: &State, op: &MetaOp) -> Result<(), WireError> {
+    if !state.now.serving {
+        return Err(ErrorCode::NOT_READY.with("this server is waiting for its lease"));
+    }
+    match op.home() {
+        Some(inode) if !state.ground.is_here(inode.slot()) => {
+            let (slot, me) = (inode.slot(), state.ground.me);
+            Err(ErrorCode::WRONG_SERVER.with(format!("slot {slot} is not served by target {me}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether clients of before the restart need the answer to return what they keep.
+fn is_needed(state: &State, request: &MetaRequest) -> bool {
+    match &request.op {
+        MetaOp::SessionOpen { .. } | MetaOp::SessionClose | MetaOp::LeasePoll { .. } => true,
+        MetaOp::LeaseReturn { .. } | MetaOp::Close { .. } | MetaOp::StatFs => true,
+        MetaOp::Sync | MetaOp::Survived { .. } => true,
+        MetaOp::Commit(_) | MetaOp::PutInline(_) | MetaOp::PutInlines { .. } | MetaOp::FileInfo { .. } => {
+            state.delegations.is_unconfirmed(request.session)
+        }
+        _ => false,
+    }
+}
+
+/// A request that waits until all clients of before the restart have said what they keep.
+struct Arrived {
+    token: Token,
+    request: Option<MetaRequest>,
+    patience: Patience,
+}
+
+impl Task for Arrived {
+    fn step(&mut self, state: &mut State) -> Progress {
+        let needed = |request: &MetaRequest| state.delegations.recovered() || is_needed(state, request);
+        if let Some(request) = self.request.take_if(|request| needed(request)) {
+            dispatch(state, self.token, request);
+        } else if self.patience.lasts(state.now.ms) {
+            return Progress::Wait(look_again(Event::Delegations, state.now.ms));
+        } else {
+            let error = ErrorCode::NOT_READY.with("clients of before the restart have not answered yet");
+            state.reply(self.token, Err(error));
+        }
+        Progress::Done
+    }
+}
+
+fn dispatch(state: &mut State, token: Token, request: MetaRequest) {
+    let session = request.session;
+    if let MetaOp::SessionOpen { client } = &request.op {
+        return session_open::open(state, token, session, client, request.want.has(Want::LEASES));
+    }
+    let leave = match state.sessions.hear(&request, state.now.ms) {
+        Ok(leave) => leave,
+        Err(error) => return state.reply(token, Err(error)),
+    };
+    match &request.op {
+        MetaOp::SessionClose => session_end::close(state, session, token),
+        MetaOp::Sync => state.run(Sync { token, logging: None }),
+        MetaOp::LeasePoll { boot, kept, moving } => poll::poll(state, token, session, *boot, (kept, moving)),
+        MetaOp::LeaseReturn { leases } => poll::take_back(state, token, session, leases.clone()),
+        MetaOp::Spill { done, .. } => {
+            let done = *done;
+            state.run(Spill::new(state, token, request, leave, done));
+        }
+        MetaOp::LockWait { inode, lock } => lock_wait::wait(state, token, session, *inode, *lock),
+        MetaOp::LockConfirm { inode, lock } => lock_check::confirm(state, token, session, *inode, *lock),
+        MetaOp::LockChecked { numbers } => {
+            let result = lock_check::checked(state, session, numbers);
+            state.reply(token, result);
+        }
+        MetaOp::Survived { run } => {
+            let position = runs::survived(&*state.ground.tables, *run);
+            state.reply(token, position.map(|position| grants::plain(&MetaReply::Position(position))));
+        }
+        op if op.is_change() && request.sequence == 0 => {
+            let error = ErrorCode::BAD_MESSAGE.with("a changing request needs a sequence number");
+            state.reply(token, Err(error));
+        }
+        op if op.is_change() => state.run(ChangeRequest::new(state, token, request, leave)),
+        _ => state.run(Read::new(state, token, request)),
+    }
+}
+
+/// Answers once everything that is applied is on disk.
+struct Sync {
+    token: Token,
+    logging: Option<Ticket>,
+}
+
+impl Task for Sync {
+    fn step(&mut self, state: &mut State) -> Progress {
+        let Some(ticket) = self.logging else {
+            self.logging = Some(state.log(Durability::OnDisk));
+            return Progress::Wait(Wait::COMPLETION);
+        };
+        let Some(logged) = state.logged(ticket) else { return Progress::Wait(Wait::COMPLETION) };
+        state.reply(self.token, logged.map(|()| grants::plain(&MetaReply::Done)));
+        Progress::Done
+    }
+}
