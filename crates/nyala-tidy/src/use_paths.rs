@@ -21,7 +21,7 @@ pub fn all(source: &Source) -> Vec<ModulePath> {
         for at in items::words(&source.code, root).filter(|at| !source.is_test_at(*at)) {
             let begins = !source.code[..at].trim_end().ends_with("::");
             if begins && source.code[at + root.len()..].starts_with("::") {
-                paths.push(path_at(&source.code[at..]));
+                paths.extend(path_at(&source.code[at..]));
             }
         }
     }
@@ -35,10 +35,11 @@ fn declared(rest: &str) -> Option<&str> {
     (!name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')).then_some(name)
 }
 
-/// The path that a text begins with.
-fn path_at(text: &str) -> ModulePath {
+/// The path that a text begins with; `None` if a list or a glob follows, which `use` items have.
+fn path_at(text: &str) -> Option<ModulePath> {
     let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')).unwrap_or(text.len());
-    text[..end].split("::").filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    let path = &text[..end];
+    (!path.ends_with("::")).then(|| path.split("::").filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }
 
 /// What a file re-exports, as full paths with the new name last.
@@ -108,7 +109,7 @@ mod tests {
     fn lists_renames_and_globs_are_taken_apart() {
         let source = Source::new("crates/x/src/a.rs", "use crate::a::{self, b::{C as D, E}, f::*};\nuse std::fmt;\n");
         let paths = joined(all(&source));
-        assert_eq!(paths[..4], ["crate::a", "crate::a::b::C", "crate::a::b::E", "crate::a::f"]);
+        assert_eq!(paths, ["crate::a", "crate::a::b::C", "crate::a::b::E", "crate::a::f", "std::fmt"]);
         assert!(exported(&source).is_empty());
     }
 

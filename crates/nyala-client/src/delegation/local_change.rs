@@ -4,8 +4,7 @@
 //!
 //! Replies to requests that were sent meanwhile are not cached (`delegation::logic::generations`).
 
-use crate::delegation::cache::DelegationCache;
-use crate::delegation::cache::Note;
+use crate::delegation::cache::{DelegationCache, Note};
 use crate::delegation::logic::cached_inode::CachedInode;
 use crate::delegation::logic::generations::{Generations, Noted};
 use crate::rpc::meta::MetaAnswer;

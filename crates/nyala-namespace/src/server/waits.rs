@@ -5,7 +5,7 @@
 use nyala_wire::{InodeId, SessionId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-/// Names a task of one server.
+/// A task of one server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId(pub u64);
 
@@ -39,7 +39,7 @@ impl Wait {
 
     /// For an event.
     pub fn on(event: Event) -> Wait {
-        Wait { event: Some(event), until_ms: None }
+        Wait { event: Some(event), ..Wait::COMPLETION }
     }
 
     /// Until a moment.
@@ -47,7 +47,7 @@ impl Wait {
         Wait { event: None, until_ms: Some(ms) }
     }
 
-    /// And until this moment at the latest.
+    /// Until this moment at the latest.
     pub fn or_until(self, ms: u64) -> Wait {
         Wait { until_ms: Some(ms), ..self }
     }
@@ -116,10 +116,7 @@ impl Waits {
 
     /// Whoever waits until now or earlier goes on.
     pub fn pass(&mut self, now_ms: u64) {
-        while let Some((ms, task)) = self.times.first().copied() {
-            if ms > now_ms {
-                break;
-            }
+        while let Some((_, task)) = self.times.first().copied().filter(|(ms, _)| *ms <= now_ms) {
             self.wake(task);
         }
     }
