@@ -276,6 +276,9 @@ fn parse(bytes: &[u8], dir: &Path, file: &Path, kind: Kind) -> Result<Identity, 
             "it is not what its checksum says; if it was changed on purpose, remove the line `checksum` from it",
         ));
     }
+    if ![Kind::MetaTarget, Kind::StorageTarget, Kind::StorageNode].iter().any(|kind| kind.name() == head.kind) {
+        return Err(unreadable(&format!("there is no kind {:?}", head.kind)));
+    }
     if head.kind != kind.name() {
         return Err(IdentityError::OtherKind { path: dir.into(), found: head.kind, wanted: kind.name() });
     }

@@ -24,8 +24,6 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(100);
 /// How long a close waits that is a part of its process's exit: a process may have many files.
 const EXIT_WAIT: Duration = Duration::from_millis(100);
-/// `PF_EXITING` in the flags of `/proc/PID/stat` (Linux, include/linux/sched.h).
-const EXITING: u64 = 0x4;
 
 /// Ends when nobody waits for the request's answer any more, or it may take no longer, with what to answer.
 pub(super) async fn exhausted(interrupts: &Interrupts, ctx: &Context, opcode: u32, limit: Option<Duration>) -> Errno {
@@ -58,18 +56,19 @@ async fn exiting(ctx: &Context) {
     }
 }
 
+/// By `status`, not by `stat` with its flags: that one waits for a caller that is in `execve`, which waits for us when it closes a
+/// file on the way.
 fn is_exiting(tid: u32) -> bool {
     tid != 0
-        && match std::fs::read_to_string(format!("/proc/{tid}/stat")) {
-            Ok(stat) => flags(&stat).is_some_and(|flags| flags & EXITING != 0),
+        && match std::fs::read_to_string(format!("/proc/{tid}/status")) {
+            Ok(status) => has_no_memory(&status),
             Err(error) => error.kind() == std::io::ErrorKind::NotFound,
         }
 }
 
-/// The flags of a thread (the text of `/proc/TID/stat`): the seventh field behind the name, which may hold anything.
-fn flags(stat: &str) -> Option<u64> {
-    let behind = &stat[stat.rfind(')')? + 1..];
-    behind.split_whitespace().nth(6)?.parse().ok()
+/// Whether a thread has given its memory back, which an exit does before it closes files (the text of `/proc/TID/status`).
+fn has_no_memory(status: &str) -> bool {
+    status.starts_with("Name:") && !status.lines().any(|line| line.starts_with("VmSize:"))
 }
 
 fn is_dying(tid: u32) -> bool {
@@ -125,11 +124,17 @@ mod tests {
     }
 
     #[test]
-    fn flags_are_found_behind_any_name() {
-        assert_eq!(flags("12 (a b) c) S 1 2 3 4 5 4194308 7 8"), Some(4_194_308));
-        assert_eq!(flags("12 a b"), None);
-        assert_eq!(flags("12 (a) S 1"), None);
-        assert!(!is_exiting(std::process::id()) && !is_exiting(0) && is_exiting(u32::MAX >> 1));
+    fn who_exits_has_no_memory_any_more_and_who_runs_another_program_has() {
+        assert!(has_no_memory("Name:\tx\nState:\tD (disk sleep)\nThreads:\t1\n"));
+        assert!(!has_no_memory("Name:\tx\nState:\tD (disk sleep)\nVmPeak:\t4 kB\nVmSize:\t4 kB\n"));
+        assert!(!has_no_memory(""));
+        assert!(!is_exiting(std::process::id()) && !is_exiting(0));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        while !is_exiting(child.id()) {
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+        assert!(is_exiting(child.id()), "nobody is there");
     }
 
     #[test]
