@@ -489,7 +489,12 @@ fn directories_of_others_are_refused() {
     assert!(wrong.to_string().contains("is target 11, the configuration says 12"), "{wrong}");
     let file = config.targets[0].dir.join("target.toml");
     let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, text.replace(&"07".repeat(16), &"08".repeat(16))).unwrap();
+    let foreign = text.replace(&"07".repeat(16), &"08".repeat(16));
+    std::fs::write(&file, &foreign).unwrap();
+    let damaged = start(config.clone());
+    assert!(damaged.to_string().contains("not what its checksum says"), "{damaged}");
+    let unsealed: Vec<&str> = foreign.lines().filter(|line| !line.starts_with("checksum")).collect();
+    std::fs::write(&file, unsealed.join("\n")).unwrap();
     let foreign = start(config.clone());
     assert!(foreign.to_string().contains("belongs to cluster 0808"), "{foreign}");
     let mut none = config;
