@@ -10,10 +10,10 @@ use nyala_storage::chunk_store::{ChunkDisk, OsDisk};
 use nyala_storage::{Disks, StorageConfig, TargetSpec};
 use nyala_store::{Options, Recovery, Store, StoreError};
 use nyala_transport::member::MgmtClient;
-use nyala_transport::{HandshakeConfig, Role, Secret};
+use nyala_transport::{Endpoint, HandshakeConfig, Pool, PoolOptions, Request, Role, Secret};
 use nyala_wire::map::{ClusterMap, MemberState, Reachability, Settings};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
-use nyala_wire::{MapVersion, StripePattern};
+use nyala_wire::{MapVersion, StripePattern, message_type};
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -76,9 +76,10 @@ pub struct Cluster {
 /// 127.0.0.1 could be in the way.
 fn own_address() -> SocketAddr {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let [_, high, middle, low] = NEXT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+    let next = NEXT.fetch_add(1, Ordering::Relaxed) % (2 * 254 * 256);
     let process = (std::process::id() % 100) as u8;
-    SocketAddr::from(([127, 20 + process + (high & 1) * 100, middle, low.max(1)], 0))
+    let (high, middle, low) = ((next / 254 / 256) as u8, (next / 254 % 256) as u8, (next % 254) as u8 + 1);
+    SocketAddr::from(([127, 20 + process + high * 100, middle, low], 0))
 }
 
 /// Disks of this machine, with small logs: they are copied for every trial.
@@ -230,6 +231,17 @@ impl Cluster {
         })
     }
 
+    /// Whether metadata, if it runs, answers: it is registered before its tables are open.
+    async fn meta_answers(&self, map: Option<&ClusterMap>) -> bool {
+        let Some((_, service)) = self.services.iter().find(|(who, _)| *who == Who::Meta) else { return true };
+        let its = |address: &&SocketAddr| address.ip() == service.address.ip();
+        let Some(map) = map else { return false };
+        let Some(address) = map.nodes.iter().flat_map(|node| &node.addresses).find(its) else { return false };
+        let pool = Pool::new(self.as_client(map), PoolOptions::default());
+        let request = Request::new(message_type::PING, Vec::new()).with_timeout(Duration::from_millis(500));
+        pool.call(&Endpoint::from(*address), request).await.is_ok_and(|answer| !answer.is_error())
+    }
+
     /// Waits until each of the services that were started serves or has ended; how those ended that did.
     pub async fn settled(&mut self) -> Vec<(Who, Ended)> {
         let began = Instant::now();
@@ -242,8 +254,9 @@ impl Cluster {
             let mgmt = self.services.iter().any(|(who, _)| *who == Who::Mgmt);
             let map = self.map().await;
             let others = || self.services.iter().filter(|(who, _)| *who != Who::Mgmt);
-            let up = |map: ClusterMap| others().all(|(_, service)| Cluster::serves(&map, service.address));
-            if !mgmt || map.is_some_and(up) {
+            let up = |map: &ClusterMap| others().all(|(_, service)| Cluster::serves(map, service.address));
+            let all = map.as_ref().is_some_and(up) && self.meta_answers(map.as_ref()).await;
+            if !mgmt || all {
                 return ended;
             }
             if began.elapsed() > START {
@@ -287,6 +300,13 @@ impl Cluster {
         false
     }
 
+    /// Returns when a service does not run any more.
+    pub async fn ended(&self, who: Who) {
+        while self.runs(who) {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
     pub fn runs(&self, who: Who) -> bool {
         self.services.iter().any(|(running, service)| *running == who && !service.run.is_finished())
     }
@@ -328,7 +348,8 @@ impl Cluster {
                 "flips:/",
             )
         };
-        Client::connect(config).await.map_err(words)
+        let connected = tokio::time::timeout(2 * retry_timeout, Client::connect(config)).await;
+        connected.map_err(|_| format!("no client after {:?}", 2 * retry_timeout))?.map_err(words)
     }
 
     /// For requests of one's own.

@@ -171,7 +171,11 @@ fn a_flipped_bit_is_never_a_wrong_answer() {
         for _ in 0..if only.is_some() { 1 } else { AT_ONCE } {
             scope.spawn(|| {
                 while !done() {
-                    one(next.fetch_add(1, Ordering::Relaxed));
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    one(number);
+                    if number % 500 == 499 {
+                        println!("about {} trials, {:?}", number + 1, began.elapsed());
+                    }
                 }
             });
         }

@@ -16,6 +16,8 @@ use std::time::Duration;
 
 /// How long a client tries.
 const PATIENCE: Duration = Duration::from_secs(8);
+/// No trial takes longer, whatever is damaged.
+const TRIAL: Duration = Duration::from_secs(300);
 /// Until members have what they lacked.
 const RESYNC: Duration = Duration::from_secs(25);
 
@@ -71,7 +73,8 @@ impl Trial {
         snapshot.put(dir.path());
         put_secret(dir.path(), &known.secret);
         let mut cluster = Cluster::at(dir.path());
-        let done = self.on(&mut cluster, known, model.clone(), dir.path()).await;
+        let done = tokio::time::timeout(TRIAL, self.on(&mut cluster, known, model.clone(), dir.path())).await;
+        let done = done.unwrap_or_else(|_| Err(format!("it does not end within {TRIAL:?}")));
         let mut stopped = cluster.stop_all();
         stopped.retain(|(_, ended)| ended.is_err());
         let outcome = done?;
@@ -160,8 +163,17 @@ impl Trial {
         places.extend(mirror.then_some(Place::Mirrored));
         let map = cluster.map().await.ok_or("management says no map")?;
         same_cluster(&known.map, &map)?;
-        let client = cluster.client(PATIENCE).await?;
-        let seen = model.look(&client, &places).await;
+        let client = match cluster.client(PATIENCE).await {
+            Ok(client) => client,
+            // It has just ended, which is judged when it is stopped.
+            Err(_) if !cluster.runs(Who::Meta) => return Ok(Outcome::Errors),
+            Err(why) => return Err(why),
+        };
+        let seen = tokio::select! {
+            seen = model.look(&client, &places) => seen,
+            // Its last words are judged when it is stopped.
+            () = cluster.ended(Who::Meta) => return Ok(Outcome::Errors),
+        };
         // A service that is damaged may refuse it.
         let _ = tokio::time::timeout(PATIENCE, client.shutdown()).await;
         let map = cluster.map().await.unwrap_or(map);
@@ -191,7 +203,11 @@ impl Trial {
 
     /// Changes, which are acknowledged or not; and what was in logs goes into trees.
     async fn work(&mut self, cluster: &Cluster, model: &mut Model) -> Result<Outcome, String> {
-        let client = cluster.client(PATIENCE).await?;
+        let client = match cluster.client(PATIENCE).await {
+            Ok(client) => client,
+            Err(_) if !cluster.runs(Who::Meta) => return Ok(Outcome::Errors),
+            Err(why) => return Err(why),
+        };
         let mut worst = Outcome::Right;
         for number in 0..4_u64 {
             for dir in ["inline", "striped", "mirrored"] {
