@@ -117,6 +117,8 @@ pub enum Input {
         ok: bool,
         /// For [`crate::Effect::ReadRegion`]: the file ends in the region or before it.
         last: bool,
+        /// For [`crate::Effect::ReadRegion`]: what is to be sent, bytes.
+        bytes: u64,
     },
     /// Chunk files that are here, asked for with [`crate::Effect::ListFiles`].
     Listed {

@@ -21,6 +21,9 @@ const REST_PART: u32 = 4;
 /// A rest ends after so many requests, or intervals.
 const REST_REQUESTS: u64 = 16;
 const REST_INTERVALS: u32 = 5;
+/// A copy of hardly any bytes costs disks and network as much as one of this part of a region.
+const LEAST_PART: u64 = 16;
+
 /// The controller of one primary.
 #[derive(Clone, Debug, Default)]
 pub struct Share {
@@ -109,6 +112,11 @@ impl Share {
         }
         self.copied_us = now_us;
         true
+    }
+
+    /// A copy that `taken` was taken for has only `bytes`: most files are much smaller than a region.
+    pub fn sized(&mut self, taken: u64, bytes: u64) {
+        self.tokens.give_back(taken.saturating_sub(bytes.max(taken / LEAST_PART)));
     }
 
     /// A copy has ended.

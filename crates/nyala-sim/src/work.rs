@@ -2,7 +2,7 @@
 
 //! A server's disk work: begun now, ended later, done in between.
 
-use crate::disk::blocks;
+use crate::disk::{BLOCK, blocks};
 use crate::event::Blocks;
 use crate::node::{Doing, Node};
 use crate::rng::Rng;
@@ -41,7 +41,7 @@ impl Node {
     /// Disk work ends: what the member is told.
     pub fn end(&mut self, job: Job, rng: &mut Rng) -> Option<Input> {
         let (doing, ok) = self.doing.remove(&job)?;
-        let mut last = false;
+        let (mut last, mut bytes) = (false, 0);
         match doing {
             Doing::Persist { records, durable } => {
                 if durable {
@@ -64,6 +64,7 @@ impl Node {
                 let rest = range.start + got.len() as u64..range.end;
                 got.extend(rest.map(|block| self.disk.get(file, block)));
                 last = self.disk.len(file) <= range.end;
+                bytes = got.len() as u64 * BLOCK;
                 let data = Blocks { first: range.start, tags: got };
                 match into {
                     Some(ticket) => self.buffers.insert(ticket, data),
@@ -72,6 +73,6 @@ impl Node {
             }
             Doing::Flush(blocks) => self.disk.flushed(&blocks),
         }
-        Some(Input::Done { job, ok, last })
+        Some(Input::Done { job, ok, last, bytes })
     }
 }

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 const STRANGERS: usize = 5000;
 /// What a new client may wait for one connection.
 const WITHIN: Duration = Duration::from_secs(1);
-/// Places for strangers on a port and on the REST port, and chunk files that the load has open meanwhile.
-const DESCRIPTORS: usize = 256 + 64 + 400;
+/// Places for strangers on a port and on the REST port, and connections of others that come and go.
+const CONNECTIONS: usize = 256 + 64 + 40;
 const MEMORY_KIB: u64 = 64 << 10;
 /// The limit of the second test.
 const FEW: u32 = 256;
@@ -54,11 +54,11 @@ fn e2e_strangers_on_every_port_keep_nobody_out() {
     }
     println!("slowest alone: all services {alone:?}, REST {rest_alone:?}, mount {mount_alone:?}");
     println!("with strangers: all services {slowest:?}, REST {rest_slowest:?}, mount {mount_slowest:?}");
-    println!("descriptors and KiB before {before:?}\nand at most {most:?}");
+    println!("connections and KiB before {before:?}\nand at most {most:?}");
     load.progress(&cluster, 10);
     crowd.leave(500);
     for ((name, open, kib), (_, most_open, most_kib)) in before.iter().zip(&most) {
-        assert!(*most_open <= open + DESCRIPTORS, "{name}: {most_open} descriptors, {open} before");
+        assert!(*most_open <= open + CONNECTIONS, "{name}: {most_open} connections, {open} before");
         assert!(*most_kib <= kib + MEMORY_KIB, "{name}: {most_kib} KiB, {kib} before");
     }
     // It connects to management, twice at most, and then to each service.
@@ -112,7 +112,7 @@ fn e2e_few_descriptors_are_slower_never_wrong() {
         load.progress(&cluster, 5);
     }
     for (name, open, kib) in sizes(&cluster) {
-        println!("{name}: {open} descriptors, {kib} KiB");
+        println!("{name}: {open} connections, {kib} KiB");
     }
     crowd.leave(FEW.into());
     load.progress(&cluster, 10);

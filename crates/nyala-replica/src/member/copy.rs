@@ -40,7 +40,7 @@ impl Member {
     }
 
     /// It is in the buffer: send it to those who lack it.
-    pub(super) fn region_read(&mut self, id: u64, ok: bool, last: bool) {
+    pub(super) fn region_read(&mut self, id: u64, ok: bool, last: bool, bytes: u64) {
         let region_bytes = self.config.region_bytes;
         let seq = self.next_seq;
         let Some(Kind::Copy(spread, purpose)) = self.work.get_mut(&id).map(|work| &mut work.kind) else { return };
@@ -53,6 +53,9 @@ impl Member {
         }
         spread.seq = seq;
         spread.here = true;
+        if let Purpose::Resync(_) = purpose {
+            self.share.sized(region_bytes, bytes);
+        }
         self.next_seq += 1;
         self.in_flight.insert(seq, id);
         self.send_spread(id);

@@ -71,7 +71,7 @@ impl Member {
         });
     }
 
-    pub(super) fn done(&mut self, job: Job, ok: bool, last: bool) {
+    pub(super) fn done(&mut self, job: Job, ok: bool, last: bool, bytes: u64) {
         let Some((id, stage)) = self.jobs.remove(&job) else { return };
         if stage == Stage::Closing {
             self.flushed(ok);
@@ -94,7 +94,7 @@ impl Member {
             }
             (Kind::Change(..), _) => self.applied(id, ok),
             (Kind::Taken { .. }, _) => self.taken(id, ok),
-            (Kind::Copy(..), _) => self.region_read(id, ok, last),
+            (Kind::Copy(..), _) => self.region_read(id, ok, last, bytes),
             (Kind::Read { .. }, _) => self.was_read(id, job, ok),
             (Kind::Sync { .. }, _) => self.flushed_here(id, ok),
             (Kind::SyncHere { .. }, _) => self.synced_here(id, stage, ok),

@@ -163,7 +163,7 @@ impl Member {
                 self.silent.insert(target, until_ms);
                 self.refused(target);
             }
-            Input::Done { job, ok, last } => self.done(job, ok, last),
+            Input::Done { job, ok, last, bytes } => self.done(job, ok, last, bytes),
             Input::Listed { of, after, files } => self.listed(of, after, files),
             Input::Tick => self.tick(),
         }

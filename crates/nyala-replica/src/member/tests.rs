@@ -101,7 +101,7 @@ impl Script {
             else {
                 continue;
             };
-            let then = self.put(Input::Done { job: *job, ok: true, last: false });
+            let then = self.put(Input::Done { job: *job, ok: true, last: false, bytes: 0 });
             let more = self.disk(&then);
             all.extend(then);
             all.extend(more);
@@ -112,8 +112,10 @@ impl Script {
     /// What a copy or a sync asks our disk or member `S` for works; what follows from that.
     fn goes_well(&mut self, effect: &Effect, epoch: u32) -> Vec<Effect> {
         match *effect {
-            Effect::ReadRegion { job, .. } => self.put(Input::Done { job, ok: true, last: true }),
-            Effect::Persist { job, .. } | Effect::Flush { job } => self.put(Input::Done { job, ok: true, last: false }),
+            Effect::ReadRegion { job, .. } => self.put(Input::Done { job, ok: true, last: true, bytes: 0 }),
+            Effect::Persist { job, .. } | Effect::Flush { job } => {
+                self.put(Input::Done { job, ok: true, last: false, bytes: 0 })
+            }
             Effect::Send(S, Envelope { body: Body::Copy { seq, .. }, .. }, _) => {
                 self.hear(S, epoch, Body::Forwarded { seq, ok: true })
             }
@@ -289,7 +291,7 @@ fn a_failing_disk_makes_the_primary_step_down() {
     let mut script = Script::leading();
     let begun = script.ask(1, 1, write(0, 10));
     let Some(Effect::Persist { job, .. }) = begun.last() else { panic!("{begun:?}") };
-    let failed = script.put(Input::Done { job: *job, ok: false, last: false });
+    let failed = script.put(Input::Done { job: *job, ok: false, last: false, bytes: 0 });
     assert!(answers(&failed).is_empty());
     let asks = script.put(Input::Tick);
     let me =

@@ -44,6 +44,12 @@ impl Bucket {
         some
     }
 
+    /// Some of what was taken is not needed.
+    pub fn give_back(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_add_unsigned(bytes);
+        self.taken = self.taken.saturating_sub(bytes);
+    }
+
     /// Bytes per second that were really taken.
     pub fn used(&self) -> u64 {
         let used = u128::from(self.taken) * 1_000_000 / u128::from(self.taking_us.max(1));

@@ -63,6 +63,18 @@ fn a_few_requests_a_second_do_not_hold_it_at_the_minimum() {
     assert!(seen.copied >= 60.0, "{seen:?}");
 }
 
+/// Eight files a second, because each counts as a whole region, would let a resync last for hours.
+#[test]
+fn small_files_do_not_count_as_whole_regions() {
+    let mut model = Model::new();
+    model.size = 4096;
+    let any_is_too_much = Load { percent: 1_000_000, ..READS };
+    model.run(3000, &[any_is_too_much]);
+    let seen = model.run(5000, &[any_is_too_much]);
+    let files = seen.copied * 256.0;
+    assert!((80.0..=200.0).contains(&files), "{files} files a second: {seen:?}");
+}
+
 /// Times vary by themselves, and nothing else; and a few outliers are no reason.
 #[test]
 fn chance_does_not_slow_it_down() {

@@ -44,13 +44,15 @@ pub(super) struct Model {
     /// Copies of this millisecond and of those before, fading: what is noticed.
     noticed: f64,
     room: f64,
+    /// Bytes that there are in a region.
+    pub size: u64,
 }
 
 impl Model {
     pub fn new() -> Model {
         let mut share = Share::new(LIMITS);
         share.tick(1000, UnderWay::default());
-        Model { share, now_us: 1000, random: 1, most: 300 << 20, noticed: 0.0, room: 0.0 }
+        Model { share, now_us: 1000, random: 1, most: 300 << 20, noticed: 0.0, room: 0.0, size: COPY }
     }
 
     /// From half to one and a half, in the mean one.
@@ -64,8 +66,9 @@ impl Model {
         self.room = (self.room + self.most as f64 / 1000.0).min(4.0 * COPY as f64);
         let mut copied = 0.0;
         while self.room >= COPY as f64 && self.share.take(COPY, self.now_us) {
-            self.room -= COPY as f64;
-            copied += COPY as f64;
+            self.share.sized(COPY, self.size);
+            self.room -= self.size as f64;
+            copied += self.size as f64;
         }
         // What is sent now is noticed for some ten milliseconds.
         self.noticed = self.noticed * 0.9 + copied * 1000.0 * 0.1;

@@ -22,25 +22,24 @@ impl Shell {
     pub(super) fn begin(self: &Rc<Self>, effect: Effect) {
         let shell = self.clone();
         tokio::task::spawn_local(async move {
-            let (job, ok, last) = match effect {
-                Effect::Persist { job, rows, durable } => (job, shell.persist(rows, durable).await, false),
-                Effect::Apply { job, change, payload } => (job, shell.apply(change, payload).await, false),
+            let (job, ok) = match effect {
+                Effect::Persist { job, rows, durable } => (job, shell.persist(rows, durable).await),
+                Effect::Apply { job, change, payload } => (job, shell.apply(change, payload).await),
                 Effect::Read { job, token, file, .. } => return shell.read(job, token, file).await,
                 Effect::ReadRegion { job, file, span, into } => {
-                    let last = shell.read_region(file, span, into).await;
-                    (job, last.is_some(), last.unwrap_or(false))
+                    let read = shell.read_region(file, span, into).await;
+                    let (last, bytes) = read.unwrap_or_default();
+                    return shell.input(Input::Done { job, ok: read.is_some(), last, bytes });
                 }
-                Effect::WriteRegion { job, file, span, from } => {
-                    (job, shell.write_region(file, span, from).await, false)
-                }
-                Effect::Flush { job } => (job, shell.flush().await, false),
+                Effect::WriteRegion { job, file, span, from } => (job, shell.write_region(file, span, from).await),
+                Effect::Flush { job } => (job, shell.flush().await),
                 Effect::ListFiles { of, after } => {
                     let files = shell.files(after).await;
                     return shell.input(Input::Listed { of, after, files });
                 }
                 Effect::Reply(..) | Effect::Send(..) | Effect::Drop(_) | Effect::Ask(_) | Effect::FetchMap => return,
             };
-            shell.input(Input::Done { job, ok, last });
+            shell.input(Input::Done { job, ok, last: false, bytes: 0 });
         });
     }
 
@@ -101,7 +100,7 @@ impl Shell {
             self.state.borrow_mut().data.insert(job, result);
         }
         // What went wrong with the read is part of its answer.
-        self.input(Input::Done { job, ok: true, last: false });
+        self.input(Input::Done { job, ok: true, last: false, bytes: 0 });
         self.state.borrow_mut().data.remove(&job);
     }
 
@@ -145,15 +144,15 @@ impl Shell {
         Some(files)
     }
 
-    /// Whether the file ends in the region; `None`: it cannot be read.
-    async fn read_region(&self, file: ChunkFileId, span: Span, into: Ticket) -> Option<bool> {
+    /// Whether the file ends in the region, and the bytes that there are in it; `None`: it cannot be read.
+    async fn read_region(&self, file: ChunkFileId, span: Span, into: Ticket) -> Option<(bool, u64)> {
         let task = Task::Export { file, start: span.start, end: span.end };
         match self.setup.target.call(task).await {
             Ok(Outcome::Region(region)) => {
-                let last = region.header.len <= span.end;
+                let found = (region.header.len <= span.end, region.data.len() as u64);
                 let mut state = self.state.borrow_mut();
                 state.buffers.insert(into, Payload::Region(region));
-                Some(last)
+                Some(found)
             }
             Ok(_) => None,
             Err(error) => {
