@@ -12,7 +12,9 @@ use crate::rpc::failure::unexpected_reply;
 use crate::rpc::transport::{Network, Rpc};
 use crate::types::{CacheListener, ClientStats, FsStats, Lookup, Mode, OpenOptions, SetXattr};
 use nyala_wire::map::{ClusterMap, TargetKind};
-use nyala_wire::meta::{EntryInfo, FileLock, LeaseMode, Listing, MetaOp, MetaReply, NewEntry, Owner, Rename, SetAttr};
+use nyala_wire::meta::{
+    DelegationMode, EntryInfo, FileLock, Listing, MetaOp, MetaReply, NewEntry, Owner, Rename, SetAttr,
+};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
 use nyala_wire::storage::ChunkFileId;
 use nyala_wire::{Attr, FileKind, GroupId, InodeId, StripePattern, TargetId};
@@ -86,14 +88,14 @@ impl Client {
         self.core.delegations.set_listener(listener);
     }
 
-    /// How long a layer above may keep leased things without asking again.
-    pub fn lease_time(&self) -> Duration {
-        self.core.delegations.lease_time()
+    /// How long a layer above may keep delegated things without asking again.
+    pub fn delegation_time(&self) -> Duration {
+        self.core.delegations.delegation_time()
     }
 
     /// What this client may do with an inode now; `None` too while the delegation is on its way back.
-    pub fn leased(&self, inode: InodeId) -> LeaseMode {
-        self.core.delegations.leased(inode)
+    pub fn delegation(&self, inode: InodeId) -> DelegationMode {
+        self.core.delegations.delegation(inode)
     }
 
     /// Looks up a name, and says what may be kept of the answer.

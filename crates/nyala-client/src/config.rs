@@ -33,7 +33,7 @@ pub struct ClientConfig {
     /// How long what was read or looked up may be used again without a delegation; at most 1 s.
     pub cache_time: Duration,
     /// Keep attributes, names and content as long as servers say that they are true; without, for `cache_time`.
-    pub leases: bool,
+    pub delegations: bool,
     /// Most inodes of which something is kept; see [`ClientConfig::keep_metadata`].
     pub max_kept_inodes: usize,
     /// Most names that are kept, those of listings counted once more.
@@ -58,7 +58,7 @@ impl ClientConfig {
             max_dirty_age: Duration::from_millis(500),
             close_delay: Duration::from_millis(20),
             cache_time: Duration::from_secs(1),
-            leases: true,
+            delegations: true,
             max_kept_inodes: 100_000,
             max_kept_entries: 200_000,
         }

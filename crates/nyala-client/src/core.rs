@@ -83,7 +83,7 @@ impl Core {
 
 impl SessionObserver for Core {
     fn renewed(&self, session: &Session) {
-        self.delegations.renew_leases(session);
+        self.delegations.renew_delegations(session);
     }
 
     fn run_began(&self, session: &Session, boot: u64) {

@@ -61,11 +61,11 @@ pub enum Error {
         /// Why.
         source: Box<Error>,
     },
-    /// The client was cut off for so long that others were let at what it had leased.
+    /// The client was cut off for so long that others were let at what it had delegated.
     #[error(
         "file {inode}: written data is lost: the client was cut off from the servers for longer than the session timeout"
     )]
-    LeaseLost {
+    DelegationLost {
         /// The file.
         inode: InodeId,
     },
@@ -124,7 +124,7 @@ impl Error {
             Error::WriteBack { source, .. } => source.code(),
             Error::Transport { .. }
             | Error::Checksum { .. }
-            | Error::LeaseLost { .. }
+            | Error::DelegationLost { .. }
             | Error::Unsynced { .. }
             | Error::TakenBack { .. }
             | Error::Protocol { .. }

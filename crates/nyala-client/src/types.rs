@@ -81,10 +81,10 @@ pub(crate) const INVALIDATION_TIMEOUT: Duration = Duration::from_millis(5);
 pub struct Lookup {
     /// The inode's attributes; `None`: there is no such name.
     pub attr: Option<Attr>,
-    /// The name may be kept for [`crate::Client::lease_time`].
-    pub entry_leased: bool,
-    /// The attributes may be kept for [`crate::Client::lease_time`].
-    pub attr_leased: bool,
+    /// The name may be kept for [`crate::Client::delegation_time`].
+    pub entry_delegated: bool,
+    /// The attributes may be kept for [`crate::Client::delegation_time`].
+    pub attr_delegated: bool,
 }
 
 /// What [`crate::FileHandle::seek`] looks for.

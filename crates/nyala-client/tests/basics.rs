@@ -26,22 +26,22 @@ async fn settled(client: &Client, cluster: &Cluster, inode: InodeId) {
 
 #[tokio::test]
 async fn a_small_file_costs_one_request_each_way() {
-    for leases in [true, false] {
-        small_file(leases).await;
+    for delegations in [true, false] {
+        small_file(delegations).await;
     }
 }
 
-async fn small_file(leases: bool) {
+async fn small_file(delegations: bool) {
     let cluster = Cluster::new(1);
     let mut config = cluster.config();
-    config.leases = leases;
+    config.delegations = delegations;
     config.close_delay = Duration::ZERO;
     let client = cluster.client_with(config.clone()).await;
     let handle = make(&client, "small").await;
     let inode = handle.inode();
     assert_eq!(handle.write(0, &bytes(1, 4096)).await.unwrap(), 4096);
     handle.release().await.unwrap();
-    let written = if leases { "PutInline" } else { "PutInline+close" };
+    let written = if delegations { "PutInline" } else { "PutInline+close" };
     assert_eq!(cluster.take_log(), ["Create", written]);
 
     let handle = client.open(inode, OpenOptions::default()).await.unwrap();
@@ -50,9 +50,9 @@ async fn small_file(leases: bool) {
     assert!(read(&handle, 4096, 10).await.is_empty());
     handle.release().await.unwrap();
     settled(&client, &cluster, inode).await;
-    assert_eq!(cluster.take_log(), if leases { vec![] } else { vec!["Open", "Close"] });
+    assert_eq!(cluster.take_log(), if delegations { vec![] } else { vec!["Open", "Close"] });
     // Another client asks once, and its close says nothing.
-    if leases {
+    if delegations {
         let other = cluster.client_with(config).await;
         let handle = other.open(inode, OpenOptions::default()).await.unwrap();
         assert_eq!(read(&handle, 0, 10_000).await, bytes(1, 4096));
@@ -214,15 +214,15 @@ async fn inline_files_truncate_and_punch() {
 
 #[tokio::test]
 async fn deleted_files_work_until_the_last_handle_goes() {
-    for leases in [true, false] {
-        deleted_files(leases).await;
+    for delegations in [true, false] {
+        deleted_files(delegations).await;
     }
 }
 
-async fn deleted_files(leases: bool) {
+async fn deleted_files(delegations: bool) {
     let cluster = Cluster::new(8);
     let mut config = cluster.config();
-    config.leases = leases;
+    config.delegations = delegations;
     let client = cluster.client_with(config).await;
     let one = make(&client, "gone").await;
     let two = client.open(one.inode(), OpenOptions::default()).await.unwrap();
@@ -245,7 +245,7 @@ async fn deleted_files(leases: bool) {
         let handle = client.open(client.lookup(ROOT, name.as_bytes()).await.unwrap().inode, OpenOptions::default());
         let handle = handle.await.unwrap();
         tokio::time::sleep(Duration::from_millis(1)).await;
-        assert!(leases || cluster.0.lock().metas[0].is_held(handle.inode()), "round {round}");
+        assert!(delegations || cluster.0.lock().metas[0].is_held(handle.inode()), "round {round}");
         assert_eq!(read(&handle, round, 1).await, b"q");
     }
     cluster.check();
@@ -255,7 +255,7 @@ async fn deleted_files(leases: bool) {
 async fn reads_in_order_are_read_ahead_and_others_are_not() {
     let cluster = Cluster::new(9);
     let mut config = cluster.config();
-    config.leases = false;
+    config.delegations = false;
     let client = cluster.client_with(config).await;
     let handle = make(&client, "stream").await;
     let data = bytes(5, 3_000_000);

@@ -6,7 +6,7 @@ mod fake;
 
 use fake::{Cluster, ROOT, make, read, two, within};
 use nyala_client::{Client, FileHandle, Lookup, OpenOptions, SetXattr};
-use nyala_wire::meta::{FileLock, LeaseMode, LockKind, Owner, Rename, SetAttr};
+use nyala_wire::meta::{DelegationMode, FileLock, LockKind, Owner, Rename, SetAttr};
 use nyala_wire::{ErrorCode, Name};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,9 +23,9 @@ async fn attributes_entries_and_missing_names_are_kept_and_never_stale() {
     cluster.take_log();
     for _ in 0..3 {
         let found = one.lookup_entry(ROOT, b"file").await.unwrap();
-        assert!(found.entry_leased && found.attr_leased && found.attr.unwrap().inode == file);
+        assert!(found.entry_delegated && found.attr_delegated && found.attr.unwrap().inode == file);
         let none = one.lookup_entry(ROOT, b"none").await.unwrap();
-        assert_eq!(none, Lookup { attr: None, entry_leased: true, attr_leased: false });
+        assert_eq!(none, Lookup { attr: None, entry_delegated: true, attr_delegated: false });
         one.getattr(file).await.unwrap();
     }
     assert_eq!(cluster.take_log(), [""; 0], "all of it from what is kept");
@@ -206,12 +206,12 @@ async fn appends_of_two_clients_lose_nothing() {
 #[tokio::test]
 async fn many_writers_without_keeping_lose_nothing() {
     let (cluster, one, two) = two(46).await;
-    cluster.0.lock().metas[0].leases.contended = true;
+    cluster.0.lock().metas[0].delegations.contended = true;
     for unit in [20_usize, 777, 5000] {
         let file = make(&one, &format!("shared{unit}")).await;
         let a = one.open(file.inode(), WRITE).await.unwrap();
         let b = two.open(file.inode(), WRITE).await.unwrap();
-        assert_eq!(b.lease(), LeaseMode::Uncached);
+        assert_eq!(b.delegation(), DelegationMode::Uncached);
         let write = async |handle: &FileHandle, odd: usize| {
             for number in (odd..60).step_by(2) {
                 handle.write((number * unit) as u64, &vec![number as u8 + 1; unit]).await.unwrap();
@@ -230,17 +230,17 @@ async fn many_writers_without_keeping_lose_nothing() {
 #[tokio::test]
 async fn two_that_sync_while_both_may_read_do_not_wait_for_each_other() {
     let (cluster, one, two) = two(47).await;
-    cluster.0.lock().metas[0].leases.contended = true;
+    cluster.0.lock().metas[0].delegations.contended = true;
     let a = make(&one, "shared").await;
     a.write(0, &[1; 9_000]).await.unwrap();
     let b = two.open(a.inode(), WRITE).await.unwrap();
     let a = one.open(a.inode(), WRITE).await.unwrap();
     for round in 1..20 {
-        cluster.0.lock().metas[0].leases.contended = true;
+        cluster.0.lock().metas[0].delegations.contended = true;
         let end = round * 40_000;
         // How much of a file with holes is allocated is told with its next sync.
         within(async { tokio::try_join!(a.write(end, &[2; 5_000]), b.write(end + 9_000, &[3; 5_000])) }).await.unwrap();
-        cluster.0.lock().metas[0].leases.contended = false;
+        cluster.0.lock().metas[0].delegations.contended = false;
         within(a.append(b"x")).await.unwrap();
         within(read(&b, end, 10)).await;
         within(async { tokio::try_join!(a.fsync(false), b.fsync(false)) }).await.unwrap();
@@ -454,7 +454,7 @@ async fn two_clients_in_turn_under_all_faults_see_one_file() {
         let mut config = cluster.config();
         config.max_dirty_age = Duration::from_millis(20);
         let (one, two) = (cluster.client_with(config.clone()).await, cluster.client_with(config).await);
-        cluster.0.lock().metas[0].leases.contended = seed % 2 == 0;
+        cluster.0.lock().metas[0].delegations.contended = seed % 2 == 0;
         cluster.set_faults(fake::Faults {
             lose_request: 20,
             lose_reply: 20,

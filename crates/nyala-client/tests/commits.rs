@@ -28,7 +28,7 @@ fn size(cluster: &Cluster, inode: InodeId) -> u64 {
 }
 
 #[tokio::test]
-async fn a_lease_is_not_returned_before_the_commit_that_closes_the_file() {
+async fn a_delegation_is_not_returned_before_the_commit_that_closes_the_file() {
     let cluster = Cluster::new(71);
     let (one, two) = (cluster.client().await, cluster.client().await);
     let mine = long_file(&cluster, &one, APPEND).await;
@@ -61,7 +61,7 @@ async fn a_truncate_waits_for_a_commit_that_the_client_sent_by_itself() {
 }
 
 #[tokio::test]
-async fn what_was_known_of_the_size_under_a_lease_that_is_gone_is_not_laid_over_what_the_server_says() {
+async fn what_was_known_of_the_size_under_a_delegation_that_is_gone_is_not_laid_over_what_the_server_says() {
     let cluster = Cluster::new(73);
     let (one, two) = (cluster.client().await, cluster.client().await);
     let (attr, made) = one.create(InodeId::ROOT, b"file", 0o644, Owner::default(), true).await.unwrap();

@@ -7,7 +7,7 @@ mod fake;
 use fake::{Cluster, Faults};
 use nyala_client::{Client, ClientConfig, FileHandle, OpenOptions};
 use nyala_wire::InodeId;
-use nyala_wire::meta::{LeaseMode, Owner, Rename, SetAttr};
+use nyala_wire::meta::{DelegationMode, Owner, Rename, SetAttr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -272,7 +272,7 @@ async fn content_from_before_does_not_make_an_open_file_longer() {
 }
 
 #[tokio::test]
-async fn content_whose_lease_was_wanted_back_on_the_way_is_not_believed() {
+async fn content_whose_delegation_was_wanted_back_on_the_way_is_not_believed() {
     let (cluster, reader, writer, file) = learned(86, |_| {}).await;
     let (looked, hold) = look_up_held(&cluster, &reader, "file").await;
     let handle = writer.open(file, WRITE).await.unwrap();
@@ -280,7 +280,7 @@ async fn content_whose_lease_was_wanted_back_on_the_way_is_not_believed() {
     handle.release().await.unwrap();
     hold.notify_one();
     looked.await.unwrap();
-    assert_eq!(reader.leased(file), LeaseMode::None);
+    assert_eq!(reader.delegation(file), DelegationMode::None);
     assert_eq!(look(&reader, file).await, [3; 120]);
     cluster.check();
 }
@@ -347,8 +347,8 @@ async fn many_files_that_are_not_opened_take_no_more_room_than_open_ones() {
 }
 
 #[tokio::test]
-async fn without_leases_and_with_lost_replies_it_works_as_before() {
-    let (cluster, reader, ..) = learned(90, |config| config.leases = false).await;
+async fn without_delegations_and_with_lost_replies_it_works_as_before() {
+    let (cluster, reader, ..) = learned(90, |config| config.delegations = false).await;
     assert_eq!(look_at(&reader, "file").await, [1; 100]);
     assert_eq!(cluster.content(), (0, 0));
     let (cluster, reader, maker, _) = learned(91, |_| {}).await;

@@ -81,7 +81,7 @@ async fn a_direct_write_moves_content_to_disk_too() {
     let mine = make(&one, "file").await;
     mine.write(0, b"kept").await.unwrap();
     mine.fsync(false).await.unwrap();
-    cluster.0.lock().metas[0].leases.contended = true;
+    cluster.0.lock().metas[0].delegations.contended = true;
     let (mine, theirs) = (open(&one, mine.inode()).await, open(&two, mine.inode()).await);
     within(theirs.write(10, &vec![2; 2 * CHUNK])).await.unwrap();
     within(mine.write(5, b"!")).await.unwrap();
@@ -106,7 +106,7 @@ async fn a_sync_reaches_what_another_client_wrote_and_did_not_sync() {
 }
 
 #[tokio::test]
-async fn a_sync_reaches_what_was_written_under_a_lease_that_is_gone() {
+async fn a_sync_reaches_what_was_written_under_a_delegation_that_is_gone() {
     let (cluster, one, two) = two(94).await;
     let mine = written(&one).await;
     let theirs = open(&two, mine.inode()).await;
@@ -142,7 +142,7 @@ async fn a_sync_reaches_what_was_written_before_the_file_was_forgotten() {
 }
 
 #[tokio::test]
-async fn under_a_lease_a_sync_goes_to_what_was_written_since_the_last() {
+async fn under_a_delegation_a_sync_goes_to_what_was_written_since_the_last() {
     let cluster = Cluster::new(96);
     let client = cluster.client().await;
     let file = written(&client).await;
@@ -216,7 +216,7 @@ async fn content_that_is_lost_while_it_moves_to_storage_is_moved_again() {
 async fn content_that_is_lost_while_a_direct_write_moves_it_is_moved_again() {
     let cluster = Cluster::new(101);
     let mut config = cluster.config();
-    config.leases = false;
+    config.delegations = false;
     let (one, two) = (cluster.client_with(config.clone()).await, cluster.client_with(config).await);
     let mine = make(&one, "file").await;
     mine.write(0, b"kept").await.unwrap();

@@ -78,7 +78,7 @@ async fn a_direct_write_is_not_continued_under_the_next_session() {
     let inode = made.inode();
     made.write(0, &[9; CHUNK]).await.unwrap();
     made.release().await.unwrap();
-    cluster.0.lock().metas[0].leases.contended = true;
+    cluster.0.lock().metas[0].delegations.contended = true;
     let mine = client.open(inode, OpenOptions { write: true, ..OpenOptions::default() }).await.unwrap();
     cluster.0.lock().write_delay = SLOW;
     let writing = tokio::spawn(async move { mine.write(0, &vec![1; 64 * CHUNK]).await });

@@ -104,7 +104,7 @@ async fn random_work_under_all_faults_matches_the_model() {
 async fn lost_sessions_are_opened_again_with_their_files() {
     let cluster = Cluster::new(21);
     let mut config = cluster.config();
-    config.leases = false;
+    config.delegations = false;
     let client = cluster.client_with(config).await;
     let keep = make(&client, "kept").await;
     cluster.set_faults(Faults { forget_session: 50, ..Faults::default() });

@@ -30,13 +30,13 @@ fn storage_is_away(cluster: &Cluster) {
 }
 
 #[tokio::test]
-async fn a_leased_file_is_not_waited_for_longer_than_the_call_may_last() {
+async fn a_delegated_file_is_not_waited_for_longer_than_the_call_may_last() {
     let cluster = Cluster::new(80);
     let client = impatient(&cluster).await;
     let file = make(&client, "file").await;
-    file.write(0, b"leased").await.unwrap();
+    file.write(0, b"delegated").await.unwrap();
     metadata_is_away(&cluster);
-    // Its lease is no good any more, and on its way back to a server that does not hear of that.
+    // Its delegation is no good any more, and on its way back to a server that does not hear of that.
     tokio::time::sleep(Duration::from_millis(u64::from(fake::meta::SESSION_TIMEOUT_MS))).await;
     let since = Instant::now();
     let calls = async {
@@ -160,7 +160,7 @@ async fn who_removes_a_file_waits_for_its_push_no_longer_than_the_call_may_last(
 async fn who_opens_a_file_waits_for_its_push_no_longer_than_the_call_may_last() {
     let cluster = Cluster::new(85);
     let mut config = cluster.config();
-    (config.retry_timeout, config.leases) = (LIMIT, false);
+    (config.retry_timeout, config.delegations) = (LIMIT, false);
     let client = cluster.client_with(config).await;
     let file = make(&client, "file").await;
     file.write(0, &[1; 100_000]).await.unwrap();
@@ -182,8 +182,8 @@ async fn who_moves_content_waits_for_another_move_no_longer_than_the_call_may_la
     theirs.write(0, b"kept").await.unwrap();
     theirs.fsync(false).await.unwrap();
     {
-        let leases = &mut cluster.0.lock().metas[0].leases;
-        (leases.contended, leases.never_exclusive) = (true, true);
+        let delegations = &mut cluster.0.lock().metas[0].delegations;
+        (delegations.contended, delegations.never_exclusive) = (true, true);
     }
     let mine = client.open(theirs.inode(), OpenOptions { write: true, ..OpenOptions::default() }).await.unwrap();
     storage_is_slow(&cluster);
@@ -206,8 +206,8 @@ async fn a_move_to_a_dead_target_does_not_keep_a_restarted_server_from_all_other
     theirs.write(0, b"kept").await.unwrap();
     theirs.fsync(false).await.unwrap();
     {
-        let leases = &mut cluster.0.lock().metas[0].leases;
-        (leases.contended, leases.never_exclusive) = (true, true);
+        let delegations = &mut cluster.0.lock().metas[0].delegations;
+        (delegations.contended, delegations.never_exclusive) = (true, true);
     }
     let mine = one.open(theirs.inode(), OpenOptions { write: true, ..OpenOptions::default() }).await.unwrap();
     storage_is_away(&cluster);

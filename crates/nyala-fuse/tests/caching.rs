@@ -34,7 +34,7 @@ fn get(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::SeqCst)
 }
 
-/// What the client does when a lease goes.
+/// What the client does when a delegation goes.
 fn withdraw(fs: &MemFs, ino: u64, what: Withdraw) {
     let listener = Listener { cache: Arc::clone(&fs.cache), lifetime: memfs::TTL, locks: Arc::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

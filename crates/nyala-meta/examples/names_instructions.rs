@@ -29,7 +29,7 @@ const SESSION: SessionId = SessionId(1);
 struct Server {
     tables: Tables,
     logic: Logic,
-    leases: Delegations,
+    delegations: Delegations,
 }
 
 fn name(n: u64) -> Name {
@@ -71,7 +71,7 @@ const NAMES: [&str; 8] = [
     "name-put-4kib",
     "name-put-16-of-4kib",
     "name-unlink",
-    "name-lease",
+    "name-delegation",
 ];
 
 impl Server {
@@ -94,16 +94,16 @@ impl Server {
         }
     }
 
-    /// What a lease costs that another client wants to have.
-    fn lease(&mut self, n: u64) {
-        let (other, mode) = (SessionId(2), LeaseMode::Exclusive);
-        let (inode, leases) = (inode(n), &mut self.leases);
-        let seq = leases.next_seq();
-        assert_eq!(leases.insist(inode, SESSION, mode, seq), mode);
-        black_box(leases.clear(inode, other, Need::Change, 5));
-        for revocation in leases.poll(SESSION, 5) {
+    /// What a delegation costs that another client wants to have.
+    fn delegation(&mut self, n: u64) {
+        let (other, mode) = (SessionId(2), DelegationMode::Exclusive);
+        let (inode, delegations) = (inode(n), &mut self.delegations);
+        let seq = delegations.next_seq();
+        assert_eq!(delegations.insist(inode, SESSION, mode, seq), mode);
+        black_box(delegations.clear(inode, other, Need::Change, 5));
+        for revocation in delegations.poll(SESSION, 5) {
             let Revocation { inode, keep, seq } = revocation;
-            black_box(leases.returned(SESSION, &Returned { inode, keep, seq, open: false }));
+            black_box(delegations.returned(SESSION, &Returned { inode, keep, seq, open: false }));
         }
     }
 }
@@ -125,7 +125,7 @@ fn main() {
     let (store, _) = Store::open(dir.path(), options).expect("a new store opens");
     store.apply(new_tables()).expect("the store has room");
     let tables = Tables::new(store).expect("the tables can be read");
-    let mut server = Server { tables, logic: Logic::new(), leases: Delegations::default() };
+    let mut server = Server { tables, logic: Logic::new(), delegations: Delegations::default() };
     for n in 0..FILES {
         let entry = NewEntry { parent: InodeId::ROOT, name: name(n), perm: 0o644, umask: 0 };
         server.run(&MetaOp::Create { entry, exclusive: true });
@@ -134,7 +134,7 @@ fn main() {
     for n in 0..times {
         match op(what, n) {
             Some(op) => server.run(&op),
-            None => server.lease(n),
+            None => server.delegation(n),
         }
     }
 }

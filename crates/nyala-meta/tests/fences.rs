@@ -207,9 +207,9 @@ async fn until_pending(to: &Connection, version: u64, wanted: &[SessionId]) {
 /// Holds a file exclusively, falls silent while the target is offline, and is ended.
 async fn end_a_session(fake: &Fake, secret: &Path) {
     let client = connect(fake, secret, Role::Client).await;
-    meta_op(&client, 0, Want::LEASES, MetaOp::SessionOpen { client: "test".into() }).await;
+    meta_op(&client, 0, Want::DELEGATIONS, MetaOp::SessionOpen { client: "test".into() }).await;
     let entry = NewEntry { parent: InodeId::ROOT, name: Name::new(b"file").unwrap(), perm: 0o644, umask: 0 };
-    let want = Want::LEASES.and(Want::WRITE);
+    let want = Want::DELEGATIONS.and(Want::WRITE);
     let made = meta_op(&client, 1, want, MetaOp::Create { entry, exclusive: true }).await;
     assert!(matches!(made, MetaReply::Created { .. }), "{made:?}");
     fake.set_reachability(Reachability::Offline);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Delegations: which client may cache which inode, and how. Time is an argument; [`Delegations::poll`] returns what to send. (On
-//! the wire a delegation is called a lease; elsewhere a lease is a server's right to serve.)
+//! Delegations: which client may cache which inode, and how. Time is an argument; [`Delegations::poll`] returns what to send. (A lease is
+//! something else: a server's right to serve.)
 //!
 //! Failure model: grants, recalls and returns may be lost, late, repeated or overtake each other; a client may be silent, slow, or
 //! gone. Numbers of one counter order the grants and recalls of an inode; a recall is repeated until the delegation is back; a
@@ -10,7 +10,7 @@
 //! ([`Delegations::confirm`]). A client that lies there keeps others out of files, as it could by asking for delegations.
 
 use crate::sharded_map::ShardedMap;
-use nyala_wire::meta::{LeaseMode, MAX_LEASES, Returned, Revocation};
+use nyala_wire::meta::{DelegationMode, MAX_DELEGATIONS, Returned, Revocation};
 use nyala_wire::{InodeId, SessionId};
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
@@ -33,13 +33,13 @@ pub enum Need {
     /// To remove it: whoever has it open under a delegation, of whatever mode, has to say so first.
     Remove,
     /// To be given this delegation.
-    Grant(LeaseMode),
+    Grant(DelegationMode),
 }
 
 impl Need {
     /// What a holder of `mode` may keep; `None` if it is not in the way.
-    fn leaves(self, mode: LeaseMode) -> Option<LeaseMode> {
-        use LeaseMode::{Exclusive, None as Nothing, Shared, Uncached};
+    fn leaves(self, mode: DelegationMode) -> Option<DelegationMode> {
+        use DelegationMode::{Exclusive, None as Nothing, Shared, Uncached};
         match (self, mode) {
             (_, Nothing) | (Need::Read | Need::Change, Uncached) | (Need::Read, Shared) => None,
             (Need::Remove, _) => Some(Nothing),
@@ -51,20 +51,20 @@ impl Need {
 
     /// The same for what the session itself has: between keeping things and working uncached it first lets go, as a
     /// client that misses one of several grants would otherwise keep what others no longer respect.
-    fn leaves_own(self, mode: LeaseMode) -> Option<LeaseMode> {
+    fn leaves_own(self, mode: DelegationMode) -> Option<DelegationMode> {
         let Need::Grant(wanted) = self else { return None };
-        let turns = (wanted == LeaseMode::Uncached) != (mode == LeaseMode::Uncached);
-        (turns && mode != LeaseMode::None).then_some(LeaseMode::None)
+        let turns = (wanted == DelegationMode::Uncached) != (mode == DelegationMode::Uncached);
+        (turns && mode != DelegationMode::None).then_some(DelegationMode::None)
     }
 
-    fn leaves_of(self, holder: &Holder, session: SessionId) -> Option<LeaseMode> {
+    fn leaves_of(self, holder: &Holder, session: SessionId) -> Option<DelegationMode> {
         if holder.session == session { self.leaves_own(holder.mode) } else { self.leaves(holder.mode) }
     }
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Revoking {
-    keep: LeaseMode,
+    keep: DelegationMode,
     seq: u64,
     since_ms: u64,
     said_ms: Option<u64>,
@@ -73,7 +73,7 @@ struct Revoking {
 #[derive(Clone, Copy, Debug)]
 struct Holder {
     session: SessionId,
-    mode: LeaseMode,
+    mode: DelegationMode,
     /// Number of the last grant.
     seq: u64,
     revoking: Option<Revoking>,
@@ -100,7 +100,7 @@ struct Delegated {
 
 impl Delegated {
     fn is_moved_by_another(&self, session: SessionId, need: Need) -> bool {
-        need == Need::Grant(LeaseMode::Exclusive) && self.mover.is_some_and(|mover| mover != session)
+        need == Need::Grant(DelegationMode::Exclusive) && self.mover.is_some_and(|mover| mover != session)
     }
 
     fn is_idle(&self) -> bool {
@@ -266,15 +266,15 @@ impl Delegations {
         self.inodes.get(inode).is_some_and(|entry| !entry.waiting.is_empty())
     }
 
-    /// What a file's reader or writer is best given: [`LeaseMode::Uncached`] where delegations went to and fro lately, or
+    /// What a file's reader or writer is best given: [`DelegationMode::Uncached`] where delegations went to and fro lately, or
     /// where others work like that already; unless it insists on a `cached` one.
-    pub fn best(&self, inode: InodeId, session: SessionId, write: bool, cached: bool, now_ms: u64) -> LeaseMode {
-        let wanted = if write { LeaseMode::Exclusive } else { LeaseMode::Shared };
+    pub fn best(&self, inode: InodeId, session: SessionId, write: bool, cached: bool, now_ms: u64) -> DelegationMode {
+        let wanted = if write { DelegationMode::Exclusive } else { DelegationMode::Shared };
         let Some(entry) = self.inodes.get(inode).filter(|_| !cached) else { return wanted };
         let others = |mode| entry.holders.iter().any(|holder| holder.session != session && holder.mode == mode);
-        let open_to_many = others(LeaseMode::Uncached) && !others(LeaseMode::Shared);
+        let open_to_many = others(DelegationMode::Uncached) && !others(DelegationMode::Shared);
         let conflict = entry.holders.iter().any(|h| h.session != session && !wanted.agrees(h.mode));
-        if open_to_many || (conflict && Self::is_contended(entry, now_ms)) { LeaseMode::Uncached } else { wanted }
+        if open_to_many || (conflict && Self::is_contended(entry, now_ms)) { DelegationMode::Uncached } else { wanted }
     }
 
     /// Whether a session that only looks would be given a reader's delegation at once, by the same rules as [`Delegations::give`], or
@@ -282,8 +282,8 @@ impl Delegations {
     pub fn is_free_to_read(&self, inode: InodeId, session: SessionId, now_ms: u64) -> bool {
         let Some(entry) = self.inodes.get(inode) else { return self.held < MAX_HELD };
         let reads = |holder: &Holder| match holder.session == session {
-            true => holder.mode != LeaseMode::Uncached && holder.revoking.is_none(),
-            false => holder.mode == LeaseMode::Shared,
+            true => holder.mode != DelegationMode::Uncached && holder.revoking.is_none(),
+            false => holder.mode == DelegationMode::Shared,
         };
         entry.waiting.is_empty() && !Self::is_contended(entry, now_ms) && entry.holders.iter().all(reads)
     }
@@ -294,30 +294,37 @@ impl Delegations {
 
     /// Gives what is asked for if nobody else has, waits for, or lately conflicted over it. What the session has
     /// already it keeps; the answer is what it has now, `None` too if that is being taken away.
-    pub fn give(&mut self, inode: InodeId, session: SessionId, mode: LeaseMode, seq: u64, now_ms: u64) -> LeaseMode {
+    pub fn give(
+        &mut self,
+        inode: InodeId,
+        session: SessionId,
+        mode: DelegationMode,
+        seq: u64,
+        now_ms: u64,
+    ) -> DelegationMode {
         if let Some(entry) = self.inodes.get(inode) {
-            let lowers = entry.holders.iter().any(|h| h.session == session && h.mode == LeaseMode::Uncached);
+            let lowers = entry.holders.iter().any(|h| h.session == session && h.mode == DelegationMode::Uncached);
             if lowers || !entry.waiting.is_empty() || Self::is_contended(entry, now_ms) {
-                return LeaseMode::None;
+                return DelegationMode::None;
             }
         }
         self.insist(inode, session, mode, seq)
     }
 
     /// The same for one whose turn it is.
-    pub fn insist(&mut self, inode: InodeId, session: SessionId, mode: LeaseMode, seq: u64) -> LeaseMode {
-        if self.in_the_way(inode, session, Need::Grant(mode)) || mode == LeaseMode::None {
-            return LeaseMode::None;
+    pub fn insist(&mut self, inode: InodeId, session: SessionId, mode: DelegationMode, seq: u64) -> DelegationMode {
+        if self.in_the_way(inode, session, Need::Grant(mode)) || mode == DelegationMode::None {
+            return DelegationMode::None;
         }
         let entry = self.inodes.or_default(inode);
         match entry.holders.iter_mut().find(|holder| holder.session == session) {
-            Some(holder) if holder.revoking.is_some() => LeaseMode::None,
+            Some(holder) if holder.revoking.is_some() => DelegationMode::None,
             Some(holder) => {
-                holder.mode = if holder.mode == LeaseMode::Exclusive { holder.mode } else { mode };
+                holder.mode = if holder.mode == DelegationMode::Exclusive { holder.mode } else { mode };
                 holder.seq = seq;
                 holder.mode
             }
-            None if self.held >= MAX_HELD => LeaseMode::None,
+            None if self.held >= MAX_HELD => DelegationMode::None,
             None => {
                 entry.holders.push(Holder { session, mode, seq, revoking: None });
                 self.held += 1;
@@ -327,9 +334,9 @@ impl Delegations {
     }
 
     /// What a session has.
-    pub fn mode(&self, inode: InodeId, session: SessionId) -> LeaseMode {
+    pub fn mode(&self, inode: InodeId, session: SessionId) -> DelegationMode {
         let holder = self.inodes.get(inode).and_then(|e| e.holders.iter().find(|h| h.session == session));
-        holder.map_or(LeaseMode::None, |holder| holder.mode)
+        holder.map_or(DelegationMode::None, |holder| holder.mode)
     }
 
     /// A delegation came back; whether anybody may go on because of that.
@@ -347,9 +354,12 @@ impl Delegations {
             self.revoking.entry(session).or_default().remove(&returned.inode);
         }
         // Somebody who writes cannot keep half of it.
-        holder.mode =
-            if keep == LeaseMode::Uncached && holder.mode != LeaseMode::Uncached { LeaseMode::None } else { keep };
-        if holder.mode == LeaseMode::None {
+        holder.mode = if keep == DelegationMode::Uncached && holder.mode != DelegationMode::Uncached {
+            DelegationMode::None
+        } else {
+            keep
+        };
+        if holder.mode == DelegationMode::None {
             if let Some(list) = self.revoking.get_mut(&session) {
                 list.remove(&returned.inode);
             }
@@ -371,7 +381,7 @@ impl Delegations {
             if revoking.said_ms.is_none_or(|said| now_ms.saturating_sub(said) >= AGAIN_MS) {
                 revoking.said_ms = Some(now_ms);
                 say.push(Revocation { inode: *inode, keep: revoking.keep, seq: revoking.seq });
-                if say.len() == MAX_LEASES {
+                if say.len() == MAX_DELEGATIONS {
                     break;
                 }
             }
@@ -399,13 +409,13 @@ impl Delegations {
 
     /// Whether a session holds anything that it may have written under.
     pub fn may_write(&self, session: SessionId) -> bool {
-        let writes = |holder: &Holder| holder.session == session && holder.mode > LeaseMode::Shared;
+        let writes = |holder: &Holder| holder.session == session && holder.mode > DelegationMode::Shared;
         self.is_unconfirmed(session) || self.inodes.values().any(|entry| entry.holders.iter().any(writes))
     }
 
     /// What a session may have written alone.
     pub fn written_alone(&self, session: SessionId) -> Vec<InodeId> {
-        let alone = |holder: &Holder| holder.session == session && holder.mode == LeaseMode::Exclusive;
+        let alone = |holder: &Holder| holder.session == session && holder.mode == DelegationMode::Exclusive;
         let writes = |entry: &Delegated| entry.mover == Some(session) || entry.holders.iter().any(alone);
         self.inodes.iter().filter(|(_, entry)| writes(entry)).map(|(inode, _)| inode).collect()
     }

@@ -20,7 +20,7 @@ const FILE: InodeId = InodeId(5);
 fn caching() -> Machine {
     let mut machine = Machine::new(TargetId(1), map_of(2));
     machine.file(FILE);
-    [A, B].into_iter().for_each(|session| machine.open_session_wanting(session, Want::LEASES));
+    [A, B].into_iter().for_each(|session| machine.open_session_wanting(session, Want::DELEGATIONS));
     machine
 }
 
@@ -38,11 +38,11 @@ fn truncate(size: u64) -> MetaOp {
 }
 
 fn poll(machine: &mut Machine, session: SessionId) -> Token {
-    machine.request(session, MetaOp::LeasePoll { boot: 1, kept: Vec::new(), moving: Vec::new() })
+    machine.request(session, MetaOp::DelegationPoll { boot: 1, kept: Vec::new(), moving: Vec::new() })
 }
 
 fn acquire(machine: &mut Machine, session: SessionId) -> Token {
-    let request = machine.numbered(session, MetaOp::Acquire { inode: FILE }, Want::LEASES.and(Want::WRITE));
+    let request = machine.numbered(session, MetaOp::Acquire { inode: FILE }, Want::DELEGATIONS.and(Want::WRITE));
     machine.send(request)
 }
 
@@ -71,16 +71,16 @@ fn commit(end: u64) -> Commit {
 fn a_change_recalls_what_others_cache_and_goes_on_when_it_is_back() {
     let mut machine = caching();
     let granted = acquire(&mut machine, A);
-    assert_eq!(machine.granted(granted).inodes, LeaseMode::Exclusive);
+    assert_eq!(machine.granted(granted).inodes, DelegationMode::Exclusive);
     let news = poll(&mut machine, A);
     assert_eq!(machine.answer(news), None, "there is nothing to tell");
     let read = machine.request(B, MetaOp::GetAttr { inode: FILE });
     assert_eq!(machine.answer(read), None);
     let Some(Ok(MetaReply::Revocations { list, .. })) = machine.answer(news) else { panic!("it was not told") };
-    assert_eq!((list[0].inode, list[0].keep), (FILE, LeaseMode::Shared));
+    assert_eq!((list[0].inode, list[0].keep), (FILE, DelegationMode::Shared));
     machine.slow_log = true;
-    let back = Returned { inode: FILE, keep: LeaseMode::Shared, seq: list[0].seq, open: true };
-    let returned = machine.request(A, MetaOp::LeaseReturn { leases: vec![back] });
+    let back = Returned { inode: FILE, keep: DelegationMode::Shared, seq: list[0].seq, open: true };
+    let returned = machine.request(A, MetaOp::DelegationReturn { delegations: vec![back] });
     assert_eq!((machine.answer(returned), machine.answer(read)), (None, None), "that it is open is not written");
     machine.log_is_done();
     assert!(matches!(machine.answer(read), Some(Ok(MetaReply::Attr(_)))));
@@ -113,17 +113,17 @@ fn after_a_restart_nobody_is_answered_before_all_have_said_what_they_keep() {
     acquire(&mut machine, A);
     let mut again = Machine::on(MemTables::of(machine.tables.log()), TargetId(1), map_of(2), 2);
     let confirm = |machine: &mut Machine, session, kept| {
-        machine.request(session, MetaOp::LeasePoll { boot: 2, kept, moving: Vec::new() })
+        machine.request(session, MetaOp::DelegationPoll { boot: 2, kept, moving: Vec::new() })
     };
     let read = again.request(B, MetaOp::GetAttr { inode: FILE });
     confirm(&mut again, B, Vec::new());
     again.later(1_000);
     assert_eq!(again.answer(read), None, "the other one may have written");
-    let kept = Returned { inode: FILE, keep: LeaseMode::Exclusive, seq: 0, open: false };
+    let kept = Returned { inode: FILE, keep: DelegationMode::Exclusive, seq: 0, open: false };
     confirm(&mut again, A, vec![kept]);
     assert_eq!(again.answer(read), None, "it is asked for what it has written");
-    let back = Returned { keep: LeaseMode::None, seq: u64::MAX, ..kept };
-    again.change(A, MetaOp::LeaseReturn { leases: vec![back] }).unwrap();
+    let back = Returned { keep: DelegationMode::None, seq: u64::MAX, ..kept };
+    again.change(A, MetaOp::DelegationReturn { delegations: vec![back] }).unwrap();
     assert!(matches!(again.answer(read), Some(Ok(MetaReply::Attr(_)))));
     let patient = Machine::on(MemTables::of(machine.tables.log()), TargetId(1), map_of(2), 2);
     refused_in_the_end(patient);

@@ -3,7 +3,7 @@
 //! May a store grow now? Pure: what is free comes as an argument, the answer follows from it and from the answer before.
 //!
 //! What makes the store larger is refused while there still is room for the rest: removals, truncations, records of sessions,
-//! leases and transactions, and the checkpoints that turn them into free space. So a full disk can always be emptied from
+//! delegations and transactions, and the checkpoints that turn them into free space. So a full disk can always be emptied from
 //! within. Two limits with a gap keep the answer from changing with every request.
 //!
 //! What counts as room is what the file system has left and what is free inside the table's file, since a table does not get

@@ -33,6 +33,7 @@ macro_rules! rules {
 }
 
 rules!(
+    architecture,
     ascii,
     circles,
     decisions,

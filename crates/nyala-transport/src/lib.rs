@@ -4,7 +4,7 @@
 //!
 //! Clients use a [`Pool`] (or a single [`Connection`]) and send a [`Request`]; servers implement [`Service`] and run a
 //! [`Server`] in a `LocalSet` of a current-thread runtime. A server cannot send on its own account: what it has to tell
-//! a client (a revoked lease, a new cluster map) is the reply to a standing request that the client keeps open.
+//! a client (a revoked delegation, a new cluster map) is the reply to a standing request that the client keeps open.
 //!
 //! **Failure model.** A peer can be absent, refuse, be a stranger, belong to another cluster, speak another version,
 //! send garbage, stop in the middle of anything, never answer, or vanish. Every one of these is a [`TransportError`];

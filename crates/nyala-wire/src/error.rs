@@ -112,7 +112,7 @@ codes! {
     FOREIGN = 4108;
     /// The sender of an administrative request has no right to it.
     UNAUTHORIZED = 4109;
-    /// The session was ended because its client was silent, or kept a lease, for too long; what it still writes is refused.
+    /// The session was ended because its client was silent, or kept a delegation, for too long; what it still writes is refused.
     FENCED = 4110;
     /// This member of a mirror group cannot tell whether the newest change there counts: ask the primary.
     ASK_PRIMARY = 4111;

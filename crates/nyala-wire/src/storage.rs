@@ -290,7 +290,7 @@ pub enum StorageOp {
         #[n(1)]
         hole: bool,
     },
-    /// Refuse all further changes of a session with FENCED, for good: its client lost its leases without knowing. For the
+    /// Refuse all further changes of a session with FENCED, for good: its client lost its delegations without knowing. For the
     /// whole target, whatever file is named. On disk when answered. Reply: `Done`.
     #[n(7)]
     Fence {

@@ -163,7 +163,7 @@ impl DelegationCache {
     }
 
     fn next(self: &Arc<DelegationCache>, file: &Arc<File>, need: Need) -> Next {
-        if !self.ctx.config.leases {
+        if !self.ctx.config.delegations {
             return Next::Go(self.admitted(file, need, None, Access::Timed));
         }
         let admit = self.lock().held.admit(file.inode, need, self.ctx.now_ms());
@@ -198,7 +198,7 @@ impl DelegationCache {
         if !matches!(self.next(file, need), Next::Ask) {
             return Ok(true);
         }
-        let mut want = Want::LEASES;
+        let mut want = Want::DELEGATIONS;
         if need.write {
             want = want.and(Want::WRITE);
         }
@@ -210,6 +210,6 @@ impl DelegationCache {
         let answer = self.cluster.meta_wanting("get a delegation", op, Owner::default(), want).await?;
         let MetaReply::Opened(reply) = &answer.reply else { return Err(unexpected_reply("get a delegation")) };
         self.take_file(&answer, &note, file, reply);
-        Ok(answer.grants.inodes != nyala_wire::meta::LeaseMode::None)
+        Ok(answer.grants.inodes != nyala_wire::meta::DelegationMode::None)
     }
 }

@@ -17,7 +17,7 @@ use crate::rpc::cluster::Cluster;
 use crate::rpc::meta::MetaAnswer;
 use crate::rpc::session::Session;
 use crate::types::{CacheListener, INVALIDATION_TIMEOUT};
-use nyala_wire::meta::{FileReply, LeaseMode};
+use nyala_wire::meta::{DelegationMode, FileReply};
 use nyala_wire::{Attr, FileKind, InodeId};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::sync::Arc;
@@ -70,7 +70,7 @@ impl DelegationCache {
     }
 
     /// How long a layer above may keep things: less than the time after which a silent server's delegations are no good.
-    pub(crate) fn lease_time(&self) -> Duration {
+    pub(crate) fn delegation_time(&self) -> Duration {
         let shortest = self.cluster.all_sessions().iter().map(|session| session.timeout_ms()).min();
         Duration::from_millis(u64::from(shortest.unwrap_or(30_000) / 3))
     }
@@ -95,8 +95,8 @@ impl Note {
     }
 }
 
-fn permits_caching(mode: LeaseMode) -> bool {
-    matches!(mode, LeaseMode::Shared | LeaseMode::Exclusive)
+fn permits_caching(mode: DelegationMode) -> bool {
+    matches!(mode, DelegationMode::Shared | DelegationMode::Exclusive)
 }
 
 impl CacheState {
@@ -161,10 +161,16 @@ impl DelegationCache {
     }
 
     /// Takes in the grant, if any, that came with a reply. A file whose delegation is a new one has to be loaded under it.
-    pub(crate) fn granted(&self, cache: &mut CacheState, inode: InodeId, answer: &MetaAnswer, mode: LeaseMode) -> bool {
+    pub(crate) fn granted(
+        &self,
+        cache: &mut CacheState,
+        inode: InodeId,
+        answer: &MetaAnswer,
+        mode: DelegationMode,
+    ) -> bool {
         let before = cache.held.stamp(inode);
         let same_session = answer.sessions_lost == self.cluster.sessions_lost.load(Ordering::Acquire);
-        let mode = if same_session { mode } else { LeaseMode::None };
+        let mode = if same_session { mode } else { DelegationMode::None };
         let took = cache.held.grant(inode, answer.target, answer.boot, mode, answer.grants.seq);
         if before != cache.held.stamp(inode)
             && let Some(file) = self.files.get(inode)
@@ -190,7 +196,7 @@ impl DelegationCache {
         if let Some(file) = self.files.get(attr.inode) {
             let mut state = file.state.lock();
             if state.layout.is_some() {
-                let legacy = !self.ctx.config.leases;
+                let legacy = !self.ctx.config.delegations;
                 let usable = same && (legacy || permits_caching(cache.held.holds(attr.inode, now_ms)));
                 // Of a listing nobody can say whether it is older than what was sent of this file.
                 let generation = note.file_generation.filter(|_| usable);
@@ -256,7 +262,7 @@ impl DelegationCache {
 
     /// Attributes that are valid without asking the server.
     pub(crate) fn cached_attr(&self, inode: InodeId) -> Option<Attr> {
-        if !self.ctx.config.leases {
+        if !self.ctx.config.delegations {
             return None;
         }
         let mut cache = self.lock();
@@ -274,7 +280,7 @@ impl DelegationCache {
 
     /// A part of a cached inode that is valid without asking the server.
     pub(crate) fn cached<T>(&self, inode: InodeId, get: impl FnOnce(&CachedInode) -> Option<T>) -> Option<T> {
-        if !self.ctx.config.leases {
+        if !self.ctx.config.delegations {
             return None;
         }
         get(self.lock().held.cached(inode, self.ctx.now_ms())?)
@@ -299,9 +305,9 @@ impl DelegationCache {
     }
 
     /// The delegation to report to callers: none while it is being returned.
-    pub(crate) fn leased(&self, inode: InodeId) -> LeaseMode {
-        if !self.ctx.config.leases {
-            return LeaseMode::None;
+    pub(crate) fn delegation(&self, inode: InodeId) -> DelegationMode {
+        if !self.ctx.config.delegations {
+            return DelegationMode::None;
         }
         self.lock().held.mode(inode, self.ctx.now_ms())
     }
@@ -344,8 +350,8 @@ impl DelegationCache {
     }
 
     /// The server answered under this session: it keeps its promises for a while.
-    pub(crate) fn renew_leases(&self, session: &Session) {
-        if self.ctx.config.leases {
+    pub(crate) fn renew_delegations(&self, session: &Session) {
+        if self.ctx.config.delegations {
             self.lock().held.renew(session.target, session.good_until_ms());
         }
     }

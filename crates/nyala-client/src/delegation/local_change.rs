@@ -54,7 +54,7 @@ impl DelegationCache {
         unknown: bool,
     ) -> LocalChange {
         let mut change = LocalChange { delegations: self.clone(), inodes: Vec::new(), names: Vec::new(), unknown };
-        if !self.ctx.config.leases {
+        if !self.ctx.config.delegations {
             return change;
         }
         let (now_ms, mut cache) = (self.ctx.now_ms(), self.lock());
@@ -84,7 +84,7 @@ impl LocalChange {
 
     fn end(&mut self, result: Option<(&MetaAnswer, &mut Attr)>) {
         let delegations = self.delegations.clone();
-        if !delegations.ctx.config.leases {
+        if !delegations.ctx.config.delegations {
             if let Some((answer, attr)) = result {
                 delegations.take_attr(answer, &delegations.note(attr.inode), attr);
             }

@@ -44,7 +44,7 @@ impl Revocations {
     async fn poll_once(self: &Arc<Revocations>, session: &Arc<Session>) -> crate::Result<bool> {
         let generation = session.generation();
         let CarriedOver { kept, moving } = session.carried_over();
-        let op = MetaOp::LeasePoll { boot: session.boot(), kept, moving };
+        let op = MetaOp::DelegationPoll { boot: session.boot(), kept, moving };
         let mut request = self.cluster.request(op, Owner::default());
         match self.cluster.send_meta(session, "ask for revocations", &mut request).await? {
             SendOutcome::Reply(MetaAnswer { reply: MetaReply::Revocations { boot, list, checks }, .. }) => {

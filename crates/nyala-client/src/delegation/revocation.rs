@@ -19,7 +19,7 @@ use crate::rpc::session::{CarriedOver, Session};
 use crate::types::{INVALIDATION_TIMEOUT, Withdraw};
 use crate::writeback::flush::Flush;
 use crate::writeback::owner::Writeback;
-use nyala_wire::meta::{LeaseMode, MAX_LEASES, MetaOp, Returned, Revocation};
+use nyala_wire::meta::{DelegationMode, MAX_DELEGATIONS, MetaOp, Returned, Revocation};
 use nyala_wire::{InodeId, SessionId};
 use parking_lot::Mutex;
 use std::sync::atomic::Ordering;
@@ -83,7 +83,7 @@ impl Revocations {
         }
     }
 
-    fn holds(&self, inode: InodeId) -> LeaseMode {
+    fn holds(&self, inode: InodeId) -> DelegationMode {
         self.delegations.lock().held.mode(inode, self.ctx.now_ms())
     }
 
@@ -105,7 +105,7 @@ impl Revocations {
         let Some(target) = self.cluster.maps.view().map.slot_target(inode.slot()) else { return };
         let mut cache = self.delegations.lock();
         let seq = cache.held.seq(inode);
-        if cache.held.revoke(inode, target, LeaseMode::None, seq, self.ctx.now_ms()) == Revoked::Started {
+        if cache.held.revoke(inode, target, DelegationMode::None, seq, self.ctx.now_ms()) == Revoked::Started {
             drop(cache);
             let revocations = self.clone();
             tokio::spawn(async move { revocations.let_go(inode, true).await });
@@ -150,17 +150,17 @@ impl Revocations {
                 }
                 if since.elapsed() >= DRAIN_TIMEOUT && next.is_empty() {
                     let kept = self.delegations.lock().held.carry_over(target);
-                    if kept.len().max(moving.len()) <= MAX_LEASES && kept.is_empty() == is_empty {
+                    if kept.len().max(moving.len()) <= MAX_DELEGATIONS && kept.is_empty() == is_empty {
                         break CarriedOver { kept, moving };
                     }
                 }
             }
             // Those that wait for a target that is away must not keep the others from going.
-            let most = if since.elapsed() < DRAIN_TIMEOUT { MAX_CONCURRENT_RETURNS } else { MAX_LEASES };
+            let most = if since.elapsed() < DRAIN_TIMEOUT { MAX_CONCURRENT_RETURNS } else { MAX_DELEGATIONS };
             for inode in next.drain(next.len() - next.len().min(most.saturating_sub(going.len()))..) {
                 let mut cache = self.delegations.lock();
                 let seq = cache.held.seq(inode);
-                cache.held.revoke(inode, target, LeaseMode::None, seq, self.ctx.now_ms());
+                cache.held.revoke(inode, target, DelegationMode::None, seq, self.ctx.now_ms());
                 drop(cache);
                 begun += 1;
                 let revocations = self.clone();
@@ -228,7 +228,7 @@ impl Revocations {
         let file = self.files.acquire_known(inode);
         loop {
             let Some(keep) = self.delegations.lock().held.keeps(inode) else { break };
-            if keep == LeaseMode::None && self.delegations.lock().held.covers(inode) {
+            if keep == DelegationMode::None && self.delegations.lock().held.covers(inode) {
                 self.withdraw(inode, file.as_ref()).await;
             }
             self.idle(inode, file.as_ref()).await;
@@ -257,7 +257,13 @@ impl Revocations {
     }
 
     /// `false`: more is wanted meanwhile, or something was written.
-    fn give_up(self: &Arc<Revocations>, inode: InodeId, keep: LeaseMode, file: Option<&Arc<File>>, tell: bool) -> bool {
+    fn give_up(
+        self: &Arc<Revocations>,
+        inode: InodeId,
+        keep: DelegationMode,
+        file: Option<&Arc<File>>,
+        tell: bool,
+    ) -> bool {
         let (target, returned, carried) = {
             let mut cache = self.delegations.lock();
             if cache.held.keeps(inode).is_none() || cache.held.is_returning(inode) {
@@ -274,7 +280,7 @@ impl Revocations {
             let Some((target, seq)) = cache.held.give_up(inode, keep) else { return false };
             let mut open = false;
             if let Some(file) = file
-                && keep == LeaseMode::None
+                && keep == DelegationMode::None
             {
                 let mut state = file.state.lock();
                 state.unload();
@@ -296,7 +302,7 @@ impl Revocations {
     /// The server knows.
     fn is_returned(self: &Arc<Revocations>, inode: InodeId) {
         let more = self.delegations.lock().held.returned(inode);
-        if self.delegations.leased(inode) == LeaseMode::None {
+        if self.delegations.delegation(inode) == DelegationMode::None {
             self.files.drop_idle(inode);
         }
         self.news(inode);
@@ -309,9 +315,9 @@ impl Revocations {
     /// Tells a server, for ever, what is returned.
     pub(crate) async fn tell_returns(revocations: Weak<Revocations>, session: Arc<Session>) {
         loop {
-            let leases = session.next_returns(MAX_LEASES).await;
-            let inodes: Vec<InodeId> = leases.iter().map(|returned| returned.inode).collect();
-            let op = MetaOp::LeaseReturn { leases };
+            let delegations = session.next_returns(MAX_DELEGATIONS).await;
+            let inodes: Vec<InodeId> = delegations.iter().map(|returned| returned.inode).collect();
+            let op = MetaOp::DelegationReturn { delegations };
             loop {
                 let Some(revocations) = revocations.upgrade().filter(|revocations| !revocations.ctx.is_stopped())
                 else {
@@ -335,7 +341,7 @@ impl Revocations {
         let inodes = {
             let mut cache = self.delegations.lock();
             session.go_on_as(goes_on_as);
-            if !self.ctx.config.leases {
+            if !self.ctx.config.delegations {
                 return;
             }
             self.cluster.sessions_lost.fetch_add(1, Ordering::AcqRel);
@@ -367,7 +373,7 @@ impl Revocations {
         }
         self.writeback.with_bytes(&mut state, |state| state.discard());
         drop(state);
-        file.fail(crate::error::Error::LeaseLost { inode: file.inode });
+        file.fail(crate::error::Error::DelegationLost { inode: file.inode });
         file.changed.notify_waiters();
     }
 

@@ -15,7 +15,7 @@ use crate::rpc::deadline::Deadline;
 use crate::types::SeekTarget;
 use crate::writeback::flush::Flush;
 use bytes::Bytes;
-use nyala_wire::meta::LeaseMode;
+use nyala_wire::meta::DelegationMode;
 use nyala_wire::{Attr, InodeId};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -35,14 +35,14 @@ struct Inner {
     reported: AtomicU64,
     append: bool,
     buffered: AtomicBool,
-    lease: LeaseMode,
+    delegation: DelegationMode,
     released: AtomicBool,
 }
 
 impl FileHandle {
     /// The file counts the handle already, and the table has a user for it.
     pub(crate) fn new(core: Arc<Core>, opened: Opened) -> FileHandle {
-        let (file, options, lease) = opened.take_over();
+        let (file, options, delegation) = opened.take_over();
         let reported = AtomicU64::new(file.state.lock().failures.count());
         let released = AtomicBool::new(false);
         FileHandle {
@@ -53,7 +53,7 @@ impl FileHandle {
                 reported,
                 append: options.append,
                 buffered: AtomicBool::new(options.buffered),
-                lease,
+                delegation,
                 released,
             }),
         }
@@ -75,9 +75,9 @@ impl FileHandle {
         Ok(core.ops.read(file, stream, offset, len, self.inner.is_buffered()).await?.into_pieces())
     }
 
-    /// What opening got; under [`LeaseMode::Uncached`] nothing of the file may be kept.
-    pub fn lease(&self) -> LeaseMode {
-        self.inner.lease
+    /// What opening got; under [`DelegationMode::Uncached`] nothing of the file may be kept.
+    pub fn delegation(&self) -> DelegationMode {
+        self.inner.delegation
     }
 
     /// Somebody above keeps what is read through this handle: from now on a delegation that allows no keeping is of no use.
@@ -109,7 +109,7 @@ impl FileHandle {
     /// need not be (they are, too).
     pub async fn fsync(&self, _datasync: bool) -> Result<()> {
         let Inner { core, file, .. } = &*self.inner;
-        if core.ctx.config.leases && !file.state.lock().loaded {
+        if core.ctx.config.delegations && !file.state.lock().loaded {
             // Whoever has something unsent of it sends it first. why ignored: the push meets the same server, and says so.
             let _ = core.delegations.admit(file, Need::default()).await;
         }
@@ -200,7 +200,7 @@ impl Inner {
         let last_or_dirty = {
             let state = self.file.state.lock();
             let last = state.open.handles() == 0;
-            (last && (state.open.is_registered() || !self.core.ctx.config.leases)) || !state.is_clean()
+            (last && (state.open.is_registered() || !self.core.ctx.config.delegations)) || !state.is_clean()
         };
         if last_or_dirty {
             // why ignored: the failure is kept with the file for whoever reports.
@@ -223,7 +223,7 @@ impl Drop for Inner {
             reported: AtomicU64::new(0),
             append: false,
             buffered: AtomicBool::new(false),
-            lease: LeaseMode::None,
+            delegation: DelegationMode::None,
             released: AtomicBool::new(true),
         };
         if !self.core.ctx.spawn(async move { copy.finish().await }) {

@@ -20,7 +20,7 @@ use crate::rpc::meta::{MetaAnswer, SendOutcome};
 use crate::rpc::session::Session;
 use crate::types::OpenOptions;
 use crate::writeback::flush::Flush;
-use nyala_wire::meta::{FileReply, LeaseMode, MetaOp, MetaReply, Owner, Want};
+use nyala_wire::meta::{DelegationMode, FileReply, MetaOp, MetaReply, Owner, Want};
 use nyala_wire::{ErrorCode, InodeId};
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ pub(crate) struct Opened {
     ops: Arc<FileOps>,
     file: Arc<File>,
     options: OpenOptions,
-    lease: LeaseMode,
+    delegation: DelegationMode,
     is_taken: bool,
 }
 
@@ -73,9 +73,9 @@ impl Opened {
     }
 
     /// The file, for a handle that gives it back; how it was opened, and what the delegation allows.
-    pub(crate) fn take_over(mut self) -> (Arc<File>, OpenOptions, LeaseMode) {
+    pub(crate) fn take_over(mut self) -> (Arc<File>, OpenOptions, DelegationMode) {
         self.is_taken = true;
-        (self.file.clone(), self.options, self.lease)
+        (self.file.clone(), self.options, self.delegation)
     }
 }
 
@@ -120,49 +120,49 @@ impl FileOps {
         let file = self.files.acquire(inode);
         // It counts from now on: if the delegation goes back meanwhile, the server hears that the file is open.
         file.state.lock().open.add_handle();
-        let lease = LeaseMode::None;
-        let mut opened = Opened { ops: self.clone(), file: file.clone(), options, lease, is_taken: false };
-        opened.lease = match made {
+        let delegation = DelegationMode::None;
+        let mut opened = Opened { ops: self.clone(), file: file.clone(), options, delegation, is_taken: false };
+        opened.delegation = match made {
             Some(Made { answer, note, reply, registered }) => {
                 self.delegations.take_file(answer, note, &file, reply);
                 if registered {
                     file.state.lock().open.register();
                 }
-                if !registered && self.delegations.leased(inode) == LeaseMode::None {
+                if !registered && self.delegations.delegation(inode) == DelegationMode::None {
                     // It was taken back before it was here.
                     let _gate = file.pass_gate(&self.ctx).await?;
                     self.open_at_server(&file).await?;
                 }
-                self.delegations.leased(inode)
+                self.delegations.delegation(inode)
             }
-            None if self.ctx.config.leases => self.lease_to_open(&file, options).await?,
+            None if self.ctx.config.delegations => self.delegation_to_open(&file, options).await?,
             None => {
                 let _gate = file.pass_gate(&self.ctx).await?;
                 self.open_at_server(&file).await?;
-                LeaseMode::None
+                DelegationMode::None
             }
         };
         Ok(opened)
     }
 
     /// A delegation makes saying that the file is open unnecessary; without one it is said.
-    async fn lease_to_open(self: &Arc<FileOps>, file: &Arc<File>, options: OpenOptions) -> Result<LeaseMode> {
+    async fn delegation_to_open(self: &Arc<FileOps>, file: &Arc<File>, options: OpenOptions) -> Result<DelegationMode> {
         let need = Need { write: options.write || options.append, cached: options.buffered, patient: false };
         if !need.write {
             self.delegations.lock().predictor.opened(file.inode, self.ctx.now_ms());
         }
         let access = self.delegations.admit(file, need).await?.access;
-        let mode = self.delegations.leased(file.inode);
+        let mode = self.delegations.delegation(file.inode);
         let registered = {
             let state = file.state.lock();
-            let leased = access != Access::Direct || mode == LeaseMode::Uncached;
-            !state.open.removals().in_doubt() && (leased || !state.open.is_implicit())
+            let delegated = access != Access::Direct || mode == DelegationMode::Uncached;
+            !state.open.removals().in_doubt() && (delegated || !state.open.is_implicit())
         };
         if !registered {
             let _gate = file.pass_gate(&self.ctx).await?;
             self.open_at_server(file).await?;
         }
-        Ok(if access == Access::Cached { mode } else { LeaseMode::Uncached })
+        Ok(if access == Access::Cached { mode } else { DelegationMode::Uncached })
     }
 
     /// This client is about to remove a name of the inode: a file that it has open must not go. Who opens it from now on,
@@ -214,7 +214,7 @@ impl FileOps {
             let news = file.news.notified();
             tokio::pin!(news);
             news.as_mut().enable();
-            if !self.ctx.config.leases || !self.delegations.lock().held.is_returning(file.inode) {
+            if !self.ctx.config.delegations || !self.delegations.lock().held.is_returning(file.inode) {
                 break;
             }
             news.await;

@@ -66,7 +66,7 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
 fn tick(core: &Arc<Core>) {
     let now_ms = core.ctx.now_ms();
     for session in core.cluster.all_sessions() {
-        if core.ctx.config.leases && session.begin_polling() {
+        if core.ctx.config.delegations && session.begin_polling() {
             tokio::spawn(poll::poll(Arc::downgrade(&core.revocations), session.clone()));
             tokio::spawn(Revocations::tell_returns(Arc::downgrade(&core.revocations), session.clone()));
         }

@@ -13,7 +13,9 @@ use crate::namespace::owner::Namespace;
 use crate::namespace::server_lookup::Purpose;
 use crate::rpc::failure::unexpected_reply;
 use crate::types::Lookup;
-use nyala_wire::meta::{LeaseMode, ListedEntry, Listing, MAX_GET_ATTRS, MAX_LIST_ENTRIES, MetaOp, MetaReply, Owner};
+use nyala_wire::meta::{
+    DelegationMode, ListedEntry, Listing, MAX_GET_ATTRS, MAX_LIST_ENTRIES, MetaOp, MetaReply, Owner,
+};
 use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Name, TargetId};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -62,12 +64,13 @@ impl Namespace {
             },
             None => self.fetch_entry(parent, name, purpose).await?,
         };
-        let leased = |inode| matches!(self.delegations.leased(inode), LeaseMode::Shared | LeaseMode::Exclusive);
-        let attr_leased = attr.as_ref().is_some_and(|attr| leased(attr.inode));
-        let entry_leased = leased(parent)
+        let delegated =
+            |inode| matches!(self.delegations.delegation(inode), DelegationMode::Shared | DelegationMode::Exclusive);
+        let attr_delegated = attr.as_ref().is_some_and(|attr| delegated(attr.inode));
+        let entry_delegated = delegated(parent)
             && self.delegations.cached(parent, |cached| cached.entries.get(bytes).copied())
                 == Some(attr.as_ref().map(|attr| attr.inode));
-        Ok(Lookup { attr, entry_leased, attr_leased })
+        Ok(Lookup { attr, entry_delegated, attr_delegated })
     }
 
     pub(crate) async fn getattr(self: &Arc<Namespace>, inode: InodeId) -> Result<Attr> {
@@ -158,7 +161,7 @@ impl Namespace {
         let MetaReply::Listing(mut listing) = reply else { return Err(unexpected_reply("list a directory")) };
         self.delegations.take_attrs(&answer, &all, listing.entries.iter_mut().filter_map(|entry| entry.attr.as_mut()));
         let mut cache = self.delegations.lock();
-        let mode = if answer.grants.dir { LeaseMode::Shared } else { LeaseMode::None };
+        let mode = if answer.grants.dir { DelegationMode::Shared } else { DelegationMode::None };
         let granted = self.delegations.granted(&mut cache, dir, &answer, mode);
         let same = cache.generations.same(slot, noted);
         // Of a directory that is too large to be kept with others its beginning is kept.
@@ -200,7 +203,7 @@ impl Namespace {
         parent: InodeId,
         bytes: &[u8],
     ) -> Result<Option<Removal>> {
-        if !self.ctx.config.leases {
+        if !self.ctx.config.delegations {
             return Ok(None);
         }
         let victim = match self.delegations.cached(parent, |cached| cached.entries.get(bytes).copied()) {
@@ -215,7 +218,7 @@ impl Namespace {
 
     /// Before a directory is removed: its inode, if that is known or something that is known may concern it.
     pub(crate) async fn before_rmdir(self: &Arc<Namespace>, parent: InodeId, bytes: &[u8]) -> Result<Option<InodeId>> {
-        if !self.ctx.config.leases {
+        if !self.ctx.config.delegations {
             return Ok(None);
         }
         let concerned = || self.files.any_used() || self.delegations.links_seen.load(Ordering::Relaxed);

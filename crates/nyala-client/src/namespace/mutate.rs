@@ -13,7 +13,7 @@ use crate::namespace::owner::Namespace;
 use crate::namespace::server_lookup::Purpose;
 use crate::rpc::failure::unexpected_reply;
 use crate::types::OpenOptions;
-use nyala_wire::meta::{LeaseMode, MetaOp, MetaReply, NewEntry, Owner, Rename, Want};
+use nyala_wire::meta::{DelegationMode, MetaOp, MetaReply, NewEntry, Owner, Rename, Want};
 use nyala_wire::{Attr, ErrorCode, FileKind, InodeId};
 use std::sync::Arc;
 
@@ -131,7 +131,7 @@ impl Namespace {
     /// What is about to be moved: its times change, so that what is kept of it has to be found. A closed file's content goes
     /// first.
     async fn to_be_moved(self: &Arc<Namespace>, dir: InodeId, bytes: &[u8]) -> Result<Option<InodeId>> {
-        if !self.ctx.config.leases {
+        if !self.ctx.config.delegations {
             return Ok(None);
         }
         let moved = self.lookup_for(dir, bytes, Purpose::Change).await?.attr.map(|attr| attr.inode);
@@ -185,7 +185,7 @@ impl Namespace {
         let note = if *new { self.delegations.note(*inode) } else { note };
         // An old file may have a close under way here, which would undo what the create registered: open it again.
         let known = file.as_deref().filter(|_| *new || self.files.get(*inode).is_none());
-        let registered = !*new || answer.grants.inodes != LeaseMode::Exclusive;
+        let registered = !*new || answer.grants.inodes != DelegationMode::Exclusive;
         let made = known.map(|reply| Made { answer: &answer, note: &note, reply, registered });
         let registered_before = file.is_some() && known.is_none();
         let opened = self.ops.open_handle(*inode, made, OpenOptions::default()).await?;

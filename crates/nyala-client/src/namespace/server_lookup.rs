@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::namespace::owner::Namespace;
 use crate::rpc::failure::unexpected_reply;
 use crate::rpc::meta::MetaAnswer;
-use nyala_wire::meta::{FileReply, LeaseMode, MetaOp, MetaReply, Owner, Want};
+use nyala_wire::meta::{DelegationMode, FileReply, MetaOp, MetaReply, Owner, Want};
 use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Name};
 use std::sync::Arc;
 
@@ -98,7 +98,7 @@ impl Namespace {
 
     /// A server was asked about a file by its name.
     pub(crate) fn note_lookup(&self, dir: InodeId, attr: &Attr, purpose: Purpose) {
-        if attr.kind != FileKind::File || purpose != Purpose::Use || !self.ctx.config.leases {
+        if attr.kind != FileKind::File || purpose != Purpose::Use || !self.ctx.config.delegations {
             return;
         }
         // Where its content is here already, opening it needs nothing.
@@ -118,7 +118,7 @@ impl Namespace {
             self.note_lookup(dir, attr, purpose);
         }
         let mut cache = self.delegations.lock();
-        let mode = if answer.grants.dir { LeaseMode::Shared } else { LeaseMode::None };
+        let mode = if answer.grants.dir { DelegationMode::Shared } else { DelegationMode::None };
         let granted = self.delegations.granted(&mut cache, dir, answer, mode);
         let same = cache.generations.same(slot, noted);
         let Some(cached) = cache.cacheable(dir, stamp, granted, now_ms).filter(|_| same) else { return };

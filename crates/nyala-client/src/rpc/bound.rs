@@ -35,6 +35,6 @@ impl Bound {
     }
 
     pub(crate) fn lost(&self) -> Error {
-        Error::LeaseLost { inode: self.inode }
+        Error::DelegationLost { inode: self.inode }
     }
 }

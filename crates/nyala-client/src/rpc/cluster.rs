@@ -113,12 +113,12 @@ impl Cluster {
 
     /// Delegations to ask for with each request.
     pub(crate) fn want(&self) -> Want {
-        if self.ctx.config.leases { Want::LEASES } else { Want::NOTHING }
+        if self.ctx.config.delegations { Want::DELEGATIONS } else { Want::NOTHING }
     }
 
     /// The session that something is accepted under which comes from a program now.
     pub(crate) fn accepting(&self, inode: InodeId) -> SessionId {
-        if self.ctx.config.leases { self.session_of(inode) } else { UNBOUND }
+        if self.ctx.config.delegations { self.session_of(inode) } else { UNBOUND }
     }
 
     /// Fails once the session has ended, as far as this client knows.

@@ -158,7 +158,7 @@ impl Cluster {
     ) -> Result<MetaAnswer> {
         let home = op.home().unwrap_or(InodeId::ROOT);
         let mut request = self.request(op, owner);
-        request.want = if self.ctx.config.leases { want } else { Want::NOTHING };
+        request.want = if self.ctx.config.delegations { want } else { Want::NOTHING };
         self.meta_routed(what, request, None, |cluster| cluster.maps.view().map.slot_target(home.slot())).await
     }
 
@@ -171,7 +171,7 @@ impl Cluster {
         bound: Bound,
     ) -> Result<MetaAnswer> {
         let mut request = self.request(op, Owner::default());
-        request.want = if self.ctx.config.leases { want } else { Want::NOTHING };
+        request.want = if self.ctx.config.delegations { want } else { Want::NOTHING };
         let home = bound.inode;
         let bound = Some(bound).filter(|bound| !bound.is_free());
         self.meta_routed(what, request, bound, |cluster| cluster.maps.view().map.slot_target(home.slot())).await

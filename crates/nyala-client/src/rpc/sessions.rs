@@ -84,7 +84,7 @@ impl Cluster {
     pub(crate) async fn keep_session_alive(self: Arc<Cluster>, session: Arc<Session>) {
         session.sent_sign_of_life(self.ctx.now_ms());
         let seen = session.generation();
-        let mut request = self.request(MetaOp::LeaseReturn { leases: Vec::new() }, Owner::default());
+        let mut request = self.request(MetaOp::DelegationReturn { delegations: Vec::new() }, Owner::default());
         match self.send_meta(&session, "keep the session alive", &mut request).await {
             Ok(SendOutcome::Reply(_)) => session.take_timeout(self.maps.view().map.settings.session_timeout_ms),
             Ok(SendOutcome::Stale(_)) => {

@@ -20,14 +20,14 @@ use crate::writeback::logic::deferred_close::Next;
 use crate::writeback::owner::Writeback;
 use nyala_wire::InodeId;
 use nyala_wire::map::CapacityPool;
-use nyala_wire::meta::LeaseMode;
+use nyala_wire::meta::DelegationMode;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 impl Writeback {
     /// Instead of a push at a close: whether the file's content goes out by itself in a moment.
     pub(crate) fn defer_close(&self, file: &Arc<File>) -> bool {
-        if self.delegations.leased(file.inode) != LeaseMode::Exclusive || !self.has_room(file.inode) {
+        if self.delegations.delegation(file.inode) != DelegationMode::Exclusive || !self.has_room(file.inode) {
             return false;
         }
         let now_ms = self.ctx.now_ms();

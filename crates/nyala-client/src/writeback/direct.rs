@@ -65,7 +65,7 @@ impl Writeback {
             let result = if end <= u64::from(reply.inline_limit) {
                 let merged = inline::merge(&content.data, std::iter::once((offset, data)));
                 self.put_direct(file, content.version, merged, how).await
-            } else if !asked && self.ctx.config.leases {
+            } else if !asked && self.ctx.config.delegations {
                 // Patience would be a deadlock where this very write keeps the delegation from going back.
                 let need = Need { write: true, cached: true, patient: false };
                 let admission = Box::pin(self.delegations.admit_or_direct(file, need, false)).await?;

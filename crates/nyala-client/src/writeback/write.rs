@@ -94,7 +94,7 @@ impl Writeback {
         loop {
             let (migrates, unclean) = {
                 let state = file.state.lock();
-                let unclean = self.ctx.config.leases && state.leftovers_from(&(at..end)).is_some();
+                let unclean = self.ctx.config.delegations && state.leftovers_from(&(at..end)).is_some();
                 match &state.content {
                     Content::Inline { data, .. } if end > state.inline_limit => (Some(data.len()), unclean),
                     _ => (None, unclean),

@@ -5,7 +5,7 @@
 mod content;
 mod passage;
 
-use super::leases::{Leases, Need};
+use super::delegations::{Delegations, Need};
 use super::log::Log;
 use super::storage::Storage;
 pub use nyala_wire::meta::*;
@@ -53,7 +53,7 @@ pub struct Meta {
     pub moving: Vec<InodeId>,
     pub boot: u64,
     pub log: Log,
-    pub leases: Leases,
+    pub delegations: Delegations,
     locks: Vec<(InodeId, SessionId, FileLock)>,
     pub waits_taken_back: usize,
     /// Look-ups that asked for content, and that brought some.
@@ -89,7 +89,7 @@ impl Meta {
             moving: Vec::new(),
             boot: 1,
             log: Log { began: BTreeMap::from([(1, 0)]), ..Log::default() },
-            leases: Leases::default(),
+            delegations: Delegations::default(),
             locks: Vec::new(),
             waits_taken_back: 0,
             content_asked: 0,
@@ -103,18 +103,18 @@ impl Meta {
     /// Ends all sessions as if they had been silent.
     pub fn forget(&mut self, storage: &mut Storage) {
         for (session, _) in self.sessions.drain() {
-            self.leases.end_session(session);
+            self.delegations.end_session(session);
             storage.fenced.insert(session);
         }
         self.locks.clear();
         self.inodes.values_mut().for_each(|inode| inode.holders.clear());
     }
 
-    /// Starts anew: sessions are known, leases are not.
+    /// Starts anew: sessions are known, delegations are not.
     pub fn restart(&mut self) {
         self.boot += 1;
         self.log.began.insert(self.boot as u32, self.log.last);
-        self.leases.restart(self.sessions.keys().copied());
+        self.delegations.restart(self.sessions.keys().copied());
     }
 
     /// The same after a loss of power that took what was not on disk: a file's inline content is an older version again.
@@ -145,7 +145,7 @@ impl Meta {
         if kind == LockKind::Unlock {
             self.waits_taken_back += 1;
         } else if self.locks.iter().any(|held| held.0 == inode) {
-            return Err(ErrorCode::BUSY.with("leases"));
+            return Err(ErrorCode::BUSY.with("delegations"));
         }
         Ok(MetaReply::Done)
     }
@@ -220,7 +220,7 @@ impl Meta {
         inode
     }
 
-    /// The reply, or `BUSY` while somebody else's lease is in the way.
+    /// The reply, or `BUSY` while somebody else's delegation is in the way.
     pub fn handle(
         &mut self,
         request: &MetaRequest,
@@ -228,7 +228,7 @@ impl Meta {
         log: &mut Vec<String>,
     ) -> Result<(Grants, MetaReply), WireError> {
         let session = request.session;
-        let unconfirmed = self.leases.unconfirmed.contains(&session);
+        let unconfirmed = self.delegations.unconfirmed.contains(&session);
         match &request.op {
             MetaOp::SessionOpen { .. } => {
                 self.openings += 1;
@@ -239,45 +239,45 @@ impl Meta {
                 return Ok((Grants::default(), MetaReply::Session(reply)));
             }
             _ if !self.sessions.contains_key(&session) => return Err(ErrorCode::STALE_SESSION.into()),
-            MetaOp::LeasePoll { boot, kept, moving } => {
+            MetaOp::DelegationPoll { boot, kept, moving } => {
                 let mut list = Vec::new();
                 if *boot == self.boot {
-                    if self.leases.unconfirmed.remove(&session) {
+                    if self.delegations.unconfirmed.remove(&session) {
                         self.moving.extend(moving);
                         for one in kept {
-                            assert_eq!(self.leases.give(one.inode, session, one.keep), one.keep);
+                            assert_eq!(self.delegations.give(one.inode, session, one.keep), one.keep);
                         }
                     }
-                    list = self.leases.poll(session);
+                    list = self.delegations.poll(session);
                 }
                 return Ok((Grants::default(), MetaReply::Revocations { boot: self.boot, list, checks: Vec::new() }));
             }
-            MetaOp::LeaseReturn { leases } => {
-                self.signs_of_life += usize::from(leases.is_empty());
-                for returned in leases {
+            MetaOp::DelegationReturn { delegations } => {
+                self.signs_of_life += usize::from(delegations.is_empty());
+                for returned in delegations {
                     if returned.open
                         && let Some(inode) = self.inodes.get_mut(&returned.inode)
                     {
                         inode.holders.insert(session);
                     }
-                    self.leases.returned(session, returned);
+                    self.delegations.returned(session, returned);
                 }
                 return Ok((Grants::default(), MetaReply::Done));
             }
             MetaOp::Commit(_) | MetaOp::PutInline(_) | MetaOp::PutInlines { .. } if unconfirmed => {}
             MetaOp::FileInfo { .. } if unconfirmed => {}
             MetaOp::Close { .. } | MetaOp::SessionClose => {}
-            _ if !self.leases.unconfirmed.is_empty() => return Err(ErrorCode::NOT_READY.with("not confirmed")),
+            _ if !self.delegations.unconfirmed.is_empty() => return Err(ErrorCode::NOT_READY.with("not confirmed")),
             _ => {}
         }
         let again = self.sessions[&session].replies.contains_key(&request.sequence);
         if !again && !self.clear(request) {
-            return Err(ErrorCode::BUSY.with("leases"));
+            return Err(ErrorCode::BUSY.with("delegations"));
         }
-        self.leases.unpin(request.session);
+        self.delegations.unpin(request.session);
         log.push(name(&request.op));
         let mut reply = self.handle_now(request, storage)?;
-        if matches!(reply, MetaReply::NoEntry) && !request.want.has(Want::LEASES) {
+        if matches!(reply, MetaReply::NoEntry) && !request.want.has(Want::DELEGATIONS) {
             return Err(ErrorCode::NOT_FOUND.into());
         }
         let grants = if again { Grants::default() } else { self.grants(request, &mut reply) };
@@ -363,7 +363,7 @@ impl Meta {
         let attr = self.inodes.get(&inode).map(|inode| inode.attr.clone());
         if request.want.has(Want::CONTENT) {
             self.content_asked += 1;
-            if kind == FileKind::File && attr.is_some() && self.leases.is_free_to_read(inode, request.session) {
+            if kind == FileKind::File && attr.is_some() && self.delegations.is_free_to_read(inode, request.session) {
                 self.content_given += 1;
                 return Ok(MetaReply::Opened(self.file(inode)?));
             }
@@ -404,7 +404,7 @@ impl Meta {
             }
             MetaOp::SessionClose => {
                 self.sessions.remove(&session);
-                self.leases.end_session(session);
+                self.delegations.end_session(session);
                 Ok(MetaReply::Done)
             }
             // Claims are tested with the real server.

@@ -4,7 +4,7 @@
 //! refusals, servers away, damaged data, lost sessions.
 #![allow(dead_code)] // why: every test binary uses another part of it
 
-pub mod leases;
+pub mod delegations;
 pub mod log;
 pub mod meta;
 pub mod storage;
@@ -253,7 +253,7 @@ impl Rpc for Cluster {
             });
             let lookup = op.as_ref().is_some_and(|request| matches!(request.op, meta::MetaOp::Lookup { .. }));
             let poll = op.and_then(|request| match request.op {
-                meta::MetaOp::LeasePoll { boot, .. } => Some(boot),
+                meta::MetaOp::DelegationPoll { boot, .. } => Some(boot),
                 _ => None,
             });
             let bulk = request.message_type != message_type::MGMT;
@@ -344,7 +344,7 @@ impl Rpc for Cluster {
 }
 
 fn is_busy(answer: &Answer) -> bool {
-    matches!(answer, Err(error) if error.code == ErrorCode::BUSY && error.message == "leases")
+    matches!(answer, Err(error) if error.code == ErrorCode::BUSY && error.message == "delegations")
 }
 
 /// A poll's answer that need not be given yet.

@@ -50,7 +50,7 @@ fn e2e_coherence_every_operation_is_seen_at_once() {
     let seeds: Vec<String> = (1..=if long() { 5 } else { 3 }).map(|seed: u64| seed.to_string()).collect();
     let steps = steps(1_500, 20_000);
     let mut tests: Vec<[&str; 3]> = seeds.iter().map(|seed| ["model", seed, &steps]).collect();
-    // A name that was renamed outlasted its lease: in four of ten runs before that was mended.
+    // A name that was renamed outlasted its delegation: in four of ten runs before that was mended.
     tests.push(["model", "502", "6000"]);
     over(3, "model", &tests.iter().map(<[&str; 3]>::as_slice).collect::<Vec<_>>());
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! A client that dies or hangs while it holds locks, leases and data that is not written out: others go on after the
+//! A client that dies or hangs while it holds locks, delegations and data that is not written out: others go on after the
 //! session timeout, what it had fsynced is there, and if it comes back it does no harm.
 
 use nyala_e2e::locker::Locker;
@@ -17,7 +17,7 @@ fn cluster() -> Cluster {
     Cluster::start(Options { more: vec!["--session-timeout".into(), TIMEOUT.into()], ..Options::default() })
 }
 
-/// The files of a victim, all held by it: locked, leased, partly not written out.
+/// The files of a victim, all held by it: locked, delegated, partly not written out.
 const FILES: [&str; 3] = ["flocked", "ranges", "plain"];
 
 /// A process on the victim's mount that holds everything.

@@ -5,6 +5,7 @@
 mod coherence;
 mod damage;
 mod deaths;
+mod delegation_cost;
 mod entries;
 mod exit_codes;
 mod failures;
@@ -16,7 +17,6 @@ mod handles;
 mod hopper;
 mod kills;
 mod layout;
-mod lease_cost;
 mod leftovers;
 mod lifecycle;
 mod lock_ends;

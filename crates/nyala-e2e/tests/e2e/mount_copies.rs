@@ -66,7 +66,7 @@ fn e2e_copies_of_a_mount_elsewhere_do_not_keep_it() {
     let began = Instant::now();
     assert_eq!(fs::read(cluster.mount().join("written")).unwrap(), b"just before");
     fs::write(cluster.mount().join("written"), b"and after").unwrap();
-    assert!(began.elapsed() < Duration::from_secs(5), "its leases and session have ended with it");
+    assert!(began.elapsed() < Duration::from_secs(5), "its delegations and session have ended with it");
 }
 
 #[test]

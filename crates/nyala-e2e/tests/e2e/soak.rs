@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Two mounts with many leases and a checked load each; one of two metadata servers is started again under it. From then on
+//! Two mounts with many delegations and a checked load each; one of two metadata servers is started again under it. From then on
 //! nothing happens, and nobody may notice anything: no error, no session that ends, no standstill.
 
 use crate::kills::Load;
@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// What a client says when it has lost its session, and what services say of clients that they gave up.
-const SIGNS: [&str; 3] = ["cut off from the servers", "its leases are no good", "kept a lease, for too long"];
+const SIGNS: [&str; 3] = ["cut off from the servers", "its delegations are no good", "kept a delegation, for too long"];
 
-/// Files that each mount has read and keeps leases on, spread over directories, and so over both metadata servers.
+/// Files that each mount has read and keeps delegations on, spread over directories, and so over both metadata servers.
 fn make_files(dir: &Path, count: u64) -> Vec<PathBuf> {
     let path = |number: u64| dir.join(format!("d{}/f{number}", number % 16));
     (0..16).for_each(|number| fs::create_dir(dir.join(format!("d{number}"))).unwrap());
@@ -68,7 +68,7 @@ fn e2e_a_restart_of_metadata_under_load_leaves_nothing_behind() {
     let _one = serial();
     let cluster = Cluster::start(Options { meta: 2, storage: 4, storage_services: 2, ..Options::default() });
     let mounts = Mounts::new(&cluster, 2, "");
-    let dirs = mounts.test_dirs("leases");
+    let dirs = mounts.test_dirs("delegations");
     let files = make_files(&dirs[0], if long() { 20_000 } else { 800 });
     let theirs: Vec<PathBuf> = files.iter().map(|path| dirs[1].join(path.strip_prefix(&dirs[0]).unwrap())).collect();
     let (ended, began) = (AtomicBool::new(false), Instant::now());

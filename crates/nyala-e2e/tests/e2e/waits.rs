@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What programs do on leased files while a metadata server is away: each request ends within the retry timeout, and whoever
+//! What programs do on delegated files while a metadata server is away: each request ends within the retry timeout, and whoever
 //! is killed ends at once, whatever the timeout.
 
 use nyala_e2e::cluster::text;
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What `nyala up --session-timeout` is told; leases are good for two thirds of it.
+/// What `nyala up --session-timeout` is told; delegations are good for two thirds of it.
 const SESSION: &str = "3s";
 /// When they are good no longer.
 const STALE: Duration = Duration::from_millis(2_500);
@@ -51,7 +51,7 @@ fn dir_on(point: &Path) -> PathBuf {
 }
 
 #[test]
-fn e2e_calls_on_leased_files_end_in_time_and_killed_programs_at_once() {
+fn e2e_calls_on_delegated_files_end_in_time_and_killed_programs_at_once() {
     let _one = serial();
     let more = vec!["--session-timeout".into(), SESSION.into()];
     let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 1, more });

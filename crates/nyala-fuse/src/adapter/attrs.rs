@@ -17,7 +17,7 @@ pub async fn get(fs: &NyalaFs, what: &'static str, ino: Ino) -> Result<(Attr, Du
     match fs.client.getattr(inode(ino)).await {
         Ok(attr) => {
             fs.cache.dirs.seen(&attr);
-            Ok((attr, fs.attr_ttl(fs.is_leased(inode(ino)))))
+            Ok((attr, fs.attr_ttl(fs.is_delegated(inode(ino)))))
         }
         Err(error) => {
             let gone = error.is(ErrorCode::STALE) || error.is(ErrorCode::NOT_FOUND);

@@ -2,7 +2,7 @@
 
 //! Which pages can be in the kernel's cache behind the back of a write.
 //!
-//! **Failure model.** Two races leave a page with what was before a write, under a lease that makes it look true:
+//! **Failure model.** Two races leave a page with what was before a write, under a delegation that makes it look true:
 //!
 //! - *A direct write.* It drops the pages in its way before it is sent. A page that is read meanwhile has the old content and
 //!   stays, also when its reader closes the file before the write ends. So pages are dropped again afterwards if

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the kernel keeps because a lease allowed it, and how it is made to forget.
+//! What the kernel keeps because a delegation allowed it, and how it is made to forget.
 //!
 //! - Attributes and ACLs: a notification that takes no locks.
 //! - Pages: a notification that waits for pages just being read or written, on a thread of its own.

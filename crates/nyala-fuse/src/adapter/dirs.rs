@@ -36,7 +36,7 @@ pub async fn open(fs: &NyalaFs, ino: Ino) -> Result<Opened> {
     fs.cache.recheck(ino);
     // Kept for the case that the directory is removed while it is open; the kernel has just asked for the same.
     let last = fs.client.getattr(inode(ino)).await.map_err(|e| errno("opendir", ino, e))?;
-    let opening = fs.cache.dirs.opened(ino, || fs.cache.keeps() && fs.is_leased(inode(ino)), Some(last));
+    let opening = fs.cache.dirs.opened(ino, || fs.cache.keeps() && fs.is_delegated(inode(ino)), Some(last));
     // Who may not use the cached listing does not empty it either: that is done by withdrawals alone, and a cache that is
     // emptied while it is being filled stays unused until the kernel has dropped the inode.
     let mode = OpenMode { cache_dir: opening.cached, keep_cache: fs.cache.keeps(), ..OpenMode::default() };
@@ -67,7 +67,7 @@ impl Dir {
     }
 
     fn holds(&self, fs: &NyalaFs, dir: InodeId, generation: u64) -> bool {
-        generation == fs.cache.dirs.generation(Ino(dir.0)) && fs.is_leased(dir)
+        generation == fs.cache.dirs.generation(Ino(dir.0)) && fs.is_delegated(dir)
     }
 }
 
@@ -97,8 +97,8 @@ pub async fn fill(fs: &NyalaFs, dir: &Dir, ino: Ino, offset: u64, buf: &mut DirB
             Err(_) if !buf.is_empty() => return Ok(()),
             Err(error) => return Err(fail(error)),
         };
-        let names_leased = fs.is_leased(id);
-        let taken = listing.entries.iter().take_while(|entry| add(fs, buf, ino, entry, names_leased)).count();
+        let names_delegated = fs.is_delegated(id);
+        let taken = listing.entries.iter().take_while(|entry| add(fs, buf, ino, entry, names_delegated)).count();
         if taken > 0 {
             after = listing.entries[taken - 1].cookie;
         }
@@ -115,11 +115,11 @@ pub async fn fill(fs: &NyalaFs, dir: &Dir, ino: Ino, offset: u64, buf: &mut DirB
     }
 }
 
-fn add(fs: &NyalaFs, buf: &mut DirBuffer, dir: Ino, entry: &ListedEntry, names_leased: bool) -> bool {
+fn add(fs: &NyalaFs, buf: &mut DirBuffer, dir: Ino, entry: &ListedEntry, names_delegated: bool) -> bool {
     let name = entry.name.as_bytes();
     match &entry.attr {
         Some(attr) if buf.is_plus() => {
-            let listed = fs.listed(dir, name, attr, names_leased);
+            let listed = fs.listed(dir, name, attr, names_delegated);
             let added = buf.add_entry(&listed, entry.cookie, name);
             if !added && attr.kind == FileKind::Directory {
                 fs.cache.moved.forgotten(listed.ino, 1);

@@ -14,7 +14,7 @@ use super::{atime, attrs};
 use crate::types::*;
 use crate::{Errno, InvalRange};
 use nyala_client::{FileHandle, OpenOptions, SeekTarget};
-use nyala_wire::meta::{LeaseMode, SetAttr, SetTime};
+use nyala_wire::meta::{DelegationMode, SetAttr, SetTime};
 use nyala_wire::{ErrorCode, Time};
 use std::ops::Range;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ pub async fn open(fs: &NyalaFs, ctx: &Context, ino: Ino, args: &OpenArgs) -> Res
     if args.kill_suidgid {
         kill_suidgid(fs, ctx, ino, &handle).await?;
     }
-    let uncached = handle.lease() == LeaseMode::Uncached;
+    let uncached = handle.delegation() == DelegationMode::Uncached;
     Ok(opened(fs, handle, args.flags, uncached))
 }
 
@@ -77,10 +77,10 @@ pub fn opened(fs: &NyalaFs, handle: FileHandle, flags: i32, uncached: bool) -> O
     let direct = fs.options.direct_io || uncached || is_direct(flags) || !fs.cache.keeps();
     handle.set_buffered(!direct);
     let counts_reads = flags & libc::O_NOATIME == 0;
-    // Without a lease, what the kernel has from earlier is not to be trusted; it was withdrawn, or nearly. And what the
+    // Without a delegation, what the kernel has from earlier is not to be trusted; it was withdrawn, or nearly. And what the
     // kernel has it gives to readers without a word here: where the access time is due, the next read is to come here.
     let due = counts_reads && fs.counts_reads() && handle.known_attr().is_some_and(|attr| atime::due(&attr, now()));
-    let keep_cache = !direct && !due && fs.is_leased(handle.inode());
+    let keep_cache = !direct && !due && fs.is_delegated(handle.inode());
     if !direct {
         fs.cache.buffered.opened(handle.inode());
     }
@@ -107,8 +107,8 @@ pub async fn read(fs: &NyalaFs, ino: Ino, args: &ReadArgs) -> Result<ReadData> {
     let data = file.handle.read(args.offset, args.size as usize).await.map_err(|e| errno("read", ino, e))?;
     if file.counts_reads && !file.was_read.load(Ordering::Relaxed) && fs.counts_reads() {
         file.was_read.store(true, Ordering::Relaxed);
-        // Without a lease it is not known here whether it is due.
-        if let Some(attr) = file.handle.known_attr().filter(|_| fs.is_leased(inode(ino))) {
+        // Without a delegation it is not known here whether it is due.
+        if let Some(attr) = file.handle.known_attr().filter(|_| fs.is_delegated(inode(ino))) {
             fs.access_times.read(&attr, now());
         }
     }
@@ -201,9 +201,9 @@ async fn kill_suidgid(fs: &NyalaFs, ctx: &Context, ino: Ino, handle: &FileHandle
 }
 
 /// A write takes the file's capabilities away, whoever writes. Of writes through the page cache the kernel sees to that.
-/// Under a lease it is known whether there are any; without one the server is asked once for each open file.
+/// Under a delegation it is known whether there are any; without one the server is asked once for each open file.
 async fn kill_capability(fs: &NyalaFs, ino: Ino, file: &OpenFile) -> Result<()> {
-    if file.no_capability.load(Ordering::Relaxed) && !fs.is_leased(inode(ino)) {
+    if file.no_capability.load(Ordering::Relaxed) && !fs.is_delegated(inode(ino)) {
         return Ok(());
     }
     let fail = |error| errno("clear capabilities", ino, error);
@@ -241,8 +241,8 @@ fn now() -> Time {
 async fn touch(fs: &NyalaFs, ino: Ino, handle: &FileHandle) {
     let id = inode(ino);
     let noted = fs.access_times.noted(id);
-    // Without a lease it is not known here whether it is due, and nobody is asked for that, unless it was shown already.
-    let known = match handle.known_attr().filter(|_| fs.is_leased(id)) {
+    // Without a delegation it is not known here whether it is due, and nobody is asked for that, unless it was shown already.
+    let known = match handle.known_attr().filter(|_| fs.is_delegated(id)) {
         None if noted.is_some() => fs.client.getattr(id).await.ok(),
         known => known,
     };

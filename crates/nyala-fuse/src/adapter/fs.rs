@@ -16,7 +16,7 @@ use super::{attrs, locks, names, xattrs};
 use crate::types::*;
 use crate::{DirBuffer, Errno, Handler, Notifier, WriteData};
 use nyala_client::{Client, Lookup};
-use nyala_wire::meta::LeaseMode;
+use nyala_wire::meta::DelegationMode;
 use nyala_wire::{FileKind, InodeId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,11 +65,11 @@ impl NyalaFs {
         }
     }
 
-    /// Lets the kernel keep what is leased, and withdraws it through this notifier when a lease goes. Call it once, with
+    /// Lets the kernel keep what is delegated, and withdraws it through this notifier when a delegation goes. Call it once, with
     /// the session's notifier, before the session runs.
     pub fn attach(&self, notifier: Notifier) {
         self.cache.attach(notifier);
-        let lifetime = self.client.lease_time();
+        let lifetime = self.client.delegation_time();
         let (cache, locks) = (Arc::clone(&self.cache), Arc::clone(&self.lock_holders));
         self.client.set_listener(Arc::new(Listener { cache, lifetime, locks }));
     }
@@ -84,8 +84,8 @@ impl NyalaFs {
         !self.noatime.load(Ordering::Relaxed)
     }
 
-    pub(super) fn is_leased(&self, inode: InodeId) -> bool {
-        matches!(self.client.leased(inode), LeaseMode::Shared | LeaseMode::Exclusive)
+    pub(super) fn is_delegated(&self, inode: InodeId) -> bool {
+        matches!(self.client.delegation(inode), DelegationMode::Shared | DelegationMode::Exclusive)
             && !self.cache.moved.has_several(inode)
     }
 
@@ -99,23 +99,23 @@ impl NyalaFs {
     }
 
     /// How long the kernel may keep a name.
-    pub(super) fn name_ttl(&self, leased: bool) -> Duration {
-        if leased && self.cache.keeps_names() { self.client.lease_time() } else { Duration::ZERO }
+    pub(super) fn name_ttl(&self, delegated: bool) -> Duration {
+        if delegated && self.cache.keeps_names() { self.client.delegation_time() } else { Duration::ZERO }
     }
 
     /// How long the kernel may keep attributes.
-    pub(super) fn attr_ttl(&self, leased: bool) -> Duration {
-        if leased && self.cache.keeps() { self.client.lease_time() } else { Duration::ZERO }
+    pub(super) fn attr_ttl(&self, delegated: bool) -> Duration {
+        if delegated && self.cache.keeps() { self.client.delegation_time() } else { Duration::ZERO }
     }
 
     /// The entry that a thread's look-up finds, or a directory that it makes.
     pub(super) fn found(&self, ctx: &Context, parent: Ino, name: &[u8], found: &Lookup) -> Option<Entry> {
         let attr = found.attr.as_ref()?;
-        let mut entry = self.entry(attr, found.entry_leased, found.attr_leased);
+        let mut entry = self.entry(attr, found.entry_delegated, found.attr_delegated);
         if attr.kind == FileKind::Directory {
             let node = self.cache.moved.found(attr.inode, (parent, name), ctx.pid, Instant::now());
             if node.parted {
-                self.cache.part(attr.inode, node.from, self.client.lease_time());
+                self.cache.part(attr.inode, node.from, self.client.delegation_time());
             }
             entry.ino = node.ino;
             self.keep_one(&mut entry);
@@ -131,8 +131,8 @@ impl NyalaFs {
     }
 
     /// The entry of a name in a listing.
-    pub(super) fn listed(&self, dir: Ino, name: &[u8], attr: &nyala_wire::Attr, names_leased: bool) -> Entry {
-        let mut entry = self.entry(attr, names_leased, self.is_leased(attr.inode));
+    pub(super) fn listed(&self, dir: Ino, name: &[u8], attr: &nyala_wire::Attr, names_delegated: bool) -> Entry {
+        let mut entry = self.entry(attr, names_delegated, self.is_delegated(attr.inode));
         if attr.kind == FileKind::Directory {
             entry.ino = self.cache.moved.listed(attr.inode, (dir, name));
             self.keep_one(&mut entry);
@@ -157,14 +157,14 @@ impl NyalaFs {
     }
 
     /// The entry of a name in a directory.
-    pub(super) fn entry(&self, attr: &nyala_wire::Attr, name_leased: bool, attr_leased: bool) -> Entry {
+    pub(super) fn entry(&self, attr: &nyala_wire::Attr, name_delegated: bool, attr_delegated: bool) -> Entry {
         self.cache.dirs.seen(attr);
         Entry {
             ino: Ino(attr.inode.0),
             generation: 0,
             attr: self.shown(attr),
-            entry_ttl: self.name_ttl(name_leased),
-            attr_ttl: self.attr_ttl(attr_leased),
+            entry_ttl: self.name_ttl(name_delegated),
+            attr_ttl: self.attr_ttl(attr_delegated),
         }
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! Inode numbers are the cluster's own, so little has to be remembered for the kernel's references (of directories that
 //! others moved: [`moved`]). The kernel keeps
-//! names, attributes, pages and listings as far as the client has leases on them, and is made to forget when they are
+//! names, attributes, pages and listings as far as the client has delegations on them, and is made to forget when they are
 //! revoked ([`cache`]). Permissions, ACLs included, are checked by the kernel (`default_permissions`, `POSIX_ACL`).
 //!
 //! Failure model: the cluster may be slow, restarting or gone; the client waits and tries again, and what comes here as

@@ -9,7 +9,7 @@ use super::{again, attrs, by_number, files};
 use crate::Errno;
 use crate::types::*;
 use nyala_client::{FileHandle, Lookup};
-use nyala_wire::meta::{LeaseMode, Rename};
+use nyala_wire::meta::{DelegationMode, Rename};
 use nyala_wire::{Attr, FileKind, InodeId};
 use std::time::Duration;
 
@@ -20,10 +20,10 @@ pub async fn lookup(fs: &NyalaFs, ctx: &Context, parent: Ino, name: &[u8]) -> Re
     }
     let found = fs.client.lookup_entry(inode(parent), name).await.map_err(|e| errno("lookup", parent, e))?;
     let mut found = again::found(fs, ctx, parent, name, found).await;
-    found.entry_leased &= !fs.cache.moved.has_several(inode(parent));
+    found.entry_delegated &= !fs.cache.moved.has_several(inode(parent));
     match fs.found(ctx, parent, name, &found) {
         Some(entry) => Ok(entry),
-        None => match fs.name_ttl(found.entry_leased) {
+        None => match fs.name_ttl(found.entry_delegated) {
             Duration::ZERO => Err(Errno::ENOENT),
             ttl => Ok(Entry::missing(ttl)),
         },
@@ -33,7 +33,7 @@ pub async fn lookup(fs: &NyalaFs, ctx: &Context, parent: Ino, name: &[u8]) -> Re
 /// The entry of something new.
 fn made(fs: &NyalaFs, what: &'static str, parent: Ino, made: nyala_client::Result<Attr>) -> Result<Entry> {
     let attr = made.map_err(|e| errno(what, parent, e))?;
-    Ok(fs.entry(&attr, fs.is_leased(inode(parent)), fs.is_leased(attr.inode)))
+    Ok(fs.entry(&attr, fs.is_delegated(inode(parent)), fs.is_delegated(attr.inode)))
 }
 
 /// A symbolic link.
@@ -52,15 +52,15 @@ pub async fn mknod(fs: &NyalaFs, ctx: &Context, parent: Ino, name: &[u8], new: &
 pub async fn mkdir(fs: &NyalaFs, ctx: &Context, parent: Ino, name: &[u8], new: &NewInode) -> Result<Entry> {
     let made = fs.client.mkdir(inode(parent), name, mode(new), owner(ctx)).await;
     let attr = made.map_err(|e| errno("mkdir", parent, e))?;
-    let (entry_leased, attr_leased) = (fs.is_leased(inode(parent)), fs.is_leased(attr.inode));
-    let made = Lookup { attr: Some(attr), entry_leased, attr_leased };
+    let (entry_delegated, attr_delegated) = (fs.is_delegated(inode(parent)), fs.is_delegated(attr.inode));
+    let made = Lookup { attr: Some(attr), entry_delegated, attr_delegated };
     fs.found(ctx, parent, name, &made).ok_or(Errno::EIO)
 }
 
 /// Another name. The kernel takes the attributes without comparing versions, so it may not keep them.
 pub async fn link(fs: &NyalaFs, ino: Ino, parent: Ino, name: &[u8]) -> Result<Entry> {
     let attr = fs.client.link(inode(ino), inode(parent), name).await.map_err(|e| errno("link", ino, e))?;
-    Ok(fs.entry(&attr, fs.is_leased(inode(parent)), false))
+    Ok(fs.entry(&attr, fs.is_delegated(inode(parent)), false))
 }
 
 /// Removes a directory; whoever is in it can still look at it.
@@ -88,9 +88,9 @@ pub async fn rename(fs: &NyalaFs, from: (Ino, &[u8]), to: (Ino, &[u8]), flags: u
     let last = if flags == 0 { replaced_directory(fs, rename.to_parent, to.1).await } else { None };
     let (exchange, from_dir, to_dir) = (rename.exchange, rename.from_parent, rename.to_parent);
     fs.client.rename(rename).await.map_err(|e| errno("rename", from.0, e))?;
-    // The kernel takes a name along with the lifetime that it has from the old directory. Without a lease on the new one
+    // The kernel takes a name along with the lifetime that it has from the old directory. Without a delegation on the new one
     // nobody would say when it is true no more.
-    if !fs.is_leased(to_dir) || (exchange && !fs.is_leased(from_dir)) {
+    if !fs.is_delegated(to_dir) || (exchange && !fs.is_delegated(from_dir)) {
         fs.cache.forget_names();
     }
     fs.cache.moved.renamed(At::new(from.0, from.1), At::new(to.0, to.1), exchange);
@@ -100,7 +100,7 @@ pub async fn rename(fs: &NyalaFs, from: (Ino, &[u8]), to: (Ino, &[u8]), flags: u
 
 /// What is under a name, if it is a directory and can be said without asking.
 async fn replaced_directory(fs: &NyalaFs, parent: InodeId, name: &[u8]) -> Option<Attr> {
-    if !fs.is_leased(parent) {
+    if !fs.is_delegated(parent) {
         return None;
     }
     let found = fs.client.lookup_entry(parent, name).await.ok()?;
@@ -139,8 +139,8 @@ pub async fn tmpfile(fs: &NyalaFs, ctx: &Context, parent: Ino, new: &NewInode, a
 /// As for `link`, the attributes may not be kept: the kernel asks again when it needs them, which a program that makes,
 /// writes and closes a file never does.
 fn created(fs: &NyalaFs, parent: Ino, attr: &Attr, handle: FileHandle, args: &OpenArgs) -> Created {
-    let entry = fs.entry(attr, fs.is_leased(inode(parent)), false);
-    // A new file is nobody else's: `None` only says that the lease went again at once.
-    let uncached = handle.lease() == LeaseMode::Uncached;
+    let entry = fs.entry(attr, fs.is_delegated(inode(parent)), false);
+    // A new file is nobody else's: `None` only says that the delegation went again at once.
+    let uncached = handle.delegation() == DelegationMode::Uncached;
     Created { entry, opened: files::opened(fs, handle, args.flags, uncached) }
 }

@@ -58,14 +58,14 @@ pub struct Opening {
 }
 
 impl OpenDirs {
-    /// One more handle. `leased` says whether listings may be kept now; it is asked where a withdrawal can only come
+    /// One more handle. `delegated` says whether listings may be kept now; it is asked where a withdrawal can only come
     /// before (and has made it false) or after (and finds the handle). `last`: the attributes.
-    pub fn opened(&self, ino: Ino, leased: impl FnOnce() -> bool, last: Option<Attr>) -> Opening {
+    pub fn opened(&self, ino: Ino, delegated: impl FnOnce() -> bool, last: Option<Attr>) -> Opening {
         let mut state = self.state.lock();
         let held = state.open.entry(inode(ino)).or_default();
         held.handles += 1;
         held.last = last.or(held.last.take());
-        let cached = !held.dirty && leased();
+        let cached = !held.dirty && delegated();
         held.readers += u32::from(cached);
         let opening = Opening { cached, generation: held.generation };
         self.open.store(state.open.len(), Ordering::Release);

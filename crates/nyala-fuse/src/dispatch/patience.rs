@@ -3,7 +3,7 @@
 //! When a request is answered though its work is not done: its caller is being killed, or has waited for as long as a
 //! call may take.
 //!
-//! The work itself goes on. A write that is under way must not outlive the lease that it was admitted under, and what the
+//! The work itself goes on. A write that is under way must not outlive the delegation that it was admitted under, and what the
 //! kernel would hold of a late reply (a node, an open file) has to be given back; both need the work's own end.
 //!
 //! **Failure model.** Linux sends INTERRUPT once for any signal, the first one, also for those that the program handles;

@@ -36,7 +36,7 @@ pub struct SessionConfig {
     /// Keep the targets of symbolic links in the kernel. They never change, so that is always right.
     pub cache_symlinks: bool,
     /// The kernel drops a file's cached pages when it sees another mtime or size, and asks for both at every read. Off:
-    /// only when told to, which is right under leases and for a file system that only this kernel changes.
+    /// only when told to, which is right under delegations and for a file system that only this kernel changes.
     pub auto_inval_data: bool,
     /// `mmap` works on files opened with direct I/O.
     pub direct_io_allow_mmap: bool,

@@ -314,8 +314,8 @@ fn counters(driver: &Driver, state: &State) -> Vec<(String, u64)> {
     let store = state.store.stats();
     counters.push(("sessions".into(), known.sessions.len() as u64));
     let (held, revocations) = known.delegations.figures();
-    counters.push(("lease.held".into(), held as u64));
-    counters.push(("lease.revocations".into(), revocations));
+    counters.push(("delegation.held".into(), held as u64));
+    counters.push(("delegation.revocations".into(), revocations));
     counters.push(("log.syncs".into(), store.syncs));
     counters.push(("log.checkpoints".into(), store.checkpoints));
     counters.push(("log.records".into(), store.applied.0));

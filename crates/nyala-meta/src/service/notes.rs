@@ -11,13 +11,13 @@ pub fn write(note: &Note) {
     match note {
         Note::SessionOpened(session, client) => tracing::info!(%session, %client, "session opened"),
         Note::SessionExpires(session, timeout_ms) => {
-            tracing::warn!(%session, timeout_ms, "session ends: its client was silent, or kept a lease, for too long");
+            tracing::warn!(%session, timeout_ms, "session ends: its client was silent, or kept a delegation, for too long");
         }
         Note::SessionNotEnded(session, error) => {
             tracing::error!(%session, %error, "cannot end the session; tried again");
         }
         Note::Confirmed => {
-            tracing::info!("all clients of before the restart have said which of their leases they still have");
+            tracing::info!("all clients of before the restart have said which of their delegations they still have");
         }
         Note::CommitUnconfirmed(tx, target, error) => {
             tracing::debug!(number = tx.number, %target, %error, "commit not confirmed yet");

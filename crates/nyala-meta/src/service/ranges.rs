@@ -2,14 +2,14 @@
 
 //! Inode numbers name chunk files, so none may ever be given out twice. They come from ranges that management hands out,
 //! each once: one at every start, and more before one is used up. The number of a start's first range is also the number of
-//! that run of the service, from which transactions and leases are numbered.
+//! that run of the service, from which transactions and delegations are numbered.
 //!
 //! Failure model: a power cut takes back which numbers were given out; the next start has another range. The target's
 //! directory may be put back from a copy: then its tables know an older range than the last one that management gave it,
 //! which is said. Management may be put back: then it is asked for a range above those that the tables know. Only when both
 //! are put back, numbers may come again. What else tables that were put back know of clients cannot be taken for something
 //! newer: sessions have random ids, a kept reply is only sent for its own sequence number, which clients have passed, and
-//! leases and transactions are of an older run. While management is away, creating goes on until the range is used up, and fails
+//! delegations and transactions are of an older run. While management is away, creating goes on until the range is used up, and fails
 //! with NOT_READY then.
 
 use super::error::MetaError;

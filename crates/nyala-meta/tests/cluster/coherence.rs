@@ -292,7 +292,7 @@ fn exchanged_and_linked_names_are_true_where_only_one_of_them_was_known() {
         let is =
             async |dir, name: &str| one.lookup_entry(dir, name.as_bytes()).await.unwrap().attr.map(|attr| attr.inode);
         assert_eq!(is(a, "x").await, Some(x));
-        assert_eq!(is(b, "z").await, None, "leases the directory, says nothing of y");
+        assert_eq!(is(b, "z").await, None, "takes a delegation of the directory, says nothing of y");
         one.rename(Rename { exchange: true, ..rename((a, "x"), (b, "y")) }).await.unwrap();
         assert_eq!((is(a, "x").await, is(b, "y").await), (Some(y), Some(x)));
 

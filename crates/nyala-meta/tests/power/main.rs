@@ -93,9 +93,9 @@ impl Sequence {
     /// Cuts the power at a moment; what is wrong then. A machine that stood still for longer than the short session timeout ends
     /// the session of who looks, which tells nothing: then it is done again.
     fn cut(&self, machines: &Machines, moment: u64, history: &History) -> Option<String> {
-        let stood_still = |why: &Option<String>| why.as_ref().is_some_and(|why| why.contains("LeaseLost"));
+        let stood_still = |why: &Option<String>| why.as_ref().is_some_and(|why| why.contains("DelegationLost"));
         let mut tries = (0..3).map(|_| self.cut_once(machines, moment, history)).skip_while(stood_still);
-        tries.next().unwrap_or_else(|| Some("who looks loses its leases again and again".into()))
+        tries.next().unwrap_or_else(|| Some("who looks loses its delegations again and again".into()))
     }
 
     fn cut_once(&self, machines: &Machines, moment: u64, history: &History) -> Option<String> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! A metadata service restarts while its clients go on: what they keep under leases is still theirs, and nobody else's.
+//! A metadata service restarts while its clients go on: what they keep under delegations is still theirs, and nobody else's.
 
 use crate::cluster::{Cluster, Machines, Pace};
 use crate::{FAST, on_client};
@@ -47,11 +47,11 @@ fn a_reader_sees_what_is_written_after_a_restart(len: usize) {
 }
 
 #[test]
-fn leases_on_small_files_outlive_a_restart_of_metadata() {
+fn delegations_on_small_files_outlive_a_restart_of_metadata() {
     a_reader_sees_what_is_written_after_a_restart(100);
 }
 
 #[test]
-fn leases_on_large_files_outlive_a_restart_of_metadata() {
+fn delegations_on_large_files_outlive_a_restart_of_metadata() {
     a_reader_sees_what_is_written_after_a_restart(100_000);
 }

@@ -38,8 +38,8 @@ pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
         MetaOp::SessionOpen { .. }
         | MetaOp::SessionClose
         | MetaOp::Sync
-        | MetaOp::LeasePoll { .. }
-        | MetaOp::LeaseReturn { .. }
+        | MetaOp::DelegationPoll { .. }
+        | MetaOp::DelegationReturn { .. }
         | MetaOp::Spill { .. }
         | MetaOp::LockWait { .. }
         | MetaOp::LockConfirm { .. }

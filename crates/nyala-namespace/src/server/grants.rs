@@ -5,7 +5,7 @@
 use super::state::State;
 use crate::delegations::Need;
 use crate::keys;
-use nyala_wire::meta::{ANSWER_HEAD_BYTES, Grants, LeaseMode, MetaOp, MetaReply, MetaRequest, Want};
+use nyala_wire::meta::{ANSWER_HEAD_BYTES, DelegationMode, Grants, MetaOp, MetaReply, MetaRequest, Want};
 use nyala_wire::{ErrorCode, InodeId, SessionId, WireError, codec};
 
 /// The body of a reply.
@@ -61,7 +61,7 @@ pub fn cut_listing(state: &State, session: SessionId, reply: &mut MetaReply) {
 }
 
 /// The mode that a request for a delegation should get.
-pub fn best(state: &State, request: &MetaRequest, inode: InodeId) -> LeaseMode {
+pub fn best(state: &State, request: &MetaRequest, inode: InodeId) -> DelegationMode {
     let (write, cached) = (request.want.has(Want::WRITE), request.want.has(Want::CACHED));
     state.delegations.best(inode, request.session, write, cached, state.now.ms)
 }
@@ -69,7 +69,7 @@ pub fn best(state: &State, request: &MetaRequest, inode: InodeId) -> LeaseMode {
 /// The answer to a read that found nothing: that a name is missing may be cached too.
 pub fn missing(state: &mut State, request: &MetaRequest, error: WireError) -> Result<Vec<u8>, WireError> {
     match &request.op {
-        MetaOp::Lookup { parent, .. } if error.code == ErrorCode::NOT_FOUND && request.want.has(Want::LEASES) => {
+        MetaOp::Lookup { parent, .. } if error.code == ErrorCode::NOT_FOUND && request.want.has(Want::DELEGATIONS) => {
             // The directory itself may be what is missing.
             if state.ground.tables.get(&keys::inode(*parent))?.is_none() {
                 return Err(error);
@@ -83,15 +83,21 @@ pub fn missing(state: &mut State, request: &MetaRequest, error: WireError) -> Re
 }
 
 /// What a reply grants: what an `Acquire` has waited for (`awaited`), or can be had. Nothing that a transaction is changing.
-pub fn grant(state: &mut State, request: &MetaRequest, reply: &mut MetaReply, awaited: Option<LeaseMode>) -> Grants {
-    if !request.want.has(Want::LEASES) {
+pub fn grant(
+    state: &mut State,
+    request: &MetaRequest,
+    reply: &mut MetaReply,
+    awaited: Option<DelegationMode>,
+) -> Grants {
+    if !request.want.has(Want::DELEGATIONS) {
         return Grants::default();
     }
     let (session, now_ms) = (request.session, state.now.ms);
     let (locks, delegations) = (&state.ground.locks, &mut state.delegations);
     let seq = delegations.next_seq();
     let mut shared = |inode: InodeId| {
-        !locks.in_use(inode) && delegations.give(inode, session, LeaseMode::Shared, seq, now_ms) != LeaseMode::None
+        !locks.in_use(inode)
+            && delegations.give(inode, session, DelegationMode::Shared, seq, now_ms) != DelegationMode::None
     };
     let mut given = Grants { seq, ..Grants::default() };
     if let MetaOp::Lookup { parent: dir, .. } | MetaOp::ReadDir { dir, .. } = &request.op {
@@ -104,23 +110,23 @@ pub fn grant(state: &mut State, request: &MetaRequest, reply: &mut MetaReply, aw
                     entry.attr = None;
                 }
             }
-            LeaseMode::Shared
+            DelegationMode::Shared
         }
         // One that is missing voids all, so that what is granted is never more than what the client takes it for.
         MetaReply::Entry(_) | MetaReply::Attr(_) | MetaReply::Attrs(_) | MetaReply::EntryInfo(_) => {
             let all = shown(reply);
             let asked = all.len();
             if asked > 0 && all.into_iter().filter(|inode| shared(*inode)).count() == asked {
-                LeaseMode::Shared
+                DelegationMode::Shared
             } else {
-                LeaseMode::None
+                DelegationMode::None
             }
         }
         MetaReply::Opened(file) => {
             let inode = file.attr.inode;
             let (write, cached) = (request.want.has(Want::WRITE), request.want.has(Want::CACHED));
             match awaited {
-                _ if locks.in_use(inode) => LeaseMode::None,
+                _ if locks.in_use(inode) => DelegationMode::None,
                 Some(mode) => delegations.insist(inode, session, mode, seq),
                 None => {
                     let mode = delegations.best(inode, session, write, cached, now_ms);
@@ -129,9 +135,9 @@ pub fn grant(state: &mut State, request: &MetaRequest, reply: &mut MetaReply, aw
             }
         }
         MetaReply::Created { inode, file: Some(_), .. } if !locks.in_use(*inode) => {
-            delegations.give(*inode, session, LeaseMode::Exclusive, seq, now_ms)
+            delegations.give(*inode, session, DelegationMode::Exclusive, seq, now_ms)
         }
-        _ => LeaseMode::None,
+        _ => DelegationMode::None,
     };
     given
 }

@@ -11,7 +11,7 @@ use super::state::State;
 use crate::keys;
 use crate::sessions::Leave;
 use nyala_kv::Batch;
-use nyala_wire::meta::{Grants, LeaseMode, MetaOp, MetaReply, MetaRequest, Want};
+use nyala_wire::meta::{DelegationMode, Grants, MetaOp, MetaReply, MetaRequest, Want};
 use nyala_wire::{ErrorCode, InodeId, WireError, codec};
 
 fn is_implicit(request: &MetaRequest) -> bool {
@@ -22,7 +22,7 @@ fn is_implicit(request: &MetaRequest) -> bool {
 pub fn granted(state: &mut State, request: &MetaRequest, reply: &MetaReply, grants: Grants) -> Result<(), WireError> {
     match reply {
         MetaReply::Created { new: true, inode, .. }
-            if is_implicit(request) && grants.inodes != LeaseMode::Exclusive =>
+            if is_implicit(request) && grants.inodes != DelegationMode::Exclusive =>
         {
             note(state, request, *inode)
         }

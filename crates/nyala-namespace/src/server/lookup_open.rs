@@ -22,7 +22,7 @@ pub fn lookup_open(
     let MetaReply::Entry(EntryReply { inode, kind: FileKind::File, attr: Some(_) }) = reply else {
         return Ok((reply, false));
     };
-    if !request.want.has(Want::LEASES.and(Want::CONTENT)) || change.locks().in_use(inode) || !free(inode) {
+    if !request.want.has(Want::DELEGATIONS.and(Want::CONTENT)) || change.locks().in_use(inode) || !free(inode) {
         return Ok((reply, false));
     }
     Ok((MetaReply::Opened(Box::new(open::look(change, inode)?)), true))

@@ -115,7 +115,7 @@ impl Prepare {
                     let since_ms = *since_ms;
                     if !self.recalled(state) {
                         if state.now.ms.saturating_sub(since_ms) > RECALL_LIMIT_MS {
-                            return Err(ErrorCode::BUSY.with("clients have not let go of their leases yet"));
+                            return Err(ErrorCode::BUSY.with("clients have not let go of their delegations yet"));
                         }
                         return Ok(Err(look_again(Event::Delegations, state.now.ms)));
                     }

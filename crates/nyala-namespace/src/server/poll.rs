@@ -9,19 +9,19 @@ use super::state::{Progress, State, Task};
 use super::waits::{Event, Wait};
 use crate::keys;
 use nyala_kv::Batch;
-use nyala_wire::meta::{LockCheck, MAX_LEASES, MetaReply, Returned, Revocation};
+use nyala_wire::meta::{LockCheck, MAX_DELEGATIONS, MetaReply, Returned, Revocation};
 use nyala_wire::{ErrorCode, InodeId, SessionId, WireError};
 
 /// How long a poll is held.
 const POLL_MS: u64 = 5_000;
 
 fn too_many() -> WireError {
-    ErrorCode::BAD_MESSAGE.with(format!("more than {MAX_LEASES} leases in one message"))
+    ErrorCode::BAD_MESSAGE.with(format!("more than {MAX_DELEGATIONS} delegations in one message"))
 }
 
 /// Holds a client's poll until there is something to say. It confirms delegations of an earlier run, and claims.
 pub fn poll(state: &mut State, token: Token, session: SessionId, boot: u64, (kept, moving): (&[Returned], &[InodeId])) {
-    if kept.len().max(moving.len()) > MAX_LEASES {
+    if kept.len().max(moving.len()) > MAX_DELEGATIONS {
         return state.reply(token, Err(too_many()));
     }
     if boot == state.boot && state.delegations.confirm(session, kept, moving) {
@@ -74,7 +74,7 @@ pub fn take_back(state: &mut State, token: Token, session: SessionId, returned: 
 }
 
 fn note_open(state: &mut State, session: SessionId, returned: &[Returned]) -> Result<(), WireError> {
-    if returned.len() > MAX_LEASES {
+    if returned.len() > MAX_DELEGATIONS {
         return Err(too_many());
     }
     let mut batch = Batch::new();

@@ -18,7 +18,7 @@ use crate::delegations::Need;
 use crate::doubts::Doubts;
 use crate::listings::Listings;
 use crate::ns;
-use nyala_wire::meta::{LeaseMode, MetaOp, MetaReply, MetaRequest};
+use nyala_wire::meta::{DelegationMode, MetaOp, MetaReply, MetaRequest};
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::{ErrorCode, WireError};
 
@@ -32,7 +32,7 @@ pub struct Read {
     /// elsewhere already: a name on its way would be found in neither directory. Later ones do not matter, so this ends.
     before: Vec<TxId>,
     /// What others were last asked to let go of: once they have, this is what there was a quarrel about.
-    asked: Option<LeaseMode>,
+    asked: Option<DelegationMode>,
 }
 
 /// How far one attempt came.

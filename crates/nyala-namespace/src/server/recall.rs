@@ -8,7 +8,7 @@
 use super::state::State;
 use super::waits::Event;
 use crate::delegations::{Delegations, Need, Ticket};
-use nyala_wire::meta::{LeaseMode, MetaRequest, Want};
+use nyala_wire::meta::{DelegationMode, MetaRequest, Want};
 use nyala_wire::{InodeId, SessionId};
 
 /// The inodes that one operation queues for.
@@ -80,7 +80,7 @@ impl Recall {
     }
 
     /// [`Recall::clear`] for a delegation of one inode, in order of arrival.
-    pub fn clear_for_grant(&mut self, state: &mut State, inode: InodeId, mode: LeaseMode) -> bool {
+    pub fn clear_for_grant(&mut self, state: &mut State, inode: InodeId, mode: DelegationMode) -> bool {
         let delegations = &mut state.delegations;
         let first = match self.queued.iter().find(|(queued, _)| *queued == inode) {
             Some((_, ticket)) => delegations.is_next(inode, *ticket),

@@ -52,8 +52,8 @@ fn check(state: &State, op: &MetaOp) -> Result<(), WireError> {
 /// Whether clients of before the restart need the answer to return what they keep.
 fn is_needed(state: &State, request: &MetaRequest) -> bool {
     match &request.op {
-        MetaOp::SessionOpen { .. } | MetaOp::SessionClose | MetaOp::LeasePoll { .. } => true,
-        MetaOp::LeaseReturn { .. } | MetaOp::Close { .. } | MetaOp::StatFs => true,
+        MetaOp::SessionOpen { .. } | MetaOp::SessionClose | MetaOp::DelegationPoll { .. } => true,
+        MetaOp::DelegationReturn { .. } | MetaOp::Close { .. } | MetaOp::StatFs => true,
         MetaOp::Sync | MetaOp::Survived { .. } => true,
         MetaOp::Commit(_) | MetaOp::PutInline(_) | MetaOp::PutInlines { .. } | MetaOp::FileInfo { .. } => {
             state.delegations.is_unconfirmed(request.session)
@@ -87,7 +87,7 @@ impl Task for Arrived {
 fn dispatch(state: &mut State, token: Token, request: MetaRequest) {
     let session = request.session;
     if let MetaOp::SessionOpen { client } = &request.op {
-        return session_open::open(state, token, session, client, request.want.has(Want::LEASES));
+        return session_open::open(state, token, session, client, request.want.has(Want::DELEGATIONS));
     }
     let leave = match state.sessions.hear(&request, state.now.ms) {
         Ok(leave) => leave,
@@ -96,8 +96,8 @@ fn dispatch(state: &mut State, token: Token, request: MetaRequest) {
     match &request.op {
         MetaOp::SessionClose => session_end::close(state, session, token),
         MetaOp::Sync => state.run(Sync { token, logging: None }),
-        MetaOp::LeasePoll { boot, kept, moving } => poll::poll(state, token, session, *boot, (kept, moving)),
-        MetaOp::LeaseReturn { leases } => poll::take_back(state, token, session, leases.clone()),
+        MetaOp::DelegationPoll { boot, kept, moving } => poll::poll(state, token, session, *boot, (kept, moving)),
+        MetaOp::DelegationReturn { delegations } => poll::take_back(state, token, session, delegations.clone()),
         MetaOp::Spill { done, .. } => {
             let done = *done;
             state.run(Spill::new(state, token, request, leave, done));

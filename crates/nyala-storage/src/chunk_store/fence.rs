@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Fenced sessions: clients that lost their leases without knowing, whose changes are refused for good.
+//! Fenced sessions: clients that lost their delegations without knowing, whose changes are refused for good.
 //!
 //! **Failure model.** A fenced client still sends what it holds, now or much later, on connections that still work. So a
 //! fence counts only when it is on disk (the caller waits for the position), and no change that looked before it is still

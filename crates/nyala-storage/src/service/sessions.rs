@@ -14,7 +14,7 @@
 //! under, which does not call us offline any more, and metadata answers under that map or a newer one: what it decides afterwards
 //! it decides with us. What it decided before is in its answer.
 //!
-//! A metadata service that is away is waited for: it may have given away leases before it went. Its files cannot be opened meanwhile
+//! A metadata service that is away is waited for: it may have given away delegations before it went. Its files cannot be opened meanwhile
 //! anyhow; other metadata targets' files are served. One that is removed from the map is not waited for: nobody serves its inodes.
 //! A fenced session's change that was let in before we went offline, and waits for a disk since, is done
 //! before the fence, or refused; in both cases before any change of who has its lease now, which is let in only after the fence.

@@ -126,7 +126,7 @@ fn uses(upper: &str, lower: &str) -> bool {
 }
 
 /// Names in these tables, also those under `[target.….dependencies]`; what `package = "…"` says counts.
-fn dependencies(manifest: &toml::Table, tables: &[&str]) -> BTreeSet<String> {
+pub(super) fn dependencies(manifest: &toml::Table, tables: &[&str]) -> BTreeSet<String> {
     let targets = manifest.get("target").and_then(toml::Value::as_table);
     let places = targets.into_iter().flat_map(toml::Table::values).filter_map(toml::Value::as_table).chain([manifest]);
     let entries = places.flat_map(|place| tables.iter().filter_map(|table| place.get(*table)?.as_table()));

@@ -2,6 +2,7 @@
 
 //! The rules: each takes the repository's texts and gives what breaks it.
 
+pub mod architecture;
 pub mod ascii;
 pub mod circles;
 pub mod decisions;

@@ -7,14 +7,14 @@
 
 mod args;
 mod content;
-mod lease;
+mod delegation;
 mod lock;
 mod op;
 mod reply;
 mod set_time;
 
 pub use args::*;
-pub use lease::*;
+pub use delegation::*;
 pub use lock::*;
 pub use op::MetaOp;
 pub use reply::*;
@@ -26,9 +26,9 @@ use minicbor::{Decode, Encode};
 
 /// Most entries that one listing reply holds.
 pub const MAX_LIST_ENTRIES: u32 = 4096;
-/// Most leases in one [`MetaOp::LeaseReturn`], and in one reply to [`MetaOp::LeasePoll`].
-pub const MAX_LEASES: usize = 4096;
-/// Most questions after locks in one reply to [`MetaOp::LeasePoll`], and answers in one [`MetaOp::LockChecked`].
+/// Most delegations in one [`MetaOp::DelegationReturn`], and in one reply to [`MetaOp::DelegationPoll`].
+pub const MAX_DELEGATIONS: usize = 4096;
+/// Most questions after locks in one reply to [`MetaOp::DelegationPoll`], and answers in one [`MetaOp::LockChecked`].
 pub const MAX_LOCK_CHECKS: usize = 4096;
 /// Most inodes in one [`MetaOp::GetAttrs`].
 pub const MAX_GET_ATTRS: usize = 4096;
@@ -62,7 +62,7 @@ pub struct MetaRequest {
     /// What to do.
     #[n(5)]
     pub op: MetaOp,
-    /// Leases asked for.
+    /// Delegations asked for.
     #[n(6)]
     pub want: Want,
 }

@@ -24,7 +24,7 @@ pub enum MetaOp {
     /// End a session: everything that it holds open is closed. Reply: `Done`.
     #[n(1)]
     SessionClose,
-    /// Look up a name. Reply: `Entry`; with [`super::Want::CONTENT`], of a regular file, `Opened` if its lease comes with it.
+    /// Look up a name. Reply: `Entry`; with [`super::Want::CONTENT`], of a regular file, `Opened` if its delegation comes with it.
     #[n(2)]
     Lookup {
         /// The directory.
@@ -115,42 +115,42 @@ pub enum MetaOp {
         #[n(0)]
         inode: InodeId,
     },
-    /// Wait for revocations of leases; answered after some seconds if there are none. One at a time for each session and
+    /// Wait for revocations of delegations; answered after some seconds if there are none. One at a time for each session and
     /// server. Reply: `Revocations`.
     #[n(14)]
-    LeasePoll {
-        /// The server's run ([`super::SessionReply::boot`]) whose leases the client holds: it has let go of those of all
+    DelegationPoll {
+        /// The server's run ([`super::SessionReply::boot`]) whose delegations the client holds: it has let go of those of all
         /// runs before, but for `kept`.
         #[n(0)]
         boot: u64,
-        /// Leases of runs before that the client cannot let go of yet, since what it wrote under them does not reach its targets:
-        /// with what it keeps in `keep`, at most [`super::MAX_LEASES`]. They count as granted by this run. Looked at only in the first
+        /// Delegations of runs before that the client cannot let go of yet, since what it wrote under them does not reach its targets:
+        /// with what it keeps in `keep`, at most [`super::MAX_DELEGATIONS`]. They count as granted by this run. Looked at only in the first
         /// poll that a server hears of a session after it started.
         #[n(1)]
         #[cbor(default)]
         kept: Vec<Returned>,
         /// Files whose inline content the client is moving to storage under a claim of a run before ([`MetaOp::Spill`]), at most
-        /// [`super::MAX_LEASES`]: the claims count as given by this run. Looked at with `kept`.
+        /// [`super::MAX_DELEGATIONS`]: the claims count as given by this run. Looked at with `kept`.
         #[n(2)]
         #[cbor(default)]
         moving: Vec<InodeId>,
     },
-    /// Leases let go. Reply: `Done`.
+    /// Delegations let go. Reply: `Done`.
     #[n(15)]
-    LeaseReturn {
+    DelegationReturn {
         /// Which.
         #[n(0)]
-        leases: Vec<Returned>,
+        delegations: Vec<Returned>,
     },
-    /// Lease a file, to read it or (`Want::WRITE`) to write it; answered when conflicting leases are back. Reply: `Opened`.
+    /// Delegation a file, to read it or (`Want::WRITE`) to write it; answered when conflicting delegations are back. Reply: `Opened`.
     #[n(16)]
     Acquire {
         /// The file.
         #[n(0)]
         inode: InodeId,
     },
-    /// Before a client without an exclusive lease moves inline content to storage: nobody else does so, nor gets an
-    /// exclusive lease, until this client says that it is done, or its session ends. Reply: `Done`, when nobody else does.
+    /// Before a client without an exclusive delegation moves inline content to storage: nobody else does so, nor gets an
+    /// exclusive delegation, until this client says that it is done, or its session ends. Reply: `Done`, when nobody else does.
     #[n(19)]
     Spill {
         /// The file.
@@ -402,8 +402,8 @@ impl MetaOp {
                 | MetaOp::GetParent { .. }
                 | MetaOp::Sync
                 | MetaOp::FileInfo { .. }
-                | MetaOp::LeasePoll { .. }
-                | MetaOp::LeaseReturn { .. }
+                | MetaOp::DelegationPoll { .. }
+                | MetaOp::DelegationReturn { .. }
                 | MetaOp::Acquire { .. }
                 | MetaOp::GetLock { .. }
                 | MetaOp::LockWait { .. }
@@ -429,7 +429,9 @@ impl MetaOp {
     pub fn home(&self) -> Option<InodeId> {
         Some(match self {
             MetaOp::SessionOpen { .. } | MetaOp::SessionClose | MetaOp::StatFs | MetaOp::Sync => return None,
-            MetaOp::LeasePoll { .. } | MetaOp::LeaseReturn { .. } | MetaOp::LockChecked { .. } => return None,
+            MetaOp::DelegationPoll { .. } | MetaOp::DelegationReturn { .. } | MetaOp::LockChecked { .. } => {
+                return None;
+            }
             MetaOp::Survived { .. } => return None,
             MetaOp::Lookup { parent, .. }
             | MetaOp::Unlink { parent, .. }

@@ -125,8 +125,8 @@ pub struct SessionReply {
     /// Whether the server knew the session already.
     #[n(2)]
     pub known: bool,
-    /// The server's run. Leases of an earlier one are to be let go (what was written under them committed), which the
-    /// next `LeasePoll` confirms; other clients wait for that.
+    /// The server's run. Delegations of an earlier one are to be let go (what was written under them committed), which the
+    /// next `DelegationPoll` confirms; other clients wait for that.
     #[n(3)]
     pub boot: u64,
 }
@@ -200,13 +200,13 @@ pub enum MetaReply {
         #[n(1)]
         version: u64,
     },
-    /// Leases to let go, and locks to be looked after.
+    /// Delegations to let go, and locks to be looked after.
     #[n(14)]
     Revocations {
         /// The server's run.
         #[n(0)]
         boot: u64,
-        /// Which leases.
+        /// Which delegations.
         #[n(1)]
         list: Vec<Revocation>,
         /// Which locks, at most [`super::MAX_LOCK_CHECKS`].
@@ -214,7 +214,7 @@ pub enum MetaReply {
         #[cbor(default)]
         checks: Vec<LockCheck>,
     },
-    /// The name does not exist; said instead of ENOENT to a `Lookup` that wants leases, as it may come with one.
+    /// The name does not exist; said instead of ENOENT to a `Lookup` that wants delegations, as it may come with one.
     #[n(15)]
     NoEntry,
     /// The lock in the way, if there is one.

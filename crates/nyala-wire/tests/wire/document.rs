@@ -122,7 +122,7 @@ fn choices_have_their_numbers() {
     use nyala_wire::map::{CapacityPool, Consistency, MemberState, Placement, Reachability, Role, TargetKind};
     choices::<nyala_wire::FileKind>();
     choices::<nyala_wire::Pattern>();
-    choices::<nyala_wire::meta::LeaseMode>();
+    choices::<nyala_wire::meta::DelegationMode>();
     choices::<nyala_wire::meta::LockKind>();
     choices::<nyala_wire::meta_tx::Outcome>();
     choices::<Role>();

@@ -9,8 +9,8 @@ use nyala_wire::map::{
     ClusterMap, Consistency, Node, Pool, Reachability, Role, Settings, SlotRange, Target, TargetKind,
 };
 use nyala_wire::meta::{
-    FileReply, Grants, InlineContent, LeaseMode, MetaOp, MetaReply, MetaRequest, NewEntry, Owner, SetAttr, SetTime,
-    Want,
+    DelegationMode, FileReply, Grants, InlineContent, MetaOp, MetaReply, MetaRequest, NewEntry, Owner, SetAttr,
+    SetTime, Want,
 };
 use nyala_wire::meta_tx::{PartResult, TxAction, TxId, TxPart, TxReply, TxRequest};
 use nyala_wire::mgmt::{Capacity, Heartbeat, MgmtReply, MgmtRequest, TargetCapacity};
@@ -62,7 +62,7 @@ fn request(sequence: u64, op: MetaOp) -> Vec<u8> {
         owner: OWNER,
         now: NOW,
         op,
-        want: Want::LEASES,
+        want: Want::DELEGATIONS,
     })
 }
 
@@ -103,7 +103,7 @@ fn frame(body: &[u8]) -> Vec<u8> {
 }
 
 fn created_head() -> Vec<u8> {
-    Grants { inodes: LeaseMode::Exclusive, dir: true, seq: 9 }.head().as_bytes().to_vec()
+    Grants { inodes: DelegationMode::Exclusive, dir: true, seq: 9 }.head().as_bytes().to_vec()
 }
 
 fn created() -> MetaReply {

@@ -5,7 +5,7 @@
 use crate::shapes::{enums, structures};
 use nyala_wire::fences::{FencesReply, FencesRequest};
 use nyala_wire::meta::{
-    Commit, EntryInfo, EntryReply, FileLock, FileReply, InlineContent, LeaseMode, ListedEntry, Listing, LockCheck,
+    Commit, DelegationMode, EntryInfo, EntryReply, FileLock, FileReply, InlineContent, ListedEntry, Listing, LockCheck,
     LockKind, MetaOp, MetaReply, MetaRequest, NewEntry, Owner, PutInline, PutOutcome, Rename, Returned, Revocation,
     SessionReply, SetAttr, SetTime,
 };
@@ -70,8 +70,8 @@ enums! {
         11 GetParent { dir }
         12 Sync {}
         13 FileInfo { inode }
-        14 LeasePoll { boot, kept, moving }
-        15 LeaseReturn { leases }
+        14 DelegationPoll { boot, kept, moving }
+        15 DelegationReturn { delegations }
         16 Acquire { inode }
         17 GetLock { inode, lock }
         18 LockWait { inode, lock }
@@ -121,7 +121,7 @@ enums! {
         18 Position { 0 }
     }
     PutOutcome { 0 Taken { attr, version } 1 Refused { 0 } }
-    LeaseMode { 0 None {} 1 Shared {} 2 Uncached {} 3 Exclusive {} }
+    DelegationMode { 0 None {} 1 Shared {} 2 Uncached {} 3 Exclusive {} }
     LockKind { 0 Read {} 1 Write {} 2 Unlock {} }
     SetTime { 0 Now {} 1 At { 0 } }
     TxAction {

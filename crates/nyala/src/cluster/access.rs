@@ -102,16 +102,16 @@ impl Cluster {
         self.connected(false).await
     }
 
-    /// A client that takes leases, for what has to keep others out.
+    /// A client that takes delegations, for what has to keep others out.
     pub async fn leasing_client(&self) -> Result<Client, Failure> {
         self.connected(true).await
     }
 
-    async fn connected(&self, leases: bool) -> Result<Client, Failure> {
+    async fn connected(&self, delegations: bool) -> Result<Client, Failure> {
         // Asked first, since the client would take a dead cluster for one that restarts.
         self.map().await?;
         let mut config = ClientConfig::new(self.mgmt.clone(), self.secret.clone(), "nyala command");
-        config.leases = leases;
+        config.delegations = delegations;
         config.encrypt = self.encrypt;
         config.retry_timeout = Duration::from_secs(15);
         Ok(Client::connect(config).await?)

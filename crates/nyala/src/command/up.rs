@@ -55,7 +55,7 @@ pub struct UpArgs {
     /// Largest content kept with the inode; 0 turns it off [default: 4k]
     #[arg(long, value_name = "SIZE")]
     pub inline_size: Option<Size>,
-    /// A client that is silent for so long loses its locks and leases [default: 30s]
+    /// A client that is silent for so long loses its locks and delegations [default: 30s]
     #[arg(long, value_name = "TIME")]
     pub session_timeout: Option<Span>,
     /// Encrypt all traffic of the cluster

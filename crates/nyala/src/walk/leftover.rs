@@ -14,7 +14,7 @@
 //! Removals and moves under way end, so a chunk file counts when two looks, `grace` apart, both find no use for it and
 //! it still has data after the second. A restored copy looks the same at any number of looks: that is why an
 //! administrator decides. Beside
-//! inline content only what metadata itself knows of is cut, under a lease that keeps movers out. Memory is bounded: of more than [`LISTED`] candidates the rest is only counted.
+//! inline content only what metadata itself knows of is cut, under a delegation that keeps movers out. Memory is bounded: of more than [`LISTED`] candidates the rest is only counted.
 
 use super::Look;
 use super::found::{Leftover, Reason};

@@ -12,7 +12,7 @@
 #[cfg(test)]
 mod tests;
 
-use nyala_wire::meta::{LeaseMode, Returned};
+use nyala_wire::meta::{DelegationMode, Returned};
 use nyala_wire::{InodeId, TargetId};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -56,7 +56,7 @@ pub enum Revoked {
 
 #[derive(Clone, Copy, Debug)]
 struct Back {
-    keep: LeaseMode,
+    keep: DelegationMode,
     seq: u64,
     open: bool,
     tainted: bool,
@@ -67,7 +67,7 @@ struct Back {
 #[derive(Debug)]
 struct Record<K> {
     server: TargetId,
-    mode: LeaseMode,
+    mode: DelegationMode,
     seq: u64,
     stamp: u64,
     readers: u32,
@@ -82,8 +82,8 @@ struct Record<K> {
 }
 
 impl<K: Default> Record<K> {
-    fn new(server: TargetId, mode: LeaseMode, seq: u64, tick: u64) -> Record<K> {
-        let covers = mode != LeaseMode::Uncached;
+    fn new(server: TargetId, mode: DelegationMode, seq: u64, tick: u64) -> Record<K> {
+        let covers = mode != DelegationMode::Uncached;
         let cached = K::default();
         Record {
             server,
@@ -133,8 +133,8 @@ impl<K> Default for Delegations<K> {
     }
 }
 
-fn suffices(mode: LeaseMode, need: Need) -> bool {
-    mode == LeaseMode::Exclusive || (mode == LeaseMode::Shared && !need.write)
+fn suffices(mode: DelegationMode, need: Need) -> bool {
+    mode == DelegationMode::Exclusive || (mode == DelegationMode::Shared && !need.write)
 }
 
 impl<K: Default> Delegations<K> {
@@ -167,9 +167,9 @@ impl<K: Default> Delegations<K> {
 
     /// A reply grants `mode`; `boot` is the run that the server was thought to be in when it was asked. Returns whether
     /// it counts; `true` as well if more was held already.
-    pub fn grant(&mut self, inode: InodeId, server: TargetId, boot: u64, mode: LeaseMode, seq: u64) -> bool {
+    pub fn grant(&mut self, inode: InodeId, server: TargetId, boot: u64, mode: DelegationMode, seq: u64) -> bool {
         let this_run = self.servers.get(&server).is_some_and(|known| known.boot == boot);
-        if mode == LeaseMode::None || !this_run || self.void.get(&inode).is_some_and(|(void, _)| seq < *void) {
+        if mode == DelegationMode::None || !this_run || self.void.get(&inode).is_some_and(|(void, _)| seq < *void) {
             return false;
         }
         self.tick += 1;
@@ -184,15 +184,15 @@ impl<K: Default> Delegations<K> {
             if !back.returning || seq <= back.seq {
                 return false;
             }
-            let (used, covers) = (record.used, fresh.covers || back.keep != LeaseMode::None);
+            let (used, covers) = (record.used, fresh.covers || back.keep != DelegationMode::None);
             **record = Record { used, covers, ..fresh };
             return true;
         }
         let newer = seq > record.seq;
         record.seq = record.seq.max(seq);
         match (record.mode, mode) {
-            (LeaseMode::Exclusive, _) => true,
-            (LeaseMode::Shared, LeaseMode::Exclusive) => {
+            (DelegationMode::Exclusive, _) => true,
+            (DelegationMode::Shared, DelegationMode::Exclusive) => {
                 record.mode = mode;
                 true
             }
@@ -208,27 +208,27 @@ impl<K: Default> Delegations<K> {
     }
 
     /// What is held and good, also while it is on its way back but not given up yet.
-    pub fn holds(&self, inode: InodeId, now_ms: u64) -> LeaseMode {
+    pub fn holds(&self, inode: InodeId, now_ms: u64) -> DelegationMode {
         match self.records.get(&inode) {
             Some(record) if self.is_good(record.server, now_ms) => record.mode,
-            _ => LeaseMode::None,
+            _ => DelegationMode::None,
         }
     }
 
     /// What others may be told that is held: nothing while it is on its way back.
-    pub fn mode(&self, inode: InodeId, now_ms: u64) -> LeaseMode {
+    pub fn mode(&self, inode: InodeId, now_ms: u64) -> DelegationMode {
         match self.records.get(&inode) {
             Some(record) if record.back.is_none() => self.holds(inode, now_ms),
-            Some(record) if record.back.is_some_and(|back| back.keep == LeaseMode::Shared) => {
-                self.holds(inode, now_ms).min(LeaseMode::Shared)
+            Some(record) if record.back.is_some_and(|back| back.keep == DelegationMode::Shared) => {
+                self.holds(inode, now_ms).min(DelegationMode::Shared)
             }
-            _ => LeaseMode::None,
+            _ => DelegationMode::None,
         }
     }
 
     /// What is kept of an inode, if it may be used.
     pub fn cached(&mut self, inode: InodeId, now_ms: u64) -> Option<&mut K> {
-        if !matches!(self.holds(inode, now_ms), LeaseMode::Shared | LeaseMode::Exclusive) {
+        if !matches!(self.holds(inode, now_ms), DelegationMode::Shared | DelegationMode::Exclusive) {
             return None;
         }
         self.touch(inode);
@@ -258,7 +258,7 @@ impl<K: Default> Delegations<K> {
         let good = self.is_good(server, now_ms);
         let Some(record) = self.records.get_mut(&inode) else { return Verdict::Ask };
         if let Some(back) = &mut record.back {
-            let stays = back.keep == LeaseMode::Shared && !need.write && good;
+            let stays = back.keep == DelegationMode::Shared && !need.write && good;
             if !stays && (back.returning || !back.open || need.patient) {
                 return Verdict::Wait;
             }
@@ -268,7 +268,7 @@ impl<K: Default> Delegations<K> {
             }
         } else if !good {
             return Verdict::Ask;
-        } else if mode == LeaseMode::Uncached && !need.cached && !need.patient {
+        } else if mode == DelegationMode::Uncached && !need.cached && !need.patient {
             return Verdict::Direct;
         } else if !suffices(mode, need) {
             return Verdict::Ask;
@@ -292,13 +292,13 @@ impl<K: Default> Delegations<K> {
     /// Whether operations that were admitted are still under way and in the way of giving the delegation up.
     pub fn is_busy(&self, inode: InodeId) -> bool {
         self.records.get(&inode).is_some_and(|record| {
-            let keeps = record.back.is_some_and(|back| back.keep == LeaseMode::Shared);
+            let keeps = record.back.is_some_and(|back| back.keep == DelegationMode::Shared);
             record.writers > 0 || (!keeps && record.readers > 0)
         })
     }
 
     /// The server, or this client itself, wants a delegation back down to `keep`.
-    pub fn revoke(&mut self, inode: InodeId, by: TargetId, keep: LeaseMode, seq: u64, now_ms: u64) -> Revoked {
+    pub fn revoke(&mut self, inode: InodeId, by: TargetId, keep: DelegationMode, seq: u64, now_ms: u64) -> Revoked {
         while self.void_order.front().is_some_and(|(at, ..)| now_ms.saturating_sub(*at) > VOID_MS) {
             if let Some((_, inode, seq)) = self.void_order.pop_front()
                 && self.void.get(&inode).is_some_and(|(void, _)| *void == seq)
@@ -317,11 +317,11 @@ impl<K: Default> Delegations<K> {
             back.seq = back.seq.max(seq);
             return Revoked::UnderWay;
         }
-        let enough = record.mode <= keep || (keep == LeaseMode::Shared && record.mode == LeaseMode::Uncached);
-        if seq < record.seq || (enough && keep != LeaseMode::None && record.mode != LeaseMode::Uncached) {
+        let enough = record.mode <= keep || (keep == DelegationMode::Shared && record.mode == DelegationMode::Uncached);
+        if seq < record.seq || (enough && keep != DelegationMode::None && record.mode != DelegationMode::Uncached) {
             return Revoked::NotHeld;
         }
-        let keep = if record.mode == LeaseMode::Uncached { LeaseMode::None } else { keep };
+        let keep = if record.mode == DelegationMode::Uncached { DelegationMode::None } else { keep };
         record.back = Some(Back { keep, seq, open: false, tainted: false, returning: false });
         Revoked::Started
     }
@@ -353,19 +353,19 @@ impl<K: Default> Delegations<K> {
     }
 
     /// What may be kept of a delegation on its way back, as it is wanted by now.
-    pub fn keeps(&self, inode: InodeId) -> Option<LeaseMode> {
+    pub fn keeps(&self, inode: InodeId) -> Option<DelegationMode> {
         Some(self.records.get(&inode)?.back?.keep)
     }
 
     /// Everything is done for `keep`: what is kept under the delegation goes, and the server is to be told what is returned.
     /// `None` if more is wanted meanwhile, or if the delegation is gone.
-    pub fn give_up(&mut self, inode: InodeId, keep: LeaseMode) -> Option<(TargetId, u64)> {
+    pub fn give_up(&mut self, inode: InodeId, keep: DelegationMode) -> Option<(TargetId, u64)> {
         let record = self.records.get_mut(&inode)?;
         let back = record.back.as_mut().filter(|back| back.keep >= keep && !back.returning)?;
         back.returning = true;
         back.keep = keep;
         record.mode = keep;
-        if keep == LeaseMode::None {
+        if keep == DelegationMode::None {
             record.cached = K::default();
         }
         Some((record.server, back.seq.max(record.seq)))
@@ -380,7 +380,7 @@ impl<K: Default> Delegations<K> {
     pub fn returned(&mut self, inode: InodeId) -> bool {
         let Some(record) = self.records.get_mut(&inode) else { return false };
         let Some(back) = record.back.filter(|back| back.returning) else { return false };
-        if record.mode == LeaseMode::None {
+        if record.mode == DelegationMode::None {
             self.remove(inode);
             return false;
         }
@@ -430,7 +430,7 @@ impl<K: Default> Delegations<K> {
             return Vec::new();
         }
         let still_held = self.records.iter_mut().filter(|(_, record)| record.server == server);
-        let held = still_held.filter(|(_, record)| record.mode != LeaseMode::None);
+        let held = still_held.filter(|(_, record)| record.mode != DelegationMode::None);
         held.map(|(inode, record)| {
             record.carried = true;
             Returned { inode: *inode, keep: record.mode, seq: record.seq, open: false }

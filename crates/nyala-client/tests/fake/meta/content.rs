@@ -65,7 +65,7 @@ impl Meta {
     pub(super) fn put_inlines(&mut self, request: &MetaRequest, puts: &[PutInline]) -> MetaReply {
         assert!(puts.len() <= MAX_PUTS, "{} files in one request", puts.len());
         let outcome = |put: &PutInline| {
-            if !self.leases.clear(put.inode, request.session, Need::Change) {
+            if !self.delegations.clear(put.inode, request.session, Need::Change) {
                 return PutOutcome::Refused(ErrorCode::BUSY.into());
             }
             match self.put_inline(request, put) {

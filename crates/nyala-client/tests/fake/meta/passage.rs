@@ -5,7 +5,7 @@
 use super::*;
 
 impl Meta {
-    /// Others' leases that a request has to wait for; `false` if there are some.
+    /// Others' delegations that a request has to wait for; `false` if there are some.
     pub(super) fn clear(&mut self, request: &MetaRequest) -> bool {
         let session = request.session;
         let named =
@@ -17,12 +17,12 @@ impl Meta {
             }
             MetaOp::GetAttrs { inodes } => (Need::Read, inodes.iter().copied().map(Some).collect()),
             MetaOp::Acquire { inode } => {
-                let mode = self.leases.best(*inode, session, request.want);
-                (Need::Lease(mode), vec![Some(*inode)])
+                let mode = self.delegations.best(*inode, session, request.want);
+                (Need::Delegation(mode), vec![Some(*inode)])
             }
             MetaOp::Create { entry, .. } => {
                 let there = named(self, &entry.parent, &entry.name);
-                if there.is_some_and(|inode| !self.leases.clear(inode, session, Need::Read)) {
+                if there.is_some_and(|inode| !self.delegations.clear(inode, session, Need::Read)) {
                     return false;
                 }
                 (Need::Change, vec![there.is_none().then_some(entry.parent)])
@@ -50,51 +50,53 @@ impl Meta {
             MetaOp::PutInlines { .. } => return true,
             _ => return true,
         };
-        let (leases, pinned) = (&mut self.leases, request.want.has(Want::PINNED));
+        let (delegations, pinned) = (&mut self.delegations, request.want.has(Want::PINNED));
         let mut waits =
-            inodes.into_iter().flatten().filter(|inode| !leases.clear(*inode, session, need)).collect::<Vec<_>>();
+            inodes.into_iter().flatten().filter(|inode| !delegations.clear(*inode, session, need)).collect::<Vec<_>>();
         if pinned {
-            waits.retain(|inode| !leases.passes(*inode, session));
+            waits.retain(|inode| !delegations.passes(*inode, session));
         }
         waits.is_empty()
     }
 
     /// What a reply grants.
     pub(super) fn grants(&mut self, request: &MetaRequest, reply: &mut MetaReply) -> Grants {
-        if !request.want.has(Want::LEASES) {
+        if !request.want.has(Want::DELEGATIONS) {
             return Grants::default();
         }
-        self.leases.seq += 1;
-        let (session, seq) = (request.session, self.leases.seq);
+        self.delegations.seq += 1;
+        let (session, seq) = (request.session, self.delegations.seq);
         let mut grants = Grants { seq, ..Grants::default() };
         if let MetaOp::Lookup { parent: dir, .. } | MetaOp::ReadDir { dir, .. } = &request.op {
-            grants.dir = self.leases.give(*dir, session, LeaseMode::Shared) != LeaseMode::None;
+            grants.dir = self.delegations.give(*dir, session, DelegationMode::Shared) != DelegationMode::None;
         }
-        let mut shared = |inode| self.leases.give(inode, session, LeaseMode::Shared) != LeaseMode::None;
+        let mut shared = |inode| self.delegations.give(inode, session, DelegationMode::Shared) != DelegationMode::None;
         grants.inodes = match reply {
             MetaReply::Entry(EntryReply { attr: Some(attr), .. }) | MetaReply::Attr(attr) if shared(attr.inode) => {
-                LeaseMode::Shared
+                DelegationMode::Shared
             }
             MetaReply::Attrs(attrs) if attrs.iter().filter(|attr| !shared(attr.inode)).count() == 0 => {
-                LeaseMode::Shared
+                DelegationMode::Shared
             }
             MetaReply::Listing(listing) => {
                 for entry in &mut listing.entries {
                     entry.attr = entry.attr.take().filter(|attr| shared(attr.inode));
                 }
-                LeaseMode::Shared
+                DelegationMode::Shared
             }
             MetaReply::Opened(file) => {
-                let mode = self.leases.best(file.attr.inode, session, request.want);
-                self.leases.give(file.attr.inode, session, mode)
+                let mode = self.delegations.best(file.attr.inode, session, request.want);
+                self.delegations.give(file.attr.inode, session, mode)
             }
-            MetaReply::Created { new: true, inode, .. } => self.leases.give(*inode, session, LeaseMode::Exclusive),
-            _ => LeaseMode::None,
+            MetaReply::Created { new: true, inode, .. } => {
+                self.delegations.give(*inode, session, DelegationMode::Exclusive)
+            }
+            _ => DelegationMode::None,
         };
         grants
     }
 
-    /// A new file that is open under its lease is not noted as open.
+    /// A new file that is open under its delegation is not noted as open.
     pub(super) fn note_unsaid(
         &mut self,
         request: &MetaRequest,
@@ -105,7 +107,7 @@ impl Meta {
         if matches!(request.op, MetaOp::Create { .. }) && request.want.has(Want::UNSAID) {
             let holders = &mut self.inode(*inode)?.holders;
             match grants.inodes {
-                LeaseMode::Exclusive => holders.remove(&request.session),
+                DelegationMode::Exclusive => holders.remove(&request.session),
                 _ => holders.insert(request.session),
             };
         }

@@ -70,7 +70,7 @@ impl One {
         let boot = self.greet(meta).await?.boot;
         loop {
             // It was granted nothing, so there is nothing to give back.
-            self.meta(meta, MetaOp::LeasePoll { boot, kept: Vec::new(), moving: Vec::new() }).await?;
+            self.meta(meta, MetaOp::DelegationPoll { boot, kept: Vec::new(), moving: Vec::new() }).await?;
         }
     }
 

@@ -15,21 +15,21 @@ const WRITE: Need = Need { write: true, cached: false, patient: false };
 const CACHED: Need = Need { write: false, cached: true, patient: false };
 const APPEND: Need = Need { write: true, cached: true, patient: true };
 
-use LeaseMode::{Exclusive, None as Nothing, Shared, Uncached};
+use DelegationMode::{Exclusive, None as Nothing, Shared, Uncached};
 
 fn empty() -> Delegations<u32> {
-    let mut leases = Delegations::default();
+    let mut delegations = Delegations::default();
     for server in [SERVER, OTHER] {
-        leases.set_boot(server, BOOT);
-        leases.renew(server, GOOD);
+        delegations.set_boot(server, BOOT);
+        delegations.renew(server, GOOD);
     }
-    leases
+    delegations
 }
 
-fn held(mode: LeaseMode) -> Delegations<u32> {
-    let mut leases = empty();
-    assert!(leases.grant(INODE, SERVER, BOOT, mode, 10));
-    leases
+fn held(mode: DelegationMode) -> Delegations<u32> {
+    let mut delegations = empty();
+    assert!(delegations.grant(INODE, SERVER, BOOT, mode, 10));
+    delegations
 }
 
 fn cached(admit: Verdict) -> bool {
@@ -55,45 +55,45 @@ fn what_is_held_decides_how_an_operation_goes_on() {
 }
 
 #[test]
-fn a_silent_servers_leases_are_no_good() {
-    let mut leases = held(Exclusive);
-    *leases.cached(INODE, GOOD - 1).unwrap() = 3;
-    assert_eq!(leases.admit(INODE, READ, GOOD), Verdict::Ask);
-    assert!(leases.cached(INODE, GOOD).is_none());
-    assert_eq!((leases.holds(INODE, GOOD), leases.mode(INODE, GOOD)), (Nothing, Nothing));
-    let mut silent = leases.silent(GOOD);
+fn a_silent_servers_delegations_are_no_good() {
+    let mut delegations = held(Exclusive);
+    *delegations.cached(INODE, GOOD - 1).unwrap() = 3;
+    assert_eq!(delegations.admit(INODE, READ, GOOD), Verdict::Ask);
+    assert!(delegations.cached(INODE, GOOD).is_none());
+    assert_eq!((delegations.holds(INODE, GOOD), delegations.mode(INODE, GOOD)), (Nothing, Nothing));
+    let mut silent = delegations.silent(GOOD);
     silent.sort();
     assert_eq!(silent, [SERVER, OTHER]);
-    assert!(leases.silent(GOOD - 1).is_empty());
-    assert_eq!(leases.of_server(SERVER), [INODE]);
-    leases.renew(SERVER, GOOD - 500);
-    assert_eq!(leases.mode(INODE, GOOD), Nothing, "an older answer proves nothing new");
-    leases.renew(SERVER, 2 * GOOD);
-    assert_eq!(leases.cached(INODE, GOOD), Some(&mut 3));
-    assert_eq!(leases.silent(GOOD), [OTHER]);
+    assert!(delegations.silent(GOOD - 1).is_empty());
+    assert_eq!(delegations.of_server(SERVER), [INODE]);
+    delegations.renew(SERVER, GOOD - 500);
+    assert_eq!(delegations.mode(INODE, GOOD), Nothing, "an older answer proves nothing new");
+    delegations.renew(SERVER, 2 * GOOD);
+    assert_eq!(delegations.cached(INODE, GOOD), Some(&mut 3));
+    assert_eq!(delegations.silent(GOOD), [OTHER]);
 }
 
 #[test]
 fn grants_that_do_not_count() {
-    let mut leases = empty();
-    assert!(!leases.grant(INODE, SERVER, BOOT, Nothing, 1));
-    assert!(!leases.grant(INODE, SERVER, BOOT - 1, Shared, 1), "of another run");
-    assert!(!leases.grant(INODE, TargetId(9), 0, Shared, 1), "of a server that was never greeted");
-    assert_eq!(leases.revoke(INODE, SERVER, Nothing, 20, 0), Revoked::NotHeld);
-    assert!(!leases.grant(INODE, SERVER, BOOT, Exclusive, 19), "void");
-    assert!(leases.grant(INODE, SERVER, BOOT, Exclusive, 21));
+    let mut delegations = empty();
+    assert!(!delegations.grant(INODE, SERVER, BOOT, Nothing, 1));
+    assert!(!delegations.grant(INODE, SERVER, BOOT - 1, Shared, 1), "of another run");
+    assert!(!delegations.grant(INODE, TargetId(9), 0, Shared, 1), "of a server that was never greeted");
+    assert_eq!(delegations.revoke(INODE, SERVER, Nothing, 20, 0), Revoked::NotHeld);
+    assert!(!delegations.grant(INODE, SERVER, BOOT, Exclusive, 19), "void");
+    assert!(delegations.grant(INODE, SERVER, BOOT, Exclusive, 21));
     // Forgotten after a while.
-    let mut leases = empty();
-    leases.revoke(INODE, SERVER, Nothing, 20, 0);
-    leases.revoke(InodeId(6), SERVER, Nothing, 5, VOID_MS + 1);
-    assert!(leases.grant(INODE, SERVER, BOOT, Shared, 19));
+    let mut delegations = empty();
+    delegations.revoke(INODE, SERVER, Nothing, 20, 0);
+    delegations.revoke(InodeId(6), SERVER, Nothing, 5, VOID_MS + 1);
+    assert!(delegations.grant(INODE, SERVER, BOOT, Shared, 19));
     // Another run counts anew; other servers' numbers have nothing to do with that.
-    let mut leases = empty();
-    leases.revoke(INODE, SERVER, Nothing, 20, 0);
-    leases.revoke(InodeId(6), OTHER, Nothing, 20, 0);
-    leases.set_boot(SERVER, BOOT + 1);
-    assert!(leases.grant(INODE, SERVER, BOOT + 1, Shared, 1));
-    assert!(!leases.grant(InodeId(6), OTHER, BOOT, Shared, 19));
+    let mut delegations = empty();
+    delegations.revoke(INODE, SERVER, Nothing, 20, 0);
+    delegations.revoke(InodeId(6), OTHER, Nothing, 20, 0);
+    delegations.set_boot(SERVER, BOOT + 1);
+    assert!(delegations.grant(INODE, SERVER, BOOT + 1, Shared, 1));
+    assert!(!delegations.grant(InodeId(6), OTHER, BOOT, Shared, 19));
 }
 
 #[test]
@@ -112,13 +112,13 @@ fn grants_on_top_of_each_other() {
         (Shared, Shared, 9, true, Shared),
     ];
     for (before, then, seq, took, after) in table {
-        let mut leases = held(before);
-        *leases.peek(INODE).unwrap() = 3;
-        assert_eq!(leases.grant(INODE, SERVER, BOOT, then, seq), took, "{before:?} {then:?} {seq}");
-        assert_eq!(leases.mode(INODE, 0), after, "{before:?} {then:?} {seq}");
+        let mut delegations = held(before);
+        *delegations.peek(INODE).unwrap() = 3;
+        assert_eq!(delegations.grant(INODE, SERVER, BOOT, then, seq), took, "{before:?} {then:?} {seq}");
+        assert_eq!(delegations.mode(INODE, 0), after, "{before:?} {then:?} {seq}");
         let fresh = before != after && (before == Uncached || after == Uncached);
-        assert_eq!(*leases.peek(INODE).unwrap(), if fresh { 0 } else { 3 }, "{before:?} {then:?} {seq}");
-        assert_eq!(leases.seq(INODE), seq.max(10));
+        assert_eq!(*delegations.peek(INODE).unwrap(), if fresh { 0 } else { 3 }, "{before:?} {then:?} {seq}");
+        assert_eq!(delegations.seq(INODE), seq.max(10));
     }
 }
 
@@ -126,16 +126,16 @@ fn grants_on_top_of_each_other() {
 fn only_what_was_never_held_but_uncached_covers_nothing() {
     assert!(empty().covers(INODE), "who does not know makes sure");
     assert!(held(Shared).covers(INODE) && held(Exclusive).covers(INODE));
-    let mut leases = held(Uncached);
-    assert!(!leases.covers(INODE));
-    assert!(leases.grant(INODE, SERVER, BOOT, Uncached, 11) && !leases.covers(INODE));
-    assert!(leases.grant(INODE, SERVER, BOOT, Shared, 12) && leases.covers(INODE));
-    assert!(leases.grant(INODE, SERVER, BOOT, Uncached, 13) && leases.covers(INODE), "of before");
+    let mut delegations = held(Uncached);
+    assert!(!delegations.covers(INODE));
+    assert!(delegations.grant(INODE, SERVER, BOOT, Uncached, 11) && !delegations.covers(INODE));
+    assert!(delegations.grant(INODE, SERVER, BOOT, Shared, 12) && delegations.covers(INODE));
+    assert!(delegations.grant(INODE, SERVER, BOOT, Uncached, 13) && delegations.covers(INODE), "of before");
     // Half of it is on its way back, the other half may still be made use of.
-    let mut leases = held(Exclusive);
-    leases.revoke(INODE, SERVER, Shared, 11, 0);
-    assert!(leases.give_up(INODE, Shared).is_some());
-    assert!(leases.grant(INODE, SERVER, BOOT, Uncached, 12) && leases.covers(INODE));
+    let mut delegations = held(Exclusive);
+    delegations.revoke(INODE, SERVER, Shared, 11, 0);
+    assert!(delegations.give_up(INODE, Shared).is_some());
+    assert!(delegations.grant(INODE, SERVER, BOOT, Uncached, 12) && delegations.covers(INODE));
 }
 
 #[test]
@@ -149,41 +149,41 @@ fn revocations_of_every_mode() {
         (Uncached, Shared, Revoked::Started),
     ];
     for (mode, keep, expected) in table {
-        let mut leases = held(mode);
-        assert_eq!(leases.revoke(INODE, SERVER, keep, 11, 0), expected, "{mode:?} {keep:?}");
+        let mut delegations = held(mode);
+        assert_eq!(delegations.revoke(INODE, SERVER, keep, 11, 0), expected, "{mode:?} {keep:?}");
         assert_eq!(held(mode).revoke(INODE, SERVER, keep, 9, 0), Revoked::NotHeld, "a newer grant stays");
         if expected == Revoked::Started {
-            assert_eq!(leases.revoke(INODE, SERVER, keep, 11, 0), Revoked::UnderWay, "said again");
+            assert_eq!(delegations.revoke(INODE, SERVER, keep, 11, 0), Revoked::UnderWay, "said again");
             let stays = if mode == Exclusive { keep } else { Nothing };
-            assert_eq!(leases.keeps(INODE), Some(stays), "{mode:?} {keep:?}");
+            assert_eq!(delegations.keeps(INODE), Some(stays), "{mode:?} {keep:?}");
         }
     }
 }
 
 #[test]
 fn the_way_back() {
-    let mut leases = held(Exclusive);
-    *leases.cached(INODE, 0).unwrap() = 3;
-    let Verdict::Cached(stamp) = leases.admit(INODE, WRITE, 0) else { panic!("not admitted") };
-    leases.revoke(INODE, SERVER, Nothing, 11, 0);
-    assert_eq!(leases.mode(INODE, 0), Nothing, "nobody above may keep it any more");
-    assert_eq!(leases.holds(INODE, 0), Exclusive, "but it is true until it is given up");
-    assert_eq!(leases.cached(INODE, 0), Some(&mut 3));
+    let mut delegations = held(Exclusive);
+    *delegations.cached(INODE, 0).unwrap() = 3;
+    let Verdict::Cached(stamp) = delegations.admit(INODE, WRITE, 0) else { panic!("not admitted") };
+    delegations.revoke(INODE, SERVER, Nothing, 11, 0);
+    assert_eq!(delegations.mode(INODE, 0), Nothing, "nobody above may keep it any more");
+    assert_eq!(delegations.holds(INODE, 0), Exclusive, "but it is true until it is given up");
+    assert_eq!(delegations.cached(INODE, 0), Some(&mut 3));
     for need in [READ, WRITE, CACHED, APPEND] {
-        assert_eq!(leases.admit(INODE, need, 0), Verdict::Wait);
+        assert_eq!(delegations.admit(INODE, need, 0), Verdict::Wait);
     }
-    assert!(!leases.grant(INODE, SERVER, BOOT, Exclusive, 12), "not while it is on its way back");
-    assert!(leases.is_busy(INODE));
-    assert!(leases.leave(INODE, true, stamp) && !leases.is_busy(INODE));
-    assert!(!leases.is_returning(INODE));
-    assert_eq!(leases.give_up(INODE, Nothing), Some((SERVER, 11)));
-    assert!(leases.is_returning(INODE) && leases.cached(INODE, 0).is_none());
-    assert_eq!(leases.give_up(INODE, Nothing), None);
-    assert_eq!(leases.admit(INODE, READ, 0), Verdict::Wait, "until the server knows");
-    assert!(!leases.returned(INODE));
-    assert_eq!(leases.admit(INODE, READ, 0), Verdict::Ask);
-    assert!(leases.is_empty() && leases.oldest().next().is_none());
-    assert!(!leases.grant(INODE, SERVER, BOOT, Exclusive, 10), "a late grant is void");
+    assert!(!delegations.grant(INODE, SERVER, BOOT, Exclusive, 12), "not while it is on its way back");
+    assert!(delegations.is_busy(INODE));
+    assert!(delegations.leave(INODE, true, stamp) && !delegations.is_busy(INODE));
+    assert!(!delegations.is_returning(INODE));
+    assert_eq!(delegations.give_up(INODE, Nothing), Some((SERVER, 11)));
+    assert!(delegations.is_returning(INODE) && delegations.cached(INODE, 0).is_none());
+    assert_eq!(delegations.give_up(INODE, Nothing), None);
+    assert_eq!(delegations.admit(INODE, READ, 0), Verdict::Wait, "until the server knows");
+    assert!(!delegations.returned(INODE));
+    assert_eq!(delegations.admit(INODE, READ, 0), Verdict::Ask);
+    assert!(delegations.is_empty() && delegations.oldest().next().is_none());
+    assert!(!delegations.grant(INODE, SERVER, BOOT, Exclusive, 10), "a late grant is void");
 }
 
 #[test]
@@ -196,113 +196,113 @@ fn the_gate_lets_operations_through_and_is_tainted() {
         (Uncached, READ, false),
         (Uncached, WRITE, false),
     ] {
-        let mut leases = held(mode);
-        leases.revoke(INODE, SERVER, Nothing, 11, 0);
-        leases.open_gate(INODE);
-        assert_eq!(leases.admit(INODE, APPEND, 0), Verdict::Wait, "it holds no page, and needs the lease");
-        assert!(!leases.close_gate(INODE), "nothing went through");
-        assert_eq!(leases.admit(INODE, need, 0), Verdict::Wait);
-        leases.open_gate(INODE);
-        let admitted = leases.admit(INODE, need, 0);
+        let mut delegations = held(mode);
+        delegations.revoke(INODE, SERVER, Nothing, 11, 0);
+        delegations.open_gate(INODE);
+        assert_eq!(delegations.admit(INODE, APPEND, 0), Verdict::Wait, "it holds no page, and needs the delegation");
+        assert!(!delegations.close_gate(INODE), "nothing went through");
+        assert_eq!(delegations.admit(INODE, need, 0), Verdict::Wait);
+        delegations.open_gate(INODE);
+        let admitted = delegations.admit(INODE, need, 0);
         assert_eq!(cached(admitted), expected, "{mode:?} {need:?}");
         assert_eq!(admitted == Verdict::Direct, !expected);
-        assert!(leases.close_gate(INODE), "tainted");
-        assert!(!leases.close_gate(INODE), "said once");
-        assert_eq!(leases.is_busy(INODE), expected);
+        assert!(delegations.close_gate(INODE), "tainted");
+        assert!(!delegations.close_gate(INODE), "said once");
+        assert_eq!(delegations.is_busy(INODE), expected);
     }
     // A silent server's delegation allows nothing to be kept.
-    let mut leases = held(Exclusive);
-    leases.revoke(INODE, SERVER, Nothing, 11, 0);
-    leases.open_gate(INODE);
-    assert_eq!(leases.admit(INODE, READ, GOOD), Verdict::Direct);
+    let mut delegations = held(Exclusive);
+    delegations.revoke(INODE, SERVER, Nothing, 11, 0);
+    delegations.open_gate(INODE);
+    assert_eq!(delegations.admit(INODE, READ, GOOD), Verdict::Direct);
 }
 
 #[test]
-fn an_exclusive_lease_becomes_a_shared_one() {
-    let mut leases = held(Exclusive);
-    *leases.cached(INODE, 0).unwrap() = 3;
-    let Verdict::Cached(stamp) = leases.admit(INODE, READ, 0) else { panic!("not admitted") };
-    leases.revoke(INODE, SERVER, Shared, 11, 0);
-    assert_eq!(leases.mode(INODE, 0), Shared);
-    assert!(cached(leases.admit(INODE, READ, 0)), "readers go on");
-    assert_eq!(leases.admit(INODE, WRITE, 0), Verdict::Wait);
-    assert!(!leases.is_busy(INODE));
-    assert_eq!(leases.give_up(INODE, Shared), Some((SERVER, 11)));
-    assert!(cached(leases.admit(INODE, READ, 0)));
-    assert!(!leases.returned(INODE));
-    assert_eq!((leases.mode(INODE, 0), leases.cached(INODE, 0)), (Shared, Some(&mut 3)));
-    assert_eq!(leases.admit(INODE, WRITE, 0), Verdict::Ask);
-    leases.leave(INODE, false, stamp);
+fn an_exclusive_delegation_becomes_a_shared_one() {
+    let mut delegations = held(Exclusive);
+    *delegations.cached(INODE, 0).unwrap() = 3;
+    let Verdict::Cached(stamp) = delegations.admit(INODE, READ, 0) else { panic!("not admitted") };
+    delegations.revoke(INODE, SERVER, Shared, 11, 0);
+    assert_eq!(delegations.mode(INODE, 0), Shared);
+    assert!(cached(delegations.admit(INODE, READ, 0)), "readers go on");
+    assert_eq!(delegations.admit(INODE, WRITE, 0), Verdict::Wait);
+    assert!(!delegations.is_busy(INODE));
+    assert_eq!(delegations.give_up(INODE, Shared), Some((SERVER, 11)));
+    assert!(cached(delegations.admit(INODE, READ, 0)));
+    assert!(!delegations.returned(INODE));
+    assert_eq!((delegations.mode(INODE, 0), delegations.cached(INODE, 0)), (Shared, Some(&mut 3)));
+    assert_eq!(delegations.admit(INODE, WRITE, 0), Verdict::Ask);
+    delegations.leave(INODE, false, stamp);
 }
 
 #[test]
 fn more_is_wanted_back_meanwhile() {
     // Before it is given up.
-    let mut leases = held(Exclusive);
-    leases.revoke(INODE, SERVER, Shared, 11, 0);
-    leases.revoke(INODE, SERVER, Nothing, 12, 0);
-    assert_eq!(leases.give_up(INODE, Shared), None);
-    assert_eq!(leases.give_up(INODE, Nothing), Some((SERVER, 12)));
+    let mut delegations = held(Exclusive);
+    delegations.revoke(INODE, SERVER, Shared, 11, 0);
+    delegations.revoke(INODE, SERVER, Nothing, 12, 0);
+    assert_eq!(delegations.give_up(INODE, Shared), None);
+    assert_eq!(delegations.give_up(INODE, Nothing), Some((SERVER, 12)));
     // After.
-    let mut leases = held(Exclusive);
-    leases.revoke(INODE, SERVER, Shared, 11, 0);
-    leases.give_up(INODE, Shared);
-    leases.revoke(INODE, SERVER, Nothing, 12, 0);
-    assert!(leases.returned(INODE), "once more");
-    assert_eq!(leases.keeps(INODE), Some(Nothing));
-    assert_eq!(leases.give_up(INODE, Nothing), Some((SERVER, 12)));
-    assert!(!leases.returned(INODE) && leases.is_empty());
+    let mut delegations = held(Exclusive);
+    delegations.revoke(INODE, SERVER, Shared, 11, 0);
+    delegations.give_up(INODE, Shared);
+    delegations.revoke(INODE, SERVER, Nothing, 12, 0);
+    assert!(delegations.returned(INODE), "once more");
+    assert_eq!(delegations.keeps(INODE), Some(Nothing));
+    assert_eq!(delegations.give_up(INODE, Nothing), Some((SERVER, 12)));
+    assert!(!delegations.returned(INODE) && delegations.is_empty());
 }
 
 #[test]
-fn a_new_grant_overtakes_the_news_that_the_old_lease_is_returned() {
-    let mut leases = held(Exclusive);
-    *leases.cached(INODE, 0).unwrap() = 3;
-    let Verdict::Cached(stamp) = leases.admit(INODE, READ, 0) else { panic!("not admitted") };
-    leases.revoke(INODE, SERVER, Nothing, 11, 0);
-    leases.give_up(INODE, Nothing);
-    assert!(!leases.grant(INODE, SERVER, BOOT, Shared, 11));
-    assert!(leases.grant(INODE, SERVER, BOOT, Shared, 12));
-    assert_eq!(leases.cached(INODE, 0), Some(&mut 0));
-    assert!(!leases.returned(INODE));
-    assert_eq!(leases.mode(INODE, 0), Shared);
-    assert_ne!(leases.stamp(INODE), Some(stamp));
+fn a_new_grant_overtakes_the_news_that_the_old_delegation_is_returned() {
+    let mut delegations = held(Exclusive);
+    *delegations.cached(INODE, 0).unwrap() = 3;
+    let Verdict::Cached(stamp) = delegations.admit(INODE, READ, 0) else { panic!("not admitted") };
+    delegations.revoke(INODE, SERVER, Nothing, 11, 0);
+    delegations.give_up(INODE, Nothing);
+    assert!(!delegations.grant(INODE, SERVER, BOOT, Shared, 11));
+    assert!(delegations.grant(INODE, SERVER, BOOT, Shared, 12));
+    assert_eq!(delegations.cached(INODE, 0), Some(&mut 0));
+    assert!(!delegations.returned(INODE));
+    assert_eq!(delegations.mode(INODE, 0), Shared);
+    assert_ne!(delegations.stamp(INODE), Some(stamp));
     // One that was admitted under the old delegation does not count for the new one.
-    let Verdict::Cached(_) = leases.admit(INODE, READ, 0) else { panic!("not admitted") };
-    leases.leave(INODE, false, stamp);
-    leases.revoke(INODE, SERVER, Nothing, 13, 0);
-    assert!(leases.is_busy(INODE));
+    let Verdict::Cached(_) = delegations.admit(INODE, READ, 0) else { panic!("not admitted") };
+    delegations.leave(INODE, false, stamp);
+    delegations.revoke(INODE, SERVER, Nothing, 13, 0);
+    assert!(delegations.is_busy(INODE));
 }
 
 #[test]
 fn what_goes_is_spread_over_all_but_what_was_used_last() {
-    let mut leases = empty();
+    let mut delegations = empty();
     for number in 0..20 {
-        leases.grant(InodeId(number), SERVER, BOOT, Shared, number + 1);
+        delegations.grant(InodeId(number), SERVER, BOOT, Shared, number + 1);
     }
-    leases.cached(InodeId(0), 0);
-    leases.revoke(InodeId(1), SERVER, Nothing, 100, 0);
+    delegations.cached(InodeId(0), 0);
+    delegations.revoke(InodeId(1), SERVER, Nothing, 100, 0);
     // In order of use: 1 to 19, 0.
     let ids = |numbers: &[u64]| numbers.iter().copied().map(InodeId).collect::<Vec<_>>();
-    assert_eq!(leases.surplus(18, |_| true), ids(&[10, 19]), "every ninth: the first is leaving");
-    let surplus = leases.surplus(2, |inode| inode != InodeId(3));
+    assert_eq!(delegations.surplus(18, |_| true), ids(&[10, 19]), "every ninth: the first is leaving");
+    let surplus = delegations.surplus(2, |inode| inode != InodeId(3));
     assert_eq!(
         surplus,
         ids(&[2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19]),
         "not the last, the leaving and the held one"
     );
-    assert!(leases.surplus(20, |_| true).is_empty());
-    leases.remove(InodeId(2));
-    assert_eq!(leases.len(), 19);
-    assert_eq!(leases.oldest().next(), Some(InodeId(1)));
+    assert!(delegations.surplus(20, |_| true).is_empty());
+    delegations.remove(InodeId(2));
+    assert_eq!(delegations.len(), 19);
+    assert_eq!(delegations.oldest().next(), Some(InodeId(1)));
 }
 
 proptest! {
     /// Whatever comes in whatever order: nothing is kept under a delegation that was given up, and operations that were
     /// admitted under it are over before that.
     #[test]
-    fn never_kept_without_a_lease(steps in proptest::collection::vec((0_u8..9, 0_u8..4, 0_u64..3), 1..200)) {
-        let mut leases = empty();
+    fn never_kept_without_a_delegation(steps in proptest::collection::vec((0_u8..9, 0_u8..4, 0_u64..3), 1..200)) {
+        let mut delegations = empty();
         let modes = [Nothing, Shared, Uncached, Exclusive];
         let mut seq = 1;
         let mut running: Vec<(bool, u64)> = Vec::new();
@@ -311,47 +311,47 @@ proptest! {
             match step {
                 0 | 1 => {
                     seq += 1;
-                    leases.grant(INODE, SERVER, BOOT, mode, seq - back.min(seq));
+                    delegations.grant(INODE, SERVER, BOOT, mode, seq - back.min(seq));
                 }
                 2 => {
                     seq += 1;
-                    leases.revoke(INODE, SERVER, if mode == Shared { Shared } else { Nothing }, seq, 0);
+                    delegations.revoke(INODE, SERVER, if mode == Shared { Shared } else { Nothing }, seq, 0);
                 }
                 3 | 4 => {
                     let need = if mode == Exclusive { WRITE } else { READ };
-                    if let Verdict::Cached(stamp) = leases.admit(INODE, need, 0) {
-                        let holds = leases.holds(INODE, 0);
+                    if let Verdict::Cached(stamp) = delegations.admit(INODE, need, 0) {
+                        let holds = delegations.holds(INODE, 0);
                         prop_assert!(holds == Exclusive || (holds == Shared && !need.write));
                         running.push((need.write, stamp));
                     }
                 }
                 5 => {
                     for (write, stamp) in running.drain(..) {
-                        leases.leave(INODE, write, stamp);
+                        delegations.leave(INODE, write, stamp);
                     }
                 }
-                6 => leases.open_gate(INODE),
+                6 => delegations.open_gate(INODE),
                 7 => {
-                    leases.close_gate(INODE);
-                    if !leases.is_busy(INODE)
-                        && let Some(keep) = leases.keeps(INODE)
-                        && leases.give_up(INODE, keep).is_some()
+                    delegations.close_gate(INODE);
+                    if !delegations.is_busy(INODE)
+                        && let Some(keep) = delegations.keeps(INODE)
+                        && delegations.give_up(INODE, keep).is_some()
                     {
-                        prop_assert_eq!(leases.holds(INODE, 0), keep);
-                        prop_assert!(leases.cached(INODE, 0).is_none() || keep == Shared);
-                        let here = leases.stamp(INODE);
+                        prop_assert_eq!(delegations.holds(INODE, 0), keep);
+                        prop_assert!(delegations.cached(INODE, 0).is_none() || keep == Shared);
+                        let here = delegations.stamp(INODE);
                         let in_the_way = |(write, stamp): &(bool, u64)| Some(*stamp) == here && (*write || keep == Nothing);
                         prop_assert!(!running.iter().any(in_the_way));
                     }
                 }
                 _ => {
-                    leases.returned(INODE);
+                    delegations.returned(INODE);
                 }
             }
-            if leases.cached(INODE, 0).is_some() {
-                prop_assert!(matches!(leases.holds(INODE, 0), Shared | Exclusive));
+            if delegations.cached(INODE, 0).is_some() {
+                prop_assert!(matches!(delegations.holds(INODE, 0), Shared | Exclusive));
             }
-            prop_assert!(leases.mode(INODE, 0) <= leases.holds(INODE, 0));
+            prop_assert!(delegations.mode(INODE, 0) <= delegations.holds(INODE, 0));
         }
     }
 }
@@ -359,18 +359,18 @@ proptest! {
 #[test]
 fn a_walk_larger_than_the_limit_finds_a_part_of_it_again() {
     const LIMIT: usize = 800;
-    let mut leases = empty();
+    let mut delegations = empty();
     let mut seq = 0;
     let mut found = Vec::new();
     for _ in 0..8 {
         let mut again = 0;
         for number in 0..LIMIT as u64 * 5 / 4 {
             seq += 1;
-            again += usize::from(leases.cached(InodeId(number), 0).is_some());
-            leases.grant(InodeId(number), SERVER, BOOT, Shared, seq);
-            if leases.len() > LIMIT {
-                for inode in leases.surplus(LIMIT - LIMIT / 16, |_| true) {
-                    leases.remove(inode);
+            again += usize::from(delegations.cached(InodeId(number), 0).is_some());
+            delegations.grant(InodeId(number), SERVER, BOOT, Shared, seq);
+            if delegations.len() > LIMIT {
+                for inode in delegations.surplus(LIMIT - LIMIT / 16, |_| true) {
+                    delegations.remove(inode);
                 }
             }
         }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Leases that come and go: withdrawals, silent and restarted servers, ended sessions, too many of them.
+//! Delegations that come and go: withdrawals, silent and restarted servers, ended sessions, too many of them.
 
 mod fake;
 
 use fake::{Cluster, Faults, ROOT, make, read, two, within};
 use nyala_client::{CacheListener, OpenOptions, Withdraw};
 use nyala_wire::InodeId;
-use nyala_wire::meta::{LeaseMode, SetAttr};
+use nyala_wire::meta::{DelegationMode, SetAttr};
 use parking_lot::Mutex;
 use std::future::Future;
 use std::pin::Pin;
@@ -59,7 +59,7 @@ async fn a_new_file_is_open_without_saying_so_until_somebody_asks_or_its_reply_i
     }
     cluster.set_faults(Faults::default());
     let noted = files.iter().filter(|file| held(file.inode())).count();
-    assert!((1..20).contains(&noted), "{noted}: those whose reply was sent again, which brings no lease");
+    assert!((1..20).contains(&noted), "{noted}: those whose reply was sent again, which brings no delegation");
     for (n, file) in files.iter().enumerate() {
         within(two.unlink(ROOT, format!("lost{n}").as_bytes())).await.unwrap();
         assert!(within(read(file, 0, 1)).await.is_empty());
@@ -86,13 +86,13 @@ async fn a_withdrawal_that_waits_for_an_operation_at_the_gate_is_let_through_and
         above.asked.lock().clear();
         let locked = Arc::new(Notify::new());
         *above.blocked.lock() = Some(locked.clone());
-        // The other client's write needs the lease back; the layer above cannot forget before the page is read or written.
+        // The other client's write needs the delegation back; the layer above cannot forget before the page is read or written.
         let other = async { handle.write(50, &[2; 10]).await.unwrap() };
         let blocked = async {
             while above.asked.lock().is_empty() {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
-            assert_eq!(one.leased(inode), LeaseMode::None, "nothing may be kept that is on its way back");
+            assert_eq!(one.delegation(inode), DelegationMode::None, "nothing may be kept that is on its way back");
             let started = Instant::now();
             if write {
                 mine.write(10, &[3; 10]).await.unwrap();
@@ -118,18 +118,18 @@ async fn a_withdrawal_that_waits_for_an_operation_at_the_gate_is_let_through_and
 }
 
 #[tokio::test]
-async fn leases_of_a_silent_server_are_not_used_and_what_was_written_arrives_later() {
+async fn delegations_of_a_silent_server_are_not_used_and_what_was_written_arrives_later() {
     let (cluster, one, two) = two(49).await;
     let handle = make(&one, "file").await;
     handle.write(0, b"written").await.unwrap();
     let inode = handle.inode();
     one.lookup_entry(ROOT, b"file").await.unwrap();
-    assert_eq!(one.leased(inode), LeaseMode::Exclusive);
+    assert_eq!(one.delegation(inode), DelegationMode::Exclusive);
     let above = Arc::new(Above::default());
     one.set_listener(above.clone());
     cluster.0.lock().down = vec![1];
     tokio::time::sleep(Duration::from_millis(1100)).await;
-    assert_eq!(one.leased(inode), LeaseMode::None);
+    assert_eq!(one.delegation(inode), DelegationMode::None);
     assert!(above.asked.lock().iter().any(|(asked, _)| *asked == inode));
     cluster.0.lock().down.clear();
     let other = within(two.open(inode, OpenOptions::default())).await.unwrap();
@@ -187,7 +187,7 @@ async fn a_sign_of_life_opens_no_session() {
         }
     });
     quiet.await;
-    // One that has ended in between would be there again, under the id whose leases are others' by now.
+    // One that has ended in between would be there again, under the id whose delegations are others' by now.
     assert_eq!(cluster.0.lock().metas[0].openings, opened);
     cluster.forget_sessions();
     let noticed = within(async {
@@ -227,7 +227,7 @@ async fn a_restarted_server_is_told_what_is_dirty_and_open_before_it_goes_on() {
 }
 
 #[tokio::test]
-async fn surplus_leases_go_back() {
+async fn surplus_delegations_go_back() {
     let cluster = Cluster::new(52);
     let mut config = cluster.config();
     config.max_kept_inodes = 32;
@@ -241,8 +241,8 @@ async fn surplus_leases_go_back() {
         one.lookup(ROOT, format!("f{number}").as_bytes()).await.unwrap();
     }
     let few = async {
-        while files.iter().filter(|file| one.leased(file.inode()) != LeaseMode::None).count() > 32
-            || cluster.0.lock().metas[0].leases.returns < 60
+        while files.iter().filter(|file| one.delegation(file.inode()) != DelegationMode::None).count() > 32
+            || cluster.0.lock().metas[0].delegations.returns < 60
         {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What leases cost: requests that reach the client process, and revocations, counted by the mount (`user.nyala.stats`).
+//! What delegations cost: requests that reach the client process, and revocations, counted by the mount (`user.nyala.stats`).
 
 use nyala_e2e::{Mounts, serial, shared, sys};
 use std::collections::BTreeMap;
@@ -36,10 +36,10 @@ fn kernel(cost: &BTreeMap<String, u64>, name: &str) -> u64 {
 }
 
 #[test]
-fn e2e_lease_cost_alone_is_nothing() {
+fn e2e_delegation_cost_alone_is_nothing() {
     let _one = serial();
     let cluster = shared();
-    let (mount, dir) = (cluster.mount(), cluster.test_dir("lease-alone"));
+    let (mount, dir) = (cluster.mount(), cluster.test_dir("delegation-alone"));
     let files: Vec<_> = (0..100).map(|number| dir.join(format!("f{number}"))).collect();
     for (number, path) in files.iter().enumerate() {
         fs::write(path, vec![number as u8; 1000]).unwrap();
@@ -88,11 +88,11 @@ fn e2e_lease_cost_alone_is_nothing() {
 }
 
 #[test]
-fn e2e_lease_cost_of_turns_is_two_revocations() {
+fn e2e_delegation_cost_of_turns_is_two_revocations() {
     let _one = serial();
     let cluster = shared();
     let mounts = Mounts::new(&cluster, 2, "");
-    let dirs = mounts.test_dirs("lease-turns");
+    let dirs = mounts.test_dirs("delegation-turns");
     let roots = [dirs[0].parent().unwrap(), dirs[1].parent().unwrap()];
     fs::write(dirs[0].join("f"), 0_u64.to_le_bytes()).unwrap();
     let files: Vec<File> =

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Leases: what a client may keep, and how it is told to let go. `docs/protocol.md` has the rules.
+//! Delegations: what a client may keep, and how it is told to let go. `docs/protocol.md` has the rules.
 //!
-//! An inode's lease covers its attributes, extended attributes and content; a directory's also its entries, present and
-//! missing, and its listing. Servers never speak first: a client keeps one [`super::MetaOp::LeasePoll`] at each server,
+//! An inode's delegation covers its attributes, extended attributes and content; a directory's also its entries, present and
+//! missing, and its listing. Servers never speak first: a client keeps one [`super::MetaOp::DelegationPoll`] at each server,
 //! and revocations are its replies. Replies overtake each other, so grants and revocations carry numbers of one
 //! counter: a grant with a lower number than a revocation of the same inode is void.
 
@@ -16,7 +16,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// What a client may do with an inode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Encode)]
 #[cbor(index_only)]
-pub enum LeaseMode {
+pub enum DelegationMode {
     /// Keep nothing: every answer is true only when it is given.
     #[default]
     #[n(0)]
@@ -33,37 +33,37 @@ pub enum LeaseMode {
     Exclusive,
 }
 
-impl<'b, C> Decode<'b, C> for LeaseMode {
+impl<'b, C> Decode<'b, C> for DelegationMode {
     /// Not derived: see [`crate::FileKind`].
     fn decode(d: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
         Ok(match d.u8()? {
-            0 => LeaseMode::None,
-            1 => LeaseMode::Shared,
-            2 => LeaseMode::Uncached,
-            3 => LeaseMode::Exclusive,
-            _ => return Err(decode::Error::message("unknown lease mode")),
+            0 => DelegationMode::None,
+            1 => DelegationMode::Shared,
+            2 => DelegationMode::Uncached,
+            3 => DelegationMode::Exclusive,
+            _ => return Err(decode::Error::message("unknown delegation mode")),
         })
     }
 }
 
-impl LeaseMode {
+impl DelegationMode {
     /// Whether two clients may have these at once.
-    pub fn agrees(self, other: LeaseMode) -> bool {
-        use LeaseMode::{None, Shared, Uncached};
+    pub fn agrees(self, other: DelegationMode) -> bool {
+        use DelegationMode::{None, Shared, Uncached};
         matches!((self, other), (None, _) | (_, None) | (Shared, Shared) | (Uncached, Uncached))
     }
 
-    fn from_bits(bits: u8) -> LeaseMode {
+    fn from_bits(bits: u8) -> DelegationMode {
         match bits & 3 {
-            0 => LeaseMode::None,
-            1 => LeaseMode::Shared,
-            2 => LeaseMode::Uncached,
-            _ => LeaseMode::Exclusive,
+            0 => DelegationMode::None,
+            1 => DelegationMode::Shared,
+            2 => DelegationMode::Uncached,
+            _ => DelegationMode::Exclusive,
         }
     }
 }
 
-/// Leases that a request asks for.
+/// Delegations that a request asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(transparent)]
 pub struct Want(#[n(0)] pub u8);
@@ -72,17 +72,17 @@ impl Want {
     /// None: the client keeps nothing.
     pub const NOTHING: Want = Want(0);
     /// Whatever can be had at once.
-    pub const LEASES: Want = Want(1);
+    pub const DELEGATIONS: Want = Want(1);
     /// The file of the request is going to be written.
     pub const WRITE: Want = Want(2);
-    /// [`LeaseMode::Uncached`] is of no use.
+    /// [`DelegationMode::Uncached`] is of no use.
     pub const CACHED: Want = Want(4);
     /// The client cannot let go of the whole file before this request is answered: its kernel holds pages locked for it, or
-    /// it is a commit, for which the return of a lease waits.
+    /// it is a commit, for which the return of a delegation waits.
     pub const PINNED: Want = Want(8);
-    /// A new file that comes with an exclusive lease is open under that: the server does not note that it is open.
+    /// A new file that comes with an exclusive delegation is open under that: the server does not note that it is open.
     pub const UNSAID: Want = Want(16);
-    /// The file that is looked up is likely to be opened next: its content, if its lease can be had at once.
+    /// The file that is looked up is likely to be opened next: its content, if its delegation can be had at once.
     pub const CONTENT: Want = Want(32);
 
     /// Whether all bits of `other` are set.
@@ -96,11 +96,11 @@ impl Want {
     }
 }
 
-/// Leases that a reply gives.
+/// Delegations that a reply gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grants {
     /// On every inode whose attributes the reply holds.
-    pub inodes: LeaseMode,
+    pub inodes: DelegationMode,
     /// `Shared` on the directory that the request names ([`super::MetaOp::home`]).
     pub dir: bool,
     /// Number of this grant.
@@ -113,7 +113,7 @@ pub struct Grants {
 pub struct AnswerHead {
     /// Number of the grants.
     pub seq: U64,
-    /// Bits 0 and 1: [`LeaseMode`] of the inodes; bit 2: the directory, shared.
+    /// Bits 0 and 1: [`DelegationMode`] of the inodes; bit 2: the directory, shared.
     pub grants: u8,
     /// Zero.
     pub reserved: [u8; 7],
@@ -142,12 +142,12 @@ impl Grants {
             return Err(bad("reserved bits in the head of a reply"));
         }
         let grants =
-            Grants { inodes: LeaseMode::from_bits(head.grants), dir: head.grants & 4 != 0, seq: head.seq.get() };
+            Grants { inodes: DelegationMode::from_bits(head.grants), dir: head.grants & 4 != 0, seq: head.seq.get() };
         Ok((grants, rest))
     }
 }
 
-/// Let go of a lease.
+/// Let go of a delegation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Revocation {
     /// The inode.
@@ -155,13 +155,13 @@ pub struct Revocation {
     pub inode: InodeId,
     /// What may be kept: `None`, or `Shared` by a holder of `Exclusive` once all it has written is committed.
     #[n(1)]
-    pub keep: LeaseMode,
+    pub keep: DelegationMode,
     /// Number: void for grants with a higher one.
     #[n(2)]
     pub seq: u64,
 }
 
-/// A lease let go, asked or not.
+/// A delegation let go, asked or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Returned {
     /// The inode.
@@ -169,11 +169,11 @@ pub struct Returned {
     pub inode: InodeId,
     /// What is kept.
     #[n(1)]
-    pub keep: LeaseMode,
+    pub keep: DelegationMode,
     /// Number of the revocation, or of the last grant seen: newer grants stay.
     #[n(2)]
     pub seq: u64,
-    /// The client opened the file under the lease without saying so, and still has it open: it now counts as opened by
+    /// The client opened the file under the delegation without saying so, and still has it open: it now counts as opened by
     /// this session.
     #[n(3)]
     pub open: bool,
@@ -185,7 +185,9 @@ mod tests {
 
     #[test]
     fn heads() {
-        for inodes in [LeaseMode::None, LeaseMode::Shared, LeaseMode::Uncached, LeaseMode::Exclusive] {
+        for inodes in
+            [DelegationMode::None, DelegationMode::Shared, DelegationMode::Uncached, DelegationMode::Exclusive]
+        {
             for dir in [false, true] {
                 let grants = Grants { inodes, dir, seq: 1 << 40 };
                 let mut body = grants.head().as_bytes().to_vec();
@@ -199,7 +201,7 @@ mod tests {
 
     #[test]
     fn who_may_have_what_at_once() {
-        use LeaseMode::{Exclusive, None, Shared, Uncached};
+        use DelegationMode::{Exclusive, None, Shared, Uncached};
         assert!(Shared.agrees(Shared) && Uncached.agrees(Uncached) && Exclusive.agrees(None));
         assert!(!Shared.agrees(Uncached) && !Exclusive.agrees(Exclusive) && !Exclusive.agrees(Shared));
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Leases of one metadata target: what is in the way of a request, and what its reply grants.
+//! Delegations of one metadata target: what is in the way of a request, and what its reply grants.
 
 use super::meta::*;
 use nyala_wire::*;
@@ -14,33 +14,35 @@ const AGAIN: Duration = Duration::from_millis(300);
 pub enum Need {
     Read,
     Change,
-    Lease(LeaseMode),
+    Delegation(DelegationMode),
 }
 
 #[derive(Default)]
-pub struct Leases {
-    held: HashMap<(InodeId, SessionId), (LeaseMode, u64)>,
-    revoking: HashMap<(InodeId, SessionId), (LeaseMode, u64, Option<Instant>)>,
+pub struct Delegations {
+    held: HashMap<(InodeId, SessionId), (DelegationMode, u64)>,
+    revoking: HashMap<(InodeId, SessionId), (DelegationMode, u64, Option<Instant>)>,
     /// Who waits with a request before which it cannot let go, in order of arrival.
     pinned: Vec<(InodeId, SessionId)>,
     pub unconfirmed: HashSet<SessionId>,
     pub seq: u64,
     /// Files of several clients are given out `Uncached` to whoever takes that.
     pub contended: bool,
-    /// Nobody gets an exclusive lease, as while others ask for the same all the time.
+    /// Nobody gets an exclusive delegation, as while others ask for the same all the time.
     pub never_exclusive: bool,
     pub revocations: usize,
     pub returns: usize,
 }
 
-impl Leases {
-    fn leaves(need: Need, mode: LeaseMode) -> Option<LeaseMode> {
+impl Delegations {
+    fn leaves(need: Need, mode: DelegationMode) -> Option<DelegationMode> {
         match (need, mode) {
-            (_, LeaseMode::None) | (Need::Read | Need::Change, LeaseMode::Uncached) => None,
-            (Need::Read, LeaseMode::Shared) => None,
-            (Need::Lease(wanted), mode) if wanted.agrees(mode) => None,
-            (Need::Read | Need::Lease(LeaseMode::Shared), LeaseMode::Exclusive) => Some(LeaseMode::Shared),
-            _ => Some(LeaseMode::None),
+            (_, DelegationMode::None) | (Need::Read | Need::Change, DelegationMode::Uncached) => None,
+            (Need::Read, DelegationMode::Shared) => None,
+            (Need::Delegation(wanted), mode) if wanted.agrees(mode) => None,
+            (Need::Read | Need::Delegation(DelegationMode::Shared), DelegationMode::Exclusive) => {
+                Some(DelegationMode::Shared)
+            }
+            _ => Some(DelegationMode::None),
         }
     }
 
@@ -80,34 +82,34 @@ impl Leases {
         self.pinned.retain(|(_, waiting)| *waiting != session);
     }
 
-    pub fn give(&mut self, inode: InodeId, session: SessionId, mode: LeaseMode) -> LeaseMode {
+    pub fn give(&mut self, inode: InodeId, session: SessionId, mode: DelegationMode) -> DelegationMode {
         let in_the_way =
             self.held.iter().any(|((i, s), (held, _))| *i == inode && *s != session && !mode.agrees(*held));
-        let refused = self.never_exclusive && mode == LeaseMode::Exclusive;
-        if mode == LeaseMode::None || refused || in_the_way || self.revoking.keys().any(|(i, _)| *i == inode) {
-            return LeaseMode::None;
+        let refused = self.never_exclusive && mode == DelegationMode::Exclusive;
+        if mode == DelegationMode::None || refused || in_the_way || self.revoking.keys().any(|(i, _)| *i == inode) {
+            return DelegationMode::None;
         }
         let seq = self.seq;
         let entry = self.held.entry((inode, session)).or_insert((mode, seq));
-        if entry.0 != LeaseMode::Exclusive {
+        if entry.0 != DelegationMode::Exclusive {
             entry.0 = mode;
         }
         entry.1 = seq;
         entry.0
     }
 
-    pub fn best(&self, inode: InodeId, session: SessionId, want: Want) -> LeaseMode {
-        let wanted = if want.has(Want::WRITE) { LeaseMode::Exclusive } else { LeaseMode::Shared };
+    pub fn best(&self, inode: InodeId, session: SessionId, want: Want) -> DelegationMode {
+        let wanted = if want.has(Want::WRITE) { DelegationMode::Exclusive } else { DelegationMode::Shared };
         let mut others = self.held.iter().filter(|((i, s), _)| *i == inode && *s != session);
-        let uncached = others.any(|(_, (mode, _))| *mode == LeaseMode::Uncached);
-        if (uncached || self.contended) && !want.has(Want::CACHED) { LeaseMode::Uncached } else { wanted }
+        let uncached = others.any(|(_, (mode, _))| *mode == DelegationMode::Uncached);
+        if (uncached || self.contended) && !want.has(Want::CACHED) { DelegationMode::Uncached } else { wanted }
     }
 
     pub fn is_free_to_read(&self, inode: InodeId, session: SessionId) -> bool {
-        let reads = |(key, (mode, _)): (&(InodeId, SessionId), &(LeaseMode, u64))| match key {
+        let reads = |(key, (mode, _)): (&(InodeId, SessionId), &(DelegationMode, u64))| match key {
             (held, _) if *held != inode => true,
-            (_, own) if *own == session => *mode != LeaseMode::Uncached && !self.revoking.contains_key(key),
-            _ => *mode == LeaseMode::Shared,
+            (_, own) if *own == session => *mode != DelegationMode::Uncached && !self.revoking.contains_key(key),
+            _ => *mode == DelegationMode::Shared,
         };
         !self.contended && self.held.iter().all(reads)
     }
@@ -121,7 +123,7 @@ impl Leases {
         if self.revoking.get(&key).is_some_and(|(keep, ..)| returned.keep <= *keep) {
             self.revoking.remove(&key);
         }
-        if returned.keep == LeaseMode::None {
+        if returned.keep == DelegationMode::None {
             self.held.remove(&key);
             self.revoking.remove(&key);
         } else if let Some(held) = self.held.get_mut(&key) {
@@ -148,11 +150,11 @@ impl Leases {
 
     pub fn restart(&mut self, sessions: impl Iterator<Item = SessionId>) {
         let unconfirmed = sessions.collect();
-        *self = Leases { unconfirmed, contended: self.contended, ..Leases::default() };
+        *self = Delegations { unconfirmed, contended: self.contended, ..Delegations::default() };
     }
 
-    pub fn mode(&self, inode: InodeId, session: SessionId) -> LeaseMode {
-        self.held.get(&(inode, session)).map_or(LeaseMode::None, |(mode, _)| *mode)
+    pub fn mode(&self, inode: InodeId, session: SessionId) -> DelegationMode {
+        self.held.get(&(inode, session)).map_or(DelegationMode::None, |(mode, _)| *mode)
     }
 
     pub fn holders(&self, inode: InodeId) -> usize {
