@@ -11,18 +11,10 @@ mod rate;
 mod times;
 
 use bucket::Bucket;
+use limits::{CYCLE, REST_INTERVALS, REST_PART, REST_REQUESTS};
 pub use limits::{ShareLimits, UnderWay};
 use rate::Seen;
 use times::{Times, Verdict};
-
-/// Intervals from one rest to the next; more after a long one, so that it rests a quarter of the time at most.
-const CYCLE: u32 = 10;
-const REST_PART: u32 = 4;
-/// A rest ends after so many requests, or intervals.
-const REST_REQUESTS: u64 = 16;
-const REST_INTERVALS: u32 = 5;
-/// A copy of hardly any bytes costs disks and network as much as one of this part of a region.
-const LEAST_PART: u64 = 16;
 
 /// The controller of one primary.
 #[derive(Clone, Debug, Default)]
@@ -116,7 +108,7 @@ impl Share {
 
     /// A copy that `taken` was taken for has only `bytes`: most files are much smaller than a region.
     pub fn sized(&mut self, taken: u64, bytes: u64) {
-        self.tokens.give_back(taken.saturating_sub(bytes.max(taken / LEAST_PART)));
+        self.tokens.sized(taken, bytes);
     }
 
     /// A copy has ended.

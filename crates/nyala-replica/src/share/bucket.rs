@@ -2,6 +2,9 @@
 
 //! Bytes that may be copied now. Pure.
 
+/// A copy of hardly any bytes costs disks and network as much as one of this part of a region.
+const LEAST_PART: u64 = 16;
+
 /// Filled by time, emptied by copies.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bucket {
@@ -44,10 +47,11 @@ impl Bucket {
         some
     }
 
-    /// Some of what was taken is not needed.
-    pub fn give_back(&mut self, bytes: u64) {
-        self.bytes = self.bytes.saturating_add_unsigned(bytes);
-        self.taken = self.taken.saturating_sub(bytes);
+    /// What `taken` was taken for has only `bytes`: the rest comes back.
+    pub fn sized(&mut self, taken: u64, bytes: u64) {
+        let rest = taken.saturating_sub(bytes.max(taken / LEAST_PART));
+        self.bytes = self.bytes.saturating_add_unsigned(rest);
+        self.taken = self.taken.saturating_sub(rest);
     }
 
     /// Bytes per second that were really taken.

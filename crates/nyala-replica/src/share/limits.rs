@@ -2,6 +2,13 @@
 
 //! What can be set about the rate of a resync.
 
+/// Intervals from one rest to the next; more after a long one, so that it rests a quarter of the time at most.
+pub(super) const CYCLE: u32 = 10;
+pub(super) const REST_PART: u32 = 4;
+/// A rest ends after so many requests, or intervals.
+pub(super) const REST_REQUESTS: u64 = 16;
+pub(super) const REST_INTERVALS: u32 = 5;
+
 /// Limits of a resync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShareLimits {
