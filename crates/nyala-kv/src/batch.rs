@@ -12,7 +12,7 @@ pub const MAX_VALUE_BYTES: usize = 16 << 20;
 pub const MAX_BATCH_BYTES: usize = 64 << 20;
 
 /// A dropped batch's memory of at least and at most so many bytes is kept for the thread's next large one: allocators give
-/// pieces of this size back to the kernel, which has to zero what it gives anew (docs/performance.md, eighth round).
+/// pieces of this size back to the kernel, which has to zero what it gives anew (docs/history/performance.md).
 const SPARE_BYTES: std::ops::RangeInclusive<usize> = 8 << 10..=512 << 10;
 
 thread_local! {

@@ -2,7 +2,7 @@
 
 //! Where inline content is: in a row of its own, except for a few last bytes of what would just not fit into one page of the
 //! tables. Those are with the inode's record, which is written whenever the content is. A file of 4,096 bytes would
-//! otherwise take two pages in memory and on disk, at each checkpoint (docs/performance.md, eighth round).
+//! otherwise take two pages in memory and on disk, at each checkpoint (docs/history/performance.md).
 
 use crate::change::{Change, Step};
 use crate::damage::lost;

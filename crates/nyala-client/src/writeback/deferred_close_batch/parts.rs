@@ -7,7 +7,7 @@ use nyala_wire::meta::MAX_PUTS;
 use std::sync::Arc;
 
 /// Most content in one request, bytes, unless one file has more. What allocators keep at hand ends at about 64 KiB, here and
-/// at the server: the memory of larger requests comes from the kernel anew each time (docs/performance.md, eighth round).
+/// at the server: the memory of larger requests comes from the kernel anew each time (docs/history/performance.md).
 const MAX_BYTES: usize = 56 << 10;
 /// Most files in one request.
 const MAX_FILES: usize = 16;
