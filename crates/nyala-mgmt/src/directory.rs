@@ -10,7 +10,7 @@
 
 use crate::MgmtError;
 use crate::raft::log::RaftLog;
-use nyala_store::{Options, Store, StoreError, own_dir};
+use nyala_store::{Options, Recovery, Store, StoreError, own_dir};
 use nyala_wire::ClusterId;
 use serde::{Deserialize, Serialize};
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -72,9 +72,17 @@ pub(crate) struct Directory {
     pub store: Store,
 }
 
+/// How the store in a directory is opened.
+pub type OpenStore<'a> = &'a dyn Fn(&Path, Options) -> Result<(Store, Recovery), StoreError>;
+
 impl Directory {
     /// Opens the directory, or makes it at the first start.
-    pub(crate) fn open(path: &Path, cluster: ClusterId, begin: Begin) -> Result<Directory, MgmtError> {
+    pub(crate) fn open(
+        path: &Path,
+        cluster: ClusterId,
+        begin: Begin,
+        opens: OpenStore<'_>,
+    ) -> Result<Directory, MgmtError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
         made.map_err(MgmtError::io("make directory", path))?;
         // Looked at before anything is written, so that a foreign directory stays as it is.
@@ -83,7 +91,7 @@ impl Directory {
             check(path, identity, cluster)?;
         }
         nyala_store::private::tighten(path).map_err(MgmtError::io("make private", path))?;
-        let store = open_store(path)?;
+        let store = open_store(path, opens)?;
         let stored = |e: &dyn std::fmt::Display| MgmtError::Stored { dir: path.to_owned(), reason: e.to_string() };
         let empty = RaftLog::new(store.clone()).is_empty().map_err(|e| stored(&e))?;
         let incomplete = |reason: &str| MgmtError::Incomplete { dir: path.to_owned(), reason: reason.to_owned() };
@@ -129,7 +137,7 @@ impl Directory {
     }
 }
 
-fn open_store(path: &Path) -> Result<Store, MgmtError> {
+fn open_store(path: &Path, opens: OpenStore<'_>) -> Result<Store, MgmtError> {
     // The state is small: small segments, and checkpoints as they come.
     let options = Options {
         segment_bytes: 4 << 20,
@@ -141,7 +149,7 @@ fn open_store(path: &Path) -> Result<Store, MgmtError> {
     let dir = path.join("store");
     let made = DirBuilder::new().recursive(true).mode(0o700).create(&dir);
     made.map_err(MgmtError::io("make directory", &dir))?;
-    match Store::open(&dir, options) {
+    match opens(&dir, options) {
         Ok((store, recovery)) => {
             if recovery.cut_bytes > 0 {
                 tracing::warn!(cut_bytes = recovery.cut_bytes, "an unsynced tail of the log was cut after a crash");

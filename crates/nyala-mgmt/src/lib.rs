@@ -35,5 +35,6 @@ mod run;
 mod service;
 
 pub use config::{MgmtConfig, RaftTimes};
+pub use directory::OpenStore;
 pub use error::MgmtError;
 pub use run::{Mgmt, run};

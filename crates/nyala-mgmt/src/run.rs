@@ -3,7 +3,7 @@
 //! Start and stop of the service.
 
 use crate::core::Core;
-use crate::directory::{Begin, Directory};
+use crate::directory::{Begin, Directory, OpenStore};
 use crate::leadership::{self, Bootstrap};
 use crate::raft::log::RaftLog;
 use crate::raft::machine::Machine;
@@ -14,6 +14,7 @@ use crate::raft::{self, Raft};
 use crate::rest::{self, Token};
 use crate::service::MgmtService;
 use crate::{MgmtConfig, MgmtError, announce, entrance, liveness, members, reachable};
+use nyala_store::Store;
 use nyala_transport::facing::facing;
 use nyala_transport::member::MgmtClient;
 use nyala_transport::{
@@ -55,6 +56,11 @@ pub async fn run(config: MgmtConfig, shutdown: impl Future<Output = ()>) -> Resu
 impl Mgmt {
     /// Takes the directory and the ports. Needs no runtime; blocks on the disk.
     pub fn open(config: MgmtConfig) -> Result<Mgmt, MgmtError> {
+        Mgmt::open_on(config, &Store::open)
+    }
+
+    /// The same with a store that is opened another way, so that tests can put a simulated disk under the whole service.
+    pub fn open_on(config: MgmtConfig, opens: OpenStore<'_>) -> Result<Mgmt, MgmtError> {
         if !config.rest_listen.ip().is_loopback() && !config.rest_insecure {
             return Err(MgmtError::RestInsecure { address: config.rest_listen });
         }
@@ -62,7 +68,7 @@ impl Mgmt {
         let secret = Secret::load(&config.secret_file)?;
         let further = config.standby || !config.join.is_empty();
         let begin = if further { Begin::Further } else { Begin::First(config.cluster) };
-        let directory = Directory::open(&config.dir, config.cluster, begin)?;
+        let directory = Directory::open(&config.dir, config.cluster, begin, opens)?;
         let token = Token::load_or_create(&directory.path.join("rest.token"))?;
         let cluster = u128::from_le_bytes(directory.identity.cluster.0);
         let handshake =
