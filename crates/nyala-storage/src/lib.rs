@@ -11,6 +11,8 @@ pub mod config;
 pub mod disks;
 pub mod error;
 pub mod service;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use compare::{Comparison, compare};
 pub use config::{StorageConfig, TargetSpec};

@@ -2,10 +2,10 @@
 
 //! A metadata service and a storage service with two targets, as shipped, on simulated disks; management is the test.
 
-use crate::chunks::Chunks;
 use nyala_client::{Client, ClientConfig};
 use nyala_meta::MetaConfig;
 use nyala_storage::chunk_store::ChunkDisk;
+use nyala_storage::testing::Chunks;
 use nyala_storage::{Disks, StorageConfig, TargetSpec};
 use nyala_store::testing::{Clock, Machine};
 use nyala_store::{Options, Recovery, Store, StoreError};
@@ -103,7 +103,7 @@ impl Disks for SimDisks {
     }
 
     fn chunks(&self, dir: &Path) -> io::Result<Arc<dyn ChunkDisk>> {
-        Ok(Arc::new(Chunks::new(&self.machines.chunks[SimDisks::number(dir)])))
+        Ok(Arc::new(Chunks::new(self.machines.chunks[SimDisks::number(dir)].disk())))
     }
 
     fn boot_id(&self, _dir: &Path) -> io::Result<String> {

@@ -8,7 +8,6 @@
 //! A short form, of random sequences and moments within a bounded time, is part of every test run and prints its seed;
 //! `NYALA_POWER_SEED` repeats one (threads still race), `make power-cuts` does all of them.
 
-mod chunks;
 mod cluster;
 mod history;
 mod restart;

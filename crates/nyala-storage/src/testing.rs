@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Chunk files on a simulated machine, which loses what was not synced.
+//! Chunk files on a simulated disk, which loses what was not synced.
+//!
+//! Failure model: that of [`nyala_store::testing`]; holes and reserved space are not simulated, a hole reads as the zeros it is.
 
-use nyala_storage::chunk_store::{ChunkDisk, ChunkFile, Opened};
-use nyala_store::testing::Machine;
+use crate::chunk_store::{ChunkDisk, ChunkFile, Opened};
 use nyala_store::{LogDisk, LogFile};
 use nyala_wire::storage::ChunkFileId;
+use parking_lot::Mutex;
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// The chunk files of one target.
 pub struct Chunks {
@@ -19,13 +21,15 @@ pub struct Chunks {
 
 struct Chunk(Arc<dyn LogFile>);
 
+/// The name of a chunk file on the disk: inode and index.
 fn name(file: ChunkFileId) -> String {
     format!("{}.{}", file.inode, file.index)
 }
 
 impl Chunks {
-    pub fn new(machine: &Machine) -> Chunks {
-        Chunks { disk: machine.disk(), turn: Mutex::default() }
+    /// Those on `disk`.
+    pub fn new(disk: Arc<dyn LogDisk>) -> Chunks {
+        Chunks { disk, turn: Mutex::default() }
     }
 }
 
@@ -38,7 +42,7 @@ fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
 
 impl ChunkDisk for Chunks {
     fn open(&self, file: ChunkFileId, create: bool) -> io::Result<Option<Opened>> {
-        let _turn = self.turn.lock().unwrap();
+        let _turn = self.turn.lock();
         if let Some(there) = found(self.disk.open(&name(file)))? {
             return Ok(Some(Opened { file: Arc::new(Chunk(there)), created: false }));
         }
@@ -74,8 +78,8 @@ impl ChunkFile for Chunk {
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        let rest = usize::try_from(self.0.bytes()?.saturating_sub(offset)).unwrap();
-        let n = rest.min(buf.len());
+        let rest = self.0.bytes()?.saturating_sub(offset);
+        let n = usize::try_from(rest).unwrap_or(usize::MAX).min(buf.len());
         if n > 0 {
             self.0.read_at(offset, &mut buf[..n])?;
         }
@@ -109,7 +113,7 @@ impl ChunkFile for Chunk {
     fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
         let end = (offset + len).min(self.0.bytes()?);
         match end.checked_sub(offset) {
-            Some(len @ 1..) => self.0.write_at(offset, &vec![0; usize::try_from(len).unwrap()]),
+            Some(len @ 1..) => self.0.write_at(offset, &vec![0; len as usize]),
             _ => Ok(()),
         }
     }
