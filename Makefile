@@ -124,8 +124,9 @@ fuzz: ## property tests with many seeds (ROUNDS=, SEED=: the first, CASES=: of t
 	done
 
 .PHONY: sim
-sim: ## run clusters in the simulator under seeded faults (SEEDS=, FIRST=, BREAK=rule|all)
+sim: ## run clusters under seeded faults: pure machines (SEEDS=, FIRST=, BREAK=rule|all), then the services as shipped (SERVICES=)
 	cargo run --release --locked -p nyala-sim -- --seeds $(or $(SEEDS),10000) --first $(or $(FIRST),0) $(if $(BREAK),--break $(BREAK))
+	cargo run --release --locked -p nyala-sim-services -- --seeds $(or $(SERVICES),1000) --first $(or $(FIRST),0)
 
 .PHONY: power-cuts
 power-cuts: deps ## every sequence of up to three operations, the power cut at every write and sync of it (SEED=)

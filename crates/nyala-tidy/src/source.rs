@@ -20,6 +20,9 @@ pub struct Source {
     test_items: Vec<Range<usize>>,
 }
 
+/// Crates that are nothing but tests.
+const TEST_CRATES: &[&str] = &["crates/nyala-e2e/", "crates/nyala-sim-services/"];
+
 impl Source {
     /// Scans a file. Whether a file named like any other is only for tests is known to its parent: see
     /// [`crate::repo::Repo`].
@@ -27,7 +30,7 @@ impl Source {
         let code = lexer::mask(text);
         let test_items = items::test_items(text, &code);
         let name = path.rsplit('/').next().unwrap_or(path);
-        let is_test = path.starts_with("crates/nyala-e2e/")
+        let is_test = TEST_CRATES.iter().any(|dir| path.starts_with(dir))
             || ["/tests/", "/examples/", "/benches/"].iter().any(|dir| path.contains(dir))
             || name == "tests.rs"
             || name.ends_with("_test.rs")

@@ -40,6 +40,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("nyala-fuse", &["nyala-client", "nyala-ring", "nyala-wire"]),
     ("nyala-replica-breakable", &["nyala-cluster", "nyala-wire"]),
     ("nyala-sim", &["nyala-wire", "nyala-cluster", "nyala-replica-breakable"]),
+    (
+        "nyala-sim-services",
+        &["nyala-wire", "nyala-store", "nyala-transport", "nyala-mgmt", "nyala-meta", "nyala-storage", "nyala-client"],
+    ),
     ("nyala-e2e", &["nyala-wire"]),
     ("nyala-tidy", &[]),
     (

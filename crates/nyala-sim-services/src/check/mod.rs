@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What has to hold, one file each. The clients say what they do and what they are told; nothing here is read from servers.
+
+pub mod append;
+pub mod exclusive;
+pub mod locks;
+pub mod mirrors;
+pub mod register;
+
+use append::Appended;
+use exclusive::Exclusive;
+use locks::Inside;
+use register::Register;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+
+/// A moment: the number of things that clients have said before it.
+pub type Moment = u64;
+/// A client's life: one that is killed and starts again is another.
+pub type ClientId = u32;
+
+/// All that clients have said.
+#[derive(Default)]
+pub struct Ledger {
+    now: Moment,
+    /// Cells of files, and names whose file is replaced as a whole.
+    pub registers: BTreeMap<(String, u32), Register>,
+    /// By file.
+    pub appended: BTreeMap<String, Appended>,
+    pub exclusive: Exclusive,
+    /// By what is locked.
+    pub inside: BTreeMap<String, Inside>,
+    /// Until when (nanoseconds of the simulation) what a client writes may be lost before it is synced: it is cut off, or
+    /// stands still, and may have lost its sessions. Client 0: all of them, a disk fails.
+    doubts: BTreeMap<ClientId, u64>,
+    /// How inodes begin whose files are not mirrored.
+    pub plain: String,
+    pub findings: Vec<String>,
+    /// What was done, for people.
+    pub counts: BTreeMap<String, u64>,
+}
+
+impl Ledger {
+    /// A moment later than all before.
+    pub fn tick(&mut self) -> Moment {
+        self.now += 1;
+        self.now
+    }
+
+    /// Notes what is wrong.
+    pub fn found(&mut self, invariant: &str, what: Option<String>) {
+        if let Some(what) = what {
+            self.findings.push(format!("{invariant}: {what}"));
+        }
+    }
+
+    /// Notes that something was done.
+    pub fn count(&mut self, what: &str) {
+        *self.counts.entry(what.into()).or_default() += 1;
+    }
+
+    /// A client is gone, or was told that it has lost what it had not synced.
+    pub fn lost(&mut self, client: ClientId, at: u64) {
+        let now = self.tick();
+        self.registers.values_mut().for_each(|register| register.lost(client, now));
+        self.appended.values_mut().for_each(|appended| appended.lost(Some(client)));
+        self.exclusive.lost(client, at);
+        self.leaves(client);
+    }
+
+    /// A client may lose its sessions and locks until then, and not know it.
+    pub fn away(&mut self, client: ClientId, until: u64) {
+        self.leaves(client);
+        let doubt = self.doubts.entry(client).or_default();
+        *doubt = until.max(*doubt);
+        self.may_be_lost(Some(client));
+    }
+
+    /// It has no lock any more, or may have none.
+    fn leaves(&mut self, client: ClientId) {
+        self.inside.values_mut().for_each(|inside| inside.leave(client));
+    }
+
+    /// All that is not synced until then may be lost: a disk fails.
+    pub fn disk_fails(&mut self, until: u64) {
+        let doubt = self.doubts.entry(0).or_default();
+        *doubt = until.max(*doubt);
+        self.may_be_lost(None);
+        self.exclusive.may_be_lost(until);
+    }
+
+    /// Whether what a client does now is in doubt.
+    pub fn is_in_doubt(&self, client: ClientId, now: u64) -> bool {
+        [0, client].iter().any(|client| self.doubts.get(client).is_some_and(|until| *until > now))
+    }
+
+    /// What a client has done just now is in doubt.
+    pub fn doubt(&mut self, client: ClientId) {
+        self.may_be_lost(Some(client));
+        self.leaves(client);
+    }
+
+    fn may_be_lost(&mut self, client: Option<ClientId>) {
+        self.registers.values_mut().for_each(|register| register.may_be_lost(client));
+        self.appended.values_mut().for_each(|appended| appended.lost(client));
+    }
+
+    /// A server lost power at a time: what clients have not synced may be gone, which the next sync tells.
+    pub fn power_cut(&mut self, now: u64) {
+        self.may_be_lost(None);
+        self.exclusive.may_be_lost(now);
+    }
+}
+
+/// The ledger of this run.
+static LEDGER: Mutex<Option<Ledger>> = Mutex::new(None);
+
+/// Looks at the ledger. Never across something that waits.
+pub fn ledger<R>(work: impl FnOnce(&mut Ledger) -> R) -> R {
+    let mut guard: MutexGuard<'_, Option<Ledger>> = LEDGER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    work(guard.get_or_insert_default())
+}

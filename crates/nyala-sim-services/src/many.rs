@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Many seeds: each in a process of its own, whose memory lies at the same addresses every time.
+
+use crate::options::Options;
+use std::collections::BTreeMap;
+use std::process::{Command, ExitStatus};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// What came of all.
+#[derive(Default)]
+struct Sum {
+    seeds: u64,
+    simulated_s: u64,
+    counts: BTreeMap<String, u64>,
+    findings: Vec<String>,
+}
+
+/// Runs them, says what was found and how fast it went, and ends this process.
+pub fn run(options: &Options) {
+    // SAFETY: takes no memory. Children inherit that their addresses are not random.
+    unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) };
+    let (began, next, sum) = (Instant::now(), AtomicU64::new(options.first), Mutex::new(Sum::default()));
+    let most = options.most_seconds.map(Duration::from_secs);
+    std::thread::scope(|scope| {
+        for _ in 0..options.jobs.max(1) {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= options.first + options.seeds || most.is_some_and(|most| began.elapsed() > most) {
+                        return;
+                    }
+                    let (text, status) = one(seed);
+                    sum.lock().expect("nobody panics with it").add(seed, &text, status);
+                }
+            });
+        }
+    });
+    let sum = sum.into_inner().expect("nobody panicked with it");
+    for (what, count) in &sum.counts {
+        println!("{count:8} {what}");
+    }
+    let took = began.elapsed().as_secs_f64();
+    println!(
+        "{} seeds in {took:.1} s ({:.2} seeds and {:.0} simulated seconds per second), {} with findings",
+        sum.seeds,
+        sum.seeds as f64 / took,
+        sum.simulated_s as f64 / took,
+        sum.findings.len()
+    );
+    std::process::exit(i32::from(!sum.findings.is_empty()));
+}
+
+fn one(seed: u64) -> (String, Option<ExitStatus>) {
+    let program = std::env::current_exe().expect("a process knows its program");
+    let words = std::env::args().skip(1).collect::<Vec<_>>();
+    let output = Command::new(program).args(words).arg("--one").arg(seed.to_string()).output();
+    match output {
+        Ok(output) => {
+            let all = [&output.stdout[..], &output.stderr[..]].map(String::from_utf8_lossy).concat();
+            (all, Some(output.status))
+        }
+        Err(error) => (error.to_string(), None),
+    }
+}
+
+impl Sum {
+    fn add(&mut self, seed: u64, text: &str, status: Option<ExitStatus>) {
+        self.seeds += 1;
+        let mut found = false;
+        for line in text.lines() {
+            if let Some(count) = line.strip_prefix("COUNT ") {
+                let (number, what) = count.split_once(' ').unwrap_or_default();
+                *self.counts.entry(what.into()).or_default() += number.parse::<u64>().unwrap_or(0);
+            } else if let Some(end) = line.strip_prefix("END ") {
+                let simulated = end.split(&[':', ' '][..]).filter_map(|word| word.parse::<u64>().ok()).nth(1);
+                self.simulated_s += simulated.unwrap_or(0);
+            } else if line.starts_with("FINDING ") {
+                found = true;
+                println!("{line}");
+            }
+        }
+        if !status.is_some_and(|status| status.success()) {
+            if !found {
+                println!("FINDING seed {seed}: the run ended with {status:?}:\n{text}");
+            }
+            self.findings.push(seed.to_string());
+        }
+    }
+}

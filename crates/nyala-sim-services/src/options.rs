@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The command line.
+
+use crate::world::cluster::Size;
+
+/// What is wanted.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub seeds: u64,
+    pub first: u64,
+    pub jobs: usize,
+    pub one: Option<u64>,
+    pub trace: Option<String>,
+    /// Shows what a program sees of the simulated kernel, or of the real one.
+    pub conform: Option<bool>,
+    pub faults: bool,
+    pub size: Size,
+    /// Stops after this time.
+    pub most_seconds: Option<u64>,
+}
+
+impl Options {
+    pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
+        let size = Size { mgmt: 3, meta: 2, storage: 3, clients: 3 };
+        let mut options = Options {
+            seeds: 20,
+            first: 0,
+            jobs: 2,
+            one: None,
+            trace: None,
+            conform: None,
+            faults: true,
+            size,
+            most_seconds: None,
+        };
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or(format!("{word} needs a value"));
+            let number = |text: String| text.parse::<u64>().map_err(|error| format!("{word} {text}: {error}"));
+            match word.as_str() {
+                "--seeds" => options.seeds = number(value()?)?,
+                "--first" => options.first = number(value()?)?,
+                "--jobs" => options.jobs = number(value()?)? as usize,
+                "--one" => options.one = Some(number(value()?)?),
+                "--trace" => options.trace = Some(value()?),
+                "--seconds" => options.most_seconds = Some(number(value()?)?),
+                "--conform" => options.conform = Some(value()? == "simulated"),
+                "--no-faults" => options.faults = false,
+                "--mgmt" => options.size.mgmt = number(value()?)? as usize,
+                "--meta" => options.size.meta = number(value()?)? as usize,
+                "--storage" => options.size.storage = number(value()?)? as usize,
+                "--clients" => options.size.clients = number(value()?)? as usize,
+                _ => return Err(format!("{word} is not known")),
+            }
+        }
+        Ok(options)
+    }
+}

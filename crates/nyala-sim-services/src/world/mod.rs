@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What runs on the simulated kernel: a cluster, its clients, and the accidents that happen to them.
+
+pub mod cluster;
+pub mod disks;
+pub mod faults;
+pub mod run;
+pub mod setup;
+pub mod work;

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! One seed: a cluster is made, clients work while accidents happen, then all is well, everybody finishes, and what is there is
+//! looked at.
+
+use super::cluster::{Cluster, Role, Size, block_on};
+use super::faults::{Faults, Running};
+use super::setup;
+use super::work::Worker;
+use crate::check::{ClientId, ledger, mirrors};
+use crate::kernel::clock::{self, SECOND};
+use crate::kernel::process::{self, MachineId};
+use crate::kernel::sched::Nanos;
+use crate::kernel::with;
+use crate::random::Random;
+use std::net::SocketAddr;
+
+/// Operations of one client.
+const OPERATIONS: u64 = 120;
+/// A cluster is made within this time.
+const SETUP: Nanos = 60 * SECOND;
+/// Accidents happen for at most this time.
+const TROUBLE: Nanos = 120 * SECOND;
+/// Once all is well, everybody finishes within this time.
+const QUIET: Nanos = 400 * SECOND;
+/// The world looks around so often.
+const STEP: Nanos = SECOND / 20;
+/// A server that ended by itself is started again after a while, as init does.
+const RESTART: Nanos = SECOND;
+
+/// How a run is done.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    pub seed: u64,
+    pub size: Size,
+    pub faults: bool,
+}
+
+struct World {
+    cluster: Cluster,
+    clients: Vec<Running>,
+    random: Random,
+    next_client: ClientId,
+    ended: Vec<(usize, Nanos)>,
+}
+
+fn now() -> Nanos {
+    with(|kernel| kernel.sched.now)
+}
+
+/// Runs it; what is wrong is in the ledger.
+pub fn run(plan: Plan) {
+    let mut random = Random::new(plan.seed ^ 0x5eed);
+    let mut cluster = Cluster::new(plan.size, &mut random);
+    (0..cluster.servers.len()).for_each(|number| cluster.start(number));
+    let mut world = World { cluster, clients: Vec::new(), random, next_client: 1, ended: Vec::new() };
+    let (mgmt, rest) = (world.cluster.mgmt.clone(), world.cluster.servers[0].machine);
+    let storage = plan.size.storage;
+    let finished =
+        world.errand("setup", SETUP, move |_| setup::run(&mgmt, rest, storage).map_err(|error| error.to_string()));
+    if !finished {
+        return;
+    }
+    ledger(|ledger| ledger.counts.clear());
+    for _ in 0..plan.size.clients {
+        let machine = process::add_machine();
+        world.start_client(machine);
+    }
+    world.trouble(plan.faults);
+    world.quiet();
+}
+
+impl World {
+    fn start_client(&mut self, machine: MachineId) {
+        let id = self.next_client;
+        self.next_client += 1;
+        let (mgmt, random) = (self.cluster.mgmt.clone(), self.random.fork());
+        let work = move || {
+            let done = block_on(async {
+                Worker::begin(id, &mgmt, random)
+                    .await
+                    .map_err(|error| error.to_string())?
+                    .run(OPERATIONS)
+                    .await
+                    .map_err(|error| error.to_string())
+            });
+            if let Err(error) = done {
+                tracing::info!("client {id} ends with: {error}");
+                ledger(|ledger| ledger.count("a client ended with an error"));
+            }
+            process::exit(0);
+        };
+        let process = process::begin(machine, &format!("client{id}"), work);
+        self.clients.push(Running { id, machine, process });
+    }
+
+    /// Servers that ended by themselves start again.
+    fn supervise(&mut self) {
+        for number in 0..self.cluster.servers.len() {
+            let server = &mut self.cluster.servers[number];
+            if server.process.is_some_and(|process| !process::is_alive(process)) {
+                server.process = None;
+                server.rack.process_ended();
+                self.ended.push((number, now() + RESTART));
+                ledger(|ledger| ledger.count("a server ended by itself"));
+            }
+        }
+        while let Some(at) = self.ended.iter().position(|(_, at)| *at <= now()) {
+            let (number, _) = self.ended.swap_remove(at);
+            self.cluster.start(number);
+        }
+        self.clients.retain(|client| process::is_alive(client.process));
+    }
+
+    fn trouble(&mut self, faults: bool) {
+        let mut accidents = Faults::new(self.random.fork());
+        let end = now() + TROUBLE;
+        while now() < end && !self.clients.is_empty() {
+            clock::sleep(STEP);
+            if faults {
+                accidents.go_on(&mut self.cluster, &self.clients);
+            }
+            self.supervise();
+            for machine in std::mem::take(&mut accidents.to_restart) {
+                self.start_client(machine);
+            }
+        }
+        accidents.end_all(&mut self.cluster);
+        with(|kernel| kernel.trace.say("all is well"));
+        tracing::info!("ALL IS WELL");
+    }
+
+    /// Nobody waits for ever once all is well.
+    fn quiet(&mut self) {
+        let end = now() + QUIET;
+        while !self.clients.is_empty() && now() < end {
+            clock::sleep(STEP);
+            self.supervise();
+        }
+        if !self.clients.is_empty() {
+            let waiting: Vec<_> = self.clients.iter().map(|client| client.id).collect();
+            ledger(|ledger| ledger.found("nobody waits for ever", Some(format!("clients {waiting:?} do not finish"))));
+            return;
+        }
+        let (mgmt, id, random) = (self.cluster.mgmt.clone(), self.next_client, self.random.fork());
+        self.errand("look", QUIET, move |_| {
+            block_on(async { Worker::begin(id, &mgmt, random).await?.look_at_all().await })
+                .map_err(|error| error.to_string())
+        });
+        // Members settle what was under way when one of them was cut off.
+        clock::sleep(30 * SECOND);
+        self.mirrors_agree();
+    }
+
+    fn mirrors_agree(&mut self) {
+        // The group is of the targets with the lowest ids, which management gives as services come.
+        let mut members = self.cluster.with_role(Role::Storage);
+        members.sort_by_key(|number| self.cluster.target_of(*number));
+        if let [first, second, _, ..] = members[..] {
+            let disk = |number: usize| &self.cluster.servers[number].rack.chunks;
+            let members = [first, second].map(|number| (number, self.cluster.target_of(number)));
+            let plain = ledger(|ledger| ledger.plain.clone());
+            let wrong = mirrors::judge(disk(first), disk(second), &plain).map(|wrong| format!("{members:?}: {wrong}"));
+            ledger(|ledger| ledger.found("mirrors agree in the end", wrong));
+        }
+    }
+
+    /// Runs work in a process of its own, until it ends or the time is over; whether it ended well.
+    fn errand(
+        &mut self,
+        name: &'static str,
+        most: Nanos,
+        work: impl FnOnce(&[SocketAddr]) -> Result<(), String> + Send + 'static,
+    ) -> bool {
+        let (machine, mgmt) = (process::add_machine(), self.cluster.mgmt.clone());
+        let process = process::begin(machine, name, move || {
+            let done = work(&mgmt);
+            if let Err(error) = &done {
+                ledger(|ledger| ledger.found("nobody is refused once all is well", Some(format!("{name}: {error}"))));
+            }
+            process::exit(i32::from(done.is_err()));
+        });
+        let end = now() + most;
+        while process::is_alive(process) && now() < end {
+            clock::sleep(STEP);
+            self.supervise();
+        }
+        if process::is_alive(process) {
+            ledger(|ledger| ledger.found("nobody waits for ever", Some(format!("{name} does not end"))));
+            return false;
+        }
+        with(|kernel| kernel.processes[process].exit) == Some(0)
+    }
+}

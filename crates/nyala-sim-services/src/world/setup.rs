@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A new cluster gets what the clients work on: a mirror group, directories on all metadata servers, files.
+
+use super::cluster::{REST_PORT, block_on, secret_file};
+use crate::kernel::process::MachineId;
+use crate::kernel::sockopt::place;
+use nyala_client::{Client, ClientConfig, Error};
+use nyala_transport::Secret;
+use nyala_wire::map::TargetKind;
+use nyala_wire::meta::Owner;
+use nyala_wire::{InodeId, Pattern, StripePattern};
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// Nobody in particular.
+pub const OWNER: Owner = Owner { uid: 0, gid: 0 };
+/// Directories, each with one of everything.
+pub const DIRS: [&str; 3] = ["d0", "d1", "d2"];
+/// The one whose files are not mirrored.
+const PLAIN: &str = "d1";
+/// Files in each directory.
+pub const FILES: [&str; 6] = ["small", "large", "wide", "name", "log", "lock"];
+
+/// A client's settings: it tries for ever.
+pub fn client_config(mgmt: &[SocketAddr], name: &str) -> ClientConfig {
+    let secret = Secret::load(&secret_file()).expect("it was made at the start");
+    let retry_timeout = Duration::ZERO;
+    ClientConfig { retry_timeout, ..ClientConfig::new(mgmt.to_vec(), secret, format!("{name}:/")) }
+}
+
+/// Makes everything; to be run in a process.
+pub fn run(mgmt: &[SocketAddr], rest: MachineId, storage: usize) -> Result<(), Error> {
+    block_on(async {
+        let client = Client::connect(client_config(mgmt, "setup")).await?;
+        let targets = loop {
+            let map = client.map();
+            let targets: Vec<u16> = map
+                .targets
+                .iter()
+                .filter(|target| target.kind == TargetKind::Storage)
+                .map(|target| target.id.0)
+                .collect();
+            if targets.len() == storage && !map.slots.is_empty() {
+                break targets;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        };
+        if let [first, second, _, ..] = targets[..] {
+            while !make_group(rest, first, second).await.unwrap_or(false) {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+            }
+        }
+        for dir in DIRS {
+            let mirrored = dir != PLAIN;
+            let dir = client.mkdir(InodeId::ROOT, dir.as_bytes(), 0o755, OWNER).await?.inode;
+            if mirrored {
+                let pattern = StripePattern { pattern: Pattern::Mirror, ..client.map().settings.default_pattern };
+                client.set_pattern(dir, pattern).await?;
+            } else {
+                // Files are in the slot of their directory, which is how their numbers begin.
+                let number = dir.to_string();
+                let slot = number.split('-').next().unwrap_or_default();
+                crate::check::ledger(|ledger| ledger.plain = slot.to_owned());
+            }
+            for file in FILES {
+                let (_, handle) = client.create(dir, file.as_bytes(), 0o644, OWNER, true).await?;
+                handle.fsync(false).await?;
+                handle.release().await?;
+            }
+            client.fsync_dir(dir).await?;
+        }
+        client.fsync_dir(InodeId::ROOT).await?;
+        client.shutdown().await
+    })
+}
+
+/// Asks management to make a mirror group of two targets, as `nyala mirror create` does.
+async fn make_group(rest: MachineId, first: u16, second: u16) -> std::io::Result<bool> {
+    let token = std::fs::read_to_string("mgmt0/rest.token")?;
+    let body = format!(r#"{{"kind":"storage","members":[{first},{second}]}}"#);
+    let request = format!(
+        "POST /api/v1/groups HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\n\r\n{body}",
+        token.trim(),
+        body.len()
+    );
+    let mut stream = TcpStream::connect(place(rest, REST_PORT)).await?;
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    tracing::info!("mirror group: {answer}");
+    Ok(answer.starts_with("HTTP/1.1 2"))
+}

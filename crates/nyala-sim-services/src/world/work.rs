@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A client at work: random operations on what all clients share, each said to the ledger before it begins and when it is done.
+
+use super::setup::{DIRS, OWNER, client_config};
+use crate::check::append::{RECORD, word};
+use crate::check::{ClientId, ledger};
+use crate::random::Random;
+use nyala_client::{Client, Error, FileHandle, OpenOptions};
+use nyala_wire::meta::{FileLock, LockKind, Rename, SetAttr};
+use nyala_wire::{ErrorCode, InodeId, Name};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// A file with cells: their number, their length and the distance between their beginnings.
+struct Kind {
+    name: &'static str,
+    cells: u32,
+    len: usize,
+    apart: u64,
+}
+
+const KINDS: [Kind; 3] = [
+    Kind { name: "small", cells: 4, len: 800, apart: 1000 },
+    Kind { name: "large", cells: 8, len: 6000, apart: 50_000 },
+    Kind { name: "wide", cells: 3, len: 100_000, apart: 110_000 },
+];
+/// Lengths of files that are replaced as a whole.
+const WHOLE: [usize; 2] = [640, 80_000];
+
+/// One life of a client.
+pub struct Worker {
+    id: ClientId,
+    client: Client,
+    random: Random,
+    dirs: Vec<InodeId>,
+    handles: BTreeMap<(usize, &'static str), FileHandle>,
+}
+
+/// The simulated time.
+fn now() -> u64 {
+    crate::kernel::with(|kernel| kernel.sched.now)
+}
+
+type Done = Result<(), Error>;
+
+fn is(error: &Error, code: ErrorCode) -> bool {
+    error.code() == code
+}
+
+impl Worker {
+    pub async fn begin(id: ClientId, mgmt: &[SocketAddr], random: Random) -> Result<Worker, Error> {
+        let client = Client::connect(client_config(mgmt, &format!("client{id}"))).await?;
+        let mut dirs = Vec::new();
+        for dir in DIRS {
+            dirs.push(client.lookup(InodeId::ROOT, dir.as_bytes()).await?.inode);
+        }
+        Ok(Worker { id, client, random, dirs, handles: BTreeMap::new() })
+    }
+
+    /// So many operations, and the end.
+    pub async fn run(mut self, operations: u64) -> Done {
+        for _ in 0..operations {
+            self.step().await;
+            tokio::time::sleep(Duration::from_millis(self.random.below(700))).await;
+        }
+        for handle in std::mem::take(&mut self.handles).into_values() {
+            let released = handle.release().await;
+            self.judge_error("release", released);
+        }
+        self.client.shutdown().await
+    }
+
+    async fn step(&mut self) {
+        let dir = self.random.index(self.dirs.len());
+        let (what, done) = match self.random.below(20) {
+            0..5 => ("write", self.write(dir).await),
+            5..9 => ("read", self.read(dir).await),
+            9..11 => ("sync", self.sync(dir).await),
+            11 => ("truncate", self.truncate(dir).await),
+            12 | 13 => ("append", self.append(dir).await),
+            14 => ("read-log", self.read_log(dir).await),
+            15 => ("replace", self.replace(dir).await),
+            16 => ("read-name", self.read_name(dir).await),
+            17 => ("make", self.make(dir).await),
+            18 => ("list", self.list(dir).await),
+            _ => ("lock", self.lock(dir).await),
+        };
+        tracing::debug!("client {}: {what} in {} is done: {}", self.id, DIRS[dir], done.is_ok());
+        let now = now();
+        ledger(|ledger| {
+            ledger.count(what);
+            if ledger.is_in_doubt(self.id, now) {
+                ledger.doubt(self.id);
+            }
+        });
+        self.judge_error(what, done);
+    }
+
+    /// What was not synced may be gone, if an error says so.
+    fn judge_error(&mut self, what: &str, done: Done) {
+        if let Err(error) = done {
+            tracing::info!("client {}: {what}: {error}", self.id);
+            ledger(|ledger| {
+                ledger.count(&format!("{what} failed: {}", error.code()));
+                ledger.lost(self.id, now());
+            });
+            self.handles.clear();
+        }
+    }
+
+    async fn handle(&mut self, dir: usize, name: &'static str) -> Result<FileHandle, Error> {
+        if let Some(handle) = self.handles.get(&(dir, name)) {
+            return Ok(handle.clone());
+        }
+        let inode = self.client.lookup(self.dirs[dir], name.as_bytes()).await?.inode;
+        let options = OpenOptions { append: name == "log", write: true, ..OpenOptions::default() };
+        let handle = self.client.open(inode, options).await?;
+        self.handles.insert((dir, name), handle.clone());
+        Ok(handle)
+    }
+
+    async fn write(&mut self, dir: usize) -> Done {
+        let kind = &KINDS[self.random.index(KINDS.len())];
+        let cell = self.random.index(kind.cells as usize) as u32;
+        let handle = self.handle(dir, kind.name).await?;
+        let file = (format!("{}/{}", DIRS[dir], kind.name), cell);
+        let stamp = ledger(|ledger| {
+            let now = ledger.tick();
+            ledger.registers.entry(file.clone()).or_default().begin(self.id, now, now);
+            now
+        });
+        handle.write(u64::from(cell) * kind.apart, &stamp.to_le_bytes().repeat(kind.len / 8)).await?;
+        ledger(|ledger| {
+            let now = ledger.tick();
+            ledger.registers.entry(file).or_default().done(self.id, now);
+        });
+        Ok(())
+    }
+
+    async fn read(&mut self, dir: usize) -> Done {
+        let kind = &KINDS[self.random.index(KINDS.len())];
+        let cell = self.random.index(kind.cells as usize) as u32;
+        self.read_cell(dir, kind, cell).await
+    }
+
+    async fn read_cell(&mut self, dir: usize, kind: &Kind, cell: u32) -> Done {
+        let handle = self.handle(dir, kind.name).await?;
+        let file = (format!("{}/{}", DIRS[dir], kind.name), cell);
+        let from = ledger(|ledger| ledger.tick());
+        let mut bytes = handle.read(u64::from(cell) * kind.apart, kind.len).await?.concat();
+        bytes.resize(kind.len, 0);
+        let values: BTreeSet<u64> = bytes.chunks(8).map(word).collect();
+        ledger(|ledger| {
+            ledger.tick();
+            let register = ledger.registers.entry(file.clone()).or_default();
+            let wrong = values.iter().find_map(|value| register.judge(*value, from));
+            let wrong = wrong.map(|wrong| format!("client {} reads {file:?}: {wrong}", self.id));
+            ledger.found("nothing stale is read, what was synced is there", wrong);
+        });
+        Ok(())
+    }
+
+    async fn sync(&mut self, dir: usize) -> Done {
+        let name = *self.random.pick(&["small", "large", "wide", "log"]);
+        let handle = self.handle(dir, name).await?;
+        let from = ledger(|ledger| ledger.tick());
+        handle.fsync(false).await?;
+        let file = format!("{}/{name}", DIRS[dir]);
+        ledger(|ledger| {
+            ledger.tick();
+            let of = ledger.registers.iter_mut().filter(|((known, _), _)| *known == file);
+            of.for_each(|(_, register)| register.synced(self.id, from));
+            if name == "log" {
+                ledger.appended.entry(file).or_default().synced(self.id, from);
+            }
+        });
+        Ok(())
+    }
+
+    async fn truncate(&mut self, dir: usize) -> Done {
+        let kind = &KINDS[self.random.index(KINDS.len())];
+        let handle = self.handle(dir, kind.name).await?;
+        let file = format!("{}/{}", DIRS[dir], kind.name);
+        let id = self.id;
+        let each = |work: &dyn Fn(&mut crate::check::register::Register, u64)| {
+            ledger(|ledger| {
+                let now = ledger.tick();
+                (0..kind.cells).for_each(|cell| work(ledger.registers.entry((file.clone(), cell)).or_default(), now));
+            });
+        };
+        each(&|register, now| register.begin(id, 0, now));
+        self.client.setattr(handle.inode(), SetAttr { size: Some(0), ..SetAttr::default() }).await?;
+        each(&|register, now| register.done(id, now));
+        Ok(())
+    }
+
+    async fn append(&mut self, dir: usize) -> Done {
+        let handle = self.handle(dir, "log").await?;
+        let file = format!("{}/log", DIRS[dir]);
+        let stamp = ledger(|ledger| {
+            let now = ledger.tick();
+            ledger.appended.entry(file.clone()).or_default().begin(self.id, now);
+            now
+        });
+        handle.append(&stamp.to_le_bytes().repeat(RECORD / 8)).await?;
+        ledger(|ledger| {
+            let now = ledger.tick();
+            ledger.appended.entry(file).or_default().done(stamp, now);
+        });
+        Ok(())
+    }
+
+    async fn read_log(&mut self, dir: usize) -> Done {
+        let handle = self.handle(dir, "log").await?;
+        let from = ledger(|ledger| ledger.tick());
+        let content = handle.read(0, 1 << 20).await?.concat();
+        let file = format!("{}/log", DIRS[dir]);
+        ledger(|ledger| {
+            let wrong = ledger.appended.entry(file.clone()).or_default().judge(&content, from);
+            let wrong = wrong.map(|wrong| format!("client {} reads {file}: {wrong}", self.id));
+            ledger.found("records are there whole, once, in order", wrong);
+        });
+        Ok(())
+    }
+
+    /// A new file, synced, takes the place of an old one.
+    async fn replace(&mut self, dir: usize) -> Done {
+        let (at, temporary) = (self.dirs[dir], format!("new{}", self.id));
+        match self.client.unlink(at, temporary.as_bytes()).await {
+            Err(error) if !is(&error, ErrorCode::NOT_FOUND) => return Err(error),
+            _ => {}
+        }
+        let (_, handle) = self.client.create(at, temporary.as_bytes(), 0o644, OWNER, true).await?;
+        let file = (format!("{}/name", DIRS[dir]), 0);
+        let stamp = ledger(|ledger| ledger.tick());
+        handle.write(0, &stamp.to_le_bytes().repeat(WHOLE[stamp as usize % 2] / 8)).await?;
+        handle.fsync(false).await?;
+        handle.release().await?;
+        let name = |name: &str| Name::new(name.as_bytes()).expect("a short name without a slash");
+        let rename = Rename {
+            from_parent: at,
+            from_name: name(&temporary),
+            to_parent: at,
+            to_name: name("name"),
+            no_replace: false,
+            exchange: false,
+        };
+        ledger(|ledger| {
+            let now = ledger.tick();
+            ledger.registers.entry(file.clone()).or_default().begin(self.id, stamp, now);
+        });
+        self.client.rename(rename).await?;
+        ledger(|ledger| {
+            let now = ledger.tick();
+            ledger.registers.entry(file.clone()).or_default().done(self.id, now);
+        });
+        if self.random.one_in(2) {
+            let from = ledger(|ledger| ledger.tick());
+            self.client.fsync_dir(at).await?;
+            ledger(|ledger| ledger.registers.entry(file).or_default().synced(self.id, from));
+        }
+        Ok(())
+    }
+
+    async fn read_name(&mut self, dir: usize) -> Done {
+        let from = ledger(|ledger| ledger.tick());
+        let file = (format!("{}/name", DIRS[dir]), 0);
+        let found = self.client.lookup(self.dirs[dir], b"name").await?.inode;
+        // It may have been replaced since.
+        let gone = |error: &Error| is(error, ErrorCode::NOT_FOUND) || is(error, ErrorCode::STALE);
+        let handle = match self.client.open(found, OpenOptions::default()).await {
+            Err(error) if gone(&error) => return Ok(()),
+            other => other?,
+        };
+        let content = match handle.read(0, 1 << 20).await {
+            Err(error) if gone(&error) => return Ok(()),
+            other => other?.concat(),
+        };
+        handle.release().await?;
+        let values: BTreeSet<u64> = content.chunks(8).map(word).collect();
+        let value = values.first().copied().unwrap_or(0);
+        let whole = values.len() <= 1 && (value == 0 || content.len() == WHOLE[value as usize % 2]);
+        ledger(|ledger| {
+            let torn = (!whole).then(|| format!("{file:?} is torn: {} bytes, {values:?}", content.len()));
+            let wrong = torn.or_else(|| ledger.registers.entry(file.clone()).or_default().judge(value, from));
+            let wrong = wrong.map(|wrong| format!("client {} reads {file:?}: {wrong}", self.id));
+            ledger.found("a name shows the old file or the new one", wrong);
+        });
+        Ok(())
+    }
+
+    /// Makes a name that several want, or removes it.
+    async fn make(&mut self, dir: usize) -> Done {
+        let (at, path, id) = (self.dirs[dir], format!("{}/token", DIRS[dir]), self.id);
+        let time = now();
+        if ledger(|ledger| ledger.exclusive.may_remove(&path, id, time)) {
+            tracing::debug!("client {id}: removes {path}");
+            let held = ledger(|ledger| ledger.exclusive.removing(&path, id));
+            let removed = self.client.unlink(at, b"token").await;
+            let missing = removed.as_ref().is_err_and(|error| is(error, ErrorCode::NOT_FOUND));
+            if !missing {
+                removed?;
+            }
+            ledger(|ledger| {
+                let wrong = ledger.exclusive.removed(&path, id, held, missing);
+                ledger.found("exactly once", wrong);
+            });
+            return Ok(());
+        }
+        tracing::debug!("client {id}: makes {path}");
+        let alone = ledger(|ledger| {
+            let alone = ledger.exclusive.is_quiet(&path);
+            ledger.exclusive.begin(&path, id);
+            alone
+        });
+        let made = self.client.create(at, b"token", 0o644, OWNER, true).await;
+        let refused = made.as_ref().is_err_and(|error| is(error, ErrorCode::EXISTS));
+        let time = now();
+        ledger(|ledger| {
+            let wrong = match (&made, refused) {
+                (Ok(_), _) => ledger.exclusive.made(&path, id, time),
+                // A request that is sent again under a new session meets what it did under the old one.
+                (_, true) if ledger.is_in_doubt(id, time) => {
+                    ledger.exclusive.lost(id, time);
+                    None
+                }
+                (_, true) => ledger.exclusive.refused(&path, id, alone),
+                _ => None,
+            };
+            ledger.found("exactly once", wrong);
+        });
+        match made {
+            Ok((_, handle)) => handle.release().await,
+            Err(_) if refused => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What was there before any client and is never removed is in every listing, once.
+    async fn list(&mut self, dir: usize) -> Done {
+        let listing = self.client.readdir(self.dirs[dir], 0, 1000, false).await?;
+        let mut names: Vec<_> = listing.entries.iter().map(|entry| entry.name.clone()).collect();
+        let all = names.len();
+        names.sort();
+        names.dedup();
+        let missing =
+            super::setup::FILES.iter().find(|file| !names.iter().any(|name| name.as_bytes() == file.as_bytes()));
+        let wrong = missing.map(|file| format!("{file} is not listed"));
+        let wrong = wrong.or((names.len() != all).then(|| "a name is listed twice".to_owned()));
+        ledger(|ledger| ledger.found("names are listed", wrong));
+        Ok(())
+    }
+
+    async fn lock(&mut self, dir: usize) -> Done {
+        let inode = self.client.lookup(self.dirs[dir], b"lock").await?.inode;
+        let (owner, pid) = (u64::from(self.id), self.id);
+        let lock = FileLock { owner, pid, kind: LockKind::Write, flock: true, start: 0, end: u64::MAX };
+        self.client.set_lock(inode, lock, true).await?;
+        let path = DIRS[dir];
+        ledger(|ledger| {
+            let wrong = ledger.inside.entry(path.into()).or_default().enter(self.id);
+            ledger.found("locks exclude", wrong.map(|wrong| format!("{path}: {wrong}")));
+        });
+        tokio::time::sleep(Duration::from_millis(self.random.below(200))).await;
+        ledger(|ledger| ledger.inside.entry(path.into()).or_default().leave(self.id));
+        self.client.set_lock(inode, FileLock { kind: LockKind::Unlock, ..lock }, false).await
+    }
+
+    /// Reads everything once.
+    pub async fn look_at_all(mut self) -> Done {
+        for dir in 0..DIRS.len() {
+            for kind in &KINDS {
+                for cell in 0..kind.cells {
+                    self.read_cell(dir, kind, cell).await?;
+                }
+            }
+            self.read_log(dir).await?;
+            self.read_name(dir).await?;
+            self.list(dir).await?;
+        }
+        self.client.shutdown().await
+    }
+}
