@@ -6,20 +6,30 @@
 //! whether its request was executed is not known. A reply may be late, repeated, or belong to a call that was given up:
 //! it is dropped. A call whose future is dropped is forgotten; if its request was still queued it is never sent. A peer
 //! that sends anything but replies is not trusted further. A server that is alive but does not answer is noticed only by
-//! the request's own timeout.
+//! the request's own timeout; that requests do not reach its host is noticed by how the kernel's delivery goes ([`crate::path`]).
 
 use crate::buffers::Buffers;
-use crate::handshake::{self, HandshakeConfig, PeerInfo};
+use crate::error::TransportError;
+use crate::handshake::{self, Established, HandshakeConfig, PeerInfo};
 use crate::outgoing::{OutFrame, Sink};
+use crate::path::delivery::{LOOK, Observer};
 use crate::reader::FrameReader;
+use crate::request::Request;
+use crate::socket;
 use crate::stream::split;
-use crate::{Request, TransportError, socket};
+use bytes::Bytes;
 use nyala_wire::frame::{Frame, Header};
+use nyala_wire::message_type;
+use nyala_wire::relay::MAX_PATH_TEST;
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
+use std::convert::Infallible;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::net::TcpStream;
 use tokio::sync::{Notify, oneshot};
 
 /// Buffers that a connection of its own keeps for later payloads, bytes.
@@ -42,6 +52,15 @@ struct Shared {
     peer: PeerInfo,
     state: Mutex<State>,
     wake_writer: Notify,
+    /// Requests do not arrive.
+    stuck: AtomicBool,
+    /// It ended, not by our own wish, while requests waited.
+    lost_requests: AtomicBool,
+    /// Somebody waits for requests to look after.
+    idle: AtomicBool,
+    wake_observer: Notify,
+    /// Told when it is stuck or dead.
+    news: Arc<Notify>,
 }
 
 /// Ids are given in the order of the queue, so that a request given up is found in it by its id.
@@ -62,23 +81,57 @@ struct Waiting<'a> {
 impl Connection {
     /// Connects and proves the secret. Its tasks run on the calling runtime.
     pub async fn connect(address: SocketAddr, config: &HandshakeConfig) -> Result<Connection, TransportError> {
-        Connection::connect_with(address, config, Buffers::new(KEPT_BYTES)).await
+        let stream = socket::connect(address, config.connect_timeout, config.dead_after, None).await?;
+        let established = handshake::connect(stream, address, config, false).await?;
+        Ok(Connection::over(established, config, Buffers::new(KEPT_BYTES), Arc::default()))
     }
 
-    pub(crate) async fn connect_with(
-        address: SocketAddr,
+    /// Over an established one. `news` is told when it is stuck or dead.
+    pub(crate) fn over(
+        established: Established,
         config: &HandshakeConfig,
         buffers: Buffers,
-    ) -> Result<Connection, TransportError> {
-        let stream = socket::connect(address, config.connect_timeout, config.dead_after).await?;
-        let established = handshake::connect(stream, address, config).await?;
+        news: Arc<Notify>,
+    ) -> Connection {
         let peer = established.peer.clone();
         let (read, write) = split(established, true);
-        let state = State { next_id: 1, ..State::default() };
-        let shared = Arc::new(Shared { peer, state: Mutex::new(state), wake_writer: Notify::new() });
+        let shared = Arc::new(Shared {
+            peer,
+            state: Mutex::new(State { next_id: 1, ..State::default() }),
+            wake_writer: Notify::new(),
+            stuck: AtomicBool::new(false),
+            lost_requests: AtomicBool::new(false),
+            idle: AtomicBool::new(false),
+            wake_observer: Notify::new(),
+            news,
+        });
         let reader = FrameReader::new(read, buffers, None, config.dead_after);
         let task = tokio::spawn(run(shared.clone(), reader, Sink::new(write))).abort_handle();
-        Ok(Connection { handle: Arc::new(Handle { shared, task }) })
+        Connection { handle: Arc::new(Handle { shared, task }) }
+    }
+
+    /// Whether a message of many packets arrives and comes back, within a time.
+    pub(crate) async fn carries_large(&self, within: Duration) -> bool {
+        let payload = vec![Bytes::from_static(&[0; MAX_PATH_TEST])];
+        let test = Request::new(message_type::PATH_TEST, Bytes::new()).with_payload(payload).with_timeout(within);
+        // An error of a service that does not know this request has shown one direction.
+        self.call(test).await.is_ok()
+    }
+
+    /// Whether its requests do not reach the peer's host, as far as is known.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.handle.shared.stuck.load(Ordering::Acquire)
+    }
+
+    /// Whether it ended, not by our own wish, while requests waited.
+    pub(crate) fn lost_requests(&self) -> bool {
+        self.handle.shared.lost_requests.load(Ordering::Acquire)
+    }
+
+    /// Closes it, so that every waiting call gets this error and is sent again by whoever wants that.
+    pub(crate) fn close_because(&self, reason: &str) {
+        self.handle.task.abort();
+        self.handle.shared.fail(self.handle.shared.lost(reason));
     }
 
     /// Sends a request and waits for its reply (which may be an error reply: see `Frame::is_error`).
@@ -165,7 +218,14 @@ impl Shared {
         state.pending.insert(id, sender);
         drop(state);
         self.wake_writer.notify_one();
+        if self.idle.load(Ordering::Acquire) {
+            self.wake_observer.notify_one();
+        }
         Ok((Waiting { shared: self, id }, receiver))
+    }
+
+    fn has_pending(&self) -> bool {
+        !self.state.lock().pending.is_empty()
     }
 
     /// The connection is over: everybody who waits learns why.
@@ -175,6 +235,7 @@ impl Shared {
         let pending = std::mem::take(&mut state.pending);
         let queue = std::mem::take(&mut state.queue);
         drop(state);
+        self.news.notify_one();
         drop(queue);
         for sender in pending.into_values() {
             // The receiver may have been dropped meanwhile, which is a call given up.
@@ -208,11 +269,14 @@ impl Drop for Waiting<'_> {
 }
 
 async fn run(shared: Arc<Shared>, mut reader: FrameReader, mut sink: Sink) {
+    let socket = reader.socket();
     let error = tokio::select! {
         biased;
         error = read_replies(&shared, &mut reader) => error,
         error = write_requests(&shared, &mut sink) => shared.lost(error),
+        never = observe(&shared, &socket) => match never {},
     };
+    shared.lost_requests.store(shared.has_pending(), Ordering::Release);
     shared.fail(error);
 }
 
@@ -223,6 +287,25 @@ async fn write_requests(shared: &Shared, sink: &mut Sink) -> std::io::Error {
             if let Err(error) = sink.flush().await {
                 return error;
             }
+        }
+    }
+}
+
+/// Says when requests are stuck, and when they are not any more. Looks only while there are some.
+async fn observe(shared: &Shared, socket: &TcpStream) -> Infallible {
+    let mut observer = Observer::default();
+    loop {
+        shared.idle.store(true, Ordering::SeqCst);
+        while !shared.has_pending() {
+            shared.wake_observer.notified().await;
+        }
+        shared.idle.store(false, Ordering::SeqCst);
+        tokio::time::sleep(LOOK).await;
+        let stuck = observer.is_stuck(socket);
+        if stuck && !shared.stuck.swap(stuck, Ordering::AcqRel) {
+            shared.news.notify_one();
+        } else {
+            shared.stuck.store(stuck, Ordering::Release);
         }
     }
 }

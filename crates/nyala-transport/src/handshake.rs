@@ -15,8 +15,11 @@
 
 pub use crate::hello::Role;
 
+use crate::crypto;
+use crate::error::TransportError;
 use crate::hello::{Hello, MAX_MESSAGE, PREAMBLE_BYTES, Preamble, Status};
-use crate::{Secret, TransportError, crypto};
+use crate::path::directory::RelayDirectory;
+use crate::secret::Secret;
 use nyala_wire::frame::PROTOCOL_VERSION;
 use snow::{HandshakeState, StatelessTransportState};
 use std::io::ErrorKind;
@@ -42,12 +45,14 @@ pub struct HandshakeConfig {
     pub software: Arc<str>,
     /// Encrypt all traffic; the same on every node.
     pub encrypt: bool,
-    /// Longest wait for a TCP connection.
+    /// Longest wait for a TCP connection. Zero: peers are reached through others only.
     pub connect_timeout: Duration,
     /// Longest wait for the whole handshake.
     pub handshake_timeout: Duration,
     /// A peer that acknowledges or reads nothing for so long is taken for dead.
     pub dead_after: Duration,
+    /// Who passes connections on to peers that cannot be reached otherwise. Clones share it.
+    pub relays: RelayDirectory,
 }
 
 impl HandshakeConfig {
@@ -63,6 +68,7 @@ impl HandshakeConfig {
             connect_timeout: Duration::from_secs(2),
             handshake_timeout: Duration::from_secs(5),
             dead_after: Duration::from_secs(10),
+            relays: RelayDirectory::default(),
         }
     }
 
@@ -99,6 +105,8 @@ pub(crate) struct Established {
     pub stream: TcpStream,
     pub ciphers: Option<Arc<StatelessTransportState>>,
     pub peer: PeerInfo,
+    /// Through another server.
+    pub relayed: bool,
 }
 
 /// One handshake under way.
@@ -106,6 +114,7 @@ struct Talk<'a> {
     stream: TcpStream,
     address: SocketAddr,
     config: &'a HandshakeConfig,
+    relayed: bool,
 }
 
 impl Talk<'_> {
@@ -120,8 +129,12 @@ impl Talk<'_> {
         }
     }
 
+    fn preamble(&self, status: Status, length: usize) -> Preamble {
+        Preamble { relayed: self.relayed, ..Preamble::new(self.config.encrypt, status, length) }
+    }
+
     async fn send(&mut self, status: Status, message: &[u8]) -> Result<(), TransportError> {
-        let preamble = Preamble::new(self.config.encrypt, status, message.len());
+        let preamble = self.preamble(status, message.len());
         let bytes = [&preamble.encode()[..], message].concat();
         self.stream.write_all(&bytes).await.map_err(|e| self.io_failed(e))
     }
@@ -172,18 +185,20 @@ impl Talk<'_> {
             software: hello.software,
             connection_id: NEXT_CONNECTION.fetch_add(1, Ordering::Relaxed),
         };
-        Established { stream: self.stream, ciphers: self.config.encrypt.then(|| Arc::new(ciphers)), peer }
+        let ciphers = self.config.encrypt.then(|| Arc::new(ciphers));
+        Established { stream: self.stream, ciphers, peer, relayed: self.relayed }
     }
 }
 
-/// Runs the connecting side. `stream` is connected.
+/// Runs the connecting side. `stream` is connected; `relayed`: through another server.
 pub(crate) async fn connect(
     stream: TcpStream,
     address: SocketAddr,
     config: &HandshakeConfig,
+    relayed: bool,
 ) -> Result<Established, TransportError> {
     let after = config.handshake_timeout;
-    tokio::time::timeout(after, connect_untimed(Talk { stream, address, config }))
+    tokio::time::timeout(after, connect_untimed(Talk { stream, address, config, relayed }))
         .await
         .unwrap_or(Err(TransportError::HandshakeTimeout { address, after }))
 }
@@ -194,7 +209,7 @@ async fn connect_untimed(mut talk: Talk<'_>) -> Result<Established, TransportErr
     // The length of message 1 is known beforehand, so the whole preamble can be bound into the handshake:
     // an ephemeral key, the hello, and one authentication tag.
     let length = 32 + hello.encode().len() + 16;
-    let preamble = Preamble::new(talk.config.encrypt, Status::Ok, length).encode();
+    let preamble = talk.preamble(Status::Ok, length).encode();
     let mut noise = talk.noise(&preamble, true)?;
     let message = talk.write_message(&mut noise, &hello)?;
     talk.send(Status::Ok, &message).await?;
@@ -231,7 +246,7 @@ pub(crate) async fn accept(
     config: &HandshakeConfig,
 ) -> Result<Established, TransportError> {
     let after = config.handshake_timeout;
-    tokio::time::timeout(after, accept_untimed(Talk { stream, address, config }))
+    tokio::time::timeout(after, accept_untimed(Talk { stream, address, config, relayed: false }))
         .await
         .unwrap_or(Err(TransportError::HandshakeTimeout { address, after }))
 }
@@ -239,6 +254,7 @@ pub(crate) async fn accept(
 async fn accept_untimed(mut talk: Talk<'_>) -> Result<Established, TransportError> {
     let address = talk.address;
     let (preamble, preamble_bytes, message) = talk.receive().await?;
+    talk.relayed = preamble.relayed;
     if preamble.version != PROTOCOL_VERSION {
         talk.send(Status::Version, &[]).await?;
         return Err(TransportError::VersionMismatch { address, theirs: preamble.version });

@@ -15,6 +15,7 @@ pub(crate) const PREAMBLE_BYTES: usize = 16;
 /// Longest Noise message of a handshake, bytes.
 pub(crate) const MAX_MESSAGE: usize = 4096;
 const FLAG_ENCRYPT: u16 = 1;
+const FLAG_RELAYED: u16 = 2;
 const HELLO_FIXED: usize = 28;
 const MAX_SOFTWARE: usize = 64;
 
@@ -67,20 +68,23 @@ pub(crate) enum Status {
 pub(crate) struct Preamble {
     pub version: u16,
     pub encrypt: bool,
+    /// It travels through another server.
+    pub relayed: bool,
     pub status: u16,
     pub length: usize,
 }
 
 impl Preamble {
     pub(crate) fn new(encrypt: bool, status: Status, length: usize) -> Preamble {
-        Preamble { version: PROTOCOL_VERSION, encrypt, status: status as u16, length }
+        Preamble { version: PROTOCOL_VERSION, encrypt, relayed: false, status: status as u16, length }
     }
 
     pub(crate) fn encode(&self) -> [u8; PREAMBLE_BYTES] {
         let mut out = [0; PREAMBLE_BYTES];
         out[..4].copy_from_slice(&MAGIC);
         out[4..6].copy_from_slice(&self.version.to_le_bytes());
-        out[6..8].copy_from_slice(&u16::from(self.encrypt).to_le_bytes());
+        let flags = (u16::from(self.encrypt) * FLAG_ENCRYPT) | (u16::from(self.relayed) * FLAG_RELAYED);
+        out[6..8].copy_from_slice(&flags.to_le_bytes());
         out[8..10].copy_from_slice(&self.status.to_le_bytes());
         out[12..16].copy_from_slice(&(self.length as u32).to_le_bytes());
         out
@@ -95,7 +99,8 @@ impl Preamble {
         if length > MAX_MESSAGE {
             return Err(format!("handshake message of {length} bytes is longer than {MAX_MESSAGE}"));
         }
-        Ok(Preamble { version: u16_at(4), encrypt: u16_at(6) & FLAG_ENCRYPT != 0, status: u16_at(8), length })
+        let (encrypt, relayed) = (u16_at(6) & FLAG_ENCRYPT != 0, u16_at(6) & FLAG_RELAYED != 0);
+        Ok(Preamble { version: u16_at(4), encrypt, relayed, status: u16_at(8), length })
     }
 }
 
@@ -197,5 +202,7 @@ mod tests {
         let preamble = Preamble::new(true, Status::Version, 0x102);
         assert_eq!(preamble.encode(), *b"NYHS\x01\0\x01\0\x02\0\0\0\x02\x01\0\0");
         assert_eq!(Preamble::decode(&preamble.encode()), Ok(preamble));
+        let relayed = Preamble { relayed: true, ..preamble };
+        assert_eq!((relayed.encode()[6], Preamble::decode(&relayed.encode())), (3, Ok(relayed)));
     }
 }

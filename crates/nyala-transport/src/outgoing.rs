@@ -5,7 +5,7 @@
 //! **Failure model.** The socket may take any part of what is offered, or nothing for a long time: the rest is kept and
 //! offered again, never reordered and never dropped while the connection lives.
 
-use crate::FilePart;
+use crate::file_part::FilePart;
 use crate::stream::WriteSide;
 use bytes::{Buf, Bytes, BytesMut};
 use nyala_wire::checksum::crc32c;
@@ -150,6 +150,11 @@ pub(crate) struct Sink {
 impl Sink {
     pub(crate) fn new(side: WriteSide) -> Sink {
         Sink { side, batch: Batch::default() }
+    }
+
+    /// Where frames go, if all are there.
+    pub(crate) fn into_side(self) -> Option<WriteSide> {
+        self.is_empty().then_some(self.side)
     }
 
     pub(crate) fn push(&mut self, frame: OutFrame) {

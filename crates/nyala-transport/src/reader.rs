@@ -52,6 +52,16 @@ impl FrameReader {
         FrameReader { side, memory: vec![0; READ_BYTES].into(), filled: 0..0, buffers, budget, stall }
     }
 
+    /// What frames come from, if nothing was read beyond the last one.
+    pub(crate) fn into_side(self) -> Option<ReadSide> {
+        self.filled.is_empty().then_some(self.side)
+    }
+
+    /// The connection, to look at.
+    pub(crate) fn socket(&self) -> std::sync::Arc<tokio::net::TcpStream> {
+        self.side.socket()
+    }
+
     /// Could [`Self::next`] have to wait for the network? If so, what was answered should be sent first.
     pub(crate) fn may_wait(&self) -> bool {
         let Some(header) = self.here().first_chunk::<HEADER_BYTES>() else { return true };

@@ -2,7 +2,7 @@
 
 //! What callers send and services answer. Bodies are opaque bytes here; `nyala_wire` says what is in them.
 
-use crate::FilePart;
+use crate::file_part::FilePart;
 use bytes::Bytes;
 use nyala_wire::frame::flags;
 use std::time::Duration;

@@ -13,12 +13,17 @@
 
 use crate::handshake::{Established, PeerInfo};
 use crate::outgoing::{OutFrame, Sink};
+use crate::path::delivery::receiver_is_lost;
+use crate::path::relay::Relaying;
 use crate::reader::{FrameReader, ReadError};
+use crate::request::Reply;
 use crate::server::{Core, Service};
 use crate::stream::split;
-use crate::{Frame, Reply};
 use bytes::Bytes;
+use nyala_wire::frame::Frame;
 use nyala_wire::frame::{Header, flags};
+use nyala_wire::message_type;
+use nyala_wire::relay::MAX_PATH_TEST;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
@@ -42,39 +47,51 @@ struct Outbox {
     unanswered: Cell<bool>,
     wake_writer: Notify,
     wake_reader: Notify,
+    /// Something was given to the socket.
+    sent: Notify,
+}
+
+/// Why a connection serves no further request.
+enum End {
+    Over(ReadError),
+    /// It is to be one to another server.
+    Relay(Frame),
 }
 
 /// Runs one connection to its end.
 pub(crate) async fn serve_connection<S: Service>(core: &Rc<Core<S>>, established: Established) {
-    let peer = Rc::new(established.peer.clone());
+    let (peer, relayed) = (Rc::new(established.peer.clone()), established.relayed);
     let (read, write) = split(established, false);
     let options = &core.options;
     let budget = if peer.role.is_server() { &options.server_budget } else { &options.client_budget };
-    let reader = FrameReader::new(read, core.buffers.clone(), Some(budget.clone()), core.config.dead_after);
-    let outbox = Rc::new(Outbox {
-        queue: RefCell::default(),
-        queued_bytes: Cell::new(0),
-        sink: RefCell::new(Some(Sink::new(write))),
-        in_flight: Cell::new(0),
-        closed: Cell::new(false),
-        unanswered: Cell::new(false),
-        wake_writer: Notify::new(),
-        wake_reader: Notify::new(),
-    });
+    let mut reader = FrameReader::new(read, core.buffers.clone(), Some(budget.clone()), core.config.dead_after);
+    let outbox = Rc::new(Outbox::new(Sink::new(write)));
     core.service.connected(&peer);
-    let _bye = Bye { service: core.service.clone(), peer: peer.clone(), outbox: outbox.clone() };
+    let bye = Bye { service: core.service.clone(), peer: peer.clone(), outbox: outbox.clone() };
     let max_in_flight = options.max_in_flight.max(1);
-    let reason = tokio::select! {
+    let socket = reader.socket();
+    let end = tokio::select! {
         biased;
-        error = read_requests(core.service.clone(), peer.clone(), reader, outbox.clone(), max_in_flight) => error,
-        error = write_replies(&*core.service, &outbox) => ReadError::Io(error),
+        end = read_requests(core.service.clone(), peer.clone(), &mut reader, outbox.clone(), max_in_flight) => end,
+        error = write_replies(&*core.service, &outbox) => End::Over(ReadError::Io(error)),
+        error = receiver_is_lost(&socket, &outbox.sent) => End::Over(ReadError::Io(error)),
     };
-    match reason {
-        ReadError::Closed => {
-            tracing::debug!(address = %peer.address, node = peer.node_id, "peer disconnected");
-            core.service.hung_up(&peer);
+    drop(socket);
+    match end {
+        End::Relay(request) => {
+            let sink = outbox.sink.borrow_mut().take();
+            drop(bye);
+            let relaying = Relaying { config: &core.config, slots: &core.relay_slots, peer: &peer, relayed };
+            relaying.serve(reader, sink, request, |address| core.service.relays_to(address)).await;
         }
-        reason => tracing::warn!(address = %peer.address, node = peer.node_id, %reason, "connection closed"),
+        End::Over(ReadError::Closed) => {
+            tracing::debug!(address = %peer.address, node = peer.node_id, "peer disconnected");
+            // Behind a relay it may be the relay that has ended.
+            if !relayed {
+                core.service.hung_up(&peer);
+            }
+        }
+        End::Over(reason) => tracing::warn!(address = %peer.address, node = peer.node_id, %reason, "connection closed"),
     }
 }
 
@@ -97,10 +114,11 @@ impl<S: Service> Drop for Bye<S> {
 async fn read_requests<S: Service>(
     service: Rc<S>,
     peer: Rc<PeerInfo>,
-    mut reader: FrameReader,
+    reader: &mut FrameReader,
     outbox: Rc<Outbox>,
     max_in_flight: usize,
-) -> ReadError {
+) -> End {
+    let mut first = true;
     loop {
         let mut waits = reader.may_wait();
         loop {
@@ -108,7 +126,7 @@ async fn read_requests<S: Service>(
             if (waits || full)
                 && let Err(error) = outbox.flush_now(service.safe_up_to())
             {
-                return error.into();
+                return End::Over(error.into());
             }
             waits = false;
             if outbox.in_flight.get() < max_in_flight && outbox.queued_bytes.get() <= MAX_UNREAD {
@@ -118,11 +136,20 @@ async fn read_requests<S: Service>(
         }
         let frame = match reader.next().await {
             Ok(frame) => frame,
-            Err(error) => return error,
+            Err(error) => return End::Over(error),
         };
         if frame.header.is_reply() {
-            return ReadError::Io(std::io::Error::other("it sent a reply to a server"));
+            return End::Over(ReadError::Io(std::io::Error::other("it sent a reply to a server")));
         }
+        if frame.message_type() == message_type::RELAY {
+            if first {
+                return End::Relay(frame);
+            }
+            return End::Over(ReadError::Io(std::io::Error::other(
+                "it wants to be relayed in the middle of a connection",
+            )));
+        }
+        first = false;
         start(&service, &peer, &outbox, frame);
     }
 }
@@ -130,6 +157,12 @@ async fn read_requests<S: Service>(
 /// Polls the request once, here; most are answered by that. The others get a task.
 fn start<S: Service>(service: &Rc<S>, peer: &Rc<PeerInfo>, outbox: &Rc<Outbox>, frame: Frame) {
     let (request_id, message_type) = (frame.header.request_id, frame.header.message_type);
+    if message_type == message_type::PATH_TEST {
+        // Of what is longer, nothing comes back.
+        let payload = Some(frame.payload).filter(|bytes| !bytes.is_empty() && bytes.len() <= MAX_PATH_TEST);
+        outbox.push(request_id, message_type, 0, Reply::ok(Bytes::new()).with_payload(payload.into_iter().collect()));
+        return;
+    }
     let (service, peer) = (service.clone(), peer.clone());
     let mut answering: Pin<Box<dyn Future<Output = (u64, Reply)>>> = Box::pin(async move {
         let reply = service.call(&peer, frame).await;
@@ -174,6 +207,20 @@ impl Drop for UnderWay {
 }
 
 impl Outbox {
+    fn new(sink: Sink) -> Outbox {
+        Outbox {
+            queue: RefCell::default(),
+            queued_bytes: Cell::new(0),
+            sink: RefCell::new(Some(sink)),
+            in_flight: Cell::new(0),
+            closed: Cell::new(false),
+            unanswered: Cell::new(false),
+            wake_writer: Notify::new(),
+            wake_reader: Notify::new(),
+            sent: Notify::new(),
+        }
+    }
+
     fn push(&self, request_id: u64, message_type: u16, rests_on: u64, reply: Reply) {
         if self.closed.get() {
             return;
@@ -223,6 +270,7 @@ impl Outbox {
         while all && self.load(&mut sink, safe) {
             all = sink.try_flush()?;
         }
+        self.sent.notify_one();
         self.sink.replace(Some(sink));
         if !all || newest > safe {
             self.wake_writer.notify_one();
@@ -245,6 +293,8 @@ async fn write_replies<S: Service>(service: &S, outbox: &Rc<Outbox>) -> std::io:
         }
         let Some(mut sink) = outbox.sink.borrow_mut().take() else { continue };
         while outbox.load(&mut sink, service.safe_up_to()) {
+            // Before: it may take for ever.
+            outbox.sent.notify_one();
             if let Err(error) = sink.flush().await {
                 return error;
             }

@@ -8,8 +8,13 @@
 //! ends at worst its own connection, with a logged reason; the lines about strangers are limited too.
 
 use crate::admission::{Admission, Place};
+use crate::budget::MemoryBudget;
 use crate::buffers::Buffers;
-use crate::{Frame, HandshakeConfig, MemoryBudget, PeerInfo, Reply, TransportError, handshake, served, socket};
+use crate::error::TransportError;
+use crate::handshake::{HandshakeConfig, PeerInfo};
+use crate::request::Reply;
+use crate::{handshake, served, socket};
+use nyala_wire::frame::Frame;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -17,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 /// Answers requests. Runs on one core: nothing here needs to be `Send`.
@@ -31,8 +36,15 @@ pub trait Service: 'static {
     fn connected(&self, _peer: &PeerInfo) {}
 
     /// The peer's kernel has closed the connection, in order and between two frames: its process did so, or has ended.
-    /// Comes before [`Service::disconnected`], and not where a connection breaks in any other way.
+    /// Comes before [`Service::disconnected`], and not where a connection breaks in any other way, nor for one that comes through a
+    /// relay: that may have ended instead.
     fn hung_up(&self, _peer: &PeerInfo) {}
+
+    /// Whether connections are passed on to this address, on behalf of peers that cannot reach it themselves: only to servers of
+    /// the cluster.
+    fn relays_to(&self, _address: SocketAddr) -> bool {
+        false
+    }
 
     /// The connection is gone. Requests of it may still be running.
     fn disconnected(&self, _peer: &PeerInfo) {}
@@ -67,10 +79,12 @@ pub struct ServerOptions {
     pub server_budget: MemoryBudget,
     /// Payload buffers kept for later, bytes per core.
     pub kept_buffer_bytes: usize,
+    /// Connections that are passed on to other servers, of all cores. Each has two descriptors and 128 KiB of buffers.
+    pub max_relayed: usize,
 }
 
 impl Default for ServerOptions {
-    /// 256 requests, 256 strangers, 256 MiB for clients, 256 MiB for servers, 64 MiB of buffers per core.
+    /// 256 requests, 256 strangers, 256 MiB for clients, 256 MiB for servers, 64 MiB of buffers per core, 256 relayed connections.
     fn default() -> ServerOptions {
         ServerOptions {
             max_in_flight: 256,
@@ -78,6 +92,7 @@ impl Default for ServerOptions {
             client_budget: MemoryBudget::new(256 << 20),
             server_budget: MemoryBudget::new(256 << 20),
             kept_buffer_bytes: 64 << 20,
+            max_relayed: 256,
         }
     }
 }
@@ -90,6 +105,7 @@ pub struct Server {
     /// Connections per core, of all cores.
     loads: Arc<[AtomicUsize]>,
     admission: Admission,
+    relay_slots: Arc<Semaphore>,
     core: usize,
     stop: watch::Sender<bool>,
 }
@@ -133,13 +149,15 @@ impl Server {
         let loads: Arc<[AtomicUsize]> = (0..cores.max(1)).map(|_| AtomicUsize::new(0)).collect();
         let stop = watch::Sender::new(false);
         let admission = Admission::new(options.max_unauthenticated);
+        let relay_slots = Arc::new(Semaphore::new(options.max_relayed.min(Semaphore::MAX_PERMITS)));
         let share = |listener: &std::net::TcpListener, address: &SocketAddr| {
             listener.try_clone().map_err(|e| TransportError::Bind { address: *address, reason: e.to_string() })
         };
         let server = |core| {
             let listeners = listeners.iter().zip(addresses).map(|(l, a)| share(l, a)).collect::<Result<_, _>>()?;
             let (config, options, admission) = (config.clone(), options.clone(), admission.clone());
-            Ok(Server { listeners, config, options, loads: loads.clone(), admission, core, stop: stop.clone() })
+            let (loads, relay_slots, stop) = (loads.clone(), relay_slots.clone(), stop.clone());
+            Ok(Server { listeners, config, options, loads, admission, relay_slots, core, stop })
         };
         (0..loads.len()).map(server).collect()
     }
@@ -167,6 +185,7 @@ impl Server {
             service,
             buffers: Buffers::new(self.options.kept_buffer_bytes),
             admission: self.admission,
+            relay_slots: self.relay_slots,
             config: self.config,
             options: self.options,
             loads: self.loads,
@@ -193,6 +212,7 @@ pub(crate) struct Core<S> {
     pub config: HandshakeConfig,
     pub options: ServerOptions,
     pub buffers: Buffers,
+    pub relay_slots: Arc<Semaphore>,
     admission: Admission,
     loads: Arc<[AtomicUsize]>,
     index: usize,

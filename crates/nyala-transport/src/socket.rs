@@ -4,15 +4,20 @@
 //!
 //! **Failure model.** A host can vanish without a word and a peer can stop reading: both end the connection (keepalive and
 //! TCP_USER_TIMEOUT), so nobody holds memory for it for ever. Whoever connected waits for answers and finds out after
-//! `dead_after`; whoever accepted only frees memory, and takes [`ACCEPTED`] times as long: thousands of idle clients must
+//! `dead_after` at the latest; whoever accepted only frees memory, and takes [`ACCEPTED`] times as long: thousands of idle clients must
 //! not be asked by everybody every few seconds whether they are there. A port can be taken.
 
-use crate::TransportError;
+use crate::error::TransportError;
+use crate::tcp_option;
 use rustix::net::sockopt;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::Duration;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
+
+/// Whoever connected asks a silent peer's kernel after this time, and then twice as often: what a request under way waits for may
+/// be lost on its way.
+const IDLE: Duration = Duration::from_secs(2);
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
@@ -52,12 +57,18 @@ fn do_not_pace_within_a_host(stream: &TcpStream) {
     }
 }
 
+/// Connects. With a `segment`, neither side puts more bytes than that into a packet.
 pub(crate) async fn connect(
     address: SocketAddr,
     within: Duration,
     dead_after: Duration,
+    segment: Option<u16>,
 ) -> Result<TcpStream, TransportError> {
-    let connecting = tokio::time::timeout(within, TcpStream::connect(address)).await;
+    // On one host a connection can be there at the first look, before any timeout.
+    let connecting = match within.is_zero() {
+        true => return Err(TransportError::ConnectTimeout { address, after: within }),
+        false => tokio::time::timeout(within, start(address, segment)).await,
+    };
     let stream = match connecting {
         Err(_) => return Err(TransportError::ConnectTimeout { address, after: within }),
         Ok(Err(error)) if error.kind() == ErrorKind::ConnectionRefused => {
@@ -69,9 +80,16 @@ pub(crate) async fn connect(
         Ok(Err(error)) => return Err(TransportError::Connect { address, reason: error.to_string() }),
         Ok(Ok(stream)) => stream,
     };
-    prepare(&stream, dead_after / 3, dead_after / 3, dead_after)
+    prepare(&stream, dead_after.min(IDLE), dead_after.min(IDLE) / 2, dead_after)
         .map_err(|e| TransportError::Connect { address, reason: e.to_string() })?;
     Ok(stream)
+}
+
+async fn start(address: SocketAddr, segment: Option<u16>) -> std::io::Result<TcpStream> {
+    let Some(bytes) = segment else { return TcpStream::connect(address).await };
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    tcp_option::limit_segments(&socket, bytes)?;
+    socket.connect(address).await
 }
 
 pub(crate) fn listen(address: SocketAddr) -> Result<std::net::TcpListener, TransportError> {
@@ -97,7 +115,7 @@ mod tests {
         let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let listener = tokio::net::TcpListener::from_std(listener).unwrap();
         let time = Duration::from_secs(10);
-        let client = connect(listener.local_addr().unwrap(), time, time).await.unwrap();
+        let client = connect(listener.local_addr().unwrap(), time, time, None).await.unwrap();
         let (server, _) = listener.accept().await.unwrap();
         prepare_accepted(&server, time).unwrap();
         for end in [&client, &server] {
@@ -107,6 +125,6 @@ mod tests {
         let patience = [&client, &server].map(|end| sockopt::tcp_user_timeout(end).unwrap());
         assert_eq!(patience, [10_000, 60_000]);
         let silence = [&client, &server].map(|end| sockopt::tcp_keepidle(end).unwrap().as_secs());
-        assert_eq!(silence, [4, 30], "whole seconds");
+        assert_eq!(silence, [2, 30], "whole seconds");
     }
 }

@@ -10,7 +10,7 @@
 //! connection. Plain: whoever sits on the wire can read and change everything but frame headers and bodies by accident;
 //! plain is for networks that are trusted.
 
-use crate::FilePart;
+use crate::file_part::FilePart;
 use crate::handshake::Established;
 use bytes::{Buf, BytesMut};
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
@@ -18,9 +18,8 @@ use snow::StatelessTransportState;
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use tokio::io::{AsyncReadExt, Interest};
+use tokio::io::Interest;
 use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 const TAG: usize = 16;
 const MAX_RECORD: usize = u16::MAX as usize;
@@ -28,7 +27,7 @@ const MAX_PLAIN: usize = MAX_RECORD - TAG;
 
 /// Where bytes come from.
 pub(crate) struct ReadSide {
-    half: OwnedReadHalf,
+    socket: Arc<TcpStream>,
     sealed: Option<Opener>,
 }
 
@@ -42,7 +41,7 @@ struct Opener {
 
 /// Where bytes go.
 pub(crate) struct WriteSide {
-    half: OwnedWriteHalf,
+    socket: Arc<TcpStream>,
     sealed: Option<Sealer>,
 }
 
@@ -52,9 +51,16 @@ struct Sealer {
     waiting: BytesMut,
 }
 
+/// The connection of two halves, out of their hands, for bytes that are neither frames nor records.
+pub(crate) fn unite(read: ReadSide, write: WriteSide) -> Option<TcpStream> {
+    let left_over = read.sealed.as_ref().is_some_and(|opener| !opener.shown.is_empty());
+    drop(read);
+    Arc::into_inner(write.socket).filter(|_| !left_over)
+}
+
 /// Splits an established connection. `client`: are we its initiator?
 pub(crate) fn split(established: Established, client: bool) -> (ReadSide, WriteSide) {
-    let (read, write) = established.stream.into_split();
+    let socket = Arc::new(established.stream);
     let nonces = if client { (0, 1) } else { (1, 0) };
     let opener = established.ciphers.clone().map(|ciphers| Opener {
         ciphers,
@@ -64,14 +70,19 @@ pub(crate) fn split(established: Established, client: bool) -> (ReadSide, WriteS
         shown: 0..0,
     });
     let sealer = established.ciphers.map(|ciphers| Sealer { ciphers, nonce: nonces.1, waiting: BytesMut::new() });
-    (ReadSide { half: read, sealed: opener }, WriteSide { half: write, sealed: sealer })
+    (ReadSide { socket: socket.clone(), sealed: opener }, WriteSide { socket, sealed: sealer })
 }
 
 impl ReadSide {
+    /// The connection, to look at.
+    pub(crate) fn socket(&self) -> Arc<TcpStream> {
+        self.socket.clone()
+    }
+
     /// Fills the front of `out` with what is there; 0 bytes: the peer hung up.
     pub(crate) async fn read_into(&mut self, out: &mut [u8]) -> Result<usize> {
-        let Some(opener) = &mut self.sealed else { return self.half.read(out).await };
-        opener.fill(&mut self.half).await?;
+        let Some(opener) = &mut self.sealed else { return read_some(&self.socket, out).await };
+        opener.fill(&self.socket).await?;
         let len = opener.shown.len().min(out.len());
         out[..len].copy_from_slice(&opener.plain[opener.shown.start..opener.shown.start + len]);
         opener.shown.start += len;
@@ -79,17 +90,37 @@ impl ReadSide {
     }
 }
 
+/// Waits for something to read.
+pub(crate) async fn read_some(socket: &TcpStream, out: &mut [u8]) -> Result<usize> {
+    loop {
+        match socket.try_read(out) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => socket.readable().await?,
+            other => return other,
+        }
+    }
+}
+
+async fn read_all(socket: &TcpStream, mut out: &mut [u8]) -> Result<()> {
+    while !out.is_empty() {
+        match read_some(socket, out).await? {
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            read => out = &mut out[read..],
+        }
+    }
+    Ok(())
+}
+
 impl Opener {
     /// Has plain bytes to show, or the peer hung up between two records.
-    async fn fill(&mut self, half: &mut OwnedReadHalf) -> Result<()> {
+    async fn fill(&mut self, socket: &TcpStream) -> Result<()> {
         while self.shown.is_empty() {
             let mut length = [0; 2];
-            if half.read(&mut length[..1]).await? == 0 {
+            if read_some(socket, &mut length[..1]).await? == 0 {
                 return Ok(());
             }
-            half.read_exact(&mut length[1..]).await?;
+            read_all(socket, &mut length[1..]).await?;
             self.record.resize(usize::from(u16::from_le_bytes(length)), 0);
-            half.read_exact(&mut self.record).await?;
+            read_all(socket, &mut self.record).await?;
             let len = self
                 .ciphers
                 .read_message(self.nonce, &self.record, &mut self.plain)
@@ -104,7 +135,7 @@ impl Opener {
 impl WriteSide {
     /// Waits until the socket takes something.
     pub(crate) async fn writable(&self) -> Result<()> {
-        self.half.writable().await
+        self.socket.writable().await
     }
 
     /// Are bytes changed on their way to the socket?
@@ -117,28 +148,26 @@ impl WriteSide {
     pub(crate) fn try_write(&mut self, pieces: &[IoSlice<'_>], more: bool) -> Result<usize> {
         let Some(sealer) = &mut self.sealed else {
             return match more {
-                false => self.half.try_write_vectored(pieces),
+                false => self.socket.try_write_vectored(pieces),
                 true => self.try_write_more(pieces),
             };
         };
         while !sealer.waiting.is_empty() {
-            let written = self.half.try_write(&sealer.waiting)?;
+            let written = self.socket.try_write(&sealer.waiting)?;
             sealer.written(written)?;
         }
         sealer.seal(pieces)
     }
 
     fn try_write_more(&self, pieces: &[IoSlice<'_>]) -> Result<usize> {
-        let socket: &TcpStream = self.half.as_ref();
         let flags = SendFlags::MORE | SendFlags::NOSIGNAL;
-        let send = || Ok(sendmsg(socket, pieces, &mut SendAncillaryBuffer::default(), flags)?);
-        socket.try_io(Interest::WRITABLE, send)
+        let send = || Ok(sendmsg(&*self.socket, pieces, &mut SendAncillaryBuffer::default(), flags)?);
+        self.socket.try_io(Interest::WRITABLE, send)
     }
 
     /// Sends what the socket takes of a file; `Ok(0)`: the file has to be read instead. Not for a sealed side.
     pub(crate) fn try_send(&self, file: &FilePart) -> Result<usize> {
-        let socket: &TcpStream = self.half.as_ref();
-        socket.try_io(Interest::WRITABLE, || file.send(socket.as_fd()))
+        self.socket.try_io(Interest::WRITABLE, || file.send(self.socket.as_fd()))
     }
 
     /// Is everything taken in the socket?

@@ -17,6 +17,7 @@ pub mod meta_tx;
 pub mod mgmt;
 pub mod mirror;
 pub mod name;
+pub mod relay;
 pub mod slots;
 pub mod storage;
 pub mod stripe;
@@ -59,4 +60,10 @@ pub mod message_type {
     pub const PING: u16 = 0x0001;
     /// Any service: an empty body; the reply is a [`crate::mgmt::ServiceStats`].
     pub const STATS: u16 = 0x0002;
+    /// Any service, answered by its connection layer: an empty body and a payload of at most
+    /// [`crate::relay::MAX_PATH_TEST`] bytes, which comes back. Proves that packets of full size go both ways.
+    pub const PATH_TEST: u16 = 0x0010;
+    /// Any service, answered by its connection layer: body is a [`crate::relay::RelayRequest`]. After an empty reply the
+    /// connection is one to the server that the request names.
+    pub const RELAY: u16 = 0x0011;
 }

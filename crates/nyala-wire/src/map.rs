@@ -376,6 +376,11 @@ impl ClusterMap {
         self.nodes.iter().filter(|node| node.role == Role::Mgmt).flat_map(|node| node.addresses.iter().copied())
     }
 
+    /// Whether a server of the cluster listens at that address.
+    pub fn has_server_at(&self, address: SocketAddr) -> bool {
+        self.nodes.iter().any(|node| node.role != Role::Client && node.addresses.contains(&address))
+    }
+
     /// Targets of a kind, by id.
     pub fn targets_of(&self, kind: TargetKind) -> impl Iterator<Item = &Target> + '_ {
         self.targets.iter().filter(move |target| target.kind == kind)
@@ -409,6 +414,20 @@ pub mod addresses {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn servers_are_known_by_their_addresses() {
+        let at = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
+        let node = |role, port| Node {
+            id: NodeId(u32::from(port)),
+            alias: String::new(),
+            role,
+            addresses: vec![at(port), at(port + 10)],
+            reachability: Reachability::Offline,
+        };
+        let map = ClusterMap { nodes: vec![node(Role::Meta, 1), node(Role::Client, 2)], ..Default::default() };
+        assert_eq!([1, 11, 2, 3].map(|port| map.has_server_at(at(port))), [true, true, false, false]);
+    }
 
     #[test]
     fn slots_are_found() {

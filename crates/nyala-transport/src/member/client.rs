@@ -8,7 +8,13 @@
 //! there are now.
 
 use super::book::{MgmtBook, hinted};
-use crate::{Endpoint, HandshakeConfig, Peer, Pool, PoolOptions, Request, TransportError};
+use crate::endpoint::Endpoint;
+use crate::error::TransportError;
+use crate::handshake::HandshakeConfig;
+use crate::path::directory::RelayDirectory;
+use crate::peer::Peer;
+use crate::pool::{Pool, PoolOptions};
+use crate::request::Request;
 use bytes::Bytes;
 use nyala_wire::error::WireError;
 use nyala_wire::map::ClusterMap;
@@ -72,18 +78,22 @@ pub struct MgmtClient {
 struct Shared {
     pool: Pool,
     book: Mutex<MgmtBook>,
+    relays: RelayDirectory,
 }
 
 impl MgmtClient {
     /// For the management nodes at these addresses; one that answers is enough. Does not connect yet.
     pub fn new(addresses: Vec<SocketAddr>, config: HandshakeConfig) -> MgmtClient {
+        let relays = config.relays.clone();
+        relays.seed(&addresses);
         let pool = Pool::new(config, PoolOptions { connections_per_peer: 1, kept_buffer_bytes: 0 });
-        MgmtClient { shared: Arc::new(Shared { pool, book: Mutex::new(MgmtBook::new(addresses)) }) }
+        MgmtClient { shared: Arc::new(Shared { pool, book: Mutex::new(MgmtBook::new(addresses)), relays }) }
     }
 
-    /// Takes the addresses of all management nodes from a map.
+    /// Takes the addresses of all management nodes from a map, and of all servers that may relay.
     pub fn learn(&self, map: &ClusterMap) {
         self.shared.book.lock().learn(map);
+        self.shared.relays.learn(map);
     }
 
     /// The addresses in the order in which they would be asked now.

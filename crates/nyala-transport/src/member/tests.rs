@@ -5,8 +5,13 @@
 mod leaders;
 
 use super::*;
-use crate::{Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, Server, ServerOptions, Service, ShutdownHandle};
+use crate::handshake::{HandshakeConfig, PeerInfo};
+use crate::hello::Role;
+use crate::request::Reply;
+use crate::secret::Secret;
+use crate::server::{Server, ServerOptions, Service, ShutdownHandle};
 use nyala_wire::error::WireError;
+use nyala_wire::frame::Frame;
 use nyala_wire::map::{ClusterMap, Node, Reachability, Settings};
 use nyala_wire::mgmt::{Heartbeat, MgmtReply, MgmtRequest, Register, RegisterTarget, Registered};
 use nyala_wire::{ClusterId, ErrorCode, MapVersion, NodeId, TargetId, codec};

@@ -35,9 +35,12 @@ pub fn config(role: Role) -> HandshakeConfig {
 pub struct Seen {
     pub connected: AtomicUsize,
     pub disconnected: AtomicUsize,
+    pub hung_up: AtomicUsize,
     pub calls: AtomicUsize,
     /// Connections per thread.
     pub threads: Mutex<HashMap<ThreadId, usize>>,
+    /// Where connections are passed on to.
+    pub relays_to: Mutex<Vec<SocketAddr>>,
 }
 
 pub struct Echo {
@@ -84,10 +87,18 @@ impl Service for Echo {
         }
     }
 
+    fn relays_to(&self, address: SocketAddr) -> bool {
+        self.seen.relays_to.lock().expect("no panic").contains(&address)
+    }
+
     fn connected(&self, peer: &PeerInfo) {
         self.seen.connected.fetch_add(1, Ordering::SeqCst);
         *self.seen.threads.lock().expect("no panic").entry(std::thread::current().id()).or_default() += 1;
         self.peers.borrow_mut().push(peer.clone());
+    }
+
+    fn hung_up(&self, _peer: &PeerInfo) {
+        self.seen.hung_up.fetch_add(1, Ordering::SeqCst);
     }
 
     fn disconnected(&self, _peer: &PeerInfo) {

@@ -151,6 +151,8 @@ fn message_types_are_all_there() {
     let ours = [
         PING,
         STATS,
+        PATH_TEST,
+        RELAY,
         META,
         META_TX,
         META_FENCES,
