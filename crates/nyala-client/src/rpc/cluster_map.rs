@@ -153,6 +153,7 @@ impl Maps {
     pub(crate) async fn watch(&self, wait: Duration) -> Result<(), Again> {
         let request = MgmtRequest::WatchMap { have: self.view().map.version, wait_ms: wait.as_millis() as u32 };
         if let MgmtReply::Map(map) = self.ask(&request, wait).await? {
+            self.rpc.learn(&map);
             self.take(*map);
         }
         Ok(())

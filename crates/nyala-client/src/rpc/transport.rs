@@ -6,10 +6,12 @@
 //! answered. Nothing is repeated here.
 
 use nyala_transport::{Endpoint, Frame, HandshakeConfig, Pool, PoolOptions, Request, Role, Secret, TransportError};
+use nyala_wire::map::ClusterMap;
 use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -28,6 +30,9 @@ pub trait Rpc: Send + Sync + 'static {
 
     /// Whether the host of an endpoint answers at all, whatever its service does.
     fn is_reachable<'a>(&'a self, endpoint: &'a Endpoint) -> ReachFuture<'a>;
+
+    /// The servers of the cluster, any of which may be needed to get to another one.
+    fn learn(&self, _map: &ClusterMap) {}
 }
 
 /// The real network. Every thread has connections of its own, so that no reply has to change cores; and every runtime,
@@ -50,11 +55,12 @@ thread_local! {
 }
 
 impl Network {
-    /// No connections yet.
-    pub fn new(secret: Secret, encrypt: bool) -> Network {
+    /// No connections yet. Management nodes are known before there is a map.
+    pub fn new(secret: Secret, encrypt: bool, mgmt: &[SocketAddr]) -> Network {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let mut config = HandshakeConfig::new(secret, 0, Role::Client, 0);
         config.encrypt = encrypt;
+        config.relays.seed(mgmt);
         Network { id: NEXT.fetch_add(1, Ordering::Relaxed), config, pools: Mutex::default() }
     }
 
@@ -76,12 +82,16 @@ impl Network {
 }
 
 impl Rpc for Network {
+    fn learn(&self, map: &ClusterMap) {
+        self.config.relays.learn(map);
+    }
+
     fn call<'a>(&'a self, endpoint: &'a Endpoint, request: Request) -> RpcFuture<'a> {
         // Within the future: it knows the runtime that it runs on.
         Box::pin(async move { self.pool().call(endpoint, request).await })
     }
 
     fn is_reachable<'a>(&'a self, endpoint: &'a Endpoint) -> ReachFuture<'a> {
-        Box::pin(nyala_transport::reach::is_reachable(&endpoint.addresses))
+        Box::pin(async move { self.pool().is_reachable(endpoint).await })
     }
 }

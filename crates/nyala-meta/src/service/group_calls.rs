@@ -7,7 +7,7 @@
 //! host answers.
 
 use super::peers::{Peers, unreachable};
-use nyala_transport::{Request, reach};
+use nyala_transport::{Endpoint, Request};
 use nyala_wire::map::{ClusterMap, Group, MemberState, Reachability};
 use nyala_wire::message_type::{STORAGE, STORAGE_GROUP};
 use nyala_wire::mirror::GroupHeader;
@@ -71,9 +71,10 @@ impl Peers {
     /// Ends once a target's host does not answer, whatever its service does.
     async fn out_of_reach(&self, map: &ClusterMap, target: TargetId) {
         let addresses = map.node_of(target).map(|node| node.addresses.clone()).unwrap_or_default();
+        let endpoint = Endpoint { addresses };
         loop {
             tokio::time::sleep(SUSPECT).await;
-            if !reach::is_reachable(&addresses).await {
+            if !self.pool.is_reachable(&endpoint).await {
                 return;
             }
         }

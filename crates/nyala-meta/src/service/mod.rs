@@ -67,9 +67,10 @@ pub async fn run_on(
     let secret = Secret::load(&config.secret_file)?;
     let mut dir = OwnDir::open(&config.dir, Kind::MetaTarget, ClusterId(random::<16>()?))?;
     let (cluster, left) = (dir.identity.cluster, Arc::new(OnceLock::new()));
-    let handshake = |cluster: ClusterId, node| HandshakeConfig {
-        encrypt: config.encrypt,
-        ..HandshakeConfig::new(secret.clone(), u128::from_le_bytes(cluster.0), Role::Meta, node)
+    let base = HandshakeConfig { encrypt: config.encrypt, ..HandshakeConfig::new(secret.clone(), 0, Role::Meta, 0) };
+    let handshake = |cluster: ClusterId, node_id| {
+        let cluster_id = u128::from_le_bytes(cluster.0);
+        HandshakeConfig { cluster_id, node_id, ..base.clone() }
     };
     // Taken before registration, so that nobody hears of a service that cannot listen.
     let early = Server::bind(&[config.listen], handshake(cluster, 0), ServerOptions::default())?;
@@ -226,6 +227,10 @@ struct MetaService {
 }
 
 impl Service for MetaService {
+    fn relays_to(&self, address: SocketAddr) -> bool {
+        self.state.map().has_server_at(address)
+    }
+
     async fn call(&self, peer: &PeerInfo, request: Frame) -> Reply {
         let state = &self.state;
         let result = match request.message_type() {

@@ -24,7 +24,7 @@ pub(super) const STORAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Connections to other servers.
 pub struct Peers {
-    pool: Pool,
+    pub(super) pool: Pool,
     /// Who we are to mirror groups, and the numbers of our requests to them: the last one, and those under way.
     pub(super) client: u64,
     pub(super) numbers: Mutex<(u64, BTreeSet<u64>)>,

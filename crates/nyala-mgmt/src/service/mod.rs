@@ -39,6 +39,10 @@ pub(crate) struct MgmtService {
 }
 
 impl Service for MgmtService {
+    fn relays_to(&self, address: SocketAddr) -> bool {
+        self.core.get().is_some_and(|core| core.view.map().has_server_at(address))
+    }
+
     fn hung_up(&self, peer: &PeerInfo) {
         if let Some(core) = self.core.get() {
             liveness::hung_up(core, peer.connection_id);

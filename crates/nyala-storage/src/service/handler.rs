@@ -20,6 +20,7 @@ use nyala_wire::storage::{
 use nyala_wire::walk::WalkAt;
 use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, WireError, codec, message_type};
 use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -44,6 +45,10 @@ pub(super) fn read_budget(bytes: usize) -> Arc<Semaphore> {
 }
 
 impl Service for StorageService {
+    fn relays_to(&self, address: SocketAddr) -> bool {
+        self.member.map().has_server_at(address)
+    }
+
     async fn call(&self, peer: &PeerInfo, request: Frame) -> Reply {
         let reply = match self.answer(peer, request).await {
             Ok(reply) => reply,

@@ -64,9 +64,10 @@ async fn register_and_serve(
 ) -> Result<Option<Member>, StorageError> {
     let mut shutdown = std::pin::pin!(shutdown);
     let cluster = targets.cluster;
-    let handshake = |cluster: ClusterId, node| HandshakeConfig {
-        encrypt: config.encrypt,
-        ..HandshakeConfig::new(secret.clone(), u128::from_le_bytes(cluster.0), Role::Storage, node)
+    let base = HandshakeConfig { encrypt: config.encrypt, ..HandshakeConfig::new(secret.clone(), 0, Role::Storage, 0) };
+    let handshake = |cluster: ClusterId, node_id| {
+        let cluster_id = u128::from_le_bytes(cluster.0);
+        HandshakeConfig { cluster_id, node_id, ..base.clone() }
     };
     // Taken before registration, so that the port is known, and nobody hears of a service that cannot listen.
     let early = Server::bind(&[config.listen], handshake(cluster, 0), ServerOptions::default())?;
@@ -83,8 +84,7 @@ async fn register_and_serve(
     let (mirrors, keeper) = start_mirrors(&member, &by_id, handshake(member.cluster(), member.node().0));
     let sessions = Sessions::new(member.clone(), by_id.clone(), handshake(member.cluster(), member.node().0));
     let learner = tokio::spawn(sessions.clone().learn());
-    let reads = read_budget(config.memory_limit_bytes / 4);
-    let stop = servers.first().map(Server::shutdown_handle);
+    let (reads, stop) = (read_budget(config.memory_limit_bytes / 4), servers.first().map(Server::shutdown_handle));
     let mut cores = Vec::new();
     for server in servers {
         let (targets, member, reads) = (by_id.clone(), member.clone(), reads.clone());

@@ -9,8 +9,8 @@
 
 use super::shell::{Question, Shell, State};
 use nyala_replica::Input;
+use nyala_transport::Endpoint;
 use nyala_transport::member::monotonic_ms;
-use nyala_transport::reach;
 use nyala_wire::TargetId;
 use std::collections::BTreeSet;
 use std::collections::hash_map::Entry;
@@ -60,7 +60,7 @@ impl Shell {
             }
             let shell = self.clone();
             tokio::task::spawn_local(async move {
-                let answers = reach::is_reachable(&addresses).await;
+                let answers = shell.pool.is_reachable(&Endpoint { addresses }).await;
                 shell.knocked(target, answers);
             });
         }
