@@ -87,11 +87,23 @@ impl Namespace {
         self.filter(&format!("echo '{rules}' | nft -f -")).must();
     }
 
-    /// From now on no packet goes from this host to another one; those that come arrive.
+    /// From now on no packet goes from this host to another one; those that come arrive. The host notices that it may not send.
     pub fn cut_to(&self, other: Ipv4Addr) {
         let chain = format!("type filter hook output priority 0; ip daddr {other} drop;");
         let rules = format!("table ip way {{\nchain out {{ {chain} }}\n}}");
         self.filter(&format!("echo '{rules}' | nft -f -")).must();
+    }
+
+    /// From now on packets of another host get lost on their way here, which neither notices: those of more bytes than that.
+    pub fn lose_from(&self, other: Ipv4Addr, longer_than: u16) {
+        let chain = format!("type filter hook input priority 0; ip saddr {other} meta length > {longer_than} drop;");
+        let rules = format!("table ip way {{\nchain in {{ {chain} }}\n}}");
+        self.filter(&format!("echo '{rules}' | nft -f -")).must();
+    }
+
+    /// From now on packets leave one by one, as they do on a real network, and not many as one large one.
+    pub fn send_one_by_one(&self) {
+        sh(&format!("ip -n {} link set eth0 gso_max_segs 1", self.name), LIMIT).must();
     }
 
     /// The host is back in the network.

@@ -13,6 +13,7 @@ use crate::run::{Outcome, run, tail, wait};
 use crate::{binary, cleanup};
 use serde_json::Value;
 use std::fs::{self, File};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -38,6 +39,8 @@ pub enum Fault {
 pub struct Plan {
     /// Management: 1 or 3.
     pub mgmt: u8,
+    /// Metadata, with one target each.
+    pub meta: u8,
     /// Storage, with one target each.
     pub storage: u8,
     /// Make mirror groups, and mirror files by default.
@@ -55,7 +58,7 @@ pub struct Plan {
 impl Default for Plan {
     fn default() -> Self {
         let (disks, clients, stripes, session_timeout_s) = (Disks::Shared, 1, 1, 30);
-        Plan { mgmt: 1, storage: 2, mirror: false, disks, clients, stripes, session_timeout_s }
+        Plan { mgmt: 1, meta: 1, storage: 2, mirror: false, disks, clients, stripes, session_timeout_s }
     }
 }
 
@@ -106,8 +109,9 @@ impl Hosts {
     fn make_hosts(&mut self) {
         let switch = Switch::make(&self.root);
         let numbered = |kind: &'static str, count: u8| (1..=count).map(move |n| format!("{kind}{n}"));
-        let names =
-            numbered("mgmt", self.plan.mgmt).chain(["meta1".into()]).chain(numbered("storage", self.plan.storage));
+        let names = numbered("mgmt", self.plan.mgmt)
+            .chain(numbered("meta", self.plan.meta))
+            .chain(numbered("storage", self.plan.storage));
         for (number, name) in (1..).zip(names.chain(numbered("client", self.plan.clients))) {
             let namespace = switch.host(&self.root, number);
             let serves = !name.starts_with("client");
@@ -247,9 +251,19 @@ impl Hosts {
         self.host(from).namespace.cut_to(self.host(to).namespace.address());
     }
 
-    /// What [`Hosts::cut_way`] did is undone.
-    pub fn mend_way(&self, from: &str) {
-        self.host(from).namespace.mend();
+    /// Packets from one host to another one get lost until the other one is mended: those of more bytes than that.
+    pub fn lose_way(&self, from: &str, to: &str, longer_than: u16) {
+        self.host(to).namespace.lose_from(self.host(from).namespace.address(), longer_than);
+    }
+
+    /// What [`Hosts::cut_way`] did to the first host, or [`Hosts::lose_way`] to the second one, is undone.
+    pub fn mend_way(&self, host: &str) {
+        self.host(host).namespace.mend();
+    }
+
+    /// Hosts send packets one by one from now on: their length is that of real ones.
+    pub fn send_one_by_one(&self) {
+        self.hosts.iter().for_each(|host| host.namespace.send_one_by_one());
     }
 
     /// The host is back.
@@ -299,7 +313,7 @@ impl Hosts {
         let targets: Value = serde_json::from_str(&listed.out).unwrap_or_default();
         let good = |target: &&Value| target["reachability"] == "online" && target["consistency"] == "good";
         let good = targets.as_array().map_or(0, |all| all.iter().filter(good).count());
-        good == 1 + usize::from(self.plan.storage)
+        good == usize::from(self.plan.meta + self.plan.storage)
     }
 
     /// The management host that leads.
@@ -308,10 +322,25 @@ impl Hosts {
         let nodes: Value = serde_json::from_str(&listed).unwrap_or_default();
         let leads = |node: &&Value| node["role"] == "leader";
         let leader = nodes.as_array().and_then(|all| all.iter().find(leads)).cloned().unwrap_or_default();
-        let at = leader["addresses"][0].as_str().unwrap_or_default().to_owned();
-        let found =
-            self.mgmt_names().into_iter().find(|name| at == format!("{}:8008", self.host(name).namespace.address()));
-        found.unwrap_or_else(|| panic!("nobody leads: {listed}"))
+        self.host_at(&leader).unwrap_or_else(|| panic!("nobody leads: {listed}"))
+    }
+
+    /// The host with the metadata of a file or directory of the mount.
+    pub fn metadata_of(&self, path: &Path) -> String {
+        let shown = self.ask(&["entry", "info", &text(path)]).must();
+        let shown: Value = serde_json::from_str(&shown).unwrap_or_default();
+        let listed = self.ask(&["node", "list"]).must();
+        let nodes: Value = serde_json::from_str(&listed).unwrap_or_default();
+        let there = |node: &&Value| node["alias"].is_string() && node["alias"] == shown["meta_node"];
+        let node = nodes.as_array().and_then(|all| all.iter().find(there)).cloned().unwrap_or_default();
+        self.host_at(&node).unwrap_or_else(|| panic!("none of {listed} has {shown}"))
+    }
+
+    /// The host of a node as commands list it.
+    fn host_at(&self, node: &Value) -> Option<String> {
+        let at: SocketAddr = node["addresses"][0].as_str()?.parse().ok()?;
+        let host = self.hosts.iter().find(|host| IpAddr::from(host.namespace.address()) == at.ip())?;
+        Some(host.name.clone())
     }
 
     /// Runs `nyala ARGS --output json` on the client's host.
@@ -325,7 +354,11 @@ impl Hosts {
 
     /// Names of the management hosts.
     pub fn mgmt_names(&self) -> Vec<String> {
-        self.hosts.iter().map(|host| host.name.clone()).filter(|name| name.starts_with("mgmt")).collect()
+        self.names("mgmt")
+    }
+
+    fn names(&self, of: &str) -> Vec<String> {
+        self.hosts.iter().map(|host| host.name.clone()).filter(|name| name.starts_with(of)).collect()
     }
 
     /// Names of all hosts that serve, clients not among them.
@@ -333,9 +366,14 @@ impl Hosts {
         self.hosts.iter().map(|host| host.name.clone()).filter(|name| !name.starts_with("client")).collect()
     }
 
+    /// Names of the metadata hosts.
+    pub fn metadata_names(&self) -> Vec<String> {
+        self.names("meta")
+    }
+
     /// Names of the storage hosts.
     pub fn storage_names(&self) -> Vec<String> {
-        self.hosts.iter().map(|host| host.name.clone()).filter(|name| name.starts_with("storage")).collect()
+        self.names("storage")
     }
 
     /// Directory for the test's files outside the mount.
