@@ -9,7 +9,7 @@
 //!   and timers share the thread.
 //! - [`Ring::own_thread`] with [`Ring::block_on`]: the thread waits in `io_uring_enter` and nowhere else, so that a
 //!   command costs one system call, which hands in the last one's successor as well. Futures that wait for something of
-//!   another thread (a channel, a timer of a runtime elsewhere) wake it through its [`Bell`].
+//!   another thread (a channel, a timer of a runtime elsewhere) wake it through its [`RingWaker`].
 //!
 //! Commands are handed in together, when the thread has nothing else to do.
 //!
@@ -19,12 +19,12 @@
 //! its result (a negative errno), never an error of the ring. A ring used on another thread than its own is refused by
 //! the kernel (`EEXIST`).
 
-mod bell;
 mod command;
 mod read;
 mod ring;
 mod wait;
+mod waker;
 
-pub use bell::Bell;
 pub use command::Command;
 pub use ring::{Event, Ring};
+pub use waker::RingWaker;

@@ -22,7 +22,7 @@ impl Ring {
         let entry = opcode::Read::new(types::Fd(fd), memory, len).offset(offset).build();
         self.push_entry(&entry.user_data(tag).into())?;
         if self.readable.is_some() {
-            self.bell.wake_waiter();
+            self.waker.wake_waiter();
         }
         Ok(())
     }

@@ -2,8 +2,8 @@
 
 //! The ring itself: what goes in, what comes out. See the crate's failure model.
 
-use crate::bell::Bell;
 use crate::command::Command;
+use crate::waker::RingWaker;
 use io_uring::squeue::Entry128;
 use io_uring::{EnterFlags, IoUring, cqueue, opcode, types};
 use rustix::event::{EventfdFlags, eventfd};
@@ -16,7 +16,7 @@ use std::task::Waker;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// The bell's tag.
+/// The waker's tag.
 const BELL: u64 = u64::MAX;
 
 type Uring = IoUring<Entry128, cqueue::Entry>;
@@ -31,8 +31,8 @@ pub enum Event {
         /// Zero or positive as the driver says, or a negative errno.
         result: i32,
     },
-    /// The [`Bell`] was rung: what others may have left for this thread should be looked at.
-    Bell,
+    /// The [`RingWaker`] was notified: what others may have left for this thread should be looked at.
+    Woken,
 }
 
 /// One thread's io_uring. One future at a time may wait for its events.
@@ -43,7 +43,7 @@ pub struct Ring {
     uring: RefCell<Uring>,
     events: RefCell<VecDeque<Event>>,
     pub(crate) waiter: Cell<Option<Waker>>,
-    pub(crate) bell: Arc<Bell>,
+    pub(crate) waker: Arc<RingWaker>,
 }
 
 impl Ring {
@@ -73,19 +73,19 @@ impl Ring {
         // the thread, and what has gathered is done together.
         builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().setup_submit_all().setup_clamp();
         let uring = builder.setup_cqsize(entries * 2).build(entries)?;
-        let bell = Arc::new(Bell::new()?);
+        let waker = Arc::new(RingWaker::new()?);
         Ok(Ring {
             readable: None,
             uring: RefCell::new(uring),
             events: RefCell::default(),
             waiter: Cell::new(None),
-            bell,
+            waker,
         })
     }
 
     /// Wakes this ring's thread from elsewhere.
-    pub fn bell(&self) -> Arc<Bell> {
-        Arc::clone(&self.bell)
+    pub fn waker(&self) -> Arc<RingWaker> {
+        Arc::clone(&self.waker)
     }
 
     /// Takes a command; it is handed to the kernel when events are next waited for.
@@ -99,14 +99,14 @@ impl Ring {
         self.push_entry(&command.entry())?;
         // In a runtime, whoever waits has to hand it in; a thread of its own does that before it sleeps.
         if self.readable.is_some() {
-            self.bell.wake_waiter();
+            self.waker.wake_waiter();
         }
         Ok(())
     }
 
     pub(crate) fn push_entry(&self, entry: &Entry128) -> io::Result<()> {
         loop {
-            // SAFETY: the bell's entry names no memory; for others the caller of `push` has promised.
+            // SAFETY: the waker's entry names no memory; for others the caller of `push` has promised.
             if unsafe { self.uring.borrow_mut().submission().push(entry) }.is_ok() {
                 return Ok(());
             }
@@ -114,9 +114,9 @@ impl Ring {
         }
     }
 
-    /// Has the bell's descriptor watched.
+    /// Has the waker's descriptor watched.
     fn listen(&self) -> io::Result<()> {
-        let poll = opcode::PollAdd::new(types::Fd(self.bell.raw_fd()), libc::POLLIN as u32).multi(true).build();
+        let poll = opcode::PollAdd::new(types::Fd(self.waker.raw_fd()), libc::POLLIN as u32).multi(true).build();
         self.push_entry(&poll.user_data(BELL).into())
     }
 
@@ -142,16 +142,16 @@ impl Ring {
         if relisten { self.listen() } else { Ok(()) }
     }
 
-    /// Takes all completions over; says whether the bell has to be watched anew.
+    /// Takes all completions over; says whether the waker has to be watched anew.
     fn gather(&self, completions: &mut cqueue::CompletionQueue<'_, cqueue::Entry>) -> bool {
         let mut events = self.events.borrow_mut();
         let mut relisten = false;
         for completion in completions {
             events.push_back(match completion.user_data() {
                 BELL => {
-                    self.bell.hush();
+                    self.waker.drain();
                     relisten |= !cqueue::more(completion.flags());
-                    Event::Bell
+                    Event::Woken
                 }
                 tag => Event::Done { tag, result: completion.result() },
             });

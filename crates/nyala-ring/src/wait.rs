@@ -28,9 +28,9 @@ impl Ring {
             if let Some(event) = self.take_event() {
                 return Poll::Ready(Ok(event));
             }
-            self.bell.set_waiter(cx.waker());
-            if self.bell.take() {
-                return Poll::Ready(Ok(Event::Bell));
+            self.waker.set_waiter(cx.waker());
+            if self.waker.take() {
+                return Poll::Ready(Ok(Event::Woken));
             }
             // Readiness is cleared first and looked for afterwards, so that what comes in between is not missed.
             ready!(readable.poll_read_ready(cx))?.clear_ready();
@@ -45,20 +45,20 @@ impl Ring {
     /// Drives a future, and this ring with it, on a thread that does nothing else.
     pub fn block_on<F: Future>(&self, future: F) -> io::Result<F::Output> {
         assert!(self.readable.is_none(), "a ring inside a runtime is driven by the runtime");
-        let waker = Waker::from(self.bell());
+        let waker = Waker::from(self.waker());
         let mut cx = Context::from_waker(&waker);
         let mut future = pin!(future);
-        self.bell.ring();
+        self.waker.notify();
         loop {
-            if self.bell.take()
+            if self.waker.take()
                 && let Poll::Ready(output) = future.as_mut().poll(&mut cx)
             {
                 self.enter(0)?;
                 return Ok(output);
             }
-            let sleeps = self.bell.may_sleep();
+            let sleeps = self.waker.may_sleep();
             let entered = self.enter(u32::from(sleeps));
-            self.bell.awake();
+            self.waker.awake();
             entered?;
             if self.has_events()
                 && let Some(waiter) = self.waiter.take()

@@ -62,13 +62,13 @@ fn each_command_is_answered_by_its_tag() {
 
 async fn rung(ring: &Ring) {
     for _ in 0..3 {
-        let bell = ring.bell();
+        let waker = ring.waker();
         let started = Instant::now();
         let other = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(20));
-            bell.ring();
+            waker.notify();
         });
-        assert_eq!(ring.next().await.unwrap(), Event::Bell);
+        assert_eq!(ring.next().await.unwrap(), Event::Woken);
         assert!(started.elapsed() >= Duration::from_millis(20));
         other.join().unwrap();
     }
@@ -149,16 +149,16 @@ fn signals_do_not_end_a_wait() {
     alone(async |ring| {
         // SAFETY: asks for nothing but the own thread's handle.
         let thread = unsafe { libc::pthread_self() };
-        let bell = ring.bell();
+        let waker = ring.waker();
         let other = std::thread::spawn(move || {
             for _ in 0..5 {
                 std::thread::sleep(Duration::from_millis(5));
                 // SAFETY: the thread waits for this one to end before it ends itself.
                 unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
             }
-            bell.ring();
+            waker.notify();
         });
-        assert_eq!(ring.next().await.unwrap(), Event::Bell);
+        assert_eq!(ring.next().await.unwrap(), Event::Woken);
         other.join().unwrap();
     });
 }

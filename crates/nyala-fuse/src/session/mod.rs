@@ -108,26 +108,26 @@ impl<H: Handler> Session<H> {
         self.handler.init(&negotiated).await.map_err(SessionError::Handler)?;
         let (ends, ended) = mpsc::unbounded_channel();
         let (handler, interrupts) = (Arc::clone(&self.handler), Arc::new(Interrupts::default()));
-        let seat = worker::Seat { handler, negotiated, interrupts, drain: self.config.drain, ends };
-        let serving = self.register(rings, &seat, &mut negotiated).await?;
+        let context = worker::WorkerContext { handler, negotiated, interrupts, drain: self.config.drain, ends };
+        let serving = self.register(rings, &context, &mut negotiated).await?;
         if let Some(ready) = on_ready {
             ready(&negotiated);
         }
         let rings = serving.is_some();
         let (mut ring, mut _stop) = (None, None);
         match serving {
-            Some(Serving::Here(channel)) => ring = Some(seat.server(*channel)),
+            Some(Serving::Here(channel)) => ring = Some(context.server(*channel)),
             Some(Serving::Threads(stop)) => _stop = Some(stop),
             None => {
                 for number in 1..self.config.threads {
                     let device = self.device.another().map_err(io("FUSE_DEV_IOC_CLONE"))?;
                     let pool = self.pool(negotiated.max_write_bytes);
-                    worker::spawn(number, seat.clone(), device, pool).map_err(io("starting a thread"))?;
+                    worker::spawn(number, context.clone(), device, pool).map_err(io("starting a thread"))?;
                 }
             }
         }
-        let (server, drain) = (seat.server(channel), self.config.drain);
-        drop(seat);
+        let (server, drain) = (context.server(channel), self.config.drain);
+        drop(context);
         let here = async {
             let ring = async {
                 match ring {
@@ -151,12 +151,12 @@ impl<H: Handler> Session<H> {
     async fn register(
         &self,
         rings: Option<Rings<H>>,
-        seat: &worker::Seat<H>,
+        context: &worker::WorkerContext<H>,
         negotiated: &mut Negotiated,
     ) -> Result<Option<Serving>, SessionError> {
         let serving = match rings {
             None => None,
-            Some(rings) => match rings.register(seat).await {
+            Some(rings) => match rings.register(context).await {
                 Ok(serving) => Some(serving),
                 Err(source) if self.config.transport == Transport::Uring => {
                     return Err(io("registering with FUSE over io_uring")(source));

@@ -6,13 +6,13 @@
 //! or panic ends the session, since the requests of its CPU would wait for ever. When the session is dropped,
 //! the threads are told to end and drop what they have in hand.
 
-use super::worker::{self, Seat};
+use super::worker::{self, WorkerContext};
 use super::{SessionConfig, io};
 use crate::handler::Handler;
 use crate::transport::dev::Device;
 use crate::transport::uring::UringFuse;
 use crate::transport::uring::cpus::{self, Share};
-use nyala_ring::Bell;
+use nyala_ring::RingWaker;
 use std::future::poll_fn;
 use std::io::Result;
 use std::pin::pin;
@@ -26,7 +26,7 @@ use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 
 /// What a thread says when its ring is there.
-type Made = Result<Arc<Bell>>;
+type Made = Result<Arc<RingWaker>>;
 
 /// Rings that are made and not yet registered.
 pub(super) enum Rings<H> {
@@ -37,19 +37,19 @@ pub(super) enum Rings<H> {
 /// Ends the threads of the rings when dropped.
 pub(super) struct Stop {
     stopped: Arc<AtomicBool>,
-    bells: Vec<Arc<Bell>>,
+    wakers: Vec<Arc<RingWaker>>,
 }
 
 impl Drop for Stop {
     fn drop(&mut self) {
         self.stopped.store(true, Ordering::Release);
-        self.bells.iter().for_each(|bell| bell.ring());
+        self.wakers.iter().for_each(|waker| waker.notify());
     }
 }
 
 /// A ring's thread, which waits for the word to go.
 pub(super) struct Thread<H> {
-    go: mpsc::Sender<Seat<H>>,
+    go: mpsc::Sender<WorkerContext<H>>,
     registered: oneshot::Receiver<Result<()>>,
 }
 
@@ -82,21 +82,21 @@ impl<H: Handler> Rings<H> {
             threads.push(Thread { go, registered });
             all_made.push(made);
         }
-        let mut stop = Stop { stopped, bells: Vec::new() };
+        let mut stop = Stop { stopped, wakers: Vec::new() };
         for made in all_made {
-            stop.bells.push(made.await.unwrap_or_else(|_| Err(std::io::Error::other("a FUSE thread panicked")))?);
+            stop.wakers.push(made.await.unwrap_or_else(|_| Err(std::io::Error::other("a FUSE thread panicked")))?);
         }
         Ok(Rings::Threads(threads, stop))
     }
 
     /// Gives the entries to the kernel; requests come as soon as all have been given.
-    pub(super) async fn register(self, seat: &Seat<H>) -> Result<Serving> {
+    pub(super) async fn register(self, context: &WorkerContext<H>) -> Result<Serving> {
         match self {
             Rings::Here(channel) => channel.register().map(|()| Serving::Here(channel)),
             Rings::Threads(threads, stop) => {
                 let lost = || std::io::Error::other("a FUSE thread panicked");
                 for thread in threads {
-                    thread.go.send(seat.clone()).map_err(|_| lost())?;
+                    thread.go.send(context.clone()).map_err(|_| lost())?;
                     thread.registered.await.unwrap_or_else(|_| Err(lost()))?;
                 }
                 Ok(Serving::Threads(stop))
@@ -119,7 +119,7 @@ impl Ring {
     fn live<H: Handler>(
         self,
         make: oneshot::Sender<Made>,
-        go: &mpsc::Receiver<Seat<H>>,
+        go: &mpsc::Receiver<WorkerContext<H>>,
         register: oneshot::Sender<Result<()>>,
     ) {
         if let Some(cpu) = self.share.cpu
@@ -136,11 +136,11 @@ impl Ring {
                 return;
             }
         };
-        if make.send(Ok(channel.bell())).is_err() {
+        if make.send(Ok(channel.waker())).is_err() {
             return;
         }
         // The session may give up before it comes to this.
-        let Ok(seat) = go.recv() else { return };
+        let Ok(context) = go.recv() else { return };
         let registered = channel.register();
         let failed = registered.is_err();
         if register.send(registered).is_err() || failed {
@@ -148,10 +148,10 @@ impl Ring {
         }
         let _entered = self.runtime.enter();
         let stopped = self.stopped;
-        seat.tell_end(|seat| {
-            let (server, local) = (seat.server(channel), LocalSet::new());
+        context.tell_end(|context| {
+            let (server, local) = (context.server(channel), LocalSet::new());
             let ended = server.channel.block_on(async {
-                let mut serving = pin!(local.run_until(worker::serve(Rc::clone(&server), seat.drain)));
+                let mut serving = pin!(local.run_until(worker::serve(Rc::clone(&server), context.drain)));
                 poll_fn(|cx| match stopped.load(Ordering::Acquire) {
                     true => Poll::Ready(Ok(())),
                     false => serving.as_mut().poll(cx),

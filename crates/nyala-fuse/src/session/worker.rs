@@ -23,7 +23,7 @@ const BURST: u32 = 16;
 pub(super) type End = Result<(), SessionError>;
 
 /// What a thread needs to serve, whatever it serves.
-pub(super) struct Seat<H> {
+pub(super) struct WorkerContext<H> {
     pub(super) handler: Arc<H>,
     pub(super) negotiated: Negotiated,
     pub(super) interrupts: Arc<Interrupts>,
@@ -32,9 +32,9 @@ pub(super) struct Seat<H> {
     pub(super) ends: UnboundedSender<End>,
 }
 
-impl<H> Clone for Seat<H> {
-    fn clone(&self) -> Seat<H> {
-        Seat {
+impl<H> Clone for WorkerContext<H> {
+    fn clone(&self) -> WorkerContext<H> {
+        WorkerContext {
             handler: Arc::clone(&self.handler),
             negotiated: self.negotiated,
             interrupts: Arc::clone(&self.interrupts),
@@ -44,7 +44,7 @@ impl<H> Clone for Seat<H> {
     }
 }
 
-impl<H: Handler> Seat<H> {
+impl<H: Handler> WorkerContext<H> {
     /// What the requests of one thread share.
     pub(super) fn server<C: Channel>(&self, channel: C) -> Rc<Server<H, C>> {
         let (handler, interrupts) = (Arc::clone(&self.handler), Arc::clone(&self.interrupts));
@@ -52,7 +52,7 @@ impl<H: Handler> Seat<H> {
     }
 
     /// Does a thread's work and tells how it ended, also if it panicked.
-    pub(super) fn tell_end(self, work: impl FnOnce(&Seat<H>) -> End) {
+    pub(super) fn tell_end(self, work: impl FnOnce(&WorkerContext<H>) -> End) {
         let mut telling = Telling { ends: self.ends.clone(), end: Some(Err(SessionError::Panicked)) };
         telling.end = Some(work(&self));
     }
@@ -78,14 +78,19 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime, SessionError> {
 }
 
 /// Starts a further thread on the device.
-pub(super) fn spawn<H: Handler>(number: usize, seat: Seat<H>, device: Device, pool: BufPool) -> std::io::Result<()> {
-    let serve = move |seat: &Seat<H>| {
+pub(super) fn spawn<H: Handler>(
+    number: usize,
+    context: WorkerContext<H>,
+    device: Device,
+    pool: BufPool,
+) -> std::io::Result<()> {
+    let serve = move |context: &WorkerContext<H>| {
         runtime()?.block_on(async {
             let channel = DevFuse::new(device, pool).map_err(io("epoll"))?;
-            LocalSet::new().run_until(serve(seat.server(channel), seat.drain)).await
+            LocalSet::new().run_until(serve(context.server(channel), context.drain)).await
         })
     };
-    std::thread::Builder::new().name(format!("nyala-fuse-{number}")).spawn(|| seat.tell_end(serve)).map(drop)
+    std::thread::Builder::new().name(format!("nyala-fuse-{number}")).spawn(|| context.tell_end(serve)).map(drop)
 }
 
 /// Serves here until the mount is gone, and waits for the other threads. With rings nobody can do another's work, so an

@@ -64,7 +64,7 @@ impl RingReads {
                     while let Some(reads) = driven.upgrade() {
                         match reads.ring.next().await {
                             Ok(Event::Done { tag, result }) => reads.done(tag, result),
-                            Ok(Event::Bell) => {}
+                            Ok(Event::Woken) => {}
                             Err(error) => {
                                 tracing::error!(%error, "the io_uring of a network thread fails");
                                 return reads.fail();

@@ -17,7 +17,7 @@
 mod abi;
 pub(crate) mod cpus;
 mod entry;
-mod nudge;
+mod kick;
 mod queues;
 
 pub(crate) use entry::EntryBuf;
@@ -25,7 +25,7 @@ pub(crate) use entry::EntryBuf;
 use super::{Channel, Request, Ticket};
 use crate::transport::dev::Device;
 use cpus::Share;
-use nyala_ring::{Bell, Event, Ring};
+use nyala_ring::{Event, Ring, RingWaker};
 use queues::Queues;
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -76,8 +76,8 @@ impl UringFuse {
     }
 
     /// Wakes the thread from elsewhere.
-    pub(crate) fn bell(&self) -> Arc<Bell> {
-        self.ring.bell()
+    pub(crate) fn waker(&self) -> Arc<RingWaker> {
+        self.ring.waker()
     }
 
     fn poll(&self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Request>>> {
@@ -90,7 +90,7 @@ impl UringFuse {
                     Poll::Ready(outcome) => return Poll::Ready(Ok(outcome)),
                     Poll::Pending => {}
                 },
-                Poll::Ready(Event::Bell) => {}
+                Poll::Ready(Event::Woken) => {}
                 Poll::Pending if self.fetch_late(cx)? => {}
                 Poll::Pending => return Poll::Pending,
             }

@@ -4,12 +4,12 @@
 //!
 //! **Failure model.** A request that finds no entry waits in the kernel until one is *given back* with a reply; a newly
 //! registered one takes new requests only. So a queue whose entries run low gets more before they run out, and
-//! where they did run out at once, those who may wait in the kernel are fetched (`nudge`). Requests that cannot be understood are
+//! where they did run out at once, those who may wait in the kernel are fetched (`kick`). Requests that cannot be understood are
 //! answered here. See also above.
 
 use super::abi::{COMMIT_AND_FETCH, CmdReq, REGISTER};
 use super::entry::EntryMem;
-use super::nudge::{is_nudge, nudge};
+use super::kick::{is_kick, kick};
 use crate::abi::header::InHeader;
 use crate::buf::Buf;
 use crate::transport::dev::Device;
@@ -107,7 +107,7 @@ impl Queues {
         let queue = &mut self.queues[entry.queue];
         queue.with_kernel = queue.with_kernel.saturating_sub(1);
         match entry.mem.take() {
-            Ok((InHeader { unique, opcode, .. }, buf)) if is_nudge(opcode) => {
+            Ok((InHeader { unique, opcode, .. }, buf)) if is_kick(opcode) => {
                 drop(buf);
                 entry.mem.reply(unique, 0, &[])?;
                 self.commit(index, unique, ring)?;
@@ -191,7 +191,7 @@ impl Queues {
             if inodes.is_empty() {
                 continue;
             }
-            if let Err(error) = nudge(&self.device, qid, times, &inodes) {
+            if let Err(error) = kick(&self.device, qid, times, &inodes) {
                 // Sooner or later there is a file among them, or they are answered.
                 tracing::debug!(qid, %error, "requests that wait in a queue cannot be fetched now");
                 self.queues[index].to_fetch = times;

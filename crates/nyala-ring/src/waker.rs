@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 
 /// Wakes the thread of one ring: whoever waits for the ring's events looks again, mostly because of an
-/// [`crate::Event::Bell`].
+/// [`crate::Event::Woken`].
 #[derive(Debug)]
-pub struct Bell {
+pub struct RingWaker {
     /// Somebody called since the thread last looked.
     woken: AtomicBool,
     /// The thread sleeps in the ring or is about to.
@@ -27,17 +27,17 @@ pub struct Bell {
     waiter: Mutex<Option<Waker>>,
 }
 
-impl Bell {
-    pub(crate) fn new() -> io::Result<Bell> {
+impl RingWaker {
+    pub(crate) fn new() -> io::Result<RingWaker> {
         let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Bell { woken: AtomicBool::new(false), asleep: AtomicBool::new(false), fd, waiter: Mutex::default() })
+        Ok(RingWaker { woken: AtomicBool::new(false), asleep: AtomicBool::new(false), fd, waiter: Mutex::default() })
     }
 
     pub(crate) fn raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
 
-    /// Whom to wake in a runtime. To be followed by a look at [`Bell::take`].
+    /// Whom to wake in a runtime. To be followed by a look at [`RingWaker::take`].
     pub(crate) fn set_waiter(&self, waker: &Waker) {
         let mut waiter = self.waiter.lock().unwrap_or_else(PoisonError::into_inner);
         if !waiter.as_ref().is_some_and(|known| known.will_wake(waker)) {
@@ -56,7 +56,7 @@ impl Bell {
 
     /// Wakes the thread.
     #[expect(clippy::host_endian_bytes, reason = "the kernel's counter is host-endian")]
-    pub fn ring(&self) {
+    pub fn notify(&self) {
         self.woken.store(true, SeqCst);
         if self.asleep.load(SeqCst) {
             // A full counter (EAGAIN) wakes as well, and the descriptor is ours, so there is no other error.
@@ -87,18 +87,18 @@ impl Bell {
     }
 
     /// Makes the descriptor quiet again.
-    pub(crate) fn hush(&self) {
+    pub(crate) fn drain(&self) {
         // Nothing to read (EAGAIN) is quiet too.
         let _ = rustix::io::read(&self.fd, &mut [0u8; 8]);
     }
 }
 
-impl Wake for Bell {
-    fn wake(self: Arc<Bell>) {
-        self.ring();
+impl Wake for RingWaker {
+    fn wake(self: Arc<RingWaker>) {
+        self.notify();
     }
 
-    fn wake_by_ref(self: &Arc<Bell>) {
-        self.ring();
+    fn wake_by_ref(self: &Arc<RingWaker>) {
+        self.notify();
     }
 }

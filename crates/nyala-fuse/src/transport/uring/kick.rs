@@ -21,13 +21,13 @@ use zerocopy::IntoBytes;
 /// The kernel's own numbers count up from 2 in steps of 2 and will never come here.
 const UNIQUE: u64 = 1 << 62;
 
-/// Whether a request is what [`nudge`] has brought about.
-pub(super) fn is_nudge(opcode: u32) -> bool {
+/// Whether a request is what [`kick`] has brought about.
+pub(super) fn is_kick(opcode: u32) -> bool {
     opcode == Opcode::NotifyReply as u32
 }
 
 /// Has so many requests of no content put into a queue, for one of these inodes.
-pub(super) fn nudge(device: &Device, qid: u16, times: usize, inodes: &[u64]) -> io::Result<()> {
+pub(super) fn kick(device: &Device, qid: u16, times: usize, inodes: &[u64]) -> io::Result<()> {
     let before = sched_getaffinity(None)?;
     cpus::pin(usize::from(qid))?;
     let mut asked = Err(io::Error::from_raw_os_error(libc::ENOENT));
