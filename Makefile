@@ -34,6 +34,15 @@ deps: ## install the Debian packages that are missing (as root, or through sudo)
 build: ## build target/release/nyala
 	cargo build --release --locked -p nyala
 
+# Stack traces of the stripped binary have names and lines as long as nyala.debug lies beside it.
+.PHONY: dist
+dist: build ## the binary to install, stripped, and its symbols beside it, in target/dist
+	mkdir -p $(TARGET)/dist
+	objcopy --only-keep-debug --compress-debug-sections=zlib $(NYALA) $(TARGET)/dist/nyala.debug
+	strip --strip-all -o $(TARGET)/dist/nyala $(NYALA)
+	cd $(TARGET)/dist && objcopy --remove-section=.gnu_debuglink --add-gnu-debuglink=nyala.debug nyala
+	ls -l $(TARGET)/dist
+
 .PHONY: up
 up: deps build ## build, start a whole cluster on this machine and mount it (DIR=, MOUNT=, UP_FLAGS=)
 	$(NYALA) up $(WHERE) $(if $(MOUNT),--mount "$(MOUNT)") $(UP_FLAGS)
