@@ -137,6 +137,10 @@ sim: ## run clusters under seeded faults: pure machines (SEEDS=, FIRST=, BREAK=r
 	cargo run --release --locked -p nyala-sim -- --seeds $(or $(SEEDS),10000) --first $(or $(FIRST),0) $(if $(BREAK),--break $(BREAK))
 	cargo run --release --locked -p nyala-sim-services -- --seeds $(or $(SERVICES),1000) --first $(or $(FIRST),0)
 
+.PHONY: sim-mutations
+sim-mutations: ## break one rule of the services at a time, and count the seeds until the simulator finds it (ONLY=, TRIES=, SEEDS=)
+	@scripts/mutations
+
 .PHONY: power-cuts
 power-cuts: deps ## every sequence of up to three operations, the power cut at every write and sync of it (SEED=)
 	NYALA_POWER_CUTS=all $(if $(SEED),NYALA_POWER_SEED=$(SEED)) cargo test --release --locked --workspace --test power -- --nocapture

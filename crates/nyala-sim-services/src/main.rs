@@ -3,7 +3,7 @@
 //! The services as shipped, whole clusters of them, on a simulated kernel. See `docs/decisions/0014-simulated-services.md`.
 //!
 //! ```text
-//! nyala-sim-services [--seeds N] [--first SEED] [--jobs J]   runs seeds, each in a process of its own
+//! nyala-sim-services [--seeds N] [--first SEED] [--jobs J]   runs seeds, each in a process of its own; --until-found
 //! nyala-sim-services --one SEED [--trace FILE]              runs one; SIM_LOG=filter shows what the services log
 //! ```
 

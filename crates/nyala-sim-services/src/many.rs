@@ -6,7 +6,7 @@ use crate::options::Options;
 use std::collections::BTreeMap;
 use std::process::{Command, ExitStatus};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// What came of all.
@@ -23,17 +23,23 @@ pub fn run(options: &Options) {
     // SAFETY: takes no memory. Children inherit that their addresses are not random.
     unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) };
     let (began, next, sum) = (Instant::now(), AtomicU64::new(options.first), Mutex::new(Sum::default()));
-    let most = options.most_seconds.map(Duration::from_secs);
+    let (most, done) = (options.most_seconds.map(Duration::from_secs), AtomicBool::new(false));
     std::thread::scope(|scope| {
         for _ in 0..options.jobs.max(1) {
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= options.first + options.seeds || most.is_some_and(|most| began.elapsed() > most) {
+                    let late = most.is_some_and(|most| began.elapsed() > most);
+                    if seed >= options.first + options.seeds || late || done.load(Ordering::Relaxed) {
                         return;
                     }
                     let (text, status) = one(seed);
-                    sum.lock().expect("nobody panics with it").add(seed, &text, status);
+                    let mut sum = sum.lock().expect("nobody panics with it");
+                    // What the others are still at counts for nothing: the number of seeds is of those until the finding.
+                    if !done.load(Ordering::Relaxed) {
+                        sum.add(seed, &text, status);
+                        done.store(options.until_found && !sum.findings.is_empty(), Ordering::Relaxed);
+                    }
                 }
             });
         }

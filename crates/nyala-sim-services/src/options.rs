@@ -18,6 +18,8 @@ pub struct Options {
     pub size: Size,
     /// Stops after this time.
     pub most_seconds: Option<u64>,
+    /// Stops at the first finding.
+    pub until_found: bool,
 }
 
 impl Options {
@@ -33,6 +35,7 @@ impl Options {
             faults: true,
             size,
             most_seconds: None,
+            until_found: false,
         };
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("{word} needs a value"));
@@ -45,6 +48,7 @@ impl Options {
                 "--trace" => options.trace = Some(value()?),
                 "--seconds" => options.most_seconds = Some(number(value()?)?),
                 "--conform" => options.conform = Some(value()? == "simulated"),
+                "--until-found" => options.until_found = true,
                 "--no-faults" => options.faults = false,
                 "--mgmt" => options.size.mgmt = number(value()?)? as usize,
                 "--meta" => options.size.meta = number(value()?)? as usize,
