@@ -141,6 +141,10 @@ sim: ## run clusters under seeded faults: pure machines (SEEDS=, FIRST=, BREAK=r
 sim-mutations: ## break one rule of the services at a time, and count the seeds until the simulator finds it (ONLY=, TRIES=, SEEDS=)
 	@scripts/mutations
 
+.PHONY: trips
+trips: deps ## count the functions, files and crates that a create, a write and a failover pass through (LIST=1: names the files)
+	@scripts/trips
+
 .PHONY: power-cuts
 power-cuts: deps ## every sequence of up to three operations, the power cut at every write and sync of it (SEED=)
 	NYALA_POWER_CUTS=all $(if $(SEED),NYALA_POWER_SEED=$(SEED)) cargo test --release --locked --workspace --test power -- --nocapture

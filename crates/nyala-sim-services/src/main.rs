@@ -75,7 +75,7 @@ fn one(seed: u64, options: &Options) {
         with(|kernel| kernel.complaints.push(format!("panic: {panic}")));
     }));
     nyala_transport::Secret::generate(&secret_file()).expect("the directory is empty");
-    world::run::run(Plan { seed, size: options.size, faults: options.faults });
+    world::run::run(Plan { seed, size: options.size, faults: options.faults, trip: options.trip });
     let (events, hash, now, turns, complaints) = with(|kernel| {
         let (events, hash) = kernel.trace.finish();
         (events, hash, kernel.sched.now, kernel.sched.turns, std::mem::take(&mut kernel.complaints))

@@ -3,6 +3,7 @@
 //! The command line.
 
 use crate::world::cluster::Size;
+use crate::world::trip::Trip;
 
 /// What is wanted.
 #[derive(Clone, Debug)]
@@ -18,6 +19,8 @@ pub struct Options {
     pub size: Size,
     /// Stops after this time.
     pub most_seconds: Option<u64>,
+    /// Does one operation so many times, and nothing else.
+    pub trip: Option<(Trip, u64)>,
     /// Stops at the first finding.
     pub until_found: bool,
 }
@@ -35,6 +38,7 @@ impl Options {
             faults: true,
             size,
             most_seconds: None,
+            trip: None,
             until_found: false,
         };
         while let Some(word) = words.next() {
@@ -48,6 +52,12 @@ impl Options {
                 "--trace" => options.trace = Some(value()?),
                 "--seconds" => options.most_seconds = Some(number(value()?)?),
                 "--conform" => options.conform = Some(value()? == "simulated"),
+                "--trip" => {
+                    let trip = value()?;
+                    let (what, times) = trip.split_once(':').ok_or("a trip is WHAT:TIMES")?;
+                    let what = Trip::parse(what).ok_or(format!("{what} is no trip"))?;
+                    options.trip = Some((what, number(times.into())?));
+                }
                 "--until-found" => options.until_found = true,
                 "--no-faults" => options.faults = false,
                 "--mgmt" => options.size.mgmt = number(value()?)? as usize,

@@ -49,10 +49,12 @@ impl Register {
         last.into_iter().for_each(|write| write.acked = Some(now));
     }
 
-    /// A sync by a client is done that began at `from`.
+    /// A sync by a client is done that began at `from`: it reaches what was written before, by whatever client. But what a power cut
+    /// took of others' writes only their own sync tells.
     pub fn synced(&mut self, client: ClientId, from: Moment) {
         for write in &mut self.0 {
-            if write.client == client && write.acked.is_some_and(|acked| acked < from) && write.loss != Loss::Known {
+            let reached = write.loss == Loss::No || (write.loss == Loss::Possible && write.client == client);
+            if reached && write.acked.is_some_and(|acked| acked < from) {
                 (write.synced, write.loss) = (true, Loss::No);
             }
         }

@@ -22,8 +22,9 @@ pub struct Running {
     pub process: Pid,
 }
 
-/// What ends an accident.
+/// What ends an accident, or belongs to one and comes later.
 enum End {
+    Kill(usize),
     Start(usize),
     Unblock(Vec<(MachineId, MachineId)>),
     Faster(Vec<(MachineId, MachineId)>),
@@ -67,13 +68,19 @@ impl Faults {
 
     /// Ends all of them.
     pub fn end_all(&mut self, cluster: &mut Cluster) {
-        for (_, end) in std::mem::take(&mut self.ends) {
+        while let Some((_, end)) = self.ends.pop() {
             self.end(cluster, end);
         }
     }
 
     fn end(&mut self, cluster: &mut Cluster, end: End) {
         match end {
+            End::Kill(server) => {
+                if cluster.servers[server].process.is_some() {
+                    cluster.stop(server, false);
+                    self.later(End::Start(server));
+                }
+            }
             End::Start(server) => {
                 process::restore_power(cluster.servers[server].machine);
                 cluster.start(server);
@@ -98,7 +105,7 @@ impl Faults {
 
     fn one(&mut self, cluster: &mut Cluster, clients: &[Running]) {
         let server = self.random.index(cluster.servers.len());
-        let what = self.random.below(17);
+        let what = self.random.below(18);
         let name = cluster.servers[server].name.clone();
         let say = |what: &str| {
             ledger(|ledger| ledger.count(&format!("fault: {what}")));
@@ -155,11 +162,22 @@ impl Faults {
                 // Somebody looks after it: a service that has lost a sync says so and has to be started again.
                 self.ends.push((over - 5 * SECOND, End::Replace(server)));
             }
-            _ => self.strike_client(clients),
+            15 => {
+                say("power cut of all");
+                let at = now();
+                ledger(|ledger| ledger.power_cut(at));
+                for server in 0..cluster.servers.len() {
+                    if cluster.servers[server].process.is_some() {
+                        cluster.stop(server, true);
+                        self.later(End::Start(server));
+                    }
+                }
+            }
+            _ => self.strike_client(cluster, clients),
         }
     }
 
-    fn strike_client(&mut self, clients: &[Running]) {
+    fn strike_client(&mut self, cluster: &Cluster, clients: &[Running]) {
         if clients.is_empty() {
             return;
         }
@@ -175,6 +193,11 @@ impl Faults {
             });
             tracing::info!("ACCIDENT client {} stands still for {} s", client.id, span / SECOND);
             process::stand(client.process, span);
+            // About when its session ends, a server is away or starts again: what it is to remember of that session is needed.
+            let around = now() + self.random.below(2 * SESSION_TIMEOUT.as_nanos() as u64);
+            let role = *self.random.pick(&[Role::Storage, Role::Meta]);
+            let server = *self.random.pick(&cluster.with_role(role));
+            self.ends.push((around, End::Kill(server)));
         } else {
             tracing::info!("ACCIDENT client {} is killed", client.id);
             process::kill(client.process);

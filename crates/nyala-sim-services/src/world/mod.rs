@@ -7,4 +7,5 @@ pub mod disks;
 pub mod faults;
 pub mod run;
 pub mod setup;
+pub mod trip;
 pub mod work;

@@ -6,6 +6,7 @@
 use super::cluster::{Cluster, Role, Size, block_on};
 use super::faults::{Faults, Running};
 use super::setup;
+use super::trip::{self, Trip};
 use super::work::Worker;
 use crate::check::{ClientId, ledger, mirrors};
 use crate::kernel::clock::{self, SECOND};
@@ -14,6 +15,7 @@ use crate::kernel::sched::Nanos;
 use crate::kernel::with;
 use crate::random::Random;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Operations of one client.
 const OPERATIONS: u64 = 120;
@@ -34,6 +36,8 @@ pub struct Plan {
     pub seed: u64,
     pub size: Size,
     pub faults: bool,
+    /// One operation so many times, in place of everything else.
+    pub trip: Option<(Trip, u64)>,
 }
 
 struct World {
@@ -62,6 +66,9 @@ pub fn run(plan: Plan) {
         return;
     }
     ledger(|ledger| ledger.counts.clear());
+    if let Some((what, times)) = plan.trip {
+        return world.trip(what, times);
+    }
     for _ in 0..plan.size.clients {
         let machine = process::add_machine();
         world.start_client(machine);
@@ -110,6 +117,57 @@ impl World {
             self.cluster.start(number);
         }
         self.clients.retain(|client| process::is_alive(client.process));
+    }
+
+    /// One operation so many times.
+    fn trip(&mut self, what: Trip, times: u64) {
+        // The primary of a group is the first member; here the one that started first.
+        static ASKED: AtomicU64 = AtomicU64::new(0);
+        static DONE: AtomicU64 = AtomicU64::new(0);
+        let (mgmt, machine) = (self.cluster.mgmt.clone(), process::add_machine());
+        let wait = |number: u64| {
+            ASKED.store(number, Ordering::Relaxed);
+            while DONE.load(Ordering::Relaxed) < number {
+                clock::sleep(STEP);
+            }
+        };
+        let process = process::begin(machine, "trip", move || {
+            let steps = || ASKED.load(Ordering::Relaxed) + 1;
+            let done = block_on(trip::run(&mgmt, what, times, || wait(steps()), || wait(steps())));
+            let wrong = done.err().map(|error| error.to_string());
+            ledger(|ledger| ledger.found("nobody is refused once all is well", wrong));
+            process::exit(0);
+        });
+        let mut killed = None;
+        while process::is_alive(process) {
+            clock::sleep(STEP);
+            self.supervise();
+            let asked = ASKED.load(Ordering::Relaxed);
+            if asked > DONE.load(Ordering::Relaxed) {
+                match killed.take() {
+                    None => killed = Some(self.kill_primary()),
+                    Some(number) => {
+                        self.cluster.start(number);
+                        clock::sleep(20 * SECOND);
+                    }
+                }
+                DONE.store(asked, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Members of the group take turns.
+    fn kill_primary(&mut self) -> usize {
+        let mut members = self.cluster.with_role(Role::Storage);
+        members.sort_by_key(|number| self.cluster.target_of(*number));
+        members.truncate(2);
+        let turn = ledger(|ledger| {
+            ledger.count("failover");
+            ledger.counts.get("failover").copied().unwrap_or(0)
+        });
+        let number = members[(turn as usize + 1) % 2];
+        self.cluster.stop(number, false);
+        number
     }
 
     fn trouble(&mut self, faults: bool) {
