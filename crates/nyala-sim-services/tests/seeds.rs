@@ -2,7 +2,7 @@
 
 //! The simulated kernel is like the real one where it matters, a seed is one run, and seeds are clean.
 //!
-//! `NYALA_SIM_SEEDS` is how many are run (default 16). A failure names its seed: `nyala-sim-services --one SEED` repeats it.
+//! `NYALA_SIM_SEEDS` is how many are run (default 40). A failure names its seed: `nyala-sim-services --one SEED` repeats it.
 
 use std::process::{Command, Output};
 
@@ -39,7 +39,7 @@ fn a_seed_is_one_run() {
 /// The same seeds each time: a rare finding of a seed that nobody chose is for `make sim`, not for somebody who changes something else.
 #[test]
 fn seeds_are_clean() {
-    let seeds = std::env::var("NYALA_SIM_SEEDS").unwrap_or_else(|_| "16".into());
+    let seeds = std::env::var("NYALA_SIM_SEEDS").unwrap_or_else(|_| "40".into());
     let output = simulator(&["--seeds", &seeds, "--first", "0"]);
     let said = text(&output);
     println!("{said}");

@@ -164,16 +164,21 @@ impl Faults {
             }
             15 => {
                 say("power cut of all");
-                let at = now();
-                ledger(|ledger| ledger.power_cut(at));
-                for server in 0..cluster.servers.len() {
-                    if cluster.servers[server].process.is_some() {
-                        cluster.stop(server, true);
-                        self.later(End::Start(server));
-                    }
-                }
+                self.cut_all(cluster);
             }
             _ => self.strike_client(cluster, clients),
+        }
+    }
+
+    /// A whole site loses power; its servers come back one by one.
+    fn cut_all(&mut self, cluster: &mut Cluster) {
+        let at = now();
+        ledger(|ledger| ledger.power_cut(at));
+        for server in 0..cluster.servers.len() {
+            if cluster.servers[server].process.is_some() {
+                cluster.stop(server, true);
+                self.later(End::Start(server));
+            }
         }
     }
 
