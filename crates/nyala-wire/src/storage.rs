@@ -156,15 +156,15 @@ pub struct ReadReplyHeader {
     pub checksums: U32,
 }
 
-/// Number of blocks that `len` bytes at `offset` touch.
+/// Number of blocks that `len` bytes at `offset` touch; those beyond the largest offset do not count.
 pub fn blocks_touched(offset: u64, len: u64) -> u64 {
-    if len == 0 { 0 } else { (offset + len - 1) / BLOCK_BYTES - offset / BLOCK_BYTES + 1 }
+    if len == 0 { 0 } else { offset.saturating_add(len - 1) / BLOCK_BYTES - offset / BLOCK_BYTES + 1 }
 }
 
-/// Lengths of the pieces that `len` bytes at `offset` have in each block, in order.
+/// Lengths of the pieces that `len` bytes at `offset` have in each block, in order; what lies beyond the largest offset is left out.
 pub fn block_pieces(offset: u64, len: u64) -> impl Iterator<Item = usize> {
     let mut at = offset;
-    let end = offset + len;
+    let end = offset.saturating_add(len);
     std::iter::from_fn(move || {
         let piece = (BLOCK_BYTES - at % BLOCK_BYTES).min(end.checked_sub(at)?);
         at += piece;
@@ -398,6 +398,9 @@ mod tests {
             assert_eq!(pieces.iter().sum::<usize>() as u64, len);
             assert!(pieces.iter().all(|&piece| piece <= 4096));
         }
+        // Senders may say anything, and are answered rather than believed.
+        assert_eq!(block_pieces(u64::MAX - 10, 4096).sum::<usize>(), 10);
+        assert_eq!(blocks_touched(u64::MAX - 10, 4096), 1);
     }
 
     #[test]
