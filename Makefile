@@ -14,6 +14,8 @@ PJDFSTEST := $(TARGET)/tools/bin/pjdfstest
 PJDFSTEST_VERSION := 0.2.2
 DENY := $(TARGET)/tools/bin/cargo-deny
 DENY_VERSION := 0.20.2
+CARGO_FUZZ := $(TARGET)/tools/bin/cargo-fuzz
+CARGO_FUZZ_VERSION := 0.13.2
 export CARGO_TARGET_DIR := $(TARGET)
 
 # For up, down and status: a cluster elsewhere than where `nyala up` puts it, and more flags of `nyala up`.
@@ -64,11 +66,14 @@ $(PJDFSTEST):
 $(DENY):
 	cargo install cargo-deny --version $(DENY_VERSION) --locked --root $(TARGET)/tools
 
+$(CARGO_FUZZ):
+	cargo install cargo-fuzz --version $(CARGO_FUZZ_VERSION) --locked --root $(TARGET)/tools
+
 .PHONY: test
 test: test-unit test-e2e ## all tests: units, properties, crashes, then end to end (needs /dev/fuse and root)
 	@echo "make test: all passed"
 
-# One seed for all property tests: who changes something else must not be told of a rare case of theirs. `make fuzz` looks for those.
+# One seed for all property tests: who changes something else must not be told of a rare case of theirs. `make properties` looks for those.
 .PHONY: test-unit
 test-unit: deps ## all tests but those end to end (SEED=: of the property tests)
 	PROPTEST_RNG_SEED=$(or $(SEED),1) cargo test --release --locked --workspace --exclude nyala-e2e
@@ -123,14 +128,18 @@ bench-layers: ## measure the layers one by one: store, transport, metadata logic
 	cargo run --release --locked -p nyala-fuse --example fuse_bench
 
 # Most of them name their number of cases: more comes from rounds, each with its own seed.
-.PHONY: fuzz
-fuzz: ## property tests with many seeds (ROUNDS=, SEED=: the first, CASES=: of those that name no number)
+.PHONY: properties
+properties: deps ## property tests with many seeds (ROUNDS=, SEED=: the first, CASES=: of those that name no number)
 	first=$(or $(SEED),$$RANDOM); \
 	for seed in $$(seq $$first $$((first + $(or $(ROUNDS),20) - 1))); do \
-	  echo "make fuzz: seed $$seed"; \
+	  echo "make properties: seed $$seed"; \
 	  PROPTEST_RNG_SEED=$$seed PROPTEST_CASES=$(or $(CASES),2000) \
 	    cargo test --release --locked --workspace --exclude nyala-e2e --exclude nyala-tidy; \
 	done
+
+.PHONY: fuzz
+fuzz: deps $(CARGO_FUZZ) ## every decoder under libFuzzer; needs a nightly toolchain (TARGETS=: only these, SECONDS=: each, KEEP=1: the corpus grows)
+	PATH="$(TARGET)/tools/bin:$$PATH" BUILD="$(TARGET)/fuzz" SECONDS_EACH=$(or $(SECONDS),60) KEEP=$(KEEP) scripts/fuzz $(TARGETS)
 
 .PHONY: sim
 sim: ## run clusters under seeded faults: pure machines (SEEDS=, FIRST=, BREAK=rule|all), then the services as shipped (SERVICES=)

@@ -19,6 +19,8 @@ mod core;
 pub mod delegation;
 pub mod error;
 pub mod file;
+#[doc(hidden)]
+pub mod fuzzing;
 mod maintenance;
 mod namespace;
 pub mod rpc;

@@ -21,6 +21,8 @@ mod dirbuf;
 mod dispatch;
 mod encode;
 mod errno;
+#[doc(hidden)]
+pub mod fuzzing;
 mod handler;
 mod memory;
 pub mod mount;

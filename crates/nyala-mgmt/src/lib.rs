@@ -23,6 +23,8 @@ mod counters;
 mod directory;
 mod entrance;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod groups;
 mod leadership;
 mod liveness;

@@ -26,6 +26,8 @@
 //! The bytes on disk are described in `docs/format-store.md`.
 
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod lmdb;
 mod lock;
 mod log;

@@ -73,7 +73,7 @@ pub struct Identity {
 
 impl Identity {
     /// With the checksum of what it says.
-    fn sealed(self) -> Result<Identity, toml::ser::Error> {
+    pub(crate) fn sealed(self) -> Result<Identity, toml::ser::Error> {
         let covered = Identity { checksum: None, file_system: None, ..self.clone() };
         Ok(Identity { checksum: Some(checksum(&covered)?), ..self })
     }
@@ -259,7 +259,7 @@ impl OwnDir {
     }
 }
 
-fn parse(bytes: &[u8], dir: &Path, file: &Path, kind: Kind) -> Result<Identity, IdentityError> {
+pub(crate) fn parse(bytes: &[u8], dir: &Path, file: &Path, kind: Kind) -> Result<Identity, IdentityError> {
     /// What every format has.
     #[derive(Deserialize)]
     struct Head {

@@ -12,6 +12,7 @@
 pub mod imports;
 pub mod items;
 pub mod lexer;
+pub mod manifest;
 pub mod ratchet;
 pub mod repo;
 pub mod rules;

@@ -21,7 +21,7 @@ pub struct Source {
 }
 
 /// Crates that are nothing but tests.
-const TEST_CRATES: &[&str] = &["crates/nyala-e2e/", "crates/nyala-sim-services/"];
+const TEST_CRATES: &[&str] = &["crates/nyala-e2e/", "crates/nyala-sim-services/", "crates/nyala-fuzz/", "fuzz/"];
 
 impl Source {
     /// Scans a file. Whether a file named like any other is only for tests is known to its parent: see

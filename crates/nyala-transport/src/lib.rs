@@ -18,6 +18,8 @@ pub mod connection;
 pub mod endpoint;
 pub mod error;
 pub mod facing;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod handshake;
 pub mod member;
 pub mod path;

@@ -10,6 +10,8 @@ pub mod codec;
 pub mod error;
 pub mod fences;
 pub mod frame;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod ids;
 pub mod map;
 pub mod meta;

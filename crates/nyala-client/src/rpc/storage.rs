@@ -246,7 +246,7 @@ impl Cluster {
                 }
                 other => other?,
             };
-            if let Some(segments) = self.check_read(chunk, len, file_offset, &frame)? {
+            if let Some(segments) = check_read(chunk, len, file_offset, &frame)? {
                 return Ok(segments);
             }
             damaged += 1;
@@ -294,33 +294,6 @@ impl Cluster {
             tracing::warn!(%group, %bad, %error, "its repair was not begun");
         }
         true
-    }
-
-    /// `None` if a block does not match its checksum.
-    fn check_read(&self, chunk: ChunkRange, len: u64, file_offset: u64, frame: &Frame) -> Result<Option<Segments>> {
-        let wrong = |detail| Error::Protocol { what: "read data", detail };
-        let (header, checksums) =
-            decode_bulk::<ReadReplyHeader>(&frame.body).map_err(|_| wrong("the reply's header is cut off"))?;
-        let payload = &frame.payload;
-        let start = header.start.get();
-        let skip = chunk.offset.checked_sub(start).filter(|skip| *skip < BLOCK_BYTES);
-        let skip = skip.filter(|_| start.is_multiple_of(BLOCK_BYTES)).ok_or(wrong("it starts elsewhere"))?;
-        if header.len.get() as usize != payload.len() || checksums.len() != header.checksums.get() as usize {
-            return Err(wrong("lengths do not fit"));
-        }
-        if checksums.len() as u64 != (payload.len() as u64).div_ceil(BLOCK_BYTES) {
-            return Err(wrong("number of checksums does not fit"));
-        }
-        if checksum::first_bad(payload, checksums.iter().map(|sum| sum.get())).is_some() {
-            return Ok(None);
-        }
-        let have = (payload.len() as u64).saturating_sub(skip).min(len);
-        let mut segments = Segments::new(file_offset);
-        if have > 0 {
-            segments.push(payload.slice(skip as usize..(skip + have) as usize));
-        }
-        segments.push_zeros(len - have);
-        Ok(Some(segments))
     }
 
     /// A change that is no bulk data, accepted under `session`.
@@ -408,4 +381,31 @@ impl Cluster {
             _ => Err(unexpected_reply(what)),
         }
     }
+}
+
+/// The reply to a read of `len` bytes from `chunk` on; `None` if a block does not match its checksum.
+pub(crate) fn check_read(chunk: ChunkRange, len: u64, file_offset: u64, frame: &Frame) -> Result<Option<Segments>> {
+    let wrong = |detail| Error::Protocol { what: "read data", detail };
+    let (header, checksums) =
+        decode_bulk::<ReadReplyHeader>(&frame.body).map_err(|_| wrong("the reply's header is cut off"))?;
+    let payload = &frame.payload;
+    let start = header.start.get();
+    let skip = chunk.offset.checked_sub(start).filter(|skip| *skip < BLOCK_BYTES);
+    let skip = skip.filter(|_| start.is_multiple_of(BLOCK_BYTES)).ok_or(wrong("it starts elsewhere"))?;
+    if header.len.get() as usize != payload.len() || checksums.len() != header.checksums.get() as usize {
+        return Err(wrong("lengths do not fit"));
+    }
+    if checksums.len() as u64 != (payload.len() as u64).div_ceil(BLOCK_BYTES) {
+        return Err(wrong("number of checksums does not fit"));
+    }
+    if checksum::first_bad(payload, checksums.iter().map(|sum| sum.get())).is_some() {
+        return Ok(None);
+    }
+    let have = (payload.len() as u64).saturating_sub(skip).min(len);
+    let mut segments = Segments::new(file_offset);
+    if have > 0 {
+        segments.push(payload.slice(skip as usize..(skip + have) as usize));
+    }
+    segments.push_zeros(len - have);
+    Ok(Some(segments))
 }

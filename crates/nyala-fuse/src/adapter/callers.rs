@@ -13,12 +13,12 @@ const FSETID: u64 = 1 << 4;
 
 /// What `/proc/…/status` says of a process.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Credentials {
-    groups: Vec<u32>,
-    capabilities: u64,
+pub(crate) struct Credentials {
+    pub(crate) groups: Vec<u32>,
+    pub(crate) capabilities: u64,
 }
 
-fn parse(status: &str) -> Credentials {
+pub(crate) fn parse(status: &str) -> Credentials {
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
     Credentials {
         groups: field("Groups:").split_whitespace().filter_map(|group| group.parse().ok()).collect(),

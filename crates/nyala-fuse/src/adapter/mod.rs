@@ -18,7 +18,7 @@ mod attrs;
 pub mod buffered;
 mod by_number;
 pub mod cache;
-mod callers;
+pub(crate) mod callers;
 mod convert;
 mod dirs;
 pub mod entry;
@@ -31,7 +31,7 @@ mod locks;
 pub mod moved;
 mod names;
 pub mod open_dirs;
-mod processes;
+pub(crate) mod processes;
 pub mod statistics;
 mod xattrs;
 

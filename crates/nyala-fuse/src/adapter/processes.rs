@@ -15,13 +15,13 @@ const EXITING: u64 = 4;
 
 /// What `/proc/…/stat` says of a process.
 #[derive(Debug, PartialEq, Eq)]
-struct Stat {
+pub(crate) struct Stat {
     exits: bool,
     /// In clock ticks after the machine started.
     began: u64,
 }
 
-fn parse(stat: &str) -> Option<Stat> {
+pub(crate) fn parse(stat: &str) -> Option<Stat> {
     // The name before may hold anything.
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();

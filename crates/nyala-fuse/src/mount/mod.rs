@@ -12,7 +12,7 @@ mod check;
 mod error;
 mod helper;
 mod options;
-mod table;
+pub(crate) mod table;
 mod watch;
 
 pub use error::{MountError, UnmountError};

@@ -14,13 +14,13 @@ pub(super) const PATH: &str = "/proc/self/mountinfo";
 
 /// A mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct MountEntry {
+pub(crate) struct MountEntry {
     /// Device number, `major:minor`, which names the backing device information too.
-    pub(super) device: String,
-    pub(super) mountpoint: PathBuf,
-    pub(super) fs_type: String,
+    pub(crate) device: String,
+    pub(crate) mountpoint: PathBuf,
+    pub(crate) fs_type: String,
     /// Neither read-only nor `noatime`, here or as a whole.
-    pub(super) renews_access_times: bool,
+    pub(crate) renews_access_times: bool,
 }
 
 /// The mount that is uppermost at exactly this path, if any.
@@ -36,7 +36,7 @@ pub(super) fn oldest(number: &str) -> io::Result<Option<MountEntry>> {
 }
 
 /// All mounts, in the order in which they were made.
-fn parse(table: &[u8]) -> impl DoubleEndedIterator<Item = MountEntry> {
+pub(crate) fn parse(table: &[u8]) -> impl DoubleEndedIterator<Item = MountEntry> {
     table.split(|byte| *byte == b'\n').filter_map(parse_line)
 }
 

@@ -10,7 +10,7 @@
 
 mod config;
 mod handshake;
-mod negotiate;
+pub(crate) mod negotiate;
 mod rings;
 mod worker;
 

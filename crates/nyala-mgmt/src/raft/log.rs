@@ -166,13 +166,13 @@ impl RaftLog {
     }
 }
 
-fn pack<T: Encode<()>>(value: &T) -> Vec<u8> {
+pub(crate) fn pack<T: Encode<()>>(value: &T) -> Vec<u8> {
     let mut out = vec![LAYOUT];
     codec::encode_into(value, &mut out);
     out
 }
 
-fn unpack<T: for<'b> Decode<'b, ()>>(key: &[u8], value: &[u8]) -> Result<T, RecordError> {
+pub(crate) fn unpack<T: for<'b> Decode<'b, ()>>(key: &[u8], value: &[u8]) -> Result<T, RecordError> {
     let key = || key.to_vec();
     match value.split_first() {
         Some((&LAYOUT, body)) => {

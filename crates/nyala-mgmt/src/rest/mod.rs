@@ -11,6 +11,7 @@ mod capacities;
 mod cluster;
 mod connections;
 mod error;
+pub(crate) mod fuzzing;
 mod group_members;
 mod group_orders;
 mod groups;

@@ -14,18 +14,18 @@ use nyala_store::Batch;
 
 /// The stored form: the number, and whether the target was closed in order since.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Losses {
+pub(super) struct Losses {
     count: u32,
     closed: bool,
 }
 
 impl Losses {
-    fn decode(value: &[u8]) -> Option<Losses> {
+    pub(super) fn decode(value: &[u8]) -> Option<Losses> {
         let (count, [closed]) = value.split_first_chunk::<4>()? else { return None };
         Some(Losses { count: u32::from_le_bytes(*count), closed: *closed != 0 })
     }
 
-    fn encode(self) -> [u8; 5] {
+    pub(super) fn encode(self) -> [u8; 5] {
         let [a, b, c, d] = self.count.to_le_bytes();
         [a, b, c, d, self.closed.into()]
     }

@@ -44,6 +44,8 @@ mod error;
 mod fence;
 mod fence_list;
 mod fence_set;
+#[doc(hidden)]
+pub mod fuzzing;
 mod in_place;
 mod losses;
 mod os_disk;

@@ -89,7 +89,7 @@ impl Region {
     }
 
     /// Runs of blocks that are all there or all not: offset, length, there.
-    fn runs(&self) -> impl Iterator<Item = (u64, u64, bool)> + '_ {
+    pub(super) fn runs(&self) -> impl Iterator<Item = (u64, u64, bool)> + '_ {
         let RegionHeader { len, start, end, present, .. } = &self.header;
         // The last byte of bits may have some for blocks that are no part of the region.
         let (most, end) = (present.len() as u64 * 8, *end.min(len));

@@ -38,6 +38,8 @@ mod walk;
 mod worker_thread;
 
 pub use handler::StorageService;
+#[doc(hidden)]
+pub use mirror::fuzzing;
 pub use queue::{Outcome, Task};
 pub use run::{run, run_on};
 pub use target::Target;

@@ -13,7 +13,7 @@ pub(crate) const ALIGN_BYTES: usize = 8;
 
 const SEGMENT_MAGIC: [u8; 8] = *b"NYALALOG";
 const SEGMENT_FIELDS_BYTES: usize = 56;
-const RECORD_MAGIC: [u8; 4] = *b"NYRC";
+pub(crate) const RECORD_MAGIC: [u8; 4] = *b"NYRC";
 /// Version of both layouts.
 pub(crate) const LOG_VERSION: u16 = 1;
 

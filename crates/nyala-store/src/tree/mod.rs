@@ -22,15 +22,15 @@
 #[cfg(test)]
 mod audit;
 mod cache;
-mod cell;
+pub(crate) mod cell;
 mod cells;
 mod convert;
 mod file;
 mod open;
-mod page;
+pub(crate) mod page;
 mod read;
-mod root;
-mod space;
+pub(crate) mod root;
+pub(crate) mod space;
 mod update;
 
 use std::ops::Bound;

@@ -2,8 +2,8 @@
 
 //! The table of crates in ARCHITECTURE.md is what the manifests say: a row for each crate, with the crates of ours that it uses.
 
-use super::layering;
 use crate::Finding;
+use crate::manifest;
 use crate::repo::Repo;
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ pub fn check(repo: &Repo) -> Vec<Finding> {
 /// The crates of ours that a manifest names for what is built, not for tests.
 fn used(manifest: &str) -> BTreeSet<String> {
     let manifest = toml::from_str::<toml::Table>(manifest).unwrap_or_default();
-    let mut used = layering::dependencies(&manifest, &["dependencies", "build-dependencies"]);
+    let mut used = manifest::dependencies(&manifest, &["dependencies", "build-dependencies"]);
     used.retain(|name| name.starts_with("nyala"));
     used
 }

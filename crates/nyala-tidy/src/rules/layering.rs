@@ -4,8 +4,8 @@
 //! use crates beside it, such as the services that a client talks to, but none that stands on it.
 
 use crate::Finding;
+use crate::manifest::dependencies;
 use crate::repo::Repo;
-use std::collections::BTreeSet;
 
 /// Each crate and the crates of ours that it may use.
 const MAY_USE: &[(&str, &[&str])] = &[
@@ -43,6 +43,22 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "nyala-sim-services",
         &["nyala-wire", "nyala-store", "nyala-transport", "nyala-mgmt", "nyala-meta", "nyala-storage", "nyala-client"],
+    ),
+    (
+        "nyala-fuzz",
+        &[
+            "nyala-wire",
+            "nyala-cluster",
+            "nyala-replica",
+            "nyala-kv",
+            "nyala-namespace",
+            "nyala-store",
+            "nyala-transport",
+            "nyala-mgmt",
+            "nyala-storage",
+            "nyala-client",
+            "nyala-fuse",
+        ],
     ),
     ("nyala-e2e", &["nyala-wire"]),
     ("nyala-tidy", &[]),
@@ -127,17 +143,6 @@ fn check_crate(name: &str, allowed: &[&str], path: &str, manifest: &toml::Table,
 fn uses(upper: &str, lower: &str) -> bool {
     let allowed = MAY_USE.iter().find(|(name, _)| *name == upper).map_or(&[][..], |(_, allowed)| allowed);
     allowed.iter().any(|below| *below == lower || uses(below, lower))
-}
-
-/// Names in these tables, also those under `[target.….dependencies]`; what `package = "…"` says counts.
-pub(super) fn dependencies(manifest: &toml::Table, tables: &[&str]) -> BTreeSet<String> {
-    let targets = manifest.get("target").and_then(toml::Value::as_table);
-    let places = targets.into_iter().flat_map(toml::Table::values).filter_map(toml::Value::as_table).chain([manifest]);
-    let entries = places.flat_map(|place| tables.iter().filter_map(|table| place.get(*table)?.as_table()));
-    let name = |(key, value): (&String, &toml::Value)| {
-        value.get("package").and_then(toml::Value::as_str).unwrap_or(key).to_owned()
-    };
-    entries.flatten().map(name).collect()
 }
 
 #[cfg(test)]

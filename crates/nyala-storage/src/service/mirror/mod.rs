@@ -32,6 +32,7 @@ mod asked;
 mod entry;
 mod fencing;
 mod forget;
+pub mod fuzzing;
 mod keeper;
 mod parse;
 mod sending;
