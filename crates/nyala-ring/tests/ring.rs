@@ -75,7 +75,7 @@ async fn rung(ring: &Ring) {
 }
 
 #[test]
-fn the_bell_is_an_event_again_and_again() {
+fn the_waker_is_an_event_again_and_again() {
     in_runtime(async |ring| rung(&ring).await);
     alone(async |ring| rung(ring).await);
 }

@@ -121,19 +121,18 @@ impl World {
 
     /// One operation so many times.
     fn trip(&mut self, what: Trip, times: u64) {
-        // The primary of a group is the first member; here the one that started first.
+        // Changes of the world that the client has asked for, and that were made: a primary dies, comes back, the other one dies, …
         static ASKED: AtomicU64 = AtomicU64::new(0);
         static DONE: AtomicU64 = AtomicU64::new(0);
         let (mgmt, machine) = (self.cluster.mgmt.clone(), process::add_machine());
-        let wait = |number: u64| {
-            ASKED.store(number, Ordering::Relaxed);
-            while DONE.load(Ordering::Relaxed) < number {
-                clock::sleep(STEP);
-            }
-        };
         let process = process::begin(machine, "trip", move || {
-            let steps = || ASKED.load(Ordering::Relaxed) + 1;
-            let done = block_on(trip::run(&mgmt, what, times, || wait(steps()), || wait(steps())));
+            let change = || {
+                let number = ASKED.fetch_add(1, Ordering::Relaxed) + 1;
+                while DONE.load(Ordering::Relaxed) < number {
+                    clock::sleep(STEP);
+                }
+            };
+            let done = block_on(trip::run(&mgmt, what, times, change));
             let wrong = done.err().map(|error| error.to_string());
             ledger(|ledger| ledger.found("nobody is refused once all is well", wrong));
             process::exit(0);
@@ -145,7 +144,7 @@ impl World {
             let asked = ASKED.load(Ordering::Relaxed);
             if asked > DONE.load(Ordering::Relaxed) {
                 match killed.take() {
-                    None => killed = Some(self.kill_primary()),
+                    None => killed = Some(self.kill_member(asked as usize / 2)),
                     Some(number) => {
                         self.cluster.start(number);
                         clock::sleep(20 * SECOND);
@@ -156,16 +155,11 @@ impl World {
         }
     }
 
-    /// Members of the group take turns.
-    fn kill_primary(&mut self) -> usize {
+    /// Members of the group take turns: the first one is primary at first, then the one that stayed.
+    fn kill_member(&mut self, turn: usize) -> usize {
         let mut members = self.cluster.with_role(Role::Storage);
         members.sort_by_key(|number| self.cluster.target_of(*number));
-        members.truncate(2);
-        let turn = ledger(|ledger| {
-            ledger.count("failover");
-            ledger.counts.get("failover").copied().unwrap_or(0)
-        });
-        let number = members[(turn as usize + 1) % 2];
+        let number = members[turn % 2];
         self.cluster.stop(number, false);
         number
     }

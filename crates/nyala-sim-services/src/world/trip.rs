@@ -33,9 +33,9 @@ impl Trip {
 /// More than stays with the inode.
 const BYTES: usize = 100_000;
 
-/// Does it so many times, after once for what is done only the first time. `fails` takes the primary away, and `heals` brings the group
-/// back, before and after each failover.
-pub async fn run(mgmt: &[SocketAddr], trip: Trip, times: u64, fails: impl Fn(), heals: impl Fn()) -> Result<(), Error> {
+/// Does it so many times, after once for what is done only the first time. `change` takes the primary away before a failover, and brings it
+/// back after it.
+pub async fn run(mgmt: &[SocketAddr], trip: Trip, times: u64, change: impl Fn()) -> Result<(), Error> {
     let client = Client::connect(client_config(mgmt, "trip")).await?;
     let dir = if trip == Trip::Failover { "d0" } else { "d1" };
     let dir = client.lookup(InodeId::ROOT, dir.as_bytes()).await?.inode;
@@ -49,12 +49,12 @@ pub async fn run(mgmt: &[SocketAddr], trip: Trip, times: u64, fails: impl Fn(), 
             }
             Trip::Write | Trip::Failover => {
                 if trip == Trip::Failover {
-                    fails();
+                    change();
                 }
                 handle.write(0, &[number as u8; BYTES]).await?;
                 handle.fsync(false).await?;
                 if trip == Trip::Failover {
-                    heals();
+                    change();
                 }
             }
         }
