@@ -169,3 +169,19 @@ async fn names_are_changed_under_the_next_session() {
     client.unlink(ROOT, b"three").await.unwrap();
     cluster.check();
 }
+
+/// The answer to an opening is lost, and its client stands still until the session has timed out.
+#[tokio::test]
+async fn a_session_that_ended_before_its_client_knew_of_it_is_not_gone_on_with() {
+    let (cluster, client) = cluster_and_client(87).await;
+    for round in 0..3 {
+        cluster.forget_sessions();
+        cluster.0.lock().metas[0].late_openings = 1;
+        let file = make(&client, &format!("file{round}")).await;
+        file.write(0, &[round; 2 * CHUNK]).await.unwrap();
+        within(file.fsync(false)).await.unwrap();
+        assert_eq!(chunk(&cluster, file.inode())[..], [round; 2 * CHUNK]);
+        file.release().await.unwrap();
+    }
+    cluster.check();
+}

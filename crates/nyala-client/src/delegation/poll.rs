@@ -42,18 +42,19 @@ pub(crate) async fn poll(revocations: Weak<Revocations>, session: Arc<Session>) 
 impl Revocations {
     /// `false`: better luck later.
     async fn poll_once(self: &Arc<Revocations>, session: &Arc<Session>) -> crate::Result<bool> {
-        let generation = session.generation();
+        let (generation, id) = (session.generation(), session.id());
         let CarriedOver { kept, moving } = session.carried_over();
         let op = MetaOp::DelegationPoll { boot: session.boot(), kept, moving };
         let mut request = self.cluster.request(op, Owner::default());
-        match self.cluster.send_meta(session, "ask for revocations", &mut request).await? {
+        match self.cluster.send_meta_as(session, id, "ask for revocations", &mut request).await? {
             SendOutcome::Reply(MetaAnswer { reply: MetaReply::Revocations { boot, list, checks }, .. }) => {
                 self.locks.check_locks(session, checks);
                 if boot == session.boot() {
-                    session.carry_over(CarriedOver::default());
-                    self.revoked(session, &list);
+                    session.carry_over(id, CarriedOver::default());
+                    self.revoked(session, id, &list);
                 } else if generation == session.generation() {
-                    session.carry_over(self.let_all_go(session).await);
+                    let carried = self.let_all_go(session).await;
+                    session.carry_over(id, carried);
                     self.delegations.set_boot(session, boot);
                 }
                 Ok(true)

@@ -64,8 +64,8 @@ impl Revocations {
         }
     }
 
-    /// The server wants delegations back.
-    pub(crate) fn revoked(self: &Arc<Revocations>, session: &Arc<Session>, list: &[Revocation]) {
+    /// The server wants delegations back, of the session called `id`.
+    pub(crate) fn revoked(self: &Arc<Revocations>, session: &Arc<Session>, id: SessionId, list: &[Revocation]) {
         for revocation in list {
             let Revocation { inode, keep, seq } = *revocation;
             let found = self.delegations.lock().held.revoke(inode, session.target, keep, seq, self.ctx.now_ms());
@@ -76,7 +76,8 @@ impl Revocations {
                     tokio::spawn(async move { revocations.let_go(inode, true).await });
                 }
                 Revoked::NotHeld => {
-                    session.give_back(Returned { inode, keep: self.holds(inode).min(keep), seq, open: false })
+                    let keep = self.holds(inode).min(keep);
+                    session.give_back(id, Returned { inode, keep, seq, open: false })
                 }
                 Revoked::UnderWay => {}
             }
@@ -264,7 +265,7 @@ impl Revocations {
         file: Option<&Arc<File>>,
         tell: bool,
     ) -> bool {
-        let (target, returned, carried) = {
+        let (session, id, returned, carried) = {
             let mut cache = self.delegations.lock();
             if cache.held.keeps(inode).is_none() || cache.held.is_returning(inode) {
                 return true;
@@ -289,10 +290,13 @@ impl Revocations {
                     state.open.register();
                 }
             }
-            (target, Returned { inode, keep, seq, open }, carried)
+            // Under the lock: the delegation is of the session as it is called now.
+            let session = self.cluster.session(target);
+            let id = session.id();
+            (session, id, Returned { inode, keep, seq, open }, carried)
         };
         if tell || returned.open || carried {
-            self.cluster.session(target).give_back(returned);
+            session.give_back(id, returned);
         } else {
             self.is_returned(inode);
         }
@@ -315,7 +319,7 @@ impl Revocations {
     /// Tells a server, for ever, what is returned.
     pub(crate) async fn tell_returns(revocations: Weak<Revocations>, session: Arc<Session>) {
         loop {
-            let delegations = session.next_returns(MAX_DELEGATIONS).await;
+            let (id, delegations) = session.next_returns(MAX_DELEGATIONS).await;
             let inodes: Vec<InodeId> = delegations.iter().map(|returned| returned.inode).collect();
             let op = MetaOp::DelegationReturn { delegations };
             loop {
@@ -323,8 +327,10 @@ impl Revocations {
                 else {
                     return;
                 };
-                match revocations.cluster.meta_at("return delegations", op.clone(), session.target).await {
-                    Ok(_) => break inodes.iter().for_each(|inode| revocations.is_returned(*inode)),
+                match revocations.cluster.meta_under("return delegations", op.clone(), &session, id).await {
+                    Ok(true) => break inodes.iter().for_each(|inode| revocations.is_returned(*inode)),
+                    // They were lost with it.
+                    Ok(false) => break,
                     Err(error) => {
                         tracing::warn!(target = %session.target, %error, "delegations could not be returned yet")
                     }

@@ -47,7 +47,8 @@ pub(crate) trait SessionObserver: Send + Sync + 'static {
 pub(crate) struct Cluster {
     pub(crate) ctx: Arc<Context>,
     pub(super) rpc: Arc<dyn Rpc>,
-    pub(super) session_id: SessionId,
+    /// Who this client is to storage, and what the ids of its first sessions are made of.
+    pub(super) client_id: u64,
     pub(crate) maps: Maps,
     sessions: Mutex<HashMap<TargetId, Arc<Session>>>,
     observer: OnceLock<Weak<dyn SessionObserver>>,
@@ -66,6 +67,14 @@ pub(crate) struct Cluster {
     pub(super) acknowledged: Mutex<AcknowledgedChanges>,
 }
 
+/// The golden ratio in 64 bits: odd, so that no two targets give the same product.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The id of a client's first session with a target: as random as `client_id`, and another one for each target.
+fn first_id(client_id: u64, target: TargetId) -> SessionId {
+    SessionId((client_id ^ (u64::from(target.0) + 1).wrapping_mul(SPREAD)).max(1))
+}
+
 impl Cluster {
     pub(crate) fn new(ctx: Arc<Context>, rpc: Arc<dyn Rpc>) -> Result<Cluster> {
         let random = getrandom::u64().map_err(|e| Error::System(format!("no random bytes: {e}")))?;
@@ -73,7 +82,7 @@ impl Cluster {
             maps: Maps::new(&ctx.config.mgmt, rpc.clone()),
             ctx,
             rpc,
-            session_id: SessionId(random.max(1)),
+            client_id: random.max(1),
             sessions: Mutex::default(),
             observer: OnceLock::new(),
             sessions_lost: AtomicU64::new(0),
@@ -96,9 +105,11 @@ impl Cluster {
         self.observer.get().and_then(Weak::upgrade)
     }
 
-    /// The session with a metadata target; not opened by this.
+    /// The session with a metadata target; not opened by this. Each has an id of its own: a server that ends one has it fenced at
+    /// storage, which must not hit what is written under those with other servers.
     pub(crate) fn session(&self, target: TargetId) -> Arc<Session> {
-        self.sessions.lock().entry(target).or_insert_with(|| Arc::new(Session::new(target, self.session_id))).clone()
+        let id = first_id(self.client_id, target);
+        self.sessions.lock().entry(target).or_insert_with(|| Arc::new(Session::new(target, id))).clone()
     }
 
     pub(crate) fn all_sessions(&self) -> Vec<Arc<Session>> {
@@ -108,7 +119,7 @@ impl Cluster {
     /// The session under which an inode's server knows this client.
     pub(crate) fn session_of(&self, inode: InodeId) -> SessionId {
         let target = self.maps.view().map.slot_target(inode.slot());
-        target.map_or(self.session_id, |target| self.session(target).id())
+        target.map_or(SessionId(self.client_id), |target| self.session(target).id())
     }
 
     /// Delegations to ask for with each request.
@@ -125,5 +136,18 @@ impl Cluster {
     pub(crate) fn check_bound(&self, bound: Bound) -> Result<()> {
         let ended = !bound.is_free() && self.session_of(bound.inode) != bound.session;
         if ended { Err(bound.lost()) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_session_has_an_id_of_its_own() {
+        let ids: std::collections::BTreeSet<u64> =
+            (0..1000).flat_map(|target| [1, 7, u64::MAX].map(|client| first_id(client, TargetId(target)).0)).collect();
+        assert_eq!(ids.len(), 3000);
+        assert!(!ids.contains(&0), "that is no session");
     }
 }

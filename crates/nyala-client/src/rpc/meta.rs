@@ -187,6 +187,30 @@ impl Cluster {
         Ok(self.meta_routed(what, self.request(op, Owner::default()), None, |_| Some(target)).await?.reply)
     }
 
+    /// Says something about a session, under its id: `false` if it has ended, as there is nothing to say then.
+    pub(crate) async fn meta_under(
+        self: &Arc<Cluster>,
+        what: &'static str,
+        op: MetaOp,
+        session: &Arc<Session>,
+        id: SessionId,
+    ) -> Result<bool> {
+        let mut request = self.request(op, Owner::default());
+        let mut retry = Retry::new(what);
+        loop {
+            let generation = session.generation();
+            if session.id() != id {
+                return Ok(false);
+            }
+            match self.send_meta_as(session, id, what, &mut request).await? {
+                SendOutcome::Reply(_) => return Ok(true),
+                SendOutcome::Stale(_) => drop(self.open_session(session, generation).await?),
+                SendOutcome::Again(why) => retry.pause(self, why).await?,
+                SendOutcome::Elsewhere(why) => self.refresh_and_pause(&mut retry, why).await?,
+            }
+        }
+    }
+
     async fn meta_routed(
         self: &Arc<Cluster>,
         what: &'static str,

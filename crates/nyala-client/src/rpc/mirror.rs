@@ -226,7 +226,7 @@ impl Cluster {
             group: group.0.into(),
             kind: request.message_type.into(),
             pass_on: u32::from(pass_on).into(),
-            client: self.session_id.0.into(),
+            client: self.client_id.into(),
             number: number.into(),
             lowest: lowest.into(),
         };

@@ -2,7 +2,10 @@
 
 //! This client's session with one metadata target: its state. `rpc::sessions` opens and closes it.
 //!
-//! **Failure model.** Replies may be lost: a number stays outstanding until its reply came or its call was given up.
+//! **Failure model.** Replies may be lost: a number stays outstanding until its reply came or its call was given up. The session may
+//! end with delegations on their way back: those were lost with it, and a return of them is never sent under the next session.
+//! The server's run may be another one by then, whose revocations are numbered anew: it would take the return for one of a
+//! delegation that the next session was granted.
 
 use crate::rpc::logic::sequence::Window;
 use nyala_wire::meta::Returned;
@@ -85,6 +88,9 @@ impl Session {
     /// called then.
     pub(crate) fn go_on_as(&self, id: SessionId) {
         self.id.store(id.0, Ordering::Release);
+        // Whoever adds to these looks at the id under their locks.
+        self.returns.lock().clear();
+        *self.carried.lock() = CarriedOver::default();
     }
 
     pub(crate) fn boot(&self) -> u64 {
@@ -99,10 +105,13 @@ impl Session {
         self.timeout_ms.load(Ordering::Relaxed)
     }
 
-    /// To be told to the server.
-    pub(crate) fn give_back(&self, returned: Returned) {
-        self.returns.lock().push(returned);
-        self.returns_news.notify_one();
+    /// A delegation held under the session called `id` is to be returned to the server; it is forgotten if that session has ended.
+    pub(crate) fn give_back(&self, id: SessionId, returned: Returned) {
+        let mut returns = self.returns.lock();
+        if self.id() == id {
+            returns.push(returned);
+            self.returns_news.notify_one();
+        }
     }
 
     /// What the server is to hear of.
@@ -110,19 +119,22 @@ impl Session {
         self.carried.lock().clone()
     }
 
-    /// From now on this is; nothing once it has.
-    pub(crate) fn carry_over(&self, carried: CarriedOver) {
-        *self.carried.lock() = carried;
+    /// From now on this is, if the session is still called `id`; nothing once the server has heard of it.
+    pub(crate) fn carry_over(&self, id: SessionId, carried: CarriedOver) {
+        let mut known = self.carried.lock();
+        if self.id() == id {
+            *known = carried;
+        }
     }
 
-    /// What is to be told next; waits for something.
-    pub(crate) async fn next_returns(&self, most: usize) -> Vec<Returned> {
+    /// What is to be told next, and under which id; waits for something.
+    pub(crate) async fn next_returns(&self, most: usize) -> (SessionId, Vec<Returned>) {
         loop {
             {
                 let mut returns = self.returns.lock();
                 if !returns.is_empty() {
                     let some = returns.len().min(most);
-                    return returns.drain(..some).collect();
+                    return (self.id(), returns.drain(..some).collect());
                 }
             }
             self.returns_news.notified().await;
@@ -184,5 +196,33 @@ impl Session {
 
     pub(super) fn take_timeout(&self, timeout_ms: u32) {
         self.timeout_ms.store(timeout_ms.max(300), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nyala_wire::meta::DelegationMode;
+
+    #[tokio::test]
+    async fn what_was_held_under_a_session_is_not_returned_under_the_next() {
+        let session = Session::new(TargetId(1), SessionId(5));
+        let returned = |number| {
+            let inode = InodeId::new(nyala_wire::Slot(1), number).unwrap();
+            Returned { inode, keep: DelegationMode::None, seq: number, open: false }
+        };
+        let told = async |session: &Session| {
+            tokio::time::timeout(std::time::Duration::from_millis(20), session.next_returns(9)).await.ok()
+        };
+        session.give_back(SessionId(5), returned(1));
+        session.carry_over(SessionId(5), CarriedOver { kept: vec![returned(2)], moving: Vec::new() });
+        session.go_on_as(SessionId(6));
+        // What was decided before and comes after.
+        session.give_back(SessionId(5), returned(3));
+        session.carry_over(SessionId(5), CarriedOver { kept: vec![returned(4)], moving: Vec::new() });
+        assert_eq!(told(&session).await, None);
+        assert!(session.carried_over().kept.is_empty());
+        session.give_back(SessionId(6), returned(5));
+        assert_eq!(told(&session).await, Some((SessionId(6), vec![returned(5)])));
     }
 }

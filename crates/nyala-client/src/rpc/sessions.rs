@@ -30,19 +30,22 @@ impl Cluster {
         }
         if now > 0 {
             // Storage may refuse what the old session writes.
-            let random = getrandom::u64().map_err(|e| Error::System(format!("no random bytes: {e}")))?;
-            let goes_on_as = SessionId(random.max(1));
-            match self.observer() {
-                Some(observer) => observer.ended(session, goes_on_as),
-                None => session.go_on_as(goes_on_as),
-            }
+            self.name_anew(session)?;
         }
         // One that was there before has files that programs write to.
         let mut retry = if now > 0 { Retry::keeping("open a session") } else { Retry::new("open a session") };
+        let mut sent_before = false;
         let boot = loop {
             match self.greet(session).await? {
+                Ok(reply) if sent_before && !reply.known => {
+                    self.name_anew(session)?;
+                    sent_before = false;
+                }
                 Ok(reply) => break reply.boot,
-                Err(why) => retry.pause(self, why).await?,
+                Err(why) => {
+                    sent_before = true;
+                    retry.pause(self, why).await?;
+                }
             }
         };
         if let Some(observer) = self.observer() {
@@ -55,6 +58,17 @@ impl Cluster {
         session.opened(now + 1);
         self.ctx.poke();
         Ok(now + 1)
+    }
+
+    /// The session goes on under another id; what was held under the old one is lost.
+    fn name_anew(&self, session: &Arc<Session>) -> Result<()> {
+        let random = getrandom::u64().map_err(|e| Error::System(format!("no random bytes: {e}")))?;
+        let goes_on_as = SessionId(random.max(1));
+        match self.observer() {
+            Some(observer) => observer.ended(session, goes_on_as),
+            None => session.go_on_as(goes_on_as),
+        }
+        Ok(())
     }
 
     /// Sends SessionOpen once.

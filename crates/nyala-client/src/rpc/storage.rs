@@ -95,7 +95,7 @@ impl Cluster {
         let Home::Target(target) = home else { return None };
         let slots = self.slots.lock().entry(target).or_default().clone();
         let (slot, number) = slots.lock().take()?;
-        Some(Slot { slots, stamp: Stamp { client: self.session_id.0, number, slot } })
+        Some(Slot { slots, stamp: Stamp { client: self.client_id, number, slot } })
     }
 
     /// Sends to a target, or to the primary of a mirror group.

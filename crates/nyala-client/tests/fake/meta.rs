@@ -48,6 +48,8 @@ pub struct Meta {
     pub pattern: StripePattern,
     /// Sessions opened, and signs of life of those that were.
     pub openings: usize,
+    /// So many openings are done and time out before their client hears of it.
+    pub late_openings: usize,
     pub signs_of_life: usize,
     /// Moves that clients named after a restart.
     pub moving: Vec<InodeId>,
@@ -85,6 +87,7 @@ impl Meta {
             fail_commits: None,
             pattern: StripePattern { chunk_bytes: 65_536, num_targets: 3, ..StripePattern::default() },
             openings: 0,
+            late_openings: 0,
             signs_of_life: 0,
             moving: Vec::new(),
             boot: 1,
@@ -234,6 +237,11 @@ impl Meta {
                 self.openings += 1;
                 let known = self.sessions.contains_key(&session);
                 self.sessions.entry(session).or_default();
+                if self.late_openings > 0 {
+                    self.late_openings -= 1;
+                    self.forget(storage);
+                    return Err(ErrorCode::NOT_READY.with("the answer was lost"));
+                }
                 let reply =
                     SessionReply { timeout_ms: SESSION_TIMEOUT_MS, map_version: MapVersion(1), known, boot: self.boot };
                 return Ok((Grants::default(), MetaReply::Session(reply)));
