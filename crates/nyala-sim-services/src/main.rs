@@ -56,6 +56,27 @@ fn settle() {
     }
 }
 
+/// Where the services' log goes: past the simulated kernel, so that a seed runs with it as it does without.
+struct Log;
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        real::write_all(2, bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl tracing_subscriber::fmt::time::FormatTime for Log {
+    fn format_time(&self, into: &mut tracing_subscriber::fmt::format::Writer<'_>) -> std::fmt::Result {
+        let now = with(|kernel| kernel.sched.now);
+        write!(into, "{}.{:09}", now / clock::SECOND, now % clock::SECOND)
+    }
+}
+
 /// Runs one seed in this process, which ends with it.
 fn one(seed: u64, options: &Options) {
     settle();
@@ -64,7 +85,7 @@ fn one(seed: u64, options: &Options) {
     // Paths are the same in every run.
     std::env::set_current_dir(dir.path()).expect("it was just made");
     if let Ok(filter) = std::env::var("SIM_LOG") {
-        let subscriber = tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false);
+        let subscriber = tracing_subscriber::fmt().with_writer(|| Log).with_timer(Log).with_ansi(false);
         subscriber.with_env_filter(filter).init();
     }
     let began = real::now();

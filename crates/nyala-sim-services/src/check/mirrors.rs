@@ -4,11 +4,12 @@
 
 use nyala_store::testing::Machine as Disk;
 
-/// What two members differ in. Files whose inode begins with `plain` are not mirrored: members may have any of them.
+/// What two members differ in. Files whose inode begins with `plain` are not mirrored: members may have any of them. A file that is
+/// not there is as good as one of no bytes: the latter stays where a creation is taken back that the other member never saw.
 pub fn judge(one: &Disk, other: &Disk, plain: &str) -> Option<String> {
     let names = |disk: &Disk| {
-        let names = disk.files().into_iter().map(|(name, _)| name);
-        names.filter(|name| plain.is_empty() || !name.starts_with(plain)).collect::<Vec<_>>()
+        let files = disk.files().into_iter().filter(|(name, _)| plain.is_empty() || !name.starts_with(plain));
+        files.filter(|(_, bytes)| *bytes > 0).map(|(name, _)| name).collect::<Vec<_>>()
     };
     let (ones, others) = (names(one), names(other));
     if ones != others {
@@ -42,6 +43,9 @@ mod tests {
         assert_eq!(judge(&one, &disk(&[("0001-2.0", 1), ("0002-2.0", 2)]), ""), None);
         assert_eq!(judge(&one, &disk(&[("0001-2.0", 1)]), "0002"), None, "what is not mirrored is left out");
         assert!(judge(&one, &disk(&[("0001-2.0", 1)]), "").is_some());
+        let empty = disk(&[("0001-2.0", 1), ("0002-2.0", 2)]);
+        empty.disk().create("0003-2.0", 0).unwrap();
+        assert_eq!(judge(&one, &empty, ""), None, "no file and no bytes are the same");
         assert!(judge(&one, &disk(&[("0001-2.0", 1), ("0002-2.0", 3)]), "").is_some());
     }
 }
