@@ -249,6 +249,9 @@ impl DelegationCache {
         let generation =
             note.file_generation.unwrap_or(if state.layout.is_none() { state.generation } else { u64::MAX });
         let fresh = generation == state.generation;
+        if !state.loaded {
+            self.cluster.note_reloaded(answer, file.inode);
+        }
         state.install(reply, generation, now_ms);
         if held && same && fresh {
             state.note_leftovers(reply.leftovers == Some(true));

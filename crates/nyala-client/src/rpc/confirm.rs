@@ -33,6 +33,11 @@ impl Cluster {
         self.acknowledged.lock().heard(answer.target, answer.mark, inode.map(|inode| (inode, ChangedPart::Other)));
     }
 
+    /// A metadata server's answer gave a file's content in place of this client's own.
+    pub(crate) fn note_reloaded(&self, answer: &MetaAnswer, inode: InodeId) {
+        self.acknowledged.lock().reloaded(answer.target, answer.mark.run, inode);
+    }
+
     /// After a sync: what this client did to an inode before is on disk, unless it is lost.
     pub(crate) async fn confirm(self: &Arc<Cluster>, inode: InodeId) -> Result<()> {
         self.settle_doubts(Some(inode)).await?;

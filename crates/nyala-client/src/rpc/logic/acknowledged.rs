@@ -7,7 +7,7 @@
 //! position of each inode is kept until it is on disk; with the first reply of a later run those that were not become
 //! doubtful, and the server says which survived. The positions of changes that others made a moment before count as
 //! this client's: that errs to the side of loss. Inline content is told as a whole: what of it was lost is back with
-//! the next telling.
+//! the next telling, unless this client let its copy go and has loaded the server's since.
 
 mod server;
 
@@ -67,6 +67,21 @@ impl AcknowledgedChanges {
         if server.marks.len() >= server.room.max(FEW) {
             server.prune();
             server.room = 2 * server.marks.len();
+        }
+    }
+
+    /// A run of a server gave this client the content of an inode, in place of a copy of its own: what is told from now on rests on
+    /// that, and brings nothing back that earlier runs have lost.
+    pub fn reloaded(&mut self, target: TargetId, run: u32, inode: InodeId) {
+        let Some(server) = self.servers.get_mut(&target) else { return };
+        if run > server.run {
+            server.next_run(run);
+        }
+        for past in server.past.range_mut(..run).map(|(_, past)| past) {
+            if let Some([content, other]) = past.marks.get_mut(&inode) {
+                *other = (*content).max(*other);
+                *content = 0;
+            }
         }
     }
 
@@ -195,6 +210,28 @@ mod tests {
             acknowledged.heard(A, mark(2, 5, 5), whole(TWO));
             acknowledged.survived(A, 1, 3);
             assert_eq!((acknowledged.take_lost(ONE), acknowledged.take_lost(TWO)), (None, Some(A)));
+        }
+    }
+
+    #[test]
+    fn content_that_was_loaded_since_brings_nothing_back() {
+        let content = [(ONE, ChangedPart::Content)];
+        let whole = [(ONE, ChangedPart::Whole)];
+        for (run_loaded, lost) in [(1, None), (2, Some(A))] {
+            for asked_first in [false, true] {
+                let mut acknowledged = AcknowledgedChanges::default();
+                acknowledged.heard(A, mark(1, 0, 4), content);
+                if asked_first {
+                    acknowledged.heard(A, mark(2, 3, 3), []);
+                    acknowledged.survived(A, 1, 3);
+                }
+                acknowledged.reloaded(A, run_loaded, ONE);
+                acknowledged.heard(A, mark(2, 4, 4), whole);
+                for (target, run) in acknowledged.doubtful(Some(ONE)) {
+                    acknowledged.survived(target, run, 3);
+                }
+                assert_eq!(acknowledged.take_lost(ONE), lost, "{run_loaded} {asked_first}");
+            }
         }
     }
 
