@@ -97,6 +97,10 @@ impl Exclusive {
         if alone && known {
             self.set(name, Name::Free, client);
         }
+        // Somebody has made it meanwhile: before it was removed, or after that.
+        if !missing && matches!(self.get(name), Name::Held(by) if by != client) {
+            self.set(name, Name::Unknown(0), client);
+        }
         (held && missing && known).then(|| format!("{name} is missing though {client} had made it"))
     }
 
@@ -142,6 +146,20 @@ mod tests {
         assert_eq!(names.made("a", 1, 0), None);
         assert!(names.may_remove("a", 1, 0) && names.removing("a", 1));
         assert!(names.removed("a", 1, true, true).is_some());
+    }
+
+    #[test]
+    fn a_removal_may_be_of_what_was_made_while_it_was_under_way() {
+        for (missing, is_there) in [(false, false), (true, true)] {
+            let mut names = Exclusive::default();
+            assert!(!names.removing("a", 1));
+            names.begin("a", 2);
+            assert_eq!(names.made("a", 2, 0), None);
+            assert_eq!(names.removed("a", 1, false, missing), None);
+            let held = names.removing("a", 2);
+            assert_eq!(held, is_there);
+            assert_eq!(names.removed("a", 2, held, true).is_some(), is_there);
+        }
     }
 
     #[test]
