@@ -82,6 +82,28 @@ pub const MAX_SLOTS: u32 = 1 << 16;
 #[serde(transparent)]
 pub struct InodeId(#[n(0)] pub u64);
 
+impl SessionId {
+    /// Bits that say whose session it is; those above number its client's sessions.
+    const CLIENT_BITS: u32 = 52;
+    const CLIENT: u64 = (1 << Self::CLIENT_BITS) - 1;
+    /// The golden ratio in 64 bits: odd, so that clients go on under numbers that are as random as the first.
+    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+    /// The id of a client's session with this number, from 0 on. `client` is random. After 4,096 sessions a client goes on under
+    /// another random number of its own.
+    pub fn of_client(client: u64, number: u64) -> SessionId {
+        let round = number >> (u64::BITS - Self::CLIENT_BITS);
+        let client = client.wrapping_add(round.wrapping_mul(Self::SPREAD)) & Self::CLIENT;
+        SessionId(number << Self::CLIENT_BITS | client.max(1))
+    }
+
+    /// What all sessions of a client have in common: who waits for a lock at one server and holds one at another is known by it.
+    #[must_use]
+    pub fn client(self) -> SessionId {
+        SessionId(self.0 & Self::CLIENT)
+    }
+}
+
 impl InodeId {
     /// The root directory: slot 0, sequence 1, which is also FUSE's root number.
     pub const ROOT: InodeId = InodeId(1);
@@ -193,6 +215,20 @@ pub struct IdError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sessions_of_a_client_have_ids_of_their_own_and_the_client_in_common() {
+        for client in [1, 7, 1 << 60, u64::MAX, u64::MAX - 0x9e37_79b9_7f4a_7c14] {
+            let ids: std::collections::BTreeSet<SessionId> =
+                (0..10_000).map(|n| SessionId::of_client(client, n)).collect();
+            assert_eq!(ids.len(), 10_000);
+            assert!(!ids.contains(&SessionId(0)), "that is no session");
+            let clients: std::collections::BTreeSet<SessionId> =
+                (0..4096).map(|n| SessionId::of_client(client, n).client()).collect();
+            assert_eq!(clients.len(), 1);
+        }
+        assert_ne!(SessionId::of_client(7, 3).client(), SessionId::of_client(8, 3).client());
+    }
 
     #[test]
     fn inode_parts_and_text() {

@@ -79,7 +79,7 @@ pub const MAX_LOCK_EDGES: usize = 8192;
 /// Whose lock it is, in the whole cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode)]
 pub struct LockOwner {
-    /// The client's session.
+    /// What the sessions of its client have in common ([`SessionId::client`]); at one server, its session there.
     #[n(0)]
     pub session: SessionId,
     /// The owner within it ([`crate::meta::FileLock::owner`]).

@@ -19,7 +19,7 @@ use nyala_wire::{GroupId, Home, InodeId, SessionId, TargetId};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use tokio::sync::Semaphore;
 
@@ -47,8 +47,10 @@ pub(crate) trait SessionObserver: Send + Sync + 'static {
 pub(crate) struct Cluster {
     pub(crate) ctx: Arc<Context>,
     pub(super) rpc: Arc<dyn Rpc>,
-    /// Who this client is to storage, and what the ids of its first sessions are made of.
+    /// Who this client is to storage, and what the ids of its sessions are made of.
     pub(super) client_id: u64,
+    /// Ids of sessions that were used.
+    session_ids: AtomicU64,
     pub(crate) maps: Maps,
     sessions: Mutex<HashMap<TargetId, Arc<Session>>>,
     observer: OnceLock<Weak<dyn SessionObserver>>,
@@ -67,14 +69,6 @@ pub(crate) struct Cluster {
     pub(super) acknowledged: Mutex<AcknowledgedChanges>,
 }
 
-/// The golden ratio in 64 bits: odd, so that no two targets give the same product.
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// The id of a client's first session with a target: as random as `client_id`, and another one for each target.
-fn first_id(client_id: u64, target: TargetId) -> SessionId {
-    SessionId((client_id ^ (u64::from(target.0) + 1).wrapping_mul(SPREAD)).max(1))
-}
-
 impl Cluster {
     pub(crate) fn new(ctx: Arc<Context>, rpc: Arc<dyn Rpc>) -> Result<Cluster> {
         let random = getrandom::u64().map_err(|e| Error::System(format!("no random bytes: {e}")))?;
@@ -83,6 +77,7 @@ impl Cluster {
             ctx,
             rpc,
             client_id: random.max(1),
+            session_ids: AtomicU64::new(0),
             sessions: Mutex::default(),
             observer: OnceLock::new(),
             sessions_lost: AtomicU64::new(0),
@@ -108,8 +103,12 @@ impl Cluster {
     /// The session with a metadata target; not opened by this. Each has an id of its own: a server that ends one has it fenced at
     /// storage, which must not hit what is written under those with other servers.
     pub(crate) fn session(&self, target: TargetId) -> Arc<Session> {
-        let id = first_id(self.client_id, target);
-        self.sessions.lock().entry(target).or_insert_with(|| Arc::new(Session::new(target, id))).clone()
+        self.sessions.lock().entry(target).or_insert_with(|| Arc::new(Session::new(target, self.next_id()))).clone()
+    }
+
+    /// An id that no session of this client had before.
+    pub(super) fn next_id(&self) -> SessionId {
+        SessionId::of_client(self.client_id, self.session_ids.fetch_add(1, Ordering::Relaxed))
     }
 
     pub(crate) fn all_sessions(&self) -> Vec<Arc<Session>> {
@@ -136,18 +135,5 @@ impl Cluster {
     pub(crate) fn check_bound(&self, bound: Bound) -> Result<()> {
         let ended = !bound.is_free() && self.session_of(bound.inode) != bound.session;
         if ended { Err(bound.lost()) } else { Ok(()) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_session_has_an_id_of_its_own() {
-        let ids: std::collections::BTreeSet<u64> =
-            (0..1000).flat_map(|target| [1, 7, u64::MAX].map(|client| first_id(client, TargetId(target)).0)).collect();
-        assert_eq!(ids.len(), 3000);
-        assert!(!ids.contains(&0), "that is no session");
     }
 }

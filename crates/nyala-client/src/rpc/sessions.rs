@@ -30,7 +30,7 @@ impl Cluster {
         }
         if now > 0 {
             // Storage may refuse what the old session writes.
-            self.name_anew(session)?;
+            self.name_anew(session);
         }
         // One that was there before has files that programs write to.
         let mut retry = if now > 0 { Retry::keeping("open a session") } else { Retry::new("open a session") };
@@ -38,7 +38,7 @@ impl Cluster {
         let boot = loop {
             match self.greet(session).await? {
                 Ok(reply) if sent_before && !reply.known => {
-                    self.name_anew(session)?;
+                    self.name_anew(session);
                     sent_before = false;
                 }
                 Ok(reply) => break reply.boot,
@@ -61,14 +61,12 @@ impl Cluster {
     }
 
     /// The session goes on under another id; what was held under the old one is lost.
-    fn name_anew(&self, session: &Arc<Session>) -> Result<()> {
-        let random = getrandom::u64().map_err(|e| Error::System(format!("no random bytes: {e}")))?;
-        let goes_on_as = SessionId(random.max(1));
+    fn name_anew(&self, session: &Arc<Session>) {
+        let goes_on_as = self.next_id();
         match self.observer() {
             Some(observer) => observer.ended(session, goes_on_as),
             None => session.go_on_as(goes_on_as),
         }
-        Ok(())
     }
 
     /// Sends SessionOpen once.

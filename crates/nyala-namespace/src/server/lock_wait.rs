@@ -10,6 +10,7 @@
 
 use super::grants;
 use super::io::{Note, Ticket, Token};
+use super::lock_waits::everywhere;
 use super::state::{Progress, State, Task};
 use super::waits::{Event, Wait};
 use crate::deadlock::{closes_circle, is_victim, lasting};
@@ -68,7 +69,7 @@ pub fn wait(state: &mut State, token: Token, session: SessionId, inode: InodeId,
     }
     match state.lock_waits.begin(session, inode, lock) {
         Ok(number) => {
-            let me = LockOwner { session, owner: lock.owner };
+            let me = everywhere(LockOwner { session, owner: lock.owner });
             let ask_after_ms = ASK_OTHERS_AFTER_MS;
             state.run(WaitForLock {
                 token,

@@ -2,7 +2,7 @@
 
 //! Who waits on this server for which lock of a file. What was waited for is read from the tables whenever it counts.
 
-use crate::file_locks::{FileLocks, Held};
+use crate::file_locks::FileLocks;
 use nyala_wire::meta::FileLock;
 use nyala_wire::meta_tx::{LockEdge, LockOwner, MAX_LOCK_EDGES};
 use nyala_wire::{ErrorCode, InodeId, SessionId, WireError};
@@ -27,8 +27,13 @@ pub struct LockWait {
 impl LockWait {
     /// Who waits.
     pub fn owner(&self) -> LockOwner {
-        LockOwner { session: self.session, owner: self.lock.owner }
+        everywhere(LockOwner { session: self.session, owner: self.lock.owner })
     }
+}
+
+/// An owner by what it is called at all servers: its client has a session with each.
+pub fn everywhere(owner: LockOwner) -> LockOwner {
+    LockOwner { session: owner.session.client(), owner: owner.owner }
 }
 
 /// All waits.
@@ -72,7 +77,7 @@ impl LockWaits {
     /// An owner gives up a range: it no longer waits for a lock within that.
     pub fn give_up(&mut self, session: SessionId, inode: InodeId, lock: &FileLock) {
         let inside = |wait: &LockWait| lock.flock || (lock.start <= wait.lock.start && wait.lock.end <= lock.end);
-        let owner = LockOwner { session, owner: lock.owner };
+        let owner = everywhere(LockOwner { session, owner: lock.owner });
         self.stop(|wait| wait.owner() == owner && wait.inode == inode && wait.lock.flock == lock.flock && inside(wait));
     }
 
@@ -99,7 +104,8 @@ impl LockWaits {
                 continue;
             }
             let locks = locks(wait.inode);
-            let holders: BTreeSet<LockOwner> = locks.in_the_way(wait.session, &wait.lock).map(Held::owner).collect();
+            let holders = locks.in_the_way(wait.session, &wait.lock).map(|held| everywhere(held.owner()));
+            let holders: BTreeSet<LockOwner> = holders.collect();
             edges.extend(holders.into_iter().map(|holder| LockEdge { waiter: owner, holder, wait: number }));
         }
         edges
