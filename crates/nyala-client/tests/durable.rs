@@ -267,6 +267,30 @@ async fn what_is_written_after_changes_that_were_lost_brings_them_back() {
     assert_eq!((meta.inline(file.inode()).unwrap(), meta.size(file.inode())), (b"as IT".to_vec(), 5));
 }
 
+/// What is written after the server's copy was loaded rests on the loss: the sync may not take it for a repetition.
+#[tokio::test]
+async fn a_sync_says_what_was_lost_of_a_small_file_that_was_loaded_since() {
+    let cluster = Cluster::new(107);
+    let client = cluster.client().await;
+    let file = make(&client, "file").await;
+    file.write(0, b"as it was").await.unwrap();
+    file.fsync(false).await.unwrap();
+    let synced = cluster.0.lock().metas[0].inline_version(file.inode());
+    client.setattr(file.inode(), SetAttr { size: Some(2), ..SetAttr::default() }).await.unwrap();
+    cluster.0.lock().metas[0].lose_power(file.inode(), synced, b"as it was");
+    let loaded = async {
+        while read(&file, 0, 20).await == b"as" {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    within(loaded).await;
+    file.write(3, b"IT").await.unwrap();
+    assert_eq!(within(file.fsync(false)).await.unwrap_err().errno(), EIO);
+    within(file.fsync(false)).await.unwrap();
+    assert_eq!(within(read(&file, 0, 20)).await, b"as IT was");
+    cluster.check();
+}
+
 #[tokio::test]
 async fn what_was_written_to_a_file_that_was_lost_is_given_up() {
     let cluster = Cluster::new(104);

@@ -195,3 +195,50 @@ fn edges_of_different_moments_are_no_circle() {
     route(&mut a, &mut b);
     assert_eq!(answer(&a, me), REFUSED, "this time it lasts");
 }
+
+#[test]
+fn a_client_that_waits_for_its_last_session_is_in_no_circle() {
+    let mut a = server(1);
+    let (last, next) = (SessionId::of_client(9, 0), SessionId::of_client(9, 1));
+    [last, next].into_iter().for_each(|session| a.open_session(session));
+    let whole = lock(1, Write, 0, u64::MAX);
+    a.change(last, MetaOp::SetLock { inode: FILE, lock: whole }).unwrap();
+    let waits = a.request(next, MetaOp::LockWait { inode: FILE, lock: whole });
+    assert_eq!(answer(&a, waits), None);
+    a.request(last, MetaOp::SessionClose);
+    a.later(20);
+    assert_eq!(answer(&a, waits), DONE);
+}
+
+#[test]
+fn owners_are_known_at_another_server_by_their_client() {
+    // Sessions with two servers have different ids: edges name what they have in common.
+    let edges = |number| {
+        let mut a = server(1);
+        let (one, two) = (SessionId::of_client(9, number), SessionId::of_client(10, number));
+        [one, two].into_iter().for_each(|session| a.open_session(session));
+        a.change(one, MetaOp::SetLock { inode: FILE, lock: lock(1, Write, 0, 9) }).unwrap();
+        let waits = a.request(two, MetaOp::LockWait { inode: FILE, lock: lock(2, Write, 5, 5) });
+        assert_eq!(answer(&a, waits), None);
+        let state = a.server.state();
+        state.lock_waits.edges(&|inode| nyala_namespace::ns::lock::read(&*state.ground.tables, inode).unwrap())
+    };
+    assert_eq!(edges(0).len(), 1);
+    assert_eq!(edges(0), edges(3));
+}
+
+#[test]
+fn nobody_waits_for_a_lock_of_its_own() {
+    // Whichever of its client's sessions this is: one that reads and wants to write waits for the other readers only.
+    for number in [0, 1, 5000] {
+        let mut a = server(1);
+        let me = SessionId::of_client(9, number);
+        a.open_session(me);
+        a.change(me, MetaOp::SetLock { inode: FILE, lock: lock(1, Read, 0, 9) }).unwrap();
+        assert!(set(&mut a, 2, FILE, lock(2, Read, 0, 9)));
+        let waits = a.request(me, MetaOp::LockWait { inode: FILE, lock: lock(1, Write, 0, 9) });
+        assert_eq!(answer(&a, waits), None);
+        set(&mut a, 2, FILE, lock(2, Unlock, 0, 9));
+        assert_eq!(answer(&a, waits), DONE);
+    }
+}

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! nyala-sim-services [--seeds N] [--first SEED] [--jobs J]   runs seeds, each in a process of its own; --until-found
-//! nyala-sim-services --one SEED [--trace FILE]              runs one; SIM_LOG=filter shows what the services log
+//! nyala-sim-services --one SEED [--trace FILE]              runs one; SIM_LOG=nyala_client=debug,... shows what is logged
 //! ```
 
 mod check;
@@ -56,7 +56,8 @@ fn settle() {
     }
 }
 
-/// Where the services' log goes: past the simulated kernel, so that a seed runs with it as it does without.
+/// Where the services' log goes: past the simulated kernel, so that a seed runs with it as it does without. Only what libraries read
+/// for their own messages changes a run: openraft's ask for the time, so leave them out where a seed has to be met again.
 struct Log;
 
 impl std::io::Write for Log {

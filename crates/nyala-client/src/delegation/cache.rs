@@ -3,7 +3,7 @@
 //! The delegation cache: delegations held, and what is cached under them. Shared by all threads of a client.
 //!
 //! **Failure model.** A reply may predate a local change or a revocation: it answers the call that asked and is not cached.
-//! Lock order: delegation cache, file state, table of files.
+//! Lock order: delegation cache, file state, table of files; what servers have acknowledged comes last.
 
 use crate::context::Context;
 use crate::delegation::logic::cached_inode::CachedInode;

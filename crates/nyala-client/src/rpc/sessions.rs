@@ -4,7 +4,9 @@
 //!
 //! **Failure model.** The server may forget the session (timeout, lost log): it says STALE_SESSION to whatever comes first, the
 //! sign of life included. Then what was held under it is dropped before another one is opened, under a new id, and the files
-//! that are open there as well.
+//! that are open there as well. The answer to an opening may be lost, and the client stand still before it asks again: by then
+//! the session was opened, has timed out and is fenced at storage. So an id that was sent before and that the server does
+//! not know is not used.
 
 use crate::error::{Error, Result};
 use crate::rpc::cluster::Cluster;

@@ -3,6 +3,7 @@
 //! A metadata target in memory: sessions with kept replies, one slot of inodes.
 
 mod content;
+mod look;
 mod passage;
 
 use super::delegations::{Delegations, Need};
@@ -136,14 +137,6 @@ impl Meta {
         self.restart();
     }
 
-    pub fn inline_version(&self, inode: InodeId) -> u64 {
-        self.inodes[&inode].inline.as_ref().unwrap().0
-    }
-
-    pub fn locks(&self) -> usize {
-        self.locks.len()
-    }
-
     fn lock_wait(&mut self, inode: InodeId, kind: LockKind) -> Result<MetaReply, WireError> {
         if kind == LockKind::Unlock {
             self.waits_taken_back += 1;
@@ -151,38 +144,6 @@ impl Meta {
             return Err(ErrorCode::BUSY.with("delegations"));
         }
         Ok(MetaReply::Done)
-    }
-
-    pub fn lock_kinds(&self) -> Vec<LockKind> {
-        self.locks.iter().map(|held| held.2.kind).collect()
-    }
-
-    pub fn allocated(&self, inode: InodeId) -> Option<u64> {
-        self.inodes[&inode].attr.allocated
-    }
-
-    pub fn perm(&self, inode: InodeId) -> u16 {
-        self.inodes[&inode].attr.perm
-    }
-
-    pub fn set_perm(&mut self, inode: InodeId, perm: u16) {
-        self.inodes.get_mut(&inode).unwrap().attr.perm = perm;
-    }
-
-    pub fn exists(&self, inode: InodeId) -> bool {
-        self.inodes.contains_key(&inode)
-    }
-
-    pub fn is_held(&self, inode: InodeId) -> bool {
-        self.inodes.get(&inode).is_some_and(|inode| !inode.holders.is_empty())
-    }
-
-    pub fn size(&self, inode: InodeId) -> u64 {
-        self.inodes[&inode].attr.size
-    }
-
-    pub fn inline(&self, inode: InodeId) -> Option<Vec<u8>> {
-        self.inodes[&inode].inline.as_ref().map(|(_, data)| data.clone())
     }
 
     fn make(&mut self, kind: FileKind, now: Time) -> InodeId {

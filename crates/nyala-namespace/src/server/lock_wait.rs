@@ -10,7 +10,7 @@
 
 use super::grants;
 use super::io::{Note, Ticket, Token};
-use super::lock_waits::everywhere;
+use super::lock_waits::cluster_wide;
 use super::state::{Progress, State, Task};
 use super::waits::{Event, Wait};
 use crate::deadlock::{closes_circle, is_victim, lasting};
@@ -69,12 +69,11 @@ pub fn wait(state: &mut State, token: Token, session: SessionId, inode: InodeId,
     }
     match state.lock_waits.begin(session, inode, lock) {
         Ok(number) => {
-            let me = everywhere(LockOwner { session, owner: lock.owner });
             let ask_after_ms = ASK_OTHERS_AFTER_MS;
             state.run(WaitForLock {
                 token,
                 number,
-                me,
+                session,
                 inode,
                 lock,
                 began_ms: state.now.ms,
@@ -89,7 +88,7 @@ pub fn wait(state: &mut State, token: Token, session: SessionId, inode: InodeId,
 struct WaitForLock {
     token: Token,
     number: u64,
-    me: LockOwner,
+    session: SessionId,
     inode: InodeId,
     lock: FileLock,
     began_ms: u64,
@@ -122,10 +121,16 @@ impl Task for WaitForLock {
 }
 
 impl WaitForLock {
+    /// Who waits, as all servers name it.
+    fn me(&self) -> LockOwner {
+        cluster_wide(LockOwner { session: self.session, owner: self.lock.owner })
+    }
+
     fn advance(&mut self, state: &mut State) -> Result<Option<Wait>, WireError> {
+        let me = self.me();
         loop {
             if let Some(search) = &mut self.search {
-                let Some(victim) = search.advance(state, self.me) else { return Ok(Some(Wait::COMPLETION)) };
+                let Some(victim) = search.advance(state, me) else { return Ok(Some(Wait::COMPLETION)) };
                 if victim && !state.lock_waits.is_over(self.number) {
                     return Err(deadlock());
                 }
@@ -133,7 +138,7 @@ impl WaitForLock {
                 self.search = None;
             }
             let (over, locks) = (state.lock_waits.is_over(self.number), &*state.ground.tables);
-            if over || lock::read(locks, self.inode)?.in_the_way(self.me.session, &self.lock).next().is_none() {
+            if over || lock::read(locks, self.inode)?.in_the_way(self.session, &self.lock).next().is_none() {
                 return Ok(None);
             }
             let flock = self.lock.flock;
@@ -157,7 +162,7 @@ impl WaitForLock {
             let edges = state.lock_waits.waits_for(owner, &|inode| locks(state, inode));
             edges.into_iter().map(|edge| edge.holder).collect()
         };
-        closes_circle(self.me, waits_for)
+        closes_circle(self.me(), waits_for)
     }
 }
 

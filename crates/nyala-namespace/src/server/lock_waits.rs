@@ -27,12 +27,12 @@ pub struct LockWait {
 impl LockWait {
     /// Who waits.
     pub fn owner(&self) -> LockOwner {
-        everywhere(LockOwner { session: self.session, owner: self.lock.owner })
+        cluster_wide(LockOwner { session: self.session, owner: self.lock.owner })
     }
 }
 
-/// An owner by what it is called at all servers: its client has a session with each.
-pub fn everywhere(owner: LockOwner) -> LockOwner {
+/// Names an owner as all servers do: its client has a session with each of them.
+pub fn cluster_wide(owner: LockOwner) -> LockOwner {
     LockOwner { session: owner.session.client(), owner: owner.owner }
 }
 
@@ -77,7 +77,7 @@ impl LockWaits {
     /// An owner gives up a range: it no longer waits for a lock within that.
     pub fn give_up(&mut self, session: SessionId, inode: InodeId, lock: &FileLock) {
         let inside = |wait: &LockWait| lock.flock || (lock.start <= wait.lock.start && wait.lock.end <= lock.end);
-        let owner = everywhere(LockOwner { session, owner: lock.owner });
+        let owner = cluster_wide(LockOwner { session, owner: lock.owner });
         self.stop(|wait| wait.owner() == owner && wait.inode == inode && wait.lock.flock == lock.flock && inside(wait));
     }
 
@@ -104,8 +104,9 @@ impl LockWaits {
                 continue;
             }
             let locks = locks(wait.inode);
-            let holders = locks.in_the_way(wait.session, &wait.lock).map(|held| everywhere(held.owner()));
-            let holders: BTreeSet<LockOwner> = holders.collect();
+            let holders = locks.in_the_way(wait.session, &wait.lock).map(|held| cluster_wide(held.owner()));
+            // What is left of its client's last session goes when that ends: that is no circle.
+            let holders: BTreeSet<LockOwner> = holders.filter(|holder| *holder != owner).collect();
             edges.extend(holders.into_iter().map(|holder| LockEdge { waiter: owner, holder, wait: number }));
         }
         edges
