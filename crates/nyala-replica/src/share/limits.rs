@@ -24,7 +24,7 @@ pub struct ShareLimits {
 
 impl Default for ShareLimits {
     fn default() -> ShareLimits {
-        ShareLimits { min_bytes_per_s: 8 << 20, max_bytes_per_s: 4 << 30, slower_percent: 15, interval_ms: 100 }
+        ShareLimits { min_bytes_per_s: 8 << 20, max_bytes_per_s: 4 << 30, slower_percent: 8, interval_ms: 100 }
     }
 }
 

@@ -5,7 +5,7 @@
 use crate::share::{Share, ShareLimits, UnderWay};
 
 const LIMITS: ShareLimits =
-    ShareLimits { min_bytes_per_s: 8 << 20, max_bytes_per_s: 4 << 30, slower_percent: 15, interval_ms: 100 };
+    ShareLimits { min_bytes_per_s: 8 << 20, max_bytes_per_s: 4 << 30, slower_percent: 8, interval_ms: 100 };
 const COPY: u64 = 1 << 20;
 const MIB: f64 = 1_048_576.0;
 
