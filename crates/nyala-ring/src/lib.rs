@@ -22,6 +22,8 @@
 mod command;
 mod read;
 mod ring;
+mod sleep;
+mod sync;
 mod wait;
 mod waker;
 

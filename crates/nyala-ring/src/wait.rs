@@ -29,7 +29,7 @@ impl Ring {
                 return Poll::Ready(Ok(event));
             }
             self.waker.set_waiter(cx.waker());
-            if self.waker.take() {
+            if self.waker.sleep.take() {
                 return Poll::Ready(Ok(Event::Woken));
             }
             // Readiness is cleared first and looked for afterwards, so that what comes in between is not missed.
@@ -50,15 +50,15 @@ impl Ring {
         let mut future = pin!(future);
         self.waker.notify();
         loop {
-            if self.waker.take()
+            if self.waker.sleep.take()
                 && let Poll::Ready(output) = future.as_mut().poll(&mut cx)
             {
                 self.enter(0)?;
                 return Ok(output);
             }
-            let sleeps = self.waker.may_sleep();
+            let sleeps = self.waker.sleep.may_sleep();
             let entered = self.enter(u32::from(sleeps));
-            self.waker.awake();
+            self.waker.sleep.awake();
             entered?;
             if self.has_events()
                 && let Some(waiter) = self.waiter.take()

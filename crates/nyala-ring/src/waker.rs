@@ -2,14 +2,13 @@
 
 //! Wakes a ring's thread from any other.
 //!
-//! **Failure model.** A wake-up must not get lost between "nothing to do" and the sleep. The sleeper says that it is about to
-//! sleep and then looks once more; the waker leaves its word and then looks whether somebody sleeps. Both orders are
-//! sequentially consistent, so at least one sees the other. Too many wake-ups cost time only.
+//! **Failure model.** A wake-up must not get lost: see [`crate::sleep`]. Whoever writes to the descriptor after the sleep has
+//! ended makes the next sleep a short one.
 
+use crate::sleep::Sleep;
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 
@@ -17,10 +16,8 @@ use std::task::{Wake, Waker};
 /// [`crate::Event::Woken`].
 #[derive(Debug)]
 pub struct RingWaker {
-    /// Somebody called since the thread last looked.
-    woken: AtomicBool,
-    /// The thread sleeps in the ring or is about to.
-    asleep: AtomicBool,
+    /// Whether the thread sleeps in the ring, and was called.
+    pub(crate) sleep: Sleep,
     /// Wakes a thread that sleeps in the ring.
     fd: OwnedFd,
     /// Wakes a task that waits in a runtime.
@@ -30,14 +27,14 @@ pub struct RingWaker {
 impl RingWaker {
     pub(crate) fn new() -> io::Result<RingWaker> {
         let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(RingWaker { woken: AtomicBool::new(false), asleep: AtomicBool::new(false), fd, waiter: Mutex::default() })
+        Ok(RingWaker { sleep: Sleep::new(), fd, waiter: Mutex::default() })
     }
 
     pub(crate) fn raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
 
-    /// Whom to wake in a runtime. To be followed by a look at [`RingWaker::take`].
+    /// Whom to wake in a runtime. To be followed by a look at [`Sleep::take`].
     pub(crate) fn set_waiter(&self, waker: &Waker) {
         let mut waiter = self.waiter.lock().unwrap_or_else(PoisonError::into_inner);
         if !waiter.as_ref().is_some_and(|known| known.will_wake(waker)) {
@@ -57,33 +54,11 @@ impl RingWaker {
     /// Wakes the thread.
     #[expect(clippy::host_endian_bytes, reason = "the kernel's counter is host-endian")]
     pub fn notify(&self) {
-        self.woken.store(true, SeqCst);
-        if self.asleep.load(SeqCst) {
+        if self.sleep.call() {
             // A full counter (EAGAIN) wakes as well, and the descriptor is ours, so there is no other error.
             let _ = rustix::io::write(&self.fd, &1u64.to_ne_bytes());
         }
         self.wake_waiter();
-    }
-
-    /// Whether somebody called since the last time.
-    pub(crate) fn take(&self) -> bool {
-        // Mostly nobody did, and looking is cheaper than writing.
-        self.woken.load(SeqCst) && self.woken.swap(false, SeqCst)
-    }
-
-    /// Says that the thread is about to sleep. False: somebody called, so it must not.
-    pub(crate) fn may_sleep(&self) -> bool {
-        self.asleep.store(true, SeqCst);
-        if self.woken.load(SeqCst) {
-            self.asleep.store(false, SeqCst);
-            return false;
-        }
-        true
-    }
-
-    /// The thread is up.
-    pub(crate) fn awake(&self) {
-        self.asleep.store(false, SeqCst);
     }
 
     /// Makes the descriptor quiet again.

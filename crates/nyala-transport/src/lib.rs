@@ -41,6 +41,7 @@ mod served;
 mod socket;
 mod strangers;
 mod stream;
+mod sync;
 mod tcp_option;
 
 pub use admission::Admission;

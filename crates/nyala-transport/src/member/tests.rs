@@ -3,6 +3,7 @@
 //! Members and watches against a management service that does exactly what a test tells it.
 
 mod leaders;
+mod lease;
 
 use super::*;
 use crate::handshake::{HandshakeConfig, PeerInfo};
