@@ -5,7 +5,7 @@
 //! The library is the harness, `tests/e2e` are the tests:
 //!
 //! - [`Cluster`] runs the `nyala` binary: a whole cluster with its own directory, ports and mount point, that leaves nothing behind.
-//! - [`Hosts`] runs one with a host (a network namespace) for every service; [`pulse`] measures how long a mount stands still.
+//! - [`Hosts`] runs one with a host (a network namespace) for every service; [`latency_probe`] measures how long a mount stands still.
 //! - [`power`] knows what may be there after a power cut.
 //! - [`mod@run`] runs programs with a time limit, [`posix`] holds checks of a directory's POSIX behaviour (they also run on the
 //!   local file system, which proves the checks themselves), [`load`] is a load that knows what it was promised.
@@ -20,15 +20,15 @@ pub mod cluster;
 pub mod coherence;
 pub mod file_handles;
 pub mod file_locks;
-pub mod hopper;
 pub mod hosts;
+pub mod latency_probe;
 pub mod load;
 pub mod locker;
 pub mod mounts;
+pub mod multi_mount;
 pub mod ports;
 pub mod posix;
 pub mod power;
-pub mod pulse;
 pub mod run;
 pub mod shared;
 pub mod strangers;

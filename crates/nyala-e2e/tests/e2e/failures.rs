@@ -3,7 +3,7 @@
 //! Hosts that fail while applications work: nobody sees an error, the longest pause is short, nothing acknowledged is lost.
 
 use nyala_e2e::hosts::{Disks, Fault, Plan, equal};
-use nyala_e2e::pulse::{Beat, beats, now_ms};
+use nyala_e2e::latency_probe::{Beat, beats, now_ms};
 use nyala_e2e::{Hosts, cluster, load, long, run, serial};
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 const KILLED_MS: u64 = 1000;
 const VANISHED_MS: u64 = 5000;
 
-/// What the pulse does.
+/// What the latency probe does.
 const KINDS: [&str; 3] = ["meta", "write", "read"];
 const FAULTS: [Fault; 4] = [Fault::Killed, Fault::Stopped, Fault::Cut, Fault::PoweredOff];
 
-/// fio with verification, the checked load and the pulse, all at once.
+/// fio with verification, the checked load and the latency probe, all at once.
 pub struct Work {
-    pulse: Child,
+    probe: Child,
     checked: Child,
     fio: Child,
     out: PathBuf,
@@ -44,8 +44,8 @@ impl Work {
             std::os::unix::process::CommandExt::process_group(command, 0);
             command.stdout(log).stderr(both).spawn().unwrap_or_else(|error| panic!("{name}: {error}"))
         };
-        let mut pulse = Command::new(cluster::sibling("nyala-e2e-pulse"));
-        let pulse = spawn(pulse.args([&hosts.mount().join("pulse"), &out, &stop]), "pulse");
+        let mut probe = Command::new(cluster::sibling("nyala-e2e-latency-probe"));
+        let probe = spawn(probe.args([&hosts.mount().join("latency-probe"), &out, &stop]), "latency-probe");
         let mut checked = Command::new(cluster::sibling("nyala-e2e-load"));
         let checked = spawn(checked.args([&dir, &journals, &stop]), "checked");
         // Slow enough to leave the machine room; it verifies what it wrote all the time and ends with the test.
@@ -55,7 +55,7 @@ impl Work {
         fio.args(["--runtime=100000", "--verify=crc32c", "--verify_fatal=1", "--verify_backlog=64", "--fsync=32"]);
         // A job of a process of its own is in a session of its own, and lives on when the group is killed.
         let fio = spawn(fio.args(["--verify_state_save=0", "--eta=never", "--thread"]), "fio");
-        Work { pulse, checked, fio, out, stop, dir, journals, logs }
+        Work { probe, checked, fio, out, stop, dir, journals, logs }
     }
 
     /// The longest operation that ended since, without what the machine itself stood still during it.
@@ -79,7 +79,7 @@ impl Work {
         let wrong: Vec<Beat> = beats(&self.out).into_iter().filter(|beat| !beat.error.is_empty()).collect();
         assert!(wrong.is_empty(), "{when}: applications saw errors: {wrong:?}\n{}", hosts.logs(30));
         let said = self.said();
-        for (name, child) in [("pulse", &mut self.pulse), ("load", &mut self.checked), ("fio", &mut self.fio)] {
+        for (name, child) in [("latency-probe", &mut self.probe), ("load", &mut self.checked), ("fio", &mut self.fio)] {
             let ended = child.try_wait().expect("our own child can be waited for");
             assert!(ended.is_none(), "{when}: {name} ended: {ended:?}\n{said}\n{}", hosts.logs(30));
         }
@@ -87,7 +87,7 @@ impl Work {
 
     fn said(&self) -> String {
         let of = |name| run::tail(&fs::read_to_string(self.logs.join(name)).unwrap_or_default(), 12);
-        format!("pulse: {}\nload: {}\nfio: {}", of("pulse"), of("checked"), of("fio"))
+        format!("latency probe: {}\nload: {}\nfio: {}", of("latency-probe"), of("checked"), of("fio"))
     }
 
     /// Ends the load and compares everything that was acknowledged.
@@ -96,7 +96,7 @@ impl Work {
         fs::write(&self.stop, b"").expect("the test's directory takes files");
         run::kill_group(&mut self.fio);
         let said = self.said();
-        for child in [&mut self.pulse, &mut self.checked] {
+        for child in [&mut self.probe, &mut self.checked] {
             let status = run::wait(child, Duration::from_secs(60));
             assert!(status.is_some_and(|s| s.success()), "{status:?}\n{said}\n{}", hosts.logs(30));
         }
@@ -109,7 +109,7 @@ impl Work {
 
 impl Drop for Work {
     fn drop(&mut self) {
-        for child in [&mut self.pulse, &mut self.checked, &mut self.fio] {
+        for child in [&mut self.probe, &mut self.checked, &mut self.fio] {
             if child.try_wait().is_ok_and(|status| status.is_none()) {
                 run::kill_group(child);
             }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// A command that management cannot do yet is given again.
-const PATIENCE: Duration = Duration::from_secs(60);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn put(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = File::create(path)?;
@@ -46,7 +46,7 @@ fn change(cluster: &Cluster, stopped: bool) -> u32 {
         if done.ok() {
             return tries;
         }
-        assert!(began.elapsed() < PATIENCE, "{}\n{}", done.describe(), cluster.logs(20));
+        assert!(began.elapsed() < COMMAND_TIMEOUT, "{}\n{}", done.describe(), cluster.logs(20));
     }
     unreachable!("numbers do not end")
 }

@@ -4,7 +4,7 @@
 
 use crate::failures::{Work, members_are_equal};
 use nyala_e2e::hosts::{Fault, Plan};
-use nyala_e2e::pulse::now_ms;
+use nyala_e2e::latency_probe::now_ms;
 use nyala_e2e::{Hosts, long, serial};
 use serde_json::Value;
 use std::time::Duration;

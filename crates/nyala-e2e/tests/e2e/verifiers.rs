@@ -57,7 +57,7 @@ fn e2e_fsx_five_seeds() {
 }
 
 /// Three clients of one cluster at once, each with a file of its own: 1,000,000 operations together with the runs of
-/// [`e2e_fsx_five_seeds`] in their long forms. (One file of all three is what the hopper is for.)
+/// [`e2e_fsx_five_seeds`] in their long forms. (One file of all three is what the `multi_mount` test is for.)
 #[test]
 fn e2e_fsx_three_clients() {
     let _one = serial();

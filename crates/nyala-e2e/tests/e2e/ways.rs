@@ -10,7 +10,7 @@
 use crate::failures::{Work, members_are_equal};
 use crate::takeover::primary;
 use nyala_e2e::hosts::Plan;
-use nyala_e2e::pulse::now_ms;
+use nyala_e2e::latency_probe::now_ms;
 use nyala_e2e::{Hosts, long, serial};
 use serde_json::Value;
 use std::time::{Duration, Instant};
@@ -86,7 +86,7 @@ fn host(hosts: &Hosts, role: &str) -> String {
         "leader" => hosts.leader(),
         "follower" => other("leader", hosts.mgmt_names()),
         // Who has what the pauses are measured with.
-        "metadata" => hosts.metadata_of(&hosts.mount().join("pulse")),
+        "metadata" => hosts.metadata_of(&hosts.mount().join("latency-probe")),
         "other metadata" => other("metadata", hosts.metadata_names()),
         "client" => "client1".to_owned(),
         name => name.to_owned(),

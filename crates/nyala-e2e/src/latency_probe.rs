@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! A load that measures how long each operation takes: whoever takes a server away wants to know how long applications
-//! stood still. It runs as a process of its own (`nyala-e2e-pulse`): what hangs in a mount hangs there.
+//! stood still. It runs as a process of its own (`nyala-e2e-latency-probe`): what hangs in a mount hangs there.
 //!
 //! Failure model: operations are late or fail; both are written down, with when they began, and the load goes on. The machine
 //! itself may stand still: a thread that only sleeps writes down how late it woke, so that this is not held against the file

@@ -5,7 +5,7 @@
 //!
 //! Failure model: the file system may give old bytes, lose or misplace new ones, tell a wrong size or an error. The first
 //! such thing ends the run with the seed, the step and the operations before it. Programs die of SIGBUS when a mapping is
-//! shorter than it should be: so this runs in a process of its own (`nyala-e2e-hopper`).
+//! shorter than it should be: so this runs in a process of its own (`nyala-e2e-multi-mount`).
 
 mod act;
 mod model;
@@ -60,7 +60,7 @@ mod tests {
 
     /// The exerciser itself is right: a local file system passes it, seen through several descriptors.
     #[test]
-    fn hopper_passes_on_the_local_file_system() {
+    fn a_multi_mount_run_passes_on_the_local_file_system() {
         let dir = tempfile::tempdir_in("/var/tmp").unwrap();
         let counts = run(&[dir.path(), dir.path(), dir.path()], "f", 7, 4000, 200_000).unwrap();
         assert!(counts.len() == Action::KINDS && counts.values().sum::<u64>() == 4000, "{counts:?}");
@@ -68,7 +68,7 @@ mod tests {
 
     /// And it finds what is wrong: somebody else changes one byte.
     #[test]
-    fn hopper_finds_a_wrong_byte() {
+    fn a_multi_mount_run_finds_a_wrong_byte() {
         let dir = tempfile::tempdir_in("/var/tmp").unwrap();
         let other = tempfile::tempdir_in("/var/tmp").unwrap();
         let failed = run(&[dir.path(), other.path()], "f", 7, 4000, 200_000).unwrap_err();

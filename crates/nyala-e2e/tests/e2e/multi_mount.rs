@@ -13,21 +13,21 @@ const RUNS: [(u64, usize); 5] = [(1, 12_000), (22, 300_000), (333, 300_000), (44
 
 /// 500,000 operations in the long form; with those of `e2e_fsx_five_seeds` they are 1,000,000.
 #[test]
-fn e2e_hopper_three_mounts() {
+fn e2e_three_mounts_agree_on_one_file() {
     let _one = serial();
     let cluster = shared();
-    let mut dirs = vec![cluster.test_dir("hopper")];
-    let points = ["hopper2", "hopper3"].map(|name| cluster.root().join(name));
+    let mut dirs = vec![cluster.test_dir("multi-mount")];
+    let points = ["multi-mount2", "multi-mount3"].map(|name| cluster.root().join(name));
     for point in &points {
         fs::create_dir(point).unwrap();
         let source = format!("127.0.0.1:{}:/", cluster.port());
         let secret = format!("secret={}", text(&cluster.dir().join("secret")));
         cluster.nyala(["mount", &source, &text(point), "-o", &secret]).must();
-        dirs.push(point.join("hopper"));
+        dirs.push(point.join("multi-mount"));
     }
     let (operations, limit) = if long() { (100_000, 3600) } else { (2_500, 120) };
     for (seed, max) in RUNS {
-        let mut command = Command::new(sibling("nyala-e2e-hopper"));
+        let mut command = Command::new(sibling("nyala-e2e-multi-mount"));
         command.args([seed, operations, max as u64].map(|number| number.to_string()));
         let outcome = run::run(command.arg(format!("seed{seed}")).args(&dirs), Duration::from_secs(limit));
         println!("seed {seed}: {operations} operations in {:.1} s: {}", outcome.took.as_secs_f64(), outcome.out.trim());
