@@ -5,14 +5,14 @@
 
 #[path = "caching.rs"]
 mod caching;
+#[path = "early_reply.rs"]
+mod early_reply;
 #[path = "killed.rs"]
 mod killed;
 #[path = "lifecycle.rs"]
 mod lifecycle;
 #[path = "operations.rs"]
 mod operations;
-#[path = "patience.rs"]
-mod patience;
 #[path = "requests.rs"]
 mod requests;
 #[path = "rings.rs"]

@@ -7,7 +7,7 @@
 //! up, and the program sees what no local file system says. So the thread is remembered that hears ESTALE, and what
 //! it then finds by a name is held open for it until it has opened it, or for a moment: that cannot be gone.
 //!
-//! **Failure model.** The thread may be gone, or not walk again: it is forgotten after [`PATIENCE`], and what is held for it is
+//! **Failure model.** The thread may be gone, or not walk again: it is forgotten after [`SECOND_WALK_TIMEOUT`], and what is held for it is
 //! let go. Somebody else may get its number meanwhile: then a file is held a moment for nothing.
 
 use super::convert::inode;
@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Longer than the second walk takes.
-const PATIENCE: Duration = Duration::from_secs(1);
+const SECOND_WALK_TIMEOUT: Duration = Duration::from_secs(1);
 /// A name that others remove and make again all the time is looked at so often.
 const TRIES: u32 = 64;
 /// Most threads that are remembered; others are as if they were not.
@@ -66,7 +66,7 @@ impl Again {
         }
         let this = Arc::clone(self);
         tokio::spawn(async move {
-            tokio::time::sleep(PATIENCE).await;
+            tokio::time::sleep(SECOND_WALK_TIMEOUT).await;
             this.change(|threads| {
                 let same = threads.get(&pid).is_some_and(|thread| thread.number == number);
                 if same { threads.remove(&pid) } else { None }
@@ -131,7 +131,7 @@ mod tests {
             assert!(again.knows(&ctx(5)) && again.knows(&ctx(6)) && !again.knows(&ctx(7)));
             again.done(&ctx(5));
             assert!(!again.knows(&ctx(5)) && again.knows(&ctx(6)));
-            tokio::time::sleep(PATIENCE + PATIENCE / 4).await;
+            tokio::time::sleep(SECOND_WALK_TIMEOUT + SECOND_WALK_TIMEOUT / 4).await;
             assert!(!again.knows(&ctx(6)));
         });
         assert_eq!(again.count.load(Ordering::Relaxed), 0);

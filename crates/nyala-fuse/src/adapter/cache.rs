@@ -18,10 +18,10 @@
 //! A kernel without epochs (before 6.16) is given no lifetimes of names. A notification that the kernel refuses for
 //! another reason cannot be repaired here: it is logged as an error.
 
-use super::buffered::{Buffered, PAGE};
 use super::lock_holders::LockHolders;
 use super::moved::{At, Moved};
 use super::open_dirs::OpenDirs;
+use super::page_cache::{PAGE, PageCacheUse};
 use super::processes::Machine;
 use crate::{Errno, Ino, InvalRange, Known, Notifier};
 use nyala_client::{CacheListener, Withdraw};
@@ -49,7 +49,7 @@ pub struct KernelCache {
     /// Directories that others moved.
     pub moved: Moved,
     /// What may be in pages behind the back of writes.
-    pub buffered: Buffered,
+    pub pages: PageCacheUse,
     suspects: Suspects,
     withdrawals: AtomicU64,
 }
@@ -157,15 +157,15 @@ impl KernelCache {
     pub async fn forget_behind(self: &Arc<Self>, ino: Ino, offset: u64, len: u64) {
         let Some(notifier) = self.notifier.get().cloned() else { return };
         let (this, range) = (Arc::clone(self), InvalRange::Bytes { offset, len });
-        this.buffered.drops(InodeId(ino.0));
+        this.pages.begin_invalidation_in_reply(InodeId(ino.0));
         let dropping = tokio::task::spawn_blocking(move || {
             if let Err(error) = notifier.inval_inode_blocking(ino, range) {
                 refused(ino, error);
             }
-            this.buffered.withdrew(InodeId(ino.0));
+            this.pages.end_invalidation(InodeId(ino.0));
         });
         if tokio::time::timeout(OWN_PAGE, dropping).await.is_err() {
-            self.buffered.lasts(InodeId(ino.0));
+            self.pages.outlasts_reply(InodeId(ino.0));
         }
     }
 
@@ -178,12 +178,12 @@ impl KernelCache {
     fn forget_elsewhere(self: &Arc<Self>, ino: Ino, range: InvalRange) -> Option<tokio::task::JoinHandle<()>> {
         let notifier = self.notifier.get()?.clone();
         let this = Arc::clone(self);
-        this.buffered.withdraws(InodeId(ino.0));
+        this.pages.begin_invalidation(InodeId(ino.0));
         Some(tokio::task::spawn_blocking(move || {
             if let Err(error) = notifier.inval_inode_blocking(ino, range) {
                 refused(ino, error);
             }
-            this.buffered.withdrew(InodeId(ino.0));
+            this.pages.end_invalidation(InodeId(ino.0));
         }))
     }
 
@@ -230,9 +230,9 @@ impl KernelCache {
             self.end_epoch(notifier);
         }
         let known = if what.data || what.entries {
-            self.buffered.withdraws(InodeId(ino.0));
+            self.pages.begin_invalidation(InodeId(ino.0));
             let known = notifier.withdraw(ino, InvalRange::All).await;
-            self.buffered.withdrew(InodeId(ino.0));
+            self.pages.end_invalidation(InodeId(ino.0));
             known
         } else {
             notifier.withdraw_attributes(ino)

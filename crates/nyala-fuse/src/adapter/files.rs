@@ -82,12 +82,12 @@ pub fn opened(fs: &NyalaFs, handle: FileHandle, flags: i32, uncached: bool) -> O
     let due = counts_reads && fs.counts_reads() && handle.known_attr().is_some_and(|attr| atime::due(&attr, now()));
     let keep_cache = !direct && !due && fs.is_delegated(handle.inode());
     if !direct {
-        fs.cache.buffered.opened(handle.inode());
+        fs.cache.pages.note_open(handle.inode());
     }
     let has_pages = AtomicBool::new(!direct);
     // The kernel drops the pages it has when it hears of such an open file: at the latest when it first uses it.
     if !keep_cache {
-        fs.cache.buffered.withdraws(handle.inode());
+        fs.cache.pages.begin_invalidation(handle.inode());
     }
     let fresh = AtomicBool::new(!keep_cache);
     let (was_read, no_capability) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -102,7 +102,7 @@ pub async fn read(fs: &NyalaFs, ino: Ino, args: &ReadArgs) -> Result<ReadData> {
     is_used(fs, ino, &file);
     if !file.direct || args.lock_owner.is_none() {
         keeps_pages(fs, ino, &file);
-        fs.cache.buffered.reads(inode(ino), args.offset, u64::from(args.size));
+        fs.cache.pages.note_read(inode(ino), args.offset, u64::from(args.size));
     }
     let data = file.handle.read(args.offset, args.size as usize).await.map_err(|e| errno("read", ino, e))?;
     if file.counts_reads && !file.was_read.load(Ordering::Relaxed) && fs.counts_reads() {
@@ -118,7 +118,7 @@ pub async fn read(fs: &NyalaFs, ino: Ino, args: &ReadArgs) -> Result<ReadData> {
 /// The kernel uses an open file.
 fn is_used(fs: &NyalaFs, ino: Ino, file: &OpenFile) {
     if file.fresh.load(Ordering::Acquire) && file.fresh.swap(false, Ordering::AcqRel) {
-        fs.cache.buffered.withdrew(inode(ino));
+        fs.cache.pages.end_invalidation(inode(ino));
     }
 }
 
@@ -126,7 +126,7 @@ fn is_used(fs: &NyalaFs, ino: Ino, file: &OpenFile) {
 fn keeps_pages(fs: &NyalaFs, ino: Ino, file: &OpenFile) {
     if !file.has_pages.load(Ordering::Acquire) && !file.has_pages.swap(true, Ordering::AcqRel) {
         file.handle.set_buffered(true);
-        fs.cache.buffered.opened(inode(ino));
+        fs.cache.pages.note_open(inode(ino));
     }
 }
 
@@ -141,13 +141,14 @@ pub async fn write(fs: &NyalaFs, ctx: &Context, ino: Ino, args: &WriteArgs, data
     if file.direct && !args.from_cache {
         kill_capability(fs, ino, &file).await?;
     }
-    let began = (file.direct && !args.from_cache).then(|| fs.cache.buffered.writes(inode(ino)));
+    let began = (file.direct && !args.from_cache).then(|| fs.cache.pages.begin_direct_write(inode(ino)));
     let written = put(fs, ino, &file, args, data).await;
-    if began.is_some_and(|began| fs.cache.buffered.written(inode(ino), began)) {
+    if began.is_some_and(|began| fs.cache.pages.end_direct_write(inode(ino), began)) {
         let range = InvalRange::Bytes { offset: args.offset, len: data.len() as u64 };
         fs.cache.forget_content(ino, range).await;
     }
-    if !file.direct && !args.from_cache && fs.cache.buffered.wrote(inode(ino), args.offset, data.len() as u64) {
+    if !file.direct && !args.from_cache && fs.cache.pages.end_buffered_write(inode(ino), args.offset, data.len() as u64)
+    {
         fs.cache.forget_behind(ino, args.offset, data.len() as u64).await;
     }
     let written = written.map_err(fail)?;
@@ -224,7 +225,7 @@ pub async fn release(fs: &NyalaFs, ino: Ino, fh: Fh) -> Result<()> {
     let file = fs.files.remove(fh)?;
     is_used(fs, ino, &file);
     if file.has_pages.load(Ordering::Acquire) {
-        fs.cache.buffered.closed(inode(ino));
+        fs.cache.pages.note_close(inode(ino));
     }
     if file.was_read.load(Ordering::Relaxed) {
         touch(fs, ino, &file.handle).await;

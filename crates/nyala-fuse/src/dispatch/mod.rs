@@ -6,12 +6,12 @@
 //! the handler know nothing of each other.
 
 mod dir;
+mod early_reply;
 mod file;
 mod inode;
 mod interrupt;
 mod late;
 mod lock;
-mod patience;
 mod reply;
 mod run;
 mod tree;

@@ -3,7 +3,7 @@
 //! One request, understood, to its end: which method of the handler it is for, and when its caller has waited for long enough.
 
 use super::reply::{Replier, Reply};
-use super::{Server, dir, file, inode, late, lock, patience, tree, xattr};
+use super::{Server, dir, early_reply, file, inode, late, lock, tree, xattr};
 use crate::abi::header::InHeader;
 use crate::abi::opcode::Opcode;
 use crate::buf::WriteData;
@@ -43,7 +43,7 @@ pub(super) async fn run<H: Handler, C: Channel>(
         op => op,
     };
     let mut work = pin!(handler.bounded(perform(handler, &ctx, ino, op, data)));
-    let exhausted = patience::exhausted(&server.interrupts, &ctx, opcode, handler.time_limit());
+    let exhausted = early_reply::exhausted(&server.interrupts, &ctx, opcode, handler.time_limit());
     let error = tokio::select! {
         biased;
         result = &mut work => return replier.send(result),

@@ -15,7 +15,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 /// How long a mount may take to answer before it counts as alive.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The mount point as an absolute path without links, ready to be mounted on.
 pub(super) fn prepare(mountpoint: &Path) -> Result<PathBuf, MountError> {
@@ -61,14 +61,14 @@ fn is_dead(path: &Path) -> bool {
     let (sender, receiver) = mpsc::channel();
     let path = path.to_path_buf();
     let asking = std::thread::Builder::new().name("nyala-statfs".into()).spawn(move || {
-        // After the patience is over nobody listens, and nobody needs to.
+        // After the timeout nobody listens, and nobody needs to.
         let _ = sender.send(rustix::fs::statfs(&path).err());
     });
     if asking.is_err() {
         return false;
     }
     matches!(
-        receiver.recv_timeout(PATIENCE),
+        receiver.recv_timeout(REPLY_TIMEOUT),
         Ok(Some(rustix::io::Errno::NOTCONN | rustix::io::Errno::CONNREFUSED | rustix::io::Errno::CONNABORTED))
     )
 }
