@@ -3,7 +3,7 @@
 //! `apply`: the one way in which the state changes.
 
 use crate::capacity::CapacityLimits;
-use crate::command::TargetPool;
+use crate::capacity::TargetPool;
 use crate::states::{TargetState, next, trigger_for};
 use crate::{ClusterError, ClusterState, Command, DEFAULT_POOL, Event, Thing, Trigger, alias};
 use nyala_wire::map::{Consistency, Pool, Reachability, Settings, TargetKind};
@@ -22,7 +22,7 @@ impl ClusterState {
         let mut changed = self.clone();
         let mut events = changed.dispatch(command)?;
         if !self.groups.is_empty() && !events.is_empty() {
-            changed.tend_groups(self, &mut events)?;
+            changed.reconcile_groups(self, &mut events)?;
         }
         if !events.is_empty() {
             changed.version.0 += 1;

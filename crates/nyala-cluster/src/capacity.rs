@@ -10,7 +10,6 @@
 //! 4. A target leaves a worse pool only when it has 5 % more than the limit, so that it does not go back and forth.
 
 use crate::ClusterError;
-use crate::command::TargetPool;
 use minicbor::{Decode, Encode};
 use nyala_wire::TargetId;
 use nyala_wire::map::CapacityPool;
@@ -53,6 +52,17 @@ pub struct CapacityLimits {
     /// Storage targets.
     #[n(1)]
     pub storage: Limits,
+}
+
+/// A target and the capacity pool that it is to be in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct TargetPool {
+    /// The target.
+    #[n(0)]
+    pub target: TargetId,
+    /// Its class of free space.
+    #[n(1)]
+    pub pool: CapacityPool,
 }
 
 impl Default for CapacityLimits {

@@ -3,7 +3,7 @@
 //! Commands that change the cluster state, and the events that they cause. Commands are what the Raft log holds, so
 //! their encoding is part of the format on disk (`docs/format-mgmt.md`): numbers are given once and never reused.
 
-use crate::capacity::CapacityLimits;
+use crate::capacity::{CapacityLimits, TargetPool};
 use crate::group::commands::MemberAt;
 use crate::states::{TargetState, Trigger};
 use crate::{ClusterError, MAX_ADDRESSES, MAX_TARGETS_PER_NODE, alias};
@@ -250,17 +250,6 @@ pub struct NewTarget {
     #[cbor(default)]
     #[serde(default)]
     pub losses: u32,
-}
-
-/// A target and the capacity pool that it is to be in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
-pub struct TargetPool {
-    /// The target.
-    #[n(0)]
-    pub target: TargetId,
-    /// Its class of free space.
-    #[n(1)]
-    pub pool: CapacityPool,
 }
 
 /// Something with an alias.

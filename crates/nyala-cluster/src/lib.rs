@@ -34,7 +34,7 @@ pub use error::ClusterError;
 pub use failure::FailureDetector;
 pub use group::commands::MemberAt;
 pub use group::fence::Fence;
-pub use group::group_trouble;
+pub use group::group_diagnosis;
 pub use group::plan::{GroupWish, plan_groups};
 pub use placement::{PlacementTable, choose_targets, pick_slot};
 pub use state::{ClusterState, NodeRecord, TargetRecord};

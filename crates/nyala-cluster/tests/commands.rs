@@ -2,7 +2,7 @@
 
 //! Single commands: what each does, and every refusal in words.
 
-use nyala_cluster::command::TargetPool;
+use nyala_cluster::capacity::TargetPool;
 use nyala_cluster::{ClusterError, ClusterState, Command, Event, NewTarget, RegisterNode, Thing, Trigger};
 use nyala_wire::map::{CapacityPool, Consistency, Reachability, Role, Settings, TargetKind};
 use nyala_wire::mgmt::{Register, RegisterTarget};

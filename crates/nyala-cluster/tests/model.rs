@@ -2,7 +2,7 @@
 
 //! Random commands against the state machine; after each one, everything that must always hold is checked.
 
-use nyala_cluster::command::TargetPool;
+use nyala_cluster::capacity::TargetPool;
 use nyala_cluster::{CapacityLimits, states};
 use nyala_cluster::{ClusterError, ClusterState, Command, MemberAt, NewTarget, RegisterNode, SLOTS_PER_TARGET, Thing};
 use nyala_wire::map::{CapacityPool, MemberState, Reachability, Role, Settings, TargetKind};

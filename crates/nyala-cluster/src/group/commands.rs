@@ -4,7 +4,7 @@
 //! refused, because its reasons may be gone. What holds already is done already.
 
 use super::member::{MemberTrigger, next};
-use super::tend::{enthrone, step};
+use super::reconcile::{promote, step};
 use crate::{ClusterError, ClusterState, Event};
 use minicbor::{Decode, Encode};
 use nyala_wire::map::{Group, MemberState};
@@ -78,7 +78,7 @@ impl ClusterState {
         if state != MemberState::Good || self.is_offline(to.target) {
             return Err(ClusterError::invalid(format!("target {} is not good and online", to.target)));
         }
-        enthrone(&mut self.groups[at], member_at);
+        promote(&mut self.groups[at], member_at);
         Ok(vec![Event::PrimaryChanged(to.group, to.target)])
     }
 

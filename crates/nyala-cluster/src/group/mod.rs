@@ -5,7 +5,7 @@
 //! Everything about a group is decided here, inside one command of the log, and nowhere else.
 //!
 //! - [`member`]: the table of member states.
-//! - [`tend`]: what follows from runs of services that ended and from operators' words: failover is in the same log entry
+//! - [`reconcile`]: what follows from runs of services that ended and from operators' words: failover is in the same log entry
 //!   as the verdict that makes it necessary.
 //! - [`commands`]: what primaries and operators ask for.
 //! - `create`, `membership`: groups and members come and go on operators' wishes.
@@ -24,15 +24,15 @@ pub mod member;
 pub mod plan;
 
 mod create;
+mod diagnosis;
 mod membership;
-mod tend;
-mod trouble;
-mod words;
+mod overrides;
+mod reconcile;
 
 #[cfg(test)]
 mod tests;
 
-pub use trouble::group_trouble;
+pub use diagnosis::group_diagnosis;
 
 use crate::{ClusterError, ClusterState};
 use nyala_wire::map::{Group, MemberState};

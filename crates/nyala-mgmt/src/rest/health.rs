@@ -6,7 +6,7 @@ use super::RestState;
 use super::error::ErrorBody;
 use axum::Json;
 use axum::extract::State;
-use nyala_cluster::{ClusterState, group_trouble};
+use nyala_cluster::{ClusterState, group_diagnosis};
 use nyala_wire::map::{CapacityPool, Consistency, Reachability, TargetKind};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -45,7 +45,7 @@ fn judge(state: &ClusterState) -> HealthView {
     }
     for group in &state.groups {
         let offline = |t| state.target(t).is_none_or(|t| t.state.reachability == Reachability::Offline);
-        problems.extend(group_trouble(group, offline));
+        problems.extend(group_diagnosis(group, offline));
     }
     let serves = |kind| {
         let mut of_kind = state.targets.iter().filter(|t| t.kind == kind);

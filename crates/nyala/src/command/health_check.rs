@@ -8,7 +8,7 @@ use crate::cluster::{Answer, Cluster, ClusterArgs, ask_node};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, show};
 use crate::role::block_on;
-use nyala_cluster::group_trouble;
+use nyala_cluster::group_diagnosis;
 use nyala_wire::map::{CapacityPool, ClusterMap, Consistency, Node, Reachability, Role};
 use nyala_wire::{NodeId, TargetId};
 use serde::Serialize;
@@ -116,7 +116,7 @@ fn judge(map: &ClusterMap, nodes: Vec<NodeHealth>) -> Health {
         }
     }
     for group in &map.groups {
-        problems.extend(group_trouble(group, |target| is_offline(map, target)));
+        problems.extend(group_diagnosis(group, |target| is_offline(map, target)));
     }
     for role in [Role::Meta, Role::Storage] {
         if !nodes.iter().any(|node| node.role == role) {

@@ -7,7 +7,7 @@ use crate::cluster::ClusterArgs;
 use crate::exit::Outcome;
 use crate::output::{Output, Table, show};
 use crate::role::block_on;
-use nyala_cluster::group_trouble;
+use nyala_cluster::group_diagnosis;
 use nyala_wire::map::{ClusterMap, MemberState, Reachability, TargetKind};
 use nyala_wire::{GroupId, NodeId, PoolId, TargetId};
 use serde::Serialize;
@@ -69,7 +69,7 @@ impl Groups {
             pool: group.primary().and_then(|t| map.target(t)).map_or(PoolId(0), |t| t.pool),
             epoch: group.epoch,
             resync_stopped: group.resync_stopped,
-            trouble: group_trouble(group, |target| is_offline(map, target)),
+            trouble: group_diagnosis(group, |target| is_offline(map, target)),
             members: group.members_with_states().map(member).collect(),
         };
         Groups(map.groups.iter().map(row).collect())

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What is wrong with a group, in a sentence that says what to do.
+//! Diagnoses a group: what is wrong with it, in a sentence that says what to do.
 
 use nyala_wire::TargetId;
 use nyala_wire::map::{Group, MemberState};
 
 /// What is wrong with a group, if something is. `offline` says whether a member is out of reach.
-pub fn group_trouble(group: &Group, offline: impl Fn(TargetId) -> bool) -> Option<String> {
+pub fn group_diagnosis(group: &Group, offline: impl Fn(TargetId) -> bool) -> Option<String> {
     let of = |wanted: MemberState| group.members_with_states().filter(move |(_, s)| *s == wanted).map(|(t, _)| t);
     let good: Vec<TargetId> = of(MemberState::Good).collect();
     let id = group.id;
@@ -71,7 +71,7 @@ mod tests {
             losses: 0,
             full: Vec::new(),
         };
-        group_trouble(&group, |target| offline.contains(&target.0))
+        group_diagnosis(&group, |target| offline.contains(&target.0))
     }
 
     #[test]

@@ -8,9 +8,9 @@ use crate::{ClusterError, ClusterState, Event};
 use nyala_wire::TargetId;
 use nyala_wire::map::{Consistency, Group, MemberState};
 
-/// What happened to a member beside what its state says.
+/// What a command did to a member, beside what its state says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Fate {
+struct Outcome {
     target: TargetId,
     /// Its run ended with this command.
     ended: bool,
@@ -20,21 +20,25 @@ struct Fate {
 
 impl ClusterState {
     /// Brings groups in line with their targets after a command; `before` is the state that the command found.
-    pub(crate) fn tend_groups(&mut self, before: &ClusterState, events: &mut Vec<Event>) -> Result<(), ClusterError> {
+    pub(crate) fn reconcile_groups(
+        &mut self,
+        before: &ClusterState,
+        events: &mut Vec<Event>,
+    ) -> Result<(), ClusterError> {
         for at in 0..self.groups.len() {
             let mut group = self.groups[at].clone();
-            let fates: Vec<Fate> = group.members.iter().map(|target| self.fate(before, *target)).collect();
-            self.take_words(before, &mut group)?;
-            end_runs(&mut group, &fates);
+            let outcomes: Vec<Outcome> = group.members.iter().map(|target| self.outcome(before, *target)).collect();
+            self.apply_overrides(before, &mut group)?;
+            end_runs(&mut group, &outcomes);
             self.count_loss(before, &mut group);
-            self.elect(&mut group, &fates);
+            self.elect(&mut group, &outcomes);
             let old = before.group(group.id).cloned();
-            self.close(old, group, at, &fates, events);
+            self.close(old, group, at, &outcomes, events);
         }
         Ok(())
     }
 
-    fn fate(&self, before: &ClusterState, target: TargetId) -> Fate {
+    fn outcome(&self, before: &ClusterState, target: TargetId) -> Outcome {
         let run = |state: &ClusterState| {
             let node = state.target(target).and_then(|t| state.node(t.node))?;
             Some((node.id, node.incarnation))
@@ -42,7 +46,7 @@ impl ClusterState {
         let offline = self.is_offline(target);
         let was_there = before.target(target).is_some();
         let ended = was_there && (run(before) != run(self) || (offline && !before.is_offline(target)));
-        Fate { target, ended, offline }
+        Outcome { target, ended, offline }
     }
 
     /// What the last good member lost, nobody has.
@@ -55,21 +59,23 @@ impl ClusterState {
     }
 
     /// The primary is a good member, one in reach if there is one. Who is primary stays it as long as that holds.
-    fn elect(&self, group: &mut Group, fates: &[Fate]) {
+    fn elect(&self, group: &mut Group, outcomes: &[Outcome]) {
         let good = |at: &usize| group.states[*at] == MemberState::Good;
         let reach = |at: &usize| !self.is_offline(group.members[*at]);
         let all = 0..group.members.len();
         let first = if good(&0) && reach(&0) { Some(0) } else { all.clone().find(|at| good(at) && reach(at)) };
         let Some(at) = first.or_else(|| all.clone().find(good)) else { return };
-        let restarted = fates.iter().any(|fate| fate.target == group.members[at] && fate.ended);
+        let restarted = outcomes.iter().any(|outcome| outcome.target == group.members[at] && outcome.ended);
         if at > 0 || restarted {
-            enthrone(group, at);
+            promote(group, at);
         }
     }
 
     /// Makes the change of a group known: epoch, since when, who has to be told, the targets' consistency.
-    fn close(&mut self, old: Option<Group>, mut new: Group, at: usize, fates: &[Fate], events: &mut Vec<Event>) {
-        let gone = |target: TargetId| fates.iter().any(|fate| fate.target == target && (fate.ended || fate.offline));
+    fn close(&mut self, old: Option<Group>, mut new: Group, at: usize, outcomes: &[Outcome], events: &mut Vec<Event>) {
+        let gone = |target: TargetId| {
+            outcomes.iter().any(|outcome| outcome.target == target && (outcome.ended || outcome.offline))
+        };
         new.fencing.retain(|target| !gone(*target) && new.members.contains(target));
         let lacks = |target: &TargetId| new.state(*target).is_some_and(|state| state != MemberState::Good);
         let full: Vec<TargetId> = new.full.iter().copied().filter(lacks).collect();
@@ -106,22 +112,22 @@ impl ClusterState {
 }
 
 /// Runs that ended: good members of which another goes on need resync; the last good one stays good.
-fn end_runs(group: &mut Group, fates: &[Fate]) {
+fn end_runs(group: &mut Group, outcomes: &[Outcome]) {
     let is_good = |group: &Group, at: usize| group.states[at] == MemberState::Good;
     let mut last = None;
-    if !(0..fates.len()).any(|at| is_good(group, at) && !fates[at].ended && !fates[at].offline) {
-        last = (0..fates.len()).find(|at| is_good(group, *at));
+    if !(0..outcomes.len()).any(|at| is_good(group, at) && !outcomes[at].ended && !outcomes[at].offline) {
+        last = (0..outcomes.len()).find(|at| is_good(group, *at));
     }
-    for (at, fate) in fates.iter().enumerate() {
-        let over = fate.ended || (fate.offline && is_good(group, at));
+    for (at, outcome) in outcomes.iter().enumerate() {
+        let over = outcome.ended || (outcome.offline && is_good(group, at));
         if over {
             step(group, at, if last == Some(at) { MemberTrigger::EndedLast } else { MemberTrigger::Ended });
         }
     }
 }
 
-/// Another run takes office: the primary first, resyncs of the old reign void. The number is set when the epoch is.
-pub(super) fn enthrone(group: &mut Group, at: usize) {
+/// Promotes a member: it comes first, and resyncs of the old term are void. The term gets its number with the epoch.
+pub(super) fn promote(group: &mut Group, at: usize) {
     let (member, state) = (group.members.remove(at), group.states.remove(at));
     group.members.insert(0, member);
     group.states.insert(0, state);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What an operator's word about a target's content means for its group.
+//! What an operator's override of a target's consistency means for its group.
 
 use super::member::MemberTrigger;
-use super::tend::step;
+use super::reconcile::step;
 use crate::{ClusterError, ClusterState};
 use nyala_wire::map::{Consistency, Group, MemberState};
 
 impl ClusterState {
-    /// Operators' words about a target's content.
-    pub(super) fn take_words(&self, before: &ClusterState, group: &mut Group) -> Result<(), ClusterError> {
+    /// Applies what an operator said about the content of targets.
+    pub(super) fn apply_overrides(&self, before: &ClusterState, group: &mut Group) -> Result<(), ClusterError> {
         for at in 0..group.members.len() {
             let member = group.members[at];
             let now = self.target(member).map(|t| t.state.consistency);
