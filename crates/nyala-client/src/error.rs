@@ -3,7 +3,7 @@
 //! What can go wrong, told apart inside and turned into an errno once, at the edge.
 
 use nyala_transport::TransportError;
-use nyala_wire::{ErrorCode, Home, InodeId, TargetId, WireError};
+use nyala_wire::{DataLocation, ErrorCode, InodeId, TargetId, WireError};
 use std::time::Duration;
 
 /// Result of client calls.
@@ -70,12 +70,12 @@ pub enum Error {
         inode: InodeId,
     },
     /// A storage target lost power after it had acknowledged data and before that was synced.
-    #[error("file {inode}: {home} has lost power since data was written there that was not synced: it may be lost")]
+    #[error("file {inode}: {location} has lost power since data was written there that was not synced: it may be lost")]
     Unsynced {
         /// The file.
         inode: InodeId,
         /// The target, or the mirror group.
-        home: Home,
+        location: DataLocation,
     },
     /// The same of a metadata server, and a change.
     #[error("inode {inode}: metadata target {target} lost power before a change of it was on disk: it is lost")]

@@ -6,7 +6,7 @@ use crate::rpc::storage::{ChunkRange, check_read};
 use nyala_transport::Frame;
 use nyala_wire::checksum::crc32c_zero_padded;
 use nyala_wire::storage::{BLOCK_BYTES, MAX_IO_BYTES, ReadReplyHeader, encode_bulk};
-use nyala_wire::{Home, InodeId, TargetId};
+use nyala_wire::{DataLocation, InodeId, TargetId};
 
 /// A reply to a read of a part of a chunk file: offset (u64) and length (u32) of what was asked for, length of the reply's body
 /// (u8), body, payload. As it is, and with the payload's own length and checksums. What is accepted has the length that
@@ -18,7 +18,7 @@ pub fn read_reply(bytes: &[u8]) -> bool {
     let offset = u64::from_le_bytes([a, b, c, d, e, f, g, h]) >> 1;
     let len = u64::from(u32::from_le_bytes([i, j, k, l]) % (MAX_IO_BYTES + 1));
     let (body, payload) = rest.split_at(usize::from(body).min(rest.len()));
-    let chunk = ChunkRange { inode: InodeId(2), home: Home::Target(TargetId(1)), index: 0, offset };
+    let chunk = ChunkRange { inode: InodeId(2), location: DataLocation::Target(TargetId(1)), index: 0, offset };
     let accepted = |body: Vec<u8>| {
         let frame = Frame { body: body.into(), payload: payload.to_vec().into(), ..Frame::default() };
         let Ok(Some(segments)) = check_read(chunk, len, offset, &frame) else { return false };

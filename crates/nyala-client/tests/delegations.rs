@@ -210,7 +210,7 @@ async fn a_restarted_server_is_told_what_is_dirty_and_open_before_it_goes_on() {
     let (small, big) = (make(&one, "small").await, make(&one, "big").await);
     let opened = make(&two, "opened").await;
     opened.release().await.unwrap();
-    let unsaid = one.open(one.lookup(ROOT, b"opened").await.unwrap().inode, OpenOptions::default()).await.unwrap();
+    let implicit = one.open(one.lookup(ROOT, b"opened").await.unwrap().inode, OpenOptions::default()).await.unwrap();
     small.write(0, b"small").await.unwrap();
     big.write(0, &[7; 100_000]).await.unwrap();
     cluster.0.lock().metas[0].restart();
@@ -219,8 +219,8 @@ async fn a_restarted_server_is_told_what_is_dirty_and_open_before_it_goes_on() {
     let b = two.open(big.inode(), OpenOptions::default()).await.unwrap();
     assert!(read(&b, 0, 200_000).await == [7; 100_000]);
     two.unlink(ROOT, b"opened").await.unwrap();
-    assert_eq!(read(&unsaid, 0, 10).await, b"");
-    assert!(cluster.0.lock().metas[0].exists(unsaid.inode()));
+    assert_eq!(read(&implicit, 0, 10).await, b"");
+    assert!(cluster.0.lock().metas[0].exists(implicit.inode()));
     small.write(5, b"!").await.unwrap();
     assert_eq!(read(&a, 0, 100).await, b"small!");
     cluster.check();

@@ -15,7 +15,7 @@ use crate::rest::{self, Token};
 use crate::service::MgmtService;
 use crate::{MgmtConfig, MgmtError, announce, entrance, liveness, members, reachable};
 use nyala_store::Store;
-use nyala_transport::facing::facing;
+use nyala_transport::advertise::advertised_address;
 use nyala_transport::member::MgmtClient;
 use nyala_transport::{
     HandshakeConfig, Pool, PoolOptions, Role, Secret, Server, ServerOptions, TransportError, process,
@@ -172,7 +172,7 @@ impl Mgmt {
         }
         let peers = self.config.join.iter().chain(&self.directory.identity.found_at);
         let peers: Vec<SocketAddr> = peers.copied().collect();
-        self.addresses().into_iter().map(|address| facing(address, &peers)).collect()
+        self.addresses().into_iter().map(|address| advertised_address(address, &peers)).collect()
     }
 }
 

@@ -321,7 +321,7 @@ proptest! {
                 *inode = InodeId(2);
             }
             // A server answers only for its own slots (`service::execute`); here all that exist are its own.
-            if op.home().is_none_or(|inode| inode.slot().0 < 64)
+            if op.routing_inode().is_none_or(|inode| inode.slot().0 < 64)
                 && let Ok(reply) = server.run(op)
             {
                 fits(&reply);

@@ -10,8 +10,8 @@
 
 use crate::buffers::Buffers;
 use crate::error::TransportError;
+use crate::frame_writer::{OutFrame, Sink};
 use crate::handshake::{self, Established, HandshakeConfig, PeerInfo};
-use crate::outgoing::{OutFrame, Sink};
 use crate::path::delivery::{LOOK, Observer};
 use crate::reader::FrameReader;
 use crate::request::Request;

@@ -13,11 +13,11 @@
 //! exactly-once is the business of sessions and sequence numbers above.
 
 pub mod admission;
+pub mod advertise;
 pub mod budget;
 pub mod connection;
 pub mod endpoint;
 pub mod error;
-pub mod facing;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod handshake;
@@ -34,10 +34,10 @@ pub mod server;
 mod buffers;
 mod crypto;
 mod file_part;
+mod frame_writer;
 mod hello;
-mod outgoing;
 mod reader;
-mod served;
+mod server_connection;
 mod socket;
 mod strangers;
 mod stream;

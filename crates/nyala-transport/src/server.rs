@@ -13,7 +13,7 @@ use crate::buffers::Buffers;
 use crate::error::TransportError;
 use crate::handshake::{HandshakeConfig, PeerInfo};
 use crate::request::Reply;
-use crate::{handshake, served, socket};
+use crate::{handshake, server_connection, socket};
 use nyala_wire::frame::Frame;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -280,7 +280,7 @@ async fn greet_and_serve<S: Service>(core: Rc<Core<S>>, stream: TcpStream, addre
     match greeted {
         Ok(established) => {
             place.proven();
-            served::serve_connection(&core, established).await;
+            server_connection::serve_connection(&core, established).await;
         }
         Err(error) => {
             drop(place);

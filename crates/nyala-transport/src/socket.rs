@@ -22,7 +22,7 @@ const IDLE: Duration = Duration::from_secs(2);
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
 
-/// The accepting side's patience, in that of the other one.
+/// The accepting side's user timeout, as a multiple of the other one's.
 const ACCEPTED: u32 = 6;
 
 /// Sets an accepted socket up.
@@ -122,8 +122,8 @@ mod tests {
             let used = sockopt::tcp_congestion(end).unwrap();
             assert!(["cubic", "reno"].contains(&used.as_str()), "{used}");
         }
-        let patience = [&client, &server].map(|end| sockopt::tcp_user_timeout(end).unwrap());
-        assert_eq!(patience, [10_000, 60_000]);
+        let timeouts = [&client, &server].map(|end| sockopt::tcp_user_timeout(end).unwrap());
+        assert_eq!(timeouts, [10_000, 60_000]);
         let silence = [&client, &server].map(|end| sockopt::tcp_keepidle(end).unwrap().as_secs());
         assert_eq!(silence, [2, 30], "whole seconds");
     }

@@ -212,6 +212,17 @@ pub struct IdError {
     text: String,
 }
 
+/// Names a chunk file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode)]
+pub struct ChunkFileId {
+    /// The file.
+    #[n(0)]
+    pub inode: InodeId,
+    /// Stripe index.
+    #[n(1)]
+    pub index: u16,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

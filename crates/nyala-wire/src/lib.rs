@@ -30,7 +30,7 @@ pub use attr::{Attr, FileKind};
 pub use error::{ErrorCode, WireError};
 pub use ids::*;
 pub use name::Name;
-pub use stripe::{Home, Layout, Pattern, StripePattern};
+pub use stripe::{DataLocation, Layout, Pattern, StripePattern};
 pub use time::Time;
 
 /// Message types: the `type` field of a frame header. A reply carries the type of its request.

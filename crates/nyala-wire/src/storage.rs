@@ -6,7 +6,8 @@
 //! of its 4,096 bytes, with zeros after the end of the chunk file and in holes.
 
 use crate::error::{ErrorCode, WireError};
-use crate::ids::{InodeId, SessionId, TargetId};
+pub use crate::ids::ChunkFileId;
+use crate::ids::{SessionId, TargetId};
 use crate::walk::{WalkAt, WalkPiece};
 use minicbor::{Decode, Encode};
 use zerocopy::little_endian::{U16, U32, U64};
@@ -189,17 +190,6 @@ where
     let (header, rest) = H::read_from_prefix(body).map_err(|_| short())?;
     let checksums = <[U32]>::ref_from_bytes(rest).map_err(|_| short())?;
     Ok((header, checksums))
-}
-
-/// Names a chunk file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode)]
-pub struct ChunkFileId {
-    /// The file.
-    #[n(0)]
-    pub inode: InodeId,
-    /// Stripe index.
-    #[n(1)]
-    pub index: u16,
 }
 
 /// A request to a storage target, bulk data apart.

@@ -26,18 +26,18 @@ pub enum Pattern {
 
 /// Where a chunk file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Home {
+pub enum DataLocation {
     /// On one target.
     Target(TargetId),
     /// On the members of a mirror group.
     Group(GroupId),
 }
 
-impl std::fmt::Display for Home {
+impl std::fmt::Display for DataLocation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Home::Target(id) => write!(f, "target {id}"),
-            Home::Group(id) => write!(f, "mirror group {id}"),
+            DataLocation::Target(id) => write!(f, "target {id}"),
+            DataLocation::Group(id) => write!(f, "mirror group {id}"),
         }
     }
 }
@@ -154,18 +154,18 @@ pub struct Extent {
 
 impl Pattern {
     /// What a number in a layout's list of targets names.
-    pub fn home(self, id: TargetId) -> Home {
+    pub fn location(self, id: TargetId) -> DataLocation {
         match self {
-            Pattern::Raid0 => Home::Target(id),
-            Pattern::Mirror => Home::Group(GroupId(id.0)),
+            Pattern::Raid0 => DataLocation::Target(id),
+            Pattern::Mirror => DataLocation::Group(GroupId(id.0)),
         }
     }
 }
 
 impl Layout {
     /// Where chunk file `index` is; `index` is one of an [`Extent`] or below the number of targets.
-    pub fn home(&self, index: u16) -> Home {
-        self.pattern.home(self.targets[usize::from(index)])
+    pub fn location(&self, index: u16) -> DataLocation {
+        self.pattern.location(self.targets[usize::from(index)])
     }
 
     /// Refuses a layout that arithmetic or servers cannot work with.

@@ -5,13 +5,13 @@
 //! A piece is 64 blocks of a chunk file, those of one row of checksums (`docs/format-storage.md`). Blocks without a
 //! checksum are holes; a piece of holes only is not mentioned, nor is a chunk file without any data.
 
-use crate::storage::{BLOCK_BYTES, ChunkFileId};
+use crate::ids::ChunkFileId;
 use minicbor::{Decode, Encode};
 
 /// Blocks of a piece.
 pub const PIECE_BLOCKS: u64 = 64;
 /// Bytes of a piece.
-pub const PIECE_BYTES: u64 = PIECE_BLOCKS * BLOCK_BYTES;
+pub const PIECE_BYTES: u64 = PIECE_BLOCKS * crate::checksum::BLOCK_BYTES as u64;
 
 /// Where a walk goes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]

@@ -94,9 +94,9 @@ impl Running {
     }
 
     /// Asks it to end, waits, then makes it end. False if it had to be made to.
-    pub fn stop(&self, patience: Duration) -> Result<bool, Failure> {
+    pub fn stop(&self, timeout: Duration) -> Result<bool, Failure> {
         self.signal(Signal::TERM)?;
-        if self.wait(patience) {
+        if self.wait(timeout) {
             return Ok(true);
         }
         self.kill()?;

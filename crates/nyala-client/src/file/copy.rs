@@ -16,7 +16,7 @@ use crate::rpc::storage::ChunkRange;
 use crate::types::wall_clock;
 use nyala_wire::meta::MAX_FILE_BYTES;
 use nyala_wire::storage::{ChunkFileId, MAX_IO_BYTES, StorageOp, WriteVerifier};
-use nyala_wire::{ErrorCode, Home, Layout, SessionId};
+use nyala_wire::{DataLocation, ErrorCode, Layout, SessionId};
 use std::sync::Arc;
 
 /// Most bytes that one step copies through the client.
@@ -35,8 +35,8 @@ fn piece(from: &Layout, from_offset: u64, to: &Layout, offset: u64, len: u64) ->
     let len = len.min(u64::from(MAX_IO_BYTES));
     let (a, b) = (from.extents(from_offset, len).next()?, to.extents(offset, len).next()?);
     // Members of a mirror group would have to copy at the same moment.
-    let single = matches!(from.home(a.index), Home::Target(_));
-    let same = single && from.home(a.index) == to.home(b.index);
+    let single = matches!(from.location(a.index), DataLocation::Target(_));
+    let same = single && from.location(a.index) == to.location(b.index);
     let len = a.len.min(b.len);
     same.then_some(Piece { from: (a.index, a.chunk_offset), to: (b.index, b.chunk_offset), len })
 }
@@ -143,7 +143,8 @@ impl FileOps {
         };
         let (Some(source), Some(sink)) = (source, sink) else { return Ok(None) };
         let Some(piece) = piece(&source, from_offset, &sink, offset, len.min(left)) else { return Ok(None) };
-        let chunk = ChunkRange { inode: to.inode, home: sink.home(piece.to.0), index: piece.to.0, offset: piece.to.1 };
+        let chunk =
+            ChunkRange { inode: to.inode, location: sink.location(piece.to.0), index: piece.to.0, offset: piece.to.1 };
         let op = StorageOp::Copy {
             from: ChunkFileId { inode: from.inode, index: piece.from.0 },
             from_offset: piece.from.1,

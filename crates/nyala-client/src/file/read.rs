@@ -193,8 +193,8 @@ impl FileOps {
             let mut done = 0;
             while done < extent.len {
                 let len = (extent.len - done).min(u64::from(MAX_IO_BYTES));
-                let home = layout.home(extent.index);
-                let chunk = ChunkRange { inode, home, index: extent.index, offset: extent.chunk_offset + done };
+                let location = layout.location(extent.index);
+                let chunk = ChunkRange { inode, location, index: extent.index, offset: extent.chunk_offset + done };
                 pieces.push((chunk, len, extent.file_offset + done));
                 done += len;
             }

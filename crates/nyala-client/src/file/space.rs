@@ -235,7 +235,7 @@ impl FileOps {
         for (index, part) in parts.into_iter().enumerate() {
             let Some(part) = part else { continue };
             let index = index as u16;
-            let chunk = ChunkRange { inode: file.inode, home: layout.home(index), index, offset: 0 };
+            let chunk = ChunkRange { inode: file.inode, location: layout.location(index), index, offset: 0 };
             let (ops, op) = (self.clone(), op(part));
             calls.spawn(async move {
                 ops.cluster.storage_change(what, chunk, session, op).await.map(|verifier| (index, verifier))
@@ -264,7 +264,7 @@ impl FileOps {
         }
         let mut asks = JoinSet::new();
         for index in 0..layout.targets.len() as u16 {
-            let chunk = ChunkRange { inode: file.inode, home: layout.home(index), index, offset: 0 };
+            let chunk = ChunkRange { inode: file.inode, location: layout.location(index), index, offset: 0 };
             let (ops, start) = (self.clone(), first_at(&layout, chunk.index, offset));
             asks.spawn(async move {
                 let op = StorageOp::Seek { offset: start, hole };

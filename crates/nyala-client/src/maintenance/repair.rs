@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::rpc::cluster::Cluster;
 use crate::rpc::storage::ChunkRange;
 use nyala_wire::storage::{ChunkFileId, StorageOp};
-use nyala_wire::{GroupId, Home, TargetId};
+use nyala_wire::{DataLocation, GroupId, TargetId};
 
 impl Cluster {
     /// The member `bad` of a group gets what a good one has.
@@ -27,7 +27,8 @@ impl Cluster {
 
     /// Removes a chunk file of an inode that does not exist from one target.
     pub(crate) async fn remove_chunk_file(&self, file: ChunkFileId, target: TargetId) -> Result<()> {
-        let chunk = ChunkRange { inode: file.inode, home: Home::Target(target), index: file.index, offset: 0 };
+        let chunk =
+            ChunkRange { inode: file.inode, location: DataLocation::Target(target), index: file.index, offset: 0 };
         self.storage_done("remove a chunk file", chunk, StorageOp::Unlink).await
     }
 
@@ -39,5 +40,5 @@ impl Cluster {
 }
 
 fn chunk(group: GroupId, file: ChunkFileId) -> ChunkRange {
-    ChunkRange { inode: file.inode, home: Home::Group(group), index: file.index, offset: 0 }
+    ChunkRange { inode: file.inode, location: DataLocation::Group(group), index: file.index, offset: 0 }
 }

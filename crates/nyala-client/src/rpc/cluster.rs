@@ -15,7 +15,7 @@ use crate::rpc::session::Session;
 use crate::rpc::transport::Rpc;
 use nyala_wire::meta::Want;
 use nyala_wire::slots::Slots;
-use nyala_wire::{GroupId, Home, InodeId, SessionId, TargetId};
+use nyala_wire::{DataLocation, GroupId, InodeId, SessionId, TargetId};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -56,7 +56,7 @@ pub(crate) struct Cluster {
     observer: OnceLock<Weak<dyn SessionObserver>>,
     /// Sessions lost so far, each counted before its delegations are dropped: a grant made under a lost session is void.
     pub(crate) sessions_lost: AtomicU64,
-    pub(super) write_slots: Mutex<HashMap<Home, Arc<Semaphore>>>,
+    pub(super) write_slots: Mutex<HashMap<DataLocation, Arc<Semaphore>>>,
     /// Numbers of requests to mirror groups.
     pub(super) numbers: Mutex<HashMap<GroupId, Arc<Mutex<Numbers>>>>,
     /// Members of mirror groups that cannot be reached from here.

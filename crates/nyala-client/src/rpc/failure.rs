@@ -34,8 +34,8 @@ pub(crate) fn sort_transport(what: &'static str, error: TransportError) -> Resul
 }
 
 /// What a file lies on was removed from the cluster: no repetition brings it back.
-pub(crate) fn removed(what: &'static str, home: &str) -> Error {
-    let reason = format!("{home} was removed from the cluster, and with it what the file had there");
+pub(crate) fn removed(what: &'static str, location: &str) -> Error {
+    let reason = format!("{location} was removed from the cluster, and with it what the file had there");
     tracing::error!(what, reason, "data is gone");
     Error::Server { what, error: ErrorCode::IO.with(reason) }
 }

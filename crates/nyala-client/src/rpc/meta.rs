@@ -143,7 +143,7 @@ impl Cluster {
         })
     }
 
-    /// Does an operation on the server of its home inode.
+    /// Does an operation on the server of its routing inode.
     pub(crate) async fn meta(self: &Arc<Cluster>, what: &'static str, op: MetaOp, owner: Owner) -> Result<MetaReply> {
         Ok(self.meta_wanting(what, op, owner, Want::NOTHING).await?.reply)
     }
@@ -156,10 +156,10 @@ impl Cluster {
         owner: Owner,
         want: Want,
     ) -> Result<MetaAnswer> {
-        let home = op.home().unwrap_or(InodeId::ROOT);
+        let inode = op.routing_inode().unwrap_or(InodeId::ROOT);
         let mut request = self.request(op, owner);
         request.want = if self.ctx.config.delegations { want } else { Want::NOTHING };
-        self.meta_routed(what, request, None, |cluster| cluster.maps.view().map.slot_target(home.slot())).await
+        self.meta_routed(what, request, None, |cluster| cluster.maps.view().map.slot_target(inode.slot())).await
     }
 
     /// Says what a program did to a file's content: only under the session that it is bound to.
@@ -172,9 +172,9 @@ impl Cluster {
     ) -> Result<MetaAnswer> {
         let mut request = self.request(op, Owner::default());
         request.want = if self.ctx.config.delegations { want } else { Want::NOTHING };
-        let home = bound.inode;
+        let inode = bound.inode;
         let bound = Some(bound).filter(|bound| !bound.is_free());
-        self.meta_routed(what, request, bound, |cluster| cluster.maps.view().map.slot_target(home.slot())).await
+        self.meta_routed(what, request, bound, |cluster| cluster.maps.view().map.slot_target(inode.slot())).await
     }
 
     /// Does an operation on a certain metadata target.

@@ -25,7 +25,7 @@ use nyala_wire::storage::{
     BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES, READ_IN_PLACE, ReadHeader, ReadReplyHeader, Stamp, StorageOp, StorageReply,
     StorageRequest, WriteHeader, WriteReplyHeader, WriteVerifier, decode_bulk, encode_bulk,
 };
-use nyala_wire::{ErrorCode, Home, InodeId, SessionId, TargetId, WireError, message_type};
+use nyala_wire::{DataLocation, ErrorCode, InodeId, SessionId, TargetId, WireError, message_type};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -42,7 +42,7 @@ const MAX_DAMAGED: u32 = 5;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChunkRange {
     pub(crate) inode: InodeId,
-    pub(crate) home: Home,
+    pub(crate) location: DataLocation,
     pub(crate) index: u16,
     pub(crate) offset: u64,
 }
@@ -50,9 +50,9 @@ pub(crate) struct ChunkRange {
 impl ChunkRange {
     /// The target; 0 for a mirror group, whose requests name it elsewhere.
     pub(crate) fn target(&self) -> TargetId {
-        match self.home {
-            Home::Target(target) => target,
-            Home::Group(_) => TargetId(0),
+        match self.location {
+            DataLocation::Target(target) => target,
+            DataLocation::Group(_) => TargetId(0),
         }
     }
 
@@ -91,24 +91,24 @@ impl Drop for Slot {
 
 impl Cluster {
     /// What tells the copies of one change of a target from other changes; `None` for mirror groups, whose requests have numbers.
-    fn slot_for(&self, home: Home) -> Option<Slot> {
-        let Home::Target(target) = home else { return None };
+    fn slot_for(&self, location: DataLocation) -> Option<Slot> {
+        let DataLocation::Target(target) = location else { return None };
         let slots = self.slots.lock().entry(target).or_default().clone();
         let (slot, number) = slots.lock().take()?;
         Some(Slot { slots, stamp: Stamp { client: self.client_id, number, slot } })
     }
 
     /// Sends to a target, or to the primary of a mirror group.
-    async fn home_call(
+    async fn call_at(
         &self,
         what: &'static str,
-        home: Home,
+        location: DataLocation,
         retry: &mut Retry,
         make: impl FnMut() -> Request,
     ) -> Result<Frame> {
-        match home {
-            Home::Target(target) => self.storage_call(what, target, retry, make).await,
-            Home::Group(group) => self.group_call(what, group, None, retry, make).await,
+        match location {
+            DataLocation::Target(target) => self.storage_call(what, target, retry, make).await,
+            DataLocation::Group(group) => self.group_call(what, group, None, retry, make).await,
         }
     }
 
@@ -149,8 +149,8 @@ impl Cluster {
         }
     }
 
-    fn writes_to(&self, home: Home) -> Arc<Semaphore> {
-        self.write_slots.lock().entry(home).or_insert_with(|| Arc::new(Semaphore::new(WRITES_PER_TARGET))).clone()
+    fn writes_to(&self, location: DataLocation) -> Arc<Semaphore> {
+        self.write_slots.lock().entry(location).or_insert_with(|| Arc::new(Semaphore::new(WRITES_PER_TARGET))).clone()
     }
 
     /// Writes data that was accepted under `session`; returns when the target has it. Where that is `UNBOUND`, and a target
@@ -190,9 +190,9 @@ impl Cluster {
         bound: Bound,
         sender: SessionId,
     ) -> Result<WriteVerifier> {
-        let slots = self.writes_to(chunk.home);
+        let slots = self.writes_to(chunk.location);
         let _slot = slots.acquire().await.map_err(|_| Error::ShutDown)?;
-        let slot = self.slot_for(chunk.home);
+        let slot = self.slot_for(chunk.location);
         let stamp = slot.as_ref().map(Slot::stamp).unwrap_or_default();
         self.check_bound(bound)?;
         let checksums = checksum::of_pieces(chunk.offset, &data);
@@ -215,7 +215,7 @@ impl Cluster {
             self.ctx.stats.storage_writes.fetch_add(1, Ordering::Relaxed);
             Request::new(message_type::STORAGE_WRITE, body.clone()).with_payload(vec![data.clone()])
         };
-        let reply = self.home_call("write data", chunk.home, &mut Retry::bound("write data", bound), make).await?;
+        let reply = self.call_at("write data", chunk.location, &mut Retry::bound("write data", bound), make).await?;
         let (header, _) = decode_bulk::<WriteReplyHeader>(&reply.body).map_err(|_| unexpected_reply("write data"))?;
         Ok(header.verifier())
     }
@@ -231,9 +231,11 @@ impl Cluster {
                 self.ctx.stats.storage_reads.fetch_add(1, Ordering::Relaxed);
                 Request::new(message_type::STORAGE_READ, body.clone())
             };
-            let answer = match chunk.home {
-                Home::Target(target) => self.storage_call("read data", target, &mut retry, make).await,
-                Home::Group(group) => self.group_call("read data", group, Some(&mut reader), &mut retry, make).await,
+            let answer = match chunk.location {
+                DataLocation::Target(target) => self.storage_call("read data", target, &mut retry, make).await,
+                DataLocation::Group(group) => {
+                    self.group_call("read data", group, Some(&mut reader), &mut retry, make).await
+                }
             };
             let frame = match answer {
                 Err(error) if error.is(ErrorCode::CHECKSUM) => {
@@ -257,7 +259,7 @@ impl Cluster {
             }
             self.ctx.stats.checksum_errors.fetch_add(1, Ordering::Relaxed);
             tracing::warn!(
-                inode = %chunk.inode, home = %chunk.home, offset = chunk.offset,
+                inode = %chunk.inode, location = %chunk.location, offset = chunk.offset,
                 "data arrived with a wrong checksum, reading again"
             );
             if damaged >= MAX_DAMAGED {
@@ -272,7 +274,7 @@ impl Cluster {
             .and_then(|observer| observer.name_of(chunk.inode))
             .unwrap_or_else(|| "name not known".into());
         tracing::error!(
-            inode = %chunk.inode, name, home = %chunk.home, index = chunk.index, offset = chunk.offset,
+            inode = %chunk.inode, name, location = %chunk.location, index = chunk.index, offset = chunk.offset,
             "stored data does not match its checksum"
         );
         Error::Checksum { inode: chunk.inode, target: chunk.target(), offset: chunk.offset }
@@ -280,7 +282,7 @@ impl Cluster {
 
     /// A member's copy is damaged: has it repaired where another one is there, which is asked then.
     async fn repaired(&self, chunk: ChunkRange, len: u64, reader: &mut Reader) -> bool {
-        let (Home::Group(group), Some(bad)) = (chunk.home, reader.last) else { return false };
+        let (DataLocation::Group(group), Some(bad)) = (chunk.location, reader.last) else { return false };
         reader.avoid.push(bad);
         if !self.other_copy(group, &reader.avoid).await {
             return false;
@@ -365,12 +367,12 @@ impl Cluster {
         mut retry: Retry,
     ) -> Result<StorageReply> {
         let file = ChunkFileId { inode: chunk.inode, index: chunk.index };
-        let slot = if op.is_change() { self.slot_for(chunk.home) } else { None };
+        let slot = if op.is_change() { self.slot_for(chunk.location) } else { None };
         let stamp = slot.as_ref().map(Slot::stamp);
         let request = StorageRequest { stamp, ..StorageRequest::new(chunk.target(), file, op).of_session(sender) };
         let body = Bytes::from(encode(&request));
         let make = || Request::new(message_type::STORAGE, body.clone());
-        let frame = self.home_call(what, chunk.home, &mut retry, make).await?;
+        let frame = self.call_at(what, chunk.location, &mut retry, make).await?;
         decode(&frame.body).map_err(Error::server(what))
     }
 

@@ -66,7 +66,7 @@ impl Writeback {
                 let merged = inline::merge(&content.data, std::iter::once((offset, data)));
                 self.put_direct(file, content.version, merged, how).await
             } else if !asked && self.ctx.config.delegations {
-                // Patience would be a deadlock where this very write keeps the delegation from going back.
+                // To wait for longer would be a deadlock where this very write keeps the delegation from going back.
                 let need = Need { write: true, cached: true, patient: false };
                 let admission = Box::pin(self.delegations.admit_or_direct(file, need, false)).await?;
                 if admission.access == Access::Cached {
@@ -157,9 +157,9 @@ impl Writeback {
                 let len = (extent.len - done).min(MAX_UNIT);
                 let at = (extent.file_offset + done - offset) as usize;
                 let piece = data.slice(at..at + len as usize);
-                let home = layout.home(extent.index);
+                let location = layout.location(extent.index);
                 let (inode, chunk_offset) = (file.inode, extent.chunk_offset + done);
-                let chunk = ChunkRange { inode, home, index: extent.index, offset: chunk_offset };
+                let chunk = ChunkRange { inode, location, index: extent.index, offset: chunk_offset };
                 let writeback = self.clone();
                 let index = extent.index;
                 writes.spawn(async move {

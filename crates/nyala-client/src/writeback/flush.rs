@@ -186,8 +186,8 @@ impl Writeback {
         };
         let mut asks = JoinSet::new();
         for index in 0..layout.targets.len() as u16 {
-            let home = layout.home(index);
-            let (writeback, chunk) = (self.clone(), ChunkRange { inode: file.inode, home, index, offset: 0 });
+            let location = layout.location(index);
+            let (writeback, chunk) = (self.clone(), ChunkRange { inode: file.inode, location, index, offset: 0 });
             asks.spawn(async move {
                 writeback.cluster.storage_op("ask how much a file takes", chunk, StorageOp::Stat).await
             });

@@ -88,7 +88,7 @@ impl Writeback {
     ) -> Result<()> {
         let mut cuts = JoinSet::new();
         for index in 0..layout.targets.len() as u16 {
-            let chunk = ChunkRange { inode: file.inode, home: layout.home(index), index, offset: 0 };
+            let chunk = ChunkRange { inode: file.inode, location: layout.location(index), index, offset: 0 };
             let (writeback, len) = (self.clone(), layout.chunk_file_len(index, size));
             cuts.spawn(async move { writeback.cluster.storage_cut(chunk, session, len).await });
         }

@@ -77,8 +77,9 @@ impl Writeback {
                 let sending = Sending { writeback, file: sent, id, session, flying: len, done: false, _client: client };
                 // Extents lie within one unit, and so within one chunk.
                 if let Some(piece) = layout.extents(offset, len as u64).next() {
-                    let home = layout.home(piece.index);
-                    let chunk = ChunkRange { inode: file.inode, home, index: piece.index, offset: piece.chunk_offset };
+                    let location = layout.location(piece.index);
+                    let chunk =
+                        ChunkRange { inode: file.inode, location, index: piece.index, offset: piece.chunk_offset };
                     sends.push((sending, chunk, data, in_pieces));
                 }
             }

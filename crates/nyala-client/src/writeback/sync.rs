@@ -74,7 +74,7 @@ impl Writeback {
     ) -> Result<Synced> {
         let mut syncs = JoinSet::new();
         for (index, noted) in written.clone() {
-            let chunk = ChunkRange { inode, home: layout.home(index), index, offset: 0 };
+            let chunk = ChunkRange { inode, location: layout.location(index), index, offset: 0 };
             let writeback = self.clone();
             syncs.spawn(async move { writeback.storage_sync(chunk).await.map(|verifier| (chunk, noted, verifier)) });
         }
@@ -83,7 +83,7 @@ impl Writeback {
             match (done.unwrap_or(Err(Error::ShutDown)), &mut result) {
                 (Ok((chunk, noted, verifier)), Ok(synced)) if !noted.holds(verifier) => {
                     synced.doubtful.insert(chunk.index);
-                    let error = Error::Unsynced { inode, home: chunk.home };
+                    let error = Error::Unsynced { inode, location: chunk.location };
                     tracing::error!(%error);
                     synced.lost = Some(error);
                 }

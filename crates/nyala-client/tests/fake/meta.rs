@@ -258,7 +258,7 @@ impl Meta {
         let Some(session) = self.sessions.get_mut(&request.session) else {
             return Err(ErrorCode::STALE_SESSION.into());
         };
-        if request.op.home().is_some_and(|home| home.slot() != self.slot) {
+        if request.op.routing_inode().is_some_and(|location| location.slot() != self.slot) {
             return Err(ErrorCode::WRONG_SERVER.into());
         }
         if !request.op.is_change() {
@@ -326,7 +326,7 @@ impl Meta {
         }
     }
 
-    fn look_up(&mut self, request: &MetaRequest, parent: InodeId, name: &Name) -> Done {
+    fn lookup(&mut self, request: &MetaRequest, parent: InodeId, name: &Name) -> Done {
         let found = self.inode(parent)?.entries.get(name.as_bytes()).copied();
         let Some((inode, kind)) = found else { return Ok(MetaReply::NoEntry) };
         let attr = self.inodes.get(&inode).map(|inode| inode.attr.clone());
@@ -343,7 +343,7 @@ impl Meta {
     fn apply(&mut self, request: &MetaRequest, storage: &mut Storage) -> Done {
         let session = request.session;
         match &request.op {
-            MetaOp::Lookup { parent, name } => self.look_up(request, *parent, name),
+            MetaOp::Lookup { parent, name } => self.lookup(request, *parent, name),
             MetaOp::GetAttr { inode } => Ok(MetaReply::Attr(self.inode(*inode)?.attr.clone())),
             MetaOp::GetAttrs { inodes } => {
                 let found = inodes.iter().filter_map(|inode| Some(self.inodes.get(inode)?.attr.clone()));

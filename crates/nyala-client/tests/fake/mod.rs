@@ -303,9 +303,8 @@ impl Rpc for Cluster {
                 }
                 inner.answer(port, &request)
             };
-            let (asked, patience) = (Instant::now(), Duration::from_secs(if poll.is_some() { 1 } else { 10 }));
-            while asked.elapsed() < patience
-                && (is_busy(&answer) || poll.is_some_and(|boot| has_no_news(&answer, boot)))
+            let (asked, timeout) = (Instant::now(), Duration::from_secs(if poll.is_some() { 1 } else { 10 }));
+            while asked.elapsed() < timeout && (is_busy(&answer) || poll.is_some_and(|boot| has_no_news(&answer, boot)))
             {
                 tokio::time::sleep(Duration::from_millis(1)).await;
                 let mut inner = self.0.lock();

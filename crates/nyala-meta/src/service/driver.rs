@@ -171,10 +171,10 @@ impl Driver {
                     let ask = async move { Completion::Heard(state.peers.tx(&state.map(), target, &request).await) };
                     self.complete(ticket, ask);
                 }
-                Effect::Truncate(ticket, home, file, len) => {
+                Effect::Truncate(ticket, location, file, len) => {
                     let state = self.state.clone();
                     self.complete(ticket, async move {
-                        until_done(&state, home, file, StorageOp::Truncate { len }).await;
+                        until_done(&state, location, file, StorageOp::Truncate { len }).await;
                         Completion::Truncated
                     });
                 }

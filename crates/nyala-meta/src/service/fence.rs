@@ -24,7 +24,7 @@ use nyala_namespace::view::View;
 use nyala_wire::fences::{FencesReply, FencesRequest, MAX_FENCES};
 use nyala_wire::map::{ClusterMap, Reachability, Target, TargetKind};
 use nyala_wire::storage::{ChunkFileId, StorageOp};
-use nyala_wire::{ErrorCode, Home, InodeId, MapVersion, SessionId, TargetId, WireError};
+use nyala_wire::{DataLocation, ErrorCode, InodeId, MapVersion, SessionId, TargetId, WireError};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -107,7 +107,7 @@ async fn one(state: &Rc<State>, target: TargetId, session: SessionId) -> bool {
 
 async fn fenced(state: &State, target: TargetId, session: SessionId) -> bool {
     let file = ChunkFileId { inode: InodeId::ROOT, index: 0 };
-    match state.peers.storage(&state.map(), Home::Target(target), file, StorageOp::Fence { session }).await {
+    match state.peers.storage(&state.map(), DataLocation::Target(target), file, StorageOp::Fence { session }).await {
         Ok(_) => true,
         Err(error) => {
             tracing::debug!(%target, %session, %error, "not fenced yet");

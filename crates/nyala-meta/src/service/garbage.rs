@@ -101,13 +101,13 @@ async fn remove(state: &Rc<State>, inode: InodeId, record: GarbageRecord) -> boo
     let map = state.map();
     let pattern = if record.mirrored == Some(true) { Pattern::Mirror } else { Pattern::Raid0 };
     for (index, target) in (0_u16..).zip(&record.targets) {
-        let home = pattern.home(*target);
-        if Peers::is_removed(&map, home) {
+        let location = pattern.location(*target);
+        if Peers::is_removed(&map, location) {
             continue;
         }
         let file = ChunkFileId { inode, index };
-        if let Err(error) = state.peers.storage(&map, home, file, StorageOp::Unlink).await {
-            tracing::debug!(%inode, %home, %error, "chunk file not removed yet");
+        if let Err(error) = state.peers.storage(&map, location, file, StorageOp::Unlink).await {
+            tracing::debug!(%inode, %location, %error, "chunk file not removed yet");
             return false;
         }
     }

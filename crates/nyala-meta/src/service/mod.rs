@@ -129,7 +129,7 @@ async fn join(
 ) -> Result<Member, MetaError> {
     let (uuid, id) = (dir.identity.uuid, dir.identity.target);
     let advertise = match config.advertise.is_empty() {
-        true => vec![nyala_transport::facing::facing(listen, &config.mgmt)],
+        true => vec![nyala_transport::advertise::advertised_address(listen, &config.mgmt)],
         false => config.advertise.clone(),
     };
     let register = Register {

@@ -11,27 +11,27 @@ use nyala_transport::Request;
 use nyala_wire::map::ClusterMap;
 use nyala_wire::message_type::STORAGE;
 use nyala_wire::storage::{ChunkFileId, Stamp, StorageOp, StorageReply, StorageRequest};
-use nyala_wire::{Home, TargetId, WireError, codec};
+use nyala_wire::{DataLocation, TargetId, WireError, codec};
 
 /// A change of a chunk file with its number; over when dropped.
 pub struct Numbered<'a> {
     peers: &'a Peers,
-    home: Home,
+    location: DataLocation,
     number: u64,
     slot: u32,
 }
 
 impl Drop for Numbered<'_> {
     fn drop(&mut self) {
-        match self.home {
-            Home::Target(_) => self.peers.slots.lock().free(self.slot),
-            Home::Group(_) => drop(self.peers.numbers.lock().1.remove(&self.number)),
+        match self.location {
+            DataLocation::Target(_) => self.peers.slots.lock().free(self.slot),
+            DataLocation::Group(_) => drop(self.peers.numbers.lock().1.remove(&self.number)),
         }
     }
 }
 
 impl Numbered<'_> {
-    /// Among the requests to its home.
+    /// Among the requests to its location.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
@@ -39,22 +39,22 @@ impl Numbered<'_> {
 
 impl Peers {
     /// Numbers a change; `None` while too many are under way.
-    pub fn number(&self, home: Home) -> Option<Numbered<'_>> {
-        match home {
-            Home::Target(_) => {
+    pub fn number(&self, location: DataLocation) -> Option<Numbered<'_>> {
+        match location {
+            DataLocation::Target(_) => {
                 let (slot, number) = self.slots.lock().take()?;
-                Some(Numbered { peers: self, home, number, slot })
+                Some(Numbered { peers: self, location, number, slot })
             }
-            Home::Group(_) => Some(self.number_in_group(home)),
+            DataLocation::Group(_) => Some(self.number_in_group(location)),
         }
     }
 
-    pub(super) fn number_in_group(&self, home: Home) -> Numbered<'_> {
+    pub(super) fn number_in_group(&self, location: DataLocation) -> Numbered<'_> {
         let mut numbers = self.numbers.lock();
         numbers.0 += 1;
         let number = numbers.0;
         numbers.1.insert(number);
-        Numbered { peers: self, home, number, slot: 0 }
+        Numbered { peers: self, location, number, slot: 0 }
     }
 
     /// Sends a numbered change once.
@@ -66,13 +66,15 @@ impl Peers {
         op: StorageOp,
     ) -> Result<StorageReply, WireError> {
         let (number, slot) = (numbered.number, numbered.slot);
-        match numbered.home {
-            Home::Target(target) => {
+        match numbered.location {
+            DataLocation::Target(target) => {
                 let stamp = Some(Stamp { client: self.client, number, slot });
                 let body = codec::encode(&StorageRequest { stamp, ..StorageRequest::new(target, file, op) });
                 self.call(map, target, Request::new(STORAGE, body).with_timeout(STORAGE_TIMEOUT)).await
             }
-            Home::Group(group) => self.group(map, group, number, &StorageRequest::new(TargetId(0), file, op)).await,
+            DataLocation::Group(group) => {
+                self.group(map, group, number, &StorageRequest::new(TargetId(0), file, op)).await
+            }
         }
     }
 }

@@ -14,7 +14,7 @@ use nyala_wire::message_type::{META_TX, STORAGE};
 use nyala_wire::meta_tx::{TxReply, TxRequest};
 use nyala_wire::slots::Slots;
 use nyala_wire::storage::{ChunkFileId, StorageOp, StorageReply, StorageRequest};
-use nyala_wire::{ErrorCode, Home, TargetId, WireError};
+use nyala_wire::{DataLocation, ErrorCode, TargetId, WireError};
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -58,27 +58,27 @@ impl Peers {
     pub async fn storage(
         &self,
         map: &ClusterMap,
-        home: Home,
+        location: DataLocation,
         file: ChunkFileId,
         op: StorageOp,
     ) -> Result<StorageReply, WireError> {
-        match home {
-            Home::Target(target) => {
+        match location {
+            DataLocation::Target(target) => {
                 let body = codec::encode(&StorageRequest::new(target, file, op));
                 self.call(map, target, Request::new(STORAGE, body).with_timeout(STORAGE_TIMEOUT)).await
             }
-            Home::Group(group) => {
-                let change = self.number_in_group(home);
+            DataLocation::Group(group) => {
+                let change = self.number_in_group(location);
                 self.group(map, group, change.number(), &StorageRequest::new(TargetId(0), file, op)).await
             }
         }
     }
 
     /// Whether it is in no map any more: what it held is gone. Never true of a map that is not the cluster's.
-    pub fn is_removed(map: &ClusterMap, home: Home) -> bool {
-        let known = match home {
-            Home::Target(target) => map.targets.iter().any(|known| known.id == target),
-            Home::Group(group) => map.group(group).is_some(),
+    pub fn is_removed(map: &ClusterMap, location: DataLocation) -> bool {
+        let known = match location {
+            DataLocation::Target(target) => map.targets.iter().any(|known| known.id == target),
+            DataLocation::Group(group) => map.group(group).is_some(),
         };
         map.version.0 > 0 && !known
     }

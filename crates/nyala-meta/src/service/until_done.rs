@@ -8,16 +8,16 @@
 
 use super::peers::Peers;
 use super::state::State;
-use nyala_wire::Home;
+use nyala_wire::DataLocation;
 use nyala_wire::storage::{ChunkFileId, StorageOp};
 use std::time::Duration;
 
 /// Sends a change to storage until it is done. A target that is down holds it up; that is said once.
 /// A target that was removed from the cluster has nothing left to cut.
-pub async fn until_done(state: &State, home: Home, file: ChunkFileId, op: StorageOp) {
+pub async fn until_done(state: &State, location: DataLocation, file: ChunkFileId, op: StorageOp) {
     let (mut pause, mut said) = (Duration::from_millis(10), false);
     let numbered = loop {
-        match state.peers.number(home) {
+        match state.peers.number(location) {
             Some(numbered) => break numbered,
             None => tokio::time::sleep(pause).await,
         }
@@ -25,13 +25,13 @@ pub async fn until_done(state: &State, home: Home, file: ChunkFileId, op: Storag
     loop {
         let map = state.map();
         let inode = file.inode;
-        if Peers::is_removed(&map, home) {
-            tracing::warn!(%home, %inode, "truncation without a storage target that was removed from the cluster");
+        if Peers::is_removed(&map, location) {
+            tracing::warn!(%location, %inode, "truncation without a storage target that was removed from the cluster");
             return;
         }
         let Err(error) = state.peers.change(&map, &numbered, file, op.clone()).await else { return };
         if pause > Duration::from_secs(1) && !said {
-            tracing::warn!(%home, %inode, %error, "truncation waits for storage");
+            tracing::warn!(%location, %inode, %error, "truncation waits for storage");
             said = true;
         }
         tokio::time::sleep(pause).await;

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// How long a client tries.
-const PATIENCE: Duration = Duration::from_secs(8);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(8);
 /// No trial takes longer, whatever is damaged.
 const TRIAL: Duration = Duration::from_secs(300);
 /// Until members have what they lacked.
@@ -163,7 +163,7 @@ impl Trial {
         places.extend(mirror.then_some(Place::Mirrored));
         let map = cluster.map().await.ok_or("management says no map")?;
         same_cluster(&known.map, &map)?;
-        let client = match cluster.client(PATIENCE).await {
+        let client = match cluster.client(CLIENT_TIMEOUT).await {
             Ok(client) => client,
             // It has just ended, which is judged when it is stopped.
             Err(_) if !cluster.runs(Who::Meta) => return Ok(Outcome::Errors),
@@ -175,7 +175,7 @@ impl Trial {
             () = cluster.ended(Who::Meta) => return Ok(Outcome::Errors),
         };
         // A service that is damaged may refuse it.
-        let _ = tokio::time::timeout(PATIENCE, client.shutdown()).await;
+        let _ = tokio::time::timeout(CLIENT_TIMEOUT, client.shutdown()).await;
         let map = cluster.map().await.unwrap_or(map);
         match self.sort(seen, &map) {
             Err(why) => Err(format!("{why}\n    {:?}", cluster.map().await.map(|map| (map.groups, map.targets)))),
@@ -203,7 +203,7 @@ impl Trial {
 
     /// Changes, which are acknowledged or not; and what was in logs goes into trees.
     async fn work(&mut self, cluster: &Cluster, model: &mut Model) -> Result<Outcome, String> {
-        let client = match cluster.client(PATIENCE).await {
+        let client = match cluster.client(CLIENT_TIMEOUT).await {
             Ok(client) => client,
             Err(_) if !cluster.runs(Who::Meta) => return Ok(Outcome::Errors),
             Err(why) => return Err(why),
@@ -214,7 +214,7 @@ impl Trial {
                 let content = pattern(number << 8 | dir.len() as u64, if dir == "inline" { 700 } else { 90_000 });
                 let mut after = model.clone();
                 let name = format!("w{number}");
-                let put = tokio::time::timeout(PATIENCE * 2, after.put(&client, dir, &name, content)).await;
+                let put = tokio::time::timeout(CLIENT_TIMEOUT * 2, after.put(&client, dir, &name, content)).await;
                 match put {
                     Ok(Ok(())) => *model = after,
                     // It may be there or not.
@@ -228,7 +228,7 @@ impl Trial {
                 self.checkpoint(cluster, &client).await;
             }
         }
-        let _ = tokio::time::timeout(PATIENCE, client.shutdown()).await;
+        let _ = tokio::time::timeout(CLIENT_TIMEOUT, client.shutdown()).await;
         Ok(worst)
     }
 
@@ -240,7 +240,7 @@ impl Trial {
         let pool = Pool::new(cluster.as_client(&map), PoolOptions::default());
         for target in map.targets.iter().filter(|target| target.kind == TargetKind::Meta) {
             let endpoint = Endpoint { addresses: map.node_of(target.id).unwrap().addresses.clone() };
-            let request = Request::new(message_type::META_CHECKPOINT, Vec::new()).with_timeout(PATIENCE);
+            let request = Request::new(message_type::META_CHECKPOINT, Vec::new()).with_timeout(CLIENT_TIMEOUT);
             // The tables may be damaged.
             let _ = pool.call(&endpoint, request).await;
         }
@@ -259,7 +259,7 @@ impl Trial {
             return Ok(Outcome::Right);
         }
         let map = cluster.map().await.ok_or("management says no map")?;
-        let client = cluster.client(PATIENCE).await?;
+        let client = cluster.client(CLIENT_TIMEOUT).await?;
         let scrub = Scrub::new(&client, cluster.as_client(&map));
         let group = map.groups[0].id;
         let mirrored: Vec<(InodeId, &[u8])> = model.files("mirrored").collect();
@@ -287,7 +287,7 @@ impl Trial {
                 }
             }
         }
-        let _ = tokio::time::timeout(PATIENCE, client.shutdown()).await;
+        let _ = tokio::time::timeout(CLIENT_TIMEOUT, client.shutdown()).await;
         Ok(if repaired > 0 { Outcome::Repaired } else { Outcome::Right })
     }
 }

@@ -6,12 +6,12 @@
 //! its client give it up, while it waits. Its reply is logged in the same record as its change, and a repetition gets that reply.
 //! Between the last look at sessions, locks and delegations and the change itself nothing else runs.
 
+use super::backoff::{Backoff, look_again};
 use super::grants;
 use super::ground::Caller;
 use super::implicit_open;
 use super::io::{Durability, Ticket, Token};
 use super::lock_wait;
-use super::patience::{Patience, look_again};
 use super::recall::Recall;
 use super::room::RoomGate;
 use super::state::{Progress, State, Task};
@@ -60,7 +60,7 @@ pub struct ChangeRequest {
     leave: Leave,
     /// It is among those under way.
     admitted: bool,
-    patience: Patience,
+    backoff: Backoff,
     recall: Recall,
     /// What to answer if the operation would make full tables larger.
     room: Result<(), WireError>,
@@ -98,17 +98,8 @@ impl Task for ChangeRequest {
 impl ChangeRequest {
     /// Begins.
     pub fn new(state: &State, token: Token, request: MetaRequest, leave: Leave) -> ChangeRequest {
-        let (recall, patience) = (Recall::of(&request), Patience::new(state.now.ms));
-        ChangeRequest {
-            token,
-            request,
-            leave,
-            admitted: false,
-            patience,
-            recall,
-            room: Ok(()),
-            phase: Phase::Admission,
-        }
+        let (recall, backoff) = (Recall::of(&request), Backoff::new(state.now.ms));
+        ChangeRequest { token, request, leave, admitted: false, backoff, recall, room: Ok(()), phase: Phase::Admission }
     }
 
     fn advance(&mut self, state: &mut State) -> Result<Turn, WireError> {
@@ -124,7 +115,7 @@ impl ChangeRequest {
                     let kind = growth::of_op(&self.request.op, &|inode| inline_len(state, inode));
                     match gate.pass(state, Some(kind)) {
                         Some(room) => {
-                            (self.room, self.patience) = (room, Patience::new(state.now.ms));
+                            (self.room, self.backoff) = (room, Backoff::new(state.now.ms));
                             self.next(Phase::Attempt)
                         }
                         None => self.waits(Phase::Room(gate), Wait::COMPLETION),
@@ -141,7 +132,7 @@ impl ChangeRequest {
                     Turn::Failed(Failed::Refused(error) | Failed::Unknown(error)) => return Err(error),
                     Turn::Failed(Failed::Again) => {
                         let random = state.ground.random();
-                        let until_ms = self.patience.pause(state.now.ms, random)?;
+                        let until_ms = self.backoff.pause(state.now.ms, random)?;
                         self.waits(Phase::Pause(until_ms), Wait::until(until_ms))
                     }
                 },
@@ -184,7 +175,7 @@ impl ChangeRequest {
     fn admit(&mut self, state: &mut State) -> Result<Option<Wait>, WireError> {
         if !state.running.insert((self.request.session, self.request.sequence)) {
             // The same request, sent again while the first copy runs: wait for that one.
-            self.patience.check(state.now.ms)?;
+            self.backoff.check(state.now.ms)?;
             let wait = Wait::on(Event::Finished).or_until(state.now.ms + COPY_LOOK_MS);
             return Ok(self.waits(Phase::Admission, wait));
         }
@@ -213,7 +204,7 @@ impl ChangeRequest {
             _ => false,
         };
         if truncates || state.unacknowledged.contains(&(self.request.session, self.request.sequence)) {
-            let wait = self.patience.wait(Event::Released, state.now.ms)?;
+            let wait = self.backoff.wait(Event::Released, state.now.ms)?;
             return Ok(self.waits(Phase::Repeated(kept), wait));
         }
         Ok(self.next(Phase::Done(grants::kept_body(&kept))))
@@ -241,7 +232,7 @@ impl ChangeRequest {
     }
 
     fn try_again(&mut self, state: &State, event: Event) -> Result<Option<Wait>, WireError> {
-        self.patience.check(state.now.ms)?;
+        self.backoff.check(state.now.ms)?;
         Ok(self.waits(Phase::Attempt, look_again(event, state.now.ms)))
     }
 

@@ -6,8 +6,8 @@
 //! have opened such a file under a delegation and not have said so: it is asked, like before every removal. One that does not
 //! answer holds up only that file, until its session ends.
 
+use super::backoff::look_again;
 use super::io::Note;
-use super::patience::look_again;
 use super::recall::Recall;
 use super::room::RoomGate;
 use super::state::{Progress, State, Task};

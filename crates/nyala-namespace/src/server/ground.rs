@@ -85,7 +85,7 @@ impl Ground {
     /// The directories of this server that an operation names.
     pub fn dirs_here(&self, op: &MetaOp) -> Vec<InodeId> {
         let to = if let MetaOp::Rename(rename) = op { Some(rename.to_parent) } else { None };
-        op.home().into_iter().chain(to).filter(|dir| self.is_here(dir.slot())).collect()
+        op.routing_inode().into_iter().chain(to).filter(|dir| self.is_here(dir.slot())).collect()
     }
 
     /// A random number (SplitMix64).

@@ -8,7 +8,7 @@ use nyala_wire::map::ClusterMap;
 use nyala_wire::meta::MetaRequest;
 use nyala_wire::meta_tx::{TxId, TxReply, TxRequest};
 use nyala_wire::storage::ChunkFileId;
-use nyala_wire::{Home, InodeId, SessionId, TargetId, WireError};
+use nyala_wire::{DataLocation, InodeId, SessionId, TargetId, WireError};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -85,7 +85,7 @@ pub enum Effect {
     /// Ask another metadata server once, with a time limit: [`Completion::Heard`].
     Ask(Ticket, TargetId, TxRequest),
     /// Truncate a chunk file to a length in bytes, however long that takes: [`Completion::Truncated`].
-    Truncate(Ticket, Home, ChunkFileId, u64),
+    Truncate(Ticket, DataLocation, ChunkFileId, u64),
     /// Have storage refuse what a session may still send: [`Completion::Fenced`].
     Fence(Ticket, SessionId),
     /// Tell the operator.

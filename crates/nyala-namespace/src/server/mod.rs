@@ -12,6 +12,7 @@
 //! other servers may be lost; storage may be away for long. When the log cannot be written, whoever runs the server has to end it:
 //! what is in memory may then differ from what is on disk, and only the disk counts.
 
+mod backoff;
 mod change_request;
 mod deferred_unlink;
 mod forget;
@@ -26,7 +27,6 @@ mod lookup_open;
 pub mod memory;
 mod op_names;
 mod participant;
-mod patience;
 mod poll;
 mod read;
 mod recall;

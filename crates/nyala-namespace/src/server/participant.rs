@@ -2,10 +2,10 @@
 
 //! The participant's side of a transaction. [`crate::tx`] has the failure model and the recovery table.
 
+use super::backoff::look_again;
 use super::ground::Caller;
 use super::io::{Durability, Note, Ticket, Token};
 use super::lock_wait;
-use super::patience::look_again;
 use super::recall::Recall;
 use super::room::RoomGate;
 use super::state::{Progress, Promise, State, Task};

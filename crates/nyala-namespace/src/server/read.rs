@@ -3,13 +3,13 @@
 //! A request that changes nothing.
 //!
 //! Failure model: what it shows may be about to change: another client may have written it under a delegation, and a
-//! transaction may hold it. It waits for both, for as long as its patience lasts.
+//! transaction may hold it. It waits for both, until its time limit.
 
+use super::backoff::{Backoff, look_again};
 use super::grants;
 use super::ground::Caller;
 use super::io::Token;
 use super::lookup_open::lookup_open;
-use super::patience::{Patience, look_again};
 use super::recall::Recall;
 use super::state::{Progress, State, Task};
 use super::waits::Event;
@@ -26,7 +26,7 @@ use nyala_wire::{ErrorCode, WireError};
 pub struct Read {
     token: Token,
     request: MetaRequest,
-    patience: Patience,
+    backoff: Backoff,
     recall: Recall,
     /// Transactions that were changing the directory to be listed when the request came. They may be decided, and show
     /// elsewhere already: a name on its way would be found in neither directory. Later ones do not matter, so this ends.
@@ -49,7 +49,7 @@ impl Read {
             _ => Vec::new(),
         };
         let recall = Recall::new(request.session);
-        Read { token, request, patience: Patience::new(state.now.ms), recall, before, asked: None }
+        Read { token, request, backoff: Backoff::new(state.now.ms), recall, before, asked: None }
     }
 
     fn attempt(&mut self, state: &mut State) -> Result<Attempt, WireError> {
@@ -105,7 +105,7 @@ impl Read {
 impl Task for Read {
     fn step(&mut self, state: &mut State) -> Progress {
         let result = match self.attempt(state) {
-            Ok(Attempt::Waits(event)) => match self.patience.check(state.now.ms) {
+            Ok(Attempt::Waits(event)) => match self.backoff.check(state.now.ms) {
                 Ok(()) => return Progress::Wait(look_again(event, state.now.ms)),
                 Err(error) => Err(error),
             },

@@ -5,13 +5,13 @@
 //! Failure model: it may come from a session that has ended, or for a slot that is not served here. After a restart, while sessions
 //! of an earlier run may keep delegations, only what they need to return them is answered.
 
+use super::backoff::{Backoff, look_again};
 use super::change_request::ChangeRequest;
 use super::grants;
 use super::io::{Durability, Ticket, Token};
 use super::lock_check;
 use super::lock_wait;
 use super::op_names::op_name;
-use super::patience::{Patience, look_again};
 use super::poll;
 use super::read::Read;
 use super::session_end;
@@ -32,15 +32,15 @@ pub fn arrive(state: &mut State, token: Token, request: MetaRequest) {
     if state.delegations.recovered() || is_needed(state, &request) {
         return dispatch(state, token, request);
     }
-    let patience = Patience::new(state.now.ms);
-    state.run(Arrived { token, request: Some(request), patience });
+    let backoff = Backoff::new(state.now.ms);
+    state.run(Arrived { token, request: Some(request), backoff });
 }
 
 fn check(state: &State, op: &MetaOp) -> Result<(), WireError> {
     if !state.now.serving {
         return Err(ErrorCode::NOT_READY.with("this server is waiting for its lease"));
     }
-    match op.home() {
+    match op.routing_inode() {
         Some(inode) if !state.ground.is_here(inode.slot()) => {
             let (slot, me) = (inode.slot(), state.ground.me);
             Err(ErrorCode::WRONG_SERVER.with(format!("slot {slot} is not served by target {me}")))
@@ -66,7 +66,7 @@ fn is_needed(state: &State, request: &MetaRequest) -> bool {
 struct Arrived {
     token: Token,
     request: Option<MetaRequest>,
-    patience: Patience,
+    backoff: Backoff,
 }
 
 impl Task for Arrived {
@@ -74,7 +74,7 @@ impl Task for Arrived {
         let needed = |request: &MetaRequest| state.delegations.recovered() || is_needed(state, request);
         if let Some(request) = self.request.take_if(|request| needed(request)) {
             dispatch(state, self.token, request);
-        } else if self.patience.lasts(state.now.ms) {
+        } else if self.backoff.lasts(state.now.ms) {
             return Progress::Wait(look_again(Event::Delegations, state.now.ms));
         } else {
             let error = ErrorCode::NOT_READY.with("clients of before the restart have not answered yet");

@@ -3,10 +3,10 @@
 //! The end of a session: what it holds open is closed, its kept replies are forgotten, its delegations are free. The bookkeeping,
 //! and its failure model, is [`crate::sessions`].
 
+use super::backoff::look_again;
 use super::grants;
 use super::io::{Completion, Durability, Effect, Note, Ticket, Token};
 use super::lock_wait;
-use super::patience::look_again;
 use super::room::RoomGate;
 use super::state::{Progress, State, Task};
 use super::waits::{Event, Wait};

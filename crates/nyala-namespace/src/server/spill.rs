@@ -4,9 +4,9 @@
 //!
 //! Failure model: a claim ends with the session that has it, or when its client says that the move is over.
 
+use super::backoff::Backoff;
 use super::grants;
 use super::io::Token;
-use super::patience::Patience;
 use super::recall::Recall;
 use super::state::{Progress, State, Task};
 use super::waits::{Event, Wait};
@@ -21,7 +21,7 @@ pub struct Spill {
     request: MetaRequest,
     leave: Leave,
     done: bool,
-    patience: Patience,
+    backoff: Backoff,
     recall: Recall,
 }
 
@@ -29,11 +29,11 @@ impl Spill {
     /// Begins.
     pub fn new(state: &State, token: Token, request: MetaRequest, leave: Leave, done: bool) -> Spill {
         let recall = Recall::of(&request);
-        Spill { token, request, leave, done, patience: Patience::new(state.now.ms), recall }
+        Spill { token, request, leave, done, backoff: Backoff::new(state.now.ms), recall }
     }
 
     fn attempt(&mut self, state: &mut State) -> Result<Option<Wait>, WireError> {
-        let Some(inode) = self.request.op.home() else { return Err(ErrorCode::BAD_MESSAGE.into()) };
+        let Some(inode) = self.request.op.routing_inode() else { return Err(ErrorCode::BAD_MESSAGE.into()) };
         if self.done {
             state.delegations.moved(inode, self.request.session);
             state.wake(Event::Delegations);
@@ -43,7 +43,7 @@ impl Spill {
         state.sessions.check(self.leave)?;
         match self.recall.claim(state, inode) {
             true => Ok(None),
-            false => self.patience.wait(Event::Delegations, state.now.ms).map(Some),
+            false => self.backoff.wait(Event::Delegations, state.now.ms).map(Some),
         }
     }
 }

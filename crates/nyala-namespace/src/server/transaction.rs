@@ -3,9 +3,9 @@
 //! One attempt to do an operation as a transaction, from the coordinator's first step to the last participant's
 //! acknowledgement. [`crate::tx`] has the failure model and the recovery table.
 
+use super::backoff::look_again;
 use super::ground::Caller;
 use super::io::{Durability, Effect, Ticket};
-use super::patience::look_again;
 use super::recall::Recall;
 use super::room::RoomGate;
 use super::state::State;

@@ -125,7 +125,7 @@ impl Truncation {
                     let cut = |index| {
                         let len = layout.chunk_file_len(index, self.record.size);
                         let file = ChunkFileId { inode: self.inode, index };
-                        state.ask_for(|ticket| Effect::Truncate(ticket, layout.home(index), file, len))
+                        state.ask_for(|ticket| Effect::Truncate(ticket, layout.location(index), file, len))
                     };
                     self.phase = Phase::Cutting((0..layout.targets.len() as u16).map(cut).collect());
                 }

@@ -320,7 +320,7 @@ impl World {
 
     pub fn begin(&mut self, n: usize, op: MetaOp) {
         self.now += 1;
-        let target = self.map.slot_target(op.home().unwrap().slot()).unwrap();
+        let target = self.map.slot_target(op.routing_inode().unwrap().slot()).unwrap();
         let client = &mut self.clients[n];
         let sequence = client.sequences.entry(target).or_insert(0);
         *sequence += 1;

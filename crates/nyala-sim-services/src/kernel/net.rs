@@ -3,7 +3,7 @@
 //! The network between machines: bytes of a connection arrive in order and later, or wait while their way is blocked.
 //!
 //! **Failure model.** A way is blocked in one direction or both: what is sent waits, as it would be sent again and again, and a connection that
-//! carried nothing for its time of patience ends on both sides, each for itself. A machine without power answers
+//! carried nothing for its user timeout ends on both sides, each for itself. A machine without power answers
 //! nothing; when it is back it answers that it knows of no such connection. Ways differ in delay, and one may become slow.
 
 use super::fds::Object;
@@ -34,7 +34,7 @@ pub enum What {
     Reset,
     /// What was held may go on now.
     Retry,
-    /// The patience of this socket may be over.
+    /// The user timeout of this socket may have passed.
     Check,
 }
 
@@ -236,14 +236,14 @@ impl Kernel {
         }
     }
 
-    /// Both ends of all connections between two machines may lose patience.
+    /// Both ends of all connections between two machines may reach their user timeout.
     fn check_between(&mut self, one: MachineId, two: MachineId) {
         for id in 0..self.sockets.len() {
             let socket = &self.sockets[id];
             let other = socket.other.map(|other| self.sockets[other].machine);
             if socket.state == State::Open && [(one, Some(two)), (two, Some(one))].contains(&(socket.machine, other)) {
-                let patience = socket.patience;
-                self.later(patience, Segment { from: id, to: id, what: What::Check });
+                let user_timeout = socket.user_timeout;
+                self.later(user_timeout, Segment { from: id, to: id, what: What::Check });
             }
         }
     }
@@ -256,9 +256,9 @@ impl Kernel {
         let ways = [self.net.blocked_since(here, there), self.net.blocked_since(there, here)];
         let since = ways.into_iter().chain([self.machines[there].down_since]).flatten().min();
         match since {
-            Some(since) if since + socket.patience <= self.sched.now => self.break_socket(id, libc::ETIMEDOUT),
+            Some(since) if since + socket.user_timeout <= self.sched.now => self.break_socket(id, libc::ETIMEDOUT),
             Some(since) => {
-                let left = since + socket.patience - self.sched.now;
+                let left = since + socket.user_timeout - self.sched.now;
                 self.later(left, Segment { from: id, to: id, what: What::Check });
             }
             None if matches!(self.sockets[other].state, State::Gone | State::Broken | State::Closed) => {
@@ -276,8 +276,8 @@ impl Kernel {
             }
             self.sockets[id].state = State::Gone;
             if let Some(other) = self.sockets[id].other.filter(|other| self.sockets[*other].state == State::Open) {
-                let patience = self.sockets[other].patience;
-                self.later(patience, Segment { from: other, to: other, what: What::Check });
+                let user_timeout = self.sockets[other].user_timeout;
+                self.later(user_timeout, Segment { from: other, to: other, what: What::Check });
             }
         }
     }

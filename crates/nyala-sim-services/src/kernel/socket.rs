@@ -12,8 +12,8 @@ use std::net::SocketAddrV4;
 
 /// Bytes that are on their way to the other end or lie there unread.
 const WINDOW: usize = 256 << 10;
-/// Patience of sockets that say nothing of it.
-const PATIENCE: Nanos = 20 * clock::SECOND;
+/// TCP_USER_TIMEOUT of sockets that do not set one.
+const DEFAULT_USER_TIMEOUT: Nanos = 20 * clock::SECOND;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -47,7 +47,7 @@ pub struct Socket {
     /// Of this end, not yet read by the other one.
     unread: usize,
     /// How long it carries nothing before it breaks.
-    pub patience: Nanos,
+    pub user_timeout: Nanos,
     /// The latest of what is on its way here.
     pub last_arrival: Nanos,
     /// Waits because the way here is blocked.
@@ -103,7 +103,7 @@ impl Kernel {
             finished: false,
             error: None,
             unread: 0,
-            patience: PATIENCE,
+            user_timeout: DEFAULT_USER_TIMEOUT,
             last_arrival: 0,
             held: VecDeque::new(),
         });

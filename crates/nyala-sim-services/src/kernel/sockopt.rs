@@ -167,7 +167,7 @@ unsafe extern "C" fn setsockopt(fd: c_int, level: c_int, name: c_int, value: *co
     if (level, name) == (libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT) && len as usize >= size_of::<u32>() {
         // SAFETY: the caller's value of that length.
         let ms = u64::from(unsafe { value.cast::<u32>().read_unaligned() });
-        with(|kernel| kernel.sockets[socket].patience = ms.max(1) * clock::MILLI);
+        with(|kernel| kernel.sockets[socket].user_timeout = ms.max(1) * clock::MILLI);
     }
     0
 }

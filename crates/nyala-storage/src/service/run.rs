@@ -137,7 +137,7 @@ async fn join(
     handshake: HandshakeConfig,
 ) -> Result<Member, StorageError> {
     let advertise = match config.advertise.is_empty() {
-        true => vec![nyala_transport::facing::facing(listen, &config.mgmt)],
+        true => vec![nyala_transport::advertise::advertised_address(listen, &config.mgmt)],
         false => config.advertise.clone(),
     };
     let register_target = |target: &Arc<Target>| {

@@ -9,10 +9,10 @@
 //! forget the connection: both ends are closed ([`watch_relayed`]).
 
 use crate::error::TransportError;
+use crate::frame_writer::{OutFrame, Sink};
 use crate::handshake::HandshakeConfig;
 use crate::handshake::PeerInfo;
 use crate::hello::{PREAMBLE_BYTES, Preamble};
-use crate::outgoing::{OutFrame, Sink};
 use crate::path::delivery::watch_relayed;
 use crate::reader::FrameReader;
 use crate::socket;

@@ -8,9 +8,9 @@
 use crate::buffers::Buffers;
 use crate::endpoint::Endpoint;
 use crate::error::TransportError;
+use crate::frame_writer::{OutFrame, Sink};
 use crate::handshake::HandshakeConfig;
 use crate::handshake::{self, Established};
-use crate::outgoing::{OutFrame, Sink};
 use crate::reader::FrameReader;
 use crate::socket;
 use crate::stream::{split, unite};

@@ -2,8 +2,8 @@
 
 //! What operations are given.
 
+use super::set_time::SetTime;
 use crate::ids::InodeId;
-use crate::meta::SetTime;
 use crate::name::Name;
 use crate::time::Time;
 use bytes::Bytes;

@@ -101,7 +101,7 @@ impl Want {
 pub struct Grants {
     /// On every inode whose attributes the reply holds.
     pub inodes: DelegationMode,
-    /// `Shared` on the directory that the request names ([`super::MetaOp::home`]).
+    /// `Shared` on the directory that the request names ([`super::MetaOp::routing_inode`]).
     pub dir: bool,
     /// Number of this grant.
     pub seq: u64,

@@ -3,7 +3,8 @@
 //! The operations.
 
 use super::args::{Commit, NewEntry, PutInline, Rename, SetAttr};
-use super::{FileLock, Returned};
+use super::delegation::Returned;
+use super::lock::FileLock;
 use crate::attr::FileKind;
 use crate::ids::InodeId;
 use crate::name::Name;
@@ -426,7 +427,7 @@ impl MetaOp {
 
     /// The inode whose server the request goes to: the directory of a name, the inode itself otherwise.
     /// `None` for operations on the session or the whole server.
-    pub fn home(&self) -> Option<InodeId> {
+    pub fn routing_inode(&self) -> Option<InodeId> {
         Some(match self {
             MetaOp::SessionOpen { .. } | MetaOp::SessionClose | MetaOp::StatFs | MetaOp::Sync => return None,
             MetaOp::DelegationPoll { .. } | MetaOp::DelegationReturn { .. } | MetaOp::LockChecked { .. } => {

@@ -2,7 +2,8 @@
 
 //! The replies.
 
-use super::{FileLock, LockCheck, Revocation};
+use super::delegation::Revocation;
+use super::lock::{FileLock, LockCheck};
 use crate::attr::{Attr, FileKind};
 use crate::error::WireError;
 use crate::ids::{InodeId, MapVersion, TargetId};

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Longest wait for each step.
-const PATIENCE: Duration = Duration::from_secs(2);
+const STEP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What came of asking.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +28,8 @@ pub struct Answer {
 /// Asks a service at the first of its addresses that answers.
 pub async fn ask_node(addresses: &[SocketAddr], handshake: &HandshakeConfig) -> Answer {
     let mut answer = Answer::default();
-    let handshake = HandshakeConfig { connect_timeout: PATIENCE, handshake_timeout: PATIENCE, ..handshake.clone() };
+    let handshake =
+        HandshakeConfig { connect_timeout: STEP_TIMEOUT, handshake_timeout: STEP_TIMEOUT, ..handshake.clone() };
     for address in addresses {
         match ask_address(*address, &handshake).await {
             Ok((micros, stats)) => {
@@ -47,7 +48,7 @@ async fn ask_address(
     handshake: &HandshakeConfig,
 ) -> Result<(u64, Option<ServiceStats>), TransportError> {
     let connection = Connection::connect(address, handshake).await?;
-    let request = |message_type| Request::new(message_type, Vec::new()).with_timeout(PATIENCE);
+    let request = |message_type| Request::new(message_type, Vec::new()).with_timeout(STEP_TIMEOUT);
     let sent = Instant::now();
     connection.call(request(message_type::PING)).await?;
     let micros = u64::try_from(sent.elapsed().as_micros()).unwrap_or(u64::MAX);

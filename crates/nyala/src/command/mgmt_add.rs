@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// How long the new node may take to become a member.
-const PATIENCE: Duration = Duration::from_secs(30);
+const JOIN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Flags of `nyala mgmt add`.
 #[derive(Clone, Debug, clap::Args)]
@@ -44,7 +44,7 @@ async fn add(cluster: &Cluster, new: Vec<SocketAddr>) -> Result<Vec<MgmtNode>, F
     mgmt.extend(cluster.mgmt.iter().map(ToString::to_string).filter(|text| !text.is_empty()));
     let before: Vec<_> = cluster.mgmt_nodes().await?.iter().map(|node| node.node).collect();
     MgmtClient::new(new, cluster.handshake()).call(&MgmtRequest::AdoptMgmt { mgmt }).await?;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + JOIN_TIMEOUT;
     loop {
         let nodes = cluster.mgmt_nodes().await?;
         let is_in = |node: &MgmtNode| !before.contains(&node.node) && node.role != MgmtRole::Learner;

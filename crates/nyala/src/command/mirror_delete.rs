@@ -16,7 +16,7 @@ use crate::walk::{Look, Owner};
 use nyala_wire::map::{Group, MemberState};
 use nyala_wire::mgmt::GroupOrder;
 use nyala_wire::storage::BLOCK_BYTES;
-use nyala_wire::{GroupId, Home};
+use nyala_wire::{DataLocation, GroupId};
 
 /// Files that are counted; more are not looked for.
 const COUNTED: u64 = 10_000;
@@ -102,7 +102,7 @@ async fn held(cluster: &Cluster, group: &Group) -> Result<Held, Failure> {
                 break;
             }
             last = Some(piece.at.file);
-            ours = look.owner(piece.at.file).await? == Owner::Home(Home::Group(group.id));
+            ours = look.owner(piece.at.file).await? == Owner::At(DataLocation::Group(group.id));
             held.files += u64::from(ours);
         }
         if ours {

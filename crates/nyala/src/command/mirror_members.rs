@@ -19,7 +19,7 @@ use nyala_wire::{GroupId, TargetId};
 use std::time::{Duration, Instant};
 
 /// How long a removal is tried.
-const PATIENCE: Duration = Duration::from_secs(15);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(15);
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -106,7 +106,7 @@ async fn take_out(cluster: &Cluster, group: GroupId, target: TargetId) -> Result
             Some(_) => {}
         }
         let removed = cluster.order_groups(GroupOrder::RemoveMember { group, target }).await;
-        if removed.is_ok() || began.elapsed() >= PATIENCE {
+        if removed.is_ok() || began.elapsed() >= REMOVAL_TIMEOUT {
             return removed;
         }
         tokio::time::sleep(PAUSE).await;

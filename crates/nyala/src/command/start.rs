@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long it may take to work.
-const PATIENCE: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Flags of `nyala start`.
 #[derive(Clone, Debug, clap::Args)]
@@ -36,7 +36,7 @@ pub fn start_service(home: &Home, name: &str) -> Outcome {
         ServiceState::Running(_) => None,
         ServiceState::Stopped => Some(start(home, &plan, service)?),
     };
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + START_TIMEOUT;
     block_on(await_service(home, &plan, &cluster, service, started.as_mut(), deadline))?;
     Ok(Exit::Ok)
 }

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long everything together may take to work.
-const PATIENCE: Duration = Duration::from_secs(60);
+const UP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Flags of `nyala up`.
 #[derive(Clone, Debug, clap::Args)]
@@ -169,7 +169,7 @@ fn stop_what_began(home: &Home, plan: &Plan, ran: &[bool]) {
 
 /// Starts what does not run, and waits until everything works.
 async fn bring_up(home: &Home, plan: &Plan, cluster: &Cluster, mount: bool) -> Result<(), Failure> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + UP_TIMEOUT;
     // Management first: what it says when it fails is what matters then.
     for group in [&[Kind::Mgmtd][..], &[Kind::Meta, Kind::Storage]] {
         let services: Vec<&ServicePlan> = plan.services.iter().filter(|s| group.contains(&s.kind)).collect();

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Longest wait for the daemon to write everything out.
-const PATIENCE: Duration = Duration::from_secs(60);
+const UNMOUNT_TIMEOUT: Duration = Duration::from_secs(60);
 /// So many processes are named.
 const SHOWN: usize = 5;
 
@@ -54,7 +54,7 @@ pub fn unmount(mountpoint: &Path, lazy: bool) -> Result<Vec<Holder>, Failure> {
         say_lost(&mountpoint, &copies);
         daemon.signal(Signal::TERM)?;
     }
-    if here || daemon.wait(PATIENCE) {
+    if here || daemon.wait(UNMOUNT_TIMEOUT) {
         return Ok(copies);
     }
     Err(Failure::failed(format!(

@@ -16,16 +16,16 @@ use nyala_wire::{InodeId, MapVersion};
 use std::time::{Duration, Instant};
 
 /// How long a cluster that does not answer yet is asked again before the mount fails.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CLUSTER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Asks management, and through it whether this is a cluster that can be mounted.
 pub async fn probe(config: &ClientConfig) -> Result<(), Failure> {
     let handshake = HandshakeConfig::new(config.secret.clone(), 0, Role::Client, 0);
     let handshake = HandshakeConfig { encrypt: config.encrypt, ..handshake };
     let mgmt = MgmtClient::new(config.mgmt.clone(), handshake);
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + CLUSTER_TIMEOUT;
     loop {
-        let asked = mgmt.call_within(&MgmtRequest::WatchMap { have: MapVersion(0), wait_ms: 0 }, PATIENCE).await;
+        let asked = mgmt.call_within(&MgmtRequest::WatchMap { have: MapVersion(0), wait_ms: 0 }, CLUSTER_TIMEOUT).await;
         match asked {
             Ok(_) => return Ok(()),
             Err(error) if error.is_transient() && Instant::now() < deadline => {
@@ -41,7 +41,7 @@ pub async fn probe(config: &ClientConfig) -> Result<(), Failure> {
 /// before have said what they keep, and those that died with it are waited for until their sessions have timed out.
 pub async fn await_root(client: &Client) -> Result<(), Failure> {
     let mut root = std::pin::pin!(client.getattr(InodeId::ROOT));
-    if let Ok(found) = tokio::time::timeout(PATIENCE, &mut root).await {
+    if let Ok(found) = tokio::time::timeout(CLUSTER_TIMEOUT, &mut root).await {
         return Ok(found.map(drop)?);
     }
     let map = client.map();

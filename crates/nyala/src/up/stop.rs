@@ -11,14 +11,14 @@ use crate::mount::unmount::unmount;
 use std::time::Duration;
 
 /// How long a service may take for an orderly end before it is killed.
-const PATIENCE: Duration = Duration::from_secs(10);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Stops one service. False if it had to be killed; true also if it did not run.
 pub fn stop(home: &Home, service: &ServicePlan, kill: bool) -> Result<bool, Failure> {
     let orderly = match state(home, service) {
         ServiceState::Stopped => true,
         ServiceState::Running(running) if kill => running.kill().map(|()| true)?,
-        ServiceState::Running(running) => running.stop(PATIENCE)?,
+        ServiceState::Running(running) => running.stop(STOP_TIMEOUT)?,
     };
     home.forget_process(&service.name);
     Ok(orderly)
@@ -51,7 +51,7 @@ pub fn stop_mount(home: &Home, plan: &Plan, force: bool) -> Result<(), Failure> 
             && ours
         {
             // It ends by itself once it is unmounted.
-            running.wait(PATIENCE);
+            running.wait(STOP_TIMEOUT);
         }
     }
     Ok(())

@@ -11,7 +11,7 @@ use super::{Look, Owner};
 use crate::exit::Failure;
 use nyala_wire::storage::BLOCK_BYTES;
 use nyala_wire::walk::{WalkAt, WalkPiece, runs};
-use nyala_wire::{GroupId, Home, TargetId};
+use nyala_wire::{DataLocation, GroupId, TargetId};
 use std::time::Duration;
 
 /// Damaged places of a target that are listed; more are only counted.
@@ -67,8 +67,10 @@ async fn mend(look: &Look, mending: &mut Mending, piece: WalkPiece, repair: bool
     let (target, at) = (mending.target, piece.at);
     let (group, reason) = match look.owner(at.file).await? {
         Owner::Gone => return Ok(()),
-        Owner::Home(Home::Group(group)) => (Some(group), (!repair).then(|| "not repaired: --no-repair".to_owned())),
-        Owner::Home(Home::Target(_)) => (None, Some("not mirrored: restore the file".to_owned())),
+        Owner::At(DataLocation::Group(group)) => {
+            (Some(group), (!repair).then(|| "not repaired: --no-repair".to_owned()))
+        }
+        Owner::At(DataLocation::Target(_)) => (None, Some("not mirrored: restore the file".to_owned())),
         Owner::Unknown => (None, Some("its file has no data there".to_owned())),
     };
     let left = match (group, &reason) {

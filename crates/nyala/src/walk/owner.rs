@@ -5,13 +5,13 @@
 use super::Look;
 use crate::exit::Failure;
 use nyala_wire::storage::ChunkFileId;
-use nyala_wire::{ErrorCode, GroupId, Home};
+use nyala_wire::{DataLocation, ErrorCode, GroupId};
 
 /// Where the layout of its file has a chunk file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// There.
-    Home(Home),
+    At(DataLocation),
     /// There is no such file: what is left of it goes in the background, or is a leftover (`leftover.rs`).
     Gone,
     /// The file has none with that index.
@@ -26,7 +26,7 @@ impl Look {
             other => other?,
         };
         let layout = info.layout.filter(|layout| usize::from(file.index) < layout.targets.len());
-        Ok(layout.map_or(Owner::Unknown, |layout| Owner::Home(layout.home(file.index))))
+        Ok(layout.map_or(Owner::Unknown, |layout| Owner::At(layout.location(file.index))))
     }
 }
 
@@ -39,7 +39,7 @@ pub struct Others {
 impl Others {
     /// Whether a chunk file is not of this group.
     pub async fn has(&mut self, look: &Look, file: ChunkFileId, group: GroupId) -> Result<bool, Failure> {
-        if self.last != Some(file) && look.owner(file).await? == Owner::Home(Home::Group(group)) {
+        if self.last != Some(file) && look.owner(file).await? == Owner::At(DataLocation::Group(group)) {
             return Ok(false);
         }
         self.last = Some(file);

@@ -13,9 +13,9 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// Longest wait for the answer to a step.
-const STEP: Duration = Duration::from_secs(10);
+const STEP_TIMEOUT: Duration = Duration::from_secs(10);
 /// A target that does not answer is asked again for so long.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TARGET_TIMEOUT: Duration = Duration::from_secs(20);
 /// Between two lines of the log that say how far it is.
 const TELL: Duration = Duration::from_secs(10);
 /// Between two tries.
@@ -84,7 +84,8 @@ impl Look {
             let map = self.client.map();
             let endpoint = map.node_of(target).map(|node| Endpoint { addresses: node.addresses.clone() });
             let endpoint = endpoint.ok_or_else(|| Failure::failed(format!("there is no storage target {target}")))?;
-            let request = Request::new(message_type::STORAGE, body.clone()).at(map.version.0, 0).with_timeout(STEP);
+            let request =
+                Request::new(message_type::STORAGE, body.clone()).at(map.version.0, 0).with_timeout(STEP_TIMEOUT);
             let failure = match self.pool.call(&endpoint, request).await {
                 Ok(frame) if !frame.is_error() => match codec::decode(&frame.body)? {
                     StorageReply::Walked { pieces, next } => return Ok((pieces, next)),
@@ -101,7 +102,7 @@ impl Look {
                 }
                 Err(error) => Failure::from(error),
             };
-            if began.elapsed() >= PATIENCE {
+            if began.elapsed() >= TARGET_TIMEOUT {
                 return Err(failure);
             }
             tokio::time::sleep(PAUSE).await;

@@ -46,8 +46,8 @@ pub fn changed<'a>(op: &'a MetaOp, reply: &'a MetaReply) -> impl Iterator<Item =
             | MetaOp::Spill { .. }
             | MetaOp::PutInlines { .. }
     );
-    let home = op.home().filter(|_| kept);
-    let one = home.map(|inode| (inode, part));
+    let inode = op.routing_inode().filter(|_| kept);
+    let one = inode.map(|inode| (inode, part));
     let others = [other, made].into_iter().flatten().map(|inode| (inode, ChangedPart::Other));
     one.into_iter().chain(others).chain(taken.map(|(put, _)| (put.inode, ChangedPart::Whole)))
 }

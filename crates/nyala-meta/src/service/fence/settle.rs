@@ -10,7 +10,7 @@ use crate::service::state::State;
 use nyala_kv::Batch;
 use nyala_namespace::keys;
 use nyala_namespace::view::View;
-use nyala_wire::{Home, SessionId, TargetId, WireError};
+use nyala_wire::{DataLocation, SessionId, TargetId, WireError};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -45,7 +45,7 @@ pub async fn settle(state: Rc<State>) {
 async fn settle_target(state: &State, target: TargetId, sessions: Vec<SessionId>) -> Result<(), WireError> {
     let mut batch = Batch::new();
     let map = state.map();
-    let removed = Peers::is_removed(&map, Home::Target(target));
+    let removed = Peers::is_removed(&map, DataLocation::Target(target));
     if !removed && !serving(&map).any(|serves| serves == target) {
         return Ok(());
     }

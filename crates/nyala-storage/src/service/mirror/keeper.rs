@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 /// Longest wait for a decision of management.
-const PATIENCE: Duration = Duration::from_secs(2);
+const DECISION_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest wait for the end of a shell.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -138,7 +138,7 @@ impl Keeper {
             Ask::Refused(node) => MgmtRequest::Refused { node },
         };
         tokio::spawn(async move {
-            match member.mgmt().call_within(&request, PATIENCE).await {
+            match member.mgmt().call_within(&request, DECISION_TIMEOUT).await {
                 Ok(MgmtReply::Map(map)) => member.watch().offer(*map),
                 Ok(_) => {}
                 Err(error) => tracing::debug!(?request, %error, "management has not done it"),

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// The server that is taken away.
 const VICTIM: &str = "storage2";
 /// How long the cluster may take until all members are good again.
-const PATIENCE: Duration = Duration::from_secs(300);
+const RESYNC_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A cluster that belongs to the benchmark.
 pub struct Own {
@@ -102,7 +102,7 @@ impl Own {
             if targets.as_array().is_some_and(|all| all.iter().all(good)) {
                 return Ok(began.elapsed().as_secs_f64());
             }
-            if began.elapsed() > PATIENCE {
+            if began.elapsed() > RESYNC_TIMEOUT {
                 return Err(Failure::failed(format!("the cluster is not whole again: {listed}")));
             }
             std::thread::sleep(Duration::from_millis(100));

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 /// Longest wait for an answer, beside what a standing question waits.
-const PATIENCE: Duration = Duration::from_secs(60);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long management is asked to wait with a map.
 const WATCH: Duration = Duration::from_secs(20);
 
@@ -99,7 +99,7 @@ impl One {
     }
 
     async fn call(&self, to: &Endpoint, request: Request, wait: Duration) -> Result<Vec<u8>, String> {
-        let frame = self.pool.call(to, request.with_timeout(PATIENCE + wait)).await.map_err(|e| e.to_string())?;
+        let frame = self.pool.call(to, request.with_timeout(REPLY_TIMEOUT + wait)).await.map_err(|e| e.to_string())?;
         if frame.is_error() {
             return Err(decode::<nyala_wire::WireError>(&frame.body).map_or_else(|e| e.to_string(), |e| e.to_string()));
         }

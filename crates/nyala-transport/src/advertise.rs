@@ -14,7 +14,7 @@ const ANYWHERE: [IpAddr; 2] =
 /// The address to announce for a service that listens on `listen`: that one, or, if it means "all interfaces", the
 /// address of the interface that leads to the first of `peers` on another host, else that of the default route, else any
 /// that others can reach, with the same port. Sends nothing.
-pub fn facing(listen: SocketAddr, peers: &[SocketAddr]) -> SocketAddr {
+pub fn advertised_address(listen: SocketAddr, peers: &[SocketAddr]) -> SocketAddr {
     if !listen.ip().is_unspecified() {
         return listen;
     }
@@ -62,8 +62,11 @@ mod tests {
 
     #[test]
     fn what_is_configured_is_advertised() {
-        assert_eq!(facing(address("127.0.0.1:8005"), &[]), address("127.0.0.1:8005"));
-        assert_eq!(facing(address("10.1.2.3:8005"), &[address("127.0.0.1:8008")]), address("10.1.2.3:8005"));
+        assert_eq!(advertised_address(address("127.0.0.1:8005"), &[]), address("127.0.0.1:8005"));
+        assert_eq!(
+            advertised_address(address("10.1.2.3:8005"), &[address("127.0.0.1:8008")]),
+            address("10.1.2.3:8005")
+        );
     }
 
     #[test]
@@ -71,7 +74,7 @@ mod tests {
         let mine = std::fs::read_to_string("/proc/net/fib_trie").unwrap_or_default();
         let others = local_addresses(&mine).iter().any(is_reachable);
         for peers in [vec![], vec![address("127.0.0.1:8008")]] {
-            let chosen = facing(address("0.0.0.0:8005"), &peers);
+            let chosen = advertised_address(address("0.0.0.0:8005"), &peers);
             assert_eq!((chosen.port(), chosen.ip().is_loopback()), (8005, !others), "{chosen}");
         }
     }

@@ -11,8 +11,8 @@
 //! waited for; those of slower requests leave together with whatever else is ready by then. Replies may rest on
 //! something that is not safe yet, such as a log record that is not written: all that wait then are waited for once.
 
+use crate::frame_writer::{OutFrame, Sink};
 use crate::handshake::{Established, PeerInfo};
-use crate::outgoing::{OutFrame, Sink};
 use crate::path::delivery::receiver_is_lost;
 use crate::path::relay::Relaying;
 use crate::reader::{FrameReader, ReadError};
