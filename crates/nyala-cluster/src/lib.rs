@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Pure: the cluster state machine, target states, the failure detector, capacity pools and placement.
+//! Pure: the cluster state machine, target states, capacity pools and placement; and what the leader of management decides
+//! beside it ([`leader`]): leases, the failure detector, probes.
 //!
 //! Nothing here does I/O, reads a clock or draws a random number. The management service feeds [`ClusterState::apply`]
 //! through Raft, so every replica must come to the same state from the same commands: `apply` looks at nothing but the
@@ -17,6 +18,8 @@ pub mod command;
 pub mod error;
 pub mod failure;
 pub mod group;
+pub mod leader;
+pub mod lease_ledger;
 pub mod placement;
 pub mod state;
 pub mod states;
@@ -33,9 +36,10 @@ pub use command::{Command, Event, NewTarget, RegisterNode, Thing};
 pub use error::ClusterError;
 pub use failure::FailureDetector;
 pub use group::commands::MemberAt;
-pub use group::fence::Fence;
 pub use group::group_diagnosis;
 pub use group::plan::{GroupWish, plan_groups};
+pub use leader::LeaderState;
+pub use lease_ledger::LeaseLedger;
 pub use placement::{PlacementTable, choose_targets, pick_slot};
 pub use state::{ClusterState, NodeRecord, TargetRecord};
 pub use states::{TargetState, Trigger};

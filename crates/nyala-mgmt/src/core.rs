@@ -5,12 +5,12 @@
 
 use crate::config::RaftTimes;
 use crate::counters::{Counters, count};
-use crate::liveness::Liveness;
 use crate::raft::Raft;
 use crate::raft::contacts::Contacts;
 use crate::raft::machine::View;
 use crate::raft::rpc::Receiver;
-use nyala_cluster::{ClusterError, ClusterState, Command, Event};
+use nyala_cluster::leader::Proposal;
+use nyala_cluster::{ClusterError, Command, Event, LeaderState};
 use nyala_transport::member::monotonic_ms;
 use nyala_wire::error::WireError;
 use nyala_wire::map::Role;
@@ -43,7 +43,8 @@ pub(crate) struct Core {
     pub changing: tokio::sync::Mutex<()>,
     /// Nodes that are being made members.
     pub joining: Mutex<BTreeSet<u64>>,
-    pub liveness: Mutex<Liveness>,
+    /// What the leader remembers and decides by itself; of a node that does not lead it means nothing.
+    pub leader: Mutex<LeaderState>,
     pub counters: Counters,
     /// Wakes the failure detector before its next turn.
     pub look: Notify,
@@ -86,6 +87,19 @@ impl From<Refusal> for WireError {
     }
 }
 
+/// A proposal that somebody waits for. One who stops waiting does not know its outcome.
+struct UnderWay<'a> {
+    core: &'a Core,
+    proposal: Proposal,
+    known: bool,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.core.leader.lock().ended(self.proposal, self.known);
+    }
+}
+
 impl Core {
     pub(crate) fn new(receiver: Receiver, me: u64, view: Arc<View>, contacts: Arc<Contacts>, times: RaftTimes) -> Core {
         Core {
@@ -98,7 +112,7 @@ impl Core {
             times,
             changing: tokio::sync::Mutex::default(),
             joining: Mutex::default(),
-            liveness: Mutex::new(Liveness::new(0)),
+            leader: Mutex::new(LeaderState::new(0, 0)),
             counters: Counters::default(),
             look: Notify::new(),
             leads_in: AtomicU64::new(0),
@@ -149,20 +163,21 @@ impl Core {
 
     /// The same, for one who is about to lead and answers nobody yet.
     pub(crate) async fn write(&self, command: Command) -> Result<Vec<Event>, Refusal> {
-        // What changes nothing or is refused anyway does not go into the log.
-        let mut trial = ClusterState::clone(&self.view.state());
-        if trial.apply(command.clone())?.is_empty() {
-            return Ok(Vec::new());
-        }
+        // The state is read under the lock, as for heartbeats: both see the same verdicts.
+        let begun = self.leader.lock().begin(&self.view.state(), &command)?;
+        let Some(proposal) = begun else { return Ok(Vec::new()) };
+        let mut under_way = UnderWay { core: self, proposal, known: false };
         let written = tokio::time::timeout(DECISION, self.raft.client_write(command)).await;
         let undecided = || Refusal::NotReady("the change was not decided in time; it may still be".to_owned());
-        let events = match written.map_err(|_| undecided())? {
-            Ok(response) => response.data.0?,
+        let outcome = match written.map_err(|_| undecided())? {
+            Ok(response) => response.data.0,
             Err(RaftError::APIError(ClientWriteError::ForwardToLeader(to))) => {
                 return Err(self.not_leader(to.leader_id));
             }
             Err(error) => return Err(Refusal::NotReady(format!("the change could not be stored: {error}"))),
         };
+        under_way.known = true;
+        let events = outcome?;
         for event in &events {
             tracing::info!(?event, "cluster state changed");
         }

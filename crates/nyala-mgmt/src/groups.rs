@@ -71,8 +71,8 @@ fn known(core: &Core, group: GroupId) -> Result<u32, Refusal> {
 
 async fn create_all(core: &Core, wish: &GroupWish) -> Result<(), Refusal> {
     let sizes: BTreeMap<TargetId, u64> = {
-        let liveness = core.liveness.lock();
-        liveness.capacities.iter().map(|(target, capacity)| (*target, capacity.total_bytes)).collect()
+        let leader = core.leader.lock();
+        leader.capacities().iter().map(|(target, capacity)| (*target, capacity.total_bytes)).collect()
     };
     let groups = plan_groups(&core.view.state(), wish, &sizes)?;
     for members in groups {

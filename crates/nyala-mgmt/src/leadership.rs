@@ -8,8 +8,8 @@
 use crate::MgmtError;
 use crate::core::{Core, Refusal};
 use crate::directory::{self, Identity};
-use crate::liveness::Liveness;
-use nyala_cluster::{Command, RegisterNode};
+use nyala_cluster::leader::TakeOver;
+use nyala_cluster::{LeaderState, RegisterNode};
 use nyala_transport::member::monotonic_ms;
 use nyala_wire::ClusterId;
 use nyala_wire::map::{Role, Settings};
@@ -45,16 +45,16 @@ pub(crate) async fn follow(core: &Core, bootstrap: &Bootstrap) -> MgmtError {
             match take_over(core, bootstrap).await {
                 Ok(()) => {
                     // Leases of a predecessor may have been renewed until just now, so ours are counted from here.
-                    *core.liveness.lock() = Liveness::new(monotonic_ms());
+                    *core.leader.lock() = LeaderState::new(term, monotonic_ms());
                     core.leads_in.store(term, Ordering::Release);
                     tracing::info!(term, "this management node leads");
                 }
-                Err(TakeOver::Later(reason)) => {
+                Err(NotYet::Later(reason)) => {
                     tracing::debug!(reason, "not leading yet");
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 }
-                Err(TakeOver::Never(error)) => return error,
+                Err(NotYet::Never(error)) => return error,
             }
         }
         if !initialised && core.view.state().cluster != ClusterId::UNKNOWN {
@@ -69,36 +69,24 @@ pub(crate) async fn follow(core: &Core, bootstrap: &Bootstrap) -> MgmtError {
     }
 }
 
-enum TakeOver {
+enum NotYet {
     Later(String),
     Never(MgmtError),
 }
 
-impl From<Refusal> for TakeOver {
-    fn from(refusal: Refusal) -> TakeOver {
+impl From<Refusal> for NotYet {
+    fn from(refusal: Refusal) -> NotYet {
         match refusal {
-            Refusal::Cluster(error) => TakeOver::Never(MgmtError::Init(error)),
-            other => TakeOver::Later(other.to_string()),
+            Refusal::Cluster(error) => NotYet::Never(MgmtError::Init(error)),
+            other => NotYet::Later(other.to_string()),
         }
     }
 }
 
-async fn take_over(core: &Core, bootstrap: &Bootstrap) -> Result<(), TakeOver> {
-    core.raft.ensure_linearizable().await.map_err(|e| TakeOver::Later(e.to_string()))?;
+async fn take_over(core: &Core, bootstrap: &Bootstrap) -> Result<(), NotYet> {
+    core.raft.ensure_linearizable().await.map_err(|e| NotYet::Later(e.to_string()))?;
     let Bootstrap { identity, dir, .. } = bootstrap;
-    let stored = core.view.state().cluster;
-    if stored != ClusterId::UNKNOWN && stored != identity.cluster {
-        let dir = dir.clone();
-        return Err(TakeOver::Never(MgmtError::ForeignCluster { dir, ours: identity.cluster, theirs: stored }));
-    }
-    let state = core.view.state();
-    let mine = state.nodes.iter().any(|node| node.uuid == identity.uuid);
-    if !mine && state.nodes.iter().any(|node| node.role == Role::Mgmt) {
-        // Removed, and on its way out: it leads only as long as it takes to tell the others.
-        return Ok(());
-    }
-    core.write(Command::Init { cluster: identity.cluster, settings: bootstrap.settings.clone() }).await?;
-    let register = RegisterNode {
+    let me = RegisterNode {
         cluster: identity.cluster,
         role: Role::Mgmt,
         uuid: identity.uuid,
@@ -107,6 +95,17 @@ async fn take_over(core: &Core, bootstrap: &Bootstrap) -> Result<(), TakeOver> {
         incarnation: bootstrap.incarnation,
         targets: Vec::new(),
     };
-    core.write(Command::RegisterNode(register)).await?;
+    match nyala_cluster::leader::take_over(&core.view.state(), me, &bootstrap.settings) {
+        TakeOver::Foreign(theirs) => {
+            let dir = dir.clone();
+            return Err(NotYet::Never(MgmtError::ForeignCluster { dir, ours: identity.cluster, theirs }));
+        }
+        TakeOver::Removed => {}
+        TakeOver::Propose(commands) => {
+            for command in commands {
+                core.write(command).await?;
+            }
+        }
+    }
     Ok(())
 }

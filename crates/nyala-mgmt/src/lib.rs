@@ -5,7 +5,7 @@
 //! ```text
 //! services, clients ── native protocol ─► service/ ─┐                       ┌► raft/ ─► nyala-store
 //! operators ────────── HTTP ────────────► rest/ ────┴► core (leader only) ──┤
-//!                                                 liveness (leases, probes)─┘
+//!                                 liveness (clock, probes) ─ leader's state ┘
 //! ```
 //!
 //! Only changes of the cluster state go through Raft. Heartbeats and capacities live in the leader's memory: a new leader
@@ -14,7 +14,7 @@
 //! **Failure model.** The process is killed at any instruction: a change is answered only once it is on disk
 //! ([`raft`]). The directory is missing, damaged, of another cluster, of a newer build, or in use: [`MgmtError`] says
 //! which, and nothing is changed. The network repeats or loses requests: all of them are idempotent. Heartbeats are
-//! late, or this process stood still: [`liveness`]. Operators send nonsense: [`rest`] bounds and checks it.
+//! late, or this process stood still: [`nyala_cluster::leader`]. Operators send nonsense: [`rest`] bounds and checks it.
 
 mod announce;
 mod config;
@@ -31,7 +31,6 @@ mod liveness;
 mod members;
 mod probe;
 mod raft;
-mod reachable;
 mod rest;
 mod run;
 mod service;

@@ -9,7 +9,8 @@
 //! leave a set without a majority that answers is refused, for it could never be completed or undone.
 
 use crate::core::{Core, Refusal};
-use crate::reachable;
+use nyala_cluster::leader::addresses::check_join;
+use nyala_cluster::leader::membership::{KeepsVoter, Membership, MembershipChange};
 use nyala_cluster::{ClusterError, ClusterState, Command, RegisterNode};
 use nyala_transport::member::monotonic_ms;
 use nyala_wire::error::WireError;
@@ -39,12 +40,7 @@ fn mgmt_nodes(state: &ClusterState) -> impl Iterator<Item = &nyala_cluster::Node
 
 /// Raft's membership as it is in the log of this leader.
 struct Now {
-    voters: BTreeSet<u64>,
-    nodes: BTreeSet<u64>,
-    /// Two sets of voters have to agree at the moment.
-    joint: bool,
-    /// It is decided, not just written.
-    decided: bool,
+    membership: Membership,
     last: Option<u64>,
     leader: Option<u64>,
     stored: BTreeMap<u64, Option<u64>>,
@@ -58,21 +54,16 @@ impl Now {
         let applied = metrics.last_applied.map(|at| at.index);
         let replication = metrics.replication.iter().flatten();
         Now {
-            voters: membership.voter_ids().collect(),
-            nodes: membership.nodes().map(|(id, _)| *id).collect(),
-            joint: membership.membership().get_joint_config().len() > 1,
-            decided: membership.log_id().is_some_and(|at| Some(at.index) <= applied),
+            membership: Membership {
+                voters: membership.voter_ids().collect(),
+                nodes: membership.nodes().map(|(id, _)| *id).collect(),
+                joint: membership.membership().get_joint_config().len() > 1,
+                decided: membership.log_id().is_some_and(|at| Some(at.index) <= applied),
+            },
             last: metrics.last_log_index,
             leader: metrics.current_leader,
             stored: replication.map(|(id, at)| (*id, at.map(|at| at.index))).collect(),
         }
-    }
-
-    /// Whether the voters that remain without `gone` have a majority that answers.
-    fn can_lose(&self, core: &Core, gone: &BTreeSet<u64>) -> bool {
-        let remain: Vec<u64> = self.voters.difference(gone).copied().collect();
-        let alive = remain.iter().filter(|id| is_reachable(core, **id)).count();
-        !remain.is_empty() && alive > remain.len() / 2
     }
 }
 
@@ -86,7 +77,7 @@ fn known_as(core: &Core, request: &JoinMgmt) -> Option<NodeId> {
 
 /// What a node is told that the cluster does not have. Until its removal is decided its voice may be needed for just that.
 fn is_gone(core: &Core, request: &JoinMgmt) -> WireError {
-    let now = Now::of(core);
+    let now = Now::of(core).membership;
     if now.nodes.contains(&u64::from(request.node.0)) || !now.decided {
         return ErrorCode::BUSY.with("this management node is being removed");
     }
@@ -116,7 +107,7 @@ pub(crate) async fn join(core: &Arc<Core>, request: &JoinMgmt, from: IpAddr) -> 
     if strike_out_shade(core, request).await? {
         return Err(is_gone(core, request));
     }
-    reachable::check_join(&state, request, from, |id| is_reachable(core, id))?;
+    check_join(&state, request, from, |id| is_reachable(core, id))?;
     if !known && mgmt_nodes(&state).count() >= MOST {
         return Err(ErrorCode::NO_SPACE.with(format!(
             "there are {MOST} management nodes already, more would only be slower; remove one first (nyala mgmt remove)"
@@ -137,7 +128,7 @@ pub(crate) async fn join(core: &Arc<Core>, request: &JoinMgmt, from: IpAddr) -> 
     }
     let state = core.view.state();
     let node = known_as(core, request).ok_or_else(|| ErrorCode::BUSY.with("removed meanwhile; try again"))?;
-    if request.node == node && !Now::of(core).voters.contains(&u64::from(node.0)) {
+    if request.node == node && !Now::of(core).membership.voters.contains(&u64::from(node.0)) {
         let core = core.clone();
         tokio::spawn(async move { bring_in(&core, u64::from(node.0)).await });
     }
@@ -162,10 +153,11 @@ async fn learn_and_vote(core: &Core, id: u64) -> Result<bool, String> {
     let wanted = {
         let Ok(_turn) = core.changing.try_lock() else { return Ok(false) };
         let now = Now::of(core);
-        if core.check_leading().is_err() || now.joint || now.voters.contains(&id) {
+        let Membership { voters, nodes, joint, .. } = &now.membership;
+        if core.check_leading().is_err() || *joint || voters.contains(&id) {
             return Ok(false);
         }
-        if !now.nodes.contains(&id) {
+        if !nodes.contains(&id) {
             let state = core.view.state();
             let record = u32::try_from(id).ok().and_then(|id| state.node(NodeId(id)));
             let address = record.and_then(|node| node.addresses.first()).map(ToString::to_string).unwrap_or_default();
@@ -184,7 +176,7 @@ async fn learn_and_vote(core: &Core, id: u64) -> Result<bool, String> {
     );
     caught_up.await.map_err(|e| e.to_string())?;
     let Ok(_turn) = core.changing.try_lock() else { return Ok(false) };
-    let now = Now::of(core);
+    let now = Now::of(core).membership;
     let belongs = mgmt_nodes(&core.view.state()).any(|node| u64::from(node.id.0) == id);
     if core.check_leading().is_err() || now.joint || now.voters.contains(&id) || !belongs {
         return Ok(false);
@@ -203,12 +195,12 @@ pub(crate) async fn remove(core: &Core, node: NodeId) -> Result<MgmtReply, WireE
     let id = u64::from(node.0);
     let turn = core.changing.try_lock();
     let turn = turn.map_err(|_| ErrorCode::BUSY.with("another change of the management nodes is under way"))?;
-    let now = Now::of(core);
-    if now.voters.contains(&id) {
-        if now.voters.len() == 1 {
+    match Now::of(core).membership.check_removal(id, |id| is_reachable(core, id)) {
+        Ok(()) => {}
+        Err(KeepsVoter::Only) => {
             return Err(ErrorCode::INVALID.with("it is the only management node; the cluster cannot be without one"));
         }
-        if !now.can_lose(core, &BTreeSet::from([id])) {
+        Err(KeepsVoter::NoMajority) => {
             return Err(ErrorCode::BUSY.with(
                 "those that would remain have no majority that answers; start them, or remove first those that are \
                  gone",
@@ -242,21 +234,13 @@ async fn strike_out(core: &Core, node: NodeId) -> Result<(), WireError> {
 
 /// Brings Raft's membership in line with the cluster state: completes what was begun, drops whom the state does not have.
 async fn align(core: &Core) {
-    let now = Now::of(core);
     let state = core.view.state();
     let belong: BTreeSet<u64> = mgmt_nodes(&state).map(|node| u64::from(node.id.0)).collect();
-    let gone: BTreeSet<u64> = now.nodes.difference(&belong).copied().collect();
-    let votes: BTreeSet<u64> = gone.intersection(&now.voters).copied().collect();
-    let change = if now.joint {
-        ChangeMembers::AddVoterIds(BTreeSet::new())
-    } else if belong.is_empty() || gone.is_empty() {
-        return;
-    } else if votes.is_empty() {
-        ChangeMembers::RemoveNodes(gone)
-    } else if now.can_lose(core, &votes) {
-        ChangeMembers::RemoveVoters(votes)
-    } else {
-        return;
+    let change = match Now::of(core).membership.next_change(&belong, |id| is_reachable(core, id)) {
+        None => return,
+        Some(MembershipChange::Complete) => ChangeMembers::AddVoterIds(BTreeSet::new()),
+        Some(MembershipChange::DropLearners(gone)) => ChangeMembers::RemoveNodes(gone),
+        Some(MembershipChange::DropVoters(votes)) => ChangeMembers::RemoveVoters(votes),
     };
     if let Err(error) = core.raft.change_membership(change, false).await {
         tracing::warn!(%error, "the management nodes are not what was decided yet; trying again");
@@ -283,7 +267,7 @@ pub(crate) fn list(core: &Core) -> Vec<MgmtNode> {
         let id = u64::from(record.id.0);
         let role = match () {
             () if now.leader == Some(id) => MgmtRole::Leader,
-            () if now.voters.contains(&id) => MgmtRole::Follower,
+            () if now.membership.voters.contains(&id) => MgmtRole::Follower,
             () => MgmtRole::Learner,
         };
         let log = if id == core.me { now.last } else { now.stored.get(&id).copied().flatten() };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Knocking at a silent service's door.
+//! A probe: whether a service's host refuses connections.
 //!
 //! **Failure model.** The host is down or the network swallows packets: no answer, which proves nothing. The process
 //! hangs: the kernel still accepts for it, which proves nothing either. The process is dead: the host refuses. A packet
-//! filter refuses too, in the host's name, for a process that lives: a refusal alone proves nothing ([`crate::liveness`]).
+//! filter refuses too, in the host's name, for a process that lives: a refusal alone proves nothing ([`nyala_cluster::leader`]).
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;

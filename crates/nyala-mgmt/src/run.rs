@@ -13,7 +13,7 @@ use crate::raft::rpc::Receiver;
 use crate::raft::{self, Raft};
 use crate::rest::{self, Token};
 use crate::service::MgmtService;
-use crate::{MgmtConfig, MgmtError, announce, entrance, liveness, members, reachable};
+use crate::{MgmtConfig, MgmtError, announce, entrance, liveness, members};
 use nyala_store::Store;
 use nyala_transport::advertise::advertised_address;
 use nyala_transport::member::MgmtClient;
@@ -239,7 +239,7 @@ async fn start_raft(
     // A peer that vanished must not hold up the search for it for long.
     let handshake = HandshakeConfig { connect_timeout: CONNECT, handshake_timeout: CONNECT, ..handshake };
     let Bootstrap { identity, addresses, .. } = bootstrap;
-    if let Some(address) = reachable::misleading(&view.state(), identity.uuid, addresses) {
+    if let Some(address) = nyala_cluster::leader::addresses::misleading(&view.state(), identity.uuid, addresses) {
         return Err(MgmtError::AdvertisesLoopback(address));
     }
     let id = identity.node_id;

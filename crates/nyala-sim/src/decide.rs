@@ -7,8 +7,15 @@ use crate::node::Power;
 use crate::setup::registration;
 use crate::world::World;
 use nyala_cluster::Command;
+use nyala_cluster::leader::{NoLease, Probe, Proposal};
+use nyala_cluster::lease_ledger::Grant;
+use nyala_wire::NodeId;
 use nyala_wire::map::Group;
+use nyala_wire::mgmt::Heartbeat;
 use std::rc::Rc;
+
+/// After a connection was closed its service is probed at these times, microseconds.
+const PROBES_US: [u64; 4] = [0, 10_000, 40_000, 100_000];
 
 impl World {
     pub(crate) fn mgmt_hears(&mut self, from: Place, msg: Msg) {
@@ -25,18 +32,20 @@ impl World {
                     .iter()
                     .any(|n| n.uuid == register.uuid && n.incarnation == register.incarnation);
                 if known {
+                    self.mgmt.registered(&register, now_ms);
                     self.send(Place::Mgmt, from, Msg::Registered(register.incarnation, self.mgmt.map()));
                 } else {
                     self.propose(Command::RegisterNode(*register));
                 }
             }
-            Msg::Heartbeat { node, incarnation, has, sent_ms } => {
-                if self.mgmt.state.node(node).is_none_or(|n| n.incarnation != incarnation) {
-                    self.send(Place::Mgmt, from, Msg::Superseded { incarnation });
-                    return;
-                }
-                let (lease_ms, version) = self.mgmt.heartbeat(node, incarnation, has, now_ms);
-                self.send(Place::Mgmt, from, Msg::Lease { lease_ms, version, sent_ms });
+            Msg::Heartbeat { beat, sent_ms } => self.heartbeat(from, &beat, sent_ms),
+            Msg::Closed { connection } => {
+                let probe = self.mgmt.connection_closed(connection);
+                probe.into_iter().for_each(|probe| self.probe(&probe, &PROBES_US));
+            }
+            Msg::Refused(node) => {
+                let probe = self.mgmt.reported(node, now_ms);
+                probe.into_iter().for_each(|probe| self.probe(&probe, &[0]));
             }
             Msg::GetMap => self.send(Place::Mgmt, from, Msg::Map(self.mgmt.map())),
             Msg::Propose(command) => self.propose(command),
@@ -50,11 +59,51 @@ impl World {
         }
     }
 
+    /// A connection of a run is one for as long as the run lasts, and has its number.
+    fn heartbeat(&mut self, from: Place, beat: &Heartbeat, sent_ms: u64) {
+        let answer = self.mgmt.heartbeat(beat, beat.incarnation, self.now_us / 1000);
+        let reply = match answer.lease {
+            Ok(Grant { lease_ms, map_version }) => {
+                Msg::Lease { lease_ms: Some(lease_ms), version: map_version, sent_ms }
+            }
+            Err(NoLease::Offline) => Msg::Lease { lease_ms: None, version: self.mgmt.state.version, sent_ms },
+            Err(NoLease::Unknown | NoLease::Superseded) => Msg::Superseded { incarnation: beat.incarnation },
+        };
+        self.send(Place::Mgmt, from, reply);
+        if answer.look {
+            self.look();
+        }
+    }
+
+    /// Tries a connection to a service, after each of these times.
+    fn probe(&mut self, probe: &Probe, after_us: &[u64]) {
+        let (term, node, incarnation) = (self.mgmt.term, probe.node, probe.incarnation);
+        for us in after_us {
+            self.queue.push(self.now_us + us, Event::Probe { term, node, incarnation });
+        }
+    }
+
+    /// A host whose process is dead refuses, if the network lets the probe and the answer through.
+    pub(crate) fn probed(&mut self, term: u64, node: NodeId, incarnation: u64) {
+        let Some(at) = self.nodes.iter().position(|n| n.id == node).filter(|_| term == self.mgmt.term) else { return };
+        let open = |from, to| self.net.open(from, to, self.now_us);
+        let answers = open(Place::Mgmt, Place::Node(at)) && open(Place::Node(at), Place::Mgmt);
+        if answers && self.nodes[at].power == Power::Dead && self.mgmt.leads && self.mgmt.refused(node, incarnation) {
+            self.look();
+        }
+    }
+
     /// A proposal goes on its way through the log.
     pub fn propose(&mut self, command: Command) {
-        if let Some(command) = self.mgmt.propose(command) {
+        if let Some((command, proposal)) = self.mgmt.propose(command) {
             let at_us = self.now_us + self.rng.range(500, 12_000);
-            self.queue.push(at_us, Event::Commit { term: self.mgmt.term, command });
+            self.queue.push(at_us, Event::Commit { term: self.mgmt.term, command, proposal });
+        }
+    }
+
+    fn look(&mut self) {
+        for command in self.mgmt.look(self.now_us / 1000) {
+            self.propose(command);
         }
     }
 
@@ -62,26 +111,20 @@ impl World {
         if term != self.mgmt.term || !self.mgmt.leads {
             return;
         }
-        // A probe: hosts whose process is dead refuse.
-        for at in 0..self.nodes.len() {
-            let node = &self.nodes[at];
-            let (id, reach) = (node.id, self.net.open(Place::Mgmt, Place::Node(at), self.now_us));
-            if node.power == Power::Dead && reach && self.rng.percent(30) {
-                let incarnation = self.mgmt.state.node(id).map_or(0, |n| n.incarnation);
-                self.mgmt.refused(id, incarnation);
-            }
+        for probe in self.mgmt.probe_silent(self.now_us / 1000) {
+            self.probe(&probe, &[0]);
         }
-        for command in self.mgmt.look(self.now_us / 1000) {
-            self.propose(command);
-        }
+        self.look();
         self.queue.push(self.now_us + 20_000, Event::MgmtTick { term });
     }
 
-    pub(crate) fn commit(&mut self, term: u64, command: &Command) {
+    pub(crate) fn commit(&mut self, term: u64, command: &Command, proposal: Proposal) {
         if term != self.mgmt.term || !self.mgmt.leads {
             return;
         }
-        if !self.mgmt.commit(command) {
+        // Now and then a decision takes longer than its proposer waits.
+        let known = self.quiet || !self.rng.percent(3);
+        if !self.mgmt.commit(command, proposal, known) {
             return;
         }
         let map = self.mgmt.map();

@@ -3,9 +3,11 @@
 //! What happens when: a queue of events in virtual time (microseconds), and the messages among them.
 
 use crate::disk::Tag;
+use nyala_cluster::leader::Proposal;
 use nyala_cluster::{Command, RegisterNode};
 use nyala_replica::{Answer, Envelope, Job, Span, Wish};
 use nyala_wire::map::ClusterMap;
+use nyala_wire::mgmt::Heartbeat;
 use nyala_wire::storage::ChunkFileId;
 use nyala_wire::{MapVersion, NodeId, TargetId};
 use std::cmp::Ordering;
@@ -40,7 +42,11 @@ pub enum Msg {
     /// A service starts.
     Register(Box<RegisterNode>),
     /// A service is alive; `sent_ms` by its own clock comes back with the lease.
-    Heartbeat { node: NodeId, incarnation: u64, has: MapVersion, sent_ms: u64 },
+    Heartbeat { beat: Box<Heartbeat>, sent_ms: u64 },
+    /// A process is dead: its kernel closes its connection, in order.
+    Closed { connection: u64 },
+    /// A server says that another one's host refuses connections.
+    Refused(NodeId),
     /// Answer: a lease, or none.
     Lease { lease_ms: Option<u32>, version: MapVersion, sent_ms: u64 },
     /// Answer: another run of this server has registered since; that one has to stop.
@@ -102,8 +108,10 @@ pub enum Event {
     ClientTick { client: usize },
     /// The management leader's timer.
     MgmtTick { term: u64 },
+    /// The management leader tries a connection to a service.
+    Probe { term: u64, node: NodeId, incarnation: u64 },
     /// A proposal is decided.
-    Commit { term: u64, command: Command },
+    Commit { term: u64, command: Command, proposal: Proposal },
     /// A new management leader begins.
     MgmtLeads { term: u64 },
     /// The next fault.

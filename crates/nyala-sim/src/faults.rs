@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! Faults, as the seed has them: processes die, machines lose power, stand still, are cut off; disks are slow or fail;
-//! management changes its leader; operators meddle.
+//! management changes its leader; operators meddle, also where it is not heard.
 
-use crate::event::{Event, Place};
+use crate::event::{Event, Msg, Place};
 use crate::net::Cut;
-use crate::node::Power;
+use crate::node::{Node, Power};
 use crate::world::{GROUP, World};
-use nyala_cluster::{Command, MemberAt};
+use nyala_cluster::{Command, MemberAt, Trigger};
 use nyala_wire::map::MemberState;
 
 impl World {
@@ -41,7 +41,8 @@ impl World {
                 let stopped = !self.group().resync_stopped;
                 self.propose(Command::StopResync { group: GROUP, stopped });
             }
-            _ => (0..self.nodes.len()).for_each(|at| self.stop(at, Power::Off)),
+            10 => (0..self.nodes.len()).for_each(|at| self.stop(at, Power::Off)),
+            _ => self.demote_unheard(),
         }
     }
 
@@ -52,6 +53,10 @@ impl World {
         }
         let target = self.nodes[at].target;
         self.trace.line(self.now_us, || format!("FAULT: {target} {power:?}"));
+        if power == Power::Dead && self.nodes[at].registered {
+            let connection = self.nodes[at].incarnation();
+            self.send(Place::Node(at), Place::Mgmt, Msg::Closed { connection });
+        }
         self.nodes[at].stop(power, &mut self.rng);
         self.count_copies(true);
         let away_us =
@@ -113,6 +118,35 @@ impl World {
             let member = MemberAt { group: GROUP, epoch: group.epoch, target };
             self.propose(Command::Failover(member));
         }
+    }
+
+    /// An operator takes its role from a primary that lives and does not hear of it: for a while it hears nobody but clients, and
+    /// some of those do not hear of it either. What it says, its heartbeats among it, is heard.
+    fn demote_unheard(&mut self) {
+        let group = self.group().clone();
+        let Some(target) = group.primary() else { return };
+        let good = |n: &Node| n.target != target && group.state(n.target) == Some(MemberState::Good);
+        let (Some(at), Some(heir)) =
+            (self.nodes.iter().position(|n| n.target == target), self.nodes.iter().find(|n| good(n)).map(|n| n.target))
+        else {
+            return;
+        };
+        let until_us = self.now_us + self.rng.range(200_000, 900_000);
+        self.trace.line(self.now_us, || format!("FAULT: {target} hears no server until {} ms", until_us / 1000));
+        let others = (0..self.nodes.len()).filter(|other| *other != at).map(Place::Node);
+        let mut cuts: Vec<(Place, Place)> = others.chain([Place::Mgmt]).map(|from| (from, Place::Node(at))).collect();
+        for client in 0..self.clients.len() {
+            if self.rng.percent(50) {
+                cuts.push((Place::Mgmt, Place::Client(client)));
+            }
+        }
+        self.net.cuts.extend(cuts.into_iter().map(|(from, to)| Cut { from, to, until_us }));
+        let command = if self.rng.percent(50) {
+            Command::SetConsistency { target, trigger: Trigger::DeclaredStale }
+        } else {
+            Command::Failover(MemberAt { group: GROUP, epoch: group.epoch, target: heir })
+        };
+        self.propose(command);
     }
 
     /// The end of all faults.

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The management service as far as its log goes: one leader at a time, decisions that survive it, and memory (who was heard
-//! when, who knows which map) that does not.
+//! The management service as far as its log goes: one leader at a time, decisions that survive it, and what a leader remembers
+//! and decides by itself ([`LeaderState`], which ships), which does not.
 
 use crate::mutation::Mutation;
-use nyala_cluster::failure::Watched;
-use nyala_cluster::{ClusterState, Command, FailureDetector, Fence, MemberAt, RegisterNode};
-use nyala_wire::map::{ClusterMap, MemberState, Reachability, Role};
+use nyala_cluster::leader::{HeartbeatAnswer, NoLease, Probe, Proposal};
+use nyala_cluster::lease_ledger::Grant;
+use nyala_cluster::{ClusterState, Command, LeaderState, MemberAt, RegisterNode};
+use nyala_wire::map::{ClusterMap, MemberState, Reachability};
+use nyala_wire::mgmt::Heartbeat;
 use nyala_wire::{MapVersion, NodeId};
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// The service.
@@ -19,9 +20,7 @@ pub struct Mgmt {
     pub term: u64,
     /// Whether there is a leader.
     pub leads: bool,
-    detector: FailureDetector,
-    fence: Fence,
-    proposed: BTreeSet<Vec<u8>>,
+    leader: LeaderState,
     map: Rc<ClusterMap>,
     broken: Option<Mutation>,
 }
@@ -30,8 +29,7 @@ impl Mgmt {
     /// A service with that state.
     pub fn new(state: ClusterState, broken: Option<Mutation>) -> Mgmt {
         let map = Rc::new(state.map());
-        let detector = FailureDetector::new(0);
-        Mgmt { state, term: 1, leads: true, detector, fence: Fence::default(), proposed: BTreeSet::new(), map, broken }
+        Mgmt { state, term: 1, leads: true, leader: LeaderState::new(1, 0), map, broken }
     }
 
     /// The map.
@@ -43,85 +41,74 @@ impl Mgmt {
     pub fn lead(&mut self, term: u64, now_ms: u64) {
         self.term = term;
         self.leads = true;
-        self.detector = FailureDetector::new(now_ms);
-        self.fence = Fence::default();
-        self.proposed.clear();
+        self.leader = LeaderState::new(term, now_ms);
     }
 
-    /// A heartbeat: the length of the lease, if there is one, and the map that it is good with.
-    pub fn heartbeat(
-        &mut self,
-        node: NodeId,
-        incarnation: u64,
-        has: MapVersion,
-        now_ms: u64,
-    ) -> (Option<u32>, MapVersion) {
-        if self.state.node(node).is_some_and(|n| n.incarnation == incarnation) {
-            self.detector.heard(node, incarnation, now_ms);
+    /// A heartbeat.
+    pub fn heartbeat(&mut self, beat: &Heartbeat, connection: u64, now_ms: u64) -> HeartbeatAnswer {
+        let mut answer = self.leader.heartbeat(&self.state, beat, connection, now_ms);
+        let known = !matches!(answer.lease, Err(NoLease::Unknown | NoLease::Superseded));
+        if self.broken == Some(Mutation::LeaseForTheCondemned) && known {
+            answer.lease = Ok(Grant { lease_ms: self.state.settings.lease_ms, map_version: MapVersion(0) });
         }
-        let grant = self.fence.heartbeat(&self.state, node, incarnation, has);
-        if self.broken == Some(Mutation::LeaseForTheCondemned) {
-            return (Some(self.state.settings.lease_ms), MapVersion(0));
+        if self.broken == Some(Mutation::LongLease) {
+            answer.lease = answer.lease.map(|grant| Grant { lease_ms: grant.lease_ms * 3, ..grant });
         }
-        let lease_ms =
-            grant.map(|g| if self.broken == Some(Mutation::LongLease) { g.lease_ms * 3 } else { g.lease_ms });
-        (lease_ms, self.state.version)
+        answer
     }
 
     /// A run registered: that was a sign of life.
     pub fn registered(&mut self, register: &RegisterNode, now_ms: u64) {
         if let Some((node, _)) = self.state.ids_of(register) {
-            self.detector.heard(node, register.incarnation, now_ms);
+            self.leader.registered(node, register.incarnation, &[], now_ms);
         }
     }
 
-    /// A server's host refuses connections.
-    pub fn refused(&mut self, node: NodeId, incarnation: u64) {
-        self.detector.dead(node, incarnation);
+    /// A service's kernel closed a connection: whom to probe.
+    pub fn connection_closed(&mut self, connection: u64) -> Option<Probe> {
+        self.leader.connection_closed(&self.state, connection)
     }
 
-    /// Lets a proposal into the log, unless it is on its way already or would change nothing.
-    pub fn propose(&mut self, command: Command) -> Option<Command> {
+    /// Somebody says that a server refuses connections: whom to probe.
+    pub fn reported(&mut self, node: NodeId, now_ms: u64) -> Option<Probe> {
+        self.leader.reported(&self.state, node, now_ms)
+    }
+
+    /// A probe was refused; whether that proves a death.
+    pub fn refused(&mut self, node: NodeId, incarnation: u64) -> bool {
+        self.leader.refused(node, incarnation)
+    }
+
+    /// Whom the leader wants to probe by itself.
+    pub fn probe_silent(&mut self, now_ms: u64) -> Vec<Probe> {
+        self.leader.probe_silent(&self.state, now_ms)
+    }
+
+    /// Lets a proposal into the log, unless it is refused or would change nothing.
+    pub fn propose(&mut self, command: Command) -> Option<(Command, Proposal)> {
         let command = self.mutate(command);
-        if !self.leads || self.state.clone().apply(command.clone()).is_ok_and(|events| events.is_empty()) {
-            return None;
-        }
-        if let Command::SetReachability { node, incarnation, reachability: Reachability::Offline } = command {
-            self.fence.condemn(node, incarnation);
-        }
-        self.proposed.insert(nyala_wire::codec::encode(&command)).then_some(command)
+        let begun = self.leads.then(|| self.leader.begin(&self.state, &command))?;
+        Some((command, begun.ok()??))
     }
 
     /// What the leader wants to propose by itself.
     pub fn look(&mut self, now_ms: u64) -> Vec<Command> {
-        let lease_ms = u64::from(self.state.settings.lease_ms);
-        let served = self.state.nodes.iter().filter(|n| n.role == Role::Storage);
-        let watched = served.map(|n| Watched { node: n.id, incarnation: n.incarnation, reachability: n.reachability });
-        let verdicts: Vec<_> = self.detector.changes(watched, lease_ms, now_ms).collect();
-        let verdict = |(w, reachability): (Watched, Reachability)| Command::SetReachability {
-            node: w.node,
-            incarnation: w.incarnation,
-            reachability,
-        };
-        let mut wanted: Vec<Command> = verdicts.into_iter().map(verdict).collect();
+        let mut wanted = self.leader.verdicts(&self.state, now_ms);
         if self.broken == Some(Mutation::NoFencing) {
             for group in &self.state.groups {
                 let at = |target| Command::Fenced(MemberAt { group: group.id, epoch: group.epoch, target });
                 wanted.extend(group.fencing.iter().map(|target| at(*target)));
             }
         } else {
-            wanted.extend(self.fence.due(&self.state));
+            wanted.extend(self.leader.fenced(&self.state));
         }
         wanted
     }
 
-    /// A proposal is decided; whether the map changed.
-    pub fn commit(&mut self, command: &Command) -> bool {
-        self.proposed.remove(&nyala_wire::codec::encode(command));
+    /// A proposal is decided; whether the map changed. The leader may have stopped waiting for it (`known`).
+    pub fn commit(&mut self, command: &Command, proposal: Proposal, known: bool) -> bool {
         let changed = self.state.apply(command.clone()).is_ok_and(|events| !events.is_empty());
-        if let Command::SetReachability { node, .. } = command {
-            self.fence.resolve(*node);
-        }
+        self.leader.ended(proposal, known);
         if self.broken == Some(Mutation::AnyoneMayReturn) {
             self.let_anyone_return();
         }

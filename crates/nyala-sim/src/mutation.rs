@@ -38,7 +38,7 @@ pub const ALL: &[(Mutation, u64)] = &[
     (Mutation::Protocol(Rule::TellFences), 100),
     (Mutation::LongLease, 400),
     (Mutation::LeaseForTheCondemned, 400),
-    (Mutation::NoFencing, 6000),
+    (Mutation::NoFencing, 400),
     (Mutation::AnyoneMayReturn, 200),
     (Mutation::ResyncedInAnyEpoch, 6000),
 ];

@@ -10,6 +10,7 @@ use crate::world::{GROUP, World};
 use nyala_replica::share::ShareLimits;
 use nyala_replica::{Config, FENCES, Input, Job, Member, Request, Ticket, Token, View};
 use nyala_wire::map::ClusterMap;
+use nyala_wire::mgmt::Heartbeat;
 
 /// Settings of members: small regions, so that files have several, and few runs, so that they overflow.
 fn config() -> Config {
@@ -78,7 +79,10 @@ impl World {
         if beats {
             node.beat_ms = now_ms;
             let msg = match node.registered {
-                true => Msg::Heartbeat { node: id, incarnation, has, sent_ms: now_ms },
+                true => {
+                    let beat = Heartbeat { node: id, incarnation, map_version: has, capacities: Vec::new() };
+                    Msg::Heartbeat { beat: Box::new(beat), sent_ms: now_ms }
+                }
                 false => Msg::Register(Box::new(registration(at, incarnation))),
             };
             self.send(Place::Node(at), Place::Mgmt, msg);
@@ -111,8 +115,9 @@ impl World {
     /// Another server's host refuses connections.
     pub fn peer_refused(&mut self, at: usize, boot: u64, peer: usize) {
         if self.runs(at, boot) && self.nodes[peer].power == Power::Dead {
-            let target = self.nodes[peer].target;
+            let (target, node) = (self.nodes[peer].target, self.nodes[peer].id);
             self.input(at, Input::Refused { target });
+            self.send(Place::Node(at), Place::Mgmt, Msg::Refused(node));
         }
     }
 
@@ -167,7 +172,8 @@ impl World {
                 self.stop(at, Power::Dead);
             }
             Msg::Registered(..) | Msg::Superseded { .. } => {}
-            Msg::Register(_) | Msg::Heartbeat { .. } | Msg::GetMap | Msg::Propose(_) | Msg::Answer { .. } => {}
+            Msg::Register(_) | Msg::Heartbeat { .. } | Msg::Closed { .. } | Msg::Refused(_) => {}
+            Msg::GetMap | Msg::Propose(_) | Msg::Answer { .. } => {}
         }
     }
 

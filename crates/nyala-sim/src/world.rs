@@ -145,7 +145,8 @@ impl World {
             Event::Start { node } => self.start(node),
             Event::ClientTick { client } => self.client_tick(client),
             Event::MgmtTick { term } => self.mgmt_tick(term),
-            Event::Commit { term, command } => self.commit(term, &command),
+            Event::Probe { term, node, incarnation } => self.probed(term, node, incarnation),
+            Event::Commit { term, command, proposal } => self.commit(term, &command, proposal),
             Event::MgmtLeads { term } => {
                 let now_ms = self.now_us / 1000;
                 self.mgmt.lead(term, now_ms);

@@ -20,7 +20,7 @@ fn all_clean(seeds: impl Iterator<Item = u64>) -> u64 {
     answered
 }
 
-/// Among them seeds that once failed.
+/// Among them seeds that failed under the faults of their time; a new kind of fault makes other runs of all seeds.
 #[test]
 fn fixed_seeds_are_clean() {
     let answered = all_clean(

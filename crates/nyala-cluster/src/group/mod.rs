@@ -10,7 +10,7 @@
 //! - [`commands`]: what primaries and operators ask for.
 //! - `create`, `membership`: groups and members come and go on operators' wishes.
 //! - [`plan`]: which targets become groups when an operator leaves the choice to us.
-//! - [`fence`]: the leader's memory of who knows which map, and the `Fenced` commands that follow from it.
+//! - [`crate::lease_ledger`]: the leader's memory of who knows which map, and the `Fenced` commands that follow from it.
 //!
 //! **Failure model.** A primary asks with an old view (cut off, slow): its command names the epoch that it saw and is refused
 //! if there is another one by now. Members die one by one or all at once: the last good one stays good, however long it is
@@ -19,7 +19,6 @@
 //! ended; until then the group acknowledges nothing that it would not know of.
 
 pub mod commands;
-pub mod fence;
 pub mod member;
 pub mod plan;
 

@@ -2,7 +2,7 @@
 
 //! Groups, by what happens to them.
 
-use super::fence::{Fence, Grant};
+use crate::lease_ledger::{Grant, LeaseLedger};
 use crate::{ClusterError, ClusterState, Command, MemberAt, NewTarget, RegisterNode, Trigger};
 use nyala_wire::map::MemberState::{Bad, Good, NeedsResync, Resyncing};
 use nyala_wire::map::{Group, MemberState, Reachability, Role, Settings, TargetKind};
@@ -121,14 +121,15 @@ fn only_the_last_good_one_may_return_as_primary() {
 #[test]
 fn a_member_that_lost_its_right_has_to_know() {
     let mut state = grouped(2);
-    let mut fence = Fence::default();
-    let beat = |fence: &mut Fence, state: &ClusterState, has| fence.heartbeat(state, NodeId(2), 1, MapVersion(has));
+    let mut ledger = LeaseLedger::default();
+    let beat =
+        |ledger: &mut LeaseLedger, state: &ClusterState, has| ledger.heartbeat(state, NodeId(2), 1, MapVersion(has));
     mark(&mut state, B).unwrap();
     assert_eq!((members(&state)[1], &group(&state).fencing[..]), ((B, NeedsResync), &[B][..]));
-    beat(&mut fence, &state, state.version.0 - 1);
-    assert_eq!(fence.due(&state), []);
-    beat(&mut fence, &state, state.version.0);
-    let due = fence.due(&state);
+    beat(&mut ledger, &state, state.version.0 - 1);
+    assert_eq!(ledger.due(&state), []);
+    beat(&mut ledger, &state, state.version.0);
+    let due = ledger.due(&state);
     assert_eq!(due, [Command::Fenced(at(&state, B))]);
     let epoch = group(&state).epoch;
     due.into_iter().for_each(|command| assert_eq!(state.apply(command).unwrap().len(), 1));
@@ -143,17 +144,17 @@ fn a_member_that_lost_its_right_has_to_know() {
 #[test]
 fn the_condemned_get_no_lease() {
     let state = grouped(2);
-    let mut fence = Fence::default();
+    let mut ledger = LeaseLedger::default();
     let lease = Some(Grant { lease_ms: state.settings.lease_ms, map_version: state.version });
-    assert_eq!(fence.heartbeat(&state, NodeId(1), 1, MapVersion(1)), lease);
-    assert_eq!(fence.heartbeat(&state, NodeId(1), 2, MapVersion(1)), None, "another run");
-    fence.condemn(NodeId(1), 1);
-    assert_eq!(fence.heartbeat(&state, NodeId(1), 1, MapVersion(1)), None);
-    fence.resolve(NodeId(1));
-    assert_eq!(fence.heartbeat(&state, NodeId(1), 1, MapVersion(1)), lease);
+    assert_eq!(ledger.heartbeat(&state, NodeId(1), 1, MapVersion(1)), lease);
+    assert_eq!(ledger.heartbeat(&state, NodeId(1), 2, MapVersion(1)), None, "another run");
+    ledger.condemn(7, NodeId(1), 1);
+    assert_eq!(ledger.heartbeat(&state, NodeId(1), 1, MapVersion(1)), None);
+    ledger.resolve(7);
+    assert_eq!(ledger.heartbeat(&state, NodeId(1), 1, MapVersion(1)), lease);
     let mut after = state.clone();
     down(&mut after, 1);
-    assert_eq!(fence.heartbeat(&after, NodeId(1), 1, MapVersion(1)), None, "down until it is heard");
+    assert_eq!(ledger.heartbeat(&after, NodeId(1), 1, MapVersion(1)), None, "down until it is heard");
 }
 
 #[test]

@@ -35,9 +35,9 @@ pub(super) struct TargetCapacityView {
     responses((status = 200, body = CapacitiesView), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn get(State(state): State<RestState>) -> Json<CapacitiesView> {
     let cluster = state.core.view.state();
-    let liveness = state.core.liveness.lock();
+    let leader = state.core.leader.lock();
     let known = cluster.targets.iter().filter_map(|t| {
-        let capacity = (*liveness.capacities.get(&t.id)?).into();
+        let capacity = (*leader.capacities().get(&t.id)?).into();
         Some(TargetCapacityView { target: t.id.0, pool: t.capacity_pool, capacity })
     });
     Json(CapacitiesView { targets: known.collect(), limits: cluster.limits })

@@ -160,7 +160,7 @@ pub(super) fn nodes(state: &ClusterState, only: Option<NodeId>) -> Vec<NodeView>
 /// One target, or all.
 pub(super) fn targets(core: &Core, only: Option<TargetId>) -> Vec<TargetView> {
     let state = core.view.state();
-    let liveness = core.liveness.lock();
+    let leader = core.leader.lock();
     let slots = |id| state.slots.iter().filter(|r| r.target == id).map(|r| usize::from(r.count)).sum();
     let wanted = state.targets.iter().filter(|t| only.is_none_or(|id| id == t.id));
     let view = wanted.map(|t| TargetView {
@@ -172,7 +172,7 @@ pub(super) fn targets(core: &Core, only: Option<TargetId>) -> Vec<TargetView> {
         reachability: t.state.reachability,
         consistency: t.state.consistency,
         capacity_pool: t.capacity_pool,
-        capacity: liveness.capacities.get(&t.id).map(|c| CapacityView::from(*c)),
+        capacity: leader.capacities().get(&t.id).map(|c| CapacityView::from(*c)),
         slots: slots(t.id),
     });
     view.collect()

@@ -6,8 +6,8 @@ use crate::core::Core;
 use nyala_wire::mgmt::{MgmtReply, TargetCapacity};
 
 pub(super) fn handle(core: &Core) -> MgmtReply {
-    let liveness = core.liveness.lock();
+    let leader = core.leader.lock();
     let all =
-        liveness.capacities.iter().map(|(target, capacity)| TargetCapacity { target: *target, capacity: *capacity });
+        leader.capacities().iter().map(|(target, capacity)| TargetCapacity { target: *target, capacity: *capacity });
     MgmtReply::Capacities(all.collect())
 }

@@ -4,33 +4,29 @@
 
 use crate::core::Core;
 use crate::counters::count;
-use nyala_cluster::group::fence::Grant;
+use nyala_cluster::leader::NoLease;
+use nyala_cluster::lease_ledger::Grant;
 use nyala_transport::member::monotonic_ms;
 use nyala_wire::ErrorCode;
 use nyala_wire::error::WireError;
-use nyala_wire::map::Reachability;
 use nyala_wire::mgmt::{Heartbeat, MgmtReply};
 
 pub(super) fn handle(core: &Core, heartbeat: &Heartbeat, connection: u64) -> Result<MgmtReply, WireError> {
     count(&core.counters.heartbeats);
-    let state = core.view.state();
-    let unknown = || ErrorCode::NOT_FOUND.with(format!("node {} is not registered; register again", heartbeat.node));
-    let node = state.node(heartbeat.node).ok_or_else(unknown)?;
-    if node.incarnation != heartbeat.incarnation {
-        return Err(ErrorCode::STALE.with(format!("another run of node {} has registered", heartbeat.node)));
-    }
-    let mine = |target| state.target(target).is_some_and(|t| t.node == node.id);
-    let capacities: Vec<_> = heartbeat.capacities.iter().filter(|c| mine(c.target)).copied().collect();
-    let grant = {
-        let mut liveness = core.liveness.lock();
-        liveness.heard(node.id, heartbeat.incarnation, &capacities, monotonic_ms());
-        liveness.heard_over(node.id, heartbeat.incarnation, connection);
-        liveness.grant(&state, heartbeat)
-    };
-    if node.reachability != Reachability::Online || state.groups.iter().any(|group| !group.fencing.is_empty()) {
+    // The state is read under the lock: an older one may not have a verdict whose outcome is known to the leader's state.
+    let answer = core.leader.lock().heartbeat(&core.view.state(), heartbeat, connection, monotonic_ms());
+    if answer.look {
         core.look.notify_one();
     }
-    let down = || ErrorCode::NOT_READY.with("this run is called offline; no lease until that is taken back");
-    let Grant { lease_ms, map_version } = grant.ok_or_else(down)?;
-    Ok(MgmtReply::Lease { lease_ms, map_version })
+    let node = heartbeat.node;
+    match answer.lease {
+        Ok(Grant { lease_ms, map_version }) => Ok(MgmtReply::Lease { lease_ms, map_version }),
+        Err(NoLease::Unknown) => {
+            Err(ErrorCode::NOT_FOUND.with(format!("node {node} is not registered; register again")))
+        }
+        Err(NoLease::Superseded) => Err(ErrorCode::STALE.with(format!("another run of node {node} has registered"))),
+        Err(NoLease::Offline) => {
+            Err(ErrorCode::NOT_READY.with("this run is called offline; no lease until that is taken back"))
+        }
+    }
 }

@@ -29,6 +29,6 @@ pub(super) async fn news(
 }
 
 pub(super) fn refused(core: &Arc<Core>, node: NodeId) -> MgmtReply {
-    liveness::look_at(core, node);
+    liveness::reported(core, node);
     MgmtReply::Done
 }

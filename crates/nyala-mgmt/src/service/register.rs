@@ -35,7 +35,6 @@ pub(super) async fn handle(core: &Core, request: &Register) -> Result<MgmtReply,
     for why in &refused {
         tracing::warn!(%node, why, "a target of a service that registered is refused");
     }
-    // The lease counts from when the request was sent, which was earlier: we are the ones who wait longer.
-    core.liveness.lock().heard(node, register.incarnation, &capacities, monotonic_ms());
+    core.leader.lock().registered(node, register.incarnation, &capacities, monotonic_ms());
     Ok(MgmtReply::Registered(Box::new(Registered { cluster: state.cluster, node, targets, map: state.map(), refused })))
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Whether the management nodes can reach each other where they say that they are. Pure.
+//! Whether the management nodes can reach each other where they say that they are.
 //!
 //! **Failure model.** A loopback address leads every host to itself. A node that is known by one gets nothing from the
 //! others, and takes its own answers for theirs unless messages name their receiver; so nodes with loopback addresses form
 //! a cluster with each other on one host, or none.
 
-use nyala_cluster::{ClusterState, NodeRecord};
+use crate::state::{ClusterState, NodeRecord};
 use nyala_wire::error::WireError;
 use nyala_wire::map::Role;
 use nyala_wire::mgmt::JoinMgmt;
@@ -23,7 +23,7 @@ fn loopback(addresses: &[SocketAddr]) -> Option<SocketAddr> {
 
 /// Refuses a node that others could not reach, or that could not reach them. `from` is where the request came from;
 /// `answers` says which nodes are there at the moment, by id.
-pub(crate) fn check_join(
+pub fn check_join(
     state: &ClusterState,
     request: &JoinMgmt,
     from: IpAddr,
@@ -65,7 +65,7 @@ pub(crate) fn check_join(
 }
 
 /// An address of this node that leads the other management nodes to themselves.
-pub(crate) fn misleading(state: &ClusterState, uuid: ClusterId, addresses: &[SocketAddr]) -> Option<SocketAddr> {
+pub fn misleading(state: &ClusterState, uuid: ClusterId, addresses: &[SocketAddr]) -> Option<SocketAddr> {
     let apart = others(state, uuid).any(|node| loopback(&node.addresses).is_none());
     loopback(addresses).filter(|_| apart)
 }
@@ -73,7 +73,7 @@ pub(crate) fn misleading(state: &ClusterState, uuid: ClusterId, addresses: &[Soc
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nyala_cluster::{Command, RegisterNode};
+    use crate::{Command, RegisterNode};
     use nyala_wire::NodeId;
     use nyala_wire::map::Settings;
 
