@@ -5,7 +5,7 @@
 use crate::chunk_store::ChunkError;
 use nyala_store::StoreError;
 use nyala_store::own_dir::IdentityError;
-use nyala_transport::member::MgmtError;
+use nyala_transport::member::{BootstrapError, MgmtError};
 use nyala_transport::{SecretError, TransportError};
 use nyala_wire::{TargetId, WireError};
 use std::io;
@@ -86,4 +86,21 @@ pub enum StorageError {
         /// The system's words.
         error: io::Error,
     },
+}
+
+impl StorageError {
+    /// The system gives no random numbers.
+    pub(crate) fn random(error: getrandom::Error) -> StorageError {
+        StorageError::System { what: "no random numbers", error: io::Error::other(error) }
+    }
+}
+
+impl From<BootstrapError> for StorageError {
+    fn from(error: BootstrapError) -> StorageError {
+        match error {
+            BootstrapError::Transport(error) => StorageError::Transport(error),
+            BootstrapError::Mgmt(error) => StorageError::Mgmt(error),
+            BootstrapError::Random(error) => StorageError::random(error),
+        }
+    }
 }

@@ -6,7 +6,7 @@
 
 use nyala_store::StoreError;
 use nyala_store::own_dir::IdentityError;
-use nyala_transport::member::MgmtError;
+use nyala_transport::member::{BootstrapError, MgmtError};
 use nyala_transport::{SecretError, TransportError};
 use nyala_wire::WireError;
 
@@ -37,4 +37,14 @@ pub enum MetaError {
     /// The system gives no random numbers.
     #[error("no random numbers from the system: {0}")]
     Random(getrandom::Error),
+}
+
+impl From<BootstrapError> for MetaError {
+    fn from(error: BootstrapError) -> MetaError {
+        match error {
+            BootstrapError::Transport(error) => MetaError::Transport(error),
+            BootstrapError::Mgmt(error) => MetaError::Mgmt(error),
+            BootstrapError::Random(error) => MetaError::Random(error),
+        }
+    }
 }

@@ -33,11 +33,11 @@ use error::MetaError;
 use flusher::Flusher;
 use nyala_store::own_dir::{Kind, OwnDir};
 use nyala_store::{Options, Recovery, Store, StoreError};
-use nyala_transport::member::{Member, MgmtClient};
-use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, Server, ServerOptions, Service};
-use nyala_wire::map::{Role as NodeRole, TargetKind};
+use nyala_transport::member::{Bootstrap, Identity, Joined, Member, ServiceRole};
+use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, ServerOptions, Service, TransportError};
+use nyala_wire::map::TargetKind;
 use nyala_wire::message_type::{META, META_CHECKPOINT, META_FENCES, META_TX, PING, STATS};
-use nyala_wire::mgmt::{Capacity, Register, RegisterTarget, TargetCapacity};
+use nyala_wire::mgmt::{Capacity, RegisterTarget, TargetCapacity};
 use nyala_wire::{ClusterId, ErrorCode, MapVersion, TargetId, Time, WireError, codec};
 use peers::Peers;
 use state::State;
@@ -66,25 +66,16 @@ pub async fn run_on(
 ) -> Result<(), MetaError> {
     let secret = Secret::load(&config.secret_file)?;
     let mut dir = OwnDir::open(&config.dir, Kind::MetaTarget, ClusterId(random::<16>()?))?;
-    let (cluster, left) = (dir.identity.cluster, Arc::new(OnceLock::new()));
-    let base = HandshakeConfig { encrypt: config.encrypt, ..HandshakeConfig::new(secret.clone(), 0, Role::Meta, 0) };
-    let handshake = |cluster: ClusterId, node_id| {
-        let cluster_id = u128::from_le_bytes(cluster.0);
-        HandshakeConfig { cluster_id, node_id, ..base.clone() }
-    };
-    // Taken before registration, so that nobody hears of a service that cannot listen.
-    let early = Server::bind(&[config.listen], handshake(cluster, 0), ServerOptions::default())?;
-    let listen = early.local_addresses().first().copied().unwrap_or(config.listen);
+    let left = Arc::new(OnceLock::new());
     let mut shutdown = std::pin::pin!(shutdown);
-    let member = tokio::select! {
-        member = join(&config, &dir, listen, handshake(cluster, 0), left.clone()) => member?,
+    let joined = tokio::select! {
+        joined = join(&config, &dir, secret, left.clone()) => joined?,
         () = &mut shutdown => return Ok(()),
     };
+    let (member, handshake, listen) = (joined.member.clone(), joined.handshake.clone(), joined.listen);
     let me = member.targets().first().copied().unwrap_or_default();
     dir.registered(member.cluster(), me)?;
-    // Only now the cluster is known, and with it whom to refuse.
-    drop(early);
-    let server = Server::bind(&[listen], handshake(member.cluster(), member.node().0), ServerOptions::default())?;
+    let server = joined.bind(ServerOptions::default(), 1)?.pop().ok_or(TransportError::NoAddress)?;
     let (failed, mut failure) = mpsc::channel(1);
     let (driver, state) = tokio::select! {
         opened = open(&config, open_store, member, me, handshake, &left, failed) => opened?,
@@ -123,43 +114,38 @@ fn start_background(driver: &Rc<Driver>, state: &Rc<State>) -> [tokio::task::Joi
 async fn join(
     config: &MetaConfig,
     dir: &OwnDir,
-    listen: SocketAddr,
-    handshake: HandshakeConfig,
+    secret: Secret,
     left: Arc<OnceLock<Arc<AtomicU64>>>,
-) -> Result<Member, MetaError> {
-    let (uuid, id) = (dir.identity.uuid, dir.identity.target);
-    let advertise = match config.advertise.is_empty() {
-        true => vec![nyala_transport::advertise::advertised_address(listen, &config.mgmt)],
-        false => config.advertise.clone(),
+) -> Result<Joined, MetaError> {
+    let (uuid, id, cluster) = (dir.identity.uuid, dir.identity.target, dir.identity.cluster);
+    let bootstrap = Bootstrap {
+        role: ServiceRole::Meta,
+        listen: config.listen,
+        advertise: config.advertise.clone(),
+        mgmt: config.mgmt.clone(),
+        secret,
+        encrypt: config.encrypt,
     };
-    let register = Register {
-        cluster: dir.identity.cluster,
-        role: NodeRole::Meta,
+    let target = RegisterTarget {
         uuid,
-        alias: config.alias.clone(),
-        addresses: advertise.iter().map(ToString::to_string).collect(),
-        incarnation: u64::from_le_bytes(random::<8>()?),
-        targets: vec![RegisterTarget {
-            uuid,
-            id,
-            alias: String::new(),
-            kind: TargetKind::Meta,
-            capacity: capacity(&config.dir, None),
-            losses: 0,
-        }],
+        id,
+        alias: String::new(),
+        kind: TargetKind::Meta,
+        capacity: capacity(&config.dir, None),
+        losses: 0,
     };
     // The heartbeat reports the capacity under the id that registration gives.
     let given = Arc::new(AtomicU16::new(id.0));
-    let (path, target) = (config.dir.clone(), given.clone());
+    let (path, reported) = (config.dir.clone(), given.clone());
     let capacities = move || {
-        let target = TargetId(target.load(Ordering::Relaxed));
+        let target = TargetId(reported.load(Ordering::Relaxed));
         let left = left.get().map(|left| left.load(Ordering::Relaxed));
         vec![TargetCapacity { target, capacity: capacity(&path, left) }]
     };
-    let client = MgmtClient::new(config.mgmt.clone(), handshake);
-    let member = Member::join(client, register, capacities).await?;
-    given.store(member.targets().first().map_or(0, |target| target.0), Ordering::Relaxed);
-    Ok(member)
+    let identity = Identity { cluster, uuid, alias: config.alias.clone() };
+    let joined = bootstrap.join(identity, vec![target], capacities).await?;
+    given.store(joined.member.targets().first().map_or(0, |target| target.0), Ordering::Relaxed);
+    Ok(joined)
 }
 
 async fn open(
@@ -167,7 +153,7 @@ async fn open(
     open_store: OpenStore<'_>,
     member: Member,
     me: TargetId,
-    handshake: impl Fn(ClusterId, u32) -> HandshakeConfig,
+    handshake: HandshakeConfig,
     left: &OnceLock<Arc<AtomicU64>>,
     failed: mpsc::Sender<StoreError>,
 ) -> Result<(Rc<Driver>, Rc<State>), MetaError> {
@@ -183,7 +169,7 @@ async fn open(
     });
     let boot = ranges::start(&store, &member, me, recovery.last_lsn).await?;
     let tables = Tables::new(store)?;
-    let peers = Peers::new(handshake(member.cluster(), member.node().0));
+    let peers = Peers::new(handshake);
     let seed = u64::from_le_bytes(random::<8>()?);
     let state = Rc::new(State::new(me, tables, flusher, member, peers, boot));
     let driver = Rc::new(Driver::new(state.clone(), seed));
@@ -206,18 +192,8 @@ fn random<const N: usize>() -> Result<[u8; N], MetaError> {
 /// Free is what names may still take (`left`), if the tables know it: clients that close files without waiting have to hear of a
 /// shortage before names are refused.
 fn capacity(dir: &Path, left: Option<u64>) -> Capacity {
-    match rustix::fs::statvfs(dir) {
-        Ok(stat) => Capacity {
-            total_bytes: stat.f_blocks * stat.f_frsize,
-            free_bytes: left.unwrap_or(stat.f_bavail * stat.f_frsize).min(stat.f_blocks * stat.f_frsize),
-            total_inodes: stat.f_files,
-            free_inodes: stat.f_favail,
-        },
-        Err(error) => {
-            tracing::warn!(dir = %dir.display(), %error, "capacity is not known");
-            Capacity::default()
-        }
-    }
+    let whole = nyala_transport::member::capacity(dir);
+    Capacity { free_bytes: left.unwrap_or(whole.free_bytes).min(whole.total_bytes), ..whole }
 }
 
 /// Dispatches frames.

@@ -11,14 +11,13 @@ use crate::config::StorageConfig;
 use crate::disks::{Disks, OsDisks};
 use crate::error::StorageError;
 use nyala_store::own_dir::{Kind, OwnDir};
-use nyala_transport::member::{Member, MgmtClient};
-use nyala_transport::{HandshakeConfig, MemoryBudget, Role, Secret, Server, ServerOptions, TransportError};
-use nyala_wire::map::{Role as NodeRole, TargetKind};
-use nyala_wire::mgmt::{Register, RegisterTarget, TargetCapacity};
+use nyala_transport::member::{Bootstrap, Identity, Joined, Member, ServiceRole};
+use nyala_transport::{HandshakeConfig, MemoryBudget, Secret, Server, ServerOptions, TransportError};
+use nyala_wire::map::TargetKind;
+use nyala_wire::mgmt::{RegisterTarget, TargetCapacity};
 use nyala_wire::{ClusterId, TargetId};
 use std::collections::HashMap;
 use std::future::Future;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -63,33 +62,22 @@ async fn register_and_serve(
     shutdown: impl Future<Output = ()>,
 ) -> Result<Option<Member>, StorageError> {
     let mut shutdown = std::pin::pin!(shutdown);
-    let cluster = targets.cluster;
-    let base = HandshakeConfig { encrypt: config.encrypt, ..HandshakeConfig::new(secret.clone(), 0, Role::Storage, 0) };
-    let handshake = |cluster: ClusterId, node_id| {
-        let cluster_id = u128::from_le_bytes(cluster.0);
-        HandshakeConfig { cluster_id, node_id, ..base.clone() }
-    };
-    // Taken before registration, so that the port is known, and nobody hears of a service that cannot listen.
-    let early = Server::bind(&[config.listen], handshake(cluster, 0), ServerOptions::default())?;
-    let listen = early.local_addresses().first().copied().unwrap_or(config.listen);
-    let member = tokio::select! {
-        member = join(config, node, targets, cluster, listen, handshake(cluster, 0)) => member?,
+    let joined = tokio::select! {
+        joined = join(config, secret, node, targets) => joined?,
         () = &mut shutdown => return Ok(None),
     };
+    let (member, handshake, listen) = (joined.member.clone(), joined.handshake.clone(), joined.listen);
     node.registered(member.cluster(), TargetId(0))?;
     let by_id = targets.settle_ids(&member)?;
-    // Only now the cluster is known, and with it whom to refuse.
-    drop(early);
-    let servers = bind(config, listen, handshake(member.cluster(), member.node().0))?;
-    let (mirrors, keeper) = start_mirrors(&member, &by_id, handshake(member.cluster(), member.node().0));
-    let sessions = Sessions::new(member.clone(), by_id.clone(), handshake(member.cluster(), member.node().0));
+    let servers = joined.bind(server_options(config), config.cores)?;
+    let (mirrors, keeper) = start_mirrors(&member, &by_id, handshake.clone());
+    let sessions = Sessions::new(member.clone(), by_id.clone(), handshake.clone());
     let learner = tokio::spawn(sessions.clone().learn());
     let (reads, stop) = (read_budget(config.memory_limit_bytes / 4), servers.first().map(Server::shutdown_handle));
     let mut cores = Vec::new();
     for server in servers {
         let (targets, member, reads) = (by_id.clone(), member.clone(), reads.clone());
-        let (mirrors, sessions) = (mirrors.clone(), sessions.clone());
-        let others = handshake(member.cluster(), member.node().0);
+        let (mirrors, sessions, others) = (mirrors.clone(), sessions.clone(), handshake.clone());
         cores.push(start_core(server, move || StorageService::new(targets, member, reads, mirrors, sessions, others))?);
     }
     tracing::info!(node = %member.node(), %listen, targets = ?by_id.keys(), "storage service is up");
@@ -118,27 +106,28 @@ fn start_mirrors(
     (mirrors, tokio::spawn(keep(keeper)))
 }
 
-fn bind(config: &StorageConfig, listen: SocketAddr, handshake: HandshakeConfig) -> Result<Vec<Server>, StorageError> {
+fn server_options(config: &StorageConfig) -> ServerOptions {
     let quarter = config.memory_limit_bytes / 4;
-    let options = ServerOptions {
+    ServerOptions {
         client_budget: MemoryBudget::new(2 * quarter),
         server_budget: MemoryBudget::new(quarter),
         ..ServerOptions::default()
-    };
-    Ok(Server::bind_cores(&[listen], handshake, options, config.cores.max(1))?)
+    }
 }
 
 async fn join(
     config: &StorageConfig,
+    secret: &Secret,
     node: &OwnDir,
     targets: &Targets,
-    cluster: ClusterId,
-    listen: SocketAddr,
-    handshake: HandshakeConfig,
-) -> Result<Member, StorageError> {
-    let advertise = match config.advertise.is_empty() {
-        true => vec![nyala_transport::advertise::advertised_address(listen, &config.mgmt)],
-        false => config.advertise.clone(),
+) -> Result<Joined, StorageError> {
+    let bootstrap = Bootstrap {
+        role: ServiceRole::Storage,
+        listen: config.listen,
+        advertise: config.advertise.clone(),
+        mgmt: config.mgmt.clone(),
+        secret: secret.clone(),
+        encrypt: config.encrypt,
     };
     let register_target = |target: &Arc<Target>| {
         let dir = target.dir.lock();
@@ -148,23 +137,15 @@ async fn join(
         let (alias, capacity) = (target.alias.clone(), target.capacity());
         RegisterTarget { uuid, id, alias, kind: TargetKind::Storage, capacity, losses: target.verifier(id).losses }
     };
-    let register = Register {
-        cluster,
-        role: NodeRole::Storage,
-        uuid: node.identity.uuid,
-        alias: config.alias.clone(),
-        addresses: advertise.iter().map(ToString::to_string).collect(),
-        incarnation: u64::from_le_bytes(random()?),
-        targets: targets.opened.iter().map(register_target).collect(),
-    };
     let served = targets.served.clone();
     let capacities = move || {
         // Until they are registered there is nothing to say about them, nor about those that management refuses.
         let served = served.get().into_iter().flat_map(|served| served.iter());
         served.map(|(target, found)| TargetCapacity { target: *target, capacity: found.capacity() }).collect()
     };
-    let client = MgmtClient::new(config.mgmt.clone(), handshake);
-    Ok(Member::join(client, register, capacities).await?)
+    let identity = Identity { cluster: targets.cluster, uuid: node.identity.uuid, alias: config.alias.clone() };
+    let register = targets.opened.iter().map(register_target).collect();
+    Ok(bootstrap.join(identity, register, capacities).await?)
 }
 
 type Ended = oneshot::Receiver<Result<(), TransportError>>;
@@ -247,7 +228,6 @@ fn raise_open_files() -> u64 {
 
 fn random<const N: usize>() -> Result<[u8; N], StorageError> {
     let mut bytes = [0; N];
-    let filled = getrandom::fill(&mut bytes);
-    filled.map_err(|error| StorageError::System { what: "no random numbers", error: std::io::Error::other(error) })?;
+    getrandom::fill(&mut bytes).map_err(StorageError::random)?;
     Ok(bytes)
 }

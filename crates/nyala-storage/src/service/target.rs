@@ -20,7 +20,6 @@ use nyala_wire::storage::{ChunkFileId, WriteVerifier};
 use nyala_wire::{ClusterId, GroupId, SessionId, TargetId, WireError};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -218,7 +217,7 @@ impl Target {
 
     /// Capacity of the file system, or of the limit if that is less.
     pub fn capacity(&self) -> Capacity {
-        let capacity = capacity(&self.dir.lock().path);
+        let capacity = nyala_transport::member::capacity(&self.dir.lock().path);
         let Some(limit) = self.limit_bytes else { return capacity };
         let left = limit.saturating_sub(self.store.used_bytes());
         let (total_bytes, free_bytes) = (capacity.total_bytes.min(limit), capacity.free_bytes.min(left));
@@ -291,18 +290,5 @@ fn run_removals(remover: &Remover, kv: &Store, dead: &mpsc::Receiver<ChunkFileId
                 true
             }
         });
-    }
-}
-
-/// Capacity of the file system that a path is on; zeros if it does not say.
-fn capacity(path: &Path) -> Capacity {
-    match rustix::fs::statvfs(path) {
-        Ok(stat) => Capacity {
-            total_bytes: stat.f_blocks.saturating_mul(stat.f_frsize),
-            free_bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
-            total_inodes: stat.f_files,
-            free_inodes: stat.f_favail,
-        },
-        Err(_) => Capacity::default(),
     }
 }

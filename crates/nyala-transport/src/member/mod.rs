@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! How everybody talks to the management service: [`MgmtClient`] for single requests, [`MapWatch`] for the cluster map,
-//! [`Member`] for a metadata or storage service that registers and holds a lease.
+//! [`Member`] for a metadata or storage service that registers and holds a lease, [`Bootstrap`] for its start.
 //!
 //! **Failure model.** Any management node can be down, restarting, unreachable, or not the leader: the others are asked,
 //! and all requests may be repeated because all of them are idempotent. The nodes that are known may all be gone one day:
@@ -12,6 +12,8 @@
 //! another cluster, or an older one, is never taken.
 
 mod book;
+mod bootstrap;
+mod capacity;
 mod client;
 mod clock;
 mod heartbeat;
@@ -23,6 +25,8 @@ mod watch;
 mod tests;
 
 pub use book::{MgmtBook, hinted};
+pub use bootstrap::{Bootstrap, BootstrapError, Identity, Joined, ServiceRole};
+pub use capacity::capacity;
 pub use client::{MgmtClient, MgmtError};
 pub use clock::{monotonic_ms, monotonic_us};
 pub use service::Member;

@@ -2,6 +2,7 @@
 
 //! Members and watches against a management service that does exactly what a test tells it.
 
+mod bootstrap;
 mod leaders;
 mod lease;
 
