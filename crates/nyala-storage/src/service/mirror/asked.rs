@@ -4,15 +4,13 @@
 
 use super::entry::{Answered, Incoming};
 use super::parse::{Asked, ChangeOp, ChangeRequest, Payload};
-use super::shell::{Shell, State, Waiting};
+use super::shell::{Shell, Waiting};
 use crate::chunk_store::WriteOp;
 use nyala_replica::{Answer, Input, Request, Ticket, Token, Wish};
 use nyala_transport::member::monotonic_ms;
 use nyala_wire::{ErrorCode, WireError};
 use std::rc::Rc;
 
-/// Refusals that are remembered for clients that ask again.
-const VERDICTS: usize = 4096;
 /// The free room is looked at so often, milliseconds.
 const LOOK_MS: u64 = 100;
 /// Room that is left free for what is under way, bytes; less on a small target.
@@ -37,7 +35,7 @@ impl Shell {
                 let mut state = self.state.borrow_mut();
                 let ticket = Ticket(state.number());
                 state.buffers.insert(ticket, Payload::Change(Rc::new(request)));
-                state.origins.insert(ticket, (client, number));
+                state.refusals.comes(ticket, (client, number));
                 Wish::Change(change, ticket)
             }
         };
@@ -83,31 +81,18 @@ impl Shell {
     pub(super) fn reply(&self, token: Token, answer: Answer) {
         let mut state = self.state.borrow_mut();
         let Some(waiting) = state.waiting.remove(&token) else { return };
-        let verdict =
-            state.verdicts.iter().find(|(origin, _)| *origin == waiting.origin).map(|(_, error)| error.clone());
+        let refusal = state.refusals.of(waiting.origin).cloned();
         let result = match answer {
-            Answer::Done if waiting.read.is_none() => verdict.map_or(Ok(Answered::Done), Err),
+            Answer::Done if waiting.read.is_none() => refusal.map_or(Ok(Answered::Done), Err),
             Answer::Data(job) => state.data.remove(&job).unwrap_or_else(|| Err(lost())),
             Answer::WrongEpoch => Err(ErrorCode::WRONG_EPOCH.with("this member does not serve that in that epoch")),
             Answer::NotReady => Err(ErrorCode::NOT_READY.with("this member cannot serve at the moment")),
             Answer::AskPrimary => Err(ErrorCode::ASK_PRIMARY.with("a change there is under way")),
-            Answer::Done | Answer::Failed => Err(verdict.unwrap_or_else(lost)),
+            Answer::Done | Answer::Failed => Err(refusal.unwrap_or_else(lost)),
         };
         drop(state);
         // An error means that nobody waits any more.
         let _ = waiting.answer.send(result);
-    }
-}
-
-impl State {
-    /// Why a change was not done as asked, for its client.
-    pub(super) fn refuse(&mut self, ticket: Ticket, error: WireError) {
-        let Some(origin) = self.origins.get(&ticket).copied() else { return };
-        self.verdicts.retain(|(other, _)| *other != origin);
-        self.verdicts.push_back((origin, error));
-        if self.verdicts.len() > VERDICTS {
-            self.verdicts.pop_front();
-        }
     }
 }
 

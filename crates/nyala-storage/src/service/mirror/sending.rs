@@ -3,13 +3,14 @@
 //! Messages to other members. Answers go back as replies where the other side still waits for one.
 //!
 //! **Failure model.** Everything may be lost; the member sends again. What is on its way over a connection that lives is not sent
-//! a second time, since it would only make a slow disk slower. A refused connection is told to the member and to
+//! a second time (`nyala_replica::questions`). A refused connection is told to the member and to
 //! management at once; a lost one is made again now, so that a refusal is not noticed later than it could be.
 
 use super::keeper::Ask;
 use super::parse::{self, Payload};
-use super::shell::{Question, Shell};
-use nyala_replica::{Body, Envelope, Input, Ticket};
+use super::shell::Shell;
+use nyala_replica::{Envelope, Input, Question, Ticket};
+use nyala_transport::member::monotonic_ms;
 use nyala_transport::{Endpoint, Frame, Request, TransportError};
 use nyala_wire::mirror::{ReplicaHeader, replica_kind};
 use nyala_wire::storage::{ChunkFileId, StorageOp, StorageRequest};
@@ -22,36 +23,16 @@ const WITHIN: Duration = Duration::from_secs(20);
 /// Longest wait for a region that is to repair a bad one.
 const FETCH_WITHIN: Duration = Duration::from_secs(3);
 
-/// The question that a message of `with` is.
-pub(super) fn asks(with: TargetId, body: &Body) -> Option<Question> {
-    match body {
-        Body::Forward { seq, .. } | Body::Copy { seq, .. } => Some((with, 0, *seq)),
-        Body::Sync { id, .. } => Some((with, 1, *id)),
-        Body::Gather { .. } => Some((with, 2, 0)),
-        _ => None,
-    }
-}
-
-/// The question of `with` that a message answers.
-fn answers(with: TargetId, body: &Body) -> Option<Question> {
-    match body {
-        Body::Forwarded { seq, .. } => Some((with, 0, *seq)),
-        Body::Synced { id, .. } => Some((with, 1, *id)),
-        Body::Gathered { .. } => Some((with, 2, 0)),
-        _ => None,
-    }
-}
-
 impl Shell {
     pub(super) fn send(self: &Rc<Self>, to: TargetId, envelope: Envelope, payload: Option<Ticket>) {
         let mut state = self.state.borrow_mut();
-        let waits = answers(to, &envelope.body).and_then(|question| state.questions.remove(&question));
+        let waits = Question::answered_by(to, &envelope.body).and_then(|question| state.askers.remove(&question));
         let envelope = match waits.map(|waits| waits.send(envelope.clone())) {
             Some(Ok(())) => return,
             _ => envelope,
         };
-        let question = asks(to, &envelope.body).map(|question| (question, envelope.epoch));
-        if question.is_some_and(|question| !state.begins(question)) {
+        let (question, epoch) = (Question::asked_by(to, &envelope.body), envelope.epoch);
+        if question.is_some_and(|question| !state.under_way.begin(question, epoch, monotonic_ms())) {
             return;
         }
         let payload = payload.and_then(|ticket| state.buffers.get(&ticket).cloned());
@@ -64,7 +45,7 @@ impl Shell {
             let Some(endpoint) = endpoint else { return };
             let reply = shell.pool.call(&endpoint, request.with_timeout(WITHIN)).await;
             if let Some(question) = question {
-                shell.state.borrow_mut().under_way.remove(&question);
+                shell.state.borrow_mut().under_way.end(question, epoch);
             }
             match reply {
                 Ok(frame) => shell.answered(to, &frame),

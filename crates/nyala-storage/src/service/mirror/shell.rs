@@ -11,15 +11,15 @@ use crate::service::at_once::AtOnce;
 use crate::service::mirror_rows::Turn;
 use crate::service::target::Target;
 use nyala_cluster::Command;
-use nyala_replica::{Config, Effect, Envelope, Input, Job, Member as Replica, Standing, Ticket, Token, View};
+use nyala_replica::{Config, Effect, Envelope, FlushSet, Input, Job, Member as Replica, Question, QuestionsUnderWay};
+use nyala_replica::{Refusals, Ticket, Token, View};
 use nyala_transport::member::{Member, monotonic_us};
 use nyala_transport::{HandshakeConfig, Pool, PoolOptions};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::mgmt::{MemberNews, MgmtRequest};
-use nyala_wire::storage::ChunkFileId;
 use nyala_wire::{GroupId, MapVersion, SessionId, TargetId, WireError};
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -64,9 +64,6 @@ pub(super) struct Waiting {
     pub origin: (u64, u64),
 }
 
-/// A question between members: who, which kind, which number.
-pub(super) type Question = (TargetId, u8, u64);
-
 pub(super) struct State {
     pub replica: Replica,
     pub map: Arc<ClusterMap>,
@@ -74,18 +71,15 @@ pub(super) struct State {
     pub waiting: HashMap<Token, Waiting>,
     /// What reads brought.
     pub data: HashMap<Job, Result<Answered, WireError>>,
-    /// Why a client's change was not done as asked; the oldest go.
-    pub verdicts: VecDeque<((u64, u64), WireError)>,
-    /// Whose change a buffer is.
-    pub origins: HashMap<Ticket, (u64, u64)>,
+    /// Why clients' changes were not done as asked.
+    pub refusals: Refusals,
     /// Members that wait for our answer.
-    pub questions: HashMap<Question, oneshot::Sender<Envelope>>,
-    /// Questions of ours on their way, with their epoch, and since when.
-    pub under_way: HashMap<(Question, u32), u64>,
+    pub askers: HashMap<Question, oneshot::Sender<Envelope>>,
+    /// Questions of ours on their way.
+    pub under_way: QuestionsUnderWay,
     pub silence: Silence,
-    /// Files with changes that no flush has ended for, and those of flushes under way.
-    pub unflushed: HashSet<ChunkFileId>,
-    pub flushing: HashMap<ChunkFileId, u32>,
+    /// Files with changes that no flush has ended for.
+    pub flushes: FlushSet,
     /// Who waits until no write of a session is under way.
     pub quiet: Vec<(SessionId, Fenced)>,
     /// When the free room was looked at, and what there was.
@@ -113,7 +107,7 @@ pub(super) fn run(setup: Setup, events: mpsc::UnboundedReceiver<Event>) {
         Ok(rows) => rows,
         Err(error) => return tracing::error!(%group, %error, "what is remembered of a mirror group cannot be read"),
     };
-    let unflushed = rows.iter().map(|row| row.file()).collect();
+    let flushes = FlushSet::new(rows.iter().map(|row| row.file()));
     let config = Config { give_up_ms: GIVE_UP_MS, ..Config::default() };
     let replica = Replica::open(setup.me, group, config, rows);
     let state = State {
@@ -122,13 +116,11 @@ pub(super) fn run(setup: Setup, events: mpsc::UnboundedReceiver<Event>) {
         buffers: HashMap::new(),
         waiting: HashMap::new(),
         data: HashMap::new(),
-        verdicts: VecDeque::new(),
-        origins: HashMap::new(),
-        questions: HashMap::new(),
-        under_way: HashMap::new(),
+        refusals: Refusals::default(),
+        askers: HashMap::new(),
+        under_way: QuestionsUnderWay::default(),
         silence: Silence::default(),
-        unflushed,
-        flushing: HashMap::new(),
+        flushes,
         quiet: Vec::new(),
         room: (0, 0),
         lease: (0, MapVersion(0)),
@@ -192,12 +184,9 @@ impl Shell {
                 Sent::Region(region) => Some(Payload::Region(region)),
             };
             buffer.into_iter().for_each(|buffer| drop(state.buffers.insert(ticket, buffer)));
-            // One who asks again gets the answer at its newest question; one in another epoch, or of one who does not
-            // follow, gets none, and knows that at once.
-            let follows = matches!(state.replica.standing(), Standing::Following | Standing::Resyncing);
-            let same = state.replica.epoch().is_some_and(|(epoch, _)| epoch == envelope.epoch);
-            if let Some(question) = super::sending::asks(from, &envelope.body).filter(|_| follows && same) {
-                state.questions.insert(question, answer);
+            // One who asks again gets the answer at its newest question.
+            if let Some(question) = Question::to(&state.replica, from, &envelope) {
+                state.askers.insert(question, answer);
             }
             ticket
         };
@@ -217,7 +206,7 @@ impl Shell {
             Effect::Drop(ticket) => {
                 let mut state = self.state.borrow_mut();
                 state.buffers.remove(&ticket);
-                state.origins.remove(&ticket);
+                state.refusals.goes(ticket);
                 drop(state);
                 self.tell_quiet();
             }
@@ -254,7 +243,7 @@ impl Shell {
         if seldom {
             let mut state = self.state.borrow_mut();
             state.waiting.retain(|_, waiting| !waiting.answer.is_closed());
-            state.questions.retain(|_, answer| !answer.is_closed());
+            state.askers.retain(|_, answer| !answer.is_closed());
             drop(state);
             self.tell_quiet();
             self.publish();

@@ -7,13 +7,12 @@
 //! group goes on without the member ([`Input::Silent`]), and does not try to bring it up to date until its host answers. A slow disk or a
 //! stopped process is none of this, since the host answers for them.
 
-use super::shell::{Question, Shell, State};
+use super::shell::Shell;
 use nyala_replica::Input;
 use nyala_transport::Endpoint;
 use nyala_transport::member::monotonic_ms;
 use nyala_wire::TargetId;
 use std::collections::BTreeSet;
-use std::collections::hash_map::Entry;
 use std::rc::Rc;
 
 /// An answer that is owed for so long is a reason to knock.
@@ -28,26 +27,12 @@ pub(super) struct Silence {
     silent: BTreeSet<TargetId>,
 }
 
-impl State {
-    /// A question goes out now, unless it is on its way already.
-    pub(super) fn begins(&mut self, question: (Question, u32)) -> bool {
-        match self.under_way.entry(question) {
-            Entry::Occupied(_) => false,
-            Entry::Vacant(place) => {
-                place.insert(monotonic_ms());
-                true
-            }
-        }
-    }
-}
-
 impl Shell {
     /// Knocks where it is due. Called now and then.
     pub(super) fn look_for_silence(self: &Rc<Self>) {
         let now_ms = monotonic_ms();
         let mut state = self.state.borrow_mut();
-        let owes = state.under_way.iter().filter(|(_, since_ms)| now_ms.saturating_sub(**since_ms) >= SUSPECT_MS);
-        let mut due: BTreeSet<TargetId> = owes.map(|(((target, ..), _), _)| *target).collect();
+        let mut due = state.under_way.owing(SUSPECT_MS, now_ms);
         due.extend(&state.silence.silent);
         for target in due {
             let Some(node) = state.map.node_of(target) else {

@@ -61,13 +61,13 @@ impl Shell {
         };
         let result = self.change(&request).await;
         let mut state = self.state.borrow_mut();
-        state.unflushed.insert(change.file);
+        state.flushes.changed(change.file);
         let Err(error) = result else { return true };
         let refused = is_refusal(&request.op, error.code);
         if !refused {
             self.says("do a change", &error);
         }
-        state.refuse(ticket, error);
+        state.refusals.refuse(ticket, error);
         refused
     }
 
@@ -167,7 +167,7 @@ impl Shell {
         let Some(Payload::Region(region)) = payload else { return false };
         let bytes = region.data.len() as u64;
         let done = self.setup.target.call(Task::Import { file, region, end: span.end }).await;
-        self.state.borrow_mut().unflushed.insert(file);
+        self.state.borrow_mut().flushes.changed(file);
         if let Some(mirrors) = self.setup.mirrors.upgrade() {
             mirrors.count("mirror.regions_taken", 1);
             mirrors.count("mirror.region_bytes_taken", bytes);
@@ -178,14 +178,7 @@ impl Shell {
 
     /// All files with changes to disk.
     async fn flush(&self) -> bool {
-        let files: Vec<ChunkFileId> = {
-            let mut state = self.state.borrow_mut();
-            let mut files = std::mem::take(&mut state.unflushed);
-            // A flush that is under way may have begun before their last change.
-            files.extend(state.flushing.keys());
-            files.iter().for_each(|file| *state.flushing.entry(*file).or_insert(0) += 1);
-            files.into_iter().collect()
-        };
+        let files = self.state.borrow_mut().flushes.begin();
         let mut syncs = tokio::task::JoinSet::new();
         for file in files {
             let target = self.setup.target.clone();
@@ -197,16 +190,9 @@ impl Shell {
                 all = false;
                 continue;
             };
-            let mut state = self.state.borrow_mut();
-            if let Some(count) = state.flushing.get_mut(&file) {
-                *count -= 1;
-                if *count == 0 {
-                    state.flushing.remove(&file);
-                }
-            }
+            self.state.borrow_mut().flushes.synced(file, result.is_ok());
             if let Err(error) = result {
                 all = false;
-                state.unflushed.insert(file);
                 self.says("sync a chunk file", &error);
             }
         }
