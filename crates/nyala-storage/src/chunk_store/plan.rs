@@ -6,7 +6,6 @@
 //! hidden under a fresh checksum. A block without checksum counts as zeros; leftovers that the file may have there are
 //! overwritten together with the block's first write.
 
-use super::MAX_CHUNK_FILE_BYTES;
 use super::counters::add;
 use super::disk::ChunkFile;
 use super::error::ChunkError;
@@ -16,7 +15,7 @@ use super::worker::Start;
 use super::write::WriteOp;
 use bytes::Bytes;
 use nyala_wire::checksum::crc32c_zero_padded;
-use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES, block_pieces, blocks_touched};
+use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId, block_pieces};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -44,16 +43,7 @@ impl Plan {
 
 /// Refuses what contradicts itself or arrived damaged.
 pub(super) fn check(shared: &Shared, op: &WriteOp) -> Result<(), ChunkError> {
-    let len = op.data.len() as u64;
-    if len > u64::from(MAX_IO_BYTES) {
-        return Err(ChunkError::Invalid("a write has at most 4 MiB"));
-    }
-    if op.offset.checked_add(len).is_none_or(|end| end > MAX_CHUNK_FILE_BYTES) {
-        return Err(ChunkError::TooBig);
-    }
-    if op.crcs.len() as u64 != blocks_touched(op.offset, len) {
-        return Err(ChunkError::Invalid("a write has one checksum for each block that it touches"));
-    }
+    op.check()?;
     if op.compared {
         return Ok(());
     }

@@ -2,6 +2,7 @@
 
 //! Writes: several at once, so that they share one trip to the log. Failure model: see the parent module.
 
+use super::MAX_CHUNK_FILE_BYTES;
 use super::counters::add;
 use super::disk::write_all;
 use super::error::ChunkError;
@@ -14,7 +15,7 @@ use bytes::Bytes;
 use nyala_store::Batch;
 use nyala_wire::SessionId;
 use nyala_wire::checksum::crc32c;
-use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId, Stamp, block_pieces};
+use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES, Stamp, block_pieces, blocks_touched};
 
 /// A write as it came from a client.
 #[derive(Debug, Clone)]
@@ -36,6 +37,21 @@ pub struct WriteOp {
 }
 
 impl WriteOp {
+    /// Refuses what contradicts itself, or is more than a chunk file takes.
+    pub fn check(&self) -> Result<(), ChunkError> {
+        let len = self.data.len() as u64;
+        if len > u64::from(MAX_IO_BYTES) {
+            return Err(ChunkError::Invalid("a write has at most 4 MiB"));
+        }
+        if self.offset.checked_add(len).is_none_or(|end| end > MAX_CHUNK_FILE_BYTES) {
+            return Err(ChunkError::TooBig);
+        }
+        if self.crcs.len() as u64 != blocks_touched(self.offset, len) {
+            return Err(ChunkError::Invalid("a write has one checksum for each block that it touches"));
+        }
+        Ok(())
+    }
+
     /// Compares the checksums with the data, if that is still to be done. Cheapest on the thread that received it. What does not
     /// match is found again, and refused, when it is to be written.
     pub fn compare(&mut self) {
@@ -43,7 +59,7 @@ impl WriteOp {
     }
 
     /// The first block piece that does not match its checksum.
-    pub(super) fn first_damaged(&self) -> Option<usize> {
+    pub fn first_damaged(&self) -> Option<usize> {
         let mut at = 0;
         let pieces = block_pieces(self.offset, self.data.len() as u64);
         pieces.zip(&self.crcs).position(|(len, crc)| {

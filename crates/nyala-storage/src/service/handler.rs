@@ -7,18 +7,18 @@ use super::mirror::{Answered, Mirrors};
 use super::pass_on::PassOn;
 use super::queue::{Outcome, Task, mistake};
 use super::read_reply::{Found, read_reply};
+use super::request::{self, ReadOp};
 use super::sessions::Sessions;
 use super::target::Target;
-use crate::chunk_store::{Author, WriteOp, check_copy, copy_write, pad_copy};
+use crate::chunk_store::{Author, check_copy, copy_write, pad_copy};
 use bytes::Bytes;
 use nyala_transport::member::Member;
 use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Role, Service};
 use nyala_wire::storage::{
-    ChunkFileId, MAX_IO_BYTES, ReadHeader, StorageOp, StorageReply, StorageRequest, WriteHeader, blocks_touched,
-    decode_bulk, encode_bulk,
+    ChunkFileId, MAX_IO_BYTES, StorageOp, StorageReply, StorageRequest, blocks_touched, encode_bulk,
 };
 use nyala_wire::walk::WalkAt;
-use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, WireError, codec, message_type};
+use nyala_wire::{ErrorCode, TargetId, WireError, codec, message_type};
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -99,43 +99,18 @@ impl StorageService {
     }
 
     async fn write(&self, peer: &PeerInfo, request: Frame) -> Result<Reply, WireError> {
-        let (header, checksums) = decode_bulk::<WriteHeader>(&request.body)?;
-        let target = self.target(TargetId(header.target.get()))?;
-        let len = header.len.get();
-        let bad = |what: &str| Err(ErrorCode::BAD_MESSAGE.with(what));
-        if len as usize != request.payload.len() {
-            return bad("the length of the write is not that of its payload");
-        }
-        if len > MAX_IO_BYTES {
-            return bad("a write has at most 4 MiB");
-        }
-        if header.checksums.get() as usize != checksums.len() {
-            return bad("the number of checksums is not the one in the header");
-        }
-        if header.flags.get() != 0 {
-            return bad("the write has flags that this build does not know");
-        }
-        let file = ChunkFileId { inode: InodeId(header.inode.get()), index: header.index.get() };
-        let crcs = checksums.iter().map(|crc| crc.get()).collect();
-        let session = SessionId(header.session.get());
-        self.sessions.admit(peer, file.inode, session)?;
-        let (offset, data) = (header.offset.get(), request.payload);
-        let mut op = WriteOp { session, file, offset, data, crcs, compared: false, stamp: header.stamp() };
+        let (id, mut op) = request::write(&request.body, request.payload)?;
+        let target = self.target(id)?;
+        self.sessions.admit(peer, op.file.inode, op.session)?;
         op.compare();
         self.at_once.write(target, op).await?;
-        Ok(Reply::ok(encode_bulk(&target.verifier(TargetId(header.target.get())).header(), &[])))
+        Ok(Reply::ok(encode_bulk(&target.verifier(id).header(), &[])))
     }
 
     async fn read(&self, request: &Frame) -> Result<Reply, WireError> {
-        let (header, rest) = decode_bulk::<ReadHeader>(&request.body)?;
-        let target = self.target(TargetId(header.target.get()))?;
-        let (offset, len, flags) = (header.offset.get(), header.len.get(), header.flags.get());
-        if len > MAX_IO_BYTES || !rest.is_empty() || flags & !ReadHeader::VERIFY != 0 {
-            return Err(ErrorCode::BAD_MESSAGE.with("a read has at most 4 MiB, no checksums and no unknown flags"));
-        }
+        let (id, ReadOp { file, offset, len, verify }) = request::read(&request.body)?;
+        let target = self.target(id)?;
         let memory = self.read_memory(offset, len).await?;
-        let file = ChunkFileId { inode: InodeId(header.inode.get()), index: header.index.get() };
-        let verify = flags & ReadHeader::VERIFY != 0;
         let found = match verify {
             false => self.at_once.read(target, file, offset, len).await?,
             true => match target.call(Task::Read { file, offset, len, verify }).await? {

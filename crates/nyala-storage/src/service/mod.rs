@@ -28,6 +28,7 @@ mod mirror_rows;
 mod pass_on;
 mod queue;
 mod read_reply;
+mod request;
 mod ring_reads;
 mod run;
 mod sessions;

@@ -6,15 +6,12 @@
 //! anything is ordered. What passes can fail at a member only because of that member.
 
 use crate::chunk_store::{MAX_CHUNK_FILE_BYTES, Region, WriteOp};
+use crate::service::request::{self, ReadOp};
 use bytes::Bytes;
 use nyala_replica::{Body, Change, FENCES, Span};
-use nyala_wire::checksum::crc32c;
 use nyala_wire::mirror::replica_kind;
-use nyala_wire::storage::{
-    BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES, ReadHeader, Stamp, StorageOp, StorageRequest, WriteHeader, block_pieces,
-    blocks_touched, decode_bulk,
-};
-use nyala_wire::{ErrorCode, InodeId, SessionId, WireError, codec, message_type};
+use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES, Stamp, StorageOp, StorageRequest};
+use nyala_wire::{ErrorCode, SessionId, WireError, codec, message_type};
 use std::rc::Rc;
 
 /// A change as it came: what to do, and the bytes in which it is sent on.
@@ -107,13 +104,8 @@ pub(super) fn request(kind: u16, body: Bytes, data: Bytes) -> Result<Asked, Wire
 }
 
 fn read(body: &[u8]) -> Result<Asked, WireError> {
-    let (header, rest) = decode_bulk::<ReadHeader>(body)?;
-    let (offset, len, flags) = (header.offset.get(), header.len.get(), header.flags.get());
-    if len > MAX_IO_BYTES || !rest.is_empty() || flags & !ReadHeader::VERIFY != 0 {
-        return Err(bad("a read has at most 4 MiB, no checksums and no unknown flags"));
-    }
-    let file = ChunkFileId { inode: InodeId(header.inode.get()), index: header.index.get() };
-    let kind = ReadKind::Bulk { offset, len, verify: flags & ReadHeader::VERIFY != 0 };
+    let (_, ReadOp { file, offset, len, verify }) = request::read(body)?;
+    let kind = ReadKind::Bulk { offset, len, verify };
     // Behind the largest chunk file there is nothing, which is no error.
     let span = Span { start: offset, end: offset.saturating_add(len.max(1).into()) };
     Ok(Asked::Read(file, span, kind))
@@ -138,27 +130,19 @@ fn change(kind: u16, body: Bytes, data: Bytes) -> Result<ChangeRequest, WireErro
 }
 
 fn write(body: &[u8], data: Bytes) -> Result<WriteOp, WireError> {
-    let (header, checksums) = decode_bulk::<WriteHeader>(body)?;
-    let (offset, len) = (header.offset.get(), header.len.get());
-    if len as usize != data.len() || len > MAX_IO_BYTES || len == 0 || header.flags.get() != 0 {
-        return Err(bad("a write to a mirror group has 1 byte to 4 MiB, as many as its payload, and no flags"));
+    let (_, mut op) = request::write(body, data)?;
+    if op.data.is_empty() {
+        return Err(bad("a write to a mirror group has at least 1 byte"));
     }
-    span(offset, len.into())?;
-    let fits = header.checksums.get() as usize == checksums.len();
-    if !fits || checksums.len() as u64 != blocks_touched(offset, len.into()) {
-        return Err(bad("a write has one checksum for each block that it touches"));
+    // What is ordered must not fail on one member only.
+    op.compare();
+    if !op.compared
+        && let Some(piece) = op.first_damaged()
+    {
+        return Err(ErrorCode::DAMAGED.with(format!("block {piece} of the data arrived damaged; send it again")));
     }
-    let mut at = 0;
-    for (piece, (len, crc)) in block_pieces(offset, len.into()).zip(checksums).enumerate() {
-        if crc32c(&data[at..at + len]) != crc.get() {
-            return Err(ErrorCode::DAMAGED.with(format!("block {piece} of the data arrived damaged; send it again")));
-        }
-        at += len;
-    }
-    let file = ChunkFileId { inode: InodeId(header.inode.get()), index: header.index.get() };
-    let crcs = checksums.iter().map(|crc| crc.get()).collect();
-    let (session, stamp) = (SessionId(header.session.get()), Stamp::default());
-    Ok(WriteOp { session, file, offset, data, crcs, compared: true, stamp })
+    // Repeated requests are found by their numbers in the group.
+    Ok(WriteOp { stamp: Stamp::default(), ..op })
 }
 
 /// The bytes that a change touches.
