@@ -16,7 +16,7 @@ pub struct ShareLimits {
     pub min_bytes_per_s: u64,
     /// Highest rate, bytes per second.
     pub max_bytes_per_s: u64,
-    /// Requests may take so much longer than without a resync, percent.
+    /// Requests may take so much longer than without a resync, percent; three times that where there are few.
     pub slower_percent: u64,
     /// Length of an interval, milliseconds.
     pub interval_ms: u64,

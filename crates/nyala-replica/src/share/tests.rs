@@ -30,9 +30,9 @@ fn requests_of_a_fraction_of_a_millisecond_are_protected() {
         let seen = model.run(10_000, &[load]);
         println!("{us} us: {first:?}, {seen:?}");
         assert!(first.done[0] >= 80.0, "the search for a rate is short: {us} us: {first:?}");
-        assert!(seen.done[0] >= 87.0, "{us} us: {seen:?}");
-        // 15 % is what 25 MiB/s cost these.
-        assert!((12.0..=30.0).contains(&seen.copied), "{us} us: {seen:?}");
+        assert!(seen.done[0] >= 92.0, "{us} us: {seen:?}");
+        // 8 % is what 13 MiB/s cost these.
+        assert!((9.0..=20.0).contains(&seen.copied), "{us} us: {seen:?}");
     }
 }
 
@@ -41,7 +41,7 @@ fn reads_that_suffer_are_not_outweighed_by_writes_that_do_not() {
     let mut model = Model::new();
     model.run(2000, &[READS, WRITES]);
     let seen = model.run(10_000, &[READS, WRITES]);
-    assert!(seen.done[0] >= 88.0, "{seen:?}");
+    assert!(seen.done[0] >= 92.0, "{seen:?}");
 }
 
 #[test]
@@ -54,13 +54,20 @@ fn a_load_that_comes_finds_a_rate_near_what_is_copied() {
     assert!(soon.done[0] >= 80.0, "{soon:?}");
 }
 
+/// On average over many orders of chance: one of them says little about a rate that follows a few requests.
 #[test]
 fn a_few_requests_a_second_do_not_hold_it_at_the_minimum() {
-    let mut model = Model::new();
-    let seldom = Load { clients: 1, us: 20_000, percent: 0, think_us: 280_000, ..READS };
-    model.run(40_000, &[seldom]);
-    let seen = model.run(5000, &[seldom]);
-    assert!(seen.copied >= 60.0, "{seen:?}");
+    let copied = |seed: u64| {
+        let mut model = Model::new();
+        model.random = seed;
+        let seldom = Load { clients: 1, us: 20_000, percent: 0, think_us: 280_000, ..READS };
+        model.run(40_000, &[seldom]);
+        model.run(20_000, &[seldom]).copied
+    };
+    let all: Vec<f64> = (1..=20).map(copied).collect();
+    let mean = all.iter().sum::<f64>() / all.len() as f64;
+    println!("mean {mean:.0} MiB/s, {all:.0?}");
+    assert!(mean >= 100.0, "mean {mean}: {all:?}");
 }
 
 /// Eight files a second, because each counts as a whole region, would let a resync last for hours.

@@ -38,7 +38,7 @@ pub(super) struct Seen {
 pub(super) struct Model {
     pub share: Share,
     now_us: u64,
-    random: u64,
+    pub random: u64,
     /// What disks and network can do, bytes of copies a second.
     most: u64,
     /// Copies of this millisecond and of those before, fading: what is noticed.
