@@ -96,7 +96,7 @@ fn check_groups(state: &ClusterState) {
     assert!(unique(state.groups.iter().flat_map(|g| g.members.iter())), "a target is in one group");
     for group in &state.groups {
         assert_eq!(group.members.len(), group.states.len());
-        assert!(1 <= group.reign && group.reign <= group.epoch && group.since <= state.version);
+        assert!(1 <= group.term && group.term <= group.epoch && group.since <= state.version);
         let offline = |t: TargetId| state.target(t).unwrap().state.reachability == Reachability::Offline;
         let all: Vec<_> = group.members_with_states().collect();
         let good = || all.iter().filter(|(_, s)| *s == MemberState::Good).map(|(t, _)| *t);
@@ -167,9 +167,9 @@ proptest! {
             let outcome = state.apply(command.clone());
             for group in &state.groups {
                 let Some(old) = before.group(group.id) else { continue };
-                let same = (&old.members, &old.states, old.reign) == (&group.members, &group.states, group.reign);
+                let same = (&old.members, &old.states, old.term) == (&group.members, &group.states, group.term);
                 prop_assert_eq!(group.epoch, old.epoch + u32::from(!same), "one epoch for each change");
-                prop_assert!(group.reign == old.reign || group.reign == group.epoch);
+                prop_assert!(group.term == old.term || group.term == group.epoch);
             }
             prop_assert_eq!(&twin.apply(codec::decode(&codec::encode(&command)).unwrap()), &outcome, "deterministic");
             prop_assert_eq!(twin.encode(), state.encode());

@@ -212,7 +212,7 @@ fn mirrored_files_get_groups_that_somebody_can_serve() {
         epoch: 1,
         members: vec![TargetId(a), TargetId(b)],
         states: vec![MemberState::Good, state],
-        reign: 1,
+        term: 1,
         since: Default::default(),
         fencing: vec![],
         resync_stopped: false,

@@ -362,7 +362,7 @@ fn mirrored_files_wait_for_groups_that_are_away_and_not_for_those_that_are_lost_
         epoch: 1,
         members: vec![TargetId(101), TargetId(102)],
         states: vec![MemberState::Good, MemberState::NeedsResync],
-        reign: 1,
+        term: 1,
         since: map.version,
         fencing: Vec::new(),
         resync_stopped: false,

@@ -44,7 +44,7 @@ pub enum Admission {
     Void,
 }
 
-/// All clients of a reign.
+/// All clients of a term.
 #[derive(Clone, Debug, Default)]
 pub struct Clients {
     windows: BTreeMap<u64, Window>,

@@ -99,7 +99,7 @@ pub enum Answer {
     Data(Job),
     /// The client's view of the group is old, or ours is: fetch the map, send again.
     WrongEpoch,
-    /// Not now: no lease, or a new reign that is not ready. Send again.
+    /// Not now: no lease, or a new term that is not ready. Send again.
     NotReady,
     /// This member cannot tell yet whether the newest change there counts: ask the primary.
     AskPrimary,

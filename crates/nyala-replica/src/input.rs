@@ -57,14 +57,14 @@ pub struct Request {
     /// The group's epoch as the client knows it.
     pub epoch: u32,
     /// What it wants.
-    pub wish: Wish,
+    pub operation: Operation,
     /// When the service got it, by the clock of [`crate::Member::handle`]: what waits before the member waits for the client.
     pub came_us: u64,
 }
 
 /// What a client wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum Operation {
     /// A change; its payload is in the buffer.
     Change(Change, Ticket),
     /// To read.

@@ -15,7 +15,6 @@
 // `mutations` is a feature of nyala-replica-breakable, which is made of this code; here it does not exist.
 #![allow(unexpected_cfgs)]
 
-pub mod beside;
 pub mod clients;
 pub mod config;
 pub mod effect;
@@ -26,26 +25,27 @@ pub mod member;
 pub mod message;
 pub mod progress;
 pub mod questions;
+pub mod range_locks;
 pub mod refusals;
 pub mod regions;
+pub mod role;
 pub mod rows;
 pub mod rules;
+pub mod session_fences;
 pub mod share;
-pub mod standing;
 pub mod tracking;
-pub mod turns;
 
-pub use beside::FENCES;
 pub use config::Config;
 pub use effect::{Answer, Effect};
 pub use flush_set::FlushSet;
-pub use input::{Input, Job, Request, Ticket, Token, View, Wish};
+pub use input::{Input, Job, Operation, Request, Ticket, Token, View};
 pub use member::Member;
 pub use message::{Body, Change, Envelope};
 pub use progress::Progress;
 pub use questions::{Question, QuestionsUnderWay};
 pub use refusals::Refusals;
 pub use regions::{RegionSet, Runs, Span};
+pub use role::MemberRole;
 pub use rows::{Row, RowKey};
 pub use rules::Rule;
-pub use standing::Standing;
+pub use session_fences::FENCES;

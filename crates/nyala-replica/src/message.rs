@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What members say to each other. Every message carries group, epoch and reign: one of another epoch is not acted upon.
+//! What members say to each other. Every message carries group, epoch and term: one of another epoch is not acted upon.
 //! CBOR with numbered fields; `docs/replication.md` lists them. Payloads (data of changes and regions) travel beside.
 
 use crate::lists::FileRegions;
@@ -43,9 +43,9 @@ pub struct Envelope {
     /// The sender's epoch.
     #[n(1)]
     pub epoch: u32,
-    /// The reign that the sender is in.
+    /// The term that the sender is in.
     #[n(2)]
-    pub reign: u32,
+    pub term: u32,
     /// What it says.
     #[n(3)]
     pub body: Body,
@@ -57,12 +57,12 @@ pub enum Body {
     /// Primary to member: do this change. Payload: the change's.
     #[n(0)]
     Forward {
-        /// Its number in this reign.
+        /// Its number in this term.
         #[n(0)]
         seq: u64,
         /// All changes with lower numbers are committed.
         #[n(1)]
-        floor: u64,
+        committed_below: u64,
         /// The change.
         #[n(2)]
         change: Change,
@@ -81,12 +81,12 @@ pub enum Body {
         ok: bool,
     },
     /// Primary to members: all changes with lower numbers are committed. Like `Forward`, it says that the primary leads: what
-    /// earlier reigns left in flight is agreed on.
+    /// earlier terms left in flight is agreed on.
     #[n(2)]
-    Floor {
+    Committed {
         /// The number.
         #[n(0)]
-        floor: u64,
+        committed_below: u64,
     },
     /// Primary to member: what may differ at yours?
     #[n(3)]
@@ -105,12 +105,12 @@ pub enum Body {
     /// Primary to member: this is what the region holds. Numbered and answered like a change. Payload: the region's.
     #[n(5)]
     Copy {
-        /// Its number in this reign.
+        /// Its number in this term.
         #[n(0)]
         seq: u64,
         /// All changes and copies with lower numbers are done with.
         #[n(1)]
-        floor: u64,
+        committed_below: u64,
         /// The chunk file and the bytes; up to `u64::MAX` if the file ends in there.
         #[n(2)]
         change: Change,

@@ -8,7 +8,7 @@
 
 use crate::member::Member;
 use crate::message::{Body, Envelope};
-use crate::standing::Standing;
+use crate::role::MemberRole;
 use nyala_wire::TargetId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,7 +54,7 @@ impl Question {
     /// The question of `from` that `member` may answer later. One in another epoch, or of a member that does not follow, gets no
     /// answer, and whoever asked is to know that at once.
     pub fn to(member: &Member, from: TargetId, envelope: &Envelope) -> Option<Question> {
-        let follows = matches!(member.standing(), Standing::Following | Standing::Resyncing);
+        let follows = matches!(member.role(), MemberRole::Secondary | MemberRole::Resyncing);
         let same = member.epoch().is_some_and(|(epoch, _)| epoch == envelope.epoch);
         Question::asked_by(from, &envelope.body).filter(|_| follows && same)
     }

@@ -24,7 +24,7 @@ pub struct Tracking {
     intents: RegionSet,
     /// Those whose row is on disk: changes may begin.
     open: RegionSet,
-    /// Of the intents: not agreed with the other members since a crash or change of reign.
+    /// Of the intents: not agreed with the other members since a crash or change of term.
     inherited: RegionSet,
     dirty: BTreeMap<TargetId, RegionSet>,
     /// Dirty rows that differ from what is on disk.

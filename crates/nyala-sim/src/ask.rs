@@ -34,8 +34,8 @@ impl World {
         let now_us = self.now_us;
         let Some((target, attempt, epoch)) = self.clients[at].send(&mut self.rng, now_us) else { return };
         let Some(pending) = &self.clients[at].pending else { return };
-        let (seq, wish) = (pending.seq, pending.asked.clone());
-        let msg = Msg::Ask { client: at, attempt, seq, lowest: seq, epoch, wish };
+        let (seq, operation) = (pending.seq, pending.asked.clone());
+        let msg = Msg::Ask { client: at, attempt, seq, lowest: seq, epoch, operation };
         if let Some(node) = self.nodes.iter().position(|n| n.target == target) {
             self.send(Place::Client(at), Place::Node(node), msg);
         }

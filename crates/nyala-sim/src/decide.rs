@@ -155,7 +155,7 @@ pub fn summary(group: &Group) -> String {
     format!(
         "e{} r{} [{members}] fencing {:?}",
         group.epoch,
-        group.reign,
+        group.term,
         group.fencing.iter().map(|t| t.0).collect::<Vec<_>>()
     )
 }

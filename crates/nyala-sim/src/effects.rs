@@ -6,7 +6,7 @@ use crate::check::acknowledged;
 use crate::event::{Asked, Event, Msg, Place};
 use crate::node::Doing;
 use crate::world::World;
-use nyala_replica::{Answer, Effect, Input, Member, Standing, Token};
+use nyala_replica::{Answer, Effect, Input, Member, MemberRole, Token};
 
 impl World {
     /// The member handles an input, and what it wants is done.
@@ -80,8 +80,8 @@ impl World {
     fn look_at(&mut self, at: usize) {
         let now_us = self.now_us;
         let Some(member) = &self.nodes[at].member else { return };
-        let (standing, epoch, boot) = (member.standing(), member.epoch(), self.nodes[at].boot);
-        if standing == Standing::Leading {
+        let (role, epoch, boot) = (member.role(), member.epoch(), self.nodes[at].boot);
+        if role == MemberRole::Primary {
             let verdict = self.primary.check(&self.nodes, now_us);
             self.judge(verdict);
             let verdict = self.fences.check(self.group(), &self.nodes[at], now_us);

@@ -5,7 +5,7 @@
 use crate::disk::Tag;
 use nyala_cluster::leader::Proposal;
 use nyala_cluster::{Command, RegisterNode};
-use nyala_replica::{Answer, Envelope, Job, Span, Wish};
+use nyala_replica::{Answer, Envelope, Job, Operation, Span};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::mgmt::Heartbeat;
 use nyala_wire::storage::ChunkFileId;
@@ -62,7 +62,7 @@ pub enum Msg {
     /// Between members.
     Member { from: TargetId, envelope: Envelope, payload: Option<Blocks> },
     /// A client asks.
-    Ask { client: usize, attempt: u64, seq: u64, lowest: u64, epoch: u32, wish: Asked },
+    Ask { client: usize, attempt: u64, seq: u64, lowest: u64, epoch: u32, operation: Asked },
     /// Answer.
     Answer { attempt: u64, answer: Answer, data: Option<Blocks> },
 }
@@ -80,11 +80,13 @@ pub enum Asked {
 
 impl Asked {
     /// As the member sees it.
-    pub fn wish(&self, payload: nyala_replica::Ticket) -> Wish {
+    pub fn operation(&self, payload: nyala_replica::Ticket) -> Operation {
         match self {
-            Asked::Write(file, span, _) => Wish::Change(nyala_replica::Change { file: *file, span: *span }, payload),
-            Asked::Read(file, span) => Wish::Read(*file, *span),
-            Asked::Sync => Wish::Sync,
+            Asked::Write(file, span, _) => {
+                Operation::Change(nyala_replica::Change { file: *file, span: *span }, payload)
+            }
+            Asked::Read(file, span) => Operation::Read(*file, *span),
+            Asked::Sync => Operation::Sync,
         }
     }
 }

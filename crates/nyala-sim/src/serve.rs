@@ -153,8 +153,8 @@ impl World {
                 let ticket = self.buffer(at, payload);
                 self.input(at, Input::Message { from, envelope, payload: ticket });
             }
-            Msg::Ask { client, attempt, seq, lowest, epoch, wish } => {
-                let payload = match &wish {
+            Msg::Ask { client, attempt, seq, lowest, epoch, operation } => {
+                let payload = match &operation {
                     Asked::Write(_, _, blocks) => Some(blocks.clone()),
                     Asked::Read(..) | Asked::Sync => None,
                 };
@@ -163,8 +163,8 @@ impl World {
                 node.last += 1;
                 let token = Token(node.last);
                 node.waiting.insert(token.0, (client, attempt, seq));
-                let (wish, came_us) = (wish.wish(ticket), node.clock_us(now_us));
-                let request = Request { token, client: client as u64, seq, lowest, epoch, wish, came_us };
+                let (operation, came_us) = (operation.operation(ticket), node.clock_us(now_us));
+                let request = Request { token, client: client as u64, seq, lowest, epoch, operation, came_us };
                 self.input(at, Input::Request(request));
             }
             // A late copy of an older run's registration came after ours: begin again with a new run.

@@ -178,7 +178,7 @@ pub struct Group {
     #[n(5)]
     #[cbor(default)]
     #[serde(default)]
-    pub reign: u32,
+    pub term: u32,
     /// The map version in which the present epoch began.
     #[n(6)]
     #[cbor(default)]

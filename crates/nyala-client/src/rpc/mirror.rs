@@ -338,7 +338,7 @@ mod tests {
             epoch,
             members: vec![MEMBER],
             states: Vec::new(),
-            reign: 1,
+            term: 1,
             since: MapVersion(1),
             fencing: Vec::new(),
             resync_stopped: false,

@@ -42,7 +42,7 @@ impl ClusterState {
             epoch: 1,
             members: members.to_vec(),
             states: vec![MemberState::Good; members.len()],
-            reign: 1,
+            term: 1,
             since: nyala_wire::MapVersion(self.version.0 + 1),
             fencing: Vec::new(),
             resync_stopped: false,

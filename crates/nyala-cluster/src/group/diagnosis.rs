@@ -64,7 +64,7 @@ mod tests {
             epoch: 1,
             members: (0..states.len() as u16).map(|n| TargetId(101 + n)).collect(),
             states: states.to_vec(),
-            reign: 1,
+            term: 1,
             since: MapVersion(1),
             fencing: Vec::new(),
             resync_stopped,

@@ -19,7 +19,7 @@ pub enum MemberTrigger {
     /// The primary says that it has everything, on disk.
     Resynced,
     /// Another run of a primary took office: what the old one had begun with this member is void.
-    NewReign,
+    NewTerm,
     /// An operator or a check says that the content is lost or wrong.
     DeclaredBad,
     /// An operator gives the explicit word that the content is to be taken, with no other good member in reach.
@@ -35,7 +35,7 @@ pub const MEMBER_TRIGGERS: [MemberTrigger; 9] = [
     MemberTrigger::Marked,
     MemberTrigger::ResyncStarted,
     MemberTrigger::Resynced,
-    MemberTrigger::NewReign,
+    MemberTrigger::NewTerm,
     MemberTrigger::DeclaredBad,
     MemberTrigger::DeclaredGood,
     MemberTrigger::Overruled,
@@ -49,7 +49,7 @@ const B: Option<MemberState> = Some(Bad);
 
 #[rustfmt::skip]
 const TABLE: [(MemberState, [Option<MemberState>; 9]); 4] = [
-    //             Ended EndedLast Marked Started Resynced NewReign DeclBad DeclGood Overruled
+    //             Ended EndedLast Marked Started Resynced NewTerm DeclBad DeclGood Overruled
     (Good,        [N,    G,        N,     NO,     G,       G,       B,      G,       N]),
     (NeedsResync, [N,    N,        N,     R,      NO,      N,       B,      G,       N]),
     (Resyncing,   [N,    N,        N,     R,      G,       N,       B,      G,       N]),
@@ -88,8 +88,8 @@ mod tests {
                     (MemberTrigger::Marked, _) => Some(NeedsResync),
                     (MemberTrigger::ResyncStarted | MemberTrigger::Resynced, Bad) => None,
                     (_, Bad) => Some(Bad),
-                    // The last good one stays good, and no new reign takes that from anybody.
-                    (MemberTrigger::EndedLast | MemberTrigger::NewReign, Good) => Some(Good),
+                    // The last good one stays good, and no new term takes that from anybody.
+                    (MemberTrigger::EndedLast | MemberTrigger::NewTerm, Good) => Some(Good),
                     (MemberTrigger::ResyncStarted, Good) => None,
                     (MemberTrigger::ResyncStarted, _) => Some(Resyncing),
                     // Only a resync that runs can end.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! What follows for groups from the other commands, in the same log entry: runs that ended, operators' words about
-//! targets; and the one place in which a group's epoch, reign and fencing list change.
+//! targets; and the one place in which a group's epoch, term and fencing list change.
 
 use super::member::{MemberTrigger, next};
 use crate::{ClusterError, ClusterState, Event};
@@ -81,11 +81,11 @@ impl ClusterState {
         let full: Vec<TargetId> = new.full.iter().copied().filter(lacks).collect();
         new.full = full;
         let Some(old) = old else { return };
-        let changed = old.members != new.members || old.states != new.states || old.reign != new.reign;
+        let changed = old.members != new.members || old.states != new.states || old.term != new.term;
         if changed {
             new.epoch = old.epoch + 1;
-            if new.reign != old.reign {
-                new.reign = new.epoch;
+            if new.term != old.term {
+                new.term = new.epoch;
             }
             new.since.0 = self.version.0 + 1;
             for (target, was) in old.members_with_states() {
@@ -131,8 +131,8 @@ pub(super) fn promote(group: &mut Group, at: usize) {
     let (member, state) = (group.members.remove(at), group.states.remove(at));
     group.members.insert(0, member);
     group.states.insert(0, state);
-    group.reign += 1;
-    (1..group.members.len()).for_each(|other| step(group, other, MemberTrigger::NewReign));
+    group.term += 1;
+    (1..group.members.len()).for_each(|other| step(group, other, MemberTrigger::NewTerm));
 }
 
 /// One transition; one that the table does not have leaves the member as it is.

@@ -76,14 +76,14 @@ fn a_lost_primary_is_replaced_in_the_same_entry() {
     let version = state.version.0;
     down(&mut state, 1);
     assert_eq!(members(&state), [(B, Good), (A, NeedsResync)]);
-    assert_eq!((group(&state).epoch, group(&state).reign, state.version.0), (2, 2, version + 1));
+    assert_eq!((group(&state).epoch, group(&state).term, state.version.0), (2, 2, version + 1));
     assert_eq!(group(&state).since, state.version);
     assert!(group(&state).is_settled(), "a lease that has ended needs no fencing");
     register(&mut state, 1, 2);
     assert_eq!(members(&state), [(B, Good), (A, NeedsResync)], "it comes back, not as primary");
     resync(&mut state, A);
     assert_eq!(members(&state), [(B, Good), (A, Good)]);
-    assert_eq!((group(&state).epoch, group(&state).reign), (4, 2));
+    assert_eq!((group(&state).epoch, group(&state).term), (4, 2));
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_restart_before_anybody_noticed_is_a_loss_too() {
     assert_eq!(members(&state), [(B, Good), (A, NeedsResync)]);
     register(&mut state, 2, 2);
     assert_eq!(members(&state)[0], (B, Good), "the last good one stays");
-    assert_eq!((group(&state).epoch, group(&state).reign), (3, 3), "but begins a new reign");
+    assert_eq!((group(&state).epoch, group(&state).term), (3, 3), "but begins a new term");
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn old_epochs_strangers_and_the_only_copy_are_refused() {
 }
 
 #[test]
-fn a_new_reign_voids_resyncs_and_a_switch_fences_the_old_primary() {
+fn a_new_term_voids_resyncs_and_a_switch_fences_the_old_primary() {
     let mut state = grouped(3);
     mark(&mut state, C).unwrap();
     state.apply(Command::StartResync(at(&state, C))).unwrap();

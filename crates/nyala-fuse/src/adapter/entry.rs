@@ -99,7 +99,7 @@ mod tests {
             epoch: 1,
             members: vec![TargetId(101), TargetId(201)],
             states: vec![MemberState::Good; 2],
-            reign: 0,
+            term: 0,
             since: Default::default(),
             fencing: Vec::new(),
             resync_stopped: false,

@@ -51,8 +51,8 @@ impl Member {
 
     pub(super) fn send(&mut self, to: TargetId, body: Body, payload: Option<Ticket>) {
         let Some(view) = &self.view else { return };
-        let (epoch, reign) = (view.group.epoch, view.group.reign);
-        self.out.push(Effect::Send(to, Envelope { group: self.group, epoch, reign, body }, payload));
+        let (epoch, term) = (view.group.epoch, view.group.term);
+        self.out.push(Effect::Send(to, Envelope { group: self.group, epoch, term, body }, payload));
     }
 
     pub(super) fn reply(&mut self, token: Token, answer: Answer) {
@@ -62,9 +62,9 @@ impl Member {
     /// Regions of changes that have begun and are not known to be everywhere.
     pub(super) fn uncommitted(&self) -> RegionSet {
         let mut set = RegionSet::default();
-        let spread = self.in_flight.values().filter_map(|id| self.work.get(id));
-        let led = spread.filter_map(|work| match &work.kind {
-            Kind::Change(spread, _) | Kind::Copy(spread, _) => Some(spread.change),
+        let op = self.in_flight.values().filter_map(|id| self.work.get(id));
+        let led = op.filter_map(|work| match &work.kind {
+            Kind::Change(op, _) | Kind::Copy(op, _) => Some(op.change),
             _ => None,
         });
         let ghosts = self.work.values().filter_map(|work| match &work.kind {

@@ -4,7 +4,7 @@
 //! what came later, and it is numbered like one, so that an old copy of its message does no harm.
 
 use super::Member;
-use super::work::{Kind, Purpose, Spread, Stage, Work};
+use super::work::{Kind, Purpose, ReplicatedOp, Stage, Work};
 use crate::effect::{Answer, Effect};
 use crate::message::Change;
 use crate::regions::Span;
@@ -21,7 +21,7 @@ impl Member {
             span.end = u64::MAX;
         }
         let (id, payload) = (self.number(), self.ticket());
-        let kind = Kind::Copy(Spread::new(Change { file, span }, payload), purpose);
+        let kind = Kind::Copy(ReplicatedOp::new(Change { file, span }, payload), purpose);
         self.work.insert(id, Work { kind, line: None, job: None, began_us: self.now_us });
         if broken(self.broken, Rule::CopyInTurn) {
             self.begin_copy(id);
@@ -32,27 +32,27 @@ impl Member {
 
     /// Its turn has come: read the region.
     pub(super) fn begin_copy(&mut self, id: u64) {
-        let Some(Kind::Copy(spread, _)) = self.work.get(&id).map(|work| work.kind.clone()) else { return };
-        let Change { file, span } = spread.change;
+        let Some(Kind::Copy(op, _)) = self.work.get(&id).map(|work| work.kind.clone()) else { return };
+        let Change { file, span } = op.change;
         let end = span.end.min(span.start.saturating_add(self.config.region_bytes));
         let job = self.job(id, Stage::Main);
-        self.out.push(Effect::ReadRegion { job, file, span: Span { start: span.start, end }, into: spread.payload });
+        self.out.push(Effect::ReadRegion { job, file, span: Span { start: span.start, end }, into: op.payload });
     }
 
     /// It is in the buffer: send it to those who lack it.
     pub(super) fn region_read(&mut self, id: u64, ok: bool, last: bool, bytes: u64) {
         let region_bytes = self.config.region_bytes;
         let seq = self.next_seq;
-        let Some(Kind::Copy(spread, purpose)) = self.work.get_mut(&id).map(|work| &mut work.kind) else { return };
+        let Some(Kind::Copy(op, purpose)) = self.work.get_mut(&id).map(|work| &mut work.kind) else { return };
         if !ok {
             let purpose = *purpose;
             return self.cannot_copy(id, purpose);
         }
         if !last {
-            spread.change.span.end = spread.change.span.end.min(spread.change.span.start.saturating_add(region_bytes));
+            op.change.span.end = op.change.span.end.min(op.change.span.start.saturating_add(region_bytes));
         }
-        spread.seq = seq;
-        spread.here = true;
+        op.seq = seq;
+        op.here = true;
         if let Purpose::Resync(_) = purpose {
             self.share.sized(region_bytes, bytes);
         }
@@ -85,16 +85,16 @@ impl Member {
 
     /// Ends a copy that everybody has.
     pub(super) fn settle_copy(&mut self, id: u64) {
-        let Some(Kind::Copy(spread, purpose)) = self.work.get(&id).map(|work| work.kind.clone()) else { return };
+        let Some(Kind::Copy(op, purpose)) = self.work.get(&id).map(|work| work.kind.clone()) else { return };
         let targets = self.copy_targets(purpose);
-        if !targets.iter().all(|target| spread.acked.contains(target)) {
+        if !targets.iter().all(|target| op.acked.contains(target)) {
             return;
         }
-        let run = spread.change.span.regions(self.config.region_bytes);
-        self.finish(id, &spread, Answer::Done, None);
+        let run = op.change.span.regions(self.config.region_bytes);
+        self.finish(id, &op, Answer::Done, None);
         match purpose {
-            Purpose::Agree => self.agreed_on(spread.change.file, run),
-            Purpose::Resync(target) if !targets.is_empty() => self.region_copied(target, spread.change.file, run),
+            Purpose::Agree => self.agreed_on(op.change.file, run),
+            Purpose::Resync(target) if !targets.is_empty() => self.region_copied(target, op.change.file, run),
             Purpose::Resync(_) => {}
         }
     }

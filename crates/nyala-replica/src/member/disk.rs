@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Turns, intents and the ends of disk work.
+//! Range locks, intents and the ends of disk work.
 
 use super::Member;
-use super::work::{Kind, Spread, Stage};
+use super::work::{Kind, ReplicatedOp, Stage};
 use crate::effect::Effect;
 use crate::input::Job;
 use crate::message::{Body, Change};
 use crate::regions::Span;
-use crate::standing::Standing;
+use crate::role::MemberRole;
 use nyala_wire::storage::ChunkFileId;
 
 impl Member {
@@ -17,7 +17,7 @@ impl Member {
         if let Some(work) = self.work.get_mut(&id) {
             work.line = Some(file);
         }
-        if self.turns.enter(id, file, span, exclusive) {
+        if self.range_locks.enter(id, file, span, exclusive) {
             self.granted(id);
         }
     }
@@ -26,8 +26,8 @@ impl Member {
     fn granted(&mut self, id: u64) {
         let Some(work) = self.work.get(&id) else { return };
         match &work.kind {
-            // While an office is left, lines move up; nobody begins anything for the old reign.
-            Kind::Change(..) if self.standing == Standing::Leading => self.begin_change(id),
+            // While a primary steps down, lines move up; nobody begins anything for the old term.
+            Kind::Change(..) if self.role == MemberRole::Primary => self.begin_change(id),
             Kind::Change(..) => {}
             Kind::Copy(..) => self.begin_copy(id),
             Kind::Taken { change, .. } => self.begin_in_file(id, change.file, change.span),
@@ -39,7 +39,7 @@ impl Member {
     /// The work is over: whoever waited for its turn goes on.
     pub(super) fn end(&mut self, id: u64) {
         let Some(work) = self.work.remove(&id) else { return };
-        let next = work.line.map(|file| self.turns.leave(id, file)).unwrap_or_default();
+        let next = work.line.map(|file| self.range_locks.leave(id, file)).unwrap_or_default();
         next.into_iter().for_each(|id| self.granted(id));
     }
 
@@ -59,7 +59,7 @@ impl Member {
     fn apply(&mut self, id: u64) {
         let Some(work) = self.work.get(&id) else { return };
         let (change, payload, region) = match &work.kind {
-            Kind::Change(spread, _) => (spread.change, spread.payload, false),
+            Kind::Change(op, _) => (op.change, op.payload, false),
             Kind::Taken { change, payload, origin, .. } => (*change, *payload, origin.is_none()),
             _ => return,
         };
@@ -86,9 +86,9 @@ impl Member {
                 origin.into_iter().for_each(|origin| self.note_doubtful(origin, change));
                 payload.into_iter().for_each(|ticket| self.drop_ticket(ticket));
                 self.end(id);
-                self.advance_take();
+                self.advance_recovery();
             }
-            (Kind::Change(Spread { change, .. }, _) | Kind::Taken { change, .. }, Stage::Opened) => {
+            (Kind::Change(ReplicatedOp { change, .. }, _) | Kind::Taken { change, .. }, Stage::Opened) => {
                 let change = *change;
                 self.opened(id, change, ok);
             }

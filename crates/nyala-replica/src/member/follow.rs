@@ -8,8 +8,8 @@ use crate::effect::Effect;
 use crate::input::Ticket;
 use crate::lists::to_list;
 use crate::message::{Body, Change, Envelope, Origin};
+use crate::role::MemberRole;
 use crate::rules::{Rule, broken};
-use crate::standing::Standing;
 use nyala_wire::TargetId;
 
 /// A change that was sent to us and is not known to be committed.
@@ -40,31 +40,33 @@ impl Member {
         match body {
             Body::Behind => {}
             Body::Forwarded { .. } | Body::Synced { .. } | Body::Gathered { .. } => self.answered(from, body),
-            _ => self.told(from, body, payload, epoch < mine),
+            _ => self.hear_primary(from, body, payload, epoch < mine),
         }
     }
 
     /// What the primary tells its members. `lax`: the rule about old epochs is broken.
-    fn told(&mut self, from: TargetId, body: Body, payload: Ticket, lax: bool) {
+    fn hear_primary(&mut self, from: TargetId, body: Body, payload: Ticket, lax: bool) {
         let primary = self.view.as_ref().and_then(|v| v.group.primary());
-        let takes = matches!(self.standing, Standing::Following | Standing::Resyncing);
+        let takes = matches!(self.role, MemberRole::Secondary | MemberRole::Resyncing);
         if !lax && (primary != Some(from) || !takes) {
             if matches!(body, Body::Forward { .. } | Body::Copy { .. }) {
                 self.drop_ticket(payload);
             }
             return;
         }
-        let leads = matches!(body, Body::Forward { .. } | Body::Floor { .. });
-        if leads && self.standing == Standing::Following {
+        let leads = matches!(body, Body::Forward { .. } | Body::Committed { .. });
+        if leads && self.role == MemberRole::Secondary {
             self.doubtful.clear();
             self.track.agreed();
         }
         match body {
-            Body::Forward { seq, floor, change, origin } => {
-                self.take_in(from, seq, floor, change, payload, Some(origin));
+            Body::Forward { seq, committed_below, change, origin } => {
+                self.take_in(from, seq, committed_below, change, payload, Some(origin));
             }
-            Body::Copy { seq, floor, change } => self.take_in(from, seq, floor, change, payload, None),
-            Body::Floor { floor } => self.raise_floor(floor),
+            Body::Copy { seq, committed_below, change } => {
+                self.take_in(from, seq, committed_below, change, payload, None)
+            }
+            Body::Committed { committed_below } => self.raise_committed_below(committed_below),
             Body::Gather { done } => {
                 self.confirm_doubtful(done);
                 let mut regions = self.uncommitted();
@@ -87,14 +89,14 @@ impl Member {
         &mut self,
         from: TargetId,
         seq: u64,
-        floor: u64,
+        committed_below: u64,
         change: Change,
         payload: Ticket,
         origin: Option<Origin>,
     ) {
-        self.raise_floor(floor);
+        self.raise_committed_below(committed_below);
         let known = self.pending.get(&seq).copied();
-        if seq < self.floor || known.is_some() {
+        if seq < self.committed_below || known.is_some() {
             self.drop_ticket(payload);
             if known.is_none_or(|pending| pending.applied) {
                 self.send(from, Body::Forwarded { seq, ok: true }, None);
@@ -114,10 +116,10 @@ impl Member {
     }
 
     /// What has a lower number is committed: it is no longer in question.
-    fn raise_floor(&mut self, floor: u64) {
-        if floor > self.floor {
-            self.floor = floor;
-            self.pending = self.pending.split_off(&floor);
+    fn raise_committed_below(&mut self, committed_below: u64) {
+        if committed_below > self.committed_below {
+            self.committed_below = committed_below;
+            self.pending = self.pending.split_off(&committed_below);
         }
     }
 

@@ -6,8 +6,8 @@ use super::Member;
 use super::work::{Kind, SyncBy};
 use crate::effect::{Answer, Effect};
 use crate::message::{Body, Change};
+use crate::role::MemberRole;
 use crate::rules::{Rule, broken};
-use crate::standing::Standing;
 use nyala_wire::TargetId;
 use nyala_wire::map::MemberState;
 
@@ -15,9 +15,9 @@ impl Member {
     /// The change's turn has come: number it, remember who does not get it, do it here and elsewhere at once.
     pub(super) fn begin_change(&mut self, id: u64) {
         let seq = self.next_seq;
-        let Some(Kind::Change(spread, _)) = self.work.get_mut(&id).map(|work| &mut work.kind) else { return };
-        spread.seq = seq;
-        let change = spread.change;
+        let Some(Kind::Change(op, _)) = self.work.get_mut(&id).map(|work| &mut work.kind) else { return };
+        op.seq = seq;
+        let change = op.change;
         self.next_seq += 1;
         self.in_flight.insert(seq, id);
         self.mark_absent(change, false);
@@ -42,9 +42,9 @@ impl Member {
 
     /// The change is in our file, or could not be.
     pub(super) fn applied(&mut self, id: u64, ok: bool) {
-        let Some(Kind::Change(spread, _)) = self.work.get_mut(&id).map(|work| &mut work.kind) else { return };
+        let Some(Kind::Change(op, _)) = self.work.get_mut(&id).map(|work| &mut work.kind) else { return };
         if ok {
-            spread.here = true;
+            op.here = true;
             return self.settle(id);
         }
         if !self.acting().is_empty() {
@@ -53,8 +53,8 @@ impl Member {
             self.failing = true;
             return;
         }
-        let Some(Kind::Change(spread, asker)) = self.work.get(&id).map(|work| work.kind.clone()) else { return };
-        self.finish(id, &spread, Answer::Failed, Some(asker));
+        let Some(Kind::Change(op, asker)) = self.work.get(&id).map(|work| work.kind.clone()) else { return };
+        self.finish(id, &op, Answer::Failed, Some(asker));
     }
 
     /// Our own part of a client's sync is done, or could not be.
@@ -80,8 +80,8 @@ impl Member {
         for id in self.work.keys().copied().collect::<Vec<_>>() {
             let Some(work) = self.work.get(&id).filter(|work| work.job.is_none()) else { continue };
             match &work.kind {
-                Kind::Change(spread, _) if spread.seq > 0 && !spread.here => {
-                    let change = spread.change;
+                Kind::Change(op, _) if op.seq > 0 && !op.here => {
+                    let change = op.change;
                     self.begin_in_file(id, change.file, change.span);
                 }
                 Kind::Sync { flushed: false, .. } => self.begin_sync(id),
@@ -97,7 +97,7 @@ impl Member {
             return self.ask_mark(from);
         }
         match self.work.get_mut(&id).map(|work| &mut work.kind) {
-            Some(Kind::Change(spread, _) | Kind::Copy(spread, _)) => spread.acked.insert(from),
+            Some(Kind::Change(op, _) | Kind::Copy(op, _)) => op.acked.insert(from),
             _ => return,
         };
         self.settle(id);
@@ -122,7 +122,7 @@ impl Member {
 
     /// What members answer to a primary.
     pub(super) fn answered(&mut self, from: TargetId, body: Body) {
-        if !matches!(self.standing, Standing::Leading | Standing::Taking) {
+        if !matches!(self.role, MemberRole::Primary | MemberRole::Recovering) {
             return;
         }
         match body {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What a member gives up when its standing changes.
+//! What a member gives up when its role changes.
 
 use super::Member;
 use super::work::{Kind, SyncBy, Work};
@@ -9,17 +9,17 @@ use crate::effect::{Answer, Effect};
 use crate::message::Origin;
 
 impl Member {
-    /// The primary of a reign that is over. Clients ask again where the new one is.
+    /// The primary of a term that is over. Clients ask again where the new one is.
     pub(super) fn leave_office(&mut self) {
         let ids: Vec<u64> = self.work.keys().copied().collect();
         let mut applied = Vec::new();
         for id in ids {
             let asker = match &self.work[&id].kind {
-                Kind::Change(spread, asker) => {
-                    let (begun, change) = (spread.seq > 0, spread.change);
+                Kind::Change(op, asker) => {
+                    let (begun, change) = (op.seq > 0, op.change);
                     let asker = *asker;
                     // If our content comes to count, so do the changes that are in it; another primary's notes replace ours.
-                    applied.extend(spread.here.then(|| (self.origin(&asker), change)));
+                    applied.extend(op.here.then(|| (self.origin(&asker), change)));
                     if begun {
                         let run = self.run_of(change.span);
                         self.track.inherit(change.file, run);
@@ -38,12 +38,12 @@ impl Member {
         self.clients.drop_running();
         applied.into_iter().for_each(|(origin, change)| self.note_doubtful(origin, change));
         self.resyncs.clear();
-        self.told.clear();
-        self.take = Default::default();
+        self.notices.clear();
+        self.recovery = Default::default();
         self.next_seq = 1;
     }
 
-    /// What a primary of another reign, or of before we were away, had sent: nobody says any more whether it counts.
+    /// What a primary of another term, or of before we were away, had sent: nobody says any more whether it counts.
     pub(super) fn drop_pending(&mut self) {
         for pending in std::mem::take(&mut self.pending).into_values() {
             let run = self.run_of(pending.change.span);
@@ -52,7 +52,7 @@ impl Member {
             self.doubtful.extend(origin.map(|origin| (origin, pending.change)));
         }
         self.confirmed.clear();
-        self.floor = 0;
+        self.committed_below = 0;
         let taken = |work: &Work| matches!(work.kind, Kind::Taken { .. } | Kind::SyncHere { .. });
         let ids: Vec<u64> = self.work.iter().filter(|(_, work)| taken(work)).map(|(id, _)| *id).collect();
         ids.into_iter().for_each(|id| self.abandon(id));
@@ -67,12 +67,12 @@ impl Member {
     pub(super) fn abandon(&mut self, id: u64) {
         let Some(work) = self.work.get_mut(&id) else { return };
         let (change, payload, origin) = match &work.kind {
-            Kind::Change(spread, asker) => {
+            Kind::Change(op, asker) => {
                 let lowest = self.clients.lowest(asker.client);
                 let origin = Origin { client: asker.client, seq: asker.seq, lowest };
-                (spread.change, Some(spread.payload), Some(origin))
+                (op.change, Some(op.payload), Some(origin))
             }
-            Kind::Copy(spread, _) => (spread.change, Some(spread.payload), None),
+            Kind::Copy(op, _) => (op.change, Some(op.payload), None),
             Kind::Taken { change, payload, origin, .. } => (*change, Some(*payload), *origin),
             _ => {
                 self.end(id);

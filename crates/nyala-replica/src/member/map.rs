@@ -5,7 +5,7 @@
 use super::Member;
 use super::work::{Kind, Purpose};
 use crate::input::View;
-use crate::standing::{Standing, cause, next};
+use crate::role::{MemberRole, cause, next};
 use nyala_wire::MapVersion;
 use nyala_wire::map::MemberState;
 
@@ -16,31 +16,31 @@ impl Member {
         }
         let before = self.view.replace(view);
         let view = self.view.clone().expect("it was put there on the line above");
-        let reign = before.as_ref().map_or(0, |v| v.group.reign);
-        let was = self.standing;
-        let cause = cause(was, reign, self.me, &view.group);
-        self.standing = next(was, cause).expect("every cause that a map can have is in every row that it can meet");
+        let term = before.as_ref().map_or(0, |v| v.group.term);
+        let was = self.role;
+        let cause = cause(was, term, self.me, &view.group);
+        self.role = next(was, cause).expect("every cause that a map can have is in every row that it can meet");
         self.remember_those_who_leave(before.as_ref(), &view);
-        let same_reign = reign == view.group.reign;
-        let in_office = |standing| matches!(standing, Standing::Taking | Standing::Leading);
-        if in_office(was) && !(in_office(self.standing) && same_reign) {
+        let same_term = term == view.group.term;
+        let is_primary = |role| matches!(role, MemberRole::Recovering | MemberRole::Primary);
+        if is_primary(was) && !(is_primary(self.role) && same_term) {
             self.leave_office();
         }
-        let follows = matches!(self.standing, Standing::Following | Standing::Resyncing);
-        if !follows || !same_reign {
+        let follows = matches!(self.role, MemberRole::Secondary | MemberRole::Resyncing);
+        if !follows || !same_term {
             self.drop_pending();
         }
-        let again = self.standing == Standing::Resyncing && (was != Standing::Resyncing || !same_reign);
-        if again || matches!(self.standing, Standing::Away | Standing::Unknown) {
+        let again = self.role == MemberRole::Resyncing && (was != MemberRole::Resyncing || !same_term);
+        if again || matches!(self.role, MemberRole::Away | MemberRole::Unknown) {
             self.clients.clear();
             self.doubtful.clear();
             self.failing = false;
         }
-        if was == Standing::Resyncing && self.standing == Standing::Following && same_reign {
+        if was == MemberRole::Resyncing && self.role == MemberRole::Secondary && same_term {
             self.track.agreed();
         }
-        if self.standing == Standing::Taking && !(in_office(was) && same_reign) {
-            self.take_office();
+        if self.role == MemberRole::Recovering && !(is_primary(was) && same_term) {
+            self.begin_recovery();
         }
         self.forget_the_good(&view);
         self.forget_who_left();
@@ -54,7 +54,7 @@ impl Member {
 
     /// What can go on, goes on.
     pub(super) fn advance(&mut self) {
-        self.advance_take();
+        self.advance_recovery();
         self.advance_resyncs();
         self.send_again();
         self.settle_all();
@@ -81,9 +81,9 @@ impl Member {
         let mut void = Vec::new();
         for (id, work) in &mut self.work {
             match &mut work.kind {
-                Kind::Change(spread, _) => spread.acked.retain(|target| acting.contains(target)),
+                Kind::Change(op, _) => op.acked.retain(|target| acting.contains(target)),
                 Kind::Copy(_, Purpose::Resync(target)) if !acting.contains(target) => void.push(*id),
-                Kind::Copy(spread, _) => spread.acked.retain(|target| acting.contains(target)),
+                Kind::Copy(op, _) => op.acked.retain(|target| acting.contains(target)),
                 _ => {}
             }
         }

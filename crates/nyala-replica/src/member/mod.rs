@@ -4,7 +4,7 @@
 //!
 //! | File | |
 //! |---|---|
-//! | `map`, `leave` | a newer map: standings change, rights go, duties come |
+//! | `map`, `leave` | a newer map: roles change, rights go, duties come |
 //! | `request` | clients' requests: who may be served |
 //! | `lead`, `send`, `settle` | primary: changes and syncs, until they are everywhere |
 //! | `follow`, `notes` | member: what the primary sends |
@@ -24,11 +24,11 @@ mod listing;
 mod map;
 mod notes;
 mod read;
+mod recovery;
 mod request;
 mod resync;
 mod send;
 mod settle;
-mod take;
 mod tick;
 mod work;
 
@@ -41,13 +41,13 @@ use crate::effect::Effect;
 use crate::input::{Input, Job, View};
 use crate::message::{Change, Origin};
 use crate::progress::Progress;
+use crate::range_locks::RangeLocks;
 use crate::regions::RegionSet;
+use crate::role::MemberRole;
 use crate::rows::Row;
 use crate::rules::{Rule, broken};
 use crate::share::Share;
-use crate::standing::Standing;
 use crate::tracking::Tracking;
-use crate::turns::Turns;
 use nyala_wire::{GroupId, MapVersion, TargetId};
 use std::collections::BTreeMap;
 use work::{Stage, Work};
@@ -62,10 +62,10 @@ pub struct Member {
     now_us: u64,
     now_ms: u64,
     view: Option<View>,
-    standing: Standing,
+    role: MemberRole,
     lease: (u64, MapVersion),
     track: Tracking,
-    turns: Turns,
+    range_locks: RangeLocks,
     work: BTreeMap<u64, Work>,
     jobs: BTreeMap<Job, (u64, Stage)>,
     /// Last number given to work, jobs and tickets.
@@ -78,23 +78,23 @@ pub struct Member {
     clients: Clients,
     /// Clients that are silent are looked for then.
     expire_at_ms: u64,
-    /// The reign whose primary told us which changes are done.
+    /// The term whose primary told us which changes are done.
     notes_of: u32,
-    /// Noted changes of earlier reigns whose regions are not agreed on.
+    /// Noted changes of earlier terms whose regions are not agreed on.
     doubtful: Vec<(Origin, Change)>,
     /// Changes that the newest primary has, too.
     confirmed: Vec<Origin>,
     next_seq: u64,
     in_flight: BTreeMap<u64, u64>,
-    told: BTreeMap<TargetId, tick::Told>,
-    take: take::Take,
+    notices: BTreeMap<TargetId, tick::CommitNotice>,
+    recovery: recovery::Recovery,
     resyncs: BTreeMap<TargetId, resync::Resync>,
     retry_at_ms: BTreeMap<TargetId, u64>,
     /// Members that we cannot reach, and until when that is not tried.
     silent: BTreeMap<TargetId, u64>,
     share: Share,
     // Of a member that takes changes.
-    floor: u64,
+    committed_below: u64,
     pending: BTreeMap<u64, follow::Pending>,
     // Closing of intents.
     closing: Option<RegionSet>,
@@ -113,10 +113,10 @@ impl Member {
             now_us: 0,
             now_ms: 0,
             view: None,
-            standing: Standing::Unknown,
+            role: MemberRole::Unknown,
             lease: (0, MapVersion(0)),
             track: Tracking::load(rows, config.max_runs),
-            turns: Turns::default(),
+            range_locks: RangeLocks::default(),
             work: BTreeMap::new(),
             jobs: BTreeMap::new(),
             last: 0,
@@ -129,13 +129,13 @@ impl Member {
             confirmed: Vec::new(),
             next_seq: 1,
             in_flight: BTreeMap::new(),
-            told: BTreeMap::new(),
-            take: take::Take::default(),
+            notices: BTreeMap::new(),
+            recovery: recovery::Recovery::default(),
             resyncs: BTreeMap::new(),
             retry_at_ms: BTreeMap::new(),
             silent: BTreeMap::new(),
             share: Share::new(config.share),
-            floor: 0,
+            committed_below: 0,
             pending: BTreeMap::new(),
             closing: None,
             flush_at_ms: 0,
@@ -171,13 +171,13 @@ impl Member {
     }
 
     /// What it is now.
-    pub fn standing(&self) -> Standing {
-        self.standing
+    pub fn role(&self) -> MemberRole {
+        self.role
     }
 
-    /// Epoch and reign of the newest map that it has seen.
+    /// Epoch and term of the newest map that it has seen.
     pub fn epoch(&self) -> Option<(u32, u32)> {
-        self.view.as_ref().map(|v| (v.group.epoch, v.group.reign))
+        self.view.as_ref().map(|v| (v.group.epoch, v.group.term))
     }
 
     /// Whether its lease lets it serve at `now_ms`.

@@ -2,15 +2,15 @@
 
 //! Notes of whose changes are in our file, so that one that is sent again to a new primary is not done twice.
 //!
-//! A note of this reign's changes is right: we took them in order. One of an earlier reign is in doubt until the new primary
+//! A note of this term's changes is right: we took them in order. One of an earlier term is in doubt until the new primary
 //! leads: if it puts its own content in place of ours, the change is undone, and so is the note.
 
 use super::Member;
 use crate::message::{Change, Origin};
-use crate::standing::Standing;
+use crate::role::MemberRole;
 
 impl Member {
-    /// A new primary puts its own content in place of ours: changes of an earlier reign that touched it are undone.
+    /// A new primary puts its own content in place of ours: changes of an earlier term that touched it are undone.
     pub(super) fn forget_doubtful(&mut self, region: Change) {
         let (clients, doubtful, confirmed) = (&mut self.clients, &mut self.doubtful, &self.confirmed);
         let kept = |a: &Origin| confirmed.iter().any(|b| (a.client, a.seq) == (b.client, b.seq));
@@ -27,22 +27,22 @@ impl Member {
         self.confirmed = done;
     }
 
-    /// A change of an earlier reign is in our file, and nobody knows whether it counts.
+    /// A change of an earlier term is in our file, and nobody knows whether it counts.
     pub(super) fn note_doubtful(&mut self, origin: Origin, change: Change) {
         self.clients.note(origin, self.now_ms);
         self.doubtful.push((origin, change));
     }
 
-    /// The primary says which clients' changes are done. What we noted ourselves counts only within its reign.
+    /// The primary says which clients' changes are done. What we noted ourselves counts only within its term.
     pub(super) fn learn(&mut self, done: Option<Vec<Origin>>) {
         let Some(done) = done else { return };
-        let reign = self.epoch().map_or(0, |(_, reign)| reign);
-        if self.notes_of != reign && self.standing == Standing::Following {
-            // Nothing of this reign came before; what an earlier one sent may not have been agreed on.
+        let term = self.epoch().map_or(0, |(_, term)| term);
+        if self.notes_of != term && self.role == MemberRole::Secondary {
+            // Nothing of this term came before; what an earlier one sent may not have been agreed on.
             self.clients.clear();
             self.doubtful.clear();
         }
-        self.notes_of = reign;
+        self.notes_of = term;
         done.into_iter().for_each(|origin| self.clients.note(origin, self.now_ms));
     }
 }

@@ -9,14 +9,14 @@ use crate::clients::Asker;
 use crate::effect::{Answer, Effect};
 use crate::input::Job;
 use crate::regions::Span;
+use crate::role::MemberRole;
 use crate::rules::{Rule, broken};
-use crate::standing::Standing;
 use nyala_wire::storage::ChunkFileId;
 
 impl Member {
     pub(super) fn read(&mut self, asker: Asker, began_us: u64, file: ChunkFileId, span: Span) {
         let shows_all = broken(self.broken, Rule::HideUncommitted);
-        let turn = self.standing == Standing::Leading && !shows_all;
+        let turn = self.role == MemberRole::Primary && !shows_all;
         if !turn && self.in_question(file, span) {
             return self.reply(asker.token, Answer::AskPrimary);
         }
@@ -44,7 +44,7 @@ impl Member {
             return;
         };
         self.end(id);
-        let good = if turn { self.standing == Standing::Leading } else { self.stands_good() };
+        let good = if turn { self.role == MemberRole::Primary } else { self.is_good() };
         let answer = if !ok {
             Answer::Failed
         } else if !good || !self.serves() {
@@ -59,9 +59,9 @@ impl Member {
         self.reply(asker.token, answer);
     }
 
-    fn stands_good(&self) -> bool {
-        let shows_all = broken(self.broken, Rule::HideUncommitted) && self.standing == Standing::Leading;
-        self.standing == Standing::Following || shows_all
+    fn is_good(&self) -> bool {
+        let shows_all = broken(self.broken, Rule::HideUncommitted) && self.role == MemberRole::Primary;
+        self.role == MemberRole::Secondary || shows_all
     }
 
     /// Whether a change that may not be committed touches these bytes here.

@@ -3,24 +3,24 @@
 //! Clients' requests: who may be served, and what is new.
 
 use super::Member;
-use super::work::{Kind, Spread, SyncBy, Work};
+use super::work::{Kind, ReplicatedOp, SyncBy, Work};
 use crate::clients::{Admission, Asker};
 use crate::effect::{Answer, Effect};
-use crate::input::{Request, Ticket, Wish};
+use crate::input::{Operation, Request, Ticket};
+use crate::role::MemberRole;
 use crate::rules::{Rule, broken};
-use crate::standing::Standing;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Member {
     pub(super) fn request(&mut self, request: Request) {
-        let Request { token, client, seq, lowest, wish, came_us, .. } = request;
+        let Request { token, client, seq, lowest, operation, came_us, .. } = request;
         let asker = Asker { token, client, seq };
         if let Err(answer) = self.may(&request) {
-            self.drop_payload(wish);
+            self.drop_payload(operation);
             self.reply(token, answer);
             return;
         }
-        if let Wish::Read(file, span) = wish {
+        if let Operation::Read(file, span) = operation {
             self.read(asker, came_us, file, span);
             return;
         }
@@ -29,14 +29,14 @@ impl Member {
             admission = Admission::New;
         }
         if admission != Admission::New {
-            self.drop_payload(wish);
+            self.drop_payload(operation);
         }
         match admission {
             // An old copy, or too many at once: whoever still waits asks again.
             Admission::Void => self.reply(token, Answer::NotReady),
             Admission::Done(answer) => self.reply(token, answer),
             Admission::Running => self.newest_asker(asker),
-            Admission::New => self.begin(asker, came_us, wish),
+            Admission::New => self.begin(asker, came_us, operation),
         }
     }
 
@@ -49,27 +49,27 @@ impl Member {
             }
             return Err(Answer::WrongEpoch);
         }
-        let reads = matches!(request.wish, Wish::Read(..));
-        match self.standing {
-            Standing::Leading => {}
-            Standing::Following if reads => {}
-            Standing::Taking => return Err(Answer::NotReady),
+        let reads = matches!(request.operation, Operation::Read(..));
+        match self.role {
+            MemberRole::Primary => {}
+            MemberRole::Secondary if reads => {}
+            MemberRole::Recovering => return Err(Answer::NotReady),
             _ => return Err(Answer::WrongEpoch),
         }
         if self.serves() { Ok(()) } else { Err(Answer::NotReady) }
     }
 
-    fn begin(&mut self, asker: Asker, began_us: u64, wish: Wish) {
+    fn begin(&mut self, asker: Asker, began_us: u64, operation: Operation) {
         let id = self.number();
-        let kind = match wish {
-            Wish::Change(change, payload) => Kind::Change(Spread::new(change, payload), asker),
+        let kind = match operation {
+            Operation::Change(change, payload) => Kind::Change(ReplicatedOp::new(change, payload), asker),
             _ => {
                 Kind::Sync { by: SyncBy::Client(asker), flushed: false, acked: BTreeSet::new(), sent: BTreeMap::new() }
             }
         };
         self.work.insert(id, Work { kind, line: None, job: None, began_us });
-        match wish {
-            Wish::Change(change, _) => {
+        match operation {
+            Operation::Change(change, _) => {
                 let exclusive = !broken(self.broken, Rule::ChangesInTurn);
                 self.enter(id, change.file, change.span, exclusive);
             }
@@ -91,8 +91,8 @@ impl Member {
         }
     }
 
-    fn drop_payload(&mut self, wish: Wish) {
-        if let Wish::Change(_, ticket) = wish {
+    fn drop_payload(&mut self, operation: Operation) {
+        if let Operation::Change(_, ticket) = operation {
             self.drop_ticket(ticket);
         }
     }

@@ -9,12 +9,12 @@
 use super::Member;
 use super::listing::Listing;
 use super::work::{Purpose, Sent, SyncBy};
-use crate::beside::{FENCES, FENCES_RUN};
 use crate::message::Body;
 use crate::progress::Progress;
 use crate::regions::{EXACT, RegionSet, Span};
+use crate::role::MemberRole;
 use crate::rules::{Rule, broken};
-use crate::standing::Standing;
+use crate::session_fences::{FENCES, FENCES_RUN};
 use nyala_cluster::{Command, MemberAt};
 use nyala_wire::TargetId;
 use nyala_wire::map::MemberState;
@@ -41,7 +41,7 @@ pub(super) struct Resync {
 
 impl Member {
     pub(super) fn advance_resyncs(&mut self) {
-        if self.standing != Standing::Leading {
+        if self.role != MemberRole::Primary {
             return;
         }
         let members = self.others(|state| state == MemberState::Resyncing);

@@ -5,7 +5,7 @@
 use super::Member;
 use super::work::{Kind, Purpose, Sent, SyncBy};
 use crate::message::Body;
-use crate::standing::Standing;
+use crate::role::MemberRole;
 use nyala_wire::TargetId;
 use nyala_wire::map::MemberState;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ impl Member {
 
     /// Sends everything again whose answer is late, or whose last copy had an older epoch.
     pub(super) fn send_again(&mut self) {
-        if !matches!(self.standing, Standing::Leading | Standing::Taking) {
+        if !matches!(self.role, MemberRole::Primary | MemberRole::Recovering) {
             return;
         }
         let ids: Vec<u64> = self.in_flight.values().copied().collect();
@@ -42,15 +42,15 @@ impl Member {
 
     /// Sends a change or copy to those who lack it, where that is due.
     pub(super) fn send_spread(&mut self, id: u64) {
-        let floor = self.lowest();
+        let committed_below = self.lowest();
         let Some(work) = self.work.get_mut(&id) else { return };
-        let (spread, purpose) = match &mut work.kind {
-            Kind::Change(spread, asker) => (spread, Err(*asker)),
-            Kind::Copy(spread, purpose) => (spread, Ok(*purpose)),
+        let (op, purpose) = match &mut work.kind {
+            Kind::Change(op, asker) => (op, Err(*asker)),
+            Kind::Copy(op, purpose) => (op, Ok(*purpose)),
             _ => return,
         };
-        let (change, seq, payload, acked) = (spread.change, spread.seq, spread.payload, spread.acked.clone());
-        let mut sent = std::mem::take(&mut spread.sent);
+        let (change, seq, payload, acked) = (op.change, op.seq, op.payload, op.acked.clone());
+        let mut sent = std::mem::take(&mut op.sent);
         let targets = purpose.map_or_else(|_| self.acting(), |purpose| self.copy_targets(purpose));
         sent.retain(|target, _| targets.contains(target));
         for target in targets.into_iter().filter(|target| !acked.contains(target)) {
@@ -58,15 +58,15 @@ impl Member {
                 let body = match purpose {
                     Err(asker) => {
                         let origin = self.origin(&asker);
-                        Body::Forward { seq, floor, change, origin }
+                        Body::Forward { seq, committed_below, change, origin }
                     }
-                    Ok(_) => Body::Copy { seq, floor, change },
+                    Ok(_) => Body::Copy { seq, committed_below, change },
                 };
                 self.send(target, body, Some(payload));
             }
         }
-        if let Some(Kind::Change(spread, _) | Kind::Copy(spread, _)) = self.work.get_mut(&id).map(|w| &mut w.kind) {
-            spread.sent = sent;
+        if let Some(Kind::Change(op, _) | Kind::Copy(op, _)) = self.work.get_mut(&id).map(|w| &mut w.kind) {
+            op.sent = sent;
         }
     }
 

@@ -3,19 +3,19 @@
 //! The primary: what is everywhere that it has to be is answered, and ended.
 
 use super::Member;
-use super::work::{Kind, Spread, SyncBy, Work};
+use super::work::{Kind, ReplicatedOp, SyncBy, Work};
 use crate::clients::Asker;
 use crate::effect::Answer;
 use crate::regions::Span;
+use crate::role::MemberRole;
 use crate::rules::{Rule, broken};
-use crate::standing::Standing;
 use nyala_wire::TargetId;
 use nyala_wire::map::MemberState;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Member {
     pub(super) fn settle_all(&mut self) {
-        if matches!(self.standing, Standing::Leading | Standing::Taking) {
+        if matches!(self.role, MemberRole::Primary | MemberRole::Recovering) {
             let ids: Vec<u64> = self.work.keys().copied().collect();
             ids.into_iter().for_each(|id| self.settle(id));
         }
@@ -36,13 +36,11 @@ impl Member {
         let settled = self.view.as_ref().is_some_and(|v| v.group.is_settled());
         let may_answer = self.serves() && settled;
         match &work.kind {
-            Kind::Change(spread, asker)
-                if spread.here && may_answer && self.everywhere(&spread.acked, work.began_us) =>
-            {
-                let (spread, asker) = (spread.clone(), *asker);
-                self.finish(id, &spread, Answer::Done, Some(asker));
+            Kind::Change(op, asker) if op.here && may_answer && self.everywhere(&op.acked, work.began_us) => {
+                let (op, asker) = (op.clone(), *asker);
+                self.finish(id, &op, Answer::Done, Some(asker));
             }
-            Kind::Copy(spread, _) if spread.here => self.settle_copy(id),
+            Kind::Copy(op, _) if op.here => self.settle_copy(id),
             Kind::Sync { by: SyncBy::Client(asker), flushed: true, acked, .. }
                 if may_answer && self.everywhere(acked, work.began_us) =>
             {
@@ -76,16 +74,15 @@ impl Member {
     }
 
     /// A change or copy is over.
-    pub(super) fn finish(&mut self, id: u64, spread: &Spread, answer: Answer, asker: Option<Asker>) {
-        self.in_flight.remove(&spread.seq);
+    pub(super) fn finish(&mut self, id: u64, op: &ReplicatedOp, answer: Answer, asker: Option<Asker>) {
+        self.in_flight.remove(&op.seq);
         if let Some(asker) = asker {
-            let (began_us, Span { start, end }) =
-                (self.work.get(&id).map_or(0, |work| work.began_us), spread.change.span);
+            let (began_us, Span { start, end }) = (self.work.get(&id).map_or(0, |work| work.began_us), op.change.span);
             self.share.request(true, end.saturating_sub(start), began_us, self.now_us);
             self.clients.done(asker.client, asker.seq, answer);
             self.reply(asker.token, answer);
         }
-        self.drop_ticket(spread.payload);
+        self.drop_ticket(op.payload);
         self.end(id);
     }
 

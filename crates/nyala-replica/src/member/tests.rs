@@ -3,12 +3,12 @@
 //! One member at a time, against a script. How members get along with each other is `nyala-sim`'s business.
 
 use super::*;
-use crate::beside::FENCES;
 use crate::effect::{Answer, Effect};
-use crate::input::{Input, Request, Ticket, Token, Wish};
+use crate::input::{Input, Operation, Request, Ticket, Token};
 use crate::lists::FileRegions;
 use crate::message::{Body, Envelope};
 use crate::regions::Span;
+use crate::session_fences::FENCES;
 use nyala_cluster::Command;
 use nyala_wire::map::{Group, MemberState, TargetKind};
 use nyala_wire::storage::ChunkFileId;
@@ -18,14 +18,14 @@ const P: TargetId = TargetId(1);
 const S: TargetId = TargetId(2);
 const FILE: ChunkFileId = ChunkFileId { inode: InodeId(1), index: 0 };
 
-fn view(version: u64, epoch: u32, reign: u32, members: &[(TargetId, MemberState)], fencing: &[TargetId]) -> View {
+fn view(version: u64, epoch: u32, term: u32, members: &[(TargetId, MemberState)], fencing: &[TargetId]) -> View {
     let group = Group {
         id: GroupId(1),
         kind: TargetKind::Storage,
         epoch,
         members: members.iter().map(|(t, _)| *t).collect(),
         states: members.iter().map(|(_, s)| *s).collect(),
-        reign,
+        term,
         since: MapVersion(version),
         fencing: fencing.to_vec(),
         resync_stopped: false,
@@ -61,9 +61,9 @@ impl Script {
         assert!(matches!(sent(&copy)[..], [Body::Copy { seq: 1, .. }]), "{copy:?}");
         let tell = script.hear(S, 1, Body::Forwarded { seq: 1, ok: true });
         let Some(Body::Sync { id, flush: false, .. }) = sent(&tell).into_iter().next() else { panic!("{tell:?}") };
-        assert_eq!(script.member.standing(), Standing::Taking);
+        assert_eq!(script.member.role(), MemberRole::Recovering);
         script.hear(S, 1, Body::Synced { id, ok: true });
-        assert_eq!(script.member.standing(), Standing::Leading);
+        assert_eq!(script.member.role(), MemberRole::Primary);
         script
     }
 
@@ -72,18 +72,18 @@ impl Script {
     }
 
     fn hear(&mut self, from: TargetId, epoch: u32, body: Body) -> Vec<Effect> {
-        let envelope = Envelope { group: GroupId(1), epoch, reign: 1, body };
+        let envelope = Envelope { group: GroupId(1), epoch, term: 1, body };
         self.put(Input::Message { from, envelope, payload: Ticket(77) })
     }
 
-    fn ask(&mut self, seq: u64, epoch: u32, wish: Wish) -> Vec<Effect> {
+    fn ask(&mut self, seq: u64, epoch: u32, operation: Operation) -> Vec<Effect> {
         self.put(Input::Request(Request {
             token: Token(seq),
             client: 1,
             seq,
             lowest: 0,
             epoch,
-            wish,
+            operation,
             came_us: self.now_ms * 1000,
         }))
     }
@@ -143,8 +143,8 @@ fn answers(effects: &[Effect]) -> Vec<(u64, Answer)> {
     effects.iter().filter_map(answer).collect()
 }
 
-fn write(start: u64, end: u64) -> Wish {
-    Wish::Change(Change { file: FILE, span: Span { start, end } }, Ticket(5))
+fn write(start: u64, end: u64) -> Operation {
+    Operation::Change(Change { file: FILE, span: Span { start, end } }, Ticket(5))
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_change_is_answered_when_all_have_it_and_its_intent_came_first() {
     assert!(matches!(begun[..], [Effect::Send(S, ..), Effect::Persist { durable: true, .. }]), "{begun:?}");
     let applied = script.disk(&begun);
     assert!(matches!(applied[0], Effect::Apply { .. }) && answers(&applied).is_empty(), "S has not answered");
-    let read = script.ask(2, 1, Wish::Read(FILE, Span { start: 5, end: 6 }));
+    let read = script.ask(2, 1, Operation::Read(FILE, Span { start: 5, end: 6 }));
     assert!(read.is_empty(), "it waits for its turn");
     let done = script.hear(S, 1, Body::Forwarded { seq: 2, ok: true });
     assert_eq!(answers(&done), [(1, Answer::Done)]);
@@ -207,16 +207,16 @@ fn old_epochs_and_lost_leases_get_nothing() {
     member.put(Input::Map(view(5, 3, 1, &BOTH, &[])));
     let change = Change { file: FILE, span: Span { start: 0, end: 1 } };
     let origin = Origin { client: 1, seq: 1, lowest: 0 };
-    let old = member.hear(P, 2, Body::Forward { seq: 1, floor: 1, change, origin });
+    let old = member.hear(P, 2, Body::Forward { seq: 1, committed_below: 1, change, origin });
     assert_eq!(sent(&old), [Body::Behind]);
-    let newer = member.hear(P, 4, Body::Forward { seq: 1, floor: 1, change, origin });
+    let newer = member.hear(P, 4, Body::Forward { seq: 1, committed_below: 1, change, origin });
     assert!(newer.contains(&Effect::FetchMap) && sent(&newer).is_empty());
     script.now_ms = 1_000_000;
     assert_eq!(answers(&script.ask(2, 1, write(0, 1))), [(2, Answer::NotReady)], "the lease is over");
     let mut ahead = Script::new(S);
     ahead.put(Input::Map(view(5, 3, 1, &BOTH, &[])));
     ahead.put(Input::Lease { until_ms: 2_000_000, version: MapVersion(6) });
-    let read = ahead.ask(1, 3, Wish::Read(FILE, Span { start: 0, end: 1 }));
+    let read = ahead.ask(1, 3, Operation::Read(FILE, Span { start: 0, end: 1 }));
     assert_eq!(answers(&read), [(1, Answer::NotReady)], "a lease is worth nothing without its map");
 }
 
@@ -226,15 +226,15 @@ fn a_member_hides_what_may_not_be_committed() {
     script.put(Input::Map(view(1, 1, 1, &BOTH, &[])));
     let change = Change { file: FILE, span: Span { start: 0, end: 10 } };
     let origin = Origin { client: 1, seq: 1, lowest: 0 };
-    let begun = script.hear(P, 1, Body::Forward { seq: 1, floor: 1, change, origin });
+    let begun = script.hear(P, 1, Body::Forward { seq: 1, committed_below: 1, change, origin });
     let applied = script.disk(&begun);
     assert_eq!(sent(&applied), [Body::Forwarded { seq: 1, ok: true }]);
-    let read = |script: &mut Script, at| script.ask(9, 1, Wish::Read(FILE, Span { start: at, end: at + 1 }));
+    let read = |script: &mut Script, at| script.ask(9, 1, Operation::Read(FILE, Span { start: at, end: at + 1 }));
     assert_eq!(answers(&read(&mut script, 5)), [(9, Answer::AskPrimary)]);
     assert!(matches!(read(&mut script, 10)[..], [Effect::Read { .. }]), "elsewhere it may");
-    let again = script.hear(P, 1, Body::Forward { seq: 1, floor: 1, change, origin });
+    let again = script.hear(P, 1, Body::Forward { seq: 1, committed_below: 1, change, origin });
     assert_eq!(sent(&again), [Body::Forwarded { seq: 1, ok: true }], "answered again, not done again");
-    script.hear(P, 1, Body::Floor { floor: 2 });
+    script.hear(P, 1, Body::Committed { committed_below: 2 });
     assert!(matches!(read(&mut script, 5)[..], [Effect::Read { .. }]), "committed");
 }
 
@@ -255,7 +255,11 @@ fn a_resync_copies_what_changed_here_and_there_and_syncs() {
     script.hear(S, 3, Body::Gathered { regions: vec![FileRegions { file: FILE, runs }] });
     script.put(Input::Tick);
     script.now_ms = 3200;
-    assert_eq!(script.put(Input::Tick).len(), 1, "first it is seen whether somebody works: only the floor is told");
+    assert_eq!(
+        script.put(Input::Tick).len(),
+        1,
+        "first it is seen whether somebody works: only the committed_below is told"
+    );
     let mut reads = Vec::new();
     // At the lowest rate, a region takes an eighth of a second.
     for now_ms in (3300..=3800).step_by(50) {

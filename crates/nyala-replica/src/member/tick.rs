@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What time brings: sending again, giving up, telling the floor, closing intents, forgetting silent clients.
+//! What time brings: sending again, giving up, sending commit notices, closing intents, forgetting silent clients.
 
 use super::Member;
 use super::work::{Kind, Stage, Work};
 use crate::clients::MAX_CLIENTS;
 use crate::effect::Effect;
 use crate::message::Body;
+use crate::role::MemberRole;
 use crate::share::UnderWay;
-use crate::standing::Standing;
 use nyala_cluster::Command;
 use nyala_wire::TargetId;
 use nyala_wire::map::MemberState;
 use std::collections::BTreeMap;
 
-/// What a member was told about the floor.
+/// The last commit notice that a member got.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Told {
-    floor: u64,
+pub(super) struct CommitNotice {
+    committed_below: u64,
     times: u32,
     at_ms: u64,
 }
 
-/// A floor is told so often at once, and then once in as many intervals.
-const TOLD_TIMES: u32 = 3;
-const TOLD_EVERY: u64 = 10;
+/// A commit notice is sent so many times at once, and then once in as many intervals.
+const NOTICE_TIMES: u32 = 3;
+const NOTICE_EVERY: u64 = 10;
 /// Clients that are silent are looked for so often.
 const EXPIRE_EVERY_MS: u64 = 60_000;
 
@@ -40,11 +40,11 @@ impl Member {
             self.clients.expire(self.now_ms, self.config.client_idle_ms, MAX_CLIENTS);
         }
         self.advance();
-        if self.standing == Standing::Leading {
-            self.tell_floor();
+        if self.role == MemberRole::Primary {
+            self.send_commit_notices();
             self.begin_resyncs();
         }
-        if self.failing && matches!(self.standing, Standing::Leading | Standing::Taking) {
+        if self.failing && matches!(self.role, MemberRole::Primary | MemberRole::Recovering) {
             let acting = self.acting();
             match self.others(|state| state == MemberState::Good).is_empty() {
                 true if acting.is_empty() => self.try_disk_again(),
@@ -73,18 +73,22 @@ impl Member {
     }
 
     /// Members learn what is committed, also when nothing follows.
-    fn tell_floor(&mut self) {
-        let floor = self.lowest();
+    fn send_commit_notices(&mut self) {
+        let committed_below = self.lowest();
         for target in self.acting() {
-            let mut told = self.told.get(&target).copied().unwrap_or_default();
-            let waits = if told.floor == floor && told.times >= TOLD_TIMES { TOLD_EVERY } else { 1 };
-            if told.times > 0 && self.now_ms < told.at_ms + waits * self.config.resend_ms {
+            let mut notice = self.notices.get(&target).copied().unwrap_or_default();
+            let waits = if notice.committed_below == committed_below && notice.times >= NOTICE_TIMES {
+                NOTICE_EVERY
+            } else {
+                1
+            };
+            if notice.times > 0 && self.now_ms < notice.at_ms + waits * self.config.resend_ms {
                 continue;
             }
-            told.times = if told.floor == floor { told.times + 1 } else { 1 };
-            (told.floor, told.at_ms) = (floor, self.now_ms);
-            self.told.insert(target, told);
-            self.send(target, Body::Floor { floor }, None);
+            notice.times = if notice.committed_below == committed_below { notice.times + 1 } else { 1 };
+            (notice.committed_below, notice.at_ms) = (committed_below, self.now_ms);
+            self.notices.insert(target, notice);
+            self.send(target, Body::Committed { committed_below }, None);
         }
     }
 
@@ -102,7 +106,7 @@ impl Member {
 
     /// Its host refuses connections, or does not answer: there is no use in waiting.
     pub(super) fn refused(&mut self, target: TargetId) {
-        let waits = !self.in_flight.is_empty() || self.standing == Standing::Taking;
+        let waits = !self.in_flight.is_empty() || self.role == MemberRole::Recovering;
         if waits && self.acting().contains(&target) {
             self.ask_mark(target);
         }

@@ -25,9 +25,9 @@ pub(super) struct Work {
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     /// Primary: a client's change.
-    Change(Spread, Asker),
+    Change(ReplicatedOp, Asker),
     /// Primary: a region for members that lack it.
-    Copy(Spread, Purpose),
+    Copy(ReplicatedOp, Purpose),
     /// Member: a change or region that the primary sent.
     Taken { seq: u64, change: Change, payload: Ticket, origin: Option<Origin> },
     /// A client's read; `turn` at the primary.
@@ -36,16 +36,16 @@ pub(super) enum Kind {
     Sync { by: SyncBy, flushed: bool, acked: BTreeSet<TargetId>, sent: BTreeMap<TargetId, Sent> },
     /// Member: the same, asked by the primary.
     SyncHere { id: u64, flushed: bool },
-    /// Disk work of an earlier standing that cannot be called back; it keeps its turn until it ends.
+    /// Disk work of an earlier role that cannot be called back; it keeps its turn until it ends.
     Ghost { change: Change, payload: Option<Ticket>, origin: Option<Origin> },
 }
 
 /// What goes from the primary to members.
 #[derive(Clone, Debug)]
-pub(super) struct Spread {
+pub(super) struct ReplicatedOp {
     pub change: Change,
     pub payload: Ticket,
-    /// Number in this reign; 0 before its turn.
+    /// Number in this term; 0 before its turn.
     pub seq: u64,
     /// Applied here; for a copy: read.
     pub here: bool,
@@ -53,9 +53,9 @@ pub(super) struct Spread {
     pub sent: BTreeMap<TargetId, Sent>,
 }
 
-impl Spread {
-    pub fn new(change: Change, payload: Ticket) -> Spread {
-        Spread { change, payload, seq: 0, here: false, acked: BTreeSet::new(), sent: BTreeMap::new() }
+impl ReplicatedOp {
+    pub fn new(change: Change, payload: Ticket) -> ReplicatedOp {
+        ReplicatedOp { change, payload, seq: 0, here: false, acked: BTreeSet::new(), sent: BTreeMap::new() }
     }
 }
 

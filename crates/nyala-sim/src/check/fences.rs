@@ -5,7 +5,7 @@
 //! away can have heard of them only from others.
 
 use crate::node::Node;
-use nyala_replica::Standing;
+use nyala_replica::MemberRole;
 use nyala_wire::map::{Group, MemberState};
 
 /// How many sessions were fenced: their names are the numbers up to there.
@@ -26,7 +26,7 @@ impl Fences {
 
     /// Looks at one server.
     pub fn check(&self, group: &Group, node: &Node, now_us: u64) -> Result<(), String> {
-        let Some(member) = node.member.as_ref().filter(|m| m.standing() == Standing::Leading) else { return Ok(()) };
+        let Some(member) = node.member.as_ref().filter(|m| m.role() == MemberRole::Primary) else { return Ok(()) };
         let newest = member.epoch().is_some_and(|(epoch, _)| epoch == group.epoch);
         if !newest || group.primary() != Some(node.target) || !member.has_lease(node.clock_ms(now_us)) {
             return Ok(());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! **Versions grow.** The map's version never goes back, at management and at every run of a server; a group's epoch grows by
-//! one with every change of it, and its reign begins with an epoch.
+//! one with every change of it, and its term begins with an epoch.
 
 use nyala_wire::MapVersion;
 use nyala_wire::map::{ClusterMap, Group};
@@ -23,11 +23,11 @@ impl Monotone {
         self.version = map.version;
         for new in &map.groups {
             if let Some(old) = &self.group {
-                let same = (&old.members, &old.states, old.reign) == (&new.members, &new.states, new.reign);
+                let same = (&old.members, &old.states, old.term) == (&new.members, &new.states, new.term);
                 let grown = new.epoch == old.epoch + u32::from(!same);
-                let reigns = new.reign == old.reign || new.reign == new.epoch;
-                if !grown || !reigns {
-                    return Err(format!("epoch {} reign {} after {old:?}", new.epoch, new.reign));
+                let terms = new.term == old.term || new.term == new.epoch;
+                if !grown || !terms {
+                    return Err(format!("epoch {} term {} after {old:?}", new.epoch, new.term));
                 }
             }
             self.group = Some(new.clone());

@@ -3,7 +3,7 @@
 //! **One primary.** At no moment do two servers lead the group with a lease, and no epoch is ever led by two.
 
 use crate::node::{Node, Power};
-use nyala_replica::Standing;
+use nyala_replica::MemberRole;
 use nyala_wire::TargetId;
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ impl Primary {
     pub fn check(&mut self, nodes: &[Node], now_us: u64) -> Result<(), String> {
         let mut leading = None;
         for node in nodes.iter().filter(|n| n.power == Power::Up) {
-            let Some(member) = node.member.as_ref().filter(|m| m.standing() == Standing::Leading) else { continue };
+            let Some(member) = node.member.as_ref().filter(|m| m.role() == MemberRole::Primary) else { continue };
             if !member.has_lease(node.clock_ms(now_us)) {
                 continue;
             }

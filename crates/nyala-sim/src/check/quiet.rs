@@ -27,7 +27,7 @@ pub fn unrest(group: &Group, nodes: &[Node], clients: &[Client]) -> Option<Strin
             return Some(format!(
                 "target {} remembers differences: {:?} {:?}",
                 node.target,
-                member.standing(),
+                member.role(),
                 member.tracked()
             ));
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Fences as they go from one member of a mirror group to another: as the content of a region (`nyala_replica::beside`).
+//! Fences as they go from one member of a mirror group to another: as the content of a region (`nyala_replica::session_fences`).
 //!
 //! **Failure model.** What is taken in is added to what is there and never takes anything away, except when there are too many: then
 //! those that were fenced here longest ago go. A list that makes no sense is refused as a whole. It counts when it is on

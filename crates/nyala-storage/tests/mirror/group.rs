@@ -51,17 +51,17 @@ pub fn both_limited(limit_bytes: Option<u64>) -> (Cluster, Storage, Storage) {
 }
 
 /// A map with the group in it; who is offline has no address.
-pub fn set_map(cluster: &Cluster, members: &[(TargetId, MemberState, Option<&Storage>)], new_reign: bool) {
+pub fn set_map(cluster: &Cluster, members: &[(TargetId, MemberState, Option<&Storage>)], new_term: bool) {
     let mut map = cluster.knobs.map.lock().unwrap();
     let version = MapVersion(map.version.0.max(1) + 1);
-    let (epoch, reign) = map.groups.first().map_or((1, 1), |group| (group.epoch + 1, group.reign));
+    let (epoch, term) = map.groups.first().map_or((1, 1), |group| (group.epoch + 1, group.term));
     let group = Group {
         id: GROUP,
         kind: TargetKind::Storage,
         epoch,
         members: members.iter().map(|(target, ..)| *target).collect(),
         states: members.iter().map(|(_, state, _)| *state).collect(),
-        reign: if new_reign { epoch } else { reign },
+        term: if new_term { epoch } else { term },
         since: version,
         fencing: Vec::new(),
         resync_stopped: false,

@@ -9,8 +9,8 @@
 
 use super::client::{MgmtClient, MgmtError};
 use super::service::Member;
-use crate::error::TransportError;
 use crate::advertise::advertised_address;
+use crate::error::TransportError;
 use crate::handshake::{HandshakeConfig, Role};
 use crate::secret::Secret;
 use crate::server::{Server, ServerOptions};

@@ -145,7 +145,7 @@ pub(super) mod tests {
             epoch: 3,
             members: vec![TargetId(101), TargetId(201)],
             states: vec![MemberState::Good, MemberState::NeedsResync],
-            reign: 1,
+            term: 1,
             since: MapVersion(9),
             fencing: vec![],
             resync_stopped: false,

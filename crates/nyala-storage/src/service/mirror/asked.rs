@@ -6,7 +6,7 @@ use super::entry::{Answered, Incoming};
 use super::parse::{Asked, ChangeOp, ChangeRequest, Payload};
 use super::shell::{Shell, Waiting};
 use crate::chunk_store::WriteOp;
-use nyala_replica::{Answer, Input, Request, Ticket, Token, Wish};
+use nyala_replica::{Answer, Input, Operation, Request, Ticket, Token};
 use nyala_transport::member::monotonic_ms;
 use nyala_wire::{ErrorCode, WireError};
 use std::rc::Rc;
@@ -20,11 +20,11 @@ impl Shell {
     pub(super) fn asked(self: &Rc<Self>, incoming: Incoming) {
         let Incoming { client, number, lowest, epoch, asked, came_us, answer } = incoming;
         let mut read = None;
-        let wish = match asked {
-            Asked::Sync => Wish::Sync,
+        let operation = match asked {
+            Asked::Sync => Operation::Sync,
             Asked::Read(file, span, kind) => {
                 read = Some(kind);
-                Wish::Read(file, span)
+                Operation::Read(file, span)
             }
             Asked::Change(change, request) => {
                 if let Err(refused) = self.may_change(&request) {
@@ -36,7 +36,7 @@ impl Shell {
                 let ticket = Ticket(state.number());
                 state.buffers.insert(ticket, Payload::Change(Rc::new(request)));
                 state.refusals.comes(ticket, (client, number));
-                Wish::Change(change, ticket)
+                Operation::Change(change, ticket)
             }
         };
         let token = {
@@ -45,7 +45,7 @@ impl Shell {
             state.waiting.insert(token, Waiting { answer, read, origin: (client, number) });
             token
         };
-        self.input(Input::Request(Request { token, client, seq: number, lowest, epoch, wish, came_us }));
+        self.input(Input::Request(Request { token, client, seq: number, lowest, epoch, operation, came_us }));
     }
 
     fn may_change(&self, request: &ChangeRequest) -> Result<(), WireError> {

@@ -5,7 +5,7 @@
 //!
 //! **Failure model.** This target refuses the session already when we are asked. The member that leads orders the fence like a
 //! change, so that those that metadata takes for offline learn it too, if they are not; one that does not lead has nobody to tell,
-//! and tells all when it comes to lead (`nyala_replica::beside`). One that is about to lead may have told them already: metadata
+//! and tells all when it comes to lead (`nyala_replica::session_fences`). One that is about to lead may have told them already: metadata
 //! asks again. A change is over when its buffer is, not when its client has gone; who waits for it in vain is told
 //! by a timeout, and metadata asks again.
 
@@ -14,7 +14,7 @@ use super::shell::Shell;
 use crate::service::mirror::entry::Incoming;
 use crate::service::queue::stopping;
 use bytes::Bytes;
-use nyala_replica::{Change, FENCES, Span, Standing};
+use nyala_replica::{Change, FENCES, MemberRole, Span};
 use nyala_transport::member::monotonic_us;
 use nyala_wire::storage::{StorageOp, StorageRequest};
 use nyala_wire::{ErrorCode, SessionId, TargetId, WireError, codec, message_type};
@@ -27,13 +27,13 @@ pub(super) type Fenced = oneshot::Sender<Result<(), WireError>>;
 impl Shell {
     /// The session is fenced on this target; `done` is told when it is in the group.
     pub(super) fn fence(self: &Rc<Self>, session: SessionId, done: Fenced) {
-        let standing = self.state.borrow().replica.standing();
-        if standing == Standing::Taking {
+        let role = self.state.borrow().replica.role();
+        if role == MemberRole::Recovering {
             // An error means that nobody waits any more.
             let _ = done.send(Err(ErrorCode::NOT_READY.with("the mirror group gets a new primary")));
             return;
         }
-        if standing != Standing::Leading {
+        if role != MemberRole::Primary {
             return self.when_quiet(session, done);
         }
         let told = self.order_fence(session);

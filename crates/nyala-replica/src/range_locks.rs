@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Turns: what touches the same bytes of a chunk file goes one after the other, in the order in which it came; what
+//! Range locks: what touches the same bytes of a chunk file goes one after the other, in the order in which it came; what
 //! does not, goes in parallel. Readers share.
 
 use crate::regions::Span;
@@ -23,12 +23,12 @@ impl Turn {
 
 /// Who has which turn.
 #[derive(Clone, Debug, Default)]
-pub struct Turns {
+pub struct RangeLocks {
     files: BTreeMap<ChunkFileId, VecDeque<Turn>>,
 }
 
-impl Turns {
-    /// Stands in line. `true`: it is the caller's turn at once; else [`Turns::leave`] of another will name it.
+impl RangeLocks {
+    /// Stands in line. `true`: it is the caller's turn at once; else [`RangeLocks::leave`] of another will name it.
     pub fn enter(&mut self, id: u64, file: ChunkFileId, span: Span, exclusive: bool) -> bool {
         let line = self.files.entry(file).or_default();
         let mut turn = Turn { id, span, exclusive, granted: false };
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn first_come_first_served() {
-        let mut turns = Turns::default();
+        let mut turns = RangeLocks::default();
         assert!(turns.enter(1, FILE, span(0, 10), false));
         assert!(turns.enter(2, FILE, span(5, 15), false), "readers share");
         assert!(!turns.enter(3, FILE, span(9, 12), true));
@@ -92,18 +92,18 @@ mod tests {
         /// Whoever has a turn conflicts with nobody else who has one, and everybody gets one in the end.
         #[test]
         fn no_conflicts_and_no_one_starves(wishes in proptest::collection::vec((0_u64..20, 1_u64..8, any::<bool>()), 1..30), pick in any::<u64>()) {
-            let mut turns = Turns::default();
+            let mut turns = RangeLocks::default();
             let mut holding = Vec::new();
-            let wish = |id: u64| { let (start, len, exclusive) = wishes[id as usize]; (span(start, start + len), exclusive) };
+            let operation = |id: u64| { let (start, len, exclusive) = wishes[id as usize]; (span(start, start + len), exclusive) };
             for id in 0..wishes.len() as u64 {
-                let (span, exclusive) = wish(id);
+                let (span, exclusive) = operation(id);
                 if turns.enter(id, FILE, span, exclusive) { holding.push(id); }
             }
             let mut served = 0;
             while !holding.is_empty() {
                 for (at, a) in holding.iter().enumerate() {
                     for b in &holding[..at] {
-                        let ((sa, ea), (sb, eb)) = (wish(*a), wish(*b));
+                        let ((sa, ea), (sb, eb)) = (operation(*a), operation(*b));
                         prop_assert!(!((ea || eb) && sa.overlaps(sb)));
                     }
                 }

@@ -6,20 +6,20 @@
 
 use super::Member;
 use super::work::{Kind, Purpose, Sent, SyncBy};
-use crate::beside::{FENCES, FENCES_RUN};
 use crate::effect::Effect;
 use crate::lists::{FileRegions, from_list};
 use crate::message::Body;
 use crate::regions::{RegionSet, Span};
+use crate::role::{Cause, MemberRole, next};
 use crate::rules::{Rule, broken};
-use crate::standing::{Cause, Standing, next};
+use crate::session_fences::{FENCES, FENCES_RUN};
 use nyala_wire::TargetId;
 use nyala_wire::map::MemberState;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How far it is.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Take {
+pub(super) struct Recovery {
     sent: BTreeMap<TargetId, Sent>,
     heard: BTreeSet<TargetId>,
     /// All regions in question.
@@ -32,21 +32,21 @@ pub(super) struct Take {
 }
 
 impl Member {
-    pub(super) fn take_office(&mut self) {
+    pub(super) fn begin_recovery(&mut self) {
         let mut regions = self.track.inherited().clone();
         if !broken(self.broken, Rule::TellFences) {
             regions.insert(FENCES, FENCES_RUN, self.config.max_runs);
         }
-        self.take = Take { regions, ..Take::default() };
+        self.recovery = Recovery { regions, ..Recovery::default() };
         self.resyncs.clear();
-        self.told.clear();
+        self.notices.clear();
         self.next_seq = 1;
     }
 
-    pub(super) fn advance_take(&mut self) {
+    pub(super) fn advance_recovery(&mut self) {
         let settled = self.view.as_ref().is_some_and(|v| v.group.is_settled());
         let ghosts = self.work.values().any(|work| matches!(work.kind, Kind::Ghost { .. }));
-        if self.standing != Standing::Taking || !settled || self.take.telling || ghosts {
+        if self.role != MemberRole::Recovering || !settled || self.recovery.telling || ghosts {
             return;
         }
         let others = self.others(|state| state == MemberState::Good);
@@ -56,67 +56,67 @@ impl Member {
         if others.is_empty() || broken(self.broken, Rule::AgreeFirst) {
             return self.agree();
         }
-        let silent: Vec<TargetId> = others.iter().filter(|t| !self.take.heard.contains(t)).copied().collect();
+        let silent: Vec<TargetId> = others.iter().filter(|t| !self.recovery.heard.contains(t)).copied().collect();
         if !silent.is_empty() {
             silent.into_iter().for_each(|target| self.gather_again(target));
             return;
         }
-        if self.take.todo.is_none() {
-            self.take.todo = Some(self.take.regions.clone());
+        if self.recovery.todo.is_none() {
+            self.recovery.todo = Some(self.recovery.regions.clone());
         }
-        while self.take.copies < self.config.copies {
-            let Some((file, run)) = self.take.todo.as_ref().and_then(|todo| todo.iter().next()) else { break };
+        while self.recovery.copies < self.config.copies {
+            let Some((file, run)) = self.recovery.todo.as_ref().and_then(|todo| todo.iter().next()) else { break };
             let (unit, open) = (Span { start: run.start, end: run.start + 1 }, run.end == u64::MAX);
-            self.take.todo.iter_mut().for_each(|todo| todo.remove(file, unit));
-            self.take.copies += 1;
+            self.recovery.todo.iter_mut().for_each(|todo| todo.remove(file, unit));
+            self.recovery.copies += 1;
             self.start_copy(file, unit, open, Purpose::Agree);
         }
-        if self.take.copies == 0 && self.take.todo.as_ref().is_some_and(RegionSet::is_empty) {
-            self.take.telling = true;
+        if self.recovery.copies == 0 && self.recovery.todo.as_ref().is_some_and(RegionSet::is_empty) {
+            self.recovery.telling = true;
             self.sync_members(SyncBy::Agree);
         }
     }
 
     fn gather_again(&mut self, target: TargetId) {
-        let mut sent = std::mem::take(&mut self.take.sent);
+        let mut sent = std::mem::take(&mut self.recovery.sent);
         if self.is_due(&mut sent, target) {
             let done = self.clients.notes();
             self.send(target, Body::Gather { done }, None);
         }
-        self.take.sent = sent;
+        self.recovery.sent = sent;
     }
 
     /// A good member's regions in question, or those of one that is to be resynced.
     pub(super) fn gathered(&mut self, from: TargetId, list: &[FileRegions]) {
         let regions = from_list(list, self.config.max_runs);
-        if self.standing == Standing::Leading {
+        if self.role == MemberRole::Primary {
             return self.resync_gathered(from, &regions);
         }
-        if self.take.heard.insert(from) {
-            self.take.regions.add(&regions, self.config.max_runs);
+        if self.recovery.heard.insert(from) {
+            self.recovery.regions.add(&regions, self.config.max_runs);
         }
-        self.advance_take();
+        self.advance_recovery();
     }
 
     /// A copy for the agreement is done; with `whole`, the file ends there.
     pub(super) fn agreed_on(&mut self, file: nyala_wire::storage::ChunkFileId, run: Span) {
-        self.take.copies = self.take.copies.saturating_sub(1);
-        self.take.todo.iter_mut().for_each(|todo| todo.remove(file, run));
-        self.advance_take();
+        self.recovery.copies = self.recovery.copies.saturating_sub(1);
+        self.recovery.todo.iter_mut().for_each(|todo| todo.remove(file, run));
+        self.advance_recovery();
     }
 
     /// All that was in flight is agreed on: begin.
     pub(super) fn agree(&mut self) {
-        let regions = std::mem::take(&mut self.take).regions;
+        let regions = std::mem::take(&mut self.recovery).regions;
         for target in self.others(|state| state != MemberState::Good) {
             self.track.mark_all_dirty(target, &regions);
         }
         self.track.agreed();
         self.doubtful.clear();
-        self.standing = next(self.standing, Cause::Agreed).unwrap_or(self.standing);
+        self.role = next(self.role, Cause::Agreed).unwrap_or(self.role);
         for target in self.acting() {
-            let floor = self.lowest();
-            self.send(target, Body::Floor { floor }, None);
+            let committed_below = self.lowest();
+            self.send(target, Body::Committed { committed_below }, None);
         }
         self.out.extend(self.view.is_none().then_some(Effect::FetchMap));
     }
