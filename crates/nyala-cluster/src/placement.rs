@@ -3,9 +3,10 @@
 //! Which targets a new file gets, and which slot a new directory. `docs/decisions/0003-placement.md` specifies every
 //! draw, with test vectors. Choosing allocates nothing but its result, unless targets are preferred.
 
-use crate::rng::{Rng, mix};
+use crate::rng::Rng;
 use nyala_wire::map::{CapacityPool, ClusterMap, Consistency, Placement, Reachability, SlotRange, Target, TargetKind};
 use nyala_wire::map::{Group, MemberState};
+use nyala_wire::splitmix::mix;
 use nyala_wire::{NodeId, Pattern, PoolId, Slot, StripePattern, TargetId};
 use std::ops::Range;
 
@@ -186,7 +187,7 @@ fn in_turn(tier: &Tier, take: usize, turn: u64, out: &mut Vec<TargetId>) {
 /// `take` of `tier` over as many nodes as there are: in each round at most one target of each node.
 fn internode(tier: &Tier, take: usize, rng: &mut Rng, out: &mut Vec<TargetId>) {
     let end = out.len() + take;
-    let salt = rng.next();
+    let salt = rng.bits();
     let mut round = 0;
     while out.len() < end {
         let eligible = tier.nodes.partition_point(|(_, range)| range.len() > round);

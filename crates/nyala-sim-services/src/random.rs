@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Chance from a seed: SplitMix64. (`nyala_store::testing::Random` with what a world needs besides.)
+//! Chance from a seed: SplitMix64 with what a world needs besides.
 
+use nyala_wire::SplitMix64;
 use std::ops::Range;
 
 /// A sequence determined by its seed.
 #[derive(Clone, Debug)]
-pub struct Random(nyala_store::testing::Random);
+pub struct Random(SplitMix64);
 
 impl Random {
     pub fn new(seed: u64) -> Random {
-        Random(nyala_store::testing::Random::new(seed))
+        Random(SplitMix64::new(seed))
     }
 
     pub fn bits(&mut self) -> u64 {

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! All chance comes from the seed (SplitMix64).
+//! All chance comes from the seed.
+
+use nyala_wire::SplitMix64;
+use nyala_wire::splitmix::GAMMA;
 
 /// A generator.
 #[derive(Clone, Debug)]
-pub struct Rng(u64);
+pub struct Rng(SplitMix64);
 
 impl Rng {
     /// From a seed.
     pub fn new(seed: u64) -> Rng {
-        Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5bf0_3635)
+        Rng(SplitMix64::new(seed.wrapping_mul(GAMMA) ^ 0x5bf0_3635))
     }
 
     /// 64 bits.
     pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.bits()
     }
 
     /// From `low` to `high`, both included.

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use nyala_store::{Batch, Options, Store, StoreError};
+use nyala_wire::splitmix::{GAMMA, mix};
 
 const ENTRIES: u64 = 1_000_000;
 const GROUP: u64 = 64;
@@ -121,14 +122,12 @@ fn wait_durable(store: &Store) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A key with a name that looks random (SplitMix64).
+/// A key with a name that looks random.
 fn key(i: u64) -> [u8; 24] {
-    let mut z = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    let name = mix(i.wrapping_add(1).wrapping_mul(GAMMA));
     let mut key = [b'n'; 24];
-    key[..8].copy_from_slice(&(z % 64).to_le_bytes());
-    key[8..16].copy_from_slice(&(z ^ (z >> 31)).to_le_bytes());
+    key[..8].copy_from_slice(&(name % 64).to_le_bytes());
+    key[8..16].copy_from_slice(&name.to_le_bytes());
     key
 }
 

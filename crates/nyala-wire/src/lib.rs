@@ -2,7 +2,7 @@
 
 //! Identifiers, message layouts, codec, error codes and checksums of the Nyala protocol.
 //!
-//! This crate is pure: no I/O, no clock, no randomness. `docs/protocol.md` shows every byte of what is defined here.
+//! This crate is pure: no I/O, no clock, no randomness of its own. `docs/protocol.md` shows every byte of what is defined here.
 
 pub mod attr;
 pub mod checksum;
@@ -21,6 +21,7 @@ pub mod mirror;
 pub mod name;
 pub mod relay;
 pub mod slots;
+pub mod splitmix;
 pub mod storage;
 pub mod stripe;
 pub mod time;
@@ -30,6 +31,7 @@ pub use attr::{Attr, FileKind};
 pub use error::{ErrorCode, WireError};
 pub use ids::*;
 pub use name::Name;
+pub use splitmix::SplitMix64;
 pub use stripe::{DataLocation, Layout, Pattern, StripePattern};
 pub use time::Time;
 

@@ -4,6 +4,7 @@
 
 use super::arena::Arena;
 use super::{gang, number};
+use nyala_wire::SplitMix64;
 use std::path::PathBuf;
 
 /// One of them.
@@ -56,29 +57,10 @@ pub fn run(test: &str, arena: &Arena, total: usize, dirs: &[&str], args: &[Strin
     gang::run(arena, &(0..total).map(member).collect::<Vec<_>>())
 }
 
-/// A repeatable sequence of random numbers (splitmix64).
-pub struct Random(pub u64);
-
-impl Random {
-    /// The next.
-    pub fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// One below a limit.
-    pub fn below(&mut self, limit: usize) -> usize {
-        (self.draw() % limit.max(1) as u64) as usize
-    }
-
-    /// Puts things in random order.
-    pub fn shuffle<T>(&mut self, all: &mut [T]) {
-        for at in (1..all.len()).rev() {
-            all.swap(at, self.below(at + 1));
-        }
+/// Puts things in random order.
+pub fn shuffle<T>(random: &mut SplitMix64, all: &mut [T]) {
+    for at in (1..all.len()).rev() {
+        all.swap(at, random.index(at + 1));
     }
 }
 

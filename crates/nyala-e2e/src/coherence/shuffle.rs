@@ -4,8 +4,9 @@
 //! do: every byte is then what its writer wrote, as every mount sees it.
 
 use super::arena::Arena;
-use super::crew::{self, Member, Random, byte};
+use super::crew::{self, Member, byte};
 use super::number;
+use nyala_wire::SplitMix64;
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 
@@ -24,11 +25,11 @@ pub fn run(args: &[&str]) -> Result<(), String> {
 
 /// The pieces of a round and whose they are; the same for all who ask.
 fn deal(seed: u64, round: usize, workers: usize) -> Vec<(u64, u64, usize)> {
-    let mut random = Random(seed.wrapping_mul(1_000_003).wrapping_add(round as u64));
+    let mut random = SplitMix64::new(seed.wrapping_mul(1_000_003).wrapping_add(round as u64));
     let (mut at, mut pieces) = (0, Vec::new());
     while at < LEN {
-        let len = (SHORTEST + random.below(SPREAD) as u64).min(LEN - at);
-        pieces.push((at, len, random.below(workers)));
+        let len = (SHORTEST + random.index(SPREAD) as u64).min(LEN - at);
+        pieces.push((at, len, random.index(workers)));
         at += len;
     }
     pieces
@@ -38,12 +39,12 @@ fn deal(seed: u64, round: usize, workers: usize) -> Vec<(u64, u64, usize)> {
 pub fn worker(args: &[&str]) -> Result<(), String> {
     let me = Member::new(args)?;
     let (seed, rounds) = (me.number(0)? as u64, me.number(1)?);
-    let mut random = Random(seed ^ (me.index as u64) << 32);
+    let mut random = SplitMix64::new(seed ^ (me.index as u64) << 32);
     let path = me.dir.join("shared");
     for round in 0..rounds {
         let pieces = deal(seed, round, me.total);
         let mut mine: Vec<_> = pieces.iter().filter(|piece| piece.2 == me.index).collect();
-        random.shuffle(&mut mine);
+        crew::shuffle(&mut random, &mut mine);
         if !me.meet(round * 2 + 1) {
             return Ok(());
         }
@@ -52,7 +53,7 @@ pub fn worker(args: &[&str]) -> Result<(), String> {
         for (at, len, _) in mine {
             let data: Vec<u8> = (*at..at + len).map(|at| byte(at, me.index as u64, round as u64)).collect();
             file.write_all_at(&data, *at).map_err(|error| me.fail(format!("write {len} at {at}"), error))?;
-            if random.below(40) == 0 {
+            if random.index(40) == 0 {
                 file.sync_all().map_err(|error| me.fail("fsync", error))?;
             }
         }

@@ -8,7 +8,8 @@
 
 use super::{Change, act, plan};
 use crate::cluster::sibling;
-use crate::coherence::crew::Random;
+use crate::coherence::crew::shuffle;
+use nyala_wire::SplitMix64;
 use std::io::{BufRead, BufReader, Result, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -16,7 +17,7 @@ use std::process::{Child, Command, Stdio};
 /// Makes the files of a seed, says `made`; changes them when told to, says `changed`; when told again, syncs what is still open and
 /// says the names of which that worked; holds it until its input ends.
 pub fn serve(dir: &Path, elsewhere: &Path, seed: u64, count: usize) -> Result<()> {
-    let mut random = Random(seed);
+    let mut random = SplitMix64::new(seed);
     let files = plan::files(&mut random, count);
     let mut out = std::io::stdout();
     let mut told = std::io::stdin().lock().lines();
@@ -24,7 +25,7 @@ pub fn serve(dir: &Path, elsewhere: &Path, seed: u64, count: usize) -> Result<()
     out.write_all(b"made\n")?;
     told.next().transpose()?;
     let mut order: Vec<_> = files.iter().collect();
-    random.shuffle(&mut order);
+    shuffle(&mut random, &mut order);
     // A sync takes along what others did before, so these come first.
     order.sort_by_key(|file| !matches!(file.change, Change::Sync(_) | Change::SyncElsewhere(_)));
     let mut held = Vec::new();

@@ -3,13 +3,14 @@
 //! Power cuts that lose what was not synced, of each service, of all at once, of members of a mirror: what was synced is
 //! there, whole; what was changed since is as before or as after; nothing that is named cannot be read.
 
-use nyala_e2e::coherence::crew::Random;
+use nyala_e2e::coherence::crew::shuffle;
 use nyala_e2e::hosts::disks::Disk;
 use nyala_e2e::hosts::{Disks, Fault, Plan};
 use nyala_e2e::power::maker::Maker;
 use nyala_e2e::power::model::{Seen, judge};
 use nyala_e2e::power::{Change, File, files, look};
 use nyala_e2e::{Hosts, cleanup, long, serial};
+use nyala_wire::SplitMix64;
 use std::fs;
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -87,7 +88,7 @@ fn seed() -> u64 {
 }
 
 /// Who loses power in this round.
-fn struck(hosts: &Hosts, cut: Cut, random: &mut Random) -> Vec<String> {
+fn struck(hosts: &Hosts, cut: Cut, random: &mut SplitMix64) -> Vec<String> {
     let all = hosts.service_names();
     let (prefix, one) = match cut {
         Cut::One(prefix) => (prefix, true),
@@ -96,7 +97,7 @@ fn struck(hosts: &Hosts, cut: Cut, random: &mut Random) -> Vec<String> {
     };
     let mut named: Vec<String> = all.into_iter().filter(|name| name.starts_with(prefix)).collect();
     if one {
-        random.shuffle(&mut named);
+        shuffle(random, &mut named);
         named.truncate(1);
     }
     named
@@ -104,27 +105,27 @@ fn struck(hosts: &Hosts, cut: Cut, random: &mut Random) -> Vec<String> {
 
 /// Makes, syncs, changes, cuts, looks; gives what is wrong.
 fn round(hosts: &mut Hosts, number: usize, cut: Cut, seed: u64) -> Vec<String> {
-    let mut random = Random(seed);
+    let mut random = SplitMix64::new(seed);
     let mut files = files(&mut random, FILES);
     let name = format!("round{number}");
     let [dir, elsewhere] = ["client1", "client2"].map(|client| hosts.mount_of(client).join(&name));
     let began = Instant::now();
     fs::create_dir(&dir).unwrap_or_else(|error| panic!("{}: {error}\n{}", dir.display(), hosts.logs(30)));
     let mut maker = Maker::start(&dir, &elsewhere, seed, FILES);
-    std::thread::sleep(Duration::from_millis(random.below(2000) as u64));
+    std::thread::sleep(Duration::from_millis(random.index(2000) as u64));
     maker.change();
-    let (made, wait) = (began.elapsed(), random.below(1200) as u64);
+    let (made, wait) = (began.elapsed(), random.index(1200) as u64);
     std::thread::sleep(Duration::from_millis(wait));
     let struck = struck(hosts, cut, &mut random);
     hosts.strike_all(&struck.iter().map(String::as_str).collect::<Vec<_>>(), Fault::PoweredOff);
-    std::thread::sleep(Duration::from_millis(random.below(1000) as u64));
+    std::thread::sleep(Duration::from_millis(random.index(1000) as u64));
     for name in &struck {
         hosts.heal(name);
     }
     let mut after = None;
     if matches!(cut, Cut::WithClient) {
         hosts.restart_client("client1");
-    } else if random.below(2) == 0 {
+    } else if random.index(2) == 0 {
         // What is confirmed now was written before.
         let synced = maker.sync();
         files.iter_mut().filter(|file| synced.contains(&file.name)).for_each(File::confirm);
@@ -166,14 +167,14 @@ fn client(dir: &std::path::Path) -> String {
 fn rounds(plan: Plan, cuts: &[Cut]) {
     let seed = seed();
     println!("NYALA_E2E_SEED={seed}");
-    let mut random = Random(seed);
+    let mut random = SplitMix64::new(seed);
     let mut hosts = Hosts::start(plan);
     let mut wrong = Vec::new();
     let count = if long() { 20 } else { cuts.len() };
     let mut all: Vec<Cut> = (0..count).map(|number| cuts[number % cuts.len()]).collect();
-    random.shuffle(&mut all);
+    shuffle(&mut random, &mut all);
     for (number, cut) in all.into_iter().enumerate() {
-        wrong.extend(round(&mut hosts, number, cut, random.draw() % 1_000_000));
+        wrong.extend(round(&mut hosts, number, cut, random.bits() % 1_000_000));
     }
     assert!(wrong.is_empty(), "{} wrong, of them: {:#?}", wrong.len(), &wrong[..wrong.len().min(40)]);
 }

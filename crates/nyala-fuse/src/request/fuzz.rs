@@ -4,23 +4,11 @@
 
 use super::*;
 use crate::abi::args::Rename2In;
+use nyala_wire::SplitMix64;
 use zerocopy::IntoBytes;
 
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn bytes(&mut self, len: usize) -> Vec<u8> {
-        (0..len).map(|_| self.next() as u8).collect()
-    }
+fn bytes(random: &mut SplitMix64, len: usize) -> Vec<u8> {
+    (0..len).map(|_| random.bits() as u8).collect()
 }
 
 fn header(opcode: u32, extlen: u16) -> InHeader {
@@ -29,20 +17,20 @@ fn header(opcode: u32, extlen: u16) -> InHeader {
 
 #[test]
 fn random_bytes_never_panic_and_write_data_stays_inside() {
-    let mut random = Random(1);
+    let mut random = SplitMix64::new(1);
     let (mut parsed, mut refused) = (0, 0);
     for round in 0..60_000u32 {
         let opcode = round % 60;
-        let len = (random.next() % 160) as usize;
-        let mut body = random.bytes(len);
+        let len = (random.bits() % 160) as usize;
+        let mut body = bytes(&mut random, len);
         // Half of the rounds have small numbers, so that lengths and counts are now and then right.
         if round % 2 == 0 {
             for (index, byte) in body.iter_mut().enumerate() {
                 *byte = if index % 4 == 0 { *byte % 32 } else { 0 };
             }
         }
-        let extlen = if round % 7 == 0 { random.next() as u16 % 24 } else { 0 };
-        match parse(&header(opcode, extlen), &body, random.next()) {
+        let extlen = if round % 7 == 0 { random.bits() as u16 % 24 } else { 0 };
+        match parse(&header(opcode, extlen), &body, random.bits()) {
             Ok(Op::File(FileOp::Write { data, .. })) => {
                 assert!(data.start <= data.end && data.end <= body.len());
                 parsed += 1;

@@ -7,24 +7,12 @@ use super::harness::Cluster;
 use super::{OWNER, rename, spread};
 use nyala_client::{Client, FileHandle, OpenOptions};
 use nyala_wire::meta::{Rename, SetAttr};
-use nyala_wire::{ErrorCode, InodeId};
+use nyala_wire::{ErrorCode, InodeId, SplitMix64};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 const CLIENTS: usize = 3;
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % n as u64) as usize
-    }
-}
 
 /// What there has to be.
 #[derive(Default)]
@@ -46,7 +34,7 @@ struct Run {
     open: Vec<(usize, FileHandle)>,
     /// What is looked up is mostly opened, too.
     opens: bool,
-    random: Random,
+    random: SplitMix64,
     said: String,
 }
 
@@ -59,12 +47,12 @@ impl Run {
     }
 
     async fn step(&mut self) {
-        let who = self.random.below(CLIENTS);
+        let who = self.random.index(CLIENTS);
         let client = self.clients[who].clone();
-        let dir = self.dirs[self.random.below(2)];
-        let name = NAMES[self.random.below(NAMES.len())];
+        let dir = self.dirs[self.random.index(2)];
+        let name = NAMES[self.random.index(NAMES.len())];
         let there = self.model.names.get(&(dir, name)).copied();
-        let op = self.random.below(13);
+        let op = self.random.index(13);
         self.say(format!("client {who} op {op} on {dir}/{name} = {there:?}"));
         match op {
             0 => {
@@ -91,7 +79,7 @@ impl Run {
             }
             2 => self.rename(&client, dir, name, there).await,
             3 => {
-                let (to, to_name) = (self.dirs[self.random.below(2)], NAMES[self.random.below(NAMES.len())]);
+                let (to, to_name) = (self.dirs[self.random.index(2)], NAMES[self.random.index(NAMES.len())]);
                 let Some(inode) = there else { return };
                 let linked = client.link(inode, to, to_name.as_bytes()).await;
                 match self.model.names.entry((to, to_name)) {
@@ -110,13 +98,13 @@ impl Run {
             }
             5 | 8 | 10..13 if self.opens && there.is_some() => self.look(&client, dir, name).await,
             5 if !self.open.is_empty() => {
-                let at = self.random.below(self.open.len());
+                let at = self.random.index(self.open.len());
                 self.open.swap_remove(at).1.release().await.unwrap();
             }
             6 | 7 if !self.open.is_empty() => self.write().await,
             8 if !self.open.is_empty() => self.read().await,
             9 => {
-                let size = self.random.below(9000) as u64;
+                let size = self.random.index(9000) as u64;
                 let Some(inode) = there else { return };
                 client.setattr(inode, SetAttr { size: Some(size), ..SetAttr::default() }).await.unwrap();
                 self.model.content.get_mut(&inode).unwrap().resize(size as usize, 0);
@@ -149,8 +137,8 @@ impl Run {
     }
 
     async fn rename(&mut self, client: &Client, dir: InodeId, name: &'static str, there: Option<InodeId>) {
-        let (to, to_name) = (self.dirs[self.random.below(2)], NAMES[self.random.below(NAMES.len())]);
-        let exchange = self.random.below(3) == 0;
+        let (to, to_name) = (self.dirs[self.random.index(2)], NAMES[self.random.index(NAMES.len())]);
+        let exchange = self.random.index(3) == 0;
         let replaced = self.model.names.get(&(to, to_name)).copied();
         let moved = client.rename(Rename { exchange, ..rename((dir, name), (to, to_name)) }).await;
         let (Some(inode), true) = (there, replaced.is_some() || !exchange) else {
@@ -168,9 +156,9 @@ impl Run {
     }
 
     async fn write(&mut self) {
-        let at = self.random.below(self.open.len());
-        let (offset, len) = (self.random.below(12_000), 1 + self.random.below(6000));
-        let data = vec![1 + self.random.below(255) as u8; len];
+        let at = self.random.index(self.open.len());
+        let (offset, len) = (self.random.index(12_000), 1 + self.random.index(6000));
+        let data = vec![1 + self.random.index(255) as u8; len];
         let (who, handle) = &self.open[at];
         let content = self.model.content.get_mut(&handle.inode()).unwrap();
         let append = offset % 3 == 0;
@@ -187,8 +175,8 @@ impl Run {
     }
 
     async fn read(&mut self) {
-        let at = self.random.below(self.open.len());
-        let (offset, len) = (self.random.below(12_000), 1 + self.random.below(9000));
+        let at = self.random.index(self.open.len());
+        let (offset, len) = (self.random.index(12_000), 1 + self.random.index(9000));
         let (who, handle) = &self.open[at];
         let content = &self.model.content[&handle.inode()];
         let said = format!("client {who} reads {} {len} at {offset}", handle.inode());
@@ -210,7 +198,7 @@ fn run(opens: bool) {
                 model: Model::default(),
                 open: Vec::new(),
                 opens,
-                random: Random(seed),
+                random: SplitMix64::new(seed),
                 said: String::new(),
             };
             for step in 0..1500 {
@@ -219,7 +207,7 @@ fn run(opens: bool) {
                     panic!("seed {seed}: step {step} hangs: {}", run.said);
                 }
                 if run.open.len() > 6 {
-                    let at = run.random.below(run.open.len());
+                    let at = run.random.index(run.open.len());
                     run.open.swap_remove(at).1.release().await.unwrap();
                 }
             }

@@ -47,7 +47,7 @@ pub struct Model {
 
 /// Bytes that no other file has.
 pub fn pattern(seed: u64, len: usize) -> Vec<u8> {
-    let mut random = nyala_store::testing::Random::new(seed);
+    let mut random = nyala_wire::SplitMix64::new(seed);
     let mut bytes: Vec<u8> = (0..len.div_ceil(8)).flat_map(|_| random.bits().to_le_bytes()).collect();
     bytes.truncate(len);
     bytes

@@ -3,7 +3,7 @@
 //! What the services left on disk, by kinds of structures, and flipping bits in it.
 
 use crate::cluster::Who;
-use nyala_store::testing::Random;
+use nyala_wire::SplitMix64;
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::ops::Range;
@@ -124,7 +124,7 @@ pub struct Flip {
 
 impl Flip {
     /// Every kind of structure is as likely as every other one: there are few headers and many records.
-    pub fn random(snapshot: &Snapshot, who: Who, random: &mut Random) -> Flip {
+    pub fn random(snapshot: &Snapshot, who: Who, random: &mut SplitMix64) -> Flip {
         let areas = snapshot.areas(who);
         let mut chosen = |count: usize| random.below(count as u64) as usize;
         let kind = *areas.keys().nth(chosen(areas.len())).unwrap();

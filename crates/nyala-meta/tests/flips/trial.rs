@@ -7,8 +7,8 @@ use crate::content::{Model, Place, Seen, pattern};
 use crate::places::{Flip, Snapshot, chunk_files};
 use crate::scrub::Scrub;
 use nyala_client::Client;
-use nyala_store::testing::Random;
 use nyala_transport::{Endpoint, Pool, PoolOptions, Request};
+use nyala_wire::SplitMix64;
 use nyala_wire::map::{ClusterMap, MemberState, TargetKind};
 use nyala_wire::{InodeId, TargetId, message_type};
 use std::path::Path;
@@ -49,12 +49,12 @@ pub struct Trial {
     pub flip: Flip,
     pub snapshot: usize,
     pub running: bool,
-    random: Random,
+    random: SplitMix64,
 }
 
 impl Trial {
     pub fn random(known: &Known, seed: u64, number: u64) -> Trial {
-        let mut random = Random::new(seed.wrapping_mul(1_000_003).wrapping_add(number));
+        let mut random = SplitMix64::new(seed.wrapping_mul(1_000_003).wrapping_add(number));
         let snapshot = random.below(known.snapshots.len() as u64) as usize;
         let who = ALL[random.below(4) as usize];
         let flip = Flip::random(&known.snapshots[snapshot].0, who, &mut random);

@@ -15,7 +15,8 @@ mod work;
 
 use cluster::{Cluster, Machines, Pace};
 use history::History;
-use nyala_store::testing::{Clock, Random};
+use nyala_store::testing::Clock;
+use nyala_wire::SplitMix64;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -45,7 +46,7 @@ struct Sequence {
 }
 
 impl Sequence {
-    fn random(random: &mut Random) -> Sequence {
+    fn random(random: &mut SplitMix64) -> Sequence {
         let start = STARTS[random.below(STARTS.len() as u64) as usize];
         let ops = (0..1 + random.below(3)).map(|_| OPS[random.below(OPS.len() as u64) as usize]).collect();
         Sequence { start, ops, seed: random.bits() }
@@ -65,7 +66,7 @@ impl Sequence {
 
     /// Does it once. What the disks were and are, at which moments, and what was told to the client when.
     fn run(&self) -> (Machines, std::ops::RangeInclusive<u64>, History) {
-        let mut random = Random::new(self.seed);
+        let mut random = SplitMix64::new(self.seed);
         let mut pace = || if random.coin() { FAST } else { NEVER };
         let pace = Pace { meta_sync: pace(), storage_sync: pace(), session_timeout: Duration::from_secs(20) };
         let machines = Machines::new(self.seed);
@@ -127,7 +128,7 @@ impl Tally {
     fn try_sequence(&self, sequence: &Sequence, most: u64) {
         let (machines, moments, history) = sequence.run();
         self.sequences.fetch_add(1, Ordering::Relaxed);
-        let mut random = Random::new(sequence.seed);
+        let mut random = SplitMix64::new(sequence.seed);
         let count = moments.end() + 1;
         let chosen: Vec<u64> = match count <= most {
             true => moments.collect(),
@@ -177,7 +178,7 @@ fn what_was_synced_outlives_a_power_cut_of_all_disks_at_any_moment() {
     let (began, number) = (Instant::now(), AtomicU64::new(0));
     let next = || {
         let number = number.fetch_add(1, Ordering::Relaxed);
-        let mut random = Random::new(seed.wrapping_mul(1_000_003).wrapping_add(number));
+        let mut random = SplitMix64::new(seed.wrapping_mul(1_000_003).wrapping_add(number));
         (began.elapsed() < SHORT).then(|| Sequence::random(&mut random))
     };
     tally.try_all(next, CUTS_EACH);

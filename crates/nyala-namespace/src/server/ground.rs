@@ -10,7 +10,7 @@ use nyala_cluster::placement::PlacementTable;
 use nyala_wire::map::ClusterMap;
 use nyala_wire::meta::{MetaOp, MetaRequest, Owner, Want};
 use nyala_wire::meta_tx::TxId;
-use nyala_wire::{InodeId, SessionId, Slot, TargetId, Time};
+use nyala_wire::{InodeId, SessionId, Slot, SplitMix64, TargetId, Time};
 use std::sync::Arc;
 
 /// On whose behalf something is done.
@@ -54,14 +54,14 @@ pub struct Ground {
     pub locks: Locks,
     map: Arc<ClusterMap>,
     placement: PlacementTable,
-    random: u64,
+    random: SplitMix64,
 }
 
 impl Ground {
     /// With no locks yet. `seed`: entropy.
     pub fn new(me: TargetId, tables: Box<dyn Tables>, map: Arc<ClusterMap>, seed: u64) -> Ground {
         let placement = PlacementTable::new(&map);
-        Ground { me, tables, locks: Locks::default(), map, placement, random: seed }
+        Ground { me, tables, locks: Locks::default(), map, placement, random: SplitMix64::new(seed) }
     }
 
     /// The cluster map.
@@ -88,12 +88,9 @@ impl Ground {
         op.routing_inode().into_iter().chain(to).filter(|dir| self.is_here(dir.slot())).collect()
     }
 
-    /// A random number (SplitMix64).
+    /// A random number.
     pub fn random(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.random.bits()
     }
 
     /// Runs `logic` on the tables as they are, as an operation or for a transaction.

@@ -9,7 +9,7 @@ use nyala_wire::*;
 
 impl World {
     pub fn choose(&mut self, n: usize) -> MetaOp {
-        match self.rng.below(10) {
+        match self.rng.index(10) {
             0..4 => self.move_own(n),
             4 | 5 => self.own_dir(n),
             _ => self.fight(),
@@ -17,12 +17,12 @@ impl World {
     }
 
     fn base(&mut self) -> InodeId {
-        base(self.rng.below(usize::from(SERVERS) + 1) as u16)
+        base(self.rng.index(usize::from(SERVERS) + 1) as u16)
     }
 
     pub fn move_own(&mut self, n: usize) -> MetaOp {
         let (from_parent, from_name) = self.clients[n].file.clone();
-        let to_name = name(&format!("own{}", n as u64 + CLIENTS * self.rng.below(3) as u64));
+        let to_name = name(&format!("own{}", n as u64 + CLIENTS * self.rng.index(3) as u64));
         let to_parent = self.base();
         MetaOp::Rename(Rename { from_parent, from_name, to_parent, to_name, no_replace: false, exchange: false })
     }
@@ -41,15 +41,15 @@ impl World {
     fn any_dir(&mut self) -> InodeId {
         let dirs: Vec<InodeId> =
             inodes(self).into_iter().filter(|(_, record)| record.dir.is_some()).map(|(inode, _)| inode).collect();
-        if self.rng.percent(40) || dirs.is_empty() { self.base() } else { dirs[self.rng.below(dirs.len())] }
+        if self.rng.percent(40) || dirs.is_empty() { self.base() } else { dirs[self.rng.index(dirs.len())] }
     }
 
     fn fight(&mut self) -> MetaOp {
-        let shared = |world: &mut World| name(&format!("shared{}", world.rng.below(3)));
+        let shared = |world: &mut World| name(&format!("shared{}", world.rng.index(3)));
         let (parent, one) = (self.any_dir(), shared(self));
         let (to_parent, to_name) = (self.any_dir(), shared(self));
         let entry = NewEntry { parent, name: one.clone(), perm: 0o755, umask: 0 };
-        match self.rng.below(12) {
+        match self.rng.index(12) {
             0 | 1 => MetaOp::Mkdir { entry },
             2 => MetaOp::Mknod { entry, kind: FileKind::File, rdev: 0 },
             3 => MetaOp::Unlink { parent, name: one },
@@ -57,7 +57,7 @@ impl World {
             5 => {
                 let files = inodes(self).into_iter().filter(|(_, record)| record.dir.is_none());
                 let files: Vec<InodeId> = files.map(|(inode, _)| inode).collect();
-                let at = self.rng.below(files.len().max(1));
+                let at = self.rng.index(files.len().max(1));
                 let inode = files.get(at).copied().unwrap_or(InodeId(5));
                 MetaOp::Link { inode, parent, name: one }
             }

@@ -133,7 +133,7 @@ impl Node {
                 }
                 Effect::Log(ticket, durability) => self.logging.push((applied, durability, ticket)),
                 Effect::Ask(ticket, target, request) => {
-                    let id = cx.rng.next();
+                    let id = cx.rng.bits();
                     self.calls.insert(id, ticket);
                     cx.send(Message { to: Address::Server(target), body: Body::Ask(self.me, id, request) });
                 }
@@ -194,7 +194,7 @@ impl Node {
 
     /// A call whose answer does not come any more.
     pub fn time_out(&mut self, cx: &mut Cx) {
-        let at = cx.rng.below(self.calls.len().max(1));
+        let at = cx.rng.index(self.calls.len().max(1));
         if let Some(id) = self.calls.keys().nth(at).copied() {
             self.heard(cx, id, Err(ErrorCode::NOT_READY.into()));
         }
@@ -202,7 +202,7 @@ impl Node {
 
     /// Time passes.
     pub fn pass(&mut self, cx: &mut Cx) {
-        self.now_ms += 100 + cx.rng.below(1_500) as u64;
+        self.now_ms += 100 + cx.rng.index(1_500) as u64;
         self.feed(cx, Input::Tick);
     }
 

@@ -15,26 +15,6 @@ use std::collections::BTreeMap;
 pub const SERVERS: u16 = 3;
 pub const CLIENTS: u64 = 4;
 
-/// SplitMix64.
-pub struct Rng(pub u64);
-
-impl Rng {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-
-    pub fn percent(&mut self, chance: usize) -> bool {
-        self.below(100) < chance
-    }
-}
-
 #[derive(Clone)]
 pub enum Address {
     Client,
@@ -57,7 +37,7 @@ pub struct Message {
 
 /// What a server needs from outside.
 pub struct Cx<'a> {
-    pub rng: &'a mut Rng,
+    pub rng: &'a mut SplitMix64,
     out: &'a mut Vec<Message>,
 }
 
@@ -88,7 +68,7 @@ pub struct Faults {
 }
 
 pub struct World {
-    pub rng: Rng,
+    pub rng: SplitMix64,
     pub map: ClusterMap,
     pub nodes: Vec<Node>,
     pub clients: Vec<Client>,
@@ -213,7 +193,7 @@ impl World {
             done: 0,
         };
         World {
-            rng: Rng(seed),
+            rng: SplitMix64::new(seed),
             nodes: (0..SERVERS).map(|n| Node::new(TargetId(n + 1), tables(n), &map)).collect(),
             map,
             clients: (0..CLIENTS).map(client).collect(),
@@ -244,32 +224,32 @@ impl World {
     }
 
     pub fn crash(&mut self, n: usize, power: bool) {
-        let keep = power.then(|| self.rng.next());
+        let keep = power.then(|| self.rng.bits());
         self.lossy |= power;
         self.nodes[n].crash(keep);
     }
 
     /// One thing happens.
     pub fn step(&mut self) {
-        let n = self.rng.below(usize::from(SERVERS));
+        let n = self.rng.index(usize::from(SERVERS));
         let faults = self.faults;
         if !self.nodes[n].up {
             if self.rng.percent(20) {
                 self.nodes[n].restart(&self.map);
             }
-        } else if self.rng.below(1000) < faults.crash {
+        } else if self.rng.index(1000) < faults.crash {
             self.crash(n, faults.power);
         }
-        match self.rng.below(100) {
+        match self.rng.index(100) {
             0..50 => self.deliver(),
             50..65 => self.at(n, |node, cx| node.flush(cx)),
             65..75 => self.at(n, |node, cx| node.sync(cx)),
             75..80 => self.at(n, |node, cx| node.pass(cx)),
-            80..85 if self.messages.is_empty() || self.rng.percent(faults.time_out) => {
+            80..85 if self.messages.is_empty() || self.rng.percent(faults.time_out as u64) => {
                 self.at(n, |node, cx| node.time_out(cx))
             }
             _ => {
-                let client = self.rng.below(self.clients.len());
+                let client = self.rng.index(self.clients.len());
                 self.client(client);
             }
         }
@@ -279,12 +259,12 @@ impl World {
         if self.messages.is_empty() {
             return;
         }
-        let at = self.rng.below(self.messages.len());
-        let (message, boot) = match self.rng.percent(self.faults.repeat) {
+        let at = self.rng.index(self.messages.len());
+        let (message, boot) = match self.rng.percent(self.faults.repeat as u64) {
             true => self.messages[at].clone(),
             false => self.messages.swap_remove(at),
         };
-        if !self.rng.percent(self.faults.lose) {
+        if !self.rng.percent(self.faults.lose as u64) {
             self.arrive(message, boot);
         }
     }

@@ -35,6 +35,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
+use nyala_wire::SplitMix64;
 use parking_lot::Mutex;
 
 use crate::{LogDisk, OrderedStore};
@@ -43,36 +44,6 @@ use past::Past;
 use sim_disk::{DirChange, SimDisk};
 use sim_file::FileImage;
 use sim_ordered::{SimOrdered, Tables};
-
-/// Small, fast, and the same everywhere (SplitMix64).
-#[derive(Debug, Clone)]
-pub struct Random(u64);
-
-impl Random {
-    /// A sequence determined by `seed`.
-    pub fn new(seed: u64) -> Random {
-        Random(seed)
-    }
-
-    /// The next 64 bits.
-    pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `limit`, which must not be 0.
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.bits() % limit
-    }
-
-    /// Heads or tails.
-    pub fn coin(&mut self) -> bool {
-        self.bits() & 1 == 1
-    }
-}
 
 /// What happens at a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +54,7 @@ enum Fate {
 }
 
 struct State {
-    random: Random,
+    random: SplitMix64,
     /// Raised by every crash; handles of an earlier life answer with errors.
     life: u64,
     down: bool,
@@ -168,7 +139,7 @@ impl Machine {
     /// An empty machine whose accidents follow from `seed`.
     pub fn new(seed: u64) -> Machine {
         let state = State {
-            random: Random::new(seed),
+            random: SplitMix64::new(seed),
             life: 0,
             down: false,
             points: 0,

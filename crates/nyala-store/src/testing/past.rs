@@ -3,7 +3,8 @@
 //! A machine that remembers what its disks were before each change, so that one run of a workload gives the disks of a crash
 //! at every point of it, those of several machines at the same moment.
 
-use super::{Machine, Random, State};
+use super::{Machine, State};
+use nyala_wire::SplitMix64;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,7 +39,7 @@ impl Machine {
         let now = self.state.lock();
         let before = now.past.iter().flat_map(|past| &past.before).find(|(changed, _)| *changed >= moment);
         let mut state = before.map_or_else(|| now.copy(), |(_, state)| state.copy());
-        state.random = Random::new(seed);
+        state.random = SplitMix64::new(seed);
         Machine { state: Arc::new(Mutex::new(state)) }
     }
 }

@@ -2,7 +2,7 @@
 
 //! A file as the page cache sees it, and as the disk does.
 
-use super::Random;
+use nyala_wire::SplitMix64;
 
 const SECTOR_BYTES: u64 = 512;
 
@@ -60,7 +60,7 @@ impl FileImage {
     }
 
     /// The disk keeps of the pending changes what chance gives: nothing, all, whole writes or single sectors.
-    pub(super) fn cut_power(&mut self, random: &mut Random) {
+    pub(super) fn cut_power(&mut self, random: &mut SplitMix64) {
         let mode = random.below(4);
         for change in std::mem::take(&mut self.pending) {
             match (change, mode) {
@@ -91,7 +91,7 @@ fn write(image: &mut Vec<u8>, offset: u64, data: &[u8]) {
     image[start..end].copy_from_slice(data);
 }
 
-fn tear(image: &mut Vec<u8>, offset: u64, data: &[u8], random: &mut Random) {
+fn tear(image: &mut Vec<u8>, offset: u64, data: &[u8], random: &mut SplitMix64) {
     let mut at = offset;
     while at < offset + data.len() as u64 {
         let next = (at / SECTOR_BYTES + 1) * SECTOR_BYTES;

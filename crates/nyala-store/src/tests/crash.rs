@@ -4,8 +4,9 @@
 //! that goes on afterwards.
 
 use super::{Content, Opener, content, open, open_with_tree};
-use crate::testing::{Machine, Random};
+use crate::testing::Machine;
 use crate::{Batch, Store, StoreError};
+use nyala_wire::SplitMix64;
 
 #[derive(Debug, Clone, Copy)]
 enum Step {
@@ -22,13 +23,13 @@ struct Run {
     states: Vec<Content>,
     flushed: usize,
     synced: usize,
-    random: Random,
+    random: SplitMix64,
     open: Opener,
 }
 
 impl Run {
     fn new(seed: u64, open: Opener) -> Run {
-        Run { states: vec![Content::new()], flushed: 0, synced: 0, random: Random::new(seed), open }
+        Run { states: vec![Content::new()], flushed: 0, synced: 0, random: SplitMix64::new(seed), open }
     }
 
     /// A batch that touches several keys, so that a half-applied one shows.
@@ -190,7 +191,7 @@ fn random_sequences_with_a_power_cut_somewhere_in_the_tree() {
 }
 
 fn random_sequences(rounds: u64, points: u64, open: Opener) {
-    let mut random = Random::new(2026);
+    let mut random = SplitMix64::new(2026);
     for round in 0..rounds {
         let steps: Vec<Step> = (0..3 + random.below(20))
             .map(|_| match random.below(12) {

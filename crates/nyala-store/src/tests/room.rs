@@ -5,9 +5,10 @@
 use std::sync::Arc;
 
 use super::content;
-use crate::testing::{Machine, Random};
+use crate::testing::Machine;
 use crate::tree::Tree;
 use crate::{Batch, ChangeKind, Options, Store, StoreError};
+use nyala_wire::SplitMix64;
 
 const DISK_BYTES: u64 = 32 << 20;
 
@@ -31,7 +32,7 @@ async fn remove(store: &Store, key: u64) {
 }
 
 /// Adds rows of up to `most` bytes until that is refused.
-async fn fill(store: &Store, random: &mut Random, most: u64) -> Vec<u64> {
+async fn fill(store: &Store, random: &mut SplitMix64, most: u64) -> Vec<u64> {
     let mut keys = Vec::new();
     let refused = loop {
         let key = random.bits();
@@ -49,7 +50,7 @@ async fn fill(store: &Store, random: &mut Random, most: u64) -> Vec<u64> {
 fn a_full_store_is_emptied_from_within_and_grows_again() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     for (seed, most) in [(1, 300), (2, 5000)] {
-        let (machine, mut random) = (Machine::new(seed), Random::new(seed));
+        let (machine, mut random) = (Machine::new(seed), SplitMix64::new(seed));
         machine.set_total_bytes(Some(DISK_BYTES));
         machine.set_free_bytes(Some(DISK_BYTES));
         let mut store = open(&machine);

@@ -5,9 +5,10 @@
 use std::sync::Arc;
 
 use super::{Content, content};
-use crate::testing::{Machine, Random};
+use crate::testing::Machine;
 use crate::tree::Tree;
 use crate::{Batch, Options, Recovery, Store, StoreError};
+use nyala_wire::SplitMix64;
 
 const RESERVE_BYTES: u64 = 512 << 10;
 
@@ -73,7 +74,7 @@ fn a_crash_between_slices_loses_nothing() {
     let points = whole.points();
     assert!(points > first + 20, "in {} points there is no slice", points - first);
     drop(store);
-    let mut random = Random::new(1);
+    let mut random = SplitMix64::new(1);
     for point in (first..points).step_by(3) {
         let machine = Machine::new(point);
         let store = filled(&machine, rows);

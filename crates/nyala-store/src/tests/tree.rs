@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
 use crate::ordered::{CheckpointMeta, OrderedStore};
-use crate::testing::{Machine, Random};
+use crate::testing::Machine;
 use crate::tree::Tree;
 use crate::{StoreError, prefix_end};
+use nyala_wire::SplitMix64;
 
 pub(super) type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 type Changes = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
@@ -34,7 +35,7 @@ pub(super) fn rows(tree: &Tree, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Result<
 }
 
 /// Keys of a few directories, values of all sizes, and now and then a whole directory that goes.
-fn random_changes(random: &mut Random, model: &Rows) -> Changes {
+fn random_changes(random: &mut SplitMix64, model: &Rows) -> Changes {
     let mut changes = Changes::new();
     let shrinks = random.below(3) == 0;
     for _ in 0..1 + random.below(60) {
@@ -55,7 +56,7 @@ fn random_changes(random: &mut Random, model: &Rows) -> Changes {
 
 #[test]
 fn behaves_like_a_map_and_knows_all_its_pages() {
-    let (mut random, machine) = (Random::new(1), Machine::new(1));
+    let (mut random, machine) = (SplitMix64::new(1), Machine::new(1));
     let (mut model, mut tree) = (Rows::new(), open(&machine).unwrap());
     for round in 0..400 {
         let changes = random_changes(&mut random, &model);
@@ -162,7 +163,7 @@ fn a_full_disk_changes_nothing_and_can_be_tried_again() {
 #[test]
 fn branches_whose_first_children_went_are_joined_without_loss() {
     for seed in 0..8 {
-        let (mut random, machine) = (Random::new(seed), Machine::new(seed));
+        let (mut random, machine) = (SplitMix64::new(seed), Machine::new(seed));
         let (tree, mut model) = (open(&machine).unwrap(), Rows::new());
         for round in 0..60 {
             let mut changes = Changes::new();

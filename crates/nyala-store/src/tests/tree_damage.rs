@@ -7,8 +7,9 @@ use std::ops::Bound;
 use super::tree::{Rows, commit, open, rows};
 use crate::StoreError;
 use crate::ordered::OrderedStore;
-use crate::testing::{Machine, Random};
+use crate::testing::Machine;
 use crate::tree::{PAGE_BYTES, Tree};
+use nyala_wire::SplitMix64;
 
 /// A tree with pages of every kind, some of them left over from older states.
 fn machine() -> (Machine, Rows) {
@@ -110,7 +111,7 @@ fn flips_under_an_open_store() {
     let (machine, model) = machine();
     let tree = open(&machine).unwrap();
     let (good, kinds) = (machine.read("tree").unwrap(), tree.kinds());
-    let mut random = Random::new(9);
+    let mut random = SplitMix64::new(9);
     for round in 0..3000 {
         let page = round % kinds.len();
         let flips: Vec<(usize, u8)> = (0..1 + random.below(4))

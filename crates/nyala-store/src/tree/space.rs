@@ -106,11 +106,11 @@ fn take_number(bytes: &mut &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Random;
+    use nyala_wire::SplitMix64;
 
     #[test]
     fn behaves_like_a_set_of_pages() {
-        let (mut random, mut free) = (Random::new(3), FreePages::default());
+        let (mut random, mut free) = (SplitMix64::new(3), FreePages::default());
         let mut model = std::collections::BTreeSet::new();
         let mut used: Vec<(u64, u64)> = vec![(4, 500)];
         for _ in 0..3000 {

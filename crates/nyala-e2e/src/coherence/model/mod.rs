@@ -9,8 +9,8 @@ mod rename;
 mod state;
 pub mod worker;
 
-use super::crew::Random;
 use super::{gang, number};
+use nyala_wire::SplitMix64;
 use op::Op;
 use state::State;
 use std::collections::{HashMap, VecDeque};
@@ -61,11 +61,11 @@ pub fn run(args: &[&str]) -> Result<(), String> {
     let [seed, steps, dirs @ ..] = args else { return Err(super::USAGE.to_owned()) };
     let (seed, steps): (u64, usize) = (number(seed)?, number(steps)?);
     let mut workers: Vec<Remote> = dirs.iter().map(|dir| Remote::start(dir)).collect();
-    let (mut random, mut state, mut seen) = (Random(seed), State::new(), Seen::default());
+    let (mut random, mut state, mut seen) = (SplitMix64::new(seed), State::new(), Seen::default());
     let mut trace: VecDeque<String> = VecDeque::new();
     let shown = std::env::var("NYALA_TRACE").ok().and_then(|steps| steps.parse().ok()).unwrap_or(TRACE);
     for step in 0..steps {
-        let (mount, op) = (random.below(dirs.len()), Op::random(&mut random));
+        let (mount, op) = (random.index(dirs.len()), Op::random(&mut random));
         let mut wanted = expect::expect(&mut state, mount, &op)
             .map_or_else(|errno| format!("error {errno}"), |text| format!("ok {text}"));
         let got = workers[mount].ask(&op)?;

@@ -2,7 +2,7 @@
 
 //! What is done: one system call, or a few that belong together. As text of one line, for the pipe and for the trace.
 
-use super::super::crew::Random;
+use nyala_wire::SplitMix64;
 
 /// One operation: a name, paths (relative to the directory, `.` is the directory), and numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,23 +70,23 @@ pub enum Number {
 }
 
 impl Number {
-    fn draw(self, random: &mut Random) -> u64 {
+    fn draw(self, random: &mut SplitMix64) -> u64 {
         (match self {
-            Number::Seed => random.below(1 << 30),
-            Number::Offset => [0, random.below(100), random.below(5_000), random.below(20_000)][random.below(4)],
+            Number::Seed => random.index(1 << 30),
+            Number::Offset => [0, random.index(100), random.index(5_000), random.index(20_000)][random.index(4)],
             Number::Length => {
-                [random.below(10), random.below(300), random.below(5_000), random.below(9_000)][random.below(4)]
+                [random.index(10), random.index(300), random.index(5_000), random.index(9_000)][random.index(4)]
             }
-            Number::Handle => random.below(HANDLES),
+            Number::Handle => random.index(HANDLES),
         }) as u64
     }
 }
 
 impl Op {
     /// A random one.
-    pub fn random(random: &mut Random) -> Op {
+    pub fn random(random: &mut SplitMix64) -> Op {
         let all: usize = OPS.iter().map(|op| op.1).sum();
-        let mut at = random.below(all);
+        let mut at = random.index(all);
         for (name, often, paths, numbers) in OPS {
             if at < often {
                 let paths = (0..paths).map(|_| path(random)).collect();
@@ -120,17 +120,17 @@ impl Op {
 }
 
 /// Few names, so that they meet; up to three deep.
-fn path(random: &mut Random) -> String {
-    let name = |random: &mut Random| ["a", "b", "c", "d", "e"][random.below(5)];
-    let depth = [1, 1, 1, 1, 2, 2, 2, 3][random.below(8)];
+fn path(random: &mut SplitMix64) -> String {
+    let name = |random: &mut SplitMix64| ["a", "b", "c", "d", "e"][random.index(5)];
+    let depth = [1, 1, 1, 1, 2, 2, 2, 3][random.index(8)];
     let names: Vec<&str> = (0..depth).map(|_| name(random)).collect();
     names.join("/")
 }
 
 /// Content of a seed.
 pub fn content(seed: u64, len: u64) -> Vec<u8> {
-    let mut random = Random(seed);
-    let words = (0..len.div_ceil(8)).flat_map(|_| random.draw().to_le_bytes());
+    let mut random = SplitMix64::new(seed);
+    let words = (0..len.div_ceil(8)).flat_map(|_| random.bits().to_le_bytes());
     words.take(len as usize).map(|byte| byte | 1).collect()
 }
 

@@ -4,15 +4,14 @@
 //! length is a prime number, begun at a place that depends on the file. Data that ends up at a wrong offset, or in a
 //! wrong file, differs, since no chunk, block or record size is a multiple of the pattern's length.
 
+use nyala_wire::SplitMix64;
+
 /// Length of the pattern: the smallest prime above 1 MiB.
 const PERIOD: usize = 1_048_583;
 
-/// A step of the splitmix64 generator: a well mixed function of its argument.
+/// The first number of the sequence of a seed: a well mixed function of its argument.
 pub fn mix(value: u64) -> u64 {
-    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    SplitMix64::new(value).bits()
 }
 
 /// Content of all files up to a largest transfer.
