@@ -89,7 +89,8 @@ pub fn signal(pid: i32, signal: i32) {
     unsafe { libc::kill(pid, signal) };
 }
 
-/// Mount points at or below `dir`, the last mounted first.
+/// Mount points at or below `dir`, the last mounted first. Not by the parser of nyala-fuse: this crate looks at a cluster
+/// from outside and stands on none of what it tests.
 pub fn mounts_below(dir: &Path) -> Vec<PathBuf> {
     let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let points = table.lines().filter_map(|line| line.split(' ').nth(4)).map(unescape);

@@ -12,7 +12,7 @@ mod check;
 mod error;
 mod helper;
 mod options;
-pub(crate) mod table;
+pub mod table;
 mod watch;
 
 pub use error::{MountError, UnmountError};
@@ -29,8 +29,8 @@ use std::path::{Path, PathBuf};
 
 /// What our mounts are called behind `fuse.`.
 const SUBTYPE: &str = "nyala";
-/// The type of our mounts.
-const FS_TYPE: &str = "fuse.nyala";
+/// The file system type of our mounts.
+pub const FS_TYPE: &str = "fuse.nyala";
 
 /// A mount of ours; it ends when this is dropped.
 #[derive(Debug)]

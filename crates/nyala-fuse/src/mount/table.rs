@@ -10,47 +10,62 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 /// Where the kernel shows it.
-pub(super) const PATH: &str = "/proc/self/mountinfo";
+pub const PATH: &str = "/proc/self/mountinfo";
 
 /// A mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct MountEntry {
-    /// Device number, `major:minor`, which names the backing device information too.
-    pub(crate) device: String,
-    pub(crate) mountpoint: PathBuf,
-    pub(crate) fs_type: String,
+pub struct MountEntry {
+    /// Device number, `major:minor`: the same for all copies of a mount, in whatever namespace. It names the backing device
+    /// information too.
+    pub device: String,
+    /// Where it is mounted.
+    pub mountpoint: PathBuf,
+    /// Type; [`FS_TYPE`](super::FS_TYPE) for ours.
+    pub fs_type: String,
+    /// What the mount says it is, such as `host:/`.
+    pub source: String,
     /// Neither read-only nor `noatime`, here or as a whole.
-    pub(crate) renews_access_times: bool,
+    pub renews_access_times: bool,
+}
+
+/// All mounts that this process sees, in the order in which they were made.
+pub fn all() -> io::Result<Vec<MountEntry>> {
+    Ok(parse(&std::fs::read(PATH)?).collect())
+}
+
+/// The same as another process sees them, which may be in another mount namespace. An error where it is gone, or where this
+/// user may not look at it.
+pub fn of_process(pid: i32) -> io::Result<Vec<MountEntry>> {
+    Ok(parse(&std::fs::read(format!("/proc/{pid}/mountinfo"))?).collect())
 }
 
 /// The mount that is uppermost at exactly this path, if any.
-pub(super) fn top_at(mountpoint: &Path) -> io::Result<Option<MountEntry>> {
-    let table = std::fs::read(PATH)?;
-    Ok(parse(&table).rfind(|entry| entry.mountpoint == mountpoint))
+pub fn top_at(mountpoint: &Path) -> io::Result<Option<MountEntry>> {
+    Ok(all()?.into_iter().rfind(|entry| entry.mountpoint == mountpoint))
 }
 
 /// The oldest mount of a device number, if any.
 pub(super) fn oldest(number: &str) -> io::Result<Option<MountEntry>> {
-    let table = std::fs::read(PATH)?;
-    Ok(parse(&table).find(|entry| entry.device == number))
+    Ok(all()?.into_iter().find(|entry| entry.device == number))
 }
 
-/// All mounts, in the order in which they were made.
-pub(crate) fn parse(table: &[u8]) -> impl DoubleEndedIterator<Item = MountEntry> {
+/// The entries of a table, in the order in which the mounts were made (proc_pid_mountinfo(5)).
+pub fn parse(table: &[u8]) -> impl DoubleEndedIterator<Item = MountEntry> {
     table.split(|byte| *byte == b'\n').filter_map(parse_line)
 }
 
 fn parse_line(line: &[u8]) -> Option<MountEntry> {
     let mut fields = line.split(|byte| *byte == b' ');
-    let device = String::from_utf8(fields.nth(2)?.to_vec()).ok()?;
+    let text = |field: &[u8]| String::from_utf8_lossy(&unescape(field)).into_owned();
+    let device = text(fields.nth(2)?);
     let mountpoint = PathBuf::from(std::ffi::OsString::from_vec(unescape(fields.nth(1)?)));
     let own = fields.next()?;
     fields.find(|field| *field == b"-")?;
-    let fs_type = String::from_utf8(fields.next()?.to_vec()).ok()?;
-    let whole = fields.nth(1).unwrap_or_default();
+    let (fs_type, source) = (text(fields.next()?), text(fields.next()?));
+    let whole = fields.next().unwrap_or_default();
     let mut flags = own.split(|byte| *byte == b',').chain(whole.split(|byte| *byte == b','));
     let renews_access_times = !flags.any(|flag| flag == b"ro" || flag == b"noatime");
-    Some(MountEntry { device, mountpoint, fs_type, renews_access_times })
+    Some(MountEntry { device, mountpoint, fs_type, source, renews_access_times })
 }
 
 /// Takes back the octal escapes of blanks and the like.
@@ -84,7 +99,7 @@ mod tests {
         assert_eq!(entries.len(), 2);
         assert_eq!(entries[0].mountpoint, Path::new("/mnt two"));
         assert_eq!((&entries[0].device[..], &entries[0].fs_type[..]), ("98:0", "fuse.nyala"));
-        assert_eq!(entries[1].fs_type, "ext4");
+        assert_eq!((&entries[1].fs_type[..], &entries[1].source[..]), ("ext4", "/dev/x"));
         assert_eq!(entries.iter().map(|entry| entry.renews_access_times).collect::<Vec<_>>(), [false, true]);
         let read_only =
             b"38 35 0:44 / /mnt rw,relatime - ext4 /dev/x ro,errors=continue\n39 35 0:44 / /mnt ro - ext4 /dev/x rw";

@@ -7,6 +7,7 @@
 //! processes that this user may not look at: the list can be too short. Processes come and go while it is made. Device
 //! numbers are used again, but not while a copy lives.
 
+use nyala_fuse::mount::table::of_process;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -38,8 +39,8 @@ pub fn elsewhere(device: &str) -> Vec<Holder> {
     for pid in pids {
         let Some(namespace) = namespace(pid).filter(|namespace| Some(namespace) != own.as_ref()) else { continue };
         found.entry(namespace).or_insert_with(|| {
-            let table = std::fs::read(format!("/proc/{pid}/mountinfo")).unwrap_or_default();
-            has_device(&table, device).then_some(pid)
+            let mounts = of_process(pid).unwrap_or_default();
+            mounts.iter().any(|mounted| mounted.device == device).then_some(pid)
         });
     }
     let name = |pid: i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned();
@@ -48,20 +49,9 @@ pub fn elsewhere(device: &str) -> Vec<Holder> {
     holders.into_iter().map(|pid| Holder { pid, name: name(pid) }).collect()
 }
 
-fn has_device(table: &[u8], device: &str) -> bool {
-    table.split(|byte| *byte == b'\n').any(|line| line.split(|byte| *byte == b' ').nth(2) == Some(device.as_bytes()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn devices_in_a_table_of_mounts() {
-        let table = b"20 1 0:1 / / rw - ext4 /dev/a rw\n36 20 0:44 / /mnt rw shared:1 - fuse.nyala h:/ rw\n";
-        assert!(has_device(table, "0:44") && has_device(table, "0:1"));
-        assert!(!has_device(table, "0:4") && !has_device(table, "36") && !has_device(b"", "0:1"));
-    }
 
     #[test]
     fn no_other_namespace_has_a_device_that_is_nobodys() {

@@ -1,45 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Which mount of ours a path lies on, from `/proc/self/mountinfo`, without asking the mount.
+//! Which mount of ours a path lies on, from the kernel's table of mounts, without asking the mount.
 //!
 //! **Failure model.** The table may be unreadable (no `/proc`): an error. A mount whose daemon hangs or is gone must not
 //! hang us: paths are made absolute by their text and their parents outside the mount, see [`absolute`].
 
 use crate::exit::{Failure, io};
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use nyala_fuse::mount::table;
 use std::path::{Component, Path, PathBuf};
 
-/// File system type of our mounts.
-pub const FS_TYPE: &str = "fuse.nyala";
-
-/// A mounted file system.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mounted {
-    /// Where.
-    pub mountpoint: PathBuf,
-    /// Device number, `major:minor`: the same for all copies of a mount, in whatever namespace.
-    pub device: String,
-    /// Type, `fuse.nyala` for ours.
-    pub fs_type: String,
-    /// What the mount says it is, such as `host:/`.
-    pub source: String,
-}
+pub use nyala_fuse::mount::FS_TYPE;
+pub use nyala_fuse::mount::table::MountEntry;
 
 /// All mounts, in the order in which they were made.
-pub fn all() -> Result<Vec<Mounted>, Failure> {
-    let table = std::fs::read("/proc/self/mountinfo").map_err(io("/proc/self/mountinfo"))?;
-    Ok(parse(&table))
+pub fn all() -> Result<Vec<MountEntry>, Failure> {
+    table::all().map_err(io(table::PATH))
 }
 
 /// The mount of ours at exactly this mount point, if that is what is uppermost there.
-pub fn at(mountpoint: &Path) -> Result<Option<Mounted>, Failure> {
-    let uppermost = all()?.into_iter().rfind(|mounted| mounted.mountpoint == mountpoint);
+pub fn at(mountpoint: &Path) -> Result<Option<MountEntry>, Failure> {
+    let uppermost = table::top_at(mountpoint).map_err(io(table::PATH))?;
     Ok(uppermost.filter(|mounted| mounted.fs_type == FS_TYPE))
 }
 
 /// The mount of ours that an absolute path lies on, if it lies on one.
-pub fn holding(mounts: &[Mounted], path: &Path) -> Option<Mounted> {
+pub fn holding(mounts: &[MountEntry], path: &Path) -> Option<MountEntry> {
     let over = mounts.iter().enumerate().filter(|(_, mounted)| path.starts_with(&mounted.mountpoint));
     // The longest mount point, and of equal ones the last, is what the path leads to.
     let (_, top) = over.max_by_key(|(at, mounted)| (mounted.mountpoint.components().count(), *at))?;
@@ -75,39 +60,6 @@ pub fn settled(path: &Path) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-fn parse(table: &[u8]) -> Vec<Mounted> {
-    table.split(|byte| *byte == b'\n').filter_map(parse_line).collect()
-}
-
-fn parse_line(line: &[u8]) -> Option<Mounted> {
-    let mut fields = line.split(|byte| *byte == b' ');
-    let device = String::from_utf8_lossy(fields.nth(2)?).into_owned();
-    let mountpoint = PathBuf::from(OsString::from_vec(unescape(fields.nth(1)?)));
-    fields.find(|field| *field == b"-")?;
-    let mut text = || fields.next().map(|field| String::from_utf8_lossy(&unescape(field)).into_owned());
-    Some(Mounted { mountpoint, device, fs_type: text()?, source: text()? })
-}
-
-/// Takes back the octal escapes of blanks and the like.
-fn unescape(field: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(field.len());
-    let mut at = 0;
-    while at < field.len() {
-        let octal = field.get(at + 1..at + 4).and_then(|digits| std::str::from_utf8(digits).ok());
-        match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()).filter(|_| field[at] == b'\\') {
-            Some(byte) => {
-                bytes.push(byte);
-                at += 4;
-            }
-            None => {
-                bytes.push(field[at]);
-                at += 1;
-            }
-        }
-    }
-    bytes
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,7 +70,7 @@ mod tests {
 
     #[test]
     fn the_nearest_mount_counts() {
-        let mounts = parse(TABLE);
+        let mounts: Vec<MountEntry> = table::parse(TABLE).collect();
         assert_eq!(mounts.len(), 4);
         let source = |path: &str| holding(&mounts, Path::new(path)).map(|mounted| mounted.source);
         assert_eq!(source("/mnt/a b"), Some("h:/".into()));
