@@ -6,7 +6,10 @@
 //! that many WRITEs hold buffers at once: their number is bounded, and the reader waits for one to come back instead of
 //! taking more. A guard may be dropped on any thread, after the session has ended too.
 //!
-//! A buffer is laid out so that the data of a WRITE, which follows 80 bytes of headers, starts on a page.
+//! A buffer is laid out so that the data of a WRITE, which follows 80 bytes of headers, starts on a page. That is why they are
+//! not of the pool that payloads and reads from disks have (`nyala_transport::buffers`): here all are of one length, begin
+//! before a page rather than on one, are whole pages of a mapping that is only backed where it was touched, and are waited for
+//! when too many are out.
 
 use crate::memory::{Mapping, PAGE_BYTES};
 use crate::transport::uring::EntryBuf;

@@ -14,7 +14,9 @@
 
 pub mod admission;
 pub mod advertise;
+pub mod aligned;
 pub mod budget;
+pub mod buffers;
 pub mod connection;
 pub mod endpoint;
 pub mod error;
@@ -31,7 +33,6 @@ pub mod request;
 pub mod secret;
 pub mod server;
 
-mod buffers;
 mod crypto;
 mod file_part;
 mod frame_writer;

@@ -111,7 +111,7 @@ impl FrameReader {
 
     async fn large(&mut self, len: usize, permit: Option<Permit>) -> Result<Bytes, ReadError> {
         let mut buffer = self.buffers.take(len);
-        self.fill(buffer.as_mut()).await?;
+        self.fill(&mut buffer).await?;
         Ok(buffer.into_bytes(permit))
     }
 

@@ -184,7 +184,7 @@ fn same(found: &[u8], want: &[u8], at: usize) -> Checked {
     }
 }
 
-/// Memory as direct I/O wants it.
+/// Memory as direct I/O wants it. Of our own: this crate stands on none of what it tests.
 struct Aligned {
     memory: Vec<u8>,
     from: usize,

@@ -8,7 +8,6 @@
 //! caller then goes the long way, which gives the same result. Reads go on after the worker was let go: changes that
 //! came in between are noticed, and the long way taken.
 
-use super::buffers::{Buffer, LARGE};
 use super::changes::Changes;
 use super::counters::add;
 use super::disk::ChunkFile;
@@ -18,6 +17,7 @@ use super::read_plan::ReadPlan;
 use super::shared::{ChunkStore, Shared};
 use super::worker::ChunkWorker;
 use super::write::WriteOp;
+use nyala_transport::buffers::{Buffer, LARGE};
 use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId};
 use std::sync::Arc;
 

@@ -7,9 +7,9 @@
 //! between is read from the disk by whoever sends it.
 
 use super::at_once::LooseRead;
-use super::buffers::LARGE;
 use super::counters::add;
 use super::disk::ChunkFile;
+use nyala_transport::buffers::LARGE;
 use std::sync::Arc;
 
 /// Data that the page cache has: to be sent from there, without a copy. What is changed meanwhile is sent old or new, so that

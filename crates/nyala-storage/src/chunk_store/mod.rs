@@ -34,7 +34,6 @@
 //!   sessions that metadata has fenced get `FENCED`.
 
 mod at_once;
-mod buffers;
 mod changes;
 mod copy;
 mod counters;
@@ -71,7 +70,6 @@ mod write;
 mod tests;
 
 pub use at_once::{LooseRead, SMALL_BYTES, Written};
-pub use buffers::Buffer;
 pub use copy::{check_copy, copy_write, pad_copy};
 pub use counters::ChunkCounters;
 pub use disk::{ChunkDisk, ChunkFile, Opened};

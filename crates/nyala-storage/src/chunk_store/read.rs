@@ -6,12 +6,12 @@
 //! file that is too short for its blocks never passes for zeros.
 
 use super::MAX_CHUNK_FILE_BYTES;
-use super::buffers::{Buffer, LARGE};
 use super::disk::ChunkFile;
 use super::error::ChunkError;
 use super::read_plan::ReadPlan;
 use super::shared::group_of;
 use super::worker::ChunkWorker;
+use nyala_transport::buffers::{Buffer, LARGE};
 use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES};
 use std::sync::Arc;
 

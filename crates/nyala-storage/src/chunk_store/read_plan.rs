@@ -5,12 +5,12 @@
 //! **Failure model.** See [`super::read`]. The worker is let go in between: what is said here of the file's length may be of
 //! another moment than the checksums, which whoever finishes the read finds out ([`super::changes`]).
 
-use super::buffers::Buffer;
 use super::counters::add;
 use super::disk::ChunkFile;
 use super::error::ChunkError;
 use super::read::ReadOut;
 use super::shared::Shared;
+use nyala_transport::buffers::Buffer;
 use nyala_wire::checksum::crc32c_zero_padded;
 use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId};
 use std::sync::{Arc, OnceLock};

@@ -3,7 +3,6 @@
 //! What all workers of a target share: the key-value store, the file system, counters and the count of used bytes.
 
 use super::MAX_CHUNK_FILE_BYTES;
-use super::buffers::Buffers;
 use super::counters::{ChunkCounters, add};
 use super::disk::{ChunkDisk, ChunkFile};
 use super::error::ChunkError;
@@ -12,12 +11,16 @@ use super::rows::{Dead, GROUP_BLOCKS, Row, group_key, tag};
 use super::table::Table;
 use super::worker::ChunkWorker;
 use nyala_store::{Batch, Lsn};
+use nyala_transport::buffers::Buffers;
 use nyala_wire::checksum::crc32c;
 use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId};
 use parking_lot::Mutex;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+
+/// Most bytes of read buffers that a target keeps for later.
+const KEPT_BYTES: usize = 64 << 20;
 
 /// How a chunk store is opened.
 #[derive(Debug, Clone, Default)]
@@ -76,7 +79,7 @@ impl Shared {
             disk,
             label: options.label.clone(),
             counters: ChunkCounters::default(),
-            buffers: Buffers::default(),
+            buffers: Buffers::new(KEPT_BYTES),
             fences: Fences::default(),
             limit_bytes: options.limit_bytes,
             used_blocks: AtomicI64::new(0),

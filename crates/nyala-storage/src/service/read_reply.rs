@@ -5,8 +5,9 @@
 //! **Failure model.** What is sent from the page cache may change on the way, or be cut: it is said in the reply, and whoever gets
 //! it compares and asks again.
 
-use crate::chunk_store::{Buffer, ChunkFile, InPlace, ReadOut};
+use crate::chunk_store::{ChunkFile, InPlace, ReadOut};
 use bytes::Bytes;
+use nyala_transport::buffers::Buffer;
 use nyala_transport::{FilePart, FileSource, Reply};
 use nyala_wire::storage::{READ_IN_PLACE, ReadReplyHeader, encode_bulk};
 use std::os::fd::BorrowedFd;

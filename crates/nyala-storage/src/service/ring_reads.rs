@@ -7,8 +7,9 @@
 //! kernel may still write to buffers: these are then never freed. An error of a read is not judged here; a worker
 //! reads again and says what it is.
 
-use crate::chunk_store::{Buffer, ChunkFile};
+use crate::chunk_store::ChunkFile;
 use nyala_ring::{Event, Ring};
+use nyala_transport::buffers::Buffer;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::future::poll_fn;

@@ -5,7 +5,8 @@
 
 use super::model::{FILE, SESSION, SOURCE, content, open, pattern, write_op};
 use super::sim::World;
-use crate::chunk_store::{Buffer, ChunkDisk, ChunkError, ChunkWorker, LooseRead, OsDisk, WriteOp, Written};
+use crate::chunk_store::{ChunkDisk, ChunkError, ChunkWorker, LooseRead, OsDisk, WriteOp, Written};
+use nyala_transport::buffers::Buffer;
 use nyala_wire::SessionId;
 
 fn filled() -> (World, ChunkWorker) {

@@ -8,14 +8,12 @@
 
 use super::{Content, Done, Mode, Result, Site, Task, compare};
 use crate::bench::plan::{Entry, Op, Step};
+use nyala_transport::aligned::Aligned;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
-
-/// Alignment of memory for direct I/O.
-const ALIGN: usize = 4096;
 
 /// A directory below which workloads run.
 pub struct Posix {
@@ -55,7 +53,7 @@ impl Site for Posix {
 
     fn task(&self, content: Content) -> PosixTask {
         let dirs = self.dirs.read().expect("nobody panics while holding it").clone();
-        PosixTask { dirs, content, file: None, buffer: Vec::new() }
+        PosixTask { dirs, content, file: None, buffer: Aligned::default() }
     }
 }
 
@@ -64,16 +62,15 @@ pub struct PosixTask {
     dirs: Arc<Vec<PathBuf>>,
     content: Content,
     file: Option<(File, PathBuf, bool)>,
-    buffer: Vec<u8>,
+    buffer: Aligned,
 }
 
-/// An aligned part of the buffer, made large enough.
-fn aligned(buffer: &mut Vec<u8>, bytes: usize) -> &mut [u8] {
-    if buffer.len() < bytes + ALIGN {
-        buffer.resize(bytes + ALIGN, 0);
+/// The first bytes of the buffer, which is made large enough.
+fn aligned(buffer: &mut Aligned, bytes: usize) -> &mut [u8] {
+    if buffer.len() < bytes {
+        *buffer = Aligned::new(bytes);
     }
-    let skip = buffer.as_ptr().align_offset(ALIGN);
-    &mut buffer[skip..skip + bytes]
+    &mut buffer[..bytes]
 }
 
 impl PosixTask {

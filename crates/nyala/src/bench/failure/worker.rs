@@ -10,6 +10,7 @@ use super::figures::Sample;
 use super::load::{BEGUN, Told};
 use crate::exit::{Exit, Failure, Outcome, io};
 use crate::output::{json, print};
+use nyala_transport::aligned::Aligned;
 use parking_lot::Mutex;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
@@ -20,8 +21,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const BLOCK: usize = 1 << 20;
-/// What direct I/O wants buffers to be aligned to.
-const ALIGN: usize = 4096;
 /// After an error, a thread rests so long.
 const REST: Duration = Duration::from_millis(100);
 /// Bytes at a block's start that say which block it is.
@@ -32,24 +31,6 @@ struct Notes {
     samples: Mutex<Vec<Sample>>,
     errors: Mutex<Vec<String>>,
     ended: AtomicBool,
-}
-
-/// A buffer for direct I/O.
-struct Aligned {
-    bytes: Vec<u8>,
-    from: usize,
-}
-
-impl Aligned {
-    fn new() -> Aligned {
-        let bytes = vec![0; BLOCK + ALIGN];
-        let from = bytes.as_ptr().align_offset(ALIGN).min(ALIGN);
-        Aligned { bytes, from }
-    }
-
-    fn get(&mut self) -> &mut [u8] {
-        &mut self.bytes[self.from..self.from + BLOCK]
-    }
 }
 
 fn open(path: &Path) -> Result<File, Failure> {
@@ -69,11 +50,12 @@ pub fn run(directory: &Path, tasks: u16, file_bytes: u64) -> Outcome {
     let blocks = (file_bytes / BLOCK as u64).max(1);
     let path = |kind: &str, task: u16| directory.join(format!("{kind}{task}"));
     for task in 0..tasks {
-        let (read, mut buffer) = (open(&path("read", task))?, Aligned::new());
-        buffer.get().fill(0x5a);
+        let (read, mut buffer) = (open(&path("read", task))?, Aligned::new(BLOCK));
+        let buffer = &mut buffer[..BLOCK];
+        buffer.fill(0x5a);
         for block in 0..blocks {
-            fill(buffer.get(), block, 0);
-            read.write_all_at(buffer.get(), block * BLOCK as u64).map_err(io(directory.display()))?;
+            fill(buffer, block, 0);
+            read.write_all_at(buffer, block * BLOCK as u64).map_err(io(directory.display()))?;
         }
         read.sync_all().map_err(io(directory.display()))?;
     }
@@ -100,7 +82,8 @@ pub fn run(directory: &Path, tasks: u16, file_bytes: u64) -> Outcome {
 }
 
 fn work(file: &File, write: bool, (task, blocks): (u16, u64), began: Instant, notes: &Notes) {
-    let mut buffer = Aligned::new();
+    let mut memory = Aligned::new(BLOCK);
+    let buffer = &mut memory[..BLOCK];
     let mut turn = u64::from(task);
     while !notes.ended.load(Ordering::Relaxed) {
         turn += 1;
@@ -109,11 +92,11 @@ fn work(file: &File, write: bool, (task, blocks): (u16, u64), began: Instant, no
         let at = block * BLOCK as u64;
         let start = began.elapsed().as_secs_f64();
         let result = if write {
-            fill(buffer.get(), block, turn);
-            file.write_all_at(buffer.get(), at)
+            fill(buffer, block, turn);
+            file.write_all_at(buffer, at)
         } else {
-            file.read_exact_at(buffer.get(), at).and_then(|()| {
-                let right = buffer.get()[..HEAD] == block.to_le_bytes();
+            file.read_exact_at(buffer, at).and_then(|()| {
+                let right = buffer[..HEAD] == block.to_le_bytes();
                 right.then_some(()).ok_or_else(|| std::io::Error::other("the block holds something else"))
             })
         };
