@@ -7,7 +7,7 @@
 //! and the same seed gives the same sequence on every machine and in every version. Not for secrets: an output gives
 //! away all that follow.
 
-/// What the state advances by: 2⁶⁴ divided by the golden ratio, odd.
+/// What the state advances by: 2^64 divided by the golden ratio, odd.
 pub const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The output function: a bijection on 64 bits in which each bit of the argument changes about half of the result.
@@ -18,7 +18,7 @@ pub const fn mix(z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A sequence of 64-bit numbers that is determined by its seed. Its period is 2⁶⁴.
+/// A sequence of 64-bit numbers that is determined by its seed. Its period is 2^64.
 ///
 /// Seeds that differ by a multiple of [`GAMMA`] give the same sequence, shifted; where seeds are made by counting in a way
 /// that could hit that, [`mix`] them first.
@@ -37,7 +37,7 @@ impl SplitMix64 {
         mix(self.0)
     }
 
-    /// A number below `limit`, which must not be 0. By the remainder: small numbers are favoured, by at most `limit` in 2⁶⁴.
+    /// A number below `limit`, which must not be 0. By the remainder: small numbers are favoured, by at most `limit` in 2^64.
     pub const fn below(&mut self, limit: u64) -> u64 {
         self.bits() % limit
     }

@@ -2,6 +2,7 @@
 
 //! How a command ends: an exit code that means something, and a sentence that says what to do.
 
+use nyala_bench::BenchError;
 use nyala_client::Error as ClientError;
 use nyala_transport::member::MgmtError;
 use nyala_transport::{SecretError, TransportError};
@@ -137,6 +138,15 @@ impl From<ClientError> for Failure {
             _ => Exit::Failed,
         };
         Failure { exit, message }
+    }
+}
+
+impl From<BenchError> for Failure {
+    fn from(error: BenchError) -> Failure {
+        match error {
+            BenchError::Client(error) => Failure::from(error),
+            BenchError::Failed(message) => Failure::failed(message),
+        }
     }
 }
 

@@ -4,6 +4,8 @@
 
 use crate::exit::{Exit, Failure, Outcome};
 use clap::ValueEnum;
+use nyala_bench::Document;
+use nyala_bench::document::Piece;
 use serde::Serialize;
 use std::io::{ErrorKind, Write};
 
@@ -79,6 +81,20 @@ pub fn print(text: &str) -> Outcome {
 pub fn json<T: Serialize>(value: &T) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(value);
     text.map(|text| text + "\n").map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))
+}
+
+/// A report of the benchmarks as text.
+pub fn text(document: &Document) -> String {
+    let piece = |piece: &Piece| match piece {
+        Piece::Text(text) => text.clone(),
+        Piece::Table(rows) => Table { heads: rows.heads.clone(), rows: rows.rows.clone() }.render(),
+    };
+    document.pieces.iter().map(piece).collect()
+}
+
+/// Prints a value as JSON, or the document that shows it.
+pub fn show_document<T: Serialize>(output: Output, value: &T, document: Document) -> Outcome {
+    show(output, value, |_| text(&document))
 }
 
 /// Prints a value as JSON, or as the text that `table` makes.

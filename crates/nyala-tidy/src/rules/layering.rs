@@ -38,6 +38,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("nyala-client", &["nyala-transport", "nyala-cluster", "nyala-wire"]),
     // The words of the protocol (ids, names, attributes) are what the client's functions take and return.
     ("nyala-fuse", &["nyala-client", "nyala-ring", "nyala-wire"]),
+    ("nyala-bench", &["nyala-client", "nyala-cluster", "nyala-transport", "nyala-wire"]),
     ("nyala-replica-breakable", &["nyala-cluster", "nyala-wire"]),
     ("nyala-sim", &["nyala-wire", "nyala-cluster", "nyala-replica-breakable"]),
     (
@@ -75,6 +76,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "nyala-mon",
             "nyala-client",
             "nyala-fuse",
+            "nyala-bench",
         ],
     ),
 ];

@@ -2,35 +2,16 @@
 
 //! Flags of the benchmarks.
 
-use super::all::AllArgs;
-use super::failure::FailureArgs;
-use super::plan::{Workload, data, meta};
-use super::report::Place;
-use super::sessions::SessionsArgs;
 use crate::cluster::ClusterArgs;
 use crate::exit::Failure;
 use crate::units::Size;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
+use nyala_bench::plan::{Workload, data, meta};
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Largest transfer: buffers of it are kept by every task.
 const MAX_TRANSFER: u64 = 64 << 20;
-
-/// Measures the cluster, next to the local file system and loopback TCP.
-#[derive(Clone, Debug, Subcommand)]
-pub enum BenchArgs {
-    /// Names and attributes: files made, looked at, listed, removed
-    Meta(MetaArgs),
-    /// File content: streams, one shared file, random places
-    Data(DataArgs),
-    /// A storage server goes away and comes back, on a cluster of the benchmark's own: throughput, latency, pauses, errors
-    Failure(FailureArgs),
-    /// Many clients: memory and CPU of idle and of busy ones
-    Sessions(SessionsArgs),
-    /// Every aim of the design in one run, on a cluster of its own; about ten minutes
-    All(AllArgs),
-}
 
 /// Flags of both.
 #[derive(Clone, Debug, Args)]
@@ -52,7 +33,7 @@ pub struct CommonArgs {
     pub local: Option<PathBuf>,
     /// Only there
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHERE,…")]
-    pub only: Vec<Place>,
+    pub only: Vec<PlaceArg>,
     /// Compare every byte that is read with what was written
     #[arg(long)]
     pub verify: bool,
@@ -65,6 +46,17 @@ pub struct CommonArgs {
     /// The cluster
     #[command(flatten)]
     pub cluster: ClusterArgs,
+}
+
+/// Where to work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PlaceArg {
+    /// The client library in this process
+    Native,
+    /// System calls on a mount of the cluster
+    Mount,
+    /// System calls on a local file system
+    Local,
 }
 
 /// Workloads of `meta`.
@@ -144,7 +136,7 @@ impl CommonArgs {
     }
 
     /// Whether to work there.
-    pub fn wants(&self, place: Place) -> bool {
+    pub fn wants(&self, place: PlaceArg) -> bool {
         self.only.is_empty() || self.only.contains(&place)
     }
 }
@@ -200,39 +192,36 @@ mod tests {
     use clap::Parser;
 
     #[derive(Parser)]
-    struct Line {
-        #[command(subcommand)]
-        bench: BenchArgs,
+    struct Line<A: Args> {
+        #[command(flatten)]
+        args: A,
     }
 
     fn data_args(line: &str) -> DataArgs {
-        match Line::try_parse_from(line.split(' ')).unwrap().bench {
-            BenchArgs::Data(args) => args,
-            _ => panic!("asked for data"),
-        }
+        Line::try_parse_from(line.split(' ')).unwrap().args
     }
 
     #[test]
     fn flags_choose_workloads_and_sizes() {
-        let args = data_args("bench data --tasks 3 --size 8m --workload hard,random --only native,local");
+        let args = data_args("data --tasks 3 --size 8m --workload hard,random --only native,local");
         let workloads = args.workloads().unwrap();
         assert_eq!(workloads.iter().map(|one| one.name).collect::<Vec<_>>(), ["hard", "random"]);
         assert_eq!(workloads[0].phases[0].count, (8 << 20) / 47_008);
-        assert!(args.common.wants(Place::Local) && !args.common.wants(Place::Mount));
-        let all = data_args("bench data --seconds 0");
+        assert!(args.common.wants(PlaceArg::Local) && !args.common.wants(PlaceArg::Mount));
+        let all = data_args("data --seconds 0");
         assert_eq!((all.workloads().unwrap().len(), all.common.limit()), (4, None));
     }
 
     #[test]
     fn senseless_sizes_are_refused_with_the_flag() {
         for (line, flag) in [
-            ("bench data --transfer 0", "--transfer"),
-            ("bench data --transfer 1g", "--transfer"),
-            ("bench data --size 512k", "--size"),
-            ("bench data --size 8m --stream-size 4k", "--stream-size"),
+            ("data --transfer 0", "--transfer"),
+            ("data --transfer 1g", "--transfer"),
+            ("data --size 512k", "--size"),
+            ("data --size 8m --stream-size 4k", "--stream-size"),
         ] {
             assert!(data_args(line).workloads().unwrap_err().message.contains(flag), "{line}");
         }
-        assert!(Line::try_parse_from(["bench", "meta", "--tasks", "0"]).is_err());
+        assert!(Line::<MetaArgs>::try_parse_from(["meta", "--tasks", "0"]).is_err());
     }
 }

@@ -1,57 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! `nyala bench`: the same workloads through the native client, a mount and a local file system, with the CPU time that
-//! each service spent, next to what loopback TCP gives.
-//!
-//! `failure` is a study of its own: what applications see when a server goes away.
-//!
-//! `plan` says what is done (pure), `driver` does it, `engine` runs it on threads, `measure` takes time, `report` shows.
+//! `nyala bench`: the command line of the benchmarks, which are the crate `nyala-bench`. What a cluster, a mount and a signal are
+//! is known here.
 
 mod all;
 mod args;
-mod caches;
-mod driver;
-mod engine;
 mod failure;
-mod measure;
-mod plan;
-mod report;
-mod session;
+mod host;
 mod sessions;
 mod sites;
-mod stop;
-#[cfg(test)]
-mod tests;
 
-pub use args::BenchArgs;
+use all::AllArgs;
+use args::{DataArgs, MetaArgs};
+use failure::FailureArgs;
+use sessions::SessionsArgs;
 
-use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{Output, show};
+use crate::exit::{Exit, Outcome};
+use crate::output::{Output, show_document};
 use crate::role::block_on;
+use clap::Subcommand;
+use nyala_bench::session::Job;
+use nyala_bench::{BenchError, Stop, report};
+
+/// Measures the cluster, next to the local file system and loopback TCP.
+#[derive(Clone, Debug, Subcommand)]
+pub enum BenchArgs {
+    /// Names and attributes: files made, looked at, listed, removed
+    Meta(MetaArgs),
+    /// File content: streams, one shared file, random places
+    Data(DataArgs),
+    /// A storage server goes away and comes back, on a cluster of the benchmark's own: throughput, latency, pauses, errors
+    Failure(FailureArgs),
+    /// Many clients: memory and CPU of idle and of busy ones
+    Sessions(SessionsArgs),
+    /// Every aim of the design in one run, on a cluster of its own; about ten minutes
+    All(AllArgs),
+}
 
 /// Runs a benchmark and prints its report.
 pub fn run(args: BenchArgs, output: Output) -> Outcome {
-    let (report, json) = match args {
-        BenchArgs::Failure(args) => return failure::run(args, output),
-        BenchArgs::Meta(args) => {
-            (block_on(session::run("meta", &args.common, args.workloads(), false))?, args.common.json)
-        }
-        BenchArgs::Data(args) => {
-            let workloads = args.workloads()?;
-            (block_on(session::run("data", &args.common, workloads, !args.keep_caches))?, args.common.json)
-        }
-        BenchArgs::Sessions(args) => {
-            if let Some(count) = args.hold {
-                return block_on(sessions::hold(&args, count)).map(|()| Exit::Ok);
-            }
-            let report = block_on(sessions::run(&args))?;
-            return show(if args.json { Output::Json } else { output }, &report, sessions::render);
-        }
-        BenchArgs::All(args) => return all::run(&args, output),
-    };
-    show(if json { Output::Json } else { output }, &report, report::table::render)?;
+    match args {
+        BenchArgs::Failure(args) => failure::run(&args, output),
+        BenchArgs::Meta(args) => run_job(sites::meta(&args)?, if args.common.json { Output::Json } else { output }),
+        BenchArgs::Data(args) => run_job(sites::data(&args)?, if args.common.json { Output::Json } else { output }),
+        BenchArgs::Sessions(args) => sessions::run(&args, output),
+        BenchArgs::All(args) => all::run(&args, output),
+    }
+}
+
+fn run_job(job: Job, output: Output) -> Outcome {
+    let stop = Stop::default();
+    let report = block_on(async {
+        host::watch(&stop)?;
+        nyala_bench::session::run(job, &stop).await.map_err(BenchError::into)
+    })?;
+    show_document(output, &report, report::table::render(&report))?;
     if report.interrupted {
-        return Err(Failure::failed("the benchmark was ended by a signal"));
+        return Err(BenchError::stopped().into());
     }
     Ok(Exit::Ok)
 }

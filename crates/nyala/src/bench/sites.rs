@@ -1,47 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Finds the cluster, its mount and a local directory, and names the benchmark's own directories there.
+//! What a command line asks for, and where: finds the cluster, its mount and a local directory.
 
-use super::args::CommonArgs;
-use super::measure::cpu;
-use super::report::Place;
+use super::args::{CommonArgs, DataArgs, MetaArgs, PlaceArg};
 use crate::cluster::Cluster;
 use crate::exit::Failure;
 use crate::mount::record::MountRecord;
 use crate::mount::table;
+use crate::role::block_on;
 use crate::up::DEFAULT_DIR;
+use nyala_bench::measure::cpu;
+use nyala_bench::plan::Workload;
+use nyala_bench::session::{Job, Sites};
+use nyala_client::ClientConfig;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// Where to work.
-#[derive(Debug)]
-pub struct Sites {
-    /// The cluster.
-    pub cluster: Cluster,
-    /// A mount and its daemon.
-    pub mount: Option<(PathBuf, Option<i32>)>,
-    /// A local directory.
-    pub local: Option<PathBuf>,
-    /// What is missing, for the reader of the report.
-    pub notes: Vec<String>,
+/// What `nyala bench meta` is to do, and where.
+pub fn meta(args: &MetaArgs) -> Result<Job, Failure> {
+    job("meta", &args.common, args.workloads(), false)
 }
 
-/// Name of the benchmark's directory of a place. Unlike any other run's.
-pub fn own_name(place: Place) -> String {
-    format!(".nyala-bench-{}-{}", place.name(), std::process::id())
+/// What `nyala bench data` is to do, and where.
+pub fn data(args: &DataArgs) -> Result<Job, Failure> {
+    job("data", &args.common, args.workloads()?, !args.keep_caches)
 }
 
-impl Sites {
-    /// Finds them, as far as they are wanted.
-    pub fn find(args: &CommonArgs) -> Result<Sites, Failure> {
-        let cluster = args.cluster.find()?;
-        let mut notes = Vec::new();
-        let mount = if args.wants(Place::Mount) { find_mount(args, &cluster, &mut notes)? } else { None };
-        let local = args.wants(Place::Local).then(|| local_dir(args));
-        if let Some(missing) = local.as_ref().filter(|dir| !dir.is_dir()) {
-            return Err(Failure::usage(format!("--local {}: there is no such directory", missing.display())));
-        }
-        Ok(Sites { cluster, mount, local, notes })
+fn job(bench: &'static str, args: &CommonArgs, workloads: Vec<Workload>, cold: bool) -> Result<Job, Failure> {
+    Ok(Job {
+        bench,
+        sites: find(args)?,
+        workloads,
+        tasks: args.tasks,
+        threads: args.threads,
+        limit: args.limit(),
+        verify: args.verify,
+        seed: args.seed,
+        cold,
+    })
+}
+
+/// Finds the places, as far as they are wanted. An unreachable cluster is said at once.
+fn find(args: &CommonArgs) -> Result<Sites, Failure> {
+    let cluster = args.cluster.find()?;
+    let mut notes = Vec::new();
+    let mount = if args.wants(PlaceArg::Mount) { find_mount(args, &cluster, &mut notes)? } else { None };
+    let local = args.wants(PlaceArg::Local).then(|| local_dir(args));
+    if let Some(missing) = local.as_ref().filter(|dir| !dir.is_dir()) {
+        return Err(Failure::usage(format!("--local {}: there is no such directory", missing.display())));
     }
+    block_on(cluster.map())?;
+    let config = config(&cluster, "nyala bench");
+    Ok(Sites { config, native: args.wants(PlaceArg::Native), mount, local, notes })
+}
+
+/// How the benchmark's own client connects.
+pub fn config(cluster: &Cluster, name: &str) -> ClientConfig {
+    let mut config = ClientConfig::new(cluster.mgmt.clone(), cluster.secret.clone(), name);
+    config.retry_timeout = Duration::from_secs(60);
+    config.encrypt = cluster.encrypt;
+    config
 }
 
 fn find_mount(
@@ -69,7 +87,7 @@ fn find_mount(
             return Ok(Some((mounted.mountpoint.clone(), daemon_of(&mounted.mountpoint)?)));
         }
     }
-    if args.only.contains(&Place::Mount) {
+    if args.only.contains(&PlaceArg::Mount) {
         return Err(Failure::usage("no mount of this cluster is found; give --mount DIR"));
     }
     notes.push("no mount of this cluster is found; give --mount DIR to measure one".to_owned());

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Benchmarks of a cluster: the same workloads through the native client, a mount and a local file system, with the CPU
+//! time that each service spent, next to what loopback TCP gives.
+//!
+//! - [`session`]: one benchmark of workloads. [`plan`] says what is done (pure), `driver` does it, `engine` runs it on
+//!   threads, [`measure`] takes time, [`report`] shows.
+//! - [`sessions`]: what many clients cost. [`failure`]: what applications see when a server goes away. [`all`]: every aim of the
+//!   design in one run.
+//!
+//! The command line is the binary's: it finds the cluster and its mount, hears signals ([`Stop`]), prints what comes out
+//! ([`Document`]), and is started again for clusters and for processes of a load ([`Host`]).
+
+pub mod all;
+mod caches;
+pub mod document;
+mod driver;
+mod engine;
+mod error;
+pub mod failure;
+mod host;
+pub mod measure;
+pub mod plan;
+pub mod report;
+pub mod session;
+pub mod sessions;
+mod stop;
+#[cfg(test)]
+mod tests;
+
+pub use document::Document;
+pub use error::BenchError;
+pub use host::Host;
+pub use report::Place;
+pub use stop::Stop;

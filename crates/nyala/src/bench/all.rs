@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! `nyala bench all`: every row of the design's section 14 in one run, on a cluster of its own. What each part does stands as
+//! its command line, so that defaults stand in one place.
+
+use super::args::{DataArgs, MetaArgs};
+use super::failure::FailureArgs;
+use super::sessions::SessionsArgs;
+use super::{host, sites};
+use crate::cluster::ClusterArgs;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output::{Output, print, text};
+use crate::role::block_on;
+use clap::{Args, Parser};
+use nyala_bench::all::{Keeping, OwnCluster, Plan, conclude, measure};
+use nyala_bench::{BenchError, Stop};
+use std::path::PathBuf;
+
+/// Ports of the cluster that is measured.
+const PORTS: u16 = 50;
+
+/// Flags.
+#[derive(Clone, Debug, Args)]
+pub struct AllArgs {
+    /// Longest time of a phase; with 3, a run takes about ten minutes
+    #[arg(long, default_value_t = 3, value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
+    pub seconds: u64,
+    /// A directory on the file system that is measured: the cluster is made in it, and removed
+    #[arg(long, default_value = "/var/tmp", value_name = "DIR")]
+    pub work: PathBuf,
+    /// The cluster's first port; the ninety after it are used as well
+    #[arg(long, default_value_t = 10_700, value_name = "PORT")]
+    pub base_port: u16,
+    /// Idle client sessions; 0: none
+    #[arg(long, default_value_t = 10_000, value_name = "N")]
+    pub idle: usize,
+    /// A few seconds in all, to see that everything runs: the figures mean little
+    #[arg(long)]
+    pub short: bool,
+    /// Where results of commits are kept; the last one is compared with
+    #[arg(long, value_name = "DIR")]
+    pub results: Option<PathBuf>,
+    /// Write the result (JSON) and a chart (SVG) there, under the commit's name
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// What is measured, as results are named: a date and a commit, so that names sort by age
+    #[arg(long, default_value = "unnamed", value_name = "NAME")]
+    pub name: String,
+    /// As `--output json`
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The command line of a part.
+#[derive(Parser)]
+struct Line<A: Args> {
+    #[command(flatten)]
+    args: A,
+}
+
+fn line<A: Args>(words: &[&str]) -> Result<A, Failure> {
+    let all = std::iter::once("bench").chain(words.iter().copied());
+    let parsed = Line::try_parse_from(all).map_err(|error| Failure::failed(error.to_string()))?;
+    Ok(parsed.args)
+}
+
+fn plan(cluster: &OwnCluster, args: &AllArgs) -> Result<Plan, Failure> {
+    let seconds = if args.short { "1".to_owned() } else { args.seconds.to_string() };
+    let this = ClusterArgs { dir: Some(cluster.home()), ..ClusterArgs::default() };
+
+    let files = if args.short { "100" } else { "2000" };
+    let words = ["--seconds", &seconds, "--files", files, "--only", "native,mount", "--workload", "easy,hard,small"];
+    let mut meta: MetaArgs = line(&words)?;
+    meta.common.cluster = this.clone();
+    meta.common.mount = Some(cluster.mount());
+
+    let (size, stream, random) = if args.short { ("4m", "32m", "100") } else { ("64m", "1g", "4000") };
+    let words = ["--seconds", &seconds, "--size", size, "--stream-size", stream, "--random", random];
+    let mut data: DataArgs = line(&words)?;
+    data.common.cluster = this.clone();
+    data.common.mount = Some(cluster.mount());
+    data.common.local = Some(cluster.beside());
+    data.keep_caches = args.short;
+
+    let (idle, busy) = if args.short { (args.idle.min(200), "20") } else { (args.idle, "200") };
+    let mut sessions: SessionsArgs = line(&["--seconds", &seconds, "--idle", &idle.to_string(), "--busy", busy])?;
+    sessions.cluster = this;
+
+    // The study of failures makes a cluster of its own, behind the ports of ours.
+    let (seconds, size) = if args.short { ("3", "48m") } else { ("8", "256m") };
+    let mut failure: FailureArgs = line(&["--seconds", seconds, "--file-size", size])?;
+    failure.base_port = args.base_port.saturating_add(PORTS);
+    failure.work = Some(args.work.join(format!("nyala-failure.{}", std::process::id())));
+
+    Ok(Plan {
+        meta: sites::meta(&meta)?,
+        data: sites::data(&data)?,
+        sessions: sessions.job()?,
+        failure: failure.options(),
+    })
+}
+
+/// Measures, compares, stores and prints.
+pub fn run(args: &AllArgs, output: Output) -> Outcome {
+    let cluster = OwnCluster::start(&host::this(), &args.work, args.base_port)?;
+    let (plan, stop) = (plan(&cluster, args)?, Stop::default());
+    let parts = block_on(async {
+        host::watch(&stop)?;
+        measure(plan, &stop).await.map_err(BenchError::into)
+    })?;
+    drop(cluster);
+    let keeping = Keeping { name: args.name.clone(), results: args.results.clone(), out: args.out.clone() };
+    let whole = conclude(parts, &keeping)?;
+    print(&if args.json || output == Output::Json { whole.json } else { text(&whole.document) })?;
+    whole.broken.map_or(Ok(Exit::Ok), |why| Err(Failure::failed(why)))
+}
