@@ -4,6 +4,7 @@
 
 use crate::exit::{Exit, Failure, Outcome};
 use clap::ValueEnum;
+use comfy_table::CellAlignment;
 use nyala_bench::Document;
 use nyala_bench::document::Piece;
 use serde::Serialize;
@@ -41,28 +42,24 @@ impl Table {
 
     /// The text, with a newline after each line and no blanks at line ends.
     pub fn render(&self) -> String {
-        let width = |column: usize| {
-            let values = self.rows.iter().map(|row| row[column].chars().count());
-            values.chain([self.heads[column].len()]).max().unwrap_or(0)
-        };
         let number = |text: &String| text == "-" || text.starts_with(|c: char| c.is_ascii_digit());
-        let columns: Vec<(usize, bool)> = (0..self.heads.len())
-            .map(|column| (width(column), !self.rows.is_empty() && self.rows.iter().all(|row| number(&row[column]))))
+        let mut table = comfy_table::Table::new();
+        table.load_preset(comfy_table::presets::NOTHING).set_header(&self.heads).add_rows(&self.rows);
+        // A rule below each head, as wide as its column.
+        let heads: Vec<String> = self
+            .heads
+            .iter()
+            .zip(table.column_max_content_widths())
+            .map(|(head, width)| format!("{head}\n{}", "=".repeat(width.into())))
             .collect();
-        let line = |values: Vec<&str>| {
-            let cells = values.iter().zip(&columns).map(|(value, (width, right))| {
-                let pad = " ".repeat(width - value.chars().count());
-                if *right { format!("{pad}{value}") } else { format!("{value}{pad}") }
-            });
-            format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
-        };
-        let mut text = line(self.heads.clone());
-        let rule: Vec<String> = columns.iter().map(|(width, _)| "=".repeat(*width)).collect();
-        text += &line(rule.iter().map(String::as_str).collect());
-        for row in &self.rows {
-            text += &line(row.iter().map(String::as_str).collect());
+        table.set_header(heads);
+        for (at, column) in table.column_iter_mut().enumerate() {
+            column.set_padding((0, 2));
+            if !self.rows.is_empty() && self.rows.iter().all(|row| number(&row[at])) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
         }
-        text
+        table.trim_fmt() + "\n"
     }
 }
 
@@ -116,6 +113,14 @@ mod tests {
         table.row(["101".into(), "s".into(), "2.0GiB".into()]);
         let want = " ID  ALIAS    FREE\n===  =====  ======\n  1  meta1       -\n101  s      2.0GiB\n";
         assert_eq!(table.render(), want);
+    }
+
+    #[test]
+    fn wide_letters_take_their_room() {
+        let mut table = Table::new(&["NAME", "STATE"]);
+        table.row(["東京".into(), "ok".into()]);
+        table.row(["".into(), "ok".into()]);
+        assert_eq!(table.render(), "NAME  STATE\n====  =====\n東京  ok\n      ok\n");
     }
 
     #[test]

@@ -3,57 +3,69 @@
 //! The rows as a chart: a bar for each, as long as the figure is worse than its aim, on a logarithmic scale. Pure.
 
 use super::scores::Score;
-use std::fmt::Write;
+use crate::error::BenchError;
+use plotters::prelude::*;
+use plotters::style::FontStyle;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use std::error::Error;
 
-/// Geometry, pixels: a row's height, where bars begin, width of a factor of ten, the whole width.
-const ROW: usize = 22;
-const BARS: f64 = 520.0;
-const DECADE: f64 = 140.0;
-const WIDTH: usize = 960;
+/// Geometry, pixels: a row's height, where bars begin, width of a factor of ten, what is left for figures behind bars.
+const ROW: u32 = 22;
+const BARS: u32 = 520;
+const DECADE: u32 = 140;
+const FIGURES: u32 = 180;
 /// What is drawn at most: a tenth of the aim to a hundred times.
 const LEAST: f64 = 0.1;
 const MOST: f64 = 100.0;
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
-fn place(miss: f64) -> f64 {
-    BARS + DECADE * (miss.clamp(LEAST, MOST) / LEAST).log10()
-}
+/// plotters writes sizes of letters divided by 1.24.
+const LETTERS: u32 = 15;
 
 /// An SVG document. Bars that reach beyond the line miss their aim.
-pub fn svg(title: &str, scores: &[Score]) -> String {
-    let height = ROW * (scores.len() + 3);
-    let aim = place(1.0);
-    let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" font-family=\"sans-serif\" \
-         font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
-         <text x=\"8\" y=\"16\" font-weight=\"bold\">{}: how far from the aim (×; left of the line is better)</text>\n",
-        escaped(title)
-    );
+pub fn svg(title: &str, scores: &[Score]) -> Result<String, BenchError> {
+    let mut text = String::new();
+    let drawn = draw(&mut text, title, scores);
+    drawn.map_err(|error| BenchError::failed(format!("cannot draw the chart: {error}")))?;
+    Ok(text)
+}
+
+fn draw(text: &mut String, title: &str, scores: &[Score]) -> Result<(), Box<dyn Error>> {
+    let rows = scores.len() as u32;
+    let size = (BARS + 3 * DECADE + FIGURES, ROW * (rows + 3));
+    let root = SVGBackend::with_string(text, size).into_drawing_area();
+    root.fill(&WHITE)?;
+    let letters = ("sans-serif", LETTERS).into_font();
+    let middle = Pos::new(HPos::Left, VPos::Center);
+    let words = letters.clone().color(&BLACK).pos(middle);
+    let faint = letters.clone().color(&RGBColor(0x88, 0x88, 0x88)).pos(middle);
+    let bold = letters.clone().style(FontStyle::Bold).color(&BLACK).pos(middle);
+    let title = format!("{title}: how far from the aim (×; left of the line is better)");
+    root.draw(&Text::new(title, (8, ROW as i32 / 2), bold))?;
+    let mut chart = ChartBuilder::on(&root)
+        .margin_top(ROW)
+        .margin_right(FIGURES)
+        .set_label_area_size(LabelAreaPosition::Left, BARS)
+        .set_label_area_size(LabelAreaPosition::Bottom, 2 * ROW)
+        .build_cartesian_2d((LEAST..MOST).log_scale(), f64::from(rows.max(1))..0.0)?;
+    let times = |at: &f64| if *at < 1.0 { format!("{at:.1}") } else { format!("{at:.0}") };
+    let mut mesh = chart.configure_mesh();
+    mesh.disable_mesh().disable_y_axis().x_labels(4).x_label_formatter(&times).label_style(letters).draw()?;
     for (number, score) in scores.iter().enumerate() {
-        let y = ROW * (number + 1) + 8;
-        let (base, what) = (y + 13, escaped(&score.aim.what));
-        // why ignored, here and below: writing to a String cannot fail.
-        let _ = writeln!(text, "<text x=\"8\" y=\"{base}\">{what}</text>");
+        let (top, centre) = (number as f64 + 0.15, number as f64 + 0.5);
+        let (left, y) = chart.backend_coord(&(LEAST, centre));
+        root.draw(&Text::new(score.aim.what.as_str(), (8, y), words.clone()))?;
         let Some(miss) = score.aim.miss() else {
-            let _ = writeln!(text, "<text x=\"{BARS}\" y=\"{base}\" fill=\"#888\">no figure</text>");
+            root.draw(&Text::new("no figure", (left + 4, y), faint.clone()))?;
             continue;
         };
-        let (end, colour) = (place(miss), if score.aim.ok { "#4a9" } else { "#d64" });
-        let wide = end - BARS;
-        let _ = writeln!(text, "<rect x=\"{BARS}\" y=\"{y}\" width=\"{wide:.1}\" height=\"16\" fill=\"{colour}\"/>");
-        let label = escaped(&format!("{} ({})", score.aim.measured(), score.aim.wanted()));
-        let _ = writeln!(text, "<text x=\"{:.1}\" y=\"{base}\">{label}</text>", end + 4.0);
+        let end = miss.clamp(LEAST, MOST);
+        let colour = if score.aim.ok { RGBColor(0x44, 0xaa, 0x99) } else { RGBColor(0xdd, 0x66, 0x44) };
+        chart.draw_series([Rectangle::new([(LEAST, top), (end, top + 0.7)], colour.filled())])?;
+        let label = format!("{} ({})", score.aim.measured(), score.aim.wanted());
+        root.draw(&Text::new(label, (chart.backend_coord(&(end, centre)).0 + 4, y), words.clone()))?;
     }
-    let bottom = height - ROW;
-    let _ = writeln!(text, "<line x1=\"{aim}\" x2=\"{aim}\" y1=\"{ROW}\" y2=\"{bottom}\" stroke=\"black\"/>");
-    for times in [0.1, 1.0, 10.0, 100.0] {
-        let x = place(times);
-        let _ = writeln!(text, "<text x=\"{x}\" y=\"{}\" text-anchor=\"middle\">{times}</text>", bottom + 14);
-    }
-    text + "</svg>\n"
+    chart.draw_series([PathElement::new([(1.0, 0.0), (1.0, f64::from(rows))], BLACK)])?;
+    root.present()?;
+    Ok(())
 }
 
 #[cfg(test)]
@@ -68,11 +80,19 @@ mod tests {
             at_least("share", Some(70.0), 70.0, "%"),
             at_most("none", None, 1.0, "s"),
         ];
-        let text = svg("a & b", &aims.map(Score::new));
+        let text = svg("a & b", &aims.map(Score::new)).unwrap();
         assert!(text.contains("create &lt;x&gt;") && text.contains("a &amp; b"), "{text}");
-        assert!(text.contains("width=\"280.0\" height=\"16\" fill=\"#d64\""), "ten times the aim: {text}");
-        assert!(text.contains("width=\"140.0\" height=\"16\" fill=\"#4a9\""), "the aim: {text}");
-        assert_eq!(text.matches("<rect x=").count(), 2);
-        assert!(text.contains("no figure") && text.ends_with("</svg>\n"));
+        let width = |colour: &str| {
+            let bars: Vec<&str> =
+                text.lines().filter(|line| line.starts_with("<rect") && line.contains(colour)).collect();
+            assert_eq!(bars.len(), 1, "{colour}: {text}");
+            let (_, rest) = bars[0].split_once("width=\"").unwrap();
+            rest.split_once('"').unwrap().0.parse::<u32>().unwrap()
+        };
+        let (ten_times, the_aim) = (width("#DD6644"), width("#44AA99"));
+        assert!(ten_times.abs_diff(2 * DECADE) <= 2, "ten times the aim: {ten_times}");
+        assert!(the_aim.abs_diff(DECADE) <= 2, "the aim: {the_aim}");
+        assert_eq!(text.matches("no figure").count(), 1);
+        assert!(text.starts_with("<svg") && text.ends_with("</svg>\n"));
     }
 }

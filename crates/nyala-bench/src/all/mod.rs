@@ -78,7 +78,7 @@ pub fn conclude(parts: Parts, keeping: &Keeping) -> Result<Whole, BenchError> {
     let json = serde_json::to_string_pretty(&result);
     let json = json.map_err(|error| BenchError::failed(format!("cannot write JSON: {error}")))? + "\n";
     if let Some(dir) = &keeping.out {
-        let chart = chart::svg(&format!("Nyala {}", keeping.name), &result.scores);
+        let chart = chart::svg(&format!("Nyala {}", keeping.name), &result.scores)?;
         for (extension, text) in [("json", &json), ("svg", &chart)] {
             let file = history::store(dir, &keeping.name, extension, text)?;
             notes.push(format!("written: {}", file.display()));

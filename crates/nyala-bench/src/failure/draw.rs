@@ -3,56 +3,62 @@
 //! Throughput and latency over time as a picture (SVG). Pure.
 
 use super::figures::{Run, Sample, State};
-use std::fmt::Write;
+use crate::error::BenchError;
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::FontStyle;
+use std::error::Error;
 
-const WIDTH: f64 = 900.0;
-const LEFT: f64 = 70.0;
-const RIGHT: f64 = 20.0;
-const PLOT: f64 = 150.0;
-const GAP: f64 = 45.0;
+const WIDTH: u32 = 900;
+/// Height of a plot with its title and axis.
+const PLOT: u32 = 200;
 /// Width of a step of the curves, seconds.
 const STEP_S: f64 = 0.5;
 const MIB: f64 = 1_048_576.0;
+/// plotters writes sizes of letters divided by 1.24.
+const LETTERS: u32 = 15;
 
-/// A curve: its colour, and a value for each step.
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// A curve: what it is of, its colour, and a value for each step.
 struct Curve {
-    colour: &'static str,
+    name: &'static str,
+    colour: RGBColor,
     values: Vec<f64>,
 }
 
 /// For each run two plots, one below the other: MiB/s of writes and reads, and the longest operation, ms.
-pub fn svg(runs: &[&Run]) -> String {
-    let height = GAP + runs.len() as f64 * 2.0 * (PLOT + GAP);
-    let mut out = String::new();
-    let _ = write!(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" font-family=\"sans-serif\" \
-         font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-    );
-    let mut top = GAP;
-    for run in runs {
-        for (title, curves) in [
-            (format!("{}: MiB/s (write blue, read green)", run.directory), throughput(run)),
-            (format!("{}: longest operation, ms (write blue, read green)", run.directory), latency(run)),
-        ] {
-            plot(&mut out, run, top, &title, &curves);
-            top += PLOT + GAP;
-        }
+pub fn svg(runs: &[&Run]) -> Result<String, BenchError> {
+    let mut text = String::new();
+    let drawn = draw(&mut text, runs);
+    drawn.map_err(|error| BenchError::failed(format!("cannot draw the study: {error}")))?;
+    Ok(text)
+}
+
+fn draw(text: &mut String, runs: &[&Run]) -> Result<(), Box<dyn Error>> {
+    let count = 2 * runs.len();
+    let root = SVGBackend::with_string(text, (WIDTH, PLOT * count as u32)).into_drawing_area();
+    root.fill(&WHITE)?;
+    let areas = root.split_evenly((count, 1));
+    for (run, areas) in runs.iter().zip(areas.chunks(2)) {
+        plot(&areas[0], run, &format!("{}: MiB/s", run.directory), &throughput(run))?;
+        plot(&areas[1], run, &format!("{}: longest operation, ms", run.directory), &latency(run))?;
     }
-    out + "</svg>\n"
+    root.present()?;
+    Ok(())
 }
 
 fn curves(run: &Run, value: impl Fn(&[&Sample]) -> f64) -> Vec<Curve> {
     let steps = (run.end_s / STEP_S).ceil() as usize;
-    let kinds = [(true, "#1f5fbf"), (false, "#2f9e44")];
-    let curve = |(write, colour): (bool, &'static str)| {
+    let kinds = [(true, "write", RGBColor(0x1f, 0x5f, 0xbf)), (false, "read", RGBColor(0x2f, 0x9e, 0x44))];
+    let curve = |(write, name, colour)| {
         let mut by_step: Vec<Vec<&Sample>> = vec![Vec::new(); steps];
         for sample in run.samples.iter().filter(|s| s.write == write) {
             if let Some(step) = by_step.get_mut((sample.end_s / STEP_S) as usize) {
                 step.push(sample);
             }
         }
-        Curve { colour, values: by_step.iter().map(|samples| value(samples)).collect() }
+        Curve { name, colour, values: by_step.iter().map(|samples| value(samples)).collect() }
     };
     kinds.map(curve).into()
 }
@@ -66,60 +72,46 @@ fn latency(run: &Run) -> Vec<Curve> {
 }
 
 /// Colour and name of a state.
-fn shade(state: State) -> (&'static str, &'static str) {
+fn shade(state: State) -> (RGBColor, &'static str) {
     match state {
-        State::Normal => ("#ffffff", "all servers"),
-        State::Away => ("#ffe3e3", "one away"),
-        State::Returned => ("#fff3bf", "it is back"),
-        State::Whole => ("#ebfbee", "whole again"),
+        State::Normal => (RGBColor(0xff, 0xff, 0xff), "all servers"),
+        State::Away => (RGBColor(0xff, 0xe3, 0xe3), "one away"),
+        State::Returned => (RGBColor(0xff, 0xf3, 0xbf), "it is back"),
+        State::Whole => (RGBColor(0xeb, 0xfb, 0xee), "whole again"),
     }
 }
 
-fn plot(out: &mut String, run: &Run, top: f64, title: &str, curves: &[Curve]) {
+fn plot(area: &Area<'_>, run: &Run, title: &str, curves: &[Curve]) -> Result<(), Box<dyn Error>> {
+    let letters = ("sans-serif", LETTERS).into_font();
     let most = curves.iter().flat_map(|c| c.values.iter().copied()).fold(1.0, f64::max);
-    let x = |seconds: f64| LEFT + (WIDTH - LEFT - RIGHT) * seconds / run.end_s.max(STEP_S);
-    let y = |value: f64| top + PLOT * (1.0 - value / most);
-    for (state, from, to) in run.spans() {
-        let (colour, word) = shade(state);
-        let _ = write!(
-            out,
-            "<rect x=\"{:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{PLOT}\" fill=\"{colour}\"/>\n\
-             <text x=\"{:.1}\" y=\"{:.1}\" fill=\"#868e96\">{word}</text>\n",
-            x(from),
-            x(to) - x(from),
-            x(from) + 4.0,
-            top + 14.0
-        );
-    }
-    let bottom = top + PLOT;
-    let _ = write!(
-        out,
-        "<text x=\"{LEFT}\" y=\"{:.1}\" font-weight=\"bold\">{title}</text>\n\
-         <path d=\"M{LEFT} {top:.1}V{bottom:.1}H{:.1}\" stroke=\"#495057\" fill=\"none\"/>\n\
-         <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{most:.0}</text>\n\
-         <text x=\"{:.1}\" y=\"{bottom:.1}\" text-anchor=\"end\">0</text>\n\
-         <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{:.0} s</text>\n",
-        top - 8.0,
-        WIDTH - RIGHT,
-        LEFT - 6.0,
-        top + 10.0,
-        LEFT - 6.0,
-        WIDTH - RIGHT,
-        bottom + 15.0,
-        run.end_s
-    );
+    let end = run.end_s.max(STEP_S);
+    let mut chart = ChartBuilder::on(area)
+        .caption(title, letters.clone().style(FontStyle::Bold))
+        .margin_right(20)
+        .x_label_area_size(28)
+        .y_label_area_size(60)
+        .build_cartesian_2d(0.0..end, 0.0..most)?;
+    let states =
+        run.spans().map(|(state, from, to)| Rectangle::new([(from, 0.0), (to, most)], shade(state).0.filled()));
+    chart.draw_series(states)?;
+    let seconds = |at: &f64| format!("{at:.0} s");
+    let value = |at: &f64| format!("{at:.0}");
+    let mut mesh = chart.configure_mesh();
+    mesh.disable_mesh().y_labels(4).x_label_formatter(&seconds).y_label_formatter(&value).label_style(letters.clone());
+    mesh.draw()?;
+    let grey = letters.clone().color(&RGBColor(0x86, 0x8e, 0x96));
+    let name = |(state, from, _)| EmptyElement::at((from, most)) + Text::new(shade(state).1, (4, 4), grey.clone());
+    chart.draw_series(run.spans().map(name))?;
     for curve in curves {
         let points = curve.values.iter().enumerate();
-        let points: Vec<String> = points
-            .map(|(step, value)| format!("{:.1},{:.1}", x((step as f64 + 0.5) * STEP_S).min(WIDTH - RIGHT), y(*value)))
-            .collect();
-        let _ = writeln!(
-            out,
-            "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\"/>",
-            points.join(" "),
-            curve.colour
-        );
+        let points = points.map(|(step, value)| (((step as f64 + 0.5) * STEP_S).min(end), *value));
+        let colour = curve.colour;
+        let series = chart.draw_series(LineSeries::new(points, colour.stroke_width(2)))?;
+        series.label(curve.name).legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour));
     }
+    let mut legend = chart.configure_series_labels();
+    legend.position(SeriesLabelPosition::UpperRight).label_font(letters).background_style(WHITE.mix(0.8)).draw()?;
+    Ok(())
 }
 
 #[cfg(test)]
@@ -130,11 +122,16 @@ mod tests {
     #[test]
     fn every_directory_and_state_is_drawn() {
         let (mirrored, plain) = (run("mirrored"), run("unmirrored"));
-        let text = svg(&[&mirrored, &plain]);
+        let text = svg(&[&mirrored, &plain]).unwrap();
         assert!(text.starts_with("<svg") && text.ends_with("</svg>\n"));
-        assert_eq!((text.matches("<polyline").count(), text.matches("one away").count()), (8, 4));
-        assert!(text.contains("unmirrored: MiB/s"));
-        assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+        for (directory, times) in [("\nmirrored: ", 2), ("\nunmirrored: ", 2), ("one away", 4), ("it is back", 4)] {
+            assert_eq!(text.matches(directory).count(), times, "{directory}: {text}");
+        }
+        for curve in ["#1F5FBF", "#2F9E44"] {
+            let lines = text.lines().filter(|line| line.starts_with("<polyline") && line.contains(curve));
+            assert_eq!(lines.count(), 8, "a curve and its legend in each of four plots: {text}");
+        }
+        assert!(text.contains("30 s") && !text.contains("NaN") && !text.contains("inf"), "{text}");
     }
 
     #[test]

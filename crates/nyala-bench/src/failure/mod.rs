@@ -52,7 +52,7 @@ pub async fn run(options: &Options, stop: &Stop) -> Result<Study, BenchError> {
     };
     own.remove();
     let runs = runs?;
-    Ok(Study { svg: draw::svg(&[&runs[0], &runs[1]]), report: Report::of(&runs) })
+    Ok(Study { svg: draw::svg(&[&runs[0], &runs[1]])?, report: Report::of(&runs) })
 }
 
 /// One directory: normal, a server away, it comes back.
