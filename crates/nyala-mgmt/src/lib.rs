@@ -16,12 +16,11 @@
 //! which, and nothing is changed. The network repeats or loses requests: all of them are idempotent. Heartbeats are
 //! late, or this process stood still: [`nyala_cluster::leader`]. Operators send nonsense: [`rest`] bounds and checks it.
 
-mod announce;
+mod bootstrap;
 mod config;
 mod core;
 mod counters;
 mod directory;
-mod entrance;
 mod error;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -31,6 +30,7 @@ mod liveness;
 mod members;
 mod probe;
 mod raft;
+mod re_register;
 mod rest;
 mod run;
 mod service;

@@ -13,7 +13,7 @@ use crate::raft::rpc::Receiver;
 use crate::raft::{self, Raft};
 use crate::rest::{self, Token};
 use crate::service::MgmtService;
-use crate::{MgmtConfig, MgmtError, announce, entrance, liveness, members};
+use crate::{MgmtConfig, MgmtError, bootstrap, liveness, members, re_register};
 use nyala_store::Store;
 use nyala_transport::advertise::advertised_address;
 use nyala_transport::member::MgmtClient;
@@ -148,7 +148,7 @@ impl Mgmt {
         let outcome = tokio::select! {
             () = &mut shutdown => Ok(()),
             error = leadership::follow(&core, &bootstrap) => Err(error),
-            error = announce::stay_known(&core, &bootstrap, &client) => Err(error),
+            error = re_register::stay_known(&core, &bootstrap, &client) => Err(error),
             () = liveness::watch_over(&core) => Ok(()),
             () = members::tend(&core) => Ok(()),
             () = stand_for_election(&core) => Ok(()),
@@ -221,7 +221,7 @@ async fn enter(
         client = MgmtClient::new(named, handshake.clone());
     }
     let uuid = directory.identity.uuid;
-    let (cluster, node) = entrance::ask_number(&client, uuid, addresses, incarnation).await?;
+    let (cluster, node) = bootstrap::ask_number(&client, uuid, addresses, incarnation).await?;
     directory.set_member(cluster, u64::from(node.0), client.addresses())
 }
 

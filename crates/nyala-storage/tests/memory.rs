@@ -88,9 +88,9 @@ fn large_writes_and_reads_need_no_other_thread_and_no_copy() {
         let to = cluster.connect(&storage).await;
         let (first, second) = (data(1, 1 << 20), data(2, 500_000));
         assert_eq!(write(&to, 0, &first, 0).await, None);
-        let before = counter(&to, "op.at_once").await;
+        let before = counter(&to, "op.without_worker").await;
         assert_eq!(write(&to, 1 << 20, &second, 0).await, None);
-        assert_eq!(counter(&to, "op.at_once").await, before + 1, "the file is known by then");
+        assert_eq!(counter(&to, "op.without_worker").await, before + 1, "the file is known by then");
         assert_eq!(write(&to, 0, &first, 1).await, Some(ErrorCode::DAMAGED));
         assert_eq!(counter(&to, "write.damaged").await, 1);
         let whole = [&first[..], &second].concat();
@@ -99,7 +99,7 @@ fn large_writes_and_reads_need_no_other_thread_and_no_copy() {
             assert!(is_in_place(&frame) && matches(&frame));
             assert!(frame.payload == whole[offset as usize..whole.len().min(offset as usize + len as usize)]);
         }
-        assert_eq!(counter(&to, "op.in_place").await, 3);
+        assert_eq!(counter(&to, "op.zero_copy").await, 3);
         assert!(!is_in_place(&read(&to, 0, 4096, 0).await), "small ones are copied");
         let compared = read(&to, 0, 1 << 20, ReadHeader::VERIFY).await;
         assert!(!is_in_place(&compared) && compared.payload == first);

@@ -459,12 +459,12 @@ fn reads_beside_writes_never_see_a_mismatch() {
             task.await.unwrap();
         }
         // After a sync the flag is still there, so small writes need no other thread.
-        let before = counter(&connections[0], "op.at_once").await;
+        let before = counter(&connections[0], "op.without_worker").await;
         write(&connections[0], 0, &data(4096)).await.unwrap();
         for offset in [0, 8192] {
             assert_eq!(read_checked(&connections[0], offset, 4096).await.len(), 4096);
         }
-        assert_eq!(counter(&connections[0], "op.at_once").await, before + 3);
+        assert_eq!(counter(&connections[0], "op.without_worker").await, before + 3);
         assert_eq!(counter(&connections[0], "checksum.errors").await, 0);
     });
     storage.stop().unwrap();

@@ -17,9 +17,9 @@ pub const WITHIN: Duration = Duration::from_millis(1500);
 
 /// Whether a host takes or refuses a connection at one of these addresses, in time ([`WITHIN`]).
 pub async fn is_reachable(addresses: &[SocketAddr]) -> bool {
-    let mut knocks = JoinSet::new();
+    let mut probes = JoinSet::new();
     for address in addresses.iter().copied() {
-        knocks.spawn(async move {
+        probes.spawn(async move {
             match tokio::time::timeout(WITHIN, TcpStream::connect(address)).await {
                 Ok(Ok(_)) => true,
                 Ok(Err(error)) => error.kind() == ErrorKind::ConnectionRefused,
@@ -27,8 +27,8 @@ pub async fn is_reachable(addresses: &[SocketAddr]) -> bool {
             }
         });
     }
-    while let Some(knock) = knocks.join_next().await {
-        if knock.unwrap_or(false) {
+    while let Some(probe) = probes.join_next().await {
+        if probe.unwrap_or(false) {
             return true;
         }
     }

@@ -245,7 +245,7 @@ impl Cluster {
         request: Request,
     ) -> Option<std::result::Result<Frame, TransportError>> {
         let mut call = self.rpc.call(endpoint, request);
-        let mut knock: Option<ReachFuture> = None;
+        let mut probe: Option<ReachFuture> = None;
         let mut suspect = Instant::now() + SUSPECT;
         loop {
             let changed = self.maps.changed();
@@ -254,32 +254,32 @@ impl Cluster {
             if self.maps.view().map.group(group).is_some_and(|known| known.epoch != epoch) {
                 return None;
             }
-            if knock.is_none() && Instant::now() >= suspect {
+            if probe.is_none() && Instant::now() >= suspect {
                 if self.has_other_copy(group, &[member]) {
-                    knock = Some(self.rpc.is_reachable(endpoint));
+                    probe = Some(self.rpc.is_reachable(endpoint));
                 } else {
                     suspect = Instant::now() + SUSPECT;
                 }
             }
-            let is_knocking = knock.is_some();
-            let knocked = async {
-                match &mut knock {
-                    Some(knock) => knock.await,
+            let is_probing = probe.is_some();
+            let probed = async {
+                match &mut probe {
+                    Some(probe) => probe.await,
                     None => std::future::pending().await,
                 }
             };
             tokio::select! {
                 biased;
                 result = &mut call => return Some(result),
-                answered = knocked => {
+                answered = probed => {
                     if !answered {
                         self.unreached.report(&self.rpc, member, endpoint);
                         return None;
                     }
-                    (knock, suspect) = (None, Instant::now() + SUSPECT);
+                    (probe, suspect) = (None, Instant::now() + SUSPECT);
                 }
                 () = changed => {}
-                () = tokio::time::sleep_until(suspect.into()), if !is_knocking => {}
+                () = tokio::time::sleep_until(suspect.into()), if !is_probing => {}
             }
         }
     }

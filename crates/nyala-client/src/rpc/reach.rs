@@ -4,9 +4,9 @@
 //!
 //! **Failure model.** A cable, a switch or a packet filter between this client and one server fails, in one direction or in both.
 //! Management sees a server that is well and makes nobody else primary, rightly: others reach it. So a request that has no answer
-//! for [`SUSPECT`] has its host knocked at; a host that does not answer is left out: reads go to other members, and what
+//! for [`SUSPECT`] has its host probed; a host that does not answer is left out: reads go to other members, and what
 //! the primary has to do is passed on to it by another member (`GroupHeader::pass_on`), under the same number, so that it is done
-//! once. The host is knocked at every second until it answers. A service that is slow or stopped is none of this: its
+//! once. The host is probed every second until it answers. A service that is slow or stopped is none of this: its
 //! host answers.
 
 use crate::rpc::transport::Rpc;
@@ -17,11 +17,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A request without an answer for so long is a reason to knock.
+/// A request without an answer for so long is a reason to probe its host.
 pub(crate) const SUSPECT: Duration = Duration::from_secs(1);
-/// Between two knocks at a host that does not answer.
+/// Between two probes of a host that does not answer.
 const KNOCK: Duration = Duration::from_secs(1);
-/// Whoever knocks may have ended with its thread: what is known is forgotten after so long.
+/// Whoever probes may have ended with its thread: what is known is forgotten after so long.
 const VALID: Duration = Duration::from_secs(10);
 
 /// Members out of reach, and when that was last seen.
@@ -40,7 +40,7 @@ impl Unreached {
 }
 
 impl Unreached {
-    /// A member's host does not answer; it is knocked at until it does.
+    /// A member's host does not answer; it is probed until it does.
     pub(crate) fn report(self: &Arc<Unreached>, rpc: &Arc<dyn Rpc>, target: TargetId, endpoint: &Endpoint) {
         if !self.note(target) {
             return;

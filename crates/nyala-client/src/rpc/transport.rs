@@ -20,7 +20,7 @@ use std::thread::ThreadId;
 /// A call under way.
 pub type RpcFuture<'a> = Pin<Box<dyn Future<Output = Result<Frame, TransportError>> + Send + 'a>>;
 
-/// A knock at a host.
+/// A probe of a host.
 pub type ReachFuture<'a> = Pin<Box<dyn Future<Output = bool> + Send + 'a>>;
 
 /// Something that carries requests to services.

@@ -35,9 +35,9 @@ counters! {
     /// Bytes read and compared by walks.
     checked_bytes = "check.bytes",
     /// Reads and writes done on the thread of their connection.
-    at_once = "op.at_once",
+    without_worker = "op.without_worker",
     /// Reads whose data went to the network from the page cache, without a copy.
-    in_place = "op.in_place",
+    zero_copy = "op.zero_copy",
     /// Operations that failed, for any reason.
     failed = "op.failed",
     /// Writes that arrived damaged.

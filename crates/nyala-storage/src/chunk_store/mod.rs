@@ -33,7 +33,6 @@
 //!   done once; an old copy that comes late does nothing (`repeats`). Writes that come after the removal get `ESTALE`, changes of
 //!   sessions that metadata has fenced get `FENCED`.
 
-mod at_once;
 mod changes;
 mod copy;
 mod counters;
@@ -45,8 +44,8 @@ mod fence_list;
 mod fence_set;
 #[doc(hidden)]
 pub mod fuzzing;
-mod in_place;
 mod losses;
+mod optimistic;
 mod os_disk;
 mod plan;
 mod query;
@@ -65,16 +64,16 @@ mod unlink;
 mod walk;
 mod worker;
 mod write;
+mod zero_copy;
 
 #[cfg(test)]
 mod tests;
 
-pub use at_once::{LooseRead, SMALL_BYTES, Written};
 pub use copy::{check_copy, copy_write, pad_copy};
 pub use counters::ChunkCounters;
 pub use disk::{ChunkDisk, ChunkFile, Opened};
 pub use error::ChunkError;
-pub use in_place::InPlace;
+pub use optimistic::{OptimisticRead, SMALL_BYTES, Written};
 pub use os_disk::{OsDisk, directory_of, path_of};
 pub use read::ReadOut;
 pub use region::{Region, RegionHeader, There};
@@ -85,6 +84,7 @@ pub use table::{Table, Visit};
 pub use unlink::Remover;
 pub use worker::ChunkWorker;
 pub use write::WriteOp;
+pub use zero_copy::ZeroCopyRead;
 
 /// Longest chunk file, bytes.
 pub const MAX_CHUNK_FILE_BYTES: u64 = 1 << 50;

@@ -2,7 +2,7 @@
 
 //! From frames to tasks and back. Failure model: see the parent module; every request is answered.
 
-use super::at_once::AtOnce;
+use super::inline_path::InlinePath;
 use super::mirror::{Answered, Mirrors};
 use super::pass_on::PassOn;
 use super::queue::{Outcome, Task, mistake};
@@ -32,7 +32,7 @@ pub struct StorageService {
     targets: Arc<HashMap<TargetId, Arc<Target>>>,
     member: Member,
     reads: Arc<Semaphore>,
-    at_once: AtOnce,
+    inline_path: InlinePath,
     mirrors: Arc<Mirrors>,
     sessions: Arc<Sessions>,
     pass_on: PassOn,
@@ -68,7 +68,7 @@ impl StorageService {
         handshake: HandshakeConfig,
     ) -> StorageService {
         let pass_on = PassOn::new(member.clone(), handshake);
-        StorageService { targets, member, reads, at_once: AtOnce::default(), mirrors, sessions, pass_on }
+        StorageService { targets, member, reads, inline_path: InlinePath::default(), mirrors, sessions, pass_on }
     }
 
     async fn answer(&self, peer: &PeerInfo, request: Frame) -> Result<Reply, WireError> {
@@ -103,7 +103,7 @@ impl StorageService {
         let target = self.target(id)?;
         self.sessions.admit(peer, op.file.inode, op.session)?;
         op.compare();
-        self.at_once.write(target, op).await?;
+        self.inline_path.write(target, op).await?;
         Ok(Reply::ok(encode_bulk(&target.verifier(id).header(), &[])))
     }
 
@@ -112,7 +112,7 @@ impl StorageService {
         let target = self.target(id)?;
         let memory = self.read_memory(offset, len).await?;
         let found = match verify {
-            false => self.at_once.read(target, file, offset, len).await?,
+            false => self.inline_path.read(target, file, offset, len).await?,
             true => match target.call(Task::Read { file, offset, len, verify }).await? {
                 Outcome::Read(out) => Found::Copied(out),
                 _ => return Err(mistake()),

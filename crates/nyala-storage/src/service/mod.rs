@@ -5,7 +5,7 @@
 //! ```text
 //! connection ─► StorageService ─► Queue (bounded) ─► worker thread ─► ChunkWorker
 //!                   ▲   │                                  │  └─► sync threads, remover
-//!                   │   └─► AtOnce: ChunkWorker, page cache, io_uring
+//!                   │   └─► InlinePath: ChunkWorker, page cache, io_uring
 //!                   └───────────── oneshot ◄───────────────┘
 //! ```
 //!
@@ -21,8 +21,8 @@
 //!   served. A service that was registered makes no target by itself: the disk may not be mounted.
 //! - The service dies: see [`crate::chunk_store`]. An orderly stop ends what is queued, syncs and says goodbye.
 
-mod at_once;
 mod handler;
+mod inline_path;
 mod mirror;
 mod mirror_rows;
 mod pass_on;

@@ -5,7 +5,7 @@
 //! **Failure model.** What is sent from the page cache may change on the way, or be cut: it is said in the reply, and whoever gets
 //! it compares and asks again.
 
-use crate::chunk_store::{ChunkFile, InPlace, ReadOut};
+use crate::chunk_store::{ChunkFile, ReadOut, ZeroCopyRead};
 use bytes::Bytes;
 use nyala_transport::buffers::Buffer;
 use nyala_transport::{FilePart, FileSource, Reply};
@@ -42,14 +42,14 @@ pub(super) enum Found {
     /// A copy.
     Copied(ReadOut),
     /// In the page cache.
-    InPlace(InPlace),
+    ZeroCopyRead(ZeroCopyRead),
 }
 
 /// The reply to a bulk read.
 pub(super) fn read_reply(found: Found, memory: OwnedSemaphorePermit) -> Reply {
     let (start, len, crcs) = match &found {
         Found::Copied(out) => (out.start, out.data.len(), &out.crcs),
-        Found::InPlace(here) => (here.start, here.len, &here.crcs),
+        Found::ZeroCopyRead(here) => (here.start, here.len, &here.crcs),
     };
     let header =
         ReadReplyHeader { start: start.into(), len: (len as u32).into(), checksums: (crcs.len() as u32).into() };
@@ -57,7 +57,7 @@ pub(super) fn read_reply(found: Found, memory: OwnedSemaphorePermit) -> Reply {
     match found {
         Found::Copied(out) if out.data.is_empty() => reply,
         Found::Copied(out) => reply.with_payload(vec![Bytes::from_owner(ReadData { data: out.data, _memory: memory })]),
-        Found::InPlace(here) => {
+        Found::ZeroCopyRead(here) => {
             let file = Arc::new(FileData { file: here.file, _memory: memory });
             Reply { flags: READ_IN_PLACE, ..reply.with_file(FilePart::new(file, start, len)) }
         }

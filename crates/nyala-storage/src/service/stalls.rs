@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Targets whose file system made a connection's thread wait. Failure model: see [`super::at_once`].
+//! Targets whose file system made a connection's thread wait. Failure model: see [`super::inline_path`].
 
 use super::target::Target;
 use std::cell::RefCell;

@@ -7,7 +7,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, Table, show};
 use crate::role::block_on;
 use crate::units::{Size, Span};
-use crate::walk::{Look, Mending, Reason, Work, scrub};
+use crate::walk::{Look, Reason, ScrubReport, Work, scrub};
 use nyala_wire::TargetId;
 use nyala_wire::map::{ClusterMap, TargetKind};
 use std::rc::Rc;
@@ -74,7 +74,7 @@ pub fn run(args: ScrubArgs, output: Output) -> Outcome {
         while let Some(done) = scrubs.join_next().await {
             all.push(done.map_err(|error| Failure::failed(error.to_string()))?);
         }
-        all.sort_by_key(|mending| mending.target);
+        all.sort_by_key(|report| report.target);
         // What it asked for is known; a failing goodbye changes nothing.
         let _ = look.client.shutdown().await;
         Ok(all)
@@ -83,30 +83,30 @@ pub fn run(args: ScrubArgs, output: Output) -> Outcome {
     Ok(exit(&all))
 }
 
-fn exit(all: &[Mending]) -> Exit {
-    let damaged = all.iter().any(|mending| mending.repaired_bytes < mending.damaged_bytes);
-    match (damaged, all.iter().any(|mending| mending.error.is_some())) {
+fn exit(all: &[ScrubReport]) -> Exit {
+    let damaged = all.iter().any(|report| report.repaired_bytes < report.damaged_bytes);
+    match (damaged, all.iter().any(|report| report.error.is_some())) {
         (true, _) => Exit::Degraded,
         (false, true) => Exit::Failed,
         (false, false) => Exit::Ok,
     }
 }
 
-fn render(all: &[Mending]) -> String {
+fn render(all: &[ScrubReport]) -> String {
     let mut table = Table::new(&["TARGET", "READ", "DAMAGED", "REPAIRED", "RESULT"]);
-    for mending in all {
-        let result = match &mending.error {
+    for report in all {
+        let result = match &report.error {
             Some(error) => format!("not finished: {error}"),
-            None if mending.repaired_bytes < mending.damaged_bytes => "damage remains".to_owned(),
+            None if report.repaired_bytes < report.damaged_bytes => "damage remains".to_owned(),
             None => "good".to_owned(),
         };
         let size = |bytes| Size(bytes).to_string();
-        let [read, damaged, repaired] = [mending.bytes, mending.damaged_bytes, mending.repaired_bytes].map(size);
-        table.row([mending.target.to_string(), read, damaged, repaired, result]);
+        let [read, damaged, repaired] = [report.bytes, report.damaged_bytes, report.repaired_bytes].map(size);
+        table.row([report.target.to_string(), read, damaged, repaired, result]);
     }
     let mut text = table.render();
     let mut places = Table::new(&["TARGET", "INODE", "INODE NUMBER", "INDEX", "OFFSET", "LENGTH", "RESULT"]);
-    for damage in all.iter().flat_map(|mending| &mending.damage) {
+    for damage in all.iter().flat_map(|report| &report.damage) {
         places.row([
             damage.target.to_string(),
             damage.inode.clone(),
@@ -117,28 +117,28 @@ fn render(all: &[Mending]) -> String {
             damage.reason.clone().unwrap_or_else(|| "repaired".to_owned()),
         ]);
     }
-    if all.iter().any(|mending| !mending.damage.is_empty()) {
+    if all.iter().any(|report| !report.damage.is_empty()) {
         text += &format!("\n{}\nfind MOUNTPOINT -inum NUMBER tells the name of a file.\n", places.render());
     }
     text + &render_leftovers(all)
 }
 
-fn render_leftovers(all: &[Mending]) -> String {
+fn render_leftovers(all: &[ScrubReport]) -> String {
     let mut table = Table::new(&["TARGET", "INODE", "INDEX", "BYTES", "WHY NO FILE NEEDS IT", "RESULT"]);
-    for (mending, left) in all.iter().flat_map(|mending| mending.leftovers.iter().map(move |left| (mending, left))) {
+    for (report, left) in all.iter().flat_map(|report| report.leftovers.iter().map(move |left| (report, left))) {
         let why = match left.reason {
             Reason::NoFile => "metadata knows no such file",
             Reason::Inline => "the file's content is inline",
             Reason::NoStripe => "the file's layout has no such stripe",
         };
-        let (target, index) = (mending.target.to_string(), left.index.to_string());
+        let (target, index) = (report.target.to_string(), left.index.to_string());
         let done = if left.removed { "removed" } else { "found" }.to_owned();
         let result = left.kept.as_ref().map_or(done, |kept| format!("kept: {kept}"));
         table.row([target, left.inode.clone(), index, left.bytes.to_string(), why.to_owned(), result]);
     }
-    let more: u64 = all.iter().map(|mending| mending.more_leftovers).sum();
+    let more: u64 = all.iter().map(|report| report.more_leftovers).sum();
     let mut text = String::new();
-    if all.iter().any(|mending| !mending.leftovers.is_empty()) {
+    if all.iter().any(|report| !report.leftovers.is_empty()) {
         text += &format!("\n{}\n", table.render());
     }
     if more > 0 {
@@ -174,16 +174,16 @@ mod tests {
             reason: Some("not mirrored: restore the file".to_owned()),
         };
         let target = TargetId(101);
-        let good = Mending { bytes: 9, ..Mending::of(target) };
-        let bad = Mending { damaged_bytes: 8192, damage: vec![damage], ..good.clone() };
-        let lost = Mending { error: Some("gone".to_owned()), ..good.clone() };
-        let mended = Mending { damaged_bytes: 8192, repaired_bytes: 8192, ..good.clone() };
+        let good = ScrubReport { bytes: 9, ..ScrubReport::of(target) };
+        let bad = ScrubReport { damaged_bytes: 8192, damage: vec![damage], ..good.clone() };
+        let lost = ScrubReport { error: Some("gone".to_owned()), ..good.clone() };
+        let mended = ScrubReport { damaged_bytes: 8192, repaired_bytes: 8192, ..good.clone() };
         let inode = "0040-000000000011".to_owned();
         let reason = Reason::Inline;
         let left = Leftover { inode, inode_number: 78, index: 0, bytes: 4096, reason, removed: false, kept: None };
         let gone = Leftover { removed: true, ..left.clone() };
         let kept = Leftover { kept: Some("too busy".to_owned()), ..left.clone() };
-        let wasted = Mending { leftovers: vec![left, gone, kept], more_leftovers: 3, ..good.clone() };
+        let wasted = ScrubReport { leftovers: vec![left, gone, kept], more_leftovers: 3, ..good.clone() };
         assert_eq!(exit(&[good.clone(), mended, wasted.clone()]), Exit::Ok, "space that is wasted is no damage");
         let text = render(&[wasted]);
         for word in ["0040-000000000011", "content is inline", "found", "removed", "kept: too busy", "3 more"] {

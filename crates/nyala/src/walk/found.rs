@@ -31,7 +31,7 @@ pub struct Damage {
 
 /// What a scrub of a target came to.
 #[derive(Clone, Debug, Serialize)]
-pub struct Mending {
+pub struct ScrubReport {
     /// The target.
     pub target: TargetId,
     /// Bytes that were compared with their checksums.
@@ -50,12 +50,12 @@ pub struct Mending {
     pub more_leftovers: u64,
 }
 
-impl Mending {
+impl ScrubReport {
     /// Nothing was looked at yet.
-    pub fn of(target: TargetId) -> Mending {
+    pub fn of(target: TargetId) -> ScrubReport {
         let (damage, leftovers) = (Vec::new(), Vec::new());
         let (bytes, damaged_bytes, repaired_bytes, more_leftovers) = (0, 0, 0, 0);
-        Mending { target, bytes, damaged_bytes, repaired_bytes, error: None, damage, leftovers, more_leftovers }
+        ScrubReport { target, bytes, damaged_bytes, repaired_bytes, error: None, damage, leftovers, more_leftovers }
     }
 }
 

@@ -9,14 +9,14 @@
 mod compare;
 mod found;
 mod leftover;
-mod mend;
 mod owner;
+mod scrub;
 mod steps;
 
 pub use compare::{Compared, compare};
 #[cfg(test)]
 pub use found::{Damage, Leftover};
-pub use found::{Mending, Reason};
-pub use mend::{Work, scrub};
+pub use found::{Reason, ScrubReport};
 pub use owner::Owner;
+pub use scrub::{Work, scrub};
 pub use steps::Look;

@@ -2,12 +2,12 @@
 
 //! Tests of the chunk store: against a model, with crashes and failures at every step, and with flipped bytes.
 
-mod at_once;
 mod crash;
 mod damage;
 mod faults;
 mod fences;
 mod model;
+mod optimistic;
 mod regions;
 mod reserve;
 mod sim;

@@ -132,7 +132,7 @@ pub fn run_op(worker: &mut ChunkWorker, op: &Op) -> Result<(), ChunkError> {
 
 /// Writes as the service does it: at once if possible.
 pub fn write(worker: &mut ChunkWorker, op: WriteOp) -> Result<(), ChunkError> {
-    match worker.write_at_once(vec![op]).pop() {
+    match worker.write_optimistically(vec![op]).pop() {
         Some(Written::Done(result)) => result,
         Some(Written::NotYet(op)) => worker.write(op),
         None => panic!("one write has one result"),
@@ -178,7 +178,7 @@ fn check_queries(worker: &mut ChunkWorker, model: &[u8]) {
         let hole = worker.seek(FILE, offset, true).unwrap().unwrap();
         assert!(hole >= offset && (hole as usize) <= model.len().max(offset as usize));
     }
-    if let Some(loose) = worker.loose_read(FILE, 5000, 3000) {
+    if let Some(loose) = worker.optimistic_read(FILE, 5000, 3000) {
         let mut data = loose.buffer();
         let n = loose.handle().map_or(0, |handle| handle.read_at(&mut data, loose.start()).unwrap());
         data.truncate(n);

@@ -7,7 +7,7 @@ use super::fencing::Fenced;
 use super::keeper::Ask;
 use super::parse::{Payload, ReadKind, Sent};
 use super::silence::Silence;
-use crate::service::at_once::AtOnce;
+use crate::service::inline_path::InlinePath;
 use crate::service::mirror_rows::Turn;
 use crate::service::target::Target;
 use nyala_cluster::Command;
@@ -48,7 +48,7 @@ pub(super) struct Setup {
 pub(super) struct Shell {
     pub setup: Setup,
     pub pool: Pool,
-    pub at_once: AtOnce,
+    pub inline_path: InlinePath,
     /// As whom the member orders changes of its own.
     pub client: u64,
     /// The turn of what is remembered.
@@ -131,7 +131,7 @@ pub(super) fn run(setup: Setup, events: mpsc::UnboundedReceiver<Event>) {
     let (rows, state) = (Turn::new(group), RefCell::new(state));
     // Without randomness two runs may look like one to the group, which takes the later one's requests for repeated ones.
     let client = getrandom::u64().unwrap_or(1).max(1);
-    let shell = Rc::new(Shell { setup, pool, at_once: AtOnce::default(), client, rows, state });
+    let shell = Rc::new(Shell { setup, pool, inline_path: InlinePath::default(), client, rows, state });
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, shell.clone().serve(events));
     drop((local, runtime, shell));

@@ -3,7 +3,7 @@
 //! Members that this one does not reach, though management hears them.
 //!
 //! **Failure model.** What lies between two members fails, in one direction or in both, and between each of them and management it
-//! does not: neither is ever offline. A member that owes an answer for [`SUSPECT_MS`] has its host knocked at. If that does not answer, the
+//! does not: neither is ever offline. A member that owes an answer for [`SUSPECT_MS`] has its host probed. If that does not answer, the
 //! group goes on without the member ([`Input::Silent`]), and does not try to bring it up to date until its host answers. A slow disk or a
 //! stopped process is none of this, since the host answers for them.
 
@@ -15,20 +15,20 @@ use nyala_wire::TargetId;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// An answer that is owed for so long is a reason to knock.
+/// An answer that is owed for so long is a reason to probe its host.
 const SUSPECT_MS: u64 = 800;
-/// A knock tells for so long; the next one has ended by then.
+/// A probe tells for so long; the next one has ended by then.
 const TELLS_MS: u64 = 4000;
 
-/// Who is knocked at, and who did not answer last.
+/// Who is probed, and who did not answer last.
 #[derive(Default)]
 pub(super) struct Silence {
-    knocking: BTreeSet<TargetId>,
+    probing: BTreeSet<TargetId>,
     silent: BTreeSet<TargetId>,
 }
 
 impl Shell {
-    /// Knocks where it is due. Called now and then.
+    /// Probes where it is due. Called now and then.
     pub(super) fn look_for_silence(self: &Rc<Self>) {
         let now_ms = monotonic_ms();
         let mut state = self.state.borrow_mut();
@@ -40,21 +40,21 @@ impl Shell {
                 continue;
             };
             let addresses = node.addresses.clone();
-            if !state.silence.knocking.insert(target) {
+            if !state.silence.probing.insert(target) {
                 continue;
             }
             let shell = self.clone();
             tokio::task::spawn_local(async move {
                 let answers = shell.pool.is_reachable(&Endpoint { addresses }).await;
-                shell.knocked(target, answers);
+                shell.probed(target, answers);
             });
         }
     }
 
-    fn knocked(self: &Rc<Self>, target: TargetId, answers: bool) {
+    fn probed(self: &Rc<Self>, target: TargetId, answers: bool) {
         let news = {
             let silence = &mut self.state.borrow_mut().silence;
-            silence.knocking.remove(&target);
+            silence.probing.remove(&target);
             if answers { silence.silent.remove(&target) } else { silence.silent.insert(target) }
         };
         let group = self.setup.group;

@@ -79,7 +79,7 @@ impl Shell {
                 let op = WriteOp { session: ChunkWorker::OWN, stamp: Stamp::default(), ..op.clone() };
                 // One thread serves the group: it must not spend its time copying.
                 match op.data.len() < SMALL_BYTES {
-                    true => self.at_once.write(target, op).await,
+                    true => self.inline_path.write(target, op).await,
                     false => target.call(Task::Write(op)).await.map(drop),
                 }
             }
@@ -108,7 +108,7 @@ impl Shell {
         let target = &self.setup.target;
         let outcome = match kind {
             ReadKind::Bulk { offset, len, verify: false } => {
-                return self.at_once.read(target, file, offset, len).await.map(Answered::Read);
+                return self.inline_path.read(target, file, offset, len).await.map(Answered::Read);
             }
             ReadKind::Bulk { offset, len, verify } => target.call(Task::Read { file, offset, len, verify }).await?,
             ReadKind::Stat => target.call(Task::Other(file, StorageOp::Stat)).await?,

@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub const SMALL_BYTES: usize = LARGE;
 
 /// A read whose data may come from anywhere.
-pub struct LooseRead {
+pub struct OptimisticRead {
     pub(super) plan: ReadPlan,
     pub(super) shared: Arc<Shared>,
     changes: Arc<Changes>,
@@ -40,7 +40,7 @@ pub enum Written {
     NotYet(WriteOp),
 }
 
-impl LooseRead {
+impl OptimisticRead {
     /// A buffer for the data.
     pub fn buffer(&self) -> Buffer {
         self.shared.buffers.take(self.plan.there)
@@ -64,25 +64,25 @@ impl LooseRead {
             return None;
         }
         let out = self.plan.finish(&self.shared, data, false).ok()?;
-        add(&self.shared.counters.at_once, 1);
+        add(&self.shared.counters.without_worker, 1);
         Some(out)
     }
 }
 
 impl ChunkWorker {
     /// Works a read out without waiting; `None` if that is not possible.
-    pub fn loose_read(&mut self, file: ChunkFileId, offset: u64, len: u32) -> Option<LooseRead> {
+    pub fn optimistic_read(&mut self, file: ChunkFileId, offset: u64, len: u32) -> Option<OptimisticRead> {
         if self.check_read(file, offset, len).is_err() || self.unresolved.contains(&file) {
             return None;
         }
         let handle = self.already_open(file)?;
         let seen = self.changes.seen(file);
         let plan = self.plan_read(file, Some(handle), offset, len, false).ok().filter(|plan| plan.lost.is_none())?;
-        Some(LooseRead { plan, shared: self.shared.clone(), changes: self.changes.clone(), seen })
+        Some(OptimisticRead { plan, shared: self.shared.clone(), changes: self.changes.clone(), seen })
     }
 
     /// Does those of the writes that need not wait for a disk, and says how each of them went.
-    pub fn write_at_once(&mut self, ops: Vec<WriteOp>) -> Vec<Written> {
+    pub fn write_optimistically(&mut self, ops: Vec<WriteOp>) -> Vec<Written> {
         let shared = self.shared.clone();
         let fences = shared.fences.try_read().filter(|_| shared.kv.has_room());
         let Some(fences) = fences else { return ops.into_iter().map(Written::NotYet).collect() };
@@ -97,7 +97,7 @@ impl ChunkWorker {
             }
         }
         let results = self.write_all_of(&ready, &fences);
-        add(&shared.counters.at_once, results.len() as u64);
+        add(&shared.counters.without_worker, results.len() as u64);
         let mut results = results.into_iter();
         let done = || Written::Done(results.next().unwrap_or(Ok(())));
         fill(how, done)

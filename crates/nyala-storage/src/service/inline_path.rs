@@ -6,7 +6,7 @@
 //! to the log.
 //!
 //! **Failure model.** What would wait for a disk goes to the worker threads instead (see
-//! [`crate::chunk_store::ChunkWorker::write_at_once`]). Still, a file system may make a writer wait: a target
+//! [`crate::chunk_store::ChunkWorker::write_optimistically`]). Still, a file system may make a writer wait: a target
 //! that did is left to the worker threads for a while, so that one slow disk does not stop the connections of all.
 
 use super::queue::{Outcome, Task};
@@ -31,7 +31,7 @@ const TRY_ONE_OF: u32 = 16;
 
 /// What one connection thread does by itself.
 #[derive(Default)]
-pub(super) struct AtOnce {
+pub(super) struct InlinePath {
     writes: RefCell<HashMap<(usize, usize), Vec<Waiting>>>,
     stalls: Stalls,
     /// Reads in a row that were not in the page cache.
@@ -41,7 +41,7 @@ pub(super) struct AtOnce {
 
 type Waiting = (WriteOp, oneshot::Sender<Written>);
 
-impl AtOnce {
+impl InlinePath {
     /// A write: here, if it is short, else by a worker.
     pub async fn write(&self, target: &Arc<Target>, op: WriteOp) -> Result<(), WireError> {
         if !target.is_short(&op) || self.stalls.has(target) {
@@ -92,7 +92,7 @@ impl AtOnce {
     fn write_now(&self, target: &Arc<Target>, file: ChunkFileId, ops: Vec<WriteOp>) -> Vec<Written> {
         let started = Instant::now();
         let written = match target.try_worker(file) {
-            Some(mut worker) => worker.write_at_once(ops),
+            Some(mut worker) => worker.write_optimistically(ops),
             None => ops.into_iter().map(Written::NotYet).collect(),
         };
         self.stalls.took(target, started.elapsed());
@@ -117,9 +117,9 @@ impl AtOnce {
     }
 
     async fn read_here(&self, target: &Arc<Target>, file: ChunkFileId, offset: u64, len: u32) -> Option<Found> {
-        let read = target.try_worker(file)?.loose_read(file, offset, len)?;
-        if let Some(here) = read.in_place() {
-            return Some(Found::InPlace(here));
+        let read = target.try_worker(file)?.optimistic_read(file, offset, len)?;
+        if let Some(here) = read.zero_copy() {
+            return Some(Found::ZeroCopyRead(here));
         }
         let mut buffer = read.buffer();
         let Some(handle) = read.handle().cloned() else { return read.finish(buffer).map(Found::Copied) };

@@ -5,7 +5,7 @@
 //! A repair goes by the group's primary, in turn with the changes of the file, and is looked at again from the disk. Only
 //! what metadata says to be mirrored is repaired: elsewhere the other member has no such data to give.
 
-use super::found::{Damage, Mending};
+use super::found::{Damage, ScrubReport};
 use super::leftover::{self, Candidates};
 use super::{Look, Owner};
 use crate::exit::Failure;
@@ -31,40 +31,40 @@ pub struct Work {
 }
 
 /// Looks at all of a target.
-pub async fn scrub(look: &Look, target: TargetId, work: Work) -> Mending {
-    let mut mending = Mending::of(target);
-    if let Err(failure) = walk(look, &mut mending, work).await {
-        mending.error = Some(failure.message);
+pub async fn scrub(look: &Look, target: TargetId, work: Work) -> ScrubReport {
+    let mut report = ScrubReport::of(target);
+    if let Err(failure) = walk(look, &mut report, work).await {
+        report.error = Some(failure.message);
     }
-    mending
+    report
 }
 
-async fn walk(look: &Look, mending: &mut Mending, work: Work) -> Result<(), Failure> {
-    let target = mending.target;
+async fn walk(look: &Look, report: &mut ScrubReport, work: Work) -> Result<(), Failure> {
+    let target = report.target;
     let mut candidates = Candidates::default();
     let mut steps = look.walk(target, true, work.rate);
     while let Some(piece) = steps.take().await? {
-        mending.bytes = steps.bytes;
+        report.bytes = steps.bytes;
         if work.leftovers.is_some() {
             candidates.first_look(look, &piece).await?;
         }
         if piece.bad != 0 {
-            mend(look, mending, piece, work.repair).await?;
+            repair(look, report, piece, work.repair).await?;
         }
     }
     if let Some(grace) = work.leftovers {
-        mending.more_leftovers = candidates.more;
+        report.more_leftovers = candidates.more;
         let again = async |at| look.again(target, at, false).await;
-        mending.leftovers = candidates.second_look(look, grace, again).await?;
+        report.leftovers = candidates.second_look(look, grace, again).await?;
         if work.remove {
-            leftover::remove(look, target, &mut mending.leftovers).await;
+            leftover::remove(look, target, &mut report.leftovers).await;
         }
     }
     Ok(())
 }
 
-async fn mend(look: &Look, mending: &mut Mending, piece: WalkPiece, repair: bool) -> Result<(), Failure> {
-    let (target, at) = (mending.target, piece.at);
+async fn repair(look: &Look, report: &mut ScrubReport, piece: WalkPiece, repair: bool) -> Result<(), Failure> {
+    let (target, at) = (report.target, piece.at);
     let (group, reason) = match look.owner(at.file).await? {
         Owner::Gone => return Ok(()),
         Owner::At(DataLocation::Group(group)) => {
@@ -80,8 +80,8 @@ async fn mend(look: &Look, mending: &mut Mending, piece: WalkPiece, repair: bool
     for (bits, repaired) in [(piece.bad & !left, true), (left, false)] {
         for (first, count) in runs(bits) {
             let length = count * BLOCK_BYTES;
-            mending.damaged_bytes += length;
-            mending.repaired_bytes += if repaired { length } else { 0 };
+            report.damaged_bytes += length;
+            report.repaired_bytes += if repaired { length } else { 0 };
             let failed = || reason.clone().unwrap_or_else(|| "no other member could give a good copy".to_owned());
             let damage = Damage {
                 target,
@@ -94,8 +94,8 @@ async fn mend(look: &Look, mending: &mut Mending, piece: WalkPiece, repair: bool
                 repaired,
                 reason: (!repaired).then(failed),
             };
-            if mending.damage.len() < LISTED {
-                mending.damage.push(damage);
+            if report.damage.len() < LISTED {
+                report.damage.push(damage);
             }
         }
     }

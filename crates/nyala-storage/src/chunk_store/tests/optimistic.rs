@@ -5,7 +5,7 @@
 
 use super::model::{FILE, SESSION, SOURCE, content, open, pattern, write_op};
 use super::sim::World;
-use crate::chunk_store::{ChunkDisk, ChunkError, ChunkWorker, LooseRead, OsDisk, WriteOp, Written};
+use crate::chunk_store::{ChunkDisk, ChunkError, ChunkWorker, OptimisticRead, OsDisk, WriteOp, Written};
 use nyala_transport::buffers::Buffer;
 use nyala_wire::SessionId;
 
@@ -16,7 +16,7 @@ fn filled() -> (World, ChunkWorker) {
     (world, worker)
 }
 
-fn data_of(read: &LooseRead) -> Buffer {
+fn data_of(read: &OptimisticRead) -> Buffer {
     let mut data = read.buffer();
     let n = read.handle().unwrap().read_at(&mut data, read.start()).unwrap();
     data.truncate(n);
@@ -34,7 +34,7 @@ fn a_read_notices_every_kind_of_change() {
     for (number, change) in changes.into_iter().enumerate() {
         for late in [false, true] {
             let (_, mut worker) = filled();
-            let read = worker.loose_read(FILE, 0, 20_000).unwrap();
+            let read = worker.optimistic_read(FILE, 0, 20_000).unwrap();
             let early = data_of(&read);
             change(&mut worker);
             let data = if late { data_of(&read) } else { early };
@@ -42,28 +42,28 @@ fn a_read_notices_every_kind_of_change() {
         }
     }
     let (_, mut worker) = filled();
-    let read = worker.loose_read(FILE, 0, 20_000).unwrap();
-    let out = read.finish(data_of(&worker.loose_read(FILE, 0, 20_000).unwrap())).expect("nothing has changed");
+    let read = worker.optimistic_read(FILE, 0, 20_000).unwrap();
+    let out = read.finish(data_of(&worker.optimistic_read(FILE, 0, 20_000).unwrap())).expect("nothing has changed");
     assert_eq!(&out.data[..], pattern(1, 20_000));
 }
 
 #[test]
 fn a_short_read_and_a_cut_file_are_left_to_the_worker() {
     let (world, mut worker) = filled();
-    let read = worker.loose_read(FILE, 0, 20_000).unwrap();
+    let read = worker.optimistic_read(FILE, 0, 20_000).unwrap();
     let mut data = data_of(&read);
     data.truncate(8192);
     assert!(read.finish(data).is_none());
     world.tamper(FILE, |content| content.truncate(9000));
     for (offset, len) in [(12_288, 4096), (4096, 12_000), (0, 20_000)] {
-        let read = worker.loose_read(FILE, offset, len).unwrap();
+        let read = worker.optimistic_read(FILE, offset, len).unwrap();
         let data = data_of(&read);
         assert!(read.finish(data).is_none(), "the worker has to say that it is damaged");
     }
-    let mut read = worker.loose_read(FILE, 0, 8192).unwrap();
+    let mut read = worker.optimistic_read(FILE, 0, 8192).unwrap();
     assert!(read.plan.ends_with(&worker.shared, 8192) && !read.plan.ends_with(&worker.shared, 8191));
-    assert!(worker.loose_read(FILE, u64::MAX - 3, 4096).is_none(), "refused");
-    assert!(worker.loose_read(SOURCE, 0, 4096).is_none(), "not open");
+    assert!(worker.optimistic_read(FILE, u64::MAX - 3, 4096).is_none(), "refused");
+    assert!(worker.optimistic_read(SOURCE, 0, 4096).is_none(), "not open");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn what_is_in_memory_is_there_at_once() {
 }
 
 fn at_once(worker: &mut ChunkWorker, op: WriteOp) -> Option<Result<(), ChunkError>> {
-    match worker.write_at_once(vec![op]).pop() {
+    match worker.write_optimistically(vec![op]).pop() {
         Some(Written::Done(result)) => Some(result),
         _ => None,
     }
@@ -117,7 +117,7 @@ fn results_stay_with_their_writes() {
         write_op(SOURCE, 7, vec![1]),
         write_op(FILE, 8192, pattern(4, 4096)),
     ];
-    let written = worker.write_at_once(ops);
+    let written = worker.write_optimistically(ops);
     assert!(matches!(
         &written[..],
         [

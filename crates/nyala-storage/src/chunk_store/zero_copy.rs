@@ -6,15 +6,15 @@
 //! or whole, under the checksums of before. So this is only for those who compare. What is thrown out of the page cache in
 //! between is read from the disk by whoever sends it.
 
-use super::at_once::LooseRead;
 use super::counters::add;
 use super::disk::ChunkFile;
+use super::optimistic::OptimisticRead;
 use nyala_transport::buffers::LARGE;
 use std::sync::Arc;
 
 /// Data that the page cache has: to be sent from there, without a copy. What is changed meanwhile is sent old or new, so that
 /// whoever gets it may find that it does not match, and has to ask for a compared read.
-pub struct InPlace {
+pub struct ZeroCopyRead {
     /// Where the data starts in the chunk file, bytes.
     pub start: u64,
     /// How much it is, bytes.
@@ -25,9 +25,9 @@ pub struct InPlace {
     pub file: Arc<dyn ChunkFile>,
 }
 
-impl LooseRead {
+impl OptimisticRead {
     /// The data where it is, if it is large and in memory.
-    pub fn in_place(&self) -> Option<InPlace> {
+    pub fn zero_copy(&self) -> Option<ZeroCopyRead> {
         let (start, len) = (self.plan.start(), self.plan.there);
         let file = self.handle().filter(|_| len >= LARGE)?;
         let crcs = self.plan.whole_crcs()?;
@@ -35,10 +35,10 @@ impl LooseRead {
             return None;
         }
         let counters = &self.shared.counters;
-        add(&counters.at_once, 1);
-        add(&counters.in_place, 1);
+        add(&counters.without_worker, 1);
+        add(&counters.zero_copy, 1);
         add(&counters.reads, 1);
         add(&counters.read_bytes, len as u64);
-        Some(InPlace { start, len, crcs, file: file.clone() })
+        Some(ZeroCopyRead { start, len, crcs, file: file.clone() })
     }
 }
