@@ -61,7 +61,8 @@ async fn nobody_hears_of_a_service_that_cannot_listen() {
         let listen = taken.local_addr().unwrap();
         let joined = bootstrap(mgmt, listen).join(identity(), register().targets, Vec::new).await;
         let error = joined.err().unwrap();
-        assert!(matches!(error, BootstrapError::Transport(TransportError::Bind { .. })), "{error}");
+        let BootstrapError::Transport(TransportError::PortInUse { address }) = error else { panic!("{error}") };
+        assert_eq!(address, listen);
         assert!(fake.borrow().registrations.is_empty());
     };
     LocalSet::new().run_until(test).await;
