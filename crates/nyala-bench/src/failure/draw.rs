@@ -110,7 +110,7 @@ fn plot(area: &Area<'_>, run: &Run, title: &str, curves: &[Curve]) -> Result<(),
         series.label(curve.name).legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour));
     }
     let mut legend = chart.configure_series_labels();
-    legend.position(SeriesLabelPosition::UpperRight).label_font(letters).background_style(WHITE.mix(0.8)).draw()?;
+    legend.position(SeriesLabelPosition::MiddleRight).label_font(letters).background_style(WHITE.mix(0.8)).draw()?;
     Ok(())
 }
 
