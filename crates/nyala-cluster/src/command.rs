@@ -4,7 +4,7 @@
 //! their encoding is part of the format on disk (`docs/format-mgmt.md`): numbers are given once and never reused.
 
 use crate::capacity::{CapacityLimits, TargetPool};
-use crate::group::commands::MemberAt;
+use crate::group::member_at::MemberAt;
 use crate::states::{TargetState, Trigger};
 use crate::{ClusterError, MAX_ADDRESSES, MAX_TARGETS_PER_NODE, alias};
 use minicbor::{Decode, Encode};

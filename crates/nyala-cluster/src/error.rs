@@ -2,7 +2,7 @@
 
 //! Why a command was refused, in words that say what to do.
 
-use crate::states::Trigger;
+use crate::trigger::Trigger;
 use minicbor::{Decode, Encode};
 use nyala_wire::map::{Consistency, Reachability, TargetKind};
 use nyala_wire::{ClusterId, ErrorCode, GroupId, NodeId, PoolId, TargetId, WireError};

@@ -9,7 +9,7 @@
 //! heartbeats say from then on.
 
 use crate::command::Command;
-use crate::group::commands::MemberAt;
+use crate::group::member_at::MemberAt;
 use crate::state::ClusterState;
 use nyala_wire::map::Reachability;
 use nyala_wire::{MapVersion, NodeId};

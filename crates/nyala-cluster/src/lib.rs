@@ -26,31 +26,23 @@ pub mod states;
 
 mod apply;
 mod format;
+mod limits;
 mod range;
 mod register;
 mod remove;
 mod rng;
+mod trigger;
 
 pub use capacity::{CapacityLimits, Limits};
 pub use command::{Command, Event, NewTarget, RegisterNode, Thing};
 pub use error::ClusterError;
 pub use failure::FailureDetector;
-pub use group::commands::MemberAt;
 pub use group::group_diagnosis;
+pub use group::member_at::MemberAt;
 pub use group::plan::{GroupWish, plan_groups};
 pub use leader::LeaderState;
 pub use lease_ledger::LeaseLedger;
+pub use limits::{DEFAULT_POOL, MAX_ADDRESSES, MAX_NODES, MAX_TARGETS_PER_NODE, SLOTS_PER_TARGET};
 pub use placement::{PlacementTable, choose_targets, pick_slot};
 pub use state::{ClusterState, NodeRecord, TargetRecord};
 pub use states::{TargetState, Trigger};
-
-/// Slots that a new metadata target gets.
-pub const SLOTS_PER_TARGET: u16 = 64;
-/// Most nodes of a cluster; with [`MAX_ADDRESSES`] it keeps a snapshot of the state within one value of the store.
-pub const MAX_NODES: usize = 8192;
-/// Most addresses of one node.
-pub const MAX_ADDRESSES: usize = 32;
-/// Most targets of one node.
-pub const MAX_TARGETS_PER_NODE: usize = 256;
-/// The storage pool that every cluster has from the start.
-pub const DEFAULT_POOL: nyala_wire::PoolId = nyala_wire::PoolId(1);

@@ -5,7 +5,8 @@
 //! Reachability follows the node that serves the target; consistency is about the content and outlives every outage.
 //! No trigger changes both: an outage alone never makes content bad, and a resync alone never makes a target reachable.
 
-use crate::ClusterError;
+use crate::error::ClusterError;
+pub use crate::trigger::Trigger;
 use minicbor::{Decode, Encode};
 use nyala_wire::map::{Consistency, Reachability};
 use serde::{Deserialize, Serialize};
@@ -19,37 +20,6 @@ pub struct TargetState {
     /// Whether its content is what it should be.
     #[n(1)]
     pub consistency: Consistency,
-}
-
-/// What can happen to a target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode, Serialize, Deserialize)]
-#[cbor(index_only)]
-#[serde(rename_all = "kebab-case")]
-pub enum Trigger {
-    /// Its node registered with it, or was heard again.
-    #[n(0)]
-    Heard,
-    /// Half of its node's lease went by without a heartbeat.
-    #[n(1)]
-    Late,
-    /// The lease ended, the host refused a connection, the service said goodbye, or came back without the target.
-    #[n(2)]
-    Lost,
-    /// Another member acknowledged changes without it.
-    #[n(3)]
-    MissedChanges,
-    /// A resync brought it up to date.
-    #[n(4)]
-    Resynced,
-    /// An operator or a check says that the content is lost or wrong.
-    #[n(5)]
-    DeclaredBad,
-    /// An operator wants it to be resynced.
-    #[n(6)]
-    DeclaredStale,
-    /// An operator gives the explicit word that the content is right.
-    #[n(7)]
-    DeclaredGood,
 }
 
 /// All triggers, in the order of the table's columns.

@@ -7,13 +7,13 @@
 
 mod silent;
 
-pub use silent::MAX_CLIENTS;
-
 use crate::effect::Answer;
 use crate::input::Token;
 use crate::message::Origin;
 use std::collections::BTreeMap;
 
+/// Most clients that are remembered, those with something under way apart.
+pub const MAX_CLIENTS: usize = 16_384;
 /// Most requests of one client that are under way or may be sent again.
 pub const MAX_WINDOW: usize = 1024;
 

@@ -4,28 +4,13 @@
 //! refused, because its reasons may be gone. What holds already is done already.
 
 use super::member::{MemberTrigger, next};
+use super::member_at::MemberAt;
 use super::reconcile::{promote, step};
 use crate::{ClusterError, ClusterState, Event};
-use minicbor::{Decode, Encode};
 use nyala_wire::map::{Group, MemberState};
 use nyala_wire::{GroupId, TargetId};
-use serde::{Deserialize, Serialize};
 
 type Events = Result<Vec<Event>, ClusterError>;
-
-/// A member of a group, in the epoch that the sender saw.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Encode, Decode, Serialize, Deserialize)]
-pub struct MemberAt {
-    /// The group.
-    #[n(0)]
-    pub group: GroupId,
-    /// Its epoch as the sender knows it.
-    #[n(1)]
-    pub epoch: u32,
-    /// The member.
-    #[n(2)]
-    pub target: TargetId,
-}
 
 impl ClusterState {
     /// The primary `by` got no answer from a member, or its own disk fails (`by` is the member).

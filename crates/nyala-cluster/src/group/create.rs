@@ -2,7 +2,7 @@
 
 //! Groups come and go on operators' wishes.
 
-use super::MAX_MEMBERS;
+use crate::limits::MAX_MEMBERS;
 use crate::{ClusterError, ClusterState, Event};
 use nyala_wire::map::{Consistency, Group, MemberState, Reachability, TargetKind};
 use nyala_wire::{GroupId, TargetId};

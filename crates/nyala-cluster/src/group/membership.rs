@@ -7,7 +7,7 @@
 //! its rights before, and know it: a good one might go on serving reads that nobody keeps up to date. A group keeps a good
 //! member. Both commands may come twice.
 
-use super::MAX_MEMBERS;
+use crate::limits::MAX_MEMBERS;
 use crate::{ClusterError, ClusterState, Event};
 use nyala_wire::map::{Consistency, MemberState, Reachability};
 use nyala_wire::{GroupId, TargetId};

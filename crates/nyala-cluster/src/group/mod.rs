@@ -20,6 +20,7 @@
 
 pub mod commands;
 pub mod member;
+pub mod member_at;
 pub mod plan;
 
 mod create;
@@ -31,14 +32,12 @@ mod reconcile;
 #[cfg(test)]
 mod tests;
 
+pub use crate::limits::MAX_MEMBERS;
 pub use diagnosis::group_diagnosis;
 
 use crate::{ClusterError, ClusterState};
 use nyala_wire::map::{Group, MemberState};
 use nyala_wire::{GroupId, TargetId};
-
-/// Most members of a mirror group.
-pub const MAX_MEMBERS: usize = 4;
 
 impl ClusterState {
     /// The group with this id.

@@ -6,7 +6,7 @@
 //! no more than its smallest member. Groups stay within a storage pool. Primaries are dealt out evenly over the nodes. What
 //! cannot be done so is refused, unless the wish says that it may be done all the same.
 
-use super::MAX_MEMBERS;
+use crate::limits::MAX_MEMBERS;
 use crate::{ClusterError, ClusterState};
 use nyala_wire::map::{Consistency, Reachability, TargetKind};
 use nyala_wire::{NodeId, PoolId, TargetId};

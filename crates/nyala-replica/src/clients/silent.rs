@@ -6,13 +6,10 @@
 //! client of which nothing was heard for a day ([`crate::Config::client_idle_ms`]) is forgotten, unless something of it is under
 //! way. It may still be there, cut off from us or stopped, and send a change again that was done. That does harm only if somebody
 //! else changed the same bytes meanwhile; who did had got the right to from metadata, which had the client give it back, or ended
-//! and fenced it, minutes after it was cut off. (A client without leases has no such protection.) With more than [`MAX_CLIENTS`]
+//! and fenced it, minutes after it was cut off. (A client without leases has no such protection.) With more than [`super::MAX_CLIENTS`]
 //! the one that was silent for longest goes early: memory is bounded whatever clients do.
 
 use super::{Clients, Seen, Window};
-
-/// Most clients that are remembered, those with something under way apart.
-pub const MAX_CLIENTS: usize = 16_384;
 
 impl Clients {
     /// Forgets who was not heard of for `idle_ms`, and beyond `most` those who were not for longest.

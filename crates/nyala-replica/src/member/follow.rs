@@ -3,6 +3,7 @@
 //! Messages, and a member that takes what the primary sends.
 
 use super::Member;
+use super::under_way::Pending;
 use super::work::{Kind, Stage, Work};
 use crate::effect::Effect;
 use crate::input::Ticket;
@@ -11,14 +12,6 @@ use crate::message::{Body, Change, Envelope, Origin};
 use crate::role::MemberRole;
 use crate::rules::{Rule, broken};
 use nyala_wire::TargetId;
-
-/// A change that was sent to us and is not known to be committed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pending {
-    pub change: Change,
-    pub applied: bool,
-    pub origin: Option<Origin>,
-}
 
 impl Member {
     pub(super) fn message(&mut self, from: TargetId, envelope: Envelope, payload: Ticket) {

@@ -5,20 +5,11 @@
 //! made meanwhile may be missed: the member gets their changes.
 
 use super::Member;
-use super::resync::Resync;
+use super::under_way::{Listing, Resync};
 use crate::effect::Effect;
 use crate::regions::{EXACT, Span};
 use nyala_wire::TargetId;
 use nyala_wire::storage::ChunkFileId;
-
-/// How far a member that gets everything is in the list of chunk files.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Listing {
-    /// The last file that was listed.
-    after: Option<ChunkFileId>,
-    asked: bool,
-    ended: bool,
-}
 
 impl Member {
     /// Whether there are files of which the member has not been told yet; asks for the next ones when those before are copied.

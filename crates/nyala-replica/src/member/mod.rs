@@ -10,7 +10,7 @@
 //! | `follow`, `notes` | member: what the primary sends |
 //! | `read` | reads, at every good member |
 //! | `disk` | turns, intents, the ends of disk work |
-//! | `take` | a new primary's first duty |
+//! | `recovery` | a new primary's first duty |
 //! | `copy`, `resync`, `listing` | regions for members that lack them |
 //! | `tick` | what time brings: sending again, giving up, closing intents |
 
@@ -30,6 +30,7 @@ mod resync;
 mod send;
 mod settle;
 mod tick;
+mod under_way;
 mod work;
 
 #[cfg(test)]
@@ -50,6 +51,7 @@ use crate::share::Share;
 use crate::tracking::Tracking;
 use nyala_wire::{GroupId, MapVersion, TargetId};
 use std::collections::BTreeMap;
+use under_way::{CommitNotice, Pending, Recovery, Resync};
 use work::{Stage, Work};
 
 /// A member of a mirror group.
@@ -86,16 +88,16 @@ pub struct Member {
     confirmed: Vec<Origin>,
     next_seq: u64,
     in_flight: BTreeMap<u64, u64>,
-    notices: BTreeMap<TargetId, tick::CommitNotice>,
-    recovery: recovery::Recovery,
-    resyncs: BTreeMap<TargetId, resync::Resync>,
+    notices: BTreeMap<TargetId, CommitNotice>,
+    recovery: Recovery,
+    resyncs: BTreeMap<TargetId, Resync>,
     retry_at_ms: BTreeMap<TargetId, u64>,
     /// Members that we cannot reach, and until when that is not tried.
     silent: BTreeMap<TargetId, u64>,
     share: Share,
     // Of a member that takes changes.
     committed_below: u64,
-    pending: BTreeMap<u64, follow::Pending>,
+    pending: BTreeMap<u64, Pending>,
     // Closing of intents.
     closing: Option<RegionSet>,
     flush_at_ms: u64,
@@ -130,7 +132,7 @@ impl Member {
             next_seq: 1,
             in_flight: BTreeMap::new(),
             notices: BTreeMap::new(),
-            recovery: recovery::Recovery::default(),
+            recovery: Recovery::default(),
             resyncs: BTreeMap::new(),
             retry_at_ms: BTreeMap::new(),
             silent: BTreeMap::new(),

@@ -5,7 +5,8 @@
 //! told that such a change is done unless all good members, this one too, have it; so its content is right either way.
 
 use super::Member;
-use super::work::{Kind, Purpose, Sent, SyncBy};
+use super::under_way::Recovery;
+use super::work::{Kind, Purpose, SyncBy};
 use crate::effect::Effect;
 use crate::lists::{FileRegions, from_list};
 use crate::message::Body;
@@ -15,21 +16,6 @@ use crate::rules::{Rule, broken};
 use crate::session_fences::{FENCES, FENCES_RUN};
 use nyala_wire::TargetId;
 use nyala_wire::map::MemberState;
-use std::collections::{BTreeMap, BTreeSet};
-
-/// How far it is.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Recovery {
-    sent: BTreeMap<TargetId, Sent>,
-    heard: BTreeSet<TargetId>,
-    /// All regions in question.
-    regions: RegionSet,
-    /// Those that are not under way yet; known when all have been heard.
-    todo: Option<RegionSet>,
-    pub copies: usize,
-    /// Members are being told which changes are done.
-    telling: bool,
-}
 
 impl Member {
     pub(super) fn begin_recovery(&mut self) {

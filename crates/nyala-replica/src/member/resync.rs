@@ -7,8 +7,8 @@
 //! A member that may lack anything gets all files besides: `listing`.
 
 use super::Member;
-use super::listing::Listing;
-use super::work::{Purpose, Sent, SyncBy};
+use super::under_way::Resync;
+use super::work::{Purpose, SyncBy};
 use crate::message::Body;
 use crate::progress::Progress;
 use crate::regions::{EXACT, RegionSet, Span};
@@ -19,25 +19,6 @@ use nyala_cluster::{Command, MemberAt};
 use nyala_wire::TargetId;
 use nyala_wire::map::MemberState;
 use nyala_wire::storage::ChunkFileId;
-use std::collections::BTreeMap;
-
-/// The resync of one member.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Resync {
-    pub sent: BTreeMap<TargetId, Sent>,
-    gathered: bool,
-    pub todo: RegionSet,
-    /// Copies under way.
-    pub copying: usize,
-    /// Copied, not known to be on its disk.
-    copied: RegionSet,
-    /// The part of it that the sync under way is about.
-    syncing: Option<RegionSet>,
-    synced_once: bool,
-    copied_regions: u64,
-    began_ms: u64,
-    pub listing: Listing,
-}
 
 impl Member {
     pub(super) fn advance_resyncs(&mut self) {

@@ -14,14 +14,6 @@ use nyala_wire::TargetId;
 use nyala_wire::map::MemberState;
 use std::collections::BTreeMap;
 
-/// The last commit notice that a member got.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct CommitNotice {
-    committed_below: u64,
-    times: u32,
-    at_ms: u64,
-}
-
 /// A commit notice is sent so many times at once, and then once in as many intervals.
 const NOTICE_TIMES: u32 = 3;
 const NOTICE_EVERY: u64 = 10;
