@@ -4,8 +4,8 @@
 //! choice itself. On a real mount (as root); the programs `uring` and `uring_threads` run it on rings.
 
 mod harness;
-mod keeper;
 mod memfs;
+mod recorder;
 
 use harness::uring::Switch;
 use harness::{Mounted, wait};
@@ -41,7 +41,7 @@ fn a_hundred_waiters_for_a_lock_do_not_keep_the_unlock_away() {
 
 #[test]
 fn data_that_a_handler_keeps_stays_what_it_was() {
-    let mounted = keeper::Mounted::new(SessionConfig { ring_entries: 2, ..SessionConfig::default() });
+    let mounted = recorder::Mounted::new(SessionConfig { ring_entries: 2, ..SessionConfig::default() });
     let file = File::options().write(true).open(mounted.path()).unwrap();
     for round in 0..40u8 {
         file.write_all_at(&vec![round; 100_000], 0).unwrap();
@@ -56,7 +56,7 @@ fn data_that_a_handler_keeps_stays_what_it_was() {
 /// A guard that outlives its reply never shows other data.
 #[test]
 fn a_guard_dropped_later_on_another_thread_keeps_its_data() {
-    let mounted = keeper::Mounted::new(SessionConfig::default());
+    let mounted = recorder::Mounted::new(SessionConfig::default());
     mounted.hold_guards(Duration::from_millis(50));
     let file = File::options().write(true).open(mounted.path()).unwrap();
     for round in 0..5u8 {

@@ -4,7 +4,7 @@
 //! follows. One change at a time.
 //!
 //! **Failure model.** The leader dies between any two steps: the record in the cluster state is the decision, in one entry,
-//! and every leader brings Raft's membership in line with it ([`tend`]), joint configurations that a predecessor left
+//! and every leader brings Raft's membership in line with it ([`reconcile`]), joint configurations that a predecessor left
 //! behind included. A node that joins asks until it has a vote, so nothing is remembered for it. A change that would
 //! leave a set without a majority that answers is refused, for it could never be completed or undone.
 
@@ -28,7 +28,7 @@ pub(crate) const MOST: usize = 5;
 /// Who has not answered for so long is called unreachable, milliseconds.
 const SILENT_MS: u64 = 1000;
 /// Between looks at whether Raft's membership is what the cluster state says.
-const TEND: Duration = Duration::from_millis(500);
+const RECONCILE_EVERY: Duration = Duration::from_millis(500);
 /// How long a new node may take to get what was decided before it is given its vote; then it asks again.
 const CATCH_UP: Duration = Duration::from_secs(30);
 /// How long a removal waits for Raft's membership to follow; after that it goes on by itself.
@@ -248,9 +248,9 @@ async fn align(core: &Core) {
 }
 
 /// Looks after the membership while this node leads, for ever.
-pub(crate) async fn tend(core: &Core) {
+pub(crate) async fn reconcile(core: &Core) {
     loop {
-        tokio::time::sleep(TEND).await;
+        tokio::time::sleep(RECONCILE_EVERY).await;
         if core.check_leading().is_ok()
             && let Ok(_turn) = core.changing.try_lock()
         {

@@ -150,7 +150,7 @@ impl Mgmt {
             error = leadership::follow(&core, &bootstrap) => Err(error),
             error = re_register::stay_known(&core, &bootstrap, &client) => Err(error),
             () = liveness::watch_over(&core) => Ok(()),
-            () = members::tend(&core) => Ok(()),
+            () = members::reconcile(&core) => Ok(()),
             () = stand_for_election(&core) => Ok(()),
             entry = core.receiver.is_behind() => Err(is_behind(&core, &bootstrap, entry)),
             ended = listening.ended() => ended,

@@ -34,7 +34,7 @@ impl World {
     }
 
     /// A server that stands still gets everything later.
-    fn put_off(&mut self, node: usize, event: &Event) -> bool {
+    fn defer(&mut self, node: usize, event: &Event) -> bool {
         let until = self.nodes[node].paused_until;
         let waits = self.nodes[node].power == Power::Up && self.now_us < until;
         if waits {
@@ -69,7 +69,7 @@ impl World {
 
     /// A server's timer.
     pub fn node_tick(&mut self, at: usize, boot: u64) {
-        if !self.runs(at, boot) || self.put_off(at, &Event::NodeTick { node: at, boot }) {
+        if !self.runs(at, boot) || self.defer(at, &Event::NodeTick { node: at, boot }) {
             return;
         }
         let now_ms = self.nodes[at].clock_ms(self.now_us);
@@ -93,7 +93,7 @@ impl World {
 
     /// Disk work ends.
     pub fn job_done(&mut self, at: usize, boot: u64, job: Job) {
-        if !self.runs(at, boot) || self.put_off(at, &Event::JobDone { node: at, boot, job }) {
+        if !self.runs(at, boot) || self.defer(at, &Event::JobDone { node: at, boot, job }) {
             return;
         }
         let target = self.nodes[at].target;
@@ -134,7 +134,7 @@ impl World {
             }
             Power::Off => return,
         }
-        if self.put_off(at, &Event::Deliver { from, to: Place::Node(at), msg: msg.clone() }) {
+        if self.defer(at, &Event::Deliver { from, to: Place::Node(at), msg: msg.clone() }) {
             return;
         }
         match msg {

@@ -81,7 +81,7 @@ impl Progress {
 
     pub(crate) fn set_durable(&self, lsn: u64) {
         self.durable.store(lsn, Ordering::Release);
-        self.announce();
+        self.notify_waiters();
     }
 
     /// The error that ended the store's working life, if one did.
@@ -95,12 +95,12 @@ impl Progress {
             tracing::error!(%error, "store stops");
         }
         let reason = self.dead.get_or_init(|| error).clone();
-        self.announce();
+        self.notify_waiters();
         reason
     }
 
     /// Wakes everyone who waits for durability or room.
-    pub(crate) fn announce(&self) {
+    pub(crate) fn notify_waiters(&self) {
         self.changed.send_replace(());
         *self.changes.lock() += 1;
         self.changed_blocking.notify_all();

@@ -106,7 +106,7 @@ impl Shared {
         *self.room.last_attempt.lock() = Some(Instant::now());
         self.look_at_room();
         self.room.attempts.fetch_add(1, Ordering::Relaxed);
-        self.progress.announce();
+        self.progress.notify_waiters();
     }
 
     /// Whether a checkpoint may turn changes into room.

@@ -170,7 +170,7 @@ impl Shared {
             self.progress.memory.store(tables.bytes(), Ordering::Relaxed);
             done
         };
-        self.progress.announce();
+        self.progress.notify_waiters();
         let released = self.log.release(frozen.meta.sequence).and_then(|()| self.log.keep_reserve());
         // Freeing a large table takes its time; nobody waits for it here.
         drop((done, frozen));

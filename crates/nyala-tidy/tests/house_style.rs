@@ -44,6 +44,7 @@ rules!(
     leftovers,
     links,
     lints_table,
+    names,
     panics,
     purity,
     semantics,

@@ -41,7 +41,7 @@ impl OwnCluster {
     }
 
     /// A directory on the same local file system.
-    pub fn beside(&self) -> PathBuf {
+    pub fn local_dir(&self) -> PathBuf {
         self.dir.clone()
     }
 }

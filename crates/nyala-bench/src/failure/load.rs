@@ -20,7 +20,7 @@ pub const BEGUN: &str = "begun";
 
 /// What a load tells in the end.
 #[derive(Serialize, Deserialize)]
-pub struct Told {
+pub struct LoadReport {
     pub samples: Vec<Sample>,
     pub errors: Vec<String>,
 }
@@ -68,7 +68,7 @@ impl Load {
         let mut text = String::new();
         self.said.read_to_string(&mut text).map_err(io("the load"))?;
         self.child.wait().map_err(io("the load"))?;
-        let told: Told = serde_json::from_str(&text)
+        let told: LoadReport = serde_json::from_str(&text)
             .map_err(|error| BenchError::failed(format!("the load ended early: {error}")))?;
         Ok((told.samples, told.errors))
     }

@@ -7,7 +7,7 @@
 //! there is an error like any other. Whoever wants the load is gone: the input ends, and so does the load.
 
 use super::figures::Sample;
-use super::load::{BEGUN, Told};
+use super::load::{BEGUN, LoadReport};
 use crate::error::{BenchError, io};
 use nyala_transport::aligned::Aligned;
 use parking_lot::Mutex;
@@ -82,7 +82,7 @@ pub fn run(directory: &Path, tasks: u16, file_bytes: u64) -> Result<(), BenchErr
     });
     let (mut samples, errors) = (notes.samples.into_inner(), notes.errors.into_inner());
     samples.sort_by(|a, b| a.end_s.total_cmp(&b.end_s));
-    let told = serde_json::to_string(&Told { samples, errors });
+    let told = serde_json::to_string(&LoadReport { samples, errors });
     say(&told.map_err(|error| BenchError::failed(format!("cannot write JSON: {error}")))?)
 }
 

@@ -67,7 +67,7 @@ impl Member {
         self.abandon(id);
         match purpose {
             Purpose::Agree => self.failing = true,
-            Purpose::Resync(target) => self.put_off(target),
+            Purpose::Resync(target) => self.defer_resync(target),
         }
     }
 

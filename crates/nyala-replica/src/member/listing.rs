@@ -28,7 +28,7 @@ impl Member {
         let Some(resync) = self.resyncs.get_mut(&of).filter(|r| r.listing.asked && r.listing.after == after) else {
             return; // of a resync that is over
         };
-        let Some(files) = files else { return self.put_off(of) };
+        let Some(files) = files else { return self.defer_resync(of) };
         resync.listing = Listing { after: files.last().copied().or(after), asked: false, ended: files.is_empty() };
         for file in files {
             resync.todo.insert(file, Span { start: 0, end: u64::MAX }, EXACT);

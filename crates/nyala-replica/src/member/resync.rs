@@ -109,7 +109,7 @@ impl Member {
     }
 
     /// Our copy of a region cannot be read: not now.
-    pub(super) fn put_off(&mut self, target: TargetId) {
+    pub(super) fn defer_resync(&mut self, target: TargetId) {
         self.ask_mark(target);
     }
 

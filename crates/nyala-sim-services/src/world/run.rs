@@ -73,7 +73,7 @@ pub fn run(plan: Plan) {
         let machine = process::add_machine();
         world.start_client(machine);
     }
-    world.trouble(plan.faults);
+    world.run_under_faults(plan.faults);
     world.quiet();
 }
 
@@ -164,7 +164,7 @@ impl World {
         number
     }
 
-    fn trouble(&mut self, faults: bool) {
+    fn run_under_faults(&mut self, faults: bool) {
         let mut accidents = Faults::new(self.random.fork());
         let end = now() + TROUBLE;
         while now() < end && !self.clients.is_empty() {

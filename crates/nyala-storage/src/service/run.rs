@@ -3,7 +3,7 @@
 //! Start, life and end of a storage service. Failure model: see the parent module.
 
 use super::handler::{StorageService, read_budget};
-use super::mirror::{Keeper, Mirrors, keep};
+use super::mirror::{Mirrors, Supervisor, supervise};
 use super::sessions::Sessions;
 use super::target::Target;
 use super::targets::Targets;
@@ -70,7 +70,7 @@ async fn register_and_serve(
     node.registered(member.cluster(), TargetId(0))?;
     let by_id = targets.settle_ids(&member)?;
     let servers = joined.bind(server_options(config), config.cores)?;
-    let (mirrors, keeper) = start_mirrors(&member, &by_id, handshake.clone());
+    let (mirrors, supervisor) = start_mirrors(&member, &by_id, handshake.clone());
     let sessions = Sessions::new(member.clone(), by_id.clone(), handshake.clone());
     let learner = tokio::spawn(sessions.clone().learn());
     let (reads, stop) = (read_budget(config.memory_limit_bytes / 4), servers.first().map(Server::shutdown_handle));
@@ -87,7 +87,7 @@ async fn register_and_serve(
         () = shutdown => Ok(()),
     };
     stop.iter().for_each(|stop| stop.stop());
-    keeper.abort();
+    supervisor.abort();
     learner.abort();
     mirrors.stop().await;
     all_cores(cores).await;
@@ -102,8 +102,8 @@ fn start_mirrors(
 ) -> (Arc<Mirrors>, tokio::task::JoinHandle<()>) {
     let mirrors = Arc::new(Mirrors::default());
     let (member, targets) = (member.clone(), targets.clone());
-    let keeper = Keeper { mirrors: mirrors.clone(), member, targets, handshake };
-    (mirrors, tokio::spawn(keep(keeper)))
+    let supervisor = Supervisor { mirrors: mirrors.clone(), member, targets, handshake };
+    (mirrors, tokio::spawn(supervise(supervisor)))
 }
 
 fn server_options(config: &StorageConfig) -> ServerOptions {

@@ -47,7 +47,7 @@ use sim_ordered::{SimOrdered, Tables};
 
 /// What happens at a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum CrashOutcome {
     Works,
     Crashes,
     Fails,
@@ -101,16 +101,16 @@ impl State {
     }
 
     /// Counts a point and says what happens at it.
-    fn point(&mut self, life: u64) -> io::Result<Fate> {
+    fn point(&mut self, life: u64) -> io::Result<CrashOutcome> {
         self.alive(life)?;
         self.remember();
         let point = self.points;
         self.points += 1;
         if self.crash_at == Some(point) {
             self.down = true;
-            return Ok(Fate::Crashes);
+            return Ok(CrashOutcome::Crashes);
         }
-        Ok(if self.fail_at == Some(point) { Fate::Fails } else { Fate::Works })
+        Ok(if self.fail_at == Some(point) { CrashOutcome::Fails } else { CrashOutcome::Works })
     }
 
     fn restart(&mut self) {

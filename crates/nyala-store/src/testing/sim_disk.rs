@@ -9,7 +9,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::sim_file::FileImage;
-use super::{Fate, State, crashed, eio};
+use super::{CrashOutcome, State, crashed, eio};
 use crate::{FreeSpace, LogDisk, LogFile};
 
 /// A directory change that was not synced yet.
@@ -56,14 +56,14 @@ impl SimDisk {
     /// At a crash, chance says whether the change had still happened.
     fn change(&self, state: &mut State, change: DirChange) -> io::Result<()> {
         let fate = state.point(self.life)?;
-        if fate == Fate::Fails {
+        if fate == CrashOutcome::Fails {
             return Err(eio());
         }
-        if fate == Fate::Works || state.random.coin() {
+        if fate == CrashOutcome::Works || state.random.coin() {
             change.apply(&mut state.names);
             state.dir_changes.push(change);
         }
-        if fate == Fate::Crashes { Err(crashed()) } else { Ok(()) }
+        if fate == CrashOutcome::Crashes { Err(crashed()) } else { Ok(()) }
     }
 
     fn existing(&self, state: &State, name: &str) -> io::Result<u64> {
@@ -127,9 +127,9 @@ impl LogDisk for SimDisk {
     fn sync_dir(&self) -> io::Result<()> {
         let state = &mut *self.state.lock();
         match state.point(self.life)? {
-            Fate::Crashes => Err(crashed()),
-            Fate::Fails => Err(eio()),
-            Fate::Works => {
+            CrashOutcome::Crashes => Err(crashed()),
+            CrashOutcome::Fails => Err(eio()),
+            CrashOutcome::Works => {
                 for change in state.dir_changes.drain(..) {
                     change.apply(&mut state.durable_names);
                 }
@@ -167,13 +167,16 @@ impl LogFile for SimFile {
     fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.with(|state, life| {
             let fate = state.point(life)?;
-            let reached =
-                if fate == Fate::Works { data.len() } else { state.random.below(data.len() as u64 + 1) as usize };
+            let reached = if fate == CrashOutcome::Works {
+                data.len()
+            } else {
+                state.random.below(data.len() as u64 + 1) as usize
+            };
             image(state, self.id)?.write(offset, &data[..reached]);
             match fate {
-                Fate::Works => Ok(()),
-                Fate::Crashes => Err(crashed()),
-                Fate::Fails => Err(eio()),
+                CrashOutcome::Works => Ok(()),
+                CrashOutcome::Crashes => Err(crashed()),
+                CrashOutcome::Fails => Err(eio()),
             }
         })
     }
@@ -212,27 +215,27 @@ impl LogFile for SimFile {
                 return Err(io::Error::from_raw_os_error(libc::ENOSPC));
             }
             let fate = state.point(life)?;
-            if fate == Fate::Fails {
+            if fate == CrashOutcome::Fails {
                 return Err(eio());
             }
-            if fate == Fate::Works || state.random.coin() {
+            if fate == CrashOutcome::Works || state.random.coin() {
                 state.free_bytes = state.free_bytes.map(|free| free - more);
                 image(state, self.id)?.resize(bytes as usize);
             }
-            if fate == Fate::Crashes { Err(crashed()) } else { Ok(()) }
+            if fate == CrashOutcome::Crashes { Err(crashed()) } else { Ok(()) }
         })
     }
 
     fn truncate(&self, bytes: u64) -> io::Result<()> {
         self.with(|state, life| {
             let fate = state.point(life)?;
-            if fate == Fate::Fails {
+            if fate == CrashOutcome::Fails {
                 return Err(eio());
             }
-            if fate == Fate::Works || state.random.coin() {
+            if fate == CrashOutcome::Works || state.random.coin() {
                 image(state, self.id)?.resize(bytes as usize);
             }
-            if fate == Fate::Crashes { Err(crashed()) } else { Ok(()) }
+            if fate == CrashOutcome::Crashes { Err(crashed()) } else { Ok(()) }
         })
     }
 
@@ -241,12 +244,12 @@ impl LogFile for SimFile {
             let fate = state.point(life)?;
             let file = image(state, self.id)?;
             match fate {
-                Fate::Works => {
+                CrashOutcome::Works => {
                     file.sync();
                     Ok(())
                 }
-                Fate::Crashes => Err(crashed()),
-                Fate::Fails => {
+                CrashOutcome::Crashes => Err(crashed()),
+                CrashOutcome::Fails => {
                     file.fail_sync();
                     Err(eio())
                 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{Fate, State};
+use super::{CrashOutcome, State};
 use crate::{Change, CheckpointMeta, OrderedStore, StoreError, Value, Visit};
 
 #[derive(Clone, Default)]
@@ -59,13 +59,13 @@ impl OrderedStore for SimOrdered {
     fn commit(&self, changes: &mut dyn Iterator<Item = Change<'_>>, meta: CheckpointMeta) -> Result<(), StoreError> {
         let mut state = self.state.lock();
         let fate = state.point(self.life).map_err(failed)?;
-        if fate == Fate::Fails {
+        if fate == CrashOutcome::Fails {
             return Err(failed("simulated EIO"));
         }
         if state.ordered_full {
             return Err(StoreError::OrderedFull { store: PLACE.into(), reason: "simulated ENOSPC".into() });
         }
-        if fate == Fate::Works || state.random.coin() {
+        if fate == CrashOutcome::Works || state.random.coin() {
             for (key, value) in changes {
                 match value {
                     Some(value) => state.ordered.data.insert(key.to_vec(), value.to_vec()),
@@ -74,6 +74,6 @@ impl OrderedStore for SimOrdered {
             }
             state.ordered.meta = Some(meta);
         }
-        if fate == Fate::Crashes { Err(failed("the simulated machine crashed here")) } else { Ok(()) }
+        if fate == CrashOutcome::Crashes { Err(failed("the simulated machine crashed here")) } else { Ok(()) }
     }
 }

@@ -13,6 +13,7 @@ pub mod layering;
 pub mod leftovers;
 pub mod links;
 pub mod lints_table;
+pub mod names;
 pub mod panics;
 pub mod purity;
 pub mod semantics;

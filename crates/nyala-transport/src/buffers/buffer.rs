@@ -2,7 +2,7 @@
 
 //! One buffer of a pool.
 
-use super::kept::Home;
+use super::spare::PoolSlot;
 use crate::aligned::Aligned;
 use crate::budget::Permit;
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use std::ops::{Deref, DerefMut};
 pub struct Buffer {
     pub(super) memory: Aligned,
     pub(super) len: usize,
-    pub(super) home: Option<Home>,
+    pub(super) home: Option<PoolSlot>,
 }
 
 struct Shown {
@@ -28,7 +28,7 @@ impl Buffer {
         &mut self.memory
     }
 
-    /// Whether it is large, and so was taken on a boundary of [`ALIGNMENT`].
+    /// Whether it is large, and so was taken on a boundary of [`crate::aligned::ALIGNMENT`].
     pub fn is_large(&self) -> bool {
         self.home.is_some()
     }

@@ -14,15 +14,15 @@
 //! request is laid out in so that its data, behind 80 bytes of headers, starts on a page.
 
 mod buffer;
-mod kept;
+mod spare;
 
 pub use buffer::Buffer;
-pub use kept::LARGE;
-pub(crate) use kept::occupied;
+pub use spare::LARGE;
+pub(crate) use spare::occupied;
 
 use crate::aligned::Aligned;
-use kept::{Home, Kept, class_of};
 use parking_lot::Mutex;
+use spare::{PoolSlot, SpareMemory, class_of};
 use std::fmt;
 use std::sync::Arc;
 
@@ -30,13 +30,13 @@ use std::sync::Arc;
 /// Clones share them.
 #[derive(Clone)]
 pub struct Buffers {
-    kept: Arc<Mutex<Kept>>,
+    spare: Arc<Mutex<SpareMemory>>,
 }
 
 impl Buffers {
     /// Keeps at most `limit` bytes for later.
     pub fn new(limit: usize) -> Buffers {
-        Buffers { kept: Arc::new(Mutex::new(Kept { classes: Default::default(), bytes: 0, limit })) }
+        Buffers { spare: Arc::new(Mutex::new(SpareMemory { classes: Default::default(), bytes: 0, limit })) }
     }
 
     /// A buffer of `len` bytes with anything in it.
@@ -44,28 +44,28 @@ impl Buffers {
         let Some(class) = class_of(len) else {
             return Buffer { memory: Aligned::plain(len), len, home: None };
         };
-        let kept = {
-            let mut kept = self.kept.lock();
-            let found = kept.classes[class].pop();
+        let spare = {
+            let mut spare = self.spare.lock();
+            let found = spare.classes[class].pop();
             if let Some(memory) = &found {
-                kept.bytes -= memory.len();
+                spare.bytes -= memory.len();
             }
             found
         };
-        let memory = kept.map_or_else(|| Aligned::new(LARGE << class), Aligned::of);
-        Buffer { memory, len, home: Some(Home { kept: Arc::downgrade(&self.kept), class }) }
+        let memory = spare.map_or_else(|| Aligned::new(LARGE << class), Aligned::of);
+        Buffer { memory, len, home: Some(PoolSlot { spare: Arc::downgrade(&self.spare), class }) }
     }
 }
 
 impl fmt::Debug for Buffers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Buffers({} bytes kept)", self.kept.lock().bytes)
+        write!(f, "Buffers({} bytes kept)", self.spare.lock().bytes)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::kept::CLASSES;
+    use super::spare::CLASSES;
     use super::*;
     use crate::aligned::ALIGNMENT;
     use nyala_wire::frame::MAX_PAYLOAD;
@@ -103,7 +103,7 @@ mod tests {
         buffer.truncate(3);
         assert_eq!(buffer.into_bytes(None), &[7; 3][..]);
         drop(buffers.take(100));
-        assert_eq!(buffers.kept.lock().bytes, 0);
+        assert_eq!(buffers.spare.lock().bytes, 0);
     }
 
     #[test]
@@ -117,7 +117,7 @@ mod tests {
             assert!(buffer[..5].iter().all(|byte| *byte == 7) && buffer[5..].iter().all(|byte| *byte == 0));
             assert_eq!(buffer.len(), len * 3);
         }
-        assert_eq!(buffers.kept.lock().bytes, 0, "what has outgrown its class is not kept");
+        assert_eq!(buffers.spare.lock().bytes, 0, "what has outgrown its class is not kept");
     }
 
     #[test]
@@ -125,8 +125,8 @@ mod tests {
         let buffers = Buffers::new(3 << 20);
         let taken: Vec<_> = (0..8).map(|_| buffers.take(1 << 20)).collect();
         drop(taken);
-        assert!(buffers.kept.lock().bytes <= 3 << 20);
-        assert_eq!(buffers.kept.lock().classes[4].len(), 2);
+        assert!(buffers.spare.lock().bytes <= 3 << 20);
+        assert_eq!(buffers.spare.lock().classes[4].len(), 2);
     }
 
     #[test]

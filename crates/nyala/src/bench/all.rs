@@ -79,7 +79,7 @@ fn plan(cluster: &OwnCluster, args: &AllArgs) -> Result<Plan, Failure> {
     let mut data: DataArgs = line(&words)?;
     data.common.cluster = this.clone();
     data.common.mount = Some(cluster.mount());
-    data.common.local = Some(cluster.beside());
+    data.common.local = Some(cluster.local_dir());
     data.keep_caches = args.short;
 
     let (idle, busy) = if args.short { (args.idle.min(200), "20") } else { (args.idle, "200") };

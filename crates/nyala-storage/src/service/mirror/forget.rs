@@ -7,7 +7,7 @@
 //! been removed for good. Its shell may still be writing: as long as its thread runs, nothing is removed. What fails, or has to wait for too
 //! long, is tried again with the next map.
 
-use super::keeper::Keeper;
+use super::supervisor::Supervisor;
 use nyala_wire::map::ClusterMap;
 use nyala_wire::{GroupId, TargetId};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// Longest wait for the end of a shell's thread.
 const WAIT: Duration = Duration::from_millis(500);
 
-impl Keeper {
+impl Supervisor {
     /// Removes the rows of all groups that the map does not have any more.
     pub(super) async fn forget_removed(&self, map: &ClusterMap) {
         if map.version.0 == 0 {

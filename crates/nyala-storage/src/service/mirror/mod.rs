@@ -3,7 +3,7 @@
 //! Mirror groups: the shell around `nyala_replica::Member`, which decides everything (`docs/replication.md`).
 //!
 //! ```text
-//! connection threads ── Event ──► one thread per group that a target here belongs to ── Ask ──► keeper (management)
+//! connection threads ── Event ──► one thread per group that a target here belongs to ── Ask ──► supervisor (management)
 //!                                   Shell: Member, buffers ──► worker threads of the target, other members
 //! ```
 //!
@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `parse` | frames of clients and members: what they ask; everything is checked here |
 //! | `entry` | from connection threads to the shells and back |
-//! | `keeper` | maps to the shells, news to management |
+//! | `supervisor` | maps to the shells, news to management |
 //! | `forget` | groups that are no more |
 //! | `fencing` | sessions whose writes are refused |
 //! | `shell`, `asked` | the thread of a member: inputs, clients' requests |
@@ -33,12 +33,12 @@ mod entry;
 mod fencing;
 mod forget;
 pub mod fuzzing;
-mod keeper;
 mod parse;
 mod sending;
 mod shell;
 mod silence;
+mod supervisor;
 mod work;
 
 pub(super) use entry::{Answered, Mirrors};
-pub(super) use keeper::{Keeper, keep};
+pub(super) use supervisor::{Supervisor, supervise};

@@ -6,9 +6,9 @@
 //! a second time (`nyala_replica::questions`). A refused connection is told to the member and to
 //! management at once; a lost one is made again now, so that a refusal is not noticed later than it could be.
 
-use super::keeper::Ask;
 use super::parse::{self, Payload};
 use super::shell::Shell;
+use super::supervisor::Ask;
 use nyala_replica::{Envelope, Input, Question, Ticket};
 use nyala_transport::member::monotonic_ms;
 use nyala_transport::{Endpoint, Frame, Request, TransportError};

@@ -4,9 +4,9 @@
 
 use super::entry::{Answered, Event, Mirrors};
 use super::fencing::Fenced;
-use super::keeper::Ask;
 use super::parse::{Payload, ReadKind, Sent};
 use super::silence::Silence;
+use super::supervisor::Ask;
 use crate::service::inline_path::InlinePath;
 use crate::service::mirror_rows::Turn;
 use crate::service::target::Target;
@@ -160,13 +160,13 @@ impl Shell {
     fn happens(self: &Rc<Self>, event: Event) {
         match event {
             Event::Request(incoming) => self.asked(*incoming),
-            Event::Message { from, envelope, sent, answer } => self.told(from, envelope, *sent, answer),
+            Event::Message { from, envelope, sent, answer } => self.hear_member(from, envelope, *sent, answer),
             Event::Map(map, done) => {
                 let view = View::of(&map, self.setup.group);
                 self.state.borrow_mut().map = map;
                 view.into_iter().for_each(|view| self.input(Input::Map(view)));
                 self.renew();
-                // An error means that the keeper has gone.
+                // An error means that the supervisor has gone.
                 let _ = done.send(());
             }
             Event::Fence(session, done) => self.fence(session, done),
@@ -174,7 +174,7 @@ impl Shell {
         }
     }
 
-    fn told(self: &Rc<Self>, from: TargetId, envelope: Envelope, sent: Sent, answer: oneshot::Sender<Envelope>) {
+    fn hear_member(self: &Rc<Self>, from: TargetId, envelope: Envelope, sent: Sent, answer: oneshot::Sender<Envelope>) {
         let payload = {
             let mut state = self.state.borrow_mut();
             let ticket = Ticket(state.number());
@@ -219,7 +219,7 @@ impl Shell {
         }
     }
 
-    /// To management, by the keeper.
+    /// To management, by the supervisor.
     pub fn tell(&self, ask: Ask) {
         // An error means that the service stops.
         let _ = self.setup.asks.send(ask);

@@ -6,32 +6,32 @@ use crate::aligned::{ALIGNMENT, Aligned};
 use parking_lot::Mutex;
 use std::sync::Weak;
 
-/// Buffers from this length on are aligned and kept, bytes. Those beyond the largest payload are not.
+/// Buffers from this length on are aligned and spare, bytes. Those beyond the largest payload are not.
 pub const LARGE: usize = 64 << 10;
 pub(super) const CLASSES: usize = 8;
 
-pub(super) struct Kept {
+pub(super) struct SpareMemory {
     pub(super) classes: [Vec<Vec<u8>>; CLASSES],
     pub(super) bytes: usize,
     pub(super) limit: usize,
 }
 
 /// Where memory comes back to.
-pub(super) struct Home {
-    pub(super) kept: Weak<Mutex<Kept>>,
+pub(super) struct PoolSlot {
+    pub(super) spare: Weak<Mutex<SpareMemory>>,
     pub(super) class: usize,
 }
 
-impl Home {
+impl PoolSlot {
     /// Keeps the memory for the next, if the pool is still there and has room.
     pub(super) fn give(self, memory: Aligned) {
-        let Some(kept) = self.kept.upgrade() else { return };
+        let Some(spare) = self.spare.upgrade() else { return };
         let memory = memory.into_vec();
-        let mut kept = kept.lock();
+        let mut spare = spare.lock();
         // What was made longer than its class is not kept: it would count for more than it is used for.
-        if memory.len() == (LARGE << self.class) + ALIGNMENT && kept.bytes + memory.len() <= kept.limit {
-            kept.bytes += memory.len();
-            kept.classes[self.class].push(memory);
+        if memory.len() == (LARGE << self.class) + ALIGNMENT && spare.bytes + memory.len() <= spare.limit {
+            spare.bytes += memory.len();
+            spare.classes[self.class].push(memory);
         }
     }
 }

@@ -35,8 +35,8 @@ pub(super) enum Ask {
     Behind(MapVersion),
 }
 
-/// What the keeper needs.
-pub(in crate::service) struct Keeper {
+/// What the supervisor needs.
+pub(in crate::service) struct Supervisor {
     pub mirrors: Arc<Mirrors>,
     pub member: Member,
     pub targets: Arc<HashMap<TargetId, Arc<Target>>>,
@@ -44,27 +44,27 @@ pub(in crate::service) struct Keeper {
 }
 
 /// Runs until it is dropped; [`Mirrors::stop`] comes after.
-pub(in crate::service) async fn keep(keeper: Keeper) {
+pub(in crate::service) async fn supervise(supervisor: Supervisor) {
     let (asks, mut asked) = mpsc::unbounded_channel();
-    let mut map = keeper.member.map();
+    let mut map = supervisor.member.map();
     // From here on heartbeats report what the shells have handled, and no more.
-    keeper.member.acts_on(map.version);
+    supervisor.member.acts_on(map.version);
     loop {
-        keeper.take(&map, &asks).await;
-        keeper.member.acts_on(map.version);
-        keeper.forget_removed(&map).await;
-        let newer = keeper.member.watch().newer_than(map.version);
+        supervisor.take(&map, &asks).await;
+        supervisor.member.acts_on(map.version);
+        supervisor.forget_removed(&map).await;
+        let newer = supervisor.member.watch().newer_than(map.version);
         tokio::pin!(newer);
         map = loop {
             tokio::select! {
                 newer = &mut newer => break newer,
-                Some(ask) = asked.recv() => keeper.tell(ask),
+                Some(ask) = asked.recv() => supervisor.tell(ask),
             }
         };
     }
 }
 
-impl Keeper {
+impl Supervisor {
     /// Opens and closes shells, and has all of them handle a map.
     async fn take(&self, map: &Arc<ClusterMap>, asks: &mpsc::UnboundedSender<Ask>) {
         let wanted = self.wanted(map);

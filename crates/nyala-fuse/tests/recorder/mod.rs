@@ -17,7 +17,7 @@ use std::time::Duration;
 const FILE: u64 = 2;
 
 #[derive(Default)]
-struct Keeper {
+struct Recorder {
     kept: Mutex<Vec<Bytes>>,
     hold: Mutex<Option<Duration>>,
     guards: Arc<AtomicU64>,
@@ -31,7 +31,7 @@ fn attr(ino: u64) -> Attr {
     Attr { ino, size: 0, blocks: 0, atime, mtime, ctime, mode, nlink: 1, uid: 0, gid: 0, rdev: 0, blksize: 4096 }
 }
 
-impl Handler for Keeper {
+impl Handler for Recorder {
     async fn lookup(&self, _: &Context, _: Ino, _: &[u8]) -> Result<Entry> {
         let ttl = Duration::from_secs(60);
         Ok(Entry { ino: Ino(FILE), generation: 0, attr: attr(FILE), entry_ttl: ttl, attr_ttl: ttl })
@@ -66,7 +66,7 @@ impl Handler for Keeper {
 }
 
 pub struct Mounted {
-    keeper: Arc<Keeper>,
+    recorder: Arc<Recorder>,
     mount: Mount,
     session: Option<JoinHandle<std::result::Result<(), SessionError>>>,
     dir: tempfile::TempDir,
@@ -76,14 +76,14 @@ impl Mounted {
     pub fn new(config: SessionConfig) -> Mounted {
         let (config, _enabled) = uring::this_programs(config);
         let dir = tempfile::tempdir().unwrap();
-        let mount = Mount::new(&MountOptions::new("keeper:/", dir.path())).unwrap();
-        let keeper = Arc::new(Keeper::default());
+        let mount = Mount::new(&MountOptions::new("recorder:/", dir.path())).unwrap();
+        let recorder = Arc::new(Recorder::default());
         let (tell, told) = std::sync::mpsc::channel();
         let session =
-            Session::new(mount.device(), Arc::clone(&keeper), config).on_ready(move |_| tell.send(()).unwrap());
+            Session::new(mount.device(), Arc::clone(&recorder), config).on_ready(move |_| tell.send(()).unwrap());
         let session = Some(std::thread::spawn(move || session.run()));
         told.recv_timeout(Duration::from_secs(10)).unwrap();
-        Mounted { keeper, mount, session, dir }
+        Mounted { recorder, mount, session, dir }
     }
 
     pub fn path(&self) -> PathBuf {
@@ -91,19 +91,19 @@ impl Mounted {
     }
 
     pub fn kept(&self) -> Vec<Bytes> {
-        self.keeper.kept.lock().clone()
+        self.recorder.kept.lock().clone()
     }
 
     pub fn hold_guards(&self, time: Duration) {
-        *self.keeper.hold.lock() = Some(time);
+        *self.recorder.hold.lock() = Some(time);
     }
 
     pub fn guards(&self) -> u64 {
-        self.keeper.guards.load(Ordering::SeqCst)
+        self.recorder.guards.load(Ordering::SeqCst)
     }
 
     pub fn wrong(&self) -> u64 {
-        self.keeper.wrong.load(Ordering::SeqCst)
+        self.recorder.wrong.load(Ordering::SeqCst)
     }
 }
 
