@@ -8,11 +8,9 @@
 /// Where classes of size begin, bytes: a mean over small and large requests would follow their mix.
 const CLASSES: [u64; 3] = [64 << 10, 256 << 10, 1 << 20];
 const KINDS: usize = 2 * (CLASSES.len() + 1);
-/// Requests of a kind that say something.
+/// Requests of a kind that say something. With fewer on either side three times as much is allowed: their means are inexact, and a few
+/// requests a second must not hold a resync at its lowest rate by chance.
 const ENOUGH: u64 = 8;
-/// With fewer than these of a kind, on either side, three times as much is allowed: their means are inexact, and a few requests a second must
-/// not hold a resync at its lowest rate by chance.
-const PLENTY: u64 = 16;
 
 /// Requests of one kind: how many, their times and the squares of these.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,7 +55,7 @@ impl Kind {
         if calm.count < 2 || calm.us == 0 || self.count < 2 {
             return Verdict::Unsure;
         }
-        let few = self.count.min(calm.count) < PLENTY;
+        let few = self.count.min(calm.count) < ENOUGH;
         let allowed = if few { allowed * 3 } else { allowed };
         // In hundredths of a microsecond.
         let took = u128::from(self.mean()) * 100;
