@@ -15,6 +15,7 @@ const WITHOUT: &[&str] = &[
     "nyala-cluster",
     "nyala-kv",
     "nyala-namespace",
+    "nyala-parity",
     "nyala-replica",
     "nyala-ring",
     "nyala-tidy",

@@ -14,6 +14,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("nyala-replica", &["nyala-cluster", "nyala-wire"]),
     ("nyala-ring", &[]),
     ("nyala-kv", &[]),
+    ("nyala-parity", &[]),
     ("nyala-namespace", &["nyala-cluster", "nyala-kv", "nyala-wire"]),
     ("nyala-store", &["nyala-kv", "nyala-wire"]),
     ("nyala-transport", &["nyala-wire"]),

@@ -8,7 +8,7 @@ use crate::items;
 use crate::repo::Repo;
 use crate::source::Source;
 
-const PURE: &[&str] = &["nyala-wire", "nyala-cluster", "nyala-replica", "nyala-kv", "nyala-namespace"];
+const PURE: &[&str] = &["nyala-wire", "nyala-cluster", "nyala-replica", "nyala-kv", "nyala-namespace", "nyala-parity"];
 
 const BANNED: &[&str] = &[
     "std::fs",
