@@ -28,12 +28,12 @@ pub struct Refusals {
 
 impl Refusals {
     /// A change of a client comes in, in this buffer.
-    pub fn comes(&mut self, ticket: Ticket, origin: Origin) {
+    pub fn track(&mut self, ticket: Ticket, origin: Origin) {
         self.origins.insert(ticket, origin);
     }
 
     /// The buffer is dropped: the change is over.
-    pub fn goes(&mut self, ticket: Ticket) {
+    pub fn untrack(&mut self, ticket: Ticket) {
         self.origins.remove(&ticket);
     }
 
@@ -66,9 +66,9 @@ mod tests {
 
     fn refused(refusals: &mut Refusals, number: u64, error: ErrorCode) {
         let ticket = Ticket(number);
-        refusals.comes(ticket, (7, number));
+        refusals.track(ticket, (7, number));
         refusals.refuse(ticket, error.into());
-        refusals.goes(ticket);
+        refusals.untrack(ticket);
     }
 
     fn code(refusals: &Refusals, number: u64) -> Option<ErrorCode> {
@@ -89,8 +89,8 @@ mod tests {
     fn nothing_is_remembered_of_what_no_client_of_ours_waits_for() {
         let mut refusals = Refusals::default();
         refusals.refuse(Ticket(1), ErrorCode::STALE.into());
-        refusals.comes(Ticket(2), (7, 2));
-        refusals.goes(Ticket(2));
+        refusals.track(Ticket(2), (7, 2));
+        refusals.untrack(Ticket(2));
         refusals.refuse(Ticket(2), ErrorCode::STALE.into());
         assert!(refusals.by_origin.is_empty() && refusals.by_age.is_empty());
     }

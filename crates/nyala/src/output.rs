@@ -6,7 +6,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use clap::ValueEnum;
 use comfy_table::CellAlignment;
 use nyala_bench::Document;
-use nyala_bench::document::Piece;
+use nyala_bench::document::{Piece, Table as Rows};
 use serde::Serialize;
 use std::io::{ErrorKind, Write};
 
@@ -22,45 +22,44 @@ pub enum Output {
 
 /// Rows under a heading. Columns whose every value begins with a digit are aligned to the right.
 #[derive(Clone, Debug, Default)]
-pub struct Table {
-    heads: Vec<&'static str>,
-    rows: Vec<Vec<String>>,
-}
+pub struct Table(Rows);
 
 impl Table {
     /// An empty table.
     pub fn new(heads: &[&'static str]) -> Table {
-        Table { heads: heads.to_vec(), rows: Vec::new() }
+        Table(Rows::new(heads))
     }
 
     /// Adds a row with a value for each column.
     pub fn row(&mut self, values: impl IntoIterator<Item = String>) {
-        let row: Vec<String> = values.into_iter().collect();
-        debug_assert_eq!(row.len(), self.heads.len(), "a row has a value for each column");
-        self.rows.push(row);
+        self.0.row(values);
     }
 
     /// The text, with a newline after each line and no blanks at line ends.
     pub fn render(&self) -> String {
-        let number = |text: &String| text == "-" || text.starts_with(|c: char| c.is_ascii_digit());
-        let mut table = comfy_table::Table::new();
-        table.load_preset(comfy_table::presets::NOTHING).set_header(&self.heads).add_rows(&self.rows);
-        // A rule below each head, as wide as its column.
-        let heads: Vec<String> = self
-            .heads
-            .iter()
-            .zip(table.column_max_content_widths())
-            .map(|(head, width)| format!("{head}\n{}", "=".repeat(width.into())))
-            .collect();
-        table.set_header(heads);
-        for (at, column) in table.column_iter_mut().enumerate() {
-            column.set_padding((0, 2));
-            if !self.rows.is_empty() && self.rows.iter().all(|row| number(&row[at])) {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
-        table.trim_fmt() + "\n"
+        render(&self.0)
     }
+}
+
+fn render(rows: &Rows) -> String {
+    let number = |text: &String| text == "-" || text.starts_with(|c: char| c.is_ascii_digit());
+    let mut table = comfy_table::Table::new();
+    table.load_preset(comfy_table::presets::NOTHING).set_header(&rows.heads).add_rows(&rows.rows);
+    // A rule below each head, as wide as its column.
+    let heads: Vec<String> = rows
+        .heads
+        .iter()
+        .zip(table.column_max_content_widths())
+        .map(|(head, width)| format!("{head}\n{}", "=".repeat(width.into())))
+        .collect();
+    table.set_header(heads);
+    for (at, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if !rows.rows.is_empty() && rows.rows.iter().all(|row| number(&row[at])) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.trim_fmt() + "\n"
 }
 
 /// Writes to standard output; a reader that went away (`| head`) ends the command quietly.
@@ -84,7 +83,7 @@ pub fn json<T: Serialize>(value: &T) -> Result<String, Failure> {
 pub fn text(document: &Document) -> String {
     let piece = |piece: &Piece| match piece {
         Piece::Text(text) => text.clone(),
-        Piece::Table(rows) => Table { heads: rows.heads.clone(), rows: rows.rows.clone() }.render(),
+        Piece::Table(rows) => render(rows),
     };
     document.pieces.iter().map(piece).collect()
 }

@@ -14,7 +14,7 @@ use std::ops::{Deref, DerefMut};
 pub struct Buffer {
     pub(super) memory: Aligned,
     pub(super) len: usize,
-    pub(super) home: Option<PoolSlot>,
+    pub(super) slot: Option<PoolSlot>,
 }
 
 struct Shown {
@@ -30,7 +30,7 @@ impl Buffer {
 
     /// Whether it is large, and so was taken on a boundary of [`crate::aligned::ALIGNMENT`].
     pub fn is_large(&self) -> bool {
-        self.home.is_some()
+        self.slot.is_some()
     }
 
     /// Shows only the first `len` bytes.
@@ -49,7 +49,7 @@ impl Buffer {
 
     /// The filled buffer; memory and permit go back when the last clone or slice of it is dropped.
     pub(crate) fn into_bytes(mut self, permit: Option<Permit>) -> Bytes {
-        if self.home.is_none() && permit.is_none() {
+        if self.slot.is_none() && permit.is_none() {
             let mut memory = std::mem::take(&mut self.memory).into_vec();
             memory.truncate(self.len);
             return Bytes::from(memory);
@@ -92,8 +92,8 @@ impl fmt::Debug for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if let Some(home) = self.home.take() {
-            home.give(std::mem::take(&mut self.memory));
+        if let Some(slot) = self.slot.take() {
+            slot.give(std::mem::take(&mut self.memory));
         }
     }
 }

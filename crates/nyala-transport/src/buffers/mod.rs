@@ -42,7 +42,7 @@ impl Buffers {
     /// A buffer of `len` bytes with anything in it.
     pub fn take(&self, len: usize) -> Buffer {
         let Some(class) = class_of(len) else {
-            return Buffer { memory: Aligned::plain(len), len, home: None };
+            return Buffer { memory: Aligned::plain(len), len, slot: None };
         };
         let spare = {
             let mut spare = self.spare.lock();
@@ -53,7 +53,7 @@ impl Buffers {
             found
         };
         let memory = spare.map_or_else(|| Aligned::new(LARGE << class), Aligned::of);
-        Buffer { memory, len, home: Some(PoolSlot { spare: Arc::downgrade(&self.spare), class }) }
+        Buffer { memory, len, slot: Some(PoolSlot { spare: Arc::downgrade(&self.spare), class }) }
     }
 }
 

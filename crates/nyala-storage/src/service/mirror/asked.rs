@@ -35,7 +35,7 @@ impl Shell {
                 let mut state = self.state.borrow_mut();
                 let ticket = Ticket(state.number());
                 state.buffers.insert(ticket, Payload::Change(Rc::new(request)));
-                state.refusals.comes(ticket, (client, number));
+                state.refusals.track(ticket, (client, number));
                 Operation::Change(change, ticket)
             }
         };

@@ -206,7 +206,7 @@ impl Shell {
             Effect::Drop(ticket) => {
                 let mut state = self.state.borrow_mut();
                 state.buffers.remove(&ticket);
-                state.refusals.goes(ticket);
+                state.refusals.untrack(ticket);
                 drop(state);
                 self.tell_quiet();
             }
