@@ -250,6 +250,11 @@ pub struct NewTarget {
     #[cbor(default)]
     #[serde(default)]
     pub losses: u32,
+    /// A metadata target that is given no slots: it is to become a member of a mirror group.
+    #[n(5)]
+    #[cbor(default)]
+    #[serde(default)]
+    pub spare: bool,
 }
 
 /// Something with an alias.
@@ -353,6 +358,7 @@ impl TryFrom<&Register> for RegisterNode {
             alias: t.alias.clone(),
             kind: t.kind,
             losses: t.losses,
+            spare: t.spare,
         };
         let register = RegisterNode {
             cluster: from.cluster,

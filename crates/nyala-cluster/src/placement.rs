@@ -74,11 +74,12 @@ impl PlacementTable {
         let mut groups: Vec<_> = map.groups.iter().filter_map(|group| candidate(map, group)).collect();
         groups.sort_unstable();
         let (tiers, groups) = (by_pool(&candidates), by_pool(&groups));
-        let meta = map.targets_of(TargetKind::Meta).filter(|t| usable(t));
-        let meta: Vec<_> = meta.filter(|t| map.slots.iter().any(|range| range.target == t.id)).collect();
-        let best = meta.iter().map(|t| tier_of(t)).min();
-        let ranges = |t: &&Target| map.slots.iter().filter(|range| range.target == t.id).copied().collect();
-        let meta = meta.into_iter().filter(|t| Some(tier_of(t)) == best).map(|t| ranges(&t)).collect();
+        let works_on = |server| Some((server, map.server_target(server)?));
+        let meta: Vec<_> = map.metadata_servers().filter_map(works_on).filter(|(_, t)| usable(t)).collect();
+        let best = meta.iter().map(|(_, t)| tier_of(t)).min();
+        let ranges = |server| map.slots.iter().filter(|range| range.target == server).copied().collect();
+        let meta =
+            meta.into_iter().filter(|(_, t)| Some(tier_of(t)) == best).map(|(server, _)| ranges(server)).collect();
         PlacementTable { candidates, tiers, groups, meta }
     }
 

@@ -186,7 +186,7 @@ impl ClusterState {
         };
         self.targets.insert(at, record);
         events.push(Event::TargetAdded(id));
-        if wanted.kind == TargetKind::Meta {
+        if wanted.kind == TargetKind::Meta && !wanted.spare {
             events.push(Event::SlotsAssigned(self.assign_slots(id)?));
         }
         Ok(id)

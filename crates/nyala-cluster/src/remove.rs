@@ -30,7 +30,8 @@ impl ClusterState {
     pub(crate) fn remove_target(&mut self, id: TargetId, content_gone: bool) -> Result<Vec<Event>, ClusterError> {
         let Some(target) = self.target(id) else { return Ok(Vec::new()) };
         let (what, uuid) = (format!("target {id} ({})", target.alias), target.uuid);
-        if self.slots.iter().any(|range| range.target == id) {
+        // A metadata server that is a mirror group goes on without the target that it is named by.
+        if self.has_slots(id) && !self.groups.iter().any(|group| group.serves == Some(id)) {
             return Err(in_use(what, "it serves a part of the name space"));
         }
         if self.groups.iter().any(|group| group.members.contains(&id)) {

@@ -20,7 +20,8 @@ fn cluster() -> ClusterState {
 
 fn service(role: Role, n: u8, targets: &[u8]) -> RegisterNode {
     let kind = if role == Role::Meta { TargetKind::Meta } else { TargetKind::Storage };
-    let target = |n: &u8| NewTarget { uuid: uuid(*n), id: TargetId(0), alias: String::new(), kind, losses: 0 };
+    let target =
+        |n: &u8| NewTarget { uuid: uuid(*n), id: TargetId(0), alias: String::new(), kind, losses: 0, spare: false };
     RegisterNode {
         cluster: ClusterId::UNKNOWN,
         role,
@@ -292,6 +293,7 @@ fn slots_run_out_with_a_clear_error() {
                     alias: String::new(),
                     kind: TargetKind::Meta,
                     losses: 0,
+                    spare: false,
                 }
             })
             .collect();
@@ -319,6 +321,7 @@ fn what_comes_over_the_wire_is_checked() {
             kind: TargetKind::Storage,
             capacity: Default::default(),
             losses: 0,
+            spare: false,
         }],
     };
     assert!(RegisterNode::try_from(&good).is_ok());

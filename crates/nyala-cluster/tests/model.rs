@@ -43,7 +43,7 @@ fn command() -> impl Strategy<Value = Command> {
             .prop_map(|(cluster, id, alias, incarnation, targets, storage)| {
                 let kind = |odd: bool| if odd != storage { TargetKind::Meta } else { TargetKind::Storage };
                 let target = |(id, wanted, alias, odd): (u8, TargetId, String, bool)| NewTarget {
-                    uuid: uuid(id), id: wanted, alias, kind: kind(odd && id % 5 == 0), losses: 0,
+                    uuid: uuid(id), id: wanted, alias, kind: kind(odd && id % 5 == 0), losses: 0, spare: false,
                 };
                 Command::RegisterNode(RegisterNode {
                     cluster: uuid(cluster), role: if storage { Role::Storage } else { Role::Meta }, uuid: uuid(100 + id),

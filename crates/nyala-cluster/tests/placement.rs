@@ -217,6 +217,7 @@ fn mirrored_files_get_groups_that_somebody_can_serve() {
         fencing: vec![],
         resync_stopped: false,
         losses: 0,
+        serves: None,
         full: Vec::new(),
     };
     let mirror = |n| StripePattern { pattern: nyala_wire::Pattern::Mirror, ..pattern(n) };

@@ -368,6 +368,7 @@ fn mirrored_files_wait_for_groups_that_are_away_and_not_for_those_that_are_lost_
         resync_stopped: false,
         full: Vec::new(),
         losses: 0,
+        serves: None,
     });
     server.logic.set_map(map.clone());
     assert_eq!(server.run(create("away")).unwrap_err().code, ErrorCode::NOT_READY, "the group comes back");

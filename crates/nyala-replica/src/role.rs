@@ -130,6 +130,7 @@ mod tests {
             fencing: vec![],
             resync_stopped: false,
             losses: 0,
+            serves: None,
             full: Vec::new(),
         };
         assert_eq!(cause(Primary, 4, me, &group), Cause::MapSameTerm);

@@ -12,7 +12,8 @@ use nyala_wire::map::{Role, Settings, TargetKind};
 pub fn registration(n: usize, incarnation: u64) -> RegisterNode {
     let uuid = |kind: u8| ClusterId([kind + n as u8; 16]);
     let (uuid_of, kind) = (uuid(100), TargetKind::Storage);
-    let target = NewTarget { uuid: uuid_of, id: Default::default(), alias: String::new(), kind, losses: 0 };
+    let target =
+        NewTarget { uuid: uuid_of, id: Default::default(), alias: String::new(), kind, losses: 0, spare: false };
     RegisterNode {
         cluster: ClusterId::UNKNOWN,
         role: Role::Storage,

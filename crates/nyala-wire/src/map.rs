@@ -205,6 +205,11 @@ pub struct Group {
     #[cbor(default)]
     #[serde(default)]
     pub losses: u32,
+    /// Of a group of metadata targets: the metadata server that the group is, named by the target that it was made from. The
+    /// server keeps its name, its slots and its sessions whoever is primary, and when that target has left the group.
+    #[n(11)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serves: Option<TargetId>,
 }
 
 /// What a member of a mirror group is worth.
@@ -271,7 +276,7 @@ pub struct SlotRange {
     /// Number of slots, at least one.
     #[n(1)]
     pub count: u16,
-    /// The metadata target that serves them.
+    /// The metadata server that serves them: a metadata target, or the mirror group that was made from it ([`Group::serves`]).
     #[n(2)]
     pub target: TargetId,
 }
@@ -358,11 +363,41 @@ impl ClusterMap {
         self.groups.iter().find(|group| group.id == id)
     }
 
-    /// The metadata target that serves a slot.
+    /// The metadata server that serves a slot ([`ClusterMap::server_target`] is where it works).
     pub fn slot_target(&self, slot: Slot) -> Option<TargetId> {
         let after = self.slots.partition_point(|range| range.first <= slot);
         let range = self.slots.get(after.checked_sub(1)?)?;
         (slot.0 - range.first.0 < range.count).then_some(range.target)
+    }
+
+    /// The mirror group that a metadata server is, if it is one.
+    pub fn server_group(&self, server: TargetId) -> Option<&Group> {
+        self.groups.iter().find(|group| group.serves == Some(server))
+    }
+
+    /// The target that a metadata server works on now: the primary of its mirror group, or its own.
+    pub fn server_target(&self, server: TargetId) -> Option<&Target> {
+        self.target(self.server_group(server).map_or(Some(server), Group::primary)?)
+    }
+
+    /// The node on which a metadata server works now.
+    pub fn server_node(&self, server: TargetId) -> Option<&Node> {
+        self.node(self.server_target(server)?.node)
+    }
+
+    /// The metadata server that works on a target now. `None` for members of mirror groups that are not primary, and for targets
+    /// that serve no slots.
+    pub fn server_on(&self, target: TargetId) -> Option<TargetId> {
+        match self.groups.iter().find(|group| group.members.contains(&target)) {
+            Some(group) => group.serves.filter(|_| group.primary() == Some(target)),
+            None => self.metadata_servers().find(|server| *server == target && self.server_group(*server).is_none()),
+        }
+    }
+
+    /// Metadata servers: whoever serves slots, by id.
+    pub fn metadata_servers(&self) -> impl Iterator<Item = TargetId> + use<> {
+        let servers: std::collections::BTreeSet<TargetId> = self.slots.iter().map(|range| range.target).collect();
+        servers.into_iter()
     }
 
     /// Slots that a metadata target serves.

@@ -279,6 +279,10 @@ pub struct RegisterTarget {
     #[n(5)]
     #[cbor(default)]
     pub losses: u32,
+    /// A metadata target that is to be given no slots: it is to become a member of a mirror group.
+    #[n(6)]
+    #[cbor(default)]
+    pub spare: bool,
 }
 
 /// Capacity of a target's local file system.

@@ -344,6 +344,7 @@ mod tests {
             resync_stopped: false,
             full: Vec::new(),
             losses: 0,
+            serves: None,
         };
         ClusterMap { version: MapVersion(version), groups: vec![group], ..ClusterMap::default() }
     }

@@ -69,6 +69,7 @@ mod tests {
             fencing: Vec::new(),
             resync_stopped,
             losses: 0,
+            serves: None,
             full: Vec::new(),
         };
         group_diagnosis(&group, |target| offline.contains(&target.0))

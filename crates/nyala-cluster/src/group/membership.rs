@@ -27,6 +27,11 @@ impl ClusterState {
             return if other.id == id { Ok(Vec::new()) } else { Err(in_use(target, why)) };
         }
         let group = &self.groups[at];
+        if self.has_slots(target) && group.serves != Some(target) {
+            return Err(ClusterError::invalid(format!(
+                "target {target} serves names of its own; a member is a metadata target that was started as a spare"
+            )));
+        }
         if record.kind != group.kind {
             return Err(ClusterError::invalid(format!("target {target} holds {:?} content", record.kind)));
         }

@@ -47,6 +47,9 @@ pub fn plan_groups(
     if !(2..=MAX_MEMBERS).contains(&wish.members) {
         return Err(ClusterError::invalid(format!("a mirror group has 2 to {MAX_MEMBERS} members")));
     }
+    if wish.kind == TargetKind::Meta {
+        return plan_meta::plan(state, wish, sizes);
+    }
     let mut primaries: BTreeMap<NodeId, usize> = BTreeMap::new();
     for first in state.groups.iter().filter_map(|group| group.primary()) {
         *primaries.entry(state.target(first).map_or(NodeId(0), |t| t.node)).or_default() += 1;
@@ -136,9 +139,13 @@ fn take_group(free: &mut ByNode, members: usize) -> Vec<(NodeId, Free)> {
     chosen.into_iter().filter_map(&mut take).collect()
 }
 
+fn by_size(free: &Free) -> u64 {
+    free.bytes
+}
+
 fn check_sizes(members: &[(NodeId, Free)]) -> Result<(), ClusterError> {
-    let by_size = |(_, free): &&(NodeId, Free)| free.bytes;
-    let (least, most) = (members.iter().min_by_key(by_size), members.iter().max_by_key(by_size));
+    let bytes = |(_, free): &&(NodeId, Free)| by_size(free);
+    let (least, most) = (members.iter().min_by_key(bytes), members.iter().max_by_key(bytes));
     let (Some((_, least)), Some((_, most))) = (least, most) else { return Ok(()) };
     if (most.bytes - least.bytes) / SIZE_PERCENT > most.bytes / 100 {
         return Err(ClusterError::invalid(format!(
@@ -158,6 +165,9 @@ fn primary_first(mut members: Vec<(NodeId, Free)>, primaries: &mut BTreeMap<Node
     }
     members.into_iter().map(|(_, free)| free.target).collect()
 }
+
+#[path = "plan_meta.rs"]
+mod plan_meta;
 
 #[cfg(test)]
 #[path = "plan_tests.rs"]

@@ -24,6 +24,7 @@ fn cluster(nodes: &[Vec<u64>]) -> (ClusterState, BTreeMap<TargetId, u64>) {
                 alias: String::new(),
                 kind: TargetKind::Storage,
                 losses: 0,
+                spare: false,
             });
             next += 1;
         }

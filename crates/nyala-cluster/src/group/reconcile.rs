@@ -80,7 +80,10 @@ impl ClusterState {
         let lacks = |target: &TargetId| new.state(*target).is_some_and(|state| state != MemberState::Good);
         let full: Vec<TargetId> = new.full.iter().copied().filter(lacks).collect();
         new.full = full;
-        let Some(old) = old else { return };
+        let Some(old) = old else {
+            self.groups[at] = new;
+            return self.show_consistency(at, events);
+        };
         let changed = old.members != new.members || old.states != new.states || old.term != new.term;
         if changed {
             new.epoch = old.epoch + 1;
@@ -100,14 +103,20 @@ impl ClusterState {
         if old != new && !events.contains(&told) {
             events.push(told);
         }
-        for (target, state) in new.members_with_states() {
+        self.groups[at] = new;
+        self.show_consistency(at, events);
+    }
+
+    /// Members' states show in their targets.
+    fn show_consistency(&mut self, at: usize, events: &mut Vec<Event>) {
+        let members: Vec<(TargetId, MemberState)> = self.groups[at].members_with_states().collect();
+        for (target, state) in members {
             let consistency = consistency_of(state);
             if let Some(record) = self.target_mut(target).filter(|t| t.state.consistency != consistency) {
                 record.state.consistency = consistency;
                 events.push(Event::TargetState(target, record.state));
             }
         }
-        self.groups[at] = new;
     }
 }
 

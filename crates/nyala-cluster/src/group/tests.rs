@@ -19,7 +19,7 @@ fn register(state: &mut ClusterState, n: u8, incarnation: u64) {
 /// After so many losses of power.
 fn register_after(state: &mut ClusterState, n: u8, incarnation: u64, losses: u32) {
     let (uuid, kind) = (ClusterId([10 + n; 16]), TargetKind::Storage);
-    let target = NewTarget { uuid, id: TargetId(0), alias: String::new(), kind, losses };
+    let target = NewTarget { uuid, id: TargetId(0), alias: String::new(), kind, losses, spare: false };
     let register = RegisterNode {
         cluster: ClusterId::UNKNOWN,
         role: Role::Storage,

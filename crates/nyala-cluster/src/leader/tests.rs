@@ -19,6 +19,7 @@ fn register(role: Role, number: u8, incarnation: u64) -> RegisterNode {
         alias: String::new(),
         kind: TargetKind::Storage,
         losses: 0,
+        spare: false,
     };
     RegisterNode {
         cluster: CLUSTER,

@@ -105,6 +105,7 @@ mod tests {
             resync_stopped: false,
             full: Vec::new(),
             losses: Default::default(),
+            serves: None,
         };
         ClusterMap {
             nodes: vec![node(1), node(2), node(3)],

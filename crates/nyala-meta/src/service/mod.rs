@@ -133,6 +133,7 @@ async fn join(
         kind: TargetKind::Meta,
         capacity: capacity(&config.dir, None),
         losses: 0,
+        spare: false,
     };
     // The heartbeat reports the capacity under the id that registration gives.
     let given = Arc::new(AtomicU16::new(id.0));

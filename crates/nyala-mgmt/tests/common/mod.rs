@@ -132,6 +132,7 @@ pub fn service(role: nyala_wire::map::Role, n: u8, targets: &[u8], address: Sock
         kind: if storage { TargetKind::Storage } else { TargetKind::Meta },
         capacity: Capacity { total_bytes: 1 << 40, free_bytes: 1 << 39, total_inodes: 0, free_inodes: 0 },
         losses: 0,
+        spare: false,
     };
     Register {
         cluster: ClusterId::UNKNOWN,

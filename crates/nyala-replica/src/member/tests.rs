@@ -30,6 +30,7 @@ fn view(version: u64, epoch: u32, term: u32, members: &[(TargetId, MemberState)]
         fencing: fencing.to_vec(),
         resync_stopped: false,
         losses: 0,
+        serves: None,
         full: Vec::new(),
     };
     View { version: MapVersion(version), group, reachable: members.iter().map(|(t, _)| *t).collect() }

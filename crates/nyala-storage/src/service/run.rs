@@ -135,7 +135,8 @@ async fn join(
         drop(dir);
         let id = if have.0 == 0 { target.wished_id } else { have };
         let (alias, capacity) = (target.alias.clone(), target.capacity());
-        RegisterTarget { uuid, id, alias, kind: TargetKind::Storage, capacity, losses: target.verifier(id).losses }
+        let losses = target.verifier(id).losses;
+        RegisterTarget { uuid, id, alias, kind: TargetKind::Storage, capacity, losses, spare: false }
     };
     let served = targets.served.clone();
     let capacities = move || {

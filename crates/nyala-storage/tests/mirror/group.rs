@@ -66,6 +66,7 @@ pub fn set_map(cluster: &Cluster, members: &[(TargetId, MemberState, Option<&Sto
         fencing: Vec::new(),
         resync_stopped: false,
         losses: 0,
+        serves: None,
         full: Vec::new(),
     };
     let reachability = |at: &Option<&Storage>| if at.is_some() { Reachability::Online } else { Reachability::Offline };

@@ -137,6 +137,7 @@ fn register() -> Register {
         kind: nyala_wire::map::TargetKind::Storage,
         capacity: Default::default(),
         losses: 0,
+        spare: false,
     };
     Register {
         cluster: ClusterId::UNKNOWN,

@@ -150,6 +150,7 @@ pub(super) mod tests {
             fencing: vec![],
             resync_stopped: false,
             losses: 0,
+            serves: None,
             full: vec![],
         };
         ClusterMap {
