@@ -50,7 +50,12 @@ impl Tables {
 
     /// Applies a batch to the store. Errors: as [`store_error`] says, with nothing done.
     pub fn apply(&self, batch: &Batch) -> Result<(), WireError> {
-        self.store.apply(batch).map_err(store_error)?;
+        self.change(batch).map_err(store_error)
+    }
+
+    /// The same with the store's own error.
+    pub fn change(&self, batch: &Batch) -> Result<(), StoreError> {
+        self.store.apply(batch)?;
         for (key, value) in batch.iter() {
             match (key.first(), value) {
                 (Some(&keys::OPEN), value) => self.note_open(key, value.is_some()),

@@ -157,6 +157,7 @@ fn start_meta(dir: &Path, mgmt: SocketAddr) -> (oneshot::Sender<()>, JoinHandle<
         secret_file: dir.join("secret"),
         alias: String::new(),
         encrypt: false,
+        spare: false,
         sync_interval: Duration::from_millis(100),
     };
     let (stop, stopped) = oneshot::channel::<()>();

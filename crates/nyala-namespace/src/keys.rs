@@ -46,6 +46,9 @@ pub const FENCE: u8 = b'F';
 /// Tag of single values: see [`inode_count`] and [`sequence_range`].
 pub const MISC: u8 = b'M';
 
+/// Tag of what a member of a mirror group remembers of the group's log: rows of the service, not of the name space.
+pub const MIRROR: u8 = b'Q';
+
 const RUN: &[u8] = b"run";
 
 /// Number of replies kept for a session; a client has at most so many changing requests under way.

@@ -35,6 +35,39 @@ pub enum Rule {
     TellFences,
 }
 
+/// A rule of the protocol of metadata groups ([`crate::log`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LogRule {
+    /// The primary answers only when all good members have the record.
+    WaitForAll,
+    /// Only a lease lets a primary serve.
+    NeedLease,
+    /// The primary answers only once everybody who lost a right knows it.
+    WaitUntilSettled,
+    /// Records are taken only behind ones that are the primary's.
+    SameHistory,
+    /// A part of a copy is put in place as of the record that it was read at.
+    RowsInOrder,
+    /// A copy that was interrupted counts for nothing.
+    RememberCopy,
+    /// Nothing is answered for without a member that management may already call good.
+    WaitForResynced,
+    /// On disk is what is on disk at every good member.
+    SyncEverywhere,
+}
+
+/// Whether `rule` is broken here.
+#[cfg(feature = "mutations")]
+pub(crate) fn log_broken(broken: Option<LogRule>, rule: LogRule) -> bool {
+    broken == Some(rule)
+}
+
+/// No rule is broken in what ships.
+#[cfg(not(feature = "mutations"))]
+pub(crate) const fn log_broken(_: Option<LogRule>, _: LogRule) -> bool {
+    false
+}
+
 /// Whether `rule` is broken here.
 #[cfg(feature = "mutations")]
 pub(crate) fn broken(broken: Option<Rule>, rule: Rule) -> bool {

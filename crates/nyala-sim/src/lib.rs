@@ -13,6 +13,7 @@ pub mod client;
 pub mod disk;
 pub mod event;
 pub mod faults;
+pub mod meta_group;
 pub mod mgmt;
 pub mod mutation;
 pub mod net;
@@ -31,5 +32,8 @@ mod serve;
 mod setup;
 mod work;
 
+pub(crate) use decide::summary as mgmt_summary;
 pub use mutation::Mutation;
+
+pub use meta_group::run_group;
 pub use run::{Failure, Report, run};

@@ -2,7 +2,7 @@
 
 //! Rules that can be broken on purpose. A simulator that does not notice is no good.
 
-use nyala_replica::Rule;
+use nyala_replica::{LogRule, Rule};
 
 /// A broken rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,6 +20,31 @@ pub enum Mutation {
     /// Management believes a "resynced" of another epoch.
     ResyncedInAnyEpoch,
 }
+
+/// A broken rule of metadata groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MetaMutation {
+    /// One of the members' protocol.
+    Protocol(LogRule),
+    /// One of management's.
+    Mgmt(Mutation),
+}
+
+/// The same of metadata groups.
+pub const ALL_OF_META: &[(MetaMutation, u64)] = &[
+    (MetaMutation::Protocol(LogRule::WaitForAll), 200),
+    (MetaMutation::Protocol(LogRule::NeedLease), 400),
+    (MetaMutation::Protocol(LogRule::WaitUntilSettled), 400),
+    (MetaMutation::Protocol(LogRule::SameHistory), 400),
+    (MetaMutation::Protocol(LogRule::RowsInOrder), 400),
+    (MetaMutation::Protocol(LogRule::RememberCopy), 400),
+    (MetaMutation::Protocol(LogRule::WaitForResynced), 2000),
+    (MetaMutation::Protocol(LogRule::SyncEverywhere), 400),
+    (MetaMutation::Mgmt(Mutation::LongLease), 400),
+    (MetaMutation::Mgmt(Mutation::NoFencing), 400),
+    (MetaMutation::Mgmt(Mutation::AnyoneMayReturn), 400),
+    (MetaMutation::Mgmt(Mutation::ResyncedInAnyEpoch), 4000),
+];
 
 /// All that the tests try, each with the most seeds that it may take to be caught.
 pub const ALL: &[(Mutation, u64)] = &[

@@ -10,6 +10,7 @@ const LINES: usize = 60;
 /// A short memory.
 pub struct Trace {
     keep: usize,
+    wrong: Option<String>,
     lines: VecDeque<String>,
 }
 
@@ -17,7 +18,7 @@ impl Trace {
     /// One that keeps lines, or one that costs nothing.
     pub fn new(on: bool) -> Trace {
         let wished = std::env::var("NYALA_SIM_LINES").ok().and_then(|text| text.parse().ok());
-        Trace { keep: if on { wished.unwrap_or(LINES) } else { 0 }, lines: VecDeque::new() }
+        Trace { keep: if on { wished.unwrap_or(LINES) } else { 0 }, wrong: None, lines: VecDeque::new() }
     }
 
     /// Something went on.
@@ -28,6 +29,18 @@ impl Trace {
             }
             self.lines.push_back(format!("{:>9.3} ms  {}", now_us as f64 / 1000.0, text()));
         }
+    }
+
+    /// Something was judged; the first fault counts.
+    pub fn judge(&mut self, verdict: Result<(), String>) {
+        if let Err(what) = verdict {
+            self.wrong.get_or_insert(what);
+        }
+    }
+
+    /// The first fault.
+    pub fn verdict(&self) -> Result<(), String> {
+        self.wrong.clone().map_or(Ok(()), Err)
     }
 
     /// What it remembers.

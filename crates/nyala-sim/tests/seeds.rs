@@ -5,8 +5,8 @@
 //! `NYALA_SIM_SEEDS` is the number of fresh seeds (default 150); their first is the second in which the test starts, so every run
 //! looks somewhere else. A failure names its seed.
 
-use nyala_sim::mutation::ALL;
-use nyala_sim::run;
+use nyala_sim::mutation::{ALL, ALL_OF_META};
+use nyala_sim::{run, run_group};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 fn all_clean(seeds: impl Iterator<Item = u64>) -> u64 {
@@ -50,5 +50,24 @@ fn every_broken_rule_is_noticed() {
         let caught = (0..*bound).find_map(|seed| run(seed, Some(*mutation)).err());
         let failure = caught.unwrap_or_else(|| panic!("{mutation:?} was not noticed in {bound} seeds"));
         assert!(failure.trace.contains("ms  "), "a failing seed has a trace");
+    }
+}
+
+/// The same for mirror groups of metadata targets.
+#[test]
+fn metadata_groups_are_clean_and_their_broken_rules_noticed() {
+    let second = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() * 1_000_000;
+    let mut answered = 0;
+    for seed in [27, 243, 414, 969].into_iter().chain(0..100).chain(second..second + 100) {
+        match run_group(seed, None) {
+            Ok(report) => answered += report.answered,
+            Err(failure) => panic!("{failure}"),
+        }
+    }
+    assert!(answered > 100_000, "only {answered} records were answered for: the simulation does nothing");
+    assert_eq!(run_group(7, None).unwrap(), run_group(7, None).unwrap());
+    for (mutation, bound) in ALL_OF_META {
+        let caught = (0..*bound).find_map(|seed| run_group(seed, Some(*mutation)).err());
+        assert!(caught.is_some(), "{mutation:?} was not noticed in {bound} seeds");
     }
 }

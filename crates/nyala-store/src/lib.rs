@@ -60,4 +60,4 @@ pub use nyala_kv::{
 pub use options::{Lsn, Options, Recovery, Stats, Value};
 pub use ordered::{CheckpointMeta, OrderedStore};
 pub use space::{Shortage, Space, SpaceRule};
-pub use store::Store;
+pub use store::{Mark, Store};

@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 
+use crate::log::Position;
 use crate::log::disk::LogDisk;
 use crate::ordered::OrderedStore;
 use crate::shared::Shared;
@@ -22,6 +23,10 @@ use nyala_kv::Visit;
 pub struct Store {
     handle: Arc<Handle>,
 }
+
+/// A place in the log ([`Store::mark`]).
+#[derive(Clone, Copy, Debug)]
+pub struct Mark(Position);
 
 /// Owns the threads, which own `Shared` but not this.
 struct Handle {
@@ -88,6 +93,19 @@ impl Store {
     /// Callers group: apply, apply, …, flush, acknowledge. Returns the last position written.
     pub fn flush(&self) -> Result<Lsn, StoreError> {
         self.shared().flush()
+    }
+
+    /// How far the log is, for [`Store::flush_up_to`].
+    pub fn mark(&self) -> Mark {
+        let log = &self.shared().log;
+        Mark(log.position(&log.lock_tail()))
+    }
+
+    /// As [`Store::flush`], but only what was applied before the mark was made. What came after may be written, too, when the
+    /// store writes for reasons of its own.
+    pub fn flush_up_to(&self, mark: Mark) -> Result<Lsn, StoreError> {
+        let log = &self.shared().log;
+        log.write_up_to(&mut log.lock_tail(), mark.0).map(Lsn)
     }
 
     /// Returns when everything up to `lsn` is on disk; flushes it if need be. Waiters share syncs.
@@ -223,6 +241,13 @@ impl Store {
     /// Figures for metrics.
     pub fn stats(&self) -> Stats {
         self.shared().stats()
+    }
+
+    /// Stops the threads and forgets what is applied and not written, as a death of the process would.
+    pub fn abandon(self) {
+        let shared = self.shared();
+        shared.progress.kill(StoreError::Closed);
+        self.handle.stop_threads();
     }
 
     /// Flushes, syncs, and stops the threads. Other clones get [`StoreError::Closed`] for changes from then on; the

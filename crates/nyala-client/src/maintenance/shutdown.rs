@@ -35,7 +35,7 @@ impl Core {
             }
         }
         result = result.and(self.writeback.sync_forgotten().await);
-        for target in self.cluster.maps.targets(nyala_wire::map::TargetKind::Meta) {
+        for target in self.cluster.maps.view().map.metadata_servers() {
             let synced = self.cluster.meta_at("sync metadata", nyala_wire::meta::MetaOp::Sync, target).await;
             result = result.and(synced.map(drop));
         }

@@ -12,7 +12,7 @@ use crate::rpc::transport::Rpc;
 use nyala_transport::member::{MgmtBook, hinted};
 use nyala_transport::{Endpoint, Request};
 use nyala_wire::codec::{decode, encode};
-use nyala_wire::map::{ClusterMap, TargetKind};
+use nyala_wire::map::ClusterMap;
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
 use nyala_wire::{ClusterId, MapVersion, TargetId, WireError, message_type};
 use parking_lot::{Mutex, RwLock};
@@ -33,7 +33,11 @@ pub(crate) struct View {
 impl View {
     fn new(map: ClusterMap) -> View {
         let endpoint = |target| Some(Endpoint { addresses: map.node_of(target)?.addresses.clone() });
-        let endpoints = map.targets.iter().filter_map(|t| Some((t.id, endpoint(t.id)?))).collect();
+        let mut endpoints: HashMap<TargetId, Endpoint> =
+            map.targets.iter().filter_map(|t| Some((t.id, endpoint(t.id)?))).collect();
+        // A metadata server is asked where it works now.
+        let servers = map.metadata_servers().filter_map(|server| Some((server, map.server_node(server)?)));
+        endpoints.extend(servers.map(|(server, node)| (server, Endpoint { addresses: node.addresses.clone() })));
         View { map: Arc::new(map), endpoints }
     }
 
@@ -157,10 +161,5 @@ impl Maps {
             self.take(*map);
         }
         Ok(())
-    }
-
-    /// All metadata targets, or all storage targets.
-    pub(crate) fn targets(&self, kind: TargetKind) -> Vec<TargetId> {
-        self.view().map.targets_of(kind).map(|target| target.id).collect()
     }
 }

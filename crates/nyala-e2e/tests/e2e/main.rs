@@ -21,6 +21,7 @@ mod lifecycle;
 mod lock_ends;
 mod locks;
 mod management;
+mod mirrored_metadata;
 mod mount_copies;
 mod mounts;
 mod moved;

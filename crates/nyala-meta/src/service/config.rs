@@ -21,6 +21,8 @@ pub struct MetaConfig {
     pub secret_file: PathBuf,
     /// Wished alias; empty: management chooses.
     pub alias: String,
+    /// The target is to become a member of a mirror group: it is given no part of the name space when it registers first.
+    pub spare: bool,
     /// Encrypt all traffic; the same on every node of the cluster.
     pub encrypt: bool,
     /// Time between background syncs of the log: the most that a power cut can take of unsynced changes.

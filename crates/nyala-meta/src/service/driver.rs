@@ -76,9 +76,11 @@ impl Driver {
     }
 
     /// Makes the root directory, if it is to be here and is not, and takes up what the last run left.
-    pub fn start(self: &Rc<Self>, time: Time) -> Result<(), WireError> {
-        if self.server.borrow_mut().make_root(time)? {
-            self.state.store.sync_blocking().map_err(store_error)?;
+    pub async fn start(self: &Rc<Self>, time: Time) -> Result<(), WireError> {
+        let made = self.server.borrow_mut().make_root(time)?;
+        if made {
+            self.state.flusher.flushed().await?;
+            self.state.durable().await?;
         }
         let mut effects = Vec::new();
         self.server.borrow_mut().start(self.moment(), &mut effects)?;
@@ -135,7 +137,7 @@ impl Driver {
 
     fn moment(&self) -> Moment {
         let ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Moment { ms, serving: self.state.member.lease_valid() }
+        Moment { ms, serving: self.state.serves() }
     }
 
     /// Has the server take something in, and does what it wants done.

@@ -2,23 +2,57 @@
 
 //! Group commit: everything that became ready in one turn of the reactor is written to the log with one write. Replies
 //! that are ready wait for that with their connection, not each by itself.
+//!
+//! In a mirror group the records go to the other members first, and are written here when all good ones have them; a record is what
+//! was applied and its number in the group's log. The next turn's records need not wait for that.
 
-use nyala_store::{Store, StoreError};
+use super::group::rows;
+use crate::tables::{Tables, store_error};
+use nyala_kv::Batch;
+use nyala_replica::log::Record;
+use nyala_store::{Lsn, Mark, Store, StoreError};
 use nyala_wire::WireError;
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use tokio::sync::oneshot;
 
 type Waiter = oneshot::Sender<Result<(), WireError>>;
+
+/// Gets records to the other members of a mirror group.
+pub trait Replicate {
+    /// Takes records in; they are in the store's log up to a place. Returns the last record that every good member has.
+    fn append(self: Rc<Self>, records: Vec<Record>, applied: Lsn) -> u64;
+}
+
+/// Records that are on their way to other members.
+struct UnderWay {
+    number: u64,
+    index: u64,
+    mark: Mark,
+    waiters: Vec<Waiter>,
+}
 
 /// Writes the store's buffered records once for all who wait.
 pub struct Flusher {
     store: Store,
     waiting: RefCell<Vec<Waiter>>,
     unwritten: Cell<bool>,
-    /// Number of writes so far.
+    /// Number of writes that were begun, and that are done.
+    begun: Cell<u64>,
     writes: Cell<u64>,
+    group: RefCell<Option<Rc<dyn Fn(Vec<Record>, Lsn) -> u64>>>,
+    under_way: RefCell<VecDeque<UnderWay>>,
+    /// Records of the group that are applied and not handed over, and the number of the next one.
+    applied: RefCell<Vec<Record>>,
+    next_index: Cell<u64>,
     on_failure: Box<dyn Fn(&StoreError)>,
+}
+
+/// Applies a record of the primary's.
+pub fn apply_record(tables: &Tables, record: &Record) -> Result<(), StoreError> {
+    let invalid = StoreError::InvalidBatch { reason: "a record of the mirror group is not a batch" };
+    tables.change(&Batch::from_bytes(record.to_vec()).ok_or(invalid)?)
 }
 
 impl Flusher {
@@ -29,9 +63,42 @@ impl Flusher {
             store,
             waiting: RefCell::default(),
             unwritten: Cell::new(false),
+            begun: Cell::new(0),
             writes: Cell::new(0),
+            group: RefCell::default(),
+            under_way: RefCell::default(),
+            applied: RefCell::default(),
+            next_index: Cell::new(1),
             on_failure: Box::new(on_failure),
         })
+    }
+
+    /// From now on records go to a mirror group before they are written.
+    pub fn replicate_to<G: Replicate + 'static>(&self, group: &Rc<G>) {
+        let group = Rc::downgrade(group);
+        let append = move |records, applied| group.upgrade().map_or(0, |group| group.append(records, applied));
+        self.group.replace(Some(Rc::new(append)));
+    }
+
+    /// The next record of the group has this number.
+    pub fn number_from(&self, index: u64) {
+        self.next_index.set(index);
+    }
+
+    /// Applies a batch; it is visible at once. Errors: the store's, with nothing done.
+    pub fn apply(&self, tables: &Tables, batch: &Batch) -> Result<(), StoreError> {
+        if self.group.borrow().is_none() {
+            tables.change(batch)?;
+        } else {
+            let mut record = Batch::with_capacity(batch.as_bytes().len() + 32);
+            record.append(batch);
+            rows::put_index(&mut record, self.next_index.get());
+            tables.change(&record)?;
+            self.next_index.set(self.next_index.get() + 1);
+            self.applied.borrow_mut().push(record.as_bytes().into());
+        }
+        self.unwritten.set(true);
+        Ok(())
     }
 
     /// Says that something was applied.
@@ -39,14 +106,24 @@ impl Flusher {
         self.unwritten.set(true);
     }
 
-    /// Whether something was applied that is not yet written.
+    /// Records that are applied and were not handed over yet.
+    pub fn hand_over(&self) -> Vec<Record> {
+        self.applied.take()
+    }
+
+    /// Number of the last record of the group that is applied.
+    pub fn last_index(&self) -> u64 {
+        self.next_index.get() - 1
+    }
+
+    /// Whether something was applied that is not yet written (in a group: at every good member).
     pub fn has_unwritten(&self) -> bool {
-        self.unwritten.get()
+        self.unwritten.get() || self.writes.get() < self.begun.get()
     }
 
     /// Number of the write that has to be done before anything that was seen now may be told.
     pub fn rests_on(&self) -> u64 {
-        self.writes.get() + u64::from(self.unwritten.get())
+        self.begun.get() + u64::from(self.unwritten.get())
     }
 
     /// Number of writes so far.
@@ -54,7 +131,7 @@ impl Flusher {
         self.writes.get()
     }
 
-    /// Returns when everything applied so far has left the process: it survives the process's death.
+    /// Returns when everything applied so far has left the process: it survives the process's death (in a group: of any member).
     pub async fn flushed(self: &Rc<Self>) -> Result<(), WireError> {
         let (sender, receiver) = oneshot::channel();
         let first = {
@@ -70,22 +147,61 @@ impl Flusher {
                 this.write();
             });
         }
-        receiver.await.unwrap_or_else(|_| Err(crate::tables::store_error(StoreError::Closed)))
+        receiver.await.unwrap_or_else(|_| Err(store_error(StoreError::Closed)))
     }
 
     fn write(&self) {
+        let group = self.group.borrow().clone();
+        match group {
+            None => self.write_alone(),
+            Some(append) => self.write_with(&*append),
+        }
+    }
+
+    fn write_alone(&self) {
         let waiting = std::mem::take(&mut *self.waiting.borrow_mut());
-        let result = self.store.flush().map(|_| ()).map_err(|error| {
-            (self.on_failure)(&error);
-            crate::tables::store_error(error)
-        });
+        let result = self.store.flush().map(|_| ()).map_err(|error| self.failed(error));
         // What was seen of memory stays unsaid for ever if it did not get to the disk.
         self.unwritten.set(result.is_err());
         self.writes.set(self.writes.get() + u64::from(result.is_ok()));
-        for waiter in waiting {
-            // A waiter that is gone does not want to know.
-            let _ = waiter.send(result.clone());
+        self.begun.set(self.writes.get());
+        tell(waiting, &result);
+    }
+
+    fn write_with(&self, append: &dyn Fn(Vec<Record>, Lsn) -> u64) {
+        let waiters = std::mem::take(&mut *self.waiting.borrow_mut());
+        self.begun.set(self.begun.get() + u64::from(self.unwritten.replace(false)));
+        let (number, index, mark) = (self.begun.get(), self.last_index(), self.store.mark());
+        self.under_way.borrow_mut().push_back(UnderWay { number, index, mark, waiters });
+        let committed = append(self.hand_over(), self.store.applied());
+        self.committed(committed);
+    }
+
+    /// All good members of the group have everything up to this record: it is written here, too, and told.
+    pub fn committed(&self, index: u64) {
+        let mut done = Vec::new();
+        while let Some(next) = self.under_way.borrow_mut().pop_front_if(|next| next.index <= index) {
+            done.push(next);
         }
+        let Some(last) = done.last() else { return };
+        let result = self.store.flush_up_to(last.mark).map(|_| ()).map_err(|error| self.failed(error));
+        match &result {
+            Ok(()) => self.writes.set(last.number),
+            Err(_) => self.unwritten.set(true),
+        }
+        done.into_iter().for_each(|done| tell(done.waiters, &result));
+    }
+
+    fn failed(&self, error: StoreError) -> WireError {
+        (self.on_failure)(&error);
+        store_error(error)
+    }
+}
+
+fn tell(waiters: Vec<Waiter>, result: &Result<(), WireError>) {
+    for waiter in waiters {
+        // A waiter that is gone does not want to know.
+        let _ = waiter.send(result.clone());
     }
 }
 

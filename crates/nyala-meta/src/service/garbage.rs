@@ -59,8 +59,8 @@ pub async fn collect(state: Rc<State>) {
 
 /// Returns when everything that is in the tables now is on disk. If the log fails, never: the process ends then.
 async fn synced(state: &State) {
-    let applied = state.store.stats().applied;
-    while state.store.durable() < applied {
+    let (_, applied) = state.positions();
+    while state.positions().0 < applied {
         tokio::time::sleep(LOOK).await;
     }
 }

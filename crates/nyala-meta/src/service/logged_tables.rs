@@ -6,7 +6,7 @@
 //! back, and nobody was told of it.
 
 use super::flusher::Flusher;
-use crate::tables::Tables;
+use crate::tables::{Tables, store_error};
 use nyala_kv::{Batch, ChangeKind, Visit};
 use nyala_namespace::server::io;
 use nyala_namespace::view::View;
@@ -43,9 +43,7 @@ impl View for LoggedTables {
 
 impl io::Tables for LoggedTables {
     fn apply(&self, batch: &Batch) -> Result<(), WireError> {
-        self.tables.apply(batch)?;
-        self.flusher.applied();
-        Ok(())
+        self.flusher.apply(&self.tables, batch).map_err(store_error)
     }
 
     fn has_unwritten(&self) -> bool {

@@ -17,7 +17,9 @@ pub mod error;
 pub mod fence;
 pub mod flusher;
 pub mod garbage;
+pub mod group;
 mod group_calls;
+pub mod host;
 mod logged_tables;
 mod notes;
 pub mod numbered;
@@ -28,27 +30,29 @@ pub mod until_done;
 
 use crate::tables::{Tables, store_error};
 use config::MetaConfig;
-use driver::Driver;
 use error::MetaError;
 use flusher::Flusher;
+use group::News;
+use group::wire::Message;
+use host::{End, Host, Serving};
 use nyala_store::own_dir::{Kind, OwnDir};
 use nyala_store::{Options, Recovery, Store, StoreError};
 use nyala_transport::member::{Bootstrap, Identity, Joined, Member, ServiceRole};
 use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, ServerOptions, Service, TransportError};
 use nyala_wire::map::TargetKind;
-use nyala_wire::message_type::{META, META_CHECKPOINT, META_FENCES, META_TX, PING, STATS};
+use nyala_wire::message_type::{META, META_CHECKPOINT, META_FENCES, META_REPLICA, META_TX, PING, STATS};
 use nyala_wire::mgmt::{Capacity, RegisterTarget, TargetCapacity};
 use nyala_wire::{ClusterId, ErrorCode, MapVersion, TargetId, Time, WireError, codec};
-use peers::Peers;
-use state::State;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio::task::LocalSet;
 
 /// How the tables in a directory are opened.
 pub type OpenStore<'a> = &'a dyn Fn(&Path, Options) -> Result<(Store, Recovery), StoreError>;
@@ -64,51 +68,74 @@ pub async fn run_on(
     open_store: OpenStore<'_>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), MetaError> {
-    let secret = Secret::load(&config.secret_file)?;
     let mut dir = OwnDir::open(&config.dir, Kind::MetaTarget, ClusterId(random::<16>()?))?;
-    let left = Arc::new(OnceLock::new());
     let mut shutdown = std::pin::pin!(shutdown);
+    loop {
+        // What a run began ends with it.
+        let tasks = LocalSet::new();
+        let run = tasks.run_until(run_once(&config, &mut dir, open_store, shutdown.as_mut()));
+        let Some(why) = run.await? else { return Ok(()) };
+        tracing::info!(why, "the metadata service begins anew");
+    }
+}
+
+/// One run: `None` when the service is to stop, or why another run is to follow.
+async fn run_once(
+    config: &MetaConfig,
+    dir: &mut OwnDir,
+    open_store: OpenStore<'_>,
+    mut shutdown: Pin<&mut impl Future<Output = ()>>,
+) -> Result<Option<&'static str>, MetaError> {
+    let secret = Secret::load(&config.secret_file)?;
+    let left = Arc::new(OnceLock::new());
     let joined = tokio::select! {
-        joined = join(&config, &dir, secret, left.clone()) => joined?,
-        () = &mut shutdown => return Ok(()),
+        joined = join(config, dir, secret, left.clone()) => joined?,
+        () = &mut shutdown => return Ok(None),
     };
     let (member, handshake, listen) = (joined.member.clone(), joined.handshake.clone(), joined.listen);
     let me = member.targets().first().copied().unwrap_or_default();
     dir.registered(member.cluster(), me)?;
     let server = joined.bind(ServerOptions::default(), 1)?.pop().ok_or(TransportError::NoAddress)?;
-    let (failed, mut failure) = mpsc::channel(1);
-    let (driver, state) = tokio::select! {
-        opened = open(&config, open_store, member, me, handshake, &left, failed) => opened?,
-        () = &mut shutdown => return Ok(()),
-    };
-    tracing::info!(target = %me, node = %state.member.node(), %listen, "metadata service is up");
+    let (ends, mut ended) = mpsc::channel(1);
+    let (host, heard) = open(config, open_store, member.clone(), me, handshake, &left, ends)?;
+    tokio::task::spawn_local(host.clone().follow_group(heard));
+    let mut up = Box::pin(host.up.notified());
+    up.as_mut().enable();
+    tokio::task::spawn_local(host.clone().follow_map());
+    let waits = member.map().server_on(me).is_some();
     let stop = server.shutdown_handle();
-    let background = start_background(&driver, &state);
-    let service = Rc::new(MetaService { driver, state: state.clone() });
-    let ended = tokio::select! {
-        served = server.serve(service) => served.map_err(MetaError::from),
-        why = state.member.expelled() => Err(MetaError::Expelled(why)),
-        // The flusher has the sender, and lives as long as the state.
-        Some(why) = failure.recv() => Err(MetaError::Store(why)),
-        () = &mut shutdown => Ok(()),
+    let service = async {
+        // A server answers from the beginning; a member or a spare says who does.
+        if waits {
+            up.await;
+        }
+        tracing::info!(target = %me, node = %member.node(), %listen, "metadata service is up");
+        server.serve(Rc::new(MetaService { host: host.clone() })).await
+    };
+    let outcome = tokio::select! {
+        served = service => served.map(|()| None).map_err(MetaError::from),
+        why = member.expelled() => Err(MetaError::Expelled(why)),
+        // The host has the sender, and lives as long as this.
+        Some(end) = ended.recv() => match end {
+            End::Again(why) => Ok(Some(why)),
+            End::Failed(error) => Err(MetaError::Store(error)),
+            End::Broken(error) => Err(error),
+        },
+        () = &mut shutdown => Ok(None),
     };
     stop.stop();
-    background.iter().for_each(|task| task.abort());
-    if let Err(error) = state.member.goodbye().await {
+    if let Err(error) = member.goodbye().await {
         tracing::warn!(%error, "management did not hear the goodbye");
     }
-    let closed = state.store.clone().close();
-    ended.and(closed.map_err(MetaError::from))
-}
-
-/// What goes on beside the requests.
-fn start_background(driver: &Rc<Driver>, state: &Rc<State>) -> [tokio::task::JoinHandle<()>; 4] {
-    [
-        tokio::task::spawn_local(driver.clone().keep_time()),
-        tokio::task::spawn_local(garbage::collect(state.clone())),
-        tokio::task::spawn_local(fence::settle::settle(state.clone())),
-        tokio::task::spawn_local(ranges::run(state.clone())),
-    ]
+    let store = host.tables.store.clone();
+    match outcome {
+        // What was applied and is not everywhere may be undone by the next primary.
+        Ok(Some(why)) => {
+            store.abandon();
+            Ok(Some(why))
+        }
+        outcome => outcome.and_then(|_| store.close().map(|()| None).map_err(MetaError::from)),
+    }
 }
 
 async fn join(
@@ -133,7 +160,7 @@ async fn join(
         kind: TargetKind::Meta,
         capacity: capacity(&config.dir, None),
         losses: 0,
-        spare: false,
+        spare: config.spare,
     };
     // The heartbeat reports the capacity under the id that registration gives.
     let given = Arc::new(AtomicU16::new(id.0));
@@ -149,33 +176,27 @@ async fn join(
     Ok(joined)
 }
 
-async fn open(
+fn open(
     config: &MetaConfig,
     open_store: OpenStore<'_>,
     member: Member,
     me: TargetId,
     handshake: HandshakeConfig,
     left: &OnceLock<Arc<AtomicU64>>,
-    failed: mpsc::Sender<StoreError>,
-) -> Result<(Rc<Driver>, Rc<State>), MetaError> {
+    ends: mpsc::Sender<End>,
+) -> Result<(Rc<Host>, mpsc::UnboundedReceiver<News>), MetaError> {
     let options = Options { sync_interval: config.sync_interval, ..Options::default() };
     let (store, recovery) = open_store(&config.dir.join("tables"), options)?;
     tracing::info!(?recovery, "metadata tables are open");
     // Nobody has set it before.
     let _ = left.set(store.left_bytes());
+    let failed = ends.clone();
     let flusher = Flusher::new(store.clone(), move |error| {
         tracing::error!(%error, "the metadata log cannot be written; the service ends so that it cannot disagree with its disk");
         // The first reason counts.
-        let _ = failed.try_send(error.clone());
+        let _ = failed.try_send(End::Failed(error.clone()));
     });
-    let boot = ranges::start(&store, &member, me, recovery.last_lsn).await?;
-    let tables = Tables::new(store)?;
-    let peers = Peers::new(handshake);
-    let seed = u64::from_le_bytes(random::<8>()?);
-    let state = Rc::new(State::new(me, tables, flusher, member, peers, boot));
-    let driver = Rc::new(Driver::new(state.clone(), seed));
-    driver.start(now())?;
-    Ok((driver, state))
+    Ok(Host::new(me, Tables::new(store)?, flusher, member, handshake, ends))
 }
 
 /// The time by the system's clock.
@@ -199,53 +220,94 @@ fn capacity(dir: &Path, left: Option<u64>) -> Capacity {
 
 /// Dispatches frames.
 struct MetaService {
-    driver: Rc<Driver>,
-    state: Rc<State>,
+    host: Rc<Host>,
+}
+
+impl MetaService {
+    /// The server that works here.
+    fn serving(&self) -> Result<Serving, WireError> {
+        let elsewhere = || {
+            let me = self.host.me;
+            match self.host.member.map().server_on(me) {
+                Some(_) => ErrorCode::NOT_READY.with("this metadata server is about to begin its work"),
+                None => ErrorCode::WRONG_SERVER.with(format!("no metadata server works on target {me} now")),
+            }
+        };
+        self.host.serving().ok_or_else(elsewhere)
+    }
+
+    async fn answer(&self, peer: &PeerInfo, request: &Frame) -> Result<(Vec<u8>, Vec<u8>), WireError> {
+        let host = &self.host;
+        let body = match request.message_type() {
+            META => {
+                let Serving { driver, state } = self.serving()?;
+                let decoded = codec::decode(&request.body)?;
+                catch_up(&state.member, MapVersion(request.header.map_version)).await;
+                driver.request(decoded).await?
+            }
+            META_TX if peer.role == Role::Meta => {
+                let request = codec::decode(&request.body)?;
+                codec::encode(&self.serving()?.driver.transaction(request).await?)
+            }
+            META_TX => return Err(ErrorCode::UNAUTHORIZED.with("only metadata services take part in transactions")),
+            META_FENCES if peer.role == Role::Storage => {
+                let Serving { state, .. } = self.serving()?;
+                let decoded = codec::decode(&request.body)?;
+                let theirs = MapVersion(request.header.map_version);
+                catch_up(&state.member, theirs).await;
+                codec::encode(&fence::pending(&state, theirs, &decoded)?)
+            }
+            META_FENCES => return Err(ErrorCode::UNAUTHORIZED.with("only storage services ask whom to fence")),
+            META_REPLICA if peer.role == Role::Meta => return replicate(host, request).await,
+            META_REPLICA => {
+                return Err(ErrorCode::UNAUTHORIZED.with("only metadata services are members of mirror groups"));
+            }
+            META_CHECKPOINT => checkpointed(&host.tables.store).await?,
+            PING => Vec::new(),
+            STATS => codec::encode(&nyala_transport::process::stats(counters(host))),
+            other => {
+                let what = format!("a metadata service does not know message {other:#06x}");
+                return Err(ErrorCode::UNKNOWN_MESSAGE.with(what));
+            }
+        };
+        Ok((body, Vec::new()))
+    }
+}
+
+/// What another member says, and the answer.
+async fn replicate(host: &Host, request: &Frame) -> Result<(Vec<u8>, Vec<u8>), WireError> {
+    let Message { from, to, envelope } = codec::decode(&request.body)?;
+    let records = group::wire::split(&request.payload)?;
+    let shell = host.group().filter(|shell| to == host.me && shell.group() == envelope.group);
+    let shell = shell.ok_or_else(|| {
+        host.member.watch().heard_of(MapVersion(request.header.map_version));
+        ErrorCode::NOT_READY
+            .with(format!("target {to} is not known here as a member of mirror group {}", envelope.group))
+    })?;
+    Ok(match shell.hear(from, envelope, records).await {
+        Some((envelope, records)) => {
+            (codec::encode(&Message { from: to, to: from, envelope }), group::wire::join(&records))
+        }
+        None => (Vec::new(), Vec::new()),
+    })
 }
 
 impl Service for MetaService {
     fn relays_to(&self, address: SocketAddr) -> bool {
-        self.state.map().has_server_at(address)
+        self.host.member.map().has_server_at(address)
     }
 
     async fn call(&self, peer: &PeerInfo, request: Frame) -> Reply {
-        let state = &self.state;
-        let result = match request.message_type() {
-            META => match codec::decode(&request.body) {
-                Ok(decoded) => {
-                    catch_up(state, MapVersion(request.header.map_version)).await;
-                    self.driver.request(decoded).await
-                }
-                Err(error) => Err(error),
-            },
-            META_TX if peer.role == Role::Meta => match codec::decode(&request.body) {
-                Ok(request) => self.driver.transaction(request).await.map(|reply| codec::encode(&reply)),
-                Err(error) => Err(error),
-            },
-            META_TX => Err(ErrorCode::UNAUTHORIZED.with("only metadata services take part in transactions")),
-            META_FENCES if peer.role == Role::Storage => match codec::decode(&request.body) {
-                Ok(decoded) => {
-                    let theirs = MapVersion(request.header.map_version);
-                    catch_up(state, theirs).await;
-                    fence::pending(state, theirs, &decoded).map(|reply| codec::encode(&reply))
-                }
-                Err(error) => Err(error),
-            },
-            META_FENCES => Err(ErrorCode::UNAUTHORIZED.with("only storage services ask whom to fence")),
-            META_CHECKPOINT => checkpointed(state).await,
-            PING => Ok(Vec::new()),
-            STATS => Ok(codec::encode(&nyala_transport::process::stats(counters(&self.driver, state)))),
-            other => {
-                Err(ErrorCode::UNKNOWN_MESSAGE.with(format!("a metadata service does not know message {other:#06x}")))
-            }
-        };
-        let reply = match result {
-            Ok(body) => Reply::ok(body),
+        let reply = match self.answer(peer, &request).await {
+            Ok((body, payload)) if payload.is_empty() => Reply::ok(body),
+            Ok((body, payload)) => Reply::ok(body).with_payload(vec![payload.into()]),
             Err(error) => Reply::error(codec::encode(&error)),
         };
-        let (durable, applied) = (state.store.durable().0, state.store.applied().0);
+        let map_version = self.host.member.map().version.0;
+        let Some(Serving { state, .. }) = self.host.serving() else { return Reply { map_version, ..reply } };
+        let (durable, applied) = state.positions();
         Reply {
-            map_version: state.map().version.0,
+            map_version,
             run: nyala_namespace::runs::number(state.boot),
             log_position: durable,
             unsynced_records: u32::try_from(applied.saturating_sub(durable)).unwrap_or(u32::MAX),
@@ -254,16 +316,16 @@ impl Service for MetaService {
     }
 
     fn rests_on(&self) -> u64 {
-        self.state.flusher.rests_on()
+        self.host.flusher.rests_on()
     }
 
     fn safe_up_to(&self) -> u64 {
-        self.state.flusher.writes()
+        self.host.flusher.writes()
     }
 
     async fn settle(&self, number: u64) -> bool {
-        while self.state.flusher.writes() < number {
-            if self.state.flusher.flushed().await.is_err() {
+        while self.host.flusher.writes() < number {
+            if self.host.flusher.flushed().await.is_err() {
                 return false;
             }
         }
@@ -272,9 +334,9 @@ impl Service for MetaService {
 }
 
 /// Waits a moment if the sender holds a newer cluster map than this server: it knows targets that we do not know yet.
-async fn catch_up(state: &State, theirs: MapVersion) {
-    if theirs > state.map().version {
-        let newer = state.member.watch().newer_than(MapVersion(theirs.0 - 1));
+async fn catch_up(member: &Member, theirs: MapVersion) {
+    if theirs > member.map().version {
+        let newer = member.watch().newer_than(MapVersion(theirs.0 - 1));
         let _ = tokio::time::timeout(Duration::from_secs(1), newer).await;
     }
 }
@@ -282,22 +344,29 @@ async fn catch_up(state: &State, theirs: MapVersion) {
 /// How long a checkpoint may take before whoever asked for it is told to ask again.
 const CHECKPOINT: Duration = Duration::from_secs(8);
 
-async fn checkpointed(state: &State) -> Result<Vec<u8>, WireError> {
-    let checkpoint = tokio::time::timeout(CHECKPOINT, state.store.checkpointed()).await;
+async fn checkpointed(store: &Store) -> Result<Vec<u8>, WireError> {
+    let checkpoint = tokio::time::timeout(CHECKPOINT, store.checkpointed()).await;
     checkpoint.map_err(|_| ErrorCode::BUSY.with("the checkpoint is not through yet"))?.map_err(store_error)?;
     Ok(Vec::new())
 }
 
-fn counters(driver: &Driver, state: &State) -> Vec<(String, u64)> {
-    let server = driver.server();
-    let known = server.state();
-    let mut counters: Vec<(String, u64)> =
-        known.counters.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
-    let store = state.store.stats();
-    counters.push(("sessions".into(), known.sessions.len() as u64));
-    let (held, revocations) = known.delegations.figures();
-    counters.push(("delegation.held".into(), held as u64));
-    counters.push(("delegation.revocations".into(), revocations));
+fn counters(host: &Host) -> Vec<(String, u64)> {
+    let store = host.tables.store.stats();
+    let mut counters: Vec<(String, u64)> = Vec::new();
+    if let Some(Serving { driver, .. }) = host.serving() {
+        let server = driver.server();
+        let known = server.state();
+        counters.extend(known.counters.iter().map(|(name, count)| ((*name).to_owned(), *count)));
+        counters.push(("sessions".into(), known.sessions.len() as u64));
+        let (held, revocations) = known.delegations.figures();
+        counters.push(("delegation.held".into(), held as u64));
+        counters.push(("delegation.revocations".into(), revocations));
+    }
+    if let Some(group) = host.group() {
+        counters.push(("mirror.records".into(), group.last()));
+        let copied = |(target, bytes)| (format!("mirror.{}.{target}.copied_bytes", group.group()), bytes);
+        counters.extend(group.copies().into_iter().map(copied));
+    }
     counters.push(("log.syncs".into(), store.syncs));
     counters.push(("log.checkpoints".into(), store.checkpoints));
     counters.push(("log.records".into(), store.applied.0));

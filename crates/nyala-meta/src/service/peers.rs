@@ -48,10 +48,11 @@ impl Peers {
         }
     }
 
-    /// One step of a transaction, on the server of a metadata target.
+    /// One step of a transaction, at a metadata server.
     pub async fn tx(&self, map: &ClusterMap, target: TargetId, request: &TxRequest) -> Result<TxReply, WireError> {
         let request = Request::new(META_TX, codec::encode(request)).with_timeout(TX_TIMEOUT);
-        self.call(map, target, request).await
+        let works_on = map.server_target(target).map(|target| target.id);
+        self.call(map, works_on.ok_or_else(|| unreachable(target, "it is not in the cluster map"))?, request).await
     }
 
     /// One request about a chunk file that may be done twice, also after others.

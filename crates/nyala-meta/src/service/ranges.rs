@@ -14,10 +14,8 @@
 
 use super::error::MetaError;
 use super::state::State;
-use crate::tables::{StoreView, store_error};
 use nyala_namespace::runs;
 use nyala_namespace::sequences::{go_on_with, known};
-use nyala_store::{Lsn, Store};
 use nyala_transport::member::{Member, MgmtError};
 use nyala_wire::TargetId;
 use nyala_wire::mgmt::{MAX_RANGE, MgmtReply, MgmtRequest, SEQUENCES_PER_RANGE};
@@ -32,8 +30,9 @@ const RETRY: Duration = Duration::from_millis(200);
 
 /// Takes a range for this start, and has it on disk, with the position up to which the log was `recovered`. Waits for management as
 /// long as that takes. Returns the number of this run, which none before had.
-pub async fn start(store: &Store, member: &Member, me: TargetId, recovered: Lsn) -> Result<u64, MetaError> {
-    let known = known(&StoreView(store))?;
+pub async fn start(state: &State, recovered: u64) -> Result<u64, MetaError> {
+    let (member, me) = (&state.member, state.target);
+    let known = known(&state.tables)?;
     // Tables of before there were ranges know only numbers.
     let used = known.range.max(known.next.div_ceil(SEQUENCES_PER_RANGE));
     let (range, before) = loop {
@@ -50,11 +49,12 @@ pub async fn start(store: &Store, member: &Member, me: TargetId, recovered: Lsn)
             "the tables are older than this target's last start: they were put back from a copy, or that start was cut \
              off; what was done since then is lost, inode numbers go on above those of before");
     }
-    let mut batch = go_on_with(&StoreView(store), range)?;
-    runs::begin(&StoreView(store), &mut batch, range, recovered.0)?;
-    store.wait_room().await;
-    store.apply(batch).map_err(store_error)?;
-    store.sync_blocking().map_err(store_error)?;
+    let mut batch = go_on_with(&state.tables, range)?;
+    runs::begin(&state.tables, &mut batch, range, recovered)?;
+    state.store.wait_room().await;
+    state.apply(&batch)?;
+    state.flusher.flushed().await?;
+    state.durable().await?;
     Ok(range)
 }
 
@@ -81,7 +81,7 @@ async fn look(state: &State) -> Result<(), MetaError> {
     if known.next + RESERVE < known.range * SEQUENCES_PER_RANGE {
         return Ok(());
     }
-    let (range, _) = take(&state.member, state.me, known.range).await?;
+    let (range, _) = take(&state.member, state.target, known.range).await?;
     tracing::info!(range, "another range of inode numbers");
     // Slots with numbers left go on with the new ones too.
     Ok(state.apply(&go_on_with(&state.tables, range)?)?)

@@ -5,6 +5,7 @@
 //! Failure model: that of each of them.
 
 use super::flusher::Flusher;
+use super::group::GroupShell;
 use super::peers::Peers;
 use crate::tables::{Tables, store_error};
 use nyala_kv::Batch;
@@ -12,13 +13,18 @@ use nyala_store::Store;
 use nyala_transport::member::Member;
 use nyala_wire::map::ClusterMap;
 use nyala_wire::{TargetId, WireError};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// See the module's words.
 pub struct State {
-    /// The target that is served.
+    /// The metadata server that this is: its target, or the one that its mirror group is named by.
     pub me: TargetId,
+    /// The target that it works on.
+    pub target: TargetId,
+    /// The mirror group, if it is one.
+    pub group: Rc<RefCell<Option<Rc<GroupShell>>>>,
     /// The tables.
     pub tables: Tables,
     /// What is under them.
@@ -35,10 +41,6 @@ pub struct State {
 
 impl State {
     /// Of a service that has just opened its tables.
-    pub fn new(me: TargetId, tables: Tables, flusher: Rc<Flusher>, member: Member, peers: Peers, boot: u64) -> State {
-        State { me, store: tables.store.clone(), tables, flusher, member, peers, boot }
-    }
-
     /// The cluster map.
     pub fn map(&self) -> Arc<ClusterMap> {
         self.member.map()
@@ -49,13 +51,28 @@ impl State {
         if batch.is_empty() {
             return Ok(());
         }
-        self.tables.apply(batch)?;
-        self.flusher.applied();
-        Ok(())
+        self.flusher.apply(&self.tables, batch).map_err(store_error)
     }
 
-    /// Returns when everything written so far is on disk.
+    /// Returns when everything written so far is on disk, at every good member of a mirror group.
     pub async fn durable(&self) -> Result<(), WireError> {
-        self.store.wait_durable(self.store.written()).await.map_err(store_error)
+        let group = self.group.borrow().clone();
+        match group {
+            Some(group) => group.durable_up_to(self.flusher.last_index()).await,
+            None => self.store.wait_durable(self.store.written()).await.map_err(store_error),
+        }
+    }
+
+    /// The places in the log up to which everything is on disk, and is applied: of the group's log, or of the target's own.
+    pub fn positions(&self) -> (u64, u64) {
+        match &*self.group.borrow() {
+            Some(group) => (group.durable(), self.flusher.last_index()),
+            None => (self.store.durable().0, self.store.applied().0),
+        }
+    }
+
+    /// Whether clients may be answered now.
+    pub fn serves(&self) -> bool {
+        self.member.lease_valid() && self.group.borrow().as_ref().is_none_or(|group| group.leads())
     }
 }

@@ -113,6 +113,7 @@ impl Cluster {
             secret_file: self.path("secret"),
             alias: String::new(),
             encrypt: false,
+            spare: false,
             sync_interval: self.sync_interval,
         }
     }

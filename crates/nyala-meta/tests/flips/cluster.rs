@@ -153,6 +153,7 @@ impl Cluster {
                     secret_file: secret,
                     alias: String::new(),
                     encrypt: false,
+                    spare: false,
                     sync_interval: SYNC,
                 };
                 on_thread(move |stopped| async {

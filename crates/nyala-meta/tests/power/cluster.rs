@@ -279,6 +279,7 @@ impl Cluster {
             secret_file: self.secret.clone(),
             alias: String::new(),
             encrypt: false,
+            spare: false,
             sync_interval,
         };
         let (stop, stopped) = oneshot::channel::<()>();

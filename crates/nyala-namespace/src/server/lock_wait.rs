@@ -16,7 +16,6 @@ use super::waits::{Event, Wait};
 use crate::deadlock::{closes_circle, is_victim, lasting};
 use crate::file_locks::{self, FileLocks};
 use crate::ns::lock;
-use nyala_wire::map::TargetKind;
 use nyala_wire::meta::{FileLock, LockKind, MetaReply};
 use nyala_wire::meta_tx::{LockEdge, LockOwner, TxAction, TxId, TxReply};
 use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, WireError};
@@ -175,9 +174,9 @@ impl Search {
 
     fn ask(&mut self, state: &mut State) {
         let (map, me) = (state.ground.map().clone(), state.ground.me);
-        let others = map.targets.iter().filter(|target| target.kind == TargetKind::Meta && target.id != me);
+        let others = map.metadata_servers().filter(|server| *server != me);
         let tx = TxId { coordinator: me, number: 0 };
-        self.asked = others.map(|other| (other.id, state.ask(other.id, tx, TxAction::LockEdges))).collect();
+        self.asked = others.map(|other| (other, state.ask(other, tx, TxAction::LockEdges))).collect();
     }
 
     /// Whether this owner is the one of a circle that is refused; `None` while that is not known.

@@ -168,6 +168,7 @@ fn run_meta(dir: PathBuf, machine: MachineId, mgmt: Vec<SocketAddr>, sync_interv
         secret_file: secret_file(),
         alias: String::new(),
         encrypt: false,
+        spare: false,
         sync_interval,
     };
     let open = |_: &Path, options: Options| rack.open_store(options);

@@ -24,7 +24,7 @@ mod ask;
 use super::target::Target;
 use nyala_transport::member::Member;
 use nyala_transport::{HandshakeConfig, PeerInfo, Pool, PoolOptions, Role};
-use nyala_wire::map::{ClusterMap, TargetKind};
+use nyala_wire::map::ClusterMap;
 use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, WireError};
 use parking_lot::RwLock;
 use std::collections::HashMap;
@@ -96,7 +96,7 @@ impl Sessions {
     }
 
     async fn ask_all(self: &Arc<Sessions>, map: &Arc<ClusterMap>, period: u64) {
-        let homes = map.targets.iter().filter(|target| target.kind == TargetKind::Meta).map(|target| target.id);
+        let homes = map.metadata_servers();
         let silent: Vec<TargetId> = {
             let heard = self.heard.read();
             homes.filter(|home| heard.get(home) != Some(&period)).collect()

@@ -188,6 +188,30 @@ impl Log {
         Ok(tail.last_lsn)
     }
 
+    /// Hands the buffer to the operating system as far as it was at `up_to`, a position that the log had. Returns the last record
+    /// written.
+    pub(crate) fn write_up_to(&self, tail: &mut Tail, up_to: Position) -> Result<u64, StoreError> {
+        self.progress.check()?;
+        let Some(active) = tail.active.as_ref().filter(|active| active.sequence == up_to.sequence) else {
+            // Whoever left the segment has written it, or there was nothing yet.
+            return Ok(self.progress.written());
+        };
+        let offset = active.end - tail.buffer.len() as u64;
+        let Some(bytes) = up_to.offset.checked_sub(offset).filter(|bytes| *bytes > 0) else {
+            return Ok(self.progress.written());
+        };
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).min(tail.buffer.len());
+        if bytes == tail.buffer.len() {
+            return self.write_buffer(tail);
+        }
+        if let Err(error) = active.file.write_at(offset, &tail.buffer[..bytes]) {
+            return Err(self.progress.kill(StoreError::poisoned("write to the log", error)));
+        }
+        tail.buffer.drain(..bytes);
+        self.progress.set_written(up_to.lsn);
+        Ok(up_to.lsn)
+    }
+
     /// Writes the buffer and makes all of the log durable. Returns the last durable record, and whether it did a sync.
     pub(crate) fn sync(&self) -> Result<(u64, bool), StoreError> {
         let _turn = self.sync_turn.lock();

@@ -39,7 +39,7 @@ structures! {
     Owner { uid, gid }
     PutInline { inode, base_version, data, mtime, sync, close, size }
     Register { cluster, role, uuid, alias, addresses, incarnation, targets }
-    RegisterTarget { uuid, id, alias, kind, capacity, losses, spare: losses % 2 == 1 }
+    RegisterTarget { uuid, id, alias, kind, capacity, losses, spare }
     Registered { cluster, node, targets, map, refused }
     Rename { from_parent, from_name, to_parent, to_name, no_replace, exchange }
     Returned { inode, keep, seq, open }

@@ -145,7 +145,7 @@ fn describe(path: &Path, info: &EntryInfo, map: &ClusterMap) -> Entry {
         inode: info.attr.inode.to_string(),
         slot: info.attr.inode.slot().0,
         meta_target: info.meta_target,
-        meta_node: map.node_of(info.meta_target).map(|node| node.alias.clone()),
+        meta_node: map.server_node(info.meta_target).map(|node| node.alias.clone()),
         parent: info.parent.map(|parent| parent.to_string()),
         size: info.attr.size,
         inline: info.inline,

@@ -13,7 +13,7 @@ use crate::output::{Output, show};
 use crate::role::block_on;
 use crate::units::Size;
 use crate::walk::{Look, Owner};
-use nyala_wire::map::{Group, MemberState};
+use nyala_wire::map::{Group, MemberState, TargetKind};
 use nyala_wire::mgmt::GroupOrder;
 use nyala_wire::storage::BLOCK_BYTES;
 use nyala_wire::{DataLocation, GroupId};
@@ -56,6 +56,11 @@ pub fn run(args: MirrorDeleteArgs, output: Output) -> Outcome {
         let found = map.groups.iter().find(|g| g.id == group).cloned();
         let found =
             found.ok_or_else(|| Failure::failed(format!("there is no mirror group {group}; see nyala mirror list")))?;
+        if found.kind == TargetKind::Meta {
+            // Nothing is given up: it is refused unless the server goes on alone.
+            cluster.order_groups(GroupOrder::Remove { group, content_gone: false }).await?;
+            return Ok(Groups::of(&cluster.map().await?));
+        }
         if !args.yes && !args.give_up_data {
             return Err(Failure::usage(format!(
                 "files that lie in mirror group {group} cannot be read any more once it is gone; if there are none: \

@@ -37,6 +37,9 @@ pub struct UpArgs {
     /// Number of metadata services [default: 2]
     #[arg(long, value_name = "N")]
     pub meta: Option<u16>,
+    /// Number of spare metadata services: each mirrors one of the others, and takes over when that dies [default: 0]
+    #[arg(long, value_name = "N")]
+    pub meta_spares: Option<u16>,
     /// Number of storage targets [default: 4]
     #[arg(long, value_name = "N")]
     pub storage: Option<u16>,
@@ -95,6 +98,7 @@ pub fn run(args: UpArgs, output: Output) -> Outcome {
     let wishes = Wishes {
         mgmt: args.mgmt,
         meta: args.meta,
+        meta_spares: args.meta_spares,
         storage: args.storage,
         storage_services: args.storage_services,
         chunk_size: args.chunk_size,
@@ -183,10 +187,14 @@ async fn bring_up(home: &Home, plan: &Plan, cluster: &Cluster, mount: bool) -> R
         }
     }
     await_all(home, plan, cluster, deadline).await?;
-    if plan.mirror && cluster.map().await?.groups.is_empty() {
-        let (kind, members) = (TargetKind::Storage, 2);
-        let order = GroupOrder::CreateAll { kind, members, ignore_space: true, ignore_uneven: false };
-        cluster.order_groups(order).await?;
+    let groups = cluster.map().await?.groups;
+    for (kind, wished) in [(TargetKind::Storage, plan.mirror), (TargetKind::Meta, plan.spares() > 0)] {
+        if wished && !groups.iter().any(|group| group.kind == kind) {
+            // Metadata servers without a spare stay as they are.
+            let ignore_uneven = kind == TargetKind::Meta;
+            let order = GroupOrder::CreateAll { kind, members: 2, ignore_space: true, ignore_uneven };
+            cluster.order_groups(order).await?;
+        }
     }
     let mounts =
         plan.of(Kind::Mount).filter(|service| mount && !matches!(state(home, service), ServiceState::Running(_)));

@@ -31,6 +31,10 @@ settings! {
         /// Encrypt all traffic; the same on every node of the cluster [default: false]
         #[arg(long, env = "NYALA_META_ENCRYPT", value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
         encrypt: bool,
+        /// A target that registers for the first time gets no part of the name space: it waits to become a member of a mirror group
+        /// [default: false]
+        #[arg(long, env = "NYALA_META_SPARE", value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+        spare: bool,
         /// Wished name [default: management chooses]
         #[arg(long, env = "NYALA_META_ALIAS", value_name = "NAME")]
         alias: String,
@@ -57,6 +61,7 @@ impl MetaSettings {
             mgmt: need_mgmt(self.mgmt)?,
             secret_file: self.secret.unwrap_or_else(|| DEFAULT_SECRET.into()),
             encrypt: self.encrypt.unwrap_or_default(),
+            spare: self.spare.unwrap_or_default(),
             alias: self.alias.unwrap_or_default(),
             sync_interval: self.sync_interval.map_or(Duration::from_secs(1), |span| span.0),
         })

@@ -45,7 +45,7 @@ pub async fn await_root(client: &Client) -> Result<(), Failure> {
         return Ok(found.map(drop)?);
     }
     let map = client.map();
-    let target = map.slot_target(InodeId::ROOT.slot()).and_then(|target| map.target(target));
+    let target = map.slot_target(InodeId::ROOT.slot()).and_then(|server| map.server_target(server));
     if target.is_some_and(|target| target.reachability == Reachability::Online) {
         let longest = Duration::from_millis(map.settings.session_timeout_ms.into());
         tracing::warn!(

@@ -42,6 +42,7 @@ impl Plan {
                 secret,
                 encrypt,
                 alias,
+                spare: service.spare.then_some(true),
                 ..MetaSettings::default()
             }),
             Kind::Storage => {

@@ -50,6 +50,9 @@ pub struct ServicePlan {
     /// Storage targets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<TargetId>,
+    /// A metadata service that mirrors another one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spare: bool,
 }
 
 /// A cluster.
@@ -109,6 +112,12 @@ impl Plan {
         let mgmt = count("--mgmt", wishes.mgmt, 1, MOST_MGMT)?;
         check_odd(mgmt)?;
         let meta = count("--meta", wishes.meta, 2, MOST)?;
+        let spares = wishes.meta_spares.unwrap_or(0);
+        if spares > meta {
+            return Err(Failure::usage(format!(
+                "--meta-spares {spares}: each of --meta {meta} is mirrored by one at most"
+            )));
+        }
         let storage = count("--storage", wishes.storage, 4, MOST)?;
         let services = count("--storage-services", wishes.storage_services, storage.min(2), storage)?;
         let most = most_width(wishes.mirror, storage, services)?;
@@ -116,7 +125,8 @@ impl Plan {
         let pattern = crate::config::pattern(wishes.chunk_size, Some(width.min(most)), wishes.inline_size);
         let pattern = pattern.map_err(|error| Failure::usage(error.message))?;
         let mut local = |group| ports.next(group).map(|port| Some(SocketAddr::from(([127, 0, 0, 1], port))));
-        let plain = |name: String, kind, listen| ServicePlan { name, kind, listen, rest: None, targets: vec![] };
+        let plain =
+            |name: String, kind, listen| ServicePlan { name, kind, listen, rest: None, targets: vec![], spare: false };
         let mut all = vec![ServicePlan {
             rest: local(PortGroup::Rest)?,
             ..plain("mgmt".into(), Kind::Mgmtd, local(PortGroup::Mgmt)?)
@@ -129,6 +139,12 @@ impl Plan {
         }
         for number in 1..=meta {
             all.push(plain(format!("meta{number}"), Kind::Meta, local(PortGroup::Meta)?));
+        }
+        for number in 1..=spares {
+            all.push(ServicePlan {
+                spare: true,
+                ..plain(format!("meta{}", meta + number), Kind::Meta, local(PortGroup::Meta)?)
+            });
         }
         for number in 1..=services {
             // Dealt out in turn; numbered as the field likes it: target 203 is the third of service 2.
@@ -209,6 +225,11 @@ impl Plan {
         if self.mirror { targets / 2 } else { targets }
     }
 
+    /// Number of spare metadata services.
+    pub fn spares(&self) -> usize {
+        self.of(Kind::Meta).filter(|service| service.spare).count()
+    }
+
     /// Number of storage targets.
     pub fn storage_targets(&self) -> usize {
         self.of(Kind::Storage).map(|service| service.targets.len()).sum()
@@ -283,6 +304,19 @@ mod tests {
         let plain = planned(&wishes()).unwrap();
         let refused = plain.check_wishes(&Wishes { mirror: true, ..Wishes::default() }).unwrap_err();
         assert!(refused.message.contains("mirror create --auto"), "{refused}");
+    }
+
+    #[test]
+    fn metadata_services_are_mirrored_by_spares() {
+        let home = Home::new("/d");
+        let plan = planned(&Wishes { meta: Some(2), meta_spares: Some(1), ..wishes() }).unwrap();
+        let spare: MetaSettings =
+            toml::from_str(&plan.configuration(&home, plan.service("meta3").unwrap()).unwrap()).unwrap();
+        assert!(spare.resolve().unwrap().spare && plan.spares() == 1);
+        plan.check_wishes(&Wishes { meta: Some(2), meta_spares: Some(1), ..Wishes::default() }).unwrap();
+        assert_eq!(Plan::parse(&toml::to_string(&plan).unwrap()), Ok(plan));
+        let refused = planned(&Wishes { meta: Some(1), meta_spares: Some(2), ..wishes() }).unwrap_err();
+        assert!(refused.message.contains("--meta-spares 2"), "{refused}");
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub struct Wishes {
     pub mgmt: Option<u16>,
     /// Metadata services.
     pub meta: Option<u16>,
+    /// Spare metadata services, each of which mirrors one of the others.
+    pub meta_spares: Option<u16>,
     /// Storage targets.
     pub storage: Option<u16>,
     /// Storage services, which share the targets.
@@ -62,7 +64,8 @@ impl Plan {
         let bytes = |wish: Option<Size>| wish.map(|size| size.0);
         for (flag, wish, is) in [
             ("--mgmt", wish(wishes.mgmt), number(self.of(Kind::Mgmtd).count())),
-            ("--meta", wish(wishes.meta), number(self.of(Kind::Meta).count())),
+            ("--meta", wish(wishes.meta), number(self.of(Kind::Meta).filter(|service| !service.spare).count())),
+            ("--meta-spares", wish(wishes.meta_spares), number(self.spares())),
             ("--storage", wish(wishes.storage), number(self.storage_targets())),
             ("--storage-services", wish(wishes.storage_services), number(self.of(Kind::Storage).count())),
             ("--base-port", wish(wishes.base_port), self.base_port.map_or(0, u64::from)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Asks one metadata target who was fenced while we were away, and fences them.
+//! Asks one metadata server who was fenced while we were away, and fences them.
 //!
 //! **Failure model.** See the parent module. Whatever goes wrong, that target was not heard: it is asked again.
 
@@ -22,7 +22,7 @@ const WITHIN: Duration = Duration::from_secs(3);
 impl Sessions {
     /// Fences what a metadata target has for ours.
     pub(super) async fn ask(&self, map: &ClusterMap, home: TargetId) -> Result<(), WireError> {
-        let node = map.node_of(home).ok_or_else(|| ErrorCode::NOT_READY.with("it is on no node of the map"))?;
+        let node = map.server_node(home).ok_or_else(|| ErrorCode::NOT_READY.with("it is on no node of the map"))?;
         let endpoint = Endpoint { addresses: node.addresses.clone() };
         for (id, target) in &*self.targets {
             let mut above = SessionId(0);

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A metadata server that is mirrored: its primary dies, stands still or loses its role under a checked load, again and again.
+
+use crate::kills::Load;
+use nyala_e2e::{Cluster, Options, cleanup, long, serial};
+use std::time::{Duration, Instant};
+
+fn options(meta: u16) -> Options {
+    let more = ["--meta-spares", "1"].map(str::to_owned).to_vec();
+    Options { meta, more, ..Options::default() }
+}
+
+/// Names of the group's members, the primary first, once all are good.
+fn members(cluster: &Cluster) -> Vec<String> {
+    let began = Instant::now();
+    loop {
+        let groups = cluster.json(&["mirror", "list", "--output", "json"]);
+        let members = groups[0]["members"].as_array().cloned().unwrap_or_default();
+        if members.len() == 2 && members.iter().all(|member| member["state"] == "good") {
+            return members.iter().filter_map(|member| member["node_alias"].as_str().map(str::to_owned)).collect();
+        }
+        let waited = began.elapsed();
+        assert!(waited < Duration::from_secs(60), "not good after {waited:?}: {groups}\n{}", cluster.logs(40));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Kills the primary: the load goes on long before that is back; then it is brought up to date.
+#[test]
+fn e2e_mirrored_metadata_outlives_its_primary() {
+    let _one = serial();
+    let cluster = Cluster::start(options(1));
+    let mut load = Load::start(&cluster, "load");
+    load.progress(&cluster, 30);
+    let mut longest = Duration::ZERO;
+    for round in 0..if long() { 100 } else { 5 } {
+        let primary = members(&cluster).remove(0);
+        let began = Instant::now();
+        match round % 3 {
+            0 | 1 => cluster.kill(&primary),
+            _ => cleanup::signal(cluster.pid(&primary), libc::SIGSTOP),
+        }
+        load.progress(&cluster, 1);
+        let pause = began.elapsed();
+        println!(
+            "round {round}: {primary} {}, the load goes on after {pause:?}",
+            if round % 3 == 2 { "stands still" } else { "dies" }
+        );
+        if round % 3 != 2 {
+            longest = longest.max(pause);
+            load.progress(&cluster, 10);
+            cluster.start_service(&primary);
+        } else {
+            load.progress(&cluster, 10);
+            cleanup::signal(cluster.pid(&primary), libc::SIGCONT);
+        }
+    }
+    members(&cluster);
+    load.finish(&cluster);
+    println!("longest pause after a process died: {longest:?}");
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The shell around a member of a mirror group of metadata targets ([`nyala_replica::log`]): carries messages and timers, applies
+//! records, reads and writes the rows of copies. `docs/replication.md` has the whole.
+//!
+//! Failure model: that of the member; what it asks for is done in its order. A message may not arrive, or its answer; the member
+//! sends again. When the store fails, the service ends. A primary that loses its role ends this run of the service: what it had
+//! applied and not written is forgotten with it.
+
+mod copy;
+mod effects;
+pub mod rows;
+mod sending;
+pub mod wire;
+
+use super::flusher::{Flusher, Replicate};
+use crate::tables::Tables;
+use nyala_replica::log::{LogConfig, LogEffect, LogEnvelope, LogInput, LogMember, LogState, Record};
+use nyala_replica::{MemberRole, View};
+use nyala_store::{Lsn, StoreError};
+use nyala_transport::member::{Member, monotonic_ms};
+use nyala_transport::{HandshakeConfig, Pool, PoolOptions};
+use nyala_wire::map::ClusterMap;
+use nyala_wire::{ErrorCode, GroupId, MapVersion, TargetId, WireError};
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// Between looks at the clock.
+const TICK: Duration = Duration::from_millis(20);
+/// Of so many, one is for what is not urgent.
+const SELDOM: u32 = 25;
+
+/// What the service has to hear.
+#[derive(Debug)]
+pub enum News {
+    /// Serve as the group's primary.
+    Lead,
+    /// It is another one's turn.
+    StepDown,
+    /// The store has failed.
+    Failed(StoreError),
+}
+
+/// What a shell is made of.
+pub struct Setup {
+    /// The target.
+    pub me: TargetId,
+    /// Its group.
+    pub group: GroupId,
+    /// Its tables.
+    pub tables: Tables,
+    /// The log.
+    pub flusher: Rc<Flusher>,
+    /// Membership.
+    pub member: Member,
+    /// How to greet other members.
+    pub handshake: HandshakeConfig,
+    /// Who hears what became of it.
+    pub news: mpsc::UnboundedSender<News>,
+}
+
+/// A member at work.
+pub struct GroupShell {
+    setup: Setup,
+    pool: Pool,
+    state: RefCell<State>,
+    durable: watch::Sender<u64>,
+}
+
+struct State {
+    replica: LogMember,
+    map: Arc<ClusterMap>,
+    /// Members that wait for our answer.
+    askers: HashMap<TargetId, oneshot::Sender<(LogEnvelope, Vec<Record>)>>,
+    /// What has to be done in order.
+    queue: VecDeque<LogEffect>,
+    working: bool,
+    /// Places in the store's log that records were written up to, until they are on disk.
+    marks: VecDeque<(Lsn, u64)>,
+    lease: (u64, MapVersion),
+    silence: sending::Silence,
+}
+
+impl GroupShell {
+    /// A member that does nothing before it gets a map.
+    pub fn new(setup: Setup, found: LogState) -> Rc<GroupShell> {
+        let last = found.last;
+        let replica = LogMember::open(setup.me, setup.group, LogConfig::default(), found);
+        setup.flusher.number_from(last + 1);
+        let pool = Pool::new(setup.handshake.clone(), PoolOptions::default());
+        let state = State {
+            replica,
+            map: Arc::default(),
+            askers: HashMap::new(),
+            queue: VecDeque::new(),
+            working: false,
+            marks: VecDeque::new(),
+            lease: (0, MapVersion(0)),
+            silence: sending::Silence::default(),
+        };
+        Rc::new(GroupShell { setup, pool, state: RefCell::new(state), durable: watch::Sender::new(0) })
+    }
+
+    /// Looks at the clock. Runs until it is dropped.
+    pub async fn keep_time(self: Rc<Self>) {
+        let mut ticks = tokio::time::interval(TICK);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        let mut count = 0_u32;
+        loop {
+            ticks.tick().await;
+            count = count.wrapping_add(1);
+            self.renew();
+            self.look_at_disk();
+            self.input(LogInput::Tick);
+            if count.is_multiple_of(SELDOM) {
+                self.state.borrow_mut().askers.retain(|_, answer| !answer.is_closed());
+                self.look_for_silence();
+            }
+        }
+    }
+
+    /// A newer map.
+    pub fn take_map(self: &Rc<Self>, map: &Arc<ClusterMap>) {
+        self.state.borrow_mut().map = map.clone();
+        if let Some(view) = View::of(map, self.setup.group) {
+            self.input(LogInput::Map(view));
+        }
+        self.renew();
+    }
+
+    /// The group.
+    pub fn group(&self) -> GroupId {
+        self.setup.group
+    }
+
+    /// Whether it may answer clients now.
+    pub fn leads(&self) -> bool {
+        self.state.borrow().replica.role() == MemberRole::Primary
+    }
+
+    /// Number of the last record, of those that the member knows.
+    pub fn last(&self) -> u64 {
+        self.state.borrow().replica.last()
+    }
+
+    /// Members that are being given everything, and the rows' bytes that each has got.
+    pub fn copies(&self) -> Vec<(TargetId, u64)> {
+        self.state.borrow().replica.copies()
+    }
+
+    /// All up to this record is on disk at every good member.
+    pub fn durable(&self) -> u64 {
+        *self.durable.borrow()
+    }
+
+    /// Returns when all up to a record is on disk at every good member.
+    pub async fn durable_up_to(self: &Rc<Self>, index: u64) -> Result<(), WireError> {
+        self.input(LogInput::WantDurable(index));
+        self.sync();
+        let mut durable = self.durable.subscribe();
+        let reached = durable.wait_for(|durable| *durable >= index).await;
+        reached.map(drop).map_err(|_| ErrorCode::NOT_READY.with("the service stops"))
+    }
+
+    /// A message of another member's; the answer, if there is one soon.
+    pub async fn hear(
+        self: &Rc<Self>,
+        from: TargetId,
+        envelope: LogEnvelope,
+        records: Vec<Record>,
+    ) -> Option<(LogEnvelope, Vec<Record>)> {
+        let (asker, answer) = oneshot::channel();
+        self.state.borrow_mut().askers.insert(from, asker);
+        self.input(LogInput::Message(from, envelope, records));
+        tokio::time::timeout(sending::ANSWER_WITHIN, answer).await.ok()?.ok()
+    }
+
+    /// Something happens to the member; what it wants done is begun. What was applied before is handed over before.
+    pub fn input(self: &Rc<Self>, input: LogInput) {
+        let applied = self.setup.flusher.hand_over();
+        let mut effects = Vec::new();
+        {
+            let (now_ms, mut state) = (monotonic_ms(), self.state.borrow_mut());
+            if !applied.is_empty() {
+                state.replica.handle(now_ms, LogInput::Append(applied), &mut effects);
+            }
+            state.replica.handle(now_ms, input, &mut effects);
+        }
+        effects.into_iter().for_each(|effect| self.carry_out(effect));
+    }
+
+    /// The member learns of a renewed lease.
+    fn renew(self: &Rc<Self>) {
+        let lease = self.setup.member.lease();
+        let news = std::mem::replace(&mut self.state.borrow_mut().lease, lease) != lease;
+        if news && lease.0 > 0 {
+            self.input(LogInput::Lease { until_ms: lease.0, version: lease.1 });
+        }
+    }
+
+    /// To the service, which may have stopped.
+    fn tell(&self, news: News) {
+        let _ = self.setup.news.send(news);
+    }
+}
+
+impl Replicate for GroupShell {
+    fn append(self: Rc<Self>, records: Vec<Record>, written_at: Lsn) -> u64 {
+        self.input(LogInput::Append(records));
+        let mut state = self.state.borrow_mut();
+        let last = state.replica.last();
+        state.marks.push_back((written_at, last));
+        state.replica.committed()
+    }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What a member of a mirror group remembers of the log in its tables (`docs/format-store.md`): the number of the last record, which is
+//! in every record; which terms began with which records; how far a copy of everything is.
+//!
+//! Failure model: each of these rows is in the same batch as what it tells of, so a crash takes both back or none.
+
+use nyala_kv::Batch;
+use nyala_namespace::keys::MIRROR;
+use nyala_replica::log::{CopyState, LogState, Terms};
+use nyala_store::Store;
+use nyala_wire::{ErrorCode, WireError, codec};
+use std::ops::{Bound, ControlFlow};
+
+const INDEX: [u8; 2] = [MIRROR, b'i'];
+const COPY: [u8; 2] = [MIRROR, b'c'];
+const TERM: u8 = b't';
+
+fn term_key(term: u32) -> Vec<u8> {
+    [&[MIRROR, TERM][..], &term.to_be_bytes()].concat()
+}
+
+/// Notes the number of the record that the batch is.
+pub fn put_index(batch: &mut Batch, index: u64) {
+    batch.put(INDEX, index.to_le_bytes());
+}
+
+/// Notes that a term begins with a record.
+pub fn put_term(batch: &mut Batch, term: u32, first: u64) {
+    batch.put(term_key(term), first.to_le_bytes());
+}
+
+/// Notes how far a copy is.
+pub fn put_copy(batch: &mut Batch, state: Option<&CopyState>) {
+    match state {
+        Some(state) => batch.put(COPY, codec::encode(state)),
+        None => batch.delete(COPY),
+    };
+}
+
+/// Whether a row is about the log, and none of what is copied.
+pub fn is_own(key: &[u8]) -> bool {
+    key.first() == Some(&MIRROR)
+}
+
+/// Forgets all terms.
+pub fn forget_terms(store: &Store, batch: &mut Batch) -> Result<(), nyala_store::StoreError> {
+    store.scan(Bound::Included(&[MIRROR, TERM]), Bound::Excluded(&[MIRROR, TERM + 1]), &mut |key, _| {
+        batch.delete(key);
+        ControlFlow::Continue(())
+    })
+}
+
+/// The terms that are remembered.
+pub fn terms(store: &Store) -> Result<Vec<(u32, u64)>, WireError> {
+    let (mut terms, mut whole) = (Vec::new(), true);
+    let (from, to) = ([MIRROR, TERM], [MIRROR, TERM + 1]);
+    let scanned = store.scan(Bound::Included(&from), Bound::Excluded(&to), &mut |key, value| {
+        match (key.get(2..).map(<[u8; 4]>::try_from), <[u8; 8]>::try_from(value)) {
+            (Some(Ok(term)), Ok(first)) => terms.push((u32::from_be_bytes(term), u64::from_le_bytes(first))),
+            _ => whole = false,
+        }
+        ControlFlow::Continue(())
+    });
+    scanned.map_err(crate::tables::store_error)?;
+    if whole { Ok(terms) } else { Err(damaged()) }
+}
+
+fn damaged() -> WireError {
+    ErrorCode::IO.with("what is remembered of the mirror group's log cannot be read")
+}
+
+/// What is remembered. `lone`: number of the last record of a server that was not mirrored so far.
+pub fn load(store: &Store, lone: u64) -> Result<LogState, WireError> {
+    let get = |key: &[u8]| store.get(key).map_err(crate::tables::store_error);
+    let index = get(&INDEX)?.map(|value| <[u8; 8]>::try_from(&value[..]).map_err(|_| damaged())).transpose()?;
+    let copying = get(&COPY)?.map(|value| codec::decode(&value)).transpose()?;
+    Ok(LogState { last: index.map_or(lone, u64::from_le_bytes), terms: Terms::new(terms(store)?), copying })
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! One run of the service on its target: a metadata server while the target serves one (alone, or as the primary of a mirror group), a
+//! member of a mirror group that takes the primary's records, or a spare that waits to become one.
+//!
+//! Failure model: the map may change at any moment. What makes another thing of this target than what it is (another primary, no group
+//! any more) ends this run, and the service begins anew with what is on its disk; only a server that becomes a mirror group goes on.
+
+use super::driver::Driver;
+use super::error::MetaError;
+use super::fence;
+use super::flusher::Flusher;
+use super::garbage;
+use super::group::{GroupShell, News, Setup, rows};
+use super::peers::Peers;
+use super::ranges;
+use super::state::State;
+use crate::tables::Tables;
+use nyala_store::StoreError;
+use nyala_transport::HandshakeConfig;
+use nyala_transport::member::Member;
+use nyala_wire::map::{ClusterMap, Group, TargetKind};
+use nyala_wire::{TargetId, WireError};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::sync::{Notify, mpsc};
+
+/// Why a run ends by itself.
+#[derive(Debug)]
+pub enum End {
+    /// Another run is to begin.
+    Again(&'static str),
+    /// The store has failed.
+    Failed(StoreError),
+    /// The server cannot begin its work.
+    Broken(MetaError),
+}
+
+/// A metadata server at work.
+#[derive(Clone)]
+pub struct Serving {
+    /// Answers requests.
+    pub driver: Rc<Driver>,
+    /// What its parts share.
+    pub state: Rc<State>,
+}
+
+/// See the module's words.
+pub struct Host {
+    /// The target.
+    pub me: TargetId,
+    /// Its tables.
+    pub tables: Tables,
+    /// Its log.
+    pub flusher: Rc<Flusher>,
+    /// Membership.
+    pub member: Member,
+    handshake: HandshakeConfig,
+    group: Rc<RefCell<Option<Rc<GroupShell>>>>,
+    serving: RefCell<Option<Serving>>,
+    starting: Cell<bool>,
+    ends: mpsc::Sender<End>,
+    news: mpsc::UnboundedSender<News>,
+    /// A server has begun its work.
+    pub up: Notify,
+}
+
+impl Host {
+    /// A target of which the map says nothing yet, and what its group has to tell it.
+    pub fn new(
+        me: TargetId,
+        tables: Tables,
+        flusher: Rc<Flusher>,
+        member: Member,
+        handshake: HandshakeConfig,
+        ends: mpsc::Sender<End>,
+    ) -> (Rc<Host>, mpsc::UnboundedReceiver<News>) {
+        let (news, heard) = mpsc::unbounded_channel();
+        let host = Host {
+            me,
+            tables,
+            flusher,
+            member,
+            handshake,
+            group: Rc::default(),
+            serving: RefCell::default(),
+            starting: Cell::new(false),
+            ends,
+            news,
+            up: Notify::new(),
+        };
+        (Rc::new(host), heard)
+    }
+
+    /// The server that works here, if one does.
+    pub fn serving(&self) -> Option<Serving> {
+        self.serving.borrow().clone()
+    }
+
+    /// The mirror group's member.
+    pub fn group(&self) -> Option<Rc<GroupShell>> {
+        self.group.borrow().clone()
+    }
+
+    /// Follows the map. Runs until the service stops.
+    pub async fn follow_map(self: Rc<Self>) {
+        let mut map = self.member.map();
+        // From here on heartbeats report what was handled, and no more.
+        self.member.acts_on(map.version);
+        loop {
+            if let Err(error) = self.take_map(&map) {
+                self.end(End::Broken(error.into()));
+            }
+            self.member.acts_on(map.version);
+            map = self.member.watch().newer_than(map.version).await;
+        }
+    }
+
+    /// Listens to the group's member. Runs until the service stops.
+    pub async fn follow_group(self: Rc<Self>, mut heard: mpsc::UnboundedReceiver<News>) {
+        while let Some(news) = heard.recv().await {
+            match news {
+                News::Lead => self.begin_serving(),
+                News::StepDown => self.end(End::Again("another member of its mirror group is primary")),
+                News::Failed(error) => self.end(End::Failed(error)),
+            }
+        }
+    }
+
+    fn take_map(self: &Rc<Self>, map: &Arc<ClusterMap>) -> Result<(), WireError> {
+        let mine = |group: &&Group| group.kind == TargetKind::Meta && group.members.contains(&self.me);
+        let (group, shell) = (map.groups.iter().find(mine), self.group());
+        match (group, shell) {
+            (Some(group), Some(shell)) if shell.group() == group.id => shell.take_map(map),
+            (Some(group), None) => self.join(group)?.take_map(map),
+            (None, None) if map.server_on(self.me) == Some(self.me) => self.begin_serving(),
+            (None, None) => {}
+            (_, Some(_)) => self.end(End::Again("it is no member of its mirror group any more")),
+        }
+        Ok(())
+    }
+
+    /// Becomes a member. A server that is made a mirror group of goes on serving.
+    fn join(self: &Rc<Self>, group: &Group) -> Result<Rc<GroupShell>, WireError> {
+        let lone = if group.serves == Some(self.me) { self.tables.store.applied().0 } else { 0 };
+        let found = rows::load(&self.tables.store, lone)?;
+        tracing::info!(group = %group.id, target = %self.me, last = found.last, copying = found.copying.is_some(),
+            "member of a mirror group");
+        let setup = Setup {
+            me: self.me,
+            group: group.id,
+            tables: self.tables.clone(),
+            flusher: self.flusher.clone(),
+            member: self.member.clone(),
+            handshake: self.handshake.clone(),
+            news: self.news.clone(),
+        };
+        let shell = GroupShell::new(setup, found);
+        self.flusher.replicate_to(&shell);
+        self.group.replace(Some(shell.clone()));
+        tokio::task::spawn_local(shell.clone().keep_time());
+        Ok(shell)
+    }
+
+    fn begin_serving(self: &Rc<Self>) {
+        if self.serving.borrow().is_some() || self.starting.replace(true) {
+            return;
+        }
+        let host = self.clone();
+        tokio::task::spawn_local(async move {
+            match host.serve().await {
+                Ok(serving) => {
+                    host.serving.replace(Some(serving));
+                    host.up.notify_waiters();
+                }
+                Err(error) => host.end(End::Broken(error)),
+            }
+        });
+    }
+
+    async fn serve(self: &Rc<Self>) -> Result<Serving, MetaError> {
+        let map = self.member.map();
+        let server = map.groups.iter().find(|group| group.members.contains(&self.me)).and_then(|group| group.serves);
+        let recovered = match self.group() {
+            Some(_) => self.flusher.last_index(),
+            None => self.tables.store.applied().0,
+        };
+        let mut state = State {
+            me: server.unwrap_or(self.me),
+            target: self.me,
+            group: self.group.clone(),
+            store: self.tables.store.clone(),
+            tables: self.tables.clone(),
+            flusher: self.flusher.clone(),
+            member: self.member.clone(),
+            peers: Peers::new(self.handshake.clone()),
+            boot: 0,
+        };
+        state.boot = ranges::start(&state, recovered).await?;
+        let seed = u64::from_le_bytes(super::random::<8>()?);
+        let state = Rc::new(state);
+        let driver = Rc::new(Driver::new(state.clone(), seed));
+        driver.start(super::now()).await?;
+        tracing::info!(server = %state.me, target = %self.me, boot = state.boot, "metadata server is up");
+        tokio::task::spawn_local(driver.clone().keep_time());
+        tokio::task::spawn_local(garbage::collect(state.clone()));
+        tokio::task::spawn_local(fence::settle::settle(state.clone()));
+        tokio::task::spawn_local(ranges::run(state.clone()));
+        Ok(Serving { driver, state })
+    }
+
+    fn end(&self, end: End) {
+        // The first reason counts.
+        let _ = self.ends.try_send(end);
+    }
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Metadata that is mirrored: a group is made of a server that is in use, its primary dies, and clients go on.
+
+use nyala_client::{Client, ClientConfig};
+use nyala_meta::MetaConfig;
+use nyala_mgmt::MgmtConfig;
+use nyala_storage::{StorageConfig, TargetSpec};
+use nyala_transport::member::MgmtClient;
+use nyala_transport::{HandshakeConfig, Role, Secret};
+use nyala_wire::InodeId;
+use nyala_wire::map::{ClusterMap, MemberState, TargetKind};
+use nyala_wire::meta::Owner;
+use nyala_wire::mgmt::{GroupOrder, MgmtReply, MgmtRequest};
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+use tokio::task::LocalSet;
+
+type Running = (oneshot::Sender<()>, JoinHandle<()>);
+
+fn free_address() -> SocketAddr {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+fn on_thread<F: Future<Output = ()>>(work: impl FnOnce(oneshot::Receiver<()>) -> F + Send + 'static) -> Running {
+    let (stop, stopped) = oneshot::channel();
+    let thread = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        LocalSet::new().block_on(&runtime, work(stopped));
+    });
+    (stop, thread)
+}
+
+async fn told(stopped: oneshot::Receiver<()>) {
+    let _ = stopped.await;
+}
+
+struct Cluster {
+    dir: tempfile::TempDir,
+    mgmt: SocketAddr,
+    metas: [SocketAddr; 2],
+    others: Vec<Running>,
+    running: [Option<Running>; 2],
+}
+
+impl Cluster {
+    fn start() -> Cluster {
+        let dir = tempfile::tempdir().unwrap();
+        let secret = dir.path().join("secret");
+        Secret::generate(&secret).unwrap();
+        let (mgmt, storage) = (free_address(), free_address());
+        let metas = [free_address(), free_address()];
+        let config = MgmtConfig {
+            listen: vec![mgmt],
+            rest_listen: "127.0.0.1:0".parse().unwrap(),
+            ..MgmtConfig::new(dir.path().join("mgmt"), &secret)
+        };
+        let mut others = vec![on_thread(move |stop| async { nyala_mgmt::run(config, told(stop)).await.unwrap() })];
+        let mut config = StorageConfig::new(dir.path().join("storage"), storage, vec![mgmt], secret);
+        config.targets = vec![TargetSpec { dir: dir.path().join("t0"), ..TargetSpec::default() }];
+        others.push(on_thread(move |stop| async { nyala_storage::run(config, told(stop)).await.unwrap() }));
+        let mut cluster = Cluster { dir, mgmt, metas, others, running: [None, None] };
+        cluster.start_meta(0);
+        cluster
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn start_meta(&mut self, n: usize) {
+        let config = MetaConfig {
+            dir: self.path(&format!("meta{n}")),
+            listen: self.metas[n],
+            advertise: Vec::new(),
+            mgmt: vec![self.mgmt],
+            secret_file: self.path("secret"),
+            alias: String::new(),
+            encrypt: false,
+            spare: n > 0,
+            sync_interval: Duration::from_millis(500),
+        };
+        self.running[n] = Some(on_thread(move |cut| async {
+            tokio::select! {
+                ended = nyala_meta::run(config, std::future::pending()) => ended.unwrap(),
+                () = told(cut) => {}
+            }
+        }));
+    }
+
+    /// Cuts a metadata service off in the middle of whatever it does.
+    fn cut(&mut self, n: usize) {
+        let (cut, thread) = self.running[n].take().expect("it runs");
+        let _ = cut.send(());
+        thread.join().expect("the service is dropped");
+    }
+
+    async fn client(&self) -> Client {
+        let secret = Secret::load(&self.path("secret")).unwrap();
+        let config = ClientConfig {
+            retry_timeout: Duration::from_secs(60),
+            ..ClientConfig::new(vec![self.mgmt], secret, "test:/")
+        };
+        Client::connect(config).await.unwrap()
+    }
+
+    async fn order(&self, client: &Client, order: GroupOrder) {
+        let secret = Secret::load(&self.path("secret")).unwrap();
+        let cluster = u128::from_le_bytes(client.map().cluster.0);
+        let mgmt = MgmtClient::new(vec![self.mgmt], HandshakeConfig::new(secret, cluster, Role::Cli, 0));
+        assert!(matches!(mgmt.call(&MgmtRequest::Groups(order)).await.unwrap(), MgmtReply::Done));
+    }
+
+    fn stop(mut self) {
+        for n in 0..2 {
+            if self.running[n].is_some() {
+                self.cut(n);
+            }
+        }
+        while let Some((stop, thread)) = self.others.pop() {
+            let _ = stop.send(());
+            thread.join().expect("the service ends well");
+        }
+    }
+}
+
+async fn until(client: &Client, what: &str, holds: impl Fn(&ClusterMap) -> bool) {
+    let began = Instant::now();
+    while !holds(&client.map()) {
+        assert!(began.elapsed() < Duration::from_secs(60), "{what}: {:?}", client.map().groups);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn all_good(map: &ClusterMap) -> bool {
+    map.groups.first().is_some_and(|group| group.states == [MemberState::Good; 2] && group.is_settled())
+}
+
+#[test]
+fn a_server_in_use_becomes_a_mirror_group_and_outlives_its_primary() {
+    let mut cluster = Cluster::start();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    LocalSet::new().block_on(&runtime, async {
+        let client = cluster.client().await;
+        until(&client, "two targets", |map| map.targets.len() == 2).await;
+        let mut made = 0;
+        let mut make = async |count: usize| {
+            let began = Instant::now();
+            for _ in 0..count {
+                client.mkdir(InodeId::ROOT, format!("dir{made}").as_bytes(), 0o755, Owner::default()).await.unwrap();
+                made += 1;
+            }
+            (made, began.elapsed())
+        };
+        make(300).await;
+        cluster.start_meta(1);
+        until(&client, "a spare", |map| map.targets.len() == 3).await;
+        let wish =
+            GroupOrder::CreateAll { kind: TargetKind::Meta, members: 2, ignore_space: true, ignore_uneven: false };
+        cluster.order(&client, wish).await;
+        make(100).await;
+        until(&client, "all good", all_good).await;
+        make(100).await;
+        for round in 0..4 {
+            cluster.cut(round % 2);
+            let (_, took) = make(50).await;
+            println!("round {round}: the next change took {took:?}");
+            cluster.start_meta(round % 2);
+            until(&client, "all good again", all_good).await;
+            make(50).await;
+        }
+        let (made, _) = make(0).await;
+        for n in 0..made {
+            client.lookup(InodeId::ROOT, format!("dir{n}").as_bytes()).await.unwrap();
+        }
+        client.shutdown().await.unwrap();
+    });
+    cluster.stop();
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A primary and a member, told by hand.
+
+use super::*;
+use nyala_wire::map::{Group, TargetKind};
+use std::collections::BTreeSet;
+
+const GROUP: GroupId = GroupId(1);
+const A: TargetId = TargetId(1);
+const B: TargetId = TargetId(2);
+
+fn view(epoch: u32, term: u32, states: [MemberState; 2]) -> View {
+    let group = Group {
+        id: GROUP,
+        kind: TargetKind::Meta,
+        epoch,
+        members: vec![A, B],
+        states: states.to_vec(),
+        term,
+        since: MapVersion(epoch.into()),
+        fencing: Vec::new(),
+        resync_stopped: false,
+        full: Vec::new(),
+        losses: 0,
+        serves: Some(A),
+    };
+    View { version: MapVersion(epoch.into()), group, reachable: BTreeSet::from([A, B]) }
+}
+
+fn member(me: TargetId, last: u64) -> LogMember {
+    LogMember::open(me, GROUP, LogConfig::default(), LogState { last, ..LogState::default() })
+}
+
+fn handle(member: &mut LogMember, now_ms: u64, input: LogInput) -> Vec<LogEffect> {
+    let mut effects = Vec::new();
+    member.handle(now_ms, input, &mut effects);
+    effects
+}
+
+fn lease(member: &mut LogMember) -> Vec<LogEffect> {
+    handle(member, 0, LogInput::Lease { until_ms: 10_000, version: MapVersion(0) })
+}
+
+/// What one sends to the other, until nobody has anything to say; what else is wanted.
+fn talk(a: &mut LogMember, b: &mut LogMember, first: Vec<LogEffect>) -> Vec<LogEffect> {
+    let (mut queue, mut rest) = (first.into_iter().map(|effect| (A, effect)).collect::<VecDeque<_>>(), Vec::new());
+    while let Some((from, effect)) = queue.pop_front() {
+        match effect {
+            LogEffect::Send(to, envelope, records) => {
+                let other = if to == A { &mut *a } else { &mut *b };
+                let wants = handle(other, 1, LogInput::Message(from, envelope, records));
+                queue.extend(wants.into_iter().map(|effect| (to, effect)));
+            }
+            LogEffect::Apply { first, ref records } => {
+                let last = first + records.len() as u64 - 1;
+                rest.push(effect);
+                let me = if from == A { &mut *a } else { &mut *b };
+                let wants = handle(me, 1, LogInput::Written(last));
+                queue.extend(wants.into_iter().map(|effect| (from, effect)));
+            }
+            other => rest.push(other),
+        }
+    }
+    rest
+}
+
+fn record() -> Record {
+    b"record"[..].into()
+}
+
+/// A server that was not mirrored leads at once, with its own number of records; one whose log is shared takes what follows.
+#[test]
+fn a_record_counts_when_every_good_member_has_it() {
+    use MemberState::{Good, Resyncing};
+    let (mut a, mut b) = (member(A, 9), member(B, 9));
+    lease(&mut a);
+    let begins = handle(&mut a, 0, LogInput::Map(view(1, 1, [Good, Resyncing])));
+    assert!(begins.contains(&LogEffect::BeginTerm { term: 1, index: 10 }), "{begins:?}");
+    handle(&mut b, 0, LogInput::Map(view(1, 1, [Good, Resyncing])));
+    let leads = handle(&mut a, 0, LogInput::Append(vec![record()]));
+    assert!(leads.contains(&LogEffect::Lead(1)), "nobody else is good: {leads:?}");
+    let rest = talk(&mut a, &mut b, [begins, leads].concat());
+    assert!(rest.contains(&LogEffect::Apply { first: 10, records: vec![record()] }), "{rest:?}");
+    assert!(rest.iter().any(|effect| matches!(effect, LogEffect::Ask(Command::MemberResynced(_)))), "{rest:?}");
+    assert_eq!((a.position(), b.position()), (Position { term: 1, index: 10 }, Position { term: 1, index: 10 }));
+
+    // From now on nothing counts without it, though the map does not call it good yet.
+    let sent = handle(&mut a, 2, LogInput::Append(vec![record()]));
+    assert!(!sent.contains(&LogEffect::Committed(11)), "{sent:?}");
+    let rest = talk(&mut a, &mut b, sent);
+    assert!(rest.contains(&LogEffect::Committed(11)), "{rest:?}");
+}
+
+/// A primary whose lease is over answers for nothing, whatever members say.
+#[test]
+fn nothing_counts_without_a_lease() {
+    let (mut a, mut b) = (member(A, 9), member(B, 9));
+    lease(&mut a);
+    let good = view(1, 1, [MemberState::Good; 2]);
+    handle(&mut b, 0, LogInput::Map(good.clone()));
+    let asks = handle(&mut a, 0, LogInput::Map(good));
+    let rest = talk(&mut a, &mut b, asks);
+    assert_eq!(rest, [LogEffect::BeginTerm { term: 1, index: 10 }]);
+    let sent = handle(&mut a, 10_001, LogInput::Append(vec![record()]));
+    let rest = talk(&mut a, &mut b, sent);
+    assert!(!rest.iter().any(|effect| matches!(effect, LogEffect::Committed(_) | LogEffect::Lead(_))), "{rest:?}");
+    let renewed = handle(&mut a, 10_002, LogInput::Lease { until_ms: 20_000, version: MapVersion(1) });
+    assert_eq!(renewed[..2], [LogEffect::Committed(10), LogEffect::Lead(1)]);
+}
+
+/// A member that has records of its own behind what it shares is given everything.
+#[test]
+fn a_member_with_another_history_is_given_everything() {
+    let mut a = LogMember::open(
+        A,
+        GROUP,
+        LogConfig::default(),
+        LogState { last: 9, terms: Terms::new([(1, 5)]), copying: None },
+    );
+    let terms = Terms::new([(1, 5)]);
+    let mut b = LogMember::open(B, GROUP, LogConfig::default(), LogState { last: 12, terms, copying: None });
+    lease(&mut a);
+    let resyncs = view(4, 3, [MemberState::Good, MemberState::Resyncing]);
+    handle(&mut b, 0, LogInput::Map(resyncs.clone()));
+    let begins = handle(&mut a, 0, LogInput::Map(resyncs));
+    let leads = handle(&mut a, 0, LogInput::Append(vec![record()]));
+    let rest = talk(&mut a, &mut b, [begins, leads].concat());
+    let begun = rest.iter().find_map(|effect| match effect {
+        LogEffect::BeginCopy { position, .. } => Some(*position),
+        _ => None,
+    });
+    assert_eq!(begun, Some(Position { term: 3, index: 10 }), "{rest:?}");
+}

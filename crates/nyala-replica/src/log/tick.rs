@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What time brings: sending again, giving up, bringing members back.
+
+use super::LogMember;
+use super::link::{Link, Mode};
+use crate::role::MemberRole;
+use nyala_cluster::Command;
+use nyala_wire::TargetId;
+use nyala_wire::map::MemberState;
+use std::collections::BTreeMap;
+
+impl LogMember {
+    pub(super) fn tick(&mut self) {
+        self.advance();
+        if !self.leads() {
+            return;
+        }
+        let give_up = |since_ms: u64| self.now_ms >= since_ms + self.config.give_up_ms;
+        let silent: Vec<TargetId> = self
+            .links
+            .iter()
+            .filter_map(|(target, link)| link.under_way.filter(|(_, since_ms, _)| give_up(*since_ms)).map(|_| *target))
+            .collect();
+        silent.into_iter().for_each(|target| self.ask_mark(target));
+        // Good members that have something else than what the others have.
+        let odd = |(target, link): (&TargetId, &Link)| {
+            let good = self.state_of(*target) == Some(MemberState::Good);
+            (good && link.found.is_some() && matches!(link.mode, Mode::Unknown)).then_some(*target)
+        };
+        let odd: Vec<TargetId> = self.links.iter().filter_map(odd).filter(|_| self.term_record.is_some()).collect();
+        odd.into_iter().for_each(|target| self.ask_mark(target));
+        if self.role == MemberRole::Primary {
+            self.begin_resyncs();
+            let resynced: Vec<TargetId> =
+                self.links.iter().filter(|(_, link)| link.caught_up).map(|(t, _)| *t).collect();
+            let resynced = resynced.into_iter().filter(|target| self.state_of(*target) == Some(MemberState::Resyncing));
+            resynced.collect::<Vec<_>>().into_iter().for_each(|target| self.ask_resynced(target));
+        }
+    }
+
+    fn begin_resyncs(&mut self) {
+        let Some(view) = self.view.clone().filter(|view| !view.group.resync_stopped) else { return };
+        for target in self.others(|state| state == MemberState::NeedsResync) {
+            let waits = |until: &BTreeMap<TargetId, u64>| until.get(&target).is_some_and(|at| self.now_ms < *at);
+            if view.reachable.contains(&target) && !waits(&self.retry_at_ms) && !waits(&self.silent) {
+                let member = self.member_at(target);
+                self.ask(target, 1, Command::StartResync(member));
+            }
+        }
+    }
+
+    /// Its host refuses connections, or does not answer: there is no use in waiting.
+    pub(super) fn refused(&mut self, target: TargetId) {
+        let waits = self.links.get(&target).is_some_and(|link| link.under_way.is_some());
+        if self.leads() && waits {
+            self.ask_mark(target);
+        }
+    }
+}
