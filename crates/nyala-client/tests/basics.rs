@@ -16,7 +16,7 @@ fn bytes(seed: usize, len: usize) -> Vec<u8> {
 
 async fn settled(client: &Client, cluster: &Cluster, inode: InodeId) {
     for _ in 0..200 {
-        if !cluster.0.lock().metas[0].is_held(inode) {
+        if !cluster.is_held(inode) {
             return;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -77,7 +77,7 @@ async fn own_writes_are_seen_before_and_after_they_went_out() {
     model[100_000..100_050].fill(7);
     assert_eq!(read(&handle, 99_000, 5000).await, &model[99_000..104_000]);
     handle.flush().await.unwrap();
-    assert_eq!(cluster.0.lock().metas[0].size(handle.inode()), 300_000);
+    assert_eq!(cluster.size(handle.inode()), 300_000);
     assert_eq!(read(&handle, 0, 400_000).await, model);
     handle.fsync(true).await.unwrap();
     assert!(cluster.0.lock().storage.syncs > 0);
@@ -103,10 +103,9 @@ async fn old_data_goes_out_by_itself() {
     big.write(0, &[1; 10_000]).await.unwrap();
     tokio::time::sleep(Duration::from_millis(1500)).await;
     assert_eq!(client.stats().dirty_bytes, 0);
-    let inner = cluster.0.lock();
-    assert_eq!(inner.metas[0].inline(small.inode()).unwrap(), b"hello");
-    assert_eq!(inner.metas[0].size(big.inode()), 10_000);
-    assert_eq!(inner.metas[0].inline(big.inode()), None);
+    assert_eq!(cluster.inline(small.inode()).unwrap(), b"hello");
+    assert_eq!(cluster.size(big.inode()), 10_000);
+    assert_eq!(cluster.inline(big.inode()), None);
 }
 
 #[tokio::test]
@@ -134,7 +133,7 @@ async fn two_clients_merge_inline_content() {
     b.write(4, b"bbbb").await.unwrap();
     a.flush().await.unwrap();
     b.flush().await.unwrap();
-    assert_eq!(cluster.0.lock().metas[0].inline(a.inode()).unwrap(), b"aaaabbbb");
+    assert_eq!(cluster.inline(a.inode()).unwrap(), b"aaaabbbb");
     // One spills while the other has written inline.
     b.write(8, b"cccc").await.unwrap();
     a.write(5000, b"dddd").await.unwrap();
@@ -245,7 +244,7 @@ async fn deleted_files(delegations: bool) {
         let handle = client.open(client.lookup(ROOT, name.as_bytes()).await.unwrap().inode, OpenOptions::default());
         let handle = handle.await.unwrap();
         tokio::time::sleep(Duration::from_millis(1)).await;
-        assert!(delegations || cluster.0.lock().metas[0].is_held(handle.inode()), "round {round}");
+        assert!(delegations || cluster.is_held(handle.inode()), "round {round}");
         assert_eq!(read(&handle, round, 1).await, b"q");
     }
     cluster.check();
@@ -315,7 +314,7 @@ async fn names_paths_and_space() {
     let stats = client.statfs().await.unwrap();
     assert_eq!((stats.total_bytes, stats.free_inodes), (300, 14));
     client.sync_all().await.unwrap();
-    assert_eq!(cluster.0.lock().metas[0].inline(file.inode()).unwrap(), b"12345");
+    assert_eq!(cluster.inline(file.inode()).unwrap(), b"12345");
     let pattern = StripePattern { chunk_bytes: 5, ..StripePattern::default() };
     assert!(client.set_pattern(ROOT, pattern).await.unwrap_err().is(ErrorCode::INVALID));
     assert!(!MetaOp::Sync.is_change());

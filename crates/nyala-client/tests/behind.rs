@@ -11,10 +11,9 @@ use nyala_wire::InodeId;
 use nyala_wire::meta::SetAttr;
 
 impl Cluster {
-    /// Every chunk file that a file may have gets some more bytes, and metadata knows that this may be.
+    /// Every chunk file that a file may have gets some more bytes.
     fn leave(&self, inode: InodeId, bytes: usize) {
         let mut inner = self.0.lock();
-        inner.metas.iter_mut().for_each(|meta| meta.doubtful.extend([inode]));
         for target in META_TARGETS + 1..=META_TARGETS + STORAGE_TARGETS {
             for index in 0..STORAGE_TARGETS {
                 inner.storage.chunks.entry((target, inode, index)).or_default().extend(vec![9; bytes]);
@@ -27,16 +26,21 @@ impl Cluster {
     }
 }
 
-/// Makes a file of so many bytes with one client, and opens it with another when that is gone.
+/// Makes a file of so many bytes with one client, and opens it with another when that is gone; without a goodbye if it leaves
+/// something, so that metadata knows that this may be.
 async fn taken_over(size: usize, left: usize) -> (Cluster, Client, FileHandle) {
     let (cluster, one, two) = two(1).await;
     let handle = make(&one, "file").await;
     handle.write(0, &vec![1; size]).await.unwrap();
     let inode = handle.inode();
-    handle.release().await.unwrap();
-    one.shutdown().await.unwrap();
     if left > 0 {
+        handle.fsync(false).await.unwrap();
+        cluster.forget_sessions();
+        drop((handle, one));
         cluster.leave(inode, left);
+    } else {
+        handle.release().await.unwrap();
+        one.shutdown().await.unwrap();
     }
     let handle = two.open(inode, OpenOptions { write: true, ..OpenOptions::default() }).await.unwrap();
     (cluster, two, handle)

@@ -45,7 +45,7 @@ fn patient(cluster: &Cluster) -> ClientConfig {
 }
 
 fn at_server(cluster: &Cluster, inode: InodeId) -> Vec<u8> {
-    cluster.0.lock().metas[0].inline(inode).unwrap().clone()
+    cluster.inline(inode).unwrap().clone()
 }
 
 async fn until_clean(client: &Client) {
@@ -108,9 +108,9 @@ async fn what_is_closed_is_at_the_server_before_its_name_replaces_another() {
     let (from_name, to_name) = (name("new"), name("old"));
     let rename = Rename { from_parent: ROOT, from_name, to_parent: ROOT, to_name, no_replace: false, exchange: false };
     cluster.take_log();
-    cluster.0.lock().metas[0].fail_commits = Some(ErrorCode::NO_SPACE);
+    cluster.0.lock().accidents.fail_commits = Some(ErrorCode::NO_SPACE);
     assert_eq!(client.rename(rename.clone()).await.unwrap_err().errno(), 28, "the old one is not given up for nothing");
-    cluster.0.lock().metas[0].fail_commits = None;
+    cluster.0.lock().accidents.fail_commits = None;
     let handle = client.open(new, OpenOptions { write: true, ..OpenOptions::default() }).await.unwrap();
     handle.write(0, b"new content").await.unwrap();
     handle.release().await.unwrap();
@@ -145,7 +145,7 @@ async fn what_is_removed_is_not_sent_for_nothing_and_fails_nobody() {
 async fn after_a_failure_closes_wait_and_say_so() {
     let cluster = Cluster::new(84);
     let client = cluster.client().await;
-    cluster.0.lock().metas[0].fail_commits = Some(ErrorCode::NO_SPACE);
+    cluster.0.lock().accidents.fail_commits = Some(ErrorCode::NO_SPACE);
     closed(&client, "first", b"is said to be closed").await;
     until_clean(&client).await;
     does_not_fit(&client, "second").await;
@@ -159,7 +159,7 @@ async fn a_server_short_of_space_is_asked_at_the_close() {
     let client = cluster.client_with(patient(&cluster)).await;
     let inode = closed(&client, "fits", b"content").await;
     assert_eq!(at_server(&cluster, inode), b"content");
-    cluster.0.lock().metas[0].fail_commits = Some(ErrorCode::NO_SPACE);
+    cluster.0.lock().accidents.fail_commits = Some(ErrorCode::NO_SPACE);
     does_not_fit(&client, "does not").await;
     cluster.check();
 }
@@ -182,7 +182,7 @@ async fn opened_again_cut_stamped_and_synced_in_between() {
     let handle = client.open(grown, OpenOptions { write: true, ..OpenOptions::default() }).await.unwrap();
     handle.write(5, &[7; 100_000]).await.unwrap();
     handle.flush().await.unwrap();
-    assert_eq!(cluster.0.lock().metas[0].size(grown), 100_005);
+    assert_eq!(cluster.size(grown), 100_005);
     handle.release().await.unwrap();
     let stamped = closed(&client, "stamped", b"content").await;
     let time = Time { seconds: 4_000_000_000, nanos: 5 };
@@ -210,7 +210,7 @@ async fn a_restarted_server_gets_what_was_closed_before() {
     let cluster = Cluster::new(86);
     let (one, two) = (cluster.client_with(patient(&cluster)).await, cluster.client().await);
     let file = closed(&one, "file", b"closed").await;
-    cluster.0.lock().metas[0].restart();
+    cluster.restart_meta();
     let content = tokio::time::timeout(Duration::from_secs(5), read(&two, file)).await.expect("stuck");
     assert_eq!(content, b"closed");
     cluster.check();

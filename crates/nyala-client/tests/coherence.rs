@@ -4,7 +4,7 @@
 
 mod fake;
 
-use fake::{Cluster, ROOT, make, read, two, within};
+use fake::{Cluster, ROOT, contend, make, read, two, within};
 use nyala_client::{Client, FileHandle, Lookup, OpenOptions, SetXattr};
 use nyala_wire::meta::{DelegationMode, FileLock, LockKind, Owner, Rename, SetAttr};
 use nyala_wire::{ErrorCode, Name};
@@ -20,6 +20,8 @@ async fn attributes_entries_and_missing_names_are_kept_and_never_stale() {
     let file = make(&two, "file").await.inode();
     assert_eq!(one.lookup(ROOT, b"file").await.unwrap().perm, 0o644);
     assert!(one.lookup(ROOT, b"none").await.unwrap_err().is(ErrorCode::NOT_FOUND));
+    // The first answer had to wait for the other's delegation, so that it brought none.
+    one.getattr(file).await.unwrap();
     cluster.take_log();
     for _ in 0..3 {
         let found = one.lookup_entry(ROOT, b"file").await.unwrap();
@@ -206,9 +208,9 @@ async fn appends_of_two_clients_lose_nothing() {
 #[tokio::test]
 async fn many_writers_without_keeping_lose_nothing() {
     let (cluster, one, two) = two(46).await;
-    cluster.0.lock().metas[0].delegations.contended = true;
     for unit in [20_usize, 777, 5000] {
         let file = make(&one, &format!("shared{unit}")).await;
+        contend(&one, &two, file.inode()).await;
         let a = one.open(file.inode(), WRITE).await.unwrap();
         let b = two.open(file.inode(), WRITE).await.unwrap();
         assert_eq!(b.delegation(), DelegationMode::Uncached);
@@ -230,17 +232,15 @@ async fn many_writers_without_keeping_lose_nothing() {
 #[tokio::test]
 async fn two_that_sync_while_both_may_read_do_not_wait_for_each_other() {
     let (cluster, one, two) = two(47).await;
-    cluster.0.lock().metas[0].delegations.contended = true;
     let a = make(&one, "shared").await;
     a.write(0, &[1; 9_000]).await.unwrap();
     let b = two.open(a.inode(), WRITE).await.unwrap();
     let a = one.open(a.inode(), WRITE).await.unwrap();
     for round in 1..20 {
-        cluster.0.lock().metas[0].delegations.contended = true;
+        contend(&one, &two, a.inode()).await;
         let end = round * 40_000;
         // How much of a file with holes is allocated is told with its next sync.
         within(async { tokio::try_join!(a.write(end, &[2; 5_000]), b.write(end + 9_000, &[3; 5_000])) }).await.unwrap();
-        cluster.0.lock().metas[0].delegations.contended = false;
         within(a.append(b"x")).await.unwrap();
         within(read(&b, end, 10)).await;
         within(async { tokio::try_join!(a.fsync(false), b.fsync(false)) }).await.unwrap();
@@ -262,10 +262,10 @@ async fn a_file_open_without_saying_so_survives_its_removal() {
         assert_eq!(read(&handle, 0, 100).await, b"content");
         assert_eq!(one.getattr(handle.inode()).await.unwrap().nlink, 0);
         let inode = handle.inode();
-        assert!(cluster.0.lock().metas[0].exists(inode));
+        assert!(cluster.exists(inode));
         handle.release().await.unwrap();
         let gone = async {
-            while cluster.0.lock().metas[0].exists(inode) {
+            while cluster.exists(inode) {
                 tokio::task::yield_now().await
             }
         };
@@ -313,7 +313,7 @@ async fn locks_wait_and_whoever_stops_waiting_leaves_none() {
             two.set_lock(inode, unlock, false).await.unwrap();
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
-        assert_eq!(cluster.0.lock().metas[0].locks(), 0, "after {polls} polls");
+        assert_eq!(cluster.lock_kinds(inode).len(), 0, "after {polls} polls");
     }
 }
 
@@ -340,14 +340,14 @@ async fn an_interrupted_upgrade_keeps_the_read_lock_and_its_wait_is_taken_back()
         drop(upgrade);
         tokio::time::sleep(Duration::from_millis(5)).await;
         let want = if done { LockKind::Write } else { LockKind::Read };
-        assert_eq!(cluster.0.lock().metas[0].lock_kinds(), [want], "after {polls} polls");
+        assert_eq!(cluster.lock_kinds(inode), [want], "after {polls} polls");
     }
     // Of one that waits, the wait ends too.
     let waiting = tokio::time::timeout(Duration::from_millis(50), two.set_lock(inode, lock(7, LockKind::Write), true));
     assert!(waiting.await.is_err());
     tokio::time::sleep(Duration::from_millis(20)).await;
-    assert!(cluster.0.lock().metas[0].waits_taken_back > 0);
-    assert_eq!(cluster.0.lock().metas[0].locks(), 1);
+    assert!(cluster.0.lock().seen.waits_taken_back > 0);
+    assert_eq!(cluster.lock_kinds(inode).len(), 1);
 }
 
 #[tokio::test]
@@ -357,8 +357,14 @@ async fn copies_unnamed_files_and_how_much_a_file_takes() {
     let from = make(&client, "from").await;
     let data: Vec<u8> = (0..400_000_u32).map(|i| (i % 251) as u8 + 1).collect();
     from.write(0, &data).await.unwrap();
-    let (attr, to) = client.tmpfile(ROOT, 0o600, Owner::default()).await.unwrap();
-    assert_eq!(attr.inode, to.inode());
+    // One whose chunks line up with the other's.
+    let to = loop {
+        let (attr, to) = client.tmpfile(ROOT, 0o600, Owner::default()).await.unwrap();
+        assert_eq!(attr.inode, to.inode());
+        if cluster.targets(to.inode()) == cluster.targets(from.inode()) {
+            break to;
+        }
+    };
     assert_eq!(client.copy_range(&from, 0, &to, 0, 1 << 30).await.unwrap(), 400_000);
     assert!(read(&to, 0, 500_000).await == data);
     assert!(cluster.0.lock().storage.copies >= 4, "targets copy what lines up");
@@ -370,15 +376,15 @@ async fn copies_unnamed_files_and_how_much_a_file_takes() {
 
     // A hole: less than its size; none: nothing is said.
     from.flush().await.unwrap();
-    assert_eq!(cluster.0.lock().metas[0].allocated(from.inode()), None);
+    assert_eq!(cluster.allocated(from.inode()), None);
     let holes = make(&client, "holes").await;
     holes.write(10_000_000, &[1; 4096]).await.unwrap();
     holes.fsync(false).await.unwrap();
-    let allocated = cluster.0.lock().metas[0].allocated(holes.inode());
+    let allocated = cluster.allocated(holes.inode());
     assert!(allocated.is_some_and(|bytes| (4096..=8192).contains(&bytes)), "{allocated:?}");
     from.fallocate(3, 0, 65_536).await.unwrap();
     from.flush().await.unwrap();
-    let allocated = cluster.0.lock().metas[0].allocated(from.inode());
+    let allocated = cluster.allocated(from.inode());
     assert!(allocated.is_some_and(|bytes| bytes < 340_000), "{allocated:?}");
     // Zeroing a range beyond the end, with and without growing.
     from.fallocate(0x10 | 1, 390_000, 20_000).await.unwrap();
@@ -454,7 +460,6 @@ async fn two_clients_in_turn_under_all_faults_see_one_file() {
         let mut config = cluster.config();
         config.max_dirty_age = Duration::from_millis(20);
         let (one, two) = (cluster.client_with(config.clone()).await, cluster.client_with(config).await);
-        cluster.0.lock().metas[0].delegations.contended = seed % 2 == 0;
         cluster.set_faults(fake::Faults {
             lose_request: 20,
             lose_reply: 20,

@@ -18,13 +18,9 @@ async fn long_file(cluster: &Cluster, client: &Client, options: OpenOptions) -> 
     let (attr, made) = client.create(InodeId::ROOT, b"file", 0o644, Owner::default(), true).await.unwrap();
     made.write(0, &[1; 196_608]).await.unwrap();
     made.release().await.unwrap();
-    assert_eq!(size(cluster, attr.inode), 196_608);
+    assert_eq!(cluster.size(attr.inode), 196_608);
     cluster.0.lock().commit_delay = SLOW;
     client.open(attr.inode, options).await.unwrap()
-}
-
-fn size(cluster: &Cluster, inode: InodeId) -> u64 {
-    cluster.0.lock().metas.iter().find(|meta| meta.exists(inode)).expect("its server").size(inode)
 }
 
 #[tokio::test]
@@ -54,7 +50,7 @@ async fn a_truncate_waits_for_a_commit_that_the_client_sent_by_itself() {
     let cut = client.setattr(file.inode(), SetAttr { size: Some(7), ..SetAttr::default() }).await;
     assert_eq!(cut.unwrap().size, 7);
     tokio::time::sleep(SLOW * 2).await;
-    assert_eq!(size(&cluster, file.inode()), 7);
+    assert_eq!(cluster.size(file.inode()), 7);
     assert_eq!(client.getattr(file.inode()).await.unwrap().size, 7);
     file.release().await.unwrap();
     cluster.check();
@@ -80,6 +76,6 @@ async fn what_was_known_of_the_size_under_a_delegation_that_is_gone_is_not_laid_
         tokio::time::sleep(SLOW).await;
     }
     closing.await.unwrap().unwrap();
-    assert_eq!(size(&cluster, inode), 57);
+    assert_eq!(cluster.size(inode), 57);
     cluster.check();
 }

@@ -54,7 +54,7 @@ impl Cluster {
     /// Look-ups so far that asked for content, and that brought some.
     fn content(&self) -> (usize, usize) {
         let inner = self.0.lock();
-        (inner.metas[0].content_asked, inner.metas[0].content_given)
+        (inner.seen.content_asked, inner.seen.content_given)
     }
 }
 
@@ -213,7 +213,7 @@ async fn content_does_not_take_the_place_of_what_is_written_and_not_sent() {
     handle.release().await.unwrap();
     assert_eq!(look(&reader, file).await, expected);
     reader.sync_all().await.unwrap();
-    assert_eq!(cluster.0.lock().metas[0].inline(file).unwrap(), expected);
+    assert_eq!(cluster.inline(file).unwrap(), expected);
     cluster.check();
 }
 
@@ -310,7 +310,7 @@ async fn content_of_before_a_restart_or_of_a_lost_session_is_not_kept() {
         if lost {
             cluster.forget_sessions();
         } else {
-            cluster.0.lock().metas.iter_mut().for_each(|meta| meta.restart());
+            cluster.restart_meta();
         }
         let handle = writer.open(file, WRITE).await.unwrap();
         handle.write(0, &[5; 120]).await.unwrap();

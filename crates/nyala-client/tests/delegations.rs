@@ -44,7 +44,7 @@ impl CacheListener for Above {
 #[tokio::test]
 async fn a_new_file_is_open_without_saying_so_until_somebody_asks_or_its_reply_is_lost() {
     let (cluster, one, two) = two(47).await;
-    let held = |inode| cluster.0.lock().metas[0].is_held(inode);
+    let held = |inode| cluster.is_held(inode);
     let new = make(&one, "new").await;
     assert!(!held(new.inode()), "nobody has to be told");
     assert_eq!(new.write(0, b"words").await.unwrap(), 5);
@@ -180,24 +180,24 @@ async fn a_sign_of_life_opens_no_session() {
     let cluster = Cluster::new(54);
     let client = cluster.client().await;
     client.lookup(ROOT, b"nothing").await.unwrap_err();
-    let opened = cluster.0.lock().metas[0].openings;
+    let opened = cluster.0.lock().seen.openings;
     let quiet = within(async {
-        while cluster.0.lock().metas[0].signs_of_life < 3 {
+        while cluster.0.lock().seen.signs_of_life < 3 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     });
     quiet.await;
     // One that has ended in between would be there again, under the id whose delegations are others' by now.
-    assert_eq!(cluster.0.lock().metas[0].openings, opened);
+    assert_eq!(cluster.0.lock().seen.openings, opened);
     cluster.forget_sessions();
     let noticed = within(async {
-        while cluster.0.lock().metas[0].openings == opened {
+        while cluster.0.lock().seen.openings == opened {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     });
     noticed.await;
     client.lookup(ROOT, b"nothing").await.unwrap_err();
-    assert_eq!(cluster.0.lock().metas[0].openings, opened + 1);
+    assert_eq!(cluster.0.lock().seen.openings, opened + 1);
     cluster.check();
 }
 
@@ -213,14 +213,14 @@ async fn a_restarted_server_is_told_what_is_dirty_and_open_before_it_goes_on() {
     let implicit = one.open(one.lookup(ROOT, b"opened").await.unwrap().inode, OpenOptions::default()).await.unwrap();
     small.write(0, b"small").await.unwrap();
     big.write(0, &[7; 100_000]).await.unwrap();
-    cluster.0.lock().metas[0].restart();
+    cluster.restart_meta();
     let a = within(two.open(small.inode(), OpenOptions::default())).await.unwrap();
     assert_eq!(read(&a, 0, 100).await, b"small");
     let b = two.open(big.inode(), OpenOptions::default()).await.unwrap();
     assert!(read(&b, 0, 200_000).await == [7; 100_000]);
     two.unlink(ROOT, b"opened").await.unwrap();
     assert_eq!(read(&implicit, 0, 10).await, b"");
-    assert!(cluster.0.lock().metas[0].exists(implicit.inode()));
+    assert!(cluster.exists(implicit.inode()));
     small.write(5, b"!").await.unwrap();
     assert_eq!(read(&a, 0, 100).await, b"small!");
     cluster.check();
@@ -242,7 +242,7 @@ async fn surplus_delegations_go_back() {
     }
     let few = async {
         while files.iter().filter(|file| one.delegation(file.inode()) != DelegationMode::None).count() > 32
-            || cluster.0.lock().metas[0].delegations.returns < 60
+            || cluster.0.lock().seen.returns < 60
         {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

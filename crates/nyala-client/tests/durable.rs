@@ -4,7 +4,7 @@
 
 mod fake;
 
-use fake::{Cluster, ROOT, make, read, two, within};
+use fake::{Cluster, ROOT, contend, make, read, two, within};
 use nyala_client::{Client, FileHandle, OpenOptions};
 use nyala_wire::meta::{Owner, Rename, SetAttr};
 use nyala_wire::{InodeId, Name};
@@ -81,7 +81,7 @@ async fn a_direct_write_moves_content_to_disk_too() {
     let mine = make(&one, "file").await;
     mine.write(0, b"kept").await.unwrap();
     mine.fsync(false).await.unwrap();
-    cluster.0.lock().metas[0].delegations.contended = true;
+    contend(&one, &two, mine.inode()).await;
     let (mine, theirs) = (open(&one, mine.inode()).await, open(&two, mine.inode()).await);
     within(theirs.write(10, &vec![2; 2 * CHUNK])).await.unwrap();
     within(mine.write(5, b"!")).await.unwrap();
@@ -237,9 +237,8 @@ async fn what_a_metadata_server_lost_of_a_small_file_is_not_mixed_with_what_it_h
     let file = make(&client, "file").await;
     file.write(0, b"as it was").await.unwrap();
     file.fsync(false).await.unwrap();
-    let synced = cluster.0.lock().metas[0].inline_version(file.inode());
     client.setattr(file.inode(), SetAttr { size: Some(2), ..SetAttr::default() }).await.unwrap();
-    cluster.0.lock().metas[0].lose_power(file.inode(), synced, b"as it was");
+    cluster.meta_loses_power();
     let read = async {
         while read(&file, 0, 20).await == b"as" {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -257,14 +256,12 @@ async fn what_is_written_after_changes_that_were_lost_brings_them_back() {
     let file = make(&client, "file").await;
     file.write(0, b"as it was").await.unwrap();
     file.fsync(false).await.unwrap();
-    let synced = cluster.0.lock().metas[0].inline_version(file.inode());
     client.setattr(file.inode(), SetAttr { size: Some(5), ..SetAttr::default() }).await.unwrap();
     file.write(3, b"IT").await.unwrap();
-    cluster.0.lock().metas[0].lose_power(file.inode(), synced, b"as it was");
+    cluster.meta_loses_power();
     within(file.fsync(false)).await.unwrap();
     assert_eq!(within(read(&file, 0, 20)).await, b"as IT");
-    let meta = &cluster.0.lock().metas[0];
-    assert_eq!((meta.inline(file.inode()).unwrap(), meta.size(file.inode())), (b"as IT".to_vec(), 5));
+    assert_eq!((cluster.inline(file.inode()).unwrap(), cluster.size(file.inode())), (b"as IT".to_vec(), 5));
 }
 
 /// What is written after the server's copy was loaded rests on the loss: the sync may not take it for a repetition.
@@ -275,9 +272,8 @@ async fn a_sync_says_what_was_lost_of_a_small_file_that_was_loaded_since() {
     let file = make(&client, "file").await;
     file.write(0, b"as it was").await.unwrap();
     file.fsync(false).await.unwrap();
-    let synced = cluster.0.lock().metas[0].inline_version(file.inode());
     client.setattr(file.inode(), SetAttr { size: Some(2), ..SetAttr::default() }).await.unwrap();
-    cluster.0.lock().metas[0].lose_power(file.inode(), synced, b"as it was");
+    cluster.meta_loses_power();
     let loaded = async {
         while read(&file, 0, 20).await == b"as" {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -297,7 +293,8 @@ async fn what_was_written_to_a_file_that_was_lost_is_given_up() {
     let client = cluster.client().await;
     let file = written(&client).await;
     file.write(0, &[1; 10]).await.unwrap();
-    cluster.0.lock().metas[0].lose(file.inode());
+    cluster.meta_loses_power();
+    assert!(!cluster.exists(file.inode()), "no sync was asked for");
     assert_eq!(within(file.fsync(false)).await.unwrap_err().errno(), ESTALE);
     assert_eq!(client.stats().dirty_bytes, 0);
     cluster.take_log();
@@ -328,11 +325,7 @@ async fn a_sync_says_what_a_metadata_server_lost() {
     let (from_parent, to_parent) = (ROOT, ROOT);
     let rename = Rename { from_parent, from_name, to_parent, to_name, no_replace: false, exchange: false };
     client.rename(rename).await.unwrap();
-    {
-        let meta = &mut cluster.0.lock().metas[0];
-        let version = meta.inline_version(file.inode());
-        meta.lose_power(file.inode(), version, b"content");
-    }
+    cluster.meta_loses_power();
     within(file.fsync(false)).await.unwrap();
     within(sync(kept)).await.unwrap();
     for lost in [changed, ROOT] {
@@ -352,7 +345,7 @@ async fn a_metadata_server_that_restarts_with_all_it_had_makes_no_sync_fail() {
     file.write(0, b"content").await.unwrap();
     for _ in 0..3 {
         client.setattr(dir, SetAttr { perm: Some(0o700), ..SetAttr::default() }).await.unwrap();
-        cluster.0.lock().metas[0].restart();
+        cluster.restart_meta();
         within(file.fsync(false)).await.unwrap();
         within(client.fsync_dir(dir)).await.unwrap();
         within(client.sync_all()).await.unwrap();

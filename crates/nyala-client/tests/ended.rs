@@ -5,7 +5,7 @@
 
 mod fake;
 
-use fake::{Cluster, ROOT, make, read, within};
+use fake::{Cluster, ROOT, contend, make, read, within};
 use nyala_client::{Client, FileHandle, OpenOptions};
 use nyala_wire::InodeId;
 use nyala_wire::meta::SetAttr;
@@ -16,8 +16,7 @@ const CHUNK: usize = 65_536;
 
 /// A cluster whose files have one target each, and a client that sends nothing for age.
 async fn cluster_and_client(seed: u64) -> (Cluster, Client) {
-    let cluster = Cluster::new(seed);
-    cluster.0.lock().metas.iter_mut().for_each(|meta| meta.pattern.num_targets = 1);
+    let cluster = Cluster::striped_over(seed, 1);
     let mut config = cluster.config();
     config.max_dirty_age = Duration::from_secs(60);
     config.write_buffer_bytes = 64 << 20;
@@ -37,11 +36,8 @@ async fn others_take_it(cluster: &Cluster, inode: InodeId, data: &[u8]) -> FileH
 
 /// What the target has.
 fn chunk(cluster: &Cluster, inode: InodeId) -> Vec<u8> {
-    cluster.0.lock().storage.chunks[&(3, inode, 0)].clone()
-}
-
-fn size(cluster: &Cluster, inode: InodeId) -> u64 {
-    cluster.0.lock().metas[0].size(inode)
+    let target = cluster.targets(inode)[0].0;
+    cluster.0.lock().storage.chunks[&(target, inode, 0)].clone()
 }
 
 #[tokio::test]
@@ -78,7 +74,7 @@ async fn a_direct_write_is_not_continued_under_the_next_session() {
     let inode = made.inode();
     made.write(0, &[9; CHUNK]).await.unwrap();
     made.release().await.unwrap();
-    cluster.0.lock().metas[0].delegations.contended = true;
+    contend(&maker, &client, inode).await;
     let mine = client.open(inode, OpenOptions { write: true, ..OpenOptions::default() }).await.unwrap();
     cluster.0.lock().write_delay = SLOW;
     let writing = tokio::spawn(async move { mine.write(0, &vec![1; 64 * CHUNK]).await });
@@ -87,7 +83,7 @@ async fn a_direct_write_is_not_continued_under_the_next_session() {
     others_take_it(&cluster, inode, &vec![2; 80 * CHUNK]).await;
     assert_eq!(within(writing).await.unwrap().unwrap_err().errno(), 5);
     assert!(chunk(&cluster, inode) == vec![2; 80 * CHUNK]);
-    assert_eq!(size(&cluster, inode), 80 * CHUNK as u64);
+    assert_eq!(cluster.size(inode), 80 * CHUNK as u64);
 }
 
 #[tokio::test]
@@ -109,7 +105,7 @@ async fn a_commit_is_not_sent_again_under_the_next_session() {
     let other = cluster.client().await;
     other.setattr(inode, SetAttr { size: Some(57), ..SetAttr::default() }).await.unwrap();
     assert_eq!(within(syncing).await.unwrap().unwrap_err().errno(), 5);
-    assert_eq!(size(&cluster, inode), 57, "what the other one cut off does not come back");
+    assert_eq!(cluster.size(inode), 57, "what the other one cut off does not come back");
     within(mine.fsync(false)).await.unwrap();
     assert_eq!(client.getattr(inode).await.unwrap().size, 57);
 }
@@ -127,7 +123,7 @@ async fn small_content_is_not_sent_again_under_the_next_session() {
     tokio::time::sleep(SLOW / 3).await;
     cluster.forget_sessions();
     assert_eq!(within(syncing).await.unwrap().unwrap_err().errno(), 5);
-    assert_eq!(size(&cluster, mine.inode()), 0);
+    assert_eq!(cluster.size(mine.inode()), 0);
     assert_eq!(client.getattr(mine.inode()).await.unwrap().size, 0);
 }
 
@@ -151,7 +147,7 @@ async fn a_truncate_whose_fate_is_unknown_is_not_repeated_under_the_next_session
     };
     let (errno, _theirs) = within(async { tokio::join!(cutting, others) }).await;
     assert_eq!(errno, 5);
-    assert_eq!(size(&cluster, inode), 3 * CHUNK as u64);
+    assert_eq!(cluster.size(inode), 3 * CHUNK as u64);
     // One that nothing was tried of yet is like one that is asked for now.
     cluster.forget_sessions();
     assert_eq!(within(cut(20)).await.unwrap().size, 20);
@@ -176,7 +172,7 @@ async fn a_session_that_ended_before_its_client_knew_of_it_is_not_gone_on_with()
     let (cluster, client) = cluster_and_client(87).await;
     for round in 0..3 {
         cluster.forget_sessions();
-        cluster.0.lock().metas[0].late_openings = 1;
+        cluster.0.lock().accidents.late_openings = 1;
         let file = make(&client, &format!("file{round}")).await;
         file.write(0, &[round; 2 * CHUNK]).await.unwrap();
         within(file.fsync(false)).await.unwrap();

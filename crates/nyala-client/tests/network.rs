@@ -26,11 +26,7 @@ impl Service for Port {
             // The map never changes; a poll that is answered at once would only spin.
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        if self.1 <= META_TARGETS {
-            // Polls would only spin, too.
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        let answer: Answer = self.0.answer(self.1, request);
+        let answer: Answer = self.0.answer(self.1, request).await;
         match answer {
             Ok((body, payload)) => Reply::ok(body).with_payload(vec![payload.into()]),
             Err(error) => Reply::error(encode(&error)),

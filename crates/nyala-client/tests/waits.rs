@@ -5,7 +5,7 @@
 
 mod fake;
 
-use fake::{Cluster, ROOT, STORAGE_TARGETS, make, read};
+use fake::{Cluster, ROOT, STORAGE_TARGETS, contend, make, read};
 use nyala_client::{Client, OpenOptions};
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,7 @@ async fn a_delegated_file_is_not_waited_for_longer_than_the_call_may_last() {
     file.write(0, b"delegated").await.unwrap();
     metadata_is_away(&cluster);
     // Its delegation is no good any more, and on its way back to a server that does not hear of that.
-    tokio::time::sleep(Duration::from_millis(u64::from(fake::meta::SESSION_TIMEOUT_MS))).await;
+    tokio::time::sleep(Duration::from_millis(u64::from(fake::machines::SESSION_TIMEOUT_MS))).await;
     let since = Instant::now();
     let calls = async {
         tokio::join!(
@@ -102,7 +102,7 @@ async fn one_clients_dead_target_does_not_keep_a_restarted_server_from_all_other
     big.write(0, &[7; 300_000]).await.unwrap();
     other.write(0, b"other").await.unwrap();
     storage_is_away(&cluster);
-    cluster.0.lock().metas[0].restart();
+    cluster.restart_meta();
     let since = Instant::now();
     let seen = fake::within(two.open(other.inode(), OpenOptions::default())).await.unwrap();
     assert_eq!(read(&seen, 0, 10).await, b"other");
@@ -181,10 +181,8 @@ async fn who_moves_content_waits_for_another_move_no_longer_than_the_call_may_la
     let theirs = make(&other, "file").await;
     theirs.write(0, b"kept").await.unwrap();
     theirs.fsync(false).await.unwrap();
-    {
-        let delegations = &mut cluster.0.lock().metas[0].delegations;
-        (delegations.contended, delegations.never_exclusive) = (true, true);
-    }
+    contend(&other, &client, theirs.inode()).await;
+    cluster.0.lock().accidents.never_exclusive = true;
     let mine = client.open(theirs.inode(), OpenOptions { write: true, ..OpenOptions::default() }).await.unwrap();
     storage_is_slow(&cluster);
     let moves = tokio::spawn({
@@ -205,10 +203,8 @@ async fn a_move_to_a_dead_target_does_not_keep_a_restarted_server_from_all_other
     let (theirs, other) = (make(&two, "file").await, make(&two, "other").await);
     theirs.write(0, b"kept").await.unwrap();
     theirs.fsync(false).await.unwrap();
-    {
-        let delegations = &mut cluster.0.lock().metas[0].delegations;
-        (delegations.contended, delegations.never_exclusive) = (true, true);
-    }
+    contend(&two, &one, theirs.inode()).await;
+    cluster.0.lock().accidents.never_exclusive = true;
     let mine = one.open(theirs.inode(), OpenOptions { write: true, ..OpenOptions::default() }).await.unwrap();
     storage_is_away(&cluster);
     let moves = tokio::spawn(async move { mine.write(10, &[2; 100_000]).await });
@@ -216,12 +212,12 @@ async fn a_move_to_a_dead_target_does_not_keep_a_restarted_server_from_all_other
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     tokio::time::sleep(Duration::from_millis(50)).await;
-    cluster.0.lock().metas[0].restart();
+    cluster.restart_meta();
     let since = Instant::now();
     fake::within(two.create(ROOT, b"new", 0o644, Default::default(), true)).await.unwrap();
     fake::within(two.getattr(other.inode())).await.unwrap();
     assert!(since.elapsed() < Duration::from_secs(4), "{:?}", since.elapsed());
-    assert_eq!(cluster.0.lock().metas[0].moving, [theirs.inode()], "the server is to hear of the move");
+    assert_eq!(cluster.0.lock().seen.moving, [theirs.inode()], "the server is to hear of the move");
     assert!(!moves.is_finished());
     cluster.0.lock().down.clear();
     fake::within(moves).await.unwrap().unwrap();

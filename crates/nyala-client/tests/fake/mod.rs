@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! A cluster in memory behind the client's `Rpc` seam, with faults: requests and replies lost, requests sent twice,
-//! refusals, servers away, damaged data, lost sessions.
+//! refusals, servers away, damaged data, lost sessions. Metadata is the state machine that ships; storage is a fake.
 #![allow(dead_code)] // why: every test binary uses another part of it
 
-pub mod delegations;
-pub mod log;
+pub mod machines;
+pub mod meddling;
 pub mod meta;
 pub mod storage;
 
-use meta::{Meta, MetaOp, Owner};
-use nyala_client::{Client, ClientConfig, FileHandle, ReachFuture, Rpc, RpcFuture};
+use machines::LogState;
+use meddling::{Accidents, Seen};
+use meta::Metas;
+use nyala_client::{Client, ClientConfig, FileHandle, OpenOptions, ReachFuture, Rpc, RpcFuture};
 use nyala_transport::{Endpoint, Frame, Header, Request, Secret, TransportError};
 use nyala_wire::codec::{decode, encode};
 use nyala_wire::frame::flags;
 use nyala_wire::map::*;
+use nyala_wire::meta::{DelegationMode, Grants, MetaOp, MetaReply, MetaRequest, Owner};
 use nyala_wire::mgmt::{Capacity, MgmtReply, MgmtRequest, TargetCapacity};
 use nyala_wire::storage::READ_IN_PLACE;
 use nyala_wire::*;
 use parking_lot::Mutex;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 use storage::Storage;
 use tokio::sync::Notify;
-use zerocopy::IntoBytes;
 
 pub const META_TARGETS: u16 = 2;
 pub const STORAGE_TARGETS: u16 = 3;
@@ -47,6 +49,20 @@ pub async fn two(seed: u64) -> (Cluster, Client, Client) {
     let cluster = Cluster::new(seed);
     let (one, two) = (cluster.client().await, cluster.client().await);
     (cluster, one, two)
+}
+
+/// Two open a file for writing in turn until the server gives neither anything to keep.
+pub async fn contend(one: &Client, two: &Client, inode: InodeId) {
+    let options = OpenOptions { write: true, ..OpenOptions::default() };
+    for _ in 0..10 {
+        for client in [one, two] {
+            within(client.open(inode, options)).await.unwrap().release().await.unwrap();
+        }
+        if [one, two].iter().all(|client| client.delegation(inode) == DelegationMode::Uncached) {
+            return;
+        }
+    }
+    panic!("{:?} {:?}", one.delegation(inode), two.delegation(inode));
 }
 
 /// What has to end soon.
@@ -73,9 +89,10 @@ pub struct Inner {
     /// Who has another secret, or is somebody else.
     pub strangers: Vec<u16>,
     pub random: u64,
-    pub metas: Vec<Meta>,
+    pub metas: Metas,
+    pub accidents: Accidents,
+    pub seen: Seen,
     pub storage: Storage,
-    pub log: Vec<String>,
     pub write_delay: Duration,
     /// How long commits of sizes, small files' content and changes of attributes are on their way.
     pub commit_delay: Duration,
@@ -100,25 +117,13 @@ impl Inner {
         ((self.random >> 33) % 1000) < u64::from(per_mille)
     }
 
-    fn answer(&mut self, port: u16, request: &Request) -> Answer {
-        match request.message_type {
-            message_type::MGMT => self.mgmt(&decode(&request.body)?),
-            message_type::META => {
-                let at = usize::from(port - 1);
-                let request: meta::MetaRequest = decode(&request.body)?;
-                if self.faults.forget_session > 0 && self.chance(self.faults.forget_session) {
-                    self.metas[at].forget(&mut self.storage);
-                }
-                let (grants, reply) = self.metas[at].handle(&request, &mut self.storage, &mut self.log)?;
-                let mut body = grants.head().as_bytes().to_vec();
-                body.extend(encode(&reply));
-                Ok((body, Vec::new()))
-            }
-            _ => {
-                let (damaged, flip) = (self.chance(self.faults.damaged), self.chance(self.faults.flip_read));
-                self.storage.handle(request, damaged, flip)
-            }
+    /// The answer of management or storage.
+    fn answer(&mut self, request: &Request) -> Answer {
+        if request.message_type == message_type::MGMT {
+            return self.mgmt(&decode(&request.body)?);
         }
+        let (damaged, flip) = (self.chance(self.faults.damaged), self.chance(self.faults.flip_read));
+        self.storage.handle(request, damaged, flip)
     }
 
     fn mgmt(&mut self, request: &MgmtRequest) -> Answer {
@@ -136,9 +141,12 @@ impl Inner {
     }
 }
 
-fn map() -> ClusterMap {
+fn map(targets_of_a_file: u16) -> ClusterMap {
     let mut map = ClusterMap { version: MapVersion(1), ..ClusterMap::default() };
-    map.settings.session_timeout_ms = meta::SESSION_TIMEOUT_MS;
+    map.settings.session_timeout_ms = machines::SESSION_TIMEOUT_MS;
+    map.settings.default_pattern.chunk_bytes = 65_536;
+    map.settings.default_pattern.num_targets = targets_of_a_file;
+    map.pools.push(Pool { id: PoolId(1), alias: "default".into() });
     for port in 1..=META_TARGETS + STORAGE_TARGETS {
         let meta = port <= META_TARGETS;
         map.nodes.push(Node {
@@ -165,22 +173,31 @@ fn map() -> ClusterMap {
 
 impl Cluster {
     pub fn new(seed: u64) -> Cluster {
-        let metas = (0..META_TARGETS).map(|i| Meta::new(Slot(i))).collect();
-        Cluster(Arc::new(Mutex::new(Inner {
+        Cluster::striped_over(seed, STORAGE_TARGETS)
+    }
+
+    /// One whose files have so many targets each.
+    pub fn striped_over(seed: u64, targets: u16) -> Cluster {
+        let (sender, receiver) = mpsc::channel();
+        let cluster = Cluster(Arc::new(Mutex::new(Inner {
             faults: Faults::default(),
             down: Vec::new(),
             strangers: Vec::new(),
             random: seed,
-            metas,
+            metas: Metas(sender),
+            accidents: Accidents::default(),
+            seen: Seen::default(),
             storage: Storage::default(),
-            log: Vec::new(),
             write_delay: Duration::ZERO,
             commit_delay: Duration::ZERO,
             hold_commits: None,
             hold: None,
             held: 0,
-            map: map(),
-        })))
+            map: map(targets),
+        })));
+        let weak = Arc::downgrade(&cluster.0);
+        std::thread::spawn(move || machines::serve(&receiver, map(targets), META_TARGETS, weak));
+        cluster
     }
 
     pub fn config(&self) -> ClientConfig {
@@ -198,36 +215,73 @@ impl Cluster {
         Client::connect_over(config, Arc::new(self.clone())).await.unwrap()
     }
 
-    /// Metadata ends all sessions, as after a long silence.
-    pub fn forget_sessions(&self) {
-        let mut inner = self.0.lock();
-        let inner = &mut *inner;
-        inner.metas.iter_mut().for_each(|meta| meta.forget(&mut inner.storage));
-    }
-
     pub fn set_faults(&self, faults: Faults) {
         self.0.lock().faults = faults;
     }
 
     /// Answers a frame that came over a real connection; no faults.
-    pub fn answer(&self, port: u16, frame: Frame) -> Answer {
+    pub async fn answer(&self, port: u16, frame: Frame) -> Answer {
         let request = Request::new(frame.message_type(), frame.body).with_payload(vec![frame.payload]);
-        self.0.lock().answer(port, &request)
+        match request.message_type {
+            message_type::META => self.meta(port, &decode(&request.body)?, false).await.expect("it is up").0,
+            _ => self.0.lock().answer(&request),
+        }
     }
 
     /// Metadata requests since the last call, sessions and keep-alives left out.
     pub fn take_log(&self) -> Vec<String> {
-        let log = std::mem::take(&mut self.0.lock().log);
+        let log = std::mem::take(&mut self.0.lock().seen.log);
         log.into_iter().filter(|entry| !entry.starts_with("Session")).collect()
     }
 
-    /// Panics if a request was done twice or a reply acknowledged that was still waited for.
+    /// Panics if a client broke a rule.
     pub fn check(&self) {
         let inner = self.0.lock();
-        for meta in &inner.metas {
-            assert!(meta.violations.is_empty(), "{:?}", meta.violations);
-        }
+        assert!(inner.seen.violations.is_empty(), "{:?}", inner.seen.violations);
         assert!(inner.storage.violations.is_empty(), "{:?}", inner.storage.violations);
+    }
+
+    /// The answer of a metadata server; `None` if it goes away first.
+    async fn meta(&self, port: u16, request: &MetaRequest, twice: bool) -> Option<(Answer, LogState)> {
+        let (at, mut sent) = (usize::from(port - 1), request.clone());
+        let (metas, forgets, late) = {
+            let mut inner = self.0.lock();
+            inner.seen.request(request);
+            inner.check_only_copy(request);
+            if let Some(refused) = inner.accidents.refuse(request) {
+                inner.seen.reply(request, &refused);
+                return Some((refused.map(|body| (body, Vec::new())), LogState::default()));
+            }
+            inner.accidents.change(&mut sent);
+            let forgets = inner.faults.forget_session;
+            let late = matches!(request.op, MetaOp::SessionOpen { .. }) && inner.accidents.late_openings > 0;
+            inner.accidents.late_openings -= usize::from(late);
+            (inner.metas.clone(), forgets > 0 && inner.chance(forgets), late)
+        };
+        if forgets {
+            self.end_sessions(at);
+        }
+        if twice {
+            // why dropped: nobody waits for the first answer.
+            drop(metas.request(at, sent.clone()));
+        }
+        let mut reply = metas.request(at, sent);
+        let (mut result, log) = loop {
+            tokio::select! {
+                replied = &mut reply => break replied.ok()?,
+                () = tokio::time::sleep(Duration::from_millis(2)) => {
+                    if self.0.lock().down.contains(&port) {
+                        return None;
+                    }
+                }
+            }
+        };
+        if late {
+            self.end_sessions(at);
+            result = Err(ErrorCode::NOT_READY.with("the answer was lost"));
+        }
+        self.0.lock().seen.reply(request, &result);
+        Some((result.map(|body| (body, Vec::new())), log))
     }
 }
 
@@ -238,122 +292,140 @@ impl Rpc for Cluster {
 
     fn call<'a>(&'a self, endpoint: &'a Endpoint, request: Request) -> RpcFuture<'a> {
         let port = endpoint.addresses[0].port();
-        Box::pin(async move {
-            let lost =
-                |reason: &str| Err(TransportError::Disconnected { address: address(port), reason: reason.to_string() });
-            if let Ok(MgmtRequest::WatchMap { wait_ms: 1.., .. }) = decode(&request.body)
-                && request.message_type == message_type::MGMT
-            {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-            let op: Option<meta::MetaRequest> =
-                decode(&request.body).ok().filter(|_| request.message_type == message_type::META);
-            let commit = op.as_ref().is_some_and(|request| {
-                matches!(request.op, MetaOp::Commit(_) | MetaOp::SetAttr { .. } | MetaOp::PutInline(_))
-            });
-            let lookup = op.as_ref().is_some_and(|request| matches!(request.op, meta::MetaOp::Lookup { .. }));
-            let poll = op.and_then(|request| match request.op {
-                meta::MetaOp::DelegationPoll { boot, .. } => Some(boot),
-                _ => None,
-            });
-            let bulk = request.message_type != message_type::MGMT;
-            let (delay, lose_reply, twice) = {
-                let mut inner = self.0.lock();
-                let faults = if bulk { inner.faults } else { Faults::default() };
-                if inner.down.contains(&port) {
-                    return Err(TransportError::ConnectRefused { address: address(port) });
-                }
-                if inner.strangers.contains(&port) {
-                    return Err(TransportError::WrongSecret { address: address(port) });
-                }
-                if inner.chance(faults.lose_request) {
-                    return lost("request lost");
-                }
-                if inner.chance(faults.busy) {
-                    let body = encode(&ErrorCode::NOT_READY.with("test"));
-                    return Ok(frame(&request, flags::REPLY | flags::ERROR, body, Vec::new()));
-                }
-                let write = request.message_type == message_type::STORAGE_WRITE;
-                let mut delay = match (write, commit) {
-                    (true, _) => inner.write_delay,
-                    (_, true) => inner.commit_delay,
-                    _ => Duration::ZERO,
-                };
-                if inner.chance(faults.slow) {
-                    delay += Duration::from_millis(inner.random >> 60);
-                }
-                if write {
-                    inner.storage.begin(&request);
-                }
-                (delay, inner.chance(faults.lose_reply), inner.chance(faults.twice))
+        Box::pin(self.carry(port, request))
+    }
+}
+
+/// What befalls a request.
+enum Outcome {
+    /// It arrives, after a delay.
+    Arrives { delay: Duration, twice: bool, lose_reply: bool },
+    /// Its sender hears this at once.
+    Heard(Box<Result<Frame, TransportError>>),
+}
+
+impl Inner {
+    fn outcome(&mut self, port: u16, request: &Request, op: Option<&MetaOp>) -> Outcome {
+        let heard = |what| Outcome::Heard(Box::new(what));
+        let mut faults = if request.message_type == message_type::MGMT { Faults::default() } else { self.faults };
+        if matches!(op, Some(MetaOp::DelegationPoll { .. })) {
+            // A server says again what was lost, but not before it has waited for seconds.
+            (faults.lose_reply, faults.twice) = (faults.lose_reply / 4, 0);
+        }
+        if self.down.contains(&port) {
+            return heard(Err(TransportError::ConnectRefused { address: address(port) }));
+        }
+        if self.strangers.contains(&port) {
+            return heard(Err(TransportError::WrongSecret { address: address(port) }));
+        }
+        if self.chance(faults.lose_request) {
+            return heard(lost(port, "request lost"));
+        }
+        if self.chance(faults.busy) {
+            let body = encode(&ErrorCode::NOT_READY.with("test"));
+            return heard(Ok(frame(request, flags::REPLY | flags::ERROR, body, Vec::new())));
+        }
+        let mut delay = match op {
+            Some(op) if is_commit(op) => self.commit_delay,
+            _ if request.message_type == message_type::STORAGE_WRITE => self.write_delay,
+            _ => Duration::ZERO,
+        };
+        if self.chance(faults.slow) {
+            delay += Duration::from_millis(self.random >> 60);
+        }
+        let (lose_reply, twice) = (self.chance(faults.lose_reply), self.chance(faults.twice));
+        Outcome::Arrives { delay, twice, lose_reply }
+    }
+}
+
+impl Cluster {
+    async fn carry(&self, port: u16, request: Request) -> Result<Frame, TransportError> {
+        if request.message_type == message_type::MGMT
+            && let Ok(MgmtRequest::WatchMap { wait_ms: 1.., .. }) = decode(&request.body)
+        {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let meta = (request.message_type == message_type::META).then(|| decode::<MetaRequest>(&request.body).unwrap());
+        let op = meta.as_ref().map(|request| &request.op);
+        let write = request.message_type == message_type::STORAGE_WRITE;
+        let (delay, twice, lose_reply) = {
+            let mut inner = self.0.lock();
+            let (delay, twice, lose_reply) = match inner.outcome(port, &request, op) {
+                Outcome::Arrives { delay, twice, lose_reply } => (delay, twice, lose_reply),
+                Outcome::Heard(heard) => return *heard,
             };
-            if !delay.is_zero() {
-                tokio::time::sleep(delay).await;
-            } else {
-                tokio::task::yield_now().await;
+            if write {
+                inner.storage.begin(&request);
             }
-            let mut answer = {
+            (delay, twice, lose_reply)
+        };
+        match delay {
+            Duration::ZERO => tokio::task::yield_now().await,
+            delay => tokio::time::sleep(delay).await,
+        }
+        let (answer, log) = match &meta {
+            Some(meta) => match self.meta(port, meta, twice).await {
+                Some(answered) => answered,
+                None => return lost(port, "it went away"),
+            },
+            None => {
                 let mut inner = self.0.lock();
-                if request.message_type == message_type::STORAGE_WRITE {
+                if write {
                     inner.storage.end(&request);
                 }
                 if twice {
                     // why ignored: nobody waits for the first answer.
-                    let _ = inner.answer(port, &request);
+                    let _ = inner.answer(&request);
                 }
-                inner.answer(port, &request)
-            };
-            let (asked, timeout) = (Instant::now(), Duration::from_secs(if poll.is_some() { 1 } else { 10 }));
-            while asked.elapsed() < timeout && (is_busy(&answer) || poll.is_some_and(|boot| has_no_news(&answer, boot)))
-            {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-                let mut inner = self.0.lock();
-                if inner.down.contains(&port) {
-                    return lost("it went away");
-                }
-                answer = inner.answer(port, &request);
+                (inner.answer(&request), LogState::default())
             }
-            let hold = {
-                let mut inner = self.0.lock();
-                let hold = inner.hold.clone().filter(|_| lookup && is_opened(&answer));
-                let hold = hold.or_else(|| inner.hold_commits.clone().filter(|_| commit));
-                inner.held += usize::from(hold.is_some());
-                hold
-            };
-            if let Some(hold) = hold {
-                hold.notified().await;
+        };
+        self.hold(op, &answer).await;
+        if lose_reply {
+            return lost(port, "reply lost");
+        }
+        let mut answered = match answer {
+            Ok((body, payload)) => {
+                let in_place = request.message_type == message_type::STORAGE_READ && self.0.lock().storage.in_place;
+                let own = if in_place { READ_IN_PLACE } else { 0 };
+                frame(&request, flags::REPLY | own, body, payload)
             }
-            if lose_reply {
-                return lost("reply lost");
-            }
-            let mut answered = match answer {
-                Ok((body, payload)) => {
-                    let in_place = request.message_type == message_type::STORAGE_READ && self.0.lock().storage.in_place;
-                    let own = if in_place { READ_IN_PLACE } else { 0 };
-                    frame(&request, flags::REPLY | own, body, payload)
-                }
-                Err(error) => frame(&request, flags::REPLY | flags::ERROR, encode(&error), Vec::new()),
-            };
-            if request.message_type == message_type::META {
-                self.0.lock().metas[usize::from(port - 1)].log.stamp(&mut answered.header);
-            }
-            Ok(answered)
-        })
+            Err(error) => frame(&request, flags::REPLY | flags::ERROR, encode(&error), Vec::new()),
+        };
+        let header = &mut answered.header;
+        (header.run, header.log_position, header.unsynced_records) = (log.run, log.durable, log.unsynced);
+        Ok(answered)
+    }
+
+    /// Answers that a test holds up wait on their way.
+    async fn hold(&self, op: Option<&MetaOp>, answer: &Answer) {
+        let hold = {
+            let mut inner = self.0.lock();
+            let content = matches!(op, Some(MetaOp::Lookup { .. }))
+                && answer.as_ref().is_ok_and(|(body, _)| has_content(&Ok(body.clone())));
+            let hold = inner.hold.clone().filter(|_| content);
+            let hold = hold.or_else(|| inner.hold_commits.clone().filter(|_| op.is_some_and(is_commit)));
+            inner.held += usize::from(hold.is_some());
+            hold
+        };
+        if let Some(hold) = hold {
+            hold.notified().await;
+        }
     }
 }
 
-fn is_busy(answer: &Answer) -> bool {
-    matches!(answer, Err(error) if error.code == ErrorCode::BUSY && error.message == "delegations")
+fn lost(port: u16, reason: &str) -> Result<Frame, TransportError> {
+    Err(TransportError::Disconnected { address: address(port), reason: reason.to_string() })
 }
 
-/// A poll's answer that need not be given yet.
-fn has_no_news(answer: &Answer, asked: u64) -> bool {
-    let Ok((body, _)) = answer else { return false };
-    matches!(decode(&body[16..]), Ok(meta::MetaReply::Revocations { list, boot, .. }) if list.is_empty() && boot == asked)
+fn is_commit(op: &MetaOp) -> bool {
+    matches!(op, MetaOp::Commit(_) | MetaOp::SetAttr { .. } | MetaOp::PutInline(_))
 }
 
-fn is_opened(answer: &Answer) -> bool {
-    matches!(answer, Ok((body, _)) if matches!(decode(&body[16..]), Ok(meta::MetaReply::Opened(_))))
+/// Whether a look-up brings content.
+fn has_content(reply: &Result<Vec<u8>, WireError>) -> bool {
+    let Ok(body) = reply else { return false };
+    Grants::split(body).is_ok_and(|(_, reply)| matches!(decode(reply), Ok(MetaReply::Opened(_))))
 }
 
 fn frame(request: &Request, flags: u32, body: Vec<u8>, payload: Vec<u8>) -> Frame {
