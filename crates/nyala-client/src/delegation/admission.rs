@@ -171,8 +171,8 @@ impl DelegationCache {
             Verdict::Cached(stamp) => {
                 let mut admission = self.admitted(file, need, Some(stamp), Access::Cached);
                 let state = file.state.lock();
-                let (loaded, truncating) = (state.loaded, need.write && state.truncating > 0);
-                admission.session = state.session;
+                let (loaded, truncating) = (state.is_loaded(), need.write && state.is_truncating());
+                admission.session = state.session();
                 drop(state);
                 match () {
                     () if truncating => Next::Wait,

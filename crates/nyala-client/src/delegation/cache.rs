@@ -141,7 +141,7 @@ impl DelegationCache {
 
     pub(crate) fn note_in(&self, cache: &CacheState, inode: InodeId) -> Note {
         let (file, evictions) = self.files.note(Some(inode));
-        let file_generation = file.map(|file| file.state.lock().generation);
+        let file_generation = file.map(|file| file.state.lock().generation());
         let noted = cache.generations.note(Generations::slot(inode));
         Note { inode: Some(inode), noted, stamp: cache.held.stamp(inode), file_generation, evictions }
     }
@@ -195,17 +195,17 @@ impl DelegationCache {
         }
         if let Some(file) = self.files.get(attr.inode) {
             let mut state = file.state.lock();
-            if state.layout.is_some() {
+            if state.is_known() {
                 let legacy = !self.ctx.config.delegations;
                 let usable = same && (legacy || permits_caching(cache.held.holds(attr.inode, now_ms)));
                 // Of a listing nobody can say whether it is older than what was sent of this file.
                 let generation = note.file_generation.filter(|_| usable);
                 if let Some(generation) = generation {
-                    let foreign = state.attrs.known().is_some_and(|old| old.mtime != attr.mtime);
+                    let foreign = state.attrs().known().is_some_and(|old| old.mtime != attr.mtime);
                     state.install_attr(attr, generation, now_ms);
                     if legacy && foreign && state.is_inline() {
                         // The content may have changed too, and came not with this reply.
-                        state.attrs.invalidate();
+                        state.attrs_mut().invalidate();
                     }
                 }
                 state.overlay(attr, generation.is_some());
@@ -247,20 +247,19 @@ impl DelegationCache {
         let mut state = file.state.lock();
         // A file that was in nobody's hands before has nothing of its own that could be older.
         let generation =
-            note.file_generation.unwrap_or(if state.layout.is_none() { state.generation } else { u64::MAX });
-        let fresh = generation == state.generation;
-        if !state.loaded {
+            note.file_generation.unwrap_or(if state.layout().is_none() { state.generation() } else { u64::MAX });
+        let fresh = generation == state.generation();
+        if !state.is_loaded() {
             self.cluster.note_reloaded(answer, file.inode);
         }
         state.install(reply, generation, now_ms);
         if held && same && fresh {
             state.note_leftovers(reply.leftovers == Some(true));
-            state.loaded = true;
-            state.session = answer.session;
+            state.load(answer.session);
         } else if !same {
-            state.attrs.invalidate();
+            state.attrs_mut().invalidate();
         }
-        state.loaded
+        state.is_loaded()
     }
 
     /// Attributes that are valid without asking the server.
@@ -271,9 +270,9 @@ impl DelegationCache {
         let mut cache = self.lock();
         let cached = cache.held.cached(inode, self.ctx.now_ms())?;
         match self.files.get(inode) {
-            Some(file) if file.state.lock().layout.is_some() => {
+            Some(file) if file.state.lock().is_known() => {
                 let state = file.state.lock();
-                let mut attr = state.attrs.valid()?.clone();
+                let mut attr = state.attrs().valid()?.clone();
                 state.overlay(&mut attr, true);
                 Some(attr)
             }
@@ -303,7 +302,7 @@ impl DelegationCache {
     /// A local change of an inode's attributes begins or ends. The delegation cache may be locked.
     pub(crate) fn alters(&self, inode: InodeId) {
         if let Some(file) = self.files.get(inode) {
-            file.state.lock().attrs.alters();
+            file.state.lock().attrs_mut().alters();
         }
     }
 
@@ -317,7 +316,7 @@ impl DelegationCache {
 
     /// Learns the file's size, times and inline content anew.
     pub(crate) async fn file_info(self: &Arc<DelegationCache>, file: &Arc<File>) -> Result<()> {
-        let generation = file.state.lock().generation;
+        let generation = file.state.lock().generation();
         let reply = self.cluster.fetch_file_info(file.inode).await?;
         file.state.lock().install(&reply, generation, self.ctx.now_ms());
         Ok(())
@@ -328,15 +327,15 @@ impl DelegationCache {
         let now_ms = self.ctx.now_ms();
         {
             let mut state = file.state.lock();
-            if state.attrs.is_fresh(now_ms, self.ctx.cache_ms()) {
+            if state.attrs().is_fresh(now_ms, self.ctx.cache_ms()) {
                 return Ok(());
             }
             // Others that come meanwhile go on with what is known.
-            state.attrs.assume_fresh(now_ms);
+            state.attrs_mut().assume_fresh(now_ms);
         }
         let fresh = self.file_info(file).await;
         if fresh.is_err() {
-            file.state.lock().attrs.invalidate();
+            file.state.lock().attrs_mut().invalidate();
         }
         fresh
     }

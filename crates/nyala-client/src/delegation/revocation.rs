@@ -13,7 +13,6 @@ use crate::delegation::logic::delegations::Revoked;
 use crate::file::locks::LockBook;
 use crate::file::state::{File, FileState};
 use crate::file::table::Table;
-use crate::rpc::bound::UNBOUND;
 use crate::rpc::cluster::Cluster;
 use crate::rpc::session::{CarriedOver, Session};
 use crate::types::{INVALIDATION_TIMEOUT, Withdraw};
@@ -184,7 +183,7 @@ impl Revocations {
         // The kind is not known here; forgetting what is not kept costs nothing.
         let names =
             self.delegations.lock().held.peek(inode).is_some_and(|cached| cached.weight() > 0 || cached.is_dir());
-        let file = self.files.get(inode).is_some_and(|file| file.state.lock().layout.is_some());
+        let file = self.files.get(inode).is_some_and(|file| file.state.lock().is_known());
         Withdraw { attrs: true, entries: names || !file, data: file || !names }
     }
 
@@ -247,7 +246,7 @@ impl Revocations {
 
     async fn flush_dirty(self: &Arc<Revocations>, file: &Arc<File>) {
         // A close on its way would undo what the return says of a file that was opened again.
-        let waits = |state: &FileState| !state.is_clean() || state.open.is_reopened();
+        let waits = |state: &FileState| !state.is_clean() || state.open().is_reopened();
         while waits(&file.state.lock()) {
             let Ok(_gate) = file.pass_gate(&self.ctx).await else { break };
             if self.writeback.flush(file, Flush::default()).await.is_err() {
@@ -270,7 +269,7 @@ impl Revocations {
             if cache.held.keeps(inode).is_none() || cache.held.is_returning(inode) {
                 return true;
             }
-            let busy = |state: &FileState| state.commit.is_committing() || state.open.is_reopened();
+            let busy = |state: &FileState| state.commit().is_committing() || state.open().is_reopened();
             if file.is_some_and(|file| busy(&file.state.lock()))
                 || cache.held.is_busy(inode)
                 || cache.held.keeps(inode) != Some(keep)
@@ -285,9 +284,9 @@ impl Revocations {
             {
                 let mut state = file.state.lock();
                 state.unload();
-                open = state.open.is_implicit();
+                open = state.open().is_implicit();
                 if open {
-                    state.open.register();
+                    state.open_mut().register();
                 }
             }
             // Under the lock: the delegation is of the session as it is called now.
@@ -373,7 +372,7 @@ impl Revocations {
     fn discard(&self, file: &Arc<File>) {
         let mut state = file.state.lock();
         state.unload();
-        state.session = UNBOUND;
+        state.unbind();
         if state.is_clean() {
             return;
         }

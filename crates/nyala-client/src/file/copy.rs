@@ -69,7 +69,7 @@ impl FileOps {
                         let step = self.step(from.file(), from_offset + done, to.file(), offset + done, len - done);
                         let data = from.read(from_offset + done, step as usize).await?.concat();
                         self.writeback.write(to.file(), offset + done, &data, false).await?;
-                        if to.file().state.lock().migration.is_some() {
+                        if to.file().state.lock().migration().is_some() {
                             self.writeback.flush_now(to.file()).await?;
                         }
                         data.len() as u64
@@ -87,7 +87,7 @@ impl FileOps {
     /// How much goes through the client before a target may be able to help again.
     fn step(&self, from: &Arc<File>, from_offset: u64, to: &Arc<File>, offset: u64, len: u64) -> u64 {
         let in_chunk = |file: &Arc<File>, at: u64| {
-            let layout = file.state.lock().layout.clone();
+            let layout = file.state.lock().layout().cloned();
             layout.and_then(|layout| layout.extents(at, STEP).next()).map_or(STEP, |extent| extent.len)
         };
         len.min(in_chunk(from, from_offset)).min(in_chunk(to, offset))
@@ -128,7 +128,7 @@ impl FileOps {
             if state.is_inline() || !state.is_clean() {
                 return Ok(None);
             }
-            (state.layout.clone(), state.size.saturating_sub(from_offset))
+            (state.layout().cloned(), state.size().saturating_sub(from_offset))
         };
         if left == 0 {
             return Ok(Some(0));
@@ -137,9 +137,9 @@ impl FileOps {
             let state = to.state.lock();
             // What is still on its way there could arrive later.
             let end = offset + len;
-            let flying = state.written.is_flying(&(offset..end));
-            let quiet = !flying && state.written.dirty().overlapping(offset..end).next().is_none();
-            state.layout.clone().filter(|_| quiet && !state.is_inline() && state.migration.is_none())
+            let flying = state.written().is_flying(&(offset..end));
+            let quiet = !flying && state.written().dirty().overlapping(offset..end).next().is_none();
+            state.layout().cloned().filter(|_| quiet && !state.is_inline() && state.migration().is_none())
         };
         let (Some(source), Some(sink)) = (source, sink) else { return Ok(None) };
         let Some(piece) = piece(&source, from_offset, &sink, offset, len.min(left)) else { return Ok(None) };
@@ -171,17 +171,13 @@ impl FileOps {
     ) -> Result<()> {
         let now_ms = self.ctx.now_ms();
         let mut state = to.state.lock();
-        if state.session != session {
+        if state.session() != session {
             return Err(Bound::new(to.inode, session).lost());
         }
-        state.cache.remove(range.clone());
-        let gap = range.start > state.size;
-        state.commit.note_usage(gap);
-        state.size = state.size.max(range.end);
-        state.written.wrote_upto(range.end, wall_clock());
-        state.commit.add(range.end, now_ms);
+        state.wrote(range.clone(), wall_clock());
+        state.commit_mut().add(range.end, now_ms);
         self.writeback.stored(&mut state, to.inode, index, verifier);
-        let newly_active = !std::mem::replace(&mut state.active, true);
+        let newly_active = state.activate();
         drop(state);
         if newly_active {
             self.files.activate(to);

@@ -43,7 +43,7 @@ impl FileHandle {
     /// The file counts the handle already, and the table has a user for it.
     pub(crate) fn new(core: Arc<Core>, opened: Opened) -> FileHandle {
         let (file, options, delegation) = opened.take_over();
-        let reported = AtomicU64::new(file.state.lock().failures.count());
+        let reported = AtomicU64::new(file.state.lock().failures().count());
         let released = AtomicBool::new(false);
         FileHandle {
             inner: Arc::new(Inner {
@@ -109,7 +109,7 @@ impl FileHandle {
     /// need not be (they are, too).
     pub async fn fsync(&self, _datasync: bool) -> Result<()> {
         let Inner { core, file, .. } = &*self.inner;
-        if core.ctx.config.delegations && !file.state.lock().loaded {
+        if core.ctx.config.delegations && !file.state.lock().is_loaded() {
             // Whoever has something unsent of it sends it first. why ignored: the push meets the same server, and says so.
             let _ = core.delegations.admit(file, Need::default()).await;
         }
@@ -124,7 +124,7 @@ impl FileHandle {
         let Inner { core, file, .. } = &*self.inner;
         let due = {
             let state = file.state.lock();
-            !state.is_clean() || (state.commit.is_usage_due() && !state.is_inline())
+            !state.is_clean() || (state.commit().is_usage_due() && !state.is_inline())
         };
         if flush.sync || (due && !core.writeback.defer_close(file)) {
             let _gate = file.pass_gate(&core.ctx).await?;
@@ -137,8 +137,8 @@ impl FileHandle {
     /// The failure that this handle has not reported yet.
     fn report(&self) -> Result<()> {
         let state = self.inner.file.state.lock();
-        let reported = self.inner.reported.swap(state.failures.count(), Ordering::AcqRel);
-        state.failures.after(reported).map_or(Ok(()), |error| Err(error.clone()))
+        let reported = self.inner.reported.swap(state.failures().count(), Ordering::AcqRel);
+        state.failures().after(reported).map_or(Ok(()), |error| Err(error.clone()))
     }
 
     /// The handle is done; the file's last one pushes and closes it. Reports errors not reported yet. Where there is
@@ -188,7 +188,7 @@ impl Inner {
     /// Takes the handle off the file; true if nothing has to be pushed.
     fn leave(&self) -> bool {
         let mut state = self.file.state.lock();
-        state.open.drop_handle();
+        state.open_mut().drop_handle();
         state.is_clean()
     }
 
@@ -199,8 +199,8 @@ impl Inner {
     async fn finish(&self) {
         let last_or_dirty = {
             let state = self.file.state.lock();
-            let last = state.open.handles() == 0;
-            (last && (state.open.is_registered() || !self.core.ctx.config.delegations)) || !state.is_clean()
+            let last = state.open().handles() == 0;
+            (last && (state.open().is_registered() || !self.core.ctx.config.delegations)) || !state.is_clean()
         };
         if last_or_dirty {
             // why ignored: the failure is kept with the file for whoever reports.

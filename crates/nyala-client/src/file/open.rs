@@ -50,8 +50,8 @@ impl Drop for Removal {
     fn drop(&mut self) {
         let unused = {
             let mut state = self.file.state.lock();
-            state.open.removals_mut().end();
-            state.open.needs_close()
+            state.open_mut().removals_mut().end();
+            state.open().needs_close()
         };
         // Its last handle may have gone while the server was being told of it.
         self.ops.give_back(&self.file, unused);
@@ -86,8 +86,8 @@ impl Drop for Opened {
         }
         let close = {
             let mut state = self.file.state.lock();
-            state.open.drop_handle();
-            state.open.needs_close()
+            state.open_mut().drop_handle();
+            state.open().needs_close()
         };
         self.ops.give_back(&self.file, close);
     }
@@ -119,14 +119,14 @@ impl FileOps {
         }
         let file = self.files.acquire(inode);
         // It counts from now on: if the delegation goes back meanwhile, the server hears that the file is open.
-        file.state.lock().open.add_handle();
+        file.state.lock().open_mut().add_handle();
         let delegation = DelegationMode::None;
         let mut opened = Opened { ops: self.clone(), file: file.clone(), options, delegation, is_taken: false };
         opened.delegation = match made {
             Some(Made { answer, note, reply, registered }) => {
                 self.delegations.take_file(answer, note, &file, reply);
                 if registered {
-                    file.state.lock().open.register();
+                    file.state.lock().open_mut().register();
                 }
                 if !registered && self.delegations.delegation(inode) == DelegationMode::None {
                     // It was taken back before it was here.
@@ -156,7 +156,7 @@ impl FileOps {
         let registered = {
             let state = file.state.lock();
             let delegated = access != Access::Direct || mode == DelegationMode::Uncached;
-            !state.open.removals().in_doubt() && (delegated || !state.open.is_implicit())
+            !state.open().removals().in_doubt() && (delegated || !state.open().is_implicit())
         };
         if !registered {
             let _gate = file.pass_gate(&self.ctx).await?;
@@ -171,13 +171,13 @@ impl FileOps {
         let file = self.files.acquire(inode);
         let implicit = {
             let mut state = file.state.lock();
-            state.open.removals_mut().begin();
-            state.open.is_implicit()
+            state.open_mut().removals_mut().begin();
+            state.open().is_implicit()
         };
         let removal = Removal { ops: self.clone(), file };
         if implicit {
             let _gate = removal.file.pass_gate(&self.ctx).await?;
-            if removal.file.state.lock().open.is_implicit() {
+            if removal.file.state.lock().open().is_implicit() {
                 match self.open_at_server(&removal.file).await {
                     Err(error) if matches!(error.code(), ErrorCode::NOT_FOUND | ErrorCode::STALE) => {}
                     other => other?,
@@ -191,7 +191,7 @@ impl FileOps {
     pub(crate) async fn open_at_server(self: &Arc<FileOps>, file: &Arc<File>) -> Result<()> {
         let (registered, noted) = {
             let state = file.state.lock();
-            (state.open.is_registered() && state.open.handles() > 1, state.open.removals().note())
+            (state.open().is_registered() && state.open().handles() > 1, state.open().removals().note())
         };
         let note = self.delegations.note(file.inode);
         let inode = file.inode;
@@ -200,9 +200,9 @@ impl FileOps {
         let MetaReply::Opened(reply) = &answer.reply else { return Err(unexpected_reply("open a file")) };
         self.delegations.take_file(&answer, &note, file, reply);
         let mut state = file.state.lock();
-        state.open.register();
+        state.open_mut().register();
         if reply.attr.nlink > 0 {
-            state.open.removals_mut().survived(noted);
+            state.open_mut().removals_mut().survived(noted);
         }
         Ok(())
     }
@@ -222,14 +222,14 @@ impl FileOps {
         let _gate = file.gate.lock().await;
         let flush = {
             let mut state = file.state.lock();
-            let close = state.open.begin_close();
-            if close && !state.loaded {
-                state.cache.clear();
+            let close = state.open_mut().begin_close();
+            if close && !state.is_loaded() {
+                state.cache_mut().clear();
             }
             Flush { close, ..Flush::default() }
         };
         let flushed = self.writeback.flush(file, flush).await;
-        file.state.lock().open.end_close();
+        file.state.lock().open_mut().end_close();
         flushed
     }
 
@@ -241,7 +241,7 @@ impl FileOps {
             let here = view.map.slot_target(file.inode.slot()) == Some(session.target);
             let open = {
                 let state = file.state.lock();
-                state.open.is_registered() || state.open.handles() > 0
+                state.open().is_registered() || state.open().handles() > 0
             };
             if !here || !open {
                 continue;
@@ -250,7 +250,7 @@ impl FileOps {
             let mut request = self.cluster.request(MetaOp::Open { inode: file.inode }, Owner::default());
             request.sequence = ticket.sequence;
             match self.cluster.send_meta(session, "open again", &mut request).await {
-                Ok(SendOutcome::Reply(_)) => file.state.lock().open.register(),
+                Ok(SendOutcome::Reply(_)) => file.state.lock().open_mut().register(),
                 Ok(_) => tracing::warn!(inode = %file.inode, "an open file could not be registered again"),
                 Err(error) => tracing::warn!(inode = %file.inode, %error, "an open file could not be registered again"),
             }

@@ -12,7 +12,8 @@ use crate::file::logic::inline;
 use crate::file::logic::read_ahead::{Plan, Stream};
 use crate::file::ops::FileOps;
 use crate::file::read_cache::Segment;
-use crate::file::state::{Content, File, FileState};
+use crate::file::state::content::Content;
+use crate::file::state::{File, FileState};
 use crate::rpc::logic::segments::Segments;
 use crate::rpc::storage::ChunkRange;
 use crate::writeback::logic::ranges::RangeSet;
@@ -57,19 +58,19 @@ impl FileOps {
         }
         let (noted, newly_active) = {
             let mut state = file.state.lock();
-            let end = offset.saturating_add(len as u64).min(state.size);
+            let end = offset.saturating_add(len as u64).min(state.size());
             if offset >= end {
                 return Ok(Segments::new(offset));
             }
             self.ctx.stats.read_bytes.fetch_add(end - offset, Ordering::Relaxed);
-            if let Content::Inline { data, .. } = &state.content {
+            if let Content::Inline { data, .. } = state.content() {
                 let mut out = Segments::new(offset);
                 out.push(inline::read(data, offset..end));
-                state.written.unsent(offset..end).into_iter().for_each(|(at, bytes)| out.overlay(at, bytes));
+                state.written().unsent(offset..end).into_iter().for_each(|(at, bytes)| out.overlay(at, bytes));
                 return Ok(out);
             }
             let noted = self.plan(&mut state, stream, offset..end)?;
-            (noted, !state.cache.is_empty() && !std::mem::replace(&mut state.active, true))
+            (noted, !state.cache().is_empty() && state.activate())
         };
         if newly_active {
             self.files.activate(file);
@@ -82,10 +83,10 @@ impl FileOps {
     }
 
     fn plan(&self, state: &mut FileState, stream: &Mutex<Stream>, range: Range<u64>) -> Result<Noted> {
-        let layout = state.layout.clone().ok_or(Error::Protocol { what: "read", detail: "no layout" })?;
+        let layout = state.layout().cloned().ok_or(Error::Protocol { what: "read", detail: "no layout" })?;
         let max_window = self.ctx.config.read_ahead_bytes as u64;
         let plan = stream.lock().on_read(range.start, range.end - range.start, max_window);
-        let unsent = state.written.unsent(range.clone());
+        let unsent = state.written().unsent(range.clone());
         let mut own = RangeSet::default();
         unsent.iter().for_each(|(at, data)| own.insert(*at..*at + data.len() as u64));
         let mut noted = Noted { range: range.clone(), layout, unsent, sources: Vec::new(), ahead: Vec::new() };
@@ -94,12 +95,12 @@ impl FileOps {
         }
         if plan.sequential {
             self.note_segments(state, &plan, &mut noted);
-            if state.loaded && state.size <= self.ctx.config.read_cache_bytes as u64 / 8 {
+            if state.is_loaded() && state.size() <= self.ctx.config.read_cache_bytes as u64 / 8 {
                 return Ok(noted);
             }
             // Consumed; a little is left for reads that come out of order.
-            let behind = (range.start / state.unit).saturating_sub(1) * state.unit;
-            state.cache.remove(0..behind);
+            let behind = (range.start / state.unit()).saturating_sub(1) * state.unit();
+            state.cache_mut().remove(0..behind);
         } else {
             noted.sources.push(Source::Direct(range));
         }
@@ -107,17 +108,17 @@ impl FileOps {
     }
 
     fn note_segments(&self, state: &mut FileState, plan: &Plan, noted: &mut Noted) {
-        let (unit, now_ms) = (state.unit, self.ctx.now_ms());
-        let cache_ms = if state.loaded { u64::MAX } else { self.ctx.cache_ms() };
+        let (unit, now_ms) = (state.unit(), self.ctx.now_ms());
+        let cache_ms = if state.is_loaded() { u64::MAX } else { self.ctx.cache_ms() };
         let limit = self.ctx.config.read_cache_bytes;
         let make = |state: &mut FileState, start: u64| {
-            let mut add = || state.cache.add(start..start + unit, now_ms, &self.cached_bytes, limit);
+            let mut add = || state.cache_mut().add(start..start + unit, now_ms, &self.cached_bytes, limit);
             add().or_else(|| if self.files.shed() { add() } else { None })
         };
         let mut start = noted.range.start / unit * unit;
         let mut made = Vec::new();
         while start < noted.range.end {
-            if let Some(segment) = state.cache.get(start, now_ms, cache_ms) {
+            if let Some(segment) = state.cache().get(start, now_ms, cache_ms) {
                 self.ctx.stats.cache_hits.fetch_add(1, Ordering::Relaxed);
                 noted.sources.push(Source::Cached(segment));
             } else if let Some(segment) = make(state, start) {
@@ -134,8 +135,8 @@ impl FileOps {
             noted.ahead = made;
         }
         let mut start = plan.prefetch.start.max(noted.range.end).div_ceil(unit) * unit;
-        while start < plan.prefetch.end.min(state.size) {
-            if state.cache.get(start, now_ms, cache_ms).is_none() {
+        while start < plan.prefetch.end.min(state.size()) {
+            if state.cache().get(start, now_ms, cache_ms).is_none() {
                 let Some(segment) = make(state, start) else { break };
                 noted.ahead.push(segment);
             }
@@ -226,7 +227,7 @@ impl FileOps {
         let (unsent, own_end) = {
             let state = file.state.lock();
             // Left from a delegation that was lost, and not sent yet.
-            (state.written.unsent(offset..offset.saturating_add(len as u64)), state.written.own_end())
+            (state.written().unsent(offset..offset.saturating_add(len as u64)), state.written().own_end())
         };
         let reply = self.cluster.look(file.inode).await?;
         let end = offset.saturating_add(len as u64).min(reply.attr.size.max(own_end));

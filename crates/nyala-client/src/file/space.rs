@@ -9,7 +9,8 @@ use crate::delegation::admission::Access;
 use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
 use crate::file::ops::FileOps;
-use crate::file::state::{Content, File};
+use crate::file::state::File;
+use crate::file::state::content::Content;
 use crate::rpc::bound::{Bound, UNBOUND};
 use crate::rpc::failure::unexpected_reply;
 use crate::rpc::storage::ChunkRange;
@@ -38,7 +39,7 @@ impl FileOps {
         let Some(file) = known else { return self.setattr_plain(bound, set).await };
         let using = Using { ops: self, file };
         let file = &using.file;
-        if file.state.lock().layout.is_none() {
+        if !file.state.lock().is_known() {
             return self.setattr_plain(bound, set).await;
         }
         // Waits for other clients: what these wait for must not be in its way, so the file's gate is not held, and
@@ -67,7 +68,7 @@ impl FileOps {
     async fn setattr_known(self: &Arc<FileOps>, file: &Arc<File>, bound: Bound, set: SetAttr) -> Result<Attr> {
         let (size, inode) = (set.size, file.inode);
         let change = self.delegations.begin_change(&[inode], &[]);
-        let generation = file.state.lock().generation;
+        let generation = file.state.lock().generation();
         let op = MetaOp::SetAttr { inode, set };
         let answer = self.cluster.meta_bound("set attributes", op, self.cluster.want(), bound).await?;
         let MetaReply::Attr(attr) = &answer.reply else { return Err(unexpected_reply("set attributes")) };
@@ -77,27 +78,14 @@ impl FileOps {
         self.delegations.granted(&mut cache, inode, &answer, answer.grants.inodes);
         let mut state = file.state.lock();
         let now_ms = self.ctx.now_ms();
-        let undisturbed = generation == state.generation;
+        let undisturbed = generation == state.generation();
         if let Some(size) = size {
-            state.generation += 1;
-            let longer = size > state.size;
-            state.commit.note_usage(longer);
-            // Bytes that were written while we waited count as written after the truncate: they stay.
-            state.cut(size);
-            state.take_attr(&attr, now_ms);
-            if let Content::Inline { version, .. } = &mut state.content {
-                // As servers count; if not, the next push finds out.
-                *version += 1;
-                if !undisturbed || !state.loaded {
-                    state.attrs.invalidate();
-                    state.loaded = false;
-                }
-            }
+            state.truncated(size, &attr, undisturbed, now_ms);
         } else if undisturbed {
             state.take_attr(&attr, now_ms);
         } else {
             // What was sent in the background was answered meanwhile, with attributes of before or after: ask again.
-            state.attrs.invalidate();
+            state.attrs_mut().invalidate();
         }
         state.overlay(&mut attr, undisturbed || size.is_some());
         Ok(attr)
@@ -131,8 +119,8 @@ impl FileOps {
         }
         let (layout, inline, size) = {
             let state = file.state.lock();
-            let layout = state.layout.clone().ok_or(Error::Protocol { what: "allocate", detail: "no layout" })?;
-            (layout, state.is_inline(), state.size)
+            let layout = state.layout().cloned().ok_or(Error::Protocol { what: "allocate", detail: "no layout" })?;
+            (layout, state.is_inline(), state.size())
         };
         if zeroes {
             self.zero(file, &layout, inline, offset..end.min(size), admission.session).await?;
@@ -142,7 +130,7 @@ impl FileOps {
         }
         {
             if !inline {
-                file.state.lock().commit.note_usage(true);
+                file.state.lock().commit_mut().note_usage(true);
             }
         }
         // Its own: it may wait for others, which may wait for this one's delegation.
@@ -166,9 +154,9 @@ impl FileOps {
             return Ok(());
         }
         if inline {
-            let data_end = match &file.state.lock().content {
+            let data_end = match file.state.lock().content() {
                 Content::Inline { data, .. } => range.end.min(data.len() as u64),
-                Content::Striped => range.start,
+                _ => range.start,
             };
             if range.start < data_end {
                 self.write_zeros(file, range.start..data_end, session).await?;
@@ -178,7 +166,7 @@ impl FileOps {
         }
         let op = |range: Range<u64>| StorageOp::Punch { offset: range.start, len: range.end - range.start };
         let punched = self.on_targets("punch a hole", file, layout, range.clone(), session, op).await;
-        file.state.lock().cache.remove(range);
+        file.state.lock().cache_mut().remove(range);
         punched?;
         let mtime = Some(wall_clock());
         let inode = file.inode;
@@ -189,8 +177,7 @@ impl FileOps {
             return Err(unexpected_reply("commit a hole"));
         };
         let mut state = file.state.lock();
-        state.take_attr(&attr, self.ctx.now_ms());
-        state.generation += 1;
+        state.punched(&attr, self.ctx.now_ms());
         Ok(())
     }
 
@@ -199,16 +186,16 @@ impl FileOps {
         let zeros = vec![0; (range.end - range.start) as usize];
         self.writeback.memory.take(zeros.len(), || self.writeback.reclaim()).await;
         let mut state = file.state.lock();
-        if state.session != session {
+        if state.session() != session {
             drop(state);
             self.writeback.memory.give_back(zeros.len());
             return Err(Bound::new(file.inode, session).lost());
         }
-        let before = state.written.dirty().bytes();
-        let stamp = state.written.stamp();
-        state.written.insert(range.start, &zeros, self.ctx.now_ms(), stamp);
-        state.written.wrote_within(wall_clock());
-        let grown = state.written.dirty().bytes() - before;
+        let before = state.written().dirty().bytes();
+        let stamp = state.written_mut().stamp();
+        state.written_mut().insert(range.start, &zeros, self.ctx.now_ms(), stamp);
+        state.written_mut().wrote_within(wall_clock());
+        let grown = state.written().dirty().bytes() - before;
         drop(state);
         self.writeback.memory.give_back(zeros.len() - grown);
         Ok(())
@@ -305,14 +292,14 @@ struct Truncating<'a>(&'a File);
 
 impl Truncating<'_> {
     fn begin(file: &File) -> Truncating<'_> {
-        file.state.lock().truncating += 1;
+        file.state.lock().begin_truncate();
         Truncating(file)
     }
 }
 
 impl Drop for Truncating<'_> {
     fn drop(&mut self) {
-        self.0.state.lock().truncating -= 1;
+        self.0.state.lock().end_truncate();
         self.0.news.notify_waiters();
     }
 }

@@ -6,8 +6,11 @@
 //! what the client knows since (`generation`). Size never goes back below an own acknowledged write.
 
 pub(crate) mod attrs;
+mod binding;
 pub(crate) mod commit;
+pub(crate) mod content;
 pub(crate) mod failures;
+pub(crate) mod migration;
 pub(crate) mod open;
 pub(crate) mod written;
 
@@ -15,25 +18,25 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::file::logic::leftovers::Leftovers;
 use crate::file::read_cache::ReadCache;
-use crate::rpc::bound::UNBOUND;
 use crate::rpc::deadline::Deadline;
 use crate::writeback::logic::ranges::RangeSet;
 use crate::writeback::logic::unsynced::Unsynced;
 use attrs::AttrState;
+use binding::Binding;
 use bytes::Bytes;
 use commit::CommitState;
+pub(crate) use content::MAX_UNIT;
+use content::{Content, ContentState};
 use failures::Failures;
+use migration::InlineMigration;
 use nyala_wire::meta::FileReply;
-use nyala_wire::{Attr, InodeId, Layout, SessionId};
+use nyala_wire::{Attr, InodeId, Layout, SessionId, Time};
 use open::OpenState;
 use parking_lot::Mutex;
 use std::ops::Range;
 use std::sync::Arc;
 use tokio::sync::{MutexGuard, Notify};
 use written::WrittenState;
-
-/// Largest piece of a chunk that is one storage write or one read-ahead segment.
-pub(crate) const MAX_UNIT: u64 = 1 << 20;
 
 pub(crate) struct File {
     pub(crate) inode: InodeId,
@@ -52,53 +55,33 @@ pub(crate) struct File {
     pub(crate) claiming: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// Where a file's content is.
-pub(crate) enum Content {
-    /// With the inode.
-    Inline { version: u64, data: Bytes },
-    /// On storage targets.
-    Striped,
-}
-
-/// Inline content on its way to storage: the server forgets its copy with the next commit.
-pub(crate) struct InlineMigration {
-    pub(crate) version: u64,
-    pub(crate) base_len: u64,
-    /// Written by this client since, or before and not part of the base.
-    pub(crate) own: RangeSet,
-    /// A part of the content could not be written there: it stays where it is.
-    pub(crate) failed: bool,
+/// Whether the client's own thread looks after a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attention {
+    Idle,
+    /// In the table's set of files that need looking after.
+    Active,
 }
 
 /// What is known of a file: who has it open, its attributes, what was written to it, what is to be committed, and its content.
 pub(crate) struct FileState {
-    pub(crate) open: OpenState,
-    pub(crate) attrs: AttrState,
-    pub(crate) written: WrittenState,
-    pub(crate) commit: CommitState,
-    pub(crate) failures: Failures,
-    pub(crate) name: Option<String>,
-    /// In the table's set of files that need looking after.
-    pub(crate) active: bool,
-    /// Size, layout and inline content are true as long as the delegation is held.
-    pub(crate) loaded: bool,
-    /// Whose delegation it was loaded under. What is unsent was accepted under it: when the session ends it is dropped,
-    /// and this is `UNBOUND` until the file is loaded under the next one.
-    pub(crate) session: SessionId,
+    open: OpenState,
+    attrs: AttrState,
+    written: WrittenState,
+    commit: CommitState,
+    content: ContentState,
+    failures: Failures,
+    unsynced: Unsynced,
+    leftovers: Leftovers,
+    cache: ReadCache,
+    name: Option<String>,
+    attention: Attention,
+    binding: Binding,
     /// Own truncates under way; writes wait meanwhile.
-    pub(crate) truncating: usize,
-    pub(crate) layout: Option<Arc<Layout>>,
-    pub(crate) unit: u64,
-    pub(crate) inline_limit: u64,
-    pub(crate) content: Content,
-    pub(crate) generation: u64,
-    pub(crate) size: u64,
-    /// The server has lost changes of inline content that this client knows, its size among them: the next push says this one.
-    pub(crate) resize: Option<u64>,
-    pub(crate) unsynced: Unsynced,
-    pub(crate) migration: Option<InlineMigration>,
-    pub(crate) leftovers: Leftovers,
-    pub(crate) cache: ReadCache,
+    truncating: usize,
+    /// Changes whenever a change of this client's was acknowledged.
+    generation: u64,
+    size: u64,
 }
 
 impl File {
@@ -126,7 +109,7 @@ impl File {
     /// Keeps a failure for every handle to report once.
     pub(crate) fn fail(&self, error: Error) {
         tracing::warn!(inode = %self.inode, %error, "written data or its size did not reach the servers");
-        self.state.lock().failures.add(error);
+        self.state.lock().failures_mut().add(error);
     }
 }
 
@@ -137,23 +120,17 @@ impl FileState {
             attrs: AttrState::default(),
             written: WrittenState::new(MAX_UNIT),
             commit: CommitState::default(),
+            content: ContentState::new(),
             failures: Failures::default(),
-            name: None,
-            active: false,
-            loaded: false,
-            session: UNBOUND,
-            truncating: 0,
-            layout: None,
-            unit: MAX_UNIT,
-            inline_limit: 0,
-            content: Content::Striped,
-            generation: 0,
-            size: 0,
-            resize: None,
             unsynced: Unsynced::default(),
-            migration: None,
             leftovers: Leftovers::Clean,
             cache: ReadCache::default(),
+            name: None,
+            attention: Attention::Idle,
+            binding: Binding::default(),
+            truncating: 0,
+            generation: 0,
+            size: 0,
         }
     }
 
@@ -166,31 +143,31 @@ impl FileState {
 
     /// Takes in what the server says; `generation` is this state's when it was asked.
     pub(crate) fn install(&mut self, reply: &FileReply, generation: u64, now_ms: u64) {
-        let first = self.layout.is_none();
+        let first = !self.is_known();
         if first {
-            self.layout = Some(Arc::new(reply.layout.clone()));
-            self.unit = u64::from(reply.layout.chunk_bytes).clamp(1, MAX_UNIT);
-            self.written.restart(self.unit);
-            self.inline_limit = u64::from(reply.inline_limit);
-            self.content = Content::Inline { version: 0, data: Bytes::new() };
+            self.content.learn(&reply.layout, reply.inline_limit);
+            self.written.restart(self.content.unit());
         }
         let fresh = generation == self.generation && self.written.in_flight().is_empty();
         let size = self.size;
         self.install_attr(&reply.attr, generation, now_ms);
-        match (&reply.inline, &mut self.content) {
+        match (&reply.inline, self.content.get()) {
             // Its server lost power, and with it what this client knows of the file and is about to add to.
             (Some(older), Content::Inline { version, .. })
-                if fresh && !first && self.loaded && older.version < *version && !self.written.dirty().is_empty() =>
+                if fresh
+                    && !first
+                    && self.is_loaded()
+                    && older.version < *version
+                    && !self.written.dirty().is_empty() =>
             {
-                *version = older.version;
                 self.size = size;
-                self.resize = Some(size);
+                self.content.roll_back(older.version, size);
             }
             // An older version is true where nothing was acknowledged since it was asked for: the newer one was lost.
             (Some(new), Content::Inline { version, .. }) if first || fresh || new.version > *version => {
-                self.content = Content::Inline { version: new.version, data: new.data.clone() };
+                self.content.replace_inline(new.version, new.data.clone());
             }
-            (None, Content::Inline { .. }) => self.content = Content::Striped,
+            (None, Content::Inline { .. }) => self.content.set_striped(),
             // Striped is for ever; a spill that the server does not know of yet is dealt with at its commit.
             _ => {}
         }
@@ -231,8 +208,8 @@ impl FileState {
     /// what is known of the size is no older than they are. Else that is so only while a delegation is held: a size that was
     /// known under one that is gone is not one.
     pub(crate) fn overlay(&self, attr: &mut Attr, taken: bool) {
-        if self.layout.is_some() {
-            let size = if taken || self.loaded { self.size } else { attr.size };
+        if self.is_known() {
+            let size = if taken || self.is_loaded() { self.size } else { attr.size };
             attr.size = size.max(self.written.own_end());
         }
         if let Some(mtime) = self.written.own_mtime().filter(|mtime| *mtime > attr.mtime) {
@@ -243,7 +220,7 @@ impl FileState {
 
     /// The delegation is gone: nothing known of the content is to be used without asking.
     pub(crate) fn unload(&mut self) {
-        self.loaded = false;
+        self.binding.unload();
         self.leftovers = Leftovers::Clean;
         self.attrs.invalidate();
         self.size = self.written.own_end();
@@ -253,14 +230,10 @@ impl FileState {
 
     /// Forgets what was written and not sent; the budget's bytes are the caller's.
     pub(crate) fn discard(&mut self) {
-        self.written.discard(self.unit);
+        self.written.discard(self.content.unit());
         self.commit.discard();
-        if self.migration.take().is_some() {
-            // What the content is, only the server can say.
-            self.layout = None;
-        }
         // Of a commit under way too: what it says is not so any more.
-        self.resize = None;
+        self.content.discard();
         self.generation += 1;
         self.size = 0;
     }
@@ -269,7 +242,7 @@ impl FileState {
     pub(crate) fn note_leftovers(&mut self, leftovers: bool) {
         match (leftovers, self.leftovers) {
             (true, Leftovers::Clean) if self.is_clean() => self.leftovers = Leftovers::Unknown,
-            (false, Leftovers::Unknown) if !self.loaded => self.leftovers = Leftovers::Clean,
+            (false, Leftovers::Unknown) if !self.is_loaded() => self.leftovers = Leftovers::Clean,
             _ => {}
         }
     }
@@ -278,33 +251,34 @@ impl FileState {
     pub(crate) fn leftovers_from(&self, range: &Range<u64>) -> Option<u64> {
         match self.leftovers {
             Leftovers::Clean => None,
-            _ if self.is_inline() => (range.end > self.inline_limit).then_some(0),
+            _ if self.is_inline() => (range.end > self.inline_limit()).then_some(0),
             Leftovers::Cutting => Some(self.size),
             Leftovers::Unknown => (range.start > self.size).then_some(self.size),
         }
     }
 
     pub(crate) fn is_inline(&self) -> bool {
-        matches!(self.content, Content::Inline { .. })
+        self.content.is_inline()
     }
 
     /// Nothing that a server should know of and does not, or that is still on its way there.
     pub(crate) fn is_clean(&self) -> bool {
-        self.written.is_clean() && self.commit.is_clean() && self.migration.is_none()
+        self.written.is_clean() && self.commit.is_clean() && self.content.migration().is_none()
     }
 
     /// Written to, kept with the inode, and known to be so; its server knows nothing but that it is there.
     pub(crate) fn is_new_inline(&self) -> bool {
-        let simple = self.written.in_flight().is_empty() && self.commit.is_clean() && self.migration.is_none();
-        self.loaded && !self.open.is_registered() && self.is_inline() && !self.written.dirty().is_empty() && simple
+        let simple =
+            self.written.in_flight().is_empty() && self.commit.is_clean() && self.content.migration().is_none();
+        self.is_loaded() && !self.open.is_registered() && self.is_inline() && !self.written.dirty().is_empty() && simple
     }
 
     /// How many bytes it takes to keep what is known of the file when nobody uses it; `None`: it is of no use.
     pub(crate) fn worth_keeping(&self) -> Option<usize> {
-        let inline = if let Content::Inline { data, .. } = &self.content { data.len() } else { 0 };
+        let inline = if let Content::Inline { data, .. } = self.content.get() { data.len() } else { 0 };
         // One without names is gone now.
         let named = self.attrs.valid().is_some_and(|attr| attr.nlink > 0);
-        let useful = named && self.loaded && self.is_clean() && self.open.handles() == 0;
+        let useful = named && self.is_loaded() && self.is_clean() && self.open.handles() == 0;
         useful.then_some(inline + size_of::<File>())
     }
 
@@ -317,12 +291,206 @@ impl FileState {
     }
 
     /// The file was cut to `size`: what this client wrote before counts only up to there.
-    pub(crate) fn cut(&mut self, size: u64) {
-        if let Content::Inline { data, .. } = &mut self.content {
-            data.truncate(size as usize);
-        }
+    fn cut(&mut self, size: u64) {
+        self.content.cut(size);
         self.commit.cut(size);
         self.cache.clear();
         self.written.cut_own(self.commit.end());
+    }
+}
+
+/// The parts of a file's state that have rules of their own, as others see and change them.
+macro_rules! parts {
+    ($($part:ident, $part_mut:ident: $kind:ty;)*) => {
+        impl FileState {$(
+            pub(crate) fn $part(&self) -> &$kind {
+                &self.$part
+            }
+
+            pub(crate) fn $part_mut(&mut self) -> &mut $kind {
+                &mut self.$part
+            }
+        )*}
+    };
+}
+
+parts! {
+    open, open_mut: OpenState;
+    attrs, attrs_mut: AttrState;
+    written, written_mut: WrittenState;
+    commit, commit_mut: CommitState;
+    failures, failures_mut: Failures;
+    unsynced, unsynced_mut: Unsynced;
+    cache, cache_mut: ReadCache;
+}
+
+/// What is known.
+impl FileState {
+    pub(crate) fn content(&self) -> &Content {
+        self.content.get()
+    }
+
+    pub(crate) fn migration(&self) -> Option<&InlineMigration> {
+        self.content.migration()
+    }
+
+    pub(crate) fn migration_mut(&mut self) -> Option<&mut InlineMigration> {
+        self.content.migration_mut()
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    pub(crate) fn session(&self) -> SessionId {
+        self.binding.session()
+    }
+
+    pub(crate) fn name(&self) -> Option<&String> {
+        self.name.as_ref()
+    }
+
+    pub(crate) fn set_name(&mut self, name: String) {
+        self.name = Some(name);
+    }
+
+    /// Where its chunk files are; `None`: nothing is known of the file.
+    pub(crate) fn layout(&self) -> Option<&Arc<Layout>> {
+        self.content.layout()
+    }
+
+    /// The server has said what the file is.
+    pub(crate) fn is_known(&self) -> bool {
+        self.layout().is_some()
+    }
+
+    pub(crate) fn unit(&self) -> u64 {
+        self.content.unit()
+    }
+
+    pub(crate) fn inline_limit(&self) -> u64 {
+        self.content.inline_limit()
+    }
+
+    /// The size that the next push of inline content has to say ([`super::content::ContentState::resize`]).
+    pub(crate) fn resize(&self) -> Option<u64> {
+        self.content.resize()
+    }
+
+    /// Size, layout and inline content are true as long as the delegation is held.
+    pub(crate) fn is_loaded(&self) -> bool {
+        self.binding.is_loaded()
+    }
+
+    pub(crate) fn is_truncating(&self) -> bool {
+        self.truncating > 0
+    }
+
+    /// What is known came with a delegation of this session, or was asked for under it.
+    pub(crate) fn load(&mut self, session: SessionId) {
+        assert!(self.is_known(), "a file is loaded of which nothing is known");
+        self.binding.load(session);
+    }
+
+    /// The session has ended; the delegation is gone before.
+    pub(crate) fn unbind(&mut self) {
+        self.binding.unbind();
+    }
+
+    /// The client's own thread is to look after the file; whether that is new, and the table has to be told.
+    pub(crate) fn activate(&mut self) -> bool {
+        std::mem::replace(&mut self.attention, Attention::Active) == Attention::Idle
+    }
+
+    /// There is nothing to look after. The table may have been told late that there was, so this may come twice.
+    pub(crate) fn deactivate(&mut self) {
+        self.attention = Attention::Idle;
+    }
+
+    pub(crate) fn begin_truncate(&mut self) {
+        self.truncating += 1;
+    }
+
+    pub(crate) fn end_truncate(&mut self) {
+        assert!(self.truncating > 0, "a truncate ends that did not begin");
+        self.truncating -= 1;
+    }
+
+    pub(crate) fn leftovers(&self) -> Leftovers {
+        self.leftovers
+    }
+
+    /// Leftovers are to be cut; whether the caller has to do it, and nobody else does.
+    pub(crate) fn begin_cut(&mut self) -> bool {
+        assert_ne!(self.leftovers, Leftovers::Clean, "nothing is to be cut");
+        std::mem::replace(&mut self.leftovers, Leftovers::Cutting) != Leftovers::Cutting
+    }
+
+    /// The cut is over; unless the delegation went meanwhile, and what is known with it.
+    pub(crate) fn end_cut(&mut self, became: Leftovers) {
+        assert_ne!(became, Leftovers::Cutting, "a cut that is over is still under way");
+        if self.leftovers == Leftovers::Cutting {
+            self.leftovers = became;
+        }
+    }
+
+    /// This client wrote `range`, at `mtime`: the file may have grown, and have a hole now.
+    pub(crate) fn wrote(&mut self, range: Range<u64>, mtime: Time) {
+        assert!(range.start <= range.end, "a write ends before it begins");
+        self.cache.remove(range.clone());
+        self.commit.note_usage(range.start > self.size);
+        self.size = self.size.max(range.end);
+        self.written.wrote_upto(range.end, mtime);
+    }
+
+    /// Inline content moves to storage, beneath what is dirty.
+    pub(crate) fn begin_migration(&mut self) {
+        let mut own = RangeSet::default();
+        self.written.dirty().iter().for_each(|extent| own.insert(extent.range()));
+        self.content.begin_migration(own);
+    }
+
+    /// The server has no copy of the moved content any more.
+    pub(crate) fn end_migration(&mut self) {
+        self.content.end_migration();
+    }
+
+    /// The server has the inline content that was pushed, as this version.
+    pub(crate) fn pushed_inline(&mut self, version: u64, data: Bytes) {
+        self.content.pushed(version, data);
+    }
+
+    /// The server has cut or extended the file to `size`, and says what its attributes are since. `undisturbed`: nothing else
+    /// was acknowledged meanwhile.
+    pub(crate) fn truncated(&mut self, size: u64, attr: &Attr, undisturbed: bool, now_ms: u64) {
+        self.generation += 1;
+        self.commit.note_usage(size > self.size);
+        // Bytes that were written while we waited count as written after the truncate: they stay.
+        self.cut(size);
+        self.take_attr(attr, now_ms);
+        if let Content::Inline { version, .. } = self.content.get() {
+            // As servers count; if not, the next push finds out.
+            self.content.set_version(version + 1);
+            if !undisturbed || !self.is_loaded() {
+                self.attrs.invalidate();
+                self.binding.unload();
+            }
+        }
+    }
+
+    /// A hole was punched, after which the server says that these are the attributes.
+    pub(crate) fn punched(&mut self, attr: &Attr, now_ms: u64) {
+        self.take_attr(attr, now_ms);
+        self.generation += 1;
+    }
+
+    /// This client changed the file without keeping anything: what is known of it is old.
+    pub(crate) fn changed_direct(&mut self) {
+        self.unload();
+        self.generation += 1;
     }
 }

@@ -127,10 +127,10 @@ impl Table {
     }
 
     pub(crate) fn name_of(&self, inode: InodeId) -> Option<String> {
-        self.get(inode)?.state.lock().name.clone()
+        self.get(inode)?.state.lock().name().cloned()
     }
 
-    /// The file needs looking after; its state's `active` is set by the caller.
+    /// The file needs looking after; `FileState::activate` said that this is new.
     pub(crate) fn activate(&self, file: &Arc<File>) {
         self.active.lock().insert(file.inode, file.clone());
     }

@@ -24,7 +24,7 @@ impl Core {
         for file in self.files.all() {
             let (needed, known) = {
                 let state = file.state.lock();
-                (!state.is_clean() || state.unsynced.has_own(), state.layout.is_some())
+                (!state.is_clean() || state.unsynced().has_own(), state.is_known())
             };
             if needed && known {
                 let flushed = match file.pass_gate(&self.ctx).await {
@@ -71,7 +71,7 @@ impl Core {
         for file in self.files.all() {
             let (known, close) = {
                 let state = file.state.lock();
-                (state.layout.is_some(), state.open.is_registered())
+                (state.is_known(), state.open().is_registered())
             };
             if known {
                 let flushed = match file.pass_gate(&self.ctx).await {

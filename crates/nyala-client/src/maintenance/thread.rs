@@ -85,19 +85,19 @@ fn tick(core: &Arc<Core>) {
 fn look_after(core: &Arc<Core>, file: &Arc<File>, now_ms: u64) {
     let (inline_due, commit_due, whole) = {
         let mut state = file.state.lock();
-        if !state.loaded {
-            state.cache.expire(now_ms, core.ctx.cache_ms());
+        if !state.is_loaded() {
+            state.cache_mut().expire(now_ms, core.ctx.cache_ms());
         }
-        if state.is_clean() && (state.cache.is_empty() || state.loaded) {
-            state.active = false;
+        if state.is_clean() && (state.cache().is_empty() || state.is_loaded()) {
+            state.deactivate();
             core.files.deactivate(file);
             return;
         }
         let age = core.ctx.config.max_dirty_age.as_millis() as u64;
         let old = |born_ms: u64| now_ms.saturating_sub(born_ms) >= age;
-        let inline_due = state.is_inline() && state.written.dirty().iter().any(|extent| old(extent.born_ms));
-        let commit_due = state.commit.is_due(now_ms, COMMIT_AFTER_MS);
-        (inline_due, commit_due, state.migration.is_some())
+        let inline_due = state.is_inline() && state.written().dirty().iter().any(|extent| old(extent.born_ms));
+        let commit_due = state.commit().is_due(now_ms, COMMIT_AFTER_MS);
+        (inline_due, commit_due, state.migration().is_some())
     };
     core.writeback.pump(file);
     if inline_due || (commit_due && whole) {

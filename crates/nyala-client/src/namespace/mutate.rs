@@ -199,7 +199,7 @@ impl Namespace {
             self.delegations
                 .remember(&self.delegations.note(*inode), |cached| cached.put_xattr(b"security.capability", None));
         }
-        opened.file().state.lock().name = Some(String::from_utf8_lossy(&bytes).into_owned());
+        opened.file().state.lock().set_name(String::from_utf8_lossy(&bytes).into_owned());
         let attr = opened
             .file()
             .state

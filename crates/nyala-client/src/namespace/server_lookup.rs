@@ -86,7 +86,7 @@ impl Namespace {
     fn take_content(&self, answer: &MetaAnswer, note: &Note, reply: &FileReply, attr: &mut Attr) {
         let file = self.files.acquire(attr.inode);
         let mut cache = self.delegations.lock();
-        let known = file.state.lock().layout.is_some();
+        let known = file.state.lock().is_known();
         if !known {
             self.delegations.take_file_in(&mut cache, answer, note, &file, reply);
         }
@@ -102,7 +102,7 @@ impl Namespace {
             return;
         }
         // Where its content is here already, opening it needs nothing.
-        let known = self.files.get(attr.inode).is_some_and(|file| file.state.lock().loaded);
+        let known = self.files.get(attr.inode).is_some_and(|file| file.state.lock().is_loaded());
         self.delegations.lock().predictor.looked_up(dir, Some(attr.inode).filter(|_| !known), self.ctx.now_ms());
     }
 

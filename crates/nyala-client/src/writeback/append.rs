@@ -21,7 +21,7 @@ impl Writeback {
         if admission.access == Access::Timed {
             self.delegations.freshen(file).await?;
         }
-        let at = file.state.lock().size;
+        let at = file.state.lock().size();
         self.check_write(at, data)?;
         self.write_cached(file, at, data, admission.session).await?;
         self.ctx.stats.written_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);

@@ -6,10 +6,10 @@
 //! refused.
 
 use crate::error::Result;
-use crate::file::state::{Content, File, InlineMigration};
+use crate::file::state::File;
+use crate::file::state::content::Content;
 use crate::rpc::bound::Bound;
 use crate::types::wall_clock;
-use crate::writeback::logic::ranges::RangeSet;
 use crate::writeback::owner::Writeback;
 use nyala_wire::SessionId;
 use std::sync::Arc;
@@ -31,36 +31,29 @@ impl Writeback {
         let end = at + data.len() as u64;
         let now_ms = self.ctx.now_ms();
         let mut state = file.state.lock();
-        if state.session != session {
+        if state.session() != session {
             return Err(Bound::new(file.inode, session).lost());
         }
-        let before = state.written.dirty().bytes();
-        let stamp = state.written.stamp();
-        let migration = match &state.content {
-            Content::Inline { version, data: base } if end > state.inline_limit => Some((*version, base.clone())),
+        let before = state.written().dirty().bytes();
+        let stamp = state.written_mut().stamp();
+        let migrates = match state.content() {
+            Content::Inline { data, .. } if end > state.inline_limit() => Some(data.clone()),
             _ => None,
         };
-        if let Some((version, base)) = migration {
+        if let Some(base) = migrates {
             if data.len() + base.len() > room {
                 return Ok(None);
             }
-            let mut own = RangeSet::default();
-            state.written.dirty().iter().for_each(|extent| own.insert(extent.range()));
-            state.written.insert_under(0, &base, now_ms, stamp);
-            state.content = Content::Striped;
-            state.migration = Some(InlineMigration { version, base_len: base.len() as u64, own, failed: false });
+            state.begin_migration();
+            state.written_mut().insert_under(0, &base, now_ms, stamp);
         }
-        state.written.insert(at, data, now_ms, stamp);
-        if let Some(migration) = &mut state.migration {
-            migration.own.insert(at..end);
+        state.written_mut().insert(at, data, now_ms, stamp);
+        if let Some(migration) = state.migration_mut() {
+            migration.wrote(at..end);
         }
-        state.cache.remove(at..end);
-        let gap = at > state.size;
-        state.commit.note_usage(gap);
-        state.size = state.size.max(end);
-        state.written.wrote_upto(end, wall_clock());
-        let newly_active = !std::mem::replace(&mut state.active, true);
-        let used = state.written.dirty().bytes() - before;
+        state.wrote(at..end, wall_clock());
+        let newly_active = state.activate();
+        let used = state.written().dirty().bytes() - before;
         drop(state);
         if newly_active {
             self.files.activate(file);

@@ -33,14 +33,14 @@ impl Writeback {
         let now_ms = self.ctx.now_ms();
         let mut closed = self.deferred_closes.lock();
         let mut state = file.state.lock();
-        let waits = state.open.is_close_deferred();
+        let waits = state.open().is_close_deferred();
         if !state.is_new_inline() || self.ctx.is_stopped() || !(waits || closed.may(now_ms)) {
             return false;
         }
         if waits {
             return true;
         }
-        state.open.set_close_deferred(true);
+        state.open_mut().defer_close();
         drop(state);
         let look = closed.put(self.files.acquire(file.inode), now_ms);
         drop(closed);
@@ -59,7 +59,7 @@ impl Writeback {
 
     /// Before a file gets another name: its content is at the server.
     pub(crate) async fn flush_deferred(self: &Arc<Writeback>, inode: InodeId) -> Result<()> {
-        let Some(file) = self.files.get(inode).filter(|file| file.state.lock().open.is_close_deferred()) else {
+        let Some(file) = self.files.get(inode).filter(|file| file.state.lock().open().is_close_deferred()) else {
             return Ok(());
         };
         self.flush_now(&file).await

@@ -61,7 +61,7 @@ impl Writeback {
         for file in files {
             let gate = file.gate.try_lock();
             let mut state = file.state.lock();
-            state.open.set_close_deferred(false);
+            state.open_mut().settle_close();
             let clean = state.is_clean();
             drop(state);
             if clean {

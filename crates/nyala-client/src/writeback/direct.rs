@@ -189,7 +189,7 @@ impl Writeback {
         {
             MetaReply::Attr(_) => {
                 let mut state = file.state.lock();
-                state.commit.note_usage(sparse);
+                state.commit_mut().note_usage(sparse);
                 drop(state);
                 self.changed_direct(file);
                 Ok(())
@@ -205,7 +205,6 @@ impl Writeback {
             cached.changed();
         }
         let mut state = file.state.lock();
-        state.unload();
-        state.generation += 1;
+        state.changed_direct();
     }
 }

@@ -10,6 +10,7 @@
 
 use crate::error::{Error, Result};
 use crate::file::state::commit::Uncommitted;
+use crate::file::state::migration::InlineMigration;
 use crate::file::state::{File, FileState};
 use crate::rpc::bound::Bound;
 use crate::rpc::failure::unexpected_reply;
@@ -54,7 +55,7 @@ pub(crate) enum FlushStep {
 
 /// How much inline content is on its way to storage.
 fn moved(state: &FileState) -> Option<(Arc<Layout>, u64)> {
-    Some((state.layout.clone()?, state.migration.as_ref()?.base_len))
+    Some((state.layout().cloned()?, state.migration()?.base_len()))
 }
 
 impl Writeback {
@@ -68,7 +69,7 @@ impl Writeback {
             match step {
                 Ok(FlushStep::Finished) => {
                     if flush.close {
-                        file.state.lock().open.unregister();
+                        file.state.lock().open_mut().unregister();
                     }
                     break lost;
                 }
@@ -136,9 +137,9 @@ impl Writeback {
         let allocated = if exact { self.allocated(file).await } else { None };
         let facts = {
             let state = file.state.lock();
-            let spilled = state.migration.as_ref().map(|migration| migration.version);
-            let tell = state.commit.is_pending() || spilled.is_some() || allocated.is_some();
-            tell.then_some(CommitFacts { spilled, allocated, session: state.session })
+            let spilled = state.migration().map(InlineMigration::version);
+            let tell = state.commit().is_pending() || spilled.is_some() || allocated.is_some();
+            tell.then_some(CommitFacts { spilled, allocated, session: state.session() })
         };
         match facts {
             Some(facts) => self.commit(file, flush, facts).await,
@@ -152,8 +153,10 @@ impl Writeback {
         if synced.lost.is_some() {
             let mut state = file.state.lock();
             let mut own = RangeSet::default();
-            state.written.dirty().iter().for_each(|extent| own.insert(extent.range()));
-            state.migration.iter_mut().for_each(|migration| migration.own = own.clone());
+            state.written().dirty().iter().for_each(|extent| own.insert(extent.range()));
+            if let Some(migration) = state.migration_mut() {
+                migration.set_own(own);
+            }
         }
         self.migrate_again(file).await?;
         Ok(synced.lost.map_or(FlushStep::Redo, FlushStep::Lost))
@@ -163,15 +166,15 @@ impl Writeback {
     /// on top is lost. `true`: ask again when nothing is under way.
     fn is_migration_failed(&self, file: &Arc<File>) -> Result<bool> {
         let mut state = file.state.lock();
-        if !state.migration.as_ref().is_some_and(|migration| migration.failed) {
+        if !state.migration().is_some_and(InlineMigration::is_failed) {
             return Ok(false);
         }
-        if !state.written.in_flight().is_empty() {
+        if !state.written().in_flight().is_empty() {
             return Ok(true);
         }
         state.unload();
         self.with_bytes(&mut state, |state| state.discard());
-        let why = state.failures.after(0).cloned();
+        let why = state.failures().after(0).cloned();
         Err(why.unwrap_or(Error::Protocol { what: "move inline content", detail: "it failed without a reason" }))
     }
 
@@ -179,10 +182,10 @@ impl Writeback {
     async fn allocated(self: &Arc<Writeback>, file: &Arc<File>) -> Option<u64> {
         let layout = {
             let mut state = file.state.lock();
-            if !state.commit.take_usage_due() {
+            if !state.commit_mut().take_usage_due() {
                 return None;
             }
-            state.layout.clone()?
+            state.layout().cloned()?
         };
         let mut asks = JoinSet::new();
         for index in 0..layout.targets.len() as u16 {
@@ -196,7 +199,7 @@ impl Writeback {
         while let Some(answer) = asks.join_next().await {
             let Ok(Ok(StorageReply::Stat { blocks, .. })) = answer else {
                 // It is only a figure: next time.
-                file.state.lock().commit.usage_not_told();
+                file.state.lock().commit_mut().usage_not_told();
                 return None;
             };
             sum += blocks * 512;
@@ -233,7 +236,7 @@ impl Writeback {
         };
         let mut state = file.state.lock();
         if spilled.is_some() {
-            state.migration = None;
+            state.end_migration();
         }
         state.take_sent_attr(&attr, under_way.altered, self.ctx.now_ms());
         under_way.over(&mut state);
@@ -245,8 +248,8 @@ impl Writeback {
     pub(crate) async fn commit_so_far(self: &Arc<Writeback>, file: &Arc<File>) {
         let due = {
             let state = file.state.lock();
-            let due = state.migration.is_none() && state.commit.is_pending() && !state.is_inline();
-            due.then_some(CommitFacts { spilled: None, allocated: None, session: state.session })
+            let due = state.migration().is_none() && state.commit().is_pending() && !state.is_inline();
+            due.then_some(CommitFacts { spilled: None, allocated: None, session: state.session() })
         };
         if let Some(facts) = due
             && let Err(error) = self.commit(file, Flush::default(), facts).await
@@ -259,27 +262,26 @@ impl Writeback {
     async fn migrate_again(self: &Arc<Writeback>, file: &Arc<File>) -> Result<()> {
         let reply = self.cluster.fetch_file_info(file.inode).await?;
         let Some(newer) = &reply.inline else {
-            file.state.lock().migration = None;
+            file.state.lock().end_migration();
             return Ok(());
         };
         let room = newer.data.len() + nyala_wire::StripePattern::MAX_INLINE_BYTES as usize;
         self.memory.take(room, || self.reclaim()).await;
         let mut state = file.state.lock();
-        let before = state.written.dirty().bytes();
+        let before = state.written().dirty().bytes();
         let now_ms = self.ctx.now_ms();
-        if let Some(mut migration) = state.migration.take() {
+        if let Some(migration) = state.migration_mut() {
             let new_len = newer.data.len() as u64;
             let mut base = newer.data.to_vec();
-            base.resize(new_len.max(migration.base_len) as usize, 0);
-            for gap in migration.own.gaps(0..base.len() as u64) {
-                let stamp = state.written.stamp();
-                state.written.insert(gap.start, &base[gap.start as usize..gap.end as usize], now_ms, stamp);
+            base.resize(new_len.max(migration.base_len()) as usize, 0);
+            let gaps = migration.own().gaps(0..base.len() as u64);
+            migration.rebase(newer.version, new_len);
+            for gap in gaps {
+                let stamp = state.written_mut().stamp();
+                state.written_mut().insert(gap.start, &base[gap.start as usize..gap.end as usize], now_ms, stamp);
             }
-            migration.version = newer.version;
-            migration.base_len = new_len;
-            state.migration = Some(migration);
         }
-        let grown = state.written.dirty().bytes() - before;
+        let grown = state.written().dirty().bytes() - before;
         drop(state);
         self.memory.give_back(room - grown);
         Ok(())
@@ -301,17 +303,20 @@ impl<'a> Committing<'a> {
     /// The file's gate is held: there is one at a time. Also when this client last wrote.
     fn begin(file: &'a File, bound: Bound) -> Result<(Committing<'a>, Option<Time>)> {
         let mut state = file.state.lock();
-        if state.session != bound.session {
+        if state.session() != bound.session {
             return Err(bound.lost());
         }
-        let uncommitted = state.commit.begin();
-        let altered = state.attrs.altered();
-        Ok((Committing { file, uncommitted, session: bound.session, altered, over: false }, state.written.own_mtime()))
+        let uncommitted = state.commit_mut().begin();
+        let altered = state.attrs().altered();
+        Ok((
+            Committing { file, uncommitted, session: bound.session, altered, over: false },
+            state.written().own_mtime(),
+        ))
     }
 
     fn over(mut self, state: &mut FileState) {
         self.over = true;
-        state.commit.finish();
+        state.commit_mut().finish();
     }
 }
 
@@ -321,10 +326,10 @@ impl Drop for Committing<'_> {
             return;
         }
         let mut state = self.file.state.lock();
-        state.commit.finish();
+        state.commit_mut().finish();
         // What a session that has ended would have said is never said.
-        if let Some(uncommitted) = self.uncommitted.filter(|_| state.session == self.session) {
-            state.commit.put_back(uncommitted);
+        if let Some(uncommitted) = self.uncommitted.filter(|_| state.session() == self.session) {
+            state.commit_mut().put_back(uncommitted);
         }
     }
 }

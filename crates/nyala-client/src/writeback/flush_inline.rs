@@ -8,7 +8,8 @@
 
 use crate::error::{Error, Result};
 use crate::file::logic::inline;
-use crate::file::state::{Content, File, FileState};
+use crate::file::state::content::Content;
+use crate::file::state::{File, FileState};
 use crate::rpc::bound::Bound;
 use crate::rpc::failure::unexpected_reply;
 use crate::types::wall_clock;
@@ -32,17 +33,17 @@ impl Writeback {
     /// is held.
     pub(crate) fn take_inline<'a>(self: &'a Arc<Writeback>, file: &'a Arc<File>, flush: Flush) -> Option<Taken<'a>> {
         let mut state = file.state.lock();
-        let Content::Inline { version, data } = &state.content else { return None };
+        let Content::Inline { version, data } = state.content() else { return None };
         let (base_version, base) = (*version, data.clone());
-        let extents: Vec<u64> = state.written.dirty().iter().map(|extent| extent.offset).collect();
-        let departing: Vec<_> = extents.into_iter().filter_map(|offset| state.written.depart(offset)).collect();
+        let extents: Vec<u64> = state.written().dirty().iter().map(|extent| extent.offset).collect();
+        let departing: Vec<_> = extents.into_iter().filter_map(|offset| state.written_mut().depart(offset)).collect();
         let single_writes = departing.iter().all(|one| !one.in_pieces);
         let (ids, changes): (Vec<u64>, Vec<_>) =
             departing.into_iter().map(|one| (one.id, (one.offset, one.data))).unzip();
         let data = inline::whole(&base, &changes, single_writes);
-        let (mtime, session) = (state.written.own_mtime().unwrap_or_else(wall_clock), state.session);
-        let size = state.resize.map(|size| size.max(data.len() as u64));
-        let altered = state.attrs.altered();
+        let (mtime, session) = (state.written().own_mtime().unwrap_or_else(wall_clock), state.session());
+        let size = state.resize().map(|size| size.max(data.len() as u64));
+        let altered = state.attrs().altered();
         drop(state);
         let Flush { sync, close, .. } = flush;
         let put = PutInline { inode: file.inode, base_version, data, mtime, sync, close, size };
@@ -53,7 +54,7 @@ impl Writeback {
         let Some(Taken { put, session, sent }) = self.take_inline(file, flush) else {
             let (inline, loaded) = {
                 let state = file.state.lock();
-                (state.is_inline(), state.loaded)
+                (state.is_inline(), state.is_loaded())
             };
             if inline && flush.sync && !loaded {
                 // Others may have moved it to storage, where it has to be synced then.
@@ -97,12 +98,7 @@ impl Sent<'_> {
         let (file, writeback, altered) = (self.file, self.writeback, self.altered);
         let mut state = file.state.lock();
         self.over(&mut state);
-        state.resize = None;
-        if let Content::Inline { version: known, .. } = state.content
-            && known < version
-        {
-            state.content = Content::Inline { version, data };
-        }
+        state.pushed_inline(version, data);
         state.take_sent_attr(attr, altered, writeback.ctx.now_ms());
         state.settle();
     }
@@ -111,11 +107,11 @@ impl Sent<'_> {
     pub(crate) fn failed(self, source: Error) -> Result<()> {
         let file = self.file;
         let mut state = file.state.lock();
-        let end = state.written.own_end();
+        let end = state.written().own_end();
         self.over(&mut state);
         state.settle();
-        if matches!(source.code(), ErrorCode::STALE | ErrorCode::NOT_FOUND) && state.open.handles() == 0 {
-            state.attrs.invalidate();
+        if matches!(source.code(), ErrorCode::STALE | ErrorCode::NOT_FOUND) && state.open().handles() == 0 {
+            state.attrs_mut().invalidate();
             return Ok(());
         }
         Err(Error::WriteBack { inode: file.inode, offset: 0, end, source: Box::new(source) })
@@ -125,7 +121,7 @@ impl Sent<'_> {
         let ids = std::mem::take(&mut self.ids);
         self.writeback.with_bytes(state, |state| {
             for id in ids {
-                state.written.end_flight(id);
+                state.written_mut().end_flight(id);
             }
         });
         self.file.changed.notify_waiters();
@@ -137,7 +133,8 @@ impl Drop for Sent<'_> {
         if !self.ids.is_empty() {
             let mut state = self.file.state.lock();
             let ids = std::mem::take(&mut self.ids);
-            self.writeback.with_bytes(&mut state, |state| ids.into_iter().for_each(|id| state.written.take_back(id)));
+            self.writeback
+                .with_bytes(&mut state, |state| ids.into_iter().for_each(|id| state.written_mut().take_back(id)));
         }
     }
 }

@@ -38,10 +38,7 @@ struct Cutting<'a> {
 impl Drop for Cutting<'_> {
     fn drop(&mut self) {
         let mut state = self.file.state.lock();
-        // Else the delegation went meanwhile, and what is known with it.
-        if state.leftovers == Leftovers::Cutting {
-            state.leftovers = self.became;
-        }
+        state.end_cut(self.became);
         drop(state);
         self.file.news.notify_waiters();
     }
@@ -59,14 +56,11 @@ impl Writeback {
             let news = file.news.notified();
             let (layout, from) = {
                 let mut state = file.state.lock();
-                let Some(from) = state.leftovers_from(range).filter(|_| state.session == session) else {
+                let Some(from) = state.leftovers_from(range).filter(|_| state.session() == session) else {
                     return Ok(());
                 };
-                let layout = state.layout.clone();
-                match std::mem::replace(&mut state.leftovers, Leftovers::Cutting) {
-                    Leftovers::Cutting => (None, from),
-                    _ => (layout, from),
-                }
+                let layout = state.layout().cloned();
+                (layout.filter(|_| state.begin_cut()), from)
             };
             let Some(layout) = layout else {
                 news.await;
@@ -104,8 +98,8 @@ impl Writeback {
         let admission = self.delegations.admit(file, Need { write: true, cached: true, patient: false }).await?;
         let beyond = {
             let state = file.state.lock();
-            let listed = state.is_inline() && state.leftovers != Leftovers::Clean;
-            (listed && admission.access == Access::Cached).then_some(state.inline_limit..state.inline_limit + 1)
+            let listed = state.is_inline() && state.leftovers() != Leftovers::Clean;
+            (listed && admission.access == Access::Cached).then_some(state.inline_limit()..state.inline_limit() + 1)
         };
         let Some(beyond) = beyond else { return Ok(false) };
         self.cut_leftovers(file, &beyond, admission.session).await?;

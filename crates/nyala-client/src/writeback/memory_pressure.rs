@@ -29,11 +29,11 @@ impl Writeback {
         while self.memory.is_tight() {
             {
                 let state = file.state.lock();
-                let ahead = || state.written.dirty().bytes_below(range.start) > self.memory.much();
-                if state.is_inline() || !state.written.dirty().begins_unit(&range) || !ahead() {
+                let ahead = || state.written().dirty().bytes_below(range.start) > self.memory.much();
+                if state.is_inline() || !state.written().dirty().begins_unit(&range) || !ahead() {
                     return;
                 }
-                let since = began_ms.min(state.written.filled_ms());
+                let since = began_ms.min(state.written().filled_ms());
                 if self.ctx.now_ms().saturating_sub(since) > FILL_TIMEOUT_MS {
                     drop(state);
                     return self.reclaim();
@@ -51,8 +51,8 @@ impl Writeback {
         for file in self.files.active() {
             let inline = {
                 let mut state = file.state.lock();
-                state.written.hurry_newest();
-                state.is_inline() && !state.written.dirty().is_empty()
+                state.written_mut().hurry_newest();
+                state.is_inline() && !state.written().dirty().is_empty()
             };
             if inline {
                 self.flush_in_background(file);

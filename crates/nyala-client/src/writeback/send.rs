@@ -9,7 +9,7 @@
 
 use crate::context::Hold;
 use crate::error::{Error, Result};
-use crate::file::state::written::Departing;
+use crate::file::state::written::{Departing, Outflow};
 use crate::file::state::{File, FileState};
 use crate::rpc::storage::ChunkRange;
 use crate::writeback::owner::Writeback;
@@ -35,18 +35,18 @@ struct Due {
 impl Due {
     /// Offsets of the extents to send now, as many as may be under way. Notes whether more would be due.
     fn pick(self, state: &mut FileState) -> Vec<u64> {
-        let mut room = WRITES_PER_FILE.saturating_sub(state.written.in_flight().len());
+        let mut room = WRITES_PER_FILE.saturating_sub(state.written().in_flight().len());
         let mut picked = Vec::new();
-        let mut blocked = false;
-        for extent in state.written.dirty().iter() {
+        let mut outflow = Outflow::Free;
+        for extent in state.written().dirty().iter() {
             let old = self.now_ms.saturating_sub(extent.born_ms) >= self.max_age_ms;
-            let wanted = old || extent.hurried || state.written.is_to_flush(extent) || extent.complete;
+            let wanted = old || extent.hurried || state.written().is_to_flush(extent) || extent.complete;
             if !wanted {
                 continue;
             }
             let range = extent.range();
-            if room == 0 || state.written.is_flying(&range) {
-                blocked = true;
+            if room == 0 || state.written().is_flying(&range) {
+                outflow = Outflow::Blocked;
                 if room == 0 {
                     break;
                 }
@@ -55,7 +55,7 @@ impl Due {
             room -= 1;
             picked.push(extent.offset);
         }
-        state.written.set_blocked(blocked);
+        state.written_mut().set_outflow(outflow);
         picked
     }
 }
@@ -68,10 +68,12 @@ impl Writeback {
         let mut sends = Vec::new();
         {
             let mut state = file.state.lock();
-            let Some(layout) = state.layout.clone().filter(|_| !state.is_inline()) else { return };
+            let Some(layout) = state.layout().cloned().filter(|_| !state.is_inline()) else { return };
             for offset in due.pick(&mut state) {
-                let Some(Departing { id, offset, data, in_pieces }) = state.written.depart(offset) else { continue };
-                let (len, session) = (data.len(), state.session);
+                let Some(Departing { id, offset, data, in_pieces }) = state.written_mut().depart(offset) else {
+                    continue;
+                };
+                let (len, session) = (data.len(), state.session());
                 self.memory.begin_send(len);
                 let (writeback, sent, client) = (self.clone(), file.clone(), self.ctx.hold());
                 let sending = Sending { writeback, file: sent, id, session, flying: len, done: false, _client: client };
@@ -94,9 +96,9 @@ impl Writeback {
     pub(crate) fn pump_written(self: &Arc<Writeback>, file: &Arc<File>, range: Range<u64>) {
         let due = {
             let mut state = file.state.lock();
-            let full = state.written.dirty().overlapping(range).any(|extent| extent.complete);
+            let full = state.written().dirty().overlapping(range).any(|extent| extent.complete);
             if full {
-                state.written.filled(self.ctx.now_ms());
+                state.written_mut().filled(self.ctx.now_ms());
             }
             full
         };
@@ -107,13 +109,13 @@ impl Writeback {
 
     /// Waits until everything written so far is on storage, or has failed.
     pub(crate) async fn drain(self: &Arc<Writeback>, file: &Arc<File>) {
-        let upto = file.state.lock().written.flush_all();
+        let upto = file.state.lock().written_mut().flush_all();
         loop {
             let changed = file.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
             self.pump(file);
-            if !file.state.lock().written.holds_upto(upto) {
+            if !file.state.lock().written().holds_upto(upto) {
                 return;
             }
             changed.await;
@@ -122,9 +124,9 @@ impl Writeback {
 
     /// Gives the budget back what `change` took out of the file's dirty bytes and those on their way.
     pub(crate) fn with_bytes<T>(&self, state: &mut FileState, change: impl FnOnce(&mut FileState) -> T) -> T {
-        let before = state.written.bytes();
+        let before = state.written().bytes();
         let result = change(state);
-        self.memory.give_back(before.saturating_sub(state.written.bytes()));
+        self.memory.give_back(before.saturating_sub(state.written().bytes()));
         result
     }
 }
@@ -157,31 +159,32 @@ impl Sending {
         let mut failed = None;
         let more = {
             let mut state = self.file.state.lock();
-            let ended = self.writeback.with_bytes(&mut state, |state| state.written.end_flight(self.id));
+            let ended = self.writeback.with_bytes(&mut state, |state| state.written_mut().end_flight(self.id));
             let Some(range) = ended else { return };
-            let awaited = state.written.dirty().overlapping(range.clone()).next().is_some();
+            let awaited = state.written().dirty().overlapping(range.clone()).next().is_some();
             match result {
                 Ok(verifier) => {
                     let now_ms = self.writeback.ctx.now_ms();
-                    state.commit.add(range.end, now_ms);
+                    state.commit_mut().add(range.end, now_ms);
                     self.writeback.stored(&mut state, chunk.inode, chunk.index, verifier);
                     // A segment that was read ahead before the write arrived there holds the old bytes.
-                    state.cache.remove(range);
+                    state.cache_mut().remove(range);
                 }
                 Err(error) => {
-                    if let Some(migration) = &mut state.migration {
-                        migration.failed |= range.start < migration.base_len;
+                    if let Some(migration) = state.migration_mut() {
+                        migration.note_failed(range.start);
                     }
                     if state.is_clean() {
                         // What the file's size is without these bytes, only the server can say.
                         state.settle();
-                        state.attrs.invalidate();
+                        state.attrs_mut().invalidate();
                     }
                     let source = Box::new(error);
                     failed = Some(Error::WriteBack { inode: chunk.inode, offset: range.start, end: range.end, source });
                 }
             }
-            state.written.is_blocked() && (awaited || state.written.in_flight().len() + SEND_BATCH <= WRITES_PER_FILE)
+            state.written().is_blocked()
+                && (awaited || state.written().in_flight().len() + SEND_BATCH <= WRITES_PER_FILE)
         };
         if let Some(error) = failed {
             self.file.fail(error);
@@ -198,7 +201,7 @@ impl Drop for Sending {
         self.land();
         if !self.done {
             let mut state = self.file.state.lock();
-            self.writeback.with_bytes(&mut state, |state| state.written.take_back(self.id));
+            self.writeback.with_bytes(&mut state, |state| state.written_mut().take_back(self.id));
             drop(state);
             self.file.changed.notify_waiters();
         }

@@ -43,24 +43,24 @@ impl Writeback {
     pub(crate) async fn sync_targets(self: &Arc<Writeback>, file: &Arc<File>) -> Result<Synced> {
         let (layout, syncing) = {
             let mut state = file.state.lock();
-            let Some(layout) = state.layout.clone() else { return Ok(Synced::default()) };
-            state.unsynced.adopt(self.unsynced.lock().get(&file.inode).map(|(_, written)| written));
+            let Some(layout) = state.layout().cloned() else { return Ok(Synced::default()) };
+            state.unsynced_mut().adopt(self.unsynced.lock().get(&file.inode).map(|(_, written)| written));
             // Without a delegation it may be longer than is known here.
-            let (alone, size) = (state.loaded, state.size);
+            let (alone, size) = (state.is_loaded(), state.size());
             let all =
                 (0..layout.targets.len() as u16).filter(|index| !alone || layout.chunk_file_len(*index, size) > 0);
-            let syncing = state.unsynced.begin(all, alone);
+            let syncing = state.unsynced_mut().begin(all, alone);
             (layout, syncing)
         };
         let result = self.sync_indices(file.inode, &layout, &syncing.indices).await;
         let mut state = file.state.lock();
         match &result {
-            Ok(_) => state.unsynced.done(&syncing),
-            Err(_) => state.unsynced.failed(syncing),
+            Ok(_) => state.unsynced_mut().done(&syncing),
+            Err(_) => state.unsynced_mut().failed(syncing),
         }
         let mut unsynced = self.unsynced.lock();
-        match state.unsynced.has_own() {
-            true => drop(unsynced.insert(file.inode, (layout, state.unsynced.written().clone()))),
+        match state.unsynced().has_own() {
+            true => drop(unsynced.insert(file.inode, (layout, state.unsynced().written().clone()))),
             false => drop(unsynced.remove(&file.inode)),
         }
         result
@@ -106,10 +106,10 @@ impl Writeback {
             0 => return Ok(Synced::default()),
             len => layout.extents(0, len).map(|extent| extent.index).collect(),
         };
-        let noted = file.state.lock().unsynced.noted(indices.into_iter());
+        let noted = file.state.lock().unsynced().noted(indices.into_iter());
         let synced = self.sync_indices(file.inode, layout, &noted).await?;
         let mut state = file.state.lock();
-        synced.doubtful.iter().for_each(|index| state.unsynced.dealt_with(*index));
+        synced.doubtful.iter().for_each(|index| state.unsynced_mut().dealt_with(*index));
         Ok(synced)
     }
 

@@ -29,13 +29,13 @@ impl Writeback {
         index: u16,
         verifier: WriteVerifier,
     ) {
-        if state.unsynced.record_write(index, verifier)
-            && let Some(layout) = state.layout.clone()
+        if state.unsynced_mut().record_write(index, verifier)
+            && let Some(layout) = state.layout().cloned()
         {
             let mut unsynced = self.unsynced.lock();
             let before = unsynced.len();
-            state.unsynced.adopt(unsynced.get(&inode).map(|(_, written)| written));
-            unsynced.insert(inode, (layout, state.unsynced.written().clone()));
+            state.unsynced_mut().adopt(unsynced.get(&inode).map(|(_, written)| written));
+            unsynced.insert(inode, (layout, state.unsynced().written().clone()));
             if unsynced.len() > before && unsynced.len().is_multiple_of(MAX_FORGOTTEN) {
                 let writeback = self.clone();
                 self.ctx.spawn(async move {

@@ -8,7 +8,8 @@
 use crate::delegation::admission::Access;
 use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
-use crate::file::state::{Content, File};
+use crate::file::state::File;
+use crate::file::state::content::Content;
 use crate::writeback::buffer::WritePart;
 use crate::writeback::flush::Flush;
 use crate::writeback::owner::Writeback;
@@ -95,8 +96,8 @@ impl Writeback {
             let (migrates, unclean) = {
                 let state = file.state.lock();
                 let unclean = self.ctx.config.delegations && state.leftovers_from(&(at..end)).is_some();
-                match &state.content {
-                    Content::Inline { data, .. } if end > state.inline_limit => (Some(data.len()), unclean),
+                match state.content() {
+                    Content::Inline { data, .. } if end > state.inline_limit() => (Some(data.len()), unclean),
                     _ => (None, unclean),
                 }
             };

@@ -9,15 +9,32 @@ pub(crate) struct Uncommitted {
     since_ms: u64,
 }
 
+/// Whether metadata is being told something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Progress {
+    #[default]
+    Idle,
+    /// Of data, or of how much the file takes.
+    Committing,
+}
+
+/// What metadata knows of how much space the file takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Usage {
+    /// It takes as much as its size says.
+    #[default]
+    Dense,
+    /// It may have holes, or space behind its end, for good; metadata was told how much it takes.
+    Told,
+    /// The same, and it has changed since: its targets are to be asked.
+    Due,
+}
+
 #[derive(Default)]
 pub(crate) struct CommitState {
     uncommitted: Option<Uncommitted>,
-    /// Metadata is being told of some, or of how much the file takes.
-    is_committing: bool,
-    /// The file may have holes, or space behind its end: its targets are asked how much it takes.
-    is_sparse: bool,
-    /// Metadata was not told how much it takes since this changed.
-    is_usage_stale: bool,
+    progress: Progress,
+    usage: Usage,
 }
 
 impl CommitState {
@@ -38,12 +55,12 @@ impl CommitState {
     }
 
     pub(crate) fn is_committing(&self) -> bool {
-        self.is_committing
+        self.progress == Progress::Committing
     }
 
     /// Nothing is to be committed, or being committed.
     pub(crate) fn is_clean(&self) -> bool {
-        self.uncommitted.is_none() && !self.is_committing
+        self.uncommitted.is_none() && self.progress == Progress::Idle
     }
 
     /// End of the data to be committed.
@@ -53,14 +70,15 @@ impl CommitState {
 
     /// Begins a commit of all that is to be committed. One at a time.
     pub(crate) fn begin(&mut self) -> Option<Uncommitted> {
-        assert!(!self.is_committing, "two commits of one file at the same time");
-        self.is_committing = true;
+        assert_eq!(self.progress, Progress::Idle, "two commits of one file at the same time");
+        self.progress = Progress::Committing;
         self.uncommitted.take()
     }
 
     /// The commit is over.
     pub(crate) fn finish(&mut self) {
-        self.is_committing = false;
+        assert_eq!(self.progress, Progress::Committing, "a commit is over that did not begin");
+        self.progress = Progress::Idle;
     }
 
     /// A commit did not work: what it was to say is still to be said.
@@ -83,23 +101,29 @@ impl CommitState {
 
     /// The file was changed, such that it may have holes or space behind its end if `sparse`.
     pub(crate) fn note_usage(&mut self, sparse: bool) {
-        self.is_sparse |= sparse;
-        self.is_usage_stale |= self.is_sparse;
+        if sparse || self.usage != Usage::Dense {
+            self.usage = Usage::Due;
+        }
     }
 
     /// Whether metadata is to be told how much the file takes.
     pub(crate) fn is_usage_due(&self) -> bool {
-        self.is_usage_stale && self.is_sparse
+        self.usage == Usage::Due
     }
 
     /// The same, and the caller tells it.
     pub(crate) fn take_usage_due(&mut self) -> bool {
-        std::mem::take(&mut self.is_usage_stale) && self.is_sparse
+        let due = self.is_usage_due();
+        if due {
+            self.usage = Usage::Told;
+        }
+        due
     }
 
     /// It could not be told: next time.
     pub(crate) fn usage_not_told(&mut self) {
-        self.is_usage_stale = true;
+        assert_ne!(self.usage, Usage::Dense, "how much a dense file takes is not told");
+        self.usage = Usage::Due;
     }
 }
 

@@ -16,14 +16,23 @@ enum Registration {
     Closing,
 }
 
+/// What became of the last close.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum LastClose {
+    /// Nothing waits for it.
+    #[default]
+    Settled,
+    /// Its content goes out in a moment (`writeback::deferred_close`).
+    Deferred,
+}
+
 #[derive(Default)]
 pub(crate) struct OpenState {
     handles: usize,
     registration: Registration,
     /// Which removals of the file's names may make it go.
     removals: Removals,
-    /// Closed with content that goes out in a moment (`writeback::deferred_close`).
-    is_close_deferred: bool,
+    last_close: LastClose,
 }
 
 impl OpenState {
@@ -97,11 +106,19 @@ impl OpenState {
     }
 
     pub(crate) fn is_close_deferred(&self) -> bool {
-        self.is_close_deferred
+        self.last_close == LastClose::Deferred
     }
 
-    pub(crate) fn set_close_deferred(&mut self, deferred: bool) {
-        self.is_close_deferred = deferred;
+    /// The content of a closed file goes out in a moment. Once at a time.
+    pub(crate) fn defer_close(&mut self) {
+        assert_eq!(self.last_close, LastClose::Settled, "a close is deferred twice");
+        self.last_close = LastClose::Deferred;
+    }
+
+    /// The content of the closed file goes out now.
+    pub(crate) fn settle_close(&mut self) {
+        assert_eq!(self.last_close, LastClose::Deferred, "no close was deferred");
+        self.last_close = LastClose::Settled;
     }
 }
 
@@ -123,6 +140,17 @@ mod tests {
         assert!(open.is_reopened() && open.is_implicit(), "the close is still on its way");
         open.end_close();
         assert!(open.is_registered() && !open.is_implicit() && !open.is_reopened());
+    }
+
+    #[test]
+    fn a_deferred_close_is_settled_once() {
+        let mut open = OpenState::default();
+        open.defer_close();
+        assert!(open.is_close_deferred());
+        open.settle_close();
+        assert!(!open.is_close_deferred());
+        let again = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| open.settle_close()));
+        assert!(again.is_err());
     }
 
     #[test]

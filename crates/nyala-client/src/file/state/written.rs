@@ -36,14 +36,22 @@ pub(crate) struct Departing {
     pub(crate) in_pieces: bool,
 }
 
+/// Whether what is due goes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outflow {
+    /// Nothing that is due waits.
+    Free,
+    /// Something that is due waits for what is under way.
+    Blocked,
+}
+
 pub(crate) struct WrittenState {
     dirty: ExtentMap,
     in_flight: Vec<InFlight>,
     next_stamp: u64,
     /// Everything up to this stamp should go out now.
     flush_upto: u64,
-    /// Something is due to go out and waits for what is under way.
-    is_blocked: bool,
+    outflow: Outflow,
     /// When a unit was last written full.
     filled_ms: u64,
     /// End and time of own writes that metadata does not know of.
@@ -59,7 +67,7 @@ impl WrittenState {
             in_flight: Vec::new(),
             next_stamp: 1,
             flush_upto: 0,
-            is_blocked: false,
+            outflow: Outflow::Free,
             filled_ms: 0,
             own_end: None,
             own_mtime: None,
@@ -119,7 +127,7 @@ impl WrittenState {
 
     /// Marks the newest quarter to go out, unless what is due waits already.
     pub(crate) fn hurry_newest(&mut self) {
-        if !self.is_blocked {
+        if !self.is_blocked() {
             self.dirty.hurry_newest();
         }
     }
@@ -163,11 +171,11 @@ impl WrittenState {
     }
 
     pub(crate) fn is_blocked(&self) -> bool {
-        self.is_blocked
+        self.outflow == Outflow::Blocked
     }
 
-    pub(crate) fn set_blocked(&mut self, blocked: bool) {
-        self.is_blocked = blocked;
+    pub(crate) fn set_outflow(&mut self, outflow: Outflow) {
+        self.outflow = outflow;
     }
 
     pub(crate) fn filled_ms(&self) -> u64 {

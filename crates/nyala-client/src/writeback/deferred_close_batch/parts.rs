@@ -17,7 +17,7 @@ const _: () = assert!(MAX_FILES <= MAX_PUTS);
 pub(super) fn parts(files: Vec<Arc<File>>) -> Vec<Vec<Arc<File>>> {
     let (mut parts, mut part, mut bytes) = (Vec::new(), Vec::new(), 0);
     for file in files {
-        let size = file.state.lock().size as usize;
+        let size = file.state.lock().size() as usize;
         if !part.is_empty() && (part.len() == MAX_FILES || bytes + size > MAX_BYTES) {
             parts.push(std::mem::take(&mut part));
             bytes = 0;
