@@ -51,7 +51,7 @@ pub(crate) struct Admission {
 impl Drop for Admission {
     fn drop(&mut self) {
         if let Some(stamp) = self.counted
-            && self.delegations.lock().held.leave(self.file.inode, self.write, stamp)
+            && self.delegations.lock(self.file.inode).leave(self.file.inode, self.write, stamp)
         {
             self.file.news.notify_waiters();
         }
@@ -166,7 +166,7 @@ impl DelegationCache {
         if !self.ctx.config.delegations {
             return Next::Go(self.admitted(file, need, None, Access::Timed));
         }
-        let admit = self.lock().held.admit(file.inode, need, self.ctx.now_ms());
+        let admit = self.lock(file.inode).admit(file.inode, need, self.ctx.now_ms());
         match admit {
             Verdict::Cached(stamp) => {
                 let mut admission = self.admitted(file, need, Some(stamp), Access::Cached);
@@ -179,7 +179,7 @@ impl DelegationCache {
                     () if loaded => Next::Go(admission),
                     // The delegation is on its way back, and may be waiting for this very operation: asking for it would be
                     // answered when it is back.
-                    () if self.lock().held.is_gate_open(file.inode) => {
+                    () if self.lock(file.inode).is_gate_open(file.inode) => {
                         drop(admission);
                         Next::Go(self.admitted(file, need, None, Access::Direct))
                     }

@@ -4,7 +4,7 @@
 //!
 //! Replies to requests that were sent meanwhile are not cached (`delegation::logic::generations`).
 
-use crate::delegation::cache::{DelegationCache, Note};
+use crate::delegation::cache::{DelegationCache, Note, cacheable};
 use crate::delegation::logic::cached_inode::CachedInode;
 use crate::delegation::logic::generations::{Generations, Noted};
 use crate::rpc::meta::MetaAnswer;
@@ -47,30 +47,27 @@ impl DelegationCache {
         self.start_change(&[dir], &[(dir, name)], false)
     }
 
-    fn start_change(
-        self: &Arc<DelegationCache>,
-        inodes: &[InodeId],
-        names: &[Entry<'_>],
-        unknown: bool,
-    ) -> LocalChange {
+    fn start_change(self: &Arc<Self>, inodes: &[InodeId], names: &[Entry<'_>], unknown: bool) -> LocalChange {
         let mut change = LocalChange { delegations: self.clone(), inodes: Vec::new(), names: Vec::new(), unknown };
         if !self.ctx.config.delegations {
             return change;
         }
-        let (now_ms, mut cache) = (self.ctx.now_ms(), self.lock());
+        let (now_ms, mut shards) = (self.ctx.now_ms(), self.lock_of(names.iter().map(|(dir, _)| *dir)));
+        let mut generations = self.generations();
         if unknown {
-            cache.generations.begin_unknown();
+            generations.begin_unknown();
         }
         for &inode in inodes {
-            change.inodes.push((inode, cache.generations.begin(Generations::slot(inode))));
+            change.inodes.push((inode, generations.begin(Generations::slot(inode))));
         }
         for &(dir, name) in names {
-            let begun = cache.generations.begin(Generations::slot((dir, name)));
-            let was = cache.held.cached(dir, now_ms).and_then(|cached| cached.entries.get(name).copied());
-            let (name, stamp) = (name.to_vec(), cache.held.stamp(dir));
-            change.names.push(ChangedName { dir, name, begun, stamp, was, outcome: None });
+            let begun = generations.begin(Generations::slot((dir, name)));
+            let shard = shards.of(dir);
+            let was = shard.cached(dir, now_ms).and_then(|cached| cached.entries.get(name).copied());
+            let stamp = shard.stamp(dir);
+            change.names.push(ChangedName { dir, name: name.to_vec(), begun, stamp, was, outcome: None });
         }
-        drop(cache);
+        drop((generations, shards));
         change.forget();
         change
     }
@@ -90,33 +87,37 @@ impl LocalChange {
             }
             return;
         }
-        let (now_ms, mut cache) = (delegations.ctx.now_ms(), delegations.lock());
+        let inodes = self.names.iter().map(|one| one.dir).chain(result.as_ref().map(|(_, attr)| attr.inode));
+        let (now_ms, mut shards) = (delegations.ctx.now_ms(), delegations.lock_of(inodes));
+        let mut generations = delegations.generations();
         if std::mem::take(&mut self.unknown) {
-            cache.generations.end_unknown();
+            generations.end_unknown();
         }
         let mut known = result.as_ref().is_some_and(|(_, attr)| !self.inodes.iter().any(|(one, _)| *one == attr.inode));
         for (inode, begun) in std::mem::take(&mut self.inodes) {
             delegations.alters(inode);
-            let alone = cache.generations.end(Generations::slot(inode), begun);
+            let alone = generations.end(Generations::slot(inode), begun);
             known |= alone && result.as_ref().is_some_and(|(_, attr)| attr.inode == inode);
         }
         let names = std::mem::take(&mut self.names);
         // The outcome of one name may depend on another, so all delegations must have been held throughout.
-        let held = names.iter().all(|one| cache.cacheable(one.dir, one.stamp, false, now_ms).is_some());
+        let held = names.iter().all(|one| cacheable(shards.of(one.dir), one.dir, one.stamp, false, now_ms).is_some());
         for ChangedName { dir, name, begun, outcome, .. } in names {
-            let alone = cache.generations.end(Generations::slot((dir, name.as_slice())), begun);
+            let alone = generations.end(Generations::slot((dir, name.as_slice())), begun);
             if let Some(is) = outcome.filter(|_| alone && held)
-                && let Some(cached) = cache.held.cached(dir, now_ms)
+                && let Some(cached) = shards.of(dir).cached(dir, now_ms)
             {
                 cached.entries.insert(name, is);
-                cache.names += 1;
+                delegations.added_names(1);
             }
         }
-        cache.bound_names(delegations.ctx.config.max_kept_entries);
         if let Some((answer, attr)) = result {
-            let note = if known { delegations.note_in(&cache, attr.inode) } else { Note::default() };
-            delegations.take_attr_in(&mut cache, answer, &note, attr);
+            let shard = shards.of(attr.inode);
+            let note = if known { delegations.note_in(shard, &generations, attr.inode) } else { Note::default() };
+            delegations.take_attr_in(shard, &generations, answer, &note, attr);
         }
+        drop((generations, shards));
+        delegations.bound_names();
     }
 
     /// After success, what a name is: an inode's, or nothing.
@@ -132,13 +133,12 @@ impl LocalChange {
     }
 
     fn forget(&self) {
-        let mut cache = self.delegations.lock();
         for (inode, _) in &self.inodes {
-            cache.held.peek(*inode).into_iter().for_each(CachedInode::directory_changed);
+            self.delegations.lock(*inode).peek(*inode).into_iter().for_each(CachedInode::directory_changed);
             self.delegations.alters(*inode);
         }
         for ChangedName { dir, name, .. } in &self.names {
-            cache.held.peek(*dir).map(|cached| cached.entries.remove(name));
+            self.delegations.lock(*dir).peek(*dir).map(|cached| cached.entries.remove(name));
         }
     }
 }

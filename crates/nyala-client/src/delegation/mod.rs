@@ -10,3 +10,4 @@ pub(crate) mod cache;
 pub(crate) mod local_change;
 pub(crate) mod poll;
 pub(crate) mod revocation;
+pub(crate) mod shards;

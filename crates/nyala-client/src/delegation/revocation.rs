@@ -19,7 +19,7 @@ use crate::types::{INVALIDATION_TIMEOUT, Withdraw};
 use crate::writeback::flush::Flush;
 use crate::writeback::owner::Writeback;
 use nyala_wire::meta::{DelegationMode, MAX_DELEGATIONS, MetaOp, Returned, Revocation};
-use nyala_wire::{InodeId, SessionId};
+use nyala_wire::{InodeId, SessionId, TargetId};
 use parking_lot::Mutex;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -67,7 +67,7 @@ impl Revocations {
     pub(crate) fn revoked(self: &Arc<Revocations>, session: &Arc<Session>, id: SessionId, list: &[Revocation]) {
         for revocation in list {
             let Revocation { inode, keep, seq } = *revocation;
-            let found = self.delegations.lock().held.revoke(inode, session.target, keep, seq, self.ctx.now_ms());
+            let found = self.delegations.lock(inode).revoke(inode, session.target, keep, seq, self.ctx.now_ms());
             match found {
                 Revoked::Started => {
                     self.ctx.stats.revocations.fetch_add(1, Ordering::Relaxed);
@@ -84,29 +84,24 @@ impl Revocations {
     }
 
     fn holds(&self, inode: InodeId) -> DelegationMode {
-        self.delegations.lock().held.mode(inode, self.ctx.now_ms())
+        self.delegations.lock(inode).mode(inode, self.ctx.now_ms())
     }
 
     /// Delegations that this client gives back by itself. Runs on the client's own thread.
     pub(crate) fn let_surplus_go(self: &Arc<Revocations>) {
         let limit = self.ctx.config.max_kept_inodes;
-        let cache = self.delegations.lock();
-        if cache.held.len() <= limit {
-            return;
-        }
-        let surplus = cache.held.surplus(limit - limit / 16, |inode| !self.files.is_used(inode));
-        drop(cache);
-        for inode in surplus {
-            self.begin_to_let_go(inode);
+        if self.delegations.shards().shared.held() > limit {
+            let surplus = self.delegations.surplus(limit - limit / 16);
+            surplus.into_iter().for_each(|inode| self.begin_to_let_go(inode));
         }
     }
 
     fn begin_to_let_go(self: &Arc<Revocations>, inode: InodeId) {
         let Some(target) = self.cluster.maps.view().map.slot_target(inode.slot()) else { return };
-        let mut cache = self.delegations.lock();
-        let seq = cache.held.seq(inode);
-        if cache.held.revoke(inode, target, DelegationMode::None, seq, self.ctx.now_ms()) == Revoked::Started {
-            drop(cache);
+        let mut shard = self.delegations.lock(inode);
+        let seq = shard.seq(inode);
+        if shard.revoke(inode, target, DelegationMode::None, seq, self.ctx.now_ms()) == Revoked::Started {
+            drop(shard);
             let revocations = self.clone();
             tokio::spawn(async move { revocations.let_go(inode, true).await });
         }
@@ -115,11 +110,10 @@ impl Revocations {
     /// Servers that were silent for too long may have given what they lent to others.
     pub(crate) fn let_silent_go(self: &Arc<Revocations>) {
         let now_ms = self.ctx.now_ms();
-        let silent: Vec<InodeId> = {
-            let cache = self.delegations.lock();
-            let silent = cache.held.silent(now_ms);
-            silent.into_iter().flat_map(|target| cache.held.of_server(target)).collect()
-        };
+        let shards = self.delegations.shards();
+        let targets = shards.shared.silent(now_ms);
+        let of = |target| shards.each().flat_map(move |shard| shard.of_server(target));
+        let silent: Vec<InodeId> = targets.into_iter().flat_map(of).collect();
         if let Some(first) = silent.first() {
             tracing::warn!(delegations = silent.len(), inode = %first, "a metadata server is silent: its delegations are invalid");
         }
@@ -139,17 +133,14 @@ impl Revocations {
         let mut next = Vec::new();
         let carried = loop {
             if next.is_empty() {
-                let (held, is_empty) = {
-                    let cache = self.delegations.lock();
-                    (cache.held.of_server(target), !cache.held.has_of_server(target))
-                };
-                next = held;
+                let is_empty;
+                (next, is_empty) = self.still_of(target);
                 let moving = self.writeback.migrations.lock().of(target, id);
                 if is_empty && moving.is_empty() {
                     break CarriedOver::default();
                 }
                 if since.elapsed() >= DRAIN_TIMEOUT && next.is_empty() {
-                    let kept = self.delegations.lock().held.carry_over(target);
+                    let kept = self.carry_over(target);
                     if kept.len().max(moving.len()) <= MAX_DELEGATIONS && kept.is_empty() == is_empty {
                         break CarriedOver { kept, moving };
                     }
@@ -158,10 +149,10 @@ impl Revocations {
             // Those that wait for a target that is away must not keep the others from going.
             let most = if since.elapsed() < DRAIN_TIMEOUT { MAX_CONCURRENT_RETURNS } else { MAX_DELEGATIONS };
             for inode in next.drain(next.len() - next.len().min(most.saturating_sub(going.len()))..) {
-                let mut cache = self.delegations.lock();
-                let seq = cache.held.seq(inode);
-                cache.held.revoke(inode, target, DelegationMode::None, seq, self.ctx.now_ms());
-                drop(cache);
+                let mut shard = self.delegations.lock(inode);
+                let seq = shard.seq(inode);
+                shard.revoke(inode, target, DelegationMode::None, seq, self.ctx.now_ms());
+                drop(shard);
                 begun += 1;
                 let revocations = self.clone();
                 going.spawn(async move { revocations.let_go(inode, false).await });
@@ -179,10 +170,27 @@ impl Revocations {
         carried
     }
 
+    /// Delegations of a server that are not on their way back, and whether there are none at all.
+    fn still_of(&self, target: TargetId) -> (Vec<InodeId>, bool) {
+        let all = self.delegations.shards().lock_all();
+        let held = all.iter().flat_map(|shard| shard.of_server(target)).collect();
+        (held, !all.iter().any(|shard| shard.has_of_server(target)))
+    }
+
+    /// What is still held of an earlier run of the server is named to it; nothing if some is not on its way back, which has
+    /// to come first.
+    fn carry_over(&self, target: TargetId) -> Vec<Returned> {
+        let mut all = self.delegations.shards().lock_all();
+        if all.iter().any(|shard| !shard.of_server(target).is_empty()) {
+            return Vec::new();
+        }
+        all.iter_mut().flat_map(|shard| shard.carry_over(target)).collect()
+    }
+
     fn what(&self, inode: InodeId) -> Withdraw {
         // The kind is not known here; forgetting what is not kept costs nothing.
         let names =
-            self.delegations.lock().held.peek(inode).is_some_and(|cached| cached.weight() > 0 || cached.is_dir());
+            self.delegations.lock(inode).peek(inode).is_some_and(|cached| cached.weight() > 0 || cached.is_dir());
         let file = self.files.get(inode).is_some_and(|file| file.state.lock().is_known());
         Withdraw { attrs: true, entries: names || !file, data: file || !names }
     }
@@ -194,7 +202,7 @@ impl Revocations {
             let news = file.news.notified();
             tokio::pin!(news);
             news.as_mut().enable();
-            if !self.delegations.lock().held.is_busy(inode) {
+            if !self.delegations.lock(inode).is_busy(inode) {
                 return;
             }
             news.await;
@@ -212,12 +220,12 @@ impl Revocations {
                 biased;
                 () = &mut forgets => {}
                 () = tokio::time::sleep(INVALIDATION_TIMEOUT) => {
-                    self.delegations.lock().held.open_gate(inode);
+                    self.delegations.lock(inode).open_gate(inode);
                     self.news(inode);
                     forgets.await;
                 }
             }
-            if !self.delegations.lock().held.close_gate(inode) {
+            if !self.delegations.lock(inode).close_gate(inode) {
                 return;
             }
         }
@@ -227,8 +235,8 @@ impl Revocations {
     pub(crate) async fn let_go(self: &Arc<Revocations>, inode: InodeId, tell: bool) {
         let file = self.files.acquire_known(inode);
         loop {
-            let Some(keep) = self.delegations.lock().held.keeps(inode) else { break };
-            if keep == DelegationMode::None && self.delegations.lock().held.covers(inode) {
+            let Some(keep) = self.delegations.lock(inode).keeps(inode) else { break };
+            if keep == DelegationMode::None && self.delegations.lock(inode).covers(inode) {
                 self.withdraw(inode, file.as_ref()).await;
             }
             self.idle(inode, file.as_ref()).await;
@@ -265,19 +273,19 @@ impl Revocations {
         tell: bool,
     ) -> bool {
         let (session, id, returned, carried) = {
-            let mut cache = self.delegations.lock();
-            if cache.held.keeps(inode).is_none() || cache.held.is_returning(inode) {
+            let mut shard = self.delegations.lock(inode);
+            if shard.keeps(inode).is_none() || shard.is_returning(inode) {
                 return true;
             }
             let busy = |state: &FileState| state.commit().is_committing() || state.open().is_reopened();
             if file.is_some_and(|file| busy(&file.state.lock()))
-                || cache.held.is_busy(inode)
-                || cache.held.keeps(inode) != Some(keep)
+                || shard.is_busy(inode)
+                || shard.keeps(inode) != Some(keep)
             {
                 return false;
             }
-            let carried = cache.held.is_carried_over(inode);
-            let Some((target, seq)) = cache.held.give_up(inode, keep) else { return false };
+            let carried = shard.is_carried_over(inode);
+            let Some((target, seq)) = shard.give_up(inode, keep) else { return false };
             let mut open = false;
             if let Some(file) = file
                 && keep == DelegationMode::None
@@ -304,7 +312,7 @@ impl Revocations {
 
     /// The server knows.
     fn is_returned(self: &Arc<Revocations>, inode: InodeId) {
-        let more = self.delegations.lock().held.returned(inode);
+        let more = self.delegations.lock(inode).returned(inode);
         if self.delegations.delegation(inode) == DelegationMode::None {
             self.files.drop_idle(inode);
         }
@@ -344,15 +352,14 @@ impl Revocations {
     pub(crate) fn lost(self: &Arc<Revocations>, session: &Session, goes_on_as: SessionId) {
         let target = session.target;
         let inodes = {
-            let mut cache = self.delegations.lock();
+            // All of them: what is given up or granted meanwhile is of one session or the other.
+            let mut all = self.delegations.shards().lock_all();
             session.go_on_as(goes_on_as);
             if !self.ctx.config.delegations {
                 return;
             }
             self.cluster.sessions_lost.fetch_add(1, Ordering::AcqRel);
-            let inodes = cache.held.all_of_server(target);
-            inodes.iter().for_each(|inode| drop(cache.held.remove(*inode)));
-            inodes
+            all.iter_mut().flat_map(|shard| shard.remove_all_of_server(target)).collect::<Vec<InodeId>>()
         };
         let view = self.cluster.maps.view();
         for file in self.files.all() {

@@ -149,7 +149,7 @@ impl FileOps {
     async fn delegation_to_open(self: &Arc<FileOps>, file: &Arc<File>, options: OpenOptions) -> Result<DelegationMode> {
         let need = Need { write: options.write || options.append, cached: options.buffered, patient: false };
         if !need.write {
-            self.delegations.lock().predictor.opened(file.inode, self.ctx.now_ms());
+            self.delegations.predictor().opened(file.inode, self.ctx.now_ms());
         }
         let access = self.delegations.admit(file, need).await?.access;
         let mode = self.delegations.delegation(file.inode);
@@ -214,7 +214,7 @@ impl FileOps {
             let news = file.news.notified();
             tokio::pin!(news);
             news.as_mut().enable();
-            if !self.ctx.config.delegations || !self.delegations.lock().held.is_returning(file.inode) {
+            if !self.ctx.config.delegations || !self.delegations.lock(file.inode).is_returning(file.inode) {
                 break;
             }
             news.await;

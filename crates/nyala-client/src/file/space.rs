@@ -74,8 +74,8 @@ impl FileOps {
         let MetaReply::Attr(attr) = &answer.reply else { return Err(unexpected_reply("set attributes")) };
         let mut attr = attr.clone();
         drop(change);
-        let mut cache = self.delegations.lock();
-        self.delegations.granted(&mut cache, inode, &answer, answer.grants.inodes);
+        let mut shard = self.delegations.lock(inode);
+        self.delegations.granted(&mut shard, inode, &answer, answer.grants.inodes);
         let mut state = file.state.lock();
         let now_ms = self.ctx.now_ms();
         let undisturbed = generation == state.generation();

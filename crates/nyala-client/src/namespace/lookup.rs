@@ -5,6 +5,7 @@
 //! **Failure model.** Entries come and go while a directory is listed or a path is followed: an entry whose inode is gone
 //! is listed without attributes, a path fails with ENOENT. Symbolic links may form loops: 40 are followed.
 
+use crate::delegation::cache::cacheable;
 use crate::delegation::logic::cached_inode::CachedInode;
 use crate::delegation::logic::generations::Generations;
 use crate::error::{Error, Result};
@@ -151,8 +152,9 @@ impl Namespace {
     ) -> Result<Listing> {
         let slot = Generations::slot(dir);
         let (noted, stamp, all) = {
-            let cache = self.delegations.lock();
-            (cache.generations.note(slot), cache.held.stamp(dir), self.delegations.note_all_in(&cache))
+            let shard = self.delegations.lock(dir);
+            let generations = self.delegations.generations();
+            (generations.note(slot), shard.stamp(dir), self.delegations.note_all_in(&generations))
         };
         let op = MetaOp::ReadDir { dir, after, max_entries, plus };
         let mut answer =
@@ -160,14 +162,17 @@ impl Namespace {
         let reply = std::mem::replace(&mut answer.reply, MetaReply::Done);
         let MetaReply::Listing(mut listing) = reply else { return Err(unexpected_reply("list a directory")) };
         self.delegations.take_attrs(&answer, &all, listing.entries.iter_mut().filter_map(|entry| entry.attr.as_mut()));
-        let mut cache = self.delegations.lock();
+        let mut shard = self.delegations.lock(dir);
         let mode = if answer.grants.dir { DelegationMode::Shared } else { DelegationMode::None };
-        let granted = self.delegations.granted(&mut cache, dir, &answer, mode);
-        let same = cache.generations.same(slot, noted);
+        let granted = self.delegations.granted(&mut shard, dir, &answer, mode);
+        let generations = self.delegations.generations();
+        let same = generations.same(slot, noted);
         // Of a directory that is too large to be kept with others its beginning is kept.
         let limit = self.ctx.config.max_kept_entries / 2;
         let fits = |cached: &&mut CachedInode| cached.weight() + 2 * listing.entries.len() <= limit;
-        if let Some(cached) = cache.cacheable(dir, stamp, granted, self.ctx.now_ms()).filter(|_| same).filter(fits) {
+        if let Some(cached) =
+            cacheable(&mut shard, dir, stamp, granted, self.ctx.now_ms()).filter(|_| same).filter(fits)
+        {
             let bare = |entry: &ListedEntry| ListedEntry { attr: None, ..entry.clone() };
             let entries: Vec<ListedEntry> = listing.entries.iter().map(bare).collect();
             for entry in &entries {
@@ -175,9 +180,11 @@ impl Namespace {
             }
             let added = 2 * entries.len();
             cached.listings.insert(after, Arc::new(Listing { entries, end: listing.end }));
-            cache.names += added;
-            cache.bound_names(self.ctx.config.max_kept_entries);
+            self.delegations.added_names(added);
         }
+        drop(generations);
+        drop(shard);
+        self.delegations.bound_names();
         Ok(listing)
     }
 

@@ -7,7 +7,7 @@
 //! what it would be without content: attributes. A file that is not opened after all waits among the idle ones, where
 //! the oldest go.
 
-use crate::delegation::cache::Note;
+use crate::delegation::cache::{Note, cacheable};
 use crate::delegation::logic::generations::{Generations, Noted};
 use crate::error::Result;
 use crate::namespace::owner::Namespace;
@@ -74,10 +74,13 @@ impl Namespace {
     /// is changing something.
     fn prepare_lookup(&self, dir: InodeId, name: &[u8], purpose: Purpose) -> (Asked, Want) {
         let slot = Generations::slot((dir, name));
-        let cache = self.delegations.lock();
-        let (noted, stamp, all) =
-            (cache.generations.note(slot), cache.held.stamp(dir), self.delegations.note_all_in(&cache));
-        let with_content = purpose == Purpose::Use && all.is_quiet() && cache.predictor.predicts_open(dir);
+        let (noted, stamp, all) = {
+            let shard = self.delegations.lock(dir);
+            let generations = self.delegations.generations();
+            (generations.note(slot), shard.stamp(dir), self.delegations.note_all_in(&generations))
+        };
+        let expected = |dir| self.delegations.predictor().predicts_open(dir);
+        let with_content = purpose == Purpose::Use && all.is_quiet() && expected(dir);
         let want = if with_content { self.cluster.want().and(Want::CONTENT) } else { self.cluster.want() };
         (Asked { dir, slot, noted, stamp, all, purpose }, want)
     }
@@ -85,14 +88,16 @@ impl Namespace {
     /// Takes in what a look-up says of a file, content included if nothing is known of it here.
     fn take_content(&self, answer: &MetaAnswer, note: &Note, reply: &FileReply, attr: &mut Attr) {
         let file = self.files.acquire(attr.inode);
-        let mut cache = self.delegations.lock();
+        let mut shard = self.delegations.lock(attr.inode);
+        let generations = self.delegations.generations();
         let known = file.state.lock().is_known();
         if !known {
-            self.delegations.take_file_in(&mut cache, answer, note, &file, reply);
+            self.delegations.take_file_in(&mut shard, &generations, answer, note, &file, reply);
         }
         // Of a file that was just loaded this only lays over the answer what there is of its own.
-        self.delegations.take_attr_in(&mut cache, answer, note, attr);
-        drop(cache);
+        self.delegations.take_attr_in(&mut shard, &generations, answer, note, attr);
+        drop(generations);
+        drop(shard);
         self.files.release(&file);
     }
 
@@ -103,12 +108,12 @@ impl Namespace {
         }
         // Where its content is here already, opening it needs nothing.
         let known = self.files.get(attr.inode).is_some_and(|file| file.state.lock().is_loaded());
-        self.delegations.lock().predictor.looked_up(dir, Some(attr.inode).filter(|_| !known), self.ctx.now_ms());
+        self.delegations.predictor().looked_up(dir, Some(attr.inode).filter(|_| !known), self.ctx.now_ms());
     }
 
     /// Whether asking for a name that is known brings more than asking for the attributes: its content, with one request.
     pub(crate) fn expects_open(&self, dir: InodeId, inode: InodeId, purpose: Purpose) -> bool {
-        purpose == Purpose::Use && dir.slot() == inode.slot() && self.delegations.lock().predictor.predicts_open(dir)
+        purpose == Purpose::Use && dir.slot() == inode.slot() && self.delegations.predictor().predicts_open(dir)
     }
 
     fn cache_entry(&self, answer: &MetaAnswer, asked: &Asked, name: Vec<u8>, is: Option<InodeId>, attr: Option<&Attr>) {
@@ -117,14 +122,17 @@ impl Namespace {
         if let Some(attr) = attr {
             self.note_lookup(dir, attr, purpose);
         }
-        let mut cache = self.delegations.lock();
+        let mut shard = self.delegations.lock(dir);
         let mode = if answer.grants.dir { DelegationMode::Shared } else { DelegationMode::None };
-        let granted = self.delegations.granted(&mut cache, dir, answer, mode);
-        let same = cache.generations.same(slot, noted);
-        let Some(cached) = cache.cacheable(dir, stamp, granted, now_ms).filter(|_| same) else { return };
+        let granted = self.delegations.granted(&mut shard, dir, answer, mode);
+        let generations = self.delegations.generations();
+        let same = generations.same(slot, noted);
+        let Some(cached) = cacheable(&mut shard, dir, stamp, granted, now_ms).filter(|_| same) else { return };
         if cached.entries.insert(name, is).is_none() {
-            cache.names += 1;
-            cache.bound_names(self.ctx.config.max_kept_entries);
+            self.delegations.added_names(1);
+            drop(generations);
+            drop(shard);
+            self.delegations.bound_names();
         }
     }
 }

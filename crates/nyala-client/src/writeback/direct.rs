@@ -200,8 +200,8 @@ impl Writeback {
 
     /// What this client may know of the file from a delegation that it still has, formally, is old now.
     fn changed_direct(&self, file: &Arc<File>) {
-        let mut cache = self.delegations.lock();
-        if let Some(cached) = cache.held.peek(file.inode) {
+        let mut shard = self.delegations.lock(file.inode);
+        if let Some(cached) = shard.peek(file.inode) {
             cached.changed();
         }
         let mut state = file.state.lock();

@@ -8,13 +8,18 @@
 //! passes it *taints* the withdrawal, which is done again. Grants and revocations overtake each other: a grant with a
 //! lower number than a revocation is void. A server that was silent for too long may have given the delegation to others: its
 //! delegations are no good until it answers; one that was restarted (another *boot*) knows of no delegation.
+//!
+//! One [`Delegations`] is a shard: it has the delegations of some inodes, and all that is decided about one of them is decided here.
+//! What shards have in common is in [`Shared`].
 
 #[cfg(test)]
 mod tests;
 
+use super::shared::{KnownServer, Shared};
 use nyala_wire::meta::{DelegationMode, Returned};
 use nyala_wire::{InodeId, TargetId};
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
 
 /// A grant that is older than this was not on its way all the time: revocations are remembered for so long.
 const VOID_MS: u64 = 60_000;
@@ -66,7 +71,8 @@ struct Back {
 
 #[derive(Debug)]
 struct Record<K> {
-    server: TargetId,
+    target: TargetId,
+    server: Arc<KnownServer>,
     mode: DelegationMode,
     seq: u64,
     stamp: u64,
@@ -82,10 +88,11 @@ struct Record<K> {
 }
 
 impl<K: Default> Record<K> {
-    fn new(server: TargetId, mode: DelegationMode, seq: u64, tick: u64) -> Record<K> {
+    fn new(target: TargetId, server: Arc<KnownServer>, mode: DelegationMode, seq: u64, tick: u64) -> Record<K> {
         let covers = mode != DelegationMode::Uncached;
         let cached = K::default();
         Record {
+            target,
             server,
             mode,
             seq,
@@ -101,13 +108,7 @@ impl<K: Default> Record<K> {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Server {
-    boot: u64,
-    good_until_ms: u64,
-}
-
-/// The delegations of a client, with what is kept under each.
+/// The delegations of a client for some inodes, with what is kept under each.
 #[derive(Debug)]
 pub struct Delegations<K> {
     /// Each in memory of its own: to make a large table larger would else move, and have the kernel zero, megabytes, while
@@ -115,22 +116,8 @@ pub struct Delegations<K> {
     records: HashMap<InodeId, Box<Record<K>>>,
     void: HashMap<InodeId, (u64, TargetId)>,
     void_order: VecDeque<(u64, InodeId, u64)>,
-    servers: HashMap<TargetId, Server>,
     order: BTreeMap<u64, InodeId>,
-    tick: u64,
-}
-
-impl<K> Default for Delegations<K> {
-    fn default() -> Delegations<K> {
-        Delegations {
-            records: HashMap::new(),
-            void: HashMap::new(),
-            void_order: VecDeque::new(),
-            servers: HashMap::new(),
-            order: BTreeMap::new(),
-            tick: 0,
-        }
-    }
+    shared: Arc<Shared>,
 }
 
 fn suffices(mode: DelegationMode, need: Need) -> bool {
@@ -138,9 +125,10 @@ fn suffices(mode: DelegationMode, need: Need) -> bool {
 }
 
 impl<K: Default> Delegations<K> {
-    /// Number of delegations.
-    pub fn len(&self) -> usize {
-        self.records.len()
+    /// None yet.
+    pub fn new(shared: Arc<Shared>) -> Delegations<K> {
+        let (records, void, void_order, order) = Default::default();
+        Delegations { records, void, void_order, order, shared }
     }
 
     /// Whether there are none.
@@ -148,36 +136,24 @@ impl<K: Default> Delegations<K> {
         self.records.is_empty()
     }
 
-    /// The server answered something sent then: its delegations are good until `good_until_ms`.
-    pub fn renew(&mut self, server: TargetId, good_until_ms: u64) {
-        let known = &mut self.servers.entry(server).or_default().good_until_ms;
-        *known = good_until_ms.max(*known);
-    }
-
-    /// From now on grants of this run of the server count, and those of others do not. What is held of it was let go.
-    pub fn set_boot(&mut self, server: TargetId, boot: u64) {
-        self.servers.entry(server).or_default().boot = boot;
-        // Its numbers begin anew.
+    /// Another run of the server is greeted ([`Shared::set_boot`]), whose numbers begin anew. What is held of it was let go.
+    pub fn begin_run(&mut self, server: TargetId) {
         self.void.retain(|_, (_, revoker)| *revoker != server);
-    }
-
-    fn is_good(&self, server: TargetId, now_ms: u64) -> bool {
-        self.servers.get(&server).is_some_and(|server| now_ms < server.good_until_ms)
     }
 
     /// A reply grants `mode`; `boot` is the run that the server was thought to be in when it was asked. Returns whether
     /// it counts; `true` as well if more was held already.
-    pub fn grant(&mut self, inode: InodeId, server: TargetId, boot: u64, mode: DelegationMode, seq: u64) -> bool {
-        let this_run = self.servers.get(&server).is_some_and(|known| known.boot == boot);
-        if mode == DelegationMode::None || !this_run || self.void.get(&inode).is_some_and(|(void, _)| seq < *void) {
+    pub fn grant(&mut self, inode: InodeId, target: TargetId, boot: u64, mode: DelegationMode, seq: u64) -> bool {
+        if mode == DelegationMode::None || self.void.get(&inode).is_some_and(|(void, _)| seq < *void) {
             return false;
         }
-        self.tick += 1;
-        let tick = self.tick;
-        let fresh = Record::new(server, mode, seq, tick);
+        let Some(server) = self.shared.server(target).filter(|server| server.boot() == boot) else { return false };
+        let tick = self.shared.next_use();
+        let fresh = Record::new(target, server, mode, seq, tick);
         let Some(record) = self.records.get_mut(&inode) else {
             self.records.insert(inode, Box::new(fresh));
             self.order.insert(tick, inode);
+            self.shared.added();
             return true;
         };
         if let Some(back) = record.back {
@@ -210,7 +186,7 @@ impl<K: Default> Delegations<K> {
     /// What is held and good, also while it is on its way back but not given up yet.
     pub fn holds(&self, inode: InodeId, now_ms: u64) -> DelegationMode {
         match self.records.get(&inode) {
-            Some(record) if self.is_good(record.server, now_ms) => record.mode,
+            Some(record) if record.server.is_good(now_ms) => record.mode,
             _ => DelegationMode::None,
         }
     }
@@ -236,13 +212,12 @@ impl<K: Default> Delegations<K> {
     }
 
     fn touch(&mut self, inode: InodeId) {
-        let lazily = self.records.len() as u64 / 8;
+        let lazily = self.shared.held() as u64 / 8;
         let Some(record) = self.records.get_mut(&inode) else { return };
-        if self.tick - record.used > lazily {
+        if self.shared.last_use().saturating_sub(record.used) > lazily {
             self.order.remove(&record.used);
-            self.tick += 1;
-            record.used = self.tick;
-            self.order.insert(self.tick, inode);
+            record.used = self.shared.next_use();
+            self.order.insert(record.used, inode);
         }
     }
 
@@ -253,10 +228,8 @@ impl<K: Default> Delegations<K> {
 
     /// May an operation on a file's content begin?
     pub fn admit(&mut self, inode: InodeId, need: Need, now_ms: u64) -> Verdict {
-        let Some(record) = self.records.get(&inode) else { return Verdict::Ask };
-        let (server, mode) = (record.server, record.mode);
-        let good = self.is_good(server, now_ms);
         let Some(record) = self.records.get_mut(&inode) else { return Verdict::Ask };
+        let (mode, good) = (record.mode, record.server.is_good(now_ms));
         if let Some(back) = &mut record.back {
             let stays = back.keep == DelegationMode::Shared && !need.write && good;
             if !stays && (back.returning || !back.open || need.patient) {
@@ -368,7 +341,7 @@ impl<K: Default> Delegations<K> {
         if keep == DelegationMode::None {
             record.cached = K::default();
         }
-        Some((record.server, back.seq.max(record.seq)))
+        Some((record.target, back.seq.max(record.seq)))
     }
 
     /// Is the server being told that this delegation is returned?
@@ -393,10 +366,11 @@ impl<K: Default> Delegations<K> {
         false
     }
 
-    /// Forgets a delegation without further ado: the inode, or the session, is gone.
+    /// Forgets a delegation without further ado.
     pub fn remove(&mut self, inode: InodeId) -> Option<K> {
         let record = self.records.remove(&inode)?;
         self.order.remove(&record.used);
+        self.shared.removed();
         Some(record.cached)
     }
 
@@ -407,31 +381,31 @@ impl<K: Default> Delegations<K> {
 
     /// All delegations of a server that are not on their way back.
     pub fn of_server(&self, server: TargetId) -> Vec<InodeId> {
-        let held = self.records.iter().filter(|(_, record)| record.server == server && record.back.is_none());
+        let held = self.records.iter().filter(|(_, record)| record.target == server && record.back.is_none());
         held.map(|(inode, _)| *inode).collect()
     }
 
     /// Whether there is any delegation of a server, also on its way back.
     pub fn has_of_server(&self, server: TargetId) -> bool {
-        self.records.values().any(|record| record.server == server)
+        self.records.values().any(|record| record.target == server)
     }
 
-    /// All delegations of a server, also those on their way back.
-    pub fn all_of_server(&self, server: TargetId) -> Vec<InodeId> {
-        self.records.iter().filter(|(_, record)| record.server == server).map(|(inode, _)| *inode).collect()
+    /// Forgets all delegations of a server, also those on their way back: the session is gone.
+    pub fn remove_all_of_server(&mut self, server: TargetId) -> Vec<InodeId> {
+        let of_it = self.records.iter().filter(|(_, record)| record.target == server);
+        let inodes: Vec<InodeId> = of_it.map(|(inode, _)| *inode).collect();
+        inodes.iter().for_each(|inode| drop(self.remove(*inode)));
+        inodes
     }
 
     /// The server was restarted, and is to hear of the delegations of its earlier run that could not be given up in
-    /// time: all of them, each with what is held. `None` are named if some are not on their way back, which has to come
-    /// first. Those named are to be returned to it like any other.
+    /// time: all of this shard, each with what is held. They are all on their way back, and are to be returned to it like any
+    /// other.
     pub fn carry_over(&mut self, server: TargetId) -> Vec<Returned> {
-        let of_it = |record: &&mut Box<Record<K>>| record.server == server;
-        if self.records.values_mut().filter(of_it).any(|record| record.back.is_none()) {
-            return Vec::new();
-        }
-        let still_held = self.records.iter_mut().filter(|(_, record)| record.server == server);
+        let still_held = self.records.iter_mut().filter(|(_, record)| record.target == server);
         let held = still_held.filter(|(_, record)| record.mode != DelegationMode::None);
         held.map(|(inode, record)| {
+            assert!(record.back.is_some(), "a delegation is carried over that nobody wants back");
             record.carried = true;
             Returned { inode: *inode, keep: record.mode, seq: record.seq, open: false }
         })
@@ -443,29 +417,14 @@ impl<K: Default> Delegations<K> {
         self.records.get(&inode).is_some_and(|record| record.carried)
     }
 
-    /// Servers whose delegations are good no longer, and which have some that are not on their way back.
-    pub fn silent(&self, now_ms: u64) -> Vec<TargetId> {
-        let silent = self.servers.iter().filter(|(_, server)| now_ms >= server.good_until_ms);
-        silent.map(|(target, _)| *target).collect()
+    /// When each was last used, from the one used longest ago on.
+    pub fn by_use(&self) -> impl Iterator<Item = (u64, InodeId)> {
+        self.order.iter().map(|(used, inode)| (*used, *inode))
     }
 
-    /// Delegations beyond `limit` which `free` says may go, or some of them: spread evenly over all but those used
-    /// last. Those used longest ago alone would be the next ones where a directory is walked again and again that is
-    /// larger than the limit: none would ever be found here.
-    pub fn surplus(&self, limit: usize, free: impl Fn(InodeId) -> bool) -> Vec<InodeId> {
-        let excess = self.records.len().saturating_sub(limit);
-        if excess == 0 {
-            return Vec::new();
-        }
-        let old = self.order.len() - self.order.len() / 16;
-        let spread = self.order.values().take(old).step_by((old / excess).max(1));
-        let may_go = spread.filter(|inode| self.records[inode].back.is_none() && free(**inode));
-        may_go.take(excess).copied().collect()
-    }
-
-    /// What is kept, from the inode used longest ago on.
-    pub fn oldest(&mut self) -> impl Iterator<Item = InodeId> {
-        self.order.values().copied()
+    /// Whether a delegation is on its way back.
+    pub fn is_going(&self, inode: InodeId) -> bool {
+        self.records.get(&inode).is_some_and(|record| record.back.is_some())
     }
 
     /// What is kept of an inode, whether it may be used or not, and without counting as use.

@@ -6,3 +6,5 @@ pub mod cached_inode;
 pub mod delegations;
 pub mod generations;
 pub mod open_predictor;
+pub mod shared;
+pub mod use_order;

@@ -3,6 +3,8 @@
 //! Every state with every message.
 
 use super::*;
+use crate::delegation::logic::shared;
+use crate::delegation::logic::use_order::surplus;
 use proptest::prelude::*;
 
 const SERVER: TargetId = TargetId(1);
@@ -18,12 +20,12 @@ const APPEND: Need = Need { write: true, cached: true, patient: true };
 use DelegationMode::{Exclusive, None as Nothing, Shared, Uncached};
 
 fn empty() -> Delegations<u32> {
-    let mut delegations = Delegations::default();
+    let shared = Arc::new(shared::Shared::default());
     for server in [SERVER, OTHER] {
-        delegations.set_boot(server, BOOT);
-        delegations.renew(server, GOOD);
+        shared.set_boot(server, BOOT);
+        shared.renew(server, GOOD);
     }
-    delegations
+    Delegations::new(shared)
 }
 
 fn held(mode: DelegationMode) -> Delegations<u32> {
@@ -61,16 +63,16 @@ fn a_silent_servers_delegations_are_no_good() {
     assert_eq!(delegations.admit(INODE, READ, GOOD), Verdict::Ask);
     assert!(delegations.cached(INODE, GOOD).is_none());
     assert_eq!((delegations.holds(INODE, GOOD), delegations.mode(INODE, GOOD)), (Nothing, Nothing));
-    let mut silent = delegations.silent(GOOD);
+    let mut silent = delegations.shared.silent(GOOD);
     silent.sort();
     assert_eq!(silent, [SERVER, OTHER]);
-    assert!(delegations.silent(GOOD - 1).is_empty());
+    assert!(delegations.shared.silent(GOOD - 1).is_empty());
     assert_eq!(delegations.of_server(SERVER), [INODE]);
-    delegations.renew(SERVER, GOOD - 500);
+    delegations.shared.renew(SERVER, GOOD - 500);
     assert_eq!(delegations.mode(INODE, GOOD), Nothing, "an older answer proves nothing new");
-    delegations.renew(SERVER, 2 * GOOD);
+    delegations.shared.renew(SERVER, 2 * GOOD);
     assert_eq!(delegations.cached(INODE, GOOD), Some(&mut 3));
-    assert_eq!(delegations.silent(GOOD), [OTHER]);
+    assert_eq!(delegations.shared.silent(GOOD), [OTHER]);
 }
 
 #[test]
@@ -91,7 +93,8 @@ fn grants_that_do_not_count() {
     let mut delegations = empty();
     delegations.revoke(INODE, SERVER, Nothing, 20, 0);
     delegations.revoke(InodeId(6), OTHER, Nothing, 20, 0);
-    delegations.set_boot(SERVER, BOOT + 1);
+    delegations.shared.set_boot(SERVER, BOOT + 1);
+    delegations.begin_run(SERVER);
     assert!(delegations.grant(INODE, SERVER, BOOT + 1, Shared, 1));
     assert!(!delegations.grant(InodeId(6), OTHER, BOOT, Shared, 19));
 }
@@ -182,7 +185,7 @@ fn the_way_back() {
     assert_eq!(delegations.admit(INODE, READ, 0), Verdict::Wait, "until the server knows");
     assert!(!delegations.returned(INODE));
     assert_eq!(delegations.admit(INODE, READ, 0), Verdict::Ask);
-    assert!(delegations.is_empty() && delegations.oldest().next().is_none());
+    assert!(delegations.is_empty() && delegations.by_use().next().is_none() && delegations.shared.held() == 0);
     assert!(!delegations.grant(INODE, SERVER, BOOT, Exclusive, 10), "a late grant is void");
 }
 
@@ -274,6 +277,11 @@ fn a_new_grant_overtakes_the_news_that_the_old_delegation_is_returned() {
     assert!(delegations.is_busy(INODE));
 }
 
+/// What goes, as the cache asks for it.
+fn surplus_of(delegations: &Delegations<u32>, limit: usize, free: impl Fn(InodeId) -> bool) -> Vec<InodeId> {
+    surplus(delegations.by_use().collect(), limit, |inode| !delegations.is_going(inode) && free(inode))
+}
+
 #[test]
 fn what_goes_is_spread_over_all_but_what_was_used_last() {
     let mut delegations = empty();
@@ -284,17 +292,17 @@ fn what_goes_is_spread_over_all_but_what_was_used_last() {
     delegations.revoke(InodeId(1), SERVER, Nothing, 100, 0);
     // In order of use: 1 to 19, 0.
     let ids = |numbers: &[u64]| numbers.iter().copied().map(InodeId).collect::<Vec<_>>();
-    assert_eq!(delegations.surplus(18, |_| true), ids(&[10, 19]), "every ninth: the first is leaving");
-    let surplus = delegations.surplus(2, |inode| inode != InodeId(3));
+    assert_eq!(surplus_of(&delegations, 18, |_| true), ids(&[10, 19]), "every ninth: the first is leaving");
+    let surplus = surplus_of(&delegations, 2, |inode| inode != InodeId(3));
     assert_eq!(
         surplus,
         ids(&[2, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19]),
         "not the last, the leaving and the held one"
     );
-    assert!(delegations.surplus(20, |_| true).is_empty());
+    assert!(surplus_of(&delegations, 20, |_| true).is_empty());
     delegations.remove(InodeId(2));
-    assert_eq!(delegations.len(), 19);
-    assert_eq!(delegations.oldest().next(), Some(InodeId(1)));
+    assert_eq!(delegations.shared.held(), 19);
+    assert_eq!(delegations.by_use().next().map(|(_, inode)| inode), Some(InodeId(1)));
 }
 
 proptest! {
@@ -357,6 +365,24 @@ proptest! {
 }
 
 #[test]
+fn shards_share_the_clock_of_uses_and_what_is_known_of_servers() {
+    let mut one = held(Shared);
+    let mut two: Delegations<u32> = Delegations::new(one.shared.clone());
+    let other = InodeId(6);
+    assert!(two.grant(other, SERVER, BOOT, Exclusive, 11));
+    assert_eq!(one.shared.held(), 2);
+    let used = |shard: &Delegations<u32>| shard.by_use().next().map(|(used, _)| used);
+    assert!(used(&one) < used(&two));
+    one.cached(INODE, 0);
+    assert!(used(&one) > used(&two), "the order of uses goes across shards");
+    one.shared.renew(SERVER, 2 * GOOD);
+    assert_eq!((one.mode(INODE, GOOD), two.mode(other, GOOD)), (Shared, Exclusive));
+    one.revoke(INODE, SERVER, Nothing, 12, 0);
+    assert_eq!(one.carry_over(SERVER).len(), 1);
+    assert!(one.is_carried_over(INODE) && !two.is_carried_over(other));
+}
+
+#[test]
 fn a_walk_larger_than_the_limit_finds_a_part_of_it_again() {
     const LIMIT: usize = 800;
     let mut delegations = empty();
@@ -368,8 +394,8 @@ fn a_walk_larger_than_the_limit_finds_a_part_of_it_again() {
             seq += 1;
             again += usize::from(delegations.cached(InodeId(number), 0).is_some());
             delegations.grant(InodeId(number), SERVER, BOOT, Shared, seq);
-            if delegations.len() > LIMIT {
-                for inode in delegations.surplus(LIMIT - LIMIT / 16, |_| true) {
+            if delegations.shared.held() > LIMIT {
+                for inode in surplus_of(&delegations, LIMIT - LIMIT / 16, |_| true) {
                     delegations.remove(inode);
                 }
             }
