@@ -6,6 +6,7 @@ use crate::check::acknowledged;
 use crate::event::{Asked, Event, Msg, Place};
 use crate::node::Doing;
 use crate::world::World;
+use nyala_cluster::Command;
 use nyala_replica::{Answer, Effect, Input, Member, MemberRole, Token};
 
 impl World {
@@ -35,10 +36,19 @@ impl World {
             Effect::Drop(ticket) => {
                 self.nodes[at].buffers.remove(&ticket);
             }
-            Effect::Ask(command) => self.send(Place::Node(at), Place::Mgmt, Msg::Propose(command)),
+            Effect::Ask(command) => self.ask_mgmt(at, command),
             Effect::FetchMap => self.send(Place::Node(at), Place::Mgmt, Msg::GetMap),
             disk => self.begin_job(at, disk),
         }
+    }
+
+    fn ask_mgmt(&mut self, at: usize, command: Command) {
+        let from = Place::Node(at);
+        if let Some(delay_us) = self.net.echo(&mut self.rng, from, self.now_us) {
+            let again = Event::Deliver { from, to: Place::Mgmt, msg: Msg::Propose(command.clone()) };
+            self.queue.push(self.now_us + delay_us, again);
+        }
+        self.send(from, Place::Mgmt, Msg::Propose(command));
     }
 
     fn begin_job(&mut self, at: usize, effect: Effect) {

@@ -106,6 +106,8 @@ pub enum Event {
     Refused { node: usize, boot: u64, peer: usize },
     /// A server starts (again).
     Start { node: usize },
+    /// A server's process dies and is back at once.
+    Restart { node: usize },
     /// A client's timer.
     ClientTick { client: usize },
     /// The management leader's timer.

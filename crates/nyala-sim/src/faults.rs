@@ -4,7 +4,7 @@
 //! management changes its leader; operators meddle, also where it is not heard.
 
 use crate::event::{Event, Msg, Place};
-use crate::net::Cut;
+use crate::net::{Cut, Echo};
 use crate::node::{Node, Power};
 use crate::world::{GROUP, World};
 use nyala_cluster::{Command, MemberAt, Trigger};
@@ -42,7 +42,8 @@ impl World {
                 self.propose(Command::StopResync { group: GROUP, stopped });
             }
             10 => (0..self.nodes.len()).for_each(|at| self.stop(at, Power::Off)),
-            _ => self.demote_unheard(),
+            11 => self.demote_unheard(),
+            _ => self.repeat_requests(),
         }
     }
 
@@ -51,6 +52,13 @@ impl World {
         if self.nodes[at].power != Power::Up {
             return;
         }
+        self.kill(at, power);
+        let away_us =
+            if self.rng.percent(30) { self.rng.range(1_000, 60_000) } else { self.rng.range(60_000, 2_500_000) };
+        self.queue.push(self.now_us + away_us, Event::Start { node: at });
+    }
+
+    fn kill(&mut self, at: usize, power: Power) {
         let target = self.nodes[at].target;
         self.trace.line(self.now_us, || format!("FAULT: {target} {power:?}"));
         if power == Power::Dead && self.nodes[at].registered {
@@ -59,9 +67,6 @@ impl World {
         }
         self.nodes[at].stop(power, &mut self.rng);
         self.count_copies(true);
-        let away_us =
-            if self.rng.percent(30) { self.rng.range(1_000, 60_000) } else { self.rng.range(60_000, 2_500_000) };
-        self.queue.push(self.now_us + away_us, Event::Start { node: at });
     }
 
     fn pause(&mut self, at: usize) {
@@ -147,6 +152,34 @@ impl World {
             Command::Failover(MemberAt { group: GROUP, epoch: group.epoch, target: heir })
         };
         self.propose(command);
+    }
+
+    /// What the primary asks of management arrives again, late, while a member restarts more than once: its resyncs begin and end, and
+    /// management hears of one that is over when another one runs.
+    fn repeat_requests(&mut self) {
+        let Some(primary) = self.group().primary() else { return };
+        let others: Vec<usize> = (0..self.nodes.len()).filter(|at| self.nodes[*at].target != primary).collect();
+        let Some(at) = self.nodes.iter().position(|n| n.target == primary) else { return };
+        let until_us = self.now_us + self.rng.range(300_000, 2_500_000);
+        self.trace.line(self.now_us, || format!("FAULT: what {primary} asks comes again until {} ms", until_us / 1000));
+        self.net.echoes.retain(|echo| echo.until_us > self.now_us);
+        self.net.echoes.push(Echo { from: Place::Node(at), until_us });
+        let node = others[self.rng.index(others.len())];
+        let mut at_us = self.now_us;
+        while at_us < until_us {
+            self.queue.push(at_us, Event::Restart { node });
+            at_us += self.rng.range(100_000, 600_000);
+        }
+    }
+
+    /// A process dies, and init starts it again.
+    pub fn restart(&mut self, at: usize) {
+        if self.quiet || self.nodes[at].power != Power::Up {
+            return;
+        }
+        self.kill(at, Power::Dead);
+        let away_us = self.rng.range(1_000, 20_000);
+        self.queue.push(self.now_us + away_us, Event::Start { node: at });
     }
 
     /// The end of all faults.

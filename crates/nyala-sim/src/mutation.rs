@@ -65,7 +65,7 @@ pub const ALL: &[(Mutation, u64)] = &[
     (Mutation::LeaseForTheCondemned, 400),
     (Mutation::NoFencing, 400),
     (Mutation::AnyoneMayReturn, 200),
-    (Mutation::ResyncedInAnyEpoch, 6000),
+    (Mutation::ResyncedInAnyEpoch, 600),
 ];
 
 impl Mutation {

@@ -17,6 +17,16 @@ pub struct Cut {
     pub until_us: u64,
 }
 
+/// Up to a time, what a server asks of management arrives a second time, later: it asks again, another management server
+/// than before, and both pass it on to the leader.
+#[derive(Clone, Copy, Debug)]
+pub struct Echo {
+    /// The server.
+    pub from: Place,
+    /// Until then, microseconds.
+    pub until_us: u64,
+}
+
 /// The network.
 pub struct Net {
     loss: u64,
@@ -25,12 +35,27 @@ pub struct Net {
     late: u64,
     /// Cuts, also old ones.
     pub cuts: Vec<Cut>,
+    /// Echoes, also old ones.
+    pub echoes: Vec<Echo>,
 }
 
 impl Net {
     /// As the plan says.
     pub fn new(plan: &Plan) -> Net {
-        Net { loss: plan.loss, twice: plan.twice, delay_us: plan.delay_us, late: plan.late, cuts: Vec::new() }
+        Net {
+            loss: plan.loss,
+            twice: plan.twice,
+            delay_us: plan.delay_us,
+            late: plan.late,
+            cuts: Vec::new(),
+            echoes: Vec::new(),
+        }
+    }
+
+    /// After which delay what a server asks of management now arrives once more, if it does.
+    pub fn echo(&self, rng: &mut Rng, from: Place, now_us: u64) -> Option<u64> {
+        let echoes = self.echoes.iter().any(|echo| echo.from == from && now_us < echo.until_us);
+        echoes.then(|| rng.range(50_000, 600_000))
     }
 
     /// Whether messages get through.
@@ -54,6 +79,7 @@ impl Net {
     /// No more faults.
     pub fn heal(&mut self) {
         self.cuts.clear();
+        self.echoes.clear();
         (self.loss, self.twice, self.late) = (0, 0, 0);
     }
 }

@@ -17,8 +17,9 @@ pub struct Plan {
     /// Mean time between faults, microseconds.
     pub fault_every_us: u64,
     /// Kinds of faults, by weight: kill, power cut, pause, partition, one-way cut, leader change, slow disk, failing disk,
-    /// switch of the primary, stop of resync, power cut of all, a primary that does not hear that it is none any more.
-    pub weights: [u64; 12],
+    /// switch of the primary, stop of resync, power cut of all, a primary that does not hear that it is none any more, requests to management that
+    /// arrive again while a member restarts.
+    pub weights: [u64; 13],
     /// Percentage of messages that are lost.
     pub loss: u64,
     /// Percentage of messages that arrive twice.
@@ -38,7 +39,7 @@ pub struct Plan {
 impl Plan {
     /// From the seed's chance.
     pub fn new(rng: &mut Rng) -> Plan {
-        let mut weights = [6, 6, 4, 5, 3, 3, 4, 2, 3, 2, 1, 3];
+        let mut weights = [6, 6, 4, 5, 3, 3, 4, 2, 3, 2, 1, 3, 3];
         for weight in &mut weights {
             if rng.percent(30) {
                 *weight = 0;

@@ -143,6 +143,7 @@ impl World {
             Event::JobDone { node, boot, job } => self.job_done(node, boot, job),
             Event::Refused { node, boot, peer } => self.peer_refused(node, boot, peer),
             Event::Start { node } => self.start(node),
+            Event::Restart { node } => self.restart(node),
             Event::ClientTick { client } => self.client_tick(client),
             Event::MgmtTick { term } => self.mgmt_tick(term),
             Event::Probe { term, node, incarnation } => self.probed(term, node, incarnation),

@@ -131,6 +131,7 @@ impl Worker {
             ledger.registers.entry(file.clone()).or_default().begin(self.id, now, now);
             now
         });
+        tracing::debug!("client {}: writes {stamp} to {file:?}", self.id);
         handle.write(u64::from(cell) * kind.apart, &stamp.to_le_bytes().repeat(kind.len / 8)).await?;
         ledger(|ledger| {
             let now = ledger.tick();
@@ -152,6 +153,7 @@ impl Worker {
         let mut bytes = handle.read(u64::from(cell) * kind.apart, kind.len).await?.concat();
         bytes.resize(kind.len, 0);
         let values: BTreeSet<u64> = bytes.chunks(8).map(word).collect();
+        tracing::debug!("client {}: reads {values:?} in {file:?} from {from} on", self.id);
         ledger(|ledger| {
             ledger.tick();
             let register = ledger.registers.entry(file.clone()).or_default();
@@ -168,6 +170,7 @@ impl Worker {
         let from = ledger(|ledger| ledger.tick());
         handle.fsync(false).await?;
         let file = format!("{}/{name}", DIRS[dir]);
+        tracing::debug!("client {}: has synced {file} as of {from}", self.id);
         ledger(|ledger| {
             ledger.tick();
             let of = ledger.registers.iter_mut().filter(|((known, _), _)| *known == file);
@@ -184,6 +187,7 @@ impl Worker {
         let handle = self.handle(dir, kind.name).await?;
         let file = format!("{}/{}", DIRS[dir], kind.name);
         let id = self.id;
+        tracing::debug!("client {id}: truncates {file}");
         let each = |work: &dyn Fn(&mut crate::check::register::Register, u64)| {
             ledger(|ledger| {
                 let now = ledger.tick();
