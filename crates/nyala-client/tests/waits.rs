@@ -124,6 +124,37 @@ async fn one_clients_dead_target_does_not_keep_a_restarted_server_from_all_other
     cluster.check();
 }
 
+#[tokio::test]
+async fn what_is_on_its_way_back_when_a_server_restarts_is_revoked_by_its_next_run() {
+    let cluster = Cluster::new(87);
+    let mut config = cluster.config();
+    config.max_dirty_age = Duration::from_secs(60);
+    let (one, two) = (cluster.client_with(config).await, cluster.client().await);
+    let big = make(&one, "big").await;
+    big.write(0, &[7; 300_000]).await.unwrap();
+    // The next run counts anew from 0.
+    cluster.0.lock().metas[0].delegations.seq = 1_000;
+    storage_is_away(&cluster);
+    // Who only looks lets the first keep what it read; but that one has to write first.
+    let looks = tokio::spawn({
+        let (two, inode) = (two.clone(), big.inode());
+        async move { two.getattr(inode).await.unwrap().size }
+    });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    cluster.0.lock().metas[0].restart();
+    // The first cannot let go within the time that the restarted server is kept waiting for it, and says so.
+    tokio::time::sleep(Duration::from_millis(1_800)).await;
+    assert!(cluster.0.lock().metas[0].delegations.unconfirmed.is_empty());
+    cluster.0.lock().down.clear();
+    assert_eq!(fake::within(looks).await.unwrap(), 300_000);
+    big.write(0, &[8; 10]).await.unwrap();
+    let seen = two.open(big.inode(), OpenOptions { write: true, ..OpenOptions::default() }).await.unwrap();
+    assert_eq!(read(&seen, 0, 10).await, [8; 10]);
+    seen.write(0, &[9; 10]).await.unwrap();
+    assert_eq!(read(&big, 0, 10).await, [9; 10]);
+    cluster.check();
+}
+
 /// Storage answers, but only after longer than any call may last.
 const SLOW: Duration = Duration::from_secs(8);
 

@@ -151,11 +151,14 @@ impl Revocations {
             for inode in next.drain(next.len() - next.len().min(most.saturating_sub(going.len()))..) {
                 let mut shard = self.delegations.lock(inode);
                 let seq = shard.seq(inode);
-                shard.revoke(inode, target, DelegationMode::None, seq, self.ctx.now_ms());
+                let found = shard.revoke(inode, target, DelegationMode::None, seq, self.ctx.now_ms());
                 drop(shard);
                 begun += 1;
-                let revocations = self.clone();
-                going.spawn(async move { revocations.let_go(inode, false).await });
+                // One that was on its way back in part goes wholly now, by whoever brings it back.
+                if found == Revoked::Started {
+                    let revocations = self.clone();
+                    going.spawn(async move { revocations.let_go(inode, false).await });
+                }
             }
             // Those that were on their way back before, too.
             match going.is_empty() {

@@ -106,6 +106,11 @@ impl<K: Default> Record<K> {
             carried: false,
         }
     }
+
+    /// Whether it is not on its way back, or something of it stays.
+    fn keeps_something(&self) -> bool {
+        self.back.is_none_or(|back| back.keep != DelegationMode::None)
+    }
 }
 
 /// The delegations of a client for some inodes, with what is kept under each.
@@ -379,9 +384,9 @@ impl<K: Default> Delegations<K> {
         self.records.get(&inode).map_or(0, |record| record.seq)
     }
 
-    /// All delegations of a server that are not on their way back.
+    /// All delegations of a server that something is kept of: that are not, or not wholly, on their way back.
     pub fn of_server(&self, server: TargetId) -> Vec<InodeId> {
-        let held = self.records.iter().filter(|(_, record)| record.target == server && record.back.is_none());
+        let held = self.records.iter().filter(|(_, record)| record.target == server && record.keeps_something());
         held.map(|(inode, _)| *inode).collect()
     }
 
@@ -405,7 +410,7 @@ impl<K: Default> Delegations<K> {
         let still_held = self.records.iter_mut().filter(|(_, record)| record.target == server);
         let held = still_held.filter(|(_, record)| record.mode != DelegationMode::None);
         held.map(|(inode, record)| {
-            assert!(record.back.is_some(), "a delegation is carried over that nobody wants back");
+            assert!(!record.keeps_something(), "a delegation is carried over that is not wholly on its way back");
             record.carried = true;
             Returned { inode: *inode, keep: record.mode, seq: record.seq, open: false }
         })

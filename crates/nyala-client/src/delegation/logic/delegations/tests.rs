@@ -100,6 +100,34 @@ fn grants_that_do_not_count() {
 }
 
 #[test]
+fn what_is_on_its_way_back_in_part_goes_wholly_when_the_server_restarts() {
+    for returning in [false, true] {
+        let mut delegations = held(Exclusive);
+        assert_eq!(delegations.revoke(INODE, SERVER, Shared, 100, 0), Revoked::Started);
+        if returning {
+            assert_eq!(delegations.give_up(INODE, Shared), Some((SERVER, 100)));
+        }
+        assert_eq!(delegations.of_server(SERVER), [INODE]);
+        let seq = delegations.seq(INODE);
+        assert_eq!(delegations.revoke(INODE, SERVER, Nothing, seq, 0), Revoked::UnderWay);
+        assert!(delegations.of_server(SERVER).is_empty());
+        let keep = if returning { Shared } else { Exclusive };
+        assert_eq!(delegations.carry_over(SERVER), [Returned { inode: INODE, keep, seq, open: false }]);
+        delegations.shared.set_boot(SERVER, BOOT + 1);
+        delegations.begin_run(SERVER);
+        if returning {
+            assert!(delegations.returned(INODE), "the other half follows");
+        }
+        assert_eq!(delegations.keeps(INODE), Some(Nothing));
+        assert!(delegations.give_up(INODE, Nothing).is_some());
+        assert!(!delegations.returned(INODE));
+        // Nothing is left that a number of the run before would protect from the next one's revocations.
+        assert!(delegations.grant(INODE, SERVER, BOOT + 1, Exclusive, 3));
+        assert_eq!(delegations.revoke(INODE, SERVER, Shared, 4, 0), Revoked::Started);
+    }
+}
+
+#[test]
 fn grants_on_top_of_each_other() {
     let table = [
         (Exclusive, Shared, 11, true, Exclusive),
