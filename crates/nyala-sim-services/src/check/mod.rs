@@ -74,7 +74,7 @@ impl Ledger {
         self.leaves(client);
         let doubt = self.doubts.entry(client).or_default();
         *doubt = until.max(*doubt);
-        self.may_be_lost(Some(client));
+        self.may_be_fenced(client);
     }
 
     /// It has no lock any more, or may have none.
@@ -95,10 +95,21 @@ impl Ledger {
         [0, client].iter().any(|client| self.doubts.get(client).is_some_and(|until| *until > now))
     }
 
-    /// What a client has done just now is in doubt.
-    pub fn doubt(&mut self, client: ClientId) {
-        self.may_be_lost(Some(client));
+    /// What a client has done just now is in doubt, if anything of it is.
+    pub fn doubt(&mut self, client: ClientId, now: u64) {
+        if !self.is_in_doubt(client, now) {
+            return;
+        }
+        match self.doubts.get(&client) {
+            Some(until) if *until > now => self.may_be_fenced(client),
+            _ => self.may_be_lost(Some(client)),
+        }
         self.leaves(client);
+    }
+
+    fn may_be_fenced(&mut self, client: ClientId) {
+        self.registers.values_mut().for_each(|register| register.may_be_fenced(client));
+        self.appended.values_mut().for_each(|appended| appended.lost(Some(client)));
     }
 
     fn may_be_lost(&mut self, client: Option<ClientId>) {

@@ -30,6 +30,8 @@ struct Write {
     over: Option<Moment>,
     synced: bool,
     loss: Loss,
+    /// Its client's session has ended, or may have, before this was committed: what reached storage may lie behind the end.
+    left: bool,
 }
 
 /// All writes to one register.
@@ -40,7 +42,7 @@ impl Register {
     /// A write begins. Values are unique, except that of zeros.
     pub fn begin(&mut self, client: ClientId, value: u64, now: Moment) {
         let (acked, over) = (None, None);
-        self.0.push(Write { value, client, issued: now, acked, over, synced: false, loss: Loss::No });
+        self.0.push(Write { value, client, issued: now, acked, over, synced: false, loss: Loss::No, left: false });
     }
 
     /// The last write of a client is done.
@@ -55,7 +57,7 @@ impl Register {
         for write in &mut self.0 {
             let reached = write.loss == Loss::No || (write.loss == Loss::Possible && write.client == client);
             if reached && write.acked.is_some_and(|acked| acked < from) {
-                (write.synced, write.loss) = (true, Loss::No);
+                (write.synced, write.loss, write.left) = (true, Loss::No, false);
             }
         }
     }
@@ -63,9 +65,15 @@ impl Register {
     /// See [`super::Ledger::lost`].
     pub fn lost(&mut self, client: ClientId, now: Moment) {
         for write in self.0.iter_mut().filter(|write| write.client == client && !write.synced) {
-            write.loss = Loss::Known;
+            (write.loss, write.left) = (Loss::Known, true);
             write.over = write.over.or(Some(now));
         }
+    }
+
+    /// A client may lose its session, and not know it.
+    pub fn may_be_fenced(&mut self, client: ClientId) {
+        self.may_be_lost(Some(client));
+        self.0.iter_mut().filter(|write| write.client == client && !write.synced).for_each(|write| write.left = true);
     }
 
     /// What a client (or any) has not synced may be lost without its knowing: power failed, or it is cut off.
@@ -82,8 +90,9 @@ impl Register {
             let known = value == 0 || self.0.iter().any(|write| write.value == value);
             return (!known).then(|| format!("{value} was never written"));
         };
-        // What a dead client left at storage behind the end may show in a gap (SEMANTICS, "a client dies").
-        let left_over = |write: &Write| write.value == value && write.loss == Loss::Known;
+        // What a client whose session ended left at storage behind the end may show in a gap (SEMANTICS, "a client dies while it
+        // moves inline content"), also while the client stands still and does not know it.
+        let left_over = |write: &Write| write.value == value && write.left;
         if newest.value == 0 && self.0.iter().any(left_over) {
             return None;
         }
@@ -144,6 +153,31 @@ mod tests {
         register.done(1, 7);
         assert!(register.judge(0, 8).is_none() && register.judge(20, 8).is_none());
         assert!(register.judge(10, 8).is_some(), "what was cut off comes back");
+    }
+
+    #[test]
+    fn so_may_what_a_client_left_that_stands_still_but_not_what_a_power_cut_took() {
+        for (fenced, shows) in [(true, true), (false, false)] {
+            let mut register = written();
+            match fenced {
+                true => register.may_be_fenced(2),
+                false => register.may_be_lost(None),
+            }
+            register.begin(1, 0, 6);
+            register.done(1, 7);
+            register.synced(1, 8);
+            assert_eq!(register.judge(20, 9).is_none(), shows);
+            assert!(register.judge(10, 9).is_some(), "what was cut off comes back");
+            register.begin(1, 30, 10);
+            register.done(1, 11);
+            assert!(register.judge(20, 12).is_some(), "not where somebody has written since");
+        }
+        let mut register = written();
+        register.may_be_fenced(2);
+        register.synced(2, 5);
+        register.begin(1, 0, 6);
+        register.done(1, 7);
+        assert!(register.judge(20, 8).is_some(), "what was synced was committed");
     }
 
     #[test]

@@ -91,9 +91,7 @@ impl Worker {
         let now = now();
         ledger(|ledger| {
             ledger.count(what);
-            if ledger.is_in_doubt(self.id, now) {
-                ledger.doubt(self.id);
-            }
+            ledger.doubt(self.id, now);
         });
         self.judge_error(what, done);
     }
