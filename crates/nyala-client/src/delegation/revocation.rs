@@ -98,13 +98,17 @@ impl Revocations {
 
     fn begin_to_let_go(self: &Arc<Revocations>, inode: InodeId) {
         let Some(target) = self.cluster.maps.view().map.slot_target(inode.slot()) else { return };
-        let mut shard = self.delegations.lock(inode);
-        let seq = shard.seq(inode);
-        if shard.revoke(inode, target, DelegationMode::None, seq, self.ctx.now_ms()) == Revoked::Started {
-            drop(shard);
+        if self.revoke_wholly(inode, target) == Revoked::Started {
             let revocations = self.clone();
             tokio::spawn(async move { revocations.let_go(inode, true).await });
         }
+    }
+
+    /// This client itself wants a delegation gone, also one that was on its way back in part.
+    fn revoke_wholly(&self, inode: InodeId, target: TargetId) -> Revoked {
+        let mut shard = self.delegations.lock(inode);
+        let seq = shard.seq(inode);
+        shard.revoke(inode, target, DelegationMode::None, seq, self.ctx.now_ms())
     }
 
     /// Servers that were silent for too long may have given what they lent to others.
@@ -149,13 +153,8 @@ impl Revocations {
             // Those that wait for a target that is away must not keep the others from going.
             let most = if since.elapsed() < DRAIN_TIMEOUT { MAX_CONCURRENT_RETURNS } else { MAX_DELEGATIONS };
             for inode in next.drain(next.len() - next.len().min(most.saturating_sub(going.len()))..) {
-                let mut shard = self.delegations.lock(inode);
-                let seq = shard.seq(inode);
-                let found = shard.revoke(inode, target, DelegationMode::None, seq, self.ctx.now_ms());
-                drop(shard);
                 begun += 1;
-                // One that was on its way back in part goes wholly now, by whoever brings it back.
-                if found == Revoked::Started {
+                if self.revoke_wholly(inode, target) == Revoked::Started {
                     let revocations = self.clone();
                     going.spawn(async move { revocations.let_go(inode, false).await });
                 }
