@@ -37,6 +37,8 @@ pub struct Ledger {
     /// How inodes begin whose files are not mirrored.
     pub plain: String,
     pub findings: Vec<String>,
+    /// A client was told that something is synced, since an accident last asked.
+    told_synced: bool,
     /// What was done, for people.
     pub counts: BTreeMap<String, u64>,
 }
@@ -46,6 +48,16 @@ impl Ledger {
     pub fn tick(&mut self) -> Moment {
         self.now += 1;
         self.now
+    }
+
+    /// A client was told that something is synced.
+    pub fn tell_synced(&mut self) {
+        self.told_synced = true;
+    }
+
+    /// Whether one was since this was asked last.
+    pub fn take_told_synced(&mut self) -> bool {
+        std::mem::take(&mut self.told_synced)
     }
 
     /// Notes what is wrong.

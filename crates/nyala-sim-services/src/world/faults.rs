@@ -39,6 +39,8 @@ pub struct Faults {
     next: Nanos,
     /// Between two of them, about.
     apart: Nanos,
+    /// Power fails as soon as a client is told that something is synced.
+    lurking: bool,
     /// Clients that were killed and are to start again, by machine.
     pub to_restart: Vec<MachineId>,
 }
@@ -50,7 +52,7 @@ fn now() -> Nanos {
 impl Faults {
     pub fn new(mut random: Random) -> Faults {
         let apart = *random.pick(&[SECOND / 2, 2 * SECOND, 5 * SECOND]);
-        Faults { random, ends: Vec::new(), next: now() + apart, apart, to_restart: Vec::new() }
+        Faults { random, ends: Vec::new(), next: now() + apart, apart, lurking: false, to_restart: Vec::new() }
     }
 
     /// Makes what is due, and ends what is over.
@@ -59,6 +61,10 @@ impl Faults {
         while let Some(at) = self.ends.iter().position(due) {
             let (_, end) = self.ends.swap_remove(at);
             self.end(cluster, end);
+        }
+        let told = ledger(|ledger| ledger.take_told_synced());
+        if told && std::mem::take(&mut self.lurking) {
+            self.cut_synced(cluster);
         }
         if now() >= self.next {
             self.next = now() + self.apart / 2 + self.random.below(self.apart);
@@ -105,7 +111,7 @@ impl Faults {
 
     fn one(&mut self, cluster: &mut Cluster, clients: &[Running]) {
         let server = self.random.index(cluster.servers.len());
-        let what = self.random.below(18);
+        let what = self.random.below(20);
         let name = cluster.servers[server].name.clone();
         let say = |what: &str| {
             ledger(|ledger| ledger.count(&format!("fault: {what}")));
@@ -166,18 +172,40 @@ impl Faults {
                 say("power cut of all");
                 self.cut_all(cluster);
             }
+            16 | 17 => self.lurking = true,
             _ => self.strike_client(cluster, clients),
         }
+    }
+
+    /// Right after a sync, those that may have said yes lose power: one of them, or all of a kind.
+    fn cut_synced(&mut self, cluster: &mut Cluster) {
+        let role = *self.random.pick(&[Role::Storage, Role::Storage, Role::Meta]);
+        let mut servers = cluster.with_role(role);
+        if self.random.one_in(2) {
+            servers = vec![*self.random.pick(&servers)];
+        }
+        let at = now();
+        ledger(|ledger| {
+            ledger.count("fault: power cut after a sync");
+            ledger.power_cut(at);
+        });
+        tracing::info!("ACCIDENT power cut after a sync of {} servers", servers.len());
+        self.cut(cluster, &servers);
     }
 
     /// A whole site loses power; its servers come back one by one.
     fn cut_all(&mut self, cluster: &mut Cluster) {
         let at = now();
         ledger(|ledger| ledger.power_cut(at));
-        for server in 0..cluster.servers.len() {
-            if cluster.servers[server].process.is_some() {
-                cluster.stop(server, true);
-                self.later(End::Start(server));
+        let servers: Vec<usize> = (0..cluster.servers.len()).collect();
+        self.cut(cluster, &servers);
+    }
+
+    fn cut(&mut self, cluster: &mut Cluster, servers: &[usize]) {
+        for server in servers {
+            if cluster.servers[*server].process.is_some() {
+                cluster.stop(*server, true);
+                self.later(End::Start(*server));
             }
         }
     }

@@ -171,6 +171,7 @@ impl Worker {
         tracing::debug!("client {}: has synced {file} as of {from}", self.id);
         ledger(|ledger| {
             ledger.tick();
+            ledger.tell_synced();
             let of = ledger.registers.iter_mut().filter(|((known, _), _)| *known == file);
             of.for_each(|(_, register)| register.synced(self.id, from));
             if name == "log" {
@@ -261,7 +262,10 @@ impl Worker {
         if self.random.one_in(2) {
             let from = ledger(|ledger| ledger.tick());
             self.client.fsync_dir(at).await?;
-            ledger(|ledger| ledger.registers.entry(file).or_default().synced(self.id, from));
+            ledger(|ledger| {
+                ledger.tell_synced();
+                ledger.registers.entry(file).or_default().synced(self.id, from);
+            });
         }
         Ok(())
     }
