@@ -143,6 +143,15 @@ properties: deps ## property tests with many seeds (ROUNDS=, SEED=: the first, C
 fuzz: deps $(CARGO_FUZZ) ## every decoder under libFuzzer; needs a nightly toolchain (TARGETS=: only these, SECONDS=: each, KEEP=1: the corpus grows)
 	PATH="$(TARGET)/tools/bin:$$PATH" BUILD="$(TARGET)/fuzz" SECONDS_EACH=$(or $(SECONDS),60) KEEP=$(KEEP) scripts/fuzz $(TARGETS)
 
+# The crates with unsafe code: rings, sockets, LMDB's pages, aligned buffers, FUSE over io_uring, vectors of parity. The switch is one of nightly Rust's, which the
+# toolchain of rust-toolchain.toml takes with RUSTC_BOOTSTRAP; its runtime is part of rust-std for x86-64 and gcc links it. What is
+# C (LMDB), and the standard library, run unchecked but for what they allocate and free.
+.PHONY: asan
+asan: deps ## unit tests of the crates with unsafe code under AddressSanitizer (x86-64 only, builds of its own; ASAN=: other packages)
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address" CARGO_TARGET_DIR="$(TARGET)/asan" \
+	  cargo test --locked --target x86_64-unknown-linux-gnu --lib \
+	  $(addprefix -p ,$(or $(ASAN),nyala-ring nyala-transport nyala-store nyala-storage nyala-fuse nyala-parity))
+
 .PHONY: sim
 sim: ## run clusters under seeded faults: pure machines (SEEDS=, FIRST=, BREAK=rule|all), then the services as shipped (SERVICES=)
 	cargo run --release --locked -p nyala-sim -- --seeds $(or $(SEEDS),10000) --first $(or $(FIRST),0) $(if $(BREAK),--break $(BREAK))
