@@ -5,13 +5,16 @@
 //! **Failure model.** A process dies: what it wrote is there. Power fails: each disk loses for itself what was not synced, or keeps
 //! parts of it. A sync takes time, for a while very much; one fails, and takes with it what it should have synced.
 
+use crate::check::mirrors::Blocks;
 use crate::kernel::clock::{self, MILLI};
 use crate::random::Random;
 use nyala_storage::Disks;
-use nyala_storage::chunk_store::ChunkDisk;
+use nyala_storage::chunk_store::{ChunkDisk, ChunkStore, ChunkStoreOptions};
 use nyala_storage::testing::Chunks;
 use nyala_store::testing::Machine as Disk;
 use nyala_store::{FreeSpace, LogDisk, LogFile, Options, Recovery, Store, StoreError};
+use nyala_wire::storage::BLOCK_BYTES;
+use nyala_wire::walk::WalkAt;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -80,6 +83,24 @@ impl Rack {
     pub fn open_store(&self, options: Options) -> Result<(Store, Recovery), StoreError> {
         let options = Options { segment_bytes: SEGMENT, reserve_bytes: 0, ..options };
         Store::open_with(self.paced(&self.store), self.store.ordered(), options)
+    }
+
+    /// The blocks (file and offset) that a storage target on these disks has data of, by its own account. No process uses them.
+    pub fn blocks(&self) -> Result<Blocks, String> {
+        let (kv, _) = self.open_store(Options::default()).map_err(|error| error.to_string())?;
+        let disk = self.chunks(Path::new("")).map_err(|error| error.to_string())?;
+        let boot_id = self.boot_id(Path::new("")).map_err(|error| error.to_string())?;
+        let options = ChunkStoreOptions { label: "compared".into(), boot_id, limit_bytes: None };
+        let store = ChunkStore::open(Arc::new(kv), disk, &options).map_err(|error| error.to_string())?;
+        let (mut worker, mut found) = (store.worker(0, 1), Blocks::new());
+        for at in worker.pieces_from(WalkAt::default(), usize::MAX).map_err(|error| error.to_string())? {
+            let piece = worker.piece(at, false).map_err(|error| error.to_string())?;
+            let present = piece.map_or(0, |piece| piece.present);
+            let there = (0..u64::from(u64::BITS)).filter(|block| present >> block & 1 == 1);
+            let name = format!("{}.{}", at.file.inode, at.file.index);
+            found.extend(there.map(|block| (name.clone(), at.offset + block * BLOCK_BYTES)));
+        }
+        Ok(found)
     }
 }
 

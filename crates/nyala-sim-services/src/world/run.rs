@@ -209,11 +209,25 @@ impl World {
         let mut members = self.cluster.with_role(Role::Storage);
         members.sort_by_key(|number| self.cluster.target_of(*number));
         if let [first, second, _, ..] = members[..] {
-            let disk = |number: usize| &self.cluster.servers[number].rack.chunks;
-            let members = [first, second].map(|number| (number, self.cluster.target_of(number)));
-            let plain = ledger(|ledger| ledger.plain.clone());
-            let wrong = mirrors::judge(disk(first), disk(second), &plain).map(|wrong| format!("{members:?}: {wrong}"));
-            ledger(|ledger| ledger.found("mirrors agree in the end", wrong));
+            let named = [first, second].map(|number| (number, self.cluster.target_of(number)));
+            let racks = [first, second].map(|number| {
+                // Their stores are asked, which only one process may have open.
+                self.cluster.stop(number, false);
+                self.cluster.servers[number].rack.clone()
+            });
+            self.errand("compare", SETUP, move |_| {
+                let [one, other] = &racks;
+                let blocks = (one.blocks()?, other.blocks()?);
+                let plain = ledger(|ledger| ledger.plain.clone());
+                let wrong = mirrors::judge((&one.chunks, &blocks.0), (&other.chunks, &blocks.1), &plain);
+                let wrong = wrong.map(|wrong| format!("{named:?}: {wrong}"));
+                let known = blocks.0.iter().filter(|(name, _)| one.chunks.read(name).is_some()).count() as u64;
+                ledger(|ledger| {
+                    *ledger.counts.entry("blocks of mirrors compared".into()).or_default() += known;
+                    ledger.found("mirrors agree in the end", wrong);
+                });
+                Ok(())
+            });
         }
     }
 
