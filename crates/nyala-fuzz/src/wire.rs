@@ -2,6 +2,7 @@
 
 //! Frames, and the bodies of all messages that `nyala-wire` defines.
 
+use nyala_wire::check::{ScanReply, ScanRequest};
 use nyala_wire::checksum::crc32c;
 use nyala_wire::fences::{FencesReply, FencesRequest};
 use nyala_wire::frame::{HEADER_BYTES, Header, MAX_BODY, MAX_PAYLOAD};
@@ -51,12 +52,14 @@ pub fn meta(bytes: &[u8]) -> bool {
     round_trip::<MetaRequest>(bytes) | round_trip::<MetaReply>(bytes) | reply
 }
 
-/// What metadata servers and storage servers ask metadata servers.
+/// What metadata servers, storage servers and checks ask metadata servers.
 pub fn meta_tx(bytes: &[u8]) -> bool {
     round_trip::<TxRequest>(bytes)
         | round_trip::<TxReply>(bytes)
         | round_trip::<FencesRequest>(bytes)
         | round_trip::<FencesReply>(bytes)
+        | round_trip::<ScanRequest>(bytes)
+        | round_trip::<ScanReply>(bytes)
 }
 
 /// Requests to storage and its replies, bulk data apart.

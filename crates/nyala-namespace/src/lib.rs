@@ -13,6 +13,7 @@ pub mod damage;
 pub mod deadlock;
 pub mod delegations;
 pub mod doubts;
+pub mod facts;
 pub mod file_locks;
 pub mod growth;
 pub mod keys;

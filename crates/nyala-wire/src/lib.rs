@@ -5,6 +5,7 @@
 //! This crate is pure: no I/O, no clock, no randomness of its own. `docs/protocol.md` shows every byte of what is defined here.
 
 pub mod attr;
+pub mod check;
 pub mod checksum;
 pub mod codec;
 pub mod error;
@@ -46,8 +47,10 @@ pub mod message_type {
     /// To metadata: an empty body, and an empty reply when what was changed so far is in the table on disk, and not only in the
     /// log. It is there by itself within half a minute; measurements do not wait for that.
     pub const META_CHECKPOINT: u16 = 0x0130;
+    /// Command line to metadata: body is a [`crate::check::ScanRequest`].
+    pub const META_SCAN: u16 = 0x0140;
     /// Between members of a mirror group of metadata targets (`docs/protocol.md`).
-    pub const META_REPLICA: u16 = 0x0140;
+    pub const META_REPLICA: u16 = 0x0150;
     /// To storage, everything but bulk data: body is a [`crate::storage::StorageRequest`].
     pub const STORAGE: u16 = 0x0200;
     /// Bulk write: body is a fixed layout, see [`crate::storage::WriteHeader`].

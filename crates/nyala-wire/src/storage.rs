@@ -330,6 +330,13 @@ pub enum StorageOp {
         #[n(2)]
         verify: bool,
     },
+    /// Say which chunk files there are from this one on, in their order. Reply: `Listed`.
+    #[n(11)]
+    List {
+        /// At most so many, and at most [`MAX_LISTED`].
+        #[n(0)]
+        most: u32,
+    },
     /// Reserve space. Reply: `Stored`.
     #[n(6)]
     Allocate {
@@ -374,6 +381,33 @@ pub enum StorageReply {
     /// Done; a change is on disk once a sync has been answered with the same verifier.
     #[n(4)]
     Stored(#[n(0)] WriteVerifier),
+    /// Chunk files of a target.
+    #[n(5)]
+    Listed {
+        /// In order.
+        #[n(0)]
+        files: Vec<ListedFile>,
+        /// Where it goes on; absent at the end.
+        #[n(1)]
+        next: Option<ChunkFileId>,
+    },
+}
+
+/// Most chunk files in one reply to [`StorageOp::List`].
+pub const MAX_LISTED: u32 = 1024;
+
+/// A chunk file of a target, as a list has it. Those without any data are not listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct ListedFile {
+    /// Which.
+    #[n(0)]
+    pub file: ChunkFileId,
+    /// Its length on disk, bytes; 0 if there is none.
+    #[n(1)]
+    pub len: u64,
+    /// With fewer bytes it has lost data: its checksums go so far.
+    #[n(2)]
+    pub least: u64,
 }
 
 #[cfg(test)]

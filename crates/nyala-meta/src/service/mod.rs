@@ -25,6 +25,7 @@ mod notes;
 pub mod numbered;
 pub mod peers;
 pub mod ranges;
+mod scan;
 pub mod state;
 pub mod until_done;
 
@@ -40,7 +41,8 @@ use nyala_store::{Options, Recovery, Store, StoreError};
 use nyala_transport::member::{Bootstrap, Identity, Joined, Member, ServiceRole};
 use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, ServerOptions, Service, TransportError};
 use nyala_wire::map::TargetKind;
-use nyala_wire::message_type::{META, META_CHECKPOINT, META_FENCES, META_REPLICA, META_TX, PING, STATS};
+use nyala_wire::message_type::{META, META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX, PING, STATS};
+use nyala_wire::meta::{MetaOp, MetaRequest};
 use nyala_wire::mgmt::{Capacity, RegisterTarget, TargetCapacity};
 use nyala_wire::{ClusterId, ErrorCode, MapVersion, TargetId, Time, WireError, codec};
 use std::future::Future;
@@ -241,7 +243,7 @@ impl MetaService {
         let body = match request.message_type() {
             META => {
                 let Serving { driver, state } = self.serving()?;
-                let decoded = codec::decode(&request.body)?;
+                let decoded = decode(peer, &request.body)?;
                 catch_up(&state.member, MapVersion(request.header.map_version)).await;
                 driver.request(decoded).await?
             }
@@ -262,6 +264,7 @@ impl MetaService {
             META_REPLICA => {
                 return Err(ErrorCode::UNAUTHORIZED.with("only metadata services are members of mirror groups"));
             }
+            META_SCAN => scan::answer(&self.serving()?.state, peer, &request.body)?,
             META_CHECKPOINT => checkpointed(&host.tables.store).await?,
             PING => Vec::new(),
             STATS => codec::encode(&nyala_transport::process::stats(counters(host))),
@@ -330,6 +333,16 @@ impl Service for MetaService {
             }
         }
         true
+    }
+}
+
+/// A client's request, unless it is one that only operators make.
+fn decode(peer: &PeerInfo, body: &[u8]) -> Result<MetaRequest, WireError> {
+    match codec::decode(body)? {
+        MetaRequest { op: MetaOp::Repair(_), .. } if peer.role != Role::Cli => {
+            Err(ErrorCode::UNAUTHORIZED.with("only an operator repairs what a check found"))
+        }
+        request => Ok(request),
     }
 }
 

@@ -61,6 +61,12 @@ pub fn forget(change: &mut Change, inode: InodeId) -> Step<()> {
     Ok(())
 }
 
+/// Makes the row of a session's locks say what the file's locks say.
+pub fn settle(change: &mut Change, session: SessionId, inode: InodeId) -> Step<()> {
+    let locks = load(change, inode)?;
+    store(change, session, inode, &locks)
+}
+
 /// The files on which a session has locks.
 pub fn locked_by(view: &dyn View, session: SessionId) -> Result<Vec<InodeId>, WireError> {
     let mut found = Vec::new();

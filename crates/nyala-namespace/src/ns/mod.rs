@@ -20,8 +20,9 @@ pub mod mkdir;
 pub mod open;
 pub mod remove;
 pub mod rename;
+pub mod repair;
 pub mod xattr;
-mod xattr_rows;
+pub mod xattr_rows;
 
 pub use env::Env;
 
@@ -78,6 +79,7 @@ pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
         MetaOp::SetLock { inode, lock } => lock::set(change, env, *inode, *lock),
         MetaOp::GetLock { inode, lock } => lock::get(change, env, *inode, *lock),
         MetaOp::Tmpfile { entry } => create::unnamed(change, env, entry),
+        MetaOp::Repair(repair) => repair::run(change, env.now, repair),
         MetaOp::SetPattern { dir, pattern } => attrs::set_pattern(change, env, *dir, *pattern),
     }
 }

@@ -48,6 +48,7 @@ pub fn op_name(op: &MetaOp) -> &'static str {
         MetaOp::LockChecked { .. } => "op.lock_checked",
         MetaOp::Survived { .. } => "op.survived",
         MetaOp::SetLock { .. } => "op.set_lock",
+        MetaOp::Repair(_) => "op.repair",
         MetaOp::Tmpfile { .. } => "op.tmpfile",
     }
 }

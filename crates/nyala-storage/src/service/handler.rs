@@ -170,6 +170,7 @@ impl StorageService {
             StorageOp::Walk { offset, bytes, verify } => {
                 super::walk::walk(target, WalkAt { file, offset }, bytes, verify).await?
             }
+            StorageOp::List { most } => super::list::list(target, file, most).await?,
             op @ StorageOp::Fence { session } => {
                 target.call(Task::Other(file, op)).await?;
                 self.mirrors.fence(target, session).await?;

@@ -23,6 +23,7 @@
 
 mod handler;
 mod inline_path;
+mod list;
 mod mirror;
 mod mirror_rows;
 mod pass_on;

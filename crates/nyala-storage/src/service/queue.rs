@@ -55,6 +55,8 @@ pub enum Task {
     },
     /// Where there is something, from there on, whichever worker has it.
     PiecesFrom(WalkAt, usize),
+    /// Which chunk files there are, from there on, whichever worker has them.
+    FilesFrom(ChunkFileId, usize),
     /// What is there.
     Piece {
         /// Where.
@@ -74,6 +76,7 @@ impl Task {
         match self {
             Task::Write(op) => op.file,
             Task::PiecesFrom(at, _) | Task::Piece { at, .. } => at.file,
+            Task::FilesFrom(file, _) => *file,
             Task::Read { file, .. } | Task::Export { file, .. } | Task::Import { file, .. } => *file,
             Task::Change(_, file, _) | Task::Other(file, _) => *file,
         }
@@ -107,6 +110,8 @@ pub enum Outcome {
     Offset(Option<u64>),
     /// Where something is.
     Pieces(Vec<WalkAt>),
+    /// Chunk files, and the fewest bytes that each has to have.
+    Files(Vec<(ChunkFileId, u64)>),
     /// What it is.
     Piece(Option<WalkPiece>),
 }

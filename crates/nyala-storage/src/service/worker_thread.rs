@@ -7,7 +7,7 @@
 
 use super::queue::{Answer, Message, Outcome, Queue, Task};
 use super::target::{Background, Helpers};
-use crate::chunk_store::{ChunkError, ChunkStore, ChunkWorker, WriteOp};
+use crate::chunk_store::{ChunkError, ChunkStore, ChunkWorker, WriteOp, files_from};
 use nyala_replica::FENCES;
 use nyala_store::Lsn;
 use nyala_wire::WireError;
@@ -148,6 +148,7 @@ impl WorkerThread {
                 taken.map(|lsn| lsn.map_or(Outcome::Done, |lsn| self.unlinked(file, lsn)))
             }
             Task::PiecesFrom(from, most) => worker.pieces_from(from, most).map(Outcome::Pieces),
+            Task::FilesFrom(from, most) => files_from(worker, from, most).map(Outcome::Files),
             Task::Piece { at, verify } => worker.piece(at, verify).map(Outcome::Piece),
             Task::Change(_, file, op) | Task::Other(file, op) => self.do_op(worker, file, op),
         }
@@ -164,6 +165,7 @@ impl WorkerThread {
             StorageOp::Fence { session } => worker.fence(session).map(Outcome::DoneWhenDurable),
             StorageOp::Repair { .. } => Err(ChunkError::Invalid("only a mirror group can repair")),
             StorageOp::Walk { .. } => Err(ChunkError::Invalid("a walk is done piece by piece")),
+            StorageOp::List { .. } => Err(ChunkError::Invalid("a list is made file by file")),
             StorageOp::Copy { .. } => Err(ChunkError::Invalid("a copy is done as a read and a write")),
             StorageOp::Sync => Err(ChunkError::Invalid("a sync is no change, and is done beside them")),
         }

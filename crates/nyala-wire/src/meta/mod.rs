@@ -10,14 +10,18 @@ mod content;
 mod delegation;
 mod lock;
 mod op;
+mod repair;
 mod reply;
+mod server_repair;
 mod set_time;
 
 pub use args::*;
 pub use delegation::*;
 pub use lock::*;
 pub use op::MetaOp;
+pub use repair::Repair;
 pub use reply::*;
+pub use server_repair::ServerRepair;
 pub use set_time::SetTime;
 
 use crate::ids::SessionId;

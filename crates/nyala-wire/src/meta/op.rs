@@ -5,6 +5,7 @@
 use super::args::{Commit, NewEntry, PutInline, Rename, SetAttr};
 use super::delegation::Returned;
 use super::lock::FileLock;
+use super::repair::Repair;
 use crate::attr::FileKind;
 use crate::ids::InodeId;
 use crate::name::Name;
@@ -382,6 +383,9 @@ pub enum MetaOp {
         #[n(0)]
         puts: Vec<PutInline>,
     },
+    /// Repair what a check found; from the command line only. Reply: `Done`.
+    #[n(51)]
+    Repair(#[n(0)] Repair),
 }
 
 impl MetaOp {
@@ -449,6 +453,7 @@ impl MetaOp {
             MetaOp::Commit(commit) => commit.inode,
             MetaOp::PutInline(put) => put.inode,
             MetaOp::PutInlines { puts } => puts.first()?.inode,
+            MetaOp::Repair(repair) => return repaired_inode(repair),
             MetaOp::GetAttr { inode }
             | MetaOp::ReadLink { inode }
             | MetaOp::GetXattr { inode, .. }
@@ -467,5 +472,19 @@ impl MetaOp {
             | MetaOp::SetXattr { inode, .. }
             | MetaOp::RemoveXattr { inode, .. } => *inode,
         })
+    }
+}
+
+/// The inode whose server does a repair; `None`: the sender knows which.
+fn repaired_inode(repair: &Repair) -> Option<InodeId> {
+    match repair {
+        Repair::RemoveName { dir, .. } | Repair::SetNameKind { dir, .. } | Repair::PlaceName { dir, .. } => Some(*dir),
+        Repair::RemoveNames(dir) | Repair::CountNames(dir) => Some(*dir),
+        Repair::AddName { dir, .. } | Repair::SetParent { dir, .. } => Some(*dir),
+        Repair::SetLinks { inode, .. } | Repair::CloseStray { inode, .. } => Some(*inode),
+        Repair::RemoveInode(inode) | Repair::RemoveContent(inode) => Some(*inode),
+        Repair::SettleLocks { inode, .. } => Some(*inode),
+        Repair::CountXattrs(inode) | Repair::KeepChunks(inode) => Some(*inode),
+        Repair::Server(_) => None,
     }
 }

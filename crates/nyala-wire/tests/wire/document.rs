@@ -79,6 +79,10 @@ fn operations_have_their_numbers_and_fields() {
     variants::<meta_tx::TxReply>();
     variants::<meta::PutOutcome>();
     variants::<meta_tx::PartResult>();
+    variants::<meta::Repair>();
+    variants::<nyala_wire::check::Fact>();
+    variants::<meta::ServerRepair>();
+    variants::<nyala_wire::check::ServerFact>();
     variants::<storage::StorageOp>();
     variants::<storage::StorageReply>();
     variants::<mgmt::MgmtRequest>();
@@ -105,7 +109,8 @@ fn structures_have_their_fields() {
     structures!(Commit, EntryInfo, EntryReply, FileReply, InlineContent, ListedEntry, Listing, MetaRequest, NewEntry);
     structures!(Owner, PutInline, Rename, SessionReply, SetAttr, TxId, TxRequest, ChunkFileId, StorageRequest, Stamp);
     structures!(nyala_wire::fences::FencesRequest, nyala_wire::fences::FencesReply);
-    structures!(FileLock, LockCheck, LockEdge, LockOwner, Returned, Revocation);
+    structures!(nyala_wire::check::ScanRequest, nyala_wire::check::ScanReply, nyala_wire::check::InodeFact);
+    structures!(ListedFile, FileLock, LockCheck, LockEdge, LockOwner, Returned, Revocation);
     structures!(nyala_wire::walk::WalkAt, nyala_wire::walk::WalkPiece);
     structures!(Heartbeat, JoinMgmt, MgmtNode, Register, RegisterTarget, Registered);
 }
@@ -157,6 +162,7 @@ fn message_types_are_all_there() {
         META_TX,
         META_FENCES,
         META_CHECKPOINT,
+        META_SCAN,
         STORAGE,
         STORAGE_WRITE,
         STORAGE_READ,

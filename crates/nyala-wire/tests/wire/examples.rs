@@ -2,6 +2,7 @@
 
 //! The examples of `docs/protocol.md`: one story, a file `hello` that is made, outgrows its inline limit and is cut.
 
+use nyala_wire::check::{Fact, ScanReply, ScanRequest};
 use nyala_wire::checksum::crc32c;
 use nyala_wire::codec::encode;
 use nyala_wire::frame::{Header, flags};
@@ -9,7 +10,7 @@ use nyala_wire::map::{
     ClusterMap, Consistency, Node, Pool, Reachability, Role, Settings, SlotRange, Target, TargetKind,
 };
 use nyala_wire::meta::{
-    DelegationMode, FileReply, Grants, InlineContent, MetaOp, MetaReply, MetaRequest, NewEntry, Owner, SetAttr,
+    DelegationMode, FileReply, Grants, InlineContent, MetaOp, MetaReply, MetaRequest, NewEntry, Owner, Repair, SetAttr,
     SetTime, Want,
 };
 use nyala_wire::meta_tx::{PartResult, TxAction, TxId, TxPart, TxReply, TxRequest};
@@ -84,6 +85,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("MetaRequest: SetAttr (CBOR)", request(8, set_attr())),
     ];
     list.extend(tx());
+    list.extend(check());
     list.extend(storage());
     list.extend(mgmt());
     list
@@ -138,6 +140,27 @@ fn tx() -> [(&'static str, Vec<u8>); 3] {
         ("TxRequest: Prepare (CBOR)", encode(&TxRequest { tx, action: prepare })),
         ("TxReply: Prepared (CBOR)", encode(&TxReply::Prepared(vec![result]))),
         ("TxRequest: Commit (CBOR)", encode(&TxRequest { tx, action: TxAction::Commit })),
+    ]
+}
+
+fn check() -> [(&'static str, Vec<u8>); 3] {
+    let repair = MetaRequest {
+        session: SessionId(0xabcd),
+        sequence: 4,
+        acked_below: 4,
+        owner: Owner::default(),
+        now: NOW,
+        op: MetaOp::Repair(Repair::SetLinks { inode: HELLO, from: 2, to: 1 }),
+        want: Want(0),
+    };
+    let scan = ScanRequest { inodes: false, from: Vec::new().into(), most: 1024, of: Vec::new() };
+    let (dir, cookie) = (InodeId::ROOT, 0x0a8a_6879_71a0_9b00);
+    let fact = Fact::Name { inode: HELLO, dir, cookie, kind: FileKind::File, misplaced: false };
+    let next = Some(vec![0x45, 0, 0, 0, 0, 0, 0, 0, 2].into());
+    [
+        ("MetaRequest: Repair (CBOR)", encode(&repair)),
+        ("ScanRequest: the first page (CBOR)", encode(&scan)),
+        ("ScanReply: a name (CBOR)", encode(&ScanReply { facts: vec![fact], next, position: 77 })),
     ]
 }
 

@@ -5,9 +5,10 @@
 use crate::shapes::Variants;
 use crate::tape::{Sample, Tape};
 use minicbor::Encode;
+use nyala_wire::check::{Fact, ScanReply, ScanRequest, ServerFact};
 use nyala_wire::codec::encode;
 use nyala_wire::map::ClusterMap;
-use nyala_wire::meta::{MetaOp, MetaReply, MetaRequest, PutOutcome, SetTime};
+use nyala_wire::meta::{MetaOp, MetaReply, MetaRequest, PutOutcome, Repair, ServerRepair, SetTime};
 use nyala_wire::meta_tx::{PartResult, TxAction, TxPart, TxReply, TxRequest};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest, ServiceStats};
 use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest};
@@ -46,6 +47,12 @@ fn messages_stay_as_they_are() {
     variants::<TxPart>(&mut now);
     variants::<TxReply>(&mut now);
     variants::<PutOutcome>(&mut now);
+    variants::<Repair>(&mut now);
+    variants::<ServerRepair>(&mut now);
+    structure::<ScanRequest>(&mut now);
+    structure::<ScanReply>(&mut now);
+    variants::<Fact>(&mut now);
+    variants::<ServerFact>(&mut now);
     variants::<PartResult>(&mut now);
     structure::<StorageRequest>(&mut now);
     variants::<StorageOp>(&mut now);

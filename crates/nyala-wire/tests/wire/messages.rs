@@ -3,18 +3,19 @@
 //! All requests and replies, bulk data apart.
 
 use crate::shapes::{enums, structures};
+use nyala_wire::check::{Fact, InodeFact, ScanReply, ScanRequest, ServerFact};
 use nyala_wire::fences::{FencesReply, FencesRequest};
 use nyala_wire::meta::{
     Commit, DelegationMode, EntryInfo, EntryReply, FileLock, FileReply, InlineContent, ListedEntry, Listing, LockCheck,
-    LockKind, MetaOp, MetaReply, MetaRequest, NewEntry, Owner, PutInline, PutOutcome, Rename, Returned, Revocation,
-    SessionReply, SetAttr, SetTime,
+    LockKind, MetaOp, MetaReply, MetaRequest, NewEntry, Owner, PutInline, PutOutcome, Rename, Repair, Returned,
+    Revocation, ServerRepair, SessionReply, SetAttr, SetTime,
 };
 use nyala_wire::meta_tx::{LockEdge, LockOwner, Outcome, PartResult, TxAction, TxPart, TxReply, TxRequest};
 use nyala_wire::mgmt::{
     GroupOrder, Heartbeat, JoinMgmt, MemberNews, MgmtNode, MgmtReply, MgmtRequest, MgmtRole, Register, RegisterTarget,
     Registered,
 };
-use nyala_wire::storage::{Stamp, StorageOp, StorageReply, StorageRequest, WriteVerifier};
+use nyala_wire::storage::{ListedFile, Stamp, StorageOp, StorageReply, StorageRequest, WriteVerifier};
 use nyala_wire::walk::{WalkAt, WalkPiece};
 
 structures! {
@@ -29,6 +30,10 @@ structures! {
     InlineContent { version, data }
     ListedEntry { cookie, name, inode, kind, attr }
     Listing { entries, end }
+    InodeFact { inode, kind, nlink, size, ctime, parent, entries, layout, inline_version, xattr_bytes, allocated }
+    ListedFile { file, len, least }
+    ScanReply { facts, next, position }
+    ScanRequest { inodes, from, most, of }
     JoinMgmt { cluster, uuid, addresses, incarnation, node }
     LockCheck { number, inode, owner, flock }
     LockEdge { waiter, holder, wait }
@@ -98,6 +103,7 @@ enums! {
         48 SetLock { inode, lock }
         49 Tmpfile { entry }
         50 PutInlines { puts }
+        51 Repair { 0 }
     }
     MetaReply {
         0 Done {}
@@ -119,6 +125,44 @@ enums! {
         16 Lock { 0 }
         17 Inlines { 0 }
         18 Position { 0 }
+    }
+    Repair {
+        0 RemoveName { dir, cookie, inode }
+        1 RemoveNames { 0 }
+        2 SetNameKind { dir, cookie, inode, kind }
+        3 PlaceName { dir, cookie, inode }
+        4 AddName { dir, name, inode, kind }
+        5 CountNames { 0 }
+        6 SetLinks { inode, from, to }
+        7 SetParent { dir, from, to }
+        8 RemoveInode { 0 }
+        9 RemoveContent { 0 }
+        10 CountXattrs { 0 }
+        11 CloseStray { inode, session }
+        12 SettleLocks { inode, session }
+        13 KeepChunks { 0 }
+        14 Server { 0 }
+    }
+    ServerRepair { 0 RemoveReplies { session } 1 RaiseSequence { slot, to } 2 SetCount { from, to } }
+    Fact {
+        0 Name { inode, dir, cookie, kind, misplaced }
+        1 Listed { dir, entries, subdirs }
+        2 Inode { 0 }
+        3 Content { inode, bytes }
+        4 Xattrs { inode, bytes }
+        5 Open { inode, session, known }
+        6 StrayLock { inode, session }
+        7 Garbage { inode }
+        8 Truncation { inode }
+        9 Server { 0 }
+    }
+    ServerFact {
+        0 StrayReplies { session }
+        1 Prepared { tx }
+        2 Committed { number, waits_for }
+        3 NextSequence { slot, next }
+        4 Count { inodes }
+        5 Unreadable { key }
     }
     PutOutcome { 0 Taken { attr, version } 1 Refused { 0 } }
     DelegationMode { 0 None {} 1 Shared {} 2 Uncached {} 3 Exclusive {} }
@@ -157,8 +201,16 @@ enums! {
         8 Copy { from, from_offset, offset, len }
         9 Repair { offset, len, bad }
         10 Walk { offset, bytes, verify }
+        11 List { most }
     }
-    StorageReply { 0 Done {} 1 Stat { len, blocks } 2 Offset { 0 } 3 Walked { pieces, next } 4 Stored { 0 } }
+    StorageReply {
+        0 Done {}
+        1 Stat { len, blocks }
+        2 Offset { 0 }
+        3 Walked { pieces, next }
+        4 Stored { 0 }
+        5 Listed { files, next }
+    }
     MgmtRequest {
         0 WatchMap { have, wait_ms }
         1 Register { 0 }

@@ -4,7 +4,7 @@
 
 use super::model::{FILE, SOURCE, open, pattern, write_op};
 use super::sim::World;
-use crate::chunk_store::ChunkWorker;
+use crate::chunk_store::{ChunkWorker, files_from};
 use nyala_wire::checksum::crc32c_zero_padded;
 use nyala_wire::storage::ChunkFileId;
 use nyala_wire::walk::{PIECE_BYTES, WalkAt, WalkPiece};
@@ -86,4 +86,23 @@ fn what_the_disk_cannot_read_is_bad_and_nothing_else() {
     world.lose(FILE, 2 * 4096 + 77);
     assert_eq!(worker.piece(at(FILE, 0), true).unwrap().unwrap().bad, 0b100);
     assert_eq!(worker.piece(at(SOURCE, 2 * PIECE_BYTES), true).unwrap().unwrap().bad, 0);
+}
+
+#[test]
+fn files_are_listed_with_the_length_that_they_need() {
+    let (world, mut worker) = filled();
+    let files = |worker: &ChunkWorker, from, most| files_from(worker, from, most).unwrap();
+    let all = [(FILE, 16_385), (SOURCE, 2 * PIECE_BYTES + 1), (LAST, 1)];
+    assert_eq!(files(&worker, ChunkFileId::default(), 99), all);
+    assert_eq!(files(&worker, ChunkFileId::default(), 2), all[..2]);
+    assert_eq!(files(&worker, SOURCE, 99), all[1..]);
+    // The last row of many is found.
+    for piece in [3, 5, 8, 13, 40_000] {
+        worker.write(write_op(SOURCE, piece * PIECE_BYTES + 4096, vec![1])).unwrap();
+        assert_eq!(files(&worker, SOURCE, 1), [(SOURCE, piece * PIECE_BYTES + 4097)]);
+    }
+    // Gone from the disk, it is still listed; removed, it is not.
+    world.tamper(LAST, Vec::clear);
+    worker.unlink(FILE, 1).unwrap();
+    assert_eq!(files(&worker, ChunkFileId::default(), 99), [(SOURCE, 40_000 * PIECE_BYTES + 4097), (LAST, 1)]);
 }
