@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 const WITHOUT: &[&str] = &[
     "nyala-client",
     "nyala-cluster",
+    "nyala-fsck",
     "nyala-kv",
     "nyala-namespace",
     "nyala-parity",

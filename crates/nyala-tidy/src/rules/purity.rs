@@ -8,7 +8,17 @@ use crate::items;
 use crate::repo::Repo;
 use crate::source::Source;
 
-const PURE: &[&str] = &["nyala-wire", "nyala-cluster", "nyala-replica", "nyala-kv", "nyala-namespace", "nyala-parity"];
+/// Pure crates.
+pub const PURE: &[&str] = &[
+    "nyala-wire",
+    "nyala-cluster",
+    "nyala-replica",
+    "nyala-replica-breakable",
+    "nyala-kv",
+    "nyala-namespace",
+    "nyala-parity",
+    "nyala-fsck",
+];
 
 const BANNED: &[&str] = &[
     "std::fs",

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A small file system as facts: whole, no class finds anything; with one thing wrong, the class for it does, and no other.
+
+mod world;
+
+use nyala_fsck::classes::CLASSES;
+use nyala_fsck::finding::{Finding, Fix, Subject};
+use nyala_fsck::pass::Pass;
+use nyala_fsck::sort::MemScratch;
+use nyala_fsck::suspects::Suspects;
+use nyala_wire::check::{Fact, ServerFact};
+use nyala_wire::meta::{Repair, ServerRepair};
+use nyala_wire::meta_tx::TxId;
+use nyala_wire::storage::{ChunkFileId, ListedFile};
+use nyala_wire::{FileKind, InodeId, SessionId, Slot, TargetId};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use world::*;
+
+/// What is found, by class.
+fn classes(world: &World) -> Vec<&'static str> {
+    let found: BTreeSet<&str> = world.look().iter().map(|finding| finding.class).collect();
+    found.into_iter().collect()
+}
+
+fn only(world: &World, class: &'static str) -> Finding {
+    assert_eq!(classes(world), [class]);
+    world.look().remove(0)
+}
+
+#[test]
+fn nothing_is_wrong_with_a_whole_file_system() {
+    assert_eq!(World::new().look(), []);
+}
+
+#[test]
+fn names_and_directories() {
+    let mut world = World::new();
+    world.remove(|fact| matches!(fact, Fact::Inode(record) if record.inode == SMALL));
+    world.remove(|fact| matches!(fact, Fact::Content { inode: SMALL, .. }));
+    let dangling = only(&world, "name-dangling");
+    let remove = Repair::RemoveName { dir: DIR, cookie: 256, inode: SMALL };
+    assert_eq!(dangling.fixes, [Fix::Meta(remove)]);
+
+    let mut world = World::new();
+    *world.name(DIR, SMALL).2 = FileKind::Fifo;
+    only(&world, "name-kind");
+
+    let mut world = World::new();
+    world.facts.iter_mut().for_each(|(_, fact)| {
+        if let Fact::Name { inode: STRIPED, misplaced, .. } = fact {
+            *misplaced = true;
+        }
+    });
+    only(&world, "name-misplaced");
+
+    let mut world = World::new();
+    world.facts.push((ME, Fact::Listed { dir: inode(9, 99), entries: 3, subdirs: 0 }));
+    only(&world, "names-without-directory");
+
+    let mut world = World::new();
+    world.record(DIR).entries = Some(7);
+    only(&world, "directory-count");
+    let mut world = World::new();
+    world.record(DIR).nlink = 9;
+    only(&world, "directory-count");
+
+    let mut world = World::new();
+    world.record(INNER).parent = Some(InodeId::ROOT);
+    let parent = only(&world, "directory-parent");
+    assert_eq!(parent.fixes, [Fix::Meta(Repair::SetParent { dir: INNER, from: InodeId::ROOT, to: DIR })]);
+
+    let mut world = World::new();
+    world.add_name(InodeId::ROOT, INNER, FileKind::Directory, 2560);
+    let names = only(&world, "directory-names");
+    assert_eq!(names.fixes, [Fix::Meta(Repair::RemoveName { dir: InodeId::ROOT, cookie: 2560, inode: INNER })]);
+
+    // DIR is in INNER, which is in DIR.
+    let mut world = World::new();
+    world.remove(|fact| matches!(fact, Fact::Name { inode: DIR, .. }));
+    world.record(InodeId::ROOT).entries = Some(1);
+    world.record(InodeId::ROOT).nlink = 2;
+    world.remove(|fact| matches!(fact, Fact::Listed { dir: InodeId::ROOT, .. }));
+    world.facts.push((ME, Fact::Listed { dir: InodeId::ROOT, entries: 1, subdirs: 0 }));
+    world.add_name(INNER, DIR, FileKind::Directory, 256);
+    world.record(INNER).entries = Some(1);
+    world.record(INNER).nlink = 3;
+    world.record(DIR).parent = Some(INNER);
+    let found = only(&world, "directory-loop");
+    assert_eq!(found.involves, [DIR, INNER]);
+    assert!(matches!(
+        found.fixes[..],
+        [Fix::Meta(Repair::RemoveName { dir: INNER, .. }), Fix::Adopt { inode: DIR, .. }]
+    ));
+}
+
+#[test]
+fn inodes() {
+    let mut world = World::new();
+    world.record(SMALL).nlink = 4;
+    assert_eq!(only(&world, "link-count").fixes, [Fix::Meta(Repair::SetLinks { inode: SMALL, from: 4, to: 1 })]);
+
+    for lost in [SMALL, INNER] {
+        let mut world = World::new();
+        world.remove(|fact| matches!(fact, Fact::Name { inode, .. } if *inode == lost));
+        assert!(matches!(only(&world, "inode-orphan").fixes[..], [Fix::Adopt { inode, .. }] if inode == lost));
+    }
+
+    let mut world = World::new();
+    world.remove(|fact| matches!(fact, Fact::Name { inode: SMALL, .. }));
+    world.record(SMALL).nlink = 0;
+    only(&world, "inode-unlinked");
+    world.facts.push((ME, Fact::Open { inode: SMALL, session: SessionId(5), known: true }));
+    assert_eq!(classes(&world), [] as [&str; 0], "it is open");
+
+    let mut world = World::new();
+    world.record(SMALL).xattr_bytes = Some(3);
+    only(&world, "xattr-count");
+
+    let mut world = World::new();
+    world.facts.push((OTHER, Fact::Garbage { inode: STRIPED }));
+    only(&world, "row-foreign");
+    world.facts.pop();
+    world.facts.push((ME, Fact::Garbage { inode: STRIPED }));
+    only(&world, "garbage-of-living");
+}
+
+#[test]
+fn content_sessions_and_locks() {
+    let mut world = World::new();
+    world.remove(|fact| matches!(fact, Fact::Content { inode: SMALL, .. }));
+    only(&world, "content-lost");
+    for fact in [
+        Fact::Content { inode: STRIPED, bytes: 9 },
+        Fact::Content { inode: inode(9, 99), bytes: 9 },
+        Fact::Xattrs { inode: inode(9, 99), bytes: 9 },
+    ] {
+        let mut world = World::new();
+        world.facts.push((ME, fact));
+        only(&world, "content-stray");
+    }
+    let session = SessionId(5);
+    for (class, fact) in [
+        ("open-stray", Fact::Open { inode: SMALL, session, known: false }),
+        ("lock-stray", Fact::StrayLock { inode: SMALL, session }),
+        ("replies-stray", Fact::Server(ServerFact::StrayReplies { session })),
+        ("prepared-stuck", Fact::Server(ServerFact::Prepared { tx: TxId { coordinator: OTHER, number: 7 } })),
+        ("committed-stuck", Fact::Server(ServerFact::Committed { number: 7, waits_for: vec![OTHER] })),
+        ("row-unreadable", Fact::Server(ServerFact::Unreadable { key: b"I123".to_vec().into() })),
+    ] {
+        let mut world = World::new();
+        world.facts.push((ME, fact));
+        only(&world, class);
+    }
+}
+
+#[test]
+fn numbers() {
+    let mut world = World::new();
+    world.facts.push((ME, Fact::Server(ServerFact::NextSequence { slot: Slot(0), next: SMALL.sequence() })));
+    let found = only(&world, "slot-sequence");
+    assert_eq!(found.fixes, [Fix::MetaAt(ME, ServerRepair::RaiseSequence { slot: Slot(0), to: 1 << 24 })]);
+    let mut world = World::new();
+    world.facts.push((ME, Fact::Server(ServerFact::NextSequence { slot: Slot(0), next: 1 << 20 })));
+    assert_eq!(classes(&world), [] as [&str; 0]);
+    world.facts.push((ME, Fact::Server(ServerFact::Count { inodes: 12 })));
+    only(&world, "inode-count");
+    world.steady = false;
+    assert_eq!(classes(&world), [] as [&str; 0], "it may have changed between two pages");
+}
+
+#[test]
+fn chunk_files() {
+    let chunk = |target, inode, index, len| (TargetId(target), listed(inode, index, len, len.min(1)));
+    for (class, more) in [
+        ("chunk-orphan", chunk(101, inode(9, 99), 0, 50)),
+        ("chunk-beside-inline", chunk(101, SMALL, 0, 50)),
+        ("chunk-unexpected", chunk(101, STRIPED, 2, 50)),
+        ("chunk-unexpected", chunk(103, STRIPED, 1, 50)),
+    ] {
+        let mut world = World::new();
+        world.chunks.push(more);
+        only(&world, class);
+    }
+    let mut world = World::new();
+    world.facts.push((ME, Fact::Garbage { inode: inode(9, 99) }));
+    world.chunks.push(chunk(101, inode(9, 99), 0, 50));
+    assert_eq!(classes(&world), [] as [&str; 0], "it is about to be removed");
+
+    let mut world = World::new();
+    world.chunks[0].1.len = 5;
+    only(&world, "chunk-lost");
+    let mut world = World::new();
+    world.chunks[1].1.len += 1;
+    only(&world, "chunk-excess");
+    world.facts.push((ME, Fact::Truncation { inode: STRIPED }));
+    assert_eq!(classes(&world), [] as [&str; 0], "it is about to be cut");
+    let mut world = World::new();
+    world.chunks.remove(0);
+    only(&world, "chunk-missing");
+    world.record(STRIPED).allocated = Some(9);
+    assert_eq!(classes(&world), [] as [&str; 0], "a hole");
+    let mut world = World::new();
+    world.record(STRIPED).layout.as_mut().unwrap().targets[1] = TargetId(999);
+    assert_eq!(classes(&world), ["chunk-unexpected", "target-missing"]);
+}
+
+#[test]
+fn every_class_has_an_id_and_words_of_its_own() {
+    let ids: BTreeSet<&str> = CLASSES.iter().map(|class| class.id()).collect();
+    let meanings: BTreeSet<&str> = CLASSES.iter().map(|class| class.meaning()).collect();
+    assert_eq!((ids.len(), meanings.len()), (CLASSES.len(), CLASSES.len()));
+    let tests = include_str!("classes.rs");
+    ids.iter().for_each(|id| assert!(tests.contains(&format!("\"{id}\"")), "no test finds {id}"));
+}
+
+#[test]
+fn what_is_missing_is_nothing_while_a_server_is_away() {
+    let mut world = World::new();
+    world.remove(|fact| matches!(fact, Fact::Name { .. }));
+    assert!(classes(&world).contains(&"inode-orphan"));
+    world.all = false;
+    assert_eq!(classes(&world), [] as [&str; 0]);
+}
+
+/// A pass over what is suspected, as servers are asked the second time.
+fn again(world: &World, suspects: &mut Suspects) {
+    let inodes = suspects.inodes();
+    let mut pass = Pass::again(Arc::new(map()), Box::<MemScratch>::default(), 0, inodes.clone(), &Default::default());
+    for (target, fact) in &world.facts {
+        pass.meta(*target, fact.clone()).unwrap();
+        if fact.inode().is_some_and(|inode| inodes.contains(&inode)) && !matches!(fact, Fact::Name { .. }) {
+            pass.of_inodes(*target, fact.clone()).unwrap();
+        }
+    }
+    world.chunks.iter().for_each(|(target, chunk)| pass.chunk(*target, chunk).unwrap());
+    (101..104).for_each(|target| pass.listed(TargetId(target)));
+    suspects.again(&pass.finish(100).unwrap());
+}
+
+#[test]
+fn what_is_right_at_the_second_look_is_no_finding() {
+    let mut moving = World::new();
+    moving.remove(|fact| matches!(fact, Fact::Name { inode: SMALL, .. }));
+    let mut suspects = Suspects::of(&moving.look());
+    again(&World::new(), &mut suspects);
+    assert!(suspects.is_empty());
+    assert_eq!(suspects.end(), (vec![], vec![]));
+}
+
+#[test]
+fn what_changed_between_two_looks_is_looked_at_again() {
+    let mut world = World::new();
+    world.remove(|fact| matches!(fact, Fact::Name { inode: SMALL, .. }));
+    world.record(DIR).entries = Some(9);
+    let mut suspects = Suspects::of(&world.look());
+    world.record(SMALL).ctime.nanos += 1;
+    again(&world, &mut suspects);
+    let classes = |findings: &[Finding]| findings.iter().map(|finding| finding.class).collect::<Vec<_>>();
+    assert_eq!(suspects.inodes(), BTreeSet::from([SMALL]), "counts are compared at one moment");
+    again(&world, &mut suspects);
+    let (confirmed, unsettled) = suspects.end();
+    assert_eq!((classes(&confirmed), classes(&unsettled)), (vec!["directory-count", "inode-orphan"], vec![]));
+    assert_eq!(confirmed[1].subject, Subject::Inode(SMALL));
+}
+
+#[test]
+fn a_loop_is_confirmed_by_its_members() {
+    let mut world = World::new();
+    world.remove(|fact| matches!(fact, Fact::Name { inode: DIR, .. }));
+    world.add_name(INNER, DIR, FileKind::Directory, 256);
+    world.record(DIR).parent = Some(INNER);
+    let mut suspects = Suspects::of(&world.look());
+    again(&world, &mut suspects);
+    assert!(suspects.end().0.iter().any(|finding| finding.class == "directory-loop"));
+}
+
+#[test]
+fn findings_are_bounded_and_the_rest_is_counted() {
+    let mut world = World::new();
+    world.chunks.extend((0..50).map(|n| (TargetId(101), listed(inode(9, 100 + n), 0, 5, 5))));
+    let looked = world.pass(0).finish(20).unwrap();
+    assert_eq!((looked.findings.len(), looked.more), (20, 30));
+    let file = ChunkFileId { inode: inode(9, 100), index: 0 };
+    assert_eq!(looked.findings[0].subject, Subject::Chunk(TargetId(101), file));
+    let _: &ListedFile = &world.chunks[0].1;
+}
