@@ -53,6 +53,8 @@ pub enum Command {
     Mirror(MirrorCommand),
     /// Read everything on storage targets, and repair what is damaged
     Scrub(scrub::ScrubArgs),
+    /// Compare what all servers have, while the file system is in use, and repair it
+    Fsck(fsck::FsckArgs),
     /// The management nodes: who they are, who leads, more and fewer of them
     #[command(subcommand)]
     Mgmt(MgmtCommand),
@@ -212,6 +214,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Target(TargetCommand::SetState(args)) => target_set_state::run(args, output),
         Command::Mirror(command) => run_mirror(command, output),
         Command::Scrub(args) => scrub::run(args, output),
+        Command::Fsck(args) => fsck::run(args, output),
         Command::Mgmt(MgmtCommand::List(args)) => mgmt_list::run(args, output),
         Command::Mgmt(MgmtCommand::Add(args)) => mgmt_add::run(args, output),
         Command::Mgmt(MgmtCommand::Remove(args)) => mgmt_remove::run(args, output),

@@ -8,6 +8,7 @@ mod cluster;
 mod command;
 mod config;
 mod exit;
+mod fsck;
 mod logging;
 mod mount;
 mod output;

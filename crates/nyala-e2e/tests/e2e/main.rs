@@ -10,6 +10,7 @@ mod entries;
 mod exit_codes;
 mod failures;
 mod fenced;
+mod fsck;
 mod full_disk;
 mod full_management;
 mod full_storage;

@@ -7,6 +7,7 @@ pub mod config_check;
 pub mod down;
 pub mod entry_info;
 pub mod entry_set;
+pub mod fsck;
 pub mod health_check;
 pub mod health_df;
 pub mod health_net;

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A whole check: a pass over everything, and further ones over what looked wrong. Failure model: see the parent module.
+
+use super::ask::Ask;
+use super::progress::Progress;
+use super::report::{Found, FsckReport};
+use super::scan::scan;
+use super::scratch::TempFiles;
+use crate::exit::{Failure, io};
+use nyala_fsck::finding::Finding;
+use nyala_fsck::pass::Pass;
+use nyala_fsck::suspects::Suspects;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Passes over what looked wrong, while it changes.
+const LOOKS: u32 = 3;
+/// Findings that are kept; of more the rest is counted.
+const KEPT: usize = 10_000;
+
+/// How a check goes about it.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What looks wrong is looked at again after so long: longer than a transaction or a removal takes.
+    pub grace: Duration,
+    /// Bytes of memory for what the servers say.
+    pub memory: usize,
+    /// Where the rest of it is kept.
+    pub temp: PathBuf,
+}
+
+/// Checks everything; what was confirmed, and the report of it.
+pub async fn check(ask: &Rc<Ask>, options: &Options) -> Result<(Vec<Finding>, FsckReport), Failure> {
+    let scratch = || Box::new(TempFiles::of(&options.temp));
+    let mut pass = Pass::new(ask.map(), scratch(), options.memory);
+    let mut unchecked = scan(ask, &mut pass, None, &mut Progress::of("first look")).await?;
+    let first = pass.finish(KEPT).map_err(io("cannot sort what the servers say"))?;
+    let mut suspects = Suspects::of(&first.findings);
+    for _ in 0..LOOKS {
+        if suspects.is_empty() {
+            break;
+        }
+        tokio::time::sleep(options.grace).await;
+        let only = suspects.inodes();
+        let mut pass = Pass::again(ask.map(), scratch(), options.memory, only.clone(), &first.servers);
+        unchecked.extend(scan(ask, &mut pass, Some(&only), &mut Progress::of("second look")).await?);
+        suspects.again(&pass.finish(KEPT).map_err(io("cannot sort what the servers say"))?);
+    }
+    let (confirmed, unsettled) = suspects.end();
+    unchecked.sort();
+    unchecked.dedup_by_key(|unchecked| unchecked.target);
+    let report = FsckReport {
+        names: first.counts.names,
+        inodes: first.counts.inodes,
+        chunk_files: first.counts.chunks,
+        findings: confirmed.iter().map(Found::of).collect(),
+        more: first.more,
+        repaired: Vec::new(),
+        unsettled: unsettled.iter().map(Found::of).collect(),
+        unchecked,
+    };
+    Ok((confirmed, report))
+}

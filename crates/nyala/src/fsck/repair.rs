@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Repairs of what was found, step by step, by the servers. Failure model: see the parent module.
+
+use super::ask::Ask;
+use super::operator::Operator;
+use super::report::Found;
+use crate::exit::Failure;
+use nyala_fsck::finding::{Finding, Fix};
+use nyala_wire::meta::{MetaOp, Owner, Repair};
+use nyala_wire::storage::ChunkFileId;
+use nyala_wire::{ErrorCode, FileKind, InodeId, Name, TargetId};
+
+/// Where what has no name goes.
+const LOST_AND_FOUND: &[u8] = b"lost+found";
+
+/// A repair at work.
+struct Work<'a> {
+    ask: &'a Ask,
+    operator: Operator,
+    lost_and_found: Option<InodeId>,
+    remove_chunks: bool,
+}
+
+/// Repairs what can be. What was repaired, and what was not, with the reason.
+pub async fn repair(ask: &Ask, findings: &[Finding], remove_chunks: bool) -> (Vec<Found>, Vec<Found>) {
+    let mut work = Work { ask, operator: Operator::default(), lost_and_found: None, remove_chunks };
+    let (mut repaired, mut kept) = (Vec::new(), Vec::new());
+    for finding in findings {
+        match work.repair(finding).await {
+            Ok(()) => repaired.push(Found::of(finding)),
+            Err(failure) => kept.push(Found { kept: Some(failure.message), ..Found::of(finding) }),
+        }
+    }
+    work.operator.end(ask).await;
+    (repaired, kept)
+}
+
+impl Work<'_> {
+    async fn repair(&mut self, finding: &Finding) -> Result<(), Failure> {
+        if finding.fixes.is_empty() {
+            return Err(Failure::failed("there is no repair for this"));
+        }
+        for fix in &finding.fixes {
+            self.fix(fix).await?;
+        }
+        Ok(())
+    }
+
+    async fn fix(&mut self, fix: &Fix) -> Result<(), Failure> {
+        match fix {
+            Fix::Meta(repair) => self.meta(repair).await,
+            Fix::MetaAt(target, repair) => {
+                self.operator.repair(self.ask, *target, &Repair::Server(repair.clone())).await
+            }
+            Fix::Adopt { inode, kind, links, parent } => self.adopt(*inode, *kind, *links, *parent).await,
+            Fix::RemoveChunk(target, file) => self.remove_chunk(*target, *file).await,
+            Fix::CutBesideInline(inode) => match self.ask.client.cut_beside_inline(*inode).await? {
+                true => Ok(()),
+                false => Err(Failure::failed(
+                    "its metadata server knows of no client that left it; it goes when the file grows or is removed",
+                )),
+            },
+        }
+    }
+
+    async fn meta(&mut self, repair: &Repair) -> Result<(), Failure> {
+        let slot = MetaOp::Repair(repair.clone()).routing_inode().map(InodeId::slot);
+        let target = slot.and_then(|slot| self.ask.map().slot_target(slot));
+        let target = target.ok_or_else(|| Failure::failed("no metadata target serves it"))?;
+        self.operator.repair(self.ask, target, repair).await
+    }
+
+    /// Gives an inode a name in `lost+found`, first the name, then what the inode says of it: in between, the next check finds the rest.
+    async fn adopt(
+        &mut self,
+        inode: InodeId,
+        kind: FileKind,
+        links: u32,
+        parent: Option<InodeId>,
+    ) -> Result<(), Failure> {
+        let dir = self.lost_and_found().await?;
+        let name = Name::new(inode.to_string().as_bytes())
+            .map_err(|error| Failure::failed(format!("no name for {inode}: {error}")))?;
+        self.meta(&Repair::AddName { dir, name, inode, kind }).await?;
+        match parent {
+            Some(from) if from != dir => self.meta(&Repair::SetParent { dir: inode, from, to: dir }).await,
+            Some(_) => Ok(()),
+            None if links == 1 => Ok(()),
+            None => self.meta(&Repair::SetLinks { inode, from: links, to: 1 }).await,
+        }
+    }
+
+    async fn lost_and_found(&mut self) -> Result<InodeId, Failure> {
+        if let Some(dir) = self.lost_and_found {
+            return Ok(dir);
+        }
+        let client = &self.ask.client;
+        let attr = match client.lookup(InodeId::ROOT, LOST_AND_FOUND).await {
+            Err(error) if error.is(ErrorCode::NOT_FOUND) => {
+                client.mkdir(InodeId::ROOT, LOST_AND_FOUND, 0o700, Owner::default()).await?
+            }
+            other => other?,
+        };
+        if attr.kind != FileKind::Directory {
+            return Err(Failure::failed("/lost+found is there, and is no directory"));
+        }
+        self.lost_and_found = Some(attr.inode);
+        Ok(attr.inode)
+    }
+
+    async fn remove_chunk(&self, target: TargetId, file: ChunkFileId) -> Result<(), Failure> {
+        if !self.remove_chunks {
+            return Err(Failure::failed("--remove-chunks removes it, if metadata was not restored from an old copy"));
+        }
+        Ok(self.ask.client.remove_chunk_file(file, target).await?)
+    }
+}
