@@ -76,7 +76,8 @@ impl Pass {
         fact.inode().map_or(Ok(()), |inode| self.keep(target, inode, fact))
     }
 
-    /// Takes what a page of a metadata target says. In a pass over some inodes only their names count: the rest of them is asked for.
+    /// Takes what a page of a metadata target says. In a pass over some inodes only their names count, and
+    /// locks, whose rows are those of sessions: the rest of them is asked for.
     pub fn meta(&mut self, target: TargetId, fact: Fact) -> io::Result<()> {
         let fact = match fact {
             Fact::Server(fact) => {
@@ -95,7 +96,7 @@ impl Pass {
             _ => {}
         }
         match &self.only {
-            Some(_) if !matches!(fact, Fact::Name { .. }) => Ok(()),
+            Some(_) if !matches!(fact, Fact::Name { .. } | Fact::StrayLock { .. }) => Ok(()),
             _ => self.keep(target, inode, fact),
         }
     }

@@ -43,20 +43,17 @@ impl Suspects {
         self.open.is_empty()
     }
 
-    /// Takes in a later pass over [`Suspects::inodes`].
+    /// Takes in a later pass over [`Suspects::inodes`]. What only this one finds has just begun: the next check sees whether it lasts.
     pub fn again(&mut self, looked: &Looked) {
         let mut still = BTreeMap::new();
         for finding in &looked.findings {
             let key = (finding.class, finding.subject);
             match self.open.get(&key) {
                 Some(before) if before.basis == finding.basis => drop(self.confirmed.insert(key, finding.clone())),
-                // New, since the inode was looked at for another reason, or it changes.
-                _ => drop(still.insert(key, finding.clone())),
+                Some(_) => drop(still.insert(key, finding.clone())),
+                None => {}
             }
         }
-        still.retain(|key, finding| {
-            !self.confirmed.contains_key(key) && crate::classes::of(finding.class).is_some_and(|class| !class.is_sure())
-        });
         self.open = still;
     }
 

@@ -277,6 +277,35 @@ fn a_loop_is_confirmed_by_its_members() {
 }
 
 #[test]
+fn locks_are_seen_again_among_the_rows_of_sessions() {
+    let mut world = World::new();
+    world.facts.push((ME, Fact::StrayLock { inode: SMALL, session: SessionId(5) }));
+    let mut suspects = Suspects::of(&world.look());
+    let inodes = suspects.inodes();
+    let mut pass = Pass::again(Arc::new(map()), Box::<MemScratch>::default(), 0, inodes, &Default::default());
+    // What a server says of the inode itself has no rows of sessions.
+    for (target, fact) in &world.facts {
+        pass.meta(*target, fact.clone()).unwrap();
+        if matches!(fact, Fact::Inode(_) | Fact::Content { .. }) {
+            pass.of_inodes(*target, fact.clone()).unwrap();
+        }
+    }
+    suspects.again(&pass.finish(100).unwrap());
+    assert_eq!(suspects.end().0.iter().map(|found| found.class).collect::<Vec<_>>(), ["lock-stray"]);
+}
+
+#[test]
+fn what_has_just_begun_is_left_to_the_next_check() {
+    let mut world = World::new();
+    world.facts.push((ME, Fact::Server(ServerFact::Committed { number: 7, waits_for: vec![OTHER] })));
+    let mut suspects = Suspects::of(&world.look());
+    world.facts.pop();
+    world.facts.push((ME, Fact::Server(ServerFact::Committed { number: 8, waits_for: vec![OTHER] })));
+    again(&world, &mut suspects);
+    assert_eq!((suspects.is_empty(), suspects.end()), (true, (vec![], vec![])));
+}
+
+#[test]
 fn findings_are_bounded_and_the_rest_is_counted() {
     let mut world = World::new();
     world.chunks.extend((0..50).map(|n| (TargetId(101), listed(inode(9, 100 + n), 0, 5, 5))));

@@ -178,7 +178,7 @@ fn damage(tables: &Tables, dir: InodeId, of: &dyn Fn(&str) -> InodeId) {
 }
 
 /// What a check finds of all that, and those that it cannot repair.
-const FOUND: [&str; 19] = [
+const FOUND: [&str; 20] = [
     "chunk-lost",
     "chunk-orphan",
     "content-lost",
@@ -198,6 +198,7 @@ const FOUND: [&str; 19] = [
     "names-without-directory",
     "open-stray",
     "replies-stray",
+    "xattr-count",
 ];
 const LOST: [&str; 2] = ["chunk-lost", "content-lost"];
 
