@@ -40,9 +40,10 @@ pub fn compare_servers(servers: &Servers, found: &mut Findings) {
 
 /// Shows an inode to all classes.
 fn look(findings: &mut Findings, object: &Object) {
+    // What has no name may have one on a server that was not asked, or that is not to have it.
+    let all_names = findings.scope.all_names && object.elsewhere.is_empty();
     for class in CLASSES {
-        // What has no name may have one on a server that was not asked.
-        if findings.scope.all_names || class.rests_on() == Rests::Rows {
+        if all_names || class.rests_on() == Rests::Rows {
             class.look(object, &mut report(findings, *class, Some(object)));
         }
     }

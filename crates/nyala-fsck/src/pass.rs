@@ -13,7 +13,7 @@ use crate::report::{Findings, Scope};
 use crate::servers::Servers;
 use crate::sort::{Scratch, Sorter};
 use crate::stated::Stated;
-use nyala_wire::check::Fact;
+use nyala_wire::check::{Fact, ServerFact};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::storage::ListedFile;
 use nyala_wire::{FileKind, InodeId, TargetId};
@@ -73,7 +73,11 @@ impl Pass {
 
     /// Takes what a metadata target says of inodes that it was asked about: all of it, at one moment.
     pub fn of_inodes(&mut self, target: TargetId, fact: Fact) -> io::Result<()> {
-        fact.inode().map_or(Ok(()), |inode| self.keep(target, inode, fact))
+        match fact {
+            Fact::Server(fact) => self.of_server(target, fact),
+            fact => fact.inode().map_or(Ok(()), |inode| self.keep(target, inode, fact))?,
+        }
+        Ok(())
     }
 
     /// Takes what a page of a metadata target says. In a pass over some inodes only their names count, and
@@ -81,7 +85,7 @@ impl Pass {
     pub fn meta(&mut self, target: TargetId, fact: Fact) -> io::Result<()> {
         let fact = match fact {
             Fact::Server(fact) => {
-                self.servers.entry(target).or_default().take(fact);
+                self.of_server(target, fact);
                 return Ok(());
             }
             fact => fact,
@@ -99,6 +103,14 @@ impl Pass {
             Some(_) if !matches!(fact, Fact::Name { .. } | Fact::StrayLock { .. }) => Ok(()),
             _ => self.keep(target, inode, fact),
         }
+    }
+
+    fn of_server(&mut self, target: TargetId, fact: ServerFact) {
+        // It may be a name, an inode or a queue of removals: what was not found may be there.
+        if matches!(fact, ServerFact::Unreadable { .. }) {
+            self.incomplete();
+        }
+        self.servers.entry(target).or_default().take(fact);
     }
 
     fn keep(&mut self, target: TargetId, inode: InodeId, fact: Fact) -> io::Result<()> {

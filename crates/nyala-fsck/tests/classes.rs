@@ -224,6 +224,19 @@ fn what_is_missing_is_nothing_while_a_server_is_away() {
     assert_eq!(classes(&world), [] as [&str; 0]);
 }
 
+#[test]
+fn what_is_missing_is_nothing_while_a_row_cannot_be_read_or_is_elsewhere() {
+    let mut world = World::new();
+    world.remove(|fact| matches!(fact, Fact::Inode(record) if record.inode == SMALL));
+    world.remove(|fact| matches!(fact, Fact::Content { inode: SMALL, .. }));
+    world.facts.push((ME, Fact::Server(ServerFact::Unreadable { key: b"I\0\0\0\0\0\0\0\x12".to_vec().into() })));
+    only(&world, "row-unreadable");
+    let mut world = World::new();
+    let name = world.facts.iter_mut().find(|(_, fact)| matches!(fact, Fact::Name { inode: SMALL, .. })).unwrap();
+    name.0 = OTHER;
+    only(&world, "row-foreign");
+}
+
 /// A pass over what is suspected, as servers are asked the second time.
 fn again(world: &World, suspects: &mut Suspects) {
     let inodes = suspects.inodes();

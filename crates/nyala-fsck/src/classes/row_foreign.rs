@@ -3,7 +3,7 @@
 //! Rows on a server that does not serve their slot.
 
 use super::class::{Class, NONE};
-use crate::finding::{Rests, Subject};
+use crate::finding::Subject;
 use crate::object::Object;
 use crate::report::Report;
 
@@ -21,10 +21,6 @@ impl Class for RowForeign {
 
     fn repair(&self) -> &'static str {
         NONE
-    }
-
-    fn rests_on(&self) -> Rests {
-        Rests::Names
     }
 
     fn look(&self, object: &Object, report: &mut Report) {

@@ -4,7 +4,7 @@
 
 use super::ask::Ask;
 use super::progress::Progress;
-use super::report::{Found, FsckReport};
+use super::report::{Found, FsckReport, Unchecked};
 use super::scan::scan;
 use super::scratch::TempFiles;
 use crate::exit::{Failure, io};
@@ -49,6 +49,10 @@ pub async fn check(ask: &Rc<Ask>, options: &Options) -> Result<(Vec<Finding>, Fs
         suspects.again(&pass.finish(KEPT).map_err(io("cannot sort what the servers say"))?);
     }
     let (confirmed, unsettled) = suspects.end();
+    for (target, _) in first.servers.iter().filter(|(_, server)| !server.unreadable.is_empty()) {
+        let error = "rows cannot be read, so names and chunk files were not compared".to_owned();
+        unchecked.push(Unchecked { target: *target, error });
+    }
     unchecked.sort();
     unchecked.dedup_by_key(|unchecked| unchecked.target);
     let report = FsckReport {
