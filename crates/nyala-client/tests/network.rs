@@ -101,12 +101,13 @@ fn files_survive_a_restart_of_all_servers() {
         // The connection to management was made on the runtime that is gone.
         assert_eq!(client.statfs().await.unwrap().total_bytes, 300);
         let addresses = tokio::task::spawn_blocking(move || serving.stop()).await.unwrap();
-        handle.write(700_000, &data[700_000..]).await.unwrap();
         let (again, addresses2) = (cluster.clone(), addresses.clone());
         let restart = tokio::task::spawn_blocking(move || {
             std::thread::sleep(Duration::from_millis(200));
             Serving::start(&again, Some(addresses2))
         });
+        // On a machine so busy that the delegation is no good by now, this waits for the servers too.
+        handle.write(700_000, &data[700_000..]).await.unwrap();
         handle.release().await.unwrap();
         let serving = restart.await.unwrap();
         let inode = client.lookup(InodeId::ROOT, b"file").await.unwrap().inode;
