@@ -5,7 +5,7 @@
 //! Failure model: somebody else may have the file under a delegation, wait for it, or be changing it. Then the answer is the plain
 //! entry, and the client asks when it opens the file. Nothing comes between this look at the delegations and the grant.
 
-use crate::change::{Change, Step};
+use crate::change::{Change, Fault, Step};
 use crate::ns::open;
 use nyala_wire::meta::{EntryReply, MetaReply, MetaRequest, Want};
 use nyala_wire::{FileKind, InodeId};
@@ -25,5 +25,10 @@ pub fn lookup_open(
     if !request.want.has(Want::DELEGATIONS.and(Want::CONTENT)) || change.locks().in_use(inode) || !free(inode) {
         return Ok((reply, false));
     }
-    Ok((MetaReply::Opened(Box::new(open::look(change, inode)?)), true))
+    match open::look(change, inode) {
+        Ok(file) => Ok((MetaReply::Opened(Box::new(file)), true)),
+        // What is lost of the content is an error for who opens it; who removes the name has to find it.
+        Err(Fault::Refused(_)) => Ok((reply, false)),
+        Err(fault) => Err(fault),
+    }
 }

@@ -44,7 +44,7 @@ mod fence_list;
 mod fence_set;
 #[doc(hidden)]
 pub mod fuzzing;
-mod list;
+pub mod list;
 mod losses;
 mod optimistic;
 mod os_disk;
@@ -74,7 +74,6 @@ pub use copy::{check_copy, copy_write, pad_copy};
 pub use counters::ChunkCounters;
 pub use disk::{ChunkDisk, ChunkFile, Opened};
 pub use error::ChunkError;
-pub use list::files_from;
 pub use optimistic::{OptimisticRead, SMALL_BYTES, Written};
 pub use os_disk::{OsDisk, directory_of, path_of};
 pub use read::ReadOut;

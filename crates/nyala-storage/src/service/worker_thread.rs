@@ -7,7 +7,8 @@
 
 use super::queue::{Answer, Message, Outcome, Queue, Task};
 use super::target::{Background, Helpers};
-use crate::chunk_store::{ChunkError, ChunkStore, ChunkWorker, WriteOp, files_from};
+use crate::chunk_store::list::files_from;
+use crate::chunk_store::{ChunkError, ChunkStore, ChunkWorker, WriteOp};
 use nyala_replica::FENCES;
 use nyala_store::Lsn;
 use nyala_wire::WireError;

@@ -4,7 +4,8 @@
 
 use super::model::{FILE, SOURCE, open, pattern, write_op};
 use super::sim::World;
-use crate::chunk_store::{ChunkWorker, files_from};
+use crate::chunk_store::ChunkWorker;
+use crate::chunk_store::list::files_from;
 use nyala_wire::checksum::crc32c_zero_padded;
 use nyala_wire::storage::ChunkFileId;
 use nyala_wire::walk::{PIECE_BYTES, WalkAt, WalkPiece};
