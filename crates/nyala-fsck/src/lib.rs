@@ -20,5 +20,6 @@ pub mod pass;
 pub mod report;
 pub mod servers;
 pub mod sort;
+mod sorting;
 mod stated;
 pub mod suspects;

@@ -7,16 +7,16 @@
 
 use crate::compare::{compare, compare_servers};
 use crate::looked::{Counts, Looked};
-use crate::loops::{Loops, Pairs};
+use crate::loops::Loops;
 use crate::object::ChunkAt;
 use crate::report::{Findings, Scope};
 use crate::servers::Servers;
-use crate::sort::{Scratch, Sorter};
-use crate::stated::Stated;
+use crate::sort::Scratch;
+use crate::sorting::Sorting;
 use nyala_wire::check::{Fact, ServerFact};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::storage::ListedFile;
-use nyala_wire::{FileKind, InodeId, TargetId};
+use nyala_wire::{InodeId, TargetId};
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
@@ -24,10 +24,7 @@ use std::sync::Arc;
 /// A pass that takes facts.
 pub struct Pass {
     scope: Scope,
-    scratch: Box<dyn Scratch>,
-    only: Option<BTreeSet<InodeId>>,
-    sorter: Sorter,
-    pairs: Pairs,
+    sorting: Sorting,
     servers: Servers,
     counts: Counts,
 }
@@ -35,10 +32,12 @@ pub struct Pass {
 impl Pass {
     /// Over everything. `limit`: bytes in memory.
     pub fn new(map: Arc<ClusterMap>, scratch: Box<dyn Scratch>, limit: usize) -> Pass {
+        Pass::of(map, Sorting::new(scratch, limit, None))
+    }
+
+    fn of(map: Arc<ClusterMap>, sorting: Sorting) -> Pass {
         let scope = Scope { map, all_names: true, listed: BTreeSet::new(), loops: Loops::default() };
-        let (sorter, pairs) = (Sorter::new(limit / 2), Pairs::new(limit / 2));
-        let (servers, counts) = (Servers::new(), Counts::default());
-        Pass { scope, scratch, only: None, sorter, pairs, servers, counts }
+        Pass { scope, sorting, servers: Servers::new(), counts: Counts::default() }
     }
 
     /// Over some inodes only. `before`: what servers said in the pass over everything.
@@ -49,7 +48,7 @@ impl Pass {
         only: BTreeSet<InodeId>,
         before: &Servers,
     ) -> Pass {
-        let mut pass = Pass { only: Some(only), ..Pass::new(map, scratch, limit) };
+        let mut pass = Pass::of(map, Sorting::new(scratch, limit, Some(only)));
         for (target, server) in before {
             pass.servers.entry(*target).or_default().highest.clone_from(&server.highest);
         }
@@ -58,7 +57,7 @@ impl Pass {
 
     /// Bytes of facts in memory now.
     pub fn in_memory(&self) -> usize {
-        self.sorter.in_memory() + self.pairs.in_memory()
+        self.sorting.in_memory()
     }
 
     /// What was looked at so far.
@@ -75,7 +74,7 @@ impl Pass {
     pub fn of_inodes(&mut self, target: TargetId, fact: Fact) -> io::Result<()> {
         match fact {
             Fact::Server(fact) => self.of_server(target, fact),
-            fact => fact.inode().map_or(Ok(()), |inode| self.keep(target, inode, fact))?,
+            fact => fact.inode().map_or(Ok(()), |inode| self.sorting.meta(target, inode, fact))?,
         }
         Ok(())
     }
@@ -99,9 +98,9 @@ impl Pass {
             }
             _ => {}
         }
-        match &self.only {
-            Some(_) if !matches!(fact, Fact::Name { .. } | Fact::StrayLock { .. }) => Ok(()),
-            _ => self.keep(target, inode, fact),
+        match self.sorting.is_partial() && !matches!(fact, Fact::Name { .. } | Fact::StrayLock { .. }) {
+            true => Ok(()),
+            false => self.sorting.meta(target, inode, fact),
         }
     }
 
@@ -113,26 +112,11 @@ impl Pass {
         self.servers.entry(target).or_default().take(fact);
     }
 
-    fn keep(&mut self, target: TargetId, inode: InodeId, fact: Fact) -> io::Result<()> {
-        if !self.is_wanted(inode) {
-            return Ok(());
-        }
-        if let Fact::Inode(record) = &fact
-            && let (FileKind::Directory, Some(parent)) = (record.kind, record.parent)
-        {
-            self.pairs.push(&mut *self.scratch, inode, parent)?;
-        }
-        self.push(inode, &Stated::Meta(target, fact))
-    }
-
     /// Takes a chunk file of a storage target.
     pub fn chunk(&mut self, target: TargetId, listed: &ListedFile) -> io::Result<()> {
         let (inode, index) = (listed.file.inode, listed.file.index);
         self.counts.chunks += 1;
-        if self.is_wanted(inode) {
-            self.push(inode, &Stated::Chunk(ChunkAt { target, index, len: listed.len, least: listed.least }))?;
-        }
-        Ok(())
+        self.sorting.chunk(inode, ChunkAt { target, index, len: listed.len, least: listed.least })
     }
 
     /// A storage target was listed to the end.
@@ -145,19 +129,12 @@ impl Pass {
         self.scope.all_names = false;
     }
 
-    fn is_wanted(&self, inode: InodeId) -> bool {
-        self.only.as_ref().is_none_or(|only| only.contains(&inode))
-    }
-
-    fn push(&mut self, inode: InodeId, stated: &Stated) -> io::Result<()> {
-        self.sorter.push(&mut *self.scratch, &stated.record(inode))
-    }
-
     /// Compares everything. `most`: findings to keep.
     pub fn finish(mut self, most: usize) -> io::Result<Looked> {
-        self.scope.loops = self.pairs.loops(&mut *self.scratch)?;
+        let (loops, sorted) = self.sorting.finish()?;
+        self.scope.loops = loops;
         let mut found = Findings::new(self.scope, most);
-        compare(self.sorter.finish(&mut *self.scratch)?, &mut found)?;
+        compare(sorted, &mut found)?;
         compare_servers(&self.servers, &mut found);
         Ok(Looked { findings: found.kept, more: found.more, counts: self.counts, servers: self.servers })
     }

@@ -3,10 +3,7 @@
 //! A crate is a room with one purpose, and arrows point down only (ARCHITECTURE.md, "Rooms"). Tests of a crate may also
 //! use crates beside it, such as the services that a client talks to, but none that stands on it.
 
-use crate::Finding;
-use crate::manifest::dependencies;
-use crate::repo::Repo;
-use crate::rules::purity::PURE;
+use crate::{Finding, manifest::dependencies, repo::Repo, rules::purity::PURE};
 
 /// Each crate and the crates of ours that it may use.
 const MAY_USE: &[(&str, &[&str])] = &[
