@@ -54,6 +54,8 @@ pub enum LogRule {
     WaitForResynced,
     /// On disk is what is on disk at every good member.
     SyncEverywhere,
+    /// A member is good only once it has on its disk what was said to be on disk.
+    SyncBeforeGood,
 }
 
 /// Whether `rule` is broken here.

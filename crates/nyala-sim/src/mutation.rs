@@ -40,6 +40,7 @@ pub const ALL_OF_META: &[(MetaMutation, u64)] = &[
     (MetaMutation::Protocol(LogRule::RememberCopy), 400),
     (MetaMutation::Protocol(LogRule::WaitForResynced), 2000),
     (MetaMutation::Protocol(LogRule::SyncEverywhere), 400),
+    (MetaMutation::Protocol(LogRule::SyncBeforeGood), 4000),
     (MetaMutation::Mgmt(Mutation::LongLease), 400),
     (MetaMutation::Mgmt(Mutation::NoFencing), 400),
     (MetaMutation::Mgmt(Mutation::AnyoneMayReturn), 400),

@@ -376,7 +376,7 @@ impl FileState {
         self.content.inline_limit()
     }
 
-    /// The size that the next push of inline content has to say ([`super::content::ContentState::resize`]).
+    /// The size that the next push of inline content has to say (`ContentState::resize`).
     pub(crate) fn resize(&self) -> Option<u64> {
         self.content.resize()
     }

@@ -18,19 +18,7 @@ impl ClusterState {
         if !(2..=MAX_MEMBERS).contains(&members.len()) || sorted(members).windows(2).any(|w| w[0] == w[1]) {
             return Err(ClusterError::invalid(format!("a mirror group has 2 to {MAX_MEMBERS} different members")));
         }
-        for &id in members {
-            let target = self.target(id).ok_or(ClusterError::NoTarget { target: id })?;
-            if target.kind != kind {
-                return Err(ClusterError::invalid(format!("target {id} holds {:?} content", target.kind)));
-            }
-            if target.state.reachability != Reachability::Online || target.state.consistency != Consistency::Good {
-                return Err(ClusterError::invalid(format!("target {id} is not online and good")));
-            }
-            if let Some(group) = self.group_of(id) {
-                let what = format!("target {id}");
-                return Err(ClusterError::InUse { what, why: format!("it is a member of mirror group {}", group.id) });
-            }
-        }
+        self.check_free(kind, members)?;
         let (members, serves) = match kind {
             TargetKind::Storage => (members.to_vec(), None),
             TargetKind::Meta => {
@@ -62,6 +50,24 @@ impl ClusterState {
         let at = self.groups.partition_point(|g| g.id < id);
         self.groups.insert(at, group);
         Ok(vec![Event::GroupCreated(id)])
+    }
+
+    /// Whether targets may become members.
+    fn check_free(&self, kind: TargetKind, members: &[TargetId]) -> Result<(), ClusterError> {
+        for &id in members {
+            let target = self.target(id).ok_or(ClusterError::NoTarget { target: id })?;
+            if target.kind != kind {
+                return Err(ClusterError::invalid(format!("target {id} holds {:?} content", target.kind)));
+            }
+            if target.state.reachability != Reachability::Online || target.state.consistency != Consistency::Good {
+                return Err(ClusterError::invalid(format!("target {id} is not online and good")));
+            }
+            if let Some(group) = self.group_of(id) {
+                let what = format!("target {id}");
+                return Err(ClusterError::InUse { what, why: format!("it is a member of mirror group {}", group.id) });
+            }
+        }
+        Ok(())
     }
 
     /// The metadata server that is to be mirrored: the one member that has slots.

@@ -19,6 +19,9 @@ use tokio::sync::oneshot;
 
 type Waiter = oneshot::Sender<Result<(), WireError>>;
 
+/// [`Replicate::append`] of a group.
+type Append = dyn Fn(Vec<Record>, Lsn) -> u64;
+
 /// Gets records to the other members of a mirror group.
 pub trait Replicate {
     /// Takes records in; they are in the store's log up to a place. Returns the last record that every good member has.
@@ -41,7 +44,7 @@ pub struct Flusher {
     /// Number of writes that were begun, and that are done.
     begun: Cell<u64>,
     writes: Cell<u64>,
-    group: RefCell<Option<Rc<dyn Fn(Vec<Record>, Lsn) -> u64>>>,
+    group: RefCell<Option<Rc<Append>>>,
     under_way: RefCell<VecDeque<UnderWay>>,
     /// Records of the group that are applied and not handed over, and the number of the next one.
     applied: RefCell<Vec<Record>>,
@@ -168,7 +171,7 @@ impl Flusher {
         tell(waiting, &result);
     }
 
-    fn write_with(&self, append: &dyn Fn(Vec<Record>, Lsn) -> u64) {
+    fn write_with(&self, append: &Append) {
         let waiters = std::mem::take(&mut *self.waiting.borrow_mut());
         self.begun.set(self.begun.get() + u64::from(self.unwritten.replace(false)));
         let (number, index, mark) = (self.begun.get(), self.last_index(), self.store.mark());

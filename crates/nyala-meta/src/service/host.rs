@@ -11,7 +11,8 @@ use super::error::MetaError;
 use super::fence;
 use super::flusher::Flusher;
 use super::garbage;
-use super::group::{GroupShell, News, Setup, rows};
+use super::group::rows::{self, LonePositions};
+use super::group::{GroupShell, News, Setup};
 use super::peers::Peers;
 use super::ranges;
 use super::state::State;
@@ -58,6 +59,8 @@ pub struct Host {
     pub member: Member,
     handshake: HandshakeConfig,
     group: Rc<RefCell<Option<Rc<GroupShell>>>>,
+    /// Places in the log of a server that is alone.
+    lone: LonePositions,
     serving: RefCell<Option<Serving>>,
     starting: Cell<bool>,
     ends: mpsc::Sender<End>,
@@ -75,8 +78,9 @@ impl Host {
         member: Member,
         handshake: HandshakeConfig,
         ends: mpsc::Sender<End>,
-    ) -> (Rc<Host>, mpsc::UnboundedReceiver<News>) {
+    ) -> Result<(Rc<Host>, mpsc::UnboundedReceiver<News>), WireError> {
         let (news, heard) = mpsc::unbounded_channel();
+        let lone = LonePositions::of(&tables.store)?;
         let host = Host {
             me,
             tables,
@@ -84,13 +88,14 @@ impl Host {
             member,
             handshake,
             group: Rc::default(),
+            lone,
             serving: RefCell::default(),
             starting: Cell::new(false),
             ends,
             news,
             up: Notify::new(),
         };
-        (Rc::new(host), heard)
+        Ok((Rc::new(host), heard))
     }
 
     /// The server that works here, if one does.
@@ -143,8 +148,11 @@ impl Host {
 
     /// Becomes a member. A server that is made a mirror group of goes on serving.
     fn join(self: &Rc<Self>, group: &Group) -> Result<Rc<GroupShell>, WireError> {
-        let lone = if group.serves == Some(self.me) { self.tables.store.applied().0 } else { 0 };
-        let found = rows::load(&self.tables.store, lone)?;
+        let mut found = rows::load(&self.tables.store, group.id, group.serves == Some(self.me))?;
+        if self.serving().is_some() {
+            // What it did alone counts as records.
+            found.last = self.lone.position(self.tables.store.applied());
+        }
         tracing::info!(group = %group.id, target = %self.me, last = found.last, copying = found.copying.is_some(),
             "member of a mirror group");
         let setup = Setup {
@@ -184,12 +192,13 @@ impl Host {
         let server = map.groups.iter().find(|group| group.members.contains(&self.me)).and_then(|group| group.serves);
         let recovered = match self.group() {
             Some(_) => self.flusher.last_index(),
-            None => self.tables.store.applied().0,
+            None => self.lone.position(self.tables.store.applied()),
         };
         let mut state = State {
             me: server.unwrap_or(self.me),
             target: self.me,
             group: self.group.clone(),
+            lone: self.lone,
             store: self.tables.store.clone(),
             tables: self.tables.clone(),
             flusher: self.flusher.clone(),

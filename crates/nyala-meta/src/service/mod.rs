@@ -126,10 +126,18 @@ async fn run_once(
         () = &mut shutdown => Ok(None),
     };
     stop.stop();
+    leave(&member, host.tables.store.clone(), outcome).await
+}
+
+/// The end of a run.
+async fn leave(
+    member: &Member,
+    store: Store,
+    outcome: Result<Option<&'static str>, MetaError>,
+) -> Result<Option<&'static str>, MetaError> {
     if let Err(error) = member.goodbye().await {
         tracing::warn!(%error, "management did not hear the goodbye");
     }
-    let store = host.tables.store.clone();
     match outcome {
         // What was applied and is not everywhere may be undone by the next primary.
         Ok(Some(why)) => {
@@ -198,7 +206,7 @@ fn open(
         // The first reason counts.
         let _ = failed.try_send(End::Failed(error.clone()));
     });
-    Ok(Host::new(me, Tables::new(store)?, flusher, member, handshake, ends))
+    Ok(Host::new(me, Tables::new(store)?, flusher, member, handshake, ends)?)
 }
 
 /// The time by the system's clock.

@@ -20,12 +20,12 @@ pub fn answer(state: &State, peer: &PeerInfo, body: &[u8]) -> Result<Vec<u8>, Wi
 }
 
 fn scan(state: &State, request: &ScanRequest) -> Result<ScanReply, WireError> {
-    if !state.member.lease_valid() {
+    if !state.serves() {
         return Err(ErrorCode::NOT_READY.with("this server is waiting for its lease"));
     }
     let (facts, next) = match request.of.is_empty() {
         true => facts::page(&state.tables, request.inodes, &request.from, request.most)?,
         false => (facts::of_inodes(&state.tables, &request.of)?, None),
     };
-    Ok(ScanReply { facts, next: next.map(Into::into), position: state.store.applied().0 })
+    Ok(ScanReply { facts, next: next.map(Into::into), position: state.positions().1 })
 }

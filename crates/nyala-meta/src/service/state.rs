@@ -6,6 +6,7 @@
 
 use super::flusher::Flusher;
 use super::group::GroupShell;
+use super::group::rows::LonePositions;
 use super::peers::Peers;
 use crate::tables::{Tables, store_error};
 use nyala_kv::Batch;
@@ -25,6 +26,8 @@ pub struct State {
     pub target: TargetId,
     /// The mirror group, if it is one.
     pub group: Rc<RefCell<Option<Rc<GroupShell>>>>,
+    /// Places in the log while it is none.
+    pub lone: LonePositions,
     /// The tables.
     pub tables: Tables,
     /// What is under them.
@@ -67,7 +70,7 @@ impl State {
     pub fn positions(&self) -> (u64, u64) {
         match &*self.group.borrow() {
             Some(group) => (group.durable(), self.flusher.last_index()),
-            None => (self.store.durable().0, self.store.applied().0),
+            None => (self.lone.position(self.store.durable()), self.lone.position(self.store.applied())),
         }
     }
 

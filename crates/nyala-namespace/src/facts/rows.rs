@@ -56,7 +56,7 @@ impl Found {
             Some(&(keys::PREPARED | keys::COMMITTED | keys::NEXT)) => server_fact(key, value),
             Some(&keys::MISC) if key == keys::inode_count() => server_fact(key, value),
             // Nothing that others could contradict.
-            Some(&(keys::SESSION | keys::FENCE | keys::MISC)) => return Ok(Some(())),
+            Some(&(keys::SESSION | keys::FENCE | keys::MISC | keys::MIRROR)) => return Ok(Some(())),
             _ => None,
         };
         Ok(fact.map(|fact| self.facts.push(fact)))

@@ -129,7 +129,7 @@ fn directories_elsewhere_inherit_too() {
     let default = list(7, Some(7), 5, Some(7), 0);
     server.set_xattr(InodeId::ROOT, DEFAULT, &default).unwrap();
     let mut map = support::map();
-    map.targets.push(nyala_wire::map::Target { id: TargetId(2), ..map.targets[0].clone() });
+    map.targets.insert(1, nyala_wire::map::Target { id: TargetId(2), ..map.targets[0].clone() });
     map.slots = vec![
         SlotRange { first: Slot(0), count: 1, target: TargetId(1) },
         SlotRange { first: Slot(1), count: 63, target: TargetId(2) },

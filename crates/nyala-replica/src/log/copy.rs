@@ -19,7 +19,9 @@ impl LogMember {
     pub(super) fn begin_resync(&mut self, target: TargetId, position: Position, copying: Option<CopyState>) {
         let same =
             self.terms.contain(position, self.last()) || (self.breaks(LogRule::SameHistory) && copying.is_none());
-        let shares = same && self.recent.follow(position.index);
+        // One that may lack anything is given everything, or the rest of it.
+        let whole = self.view.as_ref().is_some_and(|view| view.group.full.contains(&target));
+        let shares = same && self.recent.follow(position.index) && !(whole && copying.is_none());
         let copying = copying.filter(|_| !self.breaks(LogRule::RememberCopy));
         self.last_copy += 1;
         // Numbers grow, also from one primary to the next.

@@ -92,7 +92,8 @@ impl LogMember {
     /// Records of the primary's, as far as they follow what is here.
     fn take_records(&mut self, after: Position, terms: &[(u32, u64)], durable_to: u64, mut records: Vec<Record>) {
         let lax = self.breaks(LogRule::SameHistory);
-        if !self.terms.contain(after, self.last()) && !(lax && after.index <= self.last()) {
+        let shares = self.terms.contain(after, self.last());
+        if !shares && (!lax || after.index > self.last()) {
             return self.misfit();
         }
         // What is here already was sent again.

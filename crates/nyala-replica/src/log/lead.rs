@@ -182,11 +182,13 @@ impl LogMember {
         if matches!(link.mode, Mode::Stream) && link.acked >= last && !link.caught_up {
             self.caught_up(from);
         }
+        self.ask_resynced(from);
         self.pump(from);
         self.settle();
     }
 
-    /// A resyncing member has everything: from now on nothing is answered for without it, and management may call it good.
+    /// A resyncing member has everything: from now on nothing is answered for without it. Management may call it good once it also has
+    /// on disk what was said to be: it may be the only one that is left after a power cut of all.
     fn caught_up(&mut self, target: TargetId) {
         if self.state_of(target) != Some(MemberState::Resyncing) || self.role != MemberRole::Primary {
             return;
@@ -194,10 +196,26 @@ impl LogMember {
         if let Some(link) = self.links.get_mut(&target) {
             link.caught_up = true;
         }
-        self.ask_resynced(target);
+        self.want_durable = self.want_durable.max(self.told_durable);
+    }
+
+    /// One that is not known to have on disk what it is to have is asked again.
+    pub(super) fn ask_for_disk(&mut self, target: TargetId) {
+        let (want, now_ms, resend_ms) = (self.want_durable, self.now_ms, self.config.resend_ms);
+        if let Some(link) =
+            self.links.get_mut(&target).filter(|link| link.durable < want && link.is_free(now_ms, resend_ms))
+        {
+            link.asked_durable = link.asked_durable.min(link.durable);
+            self.pump(target);
+        }
     }
 
     pub(super) fn ask_resynced(&mut self, target: TargetId) {
+        let told = if self.breaks(LogRule::SyncBeforeGood) { 0 } else { self.told_durable };
+        let ready = self.links.get(&target).is_some_and(|link| link.caught_up && link.durable >= told);
+        if !ready || self.state_of(target) != Some(MemberState::Resyncing) {
+            return;
+        }
         let member = self.member_at(target);
         self.ask(target, 2, Command::MemberResynced(member));
     }

@@ -32,6 +32,14 @@ pub struct CopyState {
     pub cursor: Vec<u8>,
 }
 
+impl LogBody {
+    /// Whether a primary asks, and the member answers.
+    pub fn is_question(&self) -> bool {
+        use LogBody::{Append, CopyBegin, CopyRows, Fetch, Status};
+        matches!(self, Status | Append { .. } | Fetch { .. } | CopyBegin { .. } | CopyRows { .. })
+    }
+}
+
 /// What a message says.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum LogBody {

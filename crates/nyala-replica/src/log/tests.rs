@@ -59,6 +59,11 @@ fn talk(a: &mut LogMember, b: &mut LogMember, first: Vec<LogEffect>) -> Vec<LogE
                 let wants = handle(me, 1, LogInput::Written(last));
                 queue.extend(wants.into_iter().map(|effect| (from, effect)));
             }
+            LogEffect::Sync(index) => {
+                let me = if from == A { &mut *a } else { &mut *b };
+                let wants = handle(me, 1, LogInput::Durable(index));
+                queue.extend(wants.into_iter().map(|effect| (from, effect)));
+            }
             other => rest.push(other),
         }
     }

@@ -32,10 +32,11 @@ impl LogMember {
         odd.into_iter().for_each(|target| self.ask_mark(target));
         if self.role == MemberRole::Primary {
             self.begin_resyncs();
-            let resynced: Vec<TargetId> =
-                self.links.iter().filter(|(_, link)| link.caught_up).map(|(t, _)| *t).collect();
-            let resynced = resynced.into_iter().filter(|target| self.state_of(*target) == Some(MemberState::Resyncing));
-            resynced.collect::<Vec<_>>().into_iter().for_each(|target| self.ask_resynced(target));
+            let resynced: Vec<TargetId> = self.links.keys().copied().collect();
+            resynced.into_iter().for_each(|target| {
+                self.ask_resynced(target);
+                self.ask_for_disk(target);
+            });
         }
     }
 

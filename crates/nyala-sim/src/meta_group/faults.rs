@@ -42,8 +42,15 @@ impl World {
                 let stopped = !self.group().resync_stopped;
                 self.propose(Command::StopResync { group: GROUP, stopped });
             }
-            10 => (0..self.nodes.len()).for_each(|at| self.break_down(at, Power::Off)),
+            10 => self.black_out(),
             _ => self.demote_unheard(),
+        }
+    }
+
+    /// All machines lose power.
+    pub(super) fn black_out(&mut self) {
+        if !self.quiet {
+            (0..self.nodes.len()).for_each(|at| self.break_down(at, Power::Off));
         }
     }
 

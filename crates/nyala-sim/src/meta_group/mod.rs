@@ -8,7 +8,9 @@
 //! content, and in the end everything is equal and at rest.
 
 pub mod check;
+mod decide;
 pub mod faults;
+mod members;
 pub mod node;
 pub mod run;
 pub mod world;

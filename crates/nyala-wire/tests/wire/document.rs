@@ -163,6 +163,7 @@ fn message_types_are_all_there() {
         META_FENCES,
         META_CHECKPOINT,
         META_SCAN,
+        META_REPLICA,
         STORAGE,
         STORAGE_WRITE,
         STORAGE_READ,

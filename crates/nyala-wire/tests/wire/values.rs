@@ -50,7 +50,7 @@ structures! {
     Capacity { total_bytes, free_bytes, total_inodes, free_inodes }
     ChunkFileId { inode, index }
     ClusterMap { version, cluster, nodes, targets, groups, pools, slots, settings }
-    Group { id, kind, epoch, members, states, term, since, fencing, resync_stopped, full, losses }
+    Group { id, kind, epoch, members, states, term, since, fencing, resync_stopped, full, losses, serves }
     Node { id, alias, role, addresses, reachability }
     Pool { id, alias }
     ServiceStats { cpu_us, resident_bytes, uptime_s, counters }

@@ -69,7 +69,9 @@ impl Ask {
         let began = Instant::now();
         loop {
             let map = self.map();
-            let endpoint = map.node_of(target).map(|node| Endpoint { addresses: node.addresses.clone() });
+            // A storage target, or a metadata server where it works now.
+            let node = map.server_node(target);
+            let endpoint = node.map(|node| Endpoint { addresses: node.addresses.clone() });
             let endpoint = endpoint.ok_or_else(|| Failure::failed(format!("there is no target {target}")))?;
             let request = Request::new(message_type, body.clone()).at(map.version.0, 0).with_timeout(ANSWER);
             let failure = match self.pool.call(&endpoint, request).await {

@@ -32,8 +32,8 @@ pub async fn scan(
     progress: &mut Progress,
 ) -> Result<Vec<Unchecked>, Failure> {
     let map = ask.map();
-    let of = |kind| map.targets_of(kind).map(|target| target.id).collect::<Vec<_>>();
-    let (meta, storage) = (of(TargetKind::Meta), of(TargetKind::Storage));
+    let meta: Vec<TargetId> = map.metadata_servers().collect();
+    let storage: Vec<TargetId> = map.targets_of(TargetKind::Storage).map(|target| target.id).collect();
     let mut unchecked = Vec::new();
     let (pages, read) = mpsc::channel(PAGES);
     meta.iter().for_each(|target| spawn_rows(ask, *target, false, &pages));

@@ -7,6 +7,7 @@ use crate::tables::Tables;
 use nyala_kv::{Batch, iter_encoded, validate};
 use nyala_replica::log::{CopyState, Record};
 use nyala_store::StoreError;
+use nyala_wire::GroupId;
 use std::collections::BTreeSet;
 use std::ops::{Bound, ControlFlow};
 
@@ -33,6 +34,7 @@ pub(super) fn read_rows(tables: &Tables, from: &[u8], bytes: usize) -> Result<(V
 /// From now on what is in the tables counts for nothing.
 pub(super) fn begin_copy(
     tables: &Tables,
+    group: GroupId,
     state: &CopyState,
     last: u64,
     terms: &[(u32, u64)],
@@ -40,6 +42,7 @@ pub(super) fn begin_copy(
     let mut batch = Batch::new();
     rows::forget_terms(&tables.store, &mut batch)?;
     terms.iter().for_each(|(term, first)| rows::put_term(&mut batch, *term, *first));
+    rows::put_group(&mut batch, group);
     rows::put_index(&mut batch, last);
     rows::put_copy(&mut batch, Some(state));
     tables.change(&batch)

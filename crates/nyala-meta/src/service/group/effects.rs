@@ -6,7 +6,7 @@ use super::copy::{begin_copy, put_rows, read_rows};
 use super::{GroupShell, News, rows};
 use crate::service::flusher::apply_record;
 use nyala_kv::Batch;
-use nyala_replica::log::{LogEffect, LogInput, Record};
+use nyala_replica::log::{LogEffect, LogInput};
 use nyala_store::StoreError;
 use nyala_wire::MapVersion;
 use std::rc::Rc;
@@ -74,21 +74,22 @@ impl GroupShell {
                 for record in records {
                     apply_record(tables, record)?;
                 }
-                self.write(None)
+                self.write()
             }
             LogEffect::BeginTerm { term, index } => {
                 let mut batch = Batch::new();
+                rows::put_group(&mut batch, self.setup.group);
                 rows::put_term(&mut batch, *term, *index);
                 self.setup.flusher.number_from(*index);
                 self.setup.flusher.apply(tables, &batch)
             }
             LogEffect::BeginCopy { state, position, terms } => {
-                begin_copy(tables, state, position.index, terms)?;
-                self.write(None)
+                begin_copy(tables, self.setup.group, state, position.index, terms)?;
+                self.write()
             }
             LogEffect::PutRows { from, to, rows, last, copy } => {
                 put_rows(tables, (from, to), rows, *last, *copy)?;
-                self.write(None)
+                self.write()
             }
             _ => Ok(()),
         }
@@ -110,7 +111,7 @@ impl GroupShell {
     }
 
     /// Hands what is applied to the operating system.
-    fn write(&self, _: Option<Record>) -> Result<(), StoreError> {
+    fn write(&self) -> Result<(), StoreError> {
         let store = &self.setup.tables.store;
         let written = store.flush()?;
         let mut state = self.state.borrow_mut();

@@ -166,13 +166,18 @@ impl GroupShell {
         reached.map(drop).map_err(|_| ErrorCode::NOT_READY.with("the service stops"))
     }
 
-    /// A message of another member's; the answer, if there is one soon.
+    /// A message of another member's; the answer, if it asks for one and there is one soon. What a primary has to say by itself does
+    /// not go out as an answer: answers of a server wait until everything is everywhere, and its records would wait for themselves.
     pub async fn hear(
         self: &Rc<Self>,
         from: TargetId,
         envelope: LogEnvelope,
         records: Vec<Record>,
     ) -> Option<(LogEnvelope, Vec<Record>)> {
+        if !envelope.body.is_question() {
+            self.input(LogInput::Message(from, envelope, records));
+            return None;
+        }
         let (asker, answer) = oneshot::channel();
         self.state.borrow_mut().askers.insert(from, asker);
         self.input(LogInput::Message(from, envelope, records));

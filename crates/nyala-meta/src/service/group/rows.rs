@@ -8,12 +8,13 @@
 use nyala_kv::Batch;
 use nyala_namespace::keys::MIRROR;
 use nyala_replica::log::{CopyState, LogState, Terms};
-use nyala_store::Store;
-use nyala_wire::{ErrorCode, WireError, codec};
+use nyala_store::{Lsn, Store};
+use nyala_wire::{ErrorCode, GroupId, WireError, codec};
 use std::ops::{Bound, ControlFlow};
 
 const INDEX: [u8; 2] = [MIRROR, b'i'];
 const COPY: [u8; 2] = [MIRROR, b'c'];
+const GROUP: [u8; 2] = [MIRROR, b'g'];
 const TERM: u8 = b't';
 
 fn term_key(term: u32) -> Vec<u8> {
@@ -23,6 +24,11 @@ fn term_key(term: u32) -> Vec<u8> {
 /// Notes the number of the record that the batch is.
 pub fn put_index(batch: &mut Batch, index: u64) {
     batch.put(INDEX, index.to_le_bytes());
+}
+
+/// Notes which group's log this is.
+pub fn put_group(batch: &mut Batch, group: GroupId) {
+    batch.put(GROUP, group.0.to_le_bytes());
 }
 
 /// Notes that a term begins with a record.
@@ -70,10 +76,40 @@ fn damaged() -> WireError {
     ErrorCode::IO.with("what is remembered of the mirror group's log cannot be read")
 }
 
-/// What is remembered. `lone`: number of the last record of a server that was not mirrored so far.
-pub fn load(store: &Store, lone: u64) -> Result<LogState, WireError> {
-    let get = |key: &[u8]| store.get(key).map_err(crate::tables::store_error);
-    let index = get(&INDEX)?.map(|value| <[u8; 8]>::try_from(&value[..]).map_err(|_| damaged())).transpose()?;
-    let copying = get(&COPY)?.map(|value| codec::decode(&value)).transpose()?;
-    Ok(LogState { last: index.map_or(lone, u64::from_le_bytes), terms: Terms::new(terms(store)?), copying })
+fn index(store: &Store) -> Result<Option<u64>, WireError> {
+    let value = store.get(&INDEX).map_err(crate::tables::store_error)?;
+    value.map(|value| <[u8; 8]>::try_from(&value[..]).map(u64::from_le_bytes).map_err(|_| damaged())).transpose()
+}
+
+/// What is remembered of a group's log: nothing, if these tables are another group's. `founds`: the group was made of the server that
+/// works on them, whose records count though none says whose they are.
+pub fn load(store: &Store, group: GroupId, founds: bool) -> Result<LogState, WireError> {
+    let whose = store.get(&GROUP).map_err(crate::tables::store_error)?;
+    if whose.as_deref().map_or(!founds, |whose| whose != group.0.to_le_bytes()) {
+        return Ok(LogState::default());
+    }
+    let copying = store.get(&COPY).map_err(crate::tables::store_error)?;
+    let copying = copying.map(|value| codec::decode(&value)).transpose()?;
+    Ok(LogState { last: index(store)?.unwrap_or(store.applied().0), terms: Terms::new(terms(store)?), copying })
+}
+
+/// Places in the log of a server that is not mirrored, as clients are told: those of the store's log, or, if it was mirrored once, of
+/// the group's log carried on, so that they never go back.
+#[derive(Clone, Copy, Debug)]
+pub struct LonePositions {
+    at: u64,
+    is: u64,
+}
+
+impl LonePositions {
+    /// Of a store that has just been opened.
+    pub fn of(store: &Store) -> Result<LonePositions, WireError> {
+        let at = store.applied().0;
+        Ok(LonePositions { at, is: index(store)?.unwrap_or(at) })
+    }
+
+    /// The place of a record of the store.
+    pub fn position(self, lsn: Lsn) -> u64 {
+        (self.is + lsn.0).saturating_sub(self.at)
+    }
 }
