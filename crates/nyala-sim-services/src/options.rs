@@ -27,7 +27,7 @@ pub struct Options {
 
 impl Options {
     pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
-        let size = Size { mgmt: 3, meta: 2, storage: 3, clients: 3 };
+        let size = Size { mgmt: 3, meta: 2, spares: 1, storage: 3, clients: 3 };
         let mut options = Options {
             seeds: 20,
             first: 0,
@@ -61,6 +61,7 @@ impl Options {
                 "--until-found" => options.until_found = true,
                 "--no-faults" => options.faults = false,
                 "--mgmt" => options.size.mgmt = number(value()?)? as usize,
+                "--spares" => options.size.spares = number(value()?)? as usize,
                 "--meta" => options.size.meta = number(value()?)? as usize,
                 "--storage" => options.size.storage = number(value()?)? as usize,
                 "--clients" => options.size.clients = number(value()?)? as usize,

@@ -24,6 +24,8 @@ const MGMT_PORT: u16 = 8008;
 pub const REST_PORT: u16 = 8010;
 const META_PORT: u16 = 8005;
 const STORAGE_PORT: u16 = 8003;
+/// How the names of metadata services begin that mirror others.
+const SPARE: &str = "spare";
 /// A silent client loses its session after this time.
 pub const SESSION_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -49,6 +51,8 @@ pub struct Server {
 pub struct Size {
     pub mgmt: usize,
     pub meta: usize,
+    /// Metadata services that mirror others.
+    pub spares: usize,
     pub storage: usize,
     pub clients: usize,
 }
@@ -68,9 +72,12 @@ pub fn secret_file() -> PathBuf {
 impl Cluster {
     pub fn new(size: Size, random: &mut Random) -> Cluster {
         let mut servers = Vec::new();
-        for (role, count, name) in
-            [(Role::Mgmt, size.mgmt, "mgmt"), (Role::Meta, size.meta, "meta"), (Role::Storage, size.storage, "storage")]
-        {
+        for (role, count, name) in [
+            (Role::Mgmt, size.mgmt, "mgmt"),
+            (Role::Meta, size.meta, "meta"),
+            (Role::Meta, size.spares, SPARE),
+            (Role::Storage, size.storage, "storage"),
+        ] {
             for number in 0..count {
                 let (machine, rack) = (process::add_machine(), Rack::new(random));
                 servers.push(Server { role, name: format!("{name}{number}"), machine, rack, process: None });
@@ -168,7 +175,7 @@ fn run_meta(dir: PathBuf, machine: MachineId, mgmt: Vec<SocketAddr>, sync_interv
         secret_file: secret_file(),
         alias: String::new(),
         encrypt: false,
-        spare: false,
+        spare: dir.to_string_lossy().starts_with(SPARE),
         sync_interval,
     };
     let open = |_: &Path, options: Options| rack.open_store(options);

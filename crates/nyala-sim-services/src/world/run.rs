@@ -59,9 +59,9 @@ pub fn run(plan: Plan) {
     (0..cluster.servers.len()).for_each(|number| cluster.start(number));
     let mut world = World { cluster, clients: Vec::new(), random, next_client: 1, ended: Vec::new() };
     let (mgmt, rest) = (world.cluster.mgmt.clone(), world.cluster.servers[0].machine);
-    let storage = plan.size.storage;
+    let targets = (plan.size.storage, plan.size.spares);
     let finished =
-        world.errand("setup", SETUP, move |_| setup::run(&mgmt, rest, storage).map_err(|error| error.to_string()));
+        world.errand("setup", SETUP, move |_| setup::run(&mgmt, rest, targets).map_err(|error| error.to_string()));
     if !finished {
         return;
     }

@@ -32,24 +32,27 @@ pub fn client_config(mgmt: &[SocketAddr], name: &str) -> ClientConfig {
 }
 
 /// Makes everything; to be run in a process.
-pub fn run(mgmt: &[SocketAddr], rest: MachineId, storage: usize) -> Result<(), Error> {
+pub fn run(mgmt: &[SocketAddr], rest: MachineId, (storage, spares): (usize, usize)) -> Result<(), Error> {
     block_on(async {
         let client = Client::connect(client_config(mgmt, "setup")).await?;
-        let targets = loop {
+        let (targets, names) = loop {
             let map = client.map();
-            let targets: Vec<u16> = map
-                .targets
-                .iter()
-                .filter(|target| target.kind == TargetKind::Storage)
-                .map(|target| target.id.0)
-                .collect();
-            if targets.len() == storage && !map.slots.is_empty() {
-                break targets;
+            let of = |kind| map.targets_of(kind).map(|target| target.id.0).collect::<Vec<u16>>();
+            let (targets, metas) = (of(TargetKind::Storage), of(TargetKind::Meta));
+            let servers: Vec<u16> = map.metadata_servers().map(|server| server.0).collect();
+            let spare = metas.iter().copied().find(|target| !servers.contains(target));
+            if targets.len() == storage && !servers.is_empty() && (spares == 0 || spare.is_some()) {
+                break (targets, servers.first().copied().zip(spare));
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         };
         if let [first, second, _, ..] = targets[..] {
-            while !make_group(rest, first, second).await.unwrap_or(false) {
+            while !make_group(rest, "storage", first, second).await.unwrap_or(false) {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+            }
+        }
+        if let Some((server, spare)) = names {
+            while !make_group(rest, "meta", server, spare).await.unwrap_or(false) {
                 tokio::time::sleep(Duration::from_millis(500)).await;
             }
         }
@@ -78,9 +81,9 @@ pub fn run(mgmt: &[SocketAddr], rest: MachineId, storage: usize) -> Result<(), E
 }
 
 /// Asks management to make a mirror group of two targets, as `nyala mirror create` does.
-async fn make_group(rest: MachineId, first: u16, second: u16) -> std::io::Result<bool> {
+async fn make_group(rest: MachineId, kind: &str, first: u16, second: u16) -> std::io::Result<bool> {
     let token = std::fs::read_to_string("mgmt0/rest.token")?;
-    let body = format!(r#"{{"kind":"storage","members":[{first},{second}]}}"#);
+    let body = format!(r#"{{"kind":"{kind}","members":[{first},{second}]}}"#);
     let request = format!(
         "POST /api/v1/groups HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\n\r\n{body}",
         token.trim(),
