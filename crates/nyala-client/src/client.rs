@@ -272,6 +272,8 @@ impl Client {
                     stats.total_bytes += one.capacity.total_bytes;
                     stats.free_bytes += one.capacity.free_bytes;
                 }
+                // What a mirror holds is counted once.
+                Some(TargetKind::Meta) if map.server_on(one.target).is_none() => {}
                 Some(TargetKind::Meta) => {
                     stats.total_inodes += one.capacity.total_inodes;
                     stats.free_inodes += one.capacity.free_inodes;

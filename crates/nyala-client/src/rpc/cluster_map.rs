@@ -12,7 +12,7 @@ use crate::rpc::transport::Rpc;
 use nyala_transport::member::{MgmtBook, hinted};
 use nyala_transport::{Endpoint, Request};
 use nyala_wire::codec::{decode, encode};
-use nyala_wire::map::ClusterMap;
+use nyala_wire::map::{ClusterMap, Target};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
 use nyala_wire::{ClusterId, MapVersion, TargetId, WireError, message_type};
 use parking_lot::{Mutex, RwLock};
@@ -28,6 +28,8 @@ use tokio::sync::futures::Notified;
 pub(crate) struct View {
     pub(crate) map: Arc<ClusterMap>,
     endpoints: HashMap<TargetId, Endpoint>,
+    /// Metadata servers that are mirrored, with the targets that they work on.
+    mirrored: HashMap<TargetId, TargetId>,
 }
 
 impl View {
@@ -38,7 +40,13 @@ impl View {
         // A metadata server is asked where it works now.
         let servers = map.metadata_servers().filter_map(|server| Some((server, map.server_node(server)?)));
         endpoints.extend(servers.map(|(server, node)| (server, Endpoint { addresses: node.addresses.clone() })));
-        View { map: Arc::new(map), endpoints }
+        let mirrored = map.groups.iter().filter_map(|group| Some((group.serves?, group.primary()?))).collect();
+        View { map: Arc::new(map), endpoints, mirrored }
+    }
+
+    /// The target that a metadata server works on.
+    pub(crate) fn server_target(&self, server: TargetId) -> Option<&Target> {
+        self.map.target(self.mirrored.get(&server).copied().unwrap_or(server))
     }
 
     pub(crate) fn endpoint(&self, target: TargetId) -> Option<&Endpoint> {
@@ -79,6 +87,22 @@ impl Maps {
     /// Ends when a newer map than the one of now is taken. Enabled before the map is looked at, it misses none.
     pub(super) fn changed(&self) -> Notified<'_> {
         self.changed.notified()
+    }
+
+    /// Ends once a mirrored metadata server works elsewhere than a view says; never for one that is not mirrored.
+    pub(super) async fn server_moved(&self, view: &View, server: TargetId) {
+        if !view.mirrored.contains_key(&server) {
+            return std::future::pending().await;
+        }
+        loop {
+            let changed = self.changed();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if self.view().endpoint(server) != view.endpoint(server) {
+                return;
+            }
+            changed.await;
+        }
     }
 
     pub(super) fn take(&self, map: ClusterMap) {

@@ -114,7 +114,14 @@ impl Cluster {
         self.ctx.stats.meta_requests.fetch_add(1, Ordering::Relaxed);
         let body = encode_large(request, request.op.content_bytes());
         let sent = Request::new(message_type::META, body).at(view.map.version.0, 0);
-        let frame = match self.rpc.call(endpoint, sent.with_timeout(META_TIMEOUT)).await {
+        let called = tokio::select! {
+            called = self.rpc.call(endpoint, sent.with_timeout(META_TIMEOUT)) => called,
+            // A primary that stands still, or whose host is gone, does not answer.
+            () = self.maps.server_moved(&view, target) => {
+                return Ok(SendOutcome::Elsewhere(Again::Connection("another member of its mirror group is primary".into())));
+            }
+        };
+        let frame = match called {
             Ok(frame) => frame,
             Err(error) => return Ok(SendOutcome::Again(sort_transport(what, error)?)),
         };

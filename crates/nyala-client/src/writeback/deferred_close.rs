@@ -52,8 +52,8 @@ impl Writeback {
 
     /// Whether the file's server is not short of space: who closes a file there should hear if it does not fit.
     fn has_room(&self, inode: InodeId) -> bool {
-        let map = &self.cluster.maps.view().map;
-        let target = map.slot_target(inode.slot()).and_then(|server| map.server_target(server));
+        let view = self.cluster.maps.view();
+        let target = view.map.slot_target(inode.slot()).and_then(|server| view.server_target(server));
         target.is_some_and(|target| target.capacity_pool == CapacityPool::Normal)
     }
 
