@@ -5,6 +5,7 @@
 use minicbor::{Decode, Encode};
 use nyala_cluster::{ClusterState, Command};
 use nyala_kv::Batch;
+use nyala_replica::log::LogEnvelope;
 use nyala_replica::rows::{decode_runs, encode_runs};
 use nyala_replica::{Body, Envelope, RowKey, lists};
 use nyala_wire::checksum::crc32c_parts;
@@ -45,7 +46,7 @@ pub fn replica_rows(bytes: &[u8]) -> bool {
     runs | key
 }
 
-/// A message between members of a mirror group.
+/// A message between members of a mirror group, of storage or of metadata.
 pub fn replica_message(bytes: &[u8]) -> bool {
     let message = round_trip::<Envelope>(bytes);
     if let (true, Ok(Envelope { body: Body::Gathered { regions }, .. })) = (message, codec::decode(bytes)) {
@@ -57,7 +58,7 @@ pub fn replica_message(bytes: &[u8]) -> bool {
         assert!(given.into_iter().all(|(file, run)| set.contains(file, run)), "nothing is lost");
         assert!(set.count() >= set.files().count() as u64);
     }
-    message
+    message | round_trip::<LogEnvelope>(bytes)
 }
 
 /// The stored state of a cluster: as it is, and with magic, length and checksum that fit. Everybody's map is made of it.

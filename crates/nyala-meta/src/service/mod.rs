@@ -104,10 +104,11 @@ async fn run_once(
     let mut up = Box::pin(host.up.notified());
     up.as_mut().enable();
     tokio::task::spawn_local(host.clone().follow_map());
-    let waits = member.map().server_on(me).is_some();
+    let map = member.map();
+    let waits = map.server_on(me).is_some() && !map.groups.iter().any(|group| group.members.contains(&me));
     let stop = server.shutdown_handle();
     let service = async {
-        // A server answers from the beginning; a member or a spare says who does.
+        // A server that is alone answers from the beginning. A member says who does, and is heard by others whatever it becomes.
         if waits {
             up.await;
         }

@@ -17,7 +17,8 @@ use nyala_wire::map::MemberState;
 
 impl LogMember {
     pub(super) fn advance_recovery(&mut self) {
-        if self.role != MemberRole::Recovering || self.term_record.is_some() {
+        // One that was declared good before it had everything does not show a part for the whole.
+        if self.role != MemberRole::Recovering || self.term_record.is_some() || self.copying.is_some() {
             return;
         }
         let good = self.others(|state| state == MemberState::Good);
