@@ -5,6 +5,7 @@
 //! ```text
 //! nyala-sim-services [--seeds N] [--first SEED] [--jobs J]   runs seeds, each in a process of its own; --until-found
 //! nyala-sim-services --one SEED [--trace FILE]              runs one; SIM_LOG=nyala_client=debug,... shows what is logged
+//! SIM_SYNC_CUTS=1 has power fail right after clients were told that something is synced, too
 //! ```
 
 mod check;

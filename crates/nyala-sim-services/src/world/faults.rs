@@ -41,6 +41,8 @@ pub struct Faults {
     apart: Nanos,
     /// Power fails as soon as a client is told that something is synced.
     lurking: bool,
+    /// Whether there is such an accident.
+    cuts_after_syncs: bool,
     /// Clients that were killed and are to start again, by machine.
     pub to_restart: Vec<MachineId>,
 }
@@ -52,7 +54,9 @@ fn now() -> Nanos {
 impl Faults {
     pub fn new(mut random: Random) -> Faults {
         let apart = *random.pick(&[SECOND / 2, 2 * SECOND, 5 * SECOND]);
-        Faults { random, ends: Vec::new(), next: now() + apart, apart, lurking: false, to_restart: Vec::new() }
+        let cuts_after_syncs = std::env::var_os("SIM_SYNC_CUTS").is_some();
+        let (next, ends, to_restart) = (now() + apart, Vec::new(), Vec::new());
+        Faults { random, ends, next, apart, lurking: false, cuts_after_syncs, to_restart }
     }
 
     /// Makes what is due, and ends what is over.
@@ -172,7 +176,7 @@ impl Faults {
                 say("power cut of all");
                 self.cut_all(cluster);
             }
-            16 | 17 => self.lurking = true,
+            16 | 17 if self.cuts_after_syncs => self.lurking = true,
             _ => self.strike_client(cluster, clients),
         }
     }
