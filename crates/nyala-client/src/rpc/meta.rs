@@ -11,6 +11,7 @@
 use crate::error::{Error, Result};
 use crate::rpc::bound::Bound;
 use crate::rpc::cluster::Cluster;
+use crate::rpc::cluster_map::View;
 use crate::rpc::failure::unexpected_reply;
 use crate::rpc::failure::{Again, sort_reply, sort_transport};
 use crate::rpc::logic::acknowledged::LogMark;
@@ -105,25 +106,18 @@ impl Cluster {
         request: &mut MetaRequest,
     ) -> Result<SendOutcome> {
         let view = self.maps.view();
-        let Some(endpoint) = view.endpoint(session.target) else {
+        if view.endpoint(session.target).is_none() {
             return Ok(SendOutcome::Elsewhere(Again::Connection("the metadata target is not in the map".into())));
-        };
+        }
         request.acked_below = session.acked_below();
         request.session = id;
         let (boot, target, sent_ms) = (session.boot(), session.target, self.ctx.now_ms());
         self.ctx.stats.meta_requests.fetch_add(1, Ordering::Relaxed);
         let body = encode_large(request, request.op.content_bytes());
         let sent = Request::new(message_type::META, body).at(view.map.version.0, 0);
-        let called = tokio::select! {
-            called = self.rpc.call(endpoint, sent.with_timeout(META_TIMEOUT)) => called,
-            // A primary that stands still, or whose host is gone, does not answer.
-            () = self.maps.server_moved(&view, target) => {
-                return Ok(SendOutcome::Elsewhere(Again::Connection("another member of its mirror group is primary".into())));
-            }
-        };
-        let frame = match called {
+        let frame = match self.ask_server(what, &view, target, sent).await? {
             Ok(frame) => frame,
-            Err(error) => return Ok(SendOutcome::Again(sort_transport(what, error)?)),
+            Err(outcome) => return Ok(outcome),
         };
         if !frame.is_error() {
             let (grants, rest) = Grants::split(&frame.body).map_err(Error::server(what))?;
@@ -148,6 +142,31 @@ impl Cluster {
             ErrorCode::WRONG_SERVER | ErrorCode::MAP_BEHIND | ErrorCode::WRONG_EPOCH => SendOutcome::Elsewhere(why),
             _ => SendOutcome::Again(why),
         })
+    }
+
+    /// Sends a request to a metadata server where the view says that it works, and waits for the answer as long as that holds: a primary
+    /// that stands still, or whose host is gone, does not answer.
+    async fn ask_server(
+        &self,
+        what: &'static str,
+        view: &View,
+        server: TargetId,
+        request: Request,
+    ) -> Result<std::result::Result<Frame, SendOutcome>> {
+        let Some(endpoint) = view.endpoint(server) else {
+            return Ok(Err(SendOutcome::Elsewhere(Again::Connection("the metadata target is not in the map".into()))));
+        };
+        let called = tokio::select! {
+            called = self.rpc.call(endpoint, request.with_timeout(META_TIMEOUT)) => called,
+            () = self.maps.server_moved(view, server) => {
+                let why = Again::Connection("another member of its mirror group is primary".into());
+                return Ok(Err(SendOutcome::Elsewhere(why)));
+            }
+        };
+        match called {
+            Ok(frame) => Ok(Ok(frame)),
+            Err(error) => Ok(Err(SendOutcome::Again(sort_transport(what, error)?))),
+        }
     }
 
     /// Does an operation on the server of its routing inode.

@@ -17,8 +17,14 @@ use setup::{look_around, mirror, set_up};
 use site::Site;
 
 /// What is not run, and why.
-const NOT_RUN: [(&str, &str); 1] =
-    [("nyala target set-state OTHER good --yes", "it gives up what was acknowledged; nyala-mgmt's tests have it")];
+const NOT_RUN: [(&str, &str); 6] = [
+    ("nyala target set-state OTHER good --yes", "it gives up what was acknowledged; nyala-mgmt's tests have it"),
+    ("nyala fsck", "the tests of fsck have it, with damage and under load"),
+    ("nyala fsck --classes", "it prints a list"),
+    ("nyala meta --spare", "mirrored_metadata has it, by way of nyala up"),
+    ("nyala mirror create --auto --kind meta", "mirrored_metadata has it, by way of nyala up"),
+    ("nyala up --meta-spares N", "mirrored_metadata has it"),
+];
 /// Run by the other test: a cluster on one machine.
 const ONE_MACHINE: [&str; 7] = [
     "nyala up --mgmt 3",
