@@ -34,6 +34,7 @@ pub mod rows;
 pub mod rules;
 pub mod session_fences;
 pub mod share;
+pub mod silence;
 pub mod tracking;
 
 pub use config::Config;
@@ -50,3 +51,4 @@ pub use role::MemberRole;
 pub use rows::{Row, RowKey};
 pub use rules::{LogRule, Rule};
 pub use session_fences::FENCES;
+pub use silence::Silence;

@@ -6,6 +6,7 @@ use crate::ids::{ClusterId, GroupId, MapVersion, NodeId, PoolId, Slot, TargetId}
 use crate::stripe::StripePattern;
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 /// What a node does.
@@ -390,13 +391,17 @@ impl ClusterMap {
     pub fn server_on(&self, target: TargetId) -> Option<TargetId> {
         match self.groups.iter().find(|group| group.members.contains(&target)) {
             Some(group) => group.serves.filter(|_| group.primary() == Some(target)),
-            None => self.metadata_servers().find(|server| *server == target && self.server_group(*server).is_none()),
+            None => {
+                let alone =
+                    self.slots.iter().any(|range| range.target == target) && self.server_group(target).is_none();
+                alone.then_some(target)
+            }
         }
     }
 
     /// Metadata servers: whoever serves slots, by id.
     pub fn metadata_servers(&self) -> impl Iterator<Item = TargetId> + use<> {
-        let servers: std::collections::BTreeSet<TargetId> = self.slots.iter().map(|range| range.target).collect();
+        let servers: BTreeSet<TargetId> = self.slots.iter().map(|range| range.target).collect();
         servers.into_iter()
     }
 

@@ -18,7 +18,7 @@ use crate::rpc::logic::acknowledged::LogMark;
 use crate::rpc::retry::Retry;
 use crate::rpc::session::Session;
 use crate::types::wall_clock;
-use nyala_transport::{Frame, Request};
+use nyala_transport::{Endpoint, Frame, Request};
 use nyala_wire::codec::{decode, encode_large};
 use nyala_wire::meta::{FileReply, Grants, MetaOp, MetaReply, MetaRequest, Owner, Want};
 use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, WireError, message_type};
@@ -106,16 +106,16 @@ impl Cluster {
         request: &mut MetaRequest,
     ) -> Result<SendOutcome> {
         let view = self.maps.view();
-        if view.endpoint(session.target).is_none() {
+        let Some(endpoint) = view.endpoint(session.target) else {
             return Ok(SendOutcome::Elsewhere(Again::Connection("the metadata target is not in the map".into())));
-        }
+        };
         request.acked_below = session.acked_below();
         request.session = id;
         let (boot, target, sent_ms) = (session.boot(), session.target, self.ctx.now_ms());
         self.ctx.stats.meta_requests.fetch_add(1, Ordering::Relaxed);
         let body = encode_large(request, request.op.content_bytes());
         let sent = Request::new(message_type::META, body).at(view.map.version.0, 0);
-        let frame = match self.ask_server(what, &view, target, sent).await? {
+        let frame = match self.ask_server(what, &view, (target, endpoint), sent).await? {
             Ok(frame) => frame,
             Err(outcome) => return Ok(outcome),
         };
@@ -150,12 +150,9 @@ impl Cluster {
         &self,
         what: &'static str,
         view: &View,
-        server: TargetId,
+        (server, endpoint): (TargetId, &Endpoint),
         request: Request,
     ) -> Result<std::result::Result<Frame, SendOutcome>> {
-        let Some(endpoint) = view.endpoint(server) else {
-            return Ok(Err(SendOutcome::Elsewhere(Again::Connection("the metadata target is not in the map".into()))));
-        };
         let called = tokio::select! {
             called = self.rpc.call(endpoint, request.with_timeout(META_TIMEOUT)) => called,
             () = self.maps.server_moved(view, server) => {

@@ -30,6 +30,8 @@ mod overrides;
 mod reconcile;
 
 #[cfg(test)]
+mod meta_tests;
+#[cfg(test)]
 mod tests;
 
 pub use crate::limits::MAX_MEMBERS;

@@ -139,13 +139,9 @@ fn take_group(free: &mut ByNode, members: usize) -> Vec<(NodeId, Free)> {
     chosen.into_iter().filter_map(&mut take).collect()
 }
 
-fn by_size(free: &Free) -> u64 {
-    free.bytes
-}
-
 fn check_sizes(members: &[(NodeId, Free)]) -> Result<(), ClusterError> {
-    let bytes = |(_, free): &&(NodeId, Free)| by_size(free);
-    let (least, most) = (members.iter().min_by_key(bytes), members.iter().max_by_key(bytes));
+    let by_size = |(_, free): &&(NodeId, Free)| free.bytes;
+    let (least, most) = (members.iter().min_by_key(by_size), members.iter().max_by_key(by_size));
     let (Some((_, least)), Some((_, most))) = (least, most) else { return Ok(()) };
     if (most.bytes - least.bytes) / SIZE_PERCENT > most.bytes / 100 {
         return Err(ClusterError::invalid(format!(

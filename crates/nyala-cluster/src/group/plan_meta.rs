@@ -3,7 +3,7 @@
 //! Which spare targets mirror which metadata servers when an operator leaves the choice to us: each server that is in no group
 //! yet gets spares on other nodes than its own, and each other's, those next to it in size first.
 
-use super::{Free, GroupWish, by_size, check_sizes, free_targets};
+use super::{Free, GroupWish, check_sizes, free_targets};
 use crate::{ClusterError, ClusterState};
 use nyala_wire::{NodeId, PoolId, TargetId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,7 +49,7 @@ pub(super) fn plan(
 fn with_spares(server: (NodeId, Free), spares: &mut Vec<(NodeId, Free)>, members: usize) -> Vec<(NodeId, Free)> {
     let mut chosen = vec![server];
     let mut order: Vec<(NodeId, Free)> = spares.clone();
-    order.sort_by_key(|(node, free)| (by_size(free).abs_diff(by_size(&server.1)), *node, free.target));
+    order.sort_by_key(|(node, free)| (free.bytes.abs_diff(server.1.bytes), *node, free.target));
     for (node, free) in order {
         if chosen.len() < members && chosen.iter().all(|(used, _)| *used != node) {
             chosen.push((node, free));

@@ -10,7 +10,7 @@ use super::group::rows;
 use crate::tables::{Tables, store_error};
 use nyala_kv::Batch;
 use nyala_replica::log::Record;
-use nyala_store::{Lsn, Mark, Store, StoreError};
+use nyala_store::{Mark, Store, StoreError};
 use nyala_wire::WireError;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -19,14 +19,9 @@ use tokio::sync::oneshot;
 
 type Waiter = oneshot::Sender<Result<(), WireError>>;
 
-/// [`Replicate::append`] of a group.
-type Append = dyn Fn(Vec<Record>, Lsn) -> u64;
-
-/// Gets records to the other members of a mirror group.
-pub trait Replicate {
-    /// Takes records in; they are in the store's log up to a place. Returns the last record that every good member has.
-    fn append(self: Rc<Self>, records: Vec<Record>, applied: Lsn) -> u64;
-}
+/// Takes over what is applied ([`Flusher::hand_over`]) and sends it to the other members of a mirror group. Returns the last record that every good
+/// member has.
+pub type Replicate = dyn Fn() -> u64;
 
 /// Records that are on their way to other members.
 struct UnderWay {
@@ -44,7 +39,7 @@ pub struct Flusher {
     /// Number of writes that were begun, and that are done.
     begun: Cell<u64>,
     writes: Cell<u64>,
-    group: RefCell<Option<Rc<Append>>>,
+    group: RefCell<Option<Rc<Replicate>>>,
     under_way: RefCell<VecDeque<UnderWay>>,
     /// Records of the group that are applied and not handed over, and the number of the next one.
     applied: RefCell<Vec<Record>>,
@@ -77,10 +72,8 @@ impl Flusher {
     }
 
     /// From now on records go to a mirror group before they are written.
-    pub fn replicate_to<G: Replicate + 'static>(&self, group: &Rc<G>) {
-        let group = Rc::downgrade(group);
-        let append = move |records, applied| group.upgrade().map_or(0, |group| group.append(records, applied));
-        self.group.replace(Some(Rc::new(append)));
+    pub fn replicate_by(&self, replicate: Rc<Replicate>) {
+        self.group.replace(Some(replicate));
     }
 
     /// The next record of the group has this number.
@@ -102,11 +95,6 @@ impl Flusher {
         }
         self.unwritten.set(true);
         Ok(())
-    }
-
-    /// Says that something was applied.
-    pub fn applied(&self) {
-        self.unwritten.set(true);
     }
 
     /// Records that are applied and were not handed over yet.
@@ -157,7 +145,7 @@ impl Flusher {
         let group = self.group.borrow().clone();
         match group {
             None => self.write_alone(),
-            Some(append) => self.write_with(&*append),
+            Some(replicate) => self.write_with(&*replicate),
         }
     }
 
@@ -171,13 +159,12 @@ impl Flusher {
         tell(waiting, &result);
     }
 
-    fn write_with(&self, append: &Append) {
+    fn write_with(&self, replicate: &Replicate) {
         let waiters = std::mem::take(&mut *self.waiting.borrow_mut());
         self.begun.set(self.begun.get() + u64::from(self.unwritten.replace(false)));
         let (number, index, mark) = (self.begun.get(), self.last_index(), self.store.mark());
         self.under_way.borrow_mut().push_back(UnderWay { number, index, mark, waiters });
-        let committed = append(self.hand_over(), self.store.applied());
-        self.committed(committed);
+        self.committed(replicate());
     }
 
     /// All good members of the group have everything up to this record: it is written here, too, and told.
@@ -211,8 +198,8 @@ fn tell(waiters: Vec<Waiter>, result: &Result<(), WireError>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nyala_store::Options;
     use nyala_store::testing::Machine;
-    use nyala_store::{Batch, Options};
 
     #[test]
     fn what_rests_on_a_write_that_failed_is_never_safe() {
@@ -222,10 +209,8 @@ mod tests {
         let heard = Rc::new(Cell::new(0));
         let hears = heard.clone();
         let flusher = Flusher::new(store.clone(), move |_| hears.set(hears.get() + 1));
-        let put = |value: u8| {
-            store.apply(Batch::new().put("key", [value])).unwrap();
-            flusher.applied();
-        };
+        let tables = Tables::new(store.clone()).unwrap();
+        let put = |value: u8| flusher.apply(&tables, Batch::new().put("key", [value])).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         tokio::task::LocalSet::new().block_on(&runtime, async {
             put(1);

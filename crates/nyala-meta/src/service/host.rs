@@ -148,11 +148,9 @@ impl Host {
 
     /// Becomes a member. A server that is made a mirror group of goes on serving.
     fn join(self: &Rc<Self>, group: &Group) -> Result<Rc<GroupShell>, WireError> {
-        let mut found = rows::load(&self.tables.store, group.id, group.serves == Some(self.me))?;
-        if self.serving().is_some() {
-            // What it did alone counts as records.
-            found.last = self.lone.position(self.tables.store.applied());
-        }
+        // Of a server that the group is made of, what it did alone counts as records.
+        let alone = (group.serves == Some(self.me)).then(|| self.lone.position(self.tables.store.applied()));
+        let found = rows::load(&self.tables.store, group.id, alone)?;
         tracing::info!(group = %group.id, target = %self.me, last = found.last, copying = found.copying.is_some(),
             "member of a mirror group");
         let setup = Setup {
@@ -165,7 +163,8 @@ impl Host {
             news: self.news.clone(),
         };
         let shell = GroupShell::new(setup, found);
-        self.flusher.replicate_to(&shell);
+        let members = Rc::downgrade(&shell);
+        self.flusher.replicate_by(Rc::new(move || members.upgrade().map_or(0, |shell| shell.replicate())));
         self.group.replace(Some(shell.clone()));
         tokio::task::spawn_local(shell.clone().keep_time());
         Ok(shell)
@@ -217,6 +216,16 @@ impl Host {
         tokio::task::spawn_local(fence::settle::settle(state.clone()));
         tokio::task::spawn_local(ranges::run(state.clone()));
         Ok(Serving { driver, state })
+    }
+
+    /// Ends the run on its tables. What was applied and is not at every good member may be undone by the next primary: it is not written.
+    pub fn close(&self, begins_anew: bool) -> Result<(), StoreError> {
+        let store = self.tables.store.clone();
+        if begins_anew || (self.group().is_some() && self.flusher.has_unwritten()) {
+            store.abandon();
+            return Ok(());
+        }
+        store.close()
     }
 
     fn end(&self, end: End) {

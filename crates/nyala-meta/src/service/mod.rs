@@ -30,6 +30,7 @@ pub mod state;
 pub mod until_done;
 
 use crate::tables::{Tables, store_error};
+use bytes::Bytes;
 use config::MetaConfig;
 use error::MetaError;
 use flusher::Flusher;
@@ -127,26 +128,11 @@ async fn run_once(
         () = &mut shutdown => Ok(None),
     };
     stop.stop();
-    leave(&member, host.tables.store.clone(), outcome).await
-}
-
-/// The end of a run.
-async fn leave(
-    member: &Member,
-    store: Store,
-    outcome: Result<Option<&'static str>, MetaError>,
-) -> Result<Option<&'static str>, MetaError> {
     if let Err(error) = member.goodbye().await {
         tracing::warn!(%error, "management did not hear the goodbye");
     }
-    match outcome {
-        // What was applied and is not everywhere may be undone by the next primary.
-        Ok(Some(why)) => {
-            store.abandon();
-            Ok(Some(why))
-        }
-        outcome => outcome.and_then(|_| store.close().map(|()| None).map_err(MetaError::from)),
-    }
+    let closed = host.close(matches!(outcome, Ok(Some(_)))).map_err(MetaError::from);
+    outcome.and_then(|why| closed.map(|()| why))
 }
 
 async fn join(
@@ -247,7 +233,7 @@ impl MetaService {
         self.host.serving().ok_or_else(elsewhere)
     }
 
-    async fn answer(&self, peer: &PeerInfo, request: &Frame) -> Result<(Vec<u8>, Vec<u8>), WireError> {
+    async fn answer(&self, peer: &PeerInfo, request: &Frame) -> Result<(Vec<u8>, Vec<Bytes>), WireError> {
         let host = &self.host;
         let body = match request.message_type() {
             META => {
@@ -287,21 +273,16 @@ impl MetaService {
 }
 
 /// What another member says, and the answer.
-async fn replicate(host: &Host, request: &Frame) -> Result<(Vec<u8>, Vec<u8>), WireError> {
-    let Message { from, to, envelope } = codec::decode(&request.body)?;
-    let records = group::wire::split(&request.payload)?;
+async fn replicate(host: &Host, request: &Frame) -> Result<(Vec<u8>, Vec<Bytes>), WireError> {
+    let (Message { from, to, envelope, .. }, records) = group::wire::decode(&request.body, &request.payload)?;
     let shell = host.group().filter(|shell| to == host.me && shell.group() == envelope.group);
     let shell = shell.ok_or_else(|| {
         host.member.watch().heard_of(MapVersion(request.header.map_version));
         ErrorCode::NOT_READY
             .with(format!("target {to} is not known here as a member of mirror group {}", envelope.group))
     })?;
-    Ok(match shell.hear(from, envelope, records).await {
-        Some((envelope, records)) => {
-            (codec::encode(&Message { from: to, to: from, envelope }), group::wire::join(&records))
-        }
-        None => (Vec::new(), Vec::new()),
-    })
+    let answer = shell.hear(from, envelope, records).await;
+    Ok(answer.map(|(envelope, records)| group::wire::encode(to, from, envelope, &records)).unwrap_or_default())
 }
 
 impl Service for MetaService {
@@ -311,8 +292,7 @@ impl Service for MetaService {
 
     async fn call(&self, peer: &PeerInfo, request: Frame) -> Reply {
         let reply = match self.answer(peer, &request).await {
-            Ok((body, payload)) if payload.is_empty() => Reply::ok(body),
-            Ok((body, payload)) => Reply::ok(body).with_payload(vec![payload.into()]),
+            Ok((body, payload)) => Reply::ok(body).with_payload(payload),
             Err(error) => Reply::error(codec::encode(&error)),
         };
         let map_version = self.host.member.map().version.0;

@@ -76,6 +76,6 @@ impl State {
 
     /// Whether clients may be answered now.
     pub fn serves(&self) -> bool {
-        self.member.lease_valid() && self.group.borrow().as_ref().is_none_or(|group| group.leads())
+        self.member.lease_valid() && self.group.borrow().as_ref().is_none_or(|group| group.serves())
     }
 }

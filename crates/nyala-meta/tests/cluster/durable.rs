@@ -21,7 +21,7 @@ fn start() -> (Cluster, [PathBuf; 4], PathBuf) {
 }
 
 /// Lengths of all chunk files.
-fn chunk_files(dirs: &[PathBuf]) -> Vec<u64> {
+pub fn chunk_files(dirs: &[PathBuf]) -> Vec<u64> {
     fn add(dir: &Path, lengths: &mut Vec<u64>) {
         for entry in std::fs::read_dir(dir).unwrap() {
             let entry = entry.unwrap();
@@ -38,7 +38,7 @@ fn chunk_files(dirs: &[PathBuf]) -> Vec<u64> {
     lengths
 }
 
-async fn put(client: &Client, name: &[u8], bytes: usize) -> InodeId {
+pub async fn put(client: &Client, name: &[u8], bytes: usize) -> InodeId {
     let (attr, handle) = client.create(InodeId::ROOT, name, 0o644, OWNER, true).await.unwrap();
     handle.write(0, &vec![7; bytes]).await.unwrap();
     handle.release().await.unwrap();

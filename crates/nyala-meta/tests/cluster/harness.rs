@@ -20,19 +20,22 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 
+/// How to stop a service, and its thread.
+pub type Running = (oneshot::Sender<()>, JoinHandle<()>);
+
 pub struct Cluster {
     dir: tempfile::TempDir,
     mgmt: SocketAddr,
     metas: [SocketAddr; 2],
     storage: SocketAddr,
-    services: Vec<(oneshot::Sender<()>, JoinHandle<()>)>,
+    services: Vec<Running>,
     sync_interval: Duration,
 }
 
 /// An address that nobody listens at: below the ports that the system hands out, and no two of this machine's tests
 /// begin at the same one. A port that the system hands out could go to a client that tries a stopped service again and again:
 /// it would connect to itself, and be in the way when the service starts again.
-fn free_address() -> SocketAddr {
+pub fn free_address() -> SocketAddr {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let first = std::process::id() * 32;
     loop {
@@ -59,9 +62,7 @@ pub async fn counter(client: &Client, secret: &Path, name: &str) -> u64 {
     sum
 }
 
-fn on_thread<F: Future<Output = ()>>(
-    work: impl FnOnce(oneshot::Receiver<()>) -> F + Send + 'static,
-) -> (oneshot::Sender<()>, JoinHandle<()>) {
+pub fn on_thread<F: Future<Output = ()>>(work: impl FnOnce(oneshot::Receiver<()>) -> F + Send + 'static) -> Running {
     let (stop, stopped) = oneshot::channel();
     let thread = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -70,7 +71,7 @@ fn on_thread<F: Future<Output = ()>>(
     (stop, thread)
 }
 
-async fn told(stopped: oneshot::Receiver<()>) {
+pub async fn told(stopped: oneshot::Receiver<()>) {
     let _ = stopped.await;
 }
 

@@ -7,6 +7,7 @@ mod coherence;
 mod durable;
 mod harness;
 mod locks;
+mod mirrored;
 mod open_while_removed;
 mod replaced;
 mod restored;

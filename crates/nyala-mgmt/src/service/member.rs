@@ -7,7 +7,7 @@
 
 use crate::core::Core;
 use crate::liveness;
-use nyala_cluster::{Command, MemberAt};
+use nyala_cluster::MemberAt;
 use nyala_wire::error::WireError;
 use nyala_wire::mgmt::{MemberNews, MgmtReply};
 use nyala_wire::{NodeId, TargetId};
@@ -19,12 +19,7 @@ pub(super) async fn news(
     by: TargetId,
     news: MemberNews,
 ) -> Result<MgmtReply, WireError> {
-    let command = match news {
-        MemberNews::NeedsResync => Command::MarkNeedsResync { member, by },
-        MemberNews::ResyncStarted => Command::StartResync(member),
-        MemberNews::Resynced => Command::MemberResynced(member),
-    };
-    core.propose(command).await?;
+    core.propose(member.command(news, by)).await?;
     Ok(MgmtReply::Map(Box::new(core.view.state().map())))
 }
 

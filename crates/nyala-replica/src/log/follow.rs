@@ -106,8 +106,7 @@ impl LogMember {
         self.take_in(terms, records);
         let durable_to = durable_to.min(self.last());
         if durable_to > self.durable {
-            self.owes_durable = self.owes_durable.max(durable_to);
-            self.out.push(LogEffect::Sync(self.owes_durable));
+            self.out.push(LogEffect::Sync(durable_to));
         }
         if self.written >= self.last() {
             self.tell_primary();

@@ -38,11 +38,12 @@ impl LogMember {
 
     /// What is on disk here.
     pub(super) fn durable_here(&mut self, index: u64) {
+        let news = index > self.durable;
         self.durable = self.durable.max(index);
         if self.leads() {
             self.settle();
-        } else if self.owes_durable > 0 && self.durable >= self.owes_durable {
-            self.owes_durable = 0;
+        } else if news {
+            // Also unasked: what nothing follows is to be known as safe, too.
             self.tell_primary();
         }
     }
@@ -174,7 +175,9 @@ impl LogMember {
             return;
         }
         link.acked = link.acked.max(index);
-        link.durable = link.durable.max(durable.min(index));
+        if durable.min(index) > link.durable {
+            (link.durable, link.disk_since_ms) = (durable.min(index), None);
+        }
         // News of the disk that come by themselves are no answer to what is under way.
         if matches!(link.under_way, Some((UnderWay::Append(last), ..)) if last <= link.acked) {
             link.heard();

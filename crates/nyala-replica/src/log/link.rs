@@ -64,6 +64,8 @@ pub(super) struct Link {
     pub durable: u64,
     /// Asked for on disk.
     pub asked_durable: u64,
+    /// Since when it has put nothing on disk of what is wanted there.
+    pub disk_since_ms: Option<u64>,
     /// Since when the present message is under way, and when it was sent last.
     pub under_way: Option<(UnderWay, u64, u64)>,
     /// Of one that is resyncing: it has everything, and nothing is answered for any more without it.
@@ -78,6 +80,7 @@ impl Link {
             acked: 0,
             durable: 0,
             asked_durable: 0,
+            disk_since_ms: None,
             under_way: None,
             caught_up: false,
         }

@@ -26,7 +26,6 @@ impl LogMember {
             self.term_record = None;
             self.out.push(LogEffect::StepDown);
         }
-        self.owes_durable = 0;
         if self.role == MemberRole::Recovering && !goes_on {
             (self.committed, self.want_durable, self.told_durable) = (0, 0, 0);
         }

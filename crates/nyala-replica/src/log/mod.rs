@@ -96,9 +96,6 @@ pub struct LogMember {
     last_copy: u64,
     /// The newest copy that was begun here.
     newest_copy: u64,
-    // Of a member that takes records.
-    /// Who is to hear what is on disk.
-    owes_durable: u64,
     out: Vec<LogEffect>,
 }
 
@@ -131,7 +128,6 @@ impl LogMember {
             told_durable: 0,
             last_copy: 0,
             newest_copy: 0,
-            owes_durable: 0,
             out: Vec::new(),
         }
     }

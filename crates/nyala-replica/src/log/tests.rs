@@ -137,3 +137,80 @@ fn a_member_with_another_history_is_given_everything() {
     });
     assert_eq!(begun, Some(Position { term: 3, index: 10 }), "{rest:?}");
 }
+
+/// Both good, and A has begun its term with record 10, which both have written.
+fn both_good() -> (LogMember, LogMember) {
+    let (mut a, mut b) = (member(A, 9), member(B, 9));
+    lease(&mut a);
+    let good = view(1, 1, [MemberState::Good; 2]);
+    handle(&mut b, 0, LogInput::Map(good.clone()));
+    let asks = handle(&mut a, 0, LogInput::Map(good));
+    talk(&mut a, &mut b, asks);
+    let begins = handle(&mut a, 1, LogInput::Append(vec![record()]));
+    talk(&mut a, &mut b, begins);
+    handle(&mut a, 1, LogInput::Written(10));
+    assert_eq!((a.role(), a.committed()), (MemberRole::Primary, 10));
+    (a, b)
+}
+
+/// What a member syncs for reasons of its own is known as safe without anybody asking.
+#[test]
+fn news_of_the_disk_come_unasked() {
+    let (mut a, mut b) = both_good();
+    handle(&mut a, 2, LogInput::Durable(10));
+    let tells = handle(&mut b, 2, LogInput::Durable(10));
+    let [LogEffect::Send(A, envelope, records)] = &tells[..] else { panic!("{tells:?}") };
+    let heard = handle(&mut a, 3, LogInput::Message(B, envelope.clone(), records.clone()));
+    assert!(heard.contains(&LogEffect::DurableEverywhere(10)), "{heard:?}");
+    assert_eq!(handle(&mut b, 4, LogInput::Durable(10)), [], "it is no news");
+}
+
+/// A primary that stood still gets its next lease with a newer map's version: it does not count before the map is handled.
+#[test]
+fn a_lease_counts_for_the_map_that_it_came_with() {
+    let (mut a, _) = both_good();
+    assert!(a.serves(9_999) && !a.serves(10_000), "to its end");
+    handle(&mut a, 10_001, LogInput::Lease { until_ms: 20_000, version: MapVersion(7) });
+    assert!(!a.serves(10_002), "that map may say that somebody else serves");
+    let sent = handle(&mut a, 10_002, LogInput::Append(vec![record()]));
+    assert!(!sent.iter().any(|effect| matches!(effect, LogEffect::Committed(_))), "{sent:?}");
+    let same = View { version: MapVersion(7), ..view(1, 1, [MemberState::Good; 2]) };
+    handle(&mut a, 10_003, LogInput::Map(same));
+    assert!(a.serves(10_004));
+}
+
+/// A member that answers and whose disk does not is not waited for any longer than one that does not answer.
+#[test]
+fn a_member_whose_disk_does_nothing_is_given_up() {
+    let (mut a, mut b) = both_good();
+    // Long enough that no lease ends.
+    handle(&mut a, 2, LogInput::Lease { until_ms: 1_000_000, version: MapVersion(1) });
+    let give_up_ms = LogConfig::default().give_up_ms;
+    let mut marked = None;
+    let mut effects = handle(&mut a, 2, LogInput::WantDurable(10));
+    handle(&mut a, 2, LogInput::Durable(10));
+    for now_ms in (10..2 * give_up_ms).step_by(100) {
+        effects.extend(handle(&mut a, now_ms, LogInput::Tick));
+        for effect in std::mem::take(&mut effects) {
+            match effect {
+                LogEffect::Send(B, envelope, records) => {
+                    for answer in handle(&mut b, now_ms, LogInput::Message(A, envelope, records)) {
+                        match answer {
+                            LogEffect::Send(A, envelope, records) => {
+                                effects.extend(handle(&mut a, now_ms, LogInput::Message(B, envelope, records)));
+                            }
+                            other => assert!(matches!(other, LogEffect::Sync(10)), "{other:?}"),
+                        }
+                    }
+                }
+                LogEffect::Ask(Command::MarkNeedsResync { member, .. }) => {
+                    assert_eq!(member.target, B);
+                    marked.get_or_insert(now_ms);
+                }
+                _ => {}
+            }
+        }
+    }
+    let marked = marked.expect("it is marked");
+    assert!((give_up_ms..give_up_ms + 300).contains(&marked), "{marked}");
+}

@@ -16,13 +16,7 @@ impl LogMember {
         if !self.leads() {
             return;
         }
-        let give_up = |since_ms: u64| self.now_ms >= since_ms + self.config.give_up_ms;
-        let silent: Vec<TargetId> = self
-            .links
-            .iter()
-            .filter_map(|(target, link)| link.under_way.filter(|(_, since_ms, _)| give_up(*since_ms)).map(|_| *target))
-            .collect();
-        silent.into_iter().for_each(|target| self.ask_mark(target));
+        self.give_up();
         // Good members that have something else than what the others have.
         let odd = |(target, link): (&TargetId, &Link)| {
             let good = self.state_of(*target) == Some(MemberState::Good);
@@ -38,6 +32,22 @@ impl LogMember {
                 self.ask_for_disk(target);
             });
         }
+    }
+
+    /// Members that answer nothing for too long, or whose disks do not.
+    fn give_up(&mut self) {
+        let (now_ms, limit_ms, want) = (self.now_ms, self.config.give_up_ms, self.want_durable);
+        let mut late = Vec::new();
+        for (target, link) in &mut self.links {
+            let waits_for_disk = matches!(link.mode, Mode::Stream) && link.durable < want;
+            link.disk_since_ms = waits_for_disk.then(|| link.disk_since_ms.unwrap_or(now_ms));
+            let answer_since_ms = link.under_way.map(|(_, since_ms, _)| since_ms);
+            if [answer_since_ms, link.disk_since_ms].into_iter().flatten().any(|since_ms| now_ms >= since_ms + limit_ms)
+            {
+                late.push(*target);
+            }
+        }
+        late.into_iter().for_each(|target| self.ask_mark(target));
     }
 
     fn begin_resyncs(&mut self) {

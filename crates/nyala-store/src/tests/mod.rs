@@ -7,6 +7,7 @@ mod damage;
 mod faults;
 mod files;
 mod model;
+mod parts;
 mod room;
 mod slices;
 mod threads;

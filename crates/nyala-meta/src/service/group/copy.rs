@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! Copies of everything, at both ends. Rows about the log itself are each member's own and are not copied.
+//!
+//! Failure model: a crash at any point leaves a part undone or done in part, and how far the copy is as it was before: the part comes
+//! again. What tables hold that are being copied counts for nothing until the last part is on disk. Rows come from another server, which
+//! was checked (`super::wire`); what is no batch is refused.
 
 use super::rows;
 use crate::tables::Tables;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! What the member wants done. What touches the tables is done in order, one after the other; it waits where the store has no room.
+//!
+//! Failure model: an error of the store ends the service ([`News::Failed`]). Records are applied one by one and written together: a crash
+//! in between leaves some of them, whose numbers are in them.
 
 use super::copy::{begin_copy, put_rows, read_rows};
 use super::{GroupShell, News, rows};

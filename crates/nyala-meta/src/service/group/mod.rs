@@ -13,20 +13,20 @@ pub mod rows;
 mod sending;
 pub mod wire;
 
-use super::flusher::{Flusher, Replicate};
+use super::flusher::Flusher;
 use crate::tables::Tables;
 use nyala_replica::log::{LogConfig, LogEffect, LogEnvelope, LogInput, LogMember, LogState, Record};
-use nyala_replica::{MemberRole, View};
+use nyala_replica::{Silence, View};
 use nyala_store::{Lsn, StoreError};
 use nyala_transport::member::{Member, monotonic_ms};
 use nyala_transport::{HandshakeConfig, Pool, PoolOptions};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::{ErrorCode, GroupId, MapVersion, TargetId, WireError};
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// Between looks at the clock.
@@ -82,7 +82,9 @@ struct State {
     /// Places in the store's log that records were written up to, until they are on disk.
     marks: VecDeque<(Lsn, u64)>,
     lease: (u64, MapVersion),
-    silence: sending::Silence,
+    silence: Silence,
+    /// Members that owe an answer, since when.
+    owing: BTreeMap<TargetId, Instant>,
 }
 
 impl GroupShell {
@@ -100,7 +102,8 @@ impl GroupShell {
             working: false,
             marks: VecDeque::new(),
             lease: (0, MapVersion(0)),
-            silence: sending::Silence::default(),
+            silence: Silence::default(),
+            owing: BTreeMap::new(),
         };
         Rc::new(GroupShell { setup, pool, state: RefCell::new(state), durable: watch::Sender::new(0) })
     }
@@ -137,9 +140,9 @@ impl GroupShell {
         self.setup.group
     }
 
-    /// Whether it may answer clients now.
-    pub fn leads(&self) -> bool {
-        self.state.borrow().replica.role() == MemberRole::Primary
+    /// Whether it may answer clients now: it is primary by the newest map that it handled, and its lease is one for whoever has that.
+    pub fn serves(&self) -> bool {
+        self.state.borrow().replica.serves(monotonic_ms())
     }
 
     /// Number of the last record, of those that the member knows.
@@ -184,16 +187,30 @@ impl GroupShell {
         tokio::time::timeout(sending::ANSWER_WITHIN, answer).await.ok()?.ok()
     }
 
+    /// Has everything that is applied go to the other members. Returns the last record that every good one has.
+    pub fn replicate(self: &Rc<Self>) -> u64 {
+        self.step(None);
+        self.state.borrow().replica.committed()
+    }
+
     /// Something happens to the member; what it wants done is begun. What was applied before is handed over before.
     pub fn input(self: &Rc<Self>, input: LogInput) {
+        self.step(Some(input));
+    }
+
+    fn step(self: &Rc<Self>, input: Option<LogInput>) {
         let applied = self.setup.flusher.hand_over();
         let mut effects = Vec::new();
         {
             let (now_ms, mut state) = (monotonic_ms(), self.state.borrow_mut());
             if !applied.is_empty() {
                 state.replica.handle(now_ms, LogInput::Append(applied), &mut effects);
+                let last = state.replica.last();
+                state.marks.push_back((self.setup.tables.store.applied(), last));
             }
-            state.replica.handle(now_ms, input, &mut effects);
+            if let Some(input) = input {
+                state.replica.handle(now_ms, input, &mut effects);
+            }
         }
         effects.into_iter().for_each(|effect| self.carry_out(effect));
     }
@@ -210,15 +227,5 @@ impl GroupShell {
     /// To the service, which may have stopped.
     fn tell(&self, news: News) {
         let _ = self.setup.news.send(news);
-    }
-}
-
-impl Replicate for GroupShell {
-    fn append(self: Rc<Self>, records: Vec<Record>, written_at: Lsn) -> u64 {
-        self.input(LogInput::Append(records));
-        let mut state = self.state.borrow_mut();
-        let last = state.replica.last();
-        state.marks.push_back((written_at, last));
-        state.replica.committed()
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What a member of a mirror group remembers of the log in its tables (`docs/format-store.md`): the number of the last record, which is
+//! What a member of a mirror group remembers of the log in its tables (`docs/format.md`): the number of the last record, which is
 //! in every record; which terms began with which records; how far a copy of everything is.
 //!
 //! Failure model: each of these rows is in the same batch as what it tells of, so a crash takes both back or none.
@@ -81,16 +81,16 @@ fn index(store: &Store) -> Result<Option<u64>, WireError> {
     value.map(|value| <[u8; 8]>::try_from(&value[..]).map(u64::from_le_bytes).map_err(|_| damaged())).transpose()
 }
 
-/// What is remembered of a group's log: nothing, if these tables are another group's. `founds`: the group was made of the server that
-/// works on them, whose records count though none says whose they are.
-pub fn load(store: &Store, group: GroupId, founds: bool) -> Result<LogState, WireError> {
+/// What is remembered of a group's log. If these tables are none of that group's: nothing; or, if the group was made of the server that
+/// works on them, that server's records, of which there are so many (`alone`).
+pub fn load(store: &Store, group: GroupId, alone: Option<u64>) -> Result<LogState, WireError> {
     let whose = store.get(&GROUP).map_err(crate::tables::store_error)?;
-    if whose.as_deref().map_or(!founds, |whose| whose != group.0.to_le_bytes()) {
-        return Ok(LogState::default());
+    if whose.as_deref() != Some(&group.0.to_le_bytes()[..]) {
+        return Ok(LogState { last: alone.unwrap_or(0), ..LogState::default() });
     }
     let copying = store.get(&COPY).map_err(crate::tables::store_error)?;
     let copying = copying.map(|value| codec::decode(&value)).transpose()?;
-    Ok(LogState { last: index(store)?.unwrap_or(store.applied().0), terms: Terms::new(terms(store)?), copying })
+    Ok(LogState { last: index(store)?.ok_or_else(damaged)?, terms: Terms::new(terms(store)?), copying })
 }
 
 /// Places in the log of a server that is not mirrored, as clients are told: those of the store's log, or, if it was mirrored once, of

@@ -7,14 +7,13 @@
 //! hears both: if the host does not answer, the group goes on without the member.
 
 use super::GroupShell;
-use super::wire::{Message, join, split};
+use super::wire::{decode, encode};
 use nyala_cluster::Command;
 use nyala_replica::log::{LogEnvelope, LogInput, Record};
 use nyala_transport::member::monotonic_ms;
 use nyala_transport::{Endpoint, Frame, Request, TransportError};
-use nyala_wire::mgmt::{MemberNews, MgmtReply, MgmtRequest};
-use nyala_wire::{TargetId, codec, message_type};
-use std::collections::{BTreeMap, BTreeSet};
+use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
+use nyala_wire::{TargetId, message_type};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -29,32 +28,24 @@ const SUSPECT: Duration = Duration::from_millis(800);
 /// A probe tells for so long; the next one has ended by then.
 const TELLS_MS: u64 = 4000;
 
-/// Who owes an answer since when, who is probed, and who did not answer last.
-#[derive(Default)]
-pub(super) struct Silence {
-    owing: BTreeMap<TargetId, Instant>,
-    probing: BTreeSet<TargetId>,
-    silent: BTreeSet<TargetId>,
-}
-
 impl GroupShell {
     pub(super) fn send(self: &Rc<Self>, to: TargetId, envelope: LogEnvelope, records: Vec<Record>) {
         let mut state = self.state.borrow_mut();
-        let (envelope, records) =
-            match state.askers.remove(&to).map(|asker| asker.send((envelope.clone(), records.clone()))) {
-                Some(Ok(())) => return,
-                _ => (envelope, records),
-            };
+        let (envelope, records) = match state.askers.remove(&to) {
+            Some(asker) => match asker.send((envelope, records)) {
+                Ok(()) => return,
+                // Whoever asked does not wait any more.
+                Err(unsent) => unsent,
+            },
+            None => (envelope, records),
+        };
         let Some(node) = state.map.node_of(to) else { return };
         let endpoint = Endpoint { addresses: node.addresses.clone() };
         let (version, epoch) = (state.map.version.0, envelope.epoch);
-        state.silence.owing.entry(to).or_insert_with(Instant::now);
+        state.owing.entry(to).or_insert_with(Instant::now);
         drop(state);
-        let body = codec::encode(&Message { from: self.setup.me, to, envelope });
-        let request = Request::new(message_type::META_REPLICA, body).at(version, epoch);
-        let payload = join(&records);
-        let request = request
-            .with_payload(Some(payload.into()).into_iter().filter(|data: &bytes::Bytes| !data.is_empty()).collect());
+        let (body, payload) = encode(self.setup.me, to, envelope, &records);
+        let request = Request::new(message_type::META_REPLICA, body).at(version, epoch).with_payload(payload);
         let shell = self.clone();
         tokio::task::spawn_local(async move {
             match shell.pool.call(&endpoint, request.with_timeout(WITHIN)).await {
@@ -65,16 +56,11 @@ impl GroupShell {
     }
 
     fn answered(self: &Rc<Self>, from: TargetId, frame: &Frame) {
-        {
-            let silence = &mut self.state.borrow_mut().silence;
-            silence.owing.remove(&from);
-            silence.silent.remove(&from);
-        }
+        self.state.borrow_mut().owing.remove(&from);
         if frame.is_error() || frame.body.is_empty() {
             return;
         }
-        let message = codec::decode::<Message>(&frame.body).and_then(|message| Ok((message, split(&frame.payload)?)));
-        match message {
+        match decode(&frame.body, &frame.payload) {
             Ok((message, records)) => self.input(LogInput::Message(from, message.envelope, records)),
             Err(error) => tracing::warn!(group = %self.setup.group, %from, %error, "an answer that cannot be read"),
         }
@@ -95,11 +81,8 @@ impl GroupShell {
     }
 
     pub(super) fn ask(self: &Rc<Self>, command: &Command) {
-        let (member, news) = match command {
-            Command::MarkNeedsResync { member, .. } => (member, MemberNews::NeedsResync),
-            Command::StartResync(member) => (member, MemberNews::ResyncStarted),
-            Command::MemberResynced(member) => (member, MemberNews::Resynced),
-            other => return tracing::error!(?other, "a member asks management for something else"),
+        let Some((member, news)) = command.member_news() else {
+            return tracing::error!(?command, "a member asks management for something else");
         };
         let (group, epoch, target, by) = (member.group, member.epoch, member.target, self.setup.me);
         tracing::debug!(%group, %target, epoch, ?news, "asking management");
@@ -120,18 +103,11 @@ impl GroupShell {
     /// Probes where it is due. Called now and then.
     pub(super) fn look_for_silence(self: &Rc<Self>) {
         let mut state = self.state.borrow_mut();
-        let owing =
-            state.silence.owing.iter().filter(|(_, since)| since.elapsed() >= SUSPECT).map(|(target, _)| *target);
-        let due: BTreeSet<TargetId> = owing.chain(state.silence.silent.iter().copied()).collect();
-        for target in due {
-            let Some(addresses) = state.map.node_of(target).map(|node| node.addresses.clone()) else {
-                state.silence.silent.remove(&target);
-                state.silence.owing.remove(&target);
-                continue;
-            };
-            if !state.silence.probing.insert(target) {
-                continue;
-            }
+        let map = state.map.clone();
+        let late = state.owing.iter().filter(|(_, since)| since.elapsed() >= SUSPECT).map(|(target, _)| *target);
+        let late: Vec<TargetId> = late.collect();
+        for target in state.silence.begin_probes(late, |target| map.node_of(target).is_some()) {
+            let addresses = map.node_of(target).map(|node| node.addresses.clone()).unwrap_or_default();
             let shell = self.clone();
             tokio::task::spawn_local(async move {
                 let answers = shell.pool.is_reachable(&Endpoint { addresses }).await;
@@ -141,16 +117,11 @@ impl GroupShell {
     }
 
     fn probed(self: &Rc<Self>, target: TargetId, answers: bool) {
-        {
-            let silence = &mut self.state.borrow_mut().silence;
-            silence.probing.remove(&target);
-            match answers {
-                true => silence.silent.remove(&target),
-                false => silence.silent.insert(target),
-            };
+        let group = self.setup.group;
+        if self.state.borrow_mut().silence.probed(target, answers) {
+            tracing::warn!(%group, %target, answers, "whether a member's host can be reached from here has changed");
         }
         if !answers {
-            tracing::warn!(group = %self.setup.group, %target, "a member's host cannot be reached from here");
             self.input(LogInput::Silent(target, monotonic_ms() + TELLS_MS));
         }
     }

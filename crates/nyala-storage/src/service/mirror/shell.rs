@@ -5,18 +5,17 @@
 use super::entry::{Answered, Event, Mirrors};
 use super::fencing::Fenced;
 use super::parse::{Payload, ReadKind, Sent};
-use super::silence::Silence;
 use super::supervisor::Ask;
 use crate::service::inline_path::InlinePath;
 use crate::service::mirror_rows::Turn;
 use crate::service::target::Target;
 use nyala_cluster::Command;
 use nyala_replica::{Config, Effect, Envelope, FlushSet, Input, Job, Member as Replica, Question, QuestionsUnderWay};
-use nyala_replica::{Refusals, Ticket, Token, View};
+use nyala_replica::{Refusals, Silence, Ticket, Token, View};
 use nyala_transport::member::{Member, monotonic_us};
 use nyala_transport::{HandshakeConfig, Pool, PoolOptions};
 use nyala_wire::map::ClusterMap;
-use nyala_wire::mgmt::{MemberNews, MgmtRequest};
+use nyala_wire::mgmt::MgmtRequest;
 use nyala_wire::{GroupId, MapVersion, SessionId, TargetId, WireError};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -226,11 +225,8 @@ impl Shell {
     }
 
     fn ask(&self, command: &Command) {
-        let (member, news) = match command {
-            Command::MarkNeedsResync { member, .. } => (member, MemberNews::NeedsResync),
-            Command::StartResync(member) => (member, MemberNews::ResyncStarted),
-            Command::MemberResynced(member) => (member, MemberNews::Resynced),
-            other => return tracing::error!(?other, "a member asks management for something else"),
+        let Some((member, news)) = command.member_news() else {
+            return tracing::error!(?command, "a member asks management for something else");
         };
         let (group, epoch, target, by) = (member.group, member.epoch, member.target, self.setup.me);
         tracing::debug!(%group, %target, epoch, ?news, "asking management");

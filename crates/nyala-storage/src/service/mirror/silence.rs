@@ -12,7 +12,6 @@ use nyala_replica::Input;
 use nyala_transport::Endpoint;
 use nyala_transport::member::monotonic_ms;
 use nyala_wire::TargetId;
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// An answer that is owed for so long is a reason to probe its host.
@@ -20,29 +19,14 @@ const SUSPECT_MS: u64 = 800;
 /// A probe tells for so long; the next one has ended by then.
 const TELLS_MS: u64 = 4000;
 
-/// Who is probed, and who did not answer last.
-#[derive(Default)]
-pub(super) struct Silence {
-    probing: BTreeSet<TargetId>,
-    silent: BTreeSet<TargetId>,
-}
-
 impl Shell {
     /// Probes where it is due. Called now and then.
     pub(super) fn look_for_silence(self: &Rc<Self>) {
         let now_ms = monotonic_ms();
         let mut state = self.state.borrow_mut();
-        let mut due = state.under_way.owing(SUSPECT_MS, now_ms);
-        due.extend(&state.silence.silent);
-        for target in due {
-            let Some(node) = state.map.node_of(target) else {
-                state.silence.silent.remove(&target);
-                continue;
-            };
-            let addresses = node.addresses.clone();
-            if !state.silence.probing.insert(target) {
-                continue;
-            }
+        let (map, owing) = (state.map.clone(), state.under_way.owing(SUSPECT_MS, now_ms));
+        for target in state.silence.begin_probes(owing, |target| map.node_of(target).is_some()) {
+            let addresses = map.node_of(target).map(|node| node.addresses.clone()).unwrap_or_default();
             let shell = self.clone();
             tokio::task::spawn_local(async move {
                 let answers = shell.pool.is_reachable(&Endpoint { addresses }).await;
@@ -52,11 +36,7 @@ impl Shell {
     }
 
     fn probed(self: &Rc<Self>, target: TargetId, answers: bool) {
-        let news = {
-            let silence = &mut self.state.borrow_mut().silence;
-            silence.probing.remove(&target);
-            if answers { silence.silent.remove(&target) } else { silence.silent.insert(target) }
-        };
+        let news = self.state.borrow_mut().silence.probed(target, answers);
         let group = self.setup.group;
         match (news, answers) {
             (true, true) => tracing::info!(%group, %target, "a member's host can be reached again"),

@@ -2,6 +2,9 @@
 
 //! Metadata that is mirrored: a group is made of a server that is in use, its primary dies, and clients go on.
 
+use crate::OWNER;
+use crate::durable::{chunk_files, put};
+use crate::harness::{Running, free_address, on_thread, told};
 use nyala_client::{Client, ClientConfig};
 use nyala_meta::MetaConfig;
 use nyala_mgmt::MgmtConfig;
@@ -10,34 +13,11 @@ use nyala_transport::member::MgmtClient;
 use nyala_transport::{HandshakeConfig, Role, Secret};
 use nyala_wire::InodeId;
 use nyala_wire::map::{ClusterMap, MemberState, TargetKind};
-use nyala_wire::meta::Owner;
 use nyala_wire::mgmt::{GroupOrder, MgmtReply, MgmtRequest};
-use std::future::Future;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tokio::sync::oneshot;
 use tokio::task::LocalSet;
-
-type Running = (oneshot::Sender<()>, JoinHandle<()>);
-
-fn free_address() -> SocketAddr {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
-
-fn on_thread<F: Future<Output = ()>>(work: impl FnOnce(oneshot::Receiver<()>) -> F + Send + 'static) -> Running {
-    let (stop, stopped) = oneshot::channel();
-    let thread = std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        LocalSet::new().block_on(&runtime, work(stopped));
-    });
-    (stop, thread)
-}
-
-async fn told(stopped: oneshot::Receiver<()>) {
-    let _ = stopped.await;
-}
 
 struct Cluster {
     dir: tempfile::TempDir,
@@ -140,6 +120,14 @@ fn all_good(map: &ClusterMap) -> bool {
     map.groups.first().is_some_and(|group| group.states == [MemberState::Good; 2] && group.is_settled())
 }
 
+/// Makes a group of the server and a spare, and waits until both are good.
+async fn mirror(cluster: &mut Cluster, client: &Client) {
+    cluster.start_meta(1);
+    until(client, "a spare", |map| map.targets.len() == 3).await;
+    let wish = GroupOrder::CreateAll { kind: TargetKind::Meta, members: 2, ignore_space: true, ignore_uneven: false };
+    cluster.order(client, wish).await;
+}
+
 #[test]
 fn a_server_in_use_becomes_a_mirror_group_and_outlives_its_primary() {
     let mut cluster = Cluster::start();
@@ -151,17 +139,13 @@ fn a_server_in_use_becomes_a_mirror_group_and_outlives_its_primary() {
         let mut make = async |count: usize| {
             let began = Instant::now();
             for _ in 0..count {
-                client.mkdir(InodeId::ROOT, format!("dir{made}").as_bytes(), 0o755, Owner::default()).await.unwrap();
+                client.mkdir(InodeId::ROOT, format!("dir{made}").as_bytes(), 0o755, OWNER).await.unwrap();
                 made += 1;
             }
             (made, began.elapsed())
         };
         make(300).await;
-        cluster.start_meta(1);
-        until(&client, "a spare", |map| map.targets.len() == 3).await;
-        let wish =
-            GroupOrder::CreateAll { kind: TargetKind::Meta, members: 2, ignore_space: true, ignore_uneven: false };
-        cluster.order(&client, wish).await;
+        mirror(&mut cluster, &client).await;
         make(100).await;
         until(&client, "all good", all_good).await;
         make(100).await;
@@ -176,6 +160,30 @@ fn a_server_in_use_becomes_a_mirror_group_and_outlives_its_primary() {
         let (made, _) = make(0).await;
         for n in 0..made {
             client.lookup(InodeId::ROOT, format!("dir{n}").as_bytes()).await.unwrap();
+        }
+        client.shutdown().await.unwrap();
+    });
+    cluster.stop();
+}
+
+/// Data of a removed file goes when its removal is on disk at every member, whom nothing else asks for that.
+#[test]
+fn data_of_removed_files_goes_while_nothing_else_happens() {
+    let mut cluster = Cluster::start();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    LocalSet::new().block_on(&runtime, async {
+        let client = cluster.client().await;
+        until(&client, "two targets", |map| map.targets.len() == 2).await;
+        mirror(&mut cluster, &client).await;
+        until(&client, "all good", all_good).await;
+        let chunks = [cluster.path("t0/chunks")];
+        put(&client, b"file", 100_000).await;
+        assert!(!chunk_files(&chunks).is_empty());
+        client.unlink(InodeId::ROOT, b"file").await.unwrap();
+        let began = Instant::now();
+        while !chunk_files(&chunks).is_empty() {
+            assert!(began.elapsed() < Duration::from_secs(20), "chunk files stay");
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
         client.shutdown().await.unwrap();
     });
