@@ -98,6 +98,10 @@ impl SessionObserver for Core {
         Box::pin(self.ops.reopen_files(session))
     }
 
+    fn open_files(&self, session: &Session) -> Vec<InodeId> {
+        self.ops.open_at(session)
+    }
+
     fn name_of(&self, inode: InodeId) -> Option<String> {
         self.files.name_of(inode)
     }

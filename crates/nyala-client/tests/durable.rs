@@ -238,7 +238,7 @@ async fn what_a_metadata_server_lost_of_a_small_file_is_not_mixed_with_what_it_h
     file.write(0, b"as it was").await.unwrap();
     file.fsync(false).await.unwrap();
     client.setattr(file.inode(), SetAttr { size: Some(2), ..SetAttr::default() }).await.unwrap();
-    cluster.meta_loses_power();
+    cluster.meta_loses_for_good();
     let read = async {
         while read(&file, 0, 20).await == b"as" {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -258,7 +258,7 @@ async fn what_is_written_after_changes_that_were_lost_brings_them_back() {
     file.fsync(false).await.unwrap();
     client.setattr(file.inode(), SetAttr { size: Some(5), ..SetAttr::default() }).await.unwrap();
     file.write(3, b"IT").await.unwrap();
-    cluster.meta_loses_power();
+    cluster.meta_loses_for_good();
     within(file.fsync(false)).await.unwrap();
     assert_eq!(within(read(&file, 0, 20)).await, b"as IT");
     assert_eq!((cluster.inline(file.inode()).unwrap(), cluster.size(file.inode())), (b"as IT".to_vec(), 5));
@@ -273,7 +273,7 @@ async fn a_sync_says_what_was_lost_of_a_small_file_that_was_loaded_since() {
     file.write(0, b"as it was").await.unwrap();
     file.fsync(false).await.unwrap();
     client.setattr(file.inode(), SetAttr { size: Some(2), ..SetAttr::default() }).await.unwrap();
-    cluster.meta_loses_power();
+    cluster.meta_loses_for_good();
     let loaded = async {
         while read(&file, 0, 20).await == b"as" {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -293,7 +293,7 @@ async fn what_was_written_to_a_file_that_was_lost_is_given_up() {
     let client = cluster.client().await;
     let file = written(&client).await;
     file.write(0, &[1; 10]).await.unwrap();
-    cluster.meta_loses_power();
+    cluster.meta_loses_for_good();
     assert!(!cluster.exists(file.inode()), "no sync was asked for");
     assert_eq!(within(file.fsync(false)).await.unwrap_err().errno(), ESTALE);
     assert_eq!(client.stats().dirty_bytes, 0);
@@ -325,7 +325,7 @@ async fn a_sync_says_what_a_metadata_server_lost() {
     let (from_parent, to_parent) = (ROOT, ROOT);
     let rename = Rename { from_parent, from_name, to_parent, to_name, no_replace: false, exchange: false };
     client.rename(rename).await.unwrap();
-    cluster.meta_loses_power();
+    cluster.meta_loses_for_good();
     within(file.fsync(false)).await.unwrap();
     within(sync(kept)).await.unwrap();
     for lost in [changed, ROOT] {

@@ -11,7 +11,7 @@ use crate::view::View;
 use nyala_kv::Batch;
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::mgmt::SEQUENCES_PER_RANGE;
-use nyala_wire::{ErrorCode, FileKind, InodeId, Name, Slot, WireError, codec};
+use nyala_wire::{ErrorCode, FileKind, InodeId, Layout, Name, Slot, WireError, codec};
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
@@ -53,12 +53,24 @@ struct Loaded {
     dirty: bool,
 }
 
+/// What an operation made when it was done first, for it to make the same when it is done again after a power cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// The inode.
+    pub inode: InodeId,
+    /// Of a regular file, where its data is.
+    pub layout: Option<Layout>,
+    /// Sequence numbers from here on are given out by the run that makes it again.
+    pub below: u64,
+}
+
 /// A change in the making.
 pub struct Change<'a> {
     view: &'a dyn View,
     locks: &'a Locks,
     tx: Option<TxId>,
     promised: bool,
+    made: Option<Made>,
     hash: NameHash,
     inodes: Vec<Loaded>,
     /// The first place of a name that was just looked up and found free.
@@ -73,7 +85,8 @@ impl<'a> Change<'a> {
     /// A change of these tables by an operation (`tx` none) or a transaction that holds locks.
     pub fn new(view: &'a dyn View, locks: &'a Locks, tx: Option<TxId>) -> Self {
         let (inodes, writes) = (Vec::with_capacity(3), Vec::with_capacity(6));
-        Change { view, locks, tx, promised: false, hash: keys::cookie, inodes, vacant: Cell::new(None), writes }
+        let (promised, made, hash, vacant) = (false, None, keys::cookie, Cell::new(None));
+        Change { view, locks, tx, promised, made, hash, inodes, vacant, writes }
     }
 
     /// That does what was promised when its transaction was prepared, whoever holds what by now. Needed where two may hold
@@ -81,6 +94,16 @@ impl<'a> Change<'a> {
     /// the other any more.
     pub fn promised(self) -> Self {
         Change { promised: true, ..self }
+    }
+
+    /// That makes what was made before.
+    pub fn again(self, made: Made) -> Self {
+        Change { made: Some(made), ..self }
+    }
+
+    /// What was made before, if it is done again.
+    pub fn made(&self) -> Option<&Made> {
+        self.made.as_ref()
     }
 
     /// With another hash of names, whose values must be multiples of [`keys::COLLISIONS`].
@@ -309,8 +332,20 @@ impl<'a> Change<'a> {
         Ok(number?.unwrap_or(0))
     }
 
+    /// The number that the inode had when it was made first: none that a later run has given out, and of none that is there.
+    fn allocate_again(&mut self, slot: Slot, made: &Made) -> Step<InodeId> {
+        let other = made.inode.slot() != slot || made.inode.sequence() >= made.below;
+        if other || self.find_inode(made.inode)?.is_some() {
+            return Err(ErrorCode::STALE.with(format!("inode {} cannot be made again", made.inode)).into());
+        }
+        Ok(made.inode)
+    }
+
     /// A new inode number in a slot. NOT_READY when the target's range of numbers is used up and it has no other yet.
     pub fn allocate(&mut self, slot: Slot) -> Step<InodeId> {
+        if let Some(made) = self.made.take() {
+            return self.allocate_again(slot, &made);
+        }
         let key = keys::next_sequence(slot);
         let mut sequence = self.number(&key)?;
         // Behind a whole range, or new: only then the range matters.

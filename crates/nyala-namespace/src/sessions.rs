@@ -106,6 +106,12 @@ impl Sessions {
         Ok(leave)
     }
 
+    /// Leave for a change that this session's client was told is done: it has the reply, and the change is done again.
+    pub fn again(&self, session: SessionId) -> Result<Leave, WireError> {
+        let live = self.live.get(&session).ok_or_else(stale)?;
+        Ok(Leave { session, sequence: 0, opening: live.opening, new: false })
+    }
+
     /// Whether a request may still change something, asked at the moment when it does.
     pub fn check(&self, leave: Leave) -> Result<(), WireError> {
         let live = self.live.get(&leave.session).filter(|live| live.opening == leave.opening).ok_or_else(stale)?;

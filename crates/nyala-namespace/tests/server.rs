@@ -115,6 +115,7 @@ fn after_a_restart_nobody_is_answered_before_all_have_said_what_they_keep() {
     let confirm = |machine: &mut Machine, session, kept| {
         machine.request(session, MetaOp::DelegationPoll { boot: 2, kept, moving: Vec::new() })
     };
+    [A, B].into_iter().for_each(|session| nothing_is_lost(&mut again, session));
     let read = again.request(B, MetaOp::GetAttr { inode: FILE });
     confirm(&mut again, B, Vec::new());
     again.later(1_000);
@@ -129,7 +130,12 @@ fn after_a_restart_nobody_is_answered_before_all_have_said_what_they_keep() {
     refused_in_the_end(patient);
 }
 
+fn nothing_is_lost(machine: &mut Machine, session: SessionId) {
+    machine.request(session, MetaOp::Replay(Replay { changes: Vec::new(), last: true, open: Vec::new() }));
+}
+
 fn refused_in_the_end(mut machine: Machine) {
+    [A, B].into_iter().for_each(|session| nothing_is_lost(&mut machine, session));
     let read = machine.request(B, MetaOp::GetAttr { inode: FILE });
     machine.later(10_300);
     assert_eq!(machine.answer(read).unwrap().unwrap_err().code, ErrorCode::NOT_READY);

@@ -233,17 +233,25 @@ impl FileOps {
         flushed
     }
 
+    fn is_open_at(&self, file: &File, session: &Session) -> bool {
+        let here = self.cluster.maps.view().map.slot_target(file.inode.slot()) == Some(session.target);
+        here && {
+            let state = file.state.lock();
+            state.open().is_registered() || state.open().handles() > 0
+        }
+    }
+
+    /// The files that are open, or count as open at a session's server.
+    pub(crate) fn open_at(&self, session: &Session) -> Vec<InodeId> {
+        let open = |file: &Arc<File>| self.is_open_at(file, session).then_some(file.inode);
+        self.files.all().iter().filter_map(open).collect()
+    }
+
     /// The session with a target was lost: what is open there is registered again. One try each; a file that cannot be
     /// is gone, and its next use says so.
     pub(crate) async fn reopen_files(self: &Arc<FileOps>, session: &Arc<Session>) {
-        let view = self.cluster.maps.view();
         for file in self.files.all() {
-            let here = view.map.slot_target(file.inode.slot()) == Some(session.target);
-            let open = {
-                let state = file.state.lock();
-                state.open().is_registered() || state.open().handles() > 0
-            };
-            if !here || !open {
+            if !self.is_open_at(&file, session) {
                 continue;
             }
             let ticket = session.begin().await;

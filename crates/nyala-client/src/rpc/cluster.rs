@@ -40,6 +40,9 @@ pub(crate) trait SessionObserver: Send + Sync + 'static {
     /// A new session was opened in place of one that ended: registers what is open.
     fn reopen<'a>(&'a self, session: &'a Arc<Session>) -> Reopening<'a>;
 
+    /// The files of this server that are open, or count as open there.
+    fn open_files(&self, session: &Session) -> Vec<InodeId>;
+
     /// A name for the log.
     fn name_of(&self, inode: InodeId) -> Option<String>;
 }

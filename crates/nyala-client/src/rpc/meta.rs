@@ -11,59 +11,32 @@
 use crate::error::{Error, Result};
 use crate::rpc::bound::Bound;
 use crate::rpc::cluster::Cluster;
-use crate::rpc::cluster_map::View;
+pub(crate) use crate::rpc::exchange::{MetaAnswer, SendOutcome};
+use crate::rpc::exchange::{exchange, log_mark, refused};
+use crate::rpc::failure::Again;
 use crate::rpc::failure::unexpected_reply;
-use crate::rpc::failure::{Again, sort_reply, sort_transport};
 use crate::rpc::logic::acknowledged::LogMark;
+use crate::rpc::logic::replay_log::{Heard, ReplayLog};
+use crate::rpc::replay::replay;
 use crate::rpc::retry::Retry;
 use crate::rpc::session::Session;
 use crate::types::wall_clock;
-use nyala_transport::{Endpoint, Frame, Request};
-use nyala_wire::codec::{decode, encode_large};
+use bytes::Bytes;
+use nyala_wire::codec::decode;
 use nyala_wire::meta::{FileReply, Grants, MetaOp, MetaReply, MetaRequest, Owner, Want};
-use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, WireError, message_type};
+use nyala_wire::{InodeId, SessionId, TargetId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
-
-/// A server that is alive and says nothing for so long is asked again.
-const META_TIMEOUT: Duration = Duration::from_secs(15);
-
-/// A successful reply, and what it grants.
-pub(crate) struct MetaAnswer {
-    pub(crate) reply: MetaReply,
-    pub(crate) grants: Grants,
-    /// Who granted, and in which of its runs, as known when the request was sent.
-    pub(crate) target: TargetId,
-    pub(crate) boot: u64,
-    /// Sessions that had been lost when the request was sent, and under which one that was.
-    pub(crate) sessions_lost: u64,
-    pub(crate) session: SessionId,
-    /// Where the server's log was.
-    pub(crate) mark: LogMark,
-}
-
-/// What came of sending once.
-pub(crate) enum SendOutcome {
-    Reply(MetaAnswer),
-    /// The same request again, later.
-    Again(Again),
-    /// The session is not known there.
-    Stale(Again),
-    /// Another server, or a newer map.
-    Elsewhere(Again),
-}
 
 /// Whether it says what was written, or that it is to be on disk: nothing is dropped for an answer that nobody vouches for.
 fn is_of_content(op: &MetaOp) -> bool {
     matches!(op, MetaOp::Commit(_) | MetaOp::PutInline(_) | MetaOp::PutInlines { .. } | MetaOp::Sync)
 }
 
-/// Where the server's log was when it sent this.
-pub(crate) fn log_mark(frame: &Frame) -> LogMark {
-    let header = &frame.header;
-    let applied = header.log_position.saturating_add(header.unsynced_records.into());
-    LogMark { run: header.run, durable: header.log_position, applied }
+/// Whether a later run of the server is to do it again if a power cut takes it back: a claim to move content is not in the log, and a
+/// repair is an operator's to look at again.
+fn is_done_again(op: &MetaOp) -> bool {
+    op.is_change() && !matches!(op, MetaOp::Spill { .. } | MetaOp::Repair(_))
 }
 
 impl Cluster {
@@ -105,64 +78,63 @@ impl Cluster {
         what: &'static str,
         request: &mut MetaRequest,
     ) -> Result<SendOutcome> {
-        let view = self.maps.view();
-        let Some(endpoint) = view.endpoint(session.target) else {
-            return Ok(SendOutcome::Elsewhere(Again::Connection("the metadata target is not in the map".into())));
-        };
-        request.acked_below = session.acked_below();
-        request.session = id;
         let (boot, target, sent_ms) = (session.boot(), session.target, self.ctx.now_ms());
-        self.ctx.stats.meta_requests.fetch_add(1, Ordering::Relaxed);
-        let body = encode_large(request, request.op.content_bytes());
-        let sent = Request::new(message_type::META, body).at(view.map.version.0, 0);
-        let frame = match self.ask_server(what, &view, (target, endpoint), sent).await? {
-            Ok(frame) => frame,
+        let (frame, body) = match exchange(self, session, id, what, request).await? {
+            Ok(answered) => answered,
             Err(outcome) => return Ok(outcome),
         };
-        if !frame.is_error() {
-            let (grants, rest) = Grants::split(&frame.body).map_err(Error::server(what))?;
-            let reply = decode(rest).map_err(Error::server(what))?;
-            session.answered(sent_ms);
-            // A session that was greeted may be a new one, without any delegations.
-            if !matches!(reply, MetaReply::Session(_))
-                && let Some(observer) = self.observer()
-            {
-                observer.renewed(session);
-            }
-            let mark = log_mark(&frame);
-            self.note_acknowledged(target, mark, &request.op, &reply);
-            let answer = MetaAnswer { reply, grants, target, boot, sessions_lost, session: id, mark };
-            return Ok(SendOutcome::Reply(answer));
+        let mark = log_mark(&frame);
+        if frame.is_error() {
+            return match refused(what, &frame) {
+                Ok(SendOutcome::Stale(why)) => Ok(SendOutcome::Stale(why)),
+                refused => Ok(self.catch_up(session, mark, None).await?.map_or(refused, Ok)?),
+            };
         }
-        let error: WireError = decode(&frame.body).map_err(Error::server(what))?;
-        let code = error.code;
-        let why = sort_reply(what, error)?;
-        Ok(match code {
-            ErrorCode::STALE_SESSION => SendOutcome::Stale(why),
-            ErrorCode::WRONG_SERVER | ErrorCode::MAP_BEHIND | ErrorCode::WRONG_EPOCH => SendOutcome::Elsewhere(why),
-            _ => SendOutcome::Again(why),
-        })
+        let (grants, rest) = Grants::split(&frame.body).map_err(Error::server(what))?;
+        let done = is_done_again(&request.op).then_some((request.sequence, &body, rest));
+        if let Some(outcome) = self.catch_up(session, mark, done).await? {
+            return Ok(outcome);
+        }
+        let reply = decode(rest).map_err(Error::server(what))?;
+        session.answered(sent_ms);
+        // A session that was greeted may be a new one, without any delegations.
+        if !matches!(reply, MetaReply::Session(_))
+            && let Some(observer) = self.observer()
+        {
+            observer.renewed(session);
+        }
+        self.note_acknowledged(target, mark, &request.op, &reply);
+        Ok(SendOutcome::Reply(MetaAnswer { reply, grants, target, boot, sessions_lost, session: id, mark }))
     }
 
-    /// Sends a request to a metadata server where the view says that it works, and waits for the answer as long as that holds: a primary
-    /// that stands still, or whose host is gone, does not answer.
-    async fn ask_server(
+    /// Takes note of where the server's log was when it replied, of a change that it did (its number, the request, the reply), and of a
+    /// new run. What to do instead of going on with the reply, if anything.
+    async fn catch_up(
         &self,
-        what: &'static str,
-        view: &View,
-        (server, endpoint): (TargetId, &Endpoint),
-        request: Request,
-    ) -> Result<std::result::Result<Frame, SendOutcome>> {
-        let called = tokio::select! {
-            called = self.rpc.call(endpoint, request.with_timeout(META_TIMEOUT)) => called,
-            () = self.maps.server_moved(view, server) => {
-                let why = Again::Connection("another member of its mirror group is primary".into());
-                return Ok(Err(SendOutcome::Elsewhere(why)));
-            }
+        session: &Session,
+        mark: LogMark,
+        done: Option<(u64, &Bytes, &[u8])>,
+    ) -> Result<Option<SendOutcome>> {
+        let keep = |log: &mut ReplayLog| {
+            done.into_iter().for_each(|(number, sent, reply)| log.keep(mark, number, sent, reply))
         };
-        match called {
-            Ok(frame) => Ok(Ok(frame)),
-            Err(error) => Ok(Err(SendOutcome::Again(sort_transport(what, error)?))),
+        let heard = session.with_replay_log(|log| {
+            let heard = log.heard(mark);
+            keep(log);
+            heard
+        });
+        match heard {
+            // Nothing is done by a later run before it has heard what the earlier ones acknowledged.
+            Heard::NewRun => {
+                let outcome = replay(self, session, mark.run).await?;
+                session.with_replay_log(keep);
+                Ok(outcome)
+            }
+            Heard::Lost if done.is_some() => {
+                let why = "a later run of the metadata server has lost what an earlier one did";
+                Ok(Some(SendOutcome::Again(Again::Connection(why.into()))))
+            }
+            Heard::Same | Heard::Lost => Ok(None),
         }
     }
 

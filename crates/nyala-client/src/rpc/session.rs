@@ -7,6 +7,7 @@
 //! The server's run may be another one by then, whose revocations are numbered anew: it would take the return for one of a
 //! delegation that the next session was granted.
 
+use crate::rpc::logic::replay_log::ReplayLog;
 use crate::rpc::logic::sequence::Window;
 use nyala_wire::meta::Returned;
 use nyala_wire::{InodeId, SessionId, TargetId};
@@ -45,6 +46,10 @@ pub(crate) struct Session {
     /// Named to the server until it has heard of it.
     carried: Mutex<CarriedOver>,
     returns_news: Notify,
+    /// What the server acknowledged and may not have on disk.
+    replay_log: Mutex<ReplayLog>,
+    /// Held while a later run of the server hears of it.
+    pub(super) replaying: tokio::sync::Mutex<()>,
 }
 
 /// A sequence number under way; over when dropped.
@@ -77,6 +82,8 @@ impl Session {
             returns: Mutex::default(),
             carried: Mutex::default(),
             returns_news: Notify::new(),
+            replay_log: Mutex::default(),
+            replaying: tokio::sync::Mutex::new(()),
         }
     }
 
@@ -91,6 +98,12 @@ impl Session {
         // Whoever adds to these looks at the id under their locks.
         self.returns.lock().clear();
         *self.carried.lock() = CarriedOver::default();
+        self.replay_log.lock().forget();
+    }
+
+    /// Looks at, or changes, what is kept for a later run of the server.
+    pub(super) fn with_replay_log<T>(&self, work: impl FnOnce(&mut ReplayLog) -> T) -> T {
+        work(&mut self.replay_log.lock())
     }
 
     pub(crate) fn boot(&self) -> u64 {

@@ -76,8 +76,9 @@ impl Machine {
         Machine { server, tables, boot, durable, ahead_ms: 0, askers, last_token: 0, ending }
     }
 
-    fn log_state(&self) -> LogState {
-        let unsynced = (self.tables.applied() - self.durable) as u32;
+    fn log_state(&self, position: Option<u64>) -> LogState {
+        let rests_on = position.unwrap_or(self.tables.applied() as u64);
+        let unsynced = rests_on.saturating_sub(self.durable as u64) as u32;
         LogState { run: runs::number(self.boot), durable: self.durable as u64, unsynced }
     }
 
@@ -181,9 +182,9 @@ impl Machines {
         let machine = &mut self.list[at];
         let boot = machine.boot;
         match effect {
-            Effect::Reply(token, result) => match machine.askers.remove(&token) {
+            Effect::Reply(token, result, position) => match machine.askers.remove(&token) {
                 // Whoever is gone does not want to know.
-                Some(Asker::Client(reply)) => drop(reply.send((result, machine.log_state()))),
+                Some(Asker::Client(reply)) => drop(reply.send((result, machine.log_state(position)))),
                 _ => panic!("{token:?} is no client's"),
             },
             Effect::Answer(token, result) => match machine.askers.remove(&token) {

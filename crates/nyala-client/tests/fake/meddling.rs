@@ -4,9 +4,9 @@
 //! client has to keep.
 
 use super::{Inner, has_content};
-use nyala_wire::codec::encode;
+use nyala_wire::codec::{decode, encode};
 use nyala_wire::meta::*;
-use nyala_wire::{ErrorCode, InodeId, WireError};
+use nyala_wire::{ErrorCode, InodeId, Name, WireError};
 
 /// Accidents that tests ask for.
 #[derive(Default)]
@@ -17,6 +17,8 @@ pub struct Accidents {
     pub late_openings: usize,
     /// Nobody who insists is given an exclusive delegation, as while others ask for the same all the time.
     pub never_exclusive: bool,
+    /// What clients say again after a power cut cannot be done: as if it rested on changes of somebody who is gone.
+    pub lost_for_good: bool,
 }
 
 /// What went by.
@@ -104,6 +106,15 @@ impl Accidents {
     pub fn change(&self, request: &mut MetaRequest) {
         if self.never_exclusive && request.want.has(Want::WRITE) && request.want.has(Want::CACHED) {
             request.want = Want::NOTHING;
+        }
+        if let MetaOp::Replay(said) = &mut request.op
+            && self.lost_for_good
+        {
+            for change in &mut said.changes {
+                let mut other: MetaRequest = decode(&change.request).unwrap();
+                other.op = MetaOp::Unlink { parent: InodeId::ROOT, name: Name::new(b"not there").unwrap() };
+                change.request = encode(&other).into();
+            }
         }
     }
 }

@@ -115,6 +115,12 @@ impl Cluster {
         self.metas().with(|machines| machines.restart(0, true));
     }
 
+    /// The same, and what clients say of it cannot be done again.
+    pub fn meta_loses_for_good(&self) {
+        self.0.lock().accidents.lost_for_good = true;
+        self.meta_loses_power();
+    }
+
     /// The sessions of one metadata server end as after a long silence.
     pub fn end_sessions(&self, at: usize) {
         let metas = self.metas();

@@ -21,6 +21,7 @@
 pub mod commands;
 pub mod member;
 pub mod member_at;
+pub mod member_news;
 pub mod plan;
 
 mod create;

@@ -27,9 +27,9 @@ use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
-/// An answer to a client, or to another metadata service.
+/// An answer to a client (with the place of the change's record in the log), or to another metadata service.
 enum Answer {
-    Client(Result<Vec<u8>, WireError>),
+    Client(Result<Vec<u8>, WireError>, Option<u64>),
     Server(Result<TxReply, WireError>),
 }
 
@@ -56,9 +56,8 @@ pub struct Driver {
 impl Driver {
     /// A server that has just opened its tables. `seed`: entropy.
     pub fn new(state: Rc<State>, seed: u64) -> Driver {
-        let logged = LoggedTables { tables: state.tables.clone(), flusher: state.flusher.clone() };
         let identity = Identity { target: state.me, boot: state.boot, seed };
-        let server = Server::new(identity, Box::new(logged), state.map());
+        let server = Server::new(identity, Box::new(LoggedTables(state.clone())), state.map());
         Driver {
             state,
             server: RefCell::new(server),
@@ -94,10 +93,10 @@ impl Driver {
         self.server.borrow()
     }
 
-    /// Answers a client's request.
-    pub async fn request(self: &Rc<Self>, request: MetaRequest) -> Result<Vec<u8>, WireError> {
+    /// Answers a client's request; of a change that was made for it, with the place of its record in the log.
+    pub async fn request(self: &Rc<Self>, request: MetaRequest) -> Result<(Vec<u8>, Option<u64>), WireError> {
         match self.answer(|token| Input::Request(token, request)).await? {
-            Answer::Client(result) => result,
+            Answer::Client(result, position) => result.map(|body| (body, position)),
             // why: the server answers each token by the kind of its request.
             Answer::Server(_) => unreachable!("a client's request was answered as another server's"),
         }
@@ -108,7 +107,7 @@ impl Driver {
         match self.answer(|token| Input::Transaction(token, request)).await? {
             Answer::Server(result) => result,
             // why: the server answers each token by the kind of its request.
-            Answer::Client(_) => unreachable!("another server's request was answered as a client's"),
+            Answer::Client(..) => unreachable!("another server's request was answered as a client's"),
         }
     }
 
@@ -164,7 +163,7 @@ impl Driver {
     fn carry_out(self: &Rc<Self>, effects: impl Iterator<Item = Effect>) {
         for effect in effects {
             match effect {
-                Effect::Reply(token, result) => self.answered(token, Answer::Client(result)),
+                Effect::Reply(token, result, position) => self.answered(token, Answer::Client(result, position)),
                 Effect::Answer(token, result) => self.answered(token, Answer::Server(result)),
                 Effect::Log(ticket, durability) => self.log(ticket, durability),
                 Effect::Room(ticket, kind) => self.complete(ticket, room(self.state.clone(), kind)),

@@ -5,8 +5,7 @@
 //! Failure model: what is applied is in memory until the next write of the log ([`super::flusher`]); a crash before that takes it
 //! back, and nobody was told of it.
 
-use super::flusher::Flusher;
-use crate::tables::{Tables, store_error};
+use super::state::State;
 use nyala_kv::{Batch, ChangeKind, Visit};
 use nyala_namespace::server::io;
 use nyala_namespace::view::View;
@@ -16,53 +15,52 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// What is applied waits for the next write of the log.
-pub struct LoggedTables {
-    /// The tables.
-    pub tables: Tables,
-    /// Writes the log.
-    pub flusher: Rc<Flusher>,
-}
+pub struct LoggedTables(pub Rc<State>);
 
 impl View for LoggedTables {
     fn get(&self, key: &[u8]) -> Result<Option<Arc<[u8]>>, WireError> {
-        self.tables.get(key)
+        self.0.tables.get(key)
     }
 
     fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit) -> Result<(), WireError> {
-        self.tables.scan(from, to, visit)
+        self.0.tables.scan(from, to, visit)
     }
 
     fn is_locked(&self, inode: InodeId) -> Result<bool, WireError> {
-        self.tables.is_locked(inode)
+        self.0.tables.is_locked(inode)
     }
 
     fn openers(&self, inode: InodeId) -> Result<usize, WireError> {
-        self.tables.openers(inode)
+        self.0.tables.openers(inode)
     }
 }
 
 impl io::Tables for LoggedTables {
     fn apply(&self, batch: &Batch) -> Result<(), WireError> {
-        self.flusher.apply(&self.tables, batch).map_err(store_error)
+        self.0.apply(batch)
+    }
+
+    fn position(&self) -> u64 {
+        self.0.applied()
     }
 
     fn has_unwritten(&self) -> bool {
-        self.flusher.has_unwritten()
+        self.0.flusher.has_unwritten()
     }
 
     fn is_full(&self) -> bool {
-        self.tables.store.over_limit()
+        self.0.tables.store.over_limit()
     }
 
     fn admits(&self, kind: ChangeKind) -> bool {
-        self.tables.store.admits(kind)
+        self.0.tables.store.admits(kind)
     }
 
     fn opened_by(&self, session: SessionId) -> Result<Vec<InodeId>, WireError> {
-        Ok(self.tables.opened_by(session))
+        Ok(self.0.tables.opened_by(session))
     }
 
     fn deferred(&self) -> Result<BTreeSet<InodeId>, WireError> {
-        Ok(self.tables.deferred())
+        Ok(self.0.tables.deferred())
     }
 }

@@ -41,7 +41,7 @@ use nyala_store::own_dir::{Kind, OwnDir};
 use nyala_store::{Options, Recovery, Store, StoreError};
 use nyala_transport::member::{Bootstrap, Identity, Joined, Member, ServiceRole};
 use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, ServerOptions, Service, TransportError};
-use nyala_wire::map::TargetKind;
+use nyala_wire::map::{ClusterMap, TargetKind};
 use nyala_wire::message_type::{META, META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX, PING, STATS};
 use nyala_wire::meta::{MetaOp, MetaRequest};
 use nyala_wire::mgmt::{Capacity, RegisterTarget, TargetCapacity};
@@ -105,8 +105,7 @@ async fn run_once(
     let mut up = Box::pin(host.up.notified());
     up.as_mut().enable();
     tokio::task::spawn_local(host.clone().follow_map());
-    let map = member.map();
-    let waits = map.server_on(me).is_some() && !map.groups.iter().any(|group| group.members.contains(&me));
+    let waits = is_alone(&member.map(), me);
     let stop = server.shutdown_handle();
     let service = async {
         // A server that is alone answers from the beginning. A member says who does, and is heard by others whatever it becomes.
@@ -133,6 +132,11 @@ async fn run_once(
     }
     let closed = host.close(matches!(outcome, Ok(Some(_)))).map_err(MetaError::from);
     outcome.and_then(|why| closed.map(|()| why))
+}
+
+/// Whether a server is on this target that is not mirrored.
+fn is_alone(map: &ClusterMap, me: TargetId) -> bool {
+    map.server_on(me).is_some() && !map.groups.iter().any(|group| group.members.contains(&me))
 }
 
 async fn join(
@@ -215,6 +219,14 @@ fn capacity(dir: &Path, left: Option<u64>) -> Capacity {
     Capacity { free_bytes: left.unwrap_or(whole.free_bytes).min(whole.total_bytes), ..whole }
 }
 
+/// A reply, and the place in the log of the change that it is to, if that is known.
+#[derive(Default)]
+struct Answered {
+    body: Vec<u8>,
+    payload: Vec<Bytes>,
+    position: Option<u64>,
+}
+
 /// Dispatches frames.
 struct MetaService {
     host: Rc<Host>,
@@ -233,14 +245,15 @@ impl MetaService {
         self.host.serving().ok_or_else(elsewhere)
     }
 
-    async fn answer(&self, peer: &PeerInfo, request: &Frame) -> Result<(Vec<u8>, Vec<Bytes>), WireError> {
+    async fn answer(&self, peer: &PeerInfo, request: &Frame) -> Result<Answered, WireError> {
         let host = &self.host;
         let body = match request.message_type() {
             META => {
                 let Serving { driver, state } = self.serving()?;
                 let decoded = decode(peer, &request.body)?;
                 catch_up(&state.member, MapVersion(request.header.map_version)).await;
-                driver.request(decoded).await?
+                let (body, position) = driver.request(decoded).await?;
+                return Ok(Answered { body, position, ..Answered::default() });
             }
             META_TX if peer.role == Role::Meta => {
                 let request = codec::decode(&request.body)?;
@@ -255,7 +268,10 @@ impl MetaService {
                 codec::encode(&fence::pending(&state, theirs, &decoded)?)
             }
             META_FENCES => return Err(ErrorCode::UNAUTHORIZED.with("only storage services ask whom to fence")),
-            META_REPLICA if peer.role == Role::Meta => return replicate(host, request).await,
+            META_REPLICA if peer.role == Role::Meta => {
+                let (body, payload) = replicate(host, request).await?;
+                return Ok(Answered { body, payload, position: None });
+            }
             META_REPLICA => {
                 return Err(ErrorCode::UNAUTHORIZED.with("only metadata services are members of mirror groups"));
             }
@@ -268,7 +284,7 @@ impl MetaService {
                 return Err(ErrorCode::UNKNOWN_MESSAGE.with(what));
             }
         };
-        Ok((body, Vec::new()))
+        Ok(Answered { body, ..Answered::default() })
     }
 }
 
@@ -291,9 +307,9 @@ impl Service for MetaService {
     }
 
     async fn call(&self, peer: &PeerInfo, request: Frame) -> Reply {
-        let reply = match self.answer(peer, &request).await {
-            Ok((body, payload)) => Reply::ok(body).with_payload(payload),
-            Err(error) => Reply::error(codec::encode(&error)),
+        let (reply, position) = match self.answer(peer, &request).await {
+            Ok(Answered { body, payload, position }) => (Reply::ok(body).with_payload(payload), position),
+            Err(error) => (Reply::error(codec::encode(&error)), None),
         };
         let map_version = self.host.member.map().version.0;
         let Some(Serving { state, .. }) = self.host.serving() else { return Reply { map_version, ..reply } };
@@ -302,7 +318,7 @@ impl Service for MetaService {
             map_version,
             run: nyala_namespace::runs::number(state.boot),
             log_position: durable,
-            unsynced_records: u32::try_from(applied.saturating_sub(durable)).unwrap_or(u32::MAX),
+            unsynced_records: u32::try_from(position.unwrap_or(applied).saturating_sub(durable)).unwrap_or(u32::MAX),
             ..reply
         }
     }

@@ -10,6 +10,12 @@ use nyala_namespace::server::io::Note;
 pub fn write(note: &Note) {
     match note {
         Note::SessionOpened(session, client) => tracing::info!(%session, %client, "session opened"),
+        Note::DoesAgain(changes) => {
+            tracing::info!(changes, "clients have sent again what a power cut may have taken back; it is done again");
+        }
+        Note::NotDoneAgain(session, sequence, error) => {
+            tracing::warn!(%session, sequence, %error, "a change that was acknowledged before the restart cannot be done again");
+        }
         Note::SessionExpires(session, timeout_ms) => {
             tracing::warn!(%session, timeout_ms, "session ends: its client was silent, or kept a delegation, for too long");
         }

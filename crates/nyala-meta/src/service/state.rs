@@ -68,9 +68,18 @@ impl State {
 
     /// The places in the log up to which everything is on disk, and is applied: of the group's log, or of the target's own.
     pub fn positions(&self) -> (u64, u64) {
-        match &*self.group.borrow() {
-            Some(group) => (group.durable(), self.flusher.last_index()),
-            None => (self.lone.position(self.store.durable()), self.lone.position(self.store.applied())),
+        let durable = match &*self.group.borrow() {
+            Some(group) => group.durable(),
+            None => self.lone.position(self.store.durable()),
+        };
+        (durable, self.applied())
+    }
+
+    /// The place in the log of what was applied last.
+    pub fn applied(&self) -> u64 {
+        match self.group.borrow().is_some() {
+            true => self.flusher.last_index(),
+            false => self.lone.position(self.store.applied()),
         }
     }
 

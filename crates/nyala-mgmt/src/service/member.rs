@@ -19,7 +19,7 @@ pub(super) async fn news(
     by: TargetId,
     news: MemberNews,
 ) -> Result<MgmtReply, WireError> {
-    core.propose(member.command(news, by)).await?;
+    core.propose(nyala_cluster::group::member_news::command(member, news, by)).await?;
     Ok(MgmtReply::Map(Box::new(core.view.state().map())))
 }
 

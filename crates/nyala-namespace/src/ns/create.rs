@@ -96,8 +96,12 @@ fn regular(change: &mut Change, env: &Env, entry: &NewEntry, perm: u16) -> Step<
     let (parent, part) = change.dir(entry.parent)?;
     let pattern = effective_pattern(part.pattern, env.map);
     let mut record = new_record(parent, FileKind::File, perm, env);
+    let layout = match change.made().and_then(|made| made.layout.as_ref()) {
+        Some(layout) => env.layout_again(&pattern, layout)?,
+        None => env.layout(&pattern)?,
+    };
     record.file = Some(FilePart {
-        layout: env.layout(&pattern)?,
+        layout,
         inline_version: (pattern.inline_bytes > 0).then_some(0),
         inline_limit: pattern.inline_bytes,
         allocated: None,

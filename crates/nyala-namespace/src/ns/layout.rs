@@ -8,7 +8,7 @@
 use super::env::Env;
 use crate::change::Step;
 use nyala_wire::map::{Consistency, Group, MemberState, Target, TargetKind};
-use nyala_wire::{ErrorCode, Layout, Pattern, StripePattern};
+use nyala_wire::{DataLocation, ErrorCode, Layout, Pattern, StripePattern};
 
 impl Env<'_> {
     /// Whether a pool has storage that is only away for now, as after a restart of everything: targets, or for mirrored
@@ -24,6 +24,22 @@ impl Env<'_> {
             members.any(|(id, state)| state == MemberState::Good && self.map.target(id).is_some_and(comes_back))
         };
         self.map.groups.iter().any(|group| group.kind == TargetKind::Storage && serves(group))
+    }
+
+    /// Where the data of a file is that is made again: as it was told, if that can be.
+    pub fn layout_again(&self, pattern: &StripePattern, told: &Layout) -> Step<Layout> {
+        let known = |location| match location {
+            DataLocation::Target(id) => self.map.target(id).is_some_and(|target| target.kind == TargetKind::Storage),
+            DataLocation::Group(id) => {
+                self.map.groups.iter().any(|one| one.id == id && one.kind == TargetKind::Storage)
+            }
+        };
+        let indices = 0..u16::try_from(told.targets.len()).unwrap_or(u16::MAX);
+        let fits = told.pattern == pattern.pattern && told.chunk_bytes == pattern.chunk_bytes;
+        if told.check().is_err() || !fits || !indices.map(|index| told.location(index)).all(known) {
+            return Err(ErrorCode::STALE.with("a file cannot be made again with the layout that it had").into());
+        }
+        Ok(told.clone())
     }
 
     /// Where a new file's data will be.

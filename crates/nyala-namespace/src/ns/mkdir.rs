@@ -22,9 +22,9 @@ pub fn run(change: &mut Change, env: &Env, entry: &NewEntry) -> Step<MetaReply> 
     if change.find_entry(entry.parent, &entry.name)?.is_some() {
         return Err(ErrorCode::EXISTS.into());
     }
-    let slot = env
-        .placement
-        .pick_slot(env.random, 0)
+    let before = change.made().map(|made| made.inode.slot());
+    let slot = before
+        .or_else(|| env.placement.pick_slot(env.random, 0))
         .ok_or_else(|| ErrorCode::NOT_READY.with("no metadata target is online"))?;
     let Inherited { perm, access, default } = acl::inherit(change, entry, true)?;
     let (parent, part) = change.dir(entry.parent)?;

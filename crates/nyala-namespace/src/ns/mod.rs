@@ -35,6 +35,10 @@ use nyala_wire::meta::{MetaOp, MetaReply, SetTime};
 /// Runs one operation of a client. Session operations are the service's own.
 pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
     check_times(env, op)?;
+    dispatch(change, env, op)
+}
+
+fn dispatch(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
     match op {
         MetaOp::SessionOpen { .. }
         | MetaOp::SessionClose
@@ -45,7 +49,8 @@ pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
         | MetaOp::LockWait { .. }
         | MetaOp::LockConfirm { .. }
         | MetaOp::LockChecked { .. }
-        | MetaOp::Survived { .. } => Err(ErrorCode::UNKNOWN_MESSAGE.into()),
+        | MetaOp::Survived { .. }
+        | MetaOp::Replay(_) => Err(ErrorCode::UNKNOWN_MESSAGE.into()),
         MetaOp::Lookup { parent, name } => info::lookup(change, env, *parent, name),
         MetaOp::GetAttr { inode } => info::getattr(change, *inode),
         MetaOp::GetAttrs { inodes } => info::getattrs(change, env, inodes),

@@ -5,6 +5,8 @@
 //! Failure model: it may be repeated, also while the first copy runs or after this server was restarted; its session may end, or
 //! its client give it up, while it waits. Its reply is logged in the same record as its change, and a repetition gets that reply.
 //! Between the last look at sessions, locks and delegations and the change itself nothing else runs.
+//! After a power cut it may be a change that its client was told is done, which is done again ([`super::replay`]): nobody holds anything then,
+//! and what it asked of storage was done the first time.
 
 use super::backoff::{Backoff, look_again};
 use super::grants;
@@ -18,7 +20,7 @@ use super::state::{Progress, State, Task};
 use super::transaction::{Failed, Transaction, Turn};
 use super::truncation::{self, Truncation};
 use super::waits::{Event, Wait};
-use crate::change::Fault;
+use crate::change::{Fault, Made};
 use crate::delegations::Need;
 use crate::growth;
 use crate::keys;
@@ -27,7 +29,7 @@ use crate::replies;
 use crate::sessions::Leave;
 use crate::tx::Plan;
 use nyala_kv::{Batch, ChangeKind};
-use nyala_wire::meta::{ANSWER_HEAD_BYTES, Grants, MetaOp, MetaReply, MetaRequest, PutOutcome};
+use nyala_wire::meta::{ANSWER_HEAD_BYTES, Grants, MetaOp, MetaReply, MetaRequest, PutOutcome, SetAttr};
 use nyala_wire::{ErrorCode, InodeId, WireError};
 
 /// A repetition looks so often whether the first copy has ended.
@@ -58,6 +60,12 @@ pub struct ChangeRequest {
     token: Token,
     request: MetaRequest,
     leave: Leave,
+    /// It is done again, and has made this the first time.
+    again: Option<Option<Made>>,
+    /// It is done again, and had not been lost.
+    pub was_there: bool,
+    /// Place of its record in the log.
+    position: Option<u64>,
     /// It is among those under way.
     admitted: bool,
     backoff: Backoff,
@@ -85,12 +93,8 @@ impl Task for ChangeRequest {
             Ok(Turn::Failed(_)) => unreachable!("failures are errors here"),
             Err(error) => Err(error),
         };
-        self.recall.end(state);
-        if self.admitted {
-            state.running.remove(&(self.request.session, self.request.sequence));
-            state.wake(Event::Finished);
-        }
-        state.reply(self.token, result);
+        self.end(state);
+        state.reply_to_change(self.token, result, self.position);
         Progress::Done
     }
 }
@@ -99,10 +103,55 @@ impl ChangeRequest {
     /// Begins.
     pub fn new(state: &State, token: Token, request: MetaRequest, leave: Leave) -> ChangeRequest {
         let (recall, backoff) = (Recall::of(&request), Backoff::new(state.now.ms));
-        ChangeRequest { token, request, leave, admitted: false, backoff, recall, room: Ok(()), phase: Phase::Admission }
+        ChangeRequest {
+            token,
+            request,
+            leave,
+            again: None,
+            was_there: false,
+            position: None,
+            admitted: false,
+            backoff,
+            recall,
+            room: Ok(()),
+            phase: Phase::Admission,
+        }
     }
 
-    fn advance(&mut self, state: &mut State) -> Result<Turn, WireError> {
+    /// Does a change again, which made this the first time; nobody waits for its reply.
+    pub fn again(state: &State, request: MetaRequest, leave: Leave, made: Option<Made>) -> ChangeRequest {
+        ChangeRequest { again: Some(made), ..ChangeRequest::new(state, Token(0), request, leave) }
+    }
+
+    /// The inode that nothing can have been truncating when this was done.
+    pub fn locked_inode(&self) -> Option<InodeId> {
+        match &self.request.op {
+            MetaOp::SetAttr { inode, .. } | MetaOp::SetXattr { inode, .. } | MetaOp::RemoveXattr { inode, .. } => {
+                Some(*inode)
+            }
+            MetaOp::Commit(commit) => Some(commit.inode),
+            MetaOp::Open { inode } => Some(*inode),
+            _ => None,
+        }
+    }
+
+    /// Tries once more what was given up.
+    pub fn begin_again(&mut self, state: &State) {
+        (self.admitted, self.phase) = (false, Phase::Admission);
+        self.backoff = Backoff::new(state.now.ms);
+    }
+
+    /// It is over.
+    pub fn end(&mut self, state: &mut State) {
+        self.recall.end(state);
+        if self.admitted {
+            state.running.remove(&(self.request.session, self.request.sequence));
+            state.wake(Event::Finished);
+        }
+    }
+
+    /// Goes on as far as it can.
+    pub fn advance(&mut self, state: &mut State) -> Result<Turn, WireError> {
         loop {
             let wait = match std::mem::replace(&mut self.phase, Phase::Admission) {
                 Phase::Admission => self.admit(state)?,
@@ -128,7 +177,10 @@ impl ChangeRequest {
                 Phase::Pause(_) => self.next(Phase::Attempt),
                 Phase::Transaction(mut transaction) => match transaction.advance(state, &self.request) {
                     Turn::Wait(wait) => self.waits(Phase::Transaction(transaction), wait),
-                    Turn::Done(kept) => self.done(state, grants::kept_body(&kept)),
+                    Turn::Done(kept) => {
+                        self.position = transaction.position;
+                        self.done(state, grants::kept_body(&kept))
+                    }
                     Turn::Failed(Failed::Refused(error) | Failed::Unknown(error)) => return Err(error),
                     Turn::Failed(Failed::Again) => {
                         let random = state.ground.random();
@@ -138,7 +190,11 @@ impl ChangeRequest {
                 },
                 Phase::Truncating(mut truncation, body) => match truncation.advance(state)? {
                     Some(wait) => self.waits(Phase::Truncating(truncation, body), wait),
-                    None => self.done(state, body),
+                    None => {
+                        // A power cut that takes the end back has the cut done again, unless its client says that it heard of it.
+                        self.position = truncation.ended.or(self.position);
+                        self.done(state, body)
+                    }
                 },
                 Phase::Done(body) if !wants_sync(&self.request.op) => return Ok(Turn::Done(body)),
                 Phase::Done(body) => {
@@ -184,6 +240,14 @@ impl ChangeRequest {
             true => None,
             false => {
                 let kept = state.ground.run(&Caller::of(&self.request), None, |c, _| replies::kept(&c, &self.request));
+                if self.again.is_some() {
+                    // Or a later reply of the session is in its place.
+                    self.was_there = !matches!(kept, Ok(None));
+                    return Ok(self.next(match self.was_there {
+                        true => Phase::Done(Vec::new()),
+                        false => Phase::Memory(RoomGate::default()),
+                    }));
+                }
                 kept.map_err(settled_fault)?
             }
         };
@@ -214,8 +278,11 @@ impl ChangeRequest {
         // Its session may have ended, or its client given it up, while it waited.
         state.sessions.check(self.leave)?;
         let State { ground, doubts, .. } = state;
-        let request = &self.request;
+        let (request, made) = (&self.request, self.again.clone().flatten());
         let outcome = ground.run(&Caller::of(request), None, |mut change, env| {
+            if let Some(made) = made {
+                change = change.again(made);
+            }
             let mut reply = ns::run(&mut change, env, &request.op)?;
             doubts.tell(&mut reply);
             let body = grants::plain(&reply);
@@ -239,7 +306,7 @@ impl ChangeRequest {
     fn elsewhere(&mut self, state: &mut State, plan: Plan) -> Result<Option<Wait>, WireError> {
         // Before it takes locks: who has to write something first can do that now.
         let dirs = state.ground.dirs_here(&self.request.op);
-        if !self.recall.clear(state, &dirs, Need::Change) {
+        if self.again.is_none() && !self.recall.clear(state, &dirs, Need::Change) {
             return self.try_again(state, Event::Delegations);
         }
         let transaction = Transaction::new(state, plan, &self.request, self.leave);
@@ -249,6 +316,9 @@ impl ChangeRequest {
     fn ready(&mut self, state: &mut State, ready: Ready) -> Result<Option<Wait>, WireError> {
         if let Some(answer) = self.no_room(state, &ready) {
             return answer.map(|body| self.done(state, body));
+        }
+        if self.again.is_some() {
+            return self.make_again(state, ready);
         }
         let opens = matches!(self.request.op, MetaOp::Open { .. });
         let shows = if opens { grants::shown(&ready.reply) } else { Vec::new() };
@@ -278,6 +348,7 @@ impl ChangeRequest {
         }
         let given = grants::grant(state, request, &mut reply, None);
         implicit_open::granted(state, request, &reply, given)?;
+        self.position = Some(state.ground.tables.position());
         grants::set_grants(&mut body, given);
         for inode in &gone {
             state.delegations.end_inode(*inode);
@@ -293,6 +364,20 @@ impl ChangeRequest {
             Some(truncation) => self.next(Phase::Truncating(Box::new(truncation), body)),
             None => self.done(state, body),
         })
+    }
+
+    /// The same of one that is done again. What it granted is not held any more; what it cut at storage is cut.
+    fn make_again(&mut self, state: &mut State, ready: Ready) -> Result<Option<Wait>, WireError> {
+        let Ready { body, gone, mut batch, .. } = ready;
+        if let MetaOp::SetAttr { inode, set: SetAttr { size: Some(_), .. } } = &self.request.op {
+            batch.delete(keys::truncate(*inode));
+        }
+        state.apply(&batch)?;
+        gone.iter().for_each(|inode| state.doubts.forget(*inode));
+        if let MetaOp::SetLock { inode, lock } = &self.request.op {
+            lock_wait::applied(state, self.request.session, *inode, lock);
+        }
+        Ok(self.done(state, body))
     }
 
     /// The answer to an operation that would make full tables larger.

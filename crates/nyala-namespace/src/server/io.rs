@@ -2,11 +2,12 @@
 
 //! What goes into a metadata server and what comes out of it.
 
+pub use super::note::Note;
 use crate::view::View;
 use nyala_kv::{Batch, ChangeKind};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::meta::MetaRequest;
-use nyala_wire::meta_tx::{TxId, TxReply, TxRequest};
+use nyala_wire::meta_tx::{TxReply, TxRequest};
 use nyala_wire::storage::ChunkFileId;
 use nyala_wire::{DataLocation, InodeId, SessionId, TargetId, WireError};
 use std::collections::BTreeSet;
@@ -73,8 +74,9 @@ pub enum Durability {
 #[derive(Debug)]
 pub enum Effect {
     /// Answer a client. The reply may reflect changes (including the absence of something) that are applied but not yet
-    /// written: it must not leave before everything that is applied by now is written.
-    Reply(Token, Result<Vec<u8>, WireError>),
+    /// written: it must not leave before everything that is applied by now is written. The place in the log is that of the change's
+    /// own record, if the reply is to a change that was made for it; otherwise the reply rests on all that is applied.
+    Reply(Token, Result<Vec<u8>, WireError>, Option<u64>),
     /// Answer another metadata server; the same holds.
     Answer(Token, Result<TxReply, WireError>),
     /// Make everything that is applied by now this safe: [`Completion::Logged`].
@@ -92,38 +94,13 @@ pub enum Effect {
     Note(Note),
 }
 
-/// Something that an operator may want to know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note {
-    /// A client has opened a session.
-    SessionOpened(SessionId, String),
-    /// A session ends because its client was silent, or kept a delegation, for too long. The timeout is in milliseconds.
-    SessionExpires(SessionId, u64),
-    /// A session cannot be ended; it is tried again.
-    SessionNotEnded(SessionId, WireError),
-    /// All clients of before the restart have said what they still hold.
-    Confirmed,
-    /// A participant does not confirm a commit; it is told again.
-    CommitUnconfirmed(TxId, TargetId, WireError),
-    /// A finished transaction cannot be forgotten; after a restart its participants are told again.
-    NotForgotten(WireError),
-    /// A prepared transaction cannot be ended although it holds all locks: a fault of this program, or damaged tables.
-    CannotEnd(TxId, String),
-    /// The coordinator does not say what became of a transaction.
-    OutcomeOpen(TxId, WireError),
-    /// A truncation that an earlier run began cannot be completed.
-    TruncationFailed(InodeId, WireError),
-    /// A replaced file cannot be removed; it is tried again.
-    DeferredUnlinkFailed(InodeId, WireError),
-    /// A server does not say who waits there for locks.
-    LockEdgesUnknown(TargetId, WireError),
-}
-
 /// A metadata server's tables. Applying is part of the server's step, because nothing may come between the look at the tables
 /// and the change; it touches memory only. [`Effect::Log`] is what reaches a disk.
 pub trait Tables: View {
     /// Applies a batch as a whole; it is visible at once. With an error nothing is done.
     fn apply(&self, batch: &Batch) -> Result<(), WireError>;
+    /// Place in the log of what was applied last, in the numbering that clients are told.
+    fn position(&self) -> u64;
     /// Whether something is applied that is not written.
     fn has_unwritten(&self) -> bool;
     /// Whether there is no memory for further changes until some are on disk.

@@ -70,6 +70,10 @@ impl Tables for MemTables {
         Ok(())
     }
 
+    fn position(&self) -> u64 {
+        self.applied() as u64
+    }
+
     fn has_unwritten(&self) -> bool {
         let inner = self.0.borrow();
         inner.written < inner.log.len()

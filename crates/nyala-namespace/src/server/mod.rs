@@ -12,6 +12,7 @@
 //! other servers may be lost; storage may be away for long. When the log cannot be written, whoever runs the server has to end it:
 //! what is in memory may then differ from what is on disk, and only the disk counts.
 
+mod admission;
 mod backoff;
 mod change_request;
 mod deferred_unlink;
@@ -25,12 +26,18 @@ mod lock_wait;
 mod lock_waits;
 mod lookup_open;
 pub mod memory;
+mod note;
 mod op_names;
 mod participant;
 mod poll;
 mod read;
 mod recall;
 mod recover;
+mod replay;
+mod replay_outcome;
+mod replay_request;
+mod replay_rest;
+pub mod replays;
 mod request;
 mod resolve_doubts;
 mod room;
@@ -85,6 +92,7 @@ impl Server {
     pub fn start(&mut self, now: Moment, effects: &mut Vec<Effect>) -> Result<(), WireError> {
         self.state.now = now;
         recover::recover(&mut self.state)?;
+        self.state.begin(replay::DoAgain::default());
         self.state.begin(session_expiry::Expire::default());
         self.state.begin(resolve_doubts::ResolveDoubts::default());
         self.state.begin(forget::Forget::default());

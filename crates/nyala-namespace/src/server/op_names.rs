@@ -47,6 +47,7 @@ pub fn op_name(op: &MetaOp) -> &'static str {
         MetaOp::LockConfirm { .. } => "op.lock_confirm",
         MetaOp::LockChecked { .. } => "op.lock_checked",
         MetaOp::Survived { .. } => "op.survived",
+        MetaOp::Replay(_) => "op.replay",
         MetaOp::SetLock { .. } => "op.set_lock",
         MetaOp::Repair(_) => "op.repair",
         MetaOp::Tmpfile { .. } => "op.tmpfile",

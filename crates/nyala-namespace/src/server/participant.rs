@@ -26,6 +26,11 @@ pub fn arrive(state: &mut State, token: Token, TxRequest { tx, action }: TxReque
     if !state.now.serving {
         return state.answer(token, Err(ErrorCode::NOT_READY.with("this server is waiting for its lease")));
     }
+    let looks = matches!(action, TxAction::Prepare { .. } | TxAction::GetParent { .. });
+    if looks && !state.replays.over() {
+        let error = ErrorCode::BUSY.with("clients have not said yet what a restart may have taken back");
+        return state.answer(token, Err(error));
+    }
     match action {
         TxAction::Prepare { now, parts, stage } => {
             if parts.iter().any(|part| !state.ground.is_here(part.slot())) {

@@ -2,10 +2,9 @@
 
 //! What a server finds in its tables when it starts: sessions, prepared and decided transactions, truncations.
 
-use super::io::Note;
-use super::state::{Progress, Promise, State, Task};
+use super::replays::Replays;
+use super::state::{Promise, State};
 use super::telling::TellAgain;
-use super::truncation::Truncation;
 use crate::delegations::Delegations;
 use crate::keys;
 use crate::records::{CommittedRecord, DirPart, InodeRecord, PreparedRecord, SessionRecord, TruncateRecord};
@@ -13,6 +12,7 @@ use crate::tx::participant;
 use nyala_kv::Batch;
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::{ErrorCode, FileKind, InodeId, TargetId, Time, WireError, codec};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 /// The batch that makes the root directory, if it is to be here and is not.
@@ -45,15 +45,16 @@ pub fn root(state: &State, now: Time) -> Result<Option<Batch>, WireError> {
 
 /// Takes up what the last run left.
 pub fn recover(state: &mut State) -> Result<(), WireError> {
-    let mut caching = Vec::new();
+    let (mut caching, mut silent) = (BTreeSet::new(), BTreeSet::new());
     for (key, value) in rows(state, keys::SESSION)? {
         if let Some(session) = keys::parse_session(&key) {
             state.sessions.take_up(session, state.now.ms);
+            silent.insert(session);
             let record: SessionRecord = codec::decode(&value)?;
             caching.extend(record.caches.filter(|caches| *caches).map(|_| session));
         }
     }
-    state.delegations = Delegations::recovering(caching);
+    state.delegations = Delegations::recovering(caching.iter().copied());
     for (key, value) in rows(state, keys::PREPARED)? {
         let tx = parse_tx(&key).ok_or_else(|| ErrorCode::IO.with("a prepared transaction cannot be read"))?;
         let record: PreparedRecord = codec::decode(&value)?;
@@ -68,30 +69,13 @@ pub fn recover(state: &mut State) -> Result<(), WireError> {
             state.begin(TellAgain::new(number, record.participants, request));
         }
     }
-    let mut truncations = Vec::new();
+    let mut truncations = BTreeMap::new();
     for (key, value) in rows(state, keys::TRUNCATE)? {
         let record: TruncateRecord = codec::decode(&value)?;
         truncations.extend(keys::parse_inode(&key).map(|inode| (inode, record)));
     }
-    for (inode, record) in truncations {
-        let truncation = Truncation::lock(state, inode, record, true)?;
-        state.begin(RecoveredTruncation(truncation));
-    }
+    state.replays = Replays::new(silent, caching, truncations);
     Ok(())
-}
-
-/// A truncation that an earlier run left.
-struct RecoveredTruncation(Truncation);
-
-impl Task for RecoveredTruncation {
-    fn step(&mut self, state: &mut State) -> Progress {
-        match self.0.advance(state) {
-            Ok(Some(wait)) => return Progress::Wait(wait),
-            Ok(None) => {}
-            Err(error) => state.note(Note::TruncationFailed(self.0.inode, error)),
-        }
-        Progress::Done
-    }
 }
 
 /// Keys and values.

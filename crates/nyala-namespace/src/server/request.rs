@@ -2,9 +2,11 @@
 
 //! A client's request when it arrives: who answers it.
 //!
-//! Failure model: it may come from a session that has ended, or for a slot that is not served here. After a restart, while sessions
-//! of an earlier run may keep delegations, only what they need to return them is answered.
+//! Failure model: it may come from a session that has ended, or for a slot that is not served here. After a restart, a session of an
+//! earlier run first says what it was told is done ([`super::replay`]); then, while such sessions may keep delegations, only what they
+//! need to return them is answered.
 
+use super::admission::{comes_first, is_admitted};
 use super::backoff::{Backoff, look_again};
 use super::change_request::ChangeRequest;
 use super::grants;
@@ -14,6 +16,7 @@ use super::lock_wait;
 use super::op_names::op_name;
 use super::poll;
 use super::read::Read;
+use super::replay_request;
 use super::session_end;
 use super::session_open;
 use super::spill::Spill;
@@ -29,7 +32,13 @@ pub fn arrive(state: &mut State, token: Token, request: MetaRequest) {
         return state.reply(token, Err(error));
     }
     state.count(op_name(&request.op));
-    if state.delegations.recovered() || is_needed(state, &request) {
+    if state.replays.is_silent(request.session) && !comes_first(state, &request.op) {
+        // It is a sign of life all the same: its client may have said it, and wait for others.
+        let heard = state.sessions.hear(&request, state.now.ms);
+        let first = ErrorCode::NOT_READY.with("the server was started again; say first what it had acknowledged");
+        return state.reply(token, Err(heard.err().unwrap_or(first)));
+    }
+    if is_admitted(state, &request) {
         return dispatch(state, token, request);
     }
     let backoff = Backoff::new(state.now.ms);
@@ -49,19 +58,6 @@ fn check(state: &State, op: &MetaOp) -> Result<(), WireError> {
     }
 }
 
-/// Whether clients of before the restart need the answer to return what they keep.
-fn is_needed(state: &State, request: &MetaRequest) -> bool {
-    match &request.op {
-        MetaOp::SessionOpen { .. } | MetaOp::SessionClose | MetaOp::DelegationPoll { .. } => true,
-        MetaOp::DelegationReturn { .. } | MetaOp::Close { .. } | MetaOp::StatFs => true,
-        MetaOp::Sync | MetaOp::Survived { .. } => true,
-        MetaOp::Commit(_) | MetaOp::PutInline(_) | MetaOp::PutInlines { .. } | MetaOp::FileInfo { .. } => {
-            state.delegations.is_unconfirmed(request.session)
-        }
-        _ => false,
-    }
-}
-
 /// A request that waits until all clients of before the restart have said what they keep.
 struct Arrived {
     token: Token,
@@ -71,8 +67,7 @@ struct Arrived {
 
 impl Task for Arrived {
     fn step(&mut self, state: &mut State) -> Progress {
-        let needed = |request: &MetaRequest| state.delegations.recovered() || is_needed(state, request);
-        if let Some(request) = self.request.take_if(|request| needed(request)) {
+        if let Some(request) = self.request.take_if(|request| is_admitted(state, request)) {
             dispatch(state, self.token, request);
         } else if self.backoff.lasts(state.now.ms) {
             return Progress::Wait(look_again(Event::Delegations, state.now.ms));
@@ -95,6 +90,7 @@ fn dispatch(state: &mut State, token: Token, request: MetaRequest) {
     };
     match &request.op {
         MetaOp::SessionClose => session_end::close(state, session, token),
+        MetaOp::Replay(said) => replay_request::arrive(state, token, session, said),
         MetaOp::Sync => state.run(Sync { token, logging: None }),
         MetaOp::DelegationPoll { boot, kept, moving } => poll::poll(state, token, session, *boot, (kept, moving)),
         MetaOp::DelegationReturn { delegations } => poll::take_back(state, token, session, delegations.clone()),

@@ -71,6 +71,8 @@ impl Task for EndSession {
         // What it may still write was not refused: nobody is given what it held.
         if !matches!(self.phase, Phase::Fencing(_)) {
             state.delegations.end_session(self.session);
+            state.replays.forget(self.session);
+            state.wake(Event::Replays);
             state.polls.remove(&self.session);
             state.lock_checks.forget(self.session);
             state.wake(Event::LockChecks);
@@ -183,5 +185,6 @@ fn forget(state: &mut State, session: SessionId) -> Result<Ticket, WireError> {
     })?;
     batch.delete(keys::session(session));
     state.apply(&batch)?;
-    Ok(state.log(Durability::Written))
+    // Others are given what it held: what they do then may be done again after a power cut, which must not bring it back.
+    Ok(state.log(Durability::OnDisk))
 }

@@ -5,6 +5,7 @@
 use super::ground::Ground;
 use super::io::{Completion, Durability, Effect, Moment, Note, Ticket, Token};
 use super::lock_waits::LockWaits;
+use super::replays::Replays;
 use super::waits::{Event, TaskId, Wait, Waits};
 use crate::delegations::Delegations;
 use crate::doubts::Doubts;
@@ -68,6 +69,8 @@ pub struct State {
     pub lock_checks: LockChecks,
     /// Who waits for which lock of a file.
     pub lock_waits: LockWaits,
+    /// What clients do again that a power cut took back.
+    pub replays: Replays,
     /// Sessions that poll for what they are to be told.
     pub polls: BTreeSet<SessionId>,
     /// Changing requests under way.
@@ -110,6 +113,7 @@ impl State {
             listings: Listings::default(),
             lock_checks: LockChecks::default(),
             lock_waits: LockWaits::default(),
+            replays: Replays::default(),
             polls: BTreeSet::new(),
             running: HashSet::new(),
             undecided: BTreeSet::new(),
@@ -242,7 +246,13 @@ impl State {
     /// Answers a client.
     #[inline]
     pub fn reply(&mut self, token: Token, result: Result<Vec<u8>, WireError>) {
-        self.effects.push(Effect::Reply(token, result));
+        self.effects.push(Effect::Reply(token, result, None));
+    }
+
+    /// Answers a change whose record is at this place of the log.
+    #[inline]
+    pub fn reply_to_change(&mut self, token: Token, result: Result<Vec<u8>, WireError>, position: Option<u64>) {
+        self.effects.push(Effect::Reply(token, result, position));
     }
 
     /// Answers another server.

@@ -95,6 +95,8 @@ pub struct Transaction {
     coordinator: Coordinator,
     recall: Recall,
     phase: Phase,
+    /// Place of the decision in the log.
+    pub position: Option<u64>,
 }
 
 impl Transaction {
@@ -103,7 +105,7 @@ impl Transaction {
         let tx = state.new_tx();
         state.undecided.insert(tx.number);
         let (coordinator, recall) = (Coordinator::new(plan), Recall::new(request.session));
-        Transaction { tx, leave, coordinator, recall, phase: Phase::Step(Heard::Ready) }
+        Transaction { tx, leave, coordinator, recall, phase: Phase::Step(Heard::Ready), position: None }
     }
 
     /// Goes on as far as it can.
@@ -238,6 +240,7 @@ impl Transaction {
             .ground
             .run(&caller, Some(tx), |change, env| decide(change, env, request, tx, participants, &here, &reply))?;
         state.apply(&batch)?;
+        self.position = Some(state.ground.tables.position());
         let ticket = state.log(if alone { Durability::Written } else { Durability::OnDisk });
         Ok(Phase::Logging(body, ticket))
     }

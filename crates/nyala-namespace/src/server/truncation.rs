@@ -8,7 +8,6 @@
 //! `O_TRUNC` is a truncation to nothing.
 //!
 //! Failure model: either side may lose power and what it had not synced.
-//!
 //! - **Metadata.** A smaller size is on disk before storage hears of it: else the old size could come back, and the file
 //!   would have zeros where its data was. That costs one sync of the log, which all who wait share. A size that is not
 //!   smaller cuts only what lies behind it, which belongs to no size that could come back: the sizes before it are smaller,
@@ -16,7 +15,7 @@
 //! - **Storage.** A target answers when its cut is on disk (`StorageOp::Truncate`). Only then the record may go: what came
 //!   back later would show as soon as the file grows again.
 //! - **Metadata again.** When the record's end is lost, so is everything that was logged after it, and the cut is done
-//!   again. That destroys only data behind the new size, which no synced size reached yet.
+//!   again, unless a client knows better ([`super::replay`]). It destroys only data behind the new size, which no synced size reached.
 //!
 //! Holes (`FALLOC_FL_PUNCH_HOLE`, `FALLOC_FL_ZERO_RANGE`) are not decided here: clients send them to storage, and a target
 //! that loses power shows the old bytes or zeros until the file is synced.
@@ -44,6 +43,8 @@ pub struct Truncation {
     /// The name under which the inode's lock is held.
     lock: TxId,
     phase: Phase,
+    /// Place in the log of the record's end.
+    pub ended: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -90,7 +91,7 @@ impl Truncation {
     ) -> Result<Truncation, WireError> {
         let lock = state.new_tx();
         state.lock(lock, &[LockKey::Inode(inode)])?;
-        Ok(Truncation { inode, record, shrinks, lock, phase: Phase::Applied })
+        Ok(Truncation { inode, record, shrinks, lock, phase: Phase::Applied, ended: None })
     }
 
     /// The change was not made after all.
@@ -137,6 +138,7 @@ impl Truncation {
                     let mut batch = Batch::new();
                     batch.delete(keys::truncate(self.inode));
                     state.apply(&batch)?;
+                    self.ended = Some(state.ground.tables.position());
                     self.phase = Phase::Forgetting(state.log(Durability::Written));
                 }
                 Phase::Forgetting(ticket) => {

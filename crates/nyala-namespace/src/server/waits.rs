@@ -24,6 +24,8 @@ pub enum Event {
     FileLocks(InodeId),
     /// A session has something to be told.
     Poll(SessionId),
+    /// Clients have said what is to be done again, or it is done.
+    Replays,
 }
 
 /// What a task waits for: the first of these. Completions of what it asked for end every wait.

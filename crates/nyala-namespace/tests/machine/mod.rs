@@ -63,6 +63,7 @@ pub struct Machine {
     pub notes: Vec<Note>,
     clients: BTreeMap<Token, Result<MetaReply, WireError>>,
     grants: BTreeMap<Token, Grants>,
+    positions: BTreeMap<Token, Option<u64>>,
     servers: BTreeMap<Token, Result<TxReply, WireError>>,
     last_token: u64,
     sequence: u64,
@@ -94,6 +95,7 @@ impl Machine {
             notes: Vec::new(),
             clients: BTreeMap::new(),
             grants: BTreeMap::new(),
+            positions: BTreeMap::new(),
             servers: BTreeMap::new(),
             last_token: 0,
             sequence: boot << 32,
@@ -118,7 +120,8 @@ impl Machine {
     fn carry_out(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
-                Effect::Reply(token, result) => {
+                Effect::Reply(token, result, position) => {
+                    self.positions.insert(token, position);
                     let reply = result.map(|body| {
                         let (grants, reply) = Grants::split(&body).unwrap();
                         self.grants.insert(token, grants);
@@ -228,6 +231,11 @@ impl Machine {
 
     pub fn answer(&self, token: Token) -> Option<Result<MetaReply, WireError>> {
         self.clients.get(&token).cloned()
+    }
+
+    /// Place in the log of the change that it answers.
+    pub fn position(&self, token: Token) -> Option<u64> {
+        self.positions[&token]
     }
 
     pub fn granted(&self, token: Token) -> Grants {

@@ -33,7 +33,7 @@ fn entries(world: &World) -> BTreeMap<InodeId, Vec<EntryRecord>> {
 fn look(world: &World, dir: InodeId, name: &Name) -> Option<bool> {
     let target = world.map.slot_target(dir.slot()).unwrap();
     let node = &world.nodes[usize::from(target.0) - 1];
-    let locks = node.locks().filter(|locks| !locks.pinned(dir, None))?;
+    let locks = node.locks().filter(|_| node.answers()).filter(|locks| !locks.pinned(dir, None))?;
     match Change::new(&node.tables, locks, None).find_entry(dir, name) {
         Ok(found) => Some(found.is_some()),
         Err(Fault::Blocked) => None,
@@ -111,11 +111,11 @@ fn lingers(world: &World, inode: InodeId) -> bool {
     world.nodes.iter().any(|node| node.tables.get(&key).unwrap().is_some())
 }
 
-/// Each client's file is where its client left it; after a power cut, somewhere.
+/// Each client's file is where its client left it.
 pub fn own_files(world: &World) {
     for client in &world.clients {
         let found = look(world, client.file.0, &client.file.1);
-        assert!(world.lossy || found == Some(true), "{}: {found:?} at {:?}", client.session, client.file);
+        assert!(found == Some(true), "{}: {found:?} at {:?}", client.session, client.file);
     }
     for n in 0..world.clients.len() as u64 {
         let inode = InodeId::new(Slot((n % 3) as u16), 10 + n).unwrap();

@@ -3,6 +3,7 @@
 //! A metadata server without network, clock and disk: the server that ships, on tables in memory.
 
 use crate::check::rows;
+use crate::unsynced::Mark;
 use crate::world::{Address, Body, Cx, Message};
 use nyala_kv::Batch;
 use nyala_namespace::keys;
@@ -118,12 +119,14 @@ impl Node {
         let applied = self.tables.applied();
         for effect in std::mem::take(&mut self.effects) {
             match effect {
-                Effect::Reply(token, result) => {
+                Effect::Reply(token, result, position) => {
                     let reply = result.map(|body| codec::decode(Grants::split(&body).unwrap().1).unwrap());
                     let Some(Asker::Client(session, sequence)) = self.askers.remove(&token) else {
                         panic!("a reply to nobody")
                     };
-                    let body = Body::Answer(self.me, session, sequence, reply);
+                    let (durable, position) = (self.durable as u64, position.unwrap_or(applied as u64));
+                    let mark = Mark { run: self.boot, durable, position };
+                    let body = Body::Answer(self.me, session, sequence, reply, mark);
                     self.held.push((applied, Message { to: Address::Client, body }));
                 }
                 Effect::Answer(token, answer) => {
@@ -204,6 +207,12 @@ impl Node {
     pub fn pass(&mut self, cx: &mut Cx) {
         self.now_ms += 100 + cx.rng.index(1_500) as u64;
         self.feed(cx, Input::Tick);
+    }
+
+    /// Whether whoever looks is answered.
+    pub fn answers(&self) -> bool {
+        let state = self.server.as_ref().map(|server| server.state());
+        state.is_some_and(|state| state.replays.over() && state.delegations.recovered())
     }
 
     /// Locks of transactions, while it is up.

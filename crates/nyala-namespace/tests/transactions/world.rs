@@ -3,6 +3,7 @@
 //! Three metadata servers, clients, and a network that loses, repeats and reorders. Everything comes from one seed.
 
 use crate::node::Node;
+use crate::unsynced::{Mark, Phase, Unsynced};
 use nyala_kv::Batch;
 use nyala_namespace::keys;
 use nyala_namespace::records::{DirPart, EntryRecord, FilePart, InodeRecord, SessionRecord};
@@ -24,7 +25,7 @@ pub enum Address {
 #[derive(Clone)]
 pub enum Body {
     Request(MetaRequest),
-    Answer(TargetId, SessionId, u64, Result<MetaReply, WireError>),
+    Answer(TargetId, SessionId, u64, Result<MetaReply, WireError>, Mark),
     Ask(TargetId, u64, TxRequest),
     Heard(u64, Result<TxReply, WireError>),
 }
@@ -54,6 +55,8 @@ pub struct Client {
     pub dir: Option<(InodeId, Name)>,
     sequences: BTreeMap<TargetId, u64>,
     pub request: Option<(TargetId, MetaRequest)>,
+    /// What each server has acknowledged.
+    told: BTreeMap<TargetId, Unsynced>,
     pub done: u64,
 }
 
@@ -75,8 +78,6 @@ pub struct World {
     /// Messages under way, each with the number of the process that it was sent to.
     pub messages: Vec<(Message, u64)>,
     pub faults: Faults,
-    /// Acknowledged changes may be gone: a machine lost power.
-    pub lossy: bool,
     pub busy: bool,
     now: i64,
 }
@@ -170,7 +171,7 @@ fn tables(n: u16) -> Batch {
     }
     // Clients opened their sessions before.
     for client in 0..CLIENTS {
-        let record = SessionRecord { client: format!("client {client}"), caches: None };
+        let record = SessionRecord { client: format!("client {client}"), caches: Some(true) };
         batch.put(keys::session(SessionId(client + 1)), codec::encode(&record));
     }
     batch.put(keys::next_sequence(Slot(n)), 100_u64.to_le_bytes());
@@ -190,19 +191,44 @@ impl World {
             dir: None,
             sequences: BTreeMap::new(),
             request: None,
+            told: (1..=SERVERS).map(|id| (TargetId(id), Unsynced::default())).collect(),
             done: 0,
         };
-        World {
+        let mut world = World {
             rng: SplitMix64::new(seed),
             nodes: (0..SERVERS).map(|n| Node::new(TargetId(n + 1), tables(n), &map)).collect(),
             map,
             clients: (0..CLIENTS).map(client).collect(),
             messages: Vec::new(),
             faults,
-            lossy: false,
             busy: true,
             now: 0,
+        };
+        world.greet();
+        world
+    }
+
+    /// All clients have said to all servers that nothing was lost before it all began.
+    fn greet(&mut self) {
+        for (n, id) in (0..usize::from(SERVERS)).zip(1..) {
+            for client in 0..self.clients.len() {
+                self.clients[client].told.get_mut(&TargetId(id)).unwrap().begin(self.nodes[n].boot);
+                self.tell(client, n, MetaOp::Replay(Replay { changes: Vec::new(), last: true, open: Vec::new() }));
+            }
+            self.at(n, Node::sync);
+            let boot = self.nodes[n].boot;
+            for client in 0..self.clients.len() {
+                self.tell(client, n, MetaOp::DelegationPoll { boot, kept: Vec::new(), moving: Vec::new() });
+            }
+            assert!(self.nodes[n].answers());
         }
+        self.messages.clear();
+    }
+
+    fn tell(&mut self, client: usize, n: usize, op: MetaOp) {
+        self.send_unnumbered(client, self.nodes[n].me, op);
+        let (message, boot) = self.messages.pop().unwrap();
+        self.arrive(message, boot);
     }
 
     fn at(&mut self, n: usize, f: impl FnOnce(&mut Node, &mut Cx)) {
@@ -225,7 +251,6 @@ impl World {
 
     pub fn crash(&mut self, n: usize, power: bool) {
         let keep = power.then(|| self.rng.bits());
-        self.lossy |= power;
         self.nodes[n].crash(keep);
     }
 
@@ -243,7 +268,9 @@ impl World {
         match self.rng.index(100) {
             0..50 => self.deliver(),
             50..65 => self.at(n, |node, cx| node.flush(cx)),
-            65..75 => self.at(n, |node, cx| node.sync(cx)),
+            // Seldom where power fails, so that there is something to lose.
+            65..75 if !faults.power || self.rng.percent(25) => self.at(n, |node, cx| node.sync(cx)),
+            65..75 => {}
             75..80 => self.at(n, |node, cx| node.pass(cx)),
             80..85 if self.messages.is_empty() || self.rng.percent(faults.time_out as u64) => {
                 self.at(n, |node, cx| node.time_out(cx))
@@ -280,12 +307,24 @@ impl World {
             Body::Ask(..) if self.nodes[server].boot != boot => {}
             Body::Ask(from, id, request) => self.at(server, |node, cx| node.asked(cx, from, id, request)),
             Body::Heard(id, answer) => self.at(server, |node, cx| node.heard(cx, id, answer)),
-            Body::Answer(from, session, sequence, reply) => self.answered(from, session, sequence, reply),
+            Body::Answer(from, session, sequence, reply, mark) => self.answered((from, mark), session, sequence, reply),
         }
     }
 
     /// Sends the client's request (again), or a new one.
     fn client(&mut self, n: usize) {
+        let target = TargetId(self.rng.index(usize::from(SERVERS)) as u16 + 1);
+        let told = self.clients[n].told.get_mut(&target).unwrap();
+        if told.phase != Phase::Known
+            && self.rng.percent(told.how_often())
+            && let Some(op) = told.next()
+        {
+            return self.send_unnumbered(n, target, op);
+        }
+        if self.rng.percent(5) && self.messages.len() < 20 {
+            // So that it hears of another run.
+            return self.send_unnumbered(n, target, MetaOp::StatFs);
+        }
         if self.clients[n].request.is_none() {
             if !self.busy {
                 return;
@@ -296,6 +335,18 @@ impl World {
         if let Some((target, request)) = self.clients[n].request.clone() {
             self.send(Message { to: Address::Server(target), body: Body::Request(request) });
         }
+    }
+
+    fn send_unnumbered(&mut self, n: usize, target: TargetId, op: MetaOp) {
+        let (session, now, owner) = (self.clients[n].session, Time { seconds: self.now, nanos: 0 }, Owner::default());
+        let request = MetaRequest { session, sequence: 0, acked_below: 0, owner, now, op, want: Want::NOTHING };
+        self.send(Message { to: Address::Server(target), body: Body::Request(request) });
+    }
+
+    /// All clients and servers know each other's runs.
+    pub fn is_settled(&self) -> bool {
+        let knows = |client: &Client, node: &Node| client.told[&node.me].is_settled(node.boot);
+        self.nodes.iter().all(|node| self.clients.iter().all(|client| knows(client, node)))
     }
 
     pub fn begin(&mut self, n: usize, op: MetaOp) {
@@ -312,9 +363,18 @@ impl World {
         ));
     }
 
-    fn answered(&mut self, from: TargetId, session: SessionId, sequence: u64, reply: Result<MetaReply, WireError>) {
-        let lossy = self.lossy;
+    fn answered(
+        &mut self,
+        (from, mark): (TargetId, Mark),
+        session: SessionId,
+        sequence: u64,
+        reply: Result<MetaReply, WireError>,
+    ) {
         let client = &mut self.clients[session.0 as usize - 1];
+        let told = client.told.get_mut(&from).unwrap();
+        if !told.heard(mark, &reply) || told.phase == Phase::Say {
+            return;
+        }
         let same = |(to, request): &&(TargetId, MetaRequest)| *to == from && request.sequence == sequence;
         let Some((_, request)) = client.request.as_ref().filter(same) else {
             return;
@@ -323,7 +383,10 @@ impl World {
             return;
         }
         // What only this client touches can only succeed, once: a second time it would be refused.
-        let expect = |what: &str| assert!(lossy || reply.is_ok(), "{what} of {session}: {reply:?}, {request:?}");
+        if let Ok(reply) = &reply {
+            told.keep(mark, request, reply);
+        }
+        let expect = |what: &str| assert!(reply.is_ok(), "{what} of {session}: {reply:?}, {request:?}");
         match &request.op {
             MetaOp::Rename(rename) if rename.from_name == client.file.1 => {
                 expect("move");

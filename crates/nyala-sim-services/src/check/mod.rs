@@ -7,11 +7,13 @@ pub mod exclusive;
 pub mod locks;
 pub mod mirrors;
 pub mod register;
+pub mod said_again;
 
 use append::Appended;
 use exclusive::Exclusive;
 use locks::Inside;
 use register::Register;
+use said_again::SaidAgain;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
@@ -34,6 +36,7 @@ pub struct Ledger {
     /// Until when (nanoseconds of the simulation) what a client writes may be lost before it is synced: it is cut off, or
     /// stands still, and may have lost its sessions. Client 0: all of them, a disk fails.
     doubts: BTreeMap<ClientId, u64>,
+    said_again: SaidAgain,
     /// How inodes begin whose files are not mirrored.
     pub plain: String,
     pub findings: Vec<String>,
@@ -78,14 +81,20 @@ impl Ledger {
         self.registers.values_mut().for_each(|register| register.lost(client, now));
         self.appended.values_mut().for_each(|appended| appended.lost(Some(client)));
         self.exclusive.lost(client, at);
+        if self.said_again.is_gone(at) {
+            self.rests_on_what_is_lost(at);
+        }
         self.leaves(client);
     }
 
     /// A client may lose its sessions and locks until then, and not know it.
-    pub fn away(&mut self, client: ClientId, until: u64) {
+    pub fn away(&mut self, client: ClientId, now: u64, until: u64) {
         self.leaves(client);
         let doubt = self.doubts.entry(client).or_default();
         *doubt = until.max(*doubt);
+        if self.said_again.may_be_gone(now) {
+            self.rests_on_what_is_lost(now);
+        }
         self.may_be_fenced(client);
     }
 
@@ -129,8 +138,23 @@ impl Ledger {
         self.appended.values_mut().for_each(|appended| appended.lost(client));
     }
 
-    /// A server lost power at a time: what clients have not synced may be gone, which the next sync tells.
-    pub fn power_cut(&mut self, now: u64) {
+    /// Servers lost power at a time: what clients have not synced may be gone, which the next sync tells. Where only metadata servers did,
+    /// nothing is gone, as long as all clients live.
+    pub fn power_cut(&mut self, now: u64, only_metadata: bool) {
+        let all_well = !self.doubts.values().any(|until| *until > now);
+        let whole = only_metadata && self.said_again.cut(now, all_well);
+        self.count(if whole {
+            "fault: power cut that loses nothing"
+        } else {
+            "fault: power cut that may lose something"
+        });
+        if !whole {
+            self.rests_on_what_is_lost(now);
+        }
+    }
+
+    /// Whatever is not synced may be lost.
+    fn rests_on_what_is_lost(&mut self, now: u64) {
         self.may_be_lost(None);
         self.exclusive.may_be_lost(now);
     }

@@ -43,6 +43,8 @@ pub struct Faults {
     lurking: bool,
     /// Whether there is such an accident.
     cuts_after_syncs: bool,
+    /// Only metadata servers fail, by themselves or towards each other: all is there that clients were told, whatever those lose.
+    only_metadata: bool,
     /// Clients that were killed and are to start again, by machine.
     pub to_restart: Vec<MachineId>,
 }
@@ -55,8 +57,9 @@ impl Faults {
     pub fn new(mut random: Random) -> Faults {
         let apart = *random.pick(&[SECOND / 2, 2 * SECOND, 5 * SECOND]);
         let cuts_after_syncs = std::env::var_os("SIM_SYNC_CUTS").is_some();
+        let only_metadata = random.one_in(3);
         let (next, ends, to_restart) = (now() + apart, Vec::new(), Vec::new());
-        Faults { random, ends, next, apart, lurking: false, cuts_after_syncs, to_restart }
+        Faults { random, ends, next, apart, lurking: false, cuts_after_syncs, only_metadata, to_restart }
     }
 
     /// Makes what is due, and ends what is over.
@@ -114,8 +117,12 @@ impl Faults {
     }
 
     fn one(&mut self, cluster: &mut Cluster, clients: &[Running]) {
-        let server = self.random.index(cluster.servers.len());
-        let what = self.random.below(20);
+        let (server, what) = match self.only_metadata {
+            false => (self.random.index(cluster.servers.len()), self.random.below(20)),
+            true => {
+                (*self.random.pick(&cluster.with_role(Role::Meta)), *self.random.pick(&[0, 2, 5, 6, 7, 8, 12, 13, 15]))
+            }
+        };
         let name = cluster.servers[server].name.clone();
         let say = |what: &str| {
             ledger(|ledger| ledger.count(&format!("fault: {what}")));
@@ -134,9 +141,9 @@ impl Faults {
             }
             5..8 if cluster.servers[server].process.is_some() => {
                 say("power cut");
-                if cluster.servers[server].role != Role::Mgmt {
-                    let at = now();
-                    ledger(|ledger| ledger.power_cut(at));
+                let (role, at) = (cluster.servers[server].role, now());
+                if role != Role::Mgmt {
+                    ledger(|ledger| ledger.power_cut(at, role == Role::Meta));
                 }
                 cluster.stop(server, true);
                 self.later(End::Start(server));
@@ -191,7 +198,7 @@ impl Faults {
         let at = now();
         ledger(|ledger| {
             ledger.count("fault: power cut after a sync");
-            ledger.power_cut(at);
+            ledger.power_cut(at, role == Role::Meta);
         });
         tracing::info!("ACCIDENT power cut after a sync of {} servers", servers.len());
         self.cut(cluster, &servers);
@@ -200,8 +207,11 @@ impl Faults {
     /// A whole site loses power; its servers come back one by one.
     fn cut_all(&mut self, cluster: &mut Cluster) {
         let at = now();
-        ledger(|ledger| ledger.power_cut(at));
-        let servers: Vec<usize> = (0..cluster.servers.len()).collect();
+        ledger(|ledger| ledger.power_cut(at, self.only_metadata));
+        let servers = match self.only_metadata {
+            true => cluster.with_role(Role::Meta),
+            false => (0..cluster.servers.len()).collect(),
+        };
         self.cut(cluster, &servers);
     }
 
@@ -226,7 +236,7 @@ impl Faults {
             let span = self.random.range(SECOND..12 * SESSION_TIMEOUT.as_nanos() as u64);
             ledger(|ledger| {
                 ledger.count("fault: client stands still");
-                ledger.away(client.id, now() + span + AFTERMATH);
+                ledger.away(client.id, now(), now() + span + AFTERMATH);
             });
             tracing::info!("ACCIDENT client {} stands still for {} s", client.id, span / SECOND);
             process::stand(client.process, span);
@@ -251,6 +261,7 @@ impl Faults {
     fn ways(&mut self, cluster: &Cluster, clients: &[Running], server: usize) -> Vec<(MachineId, MachineId)> {
         let it = cluster.servers[server].machine;
         let servers = cluster.servers.iter().map(|server| server.machine);
+        let clients = if self.only_metadata { &[] } else { clients };
         let all: Vec<MachineId> = servers.chain(clients.iter().map(|client| client.machine)).collect();
         let some = self.random.one_in(2);
         let direction = self.random.below(4);
@@ -264,7 +275,7 @@ impl Faults {
             ways.extend(both.into_iter().enumerate().filter(|(at, _)| direction != *at as u64).map(|(_, way)| way));
             // A client that is cut off may lose its session.
             let cut_off = clients.iter().filter(|client| client.machine == other);
-            cut_off.for_each(|client| ledger(|ledger| ledger.away(client.id, until)));
+            cut_off.for_each(|client| ledger(|ledger| ledger.away(client.id, now(), until)));
         }
         ways
     }

@@ -6,6 +6,7 @@ use super::args::{Commit, NewEntry, PutInline, Rename, SetAttr};
 use super::delegation::Returned;
 use super::lock::FileLock;
 use super::repair::Repair;
+use super::replay::Replay;
 use crate::attr::FileKind;
 use crate::ids::InodeId;
 use crate::name::Name;
@@ -209,6 +210,9 @@ pub enum MetaOp {
         #[n(0)]
         run: u32,
     },
+    /// Changes that an earlier run of this server acknowledged and may not have now. Reply: `Done`, or `Replayed` to the last one.
+    #[n(23)]
+    Replay(#[n(0)] Replay),
 
     /// Make a regular file, or open the one that is there. Reply: `Created`.
     #[n(32)]
@@ -415,6 +419,7 @@ impl MetaOp {
                 | MetaOp::LockConfirm { .. }
                 | MetaOp::LockChecked { .. }
                 | MetaOp::Survived { .. }
+                | MetaOp::Replay(_)
         )
     }
 
@@ -437,7 +442,7 @@ impl MetaOp {
             MetaOp::DelegationPoll { .. } | MetaOp::DelegationReturn { .. } | MetaOp::LockChecked { .. } => {
                 return None;
             }
-            MetaOp::Survived { .. } => return None,
+            MetaOp::Survived { .. } | MetaOp::Replay(_) => return None,
             MetaOp::Lookup { parent, .. }
             | MetaOp::Unlink { parent, .. }
             | MetaOp::Rmdir { parent, .. }

@@ -227,6 +227,13 @@ pub enum MetaReply {
     /// A position of the server's log.
     #[n(18)]
     Position(#[n(0)] u64),
+    /// The sequence numbers of replayed changes that could not be done again.
+    #[n(19)]
+    Replayed {
+        /// In ascending order.
+        #[n(0)]
+        lost: Vec<u64>,
+    },
 }
 
 /// What became of one content of many.

@@ -6,9 +6,9 @@ use crate::shapes::{enums, structures};
 use nyala_wire::check::{Fact, InodeFact, ScanReply, ScanRequest, ServerFact};
 use nyala_wire::fences::{FencesReply, FencesRequest};
 use nyala_wire::meta::{
-    Commit, DelegationMode, EntryInfo, EntryReply, FileLock, FileReply, InlineContent, ListedEntry, Listing, LockCheck,
-    LockKind, MetaOp, MetaReply, MetaRequest, NewEntry, Owner, PutInline, PutOutcome, Rename, Repair, Returned,
-    Revocation, ServerRepair, SessionReply, SetAttr, SetTime,
+    Acknowledged, Commit, DelegationMode, EntryInfo, EntryReply, FileLock, FileReply, InlineContent, ListedEntry,
+    Listing, LockCheck, LockKind, MetaOp, MetaReply, MetaRequest, NewEntry, Owner, PutInline, PutOutcome, Rename,
+    Repair, Replay, Returned, Revocation, ServerRepair, SessionReply, SetAttr, SetTime,
 };
 use nyala_wire::meta_tx::{LockEdge, LockOwner, Outcome, PartResult, TxAction, TxPart, TxReply, TxRequest};
 use nyala_wire::mgmt::{
@@ -19,6 +19,7 @@ use nyala_wire::storage::{ListedFile, Stamp, StorageOp, StorageReply, StorageReq
 use nyala_wire::walk::{WalkAt, WalkPiece};
 
 structures! {
+    Acknowledged { position, request, reply }
     Commit { inode, end, mtime, spilled, sync, close, allocated }
     EntryInfo { attr, meta_target, layout, inline, pattern, parent }
     EntryReply { inode, kind, attr }
@@ -47,6 +48,7 @@ structures! {
     RegisterTarget { uuid, id, alias, kind, capacity, losses, spare }
     Registered { cluster, node, targets, map, refused }
     Rename { from_parent, from_name, to_parent, to_name, no_replace, exchange }
+    Replay { changes, last, open }
     Returned { inode, keep, seq, open }
     Revocation { inode, keep, seq }
     SessionReply { timeout_ms, map_version, known, boot }
@@ -84,6 +86,7 @@ enums! {
         20 LockConfirm { inode, lock }
         21 LockChecked { numbers }
         22 Survived { run }
+        23 Replay { 0 }
         32 Create { entry, exclusive }
         33 Open { inode }
         34 Close { inode }
@@ -125,6 +128,7 @@ enums! {
         16 Lock { 0 }
         17 Inlines { 0 }
         18 Position { 0 }
+        19 Replayed { lost }
     }
     Repair {
         0 RemoveName { dir, cookie, inode }

@@ -5,7 +5,8 @@
 //! A server's replies carry the number of its run, the log position that is on disk and the one that the reply rests on. A
 //! later run goes on where it found the log to end; what an earlier one had answered behind that is lost. So the last
 //! position of each inode is kept until it is on disk; with the first reply of a later run those that were not become
-//! doubtful, and the server says which survived. The positions of changes that others made a moment before count as
+//! doubtful, and the server says which survived. It is told those that did not, and does them again ([`super::replay_log`]): what that
+//! brings back is not lost. The positions of changes that others made a moment before count as
 //! this client's: that errs to the side of loss. Inline content is told as a whole: what of it was lost is back with
 //! the next telling, unless this client let its copy go and has loaded the server's since.
 
@@ -14,7 +15,7 @@ mod server;
 use crate::rpc::logic::effects::ChangedPart;
 use nyala_wire::{InodeId, TargetId};
 use server::{FEW, Past, Server, note};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a server's log was when it replied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +26,23 @@ pub struct LogMark {
     pub durable: u64,
     /// The reply rests on nothing behind this.
     pub applied: u64,
+}
+
+/// Changes of one run that a later one has neither found nor done again.
+#[derive(Debug, Default)]
+pub struct Lost {
+    /// All up to here.
+    pub up_to: u64,
+    /// Those at these positions, whatever inodes they were of, and all of these inodes.
+    pub positions: BTreeSet<u64>,
+    /// See above.
+    pub inodes: BTreeSet<InodeId>,
+}
+
+impl Lost {
+    fn has(&self, inode: InodeId, position: u64) -> bool {
+        position <= self.up_to || self.positions.contains(&position) || self.inodes.contains(&inode)
+    }
 }
 
 /// Of all servers.
@@ -106,6 +124,23 @@ impl AcknowledgedChanges {
         server.tidy();
     }
 
+    /// The run `now` of a server has done again what the run `before` had acknowledged behind the position `there`: all but what was lost.
+    pub fn done_again(&mut self, target: TargetId, (before, now): (u32, u32), there: u64, lost: &Lost) {
+        let Some(server) = self.servers.get_mut(&target) else { return };
+        if server.run < now {
+            server.next_run(now);
+        }
+        if let Some(past) = server.past.get_mut(&before) {
+            past.survived = Some(there);
+            past.marks.retain(|inode, mark| {
+                let stays = |part: &u64| *part > there && lost.has(*inode, *part);
+                mark.iter_mut().filter(|part| !stays(part)).for_each(|part| *part = 0);
+                *mark != [0, 0]
+            });
+        }
+        server.tidy();
+    }
+
     /// Whether a change of this inode is known to be lost, at which server; said once.
     pub fn take_lost(&mut self, inode: InodeId) -> Option<TargetId> {
         let mut lost = None;
@@ -144,6 +179,25 @@ mod tests {
 
     fn mark(run: u32, durable: u64, applied: u64) -> LogMark {
         LogMark { run, durable, applied }
+    }
+
+    #[test]
+    fn what_is_done_again_is_not_lost() {
+        let mut acknowledged = AcknowledgedChanges::default();
+        let three = InodeId(13);
+        acknowledged.heard(A, mark(1, 0, 5), OF_ONE);
+        acknowledged.heard(A, mark(1, 0, 8), OF_TWO);
+        acknowledged.heard(A, mark(1, 0, 9), [(three, ChangedPart::Other)]);
+        let lost = Lost { up_to: 0, positions: [9].into(), inodes: [ONE].into() };
+        acknowledged.done_again(A, (1, 2), 4, &lost);
+        assert!(acknowledged.doubtful(None).is_empty(), "there is nothing to ask");
+        let lost =
+            |acknowledged: &mut AcknowledgedChanges| [ONE, TWO, three].map(|inode| acknowledged.take_lost(inode));
+        assert_eq!(lost(&mut acknowledged), [Some(A), None, Some(A)]);
+        acknowledged.heard(A, mark(2, 9, 12), OF_ONE);
+        acknowledged.heard(A, mark(2, 9, 13), OF_TWO);
+        acknowledged.done_again(A, (2, 3), 9, &Lost { up_to: 12, ..Lost::default() });
+        assert_eq!(lost(&mut acknowledged), [Some(A), None, None], "what was left out");
     }
 
     #[test]

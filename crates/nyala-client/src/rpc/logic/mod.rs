@@ -6,5 +6,7 @@ pub mod acknowledged;
 pub(crate) mod checksum;
 pub mod effects;
 pub mod group_numbers;
+pub mod replay_log;
+pub(crate) mod replay_messages;
 pub mod segments;
 pub mod sequence;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! What the member wants done. What touches the tables is done in order, one after the other; it waits where the store has no room.
-//!
-//! Failure model: an error of the store ends the service ([`News::Failed`]). Records are applied one by one and written together: a crash
-//! in between leaves some of them, whose numbers are in them.
+//! Failure model: an error of the store ends the service ([`News::Failed`]). Records are applied one by one: a crash leaves some.
 
 use super::copy::{begin_copy, put_rows, read_rows};
 use super::{GroupShell, News, rows};

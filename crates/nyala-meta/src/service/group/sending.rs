@@ -81,7 +81,7 @@ impl GroupShell {
     }
 
     pub(super) fn ask(self: &Rc<Self>, command: &Command) {
-        let Some((member, news)) = command.member_news() else {
+        let Some((member, news)) = nyala_cluster::group::member_news::news(command) else {
             return tracing::error!(?command, "a member asks management for something else");
         };
         let (group, epoch, target, by) = (member.group, member.epoch, member.target, self.setup.me);

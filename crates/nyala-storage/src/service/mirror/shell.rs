@@ -225,7 +225,7 @@ impl Shell {
     }
 
     fn ask(&self, command: &Command) {
-        let Some((member, news)) = command.member_news() else {
+        let Some((member, news)) = nyala_cluster::group::member_news::news(command) else {
             return tracing::error!(?command, "a member asks management for something else");
         };
         let (group, epoch, target, by) = (member.group, member.epoch, member.target, self.setup.me);

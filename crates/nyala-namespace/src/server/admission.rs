@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Which requests are answered after a restart, before clients of before it have said what is to be known of them.
+
+use super::state::State;
+use nyala_wire::meta::{MetaOp, MetaRequest};
+
+/// Whether a client of before the restart may ask that before it has said what it was told is done.
+pub fn comes_first(state: &State, op: &MetaOp) -> bool {
+    match op {
+        MetaOp::DelegationPoll { boot, .. } => *boot != state.boot,
+        MetaOp::SessionOpen { .. } | MetaOp::SessionClose => true,
+        MetaOp::StatFs | MetaOp::Survived { .. } | MetaOp::Replay(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether a request has to wait for no client of before the restart.
+pub fn is_admitted(state: &State, request: &MetaRequest) -> bool {
+    comes_first(state, &request.op)
+        || (state.replays.over() && (state.delegations.recovered() || is_needed(state, request)))
+}
+
+/// Whether clients of before the restart need the answer to return what they keep.
+fn is_needed(state: &State, request: &MetaRequest) -> bool {
+    match &request.op {
+        MetaOp::DelegationPoll { .. } | MetaOp::DelegationReturn { .. } | MetaOp::Close { .. } | MetaOp::Sync => true,
+        MetaOp::Commit(_) | MetaOp::PutInline(_) | MetaOp::PutInlines { .. } | MetaOp::FileInfo { .. } => {
+            state.delegations.is_unconfirmed(request.session)
+        }
+        _ => false,
+    }
+}
