@@ -190,7 +190,7 @@ impl Host {
         let map = self.member.map();
         let server = map.groups.iter().find(|group| group.members.contains(&self.me)).and_then(|group| group.serves);
         let recovered = match self.group() {
-            Some(_) => self.flusher.last_index(),
+            Some(_) => rows::before_this_term(&self.tables.store)?.unwrap_or(self.flusher.last_index()),
             None => self.lone.position(self.tables.store.applied()),
         };
         let mut state = State {

@@ -9,13 +9,15 @@ use nyala_client::{Client, ClientConfig};
 use nyala_meta::MetaConfig;
 use nyala_mgmt::MgmtConfig;
 use nyala_storage::{StorageConfig, TargetSpec};
+use nyala_store::testing::Machine;
+use nyala_store::{Options, Store};
 use nyala_transport::member::MgmtClient;
 use nyala_transport::{HandshakeConfig, Role, Secret};
 use nyala_wire::InodeId;
 use nyala_wire::map::{ClusterMap, MemberState, TargetKind};
 use nyala_wire::mgmt::{GroupOrder, MgmtReply, MgmtRequest};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
 
@@ -25,6 +27,8 @@ struct Cluster {
     metas: [SocketAddr; 2],
     others: Vec<Running>,
     running: [Option<Running>; 2],
+    /// The disks of both.
+    machines: [Machine; 2],
 }
 
 impl Cluster {
@@ -43,7 +47,8 @@ impl Cluster {
         let mut config = StorageConfig::new(dir.path().join("storage"), storage, vec![mgmt], secret);
         config.targets = vec![TargetSpec { dir: dir.path().join("t0"), ..TargetSpec::default() }];
         others.push(on_thread(move |stop| async { nyala_storage::run(config, told(stop)).await.unwrap() }));
-        let mut cluster = Cluster { dir, mgmt, metas, others, running: [None, None] };
+        let machines = [Machine::new(1), Machine::new(2)];
+        let mut cluster = Cluster { dir, mgmt, metas, others, running: [None, None], machines };
         cluster.start_meta(0);
         cluster
     }
@@ -64,9 +69,11 @@ impl Cluster {
             spare: n > 0,
             sync_interval: Duration::from_millis(500),
         };
-        self.running[n] = Some(on_thread(move |cut| async {
+        let machine = self.machines[n].clone();
+        self.running[n] = Some(on_thread(move |cut| async move {
+            let open = |_: &Path, options: Options| Store::open_with(machine.disk(), machine.ordered(), options);
             tokio::select! {
-                ended = nyala_meta::run(config, std::future::pending()) => ended.unwrap(),
+                ended = nyala_meta::run_on(config, &open, std::future::pending()) => ended.unwrap(),
                 () = told(cut) => {}
             }
         }));
@@ -77,6 +84,13 @@ impl Cluster {
         let (cut, thread) = self.running[n].take().expect("it runs");
         let _ = cut.send(());
         thread.join().expect("the service is dropped");
+    }
+
+    /// Both lose power at once, and what they had not synced.
+    fn cut_power(&mut self) {
+        (0..2).for_each(|n| self.cut(n));
+        self.machines.iter().for_each(Machine::power_cut);
+        (0..2).for_each(|n| self.start_meta(n));
     }
 
     async fn client(&self) -> Client {
@@ -162,6 +176,43 @@ fn a_server_in_use_becomes_a_mirror_group_and_outlives_its_primary() {
             client.lookup(InodeId::ROOT, format!("dir{n}").as_bytes()).await.unwrap();
         }
         client.shutdown().await.unwrap();
+    });
+    cluster.stop();
+}
+
+/// Both members lose power, again and again, while a client lives: all that it was told is there.
+#[test]
+fn what_a_living_client_was_told_is_there_after_all_members_lost_power() {
+    let mut cluster = Cluster::start();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    LocalSet::new().block_on(&runtime, async {
+        let client = cluster.client().await;
+        until(&client, "two targets", |map| map.targets.len() == 2).await;
+        mirror(&mut cluster, &client).await;
+        until(&client, "all good", all_good).await;
+        let mut made = Vec::new();
+        for round in 0..4 {
+            for n in 0..40 {
+                let name = format!("dir{round}.{n}");
+                let dir = client.mkdir(InodeId::ROOT, name.as_bytes(), 0o755, OWNER).await.unwrap().inode;
+                put(&client, format!("file{round}.{n}").as_bytes(), 300).await;
+                made.push((name, dir));
+            }
+            cluster.cut_power();
+            for (name, dir) in &made {
+                assert_eq!(client.lookup(InodeId::ROOT, name.as_bytes()).await.unwrap().inode, *dir, "{name}");
+                let file = name.replace("dir", "file");
+                assert_eq!(client.lookup(InodeId::ROOT, file.as_bytes()).await.unwrap().size, 300, "{file}");
+            }
+            client.fsync_dir(InodeId::ROOT).await.unwrap();
+            until(&client, "all good again", all_good).await;
+        }
+        client.shutdown().await.unwrap();
+        let other = cluster.client().await;
+        for (name, dir) in &made {
+            assert_eq!(other.lookup(InodeId::ROOT, name.as_bytes()).await.unwrap().inode, *dir, "{name}");
+        }
+        other.shutdown().await.unwrap();
     });
     cluster.stop();
 }

@@ -72,6 +72,11 @@ pub fn terms(store: &Store) -> Result<Vec<(u32, u64)>, WireError> {
     if whole { Ok(terms) } else { Err(damaged()) }
 }
 
+/// The last record before the newest term began: what an earlier primary gave numbers behind it is lost, and its number another record's.
+pub fn before_this_term(store: &Store) -> Result<Option<u64>, WireError> {
+    Ok(terms(store)?.last().map(|(_, first)| first.saturating_sub(1)))
+}
+
 fn damaged() -> WireError {
     ErrorCode::IO.with("what is remembered of the mirror group's log cannot be read")
 }
