@@ -116,13 +116,18 @@ impl Faults {
         self.ends.push((at, end));
     }
 
-    fn one(&mut self, cluster: &mut Cluster, clients: &[Running]) {
-        let (server, what) = match self.only_metadata {
+    /// A server, and what happens to it, or elsewhere.
+    fn which(&mut self, cluster: &Cluster) -> (usize, u64) {
+        match self.only_metadata {
             false => (self.random.index(cluster.servers.len()), self.random.below(20)),
             true => {
                 (*self.random.pick(&cluster.with_role(Role::Meta)), *self.random.pick(&[0, 2, 5, 6, 7, 8, 12, 13, 15]))
             }
-        };
+        }
+    }
+
+    fn one(&mut self, cluster: &mut Cluster, clients: &[Running]) {
+        let (server, what) = self.which(cluster);
         let name = cluster.servers[server].name.clone();
         let say = |what: &str| {
             ledger(|ledger| ledger.count(&format!("fault: {what}")));
