@@ -117,6 +117,46 @@ async fn a_sync_reaches_what_was_written_under_a_delegation_that_is_gone() {
     cluster.check();
 }
 
+/// A file that was forgotten here, and is opened under a delegation that lets nothing be kept, is one of which nothing is known.
+async fn reopened_uncached(cluster: &Cluster, one: &Client, two: &Client) -> FileHandle {
+    let first = written(one).await;
+    within(first.fsync(false)).await.unwrap();
+    let inode = first.inode();
+    within(first.release()).await.unwrap();
+    contend(one, two, inode).await;
+    cluster.take_log();
+    let again = open(two, inode).await;
+    assert!(cluster.take_log().is_empty(), "nothing had to be asked");
+    again
+}
+
+#[tokio::test]
+async fn a_sync_reaches_what_was_written_to_a_file_that_nobody_asked_about() {
+    let (cluster, one, two) = two(108).await;
+    let theirs = reopened_uncached(&cluster, &one, &two).await;
+    within(theirs.write(CHUNK as u64, &[3; 10])).await.unwrap();
+    assert_eq!(unsynced(&cluster), 1);
+    within(theirs.fsync(false)).await.unwrap();
+    assert_eq!(unsynced(&cluster), 0);
+    cluster.0.lock().storage.lose_power();
+    assert_eq!(within(read(&theirs, CHUNK as u64, 10)).await, [3; 10]);
+    cluster.check();
+}
+
+#[tokio::test]
+async fn a_sync_says_what_was_lost_of_a_file_that_nobody_asked_about() {
+    let (cluster, one, two) = two(109).await;
+    let theirs = reopened_uncached(&cluster, &one, &two).await;
+    let inode = theirs.inode();
+    within(theirs.write(CHUNK as u64, &[3; 10])).await.unwrap();
+    within(theirs.release()).await.unwrap();
+    cluster.0.lock().storage.lose_power();
+    let again = open(&two, inode).await;
+    assert_eq!(within(again.fsync(false)).await.unwrap_err().errno(), EIO);
+    within(again.fsync(false)).await.unwrap();
+    cluster.check();
+}
+
 #[tokio::test]
 async fn a_sync_reaches_what_was_written_before_the_file_was_forgotten() {
     let cluster = Cluster::new(95);

@@ -369,6 +369,18 @@ impl DelegationCache {
         self.lock(inode).mode(inode, self.ctx.now_ms())
     }
 
+    /// What a file is of which nothing is known here: opened under a delegation that lets nothing be kept, and that an earlier
+    /// opening got, it was not asked about.
+    pub(crate) fn learn(&self, file: &Arc<File>, reply: &FileReply) {
+        let mut state = file.state.lock();
+        if !state.is_known() {
+            let generation = state.generation();
+            state.install(reply, generation, self.ctx.now_ms());
+            // The reply may predate a local change.
+            state.attrs_mut().invalidate();
+        }
+    }
+
     /// Learns the file's size, times and inline content anew.
     pub(crate) async fn file_info(self: &Arc<DelegationCache>, file: &Arc<File>) -> Result<()> {
         let generation = file.state.lock().generation();

@@ -57,6 +57,8 @@ impl Writeback {
         let mut asked = false;
         loop {
             let reply = self.cluster.look(file.inode).await?;
+            // Of an unknown file nobody could say later which targets have unsynced bytes of it.
+            self.delegations.learn(file, &reply);
             let Some(content) = &reply.inline else {
                 self.send_direct(file, &reply.layout, offset, Bytes::copy_from_slice(data), session).await?;
                 let sparse = offset > reply.attr.size || reply.attr.allocated.is_some();

@@ -123,7 +123,13 @@ impl Writeback {
         }
         let moved = moved(&file.state.lock());
         let synced = match &moved {
-            _ if flush.sync => self.sync_targets(file).await?,
+            _ if flush.sync => match self.sync_targets(file).await? {
+                Some(synced) => synced,
+                None => {
+                    self.delegations.file_info(file).await?;
+                    return Ok(FlushStep::Redo);
+                }
+            },
             Some((layout, len)) => self.sync_moved(file, layout, *len).await?,
             None => Synced::default(),
         };

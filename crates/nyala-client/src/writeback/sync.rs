@@ -3,9 +3,11 @@
 //! Having what is on storage targets put on their disks.
 //!
 //! **Failure model.** Unsynced bytes of a file may come from another client, or from this one before it forgot the file: what
-//! a sync has to reach is more than this client remembers (`writeback::logic::unsynced`). A target that has nothing unsynced of a
-//! file says so without touching its disk. A failed sync is said to whoever waits, and done again the next time. Content that
-//! moved from the inode is on disk before its server is told to forget its copy, which may be the only one that is.
+//! a sync has to reach is more than this client remembers (`writeback::logic::unsynced`). A file may have been opened without
+//! asking its server, under a delegation that was held still: its layout is asked for, since without it no target is reached.
+//! A target that has nothing unsynced of a file says so without touching its disk. A failed sync is said to whoever waits, and
+//! done again the next time. Content that moved from the inode is on disk before its server is told to forget its copy, which
+//! may be the only one that is.
 //! **A target may lose power between a write and its sync**, and answer the sync truthfully: nothing is unsynced there.
 //! It says with both how often it lost something (`WriteVerifier`), and where the two differ the sync fails, or what
 //! was moved is moved again. A mirror group lost something if its last good member did.
@@ -39,11 +41,12 @@ impl Synced {
 }
 
 impl Writeback {
-    /// Everything that is written of a striped file is on the disks of its targets, unless it says otherwise.
-    pub(crate) async fn sync_targets(self: &Arc<Writeback>, file: &Arc<File>) -> Result<Synced> {
+    /// Everything that is written of a striped file is on the disks of its targets, unless it says otherwise. `None`: which
+    /// targets these are is not known.
+    pub(crate) async fn sync_targets(self: &Arc<Writeback>, file: &Arc<File>) -> Result<Option<Synced>> {
         let (layout, syncing) = {
             let mut state = file.state.lock();
-            let Some(layout) = state.layout().cloned() else { return Ok(Synced::default()) };
+            let Some(layout) = state.layout().cloned() else { return Ok(None) };
             state.unsynced_mut().adopt(self.unsynced.lock().get(&file.inode).map(|(_, written)| written));
             // Without a delegation it may be longer than is known here.
             let (alone, size) = (state.is_loaded(), state.size());
@@ -63,7 +66,7 @@ impl Writeback {
             true => drop(unsynced.insert(file.inode, (layout, state.unsynced().written().clone()))),
             false => drop(unsynced.remove(&file.inode)),
         }
-        result
+        result.map(Some)
     }
 
     pub(crate) async fn sync_indices(
