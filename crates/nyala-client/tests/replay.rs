@@ -80,6 +80,20 @@ fn runs(bytes: &[u8]) -> Vec<(u8, usize)> {
     found
 }
 
+#[tokio::test]
+async fn a_server_that_cannot_take_it_goes_on_and_the_loss_is_told() {
+    let (cluster, one, two) = two(203).await;
+    let file = make(&one, "file").await;
+    within(file.fsync(false)).await.unwrap();
+    let before = within(one.getattr(file.inode())).await.unwrap().perm;
+    within(one.setattr(file.inode(), SetAttr { perm: Some(0o700), ..SetAttr::default() })).await.unwrap();
+    cluster.0.lock().accidents.no_memory_for_replays = true;
+    cluster.meta_loses_power();
+    assert_eq!(within(two.getattr(file.inode())).await.unwrap().perm, before);
+    assert_eq!(within(file.fsync(false)).await.unwrap_err().errno(), 5);
+    within(file.fsync(false)).await.unwrap();
+}
+
 /// What files of a client's own should hold.
 #[derive(Default)]
 struct Own {

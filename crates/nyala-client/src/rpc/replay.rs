@@ -14,11 +14,11 @@ use crate::error::{Error, Result};
 use crate::rpc::cluster::Cluster;
 use crate::rpc::exchange::{SendOutcome, exchange, refused};
 use crate::rpc::failure::{Again, unexpected_reply};
-use crate::rpc::logic::replay_messages::{ToSay, to_say, what_is_lost, with_open};
+use crate::rpc::logic::replay_messages::{Message, ToSay, to_say, what_is_lost, with_open};
 use crate::rpc::session::Session;
 use nyala_wire::SessionId;
 use nyala_wire::codec::decode;
-use nyala_wire::meta::{MetaOp, MetaReply, MetaRequest, Owner, Replay};
+use nyala_wire::meta::{MetaOp, MetaReply, MetaRequest, Owner};
 
 const WHAT: &str = "send again what was acknowledged";
 /// Has a server's run hear what earlier ones acknowledged. `None` once it has done it all again; otherwise what to do next.
@@ -42,7 +42,7 @@ pub(super) async fn replay(cluster: &Cluster, session: &Session, run: u32) -> Re
     });
     let open = cluster.observer().map(|observer| observer.open_files(session)).unwrap_or_default();
     let messages = with_open(messages, &open);
-    let count: usize = messages.iter().map(|message| message.changes.len()).sum();
+    let count: usize = messages.iter().map(|message| message.numbers.len()).sum();
     let (by, more) = match say_all(cluster, session, id, messages).await? {
         Ok(said) => said,
         Err(outcome) => return Ok(Some(outcome)),
@@ -72,14 +72,21 @@ async fn say_all(
     cluster: &Cluster,
     session: &Session,
     id: SessionId,
-    messages: Vec<Replay>,
+    messages: Vec<Message>,
 ) -> Result<std::result::Result<(u32, Vec<u64>), SendOutcome>> {
     let (mut heard, mut lost) = (None, Vec::new());
     for message in messages {
-        let last = message.last;
-        let (reply, by) = match say(cluster, session, id, MetaOp::Replay(message)).await? {
-            Ok(replied) => replied,
-            Err(outcome) => return Ok(Err(outcome)),
+        let last = message.replay.last;
+        let (reply, by) = match say(cluster, session, id, MetaOp::Replay(message.replay)).await {
+            Ok(Ok(replied)) => replied,
+            Ok(Err(outcome)) => return Ok(Err(outcome)),
+            // It cannot take these, and would not later: nothing else waits for them.
+            Err(Error::Server { error, .. }) if !last => {
+                tracing::error!(target = %session.target, %error, "a metadata server does not take what it had acknowledged");
+                lost.extend(message.numbers);
+                continue;
+            }
+            Err(error) => return Err(error),
         };
         if *heard.get_or_insert(by) != by {
             let why = "the metadata server was started once more meanwhile";

@@ -19,6 +19,8 @@ pub struct Accidents {
     pub never_exclusive: bool,
     /// What clients say again after a power cut cannot be done: as if it rested on changes of somebody who is gone.
     pub lost_for_good: bool,
+    /// There is no memory for what clients say again.
+    pub no_memory_for_replays: bool,
 }
 
 /// What went by.
@@ -89,6 +91,12 @@ impl Seen {
 impl Accidents {
     /// The answer of a server that cannot take what it is sent, if that is to be it.
     pub fn refuse(&self, request: &MetaRequest) -> Option<Result<Vec<u8>, WireError>> {
+        if let MetaOp::Replay(said) = &request.op
+            && self.no_memory_for_replays
+            && !said.changes.is_empty()
+        {
+            return Some(Err(ErrorCode::TOO_BIG.with("test")));
+        }
         let error = self.fail_commits?.with("test");
         match &request.op {
             MetaOp::Commit(_) | MetaOp::PutInline(_) => Some(Err(error)),

@@ -15,18 +15,31 @@ const EACH_BYTES: usize = 32;
 /// Most open files in one message.
 const MAX_OPEN: usize = 10_000;
 
-/// Changes that a later run of a server is to do again.
+/// One message, and the sequence numbers of its changes.
+pub struct Message {
+    /// It.
+    pub replay: Replay,
+    /// Of its changes.
+    pub numbers: Vec<u64>,
+}
+
+impl Message {
+    fn empty(last: bool) -> Message {
+        Message { replay: Replay { changes: Vec::new(), last, open: Vec::new() }, numbers: Vec::new() }
+    }
+}
+
+/// What a later run of a server is to hear.
 pub struct ToSay {
-    /// In this order; the last one says so.
-    pub messages: Vec<Replay>,
+    /// In this order; the last one says so, and nothing else.
+    pub messages: Vec<Message>,
     /// What does not fit into a message, by sequence number.
     pub left: Vec<u64>,
 }
 
 /// Cuts changes into messages.
 pub fn to_say(changes: impl Iterator<Item = (u64, Acknowledged)>) -> ToSay {
-    let (mut messages, mut left) = (vec![Replay { changes: Vec::new(), last: true, open: Vec::new() }], Vec::new());
-    let mut room = MAX_BODY - HEAD_BYTES;
+    let (mut messages, mut left, mut room) = (Vec::new(), Vec::new(), 0);
     for (sequence, change) in changes {
         let bytes = change.request.len() + change.reply.len() + EACH_BYTES;
         if bytes > MAX_BODY - HEAD_BYTES {
@@ -34,22 +47,26 @@ pub fn to_say(changes: impl Iterator<Item = (u64, Acknowledged)>) -> ToSay {
             continue;
         }
         if bytes > room {
-            messages.push(Replay { changes: Vec::new(), last: true, open: Vec::new() });
+            messages.push(Message::empty(false));
             room = MAX_BODY - HEAD_BYTES;
         }
         room -= bytes;
         if let Some(message) = messages.last_mut() {
-            message.changes.push(change);
+            message.replay.changes.push(change);
+            message.numbers.push(sequence);
         }
     }
-    let end = messages.len() - 1;
-    messages[..end].iter_mut().for_each(|message| message.last = false);
+    messages.push(Message::empty(true));
     ToSay { messages, left }
 }
 
 /// With the files that are open, in messages of their own before the others.
-pub fn with_open(messages: Vec<Replay>, open: &[InodeId]) -> Vec<Replay> {
-    let open = open.chunks(MAX_OPEN).map(|open| Replay { changes: Vec::new(), last: false, open: open.to_vec() });
+pub fn with_open(messages: Vec<Message>, open: &[InodeId]) -> Vec<Message> {
+    let open = open.chunks(MAX_OPEN).map(|open| {
+        let mut message = Message::empty(false);
+        message.replay.open = open.to_vec();
+        message
+    });
     open.chain(messages).collect()
 }
 
@@ -80,12 +97,13 @@ mod tests {
     #[test]
     fn messages_fit_into_bodies_and_the_last_one_says_so() {
         let said = to_say(std::iter::empty());
-        assert_eq!(said.messages, [Replay { changes: Vec::new(), last: true, open: Vec::new() }]);
+        assert_eq!(said.messages.iter().map(|one| one.replay.last).collect::<Vec<_>>(), [true]);
         let said = to_say([change(1, 700_000), change(2, 300_000), change(3, 100_000), change(4, 2 << 20)].into_iter());
-        let counts: Vec<(usize, bool)> = said.messages.iter().map(|one| (one.changes.len(), one.last)).collect();
-        assert_eq!((counts, said.left), (vec![(2, false), (1, true)], vec![4]));
+        let numbers: Vec<_> = said.messages.iter().map(|one| (one.numbers.clone(), one.replay.last)).collect();
+        assert_eq!(numbers, [(vec![1, 2], false), (vec![3], false), (vec![], true)]);
+        assert_eq!(said.left, [4]);
         for message in said.messages {
-            let op = MetaOp::Replay(message);
+            let op = MetaOp::Replay(message.replay);
             let owner = Owner::default();
             let (session, now, want) = (SessionId(u64::MAX), Default::default(), nyala_wire::meta::Want::DELEGATIONS);
             let request = MetaRequest { session, sequence: 0, acked_below: u64::MAX, owner, now, op, want };
