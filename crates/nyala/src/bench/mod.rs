@@ -7,18 +7,20 @@ mod all;
 mod args;
 mod failure;
 mod host;
+mod mirrored;
 mod sessions;
 mod sites;
 
 use all::AllArgs;
 use args::{DataArgs, MetaArgs};
 use failure::FailureArgs;
+use mirrored::MirroredArgs;
 use sessions::SessionsArgs;
 
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, show_document};
 use crate::role::block_on;
-use clap::Subcommand;
+use clap::{Args, Parser, Subcommand};
 use nyala_bench::session::Job;
 use nyala_bench::{BenchError, Stop, report};
 
@@ -31,6 +33,8 @@ pub enum BenchArgs {
     Data(DataArgs),
     /// A storage server goes away and comes back, on a cluster of the benchmark's own: throughput, latency, pauses, errors
     Failure(FailureArgs),
+    /// What mirrored metadata costs, on clusters of the benchmark's own: CPU of all metadata services, mirrored by unmirrored
+    MirroredMetadata(MirroredArgs),
     /// Many clients: memory and CPU of idle and of busy ones
     Sessions(SessionsArgs),
     /// Every aim of the design in one run, on a cluster of its own; about ten minutes
@@ -43,9 +47,24 @@ pub fn run(args: BenchArgs, output: Output) -> Outcome {
         BenchArgs::Failure(args) => failure::run(&args, output),
         BenchArgs::Meta(args) => run_job(sites::meta(&args)?, if args.common.json { Output::Json } else { output }),
         BenchArgs::Data(args) => run_job(sites::data(&args)?, if args.common.json { Output::Json } else { output }),
+        BenchArgs::MirroredMetadata(args) => mirrored::run(&args, output),
         BenchArgs::Sessions(args) => sessions::run(&args, output),
         BenchArgs::All(args) => all::run(&args, output),
     }
+}
+
+/// The command line of a part of a benchmark.
+#[derive(Parser)]
+struct Line<A: Args> {
+    #[command(flatten)]
+    args: A,
+}
+
+/// Flags as their command line has them, so that defaults stand in one place.
+fn line<A: Args>(words: &[&str]) -> Result<A, Failure> {
+    let all = std::iter::once("bench").chain(words.iter().copied());
+    let parsed = Line::try_parse_from(all).map_err(|error| Failure::failed(error.to_string()))?;
+    Ok(parsed.args)
 }
 
 fn run_job(job: Job, output: Output) -> Outcome {
