@@ -5,6 +5,7 @@
 use super::*;
 use crate::report::table::render;
 
+/// A row with four tasks.
 pub fn row(workload: &'static str, step: Step, place: Place, ops: u64, bytes: u64, seconds: f64, cpu: Cpu) -> Row {
     let latency_us = Percentiles { p50: 10.0, p90: 20.5, p99: 300.0, max: 20_000.0 };
     Row {
@@ -25,6 +26,7 @@ pub fn row(workload: &'static str, step: Step, place: Place, ops: u64, bytes: u6
     }
 }
 
+/// A report of these rows.
 pub fn report(rows: Vec<Row>) -> Report {
     let trip = Percentiles { p50: 12.0, p90: 14.0, p99: 20.0, max: 100.0 };
     let loopback = Loopback {
@@ -42,6 +44,7 @@ pub fn report(rows: Vec<Row>) -> Report {
     report
 }
 
+/// What servers used, microseconds.
 pub fn servers(meta_us: u64, storage_us: u64) -> Cpu {
     Cpu {
         mgmt_us: Some(100),

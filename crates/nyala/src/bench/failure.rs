@@ -7,6 +7,7 @@ use crate::exit::{Exit, Failure, Outcome, io};
 use crate::output::{Output, show_document};
 use crate::role::block_on;
 use crate::units::Size;
+use nyala_bench::failure::figures::Kind;
 use nyala_bench::failure::{Options, run as study, worker};
 use nyala_bench::{BenchError, Stop};
 use std::path::PathBuf;
@@ -36,6 +37,9 @@ pub struct FailureArgs {
     /// Be the load of such a study, in this directory, until the input ends
     #[arg(long, value_name = "DIR", hide = true)]
     pub load: Option<PathBuf>,
+    /// Be one that works on names
+    #[arg(long, hide = true, requires = "load")]
+    pub names: bool,
     /// Draw throughput and latency over time into this file
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
@@ -60,7 +64,8 @@ impl FailureArgs {
 /// Runs the study.
 pub fn run(args: &FailureArgs, output: Output) -> Outcome {
     if let Some(directory) = &args.load {
-        worker::run(directory, args.tasks, args.file_size.0)?;
+        let kind = if args.names { Kind::Names } else { Kind::Content };
+        worker::run(directory, kind, args.tasks, args.file_size.0)?;
         return Ok(Exit::Ok);
     }
     let stop = Stop::default();

@@ -44,7 +44,10 @@ fn meta(cluster: &OwnCluster, args: &MirroredArgs, seed: u16) -> Result<session:
     let sizes = ["--tasks", &tasks, "--files", &files, "--seed", &seed];
     let mut meta: MetaArgs = line(&[&words[..], &sizes[..]].concat())?;
     meta.common.cluster = ClusterArgs { dir: Some(cluster.home()), ..ClusterArgs::default() };
-    sites::meta(&meta)
+    let mut job = sites::meta(&meta)?;
+    // What clients keep, no server is asked for.
+    job.sites.config.keep_metadata(0);
+    Ok(job)
 }
 
 /// Measures both, compares and prints.

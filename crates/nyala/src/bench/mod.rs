@@ -31,7 +31,8 @@ pub enum BenchArgs {
     Meta(MetaArgs),
     /// File content: streams, one shared file, random places
     Data(DataArgs),
-    /// A storage server goes away and comes back, on a cluster of the benchmark's own: throughput, latency, pauses, errors
+    /// A storage server goes away and comes back, then a mirrored metadata server's primary, on a cluster of the benchmark's
+    /// own: throughput, latency, pauses, errors
     Failure(FailureArgs),
     /// What mirrored metadata costs, on clusters of the benchmark's own: CPU of all metadata services, mirrored by unmirrored
     MirroredMetadata(MirroredArgs),
