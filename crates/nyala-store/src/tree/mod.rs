@@ -117,6 +117,11 @@ impl OrderedStore for Tree {
         behind.saturating_add(self.free_pages.load(Ordering::Relaxed).saturating_mul(page::PAGE_BYTES as u64))
     }
 
+    fn used_bytes(&self) -> u64 {
+        let used = self.snapshot().end.saturating_sub(self.free_pages.load(Ordering::Relaxed));
+        used.saturating_mul(page::PAGE_BYTES as u64)
+    }
+
     fn commit(&self, changes: &mut dyn Iterator<Item = Change<'_>>, meta: CheckpointMeta) -> Result<(), StoreError> {
         let writer = &mut *self.writer.lock();
         while writer.left.front().is_some_and(|(state, _)| Arc::strong_count(state) == 1) {
