@@ -15,7 +15,7 @@
 mod draw;
 pub mod figures;
 mod load;
-mod names;
+pub mod names;
 mod options;
 mod own;
 pub mod worker;

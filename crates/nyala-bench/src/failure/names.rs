@@ -16,8 +16,8 @@ use std::time::Instant;
 /// Names of a thread that are there at a time.
 const KEPT: u64 = 64;
 
-/// Does it with so many threads of each kind, until the input ends.
-pub fn load(directory: &Path, tasks: u16) -> Result<(), BenchError> {
+/// The load's own process, with so many threads of each kind: until its input ends.
+pub fn run(directory: &Path, tasks: u16) -> Result<(), BenchError> {
     let mut jobs: Vec<Box<dyn Fn(Instant, &Notes) + Send + Sync>> = Vec::new();
     for task in 0..tasks {
         let (changed, looked_at) =

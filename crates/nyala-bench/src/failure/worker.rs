@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! The process of the load: threads that write and threads that read blocks of 1 MiB, past the kernel's page cache (or others that
-//! work on names, [`names`]), and note of each operation when it began, when it ended and what went wrong.
+//! The process of the load: threads that write and threads that read blocks of 1 MiB, past the kernel's page cache, and note of each
+//! operation when it began, when it ended and what went wrong. What they note serves others, too ([`Notes`]).
 //!
 //! **Failure model.** Operations are late or fail: noted, and the thread goes on. A block that does not hold what was written
 //! there is an error like any other. Whoever wants the load is gone: the input ends, and so does the load.
 
-use super::figures::{Kind, Sample};
+use super::figures::Sample;
 use super::load::{BEGUN, LoadReport};
-use super::names;
 use crate::error::{BenchError, io};
 use nyala_transport::aligned::Aligned;
 use parking_lot::Mutex;
@@ -83,14 +82,6 @@ fn say(text: &str) -> Result<(), BenchError> {
 /// What a thread does until the load has ended.
 type Job<'a> = Box<dyn Fn(Instant, &Notes) + Send + Sync + 'a>;
 
-/// The load's own process: until its input ends. It works on the content of files, or on names.
-pub fn run(directory: &Path, kind: Kind, tasks: u16, file_bytes: u64) -> Result<(), BenchError> {
-    match kind {
-        Kind::Content => content(directory, tasks, file_bytes),
-        Kind::Names => names::load(directory, tasks),
-    }
-}
-
 /// Has each job done by a thread until the input ends, and tells what they noted.
 pub(super) fn until_end(jobs: &[Job<'_>]) -> Result<(), BenchError> {
     say(&format!("{BEGUN}\n"))?;
@@ -110,7 +101,8 @@ pub(super) fn until_end(jobs: &[Job<'_>]) -> Result<(), BenchError> {
     say(&told.map_err(|error| BenchError::failed(format!("cannot write JSON: {error}")))?)
 }
 
-fn content(directory: &Path, tasks: u16, file_bytes: u64) -> Result<(), BenchError> {
+/// The load's own process: until its input ends.
+pub fn run(directory: &Path, tasks: u16, file_bytes: u64) -> Result<(), BenchError> {
     let blocks = (file_bytes / BLOCK as u64).max(1);
     let path = |kind: &str, task: u16| directory.join(format!("{kind}{task}"));
     for task in 0..tasks {

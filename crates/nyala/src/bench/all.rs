@@ -3,10 +3,10 @@
 //! `nyala bench all`: every row of the design's section 14 in one run, on a cluster of its own. What each part does stands as
 //! its command line, so that defaults stand in one place.
 
-use super::args::{DataArgs, MetaArgs};
+use super::args::{DataArgs, MetaArgs, line};
 use super::failure::FailureArgs;
 use super::sessions::SessionsArgs;
-use super::{host, line, sites};
+use super::{host, sites};
 use crate::cluster::ClusterArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, print, text};

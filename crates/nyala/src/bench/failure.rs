@@ -7,8 +7,7 @@ use crate::exit::{Exit, Failure, Outcome, io};
 use crate::output::{Output, show_document};
 use crate::role::block_on;
 use crate::units::Size;
-use nyala_bench::failure::figures::Kind;
-use nyala_bench::failure::{Options, run as study, worker};
+use nyala_bench::failure::{Options, names, run as study, worker};
 use nyala_bench::{BenchError, Stop};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -64,8 +63,10 @@ impl FailureArgs {
 /// Runs the study.
 pub fn run(args: &FailureArgs, output: Output) -> Outcome {
     if let Some(directory) = &args.load {
-        let kind = if args.names { Kind::Names } else { Kind::Content };
-        worker::run(directory, kind, args.tasks, args.file_size.0)?;
+        match args.names {
+            true => names::run(directory, args.tasks)?,
+            false => worker::run(directory, args.tasks, args.file_size.0)?,
+        }
         return Ok(Exit::Ok);
     }
     let stop = Stop::default();

@@ -3,8 +3,8 @@
 //! `nyala bench mirrored-metadata`: what mirrored metadata costs. Two clusters of its own at once, one with a spare for its metadata
 //! server, do the same in turn.
 
-use super::args::MetaArgs;
-use super::{host, line, sites};
+use super::args::{MetaArgs, line};
+use super::{host, sites};
 use crate::cluster::ClusterArgs;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, show_document};

@@ -17,10 +17,10 @@ use failure::FailureArgs;
 use mirrored::MirroredArgs;
 use sessions::SessionsArgs;
 
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Outcome};
 use crate::output::{Output, show_document};
 use crate::role::block_on;
-use clap::{Args, Parser, Subcommand};
+use clap::Subcommand;
 use nyala_bench::session::Job;
 use nyala_bench::{BenchError, Stop, report};
 
@@ -52,20 +52,6 @@ pub fn run(args: BenchArgs, output: Output) -> Outcome {
         BenchArgs::Sessions(args) => sessions::run(&args, output),
         BenchArgs::All(args) => all::run(&args, output),
     }
-}
-
-/// The command line of a part of a benchmark.
-#[derive(Parser)]
-struct Line<A: Args> {
-    #[command(flatten)]
-    args: A,
-}
-
-/// Flags as their command line has them, so that defaults stand in one place.
-fn line<A: Args>(words: &[&str]) -> Result<A, Failure> {
-    let all = std::iter::once("bench").chain(words.iter().copied());
-    let parsed = Line::try_parse_from(all).map_err(|error| Failure::failed(error.to_string()))?;
-    Ok(parsed.args)
 }
 
 fn run_job(job: Job, output: Output) -> Outcome {
