@@ -28,6 +28,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// Between looks at the clock.
@@ -215,8 +216,10 @@ impl GroupShell {
         self.state.borrow_mut().askers.insert(from, asker);
         self.input(LogInput::Message(from, envelope, records));
         // Mostly it is there at once, and needs no timer.
-        if let Ok(answer) = answer.try_recv() {
-            return Some(answer);
+        match answer.try_recv() {
+            Ok(answer) => return Some(answer),
+            Err(TryRecvError::Closed) => return None,
+            Err(TryRecvError::Empty) => {}
         }
         tokio::time::timeout(sending::ANSWER_WITHIN, answer).await.ok()?.ok()
     }
