@@ -6,7 +6,7 @@
 //! **Failure model.** Each result is known beforehand: a name that is there already, or is not there, though this thread alone has
 //! changed it, is an error: something was done twice, or lost.
 
-use super::worker::{Notes, until_end};
+use super::worker::{Job, Notes, until_end};
 use crate::error::{BenchError, io};
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind};
@@ -18,7 +18,7 @@ const KEPT: u64 = 64;
 
 /// The load's own process, with so many threads of each kind: until its input ends.
 pub fn run(directory: &Path, tasks: u16) -> Result<(), BenchError> {
-    let mut jobs: Vec<Box<dyn Fn(Instant, &Notes) + Send + Sync>> = Vec::new();
+    let mut jobs: Vec<Job<'_>> = Vec::new();
     for task in 0..tasks {
         let (changed, looked_at) =
             (directory.join(format!("changed{task}")), directory.join(format!("looked-at{task}")));

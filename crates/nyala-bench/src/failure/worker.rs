@@ -80,7 +80,7 @@ fn say(text: &str) -> Result<(), BenchError> {
 }
 
 /// What a thread does until the load has ended.
-type Job<'a> = Box<dyn Fn(Instant, &Notes) + Send + Sync + 'a>;
+pub(super) type Job<'a> = Box<dyn Fn(Instant, &Notes) + Send + Sync + 'a>;
 
 /// Has each job done by a thread until the input ends, and tells what they noted.
 pub(super) fn until_end(jobs: &[Job<'_>]) -> Result<(), BenchError> {
