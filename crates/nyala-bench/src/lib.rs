@@ -5,8 +5,8 @@
 //!
 //! - [`session`]: one benchmark of workloads. [`plan`] says what is done (pure), `driver` does it, `engine` runs it on
 //!   threads, [`measure`] takes time, [`report`] shows.
-//! - [`sessions`]: what many clients cost. [`failure`]: what applications see when a server goes away. [`all`]: every aim of the
-//!   design in one run.
+//! - [`sessions`]: what many clients cost. [`failure`]: what applications see when a server goes away. [`mirrored`]: what mirrored
+//!   metadata costs. [`all`]: every aim of the design in one run.
 //!
 //! The command line is the binary's: it finds the cluster and its mount, hears signals ([`Stop`]), prints what comes out
 //! ([`Document`]), and is started again for clusters and for processes of a load ([`Host`]).
@@ -20,6 +20,7 @@ mod error;
 pub mod failure;
 mod host;
 pub mod measure;
+pub mod mirrored;
 pub mod plan;
 pub mod report;
 pub mod session;

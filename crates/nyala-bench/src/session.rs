@@ -51,9 +51,11 @@ struct Ground<S> {
 }
 
 /// CPU clocks at one moment.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Clocks {
     services: RoleCpu,
+    /// Metadata services, in an order that stays.
+    meta_us: Vec<(String, u64)>,
     daemon_us: u64,
     own_us: u64,
 }
@@ -244,6 +246,7 @@ impl Bench {
             seconds: outcome.took.as_secs_f64(),
             latency_us: outcome.latency.percentiles(),
             cpu,
+            meta_each_us: meta_each(&before, &after),
             requests,
             of_local: None,
             cached: outcome.cached,
@@ -256,7 +259,8 @@ impl Bench {
             Some(pid) => cpu::process_us(pid).ok_or("the mount's daemon is gone")?,
             None => 0,
         };
-        Ok(Clocks { services: self.services.cpu().await?, daemon_us, own_us: cpu::own_us() })
+        let (services, meta_us) = self.services.cpu().await?;
+        Ok(Clocks { services, meta_us, daemon_us, own_us: cpu::own_us() })
     }
 
     /// The clocks once services, daemon and this process do little more than wait.
@@ -304,6 +308,12 @@ fn cpu_of<S>(ground: &Ground<S>, before: &Clocks, after: &Clocks) -> Result<Cpu,
         client_us: if native { Some(own_us) } else { daemon },
         driver_us: (!native).then_some(own_us),
     })
+}
+
+/// What each metadata service used: none went back, which was looked at before.
+fn meta_each(before: &Clocks, after: &Clocks) -> Vec<(String, u64)> {
+    let used = |((name, now), (_, then)): (&(String, u64), &(String, u64))| (name.clone(), now.saturating_sub(*then));
+    after.meta_us.iter().zip(&before.meta_us).map(used).collect()
 }
 
 fn requests_of(before: &ClientStats, after: &ClientStats) -> Requests {

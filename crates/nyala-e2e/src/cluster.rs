@@ -211,10 +211,11 @@ impl Cluster {
         }
         let more = &self.options.more;
         let spares = more.iter().position(|flag| flag == "--meta-spares").and_then(|at| more.get(at + 1)?.parse().ok());
-        let want = usize::from(self.options.meta + self.options.storage) + spares.unwrap_or(0_usize);
+        let mirrored = if more.iter().any(|flag| flag == "--mirror") { self.options.meta } else { 0 };
+        let want = self.options.meta + self.options.storage + spares.unwrap_or(mirrored);
         let targets: Value = serde_json::from_str(&listed.out).unwrap_or_default();
         let good = targets.as_array().map_or(0, |all| all.iter().filter(|target| is_good(target)).count());
-        (good != want).then(|| format!("{good} of {want} targets are online and good: {}", listed.out))
+        (good != usize::from(want)).then(|| format!("{good} of {want} targets are online and good: {}", listed.out))
     }
 
     /// The last lines of every log.

@@ -118,6 +118,21 @@ impl Batch {
         Some(Batch { bytes, ops, refused: None })
     }
 
+    /// Becomes the batch that these bytes are, in the memory that it has; false, and empty, if they are none (they may come from a
+    /// stranger).
+    pub fn load(&mut self, bytes: &[u8]) -> bool {
+        self.clear();
+        let Some(ops) = validate(bytes) else { return false };
+        self.bytes.extend_from_slice(bytes);
+        self.ops = ops;
+        true
+    }
+
+    /// The encoded form, without a copy.
+    pub fn into_bytes(mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
+    }
+
     /// Why `apply` must refuse the batch.
     pub fn refused(&self) -> Option<&'static str> {
         self.refused

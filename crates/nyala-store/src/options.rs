@@ -97,6 +97,8 @@ pub struct Stats {
     pub active_bytes: u64,
     /// Memory of the table that is being checkpointed, bytes, estimated.
     pub frozen_bytes: u64,
+    /// What the checkpoint takes on disk, bytes; 0 where the ordered store does not know.
+    pub used_bytes: u64,
     /// Log segments on disk, a prepared spare not counted.
     pub segments: u64,
     /// Syncs of the log since open.

@@ -30,6 +30,10 @@ pub trait OrderedStore: Send + Sync {
     fn scan(&self, from: Bound<&[u8]>, to: Bound<&[u8]>, visit: &mut Visit<'_>) -> Result<(), StoreError>;
     /// Bytes that are allocated and that commits can use, as of the last commit.
     fn free_bytes(&self) -> u64;
+    /// Bytes that its content takes, as of the last commit; 0 if it does not know.
+    fn used_bytes(&self) -> u64 {
+        0
+    }
     /// Applies all changes (in key order) and `meta`, atomically and durably.
     fn commit(&self, changes: &mut dyn Iterator<Item = Change<'_>>, meta: CheckpointMeta) -> Result<(), StoreError>;
 }

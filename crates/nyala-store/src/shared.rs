@@ -198,6 +198,7 @@ impl Shared {
             checkpoint: Lsn(self.checkpoint_lsn.load(Ordering::Relaxed)),
             active_bytes,
             frozen_bytes: all_bytes - active_bytes,
+            used_bytes: self.ordered.used_bytes(),
             segments: self.log.segments(),
             syncs: self.syncs.load(Ordering::Relaxed),
             checkpoints: self.checkpoints.load(Ordering::Relaxed),

@@ -17,14 +17,15 @@ pub struct OwnCluster {
 }
 
 impl OwnCluster {
-    /// Makes and mounts it.
-    pub fn start(host: &Host, work: &Path, base_port: u16) -> Result<OwnCluster, BenchError> {
-        let dir = work.join(format!("nyala-bench.{}", std::process::id()));
+    /// Makes and mounts it, with more flags of `nyala up`. Two at once have different ports.
+    pub fn start(host: &Host, work: &Path, base_port: u16, more: &[&str]) -> Result<OwnCluster, BenchError> {
+        let dir = work.join(format!("nyala-bench.{}.{base_port}", std::process::id()));
         std::fs::create_dir_all(dir.join("mnt")).map_err(io(format!("cannot make {}", dir.display())))?;
         let own = OwnCluster { host: host.clone(), dir };
         let (home, mount, port) = (own.home(), own.mount(), base_port.to_string());
         let words = ["up", "--base-port", &port, "--dir"].map(OsStr::new);
         let up = words.into_iter().chain([home.as_os_str(), OsStr::new("--mount"), mount.as_os_str()]);
+        let up = up.chain(more.iter().map(OsStr::new));
         let done = own.host.run(up);
         done.map_err(|why| BenchError::failed(format!("the cluster to measure does not start: {why}")))?;
         Ok(own)

@@ -61,7 +61,7 @@ pub fn mirror_figures(report: &Report) -> Result<Vec<Aim>, String> {
         return Err(format!("bench failure: applications saw {} errors", report.errors));
     }
     let (ratio, stall) = (Some(report.mirrored_write_ratio), Some(report.worst_pause_s));
-    Ok(mirror_aims([ratio, stall, Some(report.away_read_ratio), report.returned_ratio]))
+    Ok(mirror_aims([ratio, stall, Some(report.ratios.away_read_ratio), report.ratios.returned_ratio]))
 }
 
 /// All rows, in the order of the design.

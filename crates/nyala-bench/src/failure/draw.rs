@@ -2,7 +2,7 @@
 
 //! Throughput and latency over time as a picture (SVG). Pure.
 
-use super::figures::{Run, Sample, State};
+use super::figures::{Kind, Run, Sample, State};
 use crate::error::BenchError;
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -27,21 +27,22 @@ struct Curve {
     values: Vec<f64>,
 }
 
-/// For each run two plots, one below the other: MiB/s of writes and reads, and the longest operation, ms.
-pub fn svg(runs: &[&Run]) -> Result<String, BenchError> {
+/// For each run two plots, one below the other: the rate of what changes and of what reads, and the longest operation, ms.
+pub fn svg(runs: &[Run]) -> Result<String, BenchError> {
     let mut text = String::new();
     let drawn = draw(&mut text, runs);
     drawn.map_err(|error| BenchError::failed(format!("cannot draw the study: {error}")))?;
     Ok(text)
 }
 
-fn draw(text: &mut String, runs: &[&Run]) -> Result<(), Box<dyn Error>> {
+fn draw(text: &mut String, runs: &[Run]) -> Result<(), Box<dyn Error>> {
     let count = 2 * runs.len();
     let root = SVGBackend::with_string(text, (WIDTH, PLOT * count as u32)).into_drawing_area();
     root.fill(&WHITE)?;
     let areas = root.split_evenly((count, 1));
     for (run, areas) in runs.iter().zip(areas.chunks(2)) {
-        plot(&areas[0], run, &format!("{}: MiB/s", run.directory), &throughput(run))?;
+        let unit = if run.kind == Kind::Names { "names/s" } else { "MiB/s" };
+        plot(&areas[0], run, &format!("{}: {unit}", run.directory), &throughput(run))?;
         plot(&areas[1], run, &format!("{}: longest operation, ms", run.directory), &latency(run))?;
     }
     root.present()?;
@@ -50,7 +51,8 @@ fn draw(text: &mut String, runs: &[&Run]) -> Result<(), Box<dyn Error>> {
 
 fn curves(run: &Run, value: impl Fn(&[&Sample]) -> f64) -> Vec<Curve> {
     let steps = (run.end_s / STEP_S).ceil() as usize;
-    let kinds = [(true, "write", RGBColor(0x1f, 0x5f, 0xbf)), (false, "read", RGBColor(0x2f, 0x9e, 0x44))];
+    let [write, read] = if run.kind == Kind::Names { ["change", "lookup"] } else { ["write", "read"] };
+    let kinds = [(true, write, RGBColor(0x1f, 0x5f, 0xbf)), (false, read, RGBColor(0x2f, 0x9e, 0x44))];
     let curve = |(write, name, colour)| {
         let mut by_step: Vec<Vec<&Sample>> = vec![Vec::new(); steps];
         for sample in run.samples.iter().filter(|s| s.write == write) {
@@ -64,7 +66,10 @@ fn curves(run: &Run, value: impl Fn(&[&Sample]) -> f64) -> Vec<Curve> {
 }
 
 fn throughput(run: &Run) -> Vec<Curve> {
-    curves(run, |samples| samples.iter().map(|s| s.bytes as f64).sum::<f64>() / MIB / STEP_S)
+    curves(run, |samples| match run.kind {
+        Kind::Content => samples.iter().map(|s| s.bytes as f64).sum::<f64>() / MIB / STEP_S,
+        Kind::Names => samples.len() as f64 / STEP_S,
+    })
 }
 
 fn latency(run: &Run) -> Vec<Curve> {
@@ -121,15 +126,16 @@ mod tests {
 
     #[test]
     fn every_directory_and_state_is_drawn() {
-        let (mirrored, plain) = (run("mirrored"), run("unmirrored"));
-        let text = svg(&[&mirrored, &plain]).unwrap();
+        let text = svg(&[run("mirrored"), run("unmirrored"), run("metadata")]).unwrap();
         assert!(text.starts_with("<svg") && text.ends_with("</svg>\n"));
-        for (directory, times) in [("\nmirrored: ", 2), ("\nunmirrored: ", 2), ("one away", 4), ("it is back", 4)] {
+        for (directory, times) in
+            [("\nmirrored: ", 2), ("\nunmirrored: ", 2), ("\nmetadata: names/s", 1), ("one away", 6), ("it is back", 6)]
+        {
             assert_eq!(text.matches(directory).count(), times, "{directory}: {text}");
         }
         for curve in ["#1F5FBF", "#2F9E44"] {
             let lines = text.lines().filter(|line| line.starts_with("<polyline") && line.contains(curve));
-            assert_eq!(lines.count(), 8, "a curve and its legend in each of four plots: {text}");
+            assert_eq!(lines.count(), 12, "a curve and its legend in each of six plots: {text}");
         }
         assert!(text.contains("30 s") && !text.contains("NaN") && !text.contains("inf"), "{text}");
     }

@@ -58,10 +58,21 @@ pub struct Mark {
     pub state: State,
 }
 
+/// What a load does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Writes and reads the content of files.
+    Content,
+    /// Makes, removes and looks up names.
+    Names,
+}
+
 /// What was seen on one directory.
 pub struct Run {
-    /// `mirrored` or `unmirrored`.
+    /// `mirrored`, `unmirrored` or `metadata`.
     pub directory: String,
+    /// What the load did there.
+    pub kind: Kind,
     /// States, in order.
     pub marks: Vec<Mark>,
     /// When the last state ended.
@@ -74,6 +85,44 @@ pub struct Run {
     pub errors: Vec<String>,
 }
 
+/// What ended in a state, by its length.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Rates {
+    /// Of content, MiB per second.
+    Content {
+        /// Writes.
+        write_mib_s: f64,
+        /// Reads.
+        read_mib_s: f64,
+    },
+    /// Of names, operations per second.
+    Names {
+        /// Names made and removed.
+        changes_per_s: f64,
+        /// Names looked up.
+        lookups_per_s: f64,
+    },
+}
+
+impl Rates {
+    /// Of so much in a second.
+    fn of(kind: Kind, write: f64, read: f64) -> Rates {
+        match kind {
+            Kind::Content => Rates::Content { write_mib_s: write, read_mib_s: read },
+            Kind::Names => Rates::Names { changes_per_s: write, lookups_per_s: read },
+        }
+    }
+
+    /// What changes, and what reads.
+    fn both(self) -> (f64, f64) {
+        match self {
+            Rates::Content { write_mib_s, read_mib_s } => (write_mib_s, read_mib_s),
+            Rates::Names { changes_per_s, lookups_per_s } => (changes_per_s, lookups_per_s),
+        }
+    }
+}
+
 /// One state in figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StateFigures {
@@ -81,10 +130,9 @@ pub struct StateFigures {
     pub state: State,
     /// How long it lasted.
     pub seconds: f64,
-    /// Bytes of the writes that ended in it, MiB per second.
-    pub write_mib_s: f64,
-    /// The same of reads.
-    pub read_mib_s: f64,
+    /// What ended in it.
+    #[serde(flatten)]
+    pub rates: Rates,
     /// 99 of 100 operations that ended in this state took at most so long.
     pub p99_ms: f64,
     /// The longest operation, or the longest that none of a kind ended.
@@ -94,8 +142,10 @@ pub struct StateFigures {
 /// One directory in figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunFigures {
-    /// `mirrored` or `unmirrored`.
+    /// `mirrored`, `unmirrored` or `metadata`.
     pub directory: String,
+    /// The worst pause after each kill, in their order.
+    pub pauses_s: Vec<f64>,
     /// The worst pause, over all states.
     pub worst_pause_s: f64,
     /// Errors that the load saw.
@@ -106,25 +156,37 @@ pub struct RunFigures {
     pub states: Vec<StateFigures>,
 }
 
-/// All of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Report {
-    /// The worst pause on the mirrored directory.
-    pub worst_pause_s: f64,
-    /// Number of errors that applications saw, on both.
-    pub errors: usize,
-    /// Mirrored by unmirrored, all servers there.
-    pub mirrored_write_ratio: f64,
-    /// Mirrored, a server away by all there.
+/// Rates of a state by those with all servers there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Ratios {
+    /// A server away: writes, or changes of names.
     pub away_write_ratio: f64,
-    /// The same of reads.
+    /// The same of reads, or of lookups.
     pub away_read_ratio: f64,
-    /// Mirrored, while it is brought up to date by all there; absent if that was too short to be measured.
+    /// While it is brought up to date; absent if that was too short to be measured.
     pub returned_write_ratio: Option<f64>,
     /// The same of reads.
     pub returned_read_ratio: Option<f64>,
     /// The same of both together.
     pub returned_ratio: Option<f64>,
+}
+
+/// All of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// The worst pause on the mirrored directory.
+    pub worst_pause_s: f64,
+    /// Number of errors that applications saw, on all.
+    pub errors: usize,
+    /// Mirrored by unmirrored, all servers there.
+    pub mirrored_write_ratio: f64,
+    /// Of the mirrored directory.
+    #[serde(flatten)]
+    pub ratios: Ratios,
+    /// The worst pause of names.
+    pub metadata_worst_pause_s: f64,
+    /// Of names.
+    pub metadata: Ratios,
     /// Directory by directory.
     pub runs: Vec<RunFigures>,
 }
@@ -159,14 +221,17 @@ impl Run {
             let inside: Vec<&Sample> = self.samples.iter().filter(|s| s.end_s >= from && s.end_s < to).collect();
             let seconds = to - from;
             let rate = |write: bool| {
-                let bytes: u64 = inside.iter().filter(|s| s.write == write).map(|s| s.bytes).sum();
-                if seconds > 0.0 { bytes as f64 / MIB / seconds } else { 0.0 }
+                let of_kind = inside.iter().filter(|s| s.write == write);
+                let done = match self.kind {
+                    Kind::Content => of_kind.map(|s| s.bytes).sum::<u64>() as f64 / MIB,
+                    Kind::Names => of_kind.count() as f64,
+                };
+                ratio(done, seconds)
             };
             StateFigures {
                 state,
                 seconds,
-                write_mib_s: rate(true),
-                read_mib_s: rate(false),
+                rates: Rates::of(self.kind, rate(true), rate(false)),
                 p99_ms: 1000.0 * percentile(inside.iter().map(|s| s.end_s - s.start_s).collect(), P99),
                 worst_pause_s: pause(&self.samples, true, from, to).max(pause(&self.samples, false, from, to)),
             }
@@ -174,54 +239,80 @@ impl Run {
         // Over all states at once, since a pause may reach from one into the next.
         let from = self.marks.first().map_or(0.0, |mark| mark.at_s);
         let worst = |write| pause(&self.samples, write, from, self.end_s);
+        let states: Vec<StateFigures> = self.spans().map(state).collect();
         RunFigures {
             directory: self.directory.clone(),
+            pauses_s: states.iter().filter(|s| s.state == State::Away).map(|s| s.worst_pause_s).collect(),
             worst_pause_s: worst(true).max(worst(false)),
             errors: self.errors.clone(),
             whole_after_s: self.whole_after_s,
-            states: self.spans().map(state).collect(),
+            states,
+        }
+    }
+}
+
+/// 0 where there is nothing to compare with.
+fn ratio(a: f64, b: f64) -> f64 {
+    if b > 0.0 { a / b } else { 0.0 }
+}
+
+impl RunFigures {
+    /// Length of a state, and its rates: of all times that it lasted.
+    fn of(&self, state: State) -> (f64, f64, f64) {
+        let spans = || self.states.iter().filter(|s| s.state == state);
+        let seconds = spans().map(|s| s.seconds).sum();
+        let done = |of: fn((f64, f64)) -> f64| ratio(spans().map(|s| of(s.rates.both()) * s.seconds).sum(), seconds);
+        (seconds, done(|(write, _)| write), done(|(_, read)| read))
+    }
+
+    fn ratios(&self) -> Ratios {
+        let [normal, away, returned] = [State::Normal, State::Away, State::Returned].map(|state| self.of(state));
+        let long = returned.0 >= SHORTEST_S;
+        Ratios {
+            away_write_ratio: ratio(away.1, normal.1),
+            away_read_ratio: ratio(away.2, normal.2),
+            returned_write_ratio: long.then(|| ratio(returned.1, normal.1)),
+            returned_read_ratio: long.then(|| ratio(returned.2, normal.2)),
+            returned_ratio: long.then(|| ratio(returned.1 + returned.2, normal.1 + normal.2)),
         }
     }
 }
 
 impl Report {
-    /// Of the mirrored and the unmirrored directory, in this order.
+    /// Of the mirrored and the unmirrored directory, and of names, in this order.
     pub fn of(runs: &[Run]) -> Report {
         let runs: Vec<RunFigures> = runs.iter().map(Run::figures).collect();
-        let of = |run: usize, state: State, write: bool| {
-            let found = runs.get(run).and_then(|run| run.states.iter().find(|s| s.state == state));
-            found.map_or(0.0, |s| if write { s.write_mib_s } else { s.read_mib_s })
-        };
-        let ratio = |a: f64, b: f64| if b > 0.0 { a / b } else { 0.0 };
-        let against = |state, write| ratio(of(0, state, write), of(0, State::Normal, write));
-        let span = |state: State| runs.first().and_then(|run| run.states.iter().find(|s| s.state == state));
-        let long = span(State::Returned).is_some_and(|s| s.seconds >= SHORTEST_S);
-        let both = |state| of(0, state, true) + of(0, state, false);
+        let normal_write = |run: usize| runs.get(run).map_or(0.0, |run| run.of(State::Normal).1);
+        let ratios = |run: usize| runs.get(run).map(RunFigures::ratios).unwrap_or_default();
+        let pause = |run: usize| runs.get(run).map_or(0.0, |run| run.worst_pause_s);
         Report {
-            worst_pause_s: runs.first().map_or(0.0, |run| run.worst_pause_s),
+            worst_pause_s: pause(0),
             errors: runs.iter().map(|run| run.errors.len()).sum(),
-            mirrored_write_ratio: ratio(of(0, State::Normal, true), of(1, State::Normal, true)),
-            away_write_ratio: against(State::Away, true),
-            away_read_ratio: against(State::Away, false),
-            returned_write_ratio: long.then(|| against(State::Returned, true)),
-            returned_read_ratio: long.then(|| against(State::Returned, false)),
-            returned_ratio: long.then(|| ratio(both(State::Returned), both(State::Normal))),
+            mirrored_write_ratio: ratio(normal_write(0), normal_write(1)),
+            ratios: ratios(0),
+            metadata_worst_pause_s: pause(2),
+            metadata: ratios(2),
             runs,
         }
     }
 
     /// For people, next to what the paper measured of mirrors elsewhere.
     pub fn document(&self) -> Document {
-        let heads = ["DIRECTORY", "STATE", "SECONDS", "WRITE MiB/s", "READ MiB/s", "P99 ms", "PAUSE s"];
+        let heads = ["DIRECTORY", "STATE", "SECONDS", "WRITE", "READ", "UNIT", "P99 ms", "PAUSE s"];
         let mut table = Table::new(&heads);
         for run in &self.runs {
             for state in &run.states {
+                let ((write, read), unit) = match state.rates {
+                    rates @ Rates::Content { .. } => (rates.both(), "MiB/s"),
+                    rates @ Rates::Names { .. } => (rates.both(), "names/s"),
+                };
                 table.row([
                     run.directory.clone(),
                     state.state.name().to_owned(),
                     format!("{:.1}", state.seconds),
-                    format!("{:.1}", state.write_mib_s),
-                    format!("{:.1}", state.read_mib_s),
+                    format!("{write:.1}"),
+                    format!("{read:.1}"),
+                    unit.to_owned(),
                     format!("{:.1}", state.p99_ms),
                     format!("{:.2}", state.worst_pause_s),
                 ]);
@@ -235,19 +326,27 @@ impl Report {
         );
         text += &format!(
             "One server away, by normal: write {}, read {} (published elsewhere: read 51 %)\n",
-            percent(self.away_write_ratio),
-            percent(self.away_read_ratio)
+            percent(self.ratios.away_write_ratio),
+            percent(self.ratios.away_read_ratio)
         );
         text += &format!(
             "While it is brought up to date, by normal: write {}, read {} (published elsewhere: 32 %, 35 %)\n",
-            some(self.returned_write_ratio),
-            some(self.returned_read_ratio)
+            some(self.ratios.returned_write_ratio),
+            some(self.ratios.returned_read_ratio)
+        );
+        text += &format!(
+            "Names, the primary killed, by normal: changes {}, lookups {}; while it is brought up to date: {}, {}\n",
+            percent(self.metadata.away_write_ratio),
+            percent(self.metadata.away_read_ratio),
+            some(self.metadata.returned_write_ratio),
+            some(self.metadata.returned_read_ratio)
         );
         for run in &self.runs {
             text += &format!(
-                "{}: worst pause {:.2} s, {} errors, whole again {:.1} s after the return\n",
+                "{}: worst pause {:.2} s (after each kill: {}), {} errors, whole again {:.1} s after the return\n",
                 run.directory,
                 run.worst_pause_s,
+                run.pauses_s.iter().map(|pause| format!("{pause:.2}")).collect::<Vec<_>>().join(", "),
                 run.errors.len(),
                 run.whole_after_s
             );
@@ -277,18 +376,19 @@ pub(super) mod tests {
             samples.extend([true, false].map(|write| Sample { start_s, end_s, write, bytes: 1 << 20 }));
         }
         let marks = vec![mark(0.0, State::Normal), mark(10.0, State::Away), mark(20.0, State::Returned)];
-        Run { directory: directory.into(), marks, end_s: 30.0, whole_after_s: 3.0, samples, errors: vec![] }
+        let kind = if directory == "metadata" { Kind::Names } else { Kind::Content };
+        Run { directory: directory.into(), kind, marks, end_s: 30.0, whole_after_s: 3.0, samples, errors: vec![] }
     }
 
     #[test]
     fn states_have_their_rates_and_pauses() {
         let report = Report::of(&[run("mirrored"), run("unmirrored")]);
         let states = &report.runs[0].states;
-        assert!((states[0].write_mib_s - 10.0).abs() < 0.01 && (states[0].p99_ms - 100.0).abs() < 0.1, "{states:?}");
-        assert!((states[1].read_mib_s - 8.5).abs() < 0.01, "{states:?}");
+        assert!((states[0].rates.both().0 - 10.0).abs() < 0.01 && (states[0].p99_ms - 100.0).abs() < 0.1, "{states:?}");
+        assert!((states[1].rates.both().1 - 8.5).abs() < 0.01, "{states:?}");
         assert!((states[1].p99_ms - 1550.0).abs() < 1.0 && (states[1].worst_pause_s - 1.6).abs() < 0.01, "{states:?}");
         assert!((report.worst_pause_s - 1.6).abs() < 0.01 && (report.mirrored_write_ratio - 1.0).abs() < 1e-9);
-        assert!((report.away_read_ratio - 0.85).abs() < 1e-3 && report.errors == 0);
+        assert!((report.ratios.away_read_ratio - 0.85).abs() < 1e-3 && report.errors == 0);
         let text = report.document().plain();
         assert!(text.contains("away") && text.contains("worst pause 1.60 s"), "{text}");
         let json = serde_json::to_value(&report).unwrap();
@@ -296,6 +396,27 @@ pub(super) mod tests {
             assert_eq!(written["state"], state.state.name());
         }
         assert_eq!(states[2].state.name(), "returned");
+        assert_eq!(json["runs"][0]["states"][1]["read_mib_s"], serde_json::json!(states[1].rates.both().1));
+        assert_eq!(json["away_read_ratio"], serde_json::json!(report.ratios.away_read_ratio));
+    }
+
+    #[test]
+    fn names_are_counted_and_every_kill_has_its_pause() {
+        let mut names = run("metadata");
+        names.samples.iter_mut().for_each(|sample| sample.bytes = 0);
+        // A second kill, in the middle of what was the return.
+        names.marks.push(Mark { at_s: 25.0, state: State::Away });
+        let report = Report::of(&[run("mirrored"), run("unmirrored"), names]);
+        let figures = &report.runs[2];
+        assert!((figures.states[0].rates.both().0 - 10.0).abs() < 0.01, "{figures:?}");
+        assert!(figures.pauses_s.len() == 2 && figures.pauses_s[0] > 1.5 && figures.pauses_s[1] < 0.2, "{figures:?}");
+        // 8.5 and 10 changes per second for ten and for five seconds.
+        assert!((report.metadata.away_write_ratio - 0.9).abs() < 0.01, "{report:?}");
+        assert!((report.metadata_worst_pause_s - 1.6).abs() < 0.01 && (report.worst_pause_s - 1.6).abs() < 0.01);
+        let json = serde_json::to_value(&report).unwrap();
+        assert!(json["runs"][2]["states"][0]["lookups_per_s"].is_number(), "{json}");
+        let text = report.document().plain();
+        assert!(text.contains("names/s") && text.contains("after each kill: 1.60, 0."), "{text}");
     }
 
     #[test]

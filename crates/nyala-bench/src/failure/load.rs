@@ -6,9 +6,9 @@
 //! closes its copies of them, and closing waits for their writes. So the study, which starts services, has none open. A load that
 //! ends early is an error; one that is not wanted any more is killed.
 
-use super::figures::Sample;
+use super::figures::{Kind, Sample};
+use super::options::Options;
 use crate::error::{BenchError, io};
-use crate::host::Host;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -34,16 +34,13 @@ pub struct Load {
 
 impl Load {
     /// Has files laid out, and the load begun.
-    pub fn start(host: &Host, directory: &Path, tasks: u16, file_bytes: u64) -> Result<Load, BenchError> {
-        let mut command = host.command([
-            "bench",
-            "failure",
-            "--tasks",
-            &tasks.to_string(),
-            "--file-size",
-            &file_bytes.to_string(),
-            "--load",
-        ]);
+    pub fn start(options: &Options, directory: &Path, kind: Kind) -> Result<Load, BenchError> {
+        let (tasks, bytes) = (options.tasks.to_string(), options.file_bytes.to_string());
+        let mut command = options.host.command(["bench", "failure", "--tasks", &tasks, "--file-size", &bytes]);
+        if kind == Kind::Names {
+            command.arg("--names");
+        }
+        command.arg("--load");
         let spawned = command.arg(directory).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = spawned.map_err(io("cannot start the load"))?;
         let said = child.stdout.take().ok_or_else(|| BenchError::failed("the load has no output"))?;

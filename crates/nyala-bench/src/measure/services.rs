@@ -72,18 +72,21 @@ impl Services {
         self.all.len()
     }
 
-    /// CPU time of all of them.
-    pub async fn cpu(&self) -> Result<RoleCpu, String> {
-        let mut cpu = RoleCpu::default();
-        for (role, _, stats) in self.stats().await? {
+    /// CPU time of all of them, and of each metadata service, by its name.
+    pub async fn cpu(&self) -> Result<(RoleCpu, Vec<(String, u64)>), String> {
+        let (mut cpu, mut meta) = (RoleCpu::default(), Vec::new());
+        for (role, name, stats) in self.stats().await? {
             match role {
                 Role::Mgmt => cpu.mgmt_us += stats.cpu_us,
-                Role::Meta => cpu.meta_us += stats.cpu_us,
+                Role::Meta => {
+                    cpu.meta_us += stats.cpu_us;
+                    meta.push((name, stats.cpu_us));
+                }
                 Role::Storage => cpu.storage_us += stats.cpu_us,
                 Role::Client => {}
             }
         }
-        Ok(cpu)
+        Ok((cpu, meta))
     }
 
     /// Has metadata services put what was changed so far where it would be within half a minute, so that its CPU time is counted

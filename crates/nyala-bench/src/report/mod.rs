@@ -85,6 +85,8 @@ pub struct Row {
     pub latency_us: Percentiles,
     /// CPU time.
     pub cpu: Cpu,
+    /// CPU time of each metadata service, microseconds, by its name.
+    pub meta_each_us: Vec<(String, u64)>,
     /// Requests on the wire, of the native client.
     pub requests: Option<Requests>,
     /// Rate ÷ rate of the same phase on the local file system.

@@ -5,7 +5,8 @@
 use super::*;
 use crate::report::table::render;
 
-fn row(workload: &'static str, step: Step, place: Place, ops: u64, bytes: u64, seconds: f64, cpu: Cpu) -> Row {
+/// A row with four tasks.
+pub fn row(workload: &'static str, step: Step, place: Place, ops: u64, bytes: u64, seconds: f64, cpu: Cpu) -> Row {
     let latency_us = Percentiles { p50: 10.0, p90: 20.5, p99: 300.0, max: 20_000.0 };
     Row {
         workload,
@@ -18,13 +19,15 @@ fn row(workload: &'static str, step: Step, place: Place, ops: u64, bytes: u64, s
         seconds,
         latency_us,
         cpu,
+        meta_each_us: Vec::new(),
         requests: None,
         of_local: None,
         cached: false,
     }
 }
 
-fn report(rows: Vec<Row>) -> Report {
+/// A report of these rows.
+pub fn report(rows: Vec<Row>) -> Report {
     let trip = Percentiles { p50: 12.0, p90: 14.0, p99: 20.0, max: 100.0 };
     let loopback = Loopback {
         round_trips_per_s: 70_000.0,
@@ -41,7 +44,8 @@ fn report(rows: Vec<Row>) -> Report {
     report
 }
 
-fn servers(meta_us: u64, storage_us: u64) -> Cpu {
+/// What servers used, microseconds.
+pub fn servers(meta_us: u64, storage_us: u64) -> Cpu {
     Cpu {
         mgmt_us: Some(100),
         meta_us: Some(meta_us),

@@ -81,7 +81,12 @@ fn while_full(cluster: &Cluster, count: u32) -> u32 {
 #[test]
 fn e2e_full_disk_of_management_ends_nothing() {
     let _one = serial();
-    let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 2, more: vec!["--mirror".into()] });
+    let cluster = Cluster::start(Options {
+        meta: 1,
+        storage: 2,
+        storage_services: 2,
+        more: ["--mirror", "--meta-spares", "0"].map(str::to_owned).into(),
+    });
     cluster.down().must();
     let disk = cluster.dir().join("mgmt");
     give_disk(&cluster, &disk, "64M", "mkfs.ext4 -q -m 0 -N 100");

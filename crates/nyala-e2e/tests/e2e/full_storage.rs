@@ -44,7 +44,7 @@ fn content((thread, number, version): Synced, kind: &Kind) -> Vec<u8> {
 /// Every disk of its own is so small that a round fills it in seconds.
 fn with_disks(mirrored: bool) -> Cluster {
     let mut more = vec!["--inline-size".to_owned(), "0".into(), "--targets".into(), "1".into()];
-    more.extend(mirrored.then(|| "--mirror".to_owned()));
+    more.extend(["--mirror", "--meta-spares", "0"].into_iter().filter(|_| mirrored).map(str::to_owned));
     let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 2, more });
     let kept = cluster.test_dir("kept");
     for number in 0..20 {

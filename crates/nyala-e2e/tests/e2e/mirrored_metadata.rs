@@ -7,8 +7,7 @@ use nyala_e2e::{Cluster, Options, cleanup, long, serial};
 use std::time::{Duration, Instant};
 
 fn options(meta: u16) -> Options {
-    let more = ["--meta-spares", "1"].map(str::to_owned).to_vec();
-    Options { meta, more, ..Options::default() }
+    Options { meta, more: vec!["--mirror".to_owned()], ..Options::default() }
 }
 
 /// Names of the group's members, the primary first, once all are good.
@@ -16,7 +15,8 @@ fn members(cluster: &Cluster) -> Vec<String> {
     let began = Instant::now();
     loop {
         let groups = cluster.json(&["mirror", "list"]);
-        let members = groups[0]["members"].as_array().cloned().unwrap_or_default();
+        let group = groups.as_array().and_then(|all| all.iter().find(|group| group["type"] == "meta"));
+        let members = group.and_then(|group| group["members"].as_array().cloned()).unwrap_or_default();
         if members.len() == 2 && members.iter().all(|member| member["state"] == "good") {
             return members.iter().filter_map(|member| member["node_alias"].as_str().map(str::to_owned)).collect();
         }

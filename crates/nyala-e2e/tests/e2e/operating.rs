@@ -23,7 +23,7 @@ const NOT_RUN: [(&str, &str); 6] = [
     ("nyala fsck --classes", "it prints a list"),
     ("nyala meta --spare", "mirrored_metadata has it, by way of nyala up"),
     ("nyala mirror create --auto --kind meta", "mirrored_metadata has it, by way of nyala up"),
-    ("nyala up --meta-spares N", "mirrored_metadata has it"),
+    ("nyala up --mirror", "mirrored_metadata has it"),
 ];
 /// Run by the other test: a cluster on one machine.
 const ONE_MACHINE: [&str; 7] = [

@@ -80,7 +80,7 @@ fn state(cluster: &Cluster, target: u64) -> Option<Value> {
 #[test]
 fn e2e_restore_from_the_mirror() {
     let _one = serial();
-    let mirror = vec!["--mirror".to_owned(), "--inline-size".into(), "0".into()];
+    let mirror = ["--mirror", "--meta-spares", "0", "--inline-size", "0"].map(str::to_owned).to_vec();
     let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 2, more: mirror });
     let dir = cluster.test_dir("kept");
     for number in 0..FILES {

@@ -21,7 +21,7 @@ const FORGET: Duration = Duration::from_secs(4);
 
 /// Two storage services with a target each, which mirror each other.
 fn mirrored() -> Cluster {
-    let more = vec!["--mirror".to_owned()];
+    let more = ["--mirror", "--meta-spares", "0"].map(str::to_owned).to_vec();
     Cluster::start(Options { meta: 1, storage: 2, storage_services: 2, more })
 }
 

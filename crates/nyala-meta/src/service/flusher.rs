@@ -11,6 +11,7 @@ use crate::tables::{Tables, store_error};
 use nyala_kv::Batch;
 use nyala_replica::log::Record;
 use nyala_store::{Mark, Store, StoreError};
+use nyala_transport::member::monotonic_us;
 use nyala_wire::WireError;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -28,6 +29,8 @@ struct UnderWay {
     number: u64,
     index: u64,
     mark: Mark,
+    /// When they were sent, microseconds ([`monotonic_us`]).
+    began_us: u64,
     waiters: Vec<Waiter>,
 }
 
@@ -45,12 +48,6 @@ pub struct Flusher {
     applied: RefCell<Vec<Record>>,
     next_index: Cell<u64>,
     on_failure: Box<dyn Fn(&StoreError)>,
-}
-
-/// Applies a record of the primary's.
-pub fn apply_record(tables: &Tables, record: &Record) -> Result<(), StoreError> {
-    let invalid = StoreError::InvalidBatch { reason: "a record of the mirror group is not a batch" };
-    tables.change(&Batch::from_bytes(record.to_vec()).ok_or(invalid)?)
 }
 
 impl Flusher {
@@ -86,12 +83,13 @@ impl Flusher {
         if self.group.borrow().is_none() {
             tables.change(batch)?;
         } else {
-            let mut record = Batch::with_capacity(batch.as_bytes().len() + 32);
+            // Exactly, since it is kept for other members.
+            let mut record = Batch::with_capacity(batch.as_bytes().len() + rows::INDEX_ROW_BYTES);
             record.append(batch);
             rows::put_index(&mut record, self.next_index.get());
             tables.change(&record)?;
             self.next_index.set(self.next_index.get() + 1);
-            self.applied.borrow_mut().push(record.as_bytes().into());
+            self.applied.borrow_mut().push(record.into_bytes().into());
         }
         self.unwritten.set(true);
         Ok(())
@@ -163,23 +161,27 @@ impl Flusher {
         let waiters = std::mem::take(&mut *self.waiting.borrow_mut());
         self.begun.set(self.begun.get() + u64::from(self.unwritten.replace(false)));
         let (number, index, mark) = (self.begun.get(), self.last_index(), self.store.mark());
-        self.under_way.borrow_mut().push_back(UnderWay { number, index, mark, waiters });
+        let began_us = monotonic_us();
+        self.under_way.borrow_mut().push_back(UnderWay { number, index, mark, began_us, waiters });
         self.committed(replicate());
     }
 
-    /// All good members of the group have everything up to this record: it is written here, too, and told.
-    pub fn committed(&self, index: u64) {
+    /// All good members of the group have everything up to this record: it is written here, too, and told. Returns when the last of what is
+    /// told was sent, microseconds.
+    pub fn committed(&self, index: u64) -> Option<u64> {
         let mut done = Vec::new();
         while let Some(next) = self.under_way.borrow_mut().pop_front_if(|next| next.index <= index) {
             done.push(next);
         }
-        let Some(last) = done.last() else { return };
+        let last = done.last()?;
+        let began_us = last.began_us;
         let result = self.store.flush_up_to(last.mark).map(|_| ()).map_err(|error| self.failed(error));
         match &result {
             Ok(()) => self.writes.set(last.number),
             Err(_) => self.unwritten.set(true),
         }
         done.into_iter().for_each(|done| tell(done.waiters, &result));
+        Some(began_us)
     }
 
     fn failed(&self, error: StoreError) -> WireError {

@@ -251,6 +251,7 @@ impl MetaService {
             META => {
                 let Serving { driver, state } = self.serving()?;
                 let decoded = decode(peer, &request.body)?;
+                host.group().inspect(|group| group.asked());
                 catch_up(&state.member, MapVersion(request.header.map_version)).await;
                 let (body, position) = driver.request(decoded).await?;
                 return Ok(Answered { body, position, ..Answered::default() });
@@ -382,8 +383,14 @@ fn counters(host: &Host) -> Vec<(String, u64)> {
     }
     if let Some(group) = host.group() {
         counters.push(("mirror.records".into(), group.last()));
-        let copied = |(target, bytes)| (format!("mirror.{}.{target}.copied_bytes", group.group()), bytes);
-        counters.extend(group.copies().into_iter().map(copied));
+        for (target, progress) in group.progress() {
+            let mut put = |what, value| counters.push((format!("mirror.{}.{target}.{what}", group.group()), value));
+            put("copied_bytes", progress.copied_bytes);
+            put("left_bytes", progress.left_bytes);
+            put("bytes_per_s", progress.bytes_per_s);
+            // As storage says it: the largest number where it is not known.
+            put("left_s", progress.estimate_ms.map_or(u64::MAX, |ms| ms / 1000));
+        }
     }
     counters.push(("log.syncs".into(), store.syncs));
     counters.push(("log.checkpoints".into(), store.checkpoints));

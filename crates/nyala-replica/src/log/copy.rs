@@ -4,14 +4,17 @@
 //!
 //! A part is what the tables hold in a range of keys as of some record: it is sent when the member has that record and before it has
 //! the next one, so that it neither brings back what a record has changed nor lacks it. A copy that was interrupted goes on where it
-//! was, if the records since then are still in memory.
+//! was, if the records since then are still in memory. How fast parts follow each other is decided by what clients' requests take
+//! meanwhile ([`crate::share`]).
 
 use super::io::LogEffect;
-use super::link::{CopyStage, Copying, Mode, UnderWay};
+use super::link::{CopyStage, Copying, Link, Mode, UnderWay};
 use super::message::{CopyState, LogBody};
 use super::position::Position;
 use super::recent::Record;
 use super::{LogMember, LogRule};
+use crate::progress::Progress;
+use crate::share::UnderWay as UnderWayCopies;
 use nyala_wire::TargetId;
 
 impl LogMember {
@@ -27,10 +30,7 @@ impl LogMember {
         // Numbers grow, also from one primary to the next.
         let fresh = (u64::from(self.epoch().map_or(0, |(epoch, _)| epoch)) << 32) | self.last_copy;
         let Some(link) = self.links.get_mut(&target) else { return };
-        let begun = |copy, stage, cursor| {
-            let (read_at_ms, next_at_ms) = (self.now_ms, self.now_ms);
-            Mode::Copy(Copying { copy, stage, cursor, bytes: 0, read_at_ms, next_at_ms })
-        };
+        let begun = |copy, stage, cursor| Mode::Copy(Copying { copy, stage, cursor, bytes: 0, began_ms: self.now_ms });
         (link.mode, link.acked) = match copying {
             None if shares => (Mode::Stream, position.index),
             Some(CopyState { copy, cursor }) if shares => (begun(copy, CopyStage::Next, cursor), position.index),
@@ -73,14 +73,41 @@ impl LogMember {
             && copying.cursor == from
         {
             copying.bytes += rows.len() as u64;
+            self.share.sized(self.config.copy_bytes as u64, rows.len() as u64);
             copying.stage = CopyStage::Part { at, to, rows };
             self.pump(target);
         }
     }
 
+    /// Copies take no more of what clients want than they may, and nothing while an operator has stopped them.
+    pub(super) fn share_out(&mut self) {
+        let copies = || self.links.values().filter_map(Link::copying);
+        let under_way = UnderWayCopies {
+            left: !self.resync_stopped() && copies().next().is_some(),
+            copies: copies().filter(|copying| copying.is_under_way()).count(),
+            requests: usize::from(self.last() > self.committed),
+        };
+        self.share.tick(self.now_us, under_way);
+    }
+
+    /// An operator has stopped resync.
+    pub(super) fn resync_stopped(&self) -> bool {
+        self.view.as_ref().is_some_and(|view| view.group.resync_stopped)
+    }
+
+    /// How far the copies of everything are. The tables have about `total_bytes`.
+    pub fn progress(&self, total_bytes: u64) -> Vec<(TargetId, Progress)> {
+        let stopped = self.resync_stopped();
+        let of = |(target, link): (&TargetId, &Link)| {
+            let copying = link.copying()?;
+            let left = total_bytes.saturating_sub(copying.bytes);
+            Some((*target, Progress::of(copying.bytes, left, copying.began_ms, self.now_ms, stopped)))
+        };
+        self.links.iter().filter_map(of).collect()
+    }
+
     /// The member has a part, or knows of the copy.
     pub(super) fn copied(&mut self, from: TargetId, copy: u64, cursor: Vec<u8>, done: bool) {
-        let (now_ms, rest) = (self.now_ms, self.config.copy_rest_percent);
         let Some(link) = self.links.get_mut(&from) else { return };
         let Mode::Copy(copying) = &mut link.mode else { return };
         if copying.copy != copy {
@@ -97,11 +124,11 @@ impl LogMember {
             CopyStage::Part { to, .. } if *to == cursor && !done => {
                 copying.cursor = cursor;
                 copying.stage = CopyStage::Next;
-                copying.next_at_ms = now_ms + (now_ms - copying.read_at_ms) * rest / 100;
             }
             _ => return,
         }
         link.heard();
+        self.share.copied(self.now_us);
         self.pump(from);
     }
 

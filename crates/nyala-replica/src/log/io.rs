@@ -6,6 +6,7 @@ use super::message::{CopyState, LogEnvelope};
 use super::position::{Position, Terms};
 use super::recent::Record;
 use crate::input::View;
+use crate::share::ShareLimits;
 use nyala_cluster::Command;
 use nyala_wire::{MapVersion, TargetId};
 
@@ -60,6 +61,13 @@ pub enum LogInput {
     },
     /// A copy's rows, or its beginning, are in the tables ([`LogEffect::BeginCopy`], [`LogEffect::PutRows`]).
     CopyTaken,
+    /// A client's request that came at `began_us` (by the member's clock) is answered for; a change, or one that only reads.
+    Served {
+        /// A change.
+        change: bool,
+        /// When it came, microseconds.
+        began_us: u64,
+    },
     /// Time goes by. At least every 50 ms.
     Tick,
 }
@@ -146,8 +154,8 @@ pub struct LogConfig {
     pub append_bytes: usize,
     /// Rows in one message, bytes.
     pub copy_bytes: usize,
-    /// Of the time that a copy takes, in percent, it rests as much besides.
-    pub copy_rest_percent: u64,
+    /// What copies may take of what clients want.
+    pub share: ShareLimits,
 }
 
 impl Default for LogConfig {
@@ -159,7 +167,7 @@ impl Default for LogConfig {
             recent_bytes: 64 << 20,
             append_bytes: 1 << 20,
             copy_bytes: 256 << 10,
-            copy_rest_percent: 100,
+            share: ShareLimits { min_bytes_per_s: 2 << 20, ..ShareLimits::default() },
         }
     }
 }

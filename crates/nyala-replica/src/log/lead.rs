@@ -112,6 +112,7 @@ impl LogMember {
 
     pub(super) fn pump(&mut self, target: TargetId) {
         let (now_ms, last, want) = (self.now_ms, self.last(), self.want_durable);
+        let (stopped, part_bytes) = (self.resync_stopped(), self.config.copy_bytes);
         let in_order = !self.breaks(LogRule::RowsInOrder);
         let Some(link) = self.links.get_mut(&target).filter(|link| link.is_free(now_ms, self.config.resend_ms)) else {
             return;
@@ -126,12 +127,12 @@ impl LogMember {
             Mode::Copy(copying) => match &copying.stage {
                 CopyStage::Part { at, .. } if in_order && link.acked < *at => *at,
                 CopyStage::Part { .. } if !in_order && link.acked < last => last,
+                CopyStage::Begin if stopped => return,
                 CopyStage::Begin | CopyStage::Part { .. } => return self.send_copy(target),
-                CopyStage::Next if now_ms >= copying.next_at_ms => {
+                CopyStage::Next if !stopped && self.share.take(part_bytes as u64, self.now_us) => {
                     copying.stage = CopyStage::Reading;
-                    copying.read_at_ms = now_ms;
-                    let (from, bytes) = (copying.cursor.clone(), self.config.copy_bytes);
-                    return self.out.push(LogEffect::ReadRows { member: target, from, bytes });
+                    let from = copying.cursor.clone();
+                    return self.out.push(LogEffect::ReadRows { member: target, from, bytes: part_bytes });
                 }
                 CopyStage::Next | CopyStage::Reading => last,
             },

@@ -24,10 +24,15 @@ pub(super) struct Copying {
     /// What is before this key was sent.
     pub cursor: Vec<u8>,
     pub bytes: u64,
-    /// When the last part was read.
-    pub read_at_ms: u64,
-    /// Not before this moment the next part is read.
-    pub next_at_ms: u64,
+    /// When it was begun, or gone on with.
+    pub began_ms: u64,
+}
+
+impl Copying {
+    /// A part is on its way.
+    pub fn is_under_way(&self) -> bool {
+        matches!(self.stage, CopyStage::Reading | CopyStage::Part { .. })
+    }
 }
 
 /// Where a copy is.
@@ -102,9 +107,9 @@ impl Link {
         self.under_way = None;
     }
 
-    pub(super) fn copied_bytes(&self) -> Option<u64> {
+    pub(super) fn copying(&self) -> Option<&Copying> {
         match &self.mode {
-            Mode::Copy(copying) => Some(copying.bytes),
+            Mode::Copy(copying) => Some(copying),
             _ => None,
         }
     }

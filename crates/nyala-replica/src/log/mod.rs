@@ -56,6 +56,7 @@ use crate::input::View;
 use crate::role::MemberRole;
 pub use crate::rules::LogRule;
 use crate::rules::log_broken;
+use crate::share::Share;
 use link::Link;
 use nyala_cluster::{Command, MemberAt};
 use nyala_wire::map::MemberState;
@@ -69,6 +70,7 @@ pub struct LogMember {
     group: GroupId,
     config: LogConfig,
     broken: Option<LogRule>,
+    now_us: u64,
     now_ms: u64,
     view: Option<View>,
     role: MemberRole,
@@ -94,6 +96,7 @@ pub struct LogMember {
     want_durable: u64,
     told_durable: u64,
     last_copy: u64,
+    share: Share,
     /// The newest copy that was begun here.
     newest_copy: u64,
     out: Vec<LogEffect>,
@@ -108,6 +111,7 @@ impl LogMember {
             group,
             config,
             broken: None,
+            now_us: 0,
             now_ms: 0,
             view: None,
             role: MemberRole::Unknown,
@@ -127,14 +131,16 @@ impl LogMember {
             want_durable: 0,
             told_durable: 0,
             last_copy: 0,
+            share: Share::new(config.share),
             newest_copy: 0,
             out: Vec::new(),
         }
     }
 
-    /// Something happens at `now_ms` (milliseconds of a monotonic clock); what is to be done about it is appended.
-    pub fn handle(&mut self, now_ms: u64, input: LogInput, effects: &mut Vec<LogEffect>) {
-        self.now_ms = self.now_ms.max(now_ms);
+    /// Something happens at `now_us` (microseconds of a monotonic clock); what is to be done about it is appended.
+    pub fn handle(&mut self, now_us: u64, input: LogInput, effects: &mut Vec<LogEffect>) {
+        self.now_us = self.now_us.max(now_us);
+        self.now_ms = self.now_us / 1000;
         match input {
             LogInput::Map(view) => self.map(view),
             LogInput::Lease { until_ms, version } => {
@@ -153,6 +159,7 @@ impl LogMember {
             }
             LogInput::Rows { member, from, to, rows } => self.rows_read(member, &from, to, rows),
             LogInput::CopyTaken => self.copy_taken(),
+            LogInput::Served { change, began_us } => self.share.request(change, 0, began_us, self.now_us),
             LogInput::Tick => self.tick(),
         }
         effects.append(&mut self.out);
@@ -207,11 +214,6 @@ impl LogMember {
     fn has_lease(&self, now_ms: u64) -> bool {
         let version = self.view.as_ref().map_or(MapVersion(0), |view| view.version);
         (now_ms < self.lease.0 && version >= self.lease.1) || self.breaks(LogRule::NeedLease)
-    }
-
-    /// Members that are being given everything: rows' bytes that each has got.
-    pub fn copies(&self) -> Vec<(TargetId, u64)> {
-        self.links.iter().filter_map(|(target, link)| Some((*target, link.copied_bytes()?))).collect()
     }
 
     fn leads(&self) -> bool {

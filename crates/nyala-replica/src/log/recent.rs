@@ -3,11 +3,11 @@
 //! The newest records of the log in memory, for members that lack some: what is not here any more, a member gets with a copy of
 //! everything.
 
+use bytes::Bytes;
 use std::collections::VecDeque;
-use std::sync::Arc;
 
-/// A record, as it is in the log.
-pub type Record = Arc<[u8]>;
+/// A record, as it is in the log. Those that came with one message share its memory.
+pub type Record = Bytes;
 
 /// The newest records, without a gap.
 #[derive(Clone, Debug, Default)]

@@ -34,7 +34,7 @@ fn member(me: TargetId, last: u64) -> LogMember {
 
 fn handle(member: &mut LogMember, now_ms: u64, input: LogInput) -> Vec<LogEffect> {
     let mut effects = Vec::new();
-    member.handle(now_ms, input, &mut effects);
+    member.handle(now_ms * 1000, input, &mut effects);
     effects
 }
 
@@ -213,4 +213,60 @@ fn a_member_whose_disk_does_nothing_is_given_up() {
     }
     let marked = marked.expect("it is marked");
     assert!((give_up_ms..give_up_ms + 300).contains(&marked), "{marked}");
+}
+
+/// What B has to say reaches A; what A wants then.
+fn hear(a: &mut LogMember, now_ms: u64, said: Vec<LogEffect>) -> Vec<LogEffect> {
+    let mut wants = Vec::new();
+    for effect in said {
+        if let LogEffect::Send(A, envelope, records) = effect {
+            wants.extend(handle(a, now_ms, LogInput::Message(B, envelope, records)));
+        }
+    }
+    wants
+}
+
+/// The key from which A reads rows first, if it does so within two seconds.
+fn reads(a: &mut LogMember, from_ms: u64) -> Option<Vec<u8>> {
+    let ticks = (from_ms..from_ms + 2000).step_by(20);
+    ticks.flat_map(|now_ms| handle(a, now_ms, LogInput::Tick)).find_map(|effect| match effect {
+        LogEffect::ReadRows { from, .. } => Some(from),
+        _ => None,
+    })
+}
+
+/// An operator's word holds a copy that is under way, which goes on later where it was. How far it is can be seen all the while.
+#[test]
+fn a_copy_stops_and_goes_on_as_an_operator_says() {
+    let state = |last| LogState { last, terms: Terms::new([(1, 5)]), copying: None };
+    let mut a = LogMember::open(A, GROUP, LogConfig::default(), state(9));
+    let mut b = LogMember::open(B, GROUP, LogConfig::default(), state(12));
+    lease(&mut a);
+    let map = |version, stopped| {
+        let mut view = view(4, 3, [MemberState::Good, MemberState::Resyncing]);
+        (view.version, view.group.resync_stopped) = (MapVersion(version), stopped);
+        LogInput::Map(view)
+    };
+    handle(&mut b, 0, map(4, false));
+    let begins = handle(&mut a, 0, map(4, false));
+    let leads = handle(&mut a, 0, LogInput::Append(vec![record()]));
+    talk(&mut a, &mut b, [begins, leads].concat());
+    let begun = handle(&mut b, 2, LogInput::CopyTaken);
+    hear(&mut a, 2, begun);
+    assert_eq!(reads(&mut a, 10), Some(vec![]), "it begins");
+
+    let rows = LogInput::Rows { member: B, from: vec![], to: vec![5], rows: record() };
+    let part = handle(&mut a, 2100, rows);
+    let rest = talk(&mut a, &mut b, part);
+    assert!(rest.iter().any(|effect| matches!(effect, LogEffect::PutRows { .. })), "{rest:?}");
+    handle(&mut a, 2200, map(5, true));
+    let taken = handle(&mut b, 2200, LogInput::CopyTaken);
+    let wants = hear(&mut a, 2200, taken);
+    assert!(!wants.iter().any(|effect| matches!(effect, LogEffect::ReadRows { .. })), "{wants:?}");
+    assert_eq!(reads(&mut a, 2300), None, "it is stopped");
+    let progress = a.progress(100);
+    assert!(progress[0].1.stopped && (progress[0].1.copied_bytes, progress[0].1.left_bytes) == (6, 94), "{progress:?}");
+
+    handle(&mut a, 4400, map(6, false));
+    assert_eq!(reads(&mut a, 4400), Some(vec![5]), "it goes on where it was");
 }

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 impl LogMember {
     pub(super) fn tick(&mut self) {
+        self.share_out();
         self.advance();
         if !self.leads() {
             return;

@@ -102,9 +102,14 @@ impl Node {
         }
     }
 
-    /// Its clock, milliseconds.
+    /// Its clock, microseconds.
+    pub fn clock_us(&self, now_us: u64) -> u64 {
+        now_us * self.clock_percent / 100
+    }
+
+    /// The same in milliseconds.
     pub fn clock_ms(&self, now_us: u64) -> u64 {
-        now_us * self.clock_percent / 100_000
+        self.clock_us(now_us) / 1000
     }
 
     /// The name of its present run for management.
@@ -135,8 +140,8 @@ impl Node {
 
     /// The member handles an input.
     pub fn handle(&mut self, now_us: u64, input: LogInput) -> Vec<LogEffect> {
-        let (now_ms, mut effects) = (self.clock_ms(now_us), Vec::new());
-        self.member.iter_mut().for_each(|member| member.handle(now_ms, input.clone(), &mut effects));
+        let (clock_us, mut effects) = (self.clock_us(now_us), Vec::new());
+        self.member.iter_mut().for_each(|member| member.handle(clock_us, input.clone(), &mut effects));
         effects
     }
 

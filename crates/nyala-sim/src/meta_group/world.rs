@@ -14,6 +14,7 @@ use crate::trace::Trace;
 use nyala_cluster::leader::Proposal;
 use nyala_cluster::{ClusterState, Command, NewTarget, RegisterNode};
 use nyala_replica::log::{LogConfig, LogEnvelope, LogInput, LogRule, Record};
+use nyala_replica::share::ShareLimits;
 use nyala_wire::map::{ClusterMap, Group, Role, Settings, TargetKind};
 use nyala_wire::mgmt::Heartbeat;
 use nyala_wire::{ClusterId, GroupId, MapVersion, NodeId, TargetId};
@@ -152,7 +153,12 @@ pub(super) fn config() -> LogConfig {
         recent_bytes: 300,
         append_bytes: 60,
         copy_bytes: 40,
-        copy_rest_percent: 50,
+        share: ShareLimits {
+            min_bytes_per_s: 4000,
+            max_bytes_per_s: 40_000,
+            interval_ms: 10,
+            ..ShareLimits::default()
+        },
     }
 }
 

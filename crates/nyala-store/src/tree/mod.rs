@@ -53,9 +53,6 @@ pub(crate) use convert::open_directory;
 #[cfg(test)]
 pub(crate) use page::PAGE_BYTES;
 
-/// Such a value takes one page. (A whole page would fit; rows of inline content are cut here since they were kept in LMDB,
-/// docs/format.md.)
-const _: () = assert!(nyala_kv::ONE_PAGE_VALUE_BYTES == page::PAGE_BYTES - 20);
 const FILE_NAME: &str = "tree";
 
 /// An open tree.
@@ -115,6 +112,10 @@ impl OrderedStore for Tree {
     fn free_bytes(&self) -> u64 {
         let behind = self.file.bytes_behind(self.snapshot().end);
         behind.saturating_add(self.free_pages.load(Ordering::Relaxed).saturating_mul(page::PAGE_BYTES as u64))
+    }
+
+    fn used_bytes(&self) -> u64 {
+        self.snapshot().end.saturating_sub(self.free_pages.load(Ordering::Relaxed)) * page::PAGE_BYTES as u64
     }
 
     fn commit(&self, changes: &mut dyn Iterator<Item = Change<'_>>, meta: CheckpointMeta) -> Result<(), StoreError> {

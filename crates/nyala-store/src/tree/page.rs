@@ -9,6 +9,9 @@ use super::cell::{CELL_HEAD_BYTES, LARGE, Pointer, Row, cell_bytes, child_of, ro
 
 /// Bytes of a page.
 pub(crate) const PAGE_BYTES: usize = 4096;
+/// Such a value takes one page. (A whole page would fit; rows of inline content are cut here since they were kept in LMDB,
+/// docs/format.md.)
+const _: () = assert!(nyala_kv::ONE_PAGE_VALUE_BYTES == PAGE_BYTES - 20);
 /// Version, level and number of cells.
 pub(super) const HEAD_BYTES: usize = 8;
 /// Where a cell is.

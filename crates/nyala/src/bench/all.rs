@@ -3,7 +3,7 @@
 //! `nyala bench all`: every row of the design's section 14 in one run, on a cluster of its own. What each part does stands as
 //! its command line, so that defaults stand in one place.
 
-use super::args::{DataArgs, MetaArgs};
+use super::args::{DataArgs, MetaArgs, line};
 use super::failure::FailureArgs;
 use super::sessions::SessionsArgs;
 use super::{host, sites};
@@ -11,7 +11,7 @@ use crate::cluster::ClusterArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, print, text};
 use crate::role::block_on;
-use clap::{Args, Parser};
+use clap::Args;
 use nyala_bench::all::{Keeping, OwnCluster, Plan, conclude, measure};
 use nyala_bench::{BenchError, Stop};
 use std::path::PathBuf;
@@ -49,19 +49,6 @@ pub struct AllArgs {
     /// As `--output json`
     #[arg(long)]
     pub json: bool,
-}
-
-/// The command line of a part.
-#[derive(Parser)]
-struct Line<A: Args> {
-    #[command(flatten)]
-    args: A,
-}
-
-fn line<A: Args>(words: &[&str]) -> Result<A, Failure> {
-    let all = std::iter::once("bench").chain(words.iter().copied());
-    let parsed = Line::try_parse_from(all).map_err(|error| Failure::failed(error.to_string()))?;
-    Ok(parsed.args)
 }
 
 fn plan(cluster: &OwnCluster, args: &AllArgs) -> Result<Plan, Failure> {
@@ -102,7 +89,7 @@ fn plan(cluster: &OwnCluster, args: &AllArgs) -> Result<Plan, Failure> {
 
 /// Measures, compares, stores and prints.
 pub fn run(args: &AllArgs, output: Output) -> Outcome {
-    let cluster = OwnCluster::start(&host::this(), &args.work, args.base_port)?;
+    let cluster = OwnCluster::start(&host::this(), &args.work, args.base_port, &[])?;
     let (plan, stop) = (plan(&cluster, args)?, Stop::default());
     let parts = block_on(async {
         host::watch(&stop)?;

@@ -5,7 +5,7 @@
 use crate::cluster::ClusterArgs;
 use crate::exit::Failure;
 use crate::units::Size;
-use clap::{Args, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
 use nyala_bench::plan::{Workload, data, meta};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -125,6 +125,20 @@ pub struct DataArgs {
     pub workload: Vec<DataWorkload>,
 }
 
+/// The command line of a part of a benchmark.
+#[derive(Parser)]
+struct Line<A: Args> {
+    #[command(flatten)]
+    args: A,
+}
+
+/// Flags as their command line has them, so that defaults stand in one place.
+pub fn line<A: Args>(words: &[&str]) -> Result<A, Failure> {
+    let all = std::iter::once("bench").chain(words.iter().copied());
+    let parsed = Line::try_parse_from(all).map_err(|error| Failure::failed(error.to_string()))?;
+    Ok(parsed.args)
+}
+
 fn chosen<W: ValueEnum + PartialEq>(only: &[W]) -> Vec<&W> {
     W::value_variants().iter().filter(|one| only.is_empty() || only.contains(one)).collect()
 }
@@ -189,13 +203,6 @@ impl DataArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Line<A: Args> {
-        #[command(flatten)]
-        args: A,
-    }
 
     fn data_args(line: &str) -> DataArgs {
         Line::try_parse_from(line.split(' ')).unwrap().args

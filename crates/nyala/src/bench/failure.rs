@@ -7,7 +7,7 @@ use crate::exit::{Exit, Failure, Outcome, io};
 use crate::output::{Output, show_document};
 use crate::role::block_on;
 use crate::units::Size;
-use nyala_bench::failure::{Options, run as study, worker};
+use nyala_bench::failure::{Options, names, run as study, worker};
 use nyala_bench::{BenchError, Stop};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -36,6 +36,9 @@ pub struct FailureArgs {
     /// Be the load of such a study, in this directory, until the input ends
     #[arg(long, value_name = "DIR", hide = true)]
     pub load: Option<PathBuf>,
+    /// Be one that works on names
+    #[arg(long, hide = true, requires = "load")]
+    pub names: bool,
     /// Draw throughput and latency over time into this file
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
@@ -60,7 +63,10 @@ impl FailureArgs {
 /// Runs the study.
 pub fn run(args: &FailureArgs, output: Output) -> Outcome {
     if let Some(directory) = &args.load {
-        worker::run(directory, args.tasks, args.file_size.0)?;
+        match args.names {
+            true => names::run(directory, args.tasks)?,
+            false => worker::run(directory, args.tasks, args.file_size.0)?,
+        }
         return Ok(Exit::Ok);
     }
     let stop = Stop::default();

@@ -7,12 +7,14 @@ mod all;
 mod args;
 mod failure;
 mod host;
+mod mirrored;
 mod sessions;
 mod sites;
 
 use all::AllArgs;
 use args::{DataArgs, MetaArgs};
 use failure::FailureArgs;
+use mirrored::MirroredArgs;
 use sessions::SessionsArgs;
 
 use crate::exit::{Exit, Outcome};
@@ -29,8 +31,11 @@ pub enum BenchArgs {
     Meta(MetaArgs),
     /// File content: streams, one shared file, random places
     Data(DataArgs),
-    /// A storage server goes away and comes back, on a cluster of the benchmark's own: throughput, latency, pauses, errors
+    /// A storage server goes away and comes back, then a mirrored metadata server's primary, on a cluster of the benchmark's
+    /// own: throughput, latency, pauses, errors
     Failure(FailureArgs),
+    /// What mirrored metadata costs, on clusters of the benchmark's own: CPU of all metadata services, mirrored by unmirrored
+    MirroredMetadata(MirroredArgs),
     /// Many clients: memory and CPU of idle and of busy ones
     Sessions(SessionsArgs),
     /// Every aim of the design in one run, on a cluster of its own; about ten minutes
@@ -43,6 +48,7 @@ pub fn run(args: BenchArgs, output: Output) -> Outcome {
         BenchArgs::Failure(args) => failure::run(&args, output),
         BenchArgs::Meta(args) => run_job(sites::meta(&args)?, if args.common.json { Output::Json } else { output }),
         BenchArgs::Data(args) => run_job(sites::data(&args)?, if args.common.json { Output::Json } else { output }),
+        BenchArgs::MirroredMetadata(args) => mirrored::run(&args, output),
         BenchArgs::Sessions(args) => sessions::run(&args, output),
         BenchArgs::All(args) => all::run(&args, output),
     }

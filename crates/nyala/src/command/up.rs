@@ -37,7 +37,8 @@ pub struct UpArgs {
     /// Number of metadata services [default: 2]
     #[arg(long, value_name = "N")]
     pub meta: Option<u16>,
-    /// Number of spare metadata services: each mirrors one of the others, and takes over when that dies [default: 0]
+    /// Number of spare metadata services: each mirrors one of the others, and takes over when that dies [default: 0, with
+    /// --mirror one for each]
     #[arg(long, value_name = "N")]
     pub meta_spares: Option<u16>,
     /// Number of storage targets [default: 4]
@@ -52,7 +53,8 @@ pub struct UpArgs {
     /// Number of targets of a file [default: 4, or all if there are fewer]
     #[arg(long, value_name = "N")]
     pub targets: Option<u16>,
-    /// Make mirror groups of all targets, members on different storage services, and mirror files by default
+    /// Mirror everything: groups of all storage targets, members on different services, files mirrored by default, and a
+    /// spare for each metadata service
     #[arg(long)]
     pub mirror: bool,
     /// Largest content kept with the inode; 0 turns it off [default: 4k]

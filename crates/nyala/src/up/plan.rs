@@ -112,7 +112,7 @@ impl Plan {
         let mgmt = count("--mgmt", wishes.mgmt, 1, MOST_MGMT)?;
         check_odd(mgmt)?;
         let meta = count("--meta", wishes.meta, 2, MOST)?;
-        let spares = wishes.meta_spares.unwrap_or(0);
+        let spares = wishes.meta_spares.unwrap_or(if wishes.mirror { meta } else { 0 });
         if spares > meta {
             return Err(Failure::usage(format!(
                 "--meta-spares {spares}: each of --meta {meta} is mirrored by one at most"
@@ -293,6 +293,9 @@ mod tests {
     fn mirrored_clusters_pair_their_targets() {
         let plan = planned(&Wishes { mirror: true, ..wishes() }).unwrap();
         assert_eq!((plan.num_targets, plan.mirror), (2, true), "four targets are two groups");
+        assert_eq!((plan.of(Kind::Meta).count(), plan.spares()), (4, 2), "each metadata server has a spare");
+        let without = planned(&Wishes { mirror: true, meta_spares: Some(0), ..wishes() }).unwrap();
+        assert_eq!((without.of(Kind::Meta).count(), without.spares()), (2, 0));
         let text = plan.configuration(&Home::new("/d"), plan.service("mgmt").unwrap()).unwrap();
         let mgmtd: MgmtdSettings = toml::from_str(&text).unwrap();
         assert_eq!(mgmtd.resolve().unwrap().settings.default_pattern.pattern, nyala_wire::Pattern::Mirror);

@@ -24,7 +24,7 @@ pub struct Wishes {
     pub chunk_size: Option<Size>,
     /// Stripe width of the root directory.
     pub targets: Option<u16>,
-    /// Mirror groups of all targets, and mirrored files by default.
+    /// Mirror groups of all targets, mirrored files by default, and a spare for each metadata service unless their number is given.
     pub mirror: bool,
     /// Largest inline content.
     pub inline_size: Option<Size>,

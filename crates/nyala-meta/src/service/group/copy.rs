@@ -32,7 +32,7 @@ pub(super) fn read_rows(tables: &Tables, from: &[u8], bytes: usize) -> Result<(V
         batch.put(key, value);
         ControlFlow::Continue(())
     })?;
-    Ok((to, batch.as_bytes().into()))
+    Ok((to, batch.into_bytes().into()))
 }
 
 /// From now on what is in the tables counts for nothing.

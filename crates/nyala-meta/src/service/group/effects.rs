@@ -5,7 +5,6 @@
 
 use super::copy::{begin_copy, put_rows, read_rows};
 use super::{GroupShell, News, rows};
-use crate::service::flusher::apply_record;
 use nyala_kv::Batch;
 use nyala_replica::log::{LogEffect, LogInput};
 use nyala_store::StoreError;
@@ -16,7 +15,10 @@ impl GroupShell {
     pub(super) fn carry_out(self: &Rc<Self>, effect: LogEffect) {
         match effect {
             LogEffect::Send(to, envelope, records) => self.send(to, envelope, records),
-            LogEffect::Committed(index) => self.setup.flusher.committed(index),
+            LogEffect::Committed(index) => {
+                let began_us = self.setup.flusher.committed(index);
+                began_us.into_iter().for_each(|began_us| self.served(true, began_us));
+            }
             LogEffect::DurableEverywhere(index) => drop(self.durable.send_replace(index)),
             LogEffect::Lead(_) => self.tell(News::Lead),
             LogEffect::StepDown => self.tell(News::StepDown),
@@ -72,8 +74,13 @@ impl GroupShell {
         let tables = &self.setup.tables;
         match effect {
             LogEffect::Apply { records, .. } => {
+                let invalid = StoreError::InvalidBatch { reason: "a record of the mirror group is not a batch" };
+                let batch = &mut *self.applying.borrow_mut();
                 for record in records {
-                    apply_record(tables, record)?;
+                    if !batch.load(record) {
+                        return Err(invalid);
+                    }
+                    tables.change(batch)?;
                 }
                 self.write()
             }

@@ -15,24 +15,26 @@ pub mod wire;
 
 use super::flusher::Flusher;
 use crate::tables::Tables;
+use nyala_kv::Batch;
 use nyala_replica::log::{LogConfig, LogEffect, LogEnvelope, LogInput, LogMember, LogState, Record};
-use nyala_replica::{Silence, View};
+use nyala_replica::{Progress, Silence, View};
 use nyala_store::{Lsn, StoreError};
-use nyala_transport::member::{Member, monotonic_ms};
+use nyala_transport::member::{Member, monotonic_ms, monotonic_us};
 use nyala_transport::{HandshakeConfig, Pool, PoolOptions};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::{ErrorCode, GroupId, MapVersion, TargetId, WireError};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// Between looks at the clock.
-const TICK: Duration = Duration::from_millis(20);
+const TICK: Duration = Duration::from_millis(40);
 /// Of so many, one is for what is not urgent.
-const SELDOM: u32 = 25;
+const SELDOM: u32 = 12;
 
 /// What the service has to hear.
 #[derive(Debug)]
@@ -69,6 +71,10 @@ pub struct GroupShell {
     pool: Pool,
     state: RefCell<State>,
     durable: watch::Sender<u64>,
+    /// A client has asked for something since the last look at the clock.
+    asked: Cell<bool>,
+    /// Memory of the record that is being applied.
+    applying: RefCell<Batch>,
 }
 
 struct State {
@@ -105,7 +111,14 @@ impl GroupShell {
             silence: Silence::default(),
             owing: BTreeMap::new(),
         };
-        Rc::new(GroupShell { setup, pool, state: RefCell::new(state), durable: watch::Sender::new(0) })
+        Rc::new(GroupShell {
+            setup,
+            pool,
+            state: RefCell::new(state),
+            durable: watch::Sender::new(0),
+            asked: Cell::new(false),
+            applying: RefCell::default(),
+        })
     }
 
     /// Looks at the clock. Runs until it is dropped.
@@ -114,7 +127,11 @@ impl GroupShell {
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
         let mut count = 0_u32;
         loop {
-            ticks.tick().await;
+            let late = ticks.tick().await.elapsed();
+            // What only reads is answered at once: it waits as long as everything on this thread does.
+            if self.asked.take() {
+                self.served(false, monotonic_us().saturating_sub(u64::try_from(late.as_micros()).unwrap_or(u64::MAX)));
+            }
             count = count.wrapping_add(1);
             self.renew();
             self.look_at_disk();
@@ -150,9 +167,23 @@ impl GroupShell {
         self.state.borrow().replica.last()
     }
 
-    /// Members that are being given everything, and the rows' bytes that each has got.
-    pub fn copies(&self) -> Vec<(TargetId, u64)> {
-        self.state.borrow().replica.copies()
+    /// How far the copies are of members that are being given everything.
+    pub fn progress(&self) -> Vec<(TargetId, Progress)> {
+        let stats = self.setup.tables.store.stats();
+        self.state.borrow().replica.progress(stats.used_bytes + stats.active_bytes + stats.frozen_bytes)
+    }
+
+    /// A client asks for something.
+    pub fn asked(&self) {
+        self.asked.set(true);
+    }
+
+    /// A client's request that came at `began_us` ([`monotonic_us`]) is answered for. What requests take decides how fast members that
+    /// lack everything are given it.
+    fn served(self: &Rc<Self>, change: bool, began_us: u64) {
+        let mut state = self.state.borrow_mut();
+        // Nothing follows from it but numbers.
+        state.replica.handle(monotonic_us(), LogInput::Served { change, began_us }, &mut Vec::new());
     }
 
     /// All up to this record is on disk at every good member.
@@ -181,9 +212,15 @@ impl GroupShell {
             self.input(LogInput::Message(from, envelope, records));
             return None;
         }
-        let (asker, answer) = oneshot::channel();
+        let (asker, mut answer) = oneshot::channel();
         self.state.borrow_mut().askers.insert(from, asker);
         self.input(LogInput::Message(from, envelope, records));
+        // Mostly it is there at once, and needs no timer.
+        match answer.try_recv() {
+            Ok(answer) => return Some(answer),
+            Err(TryRecvError::Closed) => return None,
+            Err(TryRecvError::Empty) => {}
+        }
         tokio::time::timeout(sending::ANSWER_WITHIN, answer).await.ok()?.ok()
     }
 
@@ -202,14 +239,14 @@ impl GroupShell {
         let applied = self.setup.flusher.hand_over();
         let mut effects = Vec::new();
         {
-            let (now_ms, mut state) = (monotonic_ms(), self.state.borrow_mut());
+            let (now_us, mut state) = (monotonic_us(), self.state.borrow_mut());
             if !applied.is_empty() {
-                state.replica.handle(now_ms, LogInput::Append(applied), &mut effects);
+                state.replica.handle(now_us, LogInput::Append(applied), &mut effects);
                 let last = state.replica.last();
                 state.marks.push_back((self.setup.tables.store.applied(), last));
             }
             if let Some(input) = input {
-                state.replica.handle(now_ms, input, &mut effects);
+                state.replica.handle(now_us, input, &mut effects);
             }
         }
         effects.into_iter().for_each(|effect| self.carry_out(effect));

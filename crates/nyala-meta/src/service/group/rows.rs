@@ -21,6 +21,9 @@ fn term_key(term: u32) -> Vec<u8> {
     [&[MIRROR, TERM][..], &term.to_be_bytes()].concat()
 }
 
+/// What [`put_index`] adds to a batch, bytes.
+pub const INDEX_ROW_BYTES: usize = 17;
+
 /// Notes the number of the record that the batch is.
 pub fn put_index(batch: &mut Batch, index: u64) {
     batch.put(INDEX, index.to_le_bytes());
@@ -116,5 +119,17 @@ impl LonePositions {
     /// The place of a record of the store.
     pub fn position(self, lsn: Lsn) -> u64 {
         (self.is + lsn.0).saturating_sub(self.at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_has_room_for_its_number() {
+        let mut batch = Batch::new();
+        put_index(&mut batch, u64::MAX);
+        assert_eq!(batch.as_bytes().len(), INDEX_ROW_BYTES);
     }
 }

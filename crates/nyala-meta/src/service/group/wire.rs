@@ -5,7 +5,7 @@
 //! Failure model: what arrives may be anything, and bytes may flip on the way. Every length is checked against what is there, and the
 //! records against their checksum, as they are applied and written by whoever takes them; what is no message is refused, and sent again.
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use minicbor::{Decode, Encode};
 use nyala_replica::log::{LogEnvelope, Record};
 use nyala_wire::checksum::crc32c;
@@ -41,7 +41,8 @@ pub fn decode(body: &[u8], payload: &[u8]) -> Result<(Message, Vec<Record>), Wir
     if message.checksum != crc32c(payload) {
         return Err(ErrorCode::CHECKSUM.with("the records of a mirror group's message were damaged on the way"));
     }
-    Ok((message, split(payload)?))
+    // One piece of memory for all of them; that of the transport is lent, and has to go back.
+    Ok((message, split(Bytes::copy_from_slice(payload))?))
 }
 
 /// Records as a payload.
@@ -56,14 +57,16 @@ fn join(records: &[Record]) -> Vec<u8> {
 }
 
 /// Records of a payload.
-fn split(mut bytes: &[u8]) -> Result<Vec<Record>, WireError> {
+fn split(mut bytes: Bytes) -> Result<Vec<Record>, WireError> {
     let cut_off = || ErrorCode::BAD_MESSAGE.with("the records of a mirror group's message are cut off");
     let mut records = Vec::new();
     while !bytes.is_empty() {
-        let (len, rest) = bytes.split_first_chunk::<4>().ok_or_else(cut_off)?;
-        let (record, rest) = rest.split_at_checked(u32::from_le_bytes(*len) as usize).ok_or_else(cut_off)?;
-        records.push(record.into());
-        bytes = rest;
+        let len = u32::from_le_bytes(*bytes.first_chunk::<4>().ok_or_else(cut_off)?) as usize;
+        bytes.advance(4);
+        if bytes.len() < len {
+            return Err(cut_off());
+        }
+        records.push(bytes.split_to(len));
     }
     Ok(records)
 }
@@ -77,10 +80,10 @@ mod tests {
     #[test]
     fn records_come_apart_as_they_were_put_together() {
         let records: Vec<Record> = vec![b"one"[..].into(), b""[..].into(), b"three"[..].into()];
-        let bytes = join(&records);
-        assert_eq!(split(&bytes).unwrap(), records);
-        assert!(split(&bytes[..bytes.len() - 1]).is_err() && split(&bytes[..2]).is_err());
-        assert!(split(&[]).unwrap().is_empty());
+        let bytes = Bytes::from(join(&records));
+        assert_eq!(split(bytes.clone()).unwrap(), records);
+        assert!(split(bytes.slice(..bytes.len() - 1)).is_err() && split(bytes.slice(..2)).is_err());
+        assert!(split(Bytes::new()).unwrap().is_empty());
     }
 
     #[test]
