@@ -8,6 +8,7 @@ use crate::exit::Outcome;
 use crate::logging::LogArgs;
 use crate::output::Output;
 use crate::role;
+use crate::setup::args::SetupCommand;
 use clap::{Parser, Subcommand};
 
 /// The Nyala parallel file system: services, mounts and commands in one program.
@@ -38,6 +39,9 @@ pub enum Command {
     Down(down::DownArgs),
     /// Show the processes of the cluster of `nyala up`
     Status(status::StatusArgs),
+    /// Set up a service, or a client, on this host
+    #[command(subcommand)]
+    Setup(SetupCommand),
     /// Start one service of the cluster of `nyala up`
     Start(start::StartArgs),
     /// Stop one service of the cluster of `nyala up`
@@ -84,6 +88,8 @@ pub enum Command {
     Secret(secret::SecretArgs),
     /// Print completions for a shell
     Completions(completions::CompletionsArgs),
+    /// Write the manual pages
+    Man(man::ManArgs),
     /// Print the version
     Version,
 }
@@ -204,6 +210,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Up(args) => up::run(args, output),
         Command::Down(args) => down::run(args, output),
         Command::Status(args) => status::run(args, output),
+        Command::Setup(command) => setup::run(command, output),
         Command::Start(args) => start::run(args),
         Command::Stop(args) => stop::run(args),
         Command::Node(NodeCommand::List(args)) => node_list::run(args, output),
@@ -232,6 +239,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Config(ConfigCommand::Check(args)) => config_check::run(args, output),
         Command::Secret(args) => secret::run(args),
         Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(args),
         Command::Version => version::run(output),
     }
 }

@@ -14,6 +14,7 @@ mod mount;
 mod output;
 mod process;
 mod role;
+mod setup;
 mod units;
 mod up;
 mod walk;

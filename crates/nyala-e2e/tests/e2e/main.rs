@@ -38,6 +38,7 @@ mod remount;
 mod restore;
 mod resync;
 mod scrub;
+mod setup;
 mod soak;
 mod strangers;
 mod stress_ng;
