@@ -4,6 +4,7 @@
 
 use crate::bench;
 use crate::command::*;
+use crate::compat::install::CompatCommand;
 use crate::exit::Outcome;
 use crate::logging::LogArgs;
 use crate::output::Output;
@@ -84,6 +85,9 @@ pub enum Command {
     /// Configuration files
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// The commands of BeeGFS 7 under their names
+    #[command(subcommand)]
+    Compat(CompatCommand),
     /// Make a cluster's secret file
     Secret(secret::SecretArgs),
     /// Print completions for a shell
@@ -237,6 +241,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Storage(args) => role::storage::run(args),
         Command::Bench(args) => bench::run(args, output),
         Command::Config(ConfigCommand::Check(args)) => config_check::run(args, output),
+        Command::Compat(command) => crate::compat::install::run(command),
         Command::Secret(args) => secret::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),

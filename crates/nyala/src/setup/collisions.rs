@@ -103,6 +103,19 @@ pub fn others(except: &Path) -> Vec<Claims> {
     files.iter().filter_map(claims).collect()
 }
 
+/// The port for a service whose settings are to be written and whose default port is another service's; none where that is free.
+pub fn other_port(role: &str, instance: Option<&str>) -> Option<u16> {
+    let default = ConfigRole::of_file(Path::new(role)).and_then(default_port)?;
+    let dir = Path::new(CONFIG_DIR);
+    let dir = instance.map_or_else(|| dir.to_owned(), |name| dir.join(format!("{name}.d")));
+    let own = dir.join(format!("{role}.toml"));
+    let taken: Vec<u16> = others(&own).iter().filter_map(|other| other.listen).map(|listen| listen.port()).collect();
+    if own.exists() || !taken.contains(&default) {
+        return None;
+    }
+    (1..50).map(|step| default + step * 100).find(|port| !taken.contains(port))
+}
+
 fn settings_in(dir: &Path) -> Vec<PathBuf> {
     let files = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|kind| kind == "toml")).collect();

@@ -25,6 +25,7 @@ mod units;
 
 pub use carry_out::carry_out;
 pub use client::client;
+pub use collisions::other_port;
 pub use service::{meta, mgmtd, storage};
 pub use step::Step;
 
