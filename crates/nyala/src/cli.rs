@@ -82,6 +82,8 @@ pub enum Command {
     /// Measure the cluster, next to the local file system and loopback TCP
     #[command(subcommand)]
     Bench(bench::BenchArgs),
+    /// What drives, servers and networks would give: space, throughput, what limits it
+    Plan(plan::PlanArgs),
     /// Configuration files
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -240,6 +242,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Meta(args) => role::meta::run(args),
         Command::Storage(args) => role::storage::run(args),
         Command::Bench(args) => bench::run(args, output),
+        Command::Plan(args) => plan::run(args, output),
         Command::Config(ConfigCommand::Check(args)) => config_check::run(args, output),
         Command::Compat(command) => crate::compat::install::run(command),
         Command::Secret(args) => secret::run(args),

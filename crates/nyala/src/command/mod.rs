@@ -24,6 +24,7 @@ pub mod mirror_resync;
 pub mod mirror_switch;
 pub mod node_list;
 pub mod node_remove;
+pub mod plan;
 pub mod scrub;
 pub mod secret;
 pub mod setup;
