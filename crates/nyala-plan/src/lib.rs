@@ -8,7 +8,11 @@
 //!
 //! What is measured, what is a formula and what is an assumption is told apart: each [`Estimate`] lists its assumptions.
 
+mod error;
 pub mod published;
+mod raid;
 pub mod site;
 
-pub use site::{Estimate, Limit, PlanError, Raid, Site};
+pub use error::PlanError;
+pub use raid::Raid;
+pub use site::{Estimate, Limit, Site};

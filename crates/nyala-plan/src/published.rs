@@ -3,7 +3,8 @@
 //! A published sizing table: arrays of 84 drives (80 in RAID 6 of 8+2, 4 spares) behind pairs of servers with one HDR100 port each.
 //! Small, medium and large (1, 2, 4 arrays) were measured by its authors; larger ones are sums of those, which is their assumption.
 
-use crate::site::{Raid, Site};
+use crate::raid::Raid;
+use crate::site::Site;
 use serde::Serialize;
 
 /// A measured building block.

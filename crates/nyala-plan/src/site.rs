@@ -2,8 +2,9 @@
 
 //! A site and what can be expected of it.
 
+use crate::error::PlanError;
+use crate::raid::Raid;
 use serde::Serialize;
-use std::str::FromStr;
 
 /// Bytes of a TB, as drives are sold.
 const TB: f64 = 1e12;
@@ -14,36 +15,6 @@ const GB_PER_GBIT: f64 = 0.125;
 /// The share of a link that streams of reads and writes were measured to fill (InfiniBand HDR100, one port a server).
 const READ_SHARE: f64 = 0.95;
 const WRITE_SHARE: f64 = 0.88;
-
-/// Drives of a RAID group: those that hold data, and those that hold parity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Raid {
-    /// Drives' worth of data.
-    pub data: u32,
-    /// Drives' worth of parity, or copies.
-    pub parity: u32,
-}
-
-impl Raid {
-    /// The share of the drives that holds data.
-    pub fn share(self) -> f64 {
-        f64::from(self.data) / f64::from(self.data + self.parity)
-    }
-}
-
-impl FromStr for Raid {
-    type Err = String;
-
-    /// `8+2`.
-    fn from_str(text: &str) -> Result<Raid, String> {
-        let bad =
-            || format!("{text:?} is not DATA+PARITY, as in 8+2 for RAID 6 of ten drives, 1+1 for pairs, 1+0 for none");
-        let (data, parity) = text.split_once('+').ok_or_else(bad)?;
-        let number = |text: &str| text.parse().ok().filter(|drives: &u32| *drives <= 256);
-        let data = number(data).filter(|data| *data > 0).ok_or_else(bad)?;
-        Ok(Raid { data, parity: number(parity).ok_or_else(bad)? })
-    }
-}
 
 /// What is to be bought.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -97,41 +68,6 @@ pub struct Estimate {
     pub write_limit: Limit,
     /// What was taken for granted.
     pub assumptions: Vec<&'static str>,
-}
-
-/// Why a site makes no sense.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PlanError {
-    /// A number is out of its range.
-    #[error("{what} = {value} makes no sense; it has to be {range}")]
-    Range {
-        /// Which.
-        what: &'static str,
-        /// What was said.
-        value: String,
-        /// What it may be.
-        range: &'static str,
-    },
-    /// Groups of drives do not fit.
-    #[error("{drives} drives cannot be divided into RAID groups of {group}; leave {rest} as spares: --drives {fits}")]
-    Groups {
-        /// Drives of an enclosure.
-        drives: u32,
-        /// Drives of a group.
-        group: u32,
-        /// Drives that are left.
-        rest: u32,
-        /// The number that fits.
-        fits: u32,
-    },
-    /// Copies have to be on different servers.
-    #[error("{copies} copies need at least as many servers, and there are {servers}")]
-    Copies {
-        /// Copies.
-        copies: u32,
-        /// Servers.
-        servers: u32,
-    },
 }
 
 impl Site {

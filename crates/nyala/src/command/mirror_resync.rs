@@ -37,13 +37,9 @@ pub struct MirrorStatsArgs {
 /// How far the resync of a member is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Progress {
-    /// Its group.
     pub group: GroupId,
-    /// The member.
     pub target: TargetId,
-    /// What it is.
     pub state: MemberState,
-    /// Held back.
     pub stopped: bool,
     /// Absent where the primary does not say.
     pub copied_bytes: Option<u64>,
@@ -95,14 +91,9 @@ async fn figures(cluster: &Cluster, map: &ClusterMap, target: Option<TargetId>) 
 }
 
 /// Asks the primaries of these groups about their members.
-pub async fn ask(
-    cluster: &Cluster,
-    map: &ClusterMap,
-    chosen: &[GroupId],
-    every: bool,
-) -> Result<Vec<Progress>, Failure> {
+pub async fn ask(cluster: &Cluster, map: &ClusterMap, of: &[GroupId], every: bool) -> Result<Vec<Progress>, Failure> {
     let mut all = Vec::new();
-    for group in map.groups.iter().filter(|group| chosen.contains(&group.id)) {
+    for group in map.groups.iter().filter(|group| of.contains(&group.id)) {
         let behind = |state| every || state != MemberState::Good;
         let behind: Vec<_> = group.members_with_states().filter(|(_, state)| behind(*state)).collect();
         if behind.is_empty() {

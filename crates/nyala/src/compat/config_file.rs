@@ -5,6 +5,7 @@
 //! **Failure model.** The file may be missing, no text, or another program's: an error names file and line. A key that nobody
 //! knows is named in a notice, since it cannot be said what it would do.
 
+use super::meaning::without_meaning;
 use crate::exit::{Failure, io};
 use std::path::Path;
 use toml::Value;
@@ -26,33 +27,6 @@ pub struct Translated {
     /// Sentences about the others.
     pub notices: Vec<String>,
 }
-
-/// Keys that ask for nothing here, and why.
-const WITHOUT_MEANING: [(&str, &str); 23] = [
-    ("connMaxInternodeNum", "a connection carries many requests at once"),
-    ("connRDMABufSize", "there is no RDMA yet"),
-    ("connRDMABufNum", "there is no RDMA yet"),
-    ("connRDMAInterfacesFile", "there is no RDMA yet"),
-    ("connUseRDMA", "there is no RDMA yet"),
-    ("connBufSize", "buffers follow the requests"),
-    ("connHelperdPortTCP", "there is no helper service"),
-    ("connClientPortUDP", "clients listen on no port"),
-    ("connDisableAuthentication", "every connection proves the cluster's secret"),
-    ("sysTargetOfflineTimeoutSecs", "management has `lease`, 3s, at the cluster's first start"),
-    ("storeFsUUID", "a target remembers its file system by itself"),
-    ("storeAllowFirstRunInit", "an empty directory is never taken for a target that was there"),
-    ("storeUseExtendedAttribs", "metadata is in tables of its own"),
-    ("tuneUsePerTargetWorkers", "each target has its own workers"),
-    ("tuneUsePerUserMsgQueues", "requests are served as they come"),
-    ("tuneBindToNumaZone", "let the unit say it: NUMAPolicy= of systemd"),
-    ("tuneFileReadAheadSize", "clients read ahead: `read-ahead` of the client"),
-    ("tuneFileCacheType", "clients cache what the servers grant them"),
-    ("logStdFile", "services log to the journal; --log-file writes a file"),
-    ("logLevel", "--log-level"),
-    ("runDaemonized", "services run in the foreground"),
-    ("buildArgs", "there is no kernel module to build"),
-    ("connNetFilterFile", "name interfaces in order of preference"),
-];
 
 impl ConfigFile {
     /// Reads a file.
@@ -90,57 +64,11 @@ impl ConfigFile {
     /// What it says, for a role (`mgmtd`, `meta`, `storage`, `client`).
     pub fn translate(&self, role: &str) -> Translated {
         let mut out = Translated::default();
-        let text = |value: &str| Value::String(value.to_owned());
         for (key, value) in self.keys.iter().filter(|(_, value)| !value.is_empty()) {
-            let port = || value.parse::<u16>().ok().filter(|port| *port > 0);
-            let new = match (key.as_str(), role) {
-                ("sysMgmtdHost", "meta" | "storage" | "client") => Some(("mgmt", Value::Array(vec![text(value)]))),
-                ("sysMgmtdHost", _) => None,
-                ("connAuthFile", _) => Some(("secret", text(value))),
-                ("connMgmtdPortTCP", "mgmtd")
-                | ("connMetaPortTCP" | "connMetaPort", "meta")
-                | ("connStoragePortTCP" | "connStoragePort", "storage") => match port() {
-                    Some(port) => Some(("listen", Value::String(format!("0.0.0.0:{port}")))),
-                    None => {
-                        out.notices.push(format!("{key} = {value} is no port and was left out"));
-                        None
-                    }
-                },
-                ("storeMgmtdDirectory", "mgmtd") | ("storeMetaDirectory", "meta") => Some(("dir", text(value))),
-                ("connCommRetrySecs", "client") => Some(("retry-timeout", Value::String(format!("{value}s")))),
-                ("tuneFileCacheBufSize", "client") => {
-                    out.notices
-                        .push(format!("{key}: `write-buffer` (64m) is for all files together; {value} was left out"));
-                    None
-                }
-                ("tuneNumWorkers", "storage") => {
-                    value.parse().ok().map(|n: i64| ("workers-per-target", Value::Integer(n)))
-                }
-                ("tuneTargetChooser", "meta") => {
-                    out.notices
-                        .push(format!("{key} = {value}: management has `placement`, at the cluster's first start"));
-                    None
-                }
-                _ => {
-                    self.without_meaning(key, &mut out);
-                    None
-                }
-            };
+            let new = translated(key, value, role, &mut out.notices);
             out.keys.extend(new.map(|(key, value)| (key.to_owned(), value)));
         }
         out
-    }
-
-    fn without_meaning(&self, key: &str, out: &mut Translated) {
-        // What set-up takes from its own arguments, and ports of others.
-        const QUIET: [&str; 2] = ["storeStorageDirectory", "connInterfacesFile"];
-        if QUIET.contains(&key) || (key.starts_with("conn") && key.contains("Port")) {
-            return;
-        }
-        match WITHOUT_MEANING.iter().find(|(known, _)| *known == key) {
-            Some((_, why)) => out.notices.push(format!("{key} means nothing here: {why}")),
-            None => out.notices.push(format!("{key} is not known here and was left out")),
-        }
     }
 
     /// The interfaces that `connInterfacesFile` names, in their order; lines with `!` or addresses are left out.
@@ -149,6 +77,41 @@ impl ConfigFile {
         let text = std::fs::read_to_string(file).map_err(io(file))?;
         let names = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', '!']));
         Ok(names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect())
+    }
+}
+
+/// What a key is here; what has no meaning has a notice.
+fn translated(key: &str, value: &str, role: &str, notices: &mut Vec<String>) -> Option<(&'static str, Value)> {
+    let text = |value: &str| Value::String(value.to_owned());
+    let port = || value.parse::<u16>().ok().filter(|port| *port > 0);
+    match (key, role) {
+        ("sysMgmtdHost", "meta" | "storage" | "client") => Some(("mgmt", Value::Array(vec![text(value)]))),
+        ("sysMgmtdHost", _) => None,
+        ("connAuthFile", _) => Some(("secret", text(value))),
+        ("connMgmtdPortTCP", "mgmtd")
+        | ("connMetaPortTCP" | "connMetaPort", "meta")
+        | ("connStoragePortTCP" | "connStoragePort", "storage") => match port() {
+            Some(port) => Some(("listen", Value::String(format!("0.0.0.0:{port}")))),
+            None => {
+                notices.push(format!("{key} = {value} is no port and was left out"));
+                None
+            }
+        },
+        ("storeMgmtdDirectory", "mgmtd") | ("storeMetaDirectory", "meta") => Some(("dir", text(value))),
+        ("connCommRetrySecs", "client") => Some(("retry-timeout", Value::String(format!("{value}s")))),
+        ("tuneFileCacheBufSize", "client") => {
+            notices.push(format!("{key}: `write-buffer` (64m) is for all files together; {value} was left out"));
+            None
+        }
+        ("tuneNumWorkers", "storage") => value.parse().ok().map(|n: i64| ("workers-per-target", Value::Integer(n))),
+        ("tuneTargetChooser", "meta") => {
+            notices.push(format!("{key} = {value}: management has `placement`, at the cluster's first start"));
+            None
+        }
+        _ => {
+            notices.extend(without_meaning(key));
+            None
+        }
     }
 }
 

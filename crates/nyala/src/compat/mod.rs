@@ -14,27 +14,20 @@ mod config_file;
 mod ctl;
 mod df;
 pub mod install;
+mod letters;
+mod meaning;
+mod names;
+mod notice;
 mod servers;
 mod setup;
 mod table;
 mod words;
 
 use crate::exit::{Failure, Outcome};
+use names::NAMES;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use words::Words;
-
-/// The names, and the directory below the prefix that each is in.
-pub const NAMES: [&str; 8] = [
-    "beegfs-ctl",
-    "beegfs-df",
-    "beegfs-net",
-    "beegfs-check-servers",
-    "beegfs-setup-mgmtd",
-    "beegfs-setup-meta",
-    "beegfs-setup-storage",
-    "beegfs-setup-client",
-];
 
 /// The name under which the program was called, if it is one of them.
 pub fn called_as(argv0: &OsStr) -> Option<&'static str> {
@@ -53,9 +46,4 @@ pub fn run(name: &'static str, args: &[OsString]) -> Outcome {
         "beegfs-check-servers" => servers::check(&Words::of(&args)),
         _ => setup::run(name, &args),
     }
-}
-
-/// Says that something has no meaning here.
-fn notice(text: &str) {
-    eprintln!("Notice: {text}");
 }

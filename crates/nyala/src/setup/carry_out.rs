@@ -2,7 +2,7 @@
 
 //! A plan is shown, agreed to, and done.
 
-use super::Plan;
+use super::plan::Plan;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, print, show};
 use serde::Serialize;

@@ -3,7 +3,9 @@
 //! Planning the set-up of a host for commands and mounts.
 
 use super::args::ClientSetup;
-use super::{Plan, Step, document};
+use super::document;
+use super::plan::Plan;
+use super::step::Step;
 use crate::config::{CONFIG_DIR, ClientSettings, DEFAULT_SECRET, load};
 use crate::exit::{Failure, io};
 use crate::units::Hosts;

@@ -19,23 +19,15 @@ mod collisions;
 mod directories;
 mod document;
 mod interfaces;
+mod plan;
 mod service;
 mod step;
 mod units;
+mod values;
 
 pub use carry_out::carry_out;
 pub use client::client;
 pub use collisions::other_port;
+pub use plan::Plan;
 pub use service::{meta, mgmtd, storage};
 pub use step::Step;
-
-/// What is to be done on this host, and what its administrator should know.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Plan {
-    /// In this order.
-    pub steps: Vec<Step>,
-    /// Sentences: nothing is wrong, but it may not be what was meant.
-    pub notes: Vec<String>,
-    /// Commands or sentences that come after it.
-    pub next: Vec<String>,
-}

@@ -5,8 +5,10 @@
 use super::args::{CommonSetup, MetaSetup, MgmtdSetup, ServiceSetup, StorageSetup};
 use super::collisions::{self, Claims};
 use super::directories::{Found, file_system_note, of_kind, of_mgmtd};
+use super::plan::Plan;
+use super::step::Step;
 use super::units::Unit;
-use super::{Plan, Step, document, interfaces};
+use super::{document, interfaces};
 use crate::config::{CONFIG_DIR, ConfigRole, MetaSettings, MgmtdSettings, Settings, StorageSettings, TargetArg, load};
 use crate::exit::{Failure, io};
 use crate::units::Hosts;

@@ -2,7 +2,7 @@
 
 //! The units of systemd. The package has them; where Nyala was copied to a host by hand, set-up writes the one that it needs.
 
-use super::Step;
+use super::step::Step;
 use crate::exit::Failure;
 use std::path::{Path, PathBuf};
 

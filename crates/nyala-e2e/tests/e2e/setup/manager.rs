@@ -3,6 +3,7 @@
 //! What services tell a service manager: on a socket of the test's own, one datagram for each thing.
 
 use nyala_e2e::{Cluster, Options, binary, cleanup, run, serial};
+use std::fs::File;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -14,6 +15,7 @@ const SOON: Duration = Duration::from_secs(30);
 struct Managed {
     socket: UnixDatagram,
     child: Child,
+    log: PathBuf,
 }
 
 impl Managed {
@@ -23,8 +25,10 @@ impl Managed {
         let dir = cluster.root().join(role);
         let mut command = Command::new(binary::nyala());
         command.arg(role).arg("--dir").arg(dir).arg("--secret").arg(cluster.root().join("secret")).args(args);
-        command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "1200000").stdin(Stdio::null()).stderr(Stdio::null());
-        Managed { socket, child: command.spawn().unwrap() }
+        let log = path.with_extension("log");
+        let errors = File::create(&log).unwrap();
+        command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "1200000").stdin(Stdio::null()).stderr(errors);
+        Managed { socket, child: command.spawn().unwrap(), log }
     }
 
     /// The next thing that it says, if it says something within that time.
@@ -45,11 +49,13 @@ impl Managed {
                 said => before.extend(said),
             }
         }
-        panic!("{word} was not said, but {before:?}");
+        panic!("{word} was not said, but {before:?}\n{}", std::fs::read_to_string(&self.log).unwrap_or_default());
     }
 
     #[track_caller]
     fn stop(mut self) {
+        // Nobody has read for a while: a service does not wait for that, and what has no room is lost.
+        while self.hears(Duration::from_millis(1)).is_some() {}
         cleanup::signal(self.child.id() as i32, libc::SIGTERM);
         self.until("STOPPING=1");
         assert!(run::wait(&mut self.child, SOON).is_some_and(|status| status.success()), "it ends in order");

@@ -3,9 +3,11 @@
 //! `beegfs-ctl`: one mode of it in each function, found by the first option that names one.
 
 mod entries;
+mod entry;
 mod groups;
 mod nodes;
 mod resync;
+mod targets;
 
 use super::words::Words;
 use crate::exit::{Failure, Outcome};
@@ -29,7 +31,7 @@ const MODES: [Known; 10] = [
     Known {
         name: "listtargets",
         help: "[--nodetype=<meta|storage>] [--mirrorgroups] [--state]\n\nLists targets, or members of mirror groups, with their states.",
-        run: groups::targets,
+        run: targets::list,
     },
     Known {
         name: "setpattern",
@@ -41,7 +43,7 @@ const MODES: [Known; 10] = [
     Known {
         name: "getentryinfo",
         help: "[--verbose] <path>\n\nShows where an entry and its data are, and what a directory gives to new files.",
-        run: entries::info,
+        run: entry::info,
     },
     Known {
         name: "addmirrorgroup",
@@ -72,7 +74,7 @@ const MODES: [Known; 10] = [
         help: "--nodetype=<meta|storage> --targetid=<id> | --mirrorgroupid=<id>\n\nShows how far the resync of a member is.",
         run: resync::stats,
     },
-    Known { name: "listtarget", help: "see --listtargets", run: groups::targets },
+    Known { name: "listtarget", help: "see --listtargets", run: targets::list },
 ];
 
 /// Modes that Nyala has under a command of its own, or not.

@@ -3,7 +3,7 @@
 //! `beegfs-ctl --startresync` and `--resyncstats`.
 
 use crate::command::mirror_resync::{Progress, ask};
-use crate::compat::{cluster, notice, words::Words};
+use crate::compat::{cluster, notice::notice, words::Words};
 use crate::exit::{Failure, Outcome};
 use crate::output::print;
 use crate::role::block_on;
