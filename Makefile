@@ -45,6 +45,14 @@ dist: build ## the binary to install, stripped, and its symbols beside it, in ta
 	cd $(TARGET)/dist && objcopy --remove-section=.gnu_debuglink --add-gnu-debuglink=nyala.debug nyala
 	ls -l $(TARGET)/dist
 
+.PHONY: deb
+deb: dist ## the Debian packages nyala and nyala-compat, in target/deb (VERSION=)
+	scripts/deb $(TARGET)/dist/nyala $(TARGET)/deb
+
+.PHONY: test-deb
+test-deb: dist ## install, set up, upgrade, remove and purge the packages in a clean Debian root (as root; CACHE=)
+	scripts/test-deb $(TARGET)/dist/nyala
+
 .PHONY: up
 up: deps build ## build, start a whole cluster on this machine and mount it (DIR=, MOUNT=, UP_FLAGS=)
 	$(NYALA) up $(WHERE) $(if $(MOUNT),--mount "$(MOUNT)") $(UP_FLAGS)

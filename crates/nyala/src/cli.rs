@@ -4,10 +4,12 @@
 
 use crate::bench;
 use crate::command::*;
+use crate::compat::install::CompatCommand;
 use crate::exit::Outcome;
 use crate::logging::LogArgs;
 use crate::output::Output;
 use crate::role;
+use crate::setup::args::SetupCommand;
 use clap::{Parser, Subcommand};
 
 /// The Nyala parallel file system: services, mounts and commands in one program.
@@ -38,6 +40,9 @@ pub enum Command {
     Down(down::DownArgs),
     /// Show the processes of the cluster of `nyala up`
     Status(status::StatusArgs),
+    /// Set up a service, or a client, on this host
+    #[command(subcommand)]
+    Setup(SetupCommand),
     /// Start one service of the cluster of `nyala up`
     Start(start::StartArgs),
     /// Stop one service of the cluster of `nyala up`
@@ -77,13 +82,20 @@ pub enum Command {
     /// Measure the cluster, next to the local file system and loopback TCP
     #[command(subcommand)]
     Bench(bench::BenchArgs),
+    /// What drives, servers and networks would give: space, throughput, what limits it
+    Plan(plan::PlanArgs),
     /// Configuration files
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// The commands of BeeGFS 7 under their names
+    #[command(subcommand)]
+    Compat(CompatCommand),
     /// Make a cluster's secret file
     Secret(secret::SecretArgs),
     /// Print completions for a shell
     Completions(completions::CompletionsArgs),
+    /// Write the manual pages
+    Man(man::ManArgs),
     /// Print the version
     Version,
 }
@@ -204,6 +216,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Up(args) => up::run(args, output),
         Command::Down(args) => down::run(args, output),
         Command::Status(args) => status::run(args, output),
+        Command::Setup(command) => setup::run(command, output),
         Command::Start(args) => start::run(args),
         Command::Stop(args) => stop::run(args),
         Command::Node(NodeCommand::List(args)) => node_list::run(args, output),
@@ -229,9 +242,12 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Meta(args) => role::meta::run(args),
         Command::Storage(args) => role::storage::run(args),
         Command::Bench(args) => bench::run(args, output),
+        Command::Plan(args) => plan::run(args, output),
         Command::Config(ConfigCommand::Check(args)) => config_check::run(args, output),
+        Command::Compat(command) => crate::compat::install::run(command),
         Command::Secret(args) => secret::run(args),
         Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(args),
         Command::Version => version::run(output),
     }
 }

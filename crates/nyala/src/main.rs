@@ -6,6 +6,7 @@ mod bench;
 mod cli;
 mod cluster;
 mod command;
+mod compat;
 mod config;
 mod exit;
 mod fsck;
@@ -14,6 +15,7 @@ mod mount;
 mod output;
 mod process;
 mod role;
+mod setup;
 mod units;
 mod up;
 mod walk;
@@ -32,6 +34,9 @@ fn main() -> ExitCode {
     if args.first().is_some_and(|name| mount::helper::is_helper(name)) {
         return as_helper(&args[1..]);
     }
+    if let Some(name) = args.first().and_then(|name| compat::called_as(name)) {
+        return as_old_command(name, &args[1..]);
+    }
     ExitCode::from(finish(cli::run(cli::Cli::parse_from(args))) as u8)
 }
 
@@ -41,6 +46,12 @@ fn finish(outcome: Outcome) -> Exit {
         eprintln!("nyala: {failure}");
         failure.exit
     })
+}
+
+/// As one of the commands of BeeGFS; whatever goes wrong, the code is 1.
+fn as_old_command(name: &'static str, args: &[OsString]) -> ExitCode {
+    let outcome = logging::LogArgs::default().start("error").and_then(|()| compat::run(name, args));
+    ExitCode::from(u8::from(finish(outcome) != Exit::Ok))
 }
 
 /// As `mount.fuse.nyala`; with the exit codes of `mount(8)`: 1 wrong call, 32 no mount.

@@ -27,7 +27,7 @@ pub fn run(directory: &Path, tasks: u16) -> Result<(), BenchError> {
         }
         File::create(looked_at.join("there")).map_err(io(looked_at.display()))?;
         jobs.push(Box::new(move |began, notes| change(&changed, began, notes)));
-        jobs.push(Box::new(move |began, notes| look_up(&looked_at, began, notes)));
+        jobs.push(Box::new(move |began, notes| look_for(&looked_at, began, notes)));
     }
     until_end(&jobs)
 }
@@ -47,7 +47,7 @@ fn change(dir: &Path, began: Instant, notes: &Notes) {
     }
 }
 
-fn look_up(dir: &Path, began: Instant, notes: &Notes) {
+fn look_for(dir: &Path, began: Instant, notes: &Notes) {
     let mut next = 0_u64;
     while !notes.ended() {
         let missing = dir.join(format!("none{next}"));

@@ -3,6 +3,7 @@
 //! The end-to-end tests. `cargo test -p nyala-e2e` runs them; the crate's documentation says with what settings.
 
 mod coherence;
+mod compat;
 mod damage;
 mod deaths;
 mod delegation_cost;
@@ -38,6 +39,7 @@ mod remount;
 mod restore;
 mod resync;
 mod scrub;
+mod setup;
 mod soak;
 mod strangers;
 mod stress_ng;

@@ -14,6 +14,7 @@ const WITHOUT: &[&str] = &[
     "nyala-client",
     "nyala-cluster",
     "nyala-fsck",
+    "nyala-plan",
     "nyala-kv",
     "nyala-namespace",
     "nyala-parity",

@@ -13,6 +13,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("nyala-ring", &[]),
     ("nyala-kv", &[]),
     ("nyala-parity", &[]),
+    ("nyala-plan", &[]),
     ("nyala-fsck", &["nyala-wire"]),
     ("nyala-namespace", &["nyala-cluster", "nyala-kv", "nyala-wire"]),
     ("nyala-store", &["nyala-kv", "nyala-wire"]),
@@ -78,6 +79,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "nyala-fuse",
             "nyala-bench",
             "nyala-fsck",
+            "nyala-plan",
         ],
     ),
 ];

@@ -18,6 +18,7 @@ pub const PURE: &[&str] = &[
     "nyala-namespace",
     "nyala-parity",
     "nyala-fsck",
+    "nyala-plan",
 ];
 
 const BANNED: &[&str] = &[

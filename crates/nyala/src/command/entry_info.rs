@@ -29,7 +29,7 @@ pub struct EntryInfoArgs {
 
 /// One entry.
 #[derive(Clone, Debug, Serialize)]
-struct Entry {
+pub struct Entry {
     path: PathBuf,
     #[serde(rename = "type")]
     kind: String,
@@ -40,21 +40,26 @@ struct Entry {
     parent: Option<String>,
     size: u64,
     inline: bool,
-    stripe: Option<Stripe>,
+    /// Where its data is, or what it gives to new files.
+    pub stripe: Option<Stripe>,
 }
 
 /// Where a file's data is, or what a directory gives to new files.
 #[derive(Clone, Debug, Serialize)]
-struct Stripe {
-    pattern: String,
-    chunk_size: u32,
-    num_targets: u16,
+pub struct Stripe {
+    /// `raid0` or `mirror`.
+    pub pattern: String,
+    /// Bytes.
+    pub chunk_size: u32,
+    /// Targets, or groups.
+    pub num_targets: u16,
     /// Where it is; for mirrored files all members of all groups, primaries first in each.
-    targets: Vec<TargetId>,
+    pub targets: Vec<TargetId>,
     /// Mirrored files only: the groups, in stripe order.
     #[serde(skip_serializing_if = "Option::is_none")]
-    groups: Option<Vec<GroupId>>,
-    pool: PoolId,
+    pub groups: Option<Vec<GroupId>>,
+    /// Storage pool.
+    pub pool: PoolId,
     /// Directories only: largest inline content, bytes.
     inline_size: Option<u32>,
 }
@@ -96,7 +101,8 @@ pub(super) async fn inode_at(client: &Client, place: &Place) -> Result<InodeId, 
     }
 }
 
-async fn ask(way: Way) -> Result<(EntryInfo, std::sync::Arc<ClusterMap>), Failure> {
+/// Asks about an entry.
+pub async fn ask(way: Way) -> Result<(EntryInfo, std::sync::Arc<ClusterMap>), Failure> {
     let (cluster, place) = match way {
         Way::Cluster(cluster, place) => (cluster, place),
         Way::Mount { path, why, .. } => return through_mount::look(&path, &why).map(|(info, map)| (info, map.into())),
@@ -112,7 +118,8 @@ async fn ask(way: Way) -> Result<(EntryInfo, std::sync::Arc<ClusterMap>), Failur
     Ok((info?, map))
 }
 
-fn describe(path: &Path, info: &EntryInfo, map: &ClusterMap) -> Entry {
+/// What is shown of an entry.
+pub fn describe(path: &Path, info: &EntryInfo, map: &ClusterMap) -> Entry {
     let from_layout = info.layout.as_ref().map(|layout| {
         let groups: Option<Vec<GroupId>> =
             (layout.pattern == Pattern::Mirror).then(|| layout.targets.iter().map(|id| GroupId(id.0)).collect());

@@ -38,8 +38,9 @@ pub struct EntrySetArgs {
     /// Largest content kept with the inode, at most 64k; 0 turns it off
     #[arg(long, value_name = "SIZE")]
     pub inline_size: Option<Size>,
+    /// Which cluster.
     #[command(flatten)]
-    cluster: ClusterArgs,
+    pub cluster: ClusterArgs,
 }
 
 #[derive(Serialize)]
@@ -95,7 +96,8 @@ impl EntrySetArgs {
         }
     }
 
-    fn sets_nothing(&self) -> bool {
+    /// Whether nothing is asked for.
+    pub fn sets_nothing(&self) -> bool {
         self.chunk_size.is_none()
             && self.num_targets.is_none()
             && self.pattern.is_none()
@@ -162,7 +164,8 @@ pub fn run(args: EntrySetArgs, output: Output) -> Outcome {
     .map(|_| Exit::Ok)
 }
 
-async fn set(args: &EntrySetArgs, way: Way) -> Result<StripePattern, Failure> {
+/// Sets what one directory gives to new files.
+pub async fn set(args: &EntrySetArgs, way: Way) -> Result<StripePattern, Failure> {
     match way {
         Way::Cluster(cluster, place) => {
             let client = cluster.client().await?;

@@ -23,13 +23,18 @@ pub struct HealthDfArgs {
 /// A target's space.
 #[derive(Clone, Debug, Serialize)]
 pub struct TargetSpace {
-    id: TargetId,
-    kind: TargetKind,
-    alias: String,
-    node: String,
-    capacity_pool: CapacityPool,
+    /// Which.
+    pub id: TargetId,
+    /// What it holds.
+    pub kind: TargetKind,
+    /// Its name.
+    pub alias: String,
+    /// Its node's name.
+    pub node: String,
+    /// Its capacity pool.
+    pub capacity_pool: CapacityPool,
     /// Absent until the target has reported.
-    capacity: Option<Capacity>,
+    pub capacity: Option<Capacity>,
 }
 
 /// Shows space and inodes.

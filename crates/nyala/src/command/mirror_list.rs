@@ -115,13 +115,13 @@ pub(super) fn table(groups: &Groups) -> String {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
     use nyala_wire::MapVersion;
     use nyala_wire::map::{CapacityPool, Consistency, Group, Node, Role, Target};
 
     /// Two storage nodes with a target each, in group 1; 201 needs resync.
-    pub(in crate::command) fn mirrored() -> ClusterMap {
+    pub(crate) fn mirrored() -> ClusterMap {
         let node = |id| Node {
             id: NodeId(id),
             alias: format!("storage{id}"),

@@ -36,18 +36,18 @@ pub struct MirrorStatsArgs {
 
 /// How far the resync of a member is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Progress {
-    group: GroupId,
-    target: TargetId,
-    state: MemberState,
-    stopped: bool,
+pub struct Progress {
+    pub group: GroupId,
+    pub target: TargetId,
+    pub state: MemberState,
+    pub stopped: bool,
     /// Absent where the primary does not say.
-    copied_bytes: Option<u64>,
-    left_bytes: Option<u64>,
-    bytes_per_s: Option<u64>,
-    left_s: Option<u64>,
+    pub copied_bytes: Option<u64>,
+    pub left_bytes: Option<u64>,
+    pub bytes_per_s: Option<u64>,
+    pub left_s: Option<u64>,
     /// Bytes that the member was given by resyncs since its service was started.
-    taken_bytes: Option<u64>,
+    pub taken_bytes: Option<u64>,
 }
 
 /// The groups that are named, which must exist, or all.
@@ -90,9 +90,10 @@ async fn figures(cluster: &Cluster, map: &ClusterMap, target: Option<TargetId>) 
     }
 }
 
-async fn ask(cluster: &Cluster, map: &ClusterMap, chosen: &[GroupId], every: bool) -> Result<Vec<Progress>, Failure> {
+/// Asks the primaries of these groups about their members.
+pub async fn ask(cluster: &Cluster, map: &ClusterMap, of: &[GroupId], every: bool) -> Result<Vec<Progress>, Failure> {
     let mut all = Vec::new();
-    for group in map.groups.iter().filter(|group| chosen.contains(&group.id)) {
+    for group in map.groups.iter().filter(|group| of.contains(&group.id)) {
         let behind = |state| every || state != MemberState::Good;
         let behind: Vec<_> = group.members_with_states().filter(|(_, state)| behind(*state)).collect();
         if behind.is_empty() {

@@ -6,6 +6,7 @@
 //! first is stuck on a disk or a network that does not answer.
 
 mod ended;
+mod manager;
 pub mod meta;
 pub mod mgmtd;
 pub mod mount;
@@ -77,6 +78,7 @@ pub fn stop_signal() -> Result<impl Future<Output = ()> + 'static, Failure> {
             _ = term.recv() => tracing::info!("SIGTERM: stopping"),
             _ = int.recv() => tracing::info!("SIGINT: stopping"),
         }
+        manager::stopping();
         tokio::task::spawn(async move {
             tokio::select! {
                 _ = term.recv() => {}

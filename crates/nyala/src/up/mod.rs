@@ -26,6 +26,7 @@ mod service;
 mod stop;
 mod wishes;
 
+pub use files::write_whole;
 pub use home::Home;
 pub use plan::{Kind, Plan, ServicePlan};
 pub use ready::{await_all, await_service};

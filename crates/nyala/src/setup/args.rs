@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Flags of `nyala setup …`.
+
+use super::values::{read_instance, read_setting};
+use crate::config::TargetArg;
+use crate::units::Hosts;
+use std::path::PathBuf;
+
+/// `nyala setup …`
+#[derive(Clone, Debug, clap::Subcommand)]
+pub enum SetupCommand {
+    /// Set up a management service on this host
+    Mgmtd(MgmtdSetup),
+    /// Set up a metadata service on this host
+    Meta(MetaSetup),
+    /// Set up a storage service on this host, or add targets to it
+    Storage(StorageSetup),
+    /// Set up this host for commands and mounts
+    Client(ClientSetup),
+}
+
+impl SetupCommand {
+    /// Whether it may go on without asking.
+    pub fn yes(&self) -> bool {
+        match self {
+            SetupCommand::Mgmtd(args) => args.service.common.yes,
+            SetupCommand::Meta(args) => args.service.common.yes,
+            SetupCommand::Storage(args) => args.service.common.yes,
+            SetupCommand::Client(args) => args.common.yes,
+        }
+    }
+}
+
+/// Flags of every role.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct CommonSetup {
+    /// Settings file to write [default: /etc/nyala/ROLE.toml, or /etc/nyala/INSTANCE.d/ROLE.toml]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// The cluster's secret file [default: /etc/nyala/secret]
+    #[arg(long, value_name = "FILE")]
+    pub secret: Option<PathBuf>,
+    /// Encrypt all traffic; the same on every node of the cluster
+    #[arg(long)]
+    pub encrypt: bool,
+    /// Another key of the settings file; may be given several times
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = read_setting)]
+    pub set: Vec<(String, toml::Value)>,
+    /// Enable and start it with systemd; for a client: mount it
+    #[arg(long)]
+    pub start: bool,
+    /// Do it without asking
+    #[arg(short = 'y', long)]
+    pub yes: bool,
+}
+
+/// Flags of every service.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct ServiceSetup {
+    /// Name of a further service of its kind on this host
+    #[arg(long, value_name = "NAME", value_parser = read_instance)]
+    pub instance: Option<String>,
+    /// Network interfaces that others are to use, best first [default: the one that faces management]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub interfaces: Vec<String>,
+    /// Port to listen on, on all addresses [default: the role's]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Option<u16>,
+    /// What every role has.
+    #[command(flatten)]
+    pub common: CommonSetup,
+}
+
+/// Flags of `nyala setup mgmtd`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct MgmtdSetup {
+    /// Directory of the cluster state [default: /var/lib/nyala/mgmtd]
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Become a further management node of the cluster whose management is here
+    #[arg(long, value_name = "HOST[:PORT],…")]
+    pub join: Option<Hosts>,
+    /// Wait for `nyala mgmt add` instead of making a cluster
+    #[arg(long, conflicts_with = "join")]
+    pub standby: bool,
+    /// What every service has.
+    #[command(flatten)]
+    pub service: ServiceSetup,
+}
+
+/// Flags of `nyala setup meta`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct MetaSetup {
+    /// Management services
+    #[arg(long, value_name = "HOST[:PORT],…")]
+    pub mgmt: Option<Hosts>,
+    /// Directory of the metadata target [default: /var/lib/nyala/meta]
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Wished name [default: management chooses]
+    #[arg(long, value_name = "NAME")]
+    pub alias: Option<String>,
+    /// A spare: it gets no part of the name space and becomes a member of a mirror group
+    #[arg(long)]
+    pub spare: bool,
+    /// What every service has.
+    #[command(flatten)]
+    pub service: ServiceSetup,
+}
+
+/// Flags of `nyala setup storage`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct StorageSetup {
+    /// Management services
+    #[arg(long, value_name = "HOST[:PORT],…")]
+    pub mgmt: Option<Hosts>,
+    /// The service's own directory [default: /var/lib/nyala/storage]
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// A storage target; may be given several times, and later again to add one
+    #[arg(long = "target", value_name = "DIR[,id=N][,alias=NAME][,limit=SIZE]")]
+    pub targets: Vec<TargetArg>,
+    /// Wished name [default: management chooses]
+    #[arg(long, value_name = "NAME")]
+    pub alias: Option<String>,
+    /// What every service has.
+    #[command(flatten)]
+    pub service: ServiceSetup,
+}
+
+/// Flags of `nyala setup client`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct ClientSetup {
+    /// Management services
+    #[arg(long, value_name = "HOST[:PORT],…")]
+    pub mgmt: Option<Hosts>,
+    /// Mount the file system here at every boot: adds a line to /etc/fstab
+    #[arg(long, value_name = "DIR")]
+    pub mount: Option<PathBuf>,
+    /// Mount options of that line
+    #[arg(long, value_name = "OPTIONS", requires = "mount", default_value = "_netdev,nofail")]
+    pub options: String,
+    /// What every role has.
+    #[command(flatten)]
+    pub common: CommonSetup,
+}

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Planning the set-up of a service: its settings, directories, secret and unit.
+
+use super::args::{CommonSetup, MetaSetup, MgmtdSetup, ServiceSetup, StorageSetup};
+use super::collisions::{self, Claims};
+use super::directories::{Found, file_system_note, of_kind, of_mgmtd};
+use super::plan::Plan;
+use super::step::Step;
+use super::units::Unit;
+use super::{document, interfaces};
+use crate::config::{CONFIG_DIR, ConfigRole, MetaSettings, MgmtdSettings, Settings, StorageSettings, TargetArg, load};
+use crate::exit::{Failure, io};
+use crate::units::Hosts;
+use nyala_store::own_dir::Kind;
+use nyala_transport::Secret;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use toml::Value;
+
+/// Keys of the settings file that flags name.
+type Keys = Vec<(String, Value)>;
+
+fn text(key: &str, value: impl ToString) -> (String, Value) {
+    (key.to_owned(), Value::String(value.to_string()))
+}
+
+fn list(key: &str, hosts: &Hosts) -> (String, Value) {
+    (key.to_owned(), Value::Array(hosts.0.iter().map(|host| Value::String(host.to_string())).collect()))
+}
+
+fn path(key: &str, path: &Path) -> Result<(String, Value), Failure> {
+    let utf8 = path.to_str().ok_or_else(|| Failure::usage(format!("{} is not a name in UTF-8", path.display())))?;
+    Ok(text(key, utf8))
+}
+
+/// Plans a management service.
+pub fn mgmtd(args: &MgmtdSetup) -> Result<Plan, Failure> {
+    let site = Site::new("mgmtd", &args.service);
+    let mut keys = site.keys(args.dir.as_deref(), &args.service)?;
+    keys.extend(args.join.as_ref().map(|hosts| list("join", hosts)));
+    keys.extend(args.standby.then(|| ("standby".to_owned(), Value::Boolean(true))));
+    let file = site.file::<MgmtdSettings>(keys, &args.service.common, &[])?;
+    let config = file.settings.clone().resolve().map_err(|error| error.context(site.config.display()))?;
+    let further = config.standby || !config.join.is_empty();
+    let mut plan = Plan::default();
+    secret(&mut plan, &config.secret_file, !further)?;
+    directory(&mut plan, &config.dir, of_mgmtd(&config.dir)?)?;
+    plan.steps.extend(file.step);
+    site.finish(&mut plan, &args.service, ConfigRole::Mgmtd, &file.text)?;
+    if !further {
+        plan.next
+            .push(format!("copy {} to every other host of the cluster, with mode 0600", config.secret_file.display()));
+    } else if config.standby {
+        plan.next.push("nyala mgmt add THIS-HOST, where commands are given".into());
+    }
+    Ok(plan)
+}
+
+/// Plans a metadata service.
+pub fn meta(args: &MetaSetup) -> Result<Plan, Failure> {
+    let site = Site::new("meta", &args.service);
+    let mut keys = site.keys(args.dir.as_deref(), &args.service)?;
+    keys.extend(args.mgmt.as_ref().map(|hosts| list("mgmt", hosts)));
+    keys.extend(args.alias.as_ref().map(|alias| text("alias", alias)));
+    keys.extend(args.spare.then(|| ("spare".to_owned(), Value::Boolean(true))));
+    let file = site.file::<MetaSettings>(keys, &args.service.common, &[])?;
+    let config = file.settings.clone().resolve().map_err(|error| error.context(site.config.display()))?;
+    let mut plan = Plan::default();
+    secret(&mut plan, &config.secret_file, false)?;
+    directory(&mut plan, &config.dir, of_kind(&config.dir, Kind::MetaTarget)?)?;
+    plan.steps.extend(file.step);
+    site.finish(&mut plan, &args.service, ConfigRole::Meta, &file.text)?;
+    Ok(plan)
+}
+
+/// Plans a storage service, or more targets of it.
+pub fn storage(args: &StorageSetup) -> Result<Plan, Failure> {
+    let site = Site::new("storage", &args.service);
+    let mut keys = site.keys(args.dir.as_deref(), &args.service)?;
+    keys.extend(args.mgmt.as_ref().map(|hosts| list("mgmt", hosts)));
+    keys.extend(args.alias.as_ref().map(|alias| text("alias", alias)));
+    let file = site.file::<StorageSettings>(keys, &args.service.common, &args.targets)?;
+    let config = file.settings.clone().resolve().map_err(|error| error.context(site.config.display()))?;
+    let mut plan = Plan::default();
+    secret(&mut plan, &config.secret_file, false)?;
+    let node = of_kind(&config.dir, Kind::StorageNode)?;
+    directory(&mut plan, &config.dir, node)?;
+    let mut ids: Vec<_> = config.targets.iter().filter_map(|target| target.id).collect();
+    ids.sort_unstable();
+    if let Some(twice) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(Failure::usage(format!(
+            "two targets are to have the id {}; ids are unique in a cluster",
+            twice[0]
+        )));
+    }
+    for target in &config.targets {
+        let found = of_kind(&target.dir, Kind::StorageTarget)?;
+        directory(&mut plan, &target.dir, found)?;
+        // A service that has been there before takes an empty directory for a disk that is not mounted.
+        if node == (Found::Ours { registered: true }) && matches!(found, Found::Missing | Found::Empty) {
+            plan.steps.push(Step::MakeTarget { path: target.dir.clone() });
+        }
+    }
+    plan.steps.extend(file.step);
+    site.finish(&mut plan, &args.service, ConfigRole::Storage, &file.text)?;
+    Ok(plan)
+}
+
+/// The secret is made where a cluster begins, and wanted everywhere else.
+fn secret(plan: &mut Plan, file: &Path, make: bool) -> Result<(), Failure> {
+    if file.exists() || !make {
+        super::client::secret_is_there(file)?;
+        return Secret::load(file).map(drop).map_err(Failure::from);
+    }
+    plan.steps.push(Step::MakeSecret { path: file.to_owned() });
+    Ok(())
+}
+
+fn directory(plan: &mut Plan, dir: &Path, found: Found) -> Result<(), Failure> {
+    plan.notes.extend(file_system_note(dir)?);
+    match found {
+        Found::Missing => plan.steps.push(Step::MakeDir { path: dir.to_owned(), mode: 0o700 }),
+        Found::Empty => {}
+        Found::Ours { registered: true } => {
+            plan.notes.push(format!("{} is in use by this service already, and stays as it is", dir.display()));
+        }
+        Found::Ours { registered: false } => {}
+    }
+    Ok(())
+}
+
+/// Where a service's things are.
+struct Site {
+    role: &'static str,
+    config: PathBuf,
+    instance: Option<String>,
+}
+
+/// A settings file as it will be.
+struct SettingsFile<S> {
+    settings: S,
+    text: String,
+    /// None where it says all of that already.
+    step: Option<Step>,
+}
+
+impl Site {
+    fn new(role: &'static str, args: &ServiceSetup) -> Site {
+        let dir = match &args.instance {
+            Some(instance) => Path::new(CONFIG_DIR).join(format!("{instance}.d")),
+            None => PathBuf::from(CONFIG_DIR),
+        };
+        let config = args.common.config.clone().unwrap_or_else(|| dir.join(format!("{role}.toml")));
+        Site { role, config, instance: args.instance.clone() }
+    }
+
+    /// Keys that every service has. A further instance gets a directory of its own; a file that exists keeps what it says.
+    fn keys(&self, dir: Option<&Path>, args: &ServiceSetup) -> Result<Keys, Failure> {
+        let mut keys = Keys::new();
+        match (dir, &self.instance) {
+            (Some(dir), _) => keys.push(path("dir", dir)?),
+            (None, Some(instance)) if !self.config.exists() => {
+                keys.push(text("dir", format!("/var/lib/nyala/{instance}/{}", self.role)));
+            }
+            (None, _) => {}
+        }
+        let addresses = interfaces::addresses(&args.interfaces)?;
+        // A service that listens on IPv4 cannot be reached by IPv6; where there is nothing else, it listens on that.
+        let only_v6 = !addresses.is_empty() && addresses.iter().all(IpAddr::is_ipv6);
+        let any = if only_v6 { "[::]" } else { "0.0.0.0" };
+        let default = ConfigRole::of_file(Path::new(self.role)).and_then(collisions::default_port);
+        let port = args.port.or(default.filter(|_| only_v6));
+        keys.extend(port.map(|port| text("listen", format!("{any}:{port}"))));
+        let shown = |ip: &IpAddr| match ip {
+            IpAddr::V4(ip) => Some(Value::String(ip.to_string())),
+            IpAddr::V6(ip) => only_v6.then(|| Value::String(format!("[{ip}]"))),
+        };
+        if !addresses.is_empty() {
+            keys.push(("advertise".to_owned(), Value::Array(addresses.iter().filter_map(shown).collect())));
+        }
+        Ok(keys)
+    }
+
+    fn file<S>(&self, keys: Keys, common: &CommonSetup, targets: &[TargetArg]) -> Result<SettingsFile<S>, Failure>
+    where
+        S: Settings + clap::Args,
+    {
+        settings_file(&self.config, keys, common, targets)
+    }
+
+    /// Ports and directories that others have, and the unit.
+    fn finish(&self, plan: &mut Plan, args: &ServiceSetup, role: ConfigRole, text: &str) -> Result<(), Failure> {
+        if let Some(own) = Claims::of(&self.config, role, text) {
+            own.check_own()?;
+            collisions::others(&self.config).iter().try_for_each(|other| own.check(other))?;
+        }
+        let ours = Path::new(CONFIG_DIR);
+        let dir = self.instance.as_ref().map_or_else(|| ours.to_owned(), |name| ours.join(format!("{name}.d")));
+        if self.config != dir.join(format!("{}.toml", self.role)) {
+            if args.common.start {
+                return Err(Failure::usage("--start goes with the default place of settings; leave out --config"));
+            }
+            plan.next.push(format!("nyala {} --config {}", self.role, self.config.display()));
+            return Ok(());
+        }
+        let unit = Unit::of(self.role, self.instance.as_deref());
+        plan.steps.extend(unit.steps(args.common.start)?);
+        if !args.common.start {
+            plan.next.push(format!("systemctl enable --now {}", unit.name));
+        }
+        Ok(())
+    }
+}
+
+/// A settings file with these keys, checked as its service would.
+fn settings_file<S>(
+    config: &Path,
+    mut keys: Keys,
+    common: &CommonSetup,
+    targets: &[TargetArg],
+) -> Result<SettingsFile<S>, Failure>
+where
+    S: Settings + clap::Args,
+{
+    if let Some(file) = &common.secret {
+        keys.push(path("secret", file)?);
+    }
+    keys.extend(common.encrypt.then(|| ("encrypt".to_owned(), Value::Boolean(true))));
+    keys.extend(common.set.iter().cloned());
+    let shown = config.display();
+    let old = match std::fs::read_to_string(config) {
+        Ok(old) => {
+            // Said with its line, as everywhere.
+            load::<S>(config)?;
+            Some(old)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => return Err(io(&shown)(error)),
+    };
+    let new = new_targets(old.as_deref(), targets)?;
+    let refused = |why: String| Failure::config(format!("configuration file {shown}: {why}"));
+    let text = document::settled::<S>(old.as_deref(), &keys, &new).map_err(refused)?;
+    let settings: S = toml::from_str(&text).map_err(|error| Failure::usage(error.message().to_owned()))?;
+    let mut lines: Vec<String> = keys.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    lines.extend(new.iter().map(|target| format!("[[targets]] dir = \"{}\"", target.dir.display())));
+    let step =
+        Step::Write { path: config.to_owned(), text: text.clone(), mode: 0o644, shown: lines, replaces: old.is_some() };
+    Ok(SettingsFile { settings, step: (old.as_deref() != Some(&text)).then_some(step), text })
+}
+
+/// Targets that the file does not have. One with other words than in the file is refused: it is the administrator's to say which.
+fn new_targets(old: Option<&str>, targets: &[TargetArg]) -> Result<Vec<TargetArg>, Failure> {
+    let old: StorageSettings = old.and_then(|old| toml::from_str(old).ok()).unwrap_or_default();
+    let there = old.targets.unwrap_or_default();
+    let mut new: Vec<TargetArg> = Vec::new();
+    for target in targets {
+        match there.iter().chain(&new).find(|known| known.dir == target.dir) {
+            None => new.push(target.clone()),
+            Some(known)
+                if known == target
+                    || *target == (TargetArg { id: None, alias: None, limit: None, ..known.clone() }) => {}
+            Some(_) => {
+                let dir = target.dir.display();
+                return Err(Failure::usage(format!(
+                    "the target {dir} is there already, with other words; edit the file"
+                )));
+            }
+        }
+    }
+    Ok(new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Place {
+        dir: tempfile::TempDir,
+    }
+
+    impl Place {
+        fn new() -> Place {
+            Place { dir: tempfile::tempdir().unwrap() }
+        }
+
+        fn at(&self, name: &str) -> PathBuf {
+            self.dir.path().join(name)
+        }
+
+        fn service(&self, role: &str) -> ServiceSetup {
+            let common = CommonSetup {
+                config: Some(self.at(&format!("{role}.toml"))),
+                secret: Some(self.at("secret")),
+                ..Default::default()
+            };
+            ServiceSetup { common, ..Default::default() }
+        }
+
+        fn storage(&self, targets: &[&str]) -> StorageSetup {
+            StorageSetup {
+                mgmt: Some("127.0.0.1".parse().unwrap()),
+                dir: Some(self.at("node")),
+                targets: targets
+                    .iter()
+                    .map(|target| format!("{}/{target}", self.dir.path().display()).parse().unwrap())
+                    .collect(),
+                service: self.service("storage"),
+                ..Default::default()
+            }
+        }
+    }
+
+    fn perform(plan: &Plan) {
+        plan.steps.iter().for_each(|step| step.perform().unwrap());
+    }
+
+    #[test]
+    fn a_cluster_begins_with_its_secret() {
+        let place = Place::new();
+        let meta_args = MetaSetup {
+            mgmt: Some("127.0.0.1".parse().unwrap()),
+            dir: Some(place.at("meta")),
+            alias: Some("m1".into()),
+            service: place.service("meta"),
+            ..Default::default()
+        };
+        let early = meta(&meta_args).unwrap_err();
+        assert!(early.message.contains("scp") && early.message.contains("secret"), "{early}");
+        let args = MgmtdSetup { dir: Some(place.at("mgmt")), service: place.service("mgmtd"), ..Default::default() };
+        let plan = mgmtd(&args).unwrap();
+        assert!(matches!(plan.steps[0], Step::MakeSecret { .. }), "{plan:?}");
+        assert!(plan.next.iter().any(|next| next.contains("copy")), "{plan:?}");
+        perform(&plan);
+        assert!(mgmtd(&args).unwrap().steps.is_empty(), "the same again changes nothing");
+        let plan = meta(&meta_args).unwrap();
+        perform(&plan);
+        assert!(meta(&meta_args).unwrap().steps.is_empty());
+        assert_eq!(crate::config::check(&place.at("meta.toml"), None), Ok(ConfigRole::Meta));
+        let text = std::fs::read_to_string(place.at("meta.toml")).unwrap();
+        assert!(text.contains("\nalias = \"m1\"\n") && text.contains("# sync-interval = \"1s\""), "{text}");
+        let further = MgmtdSetup { standby: true, ..args };
+        assert!(mgmtd(&further).unwrap().next.iter().any(|next| next.contains("mgmt add")));
+    }
+
+    #[test]
+    fn targets_are_added_and_refused() {
+        let place = Place::new();
+        Secret::generate(&place.at("secret")).unwrap();
+        perform(&storage(&place.storage(&["t1,id=101"])).unwrap());
+        let plan = storage(&place.storage(&["t1", "t2,id=102"])).unwrap();
+        let made = |plan: &Plan| plan.steps.iter().filter(|step| matches!(step, Step::MakeTarget { .. })).count();
+        assert_eq!((plan.steps.len(), made(&plan)), (2, 0), "a directory and a file: {plan:?}");
+        perform(&plan);
+        // Once the service has been there, a new target is made by us.
+        let mut node =
+            nyala_store::own_dir::OwnDir::open(&place.at("node"), Kind::StorageNode, nyala_wire::ClusterId([1; 16]))
+                .unwrap();
+        node.registered(nyala_wire::ClusterId([2; 16]), nyala_wire::TargetId(0)).unwrap();
+        drop(node);
+        assert_eq!(made(&storage(&place.storage(&["t3"])).unwrap()), 3, "t1 and t2 are empty as well");
+        let refused = |targets: &[&str]| storage(&place.storage(targets)).unwrap_err().message;
+        assert!(refused(&["t1,id=7"]).contains("other words"));
+        assert!(refused(&["t4,id=102"]).contains("two targets"));
+        assert!(refused(&["t1/sub"]).contains("each other"));
+        std::fs::create_dir_all(place.at("full/x")).unwrap();
+        assert!(refused(&["full"]).contains("not empty"));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_before_anything_is_done() {
+        let place = Place::new();
+        Secret::generate(&place.at("secret")).unwrap();
+        let with = |key: &str, value: Value| {
+            let mut args = MetaSetup { dir: Some(place.at("m")), service: place.service("meta"), ..Default::default() };
+            args.mgmt = Some("127.0.0.1".parse().unwrap());
+            args.service.common.set = vec![(key.to_owned(), value)];
+            meta(&args).unwrap_err().message
+        };
+        assert!(with("sync-intervall", Value::from("1s")).contains("sync-intervall"));
+        assert!(with("sync-interval", Value::from("soon")).contains("500ms"));
+        assert!(with("listen", Value::from(3)).contains("listen") || with("listen", Value::from(3)).contains("socket"));
+        let none = MetaSetup { dir: Some(place.at("m")), service: place.service("meta"), ..Default::default() };
+        assert!(meta(&none).unwrap_err().message.contains("--mgmt"));
+        std::fs::write(place.at("meta.toml"), "dirr = 1\n").unwrap();
+        assert!(meta(&none).unwrap_err().message.contains("line 1"));
+        let mut started =
+            MgmtdSetup { dir: Some(place.at("mgmt")), service: place.service("mgmtd"), ..Default::default() };
+        started.service.common.start = true;
+        assert!(mgmtd(&started).unwrap_err().message.contains("--config"));
+        assert!(!place.at("m").exists() && !place.at("mgmt").exists());
+    }
+}
