@@ -296,8 +296,7 @@ impl Report {
         }
     }
 
-    /// For people, next to what the paper measured of mirrors elsewhere.
-    pub fn document(&self) -> Document {
+    fn table(&self) -> Table {
         let heads = ["DIRECTORY", "STATE", "SECONDS", "WRITE", "READ", "UNIT", "P99 ms", "PAUSE s"];
         let mut table = Table::new(&heads);
         for run in &self.runs {
@@ -318,6 +317,11 @@ impl Report {
                 ]);
             }
         }
+        table
+    }
+
+    /// For people, next to what the paper measured of mirrors elsewhere.
+    pub fn document(&self) -> Document {
         let percent = |ratio: f64| format!("{:.0} %", ratio * 100.0);
         let some = |ratio: Option<f64>| ratio.map_or("too short to tell".to_owned(), percent);
         let mut text = format!(
@@ -353,7 +357,7 @@ impl Report {
             run.errors.iter().for_each(|error| text += &format!("  {error}\n"));
         }
         let mut document = Document::default();
-        document.table(table);
+        document.table(self.table());
         document.text(text);
         document
     }

@@ -110,8 +110,8 @@ fn fields(line: &str) -> Vec<&str> {
 
 /// The line of a table of file systems that is about a mount point.
 fn entry_at<'a>(fstab: &'a str, at: &Path) -> Option<&'a str> {
-    let lines = fstab.lines().map(str::trim).filter(|line| !line.starts_with('#'));
-    lines.filter(|line| fields(line).get(1).is_some_and(|point| Path::new(point) == at)).next_back()
+    let mut lines = fstab.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    lines.rfind(|line| fields(line).get(1).is_some_and(|point| Path::new(point) == at))
 }
 
 #[cfg(test)]

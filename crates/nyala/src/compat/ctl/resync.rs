@@ -12,7 +12,7 @@ use nyala_wire::mgmt::GroupOrder;
 use nyala_wire::{GroupId, TargetId};
 
 /// The member that is named, and its group.
-fn member<'a>(map: &'a ClusterMap, kind: TargetKind, target: TargetId) -> Result<&'a Group, Failure> {
+fn member(map: &ClusterMap, kind: TargetKind, target: TargetId) -> Result<&Group, Failure> {
     let group = map.groups.iter().find(|group| group.kind == kind && group.members.contains(&target));
     group.ok_or_else(|| Failure::failed(format!("Target {target} is in no mirror group")))
 }
