@@ -128,11 +128,12 @@ instructions: deps ## count the instructions of hot functions, compare with thos
 	PROGRAMS="$(TARGET)/release/examples/instructions $(TARGET)/release/examples/names_instructions" scripts/instructions
 
 .PHONY: bench-layers
-bench-layers: ## measure the layers one by one: store, transport, metadata logic, storage service, FUSE transports (as root), parity beside ISA-L
+bench-layers: ## measure the layers one by one: store, transport, metadata logic, storage service, mirrored requests beside unmirrored ones, FUSE transports (as root), parity beside ISA-L
 	cargo run --release --locked -p nyala-store --example store_bench
 	cargo run --release --locked -p nyala-transport --example transport_bench
 	cargo run --release --locked -p nyala-meta --example namespace_bench
 	cargo run --release --locked -p nyala-storage --example storage_bench
+	cargo run --release --locked -p nyala-storage --example mirror_bench
 	cargo run --release --locked -p nyala-fuse --example fuse_bench
 	dpkg -s libisal2 >/dev/null 2>&1 || apt-get install -y libisal2
 	cargo run --release --locked -p nyala-parity --example parity_bench

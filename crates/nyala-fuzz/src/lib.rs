@@ -64,6 +64,7 @@ pub const TARGETS: &[Target] = &[
     target("storage_region", chunk_store::region),
     target("storage_mirror_request", mirror::mirror_request),
     target("storage_member_message", mirror::member_message),
+    target("storage_member_bundle", mirror::member_bundle),
     target("replica_rows", pure::replica_rows),
     target("replica_message", pure::replica_message),
     target("namespace_records", namespace::records),

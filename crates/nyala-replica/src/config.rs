@@ -11,6 +11,10 @@ pub struct Config {
     pub region_bytes: u64,
     /// Runs of regions of a file that are told apart; with more the file counts as one.
     pub max_runs: usize,
+    /// Where a file is written in order, regions ahead that get their intents with the one that is written.
+    pub ahead: u64,
+    /// No region ahead ends behind this, bytes: what no chunk file holds could not be copied.
+    pub file_bytes: u64,
     /// A message without an answer is sent again after so long, milliseconds.
     pub resend_ms: u64,
     /// A member that has not answered for so long is to be marked needs-resync, milliseconds.
@@ -34,6 +38,8 @@ impl Default for Config {
         Config {
             region_bytes: 1 << 20,
             max_runs: 1024,
+            ahead: 15,
+            file_bytes: 1 << 50,
             resend_ms: 200,
             give_up_ms: 1500,
             flush_ms: 2000,

@@ -55,6 +55,12 @@ impl RangeLocks {
         granted
     }
 
+    /// Whether a change of these bytes has its turn or waits for it.
+    pub fn has_change(&self, file: ChunkFileId, span: Span) -> bool {
+        let line = self.files.get(&file);
+        line.is_some_and(|line| line.iter().any(|turn| turn.exclusive && turn.span.overlaps(span)))
+    }
+
     /// Whether nobody stands in line.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
@@ -81,6 +87,8 @@ mod tests {
         assert!(!turns.enter(3, FILE, span(9, 12), true));
         assert!(!turns.enter(4, FILE, span(11, 12), false), "no reader passes a waiting writer");
         assert!(turns.enter(5, FILE, span(15, 20), true), "elsewhere");
+        assert!(turns.has_change(FILE, span(10, 11)) && turns.has_change(FILE, span(19, 30)));
+        assert!(!turns.has_change(FILE, span(0, 9)) && !turns.has_change(FILE, span(12, 15)), "only readers are there");
         assert_eq!(turns.leave(1, FILE), []);
         assert_eq!(turns.leave(2, FILE), [3]);
         assert_eq!(turns.leave(3, FILE), [4]);

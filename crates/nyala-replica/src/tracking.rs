@@ -49,14 +49,21 @@ impl Tracking {
         tracking
     }
 
-    /// A change is about to begin in these regions. `None`: it may; else the rows that have to be on disk first.
-    pub fn begin(&mut self, file: ChunkFileId, run: Span) -> Option<Vec<Row>> {
-        self.touched.insert(file, run, self.max_runs);
+    /// A change is about to begin in these regions. `None`: it may; else the rows that have to be on disk first, and the regions
+    /// that are open then. Where the region before has an intent, the file is being written in order: so many regions `ahead` get
+    /// theirs in the same row.
+    pub fn begin(&mut self, file: ChunkFileId, run: Span, ahead: u64) -> Option<(Span, Vec<Row>)> {
         if self.open.contains(file, run) {
+            self.touched.insert(file, run, self.max_runs);
             return None;
         }
+        let before = run.start.checked_sub(1).map(|start| Span { start, end: run.start });
+        let in_order = run.end != u64::MAX && before.is_some_and(|before| self.intents.contains(file, before));
+        let end = if in_order { run.end.saturating_add(ahead) } else { run.end };
+        let run = Span { end, ..run };
+        self.touched.insert(file, run, self.max_runs);
         self.intents.insert(file, run, self.max_runs);
-        Some(vec![self.intent_row(file)])
+        Some((run, vec![self.intent_row(file)]))
     }
 
     /// Those rows are on disk.
@@ -177,17 +184,17 @@ mod tests {
         /// Whatever part of the log behind the last durable record is lost: a region that changed while the other was
         /// away is dirty, or has an intent, after the restart.
         #[test]
-        fn no_crash_forgets_a_change(steps in proptest::collection::vec((0_u8..4, 0_u64..12), 0..40), lost in 0_usize..40) {
+        fn no_crash_forgets_a_change(steps in proptest::collection::vec((0_u8..4, 0_u64..12), 0..40), lost in 0_usize..40, ahead in 0_u64..4) {
             let mut tracking = Tracking::load([], 4);
             let (mut log, mut durable): (Vec<Vec<Row>>, usize) = (Vec::new(), 0);
             let (mut changed, mut flushing) = (RegionSet::default(), None);
             for (what, region) in steps {
                 match what {
                     0 | 1 => {
-                        if let Some(rows) = tracking.begin(FILE, one(region)) {
+                        if let Some((run, rows)) = tracking.begin(FILE, one(region), ahead) {
                             log.push(rows);
                             durable = log.len();
-                            tracking.opened(FILE, one(region));
+                            tracking.opened(FILE, run);
                         }
                         tracking.mark_dirty(AWAY, FILE, one(region));
                         changed.insert(FILE, one(region), 100);
@@ -212,11 +219,11 @@ mod tests {
     #[test]
     fn what_begins_during_a_flush_stays_open() {
         let mut tracking = Tracking::load([], 4);
-        assert!(tracking.begin(FILE, one(1)).is_some());
+        assert!(tracking.begin(FILE, one(1), 0).is_some());
         tracking.opened(FILE, one(1));
-        assert!(tracking.begin(FILE, one(1)).is_none(), "one intent is enough");
+        assert!(tracking.begin(FILE, one(1), 0).is_none(), "one intent is enough");
         let closable = tracking.closable(&RegionSet::default());
-        assert!(tracking.begin(FILE, one(1)).is_none());
+        assert!(tracking.begin(FILE, one(1), 0).is_none());
         tracking.close(closable);
         assert!(!tracking.is_clean());
         let closable = tracking.closable(&RegionSet::default());
@@ -225,11 +232,28 @@ mod tests {
     }
 
     #[test]
+    fn a_file_written_in_order_has_intents_ahead_which_go_when_nothing_comes() {
+        let mut tracking = Tracking::load([], 4);
+        assert_eq!(tracking.begin(FILE, one(5), 3).map(|(run, _)| run), Some(one(5)), "nothing is known of its order");
+        tracking.opened(FILE, one(5));
+        let (run, rows) = tracking.begin(FILE, one(6), 3).unwrap();
+        assert_eq!(run, Span { start: 6, end: 10 });
+        assert_eq!(rows[0].runs.as_ref().map(|runs| runs.iter().collect()), Some(vec![Span { start: 5, end: 10 }]));
+        assert!(tracking.begin(FILE, one(7), 3).is_some(), "the row is not on disk yet");
+        tracking.opened(FILE, run);
+        assert!((6..10).all(|region| tracking.begin(FILE, one(region), 3).is_none()));
+        assert_eq!(tracking.begin(FILE, Span { start: 11, end: u64::MAX }, 3).unwrap().0.end, u64::MAX);
+        let closable = tracking.closable(&RegionSet::default());
+        tracking.close(closable);
+        assert!(tracking.is_clean());
+    }
+
+    #[test]
     fn what_a_crash_left_stays_until_it_is_agreed_on_and_is_not_taken_for_durable() {
-        let rows = Tracking::load([], 4).begin(FILE, one(1)).unwrap_or_default();
+        let rows = Tracking::load([], 4).begin(FILE, one(1), 0).map(|(_, rows)| rows).unwrap_or_default();
         let mut tracking = Tracking::load(rows, 4);
         assert!(tracking.closable(&RegionSet::default()).is_empty());
-        assert!(tracking.begin(FILE, one(1)).is_some(), "the row may be in the page cache only");
+        assert!(tracking.begin(FILE, one(1), 0).is_some(), "the row may be in the page cache only");
         tracking.agreed();
         let closable = tracking.closable(&RegionSet::default());
         tracking.close(closable);

@@ -102,6 +102,8 @@ pub enum Event {
     NodeTick { node: usize, boot: u64 },
     /// A server's disk work ends.
     JobDone { node: usize, boot: u64, job: Job },
+    /// A server has read what a client asks for, and not asked its member yet; `got` was there when it began.
+    ReadAhead { node: usize, boot: u64, asked: Msg, got: Vec<Tag> },
     /// A server sees that another one's host refuses connections.
     Refused { node: usize, boot: u64, peer: usize },
     /// A server starts (again).

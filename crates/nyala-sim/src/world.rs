@@ -141,6 +141,7 @@ impl World {
             Event::Deliver { from, to, msg } => self.deliver(from, to, msg),
             Event::NodeTick { node, boot } => self.node_tick(node, boot),
             Event::JobDone { node, boot, job } => self.job_done(node, boot, job),
+            Event::ReadAhead { node, boot, asked, got } => self.read_ahead_ends(node, boot, asked, got),
             Event::Refused { node, boot, peer } => self.peer_refused(node, boot, peer),
             Event::Start { node } => self.start(node),
             Event::Restart { node } => self.restart(node),

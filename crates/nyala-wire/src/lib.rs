@@ -61,6 +61,8 @@ pub mod message_type {
     pub const STORAGE_GROUP: u16 = 0x0203;
     /// Between members of a mirror group: a [`crate::mirror::ReplicaHeader`] and what it says.
     pub const STORAGE_REPLICA: u16 = 0x0210;
+    /// Several of those, see [`crate::mirror::bundle`].
+    pub const STORAGE_REPLICAS: u16 = 0x0211;
     /// To management: body is a [`crate::mgmt::MgmtRequest`].
     pub const MGMT: u16 = 0x0300;
     /// Between management nodes: body is a `RaftRequest` of `nyala-mgmt`.

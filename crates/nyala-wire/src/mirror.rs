@@ -6,6 +6,7 @@
 //! one that the sender knows. The target in the inner request is not looked at.
 
 use crate::error::{ErrorCode, WireError};
+use std::ops::Range;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -54,6 +55,54 @@ pub mod replica_kind {
     pub const FETCH: u16 = 2;
 }
 
+/// In front of each message of a bundle (`STORAGE_REPLICAS`): its body follows, its payload is that much of the frame's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct BundledHeader {
+    /// Length of the body, bytes.
+    pub body: U32,
+    /// Length of the payload, bytes.
+    pub payload: U32,
+}
+
+/// Most messages of a bundle.
+pub const MAX_BUNDLED: usize = 64;
+
+/// The body of a bundle, from the messages' bodies and the lengths of their payloads.
+pub fn bundle(messages: &[(Vec<u8>, usize)]) -> Vec<u8> {
+    let len = messages.iter().map(|(body, _)| size_of::<BundledHeader>() + body.len()).sum();
+    let mut bundle = Vec::with_capacity(len);
+    for (body, payload) in messages {
+        let header = BundledHeader { body: (body.len() as u32).into(), payload: (*payload as u32).into() };
+        bundle.extend_from_slice(header.as_bytes());
+        bundle.extend_from_slice(body);
+    }
+    bundle
+}
+
+/// A message of a bundle: its body, and where its payload is in the frame's.
+pub type Bundled<'a> = (&'a [u8], Range<usize>);
+
+/// The messages of a bundle. All of the frame's payload belongs to one of them.
+pub fn unbundle(mut bundle: &[u8], payload: usize) -> Result<Vec<Bundled<'_>>, WireError> {
+    let (mut messages, mut used) = (Vec::new(), 0_usize);
+    while !bundle.is_empty() {
+        if messages.len() == MAX_BUNDLED {
+            return Err(ErrorCode::BAD_MESSAGE.with(format!("a bundle has at most {MAX_BUNDLED} messages")));
+        }
+        let (header, rest) = BundledHeader::read_from_prefix(bundle).map_err(|_| cut_off())?;
+        let (body, rest) = rest.split_at_checked(header.body.get() as usize).ok_or_else(cut_off)?;
+        let end = used.checked_add(header.payload.get() as usize).filter(|end| *end <= payload);
+        let end = end.ok_or_else(|| ErrorCode::BAD_MESSAGE.with("a message of a bundle has more payload than came"))?;
+        messages.push((body, used..end));
+        (used, bundle) = (end, rest);
+    }
+    if used != payload || messages.is_empty() {
+        return Err(ErrorCode::BAD_MESSAGE.with("a bundle has payload that is no message's, or no message"));
+    }
+    Ok(messages)
+}
+
 fn cut_off() -> WireError {
     ErrorCode::BAD_MESSAGE.with("the header of a mirror group's message is cut off")
 }
@@ -94,6 +143,19 @@ impl ReplicaHeader {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bundle_comes_apart_as_it_was_put_together_or_not_at_all() {
+        let messages = [(b"one".to_vec(), 4096), (Vec::new(), 0), (b"three".to_vec(), 5)];
+        let bytes = bundle(&messages);
+        let found = unbundle(&bytes, 4101).unwrap();
+        assert_eq!(found, [(&b"one"[..], 0..4096), (b"", 4096..4096), (b"three", 4096..4101)]);
+        assert_eq!(&bytes[..11], b"\x03\0\0\0\0\x10\0\0one");
+        assert!(unbundle(&bytes, 4100).is_err() && unbundle(&bytes, 4102).is_err() && unbundle(&[], 0).is_err());
+        assert!((0..bytes.len()).all(|len| unbundle(&bytes[..len], 4101).is_err()));
+        let most = vec![(Vec::new(), 0); MAX_BUNDLED + 1];
+        assert!(unbundle(&bundle(&most), 0).is_err() && unbundle(&bundle(&most[1..]), 0).is_ok());
+    }
 
     #[test]
     fn headers_come_apart_as_they_were_put_together() {

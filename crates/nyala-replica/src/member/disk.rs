@@ -6,7 +6,7 @@ use super::Member;
 use super::work::{Kind, ReplicatedOp, Stage};
 use crate::effect::Effect;
 use crate::input::Job;
-use crate::message::{Body, Change};
+use crate::message::Body;
 use crate::regions::Span;
 use crate::role::MemberRole;
 use nyala_wire::storage::ChunkFileId;
@@ -47,10 +47,11 @@ impl Member {
     /// our power, and the next one may not have it there.
     pub(super) fn begin_in_file(&mut self, id: u64, file: ChunkFileId, span: Span) {
         let run = self.run_of(span);
-        match self.track.begin(file, run) {
+        let room = (self.config.file_bytes / self.config.region_bytes).saturating_sub(run.end);
+        match self.track.begin(file, run, self.config.ahead.min(room)) {
             None => self.apply(id),
-            Some(rows) => {
-                let job = self.job(id, Stage::Opened);
+            Some((run, rows)) => {
+                let job = self.job(id, Stage::Opened(run));
                 self.out.push(Effect::Persist { job, rows, durable: true });
             }
         }
@@ -88,9 +89,9 @@ impl Member {
                 self.end(id);
                 self.advance_recovery();
             }
-            (Kind::Change(ReplicatedOp { change, .. }, _) | Kind::Taken { change, .. }, Stage::Opened) => {
-                let change = *change;
-                self.opened(id, change, ok);
+            (Kind::Change(ReplicatedOp { change, .. }, _) | Kind::Taken { change, .. }, Stage::Opened(run)) => {
+                let file = change.file;
+                self.opened(id, file, run, ok);
             }
             (Kind::Change(..), _) => self.applied(id, ok),
             (Kind::Taken { .. }, _) => self.taken(id, ok),
@@ -101,12 +102,11 @@ impl Member {
         }
     }
 
-    fn opened(&mut self, id: u64, change: Change, ok: bool) {
+    fn opened(&mut self, id: u64, file: ChunkFileId, run: Span, ok: bool) {
         if !ok {
             return self.could_not(id);
         }
-        let run = self.run_of(change.span);
-        self.track.opened(change.file, run);
+        self.track.opened(file, run);
         self.apply(id);
     }
 

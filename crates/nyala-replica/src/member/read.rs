@@ -14,6 +14,27 @@ use crate::rules::{Rule, broken};
 use nyala_wire::storage::ChunkFileId;
 
 impl Member {
+    /// Whether a read of these bytes may be answered with what the file holds at this moment, or held since the read came: all
+    /// changes that may be seen there are committed. The member remembers nothing of such a read. `false`: it has to be asked by
+    /// [`crate::Operation::Read`].
+    pub fn may_answer_read(&mut self, now_us: u64, epoch: u32, file: ChunkFileId, span: Span) -> bool {
+        self.now_us = self.now_us.max(now_us);
+        self.now_ms = self.now_us / 1000;
+        let newest = self.view.as_ref().is_some_and(|view| view.group.epoch == epoch);
+        let shows_all = broken(self.broken, Rule::HideUncommitted);
+        let committed = match self.role {
+            MemberRole::Primary => shows_all || !self.range_locks.has_change(file, span),
+            MemberRole::Secondary => !self.in_question(file, span),
+            _ => false,
+        };
+        newest && committed && self.serves()
+    }
+
+    /// A read that came at `came_us` was answered so. For what a resync may slow requests by.
+    pub fn answered_read(&mut self, came_us: u64, span: Span) {
+        self.share.request(false, span.end.saturating_sub(span.start), came_us, self.now_us);
+    }
+
     pub(super) fn read(&mut self, asker: Asker, began_us: u64, file: ChunkFileId, span: Span) {
         let shows_all = broken(self.broken, Rule::HideUncommitted);
         let turn = self.role == MemberRole::Primary && !shows_all;

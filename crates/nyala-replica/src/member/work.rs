@@ -89,8 +89,8 @@ pub(super) enum SyncBy {
 /// What a job's end means for its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The intent is on disk.
-    Opened,
+    /// The intents of these regions are on disk.
+    Opened(Span),
     /// The change or region is in the file; the read has been read.
     Main,
     /// Rows are on disk (end of a member's sync).

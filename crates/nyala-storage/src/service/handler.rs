@@ -2,8 +2,7 @@
 
 //! From frames to tasks and back. Failure model: see the parent module; every request is answered.
 
-use super::inline_path::InlinePath;
-use super::mirror::{Answered, Mirrors};
+use super::mirror::{self, Answered, Mirrors, ThreadContext};
 use super::pass_on::PassOn;
 use super::queue::{Outcome, Task, mistake};
 use super::read_reply::{Found, read_reply};
@@ -21,6 +20,7 @@ use nyala_wire::walk::WalkAt;
 use nyala_wire::{ErrorCode, TargetId, WireError, codec, message_type};
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -32,7 +32,7 @@ pub struct StorageService {
     targets: Arc<HashMap<TargetId, Arc<Target>>>,
     member: Member,
     reads: Arc<Semaphore>,
-    inline_path: InlinePath,
+    thread: Rc<ThreadContext>,
     mirrors: Arc<Mirrors>,
     sessions: Arc<Sessions>,
     pass_on: PassOn,
@@ -67,8 +67,10 @@ impl StorageService {
         sessions: Arc<Sessions>,
         handshake: HandshakeConfig,
     ) -> StorageService {
-        let pass_on = PassOn::new(member.clone(), handshake);
-        StorageService { targets, member, reads, inline_path: InlinePath::default(), mirrors, sessions, pass_on }
+        let pass_on = PassOn::new(member.clone(), handshake.clone());
+        let thread = ThreadContext::new(handshake);
+        mirrors.common().add_pool(&thread.pool);
+        StorageService { targets, member, reads, thread, mirrors, sessions, pass_on }
     }
 
     async fn answer(&self, peer: &PeerInfo, request: Frame) -> Result<Reply, WireError> {
@@ -77,12 +79,13 @@ impl StorageService {
             message_type::STATS => Ok(Reply::ok(codec::encode(&self.stats()))),
             message_type::STORAGE_WRITE => self.write(peer, request).await,
             message_type::STORAGE_READ => self.read(&request).await,
-            message_type::STORAGE => self.other(peer, &request).await,
+            message_type::STORAGE => Box::pin(self.other(peer, &request)).await,
             message_type::STORAGE_GROUP => self.mirrored(peer, &request).await,
-            message_type::STORAGE_REPLICA if peer.role != Role::Storage => {
+            message_type::STORAGE_REPLICA | message_type::STORAGE_REPLICAS if peer.role != Role::Storage => {
                 Err(ErrorCode::UNAUTHORIZED.with("only members of mirror groups send that"))
             }
-            message_type::STORAGE_REPLICA => self.mirrors.message(&request).await,
+            message_type::STORAGE_REPLICA => mirror::message(&self.mirrors, &self.thread, &request).await,
+            message_type::STORAGE_REPLICAS => mirror::bundle(&self.mirrors, &self.thread, &request).await,
             other => {
                 Err(ErrorCode::UNKNOWN_MESSAGE.with(format!("a storage service has no message type {other:#06x}")))
             }
@@ -103,7 +106,7 @@ impl StorageService {
         let target = self.target(id)?;
         self.sessions.admit(peer, op.file.inode, op.session)?;
         op.compare();
-        self.inline_path.write(target, op).await?;
+        self.thread.inline_path.write(target, op).await?;
         Ok(Reply::ok(encode_bulk(&target.verifier(id).header(), &[])))
     }
 
@@ -112,8 +115,8 @@ impl StorageService {
         let target = self.target(id)?;
         let memory = self.read_memory(offset, len).await?;
         let found = match verify {
-            false => self.inline_path.read(target, file, offset, len).await?,
-            true => match target.call(Task::Read { file, offset, len, verify }).await? {
+            false => self.thread.inline_path.read(target, file, offset, len).await?,
+            true => match Box::pin(target.call(Task::Read { file, offset, len, verify })).await? {
                 Outcome::Read(out) => Found::Copied(out),
                 _ => return Err(mistake()),
             },
@@ -130,10 +133,10 @@ impl StorageService {
         let (offset, len) = reads.unwrap_or((0, 0));
         let memory = self.read_memory(offset, len).await?;
         if let Some(primary) = self.pass_on.wanted(request)?.filter(|primary| !self.targets.contains_key(primary)) {
-            return self.pass_on.call(primary, request).await;
+            return Box::pin(self.pass_on.call(primary, request)).await;
         }
         let done = call.done();
-        Ok(match call.ask().await? {
+        Ok(match call.ask(&self.thread).await? {
             Answered::Done => done,
             Answered::Read(found) => read_reply(found, memory),
             Answered::Reply(reply) => Reply::ok(codec::encode(&reply)),
@@ -217,7 +220,7 @@ impl StorageService {
         for (name, value) in self.targets.values().flat_map(|target| target.counters()) {
             *sums.entry(name.to_owned()).or_insert(0) += value;
         }
-        sums.extend(self.mirrors.figures());
+        sums.extend(self.mirrors.common().figures());
         nyala_transport::process::stats(sums.into_iter().collect())
     }
 }

@@ -29,11 +29,17 @@ const TOGETHER: usize = 64;
 /// Of this many reads that the page cache did not have, one is tried there first.
 const TRY_ONE_OF: u32 = 16;
 
+/// A write by the worker's own thread. What is rare is boxed, here and elsewhere on the way of a request: its future is moved and
+/// allocated whole for every request, the short ones too.
+pub(super) async fn by_worker(target: &Arc<Target>, op: WriteOp) -> Result<(), WireError> {
+    Box::pin(target.call(Task::Write(op))).await.map(drop)
+}
+
 /// What one connection thread does by itself.
 #[derive(Default)]
 pub(super) struct InlinePath {
     writes: RefCell<HashMap<(usize, usize), Vec<Waiting>>>,
-    stalls: Stalls,
+    pub(super) stalls: Stalls,
     /// Reads in a row that were not in the page cache.
     misses: Cell<u32>,
     ring: OnceCell<Option<Rc<RingReads>>>,
@@ -45,11 +51,11 @@ impl InlinePath {
     /// A write: here, if it is short, else by a worker.
     pub async fn write(&self, target: &Arc<Target>, op: WriteOp) -> Result<(), WireError> {
         if !target.is_short(&op) || self.stalls.has(target) {
-            return target.call(Task::Write(op)).await.map(drop);
+            return by_worker(target, op).await;
         }
         if op.data.len() >= SMALL_BYTES {
             return match self.write_now(target, op.file, vec![op]).pop() {
-                Some(Written::NotYet(op)) => target.call(Task::Write(op)).await.map(drop),
+                Some(Written::NotYet(op)) => by_worker(target, op).await,
                 Some(Written::Done(result)) => Ok(result?),
                 None => Err(super::queue::mistake()),
             };
@@ -70,7 +76,7 @@ impl InlinePath {
         }
         match done.await {
             Ok(Written::Done(result)) => Ok(result?),
-            Ok(Written::NotYet(op)) => target.call(Task::Write(op)).await.map(drop),
+            Ok(Written::NotYet(op)) => by_worker(target, op).await,
             // Only when the thread ends.
             Err(_) => Err(super::queue::stopping()),
         }
@@ -89,7 +95,7 @@ impl InlinePath {
         }
     }
 
-    fn write_now(&self, target: &Arc<Target>, file: ChunkFileId, ops: Vec<WriteOp>) -> Vec<Written> {
+    pub(super) fn write_now(&self, target: &Arc<Target>, file: ChunkFileId, ops: Vec<WriteOp>) -> Vec<Written> {
         let started = Instant::now();
         let written = match target.try_worker(file) {
             Some(mut worker) => worker.write_optimistically(ops),
@@ -110,7 +116,7 @@ impl InlinePath {
         if let Some(found) = self.read_here(target, file, offset, len).await {
             return Ok(found);
         }
-        match target.call(Task::Read { file, offset, len, verify: false }).await? {
+        match Box::pin(target.call(Task::Read { file, offset, len, verify: false })).await? {
             Outcome::Read(out) => Ok(Found::Copied(out)),
             _ => Err(super::queue::mistake()),
         }
@@ -134,7 +140,7 @@ impl InlinePath {
             self.misses.set(self.misses.get().wrapping_add(1));
         }
         let ring = self.ring.get_or_init(RingReads::start).as_ref()?;
-        let buffer = ring.read(&handle, buffer, read.start()).await?;
+        let buffer = Box::pin(ring.read(&handle, buffer, read.start())).await?;
         read.finish(buffer).map(Found::Copied)
     }
 }

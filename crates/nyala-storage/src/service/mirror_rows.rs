@@ -3,15 +3,19 @@
 //! What a member of a mirror group remembers, in its target's store: rows of `nyala_replica` under a prefix per group.
 //!
 //! **Failure model.** See `nyala_replica::rows`: a record is there as a whole or not, the last ones may be lost by a loss of
-//! power unless they were asked for as durable. Records that wait for room in the log could pass each other: they take
-//! turns. A row that cannot be read keeps the group closed here: it may be the one that says what differs.
+//! power unless they were asked for as durable. Each row is all that there is to say of its file, and members decide on several
+//! threads: so rows are queued in the order of the decisions, and written in it by one thread at a time, what came together as one
+//! record. A row that cannot be read keeps the group closed here: it may be the one that says what differs.
 
 use crate::chunk_store::ChunkError;
-use nyala_replica::Row;
 use nyala_replica::rows::{RowKey, decode_runs, encode_runs};
+use nyala_replica::{Job, Row};
 use nyala_store::{Batch, Store, StoreError, prefix_end};
 use nyala_wire::{GroupId, WireError};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// First byte of the keys.
 const TAG: u8 = b'M';
@@ -19,23 +23,74 @@ const TAG: u8 = b'M';
 const REMOVED_AT_ONCE: u64 = 4096;
 
 fn key(group: GroupId, row: &[u8]) -> Vec<u8> {
-    let mut key = vec![TAG];
-    key.extend_from_slice(&group.0.to_be_bytes()); // why big-endian: as all numbers in keys
-    key.extend_from_slice(row);
-    key
+    // why big-endian: as all numbers in keys
+    [&[TAG][..], &group.0.to_be_bytes(), row].concat()
 }
 
-/// Records of one group are written in the order in which they were asked for.
+/// The rows of one group on their way into the store.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct RowLog {
     group: GroupId,
-    lock: tokio::sync::Mutex<()>,
+    queue: Mutex<Queue>,
+    /// Held from taking the queue until what was in it has its place in the log.
+    turn: tokio::sync::Mutex<()>,
+    closed: AtomicBool,
 }
 
-impl Turn {
-    /// Of this group, of which there is one member at a target.
-    pub(super) fn new(group: GroupId) -> Turn {
-        Turn { group, lock: tokio::sync::Mutex::new(()) }
+/// Rows, of each the newest; whose end it is when they are written; whether they are to be on disk then.
+type Queue = (BTreeMap<RowKey, Row>, Vec<Job>, bool);
+
+/// What came of some rows, and whose end that is.
+pub(super) type Persisted = (Vec<Job>, Result<(), WireError>);
+
+impl RowLog {
+    /// Of this group.
+    pub fn new(group: GroupId) -> RowLog {
+        RowLog { group, queue: Mutex::default(), turn: tokio::sync::Mutex::new(()), closed: AtomicBool::new(false) }
+    }
+
+    /// Adds rows. Called in the order in which they were decided.
+    pub fn push(&self, job: Job, rows: Vec<Row>, durable: bool) {
+        let (newest, jobs, any_durable) = &mut *self.queue.lock();
+        newest.extend(rows.into_iter().map(|row| (row.key, row)));
+        jobs.push(job);
+        *any_durable |= durable;
+    }
+
+    /// Writes what is queued, as one record; `None`: another one does that, or nothing is written any more. The lock is fair.
+    pub async fn write(&self, kv: &Store) -> Option<Persisted> {
+        let (applied, jobs, durable) = {
+            let _turn = self.turn.lock().await;
+            let (rows, jobs, durable) = std::mem::take(&mut *self.queue.lock());
+            if jobs.is_empty() || self.closed.load(Ordering::Acquire) {
+                return None;
+            }
+            let mut batch = Batch::new();
+            for row in rows.into_values() {
+                let key = key(self.group, &row.key.encode());
+                match &row.runs {
+                    Some(runs) => batch.put(key, encode_runs(runs)),
+                    None => batch.delete(key),
+                };
+            }
+            kv.wait_room().await;
+            (kv.apply(&batch), jobs, durable)
+        };
+        let done = match applied {
+            Ok(lsn) if durable => kv.wait_durable(lsn).await,
+            applied => applied.and_then(|_| kv.flush().map(drop)),
+        };
+        Some((jobs, done.map_err(failed)))
+    }
+
+    /// Nothing is written any more, but for what is being written now.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    /// Whether it is closed and nothing is being written.
+    pub fn has_ended(&self) -> bool {
+        self.closed.load(Ordering::Acquire) && self.turn.try_lock().is_ok()
     }
 }
 
@@ -90,28 +145,5 @@ pub(super) async fn remove(kv: &Store, group: GroupId) -> Result<u64, WireError>
         kv.wait_room().await;
         kv.apply(&batch).map_err(failed)?;
         removed += count;
-    }
-}
-
-/// Changes rows, as one record.
-pub(super) async fn persist(kv: &Store, turn: &Turn, rows: &[Row], durable: bool) -> Result<(), WireError> {
-    let mut batch = Batch::new();
-    for row in rows {
-        let key = key(turn.group, &row.key.encode());
-        match &row.runs {
-            Some(runs) => batch.put(key, encode_runs(runs)),
-            None => batch.delete(key),
-        };
-    }
-    let lsn = {
-        // Each row is all that there is to say of its file: an older one must not come after a newer one. Whoever waits
-        // for room is passed by nobody; the lock is fair.
-        let _turn = turn.lock.lock().await;
-        kv.wait_room().await;
-        kv.apply(&batch).map_err(failed)?
-    };
-    match durable {
-        true => kv.wait_durable(lsn).await.map_err(failed),
-        false => kv.flush().map(drop).map_err(failed),
     }
 }

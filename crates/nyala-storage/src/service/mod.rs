@@ -38,6 +38,7 @@ mod target;
 mod targets;
 mod walk;
 mod worker_thread;
+mod writes_together;
 
 pub use handler::StorageService;
 #[doc(hidden)]

@@ -5,7 +5,7 @@
 //! **Failure model.** See the parent module and [`crate::chunk_store`]. The directory is locked as long as this lives.
 //! Removals that fail are tried again; their record survives everything.
 
-use super::mirror_rows::Turn;
+use super::mirror_rows::{Persisted, RowLog};
 use super::queue::{Message, Outcome, Queue, Task};
 use super::worker_thread::WorkerThread;
 use crate::chunk_store::{ChunkStore, ChunkStoreOptions, ChunkWorker, Remover, SyncJob, WriteOp, worker_of};
@@ -200,9 +200,9 @@ impl Target {
         super::mirror_rows::remove(&self.kv, group).await
     }
 
-    /// Remembers it; returns when that is in the log, or on disk.
-    pub(super) async fn persist_mirror(&self, turn: &Turn, rows: &[Row], durable: bool) -> Result<(), WireError> {
-        super::mirror_rows::persist(&self.kv, turn, rows, durable).await
+    /// Remembers what waits in the queue; returns when that is in the log, or on disk.
+    pub(super) async fn persist_mirror(&self, rows: &RowLog) -> Option<Persisted> {
+        rows.write(&self.kv).await
     }
 
     /// Whether writes of a session are refused.

@@ -74,7 +74,8 @@ impl Peer {
                 }
                 Ok(best)
             }
-            None => self.connect().await,
+            // Rare, and large: callers' futures are to be small.
+            None => Box::pin(self.connect()).await,
         }
     }
 

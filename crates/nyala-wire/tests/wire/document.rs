@@ -169,6 +169,7 @@ fn message_types_are_all_there() {
         STORAGE_READ,
         STORAGE_GROUP,
         STORAGE_REPLICA,
+        STORAGE_REPLICAS,
         MGMT,
         MGMT_RAFT,
     ];

@@ -1,91 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! From connection threads to the shells of mirror groups and back. Failure model: see the parent module.
+//! What connection threads hand to the members of mirror groups. Failure model: see the parent module.
 
-use super::fencing::Fenced;
-use super::parse::{self, Asked, ChangeOp, Sent};
+use super::action::{Answered, Event, Incoming};
+use super::common::Common;
+use super::groups_thread::GroupsThread;
+use super::parse::{self, Asked, ChangeOp};
+use super::shell::{SharedMember, Shell};
+use super::thread_context::ThreadContext;
 use crate::service::queue::{Outcome, Task, mistake, stopping};
-use crate::service::read_reply::Found;
 use crate::service::target::Target;
-use nyala_replica::Envelope;
 use nyala_transport::member::monotonic_us;
 use nyala_transport::{Frame, Reply};
-use nyala_wire::map::ClusterMap;
-use nyala_wire::mirror::{GroupHeader, ReplicaHeader, replica_kind};
+use nyala_wire::mirror::GroupHeader;
 use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest, WriteVerifier, encode_bulk};
 use nyala_wire::{ErrorCode, GroupId, InodeId, SessionId, TargetId, WireError, codec};
 use parking_lot::{Mutex, RwLock};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
+use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
 /// Longest wait for a shell's answer to a client.
 const CLIENT_WITHIN: Duration = Duration::from_secs(60);
-/// Longest wait for its answer to another member, which asks again.
-const MEMBER_WITHIN: Duration = Duration::from_secs(3);
 /// Longest wait until a session is fenced in a group, and its writes are over.
 const FENCE_WITHIN: Duration = Duration::from_secs(10);
 
-/// What came of a request.
-pub(in crate::service) enum Answered {
-    Done,
-    Read(Found),
-    Reply(StorageReply),
-}
-
-/// A client's request on its way to the shell.
-pub(super) struct Incoming {
-    pub client: u64,
-    pub number: u64,
-    pub lowest: u64,
-    pub epoch: u32,
-    pub asked: Asked,
-    /// When it came, by [`monotonic_us`].
-    pub came_us: u64,
-    pub answer: oneshot::Sender<Result<Answered, WireError>>,
-}
-
-/// What happens to a shell.
-pub(super) enum Event {
-    Request(Box<Incoming>),
-    Message {
-        from: TargetId,
-        envelope: Envelope,
-        sent: Box<Sent>,
-        answer: oneshot::Sender<Envelope>,
-    },
-    Map(Arc<ClusterMap>, oneshot::Sender<()>),
-    /// The session is fenced on the target. Answer when it is in the group, and no write of the session is under way.
-    Fence(SessionId, Fenced),
-    Stop,
-}
-
-/// The way to one shell.
-#[derive(Clone)]
+/// The way to one member.
 pub(super) struct Mirror {
-    pub me: TargetId,
-    pub target: Arc<Target>,
+    pub shared: Arc<SharedMember>,
     pub events: mpsc::UnboundedSender<Event>,
-    /// The group's, as the newest map that the shell may know has it.
-    pub losses: Arc<AtomicU32>,
+    /// The group's, as the newest map that the member may know has it.
+    pub losses: AtomicU32,
 }
 
-/// All shells of this service.
+/// All members of groups in this service.
 #[derive(Default)]
-pub(in crate::service) struct Mirrors {
-    pub(super) groups: RwLock<HashMap<GroupId, Mirror>>,
-    pub(super) threads: Mutex<HashMap<GroupId, JoinHandle<()>>>,
-    /// Threads of groups that are gone from the map.
-    pub(super) ending: Mutex<Vec<(GroupId, JoinHandle<()>)>>,
-    /// Figures by name.
-    pub(super) figures: Mutex<BTreeMap<String, u64>>,
+pub struct Mirrors {
+    pub(super) groups: RwLock<HashMap<GroupId, Arc<Mirror>>>,
+    /// Started for the first group.
+    pub(super) thread: Mutex<Option<GroupsThread>>,
+    /// Of groups that are gone from the map.
+    pub(super) ending: Mutex<Vec<Arc<SharedMember>>>,
+    pub(super) common: Arc<Common>,
 }
 
 impl Mirrors {
-    fn find(&self, group: u16) -> Result<Mirror, WireError> {
+    pub(super) fn find(&self, group: u16) -> Result<Arc<Mirror>, WireError> {
         let found = self.groups.read().get(&GroupId(group)).cloned();
         found.ok_or_else(|| ErrorCode::WRONG_SERVER.with(format!("mirror group {group} is not here")))
     }
@@ -104,35 +68,11 @@ impl Mirrors {
         Ok((Call { mirror, header, epoch: frame.header.group_epoch, asked, verifier }, memory))
     }
 
-    /// A message of another member.
-    pub async fn message(&self, frame: &Frame) -> Result<Reply, WireError> {
-        let (header, envelope, rest) = ReplicaHeader::split(&frame.body)?;
-        let mirror = self.find(header.group.get())?;
-        if mirror.me.0 != header.to.get() {
-            return Err(ErrorCode::WRONG_SERVER.with(format!("target {} is not in that mirror group here", header.to)));
-        }
-        if header.kind.get() == replica_kind::FETCH {
-            return fetch(&mirror, rest).await;
-        }
-        let envelope: Envelope = codec::decode(envelope)?;
-        let rest = frame.body.slice_ref(rest);
-        let sent = parse::sent(header.kind.get(), &envelope.body, rest, frame.payload.clone())?;
-        let (answer, answered) = oneshot::channel();
-        let (from, sent) = (TargetId(header.from.get()), Box::new(sent));
-        let event = Event::Message { from, envelope, sent, answer };
-        mirror.events.send(event).map_err(|_| stopping())?;
-        match tokio::time::timeout(MEMBER_WITHIN, answered).await {
-            Ok(Ok(envelope)) => Ok(Reply::ok(codec::encode(&envelope))),
-            // Answers that take longer, or that there are none of, come as messages of their own.
-            _ => Ok(Reply::ok(Vec::new())),
-        }
-    }
-
     /// A session that is fenced on this target is fenced in its mirror groups. Returns when none of its writes is under way there.
     pub async fn fence(&self, target: &Arc<Target>, session: SessionId) -> Result<(), WireError> {
-        let mine: Vec<Mirror> = {
+        let mine: Vec<Arc<Mirror>> = {
             let groups = self.groups.read();
-            groups.values().filter(|mirror| Arc::ptr_eq(&mirror.target, target)).cloned().collect()
+            groups.values().filter(|mirror| Arc::ptr_eq(&mirror.shared.setup.target, target)).cloned().collect()
         };
         for mirror in mine {
             let (done, fenced) = oneshot::channel();
@@ -144,20 +84,25 @@ impl Mirrors {
         Ok(())
     }
 
-    /// Figures for the service's statistics.
-    pub fn figures(&self) -> Vec<(String, u64)> {
-        self.figures.lock().iter().map(|(name, value)| (name.clone(), *value)).collect()
+    /// What all members have in common.
+    pub fn common(&self) -> &Common {
+        &self.common
     }
+}
 
-    /// Adds to a figure.
-    pub(super) fn count(&self, name: &str, value: u64) {
-        *self.figures.lock().entry(name.to_owned()).or_insert(0) += value;
+impl Mirror {
+    /// Nothing happens in the group any more.
+    pub fn stop(&self) -> Arc<SharedMember> {
+        self.shared.stop();
+        // An error means that its task has ended.
+        let _ = self.events.send(Event::Stop);
+        self.shared.clone()
     }
 }
 
 /// A client's request, ready to be asked.
-pub(in crate::service) struct Call {
-    mirror: Mirror,
+pub struct Call {
+    mirror: Arc<Mirror>,
     header: GroupHeader,
     epoch: u32,
     asked: Asked,
@@ -188,13 +133,23 @@ impl Call {
         }
     }
 
-    /// Asks the group's member here.
-    pub async fn ask(self) -> Result<Answered, WireError> {
+    /// Asks the group's member here, on this thread.
+    pub async fn ask(self, thread: &Rc<ThreadContext>) -> Result<Answered, WireError> {
         let Call { mirror, header, epoch, asked, .. } = self;
-        let (answer, answered) = oneshot::channel();
+        let shell = Shell { shared: mirror.shared.clone(), thread: thread.clone() };
         let (client, number, lowest) = (header.client.get(), header.number.get(), header.lowest.get());
-        let incoming = Incoming { client, number, lowest, epoch, asked, came_us: monotonic_us(), answer };
-        mirror.events.send(Event::Request(Box::new(incoming))).map_err(|_| stopping())?;
+        let came_us = monotonic_us();
+        if let Some(found) = shell.read_ahead(&asked, epoch, came_us).await {
+            return Ok(Answered::Read(found));
+        }
+        let (answer, mut answered) = oneshot::channel();
+        let incoming = Incoming { client, number, lowest, epoch, asked, came_us, answer };
+        shell.carry_out_here(shell.asked(incoming)).await;
+        match answered.try_recv() {
+            Ok(answer) => return answer,
+            Err(TryRecvError::Closed) => return Err(stopping()),
+            Err(TryRecvError::Empty) => {}
+        }
         match tokio::time::timeout(CLIENT_WITHIN, answered).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(stopping()),
@@ -204,13 +159,13 @@ impl Call {
 }
 
 /// A good member gives another one what it has, for a repair.
-async fn fetch(mirror: &Mirror, request: &[u8]) -> Result<Reply, WireError> {
+pub(super) async fn fetch(target: &Target, request: &[u8]) -> Result<Reply, WireError> {
     let StorageRequest { file, op, .. } = codec::decode(request)?;
     let StorageOp::Repair { offset, len, .. } = op else {
         return Err(ErrorCode::BAD_MESSAGE.with("a region is asked for with `Repair`"));
     };
     let end = offset.saturating_add(len.into());
-    match mirror.target.call(Task::Export { file, start: offset, end }).await? {
+    match target.call(Task::Export { file, start: offset, end }).await? {
         Outcome::Region(region) => Ok(Reply::ok(codec::encode(&region.header)).with_payload(vec![region.data])),
         _ => Err(mistake()),
     }

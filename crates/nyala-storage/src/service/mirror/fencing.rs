@@ -9,25 +9,21 @@
 //! asks again. A change is over when its buffer is, not when its client has gone; who waits for it in vain is told
 //! by a timeout, and metadata asks again.
 
-use super::parse::{Asked, ChangeOp, ChangeRequest, Payload};
+use super::action::{Answered, Fenced, Incoming};
+use super::parse::{Asked, ChangeOp, ChangeRequest};
 use super::shell::Shell;
-use crate::service::mirror::entry::Incoming;
 use crate::service::queue::stopping;
 use bytes::Bytes;
 use nyala_replica::{Change, FENCES, MemberRole, Span};
 use nyala_transport::member::monotonic_us;
 use nyala_wire::storage::{StorageOp, StorageRequest};
 use nyala_wire::{ErrorCode, SessionId, TargetId, WireError, codec, message_type};
-use std::rc::Rc;
 use tokio::sync::oneshot;
-
-/// Whom to tell that a session is fenced.
-pub(super) type Fenced = oneshot::Sender<Result<(), WireError>>;
 
 impl Shell {
     /// The session is fenced on this target; `done` is told when it is in the group.
-    pub(super) fn fence(self: &Rc<Self>, session: SessionId, done: Fenced) {
-        let role = self.state.borrow().replica.role();
+    pub(super) fn fence(&self, session: SessionId, done: Fenced) {
+        let Some(role) = self.shared.state().map(|state| state.replica.role()) else { return };
         if role == MemberRole::Recovering {
             // An error means that nobody waits any more.
             let _ = done.send(Err(ErrorCode::NOT_READY.with("the mirror group gets a new primary")));
@@ -47,53 +43,27 @@ impl Shell {
         });
     }
 
-    fn order_fence(self: &Rc<Self>, session: SessionId) -> oneshot::Receiver<Result<super::Answered, WireError>> {
+    fn order_fence(&self, session: SessionId) -> oneshot::Receiver<Result<Answered, WireError>> {
         let op = StorageOp::Fence { session };
         let body: Bytes = codec::encode(&StorageRequest::new(TargetId(0), FENCES, op.clone())).into();
         let op = ChangeOp::Other(FENCES, op);
         let session = SessionId(0);
         let request = ChangeRequest { kind: message_type::STORAGE, body, data: Bytes::new(), session, op };
         let asked = Asked::Change(Change { file: FENCES, span: Span { start: 0, end: 1 } }, request);
-        let (number, epoch) = {
-            let mut state = self.state.borrow_mut();
-            (state.number(), state.replica.epoch().map_or(0, |(epoch, _)| epoch))
-        };
         let (answer, told) = oneshot::channel();
+        let seen = self.shared.state().map(|mut state| (state.number(), state.replica.epoch()));
+        let Some((number, epoch)) = seen else { return told };
+        let (client, epoch) = (self.shared.client, epoch.map_or(0, |(epoch, _)| epoch));
         // Nothing is sent again under its number, so nothing needs to be remembered of earlier ones.
-        self.asked(Incoming {
-            client: self.client,
-            number,
-            lowest: number,
-            epoch,
-            asked,
-            came_us: monotonic_us(),
-            answer,
-        });
+        let incoming = Incoming { client, number, lowest: number, epoch, asked, came_us: monotonic_us(), answer };
+        self.carry_out(self.asked(incoming));
         told
     }
 
     fn when_quiet(&self, session: SessionId, done: Fenced) {
-        self.state.borrow_mut().quiet.push((session, done));
-        self.tell_quiet();
-    }
-
-    /// Answers those who wait until no write of a session is under way.
-    pub(super) fn tell_quiet(&self) {
-        let mut state = self.state.borrow_mut();
-        if state.quiet.is_empty() {
-            return;
-        }
-        for (session, done) in std::mem::take(&mut state.quiet) {
-            let of_it = |payload: &Payload| match payload {
-                Payload::Change(request) => request.session == session,
-                Payload::Region(_) => false,
-            };
-            if !state.buffers.values().any(of_it) {
-                // An error means that nobody waits any more.
-                let _ = done.send(Ok(()));
-            } else if !done.is_closed() {
-                state.quiet.push((session, done));
-            }
+        if let Some(mut state) = self.shared.state() {
+            state.quiet.push((session, done));
+            state.tell_quiet();
         }
     }
 }

@@ -4,15 +4,17 @@
 //!
 //! **Failure model.** The group may be removed while this service is away: so every map is compared with what is there, the
 //! first one too. A map is management's word, and newer than every one before: a group of which a target is no member in it has
-//! been removed for good. Its shell may still be writing: as long as its thread runs, nothing is removed. What fails, or has to wait for too
+//! been removed for good. Its member may still be writing: until that has ended, nothing is removed. What fails, or has to wait for too
 //! long, is tried again with the next map.
 
+use super::shell::SharedMember;
 use super::supervisor::Supervisor;
 use nyala_wire::map::ClusterMap;
 use nyala_wire::{GroupId, TargetId};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Longest wait for the end of a shell's thread.
+/// Longest wait for the end of what is written.
 const WAIT: Duration = Duration::from_millis(500);
 
 impl Supervisor {
@@ -35,7 +37,7 @@ impl Supervisor {
                 }
                 match target.forget_group(group).await {
                     Ok(rows) => {
-                        self.mirrors.count("mirror.rows_forgotten", rows);
+                        self.mirrors.common.count("mirror.rows_forgotten", rows);
                         tracing::info!(%group, target_id = %id, rows, "a mirror group was removed and is forgotten");
                     }
                     Err(error) => {
@@ -46,14 +48,15 @@ impl Supervisor {
         }
     }
 
-    /// Whether no thread of a group's runs any more.
+    /// Whether nothing is written for a group any more.
     async fn has_ended(&self, group: GroupId) -> bool {
         let began = Instant::now();
         loop {
             let runs = {
                 let mut ending = self.mirrors.ending.lock();
-                ending.retain(|(_, thread)| !thread.is_finished());
-                ending.iter().any(|(ending, _)| *ending == group) || self.mirrors.threads.lock().contains_key(&group)
+                ending.retain(|shared| !shared.rows.has_ended());
+                let of_it = |shared: &Arc<SharedMember>| shared.setup.group == group;
+                ending.iter().any(of_it) || self.mirrors.groups.read().contains_key(&group)
             };
             if !runs || began.elapsed() > WAIT {
                 return !runs;

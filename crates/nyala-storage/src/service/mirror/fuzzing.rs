@@ -10,7 +10,7 @@ use nyala_replica::Envelope;
 use nyala_wire::checksum::crc32c;
 use nyala_wire::codec;
 use nyala_wire::message_type::{STORAGE, STORAGE_READ, STORAGE_WRITE};
-use nyala_wire::mirror::{ReplicaHeader, replica_kind};
+use nyala_wire::mirror::{MAX_BUNDLED, ReplicaHeader, bundle, replica_kind, unbundle};
 use nyala_wire::storage::{MAX_IO_BYTES, WriteHeader, block_pieces, blocks_touched, encode_bulk};
 use zerocopy::FromBytes;
 
@@ -79,5 +79,17 @@ pub fn member_message(bytes: &[u8]) -> bool {
     if let Sent::Region(region) = &sent {
         assert!(region.check().is_ok() && region.data == payload);
     }
+    true
+}
+
+/// A bundle of messages: length of the body (u8), body, payload. What comes apart is put together again.
+pub fn member_bundle(bytes: &[u8]) -> bool {
+    let Some((&body, rest)) = bytes.split_first() else { return false };
+    let (body, payload) = rest.split_at(usize::from(body).min(rest.len()));
+    let Ok(messages) = unbundle(body, payload.len()) else { return false };
+    assert!(!messages.is_empty() && messages.len() <= MAX_BUNDLED);
+    assert_eq!(messages.iter().map(|(_, range)| range.len()).sum::<usize>(), payload.len());
+    let again: Vec<_> = messages.iter().map(|(body, range)| (body.to_vec(), range.len())).collect();
+    assert_eq!(bundle(&again), body);
     true
 }

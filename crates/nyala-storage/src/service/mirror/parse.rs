@@ -5,14 +5,14 @@
 //! **Failure model.** Senders may be wrong or hostile, and data arrives damaged: lengths and checksums are compared here, before
 //! anything is ordered. What passes can fail at a member only because of that member.
 
-use crate::chunk_store::{MAX_CHUNK_FILE_BYTES, Region, WriteOp};
+use crate::chunk_store::{ChunkWorker, MAX_CHUNK_FILE_BYTES, Region, WriteOp};
 use crate::service::request::{self, ReadOp};
 use bytes::Bytes;
 use nyala_replica::{Body, Change, FENCES, Span};
 use nyala_wire::mirror::replica_kind;
 use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId, MAX_IO_BYTES, Stamp, StorageOp, StorageRequest};
 use nyala_wire::{ErrorCode, SessionId, WireError, codec, message_type};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// A change as it came: what to do, and the bytes in which it is sent on.
 pub(super) struct ChangeRequest {
@@ -22,6 +22,17 @@ pub(super) struct ChangeRequest {
     /// For whom; 0 for a server's own change.
     pub session: SessionId,
     pub op: ChangeOp,
+}
+
+impl ChangeRequest {
+    /// The write that it is, as one of the server's own: the session was looked at when the request came in, and what was let in is
+    /// done on all members.
+    pub fn write(&self) -> Option<WriteOp> {
+        match &self.op {
+            ChangeOp::Write(op) => Some(WriteOp { session: ChunkWorker::OWN, stamp: Stamp::default(), ..op.clone() }),
+            ChangeOp::Other(..) => None,
+        }
+    }
 }
 
 /// What a change does.
@@ -43,11 +54,21 @@ impl ChangeOp {
 /// What a buffer of the member's holds.
 #[derive(Clone)]
 pub(super) enum Payload {
-    Change(Rc<ChangeRequest>),
+    Change(Arc<ChangeRequest>),
     Region(Region),
 }
 
-/// The same between threads.
+impl Payload {
+    /// How long the data is.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Payload::Change(change) => change.data.len(),
+            Payload::Region(region) => region.data.len(),
+        }
+    }
+}
+
+/// What came beside a message.
 pub(super) enum Sent {
     Nothing,
     Change(ChangeRequest),

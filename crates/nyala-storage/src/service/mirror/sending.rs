@@ -6,16 +6,16 @@
 //! a second time (`nyala_replica::questions`). A refused connection is told to the member and to
 //! management at once; a lost one is made again now, so that a refusal is not noticed later than it could be.
 
+use super::action::{Ask, Outgoing};
+use super::frames::{answers_in, request};
 use super::parse::{self, Payload};
-use super::shell::Shell;
-use super::supervisor::Ask;
-use nyala_replica::{Envelope, Input, Question, Ticket};
-use nyala_transport::member::monotonic_ms;
-use nyala_transport::{Endpoint, Frame, Request, TransportError};
-use nyala_wire::mirror::{ReplicaHeader, replica_kind};
+use super::shell::{Setup, Shell};
+use crate::chunk_store::SMALL_BYTES;
+use nyala_replica::{Input, Ticket};
+use nyala_transport::{Endpoint, Request, TransportError};
+use nyala_wire::mirror::{MAX_BUNDLED, ReplicaHeader, replica_kind};
 use nyala_wire::storage::{ChunkFileId, StorageOp, StorageRequest};
-use nyala_wire::{TargetId, codec, message_type};
-use std::rc::Rc;
+use nyala_wire::{GroupId, TargetId, codec, message_type};
 use std::time::Duration;
 
 /// Longest wait for the reply to a message.
@@ -24,73 +24,66 @@ const WITHIN: Duration = Duration::from_secs(20);
 const FETCH_WITHIN: Duration = Duration::from_secs(3);
 
 impl Shell {
-    pub(super) fn send(self: &Rc<Self>, to: TargetId, envelope: Envelope, payload: Option<Ticket>) {
-        let mut state = self.state.borrow_mut();
-        let waits = Question::answered_by(to, &envelope.body).and_then(|question| state.askers.remove(&question));
-        let envelope = match waits.map(|waits| waits.send(envelope.clone())) {
-            Some(Ok(())) => return,
-            _ => envelope,
-        };
-        let (question, epoch) = (Question::asked_by(to, &envelope.body), envelope.epoch);
-        if question.is_some_and(|question| !state.under_way.begin(question, epoch, monotonic_ms())) {
-            return;
-        }
-        let payload = payload.and_then(|ticket| state.buffers.get(&ticket).cloned());
-        let endpoint = state.map.node_of(to).map(|node| Endpoint { addresses: node.addresses.clone() });
-        let version = state.map.version.0;
-        drop(state);
-        let request = self.message(to, &envelope, payload).at(version, envelope.epoch);
+    /// Has a message sent. Short ones to the same member that are posted before this thread does anything else leave together.
+    pub(super) fn post(&self, outgoing: Outgoing) {
         let shell = self.clone();
-        tokio::task::spawn_local(async move {
-            let Some(endpoint) = endpoint else { return };
-            let reply = shell.pool.call(&endpoint, request.with_timeout(WITHIN)).await;
-            if let Some(question) = question {
-                shell.state.borrow_mut().under_way.end(question, epoch);
-            }
-            match reply {
-                Ok(frame) => shell.answered(to, &frame),
-                Err(error) => shell.failed(to, &endpoint, error).await,
-            }
-        });
-    }
-
-    fn message(&self, to: TargetId, envelope: &Envelope, payload: Option<Payload>) -> Request {
-        let (kind, rest, data) = match payload {
-            None => (replica_kind::NOTHING, Vec::new(), None),
-            Some(Payload::Change(change)) => (change.kind, change.body.to_vec(), Some(change.data.clone())),
-            Some(Payload::Region(region)) => (replica_kind::REGION, codec::encode(&region.header), Some(region.data)),
-        };
-        let envelope = codec::encode(envelope);
-        let header = ReplicaHeader {
-            group: self.setup.group.0.into(),
-            from: self.setup.me.0.into(),
-            to: to.0.into(),
-            kind: kind.into(),
-            envelope: (envelope.len() as u32).into(),
-        };
-        let request = Request::new(message_type::STORAGE_REPLICA, header.wrap(&envelope, &rest));
-        request.with_payload(data.into_iter().filter(|data| !data.is_empty()).collect())
-    }
-
-    fn answered(self: &Rc<Self>, from: TargetId, frame: &Frame) {
-        if frame.is_error() || frame.body.is_empty() {
+        if outgoing.payload.as_ref().map_or(0, Payload::bytes) >= SMALL_BYTES {
+            tokio::task::spawn_local(async move { shell.send(vec![outgoing]).await });
             return;
         }
-        match codec::decode(&frame.body) {
-            Ok(envelope) => self.input(Input::Message { from, envelope, payload: Ticket(0) }),
-            Err(error) => tracing::warn!(group = %self.setup.group, %from, %error, "an answer that cannot be read"),
+        let key = (self.shared.setup.group, outgoing.to);
+        let first = {
+            let mut posted = self.thread.posted.borrow_mut();
+            let posted = posted.entry(key).or_default();
+            posted.push(outgoing);
+            posted.len() == 1
+        };
+        if first {
+            tokio::task::spawn_local(async move { shell.send_posted(key).await });
         }
     }
 
-    async fn failed(self: &Rc<Self>, to: TargetId, endpoint: &Endpoint, mut error: TransportError) {
+    async fn send_posted(&self, key: (GroupId, TargetId)) {
+        let mut posted = self.thread.posted.borrow_mut().remove(&key).unwrap_or_default();
+        while posted.len() > MAX_BUNDLED {
+            let more = posted.split_off(posted.len() - MAX_BUNDLED);
+            let shell = self.clone();
+            tokio::task::spawn_local(async move { shell.send(more).await });
+        }
+        self.send(posted).await;
+    }
+
+    /// Sends messages to one member, and has ours hear what comes back.
+    async fn send(&self, messages: Vec<Outgoing>) {
+        let Some(Outgoing { to, endpoint, map, .. }) = messages.first() else { return };
+        let (to, endpoint, map) = (*to, endpoint.clone(), *map);
+        let Setup { group, me, .. } = self.shared.setup;
+        let epoch = messages.iter().map(|message| message.envelope.epoch).max().unwrap_or_default();
+        let questions = messages.iter().filter_map(|message| Some((message.question?, message.envelope.epoch)));
+        let questions: Vec<_> = questions.collect();
+        let request = request(group, me, messages).at(map.0, epoch);
+        let is_bundle = request.message_type == message_type::STORAGE_REPLICAS;
+        let peer = self.thread.peer(to, map, &endpoint);
+        let reply = peer.call(request.with_timeout(WITHIN)).await;
+        let answers = reply.as_ref().map_or(Vec::new(), |frame| answers_in(group, to, frame, is_bundle));
+        self.carry_out(self.steps(|state| {
+            questions.into_iter().for_each(|(question, epoch)| state.under_way.end(question, epoch));
+            answers.into_iter().map(|envelope| Input::Message { from: to, envelope, payload: Ticket(0) })
+        }));
+        if let Err(error) = reply {
+            Box::pin(self.failed(to, &endpoint, error)).await;
+        }
+    }
+
+    async fn failed(&self, to: TargetId, endpoint: &Endpoint, mut error: TransportError) {
         if matches!(error, TransportError::Disconnected { .. })
-            && let Err(again) = self.pool.peer(endpoint).connection().await
+            && let Err(again) = self.thread.pool.peer(endpoint).connection().await
         {
             error = again;
         }
-        tracing::debug!(group = %self.setup.group, %to, %error, "a member cannot be reached");
+        tracing::debug!(group = %self.shared.setup.group, %to, %error, "a member cannot be reached");
         if matches!(error, TransportError::ConnectRefused { .. }) {
-            let node = self.state.borrow().map.target(to).map(|target| target.node);
+            let node = self.shared.state().and_then(|state| state.map.target(to).map(|target| target.node));
             node.into_iter().for_each(|node| self.tell(Ask::Refused(node)));
             self.input(Input::Refused { target: to });
         }
@@ -99,9 +92,9 @@ impl Shell {
     /// Takes what a good member has in place of what is damaged here. It has its turn: nothing changes there meanwhile. If it
     /// does not work, all stays as it was, and whoever reads there asks again.
     pub(super) async fn repair(&self, file: ChunkFileId, offset: u64, len: u32) {
-        let (me, group) = (self.setup.me, self.setup.group);
+        let Setup { me, group, ref target, ref common, .. } = self.shared.setup;
         let from: Vec<(TargetId, Endpoint)> = {
-            let state = self.state.borrow();
+            let Some(state) = self.shared.state() else { return };
             let good = state.map.group(group).into_iter().flat_map(|group| group.members_with_states());
             let others = good.filter(|(target, state)| *target != me && *state == nyala_wire::map::MemberState::Good);
             let endpoint = |target| Some(Endpoint { addresses: state.map.node_of(target)?.addresses.clone() });
@@ -114,13 +107,13 @@ impl Shell {
             let (group, from, to) = (group.0.into(), me.0.into(), to.0.into());
             let header = ReplicaHeader { group, from, to, kind, envelope: 0.into() };
             let request = Request::new(message_type::STORAGE_REPLICA, header.wrap(&[], &ask));
-            let reply = self.pool.call(&endpoint, request.with_timeout(FETCH_WITHIN)).await;
+            let reply = self.thread.pool.call(&endpoint, request.with_timeout(FETCH_WITHIN)).await;
             let Some(frame) = reply.ok().filter(|frame| !frame.is_error()) else { continue };
             let Ok(region) = parse::region(&frame.body, frame.payload) else { continue };
             let task = crate::service::queue::Task::Import { file, region, end: offset + u64::from(len) };
-            if self.setup.target.call(task).await.is_ok() {
+            if target.call(task).await.is_ok() {
                 tracing::warn!(%group, target = %me, inode = %file.inode, index = file.index, offset, len, "damage repaired");
-                self.setup.mirrors.upgrade().iter().for_each(|mirrors| mirrors.count("mirror.repaired", 1));
+                common.count("mirror.repaired", 1);
                 return;
             }
         }

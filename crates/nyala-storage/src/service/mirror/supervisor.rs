@@ -6,14 +6,16 @@
 //! we have a map only after all shells have handled it, since management lets others go on then. A shell that does not
 //! end in time is said, and left.
 
-use super::entry::{Event, Mirror, Mirrors};
-use super::shell::{Setup, run};
+use super::action::{Ask, Event};
+use super::entry::{Mirror, Mirrors};
+use super::groups_thread::GroupsThread;
+use super::shell::{Setup, SharedMember};
 use crate::service::target::Target;
 use nyala_transport::HandshakeConfig;
 use nyala_transport::member::Member;
 use nyala_wire::map::{ClusterMap, TargetKind};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
-use nyala_wire::{GroupId, MapVersion, NodeId, TargetId};
+use nyala_wire::{GroupId, MapVersion, TargetId};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,21 +24,11 @@ use tokio::sync::{mpsc, oneshot};
 
 /// Longest wait for a decision of management.
 const DECISION_TIMEOUT: Duration = Duration::from_secs(2);
-/// Longest wait for the end of a shell.
+/// Longest wait for the end of their thread.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// What shells want of management.
-pub(super) enum Ask {
-    /// A member became something.
-    News(MgmtRequest),
-    /// The host of a service refuses connections.
-    Refused(NodeId),
-    /// There is a newer map than this.
-    Behind(MapVersion),
-}
-
 /// What the supervisor needs.
-pub(in crate::service) struct Supervisor {
+pub struct Supervisor {
     pub mirrors: Arc<Mirrors>,
     pub member: Member,
     pub targets: Arc<HashMap<TargetId, Arc<Target>>>,
@@ -44,7 +36,7 @@ pub(in crate::service) struct Supervisor {
 }
 
 /// Runs until it is dropped; [`Mirrors::stop`] comes after.
-pub(in crate::service) async fn supervise(supervisor: Supervisor) {
+pub async fn supervise(supervisor: Supervisor) {
     let (asks, mut asked) = mpsc::unbounded_channel();
     let mut map = supervisor.member.map();
     // From here on heartbeats report what the shells have handled, and no more.
@@ -68,31 +60,24 @@ impl Supervisor {
     /// Opens and closes shells, and has all of them handle a map.
     async fn take(&self, map: &Arc<ClusterMap>, asks: &mpsc::UnboundedSender<Ask>) {
         let wanted = self.wanted(map);
-        let gone: Vec<GroupId> = {
+        {
             let mut groups = self.mirrors.groups.write();
             let gone: Vec<_> = groups.keys().filter(|group| !wanted.contains_key(group)).copied().collect();
-            gone.iter().filter_map(|group| groups.remove(group)).for_each(|mirror| {
-                // An error means that it has ended.
-                let _ = mirror.events.send(Event::Stop);
-            });
-            gone
-        };
-        for group in gone {
-            let thread = self.mirrors.threads.lock().remove(&group);
-            self.mirrors.ending.lock().extend(thread.map(|thread| (group, thread)));
+            let gone = gone.iter().filter_map(|group| groups.remove(group));
+            self.mirrors.ending.lock().extend(gone.map(|mirror| mirror.stop()));
         }
         for (group, me) in wanted {
             if !self.mirrors.groups.read().contains_key(&group) {
                 self.open(group, me, asks, losses(map, group));
             }
         }
-        let all: Vec<(GroupId, Mirror)> =
+        let all: Vec<(GroupId, Arc<Mirror>)> =
             self.mirrors.groups.read().iter().map(|(group, mirror)| (*group, mirror.clone())).collect();
         for (group, mirror) in all {
             mirror.losses.store(losses(map, group), Ordering::Release);
             let (done, handled) = oneshot::channel();
             if mirror.events.send(Event::Map(map.clone(), done)).is_ok() {
-                // An error means that the shell has ended and serves nothing.
+                // An error means that the member has stopped and serves nothing.
                 let _ = handled.await;
             }
         }
@@ -107,27 +92,24 @@ impl Supervisor {
 
     fn open(&self, group: GroupId, me: TargetId, asks: &mpsc::UnboundedSender<Ask>, losses: u32) {
         let Some(target) = self.targets.get(&me).cloned() else { return };
-        let (events, incoming) = mpsc::unbounded_channel();
-        let setup = Setup {
-            me,
-            group,
-            target: target.clone(),
-            member: self.member.clone(),
-            handshake: self.handshake.clone(),
-            mirrors: Arc::downgrade(&self.mirrors),
-            asks: asks.clone(),
+        let common = self.mirrors.common.clone();
+        let setup = Setup { me, group, target, member: self.member.clone(), common, asks: asks.clone() };
+        let shared = match SharedMember::open(setup) {
+            Ok(shared) => Arc::new(shared),
+            Err(error) => return tracing::error!(%group, %error, "what is remembered of a mirror group cannot be read"),
         };
-        let thread = std::thread::Builder::new().name("nyala-mirror".into());
-        match thread.spawn(move || run(setup, incoming)) {
-            Ok(thread) => {
-                self.mirrors.threads.lock().insert(group, thread);
-                self.mirrors
-                    .groups
-                    .write()
-                    .insert(group, Mirror { me, target, events, losses: Arc::new(losses.into()) });
+        let (events, incoming) = mpsc::unbounded_channel();
+        let mut thread = self.mirrors.thread.lock();
+        match thread.take().map_or_else(|| GroupsThread::start(&self.mirrors.common, self.handshake.clone()), Ok) {
+            Ok(started) => {
+                // An error means that it has panicked; then no map is ever handled, and nothing served.
+                let _ = started.open.send((shared.clone(), incoming));
+                *thread = Some(started);
             }
-            Err(error) => tracing::error!(%group, %error, "no thread for a mirror group; it is not served here"),
+            Err(error) => return tracing::error!(%group, %error, "no thread for mirror groups; it is not served here"),
         }
+        let mirror = Mirror { shared, events, losses: losses.into() };
+        self.mirrors.groups.write().insert(group, Arc::new(mirror));
     }
 
     fn tell(&self, ask: Ask) {
@@ -153,25 +135,22 @@ fn losses(map: &ClusterMap, group: GroupId) -> u32 {
 }
 
 impl Mirrors {
-    /// Ends all shells, so that nothing holds the targets any more.
+    /// Stops all members, so that nothing but connection threads holds the targets any more.
     pub async fn stop(&self) {
         let groups = std::mem::take(&mut *self.groups.write());
-        for mirror in groups.into_values() {
-            // An error means that it has ended.
-            let _ = mirror.events.send(Event::Stop);
-        }
-        let mut threads: Vec<_> = std::mem::take(&mut *self.threads.lock()).into_iter().collect();
-        threads.append(&mut self.ending.lock());
+        groups.into_values().for_each(|mirror| drop(mirror.stop()));
+        self.ending.lock().clear();
+        self.common.pools.lock().clear();
+        let Some(GroupsThread { open, thread }) = self.thread.lock().take() else { return };
+        drop(open);
         let began = Instant::now();
-        for (group, thread) in threads {
-            while !thread.is_finished() && began.elapsed() < FAREWELL {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-            match thread.is_finished() {
-                true if thread.join().is_err() => tracing::error!(%group, "the thread of a mirror group has panicked"),
-                true => {}
-                false => tracing::warn!(%group, "the thread of a mirror group does not end"),
-            }
+        while !thread.is_finished() && began.elapsed() < FAREWELL {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        match thread.is_finished() {
+            true if thread.join().is_err() => tracing::error!("the thread of mirror groups has panicked"),
+            true => {}
+            false => tracing::warn!("the thread of mirror groups does not end"),
         }
     }
 }

@@ -3,118 +3,131 @@
 //! Disk work that the member wants done. Failure model: see the parent module. Work goes on when the member has lost
 //! interest in it; its end is then ignored by the member.
 
-use super::entry::Answered;
+use super::action::{Action, Answered};
 use super::parse::{ChangeOp, ChangeRequest, Payload, ReadKind};
 use super::shell::Shell;
-use crate::chunk_store::{ChunkWorker, SMALL_BYTES, WriteOp};
+use crate::chunk_store::SMALL_BYTES;
 use crate::service::queue::{Outcome, Task, mistake};
 use crate::service::read_reply::Found;
-use nyala_replica::{Change, Effect, Input, Job, Row, Span, Ticket, Token};
-use nyala_wire::storage::{ChunkFileId, Stamp, StorageOp, StorageReply};
+use nyala_replica::{Input, Job, Span, Ticket};
+use nyala_wire::storage::{ChunkFileId, StorageOp, StorageReply};
 use nyala_wire::walk::WalkAt;
 use nyala_wire::{ErrorCode, WireError};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Chunk files that are listed at once.
 const LISTED: usize = 256;
 
 impl Shell {
-    pub(super) fn begin(self: &Rc<Self>, effect: Effect) {
-        let shell = self.clone();
-        tokio::task::spawn_local(async move {
-            let (job, ok) = match effect {
-                Effect::Persist { job, rows, durable } => (job, shell.persist(rows, durable).await),
-                Effect::Apply { job, change, payload } => (job, shell.apply(change, payload).await),
-                Effect::Read { job, token, file, .. } => return shell.read(job, token, file).await,
-                Effect::ReadRegion { job, file, span, into } => {
-                    let read = shell.read_region(file, span, into).await;
-                    let (last, bytes) = read.unwrap_or_default();
-                    return shell.input(Input::Done { job, ok: read.is_some(), last, bytes });
-                }
-                Effect::WriteRegion { job, file, span, from } => (job, shell.write_region(file, span, from).await),
-                Effect::Flush { job } => (job, shell.flush().await),
-                Effect::ListFiles { of, after } => {
-                    let files = shell.files(after).await;
-                    return shell.input(Input::Listed { of, after, files });
-                }
-                Effect::Reply(..) | Effect::Send(..) | Effect::Drop(_) | Effect::Ask(_) | Effect::FetchMap => return,
-            };
-            shell.input(Input::Done { job, ok, last: false, bytes: 0 });
-        });
+    /// Does what takes time and is not on the way of most requests, and tells the member how it ended.
+    pub(super) async fn work(&self, action: Action) {
+        let (job, ok) = match action {
+            Action::WriteRows => return self.write_rows().await,
+            Action::ReadRegion { job, file, span, into } => {
+                let read = self.read_region(file, span, into).await;
+                let (last, bytes) = read.unwrap_or_default();
+                return self.input(Input::Done { job, ok: read.is_some(), last, bytes });
+            }
+            Action::WriteRegion { job, file, end, region } => (job, self.write_region(file, end, region).await),
+            Action::Flush { job, files } => (job, self.flush(files).await),
+            Action::ListFiles { of, after } => {
+                let files = self.files(after).await;
+                return self.input(Input::Listed { of, after, files });
+            }
+            action => return self.carry_out(vec![action]),
+        };
+        self.input(done(job, ok));
     }
 
     fn says(&self, what: &str, error: &WireError) {
-        let (group, target) = (self.setup.group, self.setup.me);
+        let (group, target) = (self.shared.setup.group, self.shared.setup.me);
         tracing::error!(%group, %target, %error, "a member of a mirror group cannot {what}");
     }
 
-    async fn persist(&self, rows: Vec<Row>, durable: bool) -> bool {
-        let done = self.setup.target.persist_mirror(&self.rows, &rows, durable).await;
-        done.inspect_err(|error| self.says("write down what may differ", error)).is_ok()
+    /// Writes the rows that have come together.
+    async fn write_rows(&self) {
+        let Some((jobs, result)) = self.shared.setup.target.persist_mirror(&self.shared.rows).await else { return };
+        let ok = result.inspect_err(|error| self.says("write down what may differ", error)).is_ok();
+        jobs.into_iter().for_each(|job| self.input(done(job, ok)));
     }
 
-    async fn apply(&self, change: Change, ticket: Ticket) -> bool {
-        let payload = self.state.borrow().buffers.get(&ticket).cloned();
-        let Some(Payload::Change(request)) = payload else {
-            tracing::error!(group = %self.setup.group, "a change without its request");
-            return false;
+    pub(super) async fn apply(&self, job: Job, file: ChunkFileId, ticket: Ticket, request: Option<Payload>) {
+        let Some(Payload::Change(request)) = request else {
+            tracing::error!(group = %self.shared.setup.group, "a change without its request");
+            return self.input(done(job, false));
         };
         let result = self.change(&request).await;
-        let mut state = self.state.borrow_mut();
-        state.flushes.changed(change.file);
-        let Err(error) = result else { return true };
-        let refused = is_refusal(&request.op, error.code);
-        if !refused {
-            self.says("do a change", &error);
-        }
-        state.refusals.refuse(ticket, error);
-        refused
+        self.applied(vec![(Change { job, file, ticket, request }, result)]);
+    }
+
+    /// Changes have ended.
+    pub(super) fn applied(&self, changes: Vec<(Change, Result<(), WireError>)>) {
+        let ended = |(change, result): (Change, Result<(), WireError>)| {
+            let refused = result.as_ref().is_err_and(|error| is_refusal(&change.request.op, error.code));
+            if let Err(error) = result.as_ref()
+                && !refused
+            {
+                self.says("do a change", error);
+            }
+            (change.job, change.file, change.ticket, result, refused)
+        };
+        let ended: Vec<_> = changes.into_iter().map(ended).collect();
+        self.carry_out(self.steps(|state| {
+            let end =
+                |(job, file, ticket, result, refused): (Job, ChunkFileId, Ticket, Result<(), WireError>, bool)| {
+                    state.flushes.changed(file);
+                    let ok = result.is_ok() || refused;
+                    result.err().into_iter().for_each(|error| state.refusals.refuse(ticket, error));
+                    done(job, ok)
+                };
+            ended.into_iter().map(end).collect::<Vec<_>>()
+        }));
     }
 
     async fn change(&self, request: &ChangeRequest) -> Result<(), WireError> {
-        let target = &self.setup.target;
-        match &request.op {
-            ChangeOp::Write(op) => {
-                // The session was looked at when the request came in; what was let in is done on all members.
-                let op = WriteOp { session: ChunkWorker::OWN, stamp: Stamp::default(), ..op.clone() };
-                // One thread serves the group: it must not spend its time copying.
-                match op.data.len() < SMALL_BYTES {
-                    true => self.inline_path.write(target, op).await,
-                    false => target.call(Task::Write(op)).await.map(drop),
-                }
+        let target = &self.shared.setup.target;
+        if let Some(op) = request.write() {
+            if op.data.len() >= SMALL_BYTES {
+                // Others can begin with it meanwhile: it goes to them first.
+                tokio::task::yield_now().await;
             }
+            return self.thread.inline_path.write(target, op).await;
+        }
+        match &request.op {
+            ChangeOp::Write(_) => Ok(()),
             ChangeOp::Other(file, StorageOp::Repair { offset, len, bad }) => {
-                if *bad == self.setup.me {
-                    self.repair(*file, *offset, *len).await;
+                if *bad == self.shared.setup.me {
+                    Box::pin(self.repair(*file, *offset, *len)).await;
                 }
                 Ok(())
             }
-            ChangeOp::Other(file, op) => target.call(Task::Other(*file, op.clone())).await.map(drop),
+            ChangeOp::Other(file, op) => Box::pin(target.call(Task::Other(*file, op.clone()))).await.map(drop),
         }
     }
 
-    async fn read(self: Rc<Self>, job: Job, token: Token, file: ChunkFileId) {
-        let kind = self.state.borrow().waiting.get(&token).and_then(|waiting| waiting.read);
-        if let Some(kind) = kind {
-            let result = self.read_as(file, kind).await;
-            self.state.borrow_mut().data.insert(job, result);
-        }
-        // What went wrong with the read is part of its answer.
-        self.input(Input::Done { job, ok: true, last: false, bytes: 0 });
-        self.state.borrow_mut().data.remove(&job);
+    pub(super) async fn read(&self, job: Job, file: ChunkFileId, kind: Option<ReadKind>) {
+        let result = match kind {
+            Some(kind) => Some(self.read_as(file, kind).await),
+            None => None,
+        };
+        self.carry_out(self.step(|state| {
+            state.data = result.map(|result| (job, result));
+            // What went wrong with the read is part of its answer.
+            Some(done(job, true))
+        }));
     }
 
     async fn read_as(&self, file: ChunkFileId, kind: ReadKind) -> Result<Answered, WireError> {
-        let target = &self.setup.target;
-        let outcome = match kind {
+        let target = &self.shared.setup.target;
+        let task = match kind {
             ReadKind::Bulk { offset, len, verify: false } => {
-                return self.inline_path.read(target, file, offset, len).await.map(Answered::Read);
+                return self.thread.inline_path.read(target, file, offset, len).await.map(Answered::Read);
             }
-            ReadKind::Bulk { offset, len, verify } => target.call(Task::Read { file, offset, len, verify }).await?,
-            ReadKind::Stat => target.call(Task::Other(file, StorageOp::Stat)).await?,
-            ReadKind::Seek { offset, hole } => target.call(Task::Other(file, StorageOp::Seek { offset, hole })).await?,
+            ReadKind::Bulk { offset, len, verify } => Task::Read { file, offset, len, verify },
+            ReadKind::Stat => Task::Other(file, StorageOp::Stat),
+            ReadKind::Seek { offset, hole } => Task::Other(file, StorageOp::Seek { offset, hole }),
         };
-        match outcome {
+        match Box::pin(target.call(task)).await? {
             Outcome::Read(out) => Ok(Answered::Read(Found::Copied(out))),
             Outcome::Stat(len, blocks) => Ok(Answered::Reply(StorageReply::Stat { len, blocks })),
             Outcome::Offset(offset) => Ok(Answered::Reply(StorageReply::Offset(offset))),
@@ -128,7 +141,7 @@ impl Shell {
         while files.len() < LISTED {
             // Behind all pieces that a file can have.
             let from = after.map_or_else(WalkAt::default, |file| WalkAt { file, offset: u64::MAX });
-            match self.setup.target.call(Task::PiecesFrom(from, 1)).await {
+            match self.shared.setup.target.call(Task::PiecesFrom(from, 1)).await {
                 Ok(Outcome::Pieces(places)) => after = places.first().map(|place| place.file),
                 Ok(_) => return None,
                 Err(error) => {
@@ -147,11 +160,10 @@ impl Shell {
     /// Whether the file ends in the region, and the bytes that there are in it; `None`: it cannot be read.
     async fn read_region(&self, file: ChunkFileId, span: Span, into: Ticket) -> Option<(bool, u64)> {
         let task = Task::Export { file, start: span.start, end: span.end };
-        match self.setup.target.call(task).await {
+        match self.shared.setup.target.call(task).await {
             Ok(Outcome::Region(region)) => {
                 let found = (region.header.len <= span.end, region.data.len() as u64);
-                let mut state = self.state.borrow_mut();
-                state.buffers.insert(into, Payload::Region(region));
+                self.shared.state()?.buffers.insert(into, Payload::Region(region));
                 Some(found)
             }
             Ok(_) => None,
@@ -162,26 +174,22 @@ impl Shell {
         }
     }
 
-    async fn write_region(&self, file: ChunkFileId, span: Span, from: Ticket) -> bool {
-        let payload = self.state.borrow().buffers.get(&from).cloned();
-        let Some(Payload::Region(region)) = payload else { return false };
-        let bytes = region.data.len() as u64;
-        let done = self.setup.target.call(Task::Import { file, region, end: span.end }).await;
-        self.state.borrow_mut().flushes.changed(file);
-        if let Some(mirrors) = self.setup.mirrors.upgrade() {
-            mirrors.count("mirror.regions_taken", 1);
-            mirrors.count("mirror.region_bytes_taken", bytes);
-            mirrors.count(&format!("mirror.{}.{}.taken_bytes", self.setup.group, self.setup.me), bytes);
-        }
+    async fn write_region(&self, file: ChunkFileId, end: u64, region: Option<Payload>) -> bool {
+        let Some(Payload::Region(region)) = region else { return false };
+        let (bytes, setup) = (region.data.len() as u64, &self.shared.setup);
+        let done = setup.target.call(Task::Import { file, region, end }).await;
+        self.shared.state().into_iter().for_each(|mut state| state.flushes.changed(file));
+        setup.common.count("mirror.regions_taken", 1);
+        setup.common.count("mirror.region_bytes_taken", bytes);
+        setup.common.count(&format!("mirror.{}.{}.taken_bytes", setup.group, setup.me), bytes);
         done.inspect_err(|error| self.says("take a region", error)).is_ok()
     }
 
-    /// All files with changes to disk.
-    async fn flush(&self) -> bool {
-        let files = self.state.borrow_mut().flushes.begin();
+    /// These files to disk.
+    async fn flush(&self, files: Vec<ChunkFileId>) -> bool {
         let mut syncs = tokio::task::JoinSet::new();
         for file in files {
-            let target = self.setup.target.clone();
+            let target = self.shared.setup.target.clone();
             syncs.spawn_local(async move { (file, target.call(Task::Other(file, StorageOp::Sync)).await.map(drop)) });
         }
         let mut all = true;
@@ -190,7 +198,7 @@ impl Shell {
                 all = false;
                 continue;
             };
-            self.state.borrow_mut().flushes.synced(file, result.is_ok());
+            self.shared.state().into_iter().for_each(|mut state| state.flushes.synced(file, result.is_ok()));
             if let Err(error) = result {
                 all = false;
                 self.says("sync a chunk file", &error);
@@ -198,6 +206,18 @@ impl Shell {
         }
         all
     }
+}
+
+/// A change in the hands of the disk.
+pub(super) struct Change {
+    pub job: Job,
+    pub file: ChunkFileId,
+    pub ticket: Ticket,
+    pub request: Arc<ChangeRequest>,
+}
+
+fn done(job: Job, ok: bool) -> Input {
+    Input::Done { job, ok, last: false, bytes: 0 }
 }
 
 /// What no member can do is not the failure of one. Room that is reserved here or not is no content.

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Messages of other members, alone or several at once.
+//!
+//! **Failure model.** A message, or the answer to it, may be lost: whoever sent it asks again, and an answer whose question waits no
+//! more goes out as a message of its own. Of a bundle with a malformed message nothing is done.
+
+use super::action::Action;
+use super::entry::{Mirrors, fetch};
+use super::parse::{self, ChangeOp, Payload, Sent};
+use super::shell::{SharedMember, Shell};
+use super::thread_context::ThreadContext;
+use super::work::Change;
+use crate::chunk_store::SMALL_BYTES;
+use crate::service::writes_together::write_all;
+use bytes::Bytes;
+use nyala_replica::{Envelope, Input, Question, Ticket};
+use nyala_transport::{Frame, Reply};
+use nyala_wire::mirror::{ReplicaHeader, replica_kind, unbundle};
+use nyala_wire::{ErrorCode, TargetId, WireError, codec};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// Longest wait for a member's answers to another one, which asks again.
+const WITHIN: Duration = Duration::from_secs(3);
+
+type Heard = (Envelope, Sent);
+
+/// A message of another member.
+pub async fn message(mirrors: &Mirrors, thread: &Rc<ThreadContext>, frame: &Frame) -> Result<Reply, WireError> {
+    let (header, envelope, rest) = ReplicaHeader::split(&frame.body)?;
+    let shared = member(mirrors, &header)?;
+    if header.kind.get() == replica_kind::FETCH {
+        return Box::pin(fetch(&shared.setup.target, rest)).await;
+    }
+    let heard = heard(&header, envelope, frame.body.slice_ref(rest), frame.payload.clone())?;
+    let shell = Shell { shared, thread: thread.clone() };
+    let (actions, answers) = hear(&shell, TargetId(header.from.get()), vec![heard]);
+    shell.carry_out_here(actions).await;
+    // Answers that take longer, or that there are none of, come as messages of their own.
+    Ok(Reply::ok(collect(answers).await.first().map_or(Vec::new(), codec::encode)))
+}
+
+/// Several messages of one member to another.
+pub async fn bundle(mirrors: &Mirrors, thread: &Rc<ThreadContext>, frame: &Frame) -> Result<Reply, WireError> {
+    let (mut all, mut first) = (Vec::new(), None::<ReplicaHeader>);
+    for (body, payload) in unbundle(&frame.body, frame.payload.len())? {
+        let (header, envelope, rest) = ReplicaHeader::split(body)?;
+        let to = first.get_or_insert(header);
+        if (to.group, to.from, to.to) != (header.group, header.from, header.to) {
+            return Err(ErrorCode::BAD_MESSAGE.with("a bundle has messages of one member to another"));
+        }
+        all.push(heard(&header, envelope, frame.body.slice_ref(rest), frame.payload.slice(payload))?);
+    }
+    let Some(header) = first else { return Ok(Reply::ok(Vec::new())) };
+    let shell = Shell { shared: member(mirrors, &header)?, thread: thread.clone() };
+    let (actions, answers) = hear(&shell, TargetId(header.from.get()), all);
+    carry_out_together(&shell, actions).await;
+    Ok(Reply::ok(codec::encode(&collect(answers).await)))
+}
+
+/// The member here that a message is for.
+fn member(mirrors: &Mirrors, header: &ReplicaHeader) -> Result<Arc<SharedMember>, WireError> {
+    let shared = mirrors.find(header.group.get())?.shared.clone();
+    if shared.setup.me.0 != header.to.get() {
+        return Err(ErrorCode::WRONG_SERVER.with(format!("target {} is not in that mirror group here", header.to)));
+    }
+    Ok(shared)
+}
+
+fn heard(header: &ReplicaHeader, envelope: &[u8], rest: Bytes, data: Bytes) -> Result<Heard, WireError> {
+    let envelope: Envelope = codec::decode(envelope)?;
+    let sent = parse::sent(header.kind.get(), &envelope.body, rest, data)?;
+    Ok((envelope, sent))
+}
+
+/// The answers, as far as they come in time.
+async fn collect(waiting: Vec<oneshot::Receiver<Envelope>>) -> Vec<Envelope> {
+    let (mut answers, mut late) = (Vec::with_capacity(waiting.len()), None);
+    for mut answer in waiting {
+        match answer.try_recv() {
+            Ok(envelope) => answers.push(envelope),
+            Err(oneshot::error::TryRecvError::Closed) => {}
+            Err(oneshot::error::TryRecvError::Empty) => {
+                let late = *late.get_or_insert_with(|| Instant::now() + WITHIN);
+                answers.extend(tokio::time::timeout_at(late, answer).await.ok().and_then(Result::ok));
+            }
+        }
+    }
+    answers
+}
+
+/// Messages of another member; what is to be done, and where the answers come.
+fn hear(shell: &Shell, from: TargetId, heard: Vec<Heard>) -> (Vec<Action>, Vec<oneshot::Receiver<Envelope>>) {
+    let mut answers = Vec::with_capacity(heard.len());
+    let actions = shell.steps(|state| {
+        let hear = |(envelope, sent)| {
+            let payload = Ticket(state.number());
+            let buffer = match sent {
+                Sent::Nothing => None,
+                Sent::Change(change) => Some(Payload::Change(Arc::new(change))),
+                Sent::Region(region) => Some(Payload::Region(region)),
+            };
+            buffer.into_iter().for_each(|buffer| drop(state.buffers.insert(payload, buffer)));
+            // One who asks again gets the answer at its newest question.
+            if let Some(question) = Question::to(&state.replica, from, &envelope) {
+                let (answer, answered) = oneshot::channel();
+                state.askers.insert(question, answer);
+                answers.push(answered);
+            }
+            Input::Message { from, envelope, payload }
+        };
+        heard.into_iter().map(hear).collect::<Vec<_>>()
+    });
+    (actions, answers)
+}
+
+/// Carries out what several messages ask for: short writes in one go, which is over when this returns.
+async fn carry_out_together(shell: &Shell, actions: Vec<Action>) {
+    let (mut changes, mut ops) = (Vec::new(), Vec::new());
+    for action in actions {
+        match action {
+            Action::Apply { job, file, ticket, request: Some(Payload::Change(request)) } if matches!(&request.op, ChangeOp::Write(op) if op.data.len() < SMALL_BYTES) =>
+            {
+                ops.extend(request.write());
+                changes.push(Change { job, file, ticket, request });
+            }
+            other => shell.begin(other),
+        }
+    }
+    if !changes.is_empty() {
+        let results = write_all(&shell.thread.inline_path, &shell.shared.setup.target, ops).await;
+        shell.applied(changes.into_iter().zip(results).collect());
+    }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What a thread that serves has of its own: nothing of it is waited for, or woken, by another thread.
+//!
+//! **Failure model.** See [`crate::service::inline_path`] and, for the connections to other servers, `nyala_transport::peer`.
+
+use super::action::Outgoing;
+use crate::service::inline_path::InlinePath;
+use nyala_transport::{Endpoint, HandshakeConfig, Peer, Pool, PoolOptions};
+use nyala_wire::{GroupId, MapVersion, TargetId};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// One thread's own way to the chunk files, and its own connections to other members of mirror groups.
+pub struct ThreadContext {
+    pub inline_path: InlinePath,
+    /// One connection to each: what goes to it together goes into one write.
+    pub pool: Pool,
+    /// Members as a map showed them.
+    peers: RefCell<HashMap<TargetId, (MapVersion, Peer)>>,
+    /// Messages to a member that leave together.
+    pub posted: RefCell<HashMap<(GroupId, TargetId), Vec<Outgoing>>>,
+}
+
+impl ThreadContext {
+    /// For the calling thread.
+    pub fn new(handshake: HandshakeConfig) -> Rc<ThreadContext> {
+        let pool = Pool::new(handshake, PoolOptions::default());
+        let (inline_path, peers, posted) = Default::default();
+        Rc::new(ThreadContext { inline_path, pool, peers, posted })
+    }
+
+    /// The member's server, which is at `endpoint` in that map.
+    pub fn peer(&self, member: TargetId, map: MapVersion, endpoint: &Endpoint) -> Peer {
+        let mut peers = self.peers.borrow_mut();
+        let known = peers.get(&member).filter(|(version, _)| *version == map).map(|(_, peer)| peer.clone());
+        known.unwrap_or_else(|| {
+            let peer = self.pool.peer(endpoint);
+            peers.insert(member, (map, peer.clone()));
+            peer
+        })
+    }
+}
