@@ -81,14 +81,14 @@ fn e2e_a_restart_of_metadata_under_load_leaves_nothing_behind() {
             scope.spawn(|| read_all(&theirs, false, &ended)),
         ];
         let ahead = |loads: &mut [Load; 2], more| loads.iter_mut().for_each(|load| load.progress(&cluster, more));
-        ahead(&mut loads, 20);
-        std::thread::sleep(Duration::from_secs(if long() { 60 } else { 2 }));
-        cluster.kill("meta2");
-        std::thread::sleep(Duration::from_millis(500));
-        cluster.start_service("meta2");
-        let (since, lasts) = (Instant::now(), Duration::from_secs(if long() { 900 } else { 10 }));
         // An error of the load's or of a reader's ends it; a panic here must not wait for readers.
         let watched = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            ahead(&mut loads, 20);
+            std::thread::sleep(Duration::from_secs(if long() { 60 } else { 2 }));
+            cluster.kill("meta2");
+            std::thread::sleep(Duration::from_millis(500));
+            cluster.start_service("meta2");
+            let (since, lasts) = (Instant::now(), Duration::from_secs(if long() { 900 } else { 10 }));
             while since.elapsed() < lasts {
                 ahead(&mut loads, 3);
                 let gone: Vec<bool> = readers.iter().map(|reader| reader.is_finished()).collect();
