@@ -142,6 +142,20 @@ async fn mirror(cluster: &mut Cluster, client: &Client) {
     cluster.order(client, wish).await;
 }
 
+/// Does something with a client of a mirrored server whose members are both good.
+fn on_a_mirrored_server(test: impl AsyncFnOnce(&mut Cluster, Client)) {
+    let mut cluster = Cluster::start();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    LocalSet::new().block_on(&runtime, async {
+        let client = cluster.client().await;
+        until(&client, "two targets", |map| map.targets.len() == 2).await;
+        mirror(&mut cluster, &client).await;
+        until(&client, "all good", all_good).await;
+        test(&mut cluster, client).await;
+    });
+    cluster.stop();
+}
+
 #[test]
 fn a_server_in_use_becomes_a_mirror_group_and_outlives_its_primary() {
     let mut cluster = Cluster::start();
@@ -183,13 +197,7 @@ fn a_server_in_use_becomes_a_mirror_group_and_outlives_its_primary() {
 /// Both members lose power, again and again, while a client lives: all that it was told is there.
 #[test]
 fn what_a_living_client_was_told_is_there_after_all_members_lost_power() {
-    let mut cluster = Cluster::start();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    LocalSet::new().block_on(&runtime, async {
-        let client = cluster.client().await;
-        until(&client, "two targets", |map| map.targets.len() == 2).await;
-        mirror(&mut cluster, &client).await;
-        until(&client, "all good", all_good).await;
+    on_a_mirrored_server(async |cluster, client| {
         let mut made = Vec::new();
         for round in 0..4 {
             for n in 0..40 {
@@ -214,19 +222,12 @@ fn what_a_living_client_was_told_is_there_after_all_members_lost_power() {
         }
         other.shutdown().await.unwrap();
     });
-    cluster.stop();
 }
 
 /// Data of a removed file goes when its removal is on disk at every member, whom nothing else asks for that.
 #[test]
 fn data_of_removed_files_goes_while_nothing_else_happens() {
-    let mut cluster = Cluster::start();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    LocalSet::new().block_on(&runtime, async {
-        let client = cluster.client().await;
-        until(&client, "two targets", |map| map.targets.len() == 2).await;
-        mirror(&mut cluster, &client).await;
-        until(&client, "all good", all_good).await;
+    on_a_mirrored_server(async |cluster, client| {
         let chunks = [cluster.path("t0/chunks")];
         put(&client, b"file", 100_000).await;
         assert!(!chunk_files(&chunks).is_empty());
@@ -238,5 +239,4 @@ fn data_of_removed_files_goes_while_nothing_else_happens() {
         }
         client.shutdown().await.unwrap();
     });
-    cluster.stop();
 }
