@@ -94,6 +94,19 @@ async fn a_server_that_cannot_take_it_goes_on_and_the_loss_is_told() {
     within(file.fsync(false)).await.unwrap();
 }
 
+#[tokio::test]
+async fn a_client_whose_session_was_opened_by_a_run_that_it_never_heard_of_is_not_waited_for() {
+    let (cluster, one, two) = two(204).await;
+    within(make(&one, "file").await.release()).await.unwrap();
+    cluster.0.lock().accidents.cut_openings = 1;
+    let three = within(cluster.client()).await;
+    within(three.lookup(ROOT, b"file")).await.unwrap();
+    for (client, name) in [(&one, "one"), (&two, "two"), (&three, "three")] {
+        within(client.mkdir(ROOT, name.as_bytes(), 0o755, Owner::default())).await.unwrap();
+    }
+    cluster.check();
+}
+
 /// What files of a client's own should hold.
 #[derive(Default)]
 struct Own {

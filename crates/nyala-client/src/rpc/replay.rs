@@ -55,6 +55,13 @@ pub(super) async fn replay(cluster: &Cluster, session: &Session, run: u32) -> Re
     Ok(None)
 }
 
+/// Has a server that knew a session which is only being opened hear that its client was told nothing under it. What to do next if it does
+/// not take that now.
+pub(super) async fn was_told_nothing(cluster: &Cluster, session: &Session) -> Result<Option<SendOutcome>> {
+    let nothing = to_say(std::iter::empty()).messages;
+    Ok(say_all(cluster, session, session.id(), nothing).await?.err())
+}
+
 /// A later run has on disk what was acknowledged, but for these.
 fn has_replayed(cluster: &Cluster, session: &Session, id: SessionId, run: u32, lost: &[u64]) {
     session.with_replay_log(|log| {

@@ -6,12 +6,14 @@
 //! sign of life included. Then what was held under it is dropped before another one is opened, under a new id, and the files
 //! that are open there as well. The answer to an opening may be lost, and the client stand still before it asks again: by then
 //! the session was opened, has timed out and is fenced at storage. So an id that was sent before and that the server does
-//! not know is not used.
+//! not know is not used. Or the server loses power before it answers: its next run knows the session, and does nothing for it before it
+//! has heard what its client was told, so it hears that this was nothing.
 
 use crate::error::{Error, Result};
 use crate::rpc::cluster::Cluster;
 use crate::rpc::failure::{Again, unexpected_reply};
 use crate::rpc::meta::{MetaAnswer, SendOutcome};
+use crate::rpc::replay::was_told_nothing;
 use crate::rpc::retry::Retry;
 use crate::rpc::session::Session;
 use nyala_wire::SessionId;
@@ -76,7 +78,11 @@ impl Cluster {
         let op = MetaOp::SessionOpen { client: self.ctx.config.name.clone() };
         // So that a server that restarts waits for what this client keeps.
         let mut request = MetaRequest { want: self.want(), ..self.request(op, Owner::default()) };
-        Ok(match self.send_meta(session, "open a session", &mut request).await? {
+        let mut outcome = self.send_meta(session, "open a session", &mut request).await?;
+        if matches!(&outcome, SendOutcome::Reply(MetaAnswer { reply: MetaReply::Session(reply), .. }) if reply.known) {
+            outcome = was_told_nothing(self, session).await?.unwrap_or(outcome);
+        }
+        Ok(match outcome {
             SendOutcome::Reply(MetaAnswer { reply: MetaReply::Session(reply), .. }) => {
                 session.take_timeout(reply.timeout_ms);
                 session.sent_sign_of_life(self.ctx.now_ms());

@@ -15,6 +15,8 @@ pub struct Accidents {
     pub fail_commits: Option<ErrorCode>,
     /// So many openings of sessions are done and time out before their client hears of it.
     pub late_openings: usize,
+    /// After so many openings of sessions are done, the server loses power before their client hears of it.
+    pub cut_openings: usize,
     /// Nobody who insists is given an exclusive delegation, as while others ask for the same all the time.
     pub never_exclusive: bool,
     /// What clients say again after a power cut cannot be done: as if it rested on changes of somebody who is gone.

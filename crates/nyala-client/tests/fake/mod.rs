@@ -244,7 +244,7 @@ impl Cluster {
     /// The answer of a metadata server; `None` if it goes away first.
     async fn meta(&self, port: u16, request: &MetaRequest, twice: bool) -> Option<(Answer, LogState)> {
         let (at, mut sent) = (usize::from(port - 1), request.clone());
-        let (metas, forgets, late) = {
+        let (metas, forgets, late, cut) = {
             let mut inner = self.0.lock();
             inner.seen.request(request);
             inner.check_only_copy(request);
@@ -254,9 +254,12 @@ impl Cluster {
             }
             inner.accidents.change(&mut sent);
             let forgets = inner.faults.forget_session;
-            let late = matches!(request.op, MetaOp::SessionOpen { .. }) && inner.accidents.late_openings > 0;
+            let opens = matches!(request.op, MetaOp::SessionOpen { .. });
+            let late = opens && inner.accidents.late_openings > 0;
             inner.accidents.late_openings -= usize::from(late);
-            (inner.metas.clone(), forgets > 0 && inner.chance(forgets), late)
+            let cut = opens && inner.accidents.cut_openings > 0;
+            inner.accidents.cut_openings -= usize::from(cut);
+            (inner.metas.clone(), forgets > 0 && inner.chance(forgets), late, cut)
         };
         if forgets {
             self.end_sessions(at);
@@ -276,6 +279,10 @@ impl Cluster {
                 }
             }
         };
+        if cut {
+            metas.with(move |machines| machines.restart(at, true));
+            return None;
+        }
         if late {
             self.end_sessions(at);
             result = Err(ErrorCode::NOT_READY.with("the answer was lost"));
