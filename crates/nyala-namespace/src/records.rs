@@ -228,6 +228,12 @@ pub struct TruncateRecord {
     /// The new size.
     #[n(1)]
     pub size: u64,
+    /// Whose request it is: with its sequence number, what tells it from an earlier truncation that its client was told is over.
+    #[n(2)]
+    pub session: Option<SessionId>,
+    /// That number.
+    #[n(3)]
+    pub sequence: Option<u64>,
 }
 
 /// What a participant promised to do if the coordinator says so.

@@ -148,7 +148,10 @@ fn other_records() {
     record(&ReplyRecord { sequence: 300, body: vec![0x82, 0, 0x80].into() }, "82 19012c 43820080");
     record(&GarbageRecord { targets: layout().targets, mirrored: None }, "81 82 1865 1866");
     record(&GarbageRecord { targets: layout().targets, mirrored: Some(true) }, "82 82 1865 1866 f5");
-    record(&TruncateRecord { layout: layout(), size: 70_000 }, "82 83001a000800008218651866 1a00011170");
+    let mut truncate = TruncateRecord { layout: layout(), size: 70_000, session: None, sequence: None };
+    record(&truncate, "82 83001a000800008218651866 1a00011170");
+    (truncate.session, truncate.sequence) = (Some(SessionId(5)), Some(9));
+    record(&truncate, "84 83001a000800008218651866 1a00011170 05 09");
     record(
         &CommittedRecord { participants: vec![TargetId(2), TargetId(3)], session: SessionId(9), sequence: 300 },
         "83 82 02 03 09 19012c",

@@ -94,7 +94,11 @@ impl World {
     }
 
     fn say(&mut self, session: SessionId, changes: Vec<Acknowledged>, last: bool) -> Token {
-        self.machine.request(session, MetaOp::Replay(Replay { changes, last, open: Vec::new() }))
+        self.say_to(self.boot as u32, session, changes, last)
+    }
+
+    fn say_to(&mut self, run: u32, session: SessionId, changes: Vec<Acknowledged>, last: bool) -> Token {
+        self.machine.request(session, MetaOp::Replay(Replay { changes, last, open: Vec::new(), run }))
     }
 
     /// What a client says of the changes behind a position.
@@ -292,18 +296,144 @@ fn what_was_cut_at_storage_is_not_cut_again() {
 }
 
 #[test]
-fn a_client_that_caches_nothing_is_not_waited_for_and_says_it_later() {
+fn a_client_that_caches_nothing_is_waited_for_as_well() {
     let mut world = World::new(Want::NOTHING);
     let durable = world.position();
     let mine = world.made(A, create("mine"));
-    world.made(B, create("taken"));
+    world.change(B, chmod(mine, 0o640)).unwrap();
     world.cut(durable);
     let first = world.say_all(A, durable);
-    assert_eq!(world.lost(first), []);
-    assert_eq!(world.made(A, create("mine")), mine, "it is there");
-    world.made(A, create("taken"));
-    let late = world.say_all(B, durable);
-    assert_eq!(world.lost(late), world.numbers(B), "another client was given the name meanwhile");
+    assert_eq!(world.machine.answer(first), None, "what the other one says late would undo what is done meanwhile");
+    let second = world.say_all(B, durable);
+    assert_eq!((world.lost(first), world.lost(second)), (vec![], vec![]));
+    let Ok(MetaReply::Attr(attr)) = world.change(A, MetaOp::GetAttr { inode: mine }) else { panic!() };
+    assert_eq!(attr.perm, 0o640);
+}
+
+#[test]
+fn what_comes_to_something_else_is_not_done() {
+    let mut world = World::new(Want::DELEGATIONS);
+    let old = world.made(A, create("file"));
+    world.change(A, MetaOp::Close { inode: old }).unwrap();
+    let durable = world.position();
+    world.change(A, MetaOp::Unlink { parent: InodeId::ROOT, name: name("file") }).unwrap();
+    let new = world.made(B, create("file"));
+    assert_ne!(old, new);
+    world.cut(durable);
+    // The first client knows of nothing that it did: the file that it removed is there again.
+    let empty = world.say(A, Vec::new(), true);
+    assert_eq!(world.machine.answer(empty), None);
+    let before = world.rows();
+    let said = world.say_all(B, durable);
+    assert_eq!(world.lost(said), world.numbers(B));
+    assert_eq!(world.rows(), before, "neither is the old file open now, nor is a reply kept");
+}
+
+#[test]
+fn what_is_said_to_another_run_is_not_taken_for_all_there_is() {
+    let mut world = World::new(Want::DELEGATIONS);
+    let durable = world.position();
+    let file = world.made(A, create("a"));
+    world.cut(durable);
+    world.cut(durable);
+    let late = world.say_to(2, A, Vec::new(), true);
+    assert_eq!(world.machine.answer(late).unwrap().unwrap_err().code, ErrorCode::NOT_READY);
+    world.say_all(B, durable);
+    let said = world.say_all(A, durable);
+    assert_eq!(world.lost(said), []);
+    assert!(world.machine.tables.get(&keys::inode(file)).unwrap().is_some());
+    let late = world.say_to(2, A, Vec::new(), true);
+    assert_eq!(world.machine.answer(late).unwrap().unwrap_err().code, ErrorCode::NOT_READY);
+}
+
+#[test]
+fn a_client_whose_session_ends_while_it_waits_is_not_told_that_all_is_done() {
+    let mut world = World::new(Want::DELEGATIONS);
+    let durable = world.position();
+    world.made(A, create("a"));
+    world.cut(durable);
+    let said = world.say_all(A, durable);
+    for _ in 0..60 {
+        world.machine.later(1_000);
+        world.machine.request(B, MetaOp::GetAttr { inode: InodeId::ROOT });
+    }
+    assert_eq!(world.machine.answer(said).unwrap().unwrap_err().code, ErrorCode::STALE_SESSION);
+}
+
+#[test]
+fn a_session_is_not_closed_before_its_client_has_said_what_it_was_told() {
+    let mut world = World::new(Want::DELEGATIONS);
+    let durable = world.position();
+    let file = world.made(A, create("a"));
+    world.cut(durable);
+    let code = world.machine.change(A, MetaOp::SessionClose).unwrap_err().code;
+    assert_eq!(code, ErrorCode::NOT_READY);
+    let said = [world.say_all(A, durable), world.say_all(B, durable)];
+    assert!(said.iter().all(|token| world.lost(*token).is_empty()));
+    world.machine.change(A, MetaOp::SessionClose).unwrap();
+    assert!(world.machine.tables.get(&keys::inode(file)).unwrap().is_some());
+}
+
+#[test]
+fn a_truncation_that_nobody_was_told_is_over_is_done_whatever_else_was_said_of_the_file_before() {
+    let mut world = World::new(Want::DELEGATIONS);
+    let file = InodeId::new(Slot(0), 7).unwrap();
+    world.machine.file(file);
+    let size = |size| MetaOp::SetAttr { inode: file, set: SetAttr { size: Some(size), ..SetAttr::default() } };
+    let durable = world.position();
+    world.change(A, chmod(file, 0o640)).unwrap();
+    world.change(A, size(1 << 20)).unwrap();
+    world.cut(durable);
+    let said = [world.say_all(A, durable), world.say_all(B, durable)];
+    assert!(said.iter().all(|token| world.lost(*token).is_empty()));
+    // Both are there now, and the answer that says so is lost. Power fails while another truncation is under way.
+    for session in [A, B] {
+        world.machine.request(session, MetaOp::DelegationPoll { boot: 2, kept: vec![], moving: vec![] });
+    }
+    world.machine.slow_storage = true;
+    let shorter = world.machine.request(B, size(10));
+    assert_eq!((world.machine.answer(shorter), world.machine.truncated.len()), (None, 1));
+    world.cut(world.position());
+    let said = [world.say_all(A, durable), world.say_all(B, world.position())];
+    assert!(said.iter().all(|token| world.lost(*token).is_empty()));
+    assert_eq!(world.machine.truncated.len(), 1, "the chunk file is still as long as it was");
+}
+
+#[test]
+fn a_file_that_is_open_again_outlives_its_last_name_though_it_was_closed_before() {
+    let mut world = World::new(Want::DELEGATIONS);
+    let file = world.made(A, create("file"));
+    let durable = world.position();
+    world.change(A, MetaOp::Close { inode: file }).unwrap();
+    // Opened under a delegation, which is said when that is returned.
+    let back = Returned { inode: file, keep: DelegationMode::None, seq: 0, open: true };
+    world.machine.change(A, MetaOp::DelegationReturn { delegations: vec![back] }).unwrap();
+    world.change(B, MetaOp::Unlink { parent: InodeId::ROOT, name: name("file") }).unwrap();
+    let before = world.rows();
+    world.cut(durable);
+    let run = world.machine.run();
+    world.machine.request(A, MetaOp::Replay(Replay { changes: vec![], last: false, open: vec![file], run }));
+    let said = [world.say_all(A, durable), world.say_all(B, durable)];
+    assert!(said.iter().all(|token| world.lost(*token).is_empty()));
+    assert_eq!(world.rows(), before);
+}
+
+#[test]
+fn content_that_was_refused_is_not_taken_the_second_time() {
+    let mut world = World::new(Want::DELEGATIONS);
+    let files = ["one", "two"].map(|text| world.made(A, create(text)));
+    let durable = world.position();
+    let puts = files.iter().map(|file| put(*file, 0, b"content")).collect();
+    let told = world.change(A, MetaOp::PutInlines { puts }).unwrap();
+    let MetaReply::Inlines(mut told) = told else { panic!("{told:?}") };
+    assert!(told.iter().all(|told| matches!(told, PutOutcome::Taken { .. })), "{told:?}");
+    told[0] = PutOutcome::Refused(ErrorCode::BUSY.into());
+    world.told.get_mut(&A).unwrap().last_mut().unwrap().reply = codec::encode(&MetaReply::Inlines(told)).into();
+    world.cut(durable);
+    let said = [world.say_all(A, durable), world.say_all(B, durable)];
+    assert!(said.iter().all(|token| world.lost(*token).is_empty()));
+    let there = files.map(|file| world.machine.tables.get(&keys::data(file)).unwrap().is_some());
+    assert_eq!(there, [false, true]);
 }
 
 #[test]

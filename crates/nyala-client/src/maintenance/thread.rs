@@ -66,9 +66,12 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
 fn tick(core: &Arc<Core>) {
     let now_ms = core.ctx.now_ms();
     for session in core.cluster.all_sessions() {
-        if core.ctx.config.delegations && session.begin_polling() {
+        // Also of one that keeps no delegations: all clients wait until it has heard that a server was started again.
+        if session.begin_polling() {
             tokio::spawn(poll::poll(Arc::downgrade(&core.revocations), session.clone()));
-            tokio::spawn(Revocations::tell_returns(Arc::downgrade(&core.revocations), session.clone()));
+            if core.ctx.config.delegations {
+                tokio::spawn(Revocations::tell_returns(Arc::downgrade(&core.revocations), session.clone()));
+            }
         }
         if session.is_due(now_ms) {
             tokio::spawn(core.cluster.clone().keep_session_alive(session));

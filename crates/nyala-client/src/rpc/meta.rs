@@ -87,12 +87,12 @@ impl Cluster {
         if frame.is_error() {
             return match refused(what, &frame) {
                 Ok(SendOutcome::Stale(why)) => Ok(SendOutcome::Stale(why)),
-                refused => Ok(self.catch_up(session, mark, None).await?.map_or(refused, Ok)?),
+                refused => Ok(self.catch_up(session, id, mark, None).await?.map_or(refused, Ok)?),
             };
         }
         let (grants, rest) = Grants::split(&frame.body).map_err(Error::server(what))?;
         let done = is_done_again(&request.op).then_some((request.sequence, &body, rest));
-        if let Some(outcome) = self.catch_up(session, mark, done).await? {
+        if let Some(outcome) = self.catch_up(session, id, mark, done).await? {
             return Ok(outcome);
         }
         let reply = decode(rest).map_err(Error::server(what))?;
@@ -112,14 +112,17 @@ impl Cluster {
     async fn catch_up(
         &self,
         session: &Session,
+        id: SessionId,
         mark: LogMark,
         done: Option<(u64, &Bytes, &[u8])>,
     ) -> Result<Option<SendOutcome>> {
+        // What was done under a session that has ended is none of the next one's changes.
         let keep = |log: &mut ReplayLog| {
+            let done = done.filter(|_| session.id() == id);
             done.into_iter().for_each(|(number, sent, reply)| log.keep(mark, number, sent, reply))
         };
         let heard = session.with_replay_log(|log| {
-            let heard = log.heard(mark);
+            let heard = if session.id() == id { log.heard(mark) } else { Heard::Same };
             keep(log);
             heard
         });

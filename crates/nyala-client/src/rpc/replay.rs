@@ -18,16 +18,22 @@ use crate::rpc::logic::replay_messages::{Message, ToSay, to_say, what_is_lost, w
 use crate::rpc::session::Session;
 use nyala_wire::SessionId;
 use nyala_wire::codec::decode;
-use nyala_wire::meta::{MetaOp, MetaReply, MetaRequest, Owner};
+use nyala_wire::meta::{MetaOp, MetaReply, MetaRequest, Owner, Replay};
+use std::sync::atomic::Ordering;
 
 const WHAT: &str = "send again what was acknowledged";
 /// Has a server's run hear what earlier ones acknowledged. `None` once it has done it all again; otherwise what to do next.
 pub(super) async fn replay(cluster: &Cluster, session: &Session, run: u32) -> Result<Option<SendOutcome>> {
+    let seen = session.replay_attempts.load(Ordering::Acquire);
     let _one = session.replaying.lock().await;
     let id = session.id();
     let (known, empty) = session.with_replay_log(|log| (log.run(), log.is_empty()));
     if known >= run || known == 0 {
         return Ok(None);
+    }
+    if session.replay_attempts.fetch_add(1, Ordering::AcqRel) != seen {
+        // Others would each try for as long as the one that they have waited for.
+        return Ok(Some(again("another call could not tell the metadata server what it had acknowledged")));
     }
     if !empty {
         match say(cluster, session, id, MetaOp::Survived { run: known }).await? {
@@ -43,7 +49,7 @@ pub(super) async fn replay(cluster: &Cluster, session: &Session, run: u32) -> Re
     let open = cluster.observer().map(|observer| observer.open_files(session)).unwrap_or_default();
     let messages = with_open(messages, &open);
     let count: usize = messages.iter().map(|message| message.numbers.len()).sum();
-    let (by, more) = match say_all(cluster, session, id, messages).await? {
+    let more = match say_all(cluster, session, id, run, messages).await? {
         Ok(said) => said,
         Err(outcome) => return Ok(Some(outcome)),
     };
@@ -51,15 +57,15 @@ pub(super) async fn replay(cluster: &Cluster, session: &Session, run: u32) -> Re
     if count > 0 {
         tracing::info!(target = %session.target, count, lost = lost.len(), "a metadata server has done again what a power cut took back");
     }
-    has_replayed(cluster, session, id, by, &lost);
+    has_replayed(cluster, session, id, run, &lost);
     Ok(None)
 }
 
 /// Has a server that knew a session which is only being opened hear that its client was told nothing under it. What to do next if it does
 /// not take that now.
-pub(super) async fn was_told_nothing(cluster: &Cluster, session: &Session) -> Result<Option<SendOutcome>> {
+pub(super) async fn was_told_nothing(cluster: &Cluster, session: &Session, run: u32) -> Result<Option<SendOutcome>> {
     let nothing = to_say(std::iter::empty()).messages;
-    Ok(say_all(cluster, session, session.id(), nothing).await?.err())
+    Ok(say_all(cluster, session, session.id(), run, nothing).await?.err())
 }
 
 /// A later run has on disk what was acknowledged, but for these.
@@ -68,23 +74,25 @@ fn has_replayed(cluster: &Cluster, session: &Session, id: SessionId, run: u32, l
         if session.id() != id {
             return;
         }
-        let lost = what_is_lost(log.left_out(), log.changes().filter(|(sequence, _)| lost.contains(sequence)));
+        let lost = what_is_lost(log.left_out(), log.changes_of(lost));
         cluster.acknowledged.lock().done_again(session.target, (log.run(), run), log.durable(), &lost);
         log.done_again(run);
     });
 }
 
-/// Sends all messages to one run: which, and what is lost.
+/// Sends all messages to one run; what is lost.
 async fn say_all(
     cluster: &Cluster,
     session: &Session,
     id: SessionId,
+    run: u32,
     messages: Vec<Message>,
-) -> Result<std::result::Result<(u32, Vec<u64>), SendOutcome>> {
-    let (mut heard, mut lost) = (None, Vec::new());
+) -> Result<std::result::Result<Vec<u64>, SendOutcome>> {
+    let mut lost = Vec::new();
     for message in messages {
         let last = message.replay.last;
-        let (reply, by) = match say(cluster, session, id, MetaOp::Replay(message.replay)).await {
+        let op = MetaOp::Replay(Replay { run, ..message.replay });
+        let (reply, by) = match say(cluster, session, id, op).await {
             Ok(Ok(replied)) => replied,
             Ok(Err(outcome)) => return Ok(Err(outcome)),
             // It cannot take these, and would not later: nothing else waits for them.
@@ -95,9 +103,8 @@ async fn say_all(
             }
             Err(error) => return Err(error),
         };
-        if *heard.get_or_insert(by) != by {
-            let why = "the metadata server was started once more meanwhile";
-            return Ok(Err(SendOutcome::Again(Again::Connection(why.into()))));
+        if by != run {
+            return Ok(Err(again("the metadata server was started once more meanwhile")));
         }
         match reply {
             MetaReply::Done if !last => {}
@@ -105,7 +112,11 @@ async fn say_all(
             _ => return Err(unexpected_reply(WHAT)),
         }
     }
-    Ok(Ok((heard.unwrap_or_default(), lost)))
+    Ok(Ok(lost))
+}
+
+fn again(why: &str) -> SendOutcome {
+    SendOutcome::Again(Again::Connection(why.into()))
 }
 
 /// Sends one message under a session; the reply, and the run that sent it.

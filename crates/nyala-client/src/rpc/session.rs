@@ -50,6 +50,8 @@ pub(crate) struct Session {
     replay_log: Mutex<ReplayLog>,
     /// Held while a later run of the server hears of it.
     pub(super) replaying: tokio::sync::Mutex<()>,
+    /// How often that was tried.
+    pub(super) replay_attempts: AtomicU64,
 }
 
 /// A sequence number under way; over when dropped.
@@ -84,6 +86,7 @@ impl Session {
             returns_news: Notify::new(),
             replay_log: Mutex::default(),
             replaying: tokio::sync::Mutex::new(()),
+            replay_attempts: AtomicU64::new(0),
         }
     }
 

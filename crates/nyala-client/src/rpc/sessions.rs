@@ -79,8 +79,10 @@ impl Cluster {
         // So that a server that restarts waits for what this client keeps.
         let mut request = MetaRequest { want: self.want(), ..self.request(op, Owner::default()) };
         let mut outcome = self.send_meta(session, "open a session", &mut request).await?;
-        if matches!(&outcome, SendOutcome::Reply(MetaAnswer { reply: MetaReply::Session(reply), .. }) if reply.known) {
-            outcome = was_told_nothing(self, session).await?.unwrap_or(outcome);
+        if let SendOutcome::Reply(MetaAnswer { reply: MetaReply::Session(reply), mark, .. }) = &outcome
+            && reply.known
+        {
+            outcome = was_told_nothing(self, session, mark.run).await?.unwrap_or(outcome);
         }
         Ok(match outcome {
             SendOutcome::Reply(MetaAnswer { reply: MetaReply::Session(reply), .. }) => {
@@ -132,7 +134,7 @@ impl Cluster {
         }
     }
 
-    /// Ends it; one try.
+    /// Ends it. One try, or a second one if it has heard of a new run of the server.
     pub(crate) async fn close_session(&self, session: &Session) -> Result<()> {
         self.close_session_as(session, session.id()).await
     }
@@ -141,12 +143,14 @@ impl Cluster {
         if session.generation() == 0 {
             return Ok(());
         }
-        let mut request = self.request(MetaOp::SessionClose, Owner::default());
-        match self.send_meta_as(session, id, "close the session", &mut request).await? {
-            SendOutcome::Reply(_) => Ok(()),
-            _ => {
-                Err(Error::Protocol { what: "close the session", detail: "the server is not there; it will time out" })
+        for _ in 0..2 {
+            let mut request = self.request(MetaOp::SessionClose, Owner::default());
+            match self.send_meta_as(session, id, "close the session", &mut request).await? {
+                SendOutcome::Reply(_) => return Ok(()),
+                SendOutcome::Again(_) => {}
+                SendOutcome::Stale(_) | SendOutcome::Elsewhere(_) => break,
             }
         }
+        Err(Error::Protocol { what: "close the session", detail: "the server is not there; it will time out" })
     }
 }

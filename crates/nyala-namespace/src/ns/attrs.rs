@@ -79,7 +79,10 @@ fn resize(change: &mut Change, inode: InodeId, size: u64, now: Time) -> Step<()>
             }
         }
         // Also when the size grows: what an interrupted write left behind the end must not show.
-        None => change.put_record(keys::truncate(inode), &TruncateRecord { layout: file.layout, size }),
+        None => change.put_record(
+            keys::truncate(inode),
+            &TruncateRecord { layout: file.layout, size, session: None, sequence: None },
+        ),
     }
     let record = change.inode_mut(inode)?;
     record.resize(size);

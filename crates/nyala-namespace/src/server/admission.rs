@@ -5,12 +5,12 @@
 use super::state::State;
 use nyala_wire::meta::{MetaOp, MetaRequest};
 
-/// Whether a client of before the restart may ask that before it has said what it was told is done.
+/// Whether a client of before the restart may ask that before it has said what it was told is done. It may not close its session: that would
+/// take back what it was told.
 pub fn comes_first(state: &State, op: &MetaOp) -> bool {
     match op {
         MetaOp::DelegationPoll { boot, .. } => *boot != state.boot,
-        MetaOp::SessionOpen { .. } | MetaOp::SessionClose => true,
-        MetaOp::StatFs | MetaOp::Survived { .. } | MetaOp::Replay(_) => true,
+        MetaOp::SessionOpen { .. } | MetaOp::StatFs | MetaOp::Survived { .. } | MetaOp::Replay(_) => true,
         _ => false,
     }
 }
@@ -18,6 +18,7 @@ pub fn comes_first(state: &State, op: &MetaOp) -> bool {
 /// Whether a request has to wait for no client of before the restart.
 pub fn is_admitted(state: &State, request: &MetaRequest) -> bool {
     comes_first(state, &request.op)
+        || matches!(request.op, MetaOp::SessionClose)
         || (state.replays.over() && (state.delegations.recovered() || is_needed(state, request)))
 }
 

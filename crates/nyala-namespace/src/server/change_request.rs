@@ -15,6 +15,7 @@ use super::implicit_open;
 use super::io::{Durability, Ticket, Token};
 use super::lock_wait;
 use super::recall::Recall;
+use super::replay_outcome::is_same;
 use super::room::RoomGate;
 use super::state::{Progress, State, Task};
 use super::transaction::{Failed, Transaction, Turn};
@@ -30,7 +31,7 @@ use crate::sessions::Leave;
 use crate::tx::Plan;
 use nyala_kv::{Batch, ChangeKind};
 use nyala_wire::meta::{ANSWER_HEAD_BYTES, Grants, MetaOp, MetaReply, MetaRequest, PutOutcome, SetAttr};
-use nyala_wire::{ErrorCode, InodeId, WireError};
+use nyala_wire::{ErrorCode, InodeId, SessionId, WireError};
 
 /// A repetition looks so often whether the first copy has ended.
 const COPY_LOOK_MS: u64 = 1_000;
@@ -55,13 +56,20 @@ enum Phase {
     Syncing(Vec<u8>, Ticket),
 }
 
+/// A change is done again.
+pub struct Again {
+    /// What its client was told; if it comes to anything else now, it is not made.
+    pub told: MetaReply,
+    /// What it made the first time.
+    pub made: Option<Made>,
+}
+
 /// One such request.
 pub struct ChangeRequest {
     token: Token,
     request: MetaRequest,
     leave: Leave,
-    /// It is done again, and has made this the first time.
-    again: Option<Option<Made>>,
+    again: Option<Again>,
     /// It is done again, and had not been lost.
     pub was_there: bool,
     /// Place of its record in the log.
@@ -118,9 +126,25 @@ impl ChangeRequest {
         }
     }
 
-    /// Does a change again, which made this the first time; nobody waits for its reply.
-    pub fn again(state: &State, request: MetaRequest, leave: Leave, made: Option<Made>) -> ChangeRequest {
-        ChangeRequest { again: Some(made), ..ChangeRequest::new(state, Token(0), request, leave) }
+    /// Does a change again; nobody waits for its reply.
+    pub fn again(state: &State, request: MetaRequest, leave: Leave, again: Again) -> ChangeRequest {
+        ChangeRequest { again: Some(again), ..ChangeRequest::new(state, Token(0), request, leave) }
+    }
+
+    /// Whose request it is, and its sequence number, as in a truncation's record.
+    pub fn key(&self) -> (Option<SessionId>, Option<u64>) {
+        (Some(self.request.session), Some(self.request.sequence))
+    }
+
+    /// Files that its session closed with it.
+    pub fn closed(&self) -> Vec<InodeId> {
+        match &self.request.op {
+            MetaOp::Close { inode } => vec![*inode],
+            MetaOp::Commit(commit) if commit.close => vec![commit.inode],
+            MetaOp::PutInline(put) if put.close => vec![put.inode],
+            MetaOp::PutInlines { puts } => puts.iter().filter(|put| put.close).map(|put| put.inode).collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// The inode that nothing can have been truncating when this was done.
@@ -278,7 +302,7 @@ impl ChangeRequest {
         // Its session may have ended, or its client given it up, while it waited.
         state.sessions.check(self.leave)?;
         let State { ground, doubts, .. } = state;
-        let (request, made) = (&self.request, self.again.clone().flatten());
+        let (request, made) = (&self.request, self.again.as_ref().and_then(|again| again.made.clone()));
         let outcome = ground.run(&Caller::of(request), None, |mut change, env| {
             if let Some(made) = made {
                 change = change.again(made);
@@ -317,7 +341,8 @@ impl ChangeRequest {
         if let Some(answer) = self.no_room(state, &ready) {
             return answer.map(|body| self.done(state, body));
         }
-        if self.again.is_some() {
+        if let Some(again) = &self.again {
+            is_same(state, &again.told, &ready.body)?;
             return self.make_again(state, ready);
         }
         let opens = matches!(self.request.op, MetaOp::Open { .. });
@@ -339,7 +364,7 @@ impl ChangeRequest {
     fn make(&mut self, state: &mut State, ready: Ready) -> Result<Option<Wait>, WireError> {
         let Ready { mut reply, mut body, gone, mut batch, .. } = ready;
         let request = &self.request;
-        let truncation = truncation::begin(state, &request.op, &mut batch)?;
+        let truncation = truncation::begin(state, request, &mut batch)?;
         if let Err(error) = state.apply(&batch) {
             if let Some(truncation) = truncation {
                 truncation.cancel(state);

@@ -74,7 +74,7 @@ pub fn recover(state: &mut State) -> Result<(), WireError> {
         let record: TruncateRecord = codec::decode(&value)?;
         truncations.extend(keys::parse_inode(&key).map(|inode| (inode, record)));
     }
-    state.replays = Replays::new(silent, caching, truncations);
+    state.replays = Replays::new(silent, truncations);
     Ok(())
 }
 

@@ -2,14 +2,14 @@
 
 //! Changes that a power cut took back are done again by the clients that were told that they are done.
 //!
-//! Each client keeps what it was told until it is on disk. A server that has been started waits for all clients that cache, lets
+//! Each client keeps what it was told until it is on disk. A server that has been started waits for all clients of before, lets
 //! each send what it has, and does it again in the order of the log that was lost: under the same sequence numbers, with the same
-//! inode numbers, layouts and times. Only then it answers anything else, and goes on with truncations that the run before left: one that
-//! a client was told is over is over, though the log does not say so, as clients may have written there since. What comes later, from a client that caches nothing and
-//! had not been heard of, is done again then, if that gives the same result.
+//! inode numbers, layouts and times. Only then it does anything else, and goes on with truncations that the run before left: one that
+//! a client was told is over is over, though the log does not say so, as clients may have written there since.
 //!
 //! **Failure model.** A client may be gone: when its session ends, the others go on without it, and what rests on its changes is lost as
-//! well, which their clients are told. Messages may be repeated or late; a client that lost the answer says everything again. What
+//! well, which their clients are told. Messages may be repeated or late; a client that lost the answer says everything again, and
+//! what was meant for another run is refused. What
 //! was not lost is found by its kept reply, or by what it left. This process may die while it does things again: what was done
 //! is found like that by the next run. A client may lie: it gets what it could have asked for by itself, and inode numbers of
 //! earlier runs that nobody has. Nothing here waits for storage but what the change itself waits for.
@@ -30,11 +30,12 @@ use std::collections::{BTreeMap, BTreeSet};
 /// come back later than this server.
 const PATIENCE_MS: u64 = 60_000;
 
-/// Does again what clients have said, in rounds: the first one when all that are awaited have. Ends with the last session of before.
+/// Does again what clients have said, once all have.
 #[derive(Default)]
 pub struct DoAgain {
-    round: Vec<SessionId>,
+    begun: bool,
     left: BTreeMap<Place, Acknowledged>,
+    /// Files that clients have open, and said so.
     open: BTreeSet<(InodeId, SessionId)>,
     current: Option<(Place, MetaReply, ChangeRequest)>,
     lost: Vec<Place>,
@@ -45,33 +46,30 @@ pub struct DoAgain {
 
 impl Task for DoAgain {
     fn step(&mut self, state: &mut State) -> Progress {
-        loop {
-            if let Some(wait) = self.change_again(state) {
-                return Progress::Wait(wait);
-            }
-            if let Some(ticket) = self.logging {
-                // If the log fails, the process ends, and clients say it all to the next one.
-                let Some(Ok(())) = state.logged(ticket) else { return Progress::Wait(Wait::COMPLETION) };
-                self.logging = None;
-                self.end_round(state);
-            }
-            if !state.replays.awaited.is_empty() {
+        if !self.begun {
+            if !state.replays.have_all_said() {
                 return Progress::Wait(Wait::on(Event::Replays));
             }
-            if state.replays.said.is_empty() {
-                is_done(state);
-                let all = state.replays.silent.is_empty();
-                return if all { Progress::Done } else { Progress::Wait(Wait::on(Event::Replays)) };
-            }
-            self.begin_round(state);
+            self.begin(state);
         }
+        if self.logging.is_none()
+            && let Some(wait) = self.change_again(state)
+        {
+            return Progress::Wait(wait);
+        }
+        if let Some(ticket) = self.logging {
+            // If the log fails, the process ends, and clients say it all to the next one.
+            let Some(Ok(())) = state.logged(ticket) else { return Progress::Wait(Wait::COMPLETION) };
+        }
+        self.end(state);
+        Progress::Done
     }
 }
 
 impl DoAgain {
-    fn begin_round(&mut self, state: &mut State) {
+    fn begin(&mut self, state: &mut State) {
         let replays = &mut state.replays;
-        self.round = std::mem::take(&mut replays.said).into_iter().collect();
+        self.begun = true;
         self.left = std::mem::take(&mut replays.changes);
         self.open = std::mem::take(&mut replays.open);
         replays.bytes = 0;
@@ -79,14 +77,11 @@ impl DoAgain {
         if !self.left.is_empty() {
             state.note(Note::DoesAgain(self.left.len()));
         }
-        note_open(state, &mut self.open);
+        self.open.iter().for_each(|(inode, session)| note_open(state, *inode, *session));
     }
 
-    /// Goes through the round's changes; `None` once they are applied and being logged, or there is no round.
+    /// Goes through the changes; `None` once they are applied and being logged, or nobody is waited for.
     fn change_again(&mut self, state: &mut State) -> Option<Wait> {
-        if self.round.is_empty() || self.logging.is_some() {
-            return None;
-        }
         loop {
             let Some((place, told, change)) = &mut self.current else {
                 let Some((place, change)) = self.left.pop_first() else { break };
@@ -104,19 +99,23 @@ impl DoAgain {
                 Err(error) => is_there(state, told, error),
             };
             change.end(state);
-            let (place, inode) = (*place, change.locked_inode());
+            let place = *place;
             if matches!(&outcome, Err(error) if error.code == ErrorCode::BUSY) && state.now.ms < self.until_ms {
                 change.begin_again(state);
                 continue;
             }
+            if outcome.is_ok() {
+                is_over(state, change);
+                let open = |inode: &InodeId| self.open.contains(&(*inode, place.1));
+                change.closed().into_iter().filter(open).for_each(|inode| note_open(state, inode, place.1));
+            }
             self.current = None;
-            match outcome {
-                Ok(()) => is_over(state, inode),
-                Err(error) => self.is_lost(state, place, &error),
+            if let Err(error) = outcome {
+                self.is_lost(state, place, &error);
             }
         }
         forget_open(state, &std::mem::take(&mut self.open));
-        self.logging = Some(state.log(Durability::OnDisk));
+        self.logging = (!state.replays.silent.is_empty()).then(|| state.log(Durability::OnDisk));
         None
     }
 
@@ -125,21 +124,17 @@ impl DoAgain {
         self.lost.push(place);
     }
 
-    fn end_round(&mut self, state: &mut State) {
-        for session in self.round.drain(..) {
-            state.replays.silent.remove(&session);
+    /// Everything is done again: clients are told what is lost, and requests that wait for it look again.
+    fn end(&mut self, state: &mut State) {
+        let replays = &mut state.replays;
+        for session in std::mem::take(&mut replays.silent) {
             let mut lost: Vec<u64> = self.lost.iter().filter(|place| place.1 == session).map(|place| place.2).collect();
             lost.sort_unstable();
-            state.replays.lost.insert(session, lost);
+            replays.lost.insert(session, lost);
         }
-        self.lost.clear();
+        replays.over = true;
+        state.wake(Event::Replays);
+        state.wake(Event::Delegations);
+        truncate(state);
     }
-}
-
-/// Nobody who is waited for has anything left to say: requests that wait for that look again.
-fn is_done(state: &mut State) {
-    state.replays.over = true;
-    state.wake(Event::Replays);
-    state.wake(Event::Delegations);
-    truncate(state);
 }

@@ -2,12 +2,12 @@
 
 //! A change that is done again: as it was sent, and whether it came to what its client was told. [`super::replay`] has the failure model.
 
-use super::change_request::ChangeRequest;
+use super::change_request::{Again, ChangeRequest};
 use super::state::State;
 use crate::change::Made;
 use crate::keys;
 use crate::records::InodeRecord;
-use nyala_wire::meta::{ANSWER_HEAD_BYTES, Acknowledged, MetaOp, MetaReply, MetaRequest, PutOutcome};
+use nyala_wire::meta::{ANSWER_HEAD_BYTES, Acknowledged, MetaOp, MetaReply, MetaRequest, PutInline, PutOutcome};
 use nyala_wire::{ErrorCode, InodeId, SessionId, WireError, codec};
 
 /// A change as it is done again, and what its client was told.
@@ -17,8 +17,11 @@ pub fn begin(
     change: &Acknowledged,
 ) -> Result<(MetaReply, ChangeRequest), WireError> {
     let leave = state.sessions.again(session)?;
-    let request: MetaRequest = codec::decode(&change.request)?;
-    let told: MetaReply = codec::decode(&change.reply)?;
+    let mut request: MetaRequest = codec::decode(&change.request)?;
+    let mut told: MetaReply = codec::decode(&change.reply)?;
+    if let (MetaOp::PutInlines { puts }, MetaReply::Inlines(told)) = (&mut request.op, &mut told) {
+        only_taken(puts, told);
+    }
     if request.op.routing_inode().is_some_and(|inode| !state.ground.is_here(inode.slot())) {
         return Err(ErrorCode::WRONG_SERVER.into());
     }
@@ -32,7 +35,15 @@ pub fn begin(
         }
         _ => None,
     };
-    Ok((told, ChangeRequest::again(state, request, leave, made)))
+    Ok((told.clone(), ChangeRequest::again(state, request, leave, Again { told, made })))
+}
+
+/// What was refused was sent by itself later, if at all.
+fn only_taken(puts: &mut Vec<PutInline>, told: &mut Vec<PutOutcome>) {
+    let taken: Vec<bool> = told.iter().map(|told| matches!(told, PutOutcome::Taken { .. })).collect();
+    let mut each = taken.iter();
+    puts.retain(|_| each.next().copied().unwrap_or_default());
+    told.retain(|told| matches!(told, PutOutcome::Taken { .. }));
 }
 
 /// Whether a change that was done again came to the same.
@@ -54,7 +65,7 @@ pub fn is_same(state: &State, told: &MetaReply, body: &[u8]) -> Result<(), WireE
 
 fn is_same_put(state: &State, told: &PutOutcome, now: &PutOutcome) -> bool {
     match (told, now) {
-        (PutOutcome::Refused(_), _) => true,
+        (PutOutcome::Refused(_), _) => false,
         (PutOutcome::Taken { version, .. }, PutOutcome::Taken { version: now, .. }) => version == now,
         (PutOutcome::Taken { attr, version }, PutOutcome::Refused(error)) => {
             error.code == ErrorCode::INLINE_CONFLICT && has_content(state, attr.inode, *version)

@@ -6,32 +6,36 @@ use super::grants;
 use super::io::Token;
 use super::state::{Progress, State, Task};
 use super::waits::{Event, Wait};
-use nyala_wire::SessionId;
+use crate::runs;
 use nyala_wire::meta::{MetaReply, Replay};
+use nyala_wire::{ErrorCode, SessionId, WireError};
 
 /// A client says what is to be done again.
 pub fn arrive(state: &mut State, token: Token, session: SessionId, replay: &Replay) {
-    if !state.replays.is_silent(session) {
-        return answer(state, token, session, replay.last);
-    }
-    let replays = &mut state.replays;
-    let kept = replay.changes.iter().try_for_each(|change| replays.keep(session, change.clone()));
-    if let Err(error) = kept.and_then(|()| replays.open(session, &replay.open)) {
+    if let Err(error) = take(state, session, replay) {
         return state.reply(token, Err(error));
     }
     if !replay.last {
         return state.reply(token, Ok(grants::plain(&MetaReply::Done)));
     }
-    state.replays.awaited.remove(&session);
-    state.replays.said.insert(session);
-    state.wake(Event::Replays);
+    if state.replays.is_silent(session) {
+        state.replays.said.insert(session);
+        state.wake(Event::Replays);
+    }
     state.run(Said { token, session });
 }
 
-fn answer(state: &mut State, token: Token, session: SessionId, last: bool) {
-    let lost = state.replays.lost.get(&session).cloned().unwrap_or_default();
-    let reply = if last { MetaReply::Replayed { lost } } else { MetaReply::Done };
-    state.reply(token, Ok(grants::plain(&reply)));
+/// Keeps what it says, unless it has said all before.
+fn take(state: &mut State, session: SessionId, replay: &Replay) -> Result<(), WireError> {
+    if replay.run != runs::number(state.boot) {
+        return Err(ErrorCode::NOT_READY.with("this was said to another run of the server; say it to this one"));
+    }
+    let replays = &mut state.replays;
+    if !replays.is_silent(session) || replays.said.contains(&session) {
+        return Ok(());
+    }
+    replays.keep(session, &replay.changes)?;
+    replays.open(session, &replay.open)
 }
 
 /// Answers a client once its changes are done again.
@@ -45,7 +49,12 @@ impl Task for Said {
         if state.replays.is_silent(self.session) {
             return Progress::Wait(Wait::on(Event::Replays));
         }
-        answer(state, self.token, self.session, true);
+        // It may have ended while it waited: then what it said is not done.
+        let reply = state.sessions.again(self.session).map(|_| {
+            let lost = state.replays.lost.get(&self.session).cloned().unwrap_or_default();
+            grants::plain(&MetaReply::Replayed { lost })
+        });
+        state.reply(self.token, reply);
         Progress::Done
     }
 }

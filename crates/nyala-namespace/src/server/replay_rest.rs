@@ -3,6 +3,7 @@
 //! What goes with changes that are done again: files that are open, and truncations that an earlier run left. [`super::replay`] has the
 //! failure model.
 
+use super::change_request::ChangeRequest;
 use super::io::Note;
 use super::state::{Progress, State, Task};
 use super::truncation::Truncation;
@@ -11,20 +12,15 @@ use nyala_kv::Batch;
 use nyala_wire::{InodeId, SessionId};
 use std::collections::BTreeSet;
 
-/// Notes files as open that clients have open and that are not noted; those stay in the list.
-pub fn note_open(state: &mut State, open: &mut BTreeSet<(InodeId, SessionId)>) {
-    let mut batch = Batch::new();
-    open.retain(|(inode, session)| {
-        // A table that cannot be read is reported to whoever changes it.
-        let key = keys::open(*inode, *session);
-        let missing =
-            state.ground.is_here(inode.slot()) && state.ground.tables.get(&key).is_ok_and(|row| row.is_none());
-        if missing {
-            batch.put(key, []);
-        }
-        missing
-    });
-    apply(state, &batch);
+/// Notes a file as open that a client has open, if it is not noted. It may be made only by what is done again.
+pub fn note_open(state: &mut State, inode: InodeId, session: SessionId) {
+    let key = keys::open(inode, session);
+    // A table that cannot be read is reported to whoever changes it.
+    if state.ground.is_here(inode.slot()) && state.ground.tables.get(&key).is_ok_and(|row| row.is_none()) {
+        let mut batch = Batch::new();
+        batch.put(key, []);
+        apply(state, &batch);
+    }
 }
 
 /// Takes that back for those that are not there after all.
@@ -38,9 +34,15 @@ pub fn forget_open(state: &mut State, open: &BTreeSet<(InodeId, SessionId)>) {
     apply(state, &batch);
 }
 
-/// A change that was acknowledged while nothing truncated its inode: what an earlier run left of a truncation before is over.
-pub fn is_over(state: &mut State, inode: Option<InodeId>) {
-    let Some(inode) = inode.filter(|inode| state.replays.truncations.remove(inode).is_some()) else { return };
+/// A change is done again that was acknowledged. If it was lost, nothing truncated its inode when it was done: a truncation of which the log
+/// has the beginning came before, and was over. If it was not, that says nothing of what came later, unless it is that truncation.
+pub fn is_over(state: &mut State, change: &ChangeRequest) {
+    let Some(inode) = change.locked_inode() else { return };
+    let Some(record) = state.replays.truncations.get(&inode) else { return };
+    if change.was_there && (record.session, record.sequence) != change.key() {
+        return;
+    }
+    state.replays.truncations.remove(&inode);
     let mut batch = Batch::new();
     batch.delete(keys::truncate(inode));
     apply(state, &batch);

@@ -7,22 +7,21 @@ use nyala_wire::meta::{Acknowledged, MetaOp, MetaRequest};
 use nyala_wire::{ErrorCode, InodeId, SessionId, WireError, codec};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Most bytes of all clients that are kept for it. A log that is synced every second holds less.
+/// Most bytes of all clients that are kept for it. What does not fit is refused, and is lost: its client is told so.
 const MAX_BYTES: usize = 256 << 20;
 
 /// Most open files of all clients.
 const MAX_OPEN: usize = 4_000_000;
+
 /// Place in the order in which changes are done again: that of the lost log first.
 pub type Place = (u64, SessionId, u64);
 
 /// What clients of earlier runs have to say.
 #[derive(Debug, Default)]
 pub struct Replays {
-    /// Sessions of earlier runs of which nothing may be done before they have said everything.
+    /// Sessions of earlier runs for which nothing else may be done before what all of them say is done again.
     pub silent: BTreeSet<SessionId>,
-    /// Those that all others wait for.
-    pub awaited: BTreeSet<SessionId>,
-    /// Those that have said everything, and wait until it is done.
+    /// Those of them that have said everything.
     pub said: BTreeSet<SessionId>,
     /// What is to be done again.
     pub changes: BTreeMap<Place, Acknowledged>,
@@ -34,26 +33,27 @@ pub struct Replays {
     pub truncations: BTreeMap<InodeId, TruncateRecord>,
     /// Of each session, what could not be done again.
     pub lost: HashMap<SessionId, Vec<u64>>,
-    /// All that are awaited have said everything, and it is done.
+    /// All have said everything, and it is done.
     pub over: bool,
 }
 
 impl Replays {
-    /// After a start: all sessions of before, and those that cache.
-    pub fn new(
-        silent: BTreeSet<SessionId>,
-        awaited: BTreeSet<SessionId>,
-        truncations: BTreeMap<InodeId, TruncateRecord>,
-    ) -> Replays {
-        Replays { over: awaited.is_empty(), silent, awaited, truncations, ..Replays::default() }
+    /// After a start, with all sessions of before.
+    pub fn new(silent: BTreeSet<SessionId>, truncations: BTreeMap<InodeId, TruncateRecord>) -> Replays {
+        Replays { over: silent.is_empty(), silent, truncations, ..Replays::default() }
     }
 
-    /// Whether everything is done again that all wait for.
+    /// Whether nobody has anything left to say.
+    pub fn have_all_said(&self) -> bool {
+        self.silent.is_subset(&self.said)
+    }
+
+    /// Whether everything is done again.
     pub fn over(&self) -> bool {
         self.over
     }
 
-    /// Whether a session has yet to say what is to be done again.
+    /// Whether nothing else may be done for a session, as what it says is not yet done again.
     pub fn is_silent(&self, session: SessionId) -> bool {
         self.silent.contains(&session)
     }
@@ -61,7 +61,6 @@ impl Replays {
     /// A session has ended.
     pub fn forget(&mut self, session: SessionId) {
         self.silent.remove(&session);
-        self.awaited.remove(&session);
         self.said.remove(&session);
         self.lost.remove(&session);
         self.open.retain(|(_, by)| *by != session);
@@ -82,22 +81,31 @@ impl Replays {
         Ok(())
     }
 
-    /// A client says what it was told. An error: it was not, or there is too much.
-    pub fn keep(&mut self, session: SessionId, change: Acknowledged) -> Result<(), WireError> {
-        let request: MetaRequest = codec::decode(&change.request)?;
-        let repair = matches!(request.op, MetaOp::Repair(_) | MetaOp::Spill { .. });
-        if request.session != session || request.sequence == 0 || !request.op.is_change() || repair {
-            return Err(ErrorCode::BAD_MESSAGE.with("this is nothing that a session's client was told is done"));
-        }
-        if self.bytes + size(&change) > MAX_BYTES {
+    /// A client says what it was told. An error: it was not, or there is too much; then nothing of it is kept, as its client takes all of it
+    /// for lost.
+    pub fn keep(&mut self, session: SessionId, changes: &[Acknowledged]) -> Result<(), WireError> {
+        let numbers: Vec<u64> = changes.iter().map(|change| check(session, change)).collect::<Result<_, _>>()?;
+        if self.bytes + changes.iter().map(size).sum::<usize>() > MAX_BYTES {
             return Err(ErrorCode::TOO_BIG.with("clients have more to be done again than fits into memory"));
         }
-        self.bytes += size(&change);
-        if let Some(same) = self.changes.insert((change.position, session, request.sequence), change) {
-            self.bytes -= size(&same);
+        for (change, number) in changes.iter().zip(numbers) {
+            self.bytes += size(change);
+            if let Some(same) = self.changes.insert((change.position, session, number), change.clone()) {
+                self.bytes -= size(&same);
+            }
         }
         Ok(())
     }
+}
+
+/// The sequence number of a change that a session's client says it was told is done.
+fn check(session: SessionId, change: &Acknowledged) -> Result<u64, WireError> {
+    let request: MetaRequest = codec::decode(&change.request)?;
+    let repair = matches!(request.op, MetaOp::Repair(_) | MetaOp::Spill { .. });
+    if request.session != session || request.sequence == 0 || !request.op.is_change() || repair {
+        return Err(ErrorCode::BAD_MESSAGE.with("this is nothing that a session's client was told is done"));
+    }
+    Ok(request.sequence)
 }
 
 fn size(change: &Acknowledged) -> usize {

@@ -4,7 +4,8 @@
 //!
 //! The new size and a record of the pending truncation are logged together; the inode stays locked until every target
 //! has cut its chunk file and the record is gone from the log. After a restart the records bring the locks back and
-//! the work goes on. A truncation is never repeated after the client was answered: by then the record's end is written.
+//! the work goes on. A truncation is not repeated after its client was answered: by then the record's end is written, and if a power cut takes
+//! that back, the client says that it was answered ([`super::replay`]). Only one whose client is gone too is cut again.
 //! `O_TRUNC` is a truncation to nothing.
 //!
 //! Failure model: either side may lose power and what it had not synced.
@@ -27,7 +28,7 @@ use crate::keys;
 use crate::locks::LockKey;
 use crate::records::{InodeRecord, TruncateRecord};
 use nyala_kv::Batch;
-use nyala_wire::meta::MetaOp;
+use nyala_wire::meta::{MetaOp, MetaRequest};
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::storage::ChunkFileId;
 use nyala_wire::{InodeId, WireError, codec};
@@ -57,8 +58,8 @@ enum Phase {
 
 /// If this change, which is not applied yet, truncates a striped file: locks the inode until the truncation is over. To a larger
 /// size it cuts at the old one, if storage may have something behind that which nobody committed ([`crate::doubts`]).
-pub fn begin(state: &mut State, op: &MetaOp, batch: &mut Batch) -> Result<Option<Truncation>, WireError> {
-    let MetaOp::SetAttr { inode, set } = op else { return Ok(None) };
+pub fn begin(state: &mut State, request: &MetaRequest, batch: &mut Batch) -> Result<Option<Truncation>, WireError> {
+    let MetaOp::SetAttr { inode, set } = &request.op else { return Ok(None) };
     if set.size.is_none() {
         return Ok(None);
     }
@@ -70,8 +71,9 @@ pub fn begin(state: &mut State, op: &MetaOp, batch: &mut Batch) -> Result<Option
     let shrinks = before.as_ref().is_none_or(|before| record.size < before.size);
     if let Some(before) = before.filter(|before| before.size < record.size && state.doubts.has(*inode)) {
         record.size = before.size;
-        batch.put(key, codec::encode(&record));
     }
+    (record.session, record.sequence) = (Some(request.session), Some(request.sequence));
+    batch.put(key, codec::encode(&record));
     Truncation::lock(state, *inode, record, shrinks).map(Some)
 }
 

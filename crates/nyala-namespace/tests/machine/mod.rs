@@ -67,6 +67,7 @@ pub struct Machine {
     servers: BTreeMap<Token, Result<TxReply, WireError>>,
     last_token: u64,
     sequence: u64,
+    boot: u64,
 }
 
 impl Machine {
@@ -99,12 +100,18 @@ impl Machine {
             servers: BTreeMap::new(),
             last_token: 0,
             sequence: boot << 32,
+            boot,
         };
         machine.server.make_root(Time::default()).unwrap();
         let mut effects = Vec::new();
         machine.server.start(machine.moment(), &mut effects).unwrap();
         machine.carry_out(effects);
         machine
+    }
+
+    /// Number of this run of the server.
+    pub fn run(&self) -> u32 {
+        nyala_namespace::runs::number(self.boot)
     }
 
     fn moment(&self) -> Moment {

@@ -19,6 +19,10 @@ pub struct Replay {
     /// so only when it returned a delegation.
     #[n(2)]
     pub open: Vec<InodeId>,
+    /// The run of the server that it is said to, as the frames of its replies name it. What was sent to another run is refused: a last message
+    /// that arrives at a run which has not had the others would pass for all there is.
+    #[n(3)]
+    pub run: u32,
 }
 
 /// A change that a server acknowledged.

@@ -48,7 +48,7 @@ structures! {
     RegisterTarget { uuid, id, alias, kind, capacity, losses, spare }
     Registered { cluster, node, targets, map, refused }
     Rename { from_parent, from_name, to_parent, to_name, no_replace, exchange }
-    Replay { changes, last, open }
+    Replay { changes, last, open, run }
     Returned { inode, keep, seq, open }
     Revocation { inode, keep, seq }
     SessionReply { timeout_ms, map_version, known, boot }

@@ -125,10 +125,13 @@ impl ReplayLog {
 
     /// What the server is to do again, in its order.
     pub fn changes(&self) -> impl Iterator<Item = (u64, Acknowledged)> + '_ {
-        self.changes.iter().map(|(&(position, sequence), kept)| {
-            let (request, reply) = (kept.request.to_vec().into(), kept.reply.to_vec().into());
-            (sequence, Acknowledged { position, request, reply })
-        })
+        self.changes.iter().map(|(&(position, sequence), kept)| (sequence, acknowledged(position, kept)))
+    }
+
+    /// Some of it, by sequence number.
+    pub fn changes_of<'a>(&'a self, numbers: &'a [u64]) -> impl Iterator<Item = (u64, Acknowledged)> + 'a {
+        let these = self.changes.iter().filter(|((_, sequence), _)| numbers.contains(sequence));
+        these.map(|(&(position, sequence), kept)| (sequence, acknowledged(position, kept)))
     }
 
     /// A later run has done everything again, and has that on disk.
@@ -140,6 +143,10 @@ impl ReplayLog {
     pub fn forget(&mut self) {
         *self = ReplayLog::default();
     }
+}
+
+fn acknowledged(position: u64, kept: &SentChange) -> Acknowledged {
+    Acknowledged { position, request: kept.request.to_vec().into(), reply: kept.reply.to_vec().into() }
 }
 
 fn size(kept: &SentChange) -> usize {

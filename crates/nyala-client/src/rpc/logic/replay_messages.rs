@@ -25,7 +25,7 @@ pub struct Message {
 
 impl Message {
     fn empty(last: bool) -> Message {
-        Message { replay: Replay { changes: Vec::new(), last, open: Vec::new() }, numbers: Vec::new() }
+        Message { replay: Replay { changes: Vec::new(), last, open: Vec::new(), run: 0 }, numbers: Vec::new() }
     }
 }
 
@@ -37,7 +37,7 @@ pub struct ToSay {
     pub left: Vec<u64>,
 }
 
-/// Cuts changes into messages.
+/// Cuts changes into messages; which run they are for is not filled in.
 pub fn to_say(changes: impl Iterator<Item = (u64, Acknowledged)>) -> ToSay {
     let (mut messages, mut left, mut room) = (Vec::new(), Vec::new(), 0);
     for (sequence, change) in changes {
