@@ -105,6 +105,76 @@ async fn listings_links_and_extended_attributes() {
 }
 
 #[tokio::test]
+async fn what_a_client_makes_in_a_directory_of_its_own_takes_one_request_each() {
+    let (cluster, one, two) = two(43).await;
+    let dir = within(one.mkdir(ROOT, b"dir", 0o755, Owner::default())).await.unwrap().inode;
+    cluster.take_log();
+    let missing = async |client: &Client, name: &[u8]| client.lookup_entry(dir, name).await.unwrap();
+    // What the kernel asks around each change.
+    for name in [&b"a"[..], b"b", b"c"] {
+        let none = Lookup { attr: None, entry_delegated: true, attr_delegated: false };
+        assert_eq!(within(missing(&one, name)).await, none);
+        within(one.create(dir, name, 0o644, Owner::default(), true)).await.unwrap();
+        assert_eq!(within(one.getattr(dir)).await.unwrap().inode, dir);
+    }
+    let sub = within(one.mkdir(dir, b"sub", 0o755, Owner::default())).await.unwrap().inode;
+    assert_eq!(within(one.getattr(dir)).await.unwrap().nlink, 3);
+    within(one.rmdir(dir, b"sub")).await.unwrap();
+    within(one.unlink(dir, b"c")).await.unwrap();
+    let (from_name, to_name) = (Name::new(b"b").unwrap(), Name::new(b"d").unwrap());
+    let (no_replace, exchange) = (false, false);
+    within(one.rename(Rename { from_parent: dir, from_name, to_parent: dir, to_name, no_replace, exchange }))
+        .await
+        .unwrap();
+    let after = within(one.getattr(dir)).await.unwrap();
+    assert!(missing(&one, b"c").await.attr.is_none() && missing(&one, b"sub").await.attr.is_none());
+    // The directory is another server's than its parent: the first question brings its delegation.
+    assert_eq!(cluster.take_log(), ["Lookup", "Create", "Create", "Create", "Mkdir", "Rmdir", "Unlink", "Rename"]);
+    // The same as its server says.
+    assert_eq!(within(two.getattr(dir)).await.unwrap(), after);
+    assert_eq!(after.nlink, 2);
+    // Another client's change is known at once.
+    let b = within(make_in(&two, dir, b"c")).await;
+    assert_eq!(missing(&one, b"c").await.attr.unwrap().inode, b);
+    assert!(missing(&one, b"e").await.attr.is_none());
+    let e = within(make_in(&two, dir, b"e")).await;
+    assert_eq!(missing(&one, b"e").await.attr.unwrap().inode, e);
+    assert_eq!(one.getattr(dir).await.unwrap(), two.getattr(dir).await.unwrap());
+    assert!(one.getattr(sub).await.is_err());
+    cluster.check();
+}
+
+async fn make_in(client: &Client, dir: nyala_wire::InodeId, name: &[u8]) -> nyala_wire::InodeId {
+    client.create(dir, name, 0o644, Owner::default(), true).await.unwrap().1.inode()
+}
+
+#[tokio::test]
+async fn a_directory_that_was_listed_to_its_end_has_no_other_names() {
+    let (cluster, one, two) = two(44).await;
+    let dir = within(two.mkdir(ROOT, b"dir", 0o755, Owner::default())).await.unwrap().inode;
+    for number in 0..10 {
+        make_in(&two, dir, format!("{number}").as_bytes()).await;
+    }
+    let mut after = 0;
+    loop {
+        let part = within(one.readdir(dir, after, 4, false)).await.unwrap();
+        if part.end {
+            break;
+        }
+        assert!(within(one.lookup_entry(dir, b"none")).await.unwrap().attr.is_none());
+        after = part.entries.last().unwrap().cookie;
+    }
+    cluster.take_log();
+    assert!(within(one.lookup(dir, b"other")).await.unwrap_err().is(ErrorCode::NOT_FOUND));
+    assert_eq!(cluster.take_log(), [""; 0]);
+    let other = make_in(&two, dir, b"other").await;
+    assert_eq!(within(one.lookup(dir, b"other")).await.unwrap().inode, other);
+    assert!(within(one.lookup(dir, b"third")).await.unwrap_err().is(ErrorCode::NOT_FOUND));
+    assert_eq!(cluster.take_log().iter().filter(|op| *op == "Lookup").count(), 2, "it was changed since");
+    cluster.check();
+}
+
+#[tokio::test]
 async fn an_attribute_that_is_set_while_content_goes_out_is_there_afterwards() {
     let (cluster, client, _) = two(48).await;
     for size in [10, 100_000] {

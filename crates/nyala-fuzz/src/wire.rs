@@ -17,7 +17,7 @@ use nyala_wire::storage::{
     BLOCK_BYTES, MAX_IO_BYTES, ReadHeader, ReadReplyHeader, StorageReply, StorageRequest, WriteHeader,
     WriteReplyHeader, block_pieces, blocks_touched, decode_bulk,
 };
-use nyala_wire::{ClusterId, InodeId, StripePattern, TargetId, WireError};
+use nyala_wire::{Attr, ClusterId, InodeId, StripePattern, TargetId, WireError};
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -45,9 +45,10 @@ pub fn frame(bytes: &[u8]) -> bool {
 
 /// Requests to metadata and its replies, with and without what is in front of a reply.
 pub fn meta(bytes: &[u8]) -> bool {
-    let reply = Grants::split(bytes).is_ok_and(|(grants, reply)| {
-        assert_eq!([&grants.head_bytes()[..], reply].concat(), bytes);
-        round_trip::<MetaReply>(reply)
+    let reply = Grants::split_all(bytes).is_ok_and(|(grants, reply, dirs)| {
+        let same = [&grants.head_bytes()[..], reply].concat() == bytes;
+        assert_eq!(same, dirs.is_empty());
+        round_trip::<MetaReply>(reply) | round_trip::<Vec<Attr>>(dirs)
     });
     round_trip::<MetaRequest>(bytes) | round_trip::<MetaReply>(bytes) | reply
 }

@@ -11,7 +11,7 @@ use crate::view::View;
 use nyala_kv::Batch;
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::mgmt::SEQUENCES_PER_RANGE;
-use nyala_wire::{ErrorCode, FileKind, InodeId, Layout, Name, Slot, WireError, codec};
+use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Layout, Name, Slot, WireError, codec};
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
@@ -155,6 +155,15 @@ impl<'a> Change<'a> {
     /// The inodes that change.
     pub fn touched(&self) -> Vec<InodeId> {
         self.inodes.iter().filter(|loaded| loaded.dirty).map(|loaded| loaded.inode).collect()
+    }
+
+    /// The directories that change, as they are then, of which `wanted` says yes.
+    pub fn changed_dirs(&self, wanted: impl Fn(InodeId) -> bool) -> Vec<Attr> {
+        let dirty = self.inodes.iter().filter(|loaded| loaded.dirty);
+        let dirs = dirty.filter_map(|loaded| Some((loaded.inode, loaded.record.as_ref()?)));
+        dirs.filter(|(inode, record)| record.dir.is_some() && wanted(*inode))
+            .map(|(inode, record)| record.attr(inode))
+            .collect()
     }
 
     /// The inodes that go.

@@ -92,7 +92,7 @@ pub struct FilePart {
 }
 
 impl InodeRecord {
-    /// The record's attributes as they cross the wire.
+    /// The record's attributes as they cross the wire. A directory's size is the number of its entries: clients that see none need not ask for names.
     pub fn attr(&self, inode: InodeId) -> Attr {
         Attr {
             inode,
@@ -102,7 +102,7 @@ impl InodeRecord {
             uid: self.uid,
             gid: self.gid,
             rdev: self.rdev.unwrap_or(0),
-            size: self.size,
+            size: self.dir.as_ref().map_or(self.size, |dir| dir.entries),
             atime: self.atime,
             mtime: self.mtime,
             ctime: self.ctime,

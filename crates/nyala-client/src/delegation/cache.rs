@@ -208,7 +208,7 @@ impl DelegationCache {
     }
 
     /// Whether no local change since the request was sent concerns the inode, and its file was not evicted meanwhile.
-    fn is_true_yet(&self, note: &Note, generations: &Generations, inode: InodeId) -> bool {
+    pub(crate) fn is_true_yet(&self, note: &Note, generations: &Generations, inode: InodeId) -> bool {
         note.holds_by_generation(generations, inode) && !self.files.evicted_since(inode, note.evictions)
     }
 

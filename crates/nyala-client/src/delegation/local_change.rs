@@ -16,6 +16,8 @@ pub(crate) struct LocalChange {
     delegations: Arc<DelegationCache>,
     inodes: Vec<(InodeId, Noted)>,
     names: Vec<ChangedName>,
+    /// The directories among the inodes, as they are after it.
+    dirs: Vec<Attr>,
     /// It may concern inodes that are not known here.
     unknown: bool,
 }
@@ -48,7 +50,8 @@ impl DelegationCache {
     }
 
     fn start_change(self: &Arc<Self>, inodes: &[InodeId], names: &[Entry<'_>], unknown: bool) -> LocalChange {
-        let mut change = LocalChange { delegations: self.clone(), inodes: Vec::new(), names: Vec::new(), unknown };
+        let mut change =
+            LocalChange { delegations: self.clone(), inodes: Vec::new(), names: Vec::new(), dirs: Vec::new(), unknown };
         if !self.ctx.config.delegations {
             return change;
         }
@@ -63,7 +66,7 @@ impl DelegationCache {
         for &(dir, name) in names {
             let begun = generations.begin(Generations::slot((dir, name)));
             let shard = shards.of(dir);
-            let was = shard.cached(dir, now_ms).and_then(|cached| cached.entries.get(name).copied());
+            let was = shard.cached(dir, now_ms).and_then(|cached| cached.entry(name));
             let stamp = shard.stamp(dir);
             change.names.push(ChangedName { dir, name: name.to_vec(), begun, stamp, was, outcome: None });
         }
@@ -74,8 +77,14 @@ impl DelegationCache {
 }
 
 impl LocalChange {
+    /// It succeeded; this is the answer.
+    pub(crate) fn answered(&mut self, answer: &MetaAnswer) {
+        self.dirs.clone_from(&answer.dirs);
+    }
+
     /// It succeeded; `attr` is what the reply says the inode's attributes are.
     pub(crate) fn done(mut self, answer: &MetaAnswer, attr: &mut Attr) {
+        self.answered(answer);
         self.end(Some((answer, attr)));
     }
 
@@ -98,16 +107,27 @@ impl LocalChange {
             delegations.alters(inode);
             let alone = generations.end(Generations::slot(inode), begun);
             known |= alone && result.as_ref().is_some_and(|(_, attr)| attr.inode == inode);
+            if !alone {
+                self.dirs.retain(|dir| dir.inode != inode);
+            }
         }
         let names = std::mem::take(&mut self.names);
         // The outcome of one name may depend on another, so all delegations must have been held throughout.
         let held = names.iter().all(|one| cacheable(shards.of(one.dir), one.dir, one.stamp, false, now_ms).is_some());
+        for attr in std::mem::take(&mut self.dirs) {
+            // Nobody else changed it either, as its delegation was held throughout.
+            if let Some(stamp) = names.iter().find(|one| one.dir == attr.inode).map(|one| one.stamp)
+                && let Some(cached) = cacheable(shards.of(attr.inode), attr.inode, stamp, false, now_ms)
+            {
+                cached.attr = Some(attr);
+            }
+        }
         for ChangedName { dir, name, begun, outcome, .. } in names {
             let alone = generations.end(Generations::slot((dir, name.as_slice())), begun);
             if let Some(is) = outcome.filter(|_| alone && held)
                 && let Some(cached) = shards.of(dir).cached(dir, now_ms)
             {
-                cached.entries.insert(name, is);
+                cached.put_entry(name, is);
                 delegations.added_names(1);
             }
         }
@@ -138,7 +158,7 @@ impl LocalChange {
             self.delegations.alters(*inode);
         }
         for ChangedName { dir, name, .. } in &self.names {
-            self.delegations.lock(*dir).peek(*dir).map(|cached| cached.entries.remove(name));
+            self.delegations.lock(*dir).peek(*dir).into_iter().for_each(|cached| cached.forget_entry(name));
         }
     }
 }

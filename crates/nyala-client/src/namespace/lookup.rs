@@ -46,7 +46,7 @@ impl Namespace {
         purpose: Purpose,
     ) -> Result<Lookup> {
         let name = name(bytes)?;
-        let attr = match self.delegations.cached(parent, |cached| cached.entries.get(bytes).copied()) {
+        let attr = match self.delegations.cached(parent, |cached| cached.entry(bytes)) {
             Some(None) => None,
             Some(Some(inode)) => match self.delegations.cached_attr(inode) {
                 Some(attr) => Some(attr),
@@ -69,7 +69,7 @@ impl Namespace {
             |inode| matches!(self.delegations.delegation(inode), DelegationMode::Shared | DelegationMode::Exclusive);
         let attr_delegated = attr.as_ref().is_some_and(|attr| delegated(attr.inode));
         let entry_delegated = delegated(parent)
-            && self.delegations.cached(parent, |cached| cached.entries.get(bytes).copied())
+            && self.delegations.cached(parent, |cached| cached.entry(bytes))
                 == Some(attr.as_ref().map(|attr| attr.inode));
         Ok(Lookup { attr, entry_delegated, attr_delegated })
     }
@@ -175,11 +175,8 @@ impl Namespace {
         {
             let bare = |entry: &ListedEntry| ListedEntry { attr: None, ..entry.clone() };
             let entries: Vec<ListedEntry> = listing.entries.iter().map(bare).collect();
-            for entry in &entries {
-                cached.entries.insert(entry.name.as_bytes().to_vec(), Some(entry.inode));
-            }
             let added = 2 * entries.len();
-            cached.listings.insert(after, Arc::new(Listing { entries, end: listing.end }));
+            cached.put_listing(after, Listing { entries, end: listing.end });
             self.delegations.added_names(added);
         }
         drop(generations);
@@ -213,7 +210,7 @@ impl Namespace {
         if !self.ctx.config.delegations {
             return Ok(None);
         }
-        let victim = match self.delegations.cached(parent, |cached| cached.entries.get(bytes).copied()) {
+        let victim = match self.delegations.cached(parent, |cached| cached.entry(bytes)) {
             Some(known) => known,
             None => self.lookup_for(parent, bytes, Purpose::Change).await?.attr.map(|attr| attr.inode),
         };
@@ -229,7 +226,7 @@ impl Namespace {
             return Ok(None);
         }
         let concerned = || self.files.any_used() || self.delegations.links_seen.load(Ordering::Relaxed);
-        match self.delegations.cached(parent, |cached| cached.entries.get(bytes).copied()) {
+        match self.delegations.cached(parent, |cached| cached.entry(bytes)) {
             Some(known) => Ok(known),
             None if concerned() => {
                 Ok(self.lookup_for(parent, bytes, Purpose::Change).await?.attr.map(|attr| attr.inode))

@@ -38,6 +38,7 @@ impl Namespace {
                 Ok(attr)
             }
             None => {
+                change.answered(&answer);
                 drop(change);
                 self.getattr(entry.inode).await
             }
@@ -85,8 +86,9 @@ impl Namespace {
     ) -> Result<()> {
         let concerned: Vec<InodeId> = victim.into_iter().chain([parent]).collect();
         let mut change = self.delegations.begin_change(&concerned, &[(parent, bytes)]);
-        self.cluster.meta_done(what, op).await?;
+        let answer = self.cluster.meta_change(what, op).await?;
         change.outcome(0, None);
+        change.answered(&answer);
         Ok(())
     }
 
@@ -115,6 +117,7 @@ impl Namespace {
             return Err(unexpected_reply("rename"));
         }
         self.cluster.note_also_changed(&answer, moved);
+        change.answered(&answer);
         // Two names of one inode stay as they are, and so do equal ones: then `from` is not gone, and what was not known
         // may be such a name.
         match (change.was(0), change.was(1)) {
@@ -174,6 +177,7 @@ impl Namespace {
             return Err(unexpected_reply("create a file"));
         };
         change.outcome(0, Some(*inode));
+        change.answered(&answer);
         drop(change);
         match kind {
             FileKind::File => {}

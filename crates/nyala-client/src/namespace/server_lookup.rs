@@ -117,7 +117,7 @@ impl Namespace {
     }
 
     fn cache_entry(&self, answer: &MetaAnswer, asked: &Asked, name: Vec<u8>, is: Option<InodeId>, attr: Option<&Attr>) {
-        let &Asked { dir, slot, noted, stamp, purpose, .. } = asked;
+        let &Asked { dir, slot, noted, stamp, purpose, ref all } = asked;
         let now_ms = self.ctx.now_ms();
         if let Some(attr) = attr {
             self.note_lookup(dir, attr, purpose);
@@ -128,7 +128,13 @@ impl Namespace {
         let generations = self.delegations.generations();
         let same = generations.same(slot, noted);
         let Some(cached) = cacheable(&mut shard, dir, stamp, granted, now_ms).filter(|_| same) else { return };
-        if cached.entries.insert(name, is).is_none() {
+        // What came with the delegation, if nothing was changed in the directory meanwhile.
+        if let Some(attr) = answer.dirs.iter().find(|attr| attr.inode == dir)
+            && self.delegations.is_true_yet(all, &generations, dir)
+        {
+            cached.attr = Some(attr.clone());
+        }
+        if cached.put_entry(name, is) {
             self.delegations.added_names(1);
             drop(generations);
             drop(shard);

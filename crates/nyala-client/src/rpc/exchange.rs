@@ -15,7 +15,7 @@ use bytes::Bytes;
 use nyala_transport::{Endpoint, Frame, Request};
 use nyala_wire::codec::{decode, encode_large};
 use nyala_wire::meta::{Grants, MetaReply, MetaRequest};
-use nyala_wire::{ErrorCode, SessionId, TargetId, WireError, message_type};
+use nyala_wire::{Attr, ErrorCode, SessionId, TargetId, WireError, message_type};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -34,6 +34,8 @@ pub(crate) struct MetaAnswer {
     pub(crate) session: SessionId,
     /// Where the server's log was.
     pub(crate) mark: LogMark,
+    /// Directories that the request changed, as they were right after it.
+    pub(crate) dirs: Vec<Attr>,
 }
 
 /// What came of sending once.

@@ -90,12 +90,13 @@ impl Cluster {
                 refused => Ok(self.catch_up(session, id, mark, None).await?.map_or(refused, Ok)?),
             };
         }
-        let (grants, rest) = Grants::split(&frame.body).map_err(Error::server(what))?;
+        let (grants, rest, dirs) = Grants::split_all(&frame.body).map_err(Error::server(what))?;
         let done = is_done_again(&request.op).then_some((request.sequence, &body, rest));
         if let Some(outcome) = self.catch_up(session, id, mark, done).await? {
             return Ok(outcome);
         }
         let reply = decode(rest).map_err(Error::server(what))?;
+        let dirs = if dirs.is_empty() { Vec::new() } else { decode(dirs).map_err(Error::server(what))? };
         session.answered(sent_ms);
         // A session that was greeted may be a new one, without any delegations.
         if !matches!(reply, MetaReply::Session(_))
@@ -104,7 +105,7 @@ impl Cluster {
             observer.renewed(session);
         }
         self.note_acknowledged(target, mark, &request.op, &reply);
-        Ok(SendOutcome::Reply(MetaAnswer { reply, grants, target, boot, sessions_lost, session: id, mark }))
+        Ok(SendOutcome::Reply(MetaAnswer { reply, grants, target, boot, sessions_lost, session: id, mark, dirs }))
     }
 
     /// Takes note of where the server's log was when it replied, of a change that it did (its number, the request, the reply), and of a
@@ -295,10 +296,13 @@ impl Cluster {
 
     /// An operation whose reply is just success.
     pub(crate) async fn meta_done(self: &Arc<Cluster>, what: &'static str, op: MetaOp) -> Result<()> {
-        match self.meta(what, op, Owner::default()).await? {
-            MetaReply::Done => Ok(()),
-            _ => Err(unexpected_reply(what)),
-        }
+        self.meta_change(what, op).await.map(drop)
+    }
+
+    /// The same, with what the answer says of directories.
+    pub(crate) async fn meta_change(self: &Arc<Cluster>, what: &'static str, op: MetaOp) -> Result<MetaAnswer> {
+        let answer = self.meta_wanting(what, op, Owner::default(), Want::NOTHING).await?;
+        if answer.reply == MetaReply::Done { Ok(answer) } else { Err(unexpected_reply(what)) }
     }
 
     /// What a file's metadata server knows of it now.

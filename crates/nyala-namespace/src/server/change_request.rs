@@ -30,8 +30,10 @@ use crate::replies;
 use crate::sessions::Leave;
 use crate::tx::Plan;
 use nyala_kv::{Batch, ChangeKind};
-use nyala_wire::meta::{ANSWER_HEAD_BYTES, Grants, MetaOp, MetaReply, MetaRequest, PutOutcome, SetAttr};
-use nyala_wire::{ErrorCode, InodeId, SessionId, WireError};
+use nyala_wire::meta::{
+    ANSWER_HEAD_BYTES, DelegationMode, Grants, MetaOp, MetaReply, MetaRequest, PutOutcome, SetAttr, add_dirs,
+};
+use nyala_wire::{Attr, ErrorCode, InodeId, SessionId, WireError};
 
 /// A repetition looks so often whether the first copy has ended.
 const COPY_LOOK_MS: u64 = 1_000;
@@ -89,6 +91,8 @@ struct Ready {
     body: Vec<u8>,
     touched: Vec<InodeId>,
     gone: Vec<InodeId>,
+    /// Directories that change and that the session has delegations on.
+    dirs: Vec<Attr>,
     batch: Batch,
 }
 
@@ -301,7 +305,10 @@ impl ChangeRequest {
     fn attempt(&mut self, state: &mut State) -> Result<Option<Wait>, WireError> {
         // Its session may have ended, or its client given it up, while it waited.
         state.sessions.check(self.leave)?;
-        let State { ground, doubts, .. } = state;
+        let State { ground, doubts, delegations, .. } = state;
+        let keeps = |dir| {
+            matches!(delegations.mode(dir, self.request.session), DelegationMode::Shared | DelegationMode::Exclusive)
+        };
         let (request, made) = (&self.request, self.again.as_ref().and_then(|again| again.made.clone()));
         let outcome = ground.run(&Caller::of(request), None, |mut change, env| {
             if let Some(made) = made {
@@ -312,7 +319,8 @@ impl ChangeRequest {
             let body = grants::plain(&reply);
             replies::keep(&mut change, request, &body[ANSWER_HEAD_BYTES..]);
             let (touched, gone) = (change.touched(), change.destroyed());
-            Ok(Ready { reply, body, touched, gone, batch: change.finish() })
+            let dirs = change.changed_dirs(keeps);
+            Ok(Ready { reply, body, touched, gone, dirs, batch: change.finish() })
         });
         match outcome {
             Ok(ready) => self.ready(state, ready),
@@ -362,7 +370,7 @@ impl ChangeRequest {
 
     /// Applies a change that nothing stands in the way of any more, and completes its answer.
     fn make(&mut self, state: &mut State, ready: Ready) -> Result<Option<Wait>, WireError> {
-        let Ready { mut reply, mut body, gone, mut batch, .. } = ready;
+        let Ready { mut reply, mut body, gone, dirs, mut batch, .. } = ready;
         let request = &self.request;
         let truncation = truncation::begin(state, request, &mut batch)?;
         if let Err(error) = state.apply(&batch) {
@@ -375,6 +383,9 @@ impl ChangeRequest {
         implicit_open::granted(state, request, &reply, given)?;
         self.position = Some(state.ground.tables.position());
         grants::set_grants(&mut body, given);
+        if !dirs.is_empty() {
+            add_dirs(&mut body, &dirs);
+        }
         for inode in &gone {
             state.delegations.end_inode(*inode);
             state.doubts.forget(*inode);

@@ -5,7 +5,8 @@
 use super::state::State;
 use crate::delegations::Need;
 use crate::keys;
-use nyala_wire::meta::{ANSWER_HEAD_BYTES, DelegationMode, Grants, MetaOp, MetaReply, MetaRequest, Want};
+use crate::records::InodeRecord;
+use nyala_wire::meta::{ANSWER_HEAD_BYTES, DelegationMode, Grants, MetaOp, MetaReply, MetaRequest, Want, add_dirs};
 use nyala_wire::{ErrorCode, InodeId, SessionId, WireError, codec};
 
 /// The body of a reply.
@@ -74,12 +75,33 @@ pub fn missing(state: &mut State, request: &MetaRequest, error: WireError) -> Re
             if state.ground.tables.get(&keys::inode(*parent))?.is_none() {
                 return Err(error);
             }
-            let mut reply = MetaReply::NoEntry;
-            let grants = grant(state, request, &mut reply, None);
-            Ok(body(grants, &reply))
+            Ok(granted(state, request, &mut MetaReply::NoEntry, None))
         }
         _ => Err(error),
     }
+}
+
+/// The body of a reply with what it grants. With a directory that its client is given anew come its attributes.
+pub fn granted(
+    state: &mut State,
+    request: &MetaRequest,
+    reply: &mut MetaReply,
+    awaited: Option<DelegationMode>,
+) -> Vec<u8> {
+    let MetaOp::Lookup { parent: dir, .. } = &request.op else {
+        let given = grant(state, request, reply, awaited);
+        return body(given, reply);
+    };
+    let had = state.delegations.mode(*dir, request.session);
+    let given = grant(state, request, reply, awaited);
+    let mut body = body(given, reply);
+    if given.dir && had == DelegationMode::None {
+        // A table that cannot be read is reported to whoever asks for it.
+        let row = state.ground.tables.get(&keys::inode(*dir)).ok().flatten();
+        let record = row.and_then(|row| codec::decode::<InodeRecord>(&row).ok());
+        record.into_iter().for_each(|record| add_dirs(&mut body, &[record.attr(*dir)]));
+    }
+    body
 }
 
 /// What a reply grants: what an `Acquire` has waited for (`awaited`), or can be had. Nothing that a transaction is changing.

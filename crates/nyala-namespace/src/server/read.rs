@@ -74,8 +74,7 @@ impl Read {
                 if !self.recall.clear(state, &grants::shown(&reply), Need::Read) {
                     return Ok(Attempt::Waits(Event::Delegations));
                 }
-                let given = grants::grant(state, &self.request, &mut reply, self.asked);
-                Ok(Attempt::Answered(grants::body(given, &reply)))
+                Ok(Attempt::Answered(grants::granted(state, &self.request, &mut reply, self.asked)))
             }
             Err(Fault::Refused(error)) => grants::missing(state, &self.request, error).map(Attempt::Answered),
             Err(Fault::Blocked) => Ok(Attempt::Waits(Event::Released)),

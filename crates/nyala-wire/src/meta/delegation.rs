@@ -7,10 +7,12 @@
 //! and revocations are its replies. Replies overtake each other, so grants and revocations carry numbers of one
 //! counter: a grant with a lower number than a revocation of the same inode is void.
 
+use crate::attr::Attr;
+use crate::codec;
 use crate::error::{ErrorCode, WireError};
 use crate::ids::InodeId;
 use minicbor::{Decode, Decoder, Encode, decode};
-use zerocopy::little_endian::U64;
+use zerocopy::little_endian::{U16, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// What a client may do with an inode.
@@ -107,7 +109,7 @@ pub struct Grants {
     pub seq: u64,
 }
 
-/// What the body of a successful reply to a META request begins with; the CBOR reply follows.
+/// What the body of a successful reply to a META request begins with; the CBOR reply follows, and then what it says of directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct AnswerHead {
@@ -116,7 +118,12 @@ pub struct AnswerHead {
     /// Bits 0 and 1: [`DelegationMode`] of the inodes; bit 2: the directory, shared.
     pub grants: u8,
     /// Zero.
-    pub reserved: [u8; 7],
+    pub reserved: u8,
+    /// Bytes that follow the reply: a CBOR list of [`Attr`], of directories as they are now that the client has delegations on: those that the request
+    /// changed, or the one that a look-up brought the delegation on. They are no part of a kept reply.
+    pub dirs: U16,
+    /// Zero.
+    pub reserved_too: [u8; 4],
 }
 
 /// Bytes of an [`AnswerHead`].
@@ -126,7 +133,7 @@ impl Grants {
     /// The head of a reply's body.
     pub fn head(self) -> AnswerHead {
         let grants = self.inodes as u8 | u8::from(self.dir) << 2;
-        AnswerHead { seq: self.seq.into(), grants, reserved: [0; 7] }
+        AnswerHead { seq: self.seq.into(), grants, reserved: 0, dirs: 0.into(), reserved_too: [0; 4] }
     }
 
     /// [`Grants::head`] as bytes.
@@ -136,14 +143,35 @@ impl Grants {
 
     /// Takes a reply's body apart: what it grants, and the CBOR reply.
     pub fn split(body: &[u8]) -> Result<(Grants, &[u8]), WireError> {
+        Grants::split_all(body).map(|(grants, reply, _)| (grants, reply))
+    }
+
+    /// The same, and the encoded attributes of directories, often none.
+    pub fn split_all(body: &[u8]) -> Result<(Grants, &[u8], &[u8]), WireError> {
         let bad = |what: &str| ErrorCode::BAD_MESSAGE.with(what.to_owned());
         let (head, rest) = AnswerHead::read_from_prefix(body).map_err(|_| bad("the head of a reply is cut off"))?;
-        if head.grants & !7 != 0 || head.reserved != [0; 7] {
+        if head.grants & !7 != 0 || head.reserved != 0 || head.reserved_too != [0; 4] {
             return Err(bad("reserved bits in the head of a reply"));
         }
         let grants =
             Grants { inodes: DelegationMode::from_bits(head.grants), dir: head.grants & 4 != 0, seq: head.seq.get() };
-        Ok((grants, rest))
+        let reply = rest.len().checked_sub(head.dirs.get().into());
+        let (reply, dirs) = rest.split_at(reply.ok_or_else(|| bad("a reply that is shorter than its head says"))?);
+        Ok((grants, reply, dirs))
+    }
+}
+
+/// Adds attributes of directories, at most two, to a reply's body, whose head says nothing of any yet.
+pub fn add_dirs(body: &mut Vec<u8>, dirs: &[Attr]) {
+    let Ok((head, reply)) = AnswerHead::read_from_prefix(body) else { return };
+    let before = ANSWER_HEAD_BYTES + reply.len();
+    codec::encode_into(&dirs, body);
+    match u16::try_from(body.len() - before) {
+        Ok(bytes) => {
+            let head = AnswerHead { dirs: bytes.into(), ..head };
+            body[..ANSWER_HEAD_BYTES].copy_from_slice(head.as_bytes());
+        }
+        Err(_) => body.truncate(before),
     }
 }
 
@@ -196,7 +224,36 @@ mod tests {
             }
         }
         assert!(Grants::split(&[0; 15]).is_err());
+        assert!(Grants::split(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 9]).is_err(), "less than it says");
         assert!(Grants::split(&[0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0]).is_err());
+    }
+
+    #[test]
+    fn directories_follow_the_reply() {
+        let time = crate::Time { seconds: i64::MIN, nanos: 999_999_999 };
+        let attr = Attr {
+            inode: InodeId(u64::MAX),
+            kind: crate::FileKind::Directory,
+            perm: 0o7777,
+            nlink: u32::MAX,
+            uid: u32::MAX,
+            gid: u32::MAX,
+            rdev: 0,
+            size: u64::MAX,
+            atime: time,
+            mtime: time,
+            ctime: time,
+            btime: time,
+            allocated: Some(u64::MAX),
+            no_xattrs: true,
+        };
+        let grants = Grants { inodes: DelegationMode::Exclusive, dir: true, seq: 7 };
+        let mut body = grants.head().as_bytes().to_vec();
+        body.extend([1, 2, 3]);
+        let dirs = [attr.clone(), attr];
+        add_dirs(&mut body, &dirs);
+        let (again, reply, rest) = Grants::split_all(&body).unwrap();
+        assert_eq!((again, reply, codec::decode::<Vec<Attr>>(rest).unwrap()), (grants, &[1, 2, 3][..], dirs.to_vec()));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use nyala_wire::meta::Listing;
 use nyala_wire::{Attr, FileKind, InodeId};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// What is cached of an inode.
@@ -19,13 +19,19 @@ pub struct CachedInode {
     /// Names of all extended attributes.
     pub xattr_names: Option<Vec<Vec<u8>>>,
     /// Names in a directory; `None` for one that does not exist.
-    pub entries: HashMap<Vec<u8>, Option<InodeId>>,
+    entries: HashMap<Vec<u8>, Option<InodeId>>,
+    /// Names that this client is changing, or did without hearing what came of it: if they are not in `entries`, nothing is known of them.
+    uncertain: HashSet<Vec<u8>>,
+    /// There are no other names than these. Also where `attr` says that there are none.
+    complete: bool,
     /// Parts of a directory's listing by the cookie they start after, without attributes.
-    pub listings: BTreeMap<u64, Arc<Listing>>,
+    listings: BTreeMap<u64, Arc<Listing>>,
 }
 
 /// Most extended attributes that are cached of one inode.
 const MAX_XATTRS: usize = 64;
+/// With more names that are uncertain, a directory's names do not count as complete.
+const MAX_UNCERTAIN: usize = 1_000;
 
 impl CachedInode {
     /// Whether it is known to be a directory.
@@ -41,7 +47,57 @@ impl CachedInode {
     /// Forgets all names.
     pub fn drop_names(&mut self) {
         self.entries = HashMap::new();
+        self.uncertain = HashSet::new();
+        self.complete = false;
         self.listings = BTreeMap::new();
+    }
+
+    /// What is under a name, if that is known.
+    pub fn entry(&self, name: &[u8]) -> Option<Option<InodeId>> {
+        match self.entries.get(name) {
+            Some(known) => Some(*known),
+            None => (self.is_complete() && !self.uncertain.contains(name)).then_some(None),
+        }
+    }
+
+    /// What is under a name; whether it is one more that is kept.
+    pub fn put_entry(&mut self, name: Vec<u8>, is: Option<InodeId>) -> bool {
+        self.uncertain.remove(&name);
+        self.entries.insert(name, is).is_none()
+    }
+
+    /// This client changes what is under a name.
+    pub fn forget_entry(&mut self, name: &[u8]) {
+        self.entries.remove(name);
+        if self.is_complete() {
+            self.uncertain.insert(name.to_vec());
+            self.complete = self.uncertain.len() <= MAX_UNCERTAIN;
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.complete || self.attr.as_ref().is_some_and(|attr| attr.kind == FileKind::Directory && attr.size == 0)
+    }
+
+    /// Keeps a part of the listing. With the last one that was missing all names are known.
+    pub fn put_listing(&mut self, after: u64, part: Listing) {
+        for entry in &part.entries {
+            self.put_entry(entry.name.as_bytes().to_vec(), Some(entry.inode));
+        }
+        self.listings.insert(after, Arc::new(part));
+        self.complete |= self.has_whole_listing();
+    }
+
+    fn has_whole_listing(&self) -> bool {
+        let (mut after, mut parts) = (0, 0);
+        while let Some(part) = self.listings.get(&after).filter(|_| parts < self.listings.len()) {
+            match part.entries.last() {
+                _ if part.end => return true,
+                Some(last) => (after, parts) = (last.cookie, parts + 1),
+                None => return false,
+            }
+        }
+        false
     }
 
     /// Keeps an extended attribute.
@@ -53,6 +109,7 @@ impl CachedInode {
 
     /// The inode was changed locally: invalidates all but names and content.
     pub fn changed(&mut self) {
+        self.complete = self.is_complete();
         self.attr = None;
         self.xattrs = HashMap::new();
         self.xattr_names = None;
@@ -73,5 +130,89 @@ impl CachedInode {
             listing.end = false;
         }
         Some(listing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nyala_wire::Name;
+    use nyala_wire::meta::ListedEntry;
+
+    const FILE: InodeId = InodeId(77);
+
+    fn directory(size: u64) -> Attr {
+        let time = nyala_wire::Time::default();
+        Attr {
+            inode: InodeId(5),
+            kind: FileKind::Directory,
+            perm: 0o755,
+            nlink: 2,
+            uid: 0,
+            gid: 0,
+            rdev: 0,
+            size,
+            atime: time,
+            mtime: time,
+            ctime: time,
+            btime: time,
+            allocated: None,
+            no_xattrs: true,
+        }
+    }
+
+    fn part(cookies: std::ops::Range<u64>, end: bool) -> Listing {
+        let entry = |cookie: u64| ListedEntry {
+            cookie,
+            name: Name::new(cookie.to_string().as_bytes()).unwrap(),
+            inode: InodeId(cookie),
+            kind: FileKind::File,
+            attr: None,
+        };
+        Listing { entries: cookies.map(entry).collect(), end }
+    }
+
+    #[test]
+    fn an_empty_directory_has_no_names_but_those_that_are_put_there() {
+        let mut dir = CachedInode::default();
+        assert_eq!(dir.entry(b"a"), None);
+        dir.attr = Some(directory(1));
+        assert_eq!(dir.entry(b"a"), None);
+        dir.attr = Some(directory(0));
+        assert_eq!(dir.entry(b"a"), Some(None));
+        dir.directory_changed();
+        dir.forget_entry(b"a");
+        assert_eq!((dir.entry(b"a"), dir.entry(b"b")), (None, Some(None)), "it is being made");
+        assert!(dir.put_entry(b"a".to_vec(), Some(FILE)));
+        assert_eq!(dir.entry(b"a"), Some(Some(FILE)));
+        dir.forget_entry(b"a");
+        assert_eq!(dir.entry(b"a"), None, "nobody has heard whether it was removed");
+        dir.drop_names();
+        assert_eq!(dir.entry(b"b"), None);
+        dir.attr = Some(directory(0));
+        dir.directory_changed();
+        (0..=MAX_UNCERTAIN).for_each(|number| dir.forget_entry(number.to_string().as_bytes()));
+        assert_eq!(dir.entry(b"b"), None);
+    }
+
+    #[test]
+    fn with_all_of_a_listing_all_names_are_known() {
+        let mut dir = CachedInode::default();
+        dir.put_listing(5, part(6..8, true));
+        assert_eq!((dir.entry(b"7"), dir.entry(b"9")), (Some(Some(InodeId(7))), None), "the beginning is missing");
+        dir.forget_entry(b"8");
+        dir.put_listing(0, part(1..6, false));
+        assert_eq!((dir.entry(b"1"), dir.entry(b"9")), (Some(Some(InodeId(1))), Some(None)));
+        let mut gap = CachedInode::default();
+        gap.put_listing(0, part(1..3, false));
+        gap.put_listing(5, part(6..8, true));
+        assert_eq!(gap.entry(b"9"), None);
+        let mut still = CachedInode::default();
+        still.put_listing(0, Listing { entries: Vec::new(), end: false });
+        still.put_listing(1, part(1..2, false));
+        assert_eq!(still.entry(b"9"), None, "and it ends");
+        let mut empty = CachedInode::default();
+        empty.put_listing(0, part(0..0, true));
+        assert_eq!(empty.entry(b"9"), Some(None));
     }
 }
