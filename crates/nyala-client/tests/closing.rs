@@ -274,3 +274,101 @@ async fn attributes_that_are_set_while_content_goes_out_are_seen() {
     assert_eq!(client.getattr(inode).await.unwrap().perm, 0o4755);
     cluster.check();
 }
+
+/// What a program that unpacks a file sets when it has written it.
+async fn set_all(client: &Client, inode: InodeId, time: Time) {
+    let owner = SetAttr { uid: Some(5), gid: Some(6), ..SetAttr::default() };
+    let mode = SetAttr { perm: Some(0o640), ..SetAttr::default() };
+    let times = SetAttr { atime: Some(SetTime::At(time)), mtime: Some(SetTime::At(time)), ..SetAttr::default() };
+    for set in [owner, mode, times] {
+        client.setattr(inode, set).await.unwrap();
+    }
+    check_all(client, inode, time).await;
+}
+
+async fn check_all(client: &Client, inode: InodeId, time: Time) {
+    let attr = client.getattr(inode).await.unwrap();
+    assert_eq!((attr.uid, attr.gid, attr.perm, attr.atime, attr.mtime), (5, 6, 0o640, time, time));
+    assert!(attr.ctime > time);
+}
+
+#[tokio::test]
+async fn attributes_that_are_set_on_a_new_file_go_with_its_content() {
+    let cluster = Cluster::new(105);
+    let client = cluster.client_with(patient(&cluster)).await;
+    let other = cluster.client().await;
+    let time = Time { seconds: 1_234, nanos: 567 };
+    cluster.take_log();
+    let mut files = Vec::new();
+    for name in ["one", "two", "three"] {
+        let handle = make(&client, name).await;
+        handle.write(0, name.as_bytes()).await.unwrap();
+        set_all(&client, handle.inode(), time).await;
+        files.push(handle.inode());
+        handle.release().await.unwrap();
+        // And by its name, as `rsync` does.
+        set_all(&client, files[files.len() - 1], time).await;
+    }
+    assert_eq!(cluster.take_log(), ["Create", "Create", "Create"]);
+    check_all(&other, files[0], time).await;
+    client.sync_all().await.unwrap();
+    let sent: Vec<String> = cluster.take_log().into_iter().filter(|op| !op.starts_with("Delegation")).collect();
+    assert_eq!(sent.iter().filter(|op| *op == "SetAttr").count(), 0, "{sent:?}");
+    for (inode, name) in files.into_iter().zip(["one", "two", "three"]) {
+        check_all(&other, inode, time).await;
+        check_all(&client, inode, time).await;
+        assert_eq!(at_server(&cluster, inode), name.as_bytes());
+    }
+    cluster.check();
+}
+
+#[tokio::test]
+async fn a_write_after_attributes_were_set_comes_after_them() {
+    let cluster = Cluster::new(106);
+    let client = cluster.client_with(patient(&cluster)).await;
+    let time = Time { seconds: 1_234, nanos: 567 };
+    for (name, len) in [("small", 100), ("large", 300_000)] {
+        let handle = make(&client, name).await;
+        handle.write(0, b"begin").await.unwrap();
+        set_all(&client, handle.inode(), time).await;
+        handle.write(5, &vec![7; len]).await.unwrap();
+        let attr = client.getattr(handle.inode()).await.unwrap();
+        assert_eq!((attr.uid, attr.perm, attr.size), (5, 0o640, 5 + len as u64));
+        assert!(attr.mtime > time, "it was written since");
+        // What servers decide comes after what waits.
+        client.setattr(handle.inode(), SetAttr { perm: Some(0o600), ..SetAttr::default() }).await.unwrap();
+        client.setattr(handle.inode(), SetAttr { perm: Some(0o4711), ..SetAttr::default() }).await.unwrap();
+        handle.fsync(false).await.unwrap();
+        assert_eq!(client.getattr(handle.inode()).await.unwrap().perm, 0o4711);
+        handle.release().await.unwrap();
+    }
+    cluster.check();
+}
+
+#[tokio::test]
+async fn attributes_that_went_with_content_are_there_after_a_power_cut() {
+    let cluster = Cluster::new(107);
+    let client = cluster.client_with(patient(&cluster)).await;
+    let time = Time { seconds: 1_234, nanos: 567 };
+    let mut files = Vec::new();
+    for (name, sync) in [("synced", true), ("pushed", false), ("kept", false)] {
+        let handle = make(&client, name).await;
+        handle.write(0, b"content").await.unwrap();
+        set_all(&client, handle.inode(), time).await;
+        if sync {
+            handle.fsync(false).await.unwrap();
+        } else if name == "pushed" {
+            handle.flush().await.unwrap();
+            client.sync_all().await.unwrap();
+        }
+        files.push(handle);
+    }
+    cluster.meta_loses_power();
+    for handle in files {
+        tokio::time::timeout(Duration::from_secs(10), check_all(&client, handle.inode(), time)).await.unwrap();
+        handle.fsync(false).await.unwrap();
+        check_all(&client, handle.inode(), time).await;
+        assert_eq!(at_server(&cluster, handle.inode()), b"content");
+    }
+    cluster.check();
+}

@@ -6,8 +6,8 @@ mod fake;
 
 use fake::{Cluster, ROOT, contend, make, read, two, within};
 use nyala_client::{Client, FileHandle, Lookup, OpenOptions, SetXattr};
-use nyala_wire::meta::{DelegationMode, FileLock, LockKind, Owner, Rename, SetAttr};
-use nyala_wire::{ErrorCode, Name};
+use nyala_wire::meta::{DelegationMode, FileLock, LockKind, Owner, Rename, SetAttr, SetTime};
+use nyala_wire::{ErrorCode, Name, Time};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -132,7 +132,7 @@ async fn what_a_client_makes_in_a_directory_of_its_own_takes_one_request_each() 
     assert_eq!(cluster.take_log(), ["Lookup", "Create", "Create", "Create", "Mkdir", "Rmdir", "Unlink", "Rename"]);
     // The same as its server says.
     assert_eq!(within(two.getattr(dir)).await.unwrap(), after);
-    assert_eq!(after.nlink, 2);
+    assert_eq!((after.nlink, after.size), (2, 2));
     // Another client's change is known at once.
     let b = within(make_in(&two, dir, b"c")).await;
     assert_eq!(missing(&one, b"c").await.attr.unwrap().inode, b);
@@ -482,13 +482,16 @@ async fn take_turns(clients: [&Client; 2], name: &str, seed: u64, span: u64) {
     let inode = first.inode();
     let mut handles = [first, clients[1].open(inode, OpenOptions::default()).await.unwrap()];
     let mut model: Vec<u8> = Vec::new();
-    for step in 0..120 {
+    // Owner, mode, and the time that was set unless it was written since.
+    let mut attrs = (0, 0o644, None);
+    for step in 0..140 {
         let who = random.below(2) as usize;
         let (client, handle) = (clients[who], &handles[who]);
         let (offset, len) = (random.below(span), random.below(span / 4) as usize + 1);
         let what = format!("{name} seed {seed} step {step} client {who}");
-        match random.below(12) {
+        match random.below(16) {
             0..=3 => {
+                attrs.2 = None;
                 let data: Vec<u8> = (0..len).map(|i| (i + step * 13) as u8).collect();
                 handle.write(offset, &data).await.unwrap();
                 let end = offset as usize + len;
@@ -496,6 +499,7 @@ async fn take_turns(clients: [&Client; 2], name: &str, seed: u64, span: u64) {
                 model[offset as usize..end].copy_from_slice(&data);
             }
             4 => {
+                attrs.2 = None;
                 let at = handle.append(&[step as u8; 300]).await.unwrap();
                 assert_eq!(at, model.len() as u64, "{what}");
                 model.extend([step as u8; 300]);
@@ -506,11 +510,26 @@ async fn take_turns(clients: [&Client; 2], name: &str, seed: u64, span: u64) {
                 assert!(got == model[from..to], "{what}: read {offset}+{len}");
             }
             9 => {
+                attrs.2 = None;
                 let set = SetAttr { size: Some(offset), ..SetAttr::default() };
                 client.setattr(inode, set).await.unwrap();
                 model.resize(offset as usize, 0);
             }
             10 => handle.fsync(false).await.unwrap(),
+            11 | 12 => {
+                attrs.1 = 0o600 + random.below(64) as u16;
+                let set = SetAttr { perm: Some(attrs.1), ..SetAttr::default() };
+                assert_eq!(client.setattr(inode, set).await.unwrap().perm, attrs.1, "{what}");
+            }
+            13 => {
+                let time = Time { seconds: 1_000 + step as i64, nanos: 5 };
+                (attrs.0, attrs.2) = (step as u32, Some(time));
+                let (uid, mtime) = (Some(attrs.0), Some(SetTime::At(time)));
+                assert_eq!(
+                    client.setattr(inode, SetAttr { uid, mtime, ..SetAttr::default() }).await.unwrap().mtime,
+                    time
+                );
+            }
             _ => {
                 let options = OpenOptions { write: random.below(2) == 0, ..OpenOptions::default() };
                 handles[who].clone().release().await.unwrap();
@@ -518,7 +537,9 @@ async fn take_turns(clients: [&Client; 2], name: &str, seed: u64, span: u64) {
             }
         }
         for client in clients {
-            assert_eq!(client.getattr(inode).await.unwrap().size, model.len() as u64, "{what}");
+            let attr = client.getattr(inode).await.unwrap();
+            assert_eq!(attr.size, model.len() as u64, "{what}");
+            assert_eq!((attr.uid, attr.perm, attrs.2.map(|_| attr.mtime)), attrs, "{what}");
         }
     }
 }

@@ -42,7 +42,7 @@ fn inode(n: u64) -> InodeId {
 
 fn put(n: u64, bytes: usize) -> PutInline {
     let (data, mtime) = (vec![7; bytes].into(), Time { seconds: 2_000_000, nanos: 0 });
-    PutInline { inode: inode(n), base_version: 0, data, mtime, sync: false, close: false, size: None }
+    PutInline { inode: inode(n), base_version: 0, data, mtime, sync: false, close: false, size: None, set: None }
 }
 
 /// The operations that are counted.

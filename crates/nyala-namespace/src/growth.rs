@@ -89,7 +89,7 @@ mod tests {
     fn put(len: usize) -> PutInline {
         let data = vec![0; len].into();
         let (mtime, inode) = (Time::default(), InodeId::ROOT);
-        PutInline { inode, base_version: 1, data, mtime, sync: false, close: false, size: None }
+        PutInline { inode, base_version: 1, data, mtime, sync: false, close: false, size: None, set: None }
     }
 
     #[test]

@@ -75,6 +75,7 @@ fn inline_content_of_every_length_is_what_was_put() {
             sync: false,
             close: false,
             size: None,
+            set: None,
         };
         server.run(MetaOp::PutInline(put)).unwrap();
         version += 1;
@@ -290,6 +291,7 @@ fn hostile() -> impl Strategy<Value = MetaOp> {
                 sync: false,
                 close: false,
                 size: (base_version % 3 == 0).then_some(base_version),
+                set: None,
             })
         }),
         (inode(), bytes(), bytes()).prop_map(|(inode, name, value)| {

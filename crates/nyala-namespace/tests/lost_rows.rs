@@ -79,6 +79,7 @@ fn put(inode: InodeId, base_version: u64, data: Vec<u8>) -> MetaOp {
         close: false,
         sync: false,
         size: None,
+        set: None,
     })
 }
 

@@ -107,6 +107,7 @@ fn resolve(model: &Model, op: &Op) -> MetaOp {
                 sync: false,
                 close: false,
                 size: None,
+                set: None,
             })
         }
         Op::Tmpfile(d) => MetaOp::Tmpfile { entry: entry(d, &0) },

@@ -51,7 +51,16 @@ fn chmod(inode: InodeId, perm: u16) -> MetaOp {
 
 fn put(inode: InodeId, base_version: u64, data: &[u8]) -> PutInline {
     let mtime = Time { seconds: 5, nanos: 0 };
-    PutInline { inode, base_version, data: data.to_vec().into(), mtime, size: None, sync: false, close: false }
+    PutInline {
+        inode,
+        base_version,
+        data: data.to_vec().into(),
+        mtime,
+        size: None,
+        set: None,
+        sync: false,
+        close: false,
+    }
 }
 
 impl World {

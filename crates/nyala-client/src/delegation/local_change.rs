@@ -7,73 +7,33 @@
 use crate::delegation::cache::{DelegationCache, Note, cacheable};
 use crate::delegation::logic::cached_inode::CachedInode;
 use crate::delegation::logic::generations::{Generations, Noted};
+use crate::delegation::shards::Locked;
 use crate::rpc::meta::MetaAnswer;
 use nyala_wire::{Attr, InodeId};
 use std::sync::Arc;
 
 /// A mutation under way; over when dropped.
 pub(crate) struct LocalChange {
-    delegations: Arc<DelegationCache>,
-    inodes: Vec<(InodeId, Noted)>,
-    names: Vec<ChangedName>,
+    pub(super) delegations: Arc<DelegationCache>,
+    pub(super) inodes: Vec<(InodeId, Noted)>,
+    pub(super) names: Vec<ChangedName>,
     /// The directories among the inodes, as they are after it.
-    dirs: Vec<Attr>,
+    pub(super) dirs: Vec<Attr>,
     /// It may concern inodes that are not known here.
-    unknown: bool,
+    pub(super) unknown: bool,
 }
-
-/// A directory, and a name in it.
-type Entry<'a> = (InodeId, &'a [u8]);
 
 /// A name that is changed.
-struct ChangedName {
-    dir: InodeId,
-    name: Vec<u8>,
-    begun: Noted,
+pub(super) struct ChangedName {
+    pub(super) dir: InodeId,
+    pub(super) name: Vec<u8>,
+    pub(super) begun: Noted,
     /// Stamp of the directory's delegation when the mutation began.
-    stamp: Option<u64>,
+    pub(super) stamp: Option<u64>,
     /// What the name pointed to then, if that was cached.
-    was: Option<Option<InodeId>>,
+    pub(super) was: Option<Option<InodeId>>,
     /// What it points to afterwards, if the mutation succeeded and that is certain.
-    outcome: Option<Option<InodeId>>,
-}
-
-impl DelegationCache {
-    /// Begins a mutation of inodes (directories whose entries change included), names, and the inodes they point to.
-    pub(crate) fn begin_change(self: &Arc<DelegationCache>, inodes: &[InodeId], names: &[Entry<'_>]) -> LocalChange {
-        self.start_change(inodes, names, !names.is_empty())
-    }
-
-    /// The same for an entry that is added: of what exists only the directory changes.
-    pub(crate) fn begin_insertion(self: &Arc<DelegationCache>, dir: InodeId, name: &[u8]) -> LocalChange {
-        self.start_change(&[dir], &[(dir, name)], false)
-    }
-
-    fn start_change(self: &Arc<Self>, inodes: &[InodeId], names: &[Entry<'_>], unknown: bool) -> LocalChange {
-        let mut change =
-            LocalChange { delegations: self.clone(), inodes: Vec::new(), names: Vec::new(), dirs: Vec::new(), unknown };
-        if !self.ctx.config.delegations {
-            return change;
-        }
-        let (now_ms, mut shards) = (self.ctx.now_ms(), self.lock_of(names.iter().map(|(dir, _)| *dir)));
-        let mut generations = self.generations();
-        if unknown {
-            generations.begin_unknown();
-        }
-        for &inode in inodes {
-            change.inodes.push((inode, generations.begin(Generations::slot(inode))));
-        }
-        for &(dir, name) in names {
-            let begun = generations.begin(Generations::slot((dir, name)));
-            let shard = shards.of(dir);
-            let was = shard.cached(dir, now_ms).and_then(|cached| cached.entry(name));
-            let stamp = shard.stamp(dir);
-            change.names.push(ChangedName { dir, name: name.to_vec(), begun, stamp, was, outcome: None });
-        }
-        drop((generations, shards));
-        change.forget();
-        change
-    }
+    pub(super) outcome: Option<Option<InodeId>>,
 }
 
 impl LocalChange {
@@ -114,14 +74,7 @@ impl LocalChange {
         let names = std::mem::take(&mut self.names);
         // The outcome of one name may depend on another, so all delegations must have been held throughout.
         let held = names.iter().all(|one| cacheable(shards.of(one.dir), one.dir, one.stamp, false, now_ms).is_some());
-        for attr in std::mem::take(&mut self.dirs) {
-            // Nobody else changed it either, as its delegation was held throughout.
-            if let Some(stamp) = names.iter().find(|one| one.dir == attr.inode).map(|one| one.stamp)
-                && let Some(cached) = cacheable(shards.of(attr.inode), attr.inode, stamp, false, now_ms)
-            {
-                cached.attr = Some(attr);
-            }
-        }
+        self.learn_dirs(&names, &mut shards, now_ms);
         for ChangedName { dir, name, begun, outcome, .. } in names {
             let alone = generations.end(Generations::slot((dir, name.as_slice())), begun);
             if let Some(is) = outcome.filter(|_| alone && held)
@@ -140,6 +93,17 @@ impl LocalChange {
         delegations.bound_names();
     }
 
+    /// Caches what the answer says of directories that nobody changed meanwhile: here, or elsewhere, as their delegations were held throughout.
+    fn learn_dirs(&mut self, names: &[ChangedName], shards: &mut Locked<'_>, now_ms: u64) {
+        for attr in self.dirs.drain(..) {
+            if let Some(stamp) = names.iter().find(|one| one.dir == attr.inode).map(|one| one.stamp)
+                && let Some(cached) = cacheable(shards.of(attr.inode), attr.inode, stamp, false, now_ms)
+            {
+                cached.attr = Some(attr);
+            }
+        }
+    }
+
     /// After success, what a name is: an inode's, or nothing.
     pub(crate) fn outcome(&mut self, number: usize, inode: Option<InodeId>) {
         if let Some(name) = self.names.get_mut(number) {
@@ -152,7 +116,7 @@ impl LocalChange {
         self.names.get(number).and_then(|name| name.was)
     }
 
-    fn forget(&self) {
+    pub(super) fn forget(&self) {
         for (inode, _) in &self.inodes {
             self.delegations.lock(*inode).peek(*inode).into_iter().for_each(CachedInode::directory_changed);
             self.delegations.alters(*inode);

@@ -6,6 +6,7 @@
 pub mod logic;
 
 pub(crate) mod admission;
+mod begin_change;
 pub(crate) mod cache;
 pub(crate) mod local_change;
 pub(crate) mod poll;

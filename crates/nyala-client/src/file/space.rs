@@ -11,12 +11,13 @@ use crate::error::{Error, Result};
 use crate::file::ops::FileOps;
 use crate::file::state::File;
 use crate::file::state::content::Content;
+use crate::file::state::pending_attrs::can_wait;
 use crate::rpc::bound::{Bound, UNBOUND};
 use crate::rpc::failure::unexpected_reply;
 use crate::rpc::storage::ChunkRange;
 use crate::types::wall_clock;
 use crate::writeback::flush::Flush;
-use nyala_wire::meta::{Commit, MAX_FILE_BYTES, MetaOp, MetaReply, SetAttr, Want};
+use nyala_wire::meta::{Commit, DelegationMode, MAX_FILE_BYTES, MetaOp, MetaReply, SetAttr, Want};
 use nyala_wire::storage::{StorageOp, StorageReply};
 use nyala_wire::{Attr, ErrorCode, InodeId, Layout, SessionId};
 use std::ops::Range;
@@ -42,16 +43,42 @@ impl FileOps {
         if !file.state.lock().is_known() {
             return self.setattr_plain(bound, set).await;
         }
+        if let Some(attr) = self.set_with_content(file, &set) {
+            return Ok(attr);
+        }
         // Waits for other clients: what these wait for must not be in its way, so the file's gate is not held, and
         // nothing is written meanwhile.
         let _no_writes = set.size.is_some().then(|| Truncating::begin(file));
-        if (set.size.is_some() || set.mtime.is_some()) && !file.state.lock().is_clean() {
+        let first = {
+            let state = file.state.lock();
+            !state.pending_attrs().is_settled() || ((set.size.is_some() || set.mtime.is_some()) && !state.is_clean())
+        };
+        if first {
             let _gate = file.pass_gate(&self.ctx).await?;
             // why ignored: the failure is kept with the file for its handles; the caller asked for something else.
             let _ = self.writeback.flush(file, Flush::default()).await;
             bound.fresh = false;
         }
         self.setattr_known(file, bound, set).await
+    }
+
+    /// What is set goes with the file's content where that is not sent yet.
+    fn set_with_content(&self, file: &File, set: &SetAttr) -> Option<Attr> {
+        let shard = self.delegations.lock(file.inode);
+        if shard.mode(file.inode, self.ctx.now_ms()) != DelegationMode::Exclusive {
+            return None;
+        }
+        // Who takes the delegation away locks the shard first, and then sends what there is.
+        let mut state = file.state.lock();
+        let waits = state.has_unsent_inline();
+        let mut attr = state.attrs().valid().filter(|_| waits)?.clone();
+        state.overlay(&mut attr, true);
+        if !can_wait(set, &attr) {
+            return None;
+        }
+        state.pending_attrs_mut().add(set, wall_clock());
+        state.overlay(&mut attr, true);
+        Some(attr)
     }
 
     async fn setattr_plain(self: &Arc<FileOps>, bound: Bound, set: SetAttr) -> Result<Attr> {

@@ -12,6 +12,7 @@ pub(crate) mod content;
 pub(crate) mod failures;
 pub(crate) mod migration;
 pub(crate) mod open;
+pub(crate) mod pending_attrs;
 pub(crate) mod written;
 
 use crate::context::Context;
@@ -33,6 +34,7 @@ use nyala_wire::meta::FileReply;
 use nyala_wire::{Attr, InodeId, Layout, SessionId, Time};
 use open::OpenState;
 use parking_lot::Mutex;
+use pending_attrs::PendingAttrs;
 use std::ops::Range;
 use std::sync::Arc;
 use tokio::sync::{MutexGuard, Notify};
@@ -55,19 +57,12 @@ pub(crate) struct File {
     pub(crate) claiming: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// Whether the client's own thread looks after a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Attention {
-    Idle,
-    /// In the table's set of files that need looking after.
-    Active,
-}
-
 /// What is known of a file: who has it open, its attributes, what was written to it, what is to be committed, and its content.
 pub(crate) struct FileState {
     open: OpenState,
     attrs: AttrState,
     written: WrittenState,
+    pending_attrs: PendingAttrs,
     commit: CommitState,
     content: ContentState,
     failures: Failures,
@@ -75,7 +70,8 @@ pub(crate) struct FileState {
     leftovers: Leftovers,
     cache: ReadCache,
     name: Option<String>,
-    attention: Attention,
+    /// In the table's set of files that the client's own thread looks after.
+    active: bool,
     binding: Binding,
     /// Own truncates under way; writes wait meanwhile.
     truncating: usize,
@@ -119,6 +115,7 @@ impl FileState {
             open: OpenState::default(),
             attrs: AttrState::default(),
             written: WrittenState::new(MAX_UNIT),
+            pending_attrs: PendingAttrs::default(),
             commit: CommitState::default(),
             content: ContentState::new(),
             failures: Failures::default(),
@@ -126,7 +123,7 @@ impl FileState {
             leftovers: Leftovers::Clean,
             cache: ReadCache::default(),
             name: None,
-            attention: Attention::Idle,
+            active: false,
             binding: Binding::default(),
             truncating: 0,
             generation: 0,
@@ -216,6 +213,7 @@ impl FileState {
             attr.mtime = mtime;
             attr.ctime = attr.ctime.max(mtime);
         }
+        self.pending_attrs.overlay(attr);
     }
 
     /// The delegation is gone: nothing known of the content is to be used without asking.
@@ -231,6 +229,7 @@ impl FileState {
     /// Forgets what was written and not sent; the budget's bytes are the caller's.
     pub(crate) fn discard(&mut self) {
         self.written.discard(self.content.unit());
+        self.pending_attrs.discard();
         self.commit.discard();
         // Of a commit under way too: what it says is not so any more.
         self.content.discard();
@@ -268,9 +267,13 @@ impl FileState {
 
     /// Written to, kept with the inode, and known to be so; its server knows nothing but that it is there.
     pub(crate) fn is_new_inline(&self) -> bool {
-        let simple =
-            self.written.in_flight().is_empty() && self.commit.is_clean() && self.content.migration().is_none();
-        self.is_loaded() && !self.open.is_registered() && self.is_inline() && !self.written.dirty().is_empty() && simple
+        self.has_unsent_inline() && !self.open.is_registered()
+    }
+
+    /// All that its server is to hear of is inline content, of which nothing is on its way.
+    pub(crate) fn has_unsent_inline(&self) -> bool {
+        let simple = self.written.in_flight().is_empty() && self.commit.is_clean();
+        self.is_loaded() && self.is_inline() && !self.written.dirty().is_empty() && simple
     }
 
     /// How many bytes it takes to keep what is known of the file when nobody uses it; `None`: it is of no use.
@@ -318,6 +321,7 @@ parts! {
     open, open_mut: OpenState;
     attrs, attrs_mut: AttrState;
     written, written_mut: WrittenState;
+    pending_attrs, pending_attrs_mut: PendingAttrs;
     commit, commit_mut: CommitState;
     failures, failures_mut: Failures;
     unsynced, unsynced_mut: Unsynced;
@@ -403,12 +407,12 @@ impl FileState {
 
     /// The client's own thread is to look after the file; whether that is new, and the table has to be told.
     pub(crate) fn activate(&mut self) -> bool {
-        std::mem::replace(&mut self.attention, Attention::Active) == Attention::Idle
+        !std::mem::replace(&mut self.active, true)
     }
 
     /// There is nothing to look after. The table may have been told late that there was, so this may come twice.
     pub(crate) fn deactivate(&mut self) {
-        self.attention = Attention::Idle;
+        self.active = false;
     }
 
     pub(crate) fn begin_truncate(&mut self) {

@@ -9,6 +9,7 @@
 use crate::core::Core;
 use crate::error::Result;
 use crate::rpc::deadline::{Deadline, within};
+use crate::rpc::session_close::close_session;
 use crate::writeback::flush::Flush;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,7 +58,7 @@ impl Core {
             tracing::error!(inode = %file.inode, name, "what was written to this file last is lost: its servers did not take it in time");
         }
         for session in self.cluster.all_sessions() {
-            let closed = tokio::time::timeout(CLOSE_WAIT, self.cluster.close_session(&session)).await;
+            let closed = tokio::time::timeout(CLOSE_WAIT, close_session(&self.cluster, &session)).await;
             if !matches!(closed, Ok(Ok(()))) {
                 tracing::debug!(target = %session.target, ?closed, "session left to its timeout");
             }

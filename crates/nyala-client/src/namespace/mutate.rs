@@ -281,6 +281,10 @@ impl Namespace {
         inode: InodeId,
         op: MetaOp,
     ) -> Result<()> {
+        // Access control lists and the mode are one: what was set before is set before.
+        if let Some(file) = self.files.get(inode).filter(|file| !file.state.lock().pending_attrs().is_settled()) {
+            self.writeback.flush_now(&file).await?;
+        }
         let _change = self.delegations.begin_change(&[inode], &[]);
         self.cluster.meta_done(what, op).await
     }

@@ -20,5 +20,6 @@ pub(crate) mod reach;
 pub(crate) mod replay;
 pub(crate) mod retry;
 pub(crate) mod session;
+pub(crate) mod session_close;
 pub(crate) mod sessions;
 pub(crate) mod storage;

@@ -44,7 +44,7 @@ pub(super) async fn replay(cluster: &Cluster, session: &Session, run: u32) -> Re
     }
     let ToSay { messages, left } = session.with_replay_log(|log| {
         log.close();
-        to_say(log.changes())
+        to_say(log.changes(|_| true))
     });
     let open = cluster.observer().map(|observer| observer.open_files(session)).unwrap_or_default();
     let messages = with_open(messages, &open);
@@ -74,7 +74,7 @@ fn has_replayed(cluster: &Cluster, session: &Session, id: SessionId, run: u32, l
         if session.id() != id {
             return;
         }
-        let lost = what_is_lost(log.left_out(), log.changes_of(lost));
+        let lost = what_is_lost(log.left_out(), log.changes(|sequence| lost.contains(&sequence)));
         cluster.acknowledged.lock().done_again(session.target, (log.run(), run), log.durable(), &lost);
         log.done_again(run);
     });

@@ -9,13 +9,14 @@
 //! not know is not used. Or the server loses power before it answers: its next run knows the session, and does nothing for it before it
 //! has heard what its client was told, so it hears that this was nothing.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::rpc::cluster::Cluster;
 use crate::rpc::failure::{Again, unexpected_reply};
 use crate::rpc::meta::{MetaAnswer, SendOutcome};
 use crate::rpc::replay::was_told_nothing;
 use crate::rpc::retry::Retry;
 use crate::rpc::session::Session;
+use crate::rpc::session_close::close_session_as;
 use nyala_wire::SessionId;
 use nyala_wire::meta::{MetaOp, MetaReply, MetaRequest, Owner, SessionReply};
 use std::sync::Arc;
@@ -128,29 +129,9 @@ impl Cluster {
             return;
         }
         // why ignored: a server that did not end the session will, when its timeout is over.
-        let _ = self.close_session_as(&session, refused).await;
+        let _ = close_session_as(&self, &session, refused).await;
         if let Err(error) = self.open_session(&session, seen).await {
             tracing::warn!(target = %session.target, %error, "cannot open the session again");
         }
-    }
-
-    /// Ends it. One try, or a second one if it has heard of a new run of the server.
-    pub(crate) async fn close_session(&self, session: &Session) -> Result<()> {
-        self.close_session_as(session, session.id()).await
-    }
-
-    async fn close_session_as(&self, session: &Session, id: SessionId) -> Result<()> {
-        if session.generation() == 0 {
-            return Ok(());
-        }
-        for _ in 0..2 {
-            let mut request = self.request(MetaOp::SessionClose, Owner::default());
-            match self.send_meta_as(session, id, "close the session", &mut request).await? {
-                SendOutcome::Reply(_) => return Ok(()),
-                SendOutcome::Again(_) => {}
-                SendOutcome::Stale(_) | SendOutcome::Elsewhere(_) => break,
-            }
-        }
-        Err(Error::Protocol { what: "close the session", detail: "the server is not there; it will time out" })
     }
 }

@@ -34,6 +34,10 @@ impl Writeback {
         if state.session() != session {
             return Err(Bound::new(file.inode, session).lost());
         }
+        if !state.pending_attrs().is_settled() {
+            // What was set goes out first: a write changes the time that was set, and may move the content to storage.
+            return Ok(None);
+        }
         let before = state.written().dirty().bytes();
         let stamp = state.written_mut().stamp();
         let migrates = match state.content() {

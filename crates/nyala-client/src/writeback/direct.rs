@@ -128,7 +128,16 @@ impl Writeback {
         how: Handed,
     ) -> Result<()> {
         let (inode, mtime) = (file.inode, wall_clock());
-        let put = PutInline { inode, base_version, data: data.into(), mtime, sync: false, close: false, size: None };
+        let put = PutInline {
+            inode,
+            base_version,
+            data: data.into(),
+            mtime,
+            sync: false,
+            close: false,
+            size: None,
+            set: None,
+        };
         match self
             .cluster
             .meta_bound("store a small file", MetaOp::PutInline(put), how.want, how.bound(inode))

@@ -64,6 +64,9 @@ impl Writeback {
         let mut lost = Ok(());
         let result = loop {
             let inline = file.state.lock().is_inline();
+            if !inline && let Err(error) = self.flush_attrs(file).await {
+                break Err(error);
+            }
             let step =
                 if inline { self.flush_inline(file, flush).await } else { self.flush_striped(file, flush).await };
             match step {
@@ -83,6 +86,21 @@ impl Writeback {
             result => result,
         };
         result.inspect_err(|error| self.flush_failed(file, error))
+    }
+
+    /// Attributes that were to go with inline content which has moved to storage meanwhile.
+    async fn flush_attrs(self: &Arc<Writeback>, file: &Arc<File>) -> Result<()> {
+        let (set, session) = {
+            let mut state = file.state.lock();
+            (state.pending_attrs_mut().depart(), state.session())
+        };
+        let Some(set) = set else { return Ok(()) };
+        let (inode, bound) = (file.inode, Bound::new(file.inode, session));
+        let sent = self.cluster.meta_bound("set attributes", MetaOp::SetAttr { inode, set }, Want::PINNED, bound).await;
+        let mut state = file.state.lock();
+        state.pending_attrs_mut().arrived();
+        state.attrs_mut().invalidate();
+        sent.map(drop)
     }
 
     /// Keeps a failure for every handle to report once. Of a file that its server does not know any more nothing is sent again.

@@ -43,10 +43,11 @@ impl Writeback {
         let data = inline::whole(&base, &changes, single_writes);
         let (mtime, session) = (state.written().own_mtime().unwrap_or_else(wall_clock), state.session());
         let size = state.resize().map(|size| size.max(data.len() as u64));
+        let set = if ids.is_empty() { None } else { state.pending_attrs_mut().depart().map(Box::new) };
         let altered = state.attrs().altered();
         drop(state);
         let Flush { sync, close, .. } = flush;
-        let put = PutInline { inode: file.inode, base_version, data, mtime, sync, close, size };
+        let put = PutInline { inode: file.inode, base_version, data, mtime, sync, close, size, set };
         (!ids.is_empty()).then(|| Taken { put, session, sent: Sent { writeback: self, file, ids, altered } })
     }
 
@@ -98,6 +99,7 @@ impl Sent<'_> {
         let (file, writeback, altered) = (self.file, self.writeback, self.altered);
         let mut state = file.state.lock();
         self.over(&mut state);
+        state.pending_attrs_mut().arrived();
         state.pushed_inline(version, data);
         state.take_sent_attr(attr, altered, writeback.ctx.now_ms());
         state.settle();
@@ -109,6 +111,7 @@ impl Sent<'_> {
         let mut state = file.state.lock();
         let end = state.written().own_end();
         self.over(&mut state);
+        state.pending_attrs_mut().arrived();
         state.settle();
         if matches!(source.code(), ErrorCode::STALE | ErrorCode::NOT_FOUND) && state.open().handles() == 0 {
             state.attrs_mut().invalidate();
@@ -133,6 +136,7 @@ impl Drop for Sent<'_> {
         if !self.ids.is_empty() {
             let mut state = self.file.state.lock();
             let ids = std::mem::take(&mut self.ids);
+            state.pending_attrs_mut().take_back();
             self.writeback
                 .with_bytes(&mut state, |state| ids.into_iter().for_each(|id| state.written_mut().take_back(id)));
         }

@@ -93,6 +93,9 @@ impl Writeback {
         let end = at + data.len() as u64;
         self.let_others_fill(file, at..end).await;
         loop {
+            if !file.state.lock().pending_attrs().is_settled() {
+                self.flush_now(file).await?;
+            }
             let (migrates, unclean) = {
                 let state = file.state.lock();
                 let unclean = self.ctx.config.delegations && state.leftovers_from(&(at..end)).is_some();

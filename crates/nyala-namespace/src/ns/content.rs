@@ -2,11 +2,12 @@
 
 //! What clients report about content: data that they wrote to storage, and new inline content.
 
+use super::attrs;
 use super::env::{Env, check_time};
 use super::inline;
 use super::open;
 use crate::change::{Change, Fault, Step};
-use nyala_wire::meta::{Commit, MAX_FILE_BYTES, MAX_PUTS, MetaReply, PutInline, PutOutcome};
+use nyala_wire::meta::{Commit, MAX_FILE_BYTES, MAX_PUTS, MetaReply, PutInline, PutOutcome, SetTime};
 use nyala_wire::{Attr, ErrorCode};
 
 /// Data was written to storage: the file reaches at least to `end`.
@@ -46,6 +47,7 @@ pub fn commit(change: &mut Change, env: &Env, commit: &Commit) -> Step<MetaReply
 /// New inline content, made from the version that is there now.
 pub fn put_inline(change: &mut Change, env: &Env, put: &PutInline) -> Step<MetaReply> {
     let (attr, version) = put_one(change, env, put)?;
+    let attr = set_after(change, env, put, attr)?;
     Ok(MetaReply::Inline { attr, version })
 }
 
@@ -59,14 +61,31 @@ pub fn put_inlines(change: &mut Change, env: &Env, puts: &[PutInline]) -> Step<M
         if !env.is_here(put.inode) {
             return Ok(PutOutcome::Refused(ErrorCode::WRONG_SERVER.into()));
         }
-        match check_time(put.mtime).and_then(|()| put_one(change, env, put)) {
-            Ok((attr, version)) => Ok(PutOutcome::Taken { attr, version }),
+        match check_times(put).and_then(|()| put_one(change, env, put)) {
+            // Where this fails, all of it does.
+            Ok((attr, version)) => Ok(PutOutcome::Taken { attr: set_after(change, env, put, attr)?, version }),
             Err(Fault::Refused(error)) => Ok(PutOutcome::Refused(error)),
             Err(Fault::Blocked) => Ok(PutOutcome::Refused(ErrorCode::BUSY.into())),
             Err(elsewhere) => Err(elsewhere),
         }
     };
     Ok(MetaReply::Inlines(puts.iter().map(outcome).collect::<Step<_>>()?))
+}
+
+/// EINVAL if a time stamp has more than a second's nanoseconds.
+pub fn check_times(put: &PutInline) -> Step<()> {
+    let at = |to: Option<SetTime>| if let Some(SetTime::At(time)) = to { Some(time) } else { None };
+    let set = put.set.as_ref().map_or([None; 3], |set| [at(set.atime), at(set.mtime), set.ctime]);
+    set.into_iter().flatten().chain([put.mtime]).try_for_each(check_time)
+}
+
+/// Attributes that were set since the content was written.
+fn set_after(change: &mut Change, env: &Env, put: &PutInline, attr: Attr) -> Step<Attr> {
+    let Some(set) = &put.set else { return Ok(attr) };
+    match attrs::set(change, env, put.inode, set)? {
+        MetaReply::Attr(attr) => Ok(attr),
+        other => Err(ErrorCode::IO.with(format!("attributes were set, and the answer is {other:?}")).into()),
+    }
 }
 
 /// Changes nothing where it fails.
@@ -78,6 +97,11 @@ fn put_one(change: &mut Change, env: &Env, put: &PutInline) -> Step<(Attr, u64)>
     }
     if put.data.len() > file.inline_limit as usize {
         return Err(ErrorCode::TOO_BIG.with("more than the file's inline limit").into());
+    }
+    if put.set.as_ref().is_some_and(|set| set.size.is_some() || set.kill_suidgid) {
+        return Err(ErrorCode::BAD_MESSAGE
+            .with("a size, or what a write does to setuid bits, is not set with content")
+            .into());
     }
     if put.size.is_some_and(|size| size < put.data.len() as u64 || size > MAX_FILE_BYTES) {
         return Err(ErrorCode::INVALID.with("the size of a file does not fit its content").into());

@@ -98,7 +98,7 @@ fn check_times(env: &Env, op: &MetaOp) -> Step<()> {
     let named = match op {
         MetaOp::SetAttr { set, .. } => [at(set.atime), at(set.mtime), set.ctime],
         MetaOp::Commit(commit) => [commit.mtime, None, None],
-        MetaOp::PutInline(put) => [Some(put.mtime), None, None],
+        MetaOp::PutInline(put) => return content::check_times(put),
         _ => [None; 3],
     };
     named.into_iter().flatten().chain([env.now]).try_for_each(check_time)

@@ -15,7 +15,7 @@ use super::implicit_open;
 use super::io::{Durability, Ticket, Token};
 use super::lock_wait;
 use super::recall::Recall;
-use super::replay_outcome::is_same;
+use super::replay_compare::is_same;
 use super::room::RoomGate;
 use super::state::{Progress, State, Task};
 use super::transaction::{Failed, Transaction, Turn};

@@ -13,6 +13,7 @@
 //! what is in memory may then differ from what is on disk, and only the disk counts.
 
 mod admission;
+mod answers;
 mod backoff;
 mod change_request;
 mod deferred_unlink;
@@ -34,6 +35,7 @@ mod read;
 mod recall;
 mod recover;
 mod replay;
+mod replay_compare;
 mod replay_outcome;
 mod replay_request;
 mod replay_rest;

@@ -5,6 +5,7 @@
 //! Failure model: what it shows may be about to change: another client may have written it under a delegation, and a
 //! transaction may hold it. It waits for both, until its time limit.
 
+use super::answers;
 use super::backoff::{Backoff, look_again};
 use super::grants;
 use super::ground::Caller;
@@ -74,9 +75,9 @@ impl Read {
                 if !self.recall.clear(state, &grants::shown(&reply), Need::Read) {
                     return Ok(Attempt::Waits(Event::Delegations));
                 }
-                Ok(Attempt::Answered(grants::granted(state, &self.request, &mut reply, self.asked)))
+                Ok(Attempt::Answered(answers::granted(state, &self.request, &mut reply, self.asked)))
             }
-            Err(Fault::Refused(error)) => grants::missing(state, &self.request, error).map(Attempt::Answered),
+            Err(Fault::Refused(error)) => answers::missing(state, &self.request, error).map(Attempt::Answered),
             Err(Fault::Blocked) => Ok(Attempt::Waits(Event::Released)),
             Err(Fault::Elsewhere(_)) => Err(ErrorCode::UNKNOWN_MESSAGE.into()),
         }

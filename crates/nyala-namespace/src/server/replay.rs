@@ -16,7 +16,8 @@
 
 use super::change_request::ChangeRequest;
 use super::io::{Durability, Note, Ticket};
-use super::replay_outcome::{begin, is_same, is_there};
+use super::replay_compare::{is_same, is_there};
+use super::replay_outcome::begin;
 use super::replay_rest::{forget_open, is_over, note_open, truncate};
 use super::replays::Place;
 use super::state::{Progress, State, Task};

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! A change that is done again: as it was sent, and whether it came to what its client was told. [`super::replay`] has the failure model.
+//! A change as it is done again. [`super::replay`] has the failure model.
 
 use super::change_request::{Again, ChangeRequest};
 use super::state::State;
 use crate::change::Made;
 use crate::keys;
-use crate::records::InodeRecord;
-use nyala_wire::meta::{ANSWER_HEAD_BYTES, Acknowledged, MetaOp, MetaReply, MetaRequest, PutInline, PutOutcome};
-use nyala_wire::{ErrorCode, InodeId, SessionId, WireError, codec};
+use nyala_wire::meta::{Acknowledged, MetaOp, MetaReply, MetaRequest, PutInline, PutOutcome};
+use nyala_wire::{ErrorCode, SessionId, WireError, codec};
 
 /// A change as it is done again, and what its client was told.
 pub fn begin(
@@ -44,47 +43,4 @@ fn only_taken(puts: &mut Vec<PutInline>, told: &mut Vec<PutOutcome>) {
     let mut each = taken.iter();
     puts.retain(|_| each.next().copied().unwrap_or_default());
     told.retain(|told| matches!(told, PutOutcome::Taken { .. }));
-}
-
-/// Whether a change that was done again came to the same.
-pub fn is_same(state: &State, told: &MetaReply, body: &[u8]) -> Result<(), WireError> {
-    let now: MetaReply = codec::decode(body.get(ANSWER_HEAD_BYTES..).unwrap_or_default())?;
-    let same = match (told, &now) {
-        (MetaReply::Created { new, inode, .. }, MetaReply::Created { new: new_now, inode: inode_now, .. }) => {
-            (new, inode) == (new_now, inode_now)
-        }
-        (MetaReply::Entry(told), MetaReply::Entry(now)) => told.inode == now.inode,
-        (MetaReply::Inline { version, .. }, MetaReply::Inline { version: now, .. }) => version == now,
-        (MetaReply::Inlines(told), MetaReply::Inlines(now)) => {
-            told.len() == now.len() && told.iter().zip(now).all(|(told, now)| is_same_put(state, told, now))
-        }
-        (told, now) => std::mem::discriminant(told) == std::mem::discriminant(now),
-    };
-    if same { Ok(()) } else { Err(ErrorCode::STALE.with("done again, it came to something else")) }
-}
-
-fn is_same_put(state: &State, told: &PutOutcome, now: &PutOutcome) -> bool {
-    match (told, now) {
-        (PutOutcome::Refused(_), _) => false,
-        (PutOutcome::Taken { version, .. }, PutOutcome::Taken { version: now, .. }) => version == now,
-        (PutOutcome::Taken { attr, version }, PutOutcome::Refused(error)) => {
-            error.code == ErrorCode::INLINE_CONFLICT && has_content(state, attr.inode, *version)
-        }
-    }
-}
-
-/// Whether a change that is refused had not been lost, or was followed by later ones.
-pub fn is_there(state: &State, told: &MetaReply, error: WireError) -> Result<(), WireError> {
-    let there = match (told, error.code) {
-        (MetaReply::Inline { attr, version }, ErrorCode::INLINE_CONFLICT) => has_content(state, attr.inode, *version),
-        _ => false,
-    };
-    if there { Ok(()) } else { Err(error) }
-}
-
-/// Whether a file's inline content is this version or a later one.
-fn has_content(state: &State, inode: InodeId, version: u64) -> bool {
-    let row = state.ground.tables.get(&keys::inode(inode)).ok().flatten();
-    let record = row.and_then(|row| codec::decode::<InodeRecord>(&row).ok());
-    record.and_then(|record| record.file?.inline_version).is_some_and(|now| now >= version)
 }

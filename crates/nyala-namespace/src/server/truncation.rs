@@ -3,10 +3,8 @@
 //! Truncation of striped files: storage has to follow before the client hears that it is done.
 //!
 //! The new size and a record of the pending truncation are logged together; the inode stays locked until every target
-//! has cut its chunk file and the record is gone from the log. After a restart the records bring the locks back and
-//! the work goes on. A truncation is not repeated after its client was answered: by then the record's end is written, and if a power cut takes
-//! that back, the client says that it was answered ([`super::replay`]). Only one whose client is gone too is cut again.
-//! `O_TRUNC` is a truncation to nothing.
+//! has cut its chunk file and the record is gone from the log. After a restart the records bring the locks back and the work goes on, unless a
+//! client says that it was told it is over ([`super::replay`]). `O_TRUNC` is a truncation to nothing.
 //!
 //! Failure model: either side may lose power and what it had not synced.
 //! - **Metadata.** A smaller size is on disk before storage hears of it: else the old size could come back, and the file

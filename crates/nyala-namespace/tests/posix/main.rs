@@ -145,7 +145,16 @@ fn ctime_never_goes_back_and_times_are_valid() {
     let early = Time { seconds: 1, nanos: 0 };
     let put = |mtime| {
         let (base_version, data) = (0, b"x".to_vec().into());
-        MetaOp::PutInline(PutInline { inode, base_version, data, mtime, sync: false, close: false, size: None })
+        MetaOp::PutInline(PutInline {
+            inode,
+            base_version,
+            data,
+            mtime,
+            sync: false,
+            close: false,
+            size: None,
+            set: None,
+        })
     };
     server.run(put(early)).unwrap();
     let attr = server.attr(inode);
@@ -174,7 +183,7 @@ fn content_brings_its_size_where_a_truncation_was_lost() {
     let inode = server.file("f");
     let put = |base_version, data: &[u8], size| {
         let (data, mtime) = (data.to_vec().into(), Time::default());
-        MetaOp::PutInline(PutInline { inode, base_version, data, mtime, sync: false, close: false, size })
+        MetaOp::PutInline(PutInline { inode, base_version, data, mtime, sync: false, close: false, size, set: None })
     };
     server.run(put(0, b"longer", None)).unwrap();
     server.run(put(1, b"as", None)).unwrap();
@@ -195,7 +204,7 @@ fn of_many_contents_each_is_taken_or_refused_for_itself() {
     let dir = server.dir("d");
     let put = |inode, base_version, seconds| {
         let (data, mtime) = (b"content".to_vec().into(), Time { seconds, nanos: 0 });
-        PutInline { inode, base_version, data, mtime, sync: false, close: false, size: None }
+        PutInline { inode, base_version, data, mtime, sync: false, close: false, size: None, set: None }
     };
     server.run(MetaOp::Unlink { parent: InodeId::ROOT, name: name("f3") }).unwrap();
     let elsewhere = InodeId::new(Slot(4000), 7).unwrap();

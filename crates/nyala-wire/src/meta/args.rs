@@ -141,8 +141,10 @@ pub struct PutInline {
     /// The session closes its handle on the file.
     #[n(5)]
     pub close: bool,
-    /// The file's size becomes this, at least the length of the content; absent: it only grows. Said where the server has lost a
-    /// truncation that the content was made after.
+    /// The file's size becomes this, at least the content's length; absent: it only grows. Said where the server has lost a truncation.
     #[n(6)]
     pub size: Option<u64>,
+    /// Attributes that were set after the content was written and before it was sent; no size, and nothing of what a write does to setuid bits.
+    #[n(7)]
+    pub set: Option<Box<SetAttr>>,
 }

@@ -43,7 +43,7 @@ structures! {
     MgmtNode { node, alias, addresses, role, log, reachable }
     NewEntry { parent, name, perm, umask }
     Owner { uid, gid }
-    PutInline { inode, base_version, data, mtime, sync, close, size }
+    PutInline { inode, base_version, data, mtime, sync, close, size, set }
     Register { cluster, role, uuid, alias, addresses, incarnation, targets }
     RegisterTarget { uuid, id, alias, kind, capacity, losses, spare }
     Registered { cluster, node, targets, map, refused }

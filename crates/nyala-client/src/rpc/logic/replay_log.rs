@@ -123,15 +123,12 @@ impl ReplayLog {
         self.closed = true;
     }
 
-    /// What the server is to do again, in its order.
-    pub fn changes(&self) -> impl Iterator<Item = (u64, Acknowledged)> + '_ {
-        self.changes.iter().map(|(&(position, sequence), kept)| (sequence, acknowledged(position, kept)))
-    }
-
-    /// Some of it, by sequence number.
-    pub fn changes_of<'a>(&'a self, numbers: &'a [u64]) -> impl Iterator<Item = (u64, Acknowledged)> + 'a {
-        let these = self.changes.iter().filter(|((_, sequence), _)| numbers.contains(sequence));
-        these.map(|(&(position, sequence), kept)| (sequence, acknowledged(position, kept)))
+    /// What the server is to do again, in its order: those whose sequence numbers are `wanted`.
+    pub fn changes(&self, wanted: impl Fn(u64) -> bool) -> impl Iterator<Item = (u64, Acknowledged)> {
+        self.changes.iter().filter(move |((_, sequence), _)| wanted(*sequence)).map(|(&(position, sequence), kept)| {
+            let (request, reply) = (kept.request.to_vec().into(), kept.reply.to_vec().into());
+            (sequence, Acknowledged { position, request, reply })
+        })
     }
 
     /// A later run has done everything again, and has that on disk.
@@ -143,10 +140,6 @@ impl ReplayLog {
     pub fn forget(&mut self) {
         *self = ReplayLog::default();
     }
-}
-
-fn acknowledged(position: u64, kept: &SentChange) -> Acknowledged {
-    Acknowledged { position, request: kept.request.to_vec().into(), reply: kept.reply.to_vec().into() }
 }
 
 fn size(kept: &SentChange) -> usize {
@@ -162,7 +155,7 @@ mod tests {
     }
 
     fn kept(log: &ReplayLog) -> Vec<(u64, u64)> {
-        log.changes().map(|(sequence, change)| (change.position, sequence)).collect()
+        log.changes(|_| true).map(|(sequence, change)| (change.position, sequence)).collect()
     }
 
     fn keep(log: &mut ReplayLog, mark: LogMark, sequence: u64) {
