@@ -15,7 +15,6 @@ use nyala_transport::member::{Member, monotonic_us};
 use nyala_wire::mgmt::MgmtRequest;
 use nyala_wire::{GroupId, TargetId, WireError};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::mpsc;
 
@@ -41,7 +40,6 @@ pub(super) struct SharedMember {
     pub rows: RowLog,
     /// Held for a step, never across a wait. What a step that panicked leaves is not served.
     state: Mutex<State>,
-    stopped: AtomicBool,
 }
 
 impl SharedMember {
@@ -54,20 +52,18 @@ impl SharedMember {
         // Without randomness two runs may look like one to the group, which takes the later one's requests for repeated ones.
         let client = getrandom::u64().unwrap_or(1).max(1);
         let (rows, state) = (RowLog::new(setup.group), Mutex::new(State::new(replica, flushes)));
-        Ok(SharedMember { setup, client, rows, state, stopped: AtomicBool::new(false) })
+        Ok(SharedMember { setup, client, rows, state })
     }
 
     /// The state, unless the member has stopped.
     pub fn state(&self) -> Option<MutexGuard<'_, State>> {
-        if self.stopped.load(Ordering::Acquire) {
-            return None;
-        }
         match self.state.lock() {
-            Ok(state) => Some(state),
+            Ok(state) => (!state.stopped).then_some(state),
             Err(broken) => {
                 drop(broken);
                 tracing::error!(group = %self.setup.group, "a step of a mirror group's member has panicked; it is not served any more");
                 self.stop();
+                self.state.clear_poison();
                 None
             }
         }
@@ -75,9 +71,9 @@ impl SharedMember {
 
     /// Nothing happens any more, and whoever waits learns that.
     pub fn stop(&self) {
-        self.stopped.store(true, Ordering::Release);
         self.rows.close();
         let mut state = self.state.lock().unwrap_or_else(|broken| broken.into_inner());
+        state.stopped = true;
         state.waiting.clear();
         state.askers.clear();
         state.quiet.clear();

@@ -18,6 +18,8 @@ use tokio::sync::oneshot;
 
 pub(super) struct State {
     pub replica: Replica,
+    /// No step is taken any more. Under the lock, so that nothing comes to what was cleared.
+    pub stopped: bool,
     pub map: Arc<ClusterMap>,
     pub buffers: HashMap<Ticket, Payload>,
     pub waiting: HashMap<Token, Waiting>,
@@ -45,6 +47,7 @@ impl State {
     pub fn new(replica: Replica, flushes: FlushSet) -> State {
         State {
             replica,
+            stopped: false,
             map: Arc::default(),
             buffers: HashMap::new(),
             waiting: HashMap::new(),
