@@ -57,12 +57,24 @@ pub(super) enum Action {
     Ask(Command),
     /// There is a newer map than this.
     FetchMap(MapVersion),
-    /// Rows wait in the group's queue.
-    WriteRows,
+    /// What a request is about.
+    Main(Main),
+    /// Disk work beside that.
+    Work(Work),
+}
+
+/// What a request is about: mostly done by whoever has it.
+pub(super) enum Main {
     /// Do a change.
     Apply { job: Job, file: ChunkFileId, ticket: Ticket, request: Option<Payload> },
     /// Read for a client; `None`: who has gone.
     Read { job: Job, file: ChunkFileId, kind: Option<ReadKind> },
+}
+
+/// Disk work that takes time and is not on the way of most requests.
+pub(super) enum Work {
+    /// Rows wait in the group's queue.
+    WriteRows,
     /// Read a region for another member.
     ReadRegion { job: Job, file: ChunkFileId, span: Span, into: Ticket },
     /// Take a region from another member.

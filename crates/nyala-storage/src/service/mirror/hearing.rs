@@ -5,9 +5,9 @@
 //! **Failure model.** A message, or the answer to it, may be lost: whoever sent it asks again, and an answer whose question waits no
 //! more goes out as a message of its own. Of a bundle with a malformed message nothing is done.
 
-use super::action::Action;
+use super::action::{Action, Main};
 use super::entry::{Mirrors, fetch};
-use super::parse::{self, ChangeOp, Payload, Sent};
+use super::parse::{self, ChangeOp, Payload, Sent, own};
 use super::shell::{SharedMember, Shell};
 use super::thread_context::ThreadContext;
 use super::work::Change;
@@ -123,10 +123,17 @@ async fn carry_out_together(shell: &Shell, actions: Vec<Action>) {
     let (mut changes, mut ops) = (Vec::new(), Vec::new());
     for action in actions {
         match action {
-            Action::Apply { job, file, ticket, request: Some(Payload::Change(request)) } if matches!(&request.op, ChangeOp::Write(op) if op.data.len() < SMALL_BYTES) =>
-            {
-                ops.extend(request.write());
-                changes.push(Change { job, file, ticket, request });
+            Action::Main(Main::Apply { job, file, ticket, request: Some(Payload::Change(request)) }) => {
+                match &request.op {
+                    ChangeOp::Write(op) if op.data.len() < SMALL_BYTES => {
+                        ops.push(own(op));
+                        changes.push(Change { job, file, ticket, request });
+                    }
+                    _ => {
+                        let request = Some(Payload::Change(request));
+                        shell.begin(Action::Main(Main::Apply { job, file, ticket, request }));
+                    }
+                }
             }
             other => shell.begin(other),
         }

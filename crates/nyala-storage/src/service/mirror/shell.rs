@@ -3,7 +3,7 @@
 //! A member at work: something happens to it, on whatever thread; the member decides, one step at a time; the same thread does
 //! what it wants done. Failure model: see the parent module.
 
-use super::action::{Action, Ask};
+use super::action::{Action, Ask, Main};
 use super::common::Common;
 use super::state::State;
 use super::thread_context::ThreadContext;
@@ -117,14 +117,18 @@ impl Shell {
     }
 
     /// The same, but for the first change or read, which is done when this returns.
-    pub async fn carry_out_here(&self, mut actions: Vec<Action>) {
-        let here = actions.iter().position(|action| matches!(action, Action::Apply { .. } | Action::Read { .. }));
-        let here = here.map(|at| actions.remove(at));
-        self.carry_out(actions);
+    pub async fn carry_out_here(&self, actions: Vec<Action>) {
+        let mut here = None;
+        for action in actions {
+            match action {
+                Action::Main(main) if here.is_none() => here = Some(main),
+                other => self.begin(other),
+            }
+        }
         match here {
-            Some(Action::Apply { job, file, ticket, request }) => self.apply(job, file, ticket, request).await,
-            Some(Action::Read { job, file, kind }) => self.read(job, file, kind).await,
-            _ => {}
+            Some(Main::Apply { job, file, ticket, request }) => self.apply(job, file, ticket, request).await,
+            Some(Main::Read { job, file, kind }) => self.read(job, file, kind).await,
+            None => {}
         }
     }
 
@@ -139,15 +143,15 @@ impl Shell {
             Action::Ask(command) => self.ask(&command),
             Action::FetchMap(version) => self.tell(Ask::Behind(version)),
             Action::Send(outgoing) => self.post(outgoing),
-            Action::Apply { job, file, ticket, request } => {
+            Action::Main(Main::Apply { job, file, ticket, request }) => {
                 let shell = shell();
                 tokio::task::spawn_local(async move { shell.apply(job, file, ticket, request).await });
             }
-            Action::Read { job, file, kind } => {
+            Action::Main(Main::Read { job, file, kind }) => {
                 let shell = shell();
                 tokio::task::spawn_local(async move { shell.read(job, file, kind).await });
             }
-            work => {
+            Action::Work(work) => {
                 let shell = shell();
                 tokio::task::spawn_local(async move { shell.work(work).await });
             }

@@ -3,7 +3,7 @@
 //! What a group's member and its shell remember, and what follows from a step of the member: worked out here, while nobody else
 //! may take one, and carried out by [`super::shell`] when others may. Failure model: see the parent module.
 
-use super::action::{Action, Answered, Fenced, Outgoing, Waiting, lost};
+use super::action::{Action, Answered, Fenced, Main, Outgoing, Waiting, Work, lost};
 use super::parse::Payload;
 use crate::service::mirror_rows::RowLog;
 use nyala_replica::{Answer, Effect, Envelope, FlushSet, Job, Member as Replica, Question, QuestionsUnderWay};
@@ -87,20 +87,23 @@ impl State {
             Effect::FetchMap => Action::FetchMap(self.map.version),
             Effect::Persist { job, rows: changed, durable } => {
                 rows.push(job, changed, durable);
-                Action::WriteRows
+                Action::Work(Work::WriteRows)
             }
             Effect::Apply { job, change, payload } => {
-                Action::Apply { job, file: change.file, ticket: payload, request: self.buffers.get(&payload).cloned() }
+                let (file, request) = (change.file, self.buffers.get(&payload).cloned());
+                Action::Main(Main::Apply { job, file, ticket: payload, request })
             }
             Effect::Read { job, token, file, .. } => {
-                Action::Read { job, file, kind: self.waiting.get(&token).and_then(|waiting| waiting.read) }
+                let kind = self.waiting.get(&token).and_then(|waiting| waiting.read);
+                Action::Main(Main::Read { job, file, kind })
             }
-            Effect::ReadRegion { job, file, span, into } => Action::ReadRegion { job, file, span, into },
+            Effect::ReadRegion { job, file, span, into } => Action::Work(Work::ReadRegion { job, file, span, into }),
             Effect::WriteRegion { job, file, span, from } => {
-                Action::WriteRegion { job, file, end: span.end, region: self.buffers.get(&from).cloned() }
+                let region = self.buffers.get(&from).cloned();
+                Action::Work(Work::WriteRegion { job, file, end: span.end, region })
             }
-            Effect::Flush { job } => Action::Flush { job, files: self.flushes.begin() },
-            Effect::ListFiles { of, after } => Action::ListFiles { of, after },
+            Effect::Flush { job } => Action::Work(Work::Flush { job, files: self.flushes.begin() }),
+            Effect::ListFiles { of, after } => Action::Work(Work::ListFiles { of, after }),
         })
     }
 
