@@ -3,7 +3,8 @@
 //! Messages of other members, alone or several at once.
 //!
 //! **Failure model.** A message, or the answer to it, may be lost: whoever sent it asks again, and an answer whose question waits no
-//! more goes out as a message of its own. Of a bundle with a malformed message nothing is done.
+//! more goes out as a message of its own. Of a bundle with a malformed message nothing is done. One that takes its time (its row has
+//! to be on disk first) does not hold up the answers to the others.
 
 use super::action::{Action, Main};
 use super::entry::{Mirrors, fetch};
@@ -18,11 +19,12 @@ use nyala_replica::{Envelope, Input, Question, Ticket};
 use nyala_transport::{Frame, Reply};
 use nyala_wire::mirror::{ReplicaHeader, replica_kind, unbundle};
 use nyala_wire::{ErrorCode, TargetId, WireError, codec};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::sync::oneshot;
-use tokio::time::Instant;
 
 /// Longest wait for a member's answers to another one, which asks again.
 const WITHIN: Duration = Duration::from_secs(3);
@@ -41,7 +43,7 @@ pub async fn message(mirrors: &Mirrors, thread: &Rc<ThreadContext>, frame: &Fram
     let (actions, answers) = hear(&shell, TargetId(header.from.get()), vec![heard]);
     shell.carry_out_here(actions).await;
     // Answers that take longer, or that there are none of, come as messages of their own.
-    Ok(Reply::ok(collect(answers).await.first().map_or(Vec::new(), codec::encode)))
+    Ok(Reply::ok(collect_first(answers).await.first().map_or(Vec::new(), codec::encode)))
 }
 
 /// Several messages of one member to another.
@@ -59,7 +61,7 @@ pub async fn bundle(mirrors: &Mirrors, thread: &Rc<ThreadContext>, frame: &Frame
     let shell = Shell { shared: member(mirrors, &header)?, thread: thread.clone() };
     let (actions, answers) = hear(&shell, TargetId(header.from.get()), all);
     carry_out_together(&shell, actions).await;
-    Ok(Reply::ok(codec::encode(&collect(answers).await)))
+    Ok(Reply::ok(codec::encode(&collect_first(answers).await)))
 }
 
 /// The member here that a message is for.
@@ -77,18 +79,27 @@ fn heard(header: &ReplicaHeader, envelope: &[u8], rest: Bytes, data: Bytes) -> R
     Ok((envelope, sent))
 }
 
-/// The answers, as far as they come in time.
-async fn collect(waiting: Vec<oneshot::Receiver<Envelope>>) -> Vec<Envelope> {
-    let (mut answers, mut late) = (Vec::with_capacity(waiting.len()), None);
-    for mut answer in waiting {
-        match answer.try_recv() {
-            Ok(envelope) => answers.push(envelope),
-            Err(oneshot::error::TryRecvError::Closed) => {}
-            Err(oneshot::error::TryRecvError::Empty) => {
-                let late = *late.get_or_insert_with(|| Instant::now() + WITHIN);
-                answers.extend(tokio::time::timeout_at(late, answer).await.ok().and_then(Result::ok));
+/// The answers that are there once the first one is, if that comes in time. None waits for a slower one: what comes later is a message
+/// of its own.
+async fn collect_first(mut waiting: Vec<oneshot::Receiver<Envelope>>) -> Vec<Envelope> {
+    let mut answers = Vec::with_capacity(waiting.len());
+    let mut take = |context: &mut Context<'_>| {
+        waiting.retain_mut(|answer| match Pin::new(answer).poll(context) {
+            Poll::Ready(envelope) => {
+                answers.extend(envelope.ok());
+                false
             }
-        }
+            Poll::Pending => true,
+        });
+        if answers.is_empty() && !waiting.is_empty() { Poll::Pending } else { Poll::Ready(()) }
+    };
+    // Mostly it is there, and needs no timer.
+    if take(&mut Context::from_waker(Waker::noop())).is_pending()
+        && tokio::time::timeout(WITHIN, std::future::poll_fn(&mut take)).await.is_ok()
+    {
+        // Those that waited for the same end now, too.
+        tokio::task::yield_now().await;
+        let _ = take(&mut Context::from_waker(Waker::noop()));
     }
     answers
 }
@@ -141,5 +152,42 @@ async fn carry_out_together(shell: &Shell, actions: Vec<Action>) {
     if !changes.is_empty() {
         let results = write_all(&shell.thread.inline_path, &shell.shared.setup.target, ops).await;
         shell.applied(changes.into_iter().zip(results).collect());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nyala_replica::Body;
+    use nyala_wire::GroupId;
+
+    fn answer(seq: u64) -> Envelope {
+        Envelope { group: GroupId(1), epoch: 1, term: 1, body: Body::Forwarded { seq, ok: true } }
+    }
+
+    #[test]
+    fn an_answer_does_not_wait_for_a_slower_one() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let channels = || (0..4).map(|_| oneshot::channel()).unzip::<_, _, Vec<_>, Vec<_>>();
+            let (mut ask, waits) = channels();
+            ask.remove(2).send(answer(2)).unwrap();
+            ask.remove(0).send(answer(0)).unwrap();
+            assert_eq!(collect_first(waits).await, [answer(0), answer(2)]);
+            assert!(ask.iter().all(oneshot::Sender::is_closed), "what comes later goes its own way");
+            let (mut ask, waits) = channels();
+            let later = async {
+                tokio::task::yield_now().await;
+                drop(ask.remove(3));
+                tokio::task::yield_now().await;
+                ask.remove(2).send(answer(2)).unwrap();
+                ask.remove(1).send(answer(1)).unwrap();
+            };
+            assert_eq!(tokio::join!(collect_first(waits), later).0, [answer(1), answer(2)]);
+            let (ask, waits) = channels();
+            drop(ask);
+            assert_eq!(collect_first(waits).await, []);
+            assert_eq!(collect_first(Vec::new()).await, []);
+        });
     }
 }

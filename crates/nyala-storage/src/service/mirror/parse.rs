@@ -53,16 +53,6 @@ pub(super) enum Payload {
     Region(Region),
 }
 
-impl Payload {
-    /// How long the data is.
-    pub fn bytes(&self) -> usize {
-        match self {
-            Payload::Change(change) => change.data.len(),
-            Payload::Region(region) => region.data.len(),
-        }
-    }
-}
-
 /// What came beside a message.
 pub(super) enum Sent {
     Nothing,

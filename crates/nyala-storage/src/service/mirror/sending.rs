@@ -8,10 +8,10 @@
 
 use super::action::{Ask, Outgoing};
 use super::frames::{answers_in, request};
-use super::parse::{self, Payload};
+use super::parse::{self, ChangeOp, Payload};
 use super::shell::{Setup, Shell};
 use crate::chunk_store::SMALL_BYTES;
-use nyala_replica::{Input, Ticket};
+use nyala_replica::{Body, Input, Ticket};
 use nyala_transport::{Endpoint, Request, TransportError};
 use nyala_wire::mirror::{MAX_BUNDLED, ReplicaHeader, replica_kind};
 use nyala_wire::storage::{ChunkFileId, StorageOp, StorageRequest};
@@ -23,11 +23,26 @@ const WITHIN: Duration = Duration::from_secs(20);
 /// Longest wait for a region that is to repair a bad one.
 const FETCH_WITHIN: Duration = Duration::from_secs(3);
 
+/// Whether whoever gets the message is through with it at once, in most cases. What is not has a frame of its own: the answers to all of a
+/// frame come together, and would wait for the slowest.
+fn is_quick(body: &Body, payload: Option<&Payload>) -> bool {
+    match body {
+        Body::Forward { .. } => match payload {
+            Some(Payload::Change(change)) => matches!(&change.op, ChangeOp::Write(op) if op.data.len() < SMALL_BYTES),
+            Some(Payload::Region(_)) | None => false,
+        },
+        Body::Sync { flush, .. } => !flush,
+        Body::Copy { .. } => false,
+        Body::Forwarded { .. } | Body::Synced { .. } | Body::Committed { .. } => true,
+        Body::Gather { .. } | Body::Gathered { .. } | Body::Behind => true,
+    }
+}
+
 impl Shell {
-    /// Has a message sent. Short ones to the same member that are posted before this thread does anything else leave together.
+    /// Has a message sent. Quick ones to the same member that are posted before this thread does anything else leave together.
     pub(super) fn post(&self, outgoing: Outgoing) {
         let shell = self.clone();
-        if outgoing.payload.as_ref().map_or(0, Payload::bytes) >= SMALL_BYTES {
+        if !is_quick(&outgoing.envelope.body, outgoing.payload.as_ref()) {
             tokio::task::spawn_local(async move { shell.send(vec![outgoing]).await });
             return;
         }
@@ -118,5 +133,50 @@ impl Shell {
             }
         }
         tracing::error!(%group, target = %me, inode = %file.inode, index = file.index, offset, "damage could not be repaired");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse::ChangeRequest;
+    use super::*;
+    use crate::chunk_store::WriteOp;
+    use bytes::Bytes;
+    use nyala_replica::message::Origin;
+    use nyala_replica::{Change, Span};
+    use nyala_wire::SessionId;
+    use std::sync::Arc;
+
+    fn change(op: ChangeOp, len: usize) -> Payload {
+        let (body, data) = (Bytes::new(), Bytes::from(vec![0; len]));
+        Payload::Change(Arc::new(ChangeRequest { kind: 0, body, data, session: SessionId(1), op }))
+    }
+
+    #[test]
+    fn what_takes_its_time_shares_no_frame() {
+        let (file, origin) = (ChunkFileId::default(), Origin { client: 1, seq: 1, lowest: 1 });
+        let about = Change { file, span: Span { start: 0, end: 4096 } };
+        let forward = Body::Forward { seq: 1, committed_below: 1, change: about, origin };
+        let write = |len: usize| {
+            let data = Bytes::from(vec![0; len]);
+            let op = WriteOp {
+                session: SessionId(1),
+                file,
+                offset: 0,
+                data,
+                crcs: Vec::new(),
+                compared: true,
+                stamp: Default::default(),
+            };
+            change(ChangeOp::Write(op), len)
+        };
+        let cut = change(ChangeOp::Other(file, StorageOp::Truncate { len: 0 }), 0);
+        assert!(is_quick(&forward, Some(&write(4096))) && is_quick(&forward, Some(&write(SMALL_BYTES - 1))));
+        assert!(!is_quick(&forward, Some(&write(SMALL_BYTES))), "its data takes long");
+        assert!(!is_quick(&forward, Some(&cut)), "it waits for a disk");
+        let sync = |flush| Body::Sync { id: 1, flush, done: None };
+        assert!(!is_quick(&sync(true), None) && is_quick(&sync(false), None));
+        assert!(!is_quick(&Body::Copy { seq: 1, committed_below: 1, change: about }, None));
+        assert!(is_quick(&Body::Forwarded { seq: 1, ok: true }, None) && is_quick(&Body::Behind, None));
     }
 }
