@@ -2,10 +2,12 @@
 
 //! What a member of a mirror group remembers, in its target's store: rows of `nyala_replica` under a prefix per group.
 //!
-//! **Failure model.** See `nyala_replica::rows`: a record is there as a whole or not, the last ones may be lost by a loss of
-//! power unless they were asked for as durable. Each row is all that there is to say of its file, and members decide on several
-//! threads: so rows are queued in the order of the decisions, and written in it by one thread at a time, what came together as one
-//! record. A row that cannot be read keeps the group closed here: it may be the one that says what differs.
+//! **Failure model.** See `nyala_replica::rows`: a record is there as a whole or not, the last ones may be lost by a loss of power unless they were
+//! asked for as durable. Each row is all that there is to say of its file, and members decide on several threads: so rows are queued in the order of
+//! the decisions, and written in it by one thread at a time, what came together as one record. A row that cannot be read keeps the group closed here.
+
+#[cfg(test)]
+mod tests;
 
 use crate::chunk_store::ChunkError;
 use nyala_replica::rows::{RowKey, decode_runs, encode_runs};
@@ -19,8 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// First byte of the keys.
 const TAG: u8 = b'M';
-/// Rows that are removed by one record.
-const REMOVED_AT_ONCE: u64 = 4096;
+const ROWS_REMOVED_BY_A_RECORD: u64 = 4096;
 
 fn key(group: GroupId, row: &[u8]) -> Vec<u8> {
     // why big-endian: as all numbers in keys
@@ -102,8 +103,7 @@ fn failed(error: StoreError) -> WireError {
 /// All rows of a group.
 pub(super) fn load(kv: &Store, group: GroupId) -> Result<Vec<Row>, WireError> {
     let prefix = key(group, &[]);
-    let end = prefix_end(&prefix);
-    let mut raw = Vec::new();
+    let (end, mut raw) = (prefix_end(&prefix), Vec::new());
     kv.scan(Bound::Included(&prefix), Bound::Excluded(&end), &mut |key, value| {
         raw.push((key[prefix.len()..].to_vec(), value.to_vec()));
         ControlFlow::Continue(())
@@ -130,14 +130,14 @@ pub(super) fn groups(kv: &Store) -> Result<Vec<GroupId>, WireError> {
 
 /// Removes all rows of a group; how many there were. A crash leaves some, which are removed the next time.
 pub(super) async fn remove(kv: &Store, group: GroupId) -> Result<u64, WireError> {
-    let prefix = key(group, &[]);
-    let (end, mut removed) = (prefix_end(&prefix), 0);
+    let (prefix, mut removed) = (key(group, &[]), 0);
+    let end = prefix_end(&prefix);
     loop {
         let (mut batch, mut count) = (Batch::new(), 0);
         kv.scan(Bound::Included(&prefix), Bound::Excluded(&end), &mut |key, _| {
             batch.delete(key);
             count += 1;
-            if count < REMOVED_AT_ONCE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            if count < ROWS_REMOVED_BY_A_RECORD { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })
         .map_err(failed)?;
         if count == 0 {
@@ -146,60 +146,5 @@ pub(super) async fn remove(kv: &Store, group: GroupId) -> Result<u64, WireError>
         kv.wait_room().await;
         kv.apply(&batch).map_err(failed)?;
         removed += count;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use nyala_replica::Runs;
-    use nyala_store::Options;
-    use nyala_store::testing::Machine;
-    use nyala_wire::InodeId;
-    use nyala_wire::storage::ChunkFileId;
-    use std::time::Duration;
-
-    fn row(inode: u64) -> Vec<Row> {
-        let file = ChunkFileId { inode: InodeId(inode), index: 0 };
-        vec![Row { key: RowKey::Intent(file), runs: Some(Runs::default()) }]
-    }
-
-    /// Rows that wait for room, and what happens meanwhile. Returns when there is room again.
-    fn waits_for_room(meanwhile: impl FnOnce(&RowLog)) -> (Option<Persisted>, RowLog) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(async {
-            let machine = Machine::new(1);
-            let options = Options { memory_hard_bytes: 10_000, memory_soft_bytes: 5_000, ..Options::default() };
-            let (store, _) = Store::open_with(machine.disk(), machine.ordered(), options).unwrap();
-            machine.set_ordered_full(true);
-            for number in 0..4_u8 {
-                store.apply(Batch::new().put(vec![number], vec![1; 4_000])).unwrap();
-            }
-            let rows = RowLog::new(GroupId(1));
-            rows.push(Job(1), row(1), true);
-            let mut write = Box::pin(rows.write(&store));
-            assert!(tokio::time::timeout(Duration::from_millis(50), &mut write).await.is_err(), "there is room");
-            meanwhile(&rows);
-            machine.set_ordered_full(false);
-            let written = tokio::time::timeout(Duration::from_secs(60), write).await.expect("there is room again");
-            (written, rows)
-        })
-    }
-
-    #[test]
-    fn what_comes_while_there_is_no_room_is_part_of_the_record() {
-        let (written, _) = waits_for_room(|rows| rows.push(Job(2), row(2), false));
-        assert_eq!(written, Some((vec![Job(1), Job(2)], Ok(()))));
-    }
-
-    #[test]
-    fn whoever_closes_it_waits_for_no_room_and_nothing_is_written_then() {
-        let ended = &mut false;
-        let (written, rows) = waits_for_room(|rows| {
-            rows.close();
-            *ended = rows.has_ended();
-        });
-        assert!(*ended, "nothing is being written");
-        assert_eq!((written, rows.has_ended()), (None, true));
     }
 }

@@ -2,6 +2,9 @@
 
 //! Frames between members: one message, or several that leave together, and the answers to them.
 
+#[cfg(test)]
+mod tests;
+
 use super::action::Outgoing;
 use super::parse::Payload;
 use bytes::Bytes;
@@ -9,6 +12,13 @@ use nyala_replica::Envelope;
 use nyala_transport::{Frame, Request};
 use nyala_wire::mirror::{ReplicaHeader, bundle, replica_kind};
 use nyala_wire::{GroupId, TargetId, codec, message_type};
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// Longest wait for a member's answers to another one, which asks again.
+const WITHIN: Duration = Duration::from_secs(3);
 
 /// The frame that carries messages of a member.
 pub(super) fn request(group: GroupId, me: TargetId, messages: Vec<Outgoing>) -> Request {
@@ -55,4 +65,29 @@ pub(super) fn answers_in(group: GroupId, from: TargetId, frame: &Frame, is_bundl
         tracing::warn!(%group, %from, %error, "an answer that cannot be read");
         Vec::new()
     })
+}
+
+/// The answers that are there once the first one is, if that comes in time. None waits for a slower one: what comes later is a message
+/// of its own.
+pub(super) async fn collect_first(mut waiting: Vec<oneshot::Receiver<Envelope>>) -> Vec<Envelope> {
+    let mut answers = Vec::with_capacity(waiting.len());
+    let mut take = |context: &mut Context<'_>| {
+        waiting.retain_mut(|answer| match Pin::new(answer).poll(context) {
+            Poll::Ready(envelope) => {
+                answers.extend(envelope.ok());
+                false
+            }
+            Poll::Pending => true,
+        });
+        if answers.is_empty() && !waiting.is_empty() { Poll::Pending } else { Poll::Ready(()) }
+    };
+    // Mostly it is there, and needs no timer.
+    if take(&mut Context::from_waker(Waker::noop())).is_pending()
+        && tokio::time::timeout(WITHIN, std::future::poll_fn(&mut take)).await.is_ok()
+    {
+        // Those that waited for the same end now, too.
+        tokio::task::yield_now().await;
+        let _ = take(&mut Context::from_waker(Waker::noop()));
+    }
+    answers
 }

@@ -8,6 +8,7 @@
 
 use super::action::{Action, Main};
 use super::entry::{Mirrors, fetch};
+use super::frames::collect_first;
 use super::parse::{self, ChangeOp, Payload, Sent, own};
 use super::shell::{SharedMember, Shell};
 use super::thread_context::ThreadContext;
@@ -19,15 +20,9 @@ use nyala_replica::{Envelope, Input, Question, Ticket};
 use nyala_transport::{Frame, Reply};
 use nyala_wire::mirror::{ReplicaHeader, replica_kind, unbundle};
 use nyala_wire::{ErrorCode, TargetId, WireError, codec};
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 use tokio::sync::oneshot;
-
-/// Longest wait for a member's answers to another one, which asks again.
-const WITHIN: Duration = Duration::from_secs(3);
 
 type Heard = (Envelope, Sent);
 
@@ -79,31 +74,6 @@ fn heard(header: &ReplicaHeader, envelope: &[u8], rest: Bytes, data: Bytes) -> R
     Ok((envelope, sent))
 }
 
-/// The answers that are there once the first one is, if that comes in time. None waits for a slower one: what comes later is a message
-/// of its own.
-async fn collect_first(mut waiting: Vec<oneshot::Receiver<Envelope>>) -> Vec<Envelope> {
-    let mut answers = Vec::with_capacity(waiting.len());
-    let mut take = |context: &mut Context<'_>| {
-        waiting.retain_mut(|answer| match Pin::new(answer).poll(context) {
-            Poll::Ready(envelope) => {
-                answers.extend(envelope.ok());
-                false
-            }
-            Poll::Pending => true,
-        });
-        if answers.is_empty() && !waiting.is_empty() { Poll::Pending } else { Poll::Ready(()) }
-    };
-    // Mostly it is there, and needs no timer.
-    if take(&mut Context::from_waker(Waker::noop())).is_pending()
-        && tokio::time::timeout(WITHIN, std::future::poll_fn(&mut take)).await.is_ok()
-    {
-        // Those that waited for the same end now, too.
-        tokio::task::yield_now().await;
-        let _ = take(&mut Context::from_waker(Waker::noop()));
-    }
-    answers
-}
-
 /// Messages of another member; what is to be done, and where the answers come.
 fn hear(shell: &Shell, from: TargetId, heard: Vec<Heard>) -> (Vec<Action>, Vec<oneshot::Receiver<Envelope>>) {
     let mut answers = Vec::with_capacity(heard.len());
@@ -152,42 +122,5 @@ async fn carry_out_together(shell: &Shell, actions: Vec<Action>) {
     if !changes.is_empty() {
         let results = write_all(&shell.thread.inline_path, &shell.shared.setup.target, ops).await;
         shell.applied(changes.into_iter().zip(results).collect());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use nyala_replica::Body;
-    use nyala_wire::GroupId;
-
-    fn answer(seq: u64) -> Envelope {
-        Envelope { group: GroupId(1), epoch: 1, term: 1, body: Body::Forwarded { seq, ok: true } }
-    }
-
-    #[test]
-    fn an_answer_does_not_wait_for_a_slower_one() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(async {
-            let channels = || (0..4).map(|_| oneshot::channel()).unzip::<_, _, Vec<_>, Vec<_>>();
-            let (mut ask, waits) = channels();
-            ask.remove(2).send(answer(2)).unwrap();
-            ask.remove(0).send(answer(0)).unwrap();
-            assert_eq!(collect_first(waits).await, [answer(0), answer(2)]);
-            assert!(ask.iter().all(oneshot::Sender::is_closed), "what comes later goes its own way");
-            let (mut ask, waits) = channels();
-            let later = async {
-                tokio::task::yield_now().await;
-                drop(ask.remove(3));
-                tokio::task::yield_now().await;
-                ask.remove(2).send(answer(2)).unwrap();
-                ask.remove(1).send(answer(1)).unwrap();
-            };
-            assert_eq!(tokio::join!(collect_first(waits), later).0, [answer(1), answer(2)]);
-            let (ask, waits) = channels();
-            drop(ask);
-            assert_eq!(collect_first(waits).await, []);
-            assert_eq!(collect_first(Vec::new()).await, []);
-        });
     }
 }

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 pub(super) struct State {
     pub replica: Replica,
-    /// No step is taken any more. Under the lock, so that nothing comes to what was cleared.
+    /// No step is taken any more.
     pub stopped: bool,
     pub map: Arc<ClusterMap>,
     pub buffers: HashMap<Ticket, Payload>,
@@ -94,13 +94,11 @@ impl State {
                 Action::Main(Main::Apply { job, file, ticket: payload, request })
             }
             Effect::Read { job, token, file, .. } => {
-                let kind = self.waiting.get(&token).and_then(|waiting| waiting.read);
-                Action::Main(Main::Read { job, file, kind })
+                Action::Main(Main::Read { job, file, kind: self.waiting.get(&token).and_then(|waiting| waiting.read) })
             }
             Effect::ReadRegion { job, file, span, into } => Action::Work(Work::ReadRegion { job, file, span, into }),
             Effect::WriteRegion { job, file, span, from } => {
-                let region = self.buffers.get(&from).cloned();
-                Action::Work(Work::WriteRegion { job, file, end: span.end, region })
+                Action::Work(Work::WriteRegion { job, file, end: span.end, region: self.buffers.get(&from).cloned() })
             }
             Effect::Flush { job } => Action::Work(Work::Flush { job, files: self.flushes.begin() }),
             Effect::ListFiles { of, after } => Action::Work(Work::ListFiles { of, after }),
@@ -139,9 +137,6 @@ impl State {
 
     /// Answers those who wait until no write of a session is under way.
     pub fn tell_quiet(&mut self) {
-        if self.quiet.is_empty() {
-            return;
-        }
         for (session, done) in std::mem::take(&mut self.quiet) {
             let of_it = |payload: &Payload| matches!(payload, Payload::Change(request) if request.session == session);
             match self.buffers.values().any(of_it) {
