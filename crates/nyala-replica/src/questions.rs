@@ -10,6 +10,7 @@ use crate::member::Member;
 use crate::message::{Body, Envelope};
 use crate::role::MemberRole;
 use nyala_wire::TargetId;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A question: between us and whom, of which kind, which number.
@@ -69,11 +70,13 @@ pub struct QuestionsUnderWay {
 impl QuestionsUnderWay {
     /// A question is to go out now; `false`: it is on its way already.
     pub fn begin(&mut self, question: Question, epoch: u32, now_ms: u64) -> bool {
-        let new = !self.since_ms.contains_key(&(question, epoch));
-        if new {
-            self.since_ms.insert((question, epoch), now_ms);
+        match self.since_ms.entry((question, epoch)) {
+            Entry::Vacant(new) => {
+                new.insert(now_ms);
+                true
+            }
+            Entry::Occupied(_) => false,
         }
-        new
     }
 
     /// It was answered, or its connection failed.

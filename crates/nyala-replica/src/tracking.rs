@@ -60,7 +60,9 @@ impl Tracking {
     /// regions `ahead` get theirs in the same row.
     pub fn begin(&mut self, file: ChunkFileId, run: Span, ahead: u64) -> Option<(u64, Row)> {
         if self.open.contains(file, run) {
-            self.touched.insert(file, run, self.max_runs);
+            if !self.touched.contains(file, run) {
+                self.touched.insert(file, run, self.max_runs);
+            }
             return None;
         }
         let before = run.start.checked_sub(1).map(|start| Span { start, end: run.start });

@@ -153,6 +153,13 @@ impl Member {
 
     /// Something happens at `now_us` (microseconds of a monotonic clock); what is to be done about it.
     pub fn handle(&mut self, now_us: u64, input: Input) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        self.handle_into(now_us, input, &mut effects);
+        effects
+    }
+
+    /// The same in memory that is used again: what is to be done is appended.
+    pub fn handle_into(&mut self, now_us: u64, input: Input, effects: &mut Vec<Effect>) {
         self.now_us = self.now_us.max(now_us);
         self.now_ms = self.now_us / 1000;
         match input {
@@ -169,7 +176,7 @@ impl Member {
             Input::Listed { of, after, files } => self.listed(of, after, files),
             Input::Tick => self.tick(),
         }
-        std::mem::take(&mut self.out)
+        effects.append(&mut self.out);
     }
 
     /// What it is now.

@@ -97,11 +97,15 @@ impl Shell {
     pub fn steps<I: IntoIterator<Item = Input>>(&self, begin: impl FnOnce(&mut State) -> I) -> Vec<Action> {
         let mut actions = Vec::new();
         let Some(mut state) = self.shared.state() else { return actions };
+        let mut effects = std::mem::take(&mut state.effects);
         for input in begin(&mut state) {
-            for effect in state.replica.handle(monotonic_us(), input) {
+            state.replica.handle_into(monotonic_us(), input, &mut effects);
+            // Each before the next one's: an answer may rest on what the same step has read.
+            for effect in effects.drain(..) {
                 actions.extend(state.resolve(effect, &self.shared.rows));
             }
         }
+        state.effects = effects;
         state.tell_quiet();
         actions
     }

@@ -39,6 +39,8 @@ pub(super) struct State {
     /// When the free room was looked at, and what there was.
     pub room: (u64, u64),
     pub lease: (u64, MapVersion),
+    /// Memory of the step under way.
+    pub effects: Vec<Effect>,
     last: u64,
 }
 
@@ -60,6 +62,7 @@ impl State {
             quiet: Vec::new(),
             room: (0, 0),
             lease: (0, MapVersion(0)),
+            effects: Vec::new(),
             last: 0,
         }
     }
