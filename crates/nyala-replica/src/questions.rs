@@ -8,10 +8,11 @@
 
 use crate::member::Member;
 use crate::message::{Body, Envelope};
+use crate::numbers::ByNumber;
 use crate::role::MemberRole;
 use nyala_wire::TargetId;
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
 
 /// A question: between us and whom, of which kind, which number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -64,7 +65,7 @@ impl Question {
 /// Questions of ours that are on their way, each in its epoch.
 #[derive(Clone, Debug, Default)]
 pub struct QuestionsUnderWay {
-    since_ms: BTreeMap<(Question, u32), u64>,
+    since_ms: ByNumber<(Question, u32), u64>,
 }
 
 impl QuestionsUnderWay {

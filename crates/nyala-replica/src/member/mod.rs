@@ -41,6 +41,7 @@ use crate::config::Config;
 use crate::effect::Effect;
 use crate::input::{Input, Job, View};
 use crate::message::{Change, Origin};
+use crate::numbers::ByNumber;
 use crate::progress::Progress;
 use crate::range_locks::RangeLocks;
 use crate::regions::RegionSet;
@@ -69,7 +70,7 @@ pub struct Member {
     track: Tracking,
     range_locks: RangeLocks,
     work: BTreeMap<u64, Work>,
-    jobs: BTreeMap<Job, (u64, Stage)>,
+    jobs: ByNumber<Job, (u64, Stage)>,
     /// Last number given to work, jobs and tickets.
     last: u64,
     /// Our disk failed in a change: as primary we step down, if another good member can serve.
@@ -120,7 +121,7 @@ impl Member {
             track: Tracking::load(rows, config.max_runs),
             range_locks: RangeLocks::default(),
             work: BTreeMap::new(),
-            jobs: BTreeMap::new(),
+            jobs: ByNumber::default(),
             last: 0,
             failing: false,
             asked: BTreeMap::new(),

@@ -7,7 +7,6 @@ use super::parse::{Asked, Payload, ReadKind};
 use crate::service::read_reply::Found;
 use nyala_cluster::Command;
 use nyala_replica::{Envelope, Job, Question, Span, Ticket};
-use nyala_transport::Endpoint;
 use nyala_wire::map::ClusterMap;
 use nyala_wire::mgmt::MgmtRequest;
 use nyala_wire::storage::{ChunkFileId, StorageReply};
@@ -88,8 +87,8 @@ pub(super) enum Work {
 /// A message on its way out.
 pub struct Outgoing {
     pub to: TargetId,
-    pub endpoint: Endpoint,
-    pub map: MapVersion,
+    /// Says where it is.
+    pub map: Arc<ClusterMap>,
     pub envelope: Envelope,
     /// The question that it is, if it is one.
     pub question: Option<Question>,
@@ -114,6 +113,8 @@ pub(super) struct Waiting {
     pub read: Option<ReadKind>,
     /// Client and number.
     pub origin: (u64, u64),
+    /// When it came, in microseconds of the monotonic clock.
+    pub came_us: u64,
 }
 
 /// What a client is told when nobody can serve.

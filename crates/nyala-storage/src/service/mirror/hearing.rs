@@ -77,24 +77,21 @@ fn heard(header: &ReplicaHeader, envelope: &[u8], rest: Bytes, data: Bytes) -> R
 /// Messages of another member; what is to be done, and where the answers come.
 fn hear(shell: &Shell, from: TargetId, heard: Vec<Heard>) -> (Vec<Action>, Vec<oneshot::Receiver<Envelope>>) {
     let mut answers = Vec::with_capacity(heard.len());
-    let actions = shell.steps(|state| {
-        let hear = |(envelope, sent)| {
-            let payload = Ticket(state.number());
-            let buffer = match sent {
-                Sent::Nothing => None,
-                Sent::Change(change) => Some(Payload::Change(Arc::new(change))),
-                Sent::Region(region) => Some(Payload::Region(region)),
-            };
-            buffer.into_iter().for_each(|buffer| drop(state.buffers.insert(payload, buffer)));
-            // One who asks again gets the answer at its newest question.
-            if let Some(question) = Question::to(&state.replica, from, &envelope) {
-                let (answer, answered) = oneshot::channel();
-                state.askers.insert(question, answer);
-                answers.push(answered);
-            }
-            Input::Message { from, envelope, payload }
+    let actions = shell.steps(heard, |state, (envelope, sent)| {
+        let payload = Ticket(state.number());
+        let buffer = match sent {
+            Sent::Nothing => None,
+            Sent::Change(change) => Some(Payload::Change(Arc::new(change))),
+            Sent::Region(region) => Some(Payload::Region(region)),
         };
-        heard.into_iter().map(hear).collect::<Vec<_>>()
+        buffer.into_iter().for_each(|buffer| drop(state.buffers.insert(payload, buffer)));
+        // One who asks again gets the answer at its newest question.
+        if let Some(question) = Question::to(&state.replica, from, &envelope) {
+            let (answer, answered) = oneshot::channel();
+            state.askers.insert(question, answer);
+            answers.push(answered);
+        }
+        Some(Input::Message { from, envelope, payload })
     });
     (actions, answers)
 }
@@ -121,6 +118,6 @@ async fn carry_out_together(shell: &Shell, actions: Vec<Action>) {
     }
     if !changes.is_empty() {
         let results = write_all(&shell.thread.inline_path, &shell.shared.setup.target, ops).await;
-        shell.applied(changes.into_iter().zip(results).collect());
+        shell.applied(changes.into_iter().zip(results));
     }
 }

@@ -90,15 +90,20 @@ pub(super) struct Shell {
 impl Shell {
     /// A step: `begin` says what happens, if anything does, and may look at what is remembered before. Returns what is to be done.
     pub fn step(&self, begin: impl FnOnce(&mut State) -> Option<Input>) -> Vec<Action> {
-        self.steps(|state| begin(state))
+        self.steps(Some(begin), |state, begin| begin(state))
     }
 
-    /// Several steps, of which nobody comes in between.
-    pub fn steps<I: IntoIterator<Item = Input>>(&self, begin: impl FnOnce(&mut State) -> I) -> Vec<Action> {
+    /// A step for each of these, and nobody comes in between.
+    pub fn steps<T>(
+        &self,
+        each: impl IntoIterator<Item = T>,
+        mut begin: impl FnMut(&mut State, T) -> Option<Input>,
+    ) -> Vec<Action> {
         let mut actions = Vec::new();
         let Some(mut state) = self.shared.state() else { return actions };
         let mut effects = std::mem::take(&mut state.effects);
-        for input in begin(&mut state) {
+        for one in each {
+            let Some(input) = begin(&mut state, one) else { continue };
             state.replica.handle_into(monotonic_us(), input, &mut effects);
             // Each before the next one's: an answer may rest on what the same step has read.
             for effect in effects.drain(..) {

@@ -6,29 +6,32 @@
 use super::action::{Action, Answered, Fenced, Main, Outgoing, Waiting, Work, lost};
 use super::parse::Payload;
 use crate::service::mirror_rows::RowLog;
-use nyala_replica::{Answer, Effect, Envelope, FlushSet, Job, Member as Replica, Question, QuestionsUnderWay};
+use nyala_replica::{
+    Answer, ByNumber, Effect, Envelope, FlushSet, Job, Member as Replica, Question, QuestionsUnderWay,
+};
 use nyala_replica::{Refusals, Silence, Ticket, Token};
-use nyala_transport::Endpoint;
 use nyala_transport::member::monotonic_ms;
 use nyala_wire::map::ClusterMap;
 use nyala_wire::{ErrorCode, MapVersion, SessionId, TargetId, WireError};
-use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::oneshot;
+
+/// Longest wait for an answer to a client, microseconds.
+const CLIENT_WITHIN_US: u64 = 60_000_000;
 
 pub(super) struct State {
     pub replica: Replica,
     /// No step is taken any more.
     pub stopped: bool,
     pub map: Arc<ClusterMap>,
-    pub buffers: HashMap<Ticket, Payload>,
-    pub waiting: HashMap<Token, Waiting>,
+    pub buffers: ByNumber<Ticket, Payload>,
+    pub waiting: ByNumber<Token, Waiting>,
     /// What the read brought whose end is the step under way.
     pub data: Option<(Job, Result<Answered, WireError>)>,
     /// Why clients' changes were not done as asked.
     pub refusals: Refusals,
     /// Members that wait for our answer.
-    pub askers: HashMap<Question, oneshot::Sender<Envelope>>,
+    pub askers: ByNumber<Question, oneshot::Sender<Envelope>>,
     /// Questions of ours on their way.
     pub under_way: QuestionsUnderWay,
     pub silence: Silence,
@@ -51,11 +54,11 @@ impl State {
             replica,
             stopped: false,
             map: Arc::default(),
-            buffers: HashMap::new(),
-            waiting: HashMap::new(),
+            buffers: ByNumber::default(),
+            waiting: ByNumber::default(),
             data: None,
             refusals: Refusals::default(),
-            askers: HashMap::new(),
+            askers: ByNumber::default(),
             under_way: QuestionsUnderWay::default(),
             silence: Silence::default(),
             flushes,
@@ -114,12 +117,11 @@ impl State {
         if let Some(waits) = waits.filter(|waits| !waits.is_closed()) {
             return Some(Action::Answer(waits, envelope));
         }
-        let node = self.map.node_of(to)?;
+        self.map.node_of(to)?;
         let (question, epoch) = (Question::asked_by(to, &envelope.body), envelope.epoch);
         question.is_none_or(|question| self.under_way.begin(question, epoch, monotonic_ms())).then_some(())?;
-        let (endpoint, map) = (Endpoint { addresses: node.addresses.clone() }, self.map.version);
         let payload = payload.and_then(|ticket| self.buffers.get(&ticket).cloned());
-        Some(Action::Send(Outgoing { to, endpoint, map, envelope, question, payload }))
+        Some(Action::Send(Outgoing { to, map: self.map.clone(), envelope, question, payload }))
     }
 
     /// What a client is told.
@@ -135,6 +137,16 @@ impl State {
             Answer::NotReady => Err(ErrorCode::NOT_READY.with("this member cannot serve at the moment")),
             Answer::AskPrimary => Err(ErrorCode::ASK_PRIMARY.with("a change there is under way")),
             Answer::Done | Answer::Failed => Err(refusal().unwrap_or_else(lost)),
+        }
+    }
+
+    /// Forgets clients that have gone, and tells those that wait for too long.
+    pub fn end_waits(&mut self, now_us: u64) {
+        let late = |waiting: &mut Waiting| now_us.saturating_sub(waiting.came_us) >= CLIENT_WITHIN_US;
+        for (_, waiting) in self.waiting.extract_if(|_, waiting| waiting.answer.is_closed() || late(waiting)) {
+            let why = "the mirror group could not do that in time; send it again";
+            // An error means that it has gone.
+            let _ = waiting.answer.send(Err(ErrorCode::NOT_READY.with(why)));
         }
     }
 

@@ -56,30 +56,21 @@ impl Shell {
             return self.input(done(job, false));
         };
         let result = self.change(&request).await;
-        self.applied(vec![(Change { job, file, ticket, request }, result)]);
+        self.applied([(Change { job, file, ticket, request }, result)]);
     }
 
     /// Changes have ended.
-    pub(super) fn applied(&self, changes: Vec<(Change, Result<(), WireError>)>) {
-        let ended = |(change, result): (Change, Result<(), WireError>)| {
-            let refused = result.as_ref().is_err_and(|error| is_refusal(&change.request.op, error.code));
-            if let Err(error) = result.as_ref()
-                && !refused
-            {
-                self.says("do a change", error);
+    pub(super) fn applied(&self, changes: impl IntoIterator<Item = (Change, Result<(), WireError>)>) {
+        self.carry_out(self.steps(changes, |state, (Change { job, file, ticket, request }, result)| {
+            state.flushes.changed(file);
+            let refused = |error: &WireError| is_refusal(&request.op, error.code);
+            let ok = result.as_ref().err().is_none_or(refused);
+            if let Err(error) = result {
+                // Rare, and worth the wait of others.
+                (!ok).then(|| self.says("do a change", &error));
+                state.refusals.refuse(ticket, error);
             }
-            (change.job, change.file, change.ticket, result, refused)
-        };
-        let ended: Vec<_> = changes.into_iter().map(ended).collect();
-        self.carry_out(self.steps(|state| {
-            let end =
-                |(job, file, ticket, result, refused): (Job, ChunkFileId, Ticket, Result<(), WireError>, bool)| {
-                    state.flushes.changed(file);
-                    let ok = result.is_ok() || refused;
-                    result.err().into_iter().for_each(|error| state.refusals.refuse(ticket, error));
-                    done(job, ok)
-                };
-            ended.into_iter().map(end).collect::<Vec<_>>()
+            Some(done(job, ok))
         }));
     }
 
