@@ -31,6 +31,16 @@ struct Window {
     seen: BTreeMap<u64, Seen>,
 }
 
+impl Window {
+    /// Nobody waits for what has a lower number. One by one: there are few each time.
+    fn raise(&mut self, lowest: u64) {
+        self.lowest = self.lowest.max(lowest);
+        while let Some(first) = self.seen.first_entry().filter(|first| *first.key() < lowest) {
+            first.remove();
+        }
+    }
+}
+
 /// What to do with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
@@ -55,10 +65,7 @@ impl Clients {
     pub fn admit(&mut self, client: u64, seq: u64, lowest: u64, now_ms: u64) -> Admission {
         let window = self.windows.entry(client).or_default();
         window.heard_ms = now_ms;
-        if lowest > window.lowest {
-            window.lowest = lowest;
-            window.seen = window.seen.split_off(&lowest);
-        }
+        window.raise(lowest);
         if seq < window.lowest {
             return Admission::Void;
         }
@@ -84,10 +91,7 @@ impl Clients {
     pub fn note(&mut self, origin: Origin, now_ms: u64) {
         let window = self.windows.entry(origin.client).or_default();
         window.heard_ms = now_ms;
-        if origin.lowest > window.lowest {
-            window.lowest = origin.lowest;
-            window.seen = window.seen.split_off(&origin.lowest);
-        }
+        window.raise(origin.lowest);
         if origin.seq >= window.lowest && (window.seen.len() < MAX_WINDOW || window.seen.contains_key(&origin.seq)) {
             window.seen.insert(origin.seq, Seen::Done(Answer::Done));
         }

@@ -8,9 +8,11 @@
 
 use crate::member::Member;
 use crate::message::{Body, Envelope};
+use crate::numbers::ByNumber;
 use crate::role::MemberRole;
 use nyala_wire::TargetId;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
 
 /// A question: between us and whom, of which kind, which number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -63,17 +65,19 @@ impl Question {
 /// Questions of ours that are on their way, each in its epoch.
 #[derive(Clone, Debug, Default)]
 pub struct QuestionsUnderWay {
-    since_ms: BTreeMap<(Question, u32), u64>,
+    since_ms: ByNumber<(Question, u32), u64>,
 }
 
 impl QuestionsUnderWay {
     /// A question is to go out now; `false`: it is on its way already.
     pub fn begin(&mut self, question: Question, epoch: u32, now_ms: u64) -> bool {
-        let new = !self.since_ms.contains_key(&(question, epoch));
-        if new {
-            self.since_ms.insert((question, epoch), now_ms);
+        match self.since_ms.entry((question, epoch)) {
+            Entry::Vacant(new) => {
+                new.insert(now_ms);
+                true
+            }
+            Entry::Occupied(_) => false,
         }
-        new
     }
 
     /// It was answered, or its connection failed.

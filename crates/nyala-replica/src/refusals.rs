@@ -7,6 +7,7 @@
 //! any number of them: the oldest go, and who asks again that late is told that the change is done.
 
 use crate::input::Ticket;
+use crate::numbers::ByNumber;
 use nyala_wire::WireError;
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ pub type Origin = (u64, u64);
 /// Refusals, by whose change it was; and whose change each buffer is.
 #[derive(Clone, Debug, Default)]
 pub struct Refusals {
-    origins: BTreeMap<Ticket, Origin>,
+    origins: ByNumber<Ticket, Origin>,
     /// With its age.
     by_origin: BTreeMap<Origin, (u64, WireError)>,
     by_age: BTreeMap<u64, Origin>,

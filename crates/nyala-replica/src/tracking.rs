@@ -7,6 +7,8 @@
 //!
 //! - Before a region changes here, a **write intent** for it is on disk. It goes only when the change is known to be on every
 //!   acting member and flushed here. After a restart all intents are *inherited*: regions of which nobody knows.
+//! - A row of intents is on its way to the disk for a while, and a flush may end meanwhile and take regions ahead out again. What it
+//!   took out does not count when the older row is on disk, even if a newer row, which is not, has it again.
 //! - Regions that change while a member gets no changes are **dirty** for it. Their rows are written in the record that
 //!   removes the intent of the region, not before: until then the intent says enough.
 
@@ -24,6 +26,10 @@ pub struct Tracking {
     intents: RegionSet,
     /// Those whose row is on disk: changes may begin.
     open: RegionSet,
+    /// Rows of intents on their way to the disk, by number: what is open once each is there.
+    opening: BTreeMap<u64, RegionSet>,
+    /// The last one's number.
+    last_opening: u64,
     /// Of the intents: not agreed with the other members since a crash or change of term.
     inherited: RegionSet,
     dirty: BTreeMap<TargetId, RegionSet>,
@@ -49,12 +55,14 @@ impl Tracking {
         tracking
     }
 
-    /// A change is about to begin in these regions. `None`: it may; else the rows that have to be on disk first, and the regions
-    /// that are open then. Where the region before has an intent, the file is being written in order: so many regions `ahead` get
-    /// theirs in the same row.
-    pub fn begin(&mut self, file: ChunkFileId, run: Span, ahead: u64) -> Option<(Span, Vec<Row>)> {
+    /// A change is about to begin in these regions. `None`: it may; else the row that has to be on disk first, and the number under
+    /// which [`Tracking::opened`] hears of it. Where the region before has an intent, the file is being written in order: so many
+    /// regions `ahead` get theirs in the same row.
+    pub fn begin(&mut self, file: ChunkFileId, run: Span, ahead: u64) -> Option<(u64, Row)> {
         if self.open.contains(file, run) {
-            self.touched.insert(file, run, self.max_runs);
+            if !self.touched.contains(file, run) {
+                self.touched.insert(file, run, self.max_runs);
+            }
             return None;
         }
         let before = run.start.checked_sub(1).map(|start| Span { start, end: run.start });
@@ -63,14 +71,15 @@ impl Tracking {
         let run = Span { end, ..run };
         self.touched.insert(file, run, self.max_runs);
         self.intents.insert(file, run, self.max_runs);
-        Some((run, vec![self.intent_row(file)]))
+        self.last_opening += 1;
+        self.opening.entry(self.last_opening).or_default().insert(file, run, EXACT);
+        Some((self.last_opening, self.intent_row(file)))
     }
 
-    /// Those rows are on disk.
-    pub fn opened(&mut self, file: ChunkFileId, run: Span) {
-        if self.intents.contains(file, run) {
-            self.open.insert(file, run, EXACT);
-        }
+    /// That row is on disk, or could not be put there.
+    pub fn opened(&mut self, opening: u64, ok: bool) {
+        let regions = self.opening.remove(&opening).filter(|_| ok).unwrap_or_default();
+        self.open.add(&regions, EXACT);
     }
 
     /// A region changes while `member` gets no changes.
@@ -136,6 +145,7 @@ impl Tracking {
         closable.subtract(&self.inherited);
         self.intents.subtract(&closable);
         self.open.subtract(&closable);
+        self.opening.values_mut().for_each(|regions| regions.subtract(&closable));
         let mut rows = self.dirty_rows();
         rows.extend(closable.files().map(|file| self.intent_row(file)));
         rows
@@ -171,7 +181,7 @@ mod tests {
     use super::*;
     use nyala_wire::InodeId;
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, VecDeque};
 
     const FILE: ChunkFileId = ChunkFileId { inode: InodeId(1), index: 0 };
     const AWAY: TargetId = TargetId(9);
@@ -181,26 +191,38 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever part of the log behind the last durable record is lost: a region that changed while the other was
-        /// away is dirty, or has an intent, after the restart.
+        /// Rows take their time to the disk, and whatever part of the log behind the last durable record is lost: a region that
+        /// changed while the other was away is dirty, or has an intent, after the restart.
         #[test]
-        fn no_crash_forgets_a_change(steps in proptest::collection::vec((0_u8..4, 0_u64..12), 0..40), lost in 0_usize..40, ahead in 0_u64..4) {
+        fn no_crash_forgets_a_change(steps in proptest::collection::vec((0_u8..6, 0_u64..8), 0..80), lost in 0_usize..40, ahead in 0_u64..4) {
             let mut tracking = Tracking::load([], 4);
             let (mut log, mut durable): (Vec<Vec<Row>>, usize) = (Vec::new(), 0);
             let (mut changed, mut flushing) = (RegionSet::default(), None);
+            // Rows on their way, each with its place in the log and the region whose change waits for it.
+            let mut on_the_way = VecDeque::new();
             for (what, region) in steps {
                 match what {
                     0 | 1 => {
-                        if let Some((run, rows)) = tracking.begin(FILE, one(region), ahead) {
-                            log.push(rows);
-                            durable = log.len();
-                            tracking.opened(FILE, run);
-                        }
                         tracking.mark_dirty(AWAY, FILE, one(region));
-                        changed.insert(FILE, one(region), 100);
+                        match tracking.begin(FILE, one(region), ahead) {
+                            None => changed.insert(FILE, one(region), 100),
+                            Some((opening, row)) => {
+                                log.push(vec![row]);
+                                on_the_way.push_back((opening, log.len(), region));
+                            }
+                        }
                     }
-                    2 => flushing = Some(tracking.closable(&RegionSet::default())),
-                    _ => if let Some(closable) = flushing.take() { log.push(tracking.close(closable)); },
+                    2 => {
+                        let mut busy = RegionSet::default();
+                        on_the_way.iter().for_each(|(_, _, region)| busy.insert(FILE, one(*region), EXACT));
+                        flushing = Some(tracking.closable(&busy));
+                    }
+                    3 => if let Some(closable) = flushing.take() { log.push(tracking.close(closable)); },
+                    _ => if let Some((opening, records, region)) = on_the_way.pop_front() {
+                        durable = records;
+                        tracking.opened(opening, true);
+                        changed.insert(FILE, one(region), 100);
+                    },
                 }
             }
             log.truncate(durable.max(log.len().saturating_sub(lost)));
@@ -216,11 +238,48 @@ mod tests {
         }
     }
 
+    /// Begins in a region whose row has to be on disk first.
+    fn opening(tracking: &mut Tracking, region: u64, ahead: u64) -> (u64, Vec<Span>) {
+        let (opening, row) = tracking.begin(FILE, one(region), ahead).expect("a row is needed");
+        (opening, row.runs.map(|runs| runs.iter().collect()).unwrap_or_default())
+    }
+
+    #[test]
+    fn what_a_flush_took_out_again_is_not_opened_by_an_older_row() {
+        let mut tracking = Tracking::load([], 4);
+        let (first, _) = opening(&mut tracking, 5, 3);
+        tracking.opened(first, true);
+        let (older, runs) = opening(&mut tracking, 6, 3);
+        assert_eq!(runs, [Span { start: 5, end: 10 }]);
+        // Nothing has come to 7 and those behind: a flush takes them out while the row is on its way.
+        let mut busy = RegionSet::default();
+        busy.insert(FILE, one(6), EXACT);
+        let closable = tracking.closable(&busy);
+        tracking.close(closable);
+        let (newer, runs) = opening(&mut tracking, 7, 3);
+        assert_eq!(runs, [Span { start: 6, end: 11 }]);
+        tracking.opened(older, true);
+        assert!(tracking.begin(FILE, one(6), 0).is_none());
+        assert!(tracking.begin(FILE, one(8), 0).is_some(), "the newest row that is on disk does not have it");
+        tracking.opened(newer, true);
+        assert!(tracking.begin(FILE, one(8), 0).is_none());
+    }
+
+    #[test]
+    fn a_row_that_could_not_be_written_opens_nothing() {
+        let mut tracking = Tracking::load([], 4);
+        let (first, _) = opening(&mut tracking, 1, 0);
+        tracking.opened(first, false);
+        let (again, _) = opening(&mut tracking, 1, 0);
+        tracking.opened(again, true);
+        assert!(tracking.begin(FILE, one(1), 0).is_none());
+    }
+
     #[test]
     fn what_begins_during_a_flush_stays_open() {
         let mut tracking = Tracking::load([], 4);
-        assert!(tracking.begin(FILE, one(1), 0).is_some());
-        tracking.opened(FILE, one(1));
+        let (first, _) = opening(&mut tracking, 1, 0);
+        tracking.opened(first, true);
         assert!(tracking.begin(FILE, one(1), 0).is_none(), "one intent is enough");
         let closable = tracking.closable(&RegionSet::default());
         assert!(tracking.begin(FILE, one(1), 0).is_none());
@@ -234,15 +293,16 @@ mod tests {
     #[test]
     fn a_file_written_in_order_has_intents_ahead_which_go_when_nothing_comes() {
         let mut tracking = Tracking::load([], 4);
-        assert_eq!(tracking.begin(FILE, one(5), 3).map(|(run, _)| run), Some(one(5)), "nothing is known of its order");
-        tracking.opened(FILE, one(5));
-        let (run, rows) = tracking.begin(FILE, one(6), 3).unwrap();
-        assert_eq!(run, Span { start: 6, end: 10 });
-        assert_eq!(rows[0].runs.as_ref().map(|runs| runs.iter().collect()), Some(vec![Span { start: 5, end: 10 }]));
+        let (first, runs) = opening(&mut tracking, 5, 3);
+        assert_eq!(runs, [one(5)], "nothing is known of its order");
+        tracking.opened(first, true);
+        let (ahead, runs) = opening(&mut tracking, 6, 3);
+        assert_eq!(runs, [Span { start: 5, end: 10 }]);
         assert!(tracking.begin(FILE, one(7), 3).is_some(), "the row is not on disk yet");
-        tracking.opened(FILE, run);
+        tracking.opened(ahead, true);
         assert!((6..10).all(|region| tracking.begin(FILE, one(region), 3).is_none()));
-        assert_eq!(tracking.begin(FILE, Span { start: 11, end: u64::MAX }, 3).unwrap().0.end, u64::MAX);
+        let (_, row) = tracking.begin(FILE, Span { start: 11, end: u64::MAX }, 3).expect("a row is needed");
+        assert_eq!(row.runs.and_then(|runs| runs.iter().last()), Some(Span { start: 5, end: u64::MAX }));
         let closable = tracking.closable(&RegionSet::default());
         tracking.close(closable);
         assert!(tracking.is_clean());
@@ -250,8 +310,8 @@ mod tests {
 
     #[test]
     fn what_a_crash_left_stays_until_it_is_agreed_on_and_is_not_taken_for_durable() {
-        let rows = Tracking::load([], 4).begin(FILE, one(1), 0).map(|(_, rows)| rows).unwrap_or_default();
-        let mut tracking = Tracking::load(rows, 4);
+        let row = Tracking::load([], 4).begin(FILE, one(1), 0).map(|(_, row)| row);
+        let mut tracking = Tracking::load(row, 4);
         assert!(tracking.closable(&RegionSet::default()).is_empty());
         assert!(tracking.begin(FILE, one(1), 0).is_some(), "the row may be in the page cache only");
         tracking.agreed();

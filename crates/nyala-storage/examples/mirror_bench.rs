@@ -7,6 +7,10 @@
 //!
 //! The two services run in one process, the client in another one. Each round does every row without and with the mirror, one
 //! after the other; the table has the median of the rounds.
+//!
+//! Instructions do not depend on what else the machine does. `mirror_bench serve [directory]` under `valgrind --tool=callgrind` prints
+//! two addresses and a file; `mirror_bench drive` with these three, `alone` or `mirrored`, a number of 4 KiB writes and how many
+//! at once does them. With `callgrind_control --zero` before and `--dump` after it, the sum of the dump is theirs.
 
 #[path = "../tests/common/mod.rs"]
 #[allow(dead_code)]
@@ -40,6 +44,8 @@ const TOTAL: usize = 512 << 20;
 const SMALL_OPS: usize = 40_000;
 const FILES: usize = 4;
 const SESSION: u64 = 1;
+/// Blocks of each file where instructions are counted: within one region, so that few intents are written.
+const DRIVEN: u64 = 128;
 
 /// What a row does.
 #[derive(Clone, Copy)]
@@ -77,6 +83,8 @@ struct Road {
     data: Bytes,
     crcs: Rc<[u32]>,
     number: Rc<Cell<u64>>,
+    /// Blocks of each file that small requests go to.
+    blocks: u64,
 }
 
 impl Road {
@@ -91,8 +99,7 @@ impl Road {
             return (self.inode(n % FILES), (n / FILES * BIG) as u64);
         }
         let mixed = (n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
-        let blocks = (TOTAL / FILES / SMALL) as u64;
-        (self.inode(mixed as usize % FILES), mixed / FILES as u64 % blocks * SMALL as u64)
+        (self.inode(mixed as usize % FILES), mixed / FILES as u64 % self.blocks * SMALL as u64)
     }
 
     fn request(&self, row: &Row, n: usize) -> Request {
@@ -216,6 +223,22 @@ async fn until_it_leads(road: &Road) {
     }
 }
 
+/// Short writes, and nothing else.
+async fn drive(addresses: [SocketAddr; 2], secret: Secret, mirrored: bool, ops: usize, deep: usize) {
+    let data = Bytes::from(vec![0x5a; BIG]);
+    let crcs: Rc<[u32]> = data.chunks(SMALL).map(crc32c).collect();
+    // Numbers of an earlier run are not used again.
+    let began = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_micros() as u64);
+    let to = connect(addresses[0], &secret).await;
+    let road = Rc::new(Road { to, mirrored, data, crcs, number: Rc::new(Cell::new(began)), blocks: DRIVEN });
+    if mirrored {
+        until_it_leads(&road).await;
+    }
+    let row = Row { ops, deep, ..ROWS[1] };
+    let (cpu, rate) = road.measure(row, 0.0).await;
+    println!("{ops} writes, {deep} deep: {cpu:.2} us CPU each, {rate:.0} in a second");
+}
+
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -228,7 +251,8 @@ async fn run(a: SocketAddr, b: SocketAddr, secret: Secret, rounds: usize, only: 
     let number = Rc::new(Cell::new(0));
     let road = async |address, mirrored| {
         let to = connect(address, &secret).await;
-        Rc::new(Road { to, mirrored, data: data.clone(), crcs: crcs.clone(), number: number.clone() })
+        let (data, crcs, number) = (data.clone(), crcs.clone(), number.clone());
+        Rc::new(Road { to, mirrored, data, crcs, number, blocks: (TOTAL / FILES / SMALL) as u64 })
     };
     let (plain, primary, other) = (road(a, false).await, road(a, true).await, road(b, true).await);
     until_it_leads(&primary).await;
@@ -283,6 +307,14 @@ fn main() {
         && first == "serve"
     {
         return serve(Path::new(dir));
+    }
+    if let [first, a, b, secret, road, ops, deep] = &arguments[..]
+        && first == "drive"
+    {
+        let address = |text: &String| text.parse().expect("an address");
+        let number = |text: &String| text.parse().expect("a number");
+        let secret = Secret::load(Path::new(secret)).expect("its secret");
+        return client(drive([address(a), address(b)], secret, road == "mirrored", number(ops), number(deep)));
     }
     let parent = arguments.first().map_or("/dev/shm", String::as_str);
     let rounds = arguments.get(1).map_or(Ok(5), |rounds| rounds.parse()).expect("a number of rounds");

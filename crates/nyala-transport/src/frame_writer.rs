@@ -71,6 +71,9 @@ struct Batch {
 
 impl Batch {
     fn push(&mut self, frame: OutFrame, sealed: bool) {
+        // Memory for all that is copied at once: what grows piece by piece is copied each time.
+        let pieces = frame.payload.iter().chain([&frame.body]).map(Bytes::len);
+        self.small.reserve(HEADER_BYTES + pieces.filter(|len| *len <= COPY).sum::<usize>());
         self.small.extend_from_slice(&frame.header.encode());
         self.bytes += HEADER_BYTES;
         self.piece(frame.body);

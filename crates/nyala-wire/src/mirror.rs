@@ -65,6 +65,13 @@ pub struct BundledHeader {
     pub payload: U32,
 }
 
+impl BundledHeader {
+    /// Of a message with so many bytes of body and payload.
+    pub fn of(body: usize, payload: usize) -> BundledHeader {
+        BundledHeader { body: (body as u32).into(), payload: (payload as u32).into() }
+    }
+}
+
 /// Most messages of a bundle.
 pub const MAX_BUNDLED: usize = 64;
 
@@ -73,7 +80,7 @@ pub fn bundle(messages: &[(Vec<u8>, usize)]) -> Vec<u8> {
     let len = messages.iter().map(|(body, _)| size_of::<BundledHeader>() + body.len()).sum();
     let mut bundle = Vec::with_capacity(len);
     for (body, payload) in messages {
-        let header = BundledHeader { body: (body.len() as u32).into(), payload: (*payload as u32).into() };
+        let header = BundledHeader::of(body.len(), *payload);
         bundle.extend_from_slice(header.as_bytes());
         bundle.extend_from_slice(body);
     }
@@ -132,11 +139,21 @@ impl ReplicaHeader {
 
     /// The body of a message.
     pub fn wrap(&self, envelope: &[u8], rest: &[u8]) -> Vec<u8> {
-        let mut body = Vec::with_capacity(size_of::<ReplicaHeader>() + envelope.len() + rest.len());
+        let mut body = Vec::with_capacity(self.wrapped_len(rest));
+        self.wrap_into(envelope, rest, &mut body);
+        body
+    }
+
+    /// The same at the end of `body`.
+    pub fn wrap_into(&self, envelope: &[u8], rest: &[u8], body: &mut Vec<u8>) {
         body.extend_from_slice(self.as_bytes());
         body.extend_from_slice(envelope);
         body.extend_from_slice(rest);
-        body
+    }
+
+    /// How long that is, bytes, with an envelope as long as the header says.
+    pub fn wrapped_len(&self, rest: &[u8]) -> usize {
+        size_of::<ReplicaHeader>() + self.envelope.get() as usize + rest.len()
     }
 }
 

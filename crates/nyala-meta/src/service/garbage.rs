@@ -9,7 +9,8 @@
 //! Failure model: a power cut takes back what the log has not synced, and with it the removal; a file that comes back has
 //! to have its data. So storage hears of a removal only when its record is on disk. Nobody waits for that, so no sync is
 //! asked for: the log syncs by itself, and what was queued by then is removed together. A storage target may be down or
-//! slow; its files stay queued, others go on. Removing twice is fine.
+//! slow; its files stay queued, others go on. Removing twice is fine, also after another server has led: no inode number is given
+//! out twice.
 
 use super::peers::Peers;
 use super::state::State;
@@ -98,7 +99,7 @@ fn next(state: &State, after: &[u8]) -> Result<Vec<(InodeId, GarbageRecord)>, Wi
 }
 
 async fn remove(state: &Rc<State>, inode: InodeId, record: GarbageRecord) -> bool {
-    let map = state.map();
+    let Some(map) = state.orders_by() else { return false };
     let pattern = if record.mirrored == Some(true) { Pattern::Mirror } else { Pattern::Raid0 };
     for (index, target) in (0_u16..).zip(&record.targets) {
         let location = pattern.location(*target);

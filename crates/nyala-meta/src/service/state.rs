@@ -83,6 +83,15 @@ impl State {
         }
     }
 
+    /// The map under which storage may be told to change something now; `None`: it may be another member's turn. Storage compares it
+    /// with its own, so it is one in which this server works here: the newest one may already say something else.
+    pub fn orders_by(&self) -> Option<Arc<ClusterMap>> {
+        match &*self.group.borrow() {
+            Some(group) => group.leads_by(),
+            None => Some(self.map()),
+        }
+    }
+
     /// Whether clients may be answered now.
     pub fn serves(&self) -> bool {
         self.member.lease_valid() && self.group.borrow().as_ref().is_none_or(|group| group.serves())

@@ -4,7 +4,8 @@
 //!
 //! Failure model: a target may be down or slow, which holds the caller up; one that was removed from the cluster has nothing
 //! left to do. A reply may be lost, and a copy be late: all copies have one number, under which storage does it once, and not after it was
-//! done, so that a late cut takes nothing that was written since.
+//! done, so that a late cut takes nothing that was written since. This server's successor in its mirror group gives the same cut a
+//! number of its own: what comes later from here is refused by storage (`docs/replication.md`, Metadata), and is not sent without a lease.
 
 use super::peers::Peers;
 use super::state::State;
@@ -23,8 +24,11 @@ pub async fn until_done(state: &State, location: DataLocation, file: ChunkFileId
         }
     };
     loop {
-        let map = state.map();
         let inode = file.inode;
+        let Some(map) = state.orders_by() else {
+            tokio::time::sleep(pause).await;
+            continue;
+        };
         if Peers::is_removed(&map, location) {
             tracing::warn!(%location, %inode, "truncation without a storage target that was removed from the cluster");
             return;

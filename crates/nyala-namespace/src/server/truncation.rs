@@ -16,6 +16,9 @@
 //! - **Metadata again.** When the record's end is lost, so is everything that was logged after it, and the cut is done
 //!   again, unless a client knows better ([`super::replay`]). It destroys only data behind the new size, which no synced size reached.
 //!
+//! - **Another member.** Of a mirrored server the next primary does the truncations that are under way, as after a restart, and clients
+//!   go on. The one before, if it lives, may still cut: storage refuses that (`nyala-storage/src/service/orders.rs`).
+//!
 //! Holes (`FALLOC_FL_PUNCH_HOLE`, `FALLOC_FL_ZERO_RANGE`) are not decided here: clients send them to storage, and a target
 //! that loses power shows the old bytes or zeros until the file is synced.
 

@@ -18,13 +18,22 @@ impl Member {
 
     /// The other members with one of these states.
     pub(super) fn others(&self, wanted: impl Fn(MemberState) -> bool) -> Vec<TargetId> {
+        self.each_other(wanted).collect()
+    }
+
+    fn each_other(&self, wanted: impl Fn(MemberState) -> bool) -> impl Iterator<Item = TargetId> {
         let members = self.view.iter().flat_map(|v| v.group.members_with_states());
-        members.filter(|(t, state)| *t != self.me && wanted(*state)).map(|(t, _)| t).collect()
+        members.filter(move |(t, state)| *t != self.me && wanted(*state)).map(|(t, _)| t)
     }
 
     /// The others that get changes.
     pub(super) fn acting(&self) -> Vec<TargetId> {
-        self.others(|state| matches!(state, MemberState::Good | MemberState::Resyncing))
+        self.each_acting().collect()
+    }
+
+    /// The same one by one.
+    pub(super) fn each_acting(&self) -> impl Iterator<Item = TargetId> {
+        self.each_other(|state| matches!(state, MemberState::Good | MemberState::Resyncing))
     }
 
     pub(super) fn run_of(&self, span: Span) -> Span {

@@ -85,16 +85,17 @@ impl Member {
 
     /// Ends a copy that everybody has.
     pub(super) fn settle_copy(&mut self, id: u64) {
-        let Some(Kind::Copy(op, purpose)) = self.work.get(&id).map(|work| work.kind.clone()) else { return };
+        let Some(Kind::Copy(op, purpose)) = self.work.get(&id).map(|work| &work.kind) else { return };
+        let (purpose, change) = (*purpose, op.change);
         let targets = self.copy_targets(purpose);
         if !targets.iter().all(|target| op.acked.contains(target)) {
             return;
         }
-        let run = op.change.span.regions(self.config.region_bytes);
-        self.finish(id, &op, Answer::Done, None);
+        let run = change.span.regions(self.config.region_bytes);
+        self.finish(id, Answer::Done);
         match purpose {
-            Purpose::Agree => self.agreed_on(op.change.file, run),
-            Purpose::Resync(target) if !targets.is_empty() => self.region_copied(target, op.change.file, run),
+            Purpose::Agree => self.agreed_on(change.file, run),
+            Purpose::Resync(target) if !targets.is_empty() => self.region_copied(target, change.file, run),
             Purpose::Resync(_) => {}
         }
     }

@@ -3,7 +3,7 @@
 //! Range locks, intents and the ends of disk work.
 
 use super::Member;
-use super::work::{Kind, ReplicatedOp, Stage};
+use super::work::{Kind, Stage};
 use crate::effect::Effect;
 use crate::input::Job;
 use crate::message::Body;
@@ -50,9 +50,9 @@ impl Member {
         let room = (self.config.file_bytes / self.config.region_bytes).saturating_sub(run.end);
         match self.track.begin(file, run, self.config.ahead.min(room)) {
             None => self.apply(id),
-            Some((run, rows)) => {
-                let job = self.job(id, Stage::Opened(run));
-                self.out.push(Effect::Persist { job, rows, durable: true });
+            Some((opening, row)) => {
+                let job = self.job(id, Stage::Opened(opening));
+                self.out.push(Effect::Persist { job, rows: vec![row], durable: true });
             }
         }
     }
@@ -74,9 +74,11 @@ impl Member {
 
     pub(super) fn done(&mut self, job: Job, ok: bool, last: bool, bytes: u64) {
         let Some((id, stage)) = self.jobs.remove(&job) else { return };
-        if stage == Stage::Closing {
-            self.flushed(ok);
-            return;
+        match stage {
+            Stage::Closing => return self.flushed(ok),
+            // Whatever has become of the work.
+            Stage::Opened(opening) => self.track.opened(opening, ok),
+            Stage::Main | Stage::Rows | Stage::Nothing => {}
         }
         let Some(work) = self.work.get_mut(&id).filter(|work| work.job == Some(job)) else { return };
         work.job = None;
@@ -89,33 +91,13 @@ impl Member {
                 self.end(id);
                 self.advance_recovery();
             }
-            (Kind::Change(ReplicatedOp { change, .. }, _) | Kind::Taken { change, .. }, Stage::Opened(run)) => {
-                let file = change.file;
-                self.opened(id, file, run, ok);
-            }
+            (Kind::Change(..) | Kind::Taken { .. }, Stage::Opened(_)) if ok => self.apply(id),
             (Kind::Change(..), _) => self.applied(id, ok),
             (Kind::Taken { .. }, _) => self.taken(id, ok),
             (Kind::Copy(..), _) => self.region_read(id, ok, last, bytes),
             (Kind::Read { .. }, _) => self.was_read(id, job, ok),
             (Kind::Sync { .. }, _) => self.flushed_here(id, ok),
             (Kind::SyncHere { .. }, _) => self.synced_here(id, stage, ok),
-        }
-    }
-
-    fn opened(&mut self, id: u64, file: ChunkFileId, run: Span, ok: bool) {
-        if !ok {
-            return self.could_not(id);
-        }
-        self.track.opened(file, run);
-        self.apply(id);
-    }
-
-    /// The disk failed before or in the change.
-    fn could_not(&mut self, id: u64) {
-        match self.work.get(&id).map(|work| &work.kind) {
-            Some(Kind::Change(..)) => self.applied(id, false),
-            Some(Kind::Taken { .. }) => self.taken(id, false),
-            _ => {}
         }
     }
 

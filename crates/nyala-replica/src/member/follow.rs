@@ -112,7 +112,9 @@ impl Member {
     fn raise_committed_below(&mut self, committed_below: u64) {
         if committed_below > self.committed_below {
             self.committed_below = committed_below;
-            self.pending = self.pending.split_off(&committed_below);
+            while let Some(first) = self.pending.first_entry().filter(|first| *first.key() < committed_below) {
+                first.remove();
+            }
         }
     }
 

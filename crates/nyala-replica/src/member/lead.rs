@@ -47,14 +47,13 @@ impl Member {
             op.here = true;
             return self.settle(id);
         }
-        if !self.acting().is_empty() {
+        if self.each_acting().next().is_some() {
             // Others may have it. A good one can serve: step down. One that is only being brought up to date has to leave
             // first, or it would count as equal.
             self.failing = true;
             return;
         }
-        let Some(Kind::Change(op, asker)) = self.work.get(&id).map(|work| work.kind.clone()) else { return };
-        self.finish(id, &op, Answer::Failed, Some(asker));
+        self.finish(id, Answer::Failed);
     }
 
     /// Our own part of a client's sync is done, or could not be.

@@ -41,6 +41,7 @@ use crate::config::Config;
 use crate::effect::Effect;
 use crate::input::{Input, Job, View};
 use crate::message::{Change, Origin};
+use crate::numbers::ByNumber;
 use crate::progress::Progress;
 use crate::range_locks::RangeLocks;
 use crate::regions::RegionSet;
@@ -69,7 +70,7 @@ pub struct Member {
     track: Tracking,
     range_locks: RangeLocks,
     work: BTreeMap<u64, Work>,
-    jobs: BTreeMap<Job, (u64, Stage)>,
+    jobs: ByNumber<Job, (u64, Stage)>,
     /// Last number given to work, jobs and tickets.
     last: u64,
     /// Our disk failed in a change: as primary we step down, if another good member can serve.
@@ -120,7 +121,7 @@ impl Member {
             track: Tracking::load(rows, config.max_runs),
             range_locks: RangeLocks::default(),
             work: BTreeMap::new(),
-            jobs: BTreeMap::new(),
+            jobs: ByNumber::default(),
             last: 0,
             failing: false,
             asked: BTreeMap::new(),
@@ -153,6 +154,13 @@ impl Member {
 
     /// Something happens at `now_us` (microseconds of a monotonic clock); what is to be done about it.
     pub fn handle(&mut self, now_us: u64, input: Input) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        self.handle_into(now_us, input, &mut effects);
+        effects
+    }
+
+    /// The same in memory that is used again: what is to be done is appended.
+    pub fn handle_into(&mut self, now_us: u64, input: Input, effects: &mut Vec<Effect>) {
         self.now_us = self.now_us.max(now_us);
         self.now_ms = self.now_us / 1000;
         match input {
@@ -169,7 +177,7 @@ impl Member {
             Input::Listed { of, after, files } => self.listed(of, after, files),
             Input::Tick => self.tick(),
         }
-        std::mem::take(&mut self.out)
+        effects.append(&mut self.out);
     }
 
     /// What it is now.

@@ -3,8 +3,7 @@
 //! The primary: what is everywhere that it has to be is answered, and ended.
 
 use super::Member;
-use super::work::{Kind, ReplicatedOp, SyncBy, Work};
-use crate::clients::Asker;
+use super::work::{Kind, SyncBy, Work};
 use crate::effect::Answer;
 use crate::regions::Span;
 use crate::role::MemberRole;
@@ -27,7 +26,7 @@ impl Member {
         if broken(self.broken, Rule::WaitForAll) || (late && broken(self.broken, Rule::MarkBeforeAnswer)) {
             return true;
         }
-        self.acting().iter().all(|target| acked.contains(target))
+        self.each_acting().all(|target| acked.contains(&target))
     }
 
     /// Answers what is everywhere, and ends it.
@@ -36,9 +35,8 @@ impl Member {
         let settled = self.view.as_ref().is_some_and(|v| v.group.is_settled());
         let may_answer = self.serves() && settled;
         match &work.kind {
-            Kind::Change(op, asker) if op.here && may_answer && self.everywhere(&op.acked, work.began_us) => {
-                let (op, asker) = (op.clone(), *asker);
-                self.finish(id, &op, Answer::Done, Some(asker));
+            Kind::Change(op, _) if op.here && may_answer && self.everywhere(&op.acked, work.began_us) => {
+                self.finish(id, Answer::Done);
             }
             Kind::Copy(op, _) if op.here => self.settle_copy(id),
             Kind::Sync { by: SyncBy::Client(asker), flushed: true, acked, .. }
@@ -73,16 +71,22 @@ impl Member {
         self.send_sync(id);
     }
 
-    /// A change or copy is over.
-    pub(super) fn finish(&mut self, id: u64, op: &ReplicatedOp, answer: Answer, asker: Option<Asker>) {
-        self.in_flight.remove(&op.seq);
+    /// A change, with this answer to its client, or a copy is over.
+    pub(super) fn finish(&mut self, id: u64, answer: Answer) {
+        let Some(Work { kind, began_us, .. }) = self.work.get(&id) else { return };
+        let (op, asker) = match kind {
+            Kind::Change(op, asker) => (op, Some(*asker)),
+            Kind::Copy(op, _) => (op, None),
+            _ => return,
+        };
+        let (seq, payload, Span { start, end }, began_us) = (op.seq, op.payload, op.change.span, *began_us);
+        self.in_flight.remove(&seq);
         if let Some(asker) = asker {
-            let (began_us, Span { start, end }) = (self.work.get(&id).map_or(0, |work| work.began_us), op.change.span);
             self.share.request(true, end.saturating_sub(start), began_us, self.now_us);
             self.clients.done(asker.client, asker.seq, answer);
             self.reply(asker.token, answer);
         }
-        self.drop_ticket(op.payload);
+        self.drop_ticket(payload);
         self.end(id);
     }
 

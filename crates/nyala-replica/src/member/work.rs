@@ -89,8 +89,8 @@ pub(super) enum SyncBy {
 /// What a job's end means for its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The intents of these regions are on disk.
-    Opened(Span),
+    /// This row of intents is on disk ([`crate::tracking::Tracking::opened`]).
+    Opened(u64),
     /// The change or region is in the file; the read has been read.
     Main,
     /// Rows are on disk (end of a member's sync).

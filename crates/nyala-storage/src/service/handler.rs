@@ -104,7 +104,7 @@ impl StorageService {
     async fn write(&self, peer: &PeerInfo, request: Frame) -> Result<Reply, WireError> {
         let (id, mut op) = request::write(&request.body, request.payload)?;
         let target = self.target(id)?;
-        self.sessions.admit(peer, op.file.inode, op.session)?;
+        self.sessions.admit(peer, request.header.map_version, op.file.inode, op.session)?;
         op.compare();
         self.thread.inline_path.write(target, op).await?;
         Ok(Reply::ok(encode_bulk(&target.verifier(id).header(), &[])))
@@ -128,7 +128,7 @@ impl StorageService {
     async fn mirrored(&self, peer: &PeerInfo, request: &Frame) -> Result<Reply, WireError> {
         let (call, reads) = self.mirrors.parse(request)?;
         if let Some((inode, session)) = call.changes() {
-            self.sessions.admit(peer, inode, session)?;
+            self.sessions.admit(peer, request.header.map_version, inode, session)?;
         }
         let (offset, len) = reads.unwrap_or((0, 0));
         let memory = self.read_memory(offset, len).await?;
@@ -159,7 +159,7 @@ impl StorageService {
         let target = self.target(id)?;
         let done = if op.is_stored() { StorageReply::Stored(target.verifier(id)) } else { StorageReply::Done };
         if op.is_change() {
-            self.sessions.admit(peer, file.inode, session)?;
+            self.sessions.admit(peer, request.header.map_version, file.inode, session)?;
         }
         let by = Author { session, stamp: stamp.unwrap_or_default() };
         let reply = match op {

@@ -2,10 +2,12 @@
 
 //! What a member of a mirror group remembers, in its target's store: rows of `nyala_replica` under a prefix per group.
 //!
-//! **Failure model.** See `nyala_replica::rows`: a record is there as a whole or not, the last ones may be lost by a loss of
-//! power unless they were asked for as durable. Each row is all that there is to say of its file, and members decide on several
-//! threads: so rows are queued in the order of the decisions, and written in it by one thread at a time, what came together as one
-//! record. A row that cannot be read keeps the group closed here: it may be the one that says what differs.
+//! **Failure model.** See `nyala_replica::rows`: a record is there as a whole or not, the last ones may be lost by a loss of power unless they were
+//! asked for as durable. Each row is all that there is to say of its file, and members decide on several threads: so rows are queued in the order of
+//! the decisions, and written in it by one thread at a time, what came together as one record. A row that cannot be read keeps the group closed here.
+
+#[cfg(test)]
+mod tests;
 
 use crate::chunk_store::ChunkError;
 use nyala_replica::rows::{RowKey, decode_runs, encode_runs};
@@ -19,8 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// First byte of the keys.
 const TAG: u8 = b'M';
-/// Rows that are removed by one record.
-const REMOVED_AT_ONCE: u64 = 4096;
+const ROWS_REMOVED_BY_A_RECORD: u64 = 4096;
 
 fn key(group: GroupId, row: &[u8]) -> Vec<u8> {
     // why big-endian: as all numbers in keys
@@ -57,8 +58,10 @@ impl RowLog {
         *any_durable |= durable;
     }
 
-    /// Writes what is queued, as one record; `None`: another one does that, or nothing is written any more. The lock is fair.
+    /// Writes what is queued, as one record; `None`: another one does that, or nothing is written any more. The lock is fair. Room is
+    /// waited for before anything is taken: what comes meanwhile is part of the record, and whoever closes this waits for no room.
     pub async fn write(&self, kv: &Store) -> Option<Persisted> {
+        kv.wait_room().await;
         let (applied, jobs, durable) = {
             let _turn = self.turn.lock().await;
             let (rows, jobs, durable) = std::mem::take(&mut *self.queue.lock());
@@ -73,7 +76,6 @@ impl RowLog {
                     None => batch.delete(key),
                 };
             }
-            kv.wait_room().await;
             (kv.apply(&batch), jobs, durable)
         };
         let done = match applied {
@@ -101,8 +103,7 @@ fn failed(error: StoreError) -> WireError {
 /// All rows of a group.
 pub(super) fn load(kv: &Store, group: GroupId) -> Result<Vec<Row>, WireError> {
     let prefix = key(group, &[]);
-    let end = prefix_end(&prefix);
-    let mut raw = Vec::new();
+    let (end, mut raw) = (prefix_end(&prefix), Vec::new());
     kv.scan(Bound::Included(&prefix), Bound::Excluded(&end), &mut |key, value| {
         raw.push((key[prefix.len()..].to_vec(), value.to_vec()));
         ControlFlow::Continue(())
@@ -129,14 +130,14 @@ pub(super) fn groups(kv: &Store) -> Result<Vec<GroupId>, WireError> {
 
 /// Removes all rows of a group; how many there were. A crash leaves some, which are removed the next time.
 pub(super) async fn remove(kv: &Store, group: GroupId) -> Result<u64, WireError> {
-    let prefix = key(group, &[]);
-    let (end, mut removed) = (prefix_end(&prefix), 0);
+    let (prefix, mut removed) = (key(group, &[]), 0);
+    let end = prefix_end(&prefix);
     loop {
         let (mut batch, mut count) = (Batch::new(), 0);
         kv.scan(Bound::Included(&prefix), Bound::Excluded(&end), &mut |key, _| {
             batch.delete(key);
             count += 1;
-            if count < REMOVED_AT_ONCE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            if count < ROWS_REMOVED_BY_A_RECORD { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })
         .map_err(failed)?;
         if count == 0 {

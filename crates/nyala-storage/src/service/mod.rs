@@ -26,6 +26,7 @@ mod inline_path;
 mod list;
 mod mirror;
 mod mirror_rows;
+mod orders;
 mod pass_on;
 mod queue;
 mod read_reply;

@@ -2,7 +2,8 @@
 
 //! Whose changes are let in.
 //!
-//! Every change names the session of the client that accepted it; session 0 is a server's own and taken from servers only. What a
+//! Every change names the session of the client that accepted it; session 0 is a server's own and taken from servers only, as long as they
+//! may order it ([`super::orders`]). What a
 //! fence refuses is looked up where the change is done ([`crate::chunk_store`], `mirror::asked`). Here is the other half: a fence
 //! that was decided while this service was offline must be known before a client is served again.
 //!
@@ -21,11 +22,12 @@
 
 mod ask;
 
+use super::orders::{Orderer, may_order};
 use super::target::Target;
 use nyala_transport::member::Member;
 use nyala_transport::{HandshakeConfig, PeerInfo, Pool, PoolOptions, Role};
 use nyala_wire::map::ClusterMap;
-use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, WireError};
+use nyala_wire::{ErrorCode, InodeId, MapVersion, NodeId, SessionId, TargetId, WireError};
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -57,13 +59,11 @@ impl Sessions {
         Arc::new(Sessions { member, targets, pool, all_heard: AtomicU64::new(0), heard: RwLock::default() })
     }
 
-    /// May a change of the inode be let in for this session? Whether it is fenced is asked when it is done.
-    pub fn admit(&self, peer: &PeerInfo, inode: InodeId, session: SessionId) -> Result<(), WireError> {
+    /// May a change of the inode be let in for this session, by a peer that acts on the map `theirs`? Whether the session is fenced is
+    /// asked when the change is done.
+    pub fn admit(&self, peer: &PeerInfo, theirs: u64, inode: InodeId, session: SessionId) -> Result<(), WireError> {
         if session.0 == 0 {
-            return match peer.role {
-                Role::Meta | Role::Storage => Ok(()),
-                _ => Err(ErrorCode::UNAUTHORIZED.with("a client's change names its session; only servers have none")),
-            };
+            return self.admit_order(peer, MapVersion(theirs), inode);
         }
         // In this order: a renewed lease that is seen comes with the period that it begins.
         if !self.member.lease_valid() {
@@ -80,6 +80,21 @@ impl Sessions {
             true => Ok(()),
             false => Err(ErrorCode::NOT_READY.with("this target was away, and asks metadata who was fenced meanwhile")),
         }
+    }
+
+    /// A server's own change.
+    fn admit_order(&self, peer: &PeerInfo, theirs: MapVersion, inode: InodeId) -> Result<(), WireError> {
+        if !matches!(peer.role, Role::Meta | Role::Storage) {
+            return Err(ErrorCode::UNAUTHORIZED.with("a client's change names its session; only servers have none"));
+        }
+        let map = self.member.map();
+        let needed = theirs.max(self.member.lease().1);
+        if needed > map.version {
+            self.member.watch().heard_of(needed);
+            return Err(ErrorCode::NOT_READY.with("this storage service does not have the newest cluster map yet"));
+        }
+        let by = Orderer { role: peer.role, node: NodeId(peer.node_id), map: theirs };
+        may_order(&map, by, inode)
     }
 
     /// Asks whoever was not heard in the present period. Runs until it is dropped.

@@ -193,7 +193,12 @@ impl Cluster {
 
     /// A connection of somebody else.
     pub async fn connect_as(&self, storage: &Storage, role: Role) -> Connection {
-        let config = HandshakeConfig::new(self.secret.clone(), u128::from_le_bytes(CLUSTER.0), role, 0);
+        self.connect_from(storage, role, NodeId(0)).await
+    }
+
+    /// The same from a node.
+    pub async fn connect_from(&self, storage: &Storage, role: Role, node: NodeId) -> Connection {
+        let config = HandshakeConfig::new(self.secret.clone(), u128::from_le_bytes(CLUSTER.0), role, node.0);
         for _ in 0..200 {
             match Connection::connect(storage.address, &config).await {
                 Ok(connection) => return connection,

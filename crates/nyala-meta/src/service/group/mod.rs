@@ -162,6 +162,11 @@ impl GroupShell {
         self.state.borrow().replica.serves(monotonic_ms())
     }
 
+    /// The map by which it is primary, if it [`serves`](Self::serves).
+    pub fn leads_by(&self) -> Option<Arc<ClusterMap>> {
+        self.serves().then(|| self.state.borrow().map.clone())
+    }
+
     /// Number of the last record, of those that the member knows.
     pub fn last(&self) -> u64 {
         self.state.borrow().replica.last()

@@ -7,7 +7,6 @@ use super::parse::{Asked, Payload, ReadKind};
 use crate::service::read_reply::Found;
 use nyala_cluster::Command;
 use nyala_replica::{Envelope, Job, Question, Span, Ticket};
-use nyala_transport::Endpoint;
 use nyala_wire::map::ClusterMap;
 use nyala_wire::mgmt::MgmtRequest;
 use nyala_wire::storage::{ChunkFileId, StorageReply};
@@ -57,12 +56,24 @@ pub(super) enum Action {
     Ask(Command),
     /// There is a newer map than this.
     FetchMap(MapVersion),
-    /// Rows wait in the group's queue.
-    WriteRows,
+    /// What a request is about.
+    Main(Main),
+    /// Disk work beside that.
+    Work(Work),
+}
+
+/// What a request is about: mostly done by whoever has it.
+pub(super) enum Main {
     /// Do a change.
     Apply { job: Job, file: ChunkFileId, ticket: Ticket, request: Option<Payload> },
     /// Read for a client; `None`: who has gone.
     Read { job: Job, file: ChunkFileId, kind: Option<ReadKind> },
+}
+
+/// Disk work that takes time and is not on the way of most requests.
+pub(super) enum Work {
+    /// Rows wait in the group's queue.
+    WriteRows,
     /// Read a region for another member.
     ReadRegion { job: Job, file: ChunkFileId, span: Span, into: Ticket },
     /// Take a region from another member.
@@ -76,8 +87,8 @@ pub(super) enum Action {
 /// A message on its way out.
 pub struct Outgoing {
     pub to: TargetId,
-    pub endpoint: Endpoint,
-    pub map: MapVersion,
+    /// Says where it is.
+    pub map: Arc<ClusterMap>,
     pub envelope: Envelope,
     /// The question that it is, if it is one.
     pub question: Option<Question>,
@@ -102,6 +113,8 @@ pub(super) struct Waiting {
     pub read: Option<ReadKind>,
     /// Client and number.
     pub origin: (u64, u64),
+    /// When it came, in microseconds of the monotonic clock.
+    pub came_us: u64,
 }
 
 /// What a client is told when nobody can serve.

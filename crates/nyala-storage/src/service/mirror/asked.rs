@@ -63,7 +63,7 @@ impl Shell {
                 }
             };
             let token = Token(state.number());
-            state.waiting.insert(token, Waiting { answer, read, origin: (client, number) });
+            state.waiting.insert(token, Waiting { answer, read, origin: (client, number), came_us });
             Some(Input::Request(Request { token, client, seq: number, lowest, epoch, operation, came_us }))
         })
     }

@@ -10,13 +10,13 @@ use super::shell::{SharedMember, Shell};
 use super::thread_context::ThreadContext;
 use crate::service::queue::{Outcome, Task, mistake, stopping};
 use crate::service::target::Target;
+use nyala_replica::ByNumber;
 use nyala_transport::member::monotonic_us;
 use nyala_transport::{Frame, Reply};
 use nyala_wire::mirror::GroupHeader;
 use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest, WriteVerifier, encode_bulk};
 use nyala_wire::{ErrorCode, GroupId, InodeId, SessionId, TargetId, WireError, codec};
 use parking_lot::{Mutex, RwLock};
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,8 +24,6 @@ use std::time::Duration;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
-/// Longest wait for a shell's answer to a client.
-const CLIENT_WITHIN: Duration = Duration::from_secs(60);
 /// Longest wait until a session is fenced in a group, and its writes are over.
 const FENCE_WITHIN: Duration = Duration::from_secs(10);
 
@@ -40,7 +38,7 @@ pub(super) struct Mirror {
 /// All members of groups in this service.
 #[derive(Default)]
 pub struct Mirrors {
-    pub(super) groups: RwLock<HashMap<GroupId, Arc<Mirror>>>,
+    pub(super) groups: RwLock<ByNumber<GroupId, Arc<Mirror>>>,
     /// Started for the first group.
     pub(super) thread: Mutex<Option<GroupsThread>>,
     /// Of groups that are gone from the map.
@@ -150,11 +148,8 @@ impl Call {
             Err(TryRecvError::Closed) => return Err(stopping()),
             Err(TryRecvError::Empty) => {}
         }
-        match tokio::time::timeout(CLIENT_WITHIN, answered).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => Err(stopping()),
-            Err(_) => Err(ErrorCode::NOT_READY.with("the mirror group could not do that in time; send it again")),
-        }
+        // Who waits for too long is told so by the groups' thread: no timer for each request.
+        answered.await.unwrap_or_else(|_| Err(stopping()))
     }
 }
 

@@ -2,43 +2,54 @@
 
 //! Frames between members: one message, or several that leave together, and the answers to them.
 
+#[cfg(test)]
+mod tests;
+
 use super::action::Outgoing;
 use super::parse::Payload;
 use bytes::Bytes;
 use nyala_replica::Envelope;
 use nyala_transport::{Frame, Request};
-use nyala_wire::mirror::{ReplicaHeader, bundle, replica_kind};
+use nyala_wire::mirror::{BundledHeader, ReplicaHeader, replica_kind};
 use nyala_wire::{GroupId, TargetId, codec, message_type};
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+use tokio::sync::oneshot;
+use zerocopy::IntoBytes;
+
+/// Longest wait for a member's answers to another one, which asks again.
+const WITHIN: Duration = Duration::from_secs(3);
+
+/// Memory for the body of a message of a short write, bytes.
+const MESSAGE_BYTES: usize = 192;
 
 /// The frame that carries messages of a member.
 pub(super) fn request(group: GroupId, me: TargetId, messages: Vec<Outgoing>) -> Request {
-    let (mut bodies, mut payloads) = (Vec::with_capacity(messages.len()), Vec::with_capacity(messages.len()));
+    let (bundled, mut payloads) = (messages.len() > 1, Vec::with_capacity(messages.len()));
+    let (mut body, mut envelope) = (Vec::with_capacity(messages.len() * MESSAGE_BYTES), Vec::new());
     for message in messages {
-        let (body, data) = message_of(group, me, &message);
-        bodies.push((body, data.as_ref().map_or(0, Bytes::len)));
-        payloads.extend(data.filter(|data| !data.is_empty()));
+        envelope.clear();
+        codec::encode_into(&message.envelope, &mut envelope);
+        let (kind, rest, data) = beside(message.payload);
+        let (group, from, to) = (group.0.into(), me.0.into(), message.to.0.into());
+        let header = ReplicaHeader { group, from, to, kind: kind.into(), envelope: (envelope.len() as u32).into() };
+        if bundled {
+            body.extend_from_slice(BundledHeader::of(header.wrapped_len(&rest), data.len()).as_bytes());
+        }
+        header.wrap_into(&envelope, &rest, &mut body);
+        payloads.extend(Some(data).filter(|data| !data.is_empty()));
     }
-    let request = match bodies.len() {
-        1 => Request::new(message_type::STORAGE_REPLICA, bodies.swap_remove(0).0),
-        _ => Request::new(message_type::STORAGE_REPLICAS, bundle(&bodies)),
-    };
-    request.with_payload(payloads)
+    let kind = if bundled { message_type::STORAGE_REPLICAS } else { message_type::STORAGE_REPLICA };
+    Request::new(kind, body).with_payload(payloads)
 }
 
-/// Body and payload of a message.
-fn message_of(group: GroupId, me: TargetId, message: &Outgoing) -> (Vec<u8>, Option<Bytes>) {
-    let envelope = codec::encode(&message.envelope);
-    let body = |kind: u16, rest: &[u8]| {
-        let (group, from, to) = (group.0.into(), me.0.into(), message.to.0.into());
-        let envelope_len = (envelope.len() as u32).into();
-        ReplicaHeader { group, from, to, kind: kind.into(), envelope: envelope_len }.wrap(&envelope, rest)
-    };
-    match &message.payload {
-        None => (body(replica_kind::NOTHING, &[]), None),
-        Some(Payload::Change(change)) => (body(change.kind, &change.body), Some(change.data.clone())),
-        Some(Payload::Region(region)) => {
-            (body(replica_kind::REGION, &codec::encode(&region.header)), Some(region.data.clone()))
-        }
+/// What goes beside an envelope: of which kind, what is behind it, and the payload.
+fn beside(payload: Option<Payload>) -> (u16, Bytes, Bytes) {
+    match payload {
+        None => (replica_kind::NOTHING, Bytes::new(), Bytes::new()),
+        Some(Payload::Change(change)) => (change.kind, change.body.clone(), change.data.clone()),
+        Some(Payload::Region(region)) => (replica_kind::REGION, codec::encode(&region.header).into(), region.data),
     }
 }
 
@@ -55,4 +66,29 @@ pub(super) fn answers_in(group: GroupId, from: TargetId, frame: &Frame, is_bundl
         tracing::warn!(%group, %from, %error, "an answer that cannot be read");
         Vec::new()
     })
+}
+
+/// The answers that are there once the first one is, if that comes in time. None waits for a slower one: what comes later is a message
+/// of its own.
+pub(super) async fn collect_first(mut waiting: Vec<oneshot::Receiver<Envelope>>) -> Vec<Envelope> {
+    let mut answers = Vec::with_capacity(waiting.len());
+    let mut take = |context: &mut Context<'_>| {
+        waiting.retain_mut(|answer| match Pin::new(answer).poll(context) {
+            Poll::Ready(envelope) => {
+                answers.extend(envelope.ok());
+                false
+            }
+            Poll::Pending => true,
+        });
+        if answers.is_empty() && !waiting.is_empty() { Poll::Pending } else { Poll::Ready(()) }
+    };
+    // Mostly it is there, and needs no timer.
+    if take(&mut Context::from_waker(Waker::noop())).is_pending()
+        && tokio::time::timeout(WITHIN, std::future::poll_fn(&mut take)).await.is_ok()
+    {
+        // Those that waited for the same end now, too.
+        tokio::task::yield_now().await;
+        let _ = take(&mut Context::from_waker(Waker::noop()));
+    }
+    answers
 }

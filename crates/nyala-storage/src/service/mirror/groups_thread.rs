@@ -10,6 +10,7 @@ use super::shell::{SharedMember, Shell};
 use super::thread_context::ThreadContext;
 use nyala_replica::{Input, View};
 use nyala_transport::HandshakeConfig;
+use nyala_transport::member::monotonic_us;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -87,7 +88,7 @@ fn tick(shell: &Shell, seldom: bool) {
     shell.input(Input::Tick);
     if seldom {
         if let Some(mut state) = shell.shared.state() {
-            state.waiting.retain(|_, waiting| !waiting.answer.is_closed());
+            state.end_waits(monotonic_us());
             state.askers.retain(|_, answer| !answer.is_closed());
             state.tell_quiet();
         }

@@ -3,11 +3,13 @@
 //! Messages of other members, alone or several at once.
 //!
 //! **Failure model.** A message, or the answer to it, may be lost: whoever sent it asks again, and an answer whose question waits no
-//! more goes out as a message of its own. Of a bundle with a malformed message nothing is done.
+//! more goes out as a message of its own. Of a bundle with a malformed message nothing is done. One that takes its time (its row has
+//! to be on disk first) does not hold up the answers to the others.
 
-use super::action::Action;
+use super::action::{Action, Main};
 use super::entry::{Mirrors, fetch};
-use super::parse::{self, ChangeOp, Payload, Sent};
+use super::frames::collect_first;
+use super::parse::{self, ChangeOp, Payload, Sent, own};
 use super::shell::{SharedMember, Shell};
 use super::thread_context::ThreadContext;
 use super::work::Change;
@@ -20,12 +22,7 @@ use nyala_wire::mirror::{ReplicaHeader, replica_kind, unbundle};
 use nyala_wire::{ErrorCode, TargetId, WireError, codec};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::oneshot;
-use tokio::time::Instant;
-
-/// Longest wait for a member's answers to another one, which asks again.
-const WITHIN: Duration = Duration::from_secs(3);
 
 type Heard = (Envelope, Sent);
 
@@ -41,7 +38,7 @@ pub async fn message(mirrors: &Mirrors, thread: &Rc<ThreadContext>, frame: &Fram
     let (actions, answers) = hear(&shell, TargetId(header.from.get()), vec![heard]);
     shell.carry_out_here(actions).await;
     // Answers that take longer, or that there are none of, come as messages of their own.
-    Ok(Reply::ok(collect(answers).await.first().map_or(Vec::new(), codec::encode)))
+    Ok(Reply::ok(collect_first(answers).await.first().map_or(Vec::new(), codec::encode)))
 }
 
 /// Several messages of one member to another.
@@ -59,7 +56,7 @@ pub async fn bundle(mirrors: &Mirrors, thread: &Rc<ThreadContext>, frame: &Frame
     let shell = Shell { shared: member(mirrors, &header)?, thread: thread.clone() };
     let (actions, answers) = hear(&shell, TargetId(header.from.get()), all);
     carry_out_together(&shell, actions).await;
-    Ok(Reply::ok(codec::encode(&collect(answers).await)))
+    Ok(Reply::ok(codec::encode(&collect_first(answers).await)))
 }
 
 /// The member here that a message is for.
@@ -77,43 +74,24 @@ fn heard(header: &ReplicaHeader, envelope: &[u8], rest: Bytes, data: Bytes) -> R
     Ok((envelope, sent))
 }
 
-/// The answers, as far as they come in time.
-async fn collect(waiting: Vec<oneshot::Receiver<Envelope>>) -> Vec<Envelope> {
-    let (mut answers, mut late) = (Vec::with_capacity(waiting.len()), None);
-    for mut answer in waiting {
-        match answer.try_recv() {
-            Ok(envelope) => answers.push(envelope),
-            Err(oneshot::error::TryRecvError::Closed) => {}
-            Err(oneshot::error::TryRecvError::Empty) => {
-                let late = *late.get_or_insert_with(|| Instant::now() + WITHIN);
-                answers.extend(tokio::time::timeout_at(late, answer).await.ok().and_then(Result::ok));
-            }
-        }
-    }
-    answers
-}
-
 /// Messages of another member; what is to be done, and where the answers come.
 fn hear(shell: &Shell, from: TargetId, heard: Vec<Heard>) -> (Vec<Action>, Vec<oneshot::Receiver<Envelope>>) {
     let mut answers = Vec::with_capacity(heard.len());
-    let actions = shell.steps(|state| {
-        let hear = |(envelope, sent)| {
-            let payload = Ticket(state.number());
-            let buffer = match sent {
-                Sent::Nothing => None,
-                Sent::Change(change) => Some(Payload::Change(Arc::new(change))),
-                Sent::Region(region) => Some(Payload::Region(region)),
-            };
-            buffer.into_iter().for_each(|buffer| drop(state.buffers.insert(payload, buffer)));
-            // One who asks again gets the answer at its newest question.
-            if let Some(question) = Question::to(&state.replica, from, &envelope) {
-                let (answer, answered) = oneshot::channel();
-                state.askers.insert(question, answer);
-                answers.push(answered);
-            }
-            Input::Message { from, envelope, payload }
+    let actions = shell.steps(heard, |state, (envelope, sent)| {
+        let payload = Ticket(state.number());
+        let buffer = match sent {
+            Sent::Nothing => None,
+            Sent::Change(change) => Some(Payload::Change(Arc::new(change))),
+            Sent::Region(region) => Some(Payload::Region(region)),
         };
-        heard.into_iter().map(hear).collect::<Vec<_>>()
+        buffer.into_iter().for_each(|buffer| drop(state.buffers.insert(payload, buffer)));
+        // One who asks again gets the answer at its newest question.
+        if let Some(question) = Question::to(&state.replica, from, &envelope) {
+            let (answer, answered) = oneshot::channel();
+            state.askers.insert(question, answer);
+            answers.push(answered);
+        }
+        Some(Input::Message { from, envelope, payload })
     });
     (actions, answers)
 }
@@ -123,16 +101,23 @@ async fn carry_out_together(shell: &Shell, actions: Vec<Action>) {
     let (mut changes, mut ops) = (Vec::new(), Vec::new());
     for action in actions {
         match action {
-            Action::Apply { job, file, ticket, request: Some(Payload::Change(request)) } if matches!(&request.op, ChangeOp::Write(op) if op.data.len() < SMALL_BYTES) =>
-            {
-                ops.extend(request.write());
-                changes.push(Change { job, file, ticket, request });
+            Action::Main(Main::Apply { job, file, ticket, request: Some(Payload::Change(request)) }) => {
+                match &request.op {
+                    ChangeOp::Write(op) if op.data.len() < SMALL_BYTES => {
+                        ops.push(own(op));
+                        changes.push(Change { job, file, ticket, request });
+                    }
+                    _ => {
+                        let request = Some(Payload::Change(request));
+                        shell.begin(Action::Main(Main::Apply { job, file, ticket, request }));
+                    }
+                }
             }
             other => shell.begin(other),
         }
     }
     if !changes.is_empty() {
         let results = write_all(&shell.thread.inline_path, &shell.shared.setup.target, ops).await;
-        shell.applied(changes.into_iter().zip(results).collect());
+        shell.applied(changes.into_iter().zip(results));
     }
 }

@@ -23,7 +23,7 @@
 //! | `state`, `action`, `shell` | a step of the member, and what follows from it |
 //! | `asked` | clients' requests |
 //! | `work` | disk work that the member wants done |
-//! | `hearing`, `sending` | messages from and to other members |
+//! | `hearing`, `sending`, `frames` | messages from and to other members |
 //! | `silence` | members that cannot be reached |
 //!
 //! # Failure model

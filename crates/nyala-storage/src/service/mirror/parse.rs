@@ -24,15 +24,10 @@ pub(super) struct ChangeRequest {
     pub op: ChangeOp,
 }
 
-impl ChangeRequest {
-    /// The write that it is, as one of the server's own: the session was looked at when the request came in, and what was let in is
-    /// done on all members.
-    pub fn write(&self) -> Option<WriteOp> {
-        match &self.op {
-            ChangeOp::Write(op) => Some(WriteOp { session: ChunkWorker::OWN, stamp: Stamp::default(), ..op.clone() }),
-            ChangeOp::Other(..) => None,
-        }
-    }
+/// A write as one of the server's own: the session was looked at when the request came in, and what was let in is done on all
+/// members.
+pub(super) fn own(write: &WriteOp) -> WriteOp {
+    WriteOp { session: ChunkWorker::OWN, stamp: Stamp::default(), ..write.clone() }
 }
 
 /// What a change does.
@@ -56,16 +51,6 @@ impl ChangeOp {
 pub(super) enum Payload {
     Change(Arc<ChangeRequest>),
     Region(Region),
-}
-
-impl Payload {
-    /// How long the data is.
-    pub fn bytes(&self) -> usize {
-        match self {
-            Payload::Change(change) => change.data.len(),
-            Payload::Region(region) => region.data.len(),
-        }
-    }
 }
 
 /// What came beside a message.

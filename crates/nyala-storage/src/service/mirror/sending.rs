@@ -6,13 +6,17 @@
 //! a second time (`nyala_replica::questions`). A refused connection is told to the member and to
 //! management at once; a lost one is made again now, so that a refusal is not noticed later than it could be.
 
+#[cfg(test)]
+mod tests;
+
 use super::action::{Ask, Outgoing};
 use super::frames::{answers_in, request};
-use super::parse::{self, Payload};
+use super::parse::{self, ChangeOp, Payload};
 use super::shell::{Setup, Shell};
 use crate::chunk_store::SMALL_BYTES;
-use nyala_replica::{Input, Ticket};
+use nyala_replica::{Body, Input, Ticket};
 use nyala_transport::{Endpoint, Request, TransportError};
+use nyala_wire::map::ClusterMap;
 use nyala_wire::mirror::{MAX_BUNDLED, ReplicaHeader, replica_kind};
 use nyala_wire::storage::{ChunkFileId, StorageOp, StorageRequest};
 use nyala_wire::{GroupId, TargetId, codec, message_type};
@@ -23,11 +27,26 @@ const WITHIN: Duration = Duration::from_secs(20);
 /// Longest wait for a region that is to repair a bad one.
 const FETCH_WITHIN: Duration = Duration::from_secs(3);
 
+/// Whether whoever gets the message is through with it at once, in most cases. What is not has a frame of its own: the answers to all of a
+/// frame come together, and would wait for the slowest.
+fn is_quick(body: &Body, payload: Option<&Payload>) -> bool {
+    match body {
+        Body::Forward { .. } => match payload {
+            Some(Payload::Change(change)) => matches!(&change.op, ChangeOp::Write(op) if op.data.len() < SMALL_BYTES),
+            Some(Payload::Region(_)) | None => false,
+        },
+        Body::Sync { flush, .. } => !flush,
+        Body::Copy { .. } => false,
+        Body::Forwarded { .. } | Body::Synced { .. } | Body::Committed { .. } => true,
+        Body::Gather { .. } | Body::Gathered { .. } | Body::Behind => true,
+    }
+}
+
 impl Shell {
-    /// Has a message sent. Short ones to the same member that are posted before this thread does anything else leave together.
+    /// Has a message sent. Quick ones to the same member that are posted before this thread does anything else leave together.
     pub(super) fn post(&self, outgoing: Outgoing) {
         let shell = self.clone();
-        if outgoing.payload.as_ref().map_or(0, Payload::bytes) >= SMALL_BYTES {
+        if !is_quick(&outgoing.envelope.body, outgoing.payload.as_ref()) {
             tokio::task::spawn_local(async move { shell.send(vec![outgoing]).await });
             return;
         }
@@ -55,29 +74,30 @@ impl Shell {
 
     /// Sends messages to one member, and has ours hear what comes back.
     async fn send(&self, messages: Vec<Outgoing>) {
-        let Some(Outgoing { to, endpoint, map, .. }) = messages.first() else { return };
-        let (to, endpoint, map) = (*to, endpoint.clone(), *map);
+        let Some(Outgoing { to, map, .. }) = messages.first() else { return };
+        let (to, map) = (*to, map.clone());
         let Setup { group, me, .. } = self.shared.setup;
         let epoch = messages.iter().map(|message| message.envelope.epoch).max().unwrap_or_default();
         let questions = messages.iter().filter_map(|message| Some((message.question?, message.envelope.epoch)));
-        let questions: Vec<_> = questions.collect();
-        let request = request(group, me, messages).at(map.0, epoch);
+        let mut questions: Vec<_> = questions.collect();
+        let request = request(group, me, messages).at(map.version.0, epoch);
         let is_bundle = request.message_type == message_type::STORAGE_REPLICAS;
-        let peer = self.thread.peer(to, map, &endpoint);
+        let Some(peer) = self.thread.peer(to, &map) else { return };
         let reply = peer.call(request.with_timeout(WITHIN)).await;
         let answers = reply.as_ref().map_or(Vec::new(), |frame| answers_in(group, to, frame, is_bundle));
-        self.carry_out(self.steps(|state| {
-            questions.into_iter().for_each(|(question, epoch)| state.under_way.end(question, epoch));
-            answers.into_iter().map(|envelope| Input::Message { from: to, envelope, payload: Ticket(0) })
+        self.carry_out(self.steps([None].into_iter().chain(answers.into_iter().map(Some)), |state, answer| {
+            questions.drain(..).for_each(|(question, epoch)| state.under_way.end(question, epoch));
+            answer.map(|envelope| Input::Message { from: to, envelope, payload: Ticket(0) })
         }));
         if let Err(error) = reply {
-            Box::pin(self.failed(to, &endpoint, error)).await;
+            Box::pin(self.failed(to, &map, error)).await;
         }
     }
 
-    async fn failed(&self, to: TargetId, endpoint: &Endpoint, mut error: TransportError) {
+    async fn failed(&self, to: TargetId, map: &ClusterMap, mut error: TransportError) {
         if matches!(error, TransportError::Disconnected { .. })
-            && let Err(again) = self.thread.pool.peer(endpoint).connection().await
+            && let Some(peer) = self.thread.peer(to, map)
+            && let Err(again) = peer.connection().await
         {
             error = again;
         }

@@ -3,7 +3,7 @@
 //! A member at work: something happens to it, on whatever thread; the member decides, one step at a time; the same thread does
 //! what it wants done. Failure model: see the parent module.
 
-use super::action::{Action, Ask};
+use super::action::{Action, Ask, Main};
 use super::common::Common;
 use super::state::State;
 use super::thread_context::ThreadContext;
@@ -15,7 +15,6 @@ use nyala_transport::member::{Member, monotonic_us};
 use nyala_wire::mgmt::MgmtRequest;
 use nyala_wire::{GroupId, TargetId, WireError};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::mpsc;
 
@@ -41,7 +40,6 @@ pub(super) struct SharedMember {
     pub rows: RowLog,
     /// Held for a step, never across a wait. What a step that panicked leaves is not served.
     state: Mutex<State>,
-    stopped: AtomicBool,
 }
 
 impl SharedMember {
@@ -54,20 +52,18 @@ impl SharedMember {
         // Without randomness two runs may look like one to the group, which takes the later one's requests for repeated ones.
         let client = getrandom::u64().unwrap_or(1).max(1);
         let (rows, state) = (RowLog::new(setup.group), Mutex::new(State::new(replica, flushes)));
-        Ok(SharedMember { setup, client, rows, state, stopped: AtomicBool::new(false) })
+        Ok(SharedMember { setup, client, rows, state })
     }
 
     /// The state, unless the member has stopped.
     pub fn state(&self) -> Option<MutexGuard<'_, State>> {
-        if self.stopped.load(Ordering::Acquire) {
-            return None;
-        }
         match self.state.lock() {
-            Ok(state) => Some(state),
+            Ok(state) => (!state.stopped).then_some(state),
             Err(broken) => {
                 drop(broken);
                 tracing::error!(group = %self.setup.group, "a step of a mirror group's member has panicked; it is not served any more");
                 self.stop();
+                self.state.clear_poison();
                 None
             }
         }
@@ -75,9 +71,9 @@ impl SharedMember {
 
     /// Nothing happens any more, and whoever waits learns that.
     pub fn stop(&self) {
-        self.stopped.store(true, Ordering::Release);
         self.rows.close();
         let mut state = self.state.lock().unwrap_or_else(|broken| broken.into_inner());
+        state.stopped = true;
         state.waiting.clear();
         state.askers.clear();
         state.quiet.clear();
@@ -94,18 +90,27 @@ pub(super) struct Shell {
 impl Shell {
     /// A step: `begin` says what happens, if anything does, and may look at what is remembered before. Returns what is to be done.
     pub fn step(&self, begin: impl FnOnce(&mut State) -> Option<Input>) -> Vec<Action> {
-        self.steps(|state| begin(state))
+        self.steps(Some(begin), |state, begin| begin(state))
     }
 
-    /// Several steps, of which nobody comes in between.
-    pub fn steps<I: IntoIterator<Item = Input>>(&self, begin: impl FnOnce(&mut State) -> I) -> Vec<Action> {
+    /// A step for each of these, and nobody comes in between.
+    pub fn steps<T>(
+        &self,
+        each: impl IntoIterator<Item = T>,
+        mut begin: impl FnMut(&mut State, T) -> Option<Input>,
+    ) -> Vec<Action> {
         let mut actions = Vec::new();
         let Some(mut state) = self.shared.state() else { return actions };
-        for input in begin(&mut state) {
-            for effect in state.replica.handle(monotonic_us(), input) {
+        let mut effects = std::mem::take(&mut state.effects);
+        for one in each {
+            let Some(input) = begin(&mut state, one) else { continue };
+            state.replica.handle_into(monotonic_us(), input, &mut effects);
+            // Each before the next one's: an answer may rest on what the same step has read.
+            for effect in effects.drain(..) {
                 actions.extend(state.resolve(effect, &self.shared.rows));
             }
         }
+        state.effects = effects;
         state.tell_quiet();
         actions
     }
@@ -121,14 +126,18 @@ impl Shell {
     }
 
     /// The same, but for the first change or read, which is done when this returns.
-    pub async fn carry_out_here(&self, mut actions: Vec<Action>) {
-        let here = actions.iter().position(|action| matches!(action, Action::Apply { .. } | Action::Read { .. }));
-        let here = here.map(|at| actions.remove(at));
-        self.carry_out(actions);
+    pub async fn carry_out_here(&self, actions: Vec<Action>) {
+        let mut here = None;
+        for action in actions {
+            match action {
+                Action::Main(main) if here.is_none() => here = Some(main),
+                other => self.begin(other),
+            }
+        }
         match here {
-            Some(Action::Apply { job, file, ticket, request }) => self.apply(job, file, ticket, request).await,
-            Some(Action::Read { job, file, kind }) => self.read(job, file, kind).await,
-            _ => {}
+            Some(Main::Apply { job, file, ticket, request }) => self.apply(job, file, ticket, request).await,
+            Some(Main::Read { job, file, kind }) => self.read(job, file, kind).await,
+            None => {}
         }
     }
 
@@ -143,15 +152,15 @@ impl Shell {
             Action::Ask(command) => self.ask(&command),
             Action::FetchMap(version) => self.tell(Ask::Behind(version)),
             Action::Send(outgoing) => self.post(outgoing),
-            Action::Apply { job, file, ticket, request } => {
+            Action::Main(Main::Apply { job, file, ticket, request }) => {
                 let shell = shell();
                 tokio::task::spawn_local(async move { shell.apply(job, file, ticket, request).await });
             }
-            Action::Read { job, file, kind } => {
+            Action::Main(Main::Read { job, file, kind }) => {
                 let shell = shell();
                 tokio::task::spawn_local(async move { shell.read(job, file, kind).await });
             }
-            work => {
+            Action::Work(work) => {
                 let shell = shell();
                 tokio::task::spawn_local(async move { shell.work(work).await });
             }

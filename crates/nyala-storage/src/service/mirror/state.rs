@@ -3,30 +3,35 @@
 //! What a group's member and its shell remember, and what follows from a step of the member: worked out here, while nobody else
 //! may take one, and carried out by [`super::shell`] when others may. Failure model: see the parent module.
 
-use super::action::{Action, Answered, Fenced, Outgoing, Waiting, lost};
+use super::action::{Action, Answered, Fenced, Main, Outgoing, Waiting, Work, lost};
 use super::parse::Payload;
 use crate::service::mirror_rows::RowLog;
-use nyala_replica::{Answer, Effect, Envelope, FlushSet, Job, Member as Replica, Question, QuestionsUnderWay};
+use nyala_replica::{
+    Answer, ByNumber, Effect, Envelope, FlushSet, Job, Member as Replica, Question, QuestionsUnderWay,
+};
 use nyala_replica::{Refusals, Silence, Ticket, Token};
-use nyala_transport::Endpoint;
 use nyala_transport::member::monotonic_ms;
 use nyala_wire::map::ClusterMap;
 use nyala_wire::{ErrorCode, MapVersion, SessionId, TargetId, WireError};
-use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
+/// Longest wait for an answer to a client, microseconds.
+const CLIENT_WITHIN_US: u64 = 60_000_000;
+
 pub(super) struct State {
     pub replica: Replica,
+    /// No step is taken any more.
+    pub stopped: bool,
     pub map: Arc<ClusterMap>,
-    pub buffers: HashMap<Ticket, Payload>,
-    pub waiting: HashMap<Token, Waiting>,
+    pub buffers: ByNumber<Ticket, Payload>,
+    pub waiting: ByNumber<Token, Waiting>,
     /// What the read brought whose end is the step under way.
     pub data: Option<(Job, Result<Answered, WireError>)>,
     /// Why clients' changes were not done as asked.
     pub refusals: Refusals,
     /// Members that wait for our answer.
-    pub askers: HashMap<Question, oneshot::Sender<Envelope>>,
+    pub askers: ByNumber<Question, oneshot::Sender<Envelope>>,
     /// Questions of ours on their way.
     pub under_way: QuestionsUnderWay,
     pub silence: Silence,
@@ -37,6 +42,8 @@ pub(super) struct State {
     /// When the free room was looked at, and what there was.
     pub room: (u64, u64),
     pub lease: (u64, MapVersion),
+    /// Memory of the step under way.
+    pub effects: Vec<Effect>,
     last: u64,
 }
 
@@ -45,18 +52,20 @@ impl State {
     pub fn new(replica: Replica, flushes: FlushSet) -> State {
         State {
             replica,
+            stopped: false,
             map: Arc::default(),
-            buffers: HashMap::new(),
-            waiting: HashMap::new(),
+            buffers: ByNumber::default(),
+            waiting: ByNumber::default(),
             data: None,
             refusals: Refusals::default(),
-            askers: HashMap::new(),
+            askers: ByNumber::default(),
             under_way: QuestionsUnderWay::default(),
             silence: Silence::default(),
             flushes,
             quiet: Vec::new(),
             room: (0, 0),
             lease: (0, MapVersion(0)),
+            effects: Vec::new(),
             last: 0,
         }
     }
@@ -84,20 +93,21 @@ impl State {
             Effect::FetchMap => Action::FetchMap(self.map.version),
             Effect::Persist { job, rows: changed, durable } => {
                 rows.push(job, changed, durable);
-                Action::WriteRows
+                Action::Work(Work::WriteRows)
             }
             Effect::Apply { job, change, payload } => {
-                Action::Apply { job, file: change.file, ticket: payload, request: self.buffers.get(&payload).cloned() }
+                let (file, request) = (change.file, self.buffers.get(&payload).cloned());
+                Action::Main(Main::Apply { job, file, ticket: payload, request })
             }
             Effect::Read { job, token, file, .. } => {
-                Action::Read { job, file, kind: self.waiting.get(&token).and_then(|waiting| waiting.read) }
+                Action::Main(Main::Read { job, file, kind: self.waiting.get(&token).and_then(|waiting| waiting.read) })
             }
-            Effect::ReadRegion { job, file, span, into } => Action::ReadRegion { job, file, span, into },
+            Effect::ReadRegion { job, file, span, into } => Action::Work(Work::ReadRegion { job, file, span, into }),
             Effect::WriteRegion { job, file, span, from } => {
-                Action::WriteRegion { job, file, end: span.end, region: self.buffers.get(&from).cloned() }
+                Action::Work(Work::WriteRegion { job, file, end: span.end, region: self.buffers.get(&from).cloned() })
             }
-            Effect::Flush { job } => Action::Flush { job, files: self.flushes.begin() },
-            Effect::ListFiles { of, after } => Action::ListFiles { of, after },
+            Effect::Flush { job } => Action::Work(Work::Flush { job, files: self.flushes.begin() }),
+            Effect::ListFiles { of, after } => Action::Work(Work::ListFiles { of, after }),
         })
     }
 
@@ -107,12 +117,11 @@ impl State {
         if let Some(waits) = waits.filter(|waits| !waits.is_closed()) {
             return Some(Action::Answer(waits, envelope));
         }
-        let node = self.map.node_of(to)?;
+        self.map.node_of(to)?;
         let (question, epoch) = (Question::asked_by(to, &envelope.body), envelope.epoch);
         question.is_none_or(|question| self.under_way.begin(question, epoch, monotonic_ms())).then_some(())?;
-        let (endpoint, map) = (Endpoint { addresses: node.addresses.clone() }, self.map.version);
         let payload = payload.and_then(|ticket| self.buffers.get(&ticket).cloned());
-        Some(Action::Send(Outgoing { to, endpoint, map, envelope, question, payload }))
+        Some(Action::Send(Outgoing { to, map: self.map.clone(), envelope, question, payload }))
     }
 
     /// What a client is told.
@@ -131,11 +140,18 @@ impl State {
         }
     }
 
+    /// Forgets clients that have gone, and tells those that wait for too long.
+    pub fn end_waits(&mut self, now_us: u64) {
+        let late = |waiting: &mut Waiting| now_us.saturating_sub(waiting.came_us) >= CLIENT_WITHIN_US;
+        for (_, waiting) in self.waiting.extract_if(|_, waiting| waiting.answer.is_closed() || late(waiting)) {
+            let why = "the mirror group could not do that in time; send it again";
+            // An error means that it has gone.
+            let _ = waiting.answer.send(Err(ErrorCode::NOT_READY.with(why)));
+        }
+    }
+
     /// Answers those who wait until no write of a session is under way.
     pub fn tell_quiet(&mut self) {
-        if self.quiet.is_empty() {
-            return;
-        }
         for (session, done) in std::mem::take(&mut self.quiet) {
             let of_it = |payload: &Payload| matches!(payload, Payload::Change(request) if request.session == session);
             match self.buffers.values().any(of_it) {

@@ -6,10 +6,11 @@
 
 use super::action::Outgoing;
 use crate::service::inline_path::InlinePath;
+use nyala_replica::ByNumber;
 use nyala_transport::{Endpoint, HandshakeConfig, Peer, Pool, PoolOptions};
+use nyala_wire::map::ClusterMap;
 use nyala_wire::{GroupId, MapVersion, TargetId};
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 /// One thread's own way to the chunk files, and its own connections to other members of mirror groups.
@@ -18,9 +19,9 @@ pub struct ThreadContext {
     /// One connection to each: what goes to it together goes into one write.
     pub pool: Pool,
     /// Members as a map showed them.
-    peers: RefCell<HashMap<TargetId, (MapVersion, Peer)>>,
+    peers: RefCell<ByNumber<TargetId, (MapVersion, Peer)>>,
     /// Messages to a member that leave together.
-    pub posted: RefCell<HashMap<(GroupId, TargetId), Vec<Outgoing>>>,
+    pub posted: RefCell<ByNumber<(GroupId, TargetId), Vec<Outgoing>>>,
 }
 
 impl ThreadContext {
@@ -31,14 +32,14 @@ impl ThreadContext {
         Rc::new(ThreadContext { inline_path, pool, peers, posted })
     }
 
-    /// The member's server, which is at `endpoint` in that map.
-    pub fn peer(&self, member: TargetId, map: MapVersion, endpoint: &Endpoint) -> Peer {
+    /// The member's server, which is where that map says.
+    pub fn peer(&self, member: TargetId, map: &ClusterMap) -> Option<Peer> {
         let mut peers = self.peers.borrow_mut();
-        let known = peers.get(&member).filter(|(version, _)| *version == map).map(|(_, peer)| peer.clone());
-        known.unwrap_or_else(|| {
-            let peer = self.pool.peer(endpoint);
-            peers.insert(member, (map, peer.clone()));
-            peer
+        let known = peers.get(&member).filter(|(version, _)| *version == map.version).map(|(_, peer)| peer.clone());
+        known.or_else(|| {
+            let peer = self.pool.peer(&Endpoint { addresses: map.node_of(member)?.addresses.clone() });
+            peers.insert(member, (map.version, peer.clone()));
+            Some(peer)
         })
     }
 }

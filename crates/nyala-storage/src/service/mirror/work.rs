@@ -3,8 +3,8 @@
 //! Disk work that the member wants done. Failure model: see the parent module. Work goes on when the member has lost
 //! interest in it; its end is then ignored by the member.
 
-use super::action::{Action, Answered};
-use super::parse::{ChangeOp, ChangeRequest, Payload, ReadKind};
+use super::action::{Answered, Work};
+use super::parse::{ChangeOp, ChangeRequest, Payload, ReadKind, own};
 use super::shell::Shell;
 use crate::chunk_store::SMALL_BYTES;
 use crate::service::queue::{Outcome, Task, mistake};
@@ -20,21 +20,20 @@ const LISTED: usize = 256;
 
 impl Shell {
     /// Does what takes time and is not on the way of most requests, and tells the member how it ended.
-    pub(super) async fn work(&self, action: Action) {
-        let (job, ok) = match action {
-            Action::WriteRows => return self.write_rows().await,
-            Action::ReadRegion { job, file, span, into } => {
+    pub(super) async fn work(&self, work: Work) {
+        let (job, ok) = match work {
+            Work::WriteRows => return self.write_rows().await,
+            Work::ReadRegion { job, file, span, into } => {
                 let read = self.read_region(file, span, into).await;
                 let (last, bytes) = read.unwrap_or_default();
                 return self.input(Input::Done { job, ok: read.is_some(), last, bytes });
             }
-            Action::WriteRegion { job, file, end, region } => (job, self.write_region(file, end, region).await),
-            Action::Flush { job, files } => (job, self.flush(files).await),
-            Action::ListFiles { of, after } => {
+            Work::WriteRegion { job, file, end, region } => (job, self.write_region(file, end, region).await),
+            Work::Flush { job, files } => (job, self.flush(files).await),
+            Work::ListFiles { of, after } => {
                 let files = self.files(after).await;
                 return self.input(Input::Listed { of, after, files });
             }
-            action => return self.carry_out(vec![action]),
         };
         self.input(done(job, ok));
     }
@@ -57,44 +56,34 @@ impl Shell {
             return self.input(done(job, false));
         };
         let result = self.change(&request).await;
-        self.applied(vec![(Change { job, file, ticket, request }, result)]);
+        self.applied([(Change { job, file, ticket, request }, result)]);
     }
 
     /// Changes have ended.
-    pub(super) fn applied(&self, changes: Vec<(Change, Result<(), WireError>)>) {
-        let ended = |(change, result): (Change, Result<(), WireError>)| {
-            let refused = result.as_ref().is_err_and(|error| is_refusal(&change.request.op, error.code));
-            if let Err(error) = result.as_ref()
-                && !refused
-            {
-                self.says("do a change", error);
+    pub(super) fn applied(&self, changes: impl IntoIterator<Item = (Change, Result<(), WireError>)>) {
+        self.carry_out(self.steps(changes, |state, (Change { job, file, ticket, request }, result)| {
+            state.flushes.changed(file);
+            let refused = |error: &WireError| is_refusal(&request.op, error.code);
+            let ok = result.as_ref().err().is_none_or(refused);
+            if let Err(error) = result {
+                // Rare, and worth the wait of others.
+                (!ok).then(|| self.says("do a change", &error));
+                state.refusals.refuse(ticket, error);
             }
-            (change.job, change.file, change.ticket, result, refused)
-        };
-        let ended: Vec<_> = changes.into_iter().map(ended).collect();
-        self.carry_out(self.steps(|state| {
-            let end =
-                |(job, file, ticket, result, refused): (Job, ChunkFileId, Ticket, Result<(), WireError>, bool)| {
-                    state.flushes.changed(file);
-                    let ok = result.is_ok() || refused;
-                    result.err().into_iter().for_each(|error| state.refusals.refuse(ticket, error));
-                    done(job, ok)
-                };
-            ended.into_iter().map(end).collect::<Vec<_>>()
+            Some(done(job, ok))
         }));
     }
 
     async fn change(&self, request: &ChangeRequest) -> Result<(), WireError> {
         let target = &self.shared.setup.target;
-        if let Some(op) = request.write() {
-            if op.data.len() >= SMALL_BYTES {
-                // Others can begin with it meanwhile: it goes to them first.
-                tokio::task::yield_now().await;
-            }
-            return self.thread.inline_path.write(target, op).await;
-        }
         match &request.op {
-            ChangeOp::Write(_) => Ok(()),
+            ChangeOp::Write(op) => {
+                if op.data.len() >= SMALL_BYTES {
+                    // Others can begin with it meanwhile: it goes to them first.
+                    tokio::task::yield_now().await;
+                }
+                self.thread.inline_path.write(target, own(op)).await
+            }
             ChangeOp::Other(file, StorageOp::Repair { offset, len, bad }) => {
                 if *bad == self.shared.setup.me {
                     Box::pin(self.repair(*file, *offset, *len)).await;
