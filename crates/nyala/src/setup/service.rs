@@ -44,8 +44,11 @@ pub fn mgmtd(args: &MgmtdSetup) -> Result<Plan, Failure> {
     let config = file.settings.clone().resolve().map_err(|error| error.context(site.config.display()))?;
     let further = config.standby || !config.join.is_empty();
     let mut plan = Plan::default();
-    secret(&mut plan, &config.secret_file, !further)?;
-    directory(&mut plan, &config.dir, of_mgmtd(&config.dir)?)?;
+    let found = of_mgmtd(&config.dir)?;
+    // Where this service has been set up before, its cluster has a secret: a second one would be another cluster's.
+    let begins = !further && !file.existed && matches!(found, Found::Missing | Found::Empty);
+    secret(&mut plan, &config.secret_file, begins)?;
+    directory(&mut plan, &config.dir, found)?;
     plan.steps.extend(file.step);
     site.finish(&mut plan, &args.service, ConfigRole::Mgmtd, &file.text)?;
     if !further {
@@ -96,15 +99,34 @@ pub fn storage(args: &StorageSetup) -> Result<Plan, Failure> {
     }
     for target in &config.targets {
         let found = of_kind(&target.dir, Kind::StorageTarget)?;
+        let bare = matches!(found, Found::Missing | Found::Empty);
+        if !file.new.iter().any(|new| new.dir == target.dir) {
+            plan.notes.extend(existing_target(&target.dir, found));
+            continue;
+        }
         directory(&mut plan, &target.dir, found)?;
         // A service that has been there before takes an empty directory for a disk that is not mounted.
-        if node == (Found::Ours { registered: true }) && matches!(found, Found::Missing | Found::Empty) {
+        if bare && node == (Found::Ours { registered: true }) {
             plan.steps.push(Step::MakeTarget { path: target.dir.clone() });
         }
     }
     plan.steps.extend(file.step);
     site.finish(&mut plan, &args.service, ConfigRole::Storage, &file.text)?;
     Ok(plan)
+}
+
+/// A target that the settings file has had before is never made again: where nothing is found, its data are on a disk that is not mounted.
+fn existing_target(dir: &Path, found: Found) -> Option<String> {
+    let shown = dir.display();
+    match found {
+        Found::Missing => {
+            Some(format!("the target {shown} is in the settings file, but not there: is its disk mounted?"))
+        }
+        Found::Empty => Some(format!(
+            "the target {shown} is in the settings file, and empty: if its service has run, is its disk mounted?"
+        )),
+        Found::Ours { .. } => None,
+    }
 }
 
 /// The secret is made where a cluster begins, and wanted everywhere else.
@@ -143,6 +165,10 @@ struct SettingsFile<S> {
     text: String,
     /// None where it says all of that already.
     step: Option<Step>,
+    /// Whether there was one before.
+    existed: bool,
+    /// Targets that it did not have.
+    new: Vec<TargetArg>,
 }
 
 impl Site {
@@ -246,7 +272,8 @@ where
     lines.extend(new.iter().map(|target| format!("[[targets]] dir = \"{}\"", target.dir.display())));
     let step =
         Step::Write { path: config.to_owned(), text: text.clone(), mode: 0o644, shown: lines, replaces: old.is_some() };
-    Ok(SettingsFile { settings, step: (old.as_deref() != Some(&text)).then_some(step), text })
+    let step = (old.as_deref() != Some(&text)).then_some(step);
+    Ok(SettingsFile { settings, step, text, existed: old.is_some(), new })
 }
 
 /// Targets that the file does not have. One with other words than in the file is refused: it is the administrator's to say which.
@@ -315,6 +342,11 @@ mod tests {
         plan.steps.iter().for_each(|step| step.perform().unwrap());
     }
 
+    /// How many secrets it would make.
+    fn count(plan: &Plan) -> usize {
+        plan.steps.iter().filter(|step| matches!(step, Step::MakeSecret { .. })).count()
+    }
+
     #[test]
     fn a_cluster_begins_with_its_secret() {
         let place = Place::new();
@@ -339,6 +371,27 @@ mod tests {
         assert_eq!(crate::config::check(&place.at("meta.toml"), None), Ok(ConfigRole::Meta));
         let text = std::fs::read_to_string(place.at("meta.toml")).unwrap();
         assert!(text.contains("\nalias = \"m1\"\n") && text.contains("# sync-interval = \"1s\""), "{text}");
+        // A secret that was there is never made a second time: it has to come back.
+        let kept = std::fs::read(place.at("secret")).unwrap();
+        std::fs::remove_file(place.at("secret")).unwrap();
+        assert!(mgmtd(&args).unwrap_err().message.contains("scp"), "the settings file says that it was set up");
+        std::fs::rename(place.at("mgmtd.toml"), place.at("kept.toml")).unwrap();
+        std::fs::write(place.at("mgmt/mgmt.toml"), "").unwrap();
+        assert!(mgmtd(&args).unwrap_err().message.contains("scp"), "the directory is a management service's");
+        let elsewhere = MgmtdSetup { dir: Some(place.at("mgmt2")), ..args.clone() };
+        assert!(
+            matches!(mgmtd(&elsewhere).unwrap().steps[0], Step::MakeSecret { .. }),
+            "nothing is there: a cluster begins"
+        );
+        for args in [
+            MgmtdSetup { standby: true, ..elsewhere.clone() },
+            MgmtdSetup { join: Some("127.0.0.1".parse().unwrap()), ..elsewhere },
+        ] {
+            assert!(mgmtd(&args).unwrap_err().message.contains("scp"), "the cluster's is to be copied");
+        }
+        std::fs::write(place.at("secret"), kept).unwrap();
+        std::fs::set_permissions(place.at("secret"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        assert_eq!(count(&mgmtd(&args).unwrap()), 0, "one that exists is the one");
         let further = MgmtdSetup { standby: true, ..args };
         assert!(mgmtd(&further).unwrap().next.iter().any(|next| next.contains("mgmt add")));
     }
@@ -358,7 +411,15 @@ mod tests {
                 .unwrap();
         node.registered(nyala_wire::ClusterId([2; 16]), nyala_wire::TargetId(0)).unwrap();
         drop(node);
-        assert_eq!(made(&storage(&place.storage(&["t3"])).unwrap()), 3, "t1 and t2 are empty as well");
+        // A disk that is not mounted: the target is there, its data are not. Neither is it made again, nor its directory.
+        std::fs::remove_dir(place.at("t1")).unwrap();
+        let plan = storage(&place.storage(&["t3", "t2,id=102"])).unwrap();
+        let touches = |name: &str| {
+            plan.steps.iter().any(|step| matches!(step, Step::MakeDir { path, .. } | Step::MakeTarget { path } if *path == place.at(name)))
+        };
+        assert_eq!((made(&plan), touches("t1"), touches("t2"), touches("t3")), (1, false, false, true), "{plan:?}");
+        let noted = |word: &str| plan.notes.iter().any(|note| note.contains(word));
+        assert!(noted("not there") && noted("and empty"), "{:?}", plan.notes);
         let refused = |targets: &[&str]| storage(&place.storage(targets)).unwrap_err().message;
         assert!(refused(&["t1,id=7"]).contains("other words"));
         assert!(refused(&["t4,id=102"]).contains("two targets"));
