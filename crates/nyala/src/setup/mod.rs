@@ -19,6 +19,7 @@ mod collisions;
 mod directories;
 mod document;
 mod interfaces;
+mod manager;
 mod plan;
 mod service;
 mod step;

@@ -50,7 +50,7 @@ pub fn mgmtd(args: &MgmtdSetup) -> Result<Plan, Failure> {
     secret(&mut plan, &config.secret_file, begins)?;
     directory(&mut plan, &config.dir, found)?;
     plan.steps.extend(file.step);
-    site.finish(&mut plan, &args.service, ConfigRole::Mgmtd, &file.text)?;
+    site.finish(&mut plan, &args.service, ConfigRole::Mgmtd, &file.text, &config.secret_file)?;
     if !further {
         plan.next
             .push(format!("copy {} to every other host of the cluster, with mode 0600", config.secret_file.display()));
@@ -73,7 +73,7 @@ pub fn meta(args: &MetaSetup) -> Result<Plan, Failure> {
     secret(&mut plan, &config.secret_file, false)?;
     directory(&mut plan, &config.dir, of_kind(&config.dir, Kind::MetaTarget)?)?;
     plan.steps.extend(file.step);
-    site.finish(&mut plan, &args.service, ConfigRole::Meta, &file.text)?;
+    site.finish(&mut plan, &args.service, ConfigRole::Meta, &file.text, &config.secret_file)?;
     Ok(plan)
 }
 
@@ -101,7 +101,7 @@ pub fn storage(args: &StorageSetup) -> Result<Plan, Failure> {
         let found = of_kind(&target.dir, Kind::StorageTarget)?;
         let bare = matches!(found, Found::Missing | Found::Empty);
         if !file.new.iter().any(|new| new.dir == target.dir) {
-            plan.notes.extend(existing_target(&target.dir, found));
+            plan.notes.extend(existing_target(&target.dir, found, node == Found::Ours { registered: true }));
             continue;
         }
         directory(&mut plan, &target.dir, found)?;
@@ -111,21 +111,21 @@ pub fn storage(args: &StorageSetup) -> Result<Plan, Failure> {
         }
     }
     plan.steps.extend(file.step);
-    site.finish(&mut plan, &args.service, ConfigRole::Storage, &file.text)?;
+    site.finish(&mut plan, &args.service, ConfigRole::Storage, &file.text, &config.secret_file)?;
     Ok(plan)
 }
 
 /// A target that the settings file has had before is never made again: where nothing is found, its data are on a disk that is not mounted.
-fn existing_target(dir: &Path, found: Found) -> Option<String> {
+fn existing_target(dir: &Path, found: Found, has_run: bool) -> Option<String> {
     let shown = dir.display();
     match found {
         Found::Missing => {
             Some(format!("the target {shown} is in the settings file, but not there: is its disk mounted?"))
         }
-        Found::Empty => Some(format!(
-            "the target {shown} is in the settings file, and empty: if its service has run, is its disk mounted?"
-        )),
-        Found::Ours { .. } => None,
+        Found::Empty if has_run => {
+            Some(format!("the target {shown} is in the settings file, but empty: is its disk mounted?"))
+        }
+        Found::Empty | Found::Ours { .. } => None,
     }
 }
 
@@ -216,7 +216,14 @@ impl Site {
     }
 
     /// Ports and directories that others have, and the unit.
-    fn finish(&self, plan: &mut Plan, args: &ServiceSetup, role: ConfigRole, text: &str) -> Result<(), Failure> {
+    fn finish(
+        &self,
+        plan: &mut Plan,
+        args: &ServiceSetup,
+        role: ConfigRole,
+        text: &str,
+        secret: &Path,
+    ) -> Result<(), Failure> {
         if let Some(own) = Claims::of(&self.config, role, text) {
             own.check_own()?;
             collisions::others(&self.config).iter().try_for_each(|other| own.check(other))?;
@@ -231,7 +238,8 @@ impl Site {
             return Ok(());
         }
         let unit = Unit::of(self.role, self.instance.as_deref());
-        plan.steps.extend(unit.steps(args.common.start)?);
+        let changes = !plan.steps.is_empty();
+        plan.steps.extend(unit.steps(args.common.start, changes, &[self.config.clone(), secret.to_owned()])?);
         if !args.common.start {
             plan.next.push(format!("systemctl enable --now {}", unit.name));
         }
@@ -419,7 +427,7 @@ mod tests {
         };
         assert_eq!((made(&plan), touches("t1"), touches("t2"), touches("t3")), (1, false, false, true), "{plan:?}");
         let noted = |word: &str| plan.notes.iter().any(|note| note.contains(word));
-        assert!(noted("not there") && noted("and empty"), "{:?}", plan.notes);
+        assert!(noted("not there") && noted("but empty"), "{:?}", plan.notes);
         let refused = |targets: &[&str]| storage(&place.storage(targets)).unwrap_err().message;
         assert!(refused(&["t1,id=7"]).contains("other words"));
         assert!(refused(&["t4,id=102"]).contains("two targets"));
