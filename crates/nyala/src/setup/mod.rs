@@ -18,6 +18,7 @@ mod client;
 mod collisions;
 mod directories;
 mod document;
+mod fstab;
 mod interfaces;
 mod manager;
 mod plan;
