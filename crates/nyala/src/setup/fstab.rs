@@ -7,13 +7,11 @@
 //! renamed, so a crash leaves the old or the new one; mode and owner stay, and a table that is a link stays one. Somebody else may
 //! change it between the plan and the step: the step looks again, and refuses another line for the mount point.
 
+use super::replace::replace_file;
 use crate::exit::{Failure, io};
-use rustix::fs::{Gid, Uid};
 use std::ffi::OsString;
-use std::fs::{File, Metadata, OpenOptions, Permissions};
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// A field as the table has it: what separates fields and lines is written as octal numbers.
@@ -123,52 +121,15 @@ pub fn add(path: &Path, line: &str) -> Result<(), Failure> {
     }
     text.extend_from_slice(line.as_bytes());
     text.push(b'\n');
-    replace(path, &text).map_err(io(format!("cannot write {}", path.display())))
-}
-
-/// Replaces a file as a whole, as the one it was: where it links to, its mode, its owner.
-fn replace(path: &Path, text: &[u8]) -> std::io::Result<()> {
-    let path = match std::fs::canonicalize(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
-        real => real?,
-    };
-    let old = match std::fs::metadata(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        old => Some(old?),
-    };
-    let dir = path.parent().unwrap_or(Path::new("/"));
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(".nyala-new");
-    let temporary = dir.join(name);
-    let written = write(&temporary, text, old.as_ref()).and_then(|()| std::fs::rename(&temporary, &path));
-    if written.is_err() {
-        // The error that is told is the first one.
-        let _ = std::fs::remove_file(&temporary);
-    }
-    written?;
-    File::open(dir)?.sync_all()
-}
-
-fn write(path: &Path, text: &[u8], old: Option<&Metadata>) -> std::io::Result<()> {
-    // What an interrupted set-up left is no use; a link that somebody else put there is not followed.
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(text)?;
-    if let Some(old) = old {
-        rustix::fs::fchown(&file, Some(Uid::from_raw(old.uid())), Some(Gid::from_raw(old.gid())))?;
-    }
-    let mode = old.map_or(0o644, |old| old.mode() & 0o7777);
-    file.set_permissions(Permissions::from_mode(mode))?;
-    file.sync_all()
+    replace_file(path, &text).map_err(io(format!("cannot write {}", path.display())))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::{Gid, Uid};
+    use std::fs::Permissions;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     const LINE: &str = "h:/ /mnt/a fuse.nyala _netdev 0 0";
 

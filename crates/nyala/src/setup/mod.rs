@@ -22,14 +22,17 @@ mod fstab;
 mod interfaces;
 mod manager;
 mod plan;
+mod replace;
 mod service;
+mod settings_file;
+mod site;
 mod step;
 mod units;
 mod values;
 
 pub use carry_out::carry_out;
 pub use client::client;
-pub use collisions::other_port;
+pub use collisions::{claims, other_port};
 pub use plan::Plan;
 pub use service::{meta, mgmtd, storage};
 pub use step::Step;

@@ -2,37 +2,19 @@
 
 //! Planning the set-up of a service: its settings, directories, secret and unit.
 
-use super::args::{CommonSetup, MetaSetup, MgmtdSetup, ServiceSetup, StorageSetup};
-use super::collisions::{self, Claims};
+use super::args::{MetaSetup, MgmtdSetup, StorageSetup};
 use super::directories::{Found, file_system_note, of_kind, of_mgmtd};
 use super::plan::Plan;
+use super::settings_file::settings_file;
+use super::site::Site;
 use super::step::Step;
-use super::units::Unit;
-use super::{document, interfaces};
-use crate::config::{CONFIG_DIR, ConfigRole, MetaSettings, MgmtdSettings, Settings, StorageSettings, TargetArg, load};
-use crate::exit::{Failure, io};
-use crate::units::Hosts;
+use super::values::{list, text};
+use crate::config::{ConfigRole, MetaSettings, MgmtdSettings, StorageSettings};
+use crate::exit::Failure;
 use nyala_store::own_dir::Kind;
 use nyala_transport::Secret;
-use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use toml::Value;
-
-/// Keys of the settings file that flags name.
-type Keys = Vec<(String, Value)>;
-
-fn text(key: &str, value: impl ToString) -> (String, Value) {
-    (key.to_owned(), Value::String(value.to_string()))
-}
-
-fn list(key: &str, hosts: &Hosts) -> (String, Value) {
-    (key.to_owned(), Value::Array(hosts.0.iter().map(|host| Value::String(host.to_string())).collect()))
-}
-
-fn path(key: &str, path: &Path) -> Result<(String, Value), Failure> {
-    let utf8 = path.to_str().ok_or_else(|| Failure::usage(format!("{} is not a name in UTF-8", path.display())))?;
-    Ok(text(key, utf8))
-}
 
 /// Plans a management service.
 pub fn mgmtd(args: &MgmtdSetup) -> Result<Plan, Failure> {
@@ -40,7 +22,7 @@ pub fn mgmtd(args: &MgmtdSetup) -> Result<Plan, Failure> {
     let mut keys = site.keys(args.dir.as_deref(), &args.service)?;
     keys.extend(args.join.as_ref().map(|hosts| list("join", hosts)));
     keys.extend(args.standby.then(|| ("standby".to_owned(), Value::Boolean(true))));
-    let file = site.file::<MgmtdSettings>(keys, &args.service.common, &[])?;
+    let file = settings_file::<MgmtdSettings>(&site.config, keys, &args.service.common, &[])?;
     let config = file.settings.clone().resolve().map_err(|error| error.context(site.config.display()))?;
     let further = config.standby || !config.join.is_empty();
     let mut plan = Plan::default();
@@ -67,7 +49,7 @@ pub fn meta(args: &MetaSetup) -> Result<Plan, Failure> {
     keys.extend(args.mgmt.as_ref().map(|hosts| list("mgmt", hosts)));
     keys.extend(args.alias.as_ref().map(|alias| text("alias", alias)));
     keys.extend(args.spare.then(|| ("spare".to_owned(), Value::Boolean(true))));
-    let file = site.file::<MetaSettings>(keys, &args.service.common, &[])?;
+    let file = settings_file::<MetaSettings>(&site.config, keys, &args.service.common, &[])?;
     let config = file.settings.clone().resolve().map_err(|error| error.context(site.config.display()))?;
     let mut plan = Plan::default();
     secret(&mut plan, &config.secret_file, false)?;
@@ -83,7 +65,7 @@ pub fn storage(args: &StorageSetup) -> Result<Plan, Failure> {
     let mut keys = site.keys(args.dir.as_deref(), &args.service)?;
     keys.extend(args.mgmt.as_ref().map(|hosts| list("mgmt", hosts)));
     keys.extend(args.alias.as_ref().map(|alias| text("alias", alias)));
-    let file = site.file::<StorageSettings>(keys, &args.service.common, &args.targets)?;
+    let file = settings_file::<StorageSettings>(&site.config, keys, &args.service.common, &args.targets)?;
     let config = file.settings.clone().resolve().map_err(|error| error.context(site.config.display()))?;
     let mut plan = Plan::default();
     secret(&mut plan, &config.secret_file, false)?;
@@ -152,163 +134,11 @@ fn directory(plan: &mut Plan, dir: &Path, found: Found) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where a service's things are.
-struct Site {
-    role: &'static str,
-    config: PathBuf,
-    instance: Option<String>,
-}
-
-/// A settings file as it will be.
-struct SettingsFile<S> {
-    settings: S,
-    text: String,
-    /// None where it says all of that already.
-    step: Option<Step>,
-    /// Whether there was one before.
-    existed: bool,
-    /// Targets that it did not have.
-    new: Vec<TargetArg>,
-}
-
-impl Site {
-    fn new(role: &'static str, args: &ServiceSetup) -> Site {
-        let dir = match &args.instance {
-            Some(instance) => Path::new(CONFIG_DIR).join(format!("{instance}.d")),
-            None => PathBuf::from(CONFIG_DIR),
-        };
-        let config = args.common.config.clone().unwrap_or_else(|| dir.join(format!("{role}.toml")));
-        Site { role, config, instance: args.instance.clone() }
-    }
-
-    /// Keys that every service has. A further instance gets a directory of its own; a file that exists keeps what it says.
-    fn keys(&self, dir: Option<&Path>, args: &ServiceSetup) -> Result<Keys, Failure> {
-        let mut keys = Keys::new();
-        match (dir, &self.instance) {
-            (Some(dir), _) => keys.push(path("dir", dir)?),
-            (None, Some(instance)) if !self.config.exists() => {
-                keys.push(text("dir", format!("/var/lib/nyala/{instance}/{}", self.role)));
-            }
-            (None, _) => {}
-        }
-        let addresses = interfaces::addresses(&args.interfaces)?;
-        // A service that listens on IPv4 cannot be reached by IPv6; where there is nothing else, it listens on that.
-        let only_v6 = !addresses.is_empty() && addresses.iter().all(IpAddr::is_ipv6);
-        let any = if only_v6 { "[::]" } else { "0.0.0.0" };
-        let default = ConfigRole::of_file(Path::new(self.role)).and_then(collisions::default_port);
-        let port = args.port.or(default.filter(|_| only_v6));
-        keys.extend(port.map(|port| text("listen", format!("{any}:{port}"))));
-        let shown = |ip: &IpAddr| match ip {
-            IpAddr::V4(ip) => Some(Value::String(ip.to_string())),
-            IpAddr::V6(ip) => only_v6.then(|| Value::String(format!("[{ip}]"))),
-        };
-        if !addresses.is_empty() {
-            keys.push(("advertise".to_owned(), Value::Array(addresses.iter().filter_map(shown).collect())));
-        }
-        Ok(keys)
-    }
-
-    fn file<S>(&self, keys: Keys, common: &CommonSetup, targets: &[TargetArg]) -> Result<SettingsFile<S>, Failure>
-    where
-        S: Settings + clap::Args,
-    {
-        settings_file(&self.config, keys, common, targets)
-    }
-
-    /// Ports and directories that others have, and the unit.
-    fn finish(
-        &self,
-        plan: &mut Plan,
-        args: &ServiceSetup,
-        role: ConfigRole,
-        text: &str,
-        secret: &Path,
-    ) -> Result<(), Failure> {
-        if let Some(own) = Claims::of(&self.config, role, text) {
-            own.check_own()?;
-            collisions::others(&self.config).iter().try_for_each(|other| own.check(other))?;
-        }
-        let ours = Path::new(CONFIG_DIR);
-        let dir = self.instance.as_ref().map_or_else(|| ours.to_owned(), |name| ours.join(format!("{name}.d")));
-        if self.config != dir.join(format!("{}.toml", self.role)) {
-            if args.common.start {
-                return Err(Failure::usage("--start goes with the default place of settings; leave out --config"));
-            }
-            plan.next.push(format!("nyala {} --config {}", self.role, self.config.display()));
-            return Ok(());
-        }
-        let unit = Unit::of(self.role, self.instance.as_deref());
-        let changes = !plan.steps.is_empty();
-        plan.steps.extend(unit.steps(args.common.start, changes, &[self.config.clone(), secret.to_owned()])?);
-        if !args.common.start {
-            plan.next.push(format!("systemctl enable --now {}", unit.name));
-        }
-        Ok(())
-    }
-}
-
-/// A settings file with these keys, checked as its service would.
-fn settings_file<S>(
-    config: &Path,
-    mut keys: Keys,
-    common: &CommonSetup,
-    targets: &[TargetArg],
-) -> Result<SettingsFile<S>, Failure>
-where
-    S: Settings + clap::Args,
-{
-    if let Some(file) = &common.secret {
-        keys.push(path("secret", file)?);
-    }
-    keys.extend(common.encrypt.then(|| ("encrypt".to_owned(), Value::Boolean(true))));
-    keys.extend(common.set.iter().cloned());
-    let shown = config.display();
-    let old = match std::fs::read_to_string(config) {
-        Ok(old) => {
-            // Said with its line, as everywhere.
-            load::<S>(config)?;
-            Some(old)
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => return Err(io(&shown)(error)),
-    };
-    let new = new_targets(old.as_deref(), targets)?;
-    let refused = |why: String| Failure::config(format!("configuration file {shown}: {why}"));
-    let text = document::settled::<S>(old.as_deref(), &keys, &new).map_err(refused)?;
-    let settings: S = toml::from_str(&text).map_err(|error| Failure::usage(error.message().to_owned()))?;
-    let mut lines: Vec<String> = keys.iter().map(|(key, value)| format!("{key} = {value}")).collect();
-    lines.extend(new.iter().map(|target| format!("[[targets]] dir = \"{}\"", target.dir.display())));
-    let step =
-        Step::Write { path: config.to_owned(), text: text.clone(), mode: 0o644, shown: lines, replaces: old.is_some() };
-    let step = (old.as_deref() != Some(&text)).then_some(step);
-    Ok(SettingsFile { settings, step, text, existed: old.is_some(), new })
-}
-
-/// Targets that the file does not have. One with other words than in the file is refused: it is the administrator's to say which.
-fn new_targets(old: Option<&str>, targets: &[TargetArg]) -> Result<Vec<TargetArg>, Failure> {
-    let old: StorageSettings = old.and_then(|old| toml::from_str(old).ok()).unwrap_or_default();
-    let there = old.targets.unwrap_or_default();
-    let mut new: Vec<TargetArg> = Vec::new();
-    for target in targets {
-        match there.iter().chain(&new).find(|known| known.dir == target.dir) {
-            None => new.push(target.clone()),
-            Some(known)
-                if known == target
-                    || *target == (TargetArg { id: None, alias: None, limit: None, ..known.clone() }) => {}
-            Some(_) => {
-                let dir = target.dir.display();
-                return Err(Failure::usage(format!(
-                    "the target {dir} is there already, with other words; edit the file"
-                )));
-            }
-        }
-    }
-    Ok(new)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::args::{CommonSetup, ServiceSetup};
     use super::*;
+    use std::path::PathBuf;
 
     struct Place {
         dir: tempfile::TempDir,
