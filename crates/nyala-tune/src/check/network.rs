@@ -66,7 +66,11 @@ fn shared_subnets(interfaces: &[Interface]) -> Vec<Finding> {
 }
 
 fn node(own: &Node) -> Vec<Finding> {
-    let failed: Vec<String> = own.failed.iter().map(|(address, why)| format!("{address}: {why}")).collect();
+    // Most errors name the address themselves.
+    let say = |(address, why): &(String, String)| {
+        if why.contains(address.as_str()) { why.clone() } else { format!("{address}: {why}") }
+    };
+    let failed: Vec<String> = own.failed.iter().map(say).collect();
     let shown = if failed.is_empty() { "it has no address".to_owned() } else { failed.join("; ") };
     let Some(micros) = own.round_trip_us else {
         let change = "see whether it runs, and what is between it and this host";
@@ -156,6 +160,9 @@ mod tests {
             "10.0.0.1:8003: refused",
         );
         found(&check(&[], &[Node { round_trip_us: None, ..near("a") }]), Level::Danger, "no address");
+        let named = vec![("10.0.0.1:8003".to_owned(), "10.0.0.1:8003 refuses".to_owned())];
+        let once = check(&[], &[Node { round_trip_us: None, failed: named, ..near("a") }]);
+        assert_eq!(once[0].is, "it cannot be reached: 10.0.0.1:8003 refuses");
         found(&check(&[], &[Node { failed, ..near("a") }]), Level::Advice, "some of its addresses");
         found(&check(&[], &[Node { round_trip_us: Some(5000), ..near("a") }]), Level::Advice, "5000 us");
     }

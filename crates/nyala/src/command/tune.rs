@@ -6,8 +6,8 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::host::{self, RootArg};
 use crate::output::{Output, Table, show};
 use crate::tune::{self, Change, Done};
-use nyala_tune::facts::KernelFile;
-use nyala_tune::{Device, Role};
+use nyala_tune::plan::items;
+use nyala_tune::{Device, Hardware, Role};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -76,19 +76,27 @@ fn device(text: &str) -> Result<Device, String> {
 pub fn run(command: TuneCommand, output: Output) -> Outcome {
     match command {
         TuneCommand::Show(args) => {
-            let listed = tune::list(&files(&args)?);
+            let listed = tune::list(&host::kernel_files(&args.root.root(), &hardware(&args)?));
             show(output, &listed, tune::render)
         }
-        TuneCommand::Apply(args) if args.yes => {
-            report(tune::apply(&args.which.root.root(), &files(&args.which)?)?, output)
+        TuneCommand::Apply(args) => {
+            let (root, hardware) = (args.which.root.root(), hardware(&args.which)?);
+            if !args.yes {
+                return dry(tune::changes(&host::kernel_files(&root, &hardware)), output);
+            }
+            report(tune::apply(&root, &root, &items(&hardware))?, output)
         }
-        TuneCommand::Apply(args) => dry(tune::changes(&files(&args.which)?), output),
-        TuneCommand::Revert(args) if args.yes => report(tune::revert(&args.root.root())?, output),
-        TuneCommand::Revert(args) => dry(tune::reverts(&args.root.root())?, output),
+        TuneCommand::Revert(args) => {
+            let root = args.root.root();
+            if !args.yes {
+                return dry(tune::reverts(&root, &root)?, output);
+            }
+            report(tune::revert(&root, &root)?, output)
+        }
     }
 }
 
-fn files(args: &TuneArgs) -> Result<Vec<KernelFile>, Failure> {
+fn hardware(args: &TuneArgs) -> Result<Hardware, Failure> {
     let root = args.root.root();
     let mut hardware = host::hardware(&root, &host::directories(&root, &args.targets));
     for device in &args.devices {
@@ -98,7 +106,7 @@ fn files(args: &TuneArgs) -> Result<Vec<KernelFile>, Failure> {
     if args.multi_homed {
         hardware.interfaces = host::sharing_subnets(&host::interfaces(&root)?);
     }
-    Ok(host::kernel_files(&root, &hardware))
+    Ok(hardware)
 }
 
 #[derive(Serialize)]
@@ -170,13 +178,9 @@ mod tests {
         }
         let host = Pretended::new();
         let named = TuneArgs { devices: vec![device("sda=meta").unwrap()], ..args(&host) };
-        let files = files(&named).unwrap();
-        let of = |id: &str| {
-            files
-                .iter()
-                .filter(|file| file.item.setting.id == id)
-                .map(|file| file.item.subject.as_str())
-                .collect::<Vec<_>>()
+        let items = items(&hardware(&named).unwrap());
+        let of = |id: &str| -> Vec<&str> {
+            items.iter().filter(|item| item.setting.id == id).map(|item| item.subject.as_str()).collect()
         };
         assert_eq!((of("meta.scheduler"), of("storage.scheduler")), (vec!["nvme0n1", "sda"], vec!["md0", "sdb"]));
     }

@@ -22,24 +22,27 @@ pub use network::{interfaces, nodes, sharing_subnets};
 pub use root::{Root, RootArg};
 
 use nyala_tune::facts::{KernelFile, Swap};
-use nyala_tune::{Hardware, Texts};
+use nyala_tune::plan::items;
+use nyala_tune::{Hardware, Item, Texts};
 
 /// What has settings, for the directories of services.
 pub fn hardware(root: &Root, directories: &[Directory]) -> Hardware {
     Hardware { processors: processors(root), devices: below(root, directories), interfaces: Vec::new() }
 }
 
+/// A setting with what its files say.
+pub fn kernel_file(text: &dyn Fn(&str) -> Option<String>, item: &Item) -> KernelFile {
+    let texts = Texts {
+        own: text(&item.file()),
+        limit: item.limit_file().and_then(|file| text(&file)),
+        counterpart: item.setting.counterpart.and_then(text),
+    };
+    KernelFile { item: item.clone(), texts }
+}
+
 /// The kernel's files of all settings.
 pub fn kernel_files(root: &Root, hardware: &Hardware) -> Vec<KernelFile> {
-    let read = |item: nyala_tune::Item| {
-        let texts = Texts {
-            own: root.text(&item.file()),
-            limit: item.limit_file().and_then(|file| root.text(&file)),
-            counterpart: item.setting.counterpart.and_then(|file| root.text(file)),
-        };
-        KernelFile { item, texts }
-    };
-    nyala_tune::plan::items(hardware).into_iter().map(read).collect()
+    items(hardware).iter().map(|item| kernel_file(&|file| root.text(file), item)).collect()
 }
 
 /// Swapping.
