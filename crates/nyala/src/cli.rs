@@ -40,7 +40,7 @@ pub enum Command {
     Down(down::DownArgs),
     /// Show the processes of the cluster of `nyala up`
     Status(status::StatusArgs),
-    /// Set up a service, or a client, on this host
+    /// Set up a service, or a client, on this host; check whether the host is fit for it
     #[command(subcommand)]
     Setup(SetupCommand),
     /// Start one service of the cluster of `nyala up`
@@ -84,6 +84,9 @@ pub enum Command {
     Bench(bench::BenchArgs),
     /// What drives, servers and networks would give: space, throughput, what limits it
     Plan(plan::PlanArgs),
+    /// Settings of the kernel that guides for storage hosts advise
+    #[command(subcommand)]
+    Tune(tune::TuneCommand),
     /// Configuration files
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -243,6 +246,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Storage(args) => role::storage::run(args),
         Command::Bench(args) => bench::run(args, output),
         Command::Plan(args) => plan::run(args, output),
+        Command::Tune(command) => tune::run(command, output),
         Command::Config(ConfigCommand::Check(args)) => config_check::run(args, output),
         Command::Compat(command) => crate::compat::install::run(command),
         Command::Secret(args) => secret::run(args),

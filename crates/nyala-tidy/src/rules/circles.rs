@@ -15,6 +15,7 @@ const WITHOUT: &[&str] = &[
     "nyala-cluster",
     "nyala-fsck",
     "nyala-plan",
+    "nyala-tune",
     "nyala-kv",
     "nyala-namespace",
     "nyala-parity",

@@ -14,6 +14,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("nyala-kv", &[]),
     ("nyala-parity", &[]),
     ("nyala-plan", &[]),
+    ("nyala-tune", &[]),
     ("nyala-fsck", &["nyala-wire"]),
     ("nyala-namespace", &["nyala-cluster", "nyala-kv", "nyala-wire"]),
     ("nyala-store", &["nyala-kv", "nyala-wire"]),
@@ -80,6 +81,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "nyala-bench",
             "nyala-fsck",
             "nyala-plan",
+            "nyala-tune",
         ],
     ),
 ];
@@ -104,10 +106,7 @@ pub fn check(repo: &Repo) -> Vec<Finding> {
     for (name, manifest) in repo.crates() {
         let path = format!("crates/{name}/Cargo.toml");
         let Some((_, allowed)) = MAY_USE.iter().find(|(known, _)| *known == name) else {
-            findings.push(Finding::file(
-                &path,
-                "no layer is known for this crate: add it to layering.rs and ARCHITECTURE.md",
-            ));
+            findings.push(Finding::file(&path, "no layer is known: add it to layering.rs and ARCHITECTURE.md"));
             continue;
         };
         match toml::from_str::<toml::Table>(manifest) {

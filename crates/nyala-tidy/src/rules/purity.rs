@@ -19,6 +19,7 @@ pub const PURE: &[&str] = &[
     "nyala-parity",
     "nyala-fsck",
     "nyala-plan",
+    "nyala-tune",
 ];
 
 const BANNED: &[&str] = &[

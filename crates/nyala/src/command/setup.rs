@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! `nyala setup mgmtd|meta|storage|client`: settings, directories, secret and unit of a service on this host.
+//! `nyala setup mgmtd|meta|storage|client`: settings, directories, secret and unit of a service on this host; and `nyala setup check`.
 
 use crate::exit::Outcome;
 use crate::output::Output;
@@ -9,11 +9,12 @@ use crate::setup::{carry_out, client, meta, mgmtd, storage};
 
 /// Plans, shows and does it.
 pub fn run(command: SetupCommand, output: Output) -> Outcome {
-    let plan = match &command {
-        SetupCommand::Mgmtd(args) => mgmtd(args),
-        SetupCommand::Meta(args) => meta(args),
-        SetupCommand::Storage(args) => storage(args),
-        SetupCommand::Client(args) => client(args),
-    }?;
-    carry_out(&plan, command.yes(), output)
+    let (plan, yes) = match &command {
+        SetupCommand::Mgmtd(args) => (mgmtd(args), args.service.common.yes),
+        SetupCommand::Meta(args) => (meta(args), args.service.common.yes),
+        SetupCommand::Storage(args) => (storage(args), args.service.common.yes),
+        SetupCommand::Client(args) => (client(args), args.common.yes),
+        SetupCommand::Check(args) => return super::setup_check::run(args, output),
+    };
+    carry_out(&plan?, yes, output)
 }

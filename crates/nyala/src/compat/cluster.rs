@@ -8,7 +8,8 @@ use crate::cluster::{Cluster, ClusterArgs, Way};
 use crate::config::DEFAULT_SECRET;
 use crate::exit::Failure;
 use clap::Parser;
-use nyala_wire::map::{ClusterMap, Node, TargetKind};
+use nyala_wire::map::{ClusterMap, Node, Target, TargetKind};
+use nyala_wire::{NodeId, TargetId};
 use std::path::{Path, PathBuf};
 
 /// Flags that are not given here, but may stand in variables.
@@ -48,9 +49,45 @@ pub fn title(node: &Node) -> String {
     format!("{} [ID: {}]", node.alias, node.id)
 }
 
-/// Where a target is: `101 @ name [ID: n]`.
-pub fn place(map: &ClusterMap, id: nyala_wire::TargetId) -> String {
-    map.node_of(id).map_or_else(|| id.to_string(), |node| format!("{id} @ {}", title(node)))
+/// Where a target is: `101 @ name [ID: n]`; a metadata server is its node, `name [ID: n]`.
+pub fn place(map: &ClusterMap, id: TargetId) -> String {
+    let is_meta = map.target(id).is_some_and(|target| target.kind == TargetKind::Meta);
+    match map.node_of(id) {
+        Some(node) if is_meta => title(node),
+        Some(node) => format!("{id} @ {}", title(node)),
+        None => id.to_string(),
+    }
+}
+
+/// The number that stands for a target: a metadata server has its node's, a storage target its own.
+pub fn number(target: &Target) -> String {
+    match target.kind {
+        TargetKind::Meta => target.node.to_string(),
+        TargetKind::Storage => target.id.to_string(),
+    }
+}
+
+/// What a number names: a metadata server by its node, a storage target by itself.
+pub fn numbered(map: &ClusterMap, kind: TargetKind, number: u16) -> Result<TargetId, Failure> {
+    let named = |target: &&Target| match kind {
+        TargetKind::Meta => target.node == NodeId(number.into()),
+        TargetKind::Storage => target.id == TargetId(number),
+    };
+    let found = map.targets_of(kind).find(named);
+    let (what, list) = match kind {
+        TargetKind::Meta => ("metadata node", "--listnodes --nodetype=meta"),
+        TargetKind::Storage => ("storage target", "--listtargets"),
+    };
+    let unknown = || Failure::failed(format!("There is no {what} {number}; see beegfs-ctl {list}"));
+    found.map(|target| target.id).ok_or_else(unknown)
+}
+
+/// What the numbers of a kind are called.
+pub fn numbers(kind: TargetKind) -> &'static str {
+    match kind {
+        TargetKind::Meta => "node",
+        TargetKind::Storage => "target",
+    }
 }
 
 /// `--nodetype=meta|storage`.
@@ -59,5 +96,41 @@ pub fn kind(words: &Words) -> Result<TargetKind, Failure> {
         "meta" | "metadata" => Ok(TargetKind::Meta),
         "storage" => Ok(TargetKind::Storage),
         other => Err(Failure::usage(format!("Invalid or missing node type: {other}; possible: meta, storage"))),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Two metadata servers on nodes 11 and 12, whose targets are 1 and 2, in group 1.
+    pub(crate) fn mirrored_metadata() -> ClusterMap {
+        let mut map = crate::command::mirror_list::tests::mirrored();
+        map.nodes.iter_mut().zip([11, 12]).for_each(|(node, id)| {
+            node.id = NodeId(id);
+            node.alias = format!("meta{id}");
+            node.role = nyala_wire::map::Role::Meta;
+        });
+        map.targets.iter_mut().zip([1, 2]).for_each(|(target, id)| {
+            target.id = TargetId(id);
+            target.node = NodeId(u32::from(id) + 10);
+            target.kind = TargetKind::Meta;
+        });
+        map.groups[0].kind = TargetKind::Meta;
+        map.groups[0].members = vec![TargetId(1), TargetId(2)];
+        map
+    }
+
+    #[test]
+    fn metadata_servers_have_their_nodes_numbers_and_storage_targets_their_own() {
+        let map = mirrored_metadata();
+        assert_eq!(numbered(&map, TargetKind::Meta, 12), Ok(TargetId(2)));
+        assert!(numbered(&map, TargetKind::Meta, 2).unwrap_err().message.contains("no metadata node 2"));
+        assert!(numbered(&map, TargetKind::Storage, 2).unwrap_err().message.contains("no storage target 2"));
+        assert_eq!((number(&map.targets[1]).as_str(), place(&map, TargetId(2)).as_str()), ("12", "meta12 [ID: 12]"));
+        let map = crate::command::mirror_list::tests::mirrored();
+        assert_eq!(numbered(&map, TargetKind::Storage, 201), Ok(TargetId(201)));
+        assert_eq!(number(&map.targets[1]), "201");
+        assert_eq!(place(&map, TargetId(201)), "201 @ storage2 [ID: 2]");
     }
 }

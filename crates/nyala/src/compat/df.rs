@@ -25,15 +25,20 @@ const HEADS: [(&str, usize); 8] = [
 /// Prints both tables.
 pub fn run(words: &Words) -> Outcome {
     words.only(&[], "")?;
-    let spaces = block_on(async { collect(&cluster::find(words)?).await })?;
-    let section = |title: &str, kind| format!("{title}\n{}", right_aligned(&HEADS, &rows(&spaces, kind)));
+    let (spaces, map) = block_on(async {
+        let cluster = cluster::find(words)?;
+        Ok((collect(&cluster).await?, cluster.map().await?))
+    })?;
+    // A metadata server has its node's number here, as everywhere.
+    let number = |space: &TargetSpace| map.target(space.id).map_or_else(|| space.id.to_string(), cluster::number);
+    let section = |title: &str, kind| format!("{title}\n{}", right_aligned(&HEADS, &rows(&spaces, kind, &number)));
     let meta = section("METADATA SERVERS:", TargetKind::Meta);
     print(&format!("{meta}\n{}", section("STORAGE TARGETS:", TargetKind::Storage)))
 }
 
-fn rows(spaces: &[TargetSpace], kind: TargetKind) -> Vec<Vec<String>> {
+fn rows(spaces: &[TargetSpace], kind: TargetKind, numbers: &dyn Fn(&TargetSpace) -> String) -> Vec<Vec<String>> {
     let row = |space: &TargetSpace| {
-        let mut row = vec![space.id.to_string(), crate::command::words::word(&space.capacity_pool)];
+        let mut row = vec![numbers(space), crate::command::words::word(&space.capacity_pool)];
         match space.capacity {
             Some(c) => row.extend([
                 human_bytes(c.total_bytes),
@@ -70,17 +75,17 @@ mod tests {
             free_inodes: 1_125_100_000,
         };
         let space = TargetSpace {
-            id: TargetId(11),
+            id: TargetId(1),
             kind: TargetKind::Meta,
             alias: "m".into(),
             node: "n".into(),
             capacity_pool: CapacityPool::Normal,
             capacity: Some(capacity),
         };
-        let row = &rows(std::slice::from_ref(&space), TargetKind::Meta)[0];
+        let row = &rows(std::slice::from_ref(&space), TargetKind::Meta, &|_| "11".to_owned())[0];
         assert_eq!(row[..2], ["11", "normal"]);
         assert!(row[2].ends_with("TiB") && row[4] == "99%" && row[7] == "99%", "{row:?}");
-        assert!(rows(&[space], TargetKind::Storage).is_empty());
+        assert!(rows(&[space], TargetKind::Storage, &|_| String::new()).is_empty());
         assert_eq!(percent(1, 0), "-");
     }
 }

@@ -3,6 +3,7 @@
 //! Flags of `nyala setup …`.
 
 use super::values::{read_instance, read_setting};
+use crate::command::setup_check::SetupCheckArgs;
 use crate::config::TargetArg;
 use crate::units::Hosts;
 use std::path::PathBuf;
@@ -18,18 +19,8 @@ pub enum SetupCommand {
     Storage(StorageSetup),
     /// Set up this host for commands and mounts
     Client(ClientSetup),
-}
-
-impl SetupCommand {
-    /// Whether it may go on without asking.
-    pub fn yes(&self) -> bool {
-        match self {
-            SetupCommand::Mgmtd(args) => args.service.common.yes,
-            SetupCommand::Meta(args) => args.service.common.yes,
-            SetupCommand::Storage(args) => args.service.common.yes,
-            SetupCommand::Client(args) => args.common.yes,
-        }
-    }
+    /// Look at file systems, kernel, clock and network of this host, and say what to change; exit code 6 for a danger
+    Check(SetupCheckArgs),
 }
 
 /// Flags of every role.

@@ -3,9 +3,9 @@
 //! Planning the set-up of a host for commands and mounts.
 
 use super::args::ClientSetup;
-use super::document;
 use super::plan::Plan;
 use super::step::Step;
+use super::{document, fstab};
 use crate::config::{CONFIG_DIR, ClientSettings, DEFAULT_SECRET, load};
 use crate::exit::{Failure, io};
 use crate::units::Hosts;
@@ -13,10 +13,19 @@ use nyala_transport::Secret;
 use std::path::{Path, PathBuf};
 use toml::Value;
 
-/// The table of file systems.
-const FSTAB: &str = "/etc/fstab";
-/// How mount(8) finds us.
-const HELPER: &str = "/sbin/mount.fuse.nyala";
+/// Where a host has what mounts need.
+struct Places {
+    /// The table of file systems.
+    fstab: PathBuf,
+    /// How mount(8) finds us.
+    helper: PathBuf,
+}
+
+impl Places {
+    fn of_this_host() -> Places {
+        Places { fstab: "/etc/fstab".into(), helper: "/sbin/mount.fuse.nyala".into() }
+    }
+}
 
 /// A missing secret is asked for with the command that brings it.
 pub fn secret_is_there(file: &Path) -> Result<(), Failure> {
@@ -31,6 +40,10 @@ pub fn secret_is_there(file: &Path) -> Result<(), Failure> {
 
 /// Plans it.
 pub fn client(args: &ClientSetup) -> Result<Plan, Failure> {
+    planned(args, &Places::of_this_host())
+}
+
+fn planned(args: &ClientSetup, places: &Places) -> Result<Plan, Failure> {
     let config = args.common.config.clone().unwrap_or_else(|| Path::new(CONFIG_DIR).join("client.toml"));
     let mut keys: Vec<(String, Value)> = Vec::new();
     let texts = |hosts: &Hosts| hosts.0.iter().map(|host| Value::String(host.to_string())).collect();
@@ -59,38 +72,39 @@ pub fn client(args: &ClientSetup) -> Result<Plan, Failure> {
         plan.steps.push(Step::Write { path: config, text, mode: 0o644, shown, replaces: old.is_some() });
     }
     match &args.mount {
-        Some(at) => mount(&mut plan, at, &mgmt, &secret, args)?,
+        Some(at) => mount(&mut plan, at, &mgmt, &secret, args, places)?,
         None if args.common.start => return Err(Failure::usage("--start mounts: give --mount DIR as well")),
         None => plan.next.push("nyala health check".into()),
     }
     Ok(plan)
 }
 
-fn mount(plan: &mut Plan, at: &Path, mgmt: &Hosts, secret: &Path, args: &ClientSetup) -> Result<(), Failure> {
-    let blank = |path: &Path| path.to_str().is_none_or(|text| text.contains([' ', '\t', '\n', '\\']));
-    if !at.is_absolute() || blank(at) || blank(secret) {
-        return Err(Failure::usage(format!("{}: a mount point begins with / and has no blanks", at.display())));
-    }
+fn mount(
+    plan: &mut Plan,
+    at: &Path,
+    mgmt: &Hosts,
+    secret: &Path,
+    args: &ClientSetup,
+    places: &Places,
+) -> Result<(), Failure> {
+    let (Some(point), true) = (at.to_str(), at.is_absolute()) else {
+        return Err(Failure::usage(format!("{}: a mount point begins with / and is UTF-8", at.display())));
+    };
     let mut options = args.options.clone();
     if secret != Path::new(DEFAULT_SECRET) {
-        options += &format!(",secret={}", secret.display());
+        let shown = secret.to_str().filter(|text| !text.contains([',', '"']));
+        let refused = || Failure::usage(format!("{}: mount options cannot name a file like this", secret.display()));
+        options += &format!(",secret={}", shown.ok_or_else(refused)?);
     }
     crate::mount::MountFlags::default().add(&options, false).map_err(Failure::usage)?;
-    let line = format!("{mgmt}:/ {} fuse.nyala {options} 0 0", at.display());
-    let fstab = std::fs::read_to_string(FSTAB).unwrap_or_default();
-    match entry_at(&fstab, at) {
-        Some(there) if fields(there) == fields(&line) => {}
-        Some(there) => {
-            return Err(Failure::failed(format!(
-                "{FSTAB} has another line for {}: {there}; change or remove that one",
-                at.display()
-            )));
-        }
-        None => plan.steps.push(Step::Append { path: FSTAB.into(), line }),
+    let [source, point, options] = [&format!("{mgmt}:/"), point, &options].map(fstab::escape);
+    let line = format!("{source} {point} fuse.nyala {options} 0 0");
+    if fstab::is_to_be_added(&places.fstab, &line)? {
+        plan.steps.push(Step::Fstab { path: places.fstab.clone(), line });
     }
-    if !Path::new(HELPER).exists() {
-        let own = std::env::current_exe().map_err(io("this program's file"))?;
-        plan.steps.push(Step::Link { path: PathBuf::from(HELPER), to: own });
+    let own = std::env::current_exe().map_err(io("this program's file"))?;
+    if !helper_is_there(&places.helper, &own)? {
+        plan.steps.push(Step::Link { path: places.helper.clone(), to: own });
     }
     let mounted = crate::mount::table::at(at)?.is_some();
     if !mounted && !at.is_dir() {
@@ -104,28 +118,34 @@ fn mount(plan: &mut Plan, at: &Path, mgmt: &Hosts, secret: &Path, args: &ClientS
     Ok(())
 }
 
-fn fields(line: &str) -> Vec<&str> {
-    line.split_whitespace().collect()
-}
-
-/// The line of a table of file systems that is about a mount point.
-fn entry_at<'a>(fstab: &'a str, at: &Path) -> Option<&'a str> {
-    let mut lines = fstab.lines().map(str::trim).filter(|line| !line.starts_with('#'));
-    lines.rfind(|line| fields(line).get(1).is_some_and(|point| Path::new(point) == at))
+/// Whether mount(8) finds this program. What else is at that place is somebody's, and stays.
+fn helper_is_there(helper: &Path, own: &Path) -> Result<bool, Failure> {
+    let shown = helper.display();
+    let there = match std::fs::symlink_metadata(helper) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        there => there.map_err(io(&shown))?,
+    };
+    if !there.is_symlink() {
+        return Err(Failure::failed(format!(
+            "{shown} is a file of its own and not a link to {}; mount(8) would call it. Move it away, or mount with `nyala mount`",
+            own.display()
+        )));
+    }
+    let to = std::fs::read_link(helper).map_err(io(&shown))?;
+    let same = |one: &Path| std::fs::canonicalize(one).ok().zip(std::fs::canonicalize(own).ok());
+    if to == own || same(helper).is_some_and(|(there, own)| there == own) {
+        return Ok(true);
+    }
+    Err(Failure::failed(format!(
+        "{shown} links to {}, and not to {}: mount(8) would call that one. Set up with that program, or remove the link",
+        to.display(),
+        own.display()
+    )))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_of_fstab_are_found_by_their_mount_point() {
-        let fstab = "# h:/ /mnt/a fuse.nyala x 0 0\nh:/\t/mnt/a  fuse.nyala _netdev 0 0\n\nUUID=1 / ext4 rw 0 1\n";
-        let line = entry_at(fstab, Path::new("/mnt/a")).unwrap();
-        assert_eq!(fields(line), fields("h:/ /mnt/a fuse.nyala _netdev 0 0"));
-        assert_eq!(entry_at(fstab, Path::new("/mnt")), None);
-        assert_eq!(entry_at("", Path::new("/")), None);
-    }
 
     #[test]
     fn what_is_missing_is_asked_for() {
@@ -135,6 +155,8 @@ mod tests {
             secret: Some(dir.path().join("secret")),
             ..Default::default()
         };
+        let places = Places { fstab: dir.path().join("fstab"), helper: dir.path().join("mount.fuse.nyala") };
+        let client = |args: &ClientSetup| planned(args, &places);
         let args = ClientSetup { common, options: "_netdev".into(), ..Default::default() };
         assert!(client(&args).unwrap_err().message.contains("--mgmt"));
         let args = ClientSetup { mgmt: Some("127.0.0.1,[::1]:9".parse().unwrap()), ..args };
@@ -151,6 +173,31 @@ mod tests {
         let plan = at("/nonexistent/x", "_netdev").unwrap();
         let secret = dir.path().join("secret");
         let line = format!("127.0.0.1,[::1]:9:/ /nonexistent/x fuse.nyala _netdev,secret={} 0 0", secret.display());
-        assert!(plan.steps.contains(&Step::Append { path: FSTAB.into(), line }), "{plan:?}");
+        assert!(plan.steps.contains(&Step::Fstab { path: places.fstab.clone(), line }), "{plan:?}");
+        // The second time there is nothing to do; another line or program is somebody's, and is refused.
+        let args = ClientSetup { mount: Some(dir.path().join("m t")), ..args.clone() };
+        client(&args).unwrap().steps.iter().for_each(|step| step.perform().unwrap());
+        let table = std::fs::read_to_string(&places.fstab).unwrap();
+        assert!(table.contains("/m\\040t fuse.nyala _netdev,secret=") && table.ends_with(" 0 0\n"), "{table}");
+        assert_eq!(client(&args).unwrap().steps, []);
+        let other = ClientSetup { options: "_netdev,ro".into(), ..args.clone() };
+        assert!(client(&other).unwrap_err().message.contains("another line for this mount point"));
+        assert_eq!(std::fs::read_to_string(&places.fstab).unwrap(), table);
+        for (kind, word) in
+            [("link", "links to /bin/true"), ("dangling", "links to /nonexistent"), ("file", "a file of its own")]
+        {
+            std::fs::remove_file(&places.helper).unwrap();
+            match kind {
+                "link" => std::os::unix::fs::symlink("/bin/true", &places.helper).unwrap(),
+                "dangling" => std::os::unix::fs::symlink("/nonexistent", &places.helper).unwrap(),
+                _ => std::fs::write(&places.helper, "theirs").unwrap(),
+            }
+            assert!(client(&args).unwrap_err().message.contains(word), "{kind}");
+        }
+        // A link by way of another link, as between /sbin and /usr/sbin, is this program's.
+        std::fs::remove_file(&places.helper).unwrap();
+        std::os::unix::fs::symlink(std::env::current_exe().unwrap(), dir.path().join("nyala")).unwrap();
+        std::os::unix::fs::symlink("nyala", &places.helper).unwrap();
+        assert_eq!(client(&args).unwrap().steps, []);
     }
 }

@@ -22,6 +22,8 @@ pub fn default_port(role: ConfigRole) -> Option<u16> {
 pub struct Claims {
     /// Its settings file.
     pub file: PathBuf,
+    /// What it is.
+    pub role: ConfigRole,
     /// Where it listens.
     pub listen: Option<SocketAddr>,
     /// Its directories.
@@ -45,7 +47,7 @@ impl Claims {
         let targets = table.get("targets").and_then(toml::Value::as_array).into_iter().flatten();
         dirs.extend(targets.filter_map(|target| target.get("dir").and_then(text)).map(PathBuf::from));
         let listen = Some(listen.unwrap_or_else(|| ([0, 0, 0, 0], port).into()));
-        Some(Claims { file: file.to_owned(), listen, dirs })
+        Some(Claims { file: file.to_owned(), role, listen, dirs })
     }
 
     /// Whether both can be at once.
@@ -90,12 +92,19 @@ impl Claims {
     }
 }
 
-/// What the services of this host take whose settings are where settings are; files that cannot be read take nothing.
+/// What the services of this host take whose settings are where settings are, but for one of them.
 pub fn others(except: &Path) -> Vec<Claims> {
-    let mut files = settings_in(Path::new(CONFIG_DIR));
-    let instances = std::fs::read_dir(CONFIG_DIR).into_iter().flatten().flatten().map(|entry| entry.path());
-    files.extend(instances.filter(|path| path.extension().is_some_and(|d| d == "d")).flat_map(|dir| settings_in(&dir)));
-    files.retain(|file| file != except);
+    claims(Path::new(CONFIG_DIR)).into_iter().filter(|claims| claims.file != except).collect()
+}
+
+/// What the services take whose settings are in a directory; files that cannot be read take nothing.
+pub fn claims(dir: &Path) -> Vec<Claims> {
+    let mut files = settings_in(dir);
+    let mut instances: Vec<PathBuf> =
+        std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    instances.sort();
+    instances.retain(|path| path.extension().is_some_and(|d| d == "d"));
+    files.extend(instances.iter().flat_map(|dir| settings_in(dir)));
     let claims = |file: &PathBuf| {
         let role = ConfigRole::of_file(file)?;
         Claims::of(file, role, &std::fs::read_to_string(file).ok()?)
@@ -127,24 +136,24 @@ fn settings_in(dir: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
-    fn claims(role: ConfigRole, text: &str) -> Claims {
+    fn of(role: ConfigRole, text: &str) -> Claims {
         Claims::of(Path::new("/etc/nyala/x.toml"), role, text).unwrap()
     }
 
     #[test]
     fn two_services_have_ports_and_directories_of_their_own() {
-        let meta = claims(ConfigRole::Meta, "");
+        let meta = of(ConfigRole::Meta, "");
         assert_eq!(meta.listen, Some("0.0.0.0:8005".parse().unwrap()));
-        let second = claims(ConfigRole::Meta, "dir = \"/data/m2\"\nlisten = \"127.0.0.1:8005\"\n");
+        let second = of(ConfigRole::Meta, "dir = \"/data/m2\"\nlisten = \"127.0.0.1:8005\"\n");
         let error = second.check(&meta).unwrap_err().message;
         assert!(error.contains("8005") && error.contains("--port") && error.contains("x.toml"), "{error}");
-        let third = claims(ConfigRole::Meta, "listen = \"0.0.0.0:8105\"\n");
+        let third = of(ConfigRole::Meta, "listen = \"0.0.0.0:8105\"\n");
         assert!(third.check(&meta).unwrap_err().message.contains("/var/lib/nyala/meta"));
-        let storage = claims(ConfigRole::Storage, "[[targets]]\ndir = \"/data/m2/t1\"\n");
+        let storage = of(ConfigRole::Storage, "[[targets]]\ndir = \"/data/m2/t1\"\n");
         assert!(storage.check(&second).unwrap_err().message.contains("each other"));
-        let apart = claims(ConfigRole::Storage, "[[targets]]\ndir = \"/data/t1\"\n");
+        let apart = of(ConfigRole::Storage, "[[targets]]\ndir = \"/data/t1\"\n");
         assert_eq!((apart.check(&second), apart.check_own()), (Ok(()), Ok(())));
-        let twice = claims(ConfigRole::Storage, "[[targets]]\ndir = \"/t\"\n[[targets]]\ndir = \"/t/u\"\n");
+        let twice = of(ConfigRole::Storage, "[[targets]]\ndir = \"/t\"\n[[targets]]\ndir = \"/t/u\"\n");
         assert!(twice.check_own().is_err());
     }
 }

@@ -2,37 +2,19 @@
 
 //! Planning the set-up of a service: its settings, directories, secret and unit.
 
-use super::args::{CommonSetup, MetaSetup, MgmtdSetup, ServiceSetup, StorageSetup};
-use super::collisions::{self, Claims};
+use super::args::{MetaSetup, MgmtdSetup, StorageSetup};
 use super::directories::{Found, file_system_note, of_kind, of_mgmtd};
 use super::plan::Plan;
+use super::settings_file::settings_file;
+use super::site::Site;
 use super::step::Step;
-use super::units::Unit;
-use super::{document, interfaces};
-use crate::config::{CONFIG_DIR, ConfigRole, MetaSettings, MgmtdSettings, Settings, StorageSettings, TargetArg, load};
-use crate::exit::{Failure, io};
-use crate::units::Hosts;
+use super::values::{list, text};
+use crate::config::{ConfigRole, MetaSettings, MgmtdSettings, StorageSettings};
+use crate::exit::Failure;
 use nyala_store::own_dir::Kind;
 use nyala_transport::Secret;
-use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use toml::Value;
-
-/// Keys of the settings file that flags name.
-type Keys = Vec<(String, Value)>;
-
-fn text(key: &str, value: impl ToString) -> (String, Value) {
-    (key.to_owned(), Value::String(value.to_string()))
-}
-
-fn list(key: &str, hosts: &Hosts) -> (String, Value) {
-    (key.to_owned(), Value::Array(hosts.0.iter().map(|host| Value::String(host.to_string())).collect()))
-}
-
-fn path(key: &str, path: &Path) -> Result<(String, Value), Failure> {
-    let utf8 = path.to_str().ok_or_else(|| Failure::usage(format!("{} is not a name in UTF-8", path.display())))?;
-    Ok(text(key, utf8))
-}
 
 /// Plans a management service.
 pub fn mgmtd(args: &MgmtdSetup) -> Result<Plan, Failure> {
@@ -40,14 +22,17 @@ pub fn mgmtd(args: &MgmtdSetup) -> Result<Plan, Failure> {
     let mut keys = site.keys(args.dir.as_deref(), &args.service)?;
     keys.extend(args.join.as_ref().map(|hosts| list("join", hosts)));
     keys.extend(args.standby.then(|| ("standby".to_owned(), Value::Boolean(true))));
-    let file = site.file::<MgmtdSettings>(keys, &args.service.common, &[])?;
+    let file = settings_file::<MgmtdSettings>(&site.config, keys, &args.service.common, &[])?;
     let config = file.settings.clone().resolve().map_err(|error| error.context(site.config.display()))?;
     let further = config.standby || !config.join.is_empty();
     let mut plan = Plan::default();
-    secret(&mut plan, &config.secret_file, !further)?;
-    directory(&mut plan, &config.dir, of_mgmtd(&config.dir)?)?;
+    let found = of_mgmtd(&config.dir)?;
+    // Where this service has been set up before, its cluster has a secret: a second one would be another cluster's.
+    let begins = !further && !file.existed && matches!(found, Found::Missing | Found::Empty);
+    secret(&mut plan, &config.secret_file, begins)?;
+    directory(&mut plan, &config.dir, found)?;
     plan.steps.extend(file.step);
-    site.finish(&mut plan, &args.service, ConfigRole::Mgmtd, &file.text)?;
+    site.finish(&mut plan, &args.service, ConfigRole::Mgmtd, &file.text, &config.secret_file)?;
     if !further {
         plan.next
             .push(format!("copy {} to every other host of the cluster, with mode 0600", config.secret_file.display()));
@@ -64,13 +49,13 @@ pub fn meta(args: &MetaSetup) -> Result<Plan, Failure> {
     keys.extend(args.mgmt.as_ref().map(|hosts| list("mgmt", hosts)));
     keys.extend(args.alias.as_ref().map(|alias| text("alias", alias)));
     keys.extend(args.spare.then(|| ("spare".to_owned(), Value::Boolean(true))));
-    let file = site.file::<MetaSettings>(keys, &args.service.common, &[])?;
+    let file = settings_file::<MetaSettings>(&site.config, keys, &args.service.common, &[])?;
     let config = file.settings.clone().resolve().map_err(|error| error.context(site.config.display()))?;
     let mut plan = Plan::default();
     secret(&mut plan, &config.secret_file, false)?;
     directory(&mut plan, &config.dir, of_kind(&config.dir, Kind::MetaTarget)?)?;
     plan.steps.extend(file.step);
-    site.finish(&mut plan, &args.service, ConfigRole::Meta, &file.text)?;
+    site.finish(&mut plan, &args.service, ConfigRole::Meta, &file.text, &config.secret_file)?;
     Ok(plan)
 }
 
@@ -80,7 +65,7 @@ pub fn storage(args: &StorageSetup) -> Result<Plan, Failure> {
     let mut keys = site.keys(args.dir.as_deref(), &args.service)?;
     keys.extend(args.mgmt.as_ref().map(|hosts| list("mgmt", hosts)));
     keys.extend(args.alias.as_ref().map(|alias| text("alias", alias)));
-    let file = site.file::<StorageSettings>(keys, &args.service.common, &args.targets)?;
+    let file = settings_file::<StorageSettings>(&site.config, keys, &args.service.common, &args.targets)?;
     let config = file.settings.clone().resolve().map_err(|error| error.context(site.config.display()))?;
     let mut plan = Plan::default();
     secret(&mut plan, &config.secret_file, false)?;
@@ -96,15 +81,34 @@ pub fn storage(args: &StorageSetup) -> Result<Plan, Failure> {
     }
     for target in &config.targets {
         let found = of_kind(&target.dir, Kind::StorageTarget)?;
+        let bare = matches!(found, Found::Missing | Found::Empty);
+        if !file.new.iter().any(|new| new.dir == target.dir) {
+            plan.notes.extend(existing_target(&target.dir, found, node == Found::Ours { registered: true }));
+            continue;
+        }
         directory(&mut plan, &target.dir, found)?;
         // A service that has been there before takes an empty directory for a disk that is not mounted.
-        if node == (Found::Ours { registered: true }) && matches!(found, Found::Missing | Found::Empty) {
+        if bare && node == (Found::Ours { registered: true }) {
             plan.steps.push(Step::MakeTarget { path: target.dir.clone() });
         }
     }
     plan.steps.extend(file.step);
-    site.finish(&mut plan, &args.service, ConfigRole::Storage, &file.text)?;
+    site.finish(&mut plan, &args.service, ConfigRole::Storage, &file.text, &config.secret_file)?;
     Ok(plan)
+}
+
+/// A target that the settings file has had before is never made again: where nothing is found, its data are on a disk that is not mounted.
+fn existing_target(dir: &Path, found: Found, has_run: bool) -> Option<String> {
+    let shown = dir.display();
+    match found {
+        Found::Missing => {
+            Some(format!("the target {shown} is in the settings file, but not there: is its disk mounted?"))
+        }
+        Found::Empty if has_run => {
+            Some(format!("the target {shown} is in the settings file, but empty: is its disk mounted?"))
+        }
+        Found::Empty | Found::Ours { .. } => None,
+    }
 }
 
 /// The secret is made where a cluster begins, and wanted everywhere else.
@@ -130,150 +134,11 @@ fn directory(plan: &mut Plan, dir: &Path, found: Found) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where a service's things are.
-struct Site {
-    role: &'static str,
-    config: PathBuf,
-    instance: Option<String>,
-}
-
-/// A settings file as it will be.
-struct SettingsFile<S> {
-    settings: S,
-    text: String,
-    /// None where it says all of that already.
-    step: Option<Step>,
-}
-
-impl Site {
-    fn new(role: &'static str, args: &ServiceSetup) -> Site {
-        let dir = match &args.instance {
-            Some(instance) => Path::new(CONFIG_DIR).join(format!("{instance}.d")),
-            None => PathBuf::from(CONFIG_DIR),
-        };
-        let config = args.common.config.clone().unwrap_or_else(|| dir.join(format!("{role}.toml")));
-        Site { role, config, instance: args.instance.clone() }
-    }
-
-    /// Keys that every service has. A further instance gets a directory of its own; a file that exists keeps what it says.
-    fn keys(&self, dir: Option<&Path>, args: &ServiceSetup) -> Result<Keys, Failure> {
-        let mut keys = Keys::new();
-        match (dir, &self.instance) {
-            (Some(dir), _) => keys.push(path("dir", dir)?),
-            (None, Some(instance)) if !self.config.exists() => {
-                keys.push(text("dir", format!("/var/lib/nyala/{instance}/{}", self.role)));
-            }
-            (None, _) => {}
-        }
-        let addresses = interfaces::addresses(&args.interfaces)?;
-        // A service that listens on IPv4 cannot be reached by IPv6; where there is nothing else, it listens on that.
-        let only_v6 = !addresses.is_empty() && addresses.iter().all(IpAddr::is_ipv6);
-        let any = if only_v6 { "[::]" } else { "0.0.0.0" };
-        let default = ConfigRole::of_file(Path::new(self.role)).and_then(collisions::default_port);
-        let port = args.port.or(default.filter(|_| only_v6));
-        keys.extend(port.map(|port| text("listen", format!("{any}:{port}"))));
-        let shown = |ip: &IpAddr| match ip {
-            IpAddr::V4(ip) => Some(Value::String(ip.to_string())),
-            IpAddr::V6(ip) => only_v6.then(|| Value::String(format!("[{ip}]"))),
-        };
-        if !addresses.is_empty() {
-            keys.push(("advertise".to_owned(), Value::Array(addresses.iter().filter_map(shown).collect())));
-        }
-        Ok(keys)
-    }
-
-    fn file<S>(&self, keys: Keys, common: &CommonSetup, targets: &[TargetArg]) -> Result<SettingsFile<S>, Failure>
-    where
-        S: Settings + clap::Args,
-    {
-        settings_file(&self.config, keys, common, targets)
-    }
-
-    /// Ports and directories that others have, and the unit.
-    fn finish(&self, plan: &mut Plan, args: &ServiceSetup, role: ConfigRole, text: &str) -> Result<(), Failure> {
-        if let Some(own) = Claims::of(&self.config, role, text) {
-            own.check_own()?;
-            collisions::others(&self.config).iter().try_for_each(|other| own.check(other))?;
-        }
-        let ours = Path::new(CONFIG_DIR);
-        let dir = self.instance.as_ref().map_or_else(|| ours.to_owned(), |name| ours.join(format!("{name}.d")));
-        if self.config != dir.join(format!("{}.toml", self.role)) {
-            if args.common.start {
-                return Err(Failure::usage("--start goes with the default place of settings; leave out --config"));
-            }
-            plan.next.push(format!("nyala {} --config {}", self.role, self.config.display()));
-            return Ok(());
-        }
-        let unit = Unit::of(self.role, self.instance.as_deref());
-        plan.steps.extend(unit.steps(args.common.start)?);
-        if !args.common.start {
-            plan.next.push(format!("systemctl enable --now {}", unit.name));
-        }
-        Ok(())
-    }
-}
-
-/// A settings file with these keys, checked as its service would.
-fn settings_file<S>(
-    config: &Path,
-    mut keys: Keys,
-    common: &CommonSetup,
-    targets: &[TargetArg],
-) -> Result<SettingsFile<S>, Failure>
-where
-    S: Settings + clap::Args,
-{
-    if let Some(file) = &common.secret {
-        keys.push(path("secret", file)?);
-    }
-    keys.extend(common.encrypt.then(|| ("encrypt".to_owned(), Value::Boolean(true))));
-    keys.extend(common.set.iter().cloned());
-    let shown = config.display();
-    let old = match std::fs::read_to_string(config) {
-        Ok(old) => {
-            // Said with its line, as everywhere.
-            load::<S>(config)?;
-            Some(old)
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => return Err(io(&shown)(error)),
-    };
-    let new = new_targets(old.as_deref(), targets)?;
-    let refused = |why: String| Failure::config(format!("configuration file {shown}: {why}"));
-    let text = document::settled::<S>(old.as_deref(), &keys, &new).map_err(refused)?;
-    let settings: S = toml::from_str(&text).map_err(|error| Failure::usage(error.message().to_owned()))?;
-    let mut lines: Vec<String> = keys.iter().map(|(key, value)| format!("{key} = {value}")).collect();
-    lines.extend(new.iter().map(|target| format!("[[targets]] dir = \"{}\"", target.dir.display())));
-    let step =
-        Step::Write { path: config.to_owned(), text: text.clone(), mode: 0o644, shown: lines, replaces: old.is_some() };
-    Ok(SettingsFile { settings, step: (old.as_deref() != Some(&text)).then_some(step), text })
-}
-
-/// Targets that the file does not have. One with other words than in the file is refused: it is the administrator's to say which.
-fn new_targets(old: Option<&str>, targets: &[TargetArg]) -> Result<Vec<TargetArg>, Failure> {
-    let old: StorageSettings = old.and_then(|old| toml::from_str(old).ok()).unwrap_or_default();
-    let there = old.targets.unwrap_or_default();
-    let mut new: Vec<TargetArg> = Vec::new();
-    for target in targets {
-        match there.iter().chain(&new).find(|known| known.dir == target.dir) {
-            None => new.push(target.clone()),
-            Some(known)
-                if known == target
-                    || *target == (TargetArg { id: None, alias: None, limit: None, ..known.clone() }) => {}
-            Some(_) => {
-                let dir = target.dir.display();
-                return Err(Failure::usage(format!(
-                    "the target {dir} is there already, with other words; edit the file"
-                )));
-            }
-        }
-    }
-    Ok(new)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::args::{CommonSetup, ServiceSetup};
     use super::*;
+    use std::path::PathBuf;
 
     struct Place {
         dir: tempfile::TempDir,
@@ -315,6 +180,11 @@ mod tests {
         plan.steps.iter().for_each(|step| step.perform().unwrap());
     }
 
+    /// How many secrets it would make.
+    fn count(plan: &Plan) -> usize {
+        plan.steps.iter().filter(|step| matches!(step, Step::MakeSecret { .. })).count()
+    }
+
     #[test]
     fn a_cluster_begins_with_its_secret() {
         let place = Place::new();
@@ -339,6 +209,27 @@ mod tests {
         assert_eq!(crate::config::check(&place.at("meta.toml"), None), Ok(ConfigRole::Meta));
         let text = std::fs::read_to_string(place.at("meta.toml")).unwrap();
         assert!(text.contains("\nalias = \"m1\"\n") && text.contains("# sync-interval = \"1s\""), "{text}");
+        // A secret that was there is never made a second time: it has to come back.
+        let kept = std::fs::read(place.at("secret")).unwrap();
+        std::fs::remove_file(place.at("secret")).unwrap();
+        assert!(mgmtd(&args).unwrap_err().message.contains("scp"), "the settings file says that it was set up");
+        std::fs::rename(place.at("mgmtd.toml"), place.at("kept.toml")).unwrap();
+        std::fs::write(place.at("mgmt/mgmt.toml"), "").unwrap();
+        assert!(mgmtd(&args).unwrap_err().message.contains("scp"), "the directory is a management service's");
+        let elsewhere = MgmtdSetup { dir: Some(place.at("mgmt2")), ..args.clone() };
+        assert!(
+            matches!(mgmtd(&elsewhere).unwrap().steps[0], Step::MakeSecret { .. }),
+            "nothing is there: a cluster begins"
+        );
+        for args in [
+            MgmtdSetup { standby: true, ..elsewhere.clone() },
+            MgmtdSetup { join: Some("127.0.0.1".parse().unwrap()), ..elsewhere },
+        ] {
+            assert!(mgmtd(&args).unwrap_err().message.contains("scp"), "the cluster's is to be copied");
+        }
+        std::fs::write(place.at("secret"), kept).unwrap();
+        std::fs::set_permissions(place.at("secret"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        assert_eq!(count(&mgmtd(&args).unwrap()), 0, "one that exists is the one");
         let further = MgmtdSetup { standby: true, ..args };
         assert!(mgmtd(&further).unwrap().next.iter().any(|next| next.contains("mgmt add")));
     }
@@ -358,7 +249,15 @@ mod tests {
                 .unwrap();
         node.registered(nyala_wire::ClusterId([2; 16]), nyala_wire::TargetId(0)).unwrap();
         drop(node);
-        assert_eq!(made(&storage(&place.storage(&["t3"])).unwrap()), 3, "t1 and t2 are empty as well");
+        // A disk that is not mounted: the target is there, its data are not. Neither is it made again, nor its directory.
+        std::fs::remove_dir(place.at("t1")).unwrap();
+        let plan = storage(&place.storage(&["t3", "t2,id=102"])).unwrap();
+        let touches = |name: &str| {
+            plan.steps.iter().any(|step| matches!(step, Step::MakeDir { path, .. } | Step::MakeTarget { path } if *path == place.at(name)))
+        };
+        assert_eq!((made(&plan), touches("t1"), touches("t2"), touches("t3")), (1, false, false, true), "{plan:?}");
+        let noted = |word: &str| plan.notes.iter().any(|note| note.contains(word));
+        assert!(noted("not there") && noted("but empty"), "{:?}", plan.notes);
         let refused = |targets: &[&str]| storage(&place.storage(targets)).unwrap_err().message;
         assert!(refused(&["t1,id=7"]).contains("other words"));
         assert!(refused(&["t4,id=102"]).contains("two targets"));

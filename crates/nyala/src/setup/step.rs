@@ -9,7 +9,6 @@ use nyala_wire::ClusterId;
 use serde::Serialize;
 use std::fmt;
 use std::fs::DirBuilder;
-use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -56,9 +55,9 @@ pub enum Step {
         /// To what.
         to: PathBuf,
     },
-    /// A line at the end of a file.
-    Append {
-        /// The file.
+    /// A line in the table of file systems.
+    Fstab {
+        /// The table.
         path: PathBuf,
         /// The line.
         line: String,
@@ -81,7 +80,7 @@ impl fmt::Display for Step {
                 shown.iter().try_for_each(|line| write!(f, "\n      {line}"))
             }
             Step::Link { path, to } => write!(f, "link {} to {}", path.display(), to.display()),
-            Step::Append { path, line } => write!(f, "add to {}\n      {line}", path.display()),
+            Step::Fstab { path, line } => write!(f, "add to {}\n      {line}", path.display()),
             Step::Run { command } => write!(f, "run {}", command.join(" ")),
         }
     }
@@ -113,7 +112,7 @@ impl Step {
                 std::fs::set_permissions(path, PermissionsExt::from_mode(*mode)).map_err(io(path.display()))
             }
             Step::Link { path, to } => std::os::unix::fs::symlink(to, path).map_err(io(path.display())),
-            Step::Append { path, line } => append(path, line).map_err(io(path.display())),
+            Step::Fstab { path, line } => super::fstab::add(path, line),
             Step::Run { command } => run(command),
         }
     }
@@ -121,19 +120,6 @@ impl Step {
 
 fn make_dir(path: &Path, mode: u32) -> Result<(), Failure> {
     DirBuilder::new().recursive(true).mode(mode).create(path).map_err(io(path.display()))
-}
-
-/// A last line without its end gets it first.
-fn append(path: &Path, line: &str) -> std::io::Result<()> {
-    let before = match std::fs::read(path) {
-        Ok(before) => before,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(error),
-    };
-    let end = if before.is_empty() || before.ends_with(b"\n") { "" } else { "\n" };
-    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
-    file.write_all(format!("{end}{line}\n").as_bytes())?;
-    file.sync_all()
 }
 
 fn run(command: &[String]) -> Result<(), Failure> {
@@ -164,11 +150,6 @@ mod tests {
             (mode("d/f"), write.to_string().contains("write") && write.to_string().ends_with("\n      x")),
             (0o640, true)
         );
-        for (before, after) in [("", "l\n"), ("a", "a\nl\n"), ("a\n", "a\nl\n")] {
-            std::fs::write(at("t"), before).unwrap();
-            Step::Append { path: at("t"), line: "l".into() }.perform().unwrap();
-            assert_eq!(std::fs::read_to_string(at("t")).unwrap(), after);
-        }
         assert_eq!(Step::run(&["true"]).perform(), Ok(()));
         assert!(Step::run(&["false"]).perform().unwrap_err().message.contains("false: exit status: 1"));
         assert!(Step::run(&["/nonexistent/x"]).perform().is_err());

@@ -2,6 +2,7 @@
 
 //! The units of systemd. The package has them; where Nyala was copied to a host by hand, set-up writes the one that it needs.
 
+use super::manager::{UnitState, newest};
 use super::step::Step;
 use crate::exit::Failure;
 use std::path::{Path, PathBuf};
@@ -42,8 +43,9 @@ impl Unit {
         }
     }
 
-    /// What makes it known to systemd, and, if asked for, starts it.
-    pub fn steps(&self, start: bool) -> Result<Vec<Step>, Failure> {
+    /// What makes it known to systemd, and, if asked for, starts it. A service that runs is started again only if `changes` says that
+    /// set-up changes what it reads, or if one of the files that it `reads` is younger than its process.
+    pub fn steps(&self, start: bool, changes: bool, reads: &[PathBuf]) -> Result<Vec<Step>, Failure> {
         let managed = Path::new("/run/systemd/system").is_dir();
         if start && !managed {
             return Err(Failure::usage("--start: this host does not run systemd; start the service by other means"));
@@ -58,8 +60,7 @@ impl Unit {
             }
         }
         if start {
-            steps.push(Step::run(&["systemctl", "enable", &self.name]));
-            steps.push(Step::run(&["systemctl", "restart", &self.name]));
+            steps.extend(UnitState::ask(&self.name).steps(&self.name, changes, newest(reads)));
         }
         Ok(steps)
     }

@@ -2,6 +2,29 @@
 
 //! Values of flags: settings and names of instances. Pure.
 
+use crate::exit::Failure;
+use crate::units::Hosts;
+use std::path::Path;
+
+/// Keys of the settings file that flags name.
+pub type Keys = Vec<(String, toml::Value)>;
+
+/// A key with a text.
+pub fn text(key: &str, value: impl ToString) -> (String, toml::Value) {
+    (key.to_owned(), toml::Value::String(value.to_string()))
+}
+
+/// A key with a list of hosts.
+pub fn list(key: &str, hosts: &Hosts) -> (String, toml::Value) {
+    (key.to_owned(), toml::Value::Array(hosts.0.iter().map(|host| toml::Value::String(host.to_string())).collect()))
+}
+
+/// A key with a path, which TOML has to be able to write.
+pub fn path(key: &str, path: &Path) -> Result<(String, toml::Value), Failure> {
+    let utf8 = path.to_str().ok_or_else(|| Failure::usage(format!("{} is not a name in UTF-8", path.display())))?;
+    Ok(text(key, utf8))
+}
+
 /// `KEY=VALUE`; a value that is no TOML value is a text.
 pub fn read_setting(text: &str) -> Result<(String, toml::Value), String> {
     let (key, value) = text.split_once('=').ok_or("write KEY=VALUE, as in sync-interval=500ms")?;

@@ -21,20 +21,24 @@ pub fn add(words: &Words) -> Outcome {
     if words.has("automatic") {
         return automatic(words, kind);
     }
-    let (primary, secondary) = (TargetId(words.number("primary")?), TargetId(words.number("secondary")?));
+    let (primary, secondary) = (words.number("primary")?, words.number("secondary")?);
+    let what = cluster::numbers(kind);
     if primary == secondary {
-        return Err(Failure::usage("Primary and secondary are the same; a group has two different targets"));
+        return Err(Failure::usage(format!("Primary and secondary are the same; a group has two different {what}s")));
     }
     let group = words.value("groupid").map(|_| words.number("groupid").map(GroupId)).transpose()?;
-    let map = block_on(async {
+    let (first, map) = block_on(async {
         let cluster = cluster::find(words)?;
-        let members = vec![primary, secondary];
+        let map = cluster.map().await?;
+        let named = |number| cluster::numbered(&map, kind, number);
+        let (first, second) = (named(primary)?, named(secondary)?);
+        let members = vec![first, second];
         cluster.order_groups(GroupOrder::Create { group: group.unwrap_or(GroupId(0)), kind, members }).await?;
-        cluster.map().await
+        Ok((first, cluster.map().await?))
     })?;
-    let made = map.groups.iter().find(|group| group.kind == kind && group.members.contains(&primary));
+    let made = map.groups.iter().find(|group| group.kind == kind && group.members.contains(&first));
     let id = made.map_or_else(|| "unknown".to_owned(), |group| group.id.to_string());
-    print(&format!("Mirror buddy group successfully set: groupID {id} -> target IDs {primary}, {secondary}\n"))
+    print(&format!("Mirror buddy group successfully set: groupID {id} -> {what} IDs {primary}, {secondary}\n"))
 }
 
 fn automatic(words: &Words, kind: TargetKind) -> Outcome {
@@ -88,10 +92,7 @@ fn list_text(map: &ClusterMap, kind: TargetKind) -> String {
         TargetKind::Meta => [("BuddyGroupID", 17), ("PrimaryNodeID", 17), ("SecondaryNodeID", 17)],
         TargetKind::Storage => [("BuddyGroupID", 17), ("PrimaryTargetID", 17), ("SecondaryTargetID", 17)],
     };
-    let shown = |id: TargetId| match kind {
-        TargetKind::Meta => map.target(id).map_or_else(|| "?".to_owned(), |target| target.node.to_string()),
-        TargetKind::Storage => id.to_string(),
-    };
+    let shown = |id: TargetId| map.target(id).map_or_else(|| id.to_string(), cluster::number);
     let row = |group: &Group| {
         let primary = group.primary().or_else(|| group.members.first().copied());
         let others = group.members.iter().filter(|member| Some(**member) != primary).map(|id| shown(*id));
@@ -132,5 +133,10 @@ mod tests {
         let text = new_groups(&map, TargetKind::Storage, &groups);
         assert!(text.contains("New mirror groups:\nBuddyGroupID Target type"), "{text}");
         assert!(text.contains("primary 101 @ storage1 [ID: 1]\n"), "{text}");
+        let map = cluster::tests::mirrored_metadata();
+        let text = list_text(&map, TargetKind::Meta);
+        assert!(text.ends_with("                1                11                12\n"), "{text}");
+        let text = new_groups(&map, TargetKind::Meta, &map.groups.iter().collect::<Vec<_>>());
+        assert!(text.contains("primary meta11 [ID: 11]\n") && !text.contains('@'), "{text}");
     }
 }

@@ -49,7 +49,7 @@ const MODES: [Known; 10] = [
         name: "addmirrorgroup",
         help: "--automatic --nodetype=<meta|storage> [--force] [--dryrun]\n\
                --nodetype=<meta|storage> --primary=<id> --secondary=<id> [--groupid=<id>]\n\n\
-               Makes mirror groups of all targets that are in none, or one of two named targets.",
+               Makes mirror groups of all targets that are in none, or one of two named ones: metadata by node, storage by target.",
         run: groups::add,
     },
     Known {
@@ -65,13 +65,13 @@ const MODES: [Known; 10] = [
     },
     Known {
         name: "startresync",
-        help: "--nodetype=storage --targetid=<id> [--timestamp=0] [--restart]\n\n\
+        help: "--nodetype=storage --targetid=<id> | --nodetype=meta --nodeid=<id> [--timestamp=0] [--restart]\n\n\
                Fills a member of a mirror group anew from the others. What it missed is resynced by itself, without this.",
         run: resync::start,
     },
     Known {
         name: "resyncstats",
-        help: "--nodetype=<meta|storage> --targetid=<id> | --mirrorgroupid=<id>\n\nShows how far the resync of a member is.",
+        help: "--nodetype=storage --targetid=<id> | --nodetype=meta --nodeid=<id> | --nodetype=<meta|storage> --mirrorgroupid=<id>\n\nShows how far the resync of a member is.",
         run: resync::stats,
     },
     Known { name: "listtarget", help: "see --listtargets", run: targets::list },

@@ -11,10 +11,29 @@ use nyala_wire::map::{ClusterMap, Consistency, Group, MemberState, TargetKind};
 use nyala_wire::mgmt::GroupOrder;
 use nyala_wire::{GroupId, TargetId};
 
-/// The member that is named, and its group.
-fn member(map: &ClusterMap, kind: TargetKind, target: TargetId) -> Result<&Group, Failure> {
+/// The member that a number names, and its group.
+fn member(map: &ClusterMap, kind: TargetKind, number: u16) -> Result<(TargetId, &Group), Failure> {
+    let target = cluster::numbered(map, kind, number)?;
     let group = map.groups.iter().find(|group| group.kind == kind && group.members.contains(&target));
-    group.ok_or_else(|| Failure::failed(format!("Target {target} is in no mirror group")))
+    let none = || Failure::failed(format!("The {} {number} is in no mirror group", cluster::numbers(kind)));
+    group.map(|group| (target, group)).ok_or_else(none)
+}
+
+/// The number that is given: of a node for metadata, of a target for storage. `--targetid` is taken for either, as a metadata server
+/// has one target; `--nodeid` is not, as a storage node has several.
+fn given(words: &Words, kind: TargetKind) -> Result<Option<u16>, Failure> {
+    match kind {
+        TargetKind::Storage if words.has("nodeid") => {
+            Err(Failure::usage("A storage node has several targets: name one with --targetid=<number>"))
+        }
+        TargetKind::Meta if words.has("nodeid") => words.number("nodeid").map(Some),
+        _ if words.has("targetid") => words.number("targetid").map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn missing(kind: TargetKind) -> Failure {
+    Failure::usage(format!("Missing argument: --{}id=<number>", cluster::numbers(kind)))
 }
 
 /// Has a member filled anew.
@@ -24,7 +43,7 @@ pub fn start(words: &Words) -> Outcome {
         "startresync",
     )?;
     let kind = cluster::kind(words)?;
-    let target = TargetId(words.number(if words.has("nodeid") { "nodeid" } else { "targetid" })?);
+    let number = given(words, kind)?.ok_or_else(|| missing(kind))?;
     if words.has("timespan") || words.value("timestamp").is_some_and(|stamp| stamp != "0") {
         return Err(Failure::usage(
             "Only --timestamp=0 (everything) makes sense: what a member missed is known by region, and resynced by itself",
@@ -36,11 +55,11 @@ pub fn start(words: &Words) -> Outcome {
     block_on(async {
         let cluster = cluster::find(words)?;
         let map = cluster.map().await?;
-        let group = member(&map, kind, target)?;
+        let (target, group) = member(&map, kind, number)?;
         let others = group.members_with_states().filter(|(id, state)| *id != target && *state == MemberState::Good);
         if others.count() == 0 {
             return Err(Failure::failed(format!(
-                "No other member of group {} is good: there is nothing to fill {target} from",
+                "No other member of group {} is good: there is nothing to fill {number} from",
                 group.id
             )));
         }
@@ -55,32 +74,35 @@ pub fn start(words: &Words) -> Outcome {
 pub fn stats(words: &Words) -> Outcome {
     words.only(&["nodetype", "targetid", "nodeid", "mirrorgroupid"], "resyncstats")?;
     let kind = cluster::kind(words)?;
-    let number = |name: &str| words.value(name).map(|_| words.number(name)).transpose();
-    let target = number("targetid")?.or(number("nodeid")?).map(TargetId);
-    let group = number("mirrorgroupid")?.map(GroupId);
-    if target.is_none() && group.is_none() {
-        return Err(Failure::usage("Missing argument: --targetid=<number> or --mirrorgroupid=<number>"));
+    let group = words.value("mirrorgroupid").map(|_| words.number("mirrorgroupid").map(GroupId)).transpose()?;
+    let number = given(words, kind)?;
+    if number.is_none() && group.is_none() {
+        let failure = missing(kind);
+        return Err(Failure { message: format!("{} or --mirrorgroupid=<number>", failure.message), ..failure });
     }
-    let all = block_on(async {
+    let (map, target, all) = block_on(async {
         let cluster = cluster::find(words)?;
         let map = cluster.map().await?;
-        let group = match (group, target) {
+        let named = number.map(|number| member(&map, kind, number));
+        let target = named.as_ref().and_then(|named| named.as_ref().ok()).map(|(target, _)| *target);
+        let group = match (group, named) {
             (Some(group), _) => map
                 .group(group)
                 .map(|group| group.id)
                 .ok_or_else(|| Failure::failed(format!("There is no mirror group {group}")))?,
-            (None, Some(target)) => member(&map, kind, target)?.id,
-            (None, None) => return Err(Failure::usage("Missing argument: --targetid=<number>")),
+            (None, Some(named)) => named?.1.id,
+            (None, None) => return Err(missing(kind)),
         };
-        ask(&cluster, &map, &[group], true).await
+        let all = ask(&cluster, &map, &[group], true).await?;
+        Ok((map, target, all))
     })?;
     let named = |row: &&Progress| target.map_or(row.state != MemberState::Good, |target| row.target == target);
     let rows: Vec<&Progress> = all.iter().filter(named).collect();
-    let text: Vec<String> = rows.iter().map(|row| stats_text(row)).collect();
+    let text: Vec<String> = rows.iter().map(|row| stats_text(&map, kind, row)).collect();
     print(&if text.is_empty() { "Job state: Not started\n".to_owned() } else { text.join("\n") })
 }
 
-fn stats_text(row: &Progress) -> String {
+fn stats_text(map: &ClusterMap, kind: TargetKind, row: &Progress) -> String {
     let state = match (row.state, row.stopped) {
         (MemberState::Good, _) => "Success",
         (_, true) => "Interrupted",
@@ -89,8 +111,9 @@ fn stats_text(row: &Progress) -> String {
     };
     let number = |value: Option<u64>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
     format!(
-        "Target ID: {}\nJob state: {state}\n# of bytes to sync: {}\n# of synced bytes: {}\nSync rate (bytes/s): {}\nRemaining time (s): {}\n",
-        row.target,
+        "{} ID: {}\nJob state: {state}\n# of bytes to sync: {}\n# of synced bytes: {}\nSync rate (bytes/s): {}\nRemaining time (s): {}\n",
+        if kind == TargetKind::Meta { "Node" } else { "Target" },
+        map.target(row.target).map_or_else(|| row.target.to_string(), cluster::number),
         number(row.left_bytes),
         number(row.copied_bytes),
         number(row.bytes_per_s),
@@ -115,11 +138,35 @@ mod tests {
             left_s: None,
             taken_bytes: None,
         };
-        let text = stats_text(&row);
-        assert!(text.contains("Job state: Running\n# of bytes to sync: -\n# of synced bytes: 5\n"), "{text}");
-        assert!(stats_text(&Progress { stopped: true, ..row.clone() }).contains("Interrupted"));
-        assert!(stats_text(&Progress { state: MemberState::Good, ..row }).contains("Success"));
         let map = crate::command::mirror_list::tests::mirrored();
-        assert!(member(&map, TargetKind::Storage, TargetId(9)).unwrap_err().message.contains("no mirror group"));
+        let shown = |row: &Progress| stats_text(&map, TargetKind::Storage, row);
+        let text = shown(&row);
+        assert!(
+            text.starts_with("Target ID: 201\nJob state: Running\n# of bytes to sync: -\n# of synced bytes: 5\n"),
+            "{text}"
+        );
+        assert!(shown(&Progress { stopped: true, ..row.clone() }).contains("Interrupted"));
+        assert!(shown(&Progress { state: MemberState::Good, ..row.clone() }).contains("Success"));
+        assert_eq!(member(&map, TargetKind::Storage, 201).unwrap().0, TargetId(201));
+        let map = ClusterMap { groups: Vec::new(), ..map };
+        assert!(member(&map, TargetKind::Storage, 201).unwrap_err().message.contains("no mirror group"));
+        let map = cluster::tests::mirrored_metadata();
+        assert_eq!(
+            member(&map, TargetKind::Meta, 12).unwrap().0,
+            TargetId(2),
+            "a metadata server is named by its node"
+        );
+        let text = stats_text(&map, TargetKind::Meta, &Progress { target: TargetId(2), ..row });
+        assert!(text.starts_with("Node ID: 12\n"), "{text}");
+    }
+
+    #[test]
+    fn servers_of_metadata_are_named_by_their_node_and_targets_of_storage_by_themselves() {
+        let given = |line: &str, kind| given(&Words::of(&[line.to_owned()]), kind);
+        assert_eq!(given("--nodeid=12", TargetKind::Meta), Ok(Some(12)));
+        assert_eq!(given("--targetid=12", TargetKind::Meta), Ok(Some(12)));
+        assert_eq!(given("--targetid=201", TargetKind::Storage), Ok(Some(201)));
+        assert!(given("--nodeid=2", TargetKind::Storage).unwrap_err().message.contains("--targetid"));
+        assert_eq!(given("--x", TargetKind::Meta), Ok(None));
     }
 }

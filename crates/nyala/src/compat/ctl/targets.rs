@@ -28,7 +28,7 @@ fn targets_text(map: &ClusterMap, kind: TargetKind, members: bool, state: bool) 
     }
     heads.push(("NodeID", 8));
     let columns = |target: &Target, consistency: &str| {
-        let mut row = vec![target.id.to_string()];
+        let mut row = vec![cluster::number(target)];
         if state {
             row.extend([reachability(target.reachability).to_owned(), consistency.to_owned()]);
         }
@@ -94,5 +94,7 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("Needs-resync"), "{text}");
+        let text = targets_text(&cluster::tests::mirrored_metadata(), TargetKind::Meta, true, false);
+        assert!(text.ends_with("            1    secondary       12       12\n"), "{text}");
     }
 }
