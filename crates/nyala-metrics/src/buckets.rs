@@ -40,6 +40,13 @@ impl Snapshot {
     }
 }
 
+impl std::ops::AddAssign for Snapshot {
+    fn add_assign(&mut self, other: Snapshot) {
+        self.buckets.iter_mut().zip(other.buckets).for_each(|(bucket, more)| *bucket += more);
+        self.sum_us += other.sum_us;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -26,6 +26,29 @@ impl Counters {
     }
 }
 
+/// One counter that many threads add to.
+#[derive(Debug)]
+pub struct Counter(Shards);
+
+impl Default for Counter {
+    fn default() -> Counter {
+        Counter(Shards::new(1))
+    }
+}
+
+impl Counter {
+    /// So many more.
+    #[inline]
+    pub fn add(&self, n: u64) {
+        self.0.own().add(0, n);
+    }
+
+    /// How many there were.
+    pub fn get(&self) -> u64 {
+        self.0.sum(0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

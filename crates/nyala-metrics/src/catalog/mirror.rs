@@ -5,7 +5,6 @@
 use crate::metric::metrics;
 
 metrics! {
-    TAKEN = Gauge "nyala_mirror_resync_taken_bytes" ["group", "target"] "What copies have brought to this member since its service was started";
     RESYNC_COPIED = Gauge "nyala_mirror_resync_copied_bytes" ["group", "target"] "What the resync of this member has copied";
     RESYNC_LEFT = Gauge "nyala_mirror_resync_left_bytes" ["group", "target"] "What it has yet to copy";
     RESYNC_SPEED = Gauge "nyala_mirror_resync_rate_bytes" ["group", "target"] "How much it copies in a second";

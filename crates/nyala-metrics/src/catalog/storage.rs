@@ -27,5 +27,6 @@ metrics! {
     QUEUE = Gauge "nyala_storage_queue_jobs" ["target"] "Jobs that wait for the target's worker threads or are in their hands";
     QUEUE_WAIT = Histogram "nyala_storage_queue_wait_duration_seconds" ["target"] "Time that a job waited for a worker thread";
     DISK = Histogram "nyala_storage_job_duration_seconds" ["target"] "Time that a worker thread took for the jobs that it took at once: the disk's latency, mostly";
+    TAKEN = Gauge "nyala_storage_mirror_taken_bytes" ["group", "target"] "What copies have brought to this member since its service was started";
     MEMORY = Gauge "nyala_storage_request_memory_bytes" ["purpose"] "Memory that requests occupy: of clients, of servers, for data of reads";
 }

@@ -72,7 +72,7 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
             "nyala-fuse",
         ],
     ),
-    ("nyala-e2e", &["nyala-metrics", "nyala-wire"]),
+    ("nyala-e2e", &["nyala-wire"]),
     ("nyala-tidy", &[]),
     (
         "nyala",
