@@ -93,6 +93,11 @@ impl Driver {
         self.server.borrow()
     }
 
+    /// Number of requests that wait for something.
+    pub fn waiting(&self) -> usize {
+        self.waiting.borrow().len()
+    }
+
     /// Answers a client's request; of a change that was made for it, with the place of its record in the log.
     pub async fn request(self: &Rc<Self>, request: MetaRequest) -> Result<(Vec<u8>, Option<u64>), WireError> {
         match self.answer(|token| Input::Request(token, request)).await? {
