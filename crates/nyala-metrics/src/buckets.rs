@@ -21,7 +21,7 @@ pub fn bound(bucket: usize) -> u64 {
 pub(crate) fn bucket(us: u64) -> usize {
     // The power of two at or above it.
     let power = u64::BITS - us.saturating_sub(1).leading_zeros();
-    (power.max(FIRST) - FIRST).min(BOUNDS as u32) as usize
+    power.saturating_sub(FIRST).min(BOUNDS as u32) as usize
 }
 
 /// A histogram as it was at one moment.

@@ -26,12 +26,18 @@ impl<const N: usize> Default for ByKey<N> {
 
 impl<const N: usize> ByKey<N> {
     /// So many more of each for this key.
-    #[inline]
+    #[inline(always)]
     pub fn add(&self, key: u64, more: [u64; N]) {
         let cells = self.0.own();
-        let first = place::<N>(cells, key) * (N + 1);
-        for (n, more) in more.into_iter().enumerate().filter(|(_, more)| *more > 0) {
-            cells.add(first + 1 + n, more);
+        let start = start(key);
+        let place = match cells.at(start * (N + 1)).load(Ordering::Relaxed) == key.wrapping_add(1) {
+            true => start,
+            false => find::<N>(cells, key),
+        };
+        for n in 0..N {
+            if more[n] > 0 {
+                cells.add(place * (N + 1) + 1 + n, more[n]);
+            }
         }
     }
 
@@ -58,24 +64,26 @@ impl<const N: usize> ByKey<N> {
     }
 }
 
+/// Where a key is looked for first. Fibonacci hashing: the upper bits of the product depend on all bits of the key.
+#[inline(always)]
+fn start(key: u64) -> usize {
+    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - KEYS.ilog2())) as usize
+}
+
 /// The place of a key, taken if it has none.
-#[inline]
-fn place<const N: usize>(cells: Cells<'_>, key: u64) -> usize {
+#[cold]
+fn find<const N: usize>(cells: Cells<'_>, key: u64) -> usize {
     if key == OTHERS {
         return KEYS;
     }
-    // Fibonacci hashing: the upper bits of the product depend on all bits of the key.
-    let start = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - KEYS.ilog2())) as usize;
     for probe in 0..PROBES {
-        let place = (start + probe) % KEYS;
+        let place = (start(key) + probe) % KEYS;
         let held = cells.at(place * (N + 1));
-        let found = held.load(Ordering::Relaxed);
         // Somebody may have taken the free place meanwhile, for this key or for another.
-        if found == key + 1
-            || found == 0 && held.compare_exchange(0, key + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-            || held.load(Ordering::Relaxed) == key + 1
-        {
-            return place;
+        match held.compare_exchange(0, key + 1, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return place,
+            Err(held) if held == key + 1 => return place,
+            Err(_) => {}
         }
     }
     KEYS

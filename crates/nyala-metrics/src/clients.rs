@@ -31,7 +31,7 @@ impl<const N: usize> ByAddress<N> {
     }
 
     /// So many more of each.
-    #[inline]
+    #[inline(always)]
     pub fn add(&self, address: IpAddr, more: [u64; N]) {
         self.counts.add(key(address), more);
     }
@@ -51,10 +51,20 @@ impl<const N: usize> ByAddress<N> {
         }
         all
     }
+
+    /// The same as counters by name: `client.ADDRESS.WHAT`.
+    pub fn counters(&self, names: [&str; N]) -> Vec<(String, u64)> {
+        let all = self.get();
+        let named = |(client, counts): (&String, &[u64; N])| {
+            let name = |(name, count)| (format!("client.{client}.{name}"), count);
+            names.into_iter().zip(*counts).map(name).collect::<Vec<_>>()
+        };
+        all.iter().flat_map(named).collect()
+    }
 }
 
 /// A key for an address: its own 32 bits, or a mixture of 128 that is never taken for those.
-#[inline]
+#[inline(always)]
 fn key(address: IpAddr) -> u64 {
     let bits = match address {
         IpAddr::V4(address) => return address.to_bits().into(),
@@ -83,6 +93,7 @@ mod tests {
         }
         let all: Vec<(String, [u64; 2])> = counts.get().into_iter().collect();
         let named = |name: &str, counts| (name.to_owned(), counts);
+        assert_eq!(counts.counters(["requests", "bytes"])[1], ("client.10.0.0.1.bytes".to_owned(), 3));
         assert_eq!(all, [named("10.0.0.1", [2, 3]), named("fd00::7", [1, 3]), named("others", [1, 4])]);
     }
 }

@@ -18,18 +18,18 @@ thread_local! {
 }
 
 /// The number of the calling thread's shard.
-#[inline]
+#[inline(always)]
 fn own_shard() -> usize {
-    SHARD.with(|shard| match shard.get() {
-        usize::MAX => first(shard),
+    match SHARD.get() {
+        usize::MAX => first(),
         number => number,
-    })
+    }
 }
 
 #[cold]
-fn first(shard: &Cell<usize>) -> usize {
+fn first() -> usize {
     let number = THREADS.fetch_add(1, Ordering::Relaxed) % SHARDS;
-    shard.set(number);
+    SHARD.set(number);
     number
 }
 
@@ -50,9 +50,10 @@ impl Shards {
     }
 
     /// The cells of the calling thread.
-    #[inline]
+    #[inline(always)]
     pub fn own(&self) -> Cells<'_> {
-        let shard = &self.shards[own_shard()];
+        // The number is below that already; said once more, it needs no check.
+        let shard = &self.shards[own_shard() % SHARDS];
         match shard.get() {
             Some(lines) => Cells(lines),
             None => Cells(self.make(shard)),
@@ -80,12 +81,12 @@ impl Shards {
 pub(crate) struct Cells<'a>(&'a [Line]);
 
 impl<'a> Cells<'a> {
-    #[inline]
+    #[inline(always)]
     pub fn at(self, cell: usize) -> &'a AtomicU64 {
         &self.0[cell / LINES].0[cell % LINES]
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn add(self, cell: usize, n: u64) {
         self.at(cell).fetch_add(n, Ordering::Relaxed);
     }

@@ -23,10 +23,10 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// Connections at once.
 const MOST: usize = 16;
-/// Longest time for a header; also between two requests of a connection.
+/// Longest time for a header.
 const HEADER: Duration = Duration::from_secs(5);
-/// Longest time for a connection: a scraper that keeps one makes a new one then.
-const CONNECTION: Duration = Duration::from_secs(60);
+/// Longest time for a connection, which is for one request: scrapers come so seldom that keeping theirs would only keep others out.
+const CONNECTION: Duration = Duration::from_secs(10);
 /// Longest header, bytes.
 const HEADER_BYTES: usize = 8 << 10;
 
@@ -57,7 +57,7 @@ async fn serve_one(stream: TcpStream, mut place: Place, pages: Rc<Pages>) {
         async move { Ok::<_, Infallible>(reply(&request, &pages).await) }
     });
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEADER).max_buf_size(HEADER_BYTES);
+    builder.timer(TokioTimer::new()).header_read_timeout(HEADER).max_buf_size(HEADER_BYTES).keep_alive(false);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     // What goes wrong with a stranger's connection concerns nobody else.
     tokio::select! {

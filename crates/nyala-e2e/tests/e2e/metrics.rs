@@ -153,6 +153,18 @@ fn e2e_metrics_say_what_was_done() {
     {
         assert_eq!(sum(&after[of], name, &[]), 1, "{name}");
     }
+    stats(&cluster);
     let online = [("kind", "storage"), ("reachability", "online"), ("consistency", "good")];
     assert_eq!(sum(&after["mgmt"], "nyala_mgmt_targets", &online), 2);
+}
+
+/// The command says the same, from what services answer themselves.
+fn stats(cluster: &Cluster) {
+    let servers = cluster.json(&["stats", "server"]);
+    assert!(servers["meta1"]["ops"]["symlink"].as_u64() >= Some(FILES), "{servers}");
+    assert_eq!(servers["storage1"]["written_bytes"].as_u64(), Some(WRITES * WRITE_BYTES), "{servers}");
+    let clients = cluster.json(&["stats", "client"]);
+    assert_eq!(clients["127.0.0.1"]["written_bytes"].as_u64(), Some(WRITES * WRITE_BYTES), "{clients}");
+    let rates = cluster.json(&["stats", "server", "--watch", "100ms", "--count", "1"]);
+    assert!(rates["mgmt1"]["requests"].as_u64().is_some(), "{rates}");
 }

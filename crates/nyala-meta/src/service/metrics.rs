@@ -54,6 +54,11 @@ impl Metrics {
         }
     }
 
+    /// Requests of clients as counters by name.
+    pub fn counters(&self) -> Vec<(String, u64)> {
+        self.clients.counters(["requests"])
+    }
+
     /// The page while the service has not joined its cluster.
     pub fn write_joining(page: &mut Page) {
         nyala_scrape::process(page, Source::Meta);

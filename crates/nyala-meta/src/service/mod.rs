@@ -269,8 +269,14 @@ impl MetaService {
         self.host.serving().ok_or_else(elsewhere)
     }
 
-    /// `op` becomes the operation's number.
-    async fn answer(&self, peer: &PeerInfo, request: &Frame, op: &mut usize) -> Result<Answered, WireError> {
+    /// Answers a request that came at that moment; `op` becomes the operation's number.
+    async fn answer(
+        &self,
+        peer: &PeerInfo,
+        request: &Frame,
+        came: Instant,
+        op: &mut usize,
+    ) -> Result<Answered, WireError> {
         let host = &self.host;
         let body = match request.message_type() {
             META => {
@@ -279,7 +285,7 @@ impl MetaService {
                 *op = op_number(&decoded.op);
                 host.group().inspect(|group| group.asked());
                 catch_up(&state.member, MapVersion(request.header.map_version)).await;
-                let (body, position) = driver.request(decoded).await?;
+                let (body, position) = driver.request(decoded, came).await?;
                 return Ok(Answered { body, position, ..Answered::default() });
             }
             META_TX if peer.role == Role::Meta => {
@@ -305,7 +311,10 @@ impl MetaService {
             META_SCAN => scan::answer(&self.serving()?.state, peer, &request.body)?,
             META_CHECKPOINT => checkpointed(&host.tables.store).await?,
             PING => Vec::new(),
-            STATS => codec::encode(&nyala_transport::process::stats(counters(host))),
+            STATS => {
+                let counters = [counters(host), self.metrics.counters()].concat();
+                codec::encode(&nyala_transport::process::stats(counters))
+            }
             other => {
                 let what = format!("a metadata service does not know message {other:#06x}");
                 return Err(ErrorCode::UNKNOWN_MESSAGE.with(what));
@@ -339,7 +348,7 @@ impl Service for MetaService {
 
     async fn call(&self, peer: &PeerInfo, request: Frame) -> Reply {
         let (began, mut op) = (Instant::now(), metrics::op_of(request.message_type()));
-        let answered = self.answer(peer, &request, &mut op).await;
+        let answered = self.answer(peer, &request, began, &mut op).await;
         self.metrics.answered(peer, op, began, answered.is_err());
         let (reply, position) = match answered {
             Ok(Answered { body, payload, position }) => (Reply::ok(body).with_payload(payload), position),

@@ -233,6 +233,7 @@ impl StorageService {
             *sums.entry(name.to_owned()).or_insert(0) += value;
         }
         sums.extend(self.mirrors.common().figures());
+        sums.extend(self.metrics.clients.counters(["requests", "read_bytes", "written_bytes"]));
         nyala_transport::process::stats(sums.into_iter().collect())
     }
 }

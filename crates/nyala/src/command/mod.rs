@@ -29,6 +29,7 @@ pub mod scrub;
 pub mod secret;
 pub mod setup;
 pub mod start;
+pub mod stats;
 pub mod status;
 pub mod stop;
 pub mod target_add;
