@@ -124,8 +124,8 @@ bench: deps build ## measure every aim of the design (10 min), compare with the 
 .PHONY: instructions
 # As the tests build them, so that nothing is built twice; never incrementally, which makes other code of it.
 instructions: deps ## count the instructions of hot functions, compare with those stored (UPDATE=1: store them)
-	CARGO_INCREMENTAL=0 cargo build --release --locked --workspace --exclude nyala-e2e --example instructions --example names_instructions
-	PROGRAMS="$(TARGET)/release/examples/instructions $(TARGET)/release/examples/names_instructions" scripts/instructions
+	CARGO_INCREMENTAL=0 cargo build --release --locked --workspace --exclude nyala-e2e --example instructions --example names_instructions --example metrics_instructions
+	PROGRAMS="$(addprefix $(TARGET)/release/examples/,instructions names_instructions metrics_instructions)" scripts/instructions
 
 .PHONY: bench-layers
 bench-layers: ## measure the layers one by one: store, transport, metadata logic, storage service, mirrored requests beside unmirrored ones, FUSE transports (as root), parity beside ISA-L

@@ -67,7 +67,7 @@ impl Client {
     /// Counters.
     pub fn stats(&self) -> ClientStats {
         let stats = &self.core.ctx.stats;
-        let get = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let get = nyala_metrics::Counter::get;
         ClientStats {
             meta_requests: get(&stats.meta_requests),
             revocations: get(&stats.revocations),

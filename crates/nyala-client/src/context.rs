@@ -3,23 +3,24 @@
 //! What every owner in a client shares: settings, counters, the clock, background work, and the end.
 
 use crate::config::ClientConfig;
+use nyala_metrics::Counter;
 use std::any::Any;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 #[derive(Default)]
 pub(crate) struct Counters {
-    pub(crate) meta_requests: AtomicU64,
-    pub(crate) revocations: AtomicU64,
-    pub(crate) storage_reads: AtomicU64,
-    pub(crate) storage_writes: AtomicU64,
-    pub(crate) read_bytes: AtomicU64,
-    pub(crate) written_bytes: AtomicU64,
-    pub(crate) retries: AtomicU64,
-    pub(crate) checksum_errors: AtomicU64,
-    pub(crate) cache_hits: AtomicU64,
+    pub(crate) meta_requests: Counter,
+    pub(crate) revocations: Counter,
+    pub(crate) storage_reads: Counter,
+    pub(crate) storage_writes: Counter,
+    pub(crate) read_bytes: Counter,
+    pub(crate) written_bytes: Counter,
+    pub(crate) retries: Counter,
+    pub(crate) checksum_errors: Counter,
+    pub(crate) cache_hits: Counter,
 }
 
 /// A strong reference to the whole client; see [`Context::hold`].

@@ -36,8 +36,12 @@ pub trait Handler: Send + Sync + 'static {
         async { Ok(()) }
     }
 
-    /// A request of this number has come; for counting. Most that the kernel sends come here, interrupts among them.
-    fn arrived(&self, opcode: u32) {}
+    /// A request of this number has come from a program of this user; for counting. Most that the kernel sends come here, interrupts among
+    /// them.
+    fn arrived(&self, opcode: u32, uid: u32) {}
+
+    /// A request of this number, which came so long ago, is being answered; for counting.
+    fn answered(&self, opcode: u32, time: Duration, failed: bool) {}
 
     /// The longest time from a request to its answer; `None`: no limit. Waiting for locks has none.
     fn time_limit(&self) -> Option<Duration> {

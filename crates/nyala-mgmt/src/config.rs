@@ -38,6 +38,8 @@ pub struct MgmtConfig {
     pub settings: Settings,
     /// Times of Raft.
     pub raft: RaftTimes,
+    /// Where metrics are served over HTTP; nowhere if none.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// Raft's own times. Every management node needs the same ones.
@@ -96,6 +98,7 @@ impl MgmtConfig {
             cluster: ClusterId::UNKNOWN,
             settings: Settings::default(),
             raft: RaftTimes::default(),
+            metrics: None,
         }
     }
 }

@@ -13,6 +13,9 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MgmtError {
+    /// Metrics cannot be served.
+    #[error(transparent)]
+    Scrape(#[from] nyala_scrape::ScrapeError),
     /// Another process runs on the directory.
     #[error("{dir}: another management service uses this directory; stop it first, or configure another directory")]
     Locked {

@@ -28,6 +28,7 @@ mod groups;
 mod leadership;
 mod liveness;
 mod members;
+mod metrics;
 mod probe;
 mod raft;
 mod re_register;

@@ -13,7 +13,8 @@ use crate::raft::rpc::Receiver;
 use crate::raft::{self, Raft};
 use crate::rest::{self, Token};
 use crate::service::MgmtService;
-use crate::{MgmtConfig, MgmtError, bootstrap, liveness, members, re_register};
+use crate::{MgmtConfig, MgmtError, bootstrap, liveness, members, metrics, re_register};
+use nyala_scrape::Scrapes;
 use nyala_store::Store;
 use nyala_transport::advertise::advertised_address;
 use nyala_transport::member::MgmtClient;
@@ -45,6 +46,7 @@ pub struct Mgmt {
     server: Server,
     rest: TcpListener,
     token: Token,
+    scrapes: Scrapes,
 }
 
 /// Opens the service and runs it until `shutdown` is done. Must be awaited on a current-thread runtime (or by `block_on`
@@ -80,7 +82,8 @@ impl Mgmt {
             Ok(listener)
         };
         let rest = listen().map_err(|cause| MgmtError::RestListen { address: config.rest_listen, cause })?;
-        Ok(Mgmt { directory, config, handshake, server, rest, token })
+        let scrapes = Scrapes::at(config.metrics)?;
+        Ok(Mgmt { directory, config, handshake, server, rest, token, scrapes })
     }
 
     /// The cluster; `UNKNOWN` for a node that is still to become a member of one.
@@ -117,7 +120,7 @@ impl Mgmt {
         let (incarnation, addresses) = (incarnation.unwrap_or_default(), self.advertised());
         let newcomer = self.directory.identity.node_id == 0;
         let adopted = (newcomer && self.config.standby).then(|| watch::Sender::new(Vec::new()));
-        let service = Rc::new(MgmtService { adopted, ..MgmtService::default() });
+        let service = Rc::new(MgmtService::new(adopted));
         let mut listening = Listening::new(self.server, &service);
         if newcomer {
             tracing::info!(?listens, "management service waits to become a member of a cluster");
@@ -125,6 +128,7 @@ impl Mgmt {
             let enter = enter(&mut self.directory, &service, client, &self.handshake, &addresses, incarnation);
             let entered = tokio::select! {
                 () = &mut shutdown => Ok(false),
+                never = self.scrapes.answer(metrics::write_waiting) => match never {},
                 entered = enter => entered.map(|()| true),
             };
             if !matches!(entered, Ok(true)) {
@@ -155,6 +159,7 @@ impl Mgmt {
             entry = core.receiver.is_behind() => Err(is_behind(&core, &bootstrap, entry)),
             ended = listening.ended() => ended,
             error = rest.ended() => Err(error),
+            never = self.scrapes.answer(|page| metrics::write(page, &core, &service.requests, &store)) => match never {},
         };
         core.leads_in.store(0, std::sync::atomic::Ordering::Release);
         stop.stop();

@@ -34,6 +34,8 @@ pub struct StorageConfig {
     pub cores: usize,
     /// Files nobody wrote to for so long are synced in the background.
     pub sync_idle: Duration,
+    /// Where metrics are served over HTTP; nowhere if none.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// One storage target.
@@ -65,6 +67,7 @@ impl StorageConfig {
             workers_per_target: 4,
             cores: std::thread::available_parallelism().map_or(1, |n| n.get().min(2)),
             sync_idle: Duration::from_secs(4),
+            metrics: None,
         }
     }
 }

@@ -15,6 +15,9 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StorageError {
+    /// Metrics cannot be served.
+    #[error(transparent)]
+    Scrape(#[from] nyala_scrape::ScrapeError),
     /// The configuration names no target.
     #[error("no storage target is configured; name at least one directory")]
     NoTarget,

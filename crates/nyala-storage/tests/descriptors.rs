@@ -50,5 +50,5 @@ fn a_sync_never_fails_for_want_of_descriptors() {
     all.clear();
     worker.write(write(400)).unwrap();
     assert!((1..=40).all(|number| worker.sync(file(number)).is_ok()));
-    assert_eq!(store.counters().sync_errors.load(std::sync::atomic::Ordering::Relaxed), 0);
+    assert_eq!(store.counters().get(nyala_storage::chunk_store::Count::SyncErrors), 0);
 }

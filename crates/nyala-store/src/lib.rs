@@ -32,6 +32,7 @@ mod lmdb;
 mod lock;
 mod log;
 mod memtable;
+pub mod metrics;
 mod open;
 mod options;
 mod ordered;

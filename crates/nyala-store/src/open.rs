@@ -20,6 +20,7 @@ use crate::log::files::LogDirectory;
 use crate::log::format::SEGMENT_HEADER_BYTES;
 use crate::log::recover::{Recovered, holds_records, list_segments, recover};
 use crate::log::{Log, Position, segment};
+use crate::metrics::Times;
 use crate::ordered::{CheckpointMeta, OrderedStore};
 use crate::progress::Progress;
 use crate::room::Room;
@@ -130,8 +131,7 @@ fn assemble(
         store_id: meta.store_id,
         checkpoint_turn: Mutex::new(()),
         checkpoint_lsn: AtomicU64::new(meta.lsn),
-        syncs: AtomicU64::new(0),
-        checkpoints: AtomicU64::new(0),
+        times: Times::default(),
         checkpoint_failures: AtomicU64::new(0),
         next_nudge_bytes: AtomicUsize::new(options.memory_soft_bytes),
         room: Room::new(options.reserve_bytes),

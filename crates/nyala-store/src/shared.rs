@@ -10,11 +10,13 @@ use std::fs::File;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
 
 use crate::log::Log;
 use crate::log::format::Kind;
+use crate::metrics::Times;
 use crate::ordered::{CheckpointMeta, OrderedStore, is_empty_range};
 use crate::progress::Progress;
 use crate::room::Room;
@@ -31,8 +33,7 @@ pub(crate) struct Shared {
     pub(crate) store_id: u128,
     pub(crate) checkpoint_turn: Mutex<()>,
     pub(crate) checkpoint_lsn: AtomicU64,
-    pub(crate) syncs: AtomicU64,
-    pub(crate) checkpoints: AtomicU64,
+    pub(crate) times: Times,
     pub(crate) checkpoint_failures: AtomicU64,
     /// Active memory at which the checkpoint thread is next woken.
     pub(crate) next_nudge_bytes: AtomicUsize,
@@ -97,8 +98,11 @@ impl Shared {
     }
 
     pub(crate) fn sync(&self) -> Result<Lsn, StoreError> {
+        let began = Instant::now();
         let (lsn, synced) = self.log.sync()?;
-        self.syncs.fetch_add(u64::from(synced), Ordering::Relaxed);
+        if synced {
+            self.times.synced(began.elapsed());
+        }
         Ok(Lsn(lsn))
     }
 
@@ -145,6 +149,7 @@ impl Shared {
     }
 
     fn checkpoint_frozen(&self, frozen: Frozen) -> Result<(), StoreError> {
+        let began = Instant::now();
         // Recovery would cope with a checkpoint ahead of the log on disk; "durable" stays a matter of the log alone.
         self.sync()?;
         let committed = match self.ordered.commit(&mut frozen.table.iter(), frozen.meta) {
@@ -163,7 +168,7 @@ impl Shared {
             return Err(self.progress.kill(StoreError::poisoned("checkpoint", cause)));
         }
         self.checkpoint_lsn.store(frozen.meta.lsn, Ordering::Relaxed);
-        self.checkpoints.fetch_add(1, Ordering::Relaxed);
+        self.times.checkpointed(began.elapsed());
         let done = {
             let mut tables = self.tables.write();
             let done = tables.frozen.take();
@@ -200,8 +205,8 @@ impl Shared {
             frozen_bytes: all_bytes - active_bytes,
             used_bytes: self.ordered.used_bytes(),
             segments: self.log.segments(),
-            syncs: self.syncs.load(Ordering::Relaxed),
-            checkpoints: self.checkpoints.load(Ordering::Relaxed),
+            syncs: self.times.syncs(),
+            checkpoints: self.times.checkpoints(),
             checkpoint_failures: self.checkpoint_failures.load(Ordering::Relaxed),
         }
     }

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 
 use crate::log::Position;
 use crate::log::disk::LogDisk;
+use crate::metrics::Times;
 use crate::ordered::OrderedStore;
 use crate::shared::Shared;
 use crate::{Batch, ChangeKind, Lsn, Options, Recovery, Stats, StoreError, Value, open, threads};
@@ -241,6 +242,11 @@ impl Store {
     /// Figures for metrics.
     pub fn stats(&self) -> Stats {
         self.shared().stats()
+    }
+
+    /// Times of syncs and checkpoints.
+    pub(crate) fn times(&self) -> &Times {
+        &self.shared().times
     }
 
     /// Stops the threads and forgets what is applied and not written, as a death of the process would.

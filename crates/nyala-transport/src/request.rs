@@ -86,11 +86,22 @@ impl Reply {
         Reply { flags: flags::ERROR, body: body.into(), ..Reply::default() }
     }
 
+    /// Whether it says that the request failed.
+    pub fn is_error(&self) -> bool {
+        self.flags & flags::ERROR != 0
+    }
+
     /// The same, with a payload.
     pub fn with_payload(mut self, payload: Vec<Bytes>) -> Reply {
         self.payload = payload;
         self
     }
+
+    /// Length of the payload, what lies in a file included.
+    pub fn payload_bytes(&self) -> usize {
+        self.payload.iter().map(Bytes::len).sum::<usize>() + self.file.as_ref().map_or(0, FilePart::len)
+    }
+
     /// The same, with a payload that lies in a file.
     pub fn with_file(mut self, file: FilePart) -> Reply {
         self.file = Some(file);

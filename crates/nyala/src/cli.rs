@@ -69,6 +69,9 @@ pub enum Command {
     /// Is the cluster well?
     #[command(subcommand)]
     Health(HealthCommand),
+    /// What services count: requests, bytes, operations, by service or by client
+    #[command(subcommand)]
+    Stats(stats::StatsCommand),
     /// Mount a file system
     Mount(role::mount::MountArgs),
     /// Unmount a file system, and wait until everything written is with the servers
@@ -239,6 +242,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Health(HealthCommand::Check(args)) => health_check::run(args, output),
         Command::Health(HealthCommand::Df(args)) => health_df::run(args, output),
         Command::Health(HealthCommand::Net(args)) => health_net::run(args, output),
+        Command::Stats(command) => stats::run(command, output),
         Command::Mount(args) => role::mount::run(args),
         Command::Umount(args) => umount::run(args),
         Command::Mgmtd(args) => role::mgmtd::run(args),

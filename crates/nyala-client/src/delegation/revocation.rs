@@ -70,7 +70,7 @@ impl Revocations {
             let found = self.delegations.lock(inode).revoke(inode, session.target, keep, seq, self.ctx.now_ms());
             match found {
                 Revoked::Started => {
-                    self.ctx.stats.revocations.fetch_add(1, Ordering::Relaxed);
+                    self.ctx.stats.revocations.add(1);
                     let revocations = self.clone();
                     tokio::spawn(async move { revocations.let_go(inode, true).await });
                 }

@@ -23,7 +23,6 @@ use nyala_wire::{InodeId, Layout};
 use parking_lot::Mutex;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use tokio::task::JoinSet;
 
 /// Where a part of a read comes from.
@@ -62,7 +61,7 @@ impl FileOps {
             if offset >= end {
                 return Ok(Segments::new(offset));
             }
-            self.ctx.stats.read_bytes.fetch_add(end - offset, Ordering::Relaxed);
+            self.ctx.stats.read_bytes.add(end - offset);
             if let Content::Inline { data, .. } = state.content() {
                 let mut out = Segments::new(offset);
                 out.push(inline::read(data, offset..end));
@@ -119,7 +118,7 @@ impl FileOps {
         let mut made = Vec::new();
         while start < noted.range.end {
             if let Some(segment) = state.cache().get(start, now_ms, cache_ms) {
-                self.ctx.stats.cache_hits.fetch_add(1, Ordering::Relaxed);
+                self.ctx.stats.cache_hits.add(1);
                 noted.sources.push(Source::Cached(segment));
             } else if let Some(segment) = make(state, start) {
                 made.push(segment.clone());
@@ -235,7 +234,7 @@ impl FileOps {
         if offset >= end {
             return Ok(out);
         }
-        self.ctx.stats.read_bytes.fetch_add(end - offset, Ordering::Relaxed);
+        self.ctx.stats.read_bytes.add(end - offset);
         match &reply.inline {
             Some(content) => out.push(inline::read(&content.data, offset..end)),
             None => out = self.fetch(file.inode, &reply.layout, offset..end).await?,

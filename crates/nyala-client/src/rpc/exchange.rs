@@ -16,7 +16,6 @@ use nyala_transport::{Endpoint, Frame, Request};
 use nyala_wire::codec::{decode, encode_large};
 use nyala_wire::meta::{Grants, MetaReply, MetaRequest};
 use nyala_wire::{Attr, ErrorCode, SessionId, TargetId, WireError, message_type};
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// A server that is alive and says nothing for so long is asked again.
@@ -72,7 +71,7 @@ pub(super) async fn exchange(
     };
     request.acked_below = session.acked_below();
     request.session = id;
-    cluster.ctx.stats.meta_requests.fetch_add(1, Ordering::Relaxed);
+    cluster.ctx.stats.meta_requests.add(1);
     let body = Bytes::from(encode_large(request, request.op.content_bytes()));
     let sent = Request::new(message_type::META, body.clone()).at(view.map.version.0, 0);
     let answered = ask_server(cluster, what, &view, (target, endpoint), sent).await?;

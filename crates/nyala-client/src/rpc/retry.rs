@@ -50,7 +50,7 @@ impl Retry {
 
     /// Waits before the next try, or fails when time is up.
     pub(crate) async fn pause(&mut self, cluster: &Cluster, why: Again) -> Result<()> {
-        cluster.ctx.stats.retries.fetch_add(1, Ordering::Relaxed);
+        cluster.ctx.stats.retries.add(1);
         let limit = cluster.ctx.retry_timeout();
         let (last, longest) = match why {
             Again::Connection(text) => (text, MAX_CONNECT_PAUSE),

@@ -28,7 +28,6 @@ use nyala_wire::storage::{
 use nyala_wire::{DataLocation, ErrorCode, InodeId, SessionId, TargetId, WireError, message_type};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use tokio::sync::Semaphore;
 
 /// Bulk writes under way with one target.
@@ -212,7 +211,7 @@ impl Cluster {
         };
         let body = Bytes::from(encode_bulk(&header, &checksums));
         let make = || {
-            self.ctx.stats.storage_writes.fetch_add(1, Ordering::Relaxed);
+            self.ctx.stats.storage_writes.add(1);
             Request::new(message_type::STORAGE_WRITE, body.clone()).with_payload(vec![data.clone()])
         };
         let reply = self.call_at("write data", chunk.location, &mut Retry::bound("write data", bound), make).await?;
@@ -228,7 +227,7 @@ impl Cluster {
         loop {
             let body = chunk.read_request(len, damaged > 0);
             let make = || {
-                self.ctx.stats.storage_reads.fetch_add(1, Ordering::Relaxed);
+                self.ctx.stats.storage_reads.add(1);
                 Request::new(message_type::STORAGE_READ, body.clone())
             };
             let answer = match chunk.location {
@@ -239,7 +238,7 @@ impl Cluster {
             };
             let frame = match answer {
                 Err(error) if error.is(ErrorCode::CHECKSUM) => {
-                    self.ctx.stats.checksum_errors.fetch_add(std::mem::take(&mut doubtful), Ordering::Relaxed);
+                    self.ctx.stats.checksum_errors.add(std::mem::take(&mut doubtful));
                     if self.repaired(chunk, len, &mut reader).await {
                         damaged = 0;
                         continue;
@@ -257,7 +256,7 @@ impl Cluster {
                 doubtful = 1;
                 continue;
             }
-            self.ctx.stats.checksum_errors.fetch_add(1, Ordering::Relaxed);
+            self.ctx.stats.checksum_errors.add(1);
             tracing::warn!(
                 inode = %chunk.inode, location = %chunk.location, offset = chunk.offset,
                 "data arrived with a wrong checksum, reading again"
@@ -287,7 +286,7 @@ impl Cluster {
         if !self.other_copy(group, &reader.avoid).await {
             return false;
         }
-        self.ctx.stats.checksum_errors.fetch_add(1, Ordering::Relaxed);
+        self.ctx.stats.checksum_errors.add(1);
         tracing::warn!(inode = %chunk.inode, %group, %bad, offset = chunk.offset, "a member's copy is damaged");
         let offset = chunk.offset / BLOCK_BYTES * BLOCK_BYTES;
         let end = (chunk.offset + len).next_multiple_of(BLOCK_BYTES).min(offset + u64::from(MAX_IO_BYTES));

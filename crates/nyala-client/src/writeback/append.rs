@@ -11,7 +11,6 @@ use crate::error::Result;
 use crate::file::state::File;
 use crate::writeback::owner::Writeback;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 impl Writeback {
     /// Writes `data` at the end, wherever others have moved it; returns where that was.
@@ -24,7 +23,7 @@ impl Writeback {
         let at = file.state.lock().size();
         self.check_write(at, data)?;
         self.write_cached(file, at, data, admission.session).await?;
-        self.ctx.stats.written_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
+        self.ctx.stats.written_bytes.add(data.len() as u64);
         Ok(at)
     }
 }

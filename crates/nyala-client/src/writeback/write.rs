@@ -16,7 +16,6 @@ use crate::writeback::owner::Writeback;
 use nyala_wire::meta::MAX_FILE_BYTES;
 use nyala_wire::{ErrorCode, SessionId};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Taking in so many bytes takes longer than letting others on.
 const LONG_PIECE: usize = 16 << 10;
@@ -41,7 +40,7 @@ impl Writeback {
                 self.write_direct(file, offset, data, buffered, admission.session).await?;
             }
         }
-        self.ctx.stats.written_bytes.fetch_add(data.len() as u64, Ordering::Relaxed);
+        self.ctx.stats.written_bytes.add(data.len() as u64);
         Ok(())
     }
 

@@ -23,6 +23,7 @@ mod lifecycle;
 mod lock_ends;
 mod locks;
 mod management;
+mod metrics;
 mod mirrored_metadata;
 mod mount_copies;
 mod mounts;

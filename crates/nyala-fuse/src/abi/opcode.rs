@@ -4,7 +4,7 @@
 
 /// Declares the opcodes as an enum with a total conversion from the number.
 macro_rules! opcodes {
-    ($($name:ident = $number:literal),* $(,)?) => {
+    ($($name:ident = $number:literal $word:literal),* $(,)?) => {
         /// What a request asks for.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u32)]
@@ -19,6 +19,13 @@ macro_rules! opcodes {
                 }
             }
 
+            /// The opcode in small letters.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Opcode::$name => $word,)*
+                }
+            }
+
             /// Every opcode, for tests.
             #[cfg(test)]
             pub const ALL: &[Opcode] = &[$(Opcode::$name),*];
@@ -27,13 +34,57 @@ macro_rules! opcodes {
 }
 
 opcodes! {
-    Lookup = 1, Forget = 2, Getattr = 3, Setattr = 4, Readlink = 5, Symlink = 6, Mknod = 8, Mkdir = 9, Unlink = 10,
-    Rmdir = 11, Rename = 12, Link = 13, Open = 14, Read = 15, Write = 16, Statfs = 17, Release = 18, Fsync = 20,
-    Setxattr = 21, Getxattr = 22, Listxattr = 23, Removexattr = 24, Flush = 25, Init = 26, Opendir = 27, Readdir = 28,
-    Releasedir = 29, Fsyncdir = 30, Getlk = 31, Setlk = 32, Setlkw = 33, Access = 34, Create = 35, Interrupt = 36,
-    Bmap = 37, Destroy = 38, Ioctl = 39, Poll = 40, NotifyReply = 41, BatchForget = 42, Fallocate = 43,
-    Readdirplus = 44, Rename2 = 45, Lseek = 46, CopyFileRange = 47, SetupMapping = 48, RemoveMapping = 49, Syncfs = 50,
-    Tmpfile = 51, Statx = 52, CopyFileRange64 = 53,
+    Lookup = 1 "lookup",
+    Forget = 2 "forget",
+    Getattr = 3 "getattr",
+    Setattr = 4 "setattr",
+    Readlink = 5 "readlink",
+    Symlink = 6 "symlink",
+    Mknod = 8 "mknod",
+    Mkdir = 9 "mkdir",
+    Unlink = 10 "unlink",
+    Rmdir = 11 "rmdir",
+    Rename = 12 "rename",
+    Link = 13 "link",
+    Open = 14 "open",
+    Read = 15 "read",
+    Write = 16 "write",
+    Statfs = 17 "statfs",
+    Release = 18 "release",
+    Fsync = 20 "fsync",
+    Setxattr = 21 "setxattr",
+    Getxattr = 22 "getxattr",
+    Listxattr = 23 "listxattr",
+    Removexattr = 24 "removexattr",
+    Flush = 25 "flush",
+    Init = 26 "init",
+    Opendir = 27 "opendir",
+    Readdir = 28 "readdir",
+    Releasedir = 29 "releasedir",
+    Fsyncdir = 30 "fsyncdir",
+    Getlk = 31 "getlk",
+    Setlk = 32 "setlk",
+    Setlkw = 33 "setlkw",
+    Access = 34 "access",
+    Create = 35 "create",
+    Interrupt = 36 "interrupt",
+    Bmap = 37 "bmap",
+    Destroy = 38 "destroy",
+    Ioctl = 39 "ioctl",
+    Poll = 40 "poll",
+    NotifyReply = 41 "notifyreply",
+    BatchForget = 42 "batchforget",
+    Fallocate = 43 "fallocate",
+    Readdirplus = 44 "readdirplus",
+    Rename2 = 45 "rename2",
+    Lseek = 46 "lseek",
+    CopyFileRange = 47 "copyfilerange",
+    SetupMapping = 48 "setupmapping",
+    RemoveMapping = 49 "removemapping",
+    Syncfs = 50 "syncfs",
+    Tmpfile = 51 "tmpfile",
+    Statx = 52 "statx",
+    CopyFileRange64 = 53 "copyfilerange64",
 }
 
 impl Opcode {

@@ -79,6 +79,11 @@ impl NyalaFs {
         self.noatime.store(noatime, Ordering::Relaxed);
     }
 
+    /// Writes what the mount and its client count.
+    pub fn write_metrics(&self, page: &mut nyala_metrics::Page) {
+        self.requests.write(page, &self.client.stats(), self.client.map().version.0);
+    }
+
     /// Whether reading changes access times.
     pub(super) fn counts_reads(&self) -> bool {
         !self.noatime.load(Ordering::Relaxed)
@@ -191,8 +196,12 @@ impl Handler for NyalaFs {
         self.client.bounded(work)
     }
 
-    fn arrived(&self, opcode: u32) {
-        self.requests.arrived(opcode);
+    fn arrived(&self, opcode: u32, uid: u32) {
+        self.requests.arrived(opcode, uid);
+    }
+
+    fn answered(&self, opcode: u32, time: Duration, failed: bool) {
+        self.requests.answered(opcode, time, failed);
     }
 
     async fn destroy(&self) {

@@ -34,6 +34,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
+use std::time::Instant;
 
 /// What all requests of one thread share.
 pub(crate) struct Server<H, C> {
@@ -49,11 +50,13 @@ pub(crate) type Pending = Pin<Box<dyn Future<Output = ()>>>;
 /// Serves a request as far as it goes without waiting; the rest, if any, is for a task.
 pub(crate) fn serve<H: Handler, C: Channel>(server: &Rc<Server<H, C>>, request: Request) -> Option<Pending> {
     let header = request.header;
-    server.handler.arrived(header.opcode);
+    let came = Instant::now();
+    server.handler.arrived(header.opcode, header.uid);
     let replier = Replier::new(Rc::clone(&server.channel), request.ticket(), header.opcode);
     let op = match request::parse(&header, request.args(), server.negotiated.flags) {
         Ok(op) => op,
         Err(error) => {
+            server.handler.answered(header.opcode, came.elapsed(), true);
             refuse(&header, error, replier);
             return None;
         }
@@ -75,7 +78,7 @@ pub(crate) fn serve<H: Handler, C: Channel>(server: &Rc<Server<H, C>>, request: 
             (op, None)
         }
     };
-    let mut work: Pending = Box::pin(run(Rc::clone(server), header, op, data, replier));
+    let mut work: Pending = Box::pin(run(Rc::clone(server), (header, came), op, data, replier));
     let mut cx = std::task::Context::from_waker(Waker::noop());
     match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(&mut cx))) {
         Ok(Poll::Pending) => Some(work),

@@ -14,11 +14,12 @@ use crate::transport::Channel;
 use crate::types::{Context, Ino};
 use std::pin::pin;
 use std::rc::Rc;
+use std::time::Instant;
 
 /// Serves one request to its end, with an answer earlier than that if its caller is gone or has waited for too long.
 pub(super) async fn run<H: Handler, C: Channel>(
     server: Rc<Server<H, C>>,
-    header: InHeader,
+    (header, came): (InHeader, Instant),
     op: Op,
     data: Option<WriteData>,
     replier: Replier<C>,
@@ -26,6 +27,10 @@ pub(super) async fn run<H: Handler, C: Channel>(
     let InHeader { opcode, .. } = header;
     let ctx = Context { unique: header.unique, uid: header.uid, gid: header.gid, pid: header.pid };
     let (handler, ino) = (&*server.handler, Ino(header.nodeid));
+    let reply = |replier: Replier<C>, result: Result<Reply, Errno>| {
+        handler.answered(opcode, came.elapsed(), result.is_err());
+        replier.send(result);
+    };
     let op = match op {
         // Nobody waits for these, so the reply is given up before the work: a panic must not answer them.
         Op::Forget(forgets) => {
@@ -39,17 +44,17 @@ pub(super) async fn run<H: Handler, C: Channel>(
         Op::Interrupt(_) => return replier.forgo(),
         Op::Unsupported if opcode == Opcode::NotifyReply as u32 => return replier.forgo(),
         // These end for any signal, and wait for as long as it takes.
-        Op::Lock(op) => return replier.send(lock::run(handler, &server.interrupts, &ctx, ino, op).await),
+        Op::Lock(op) => return reply(replier, lock::run(handler, &server.interrupts, &ctx, ino, op).await),
         op => op,
     };
     let mut work = pin!(handler.bounded(perform(handler, &ctx, ino, op, data)));
     let exhausted = early_reply::exhausted(&server.interrupts, &ctx, opcode, handler.time_limit());
     let error = tokio::select! {
         biased;
-        result = &mut work => return replier.send(result),
+        result = &mut work => return reply(replier, result),
         error = exhausted => error,
     };
-    replier.send(Err(error));
+    reply(replier, Err(error));
     if let Ok(reply) = work.await {
         late::take_back(handler, &ctx, opcode, ino, &reply).await;
     }

@@ -27,4 +27,6 @@ pub struct MetaConfig {
     pub encrypt: bool,
     /// Time between background syncs of the log: the most that a power cut can take of unsynced changes.
     pub sync_interval: Duration,
+    /// Where metrics are served over HTTP; nowhere if none.
+    pub metrics: Option<SocketAddr>,
 }

@@ -47,6 +47,9 @@ pub struct Driver {
     /// Tickets of the next write of the log.
     logging: RefCell<Vec<(Ticket, Durability)>>,
     started: Instant,
+    /// When the request came that is being fed, and the last moment that was.
+    came: Cell<Option<Instant>>,
+    last_ms: Cell<u64>,
     /// When the server is to be woken, and until when the clock sleeps, milliseconds since it started.
     due_ms: Cell<Option<u64>>,
     asleep_until_ms: Cell<Option<u64>>,
@@ -68,6 +71,8 @@ impl Driver {
             last_token: Cell::default(),
             logging: RefCell::default(),
             started: Instant::now(),
+            came: Cell::default(),
+            last_ms: Cell::default(),
             due_ms: Cell::default(),
             asleep_until_ms: Cell::default(),
             clock: Notify::new(),
@@ -93,8 +98,18 @@ impl Driver {
         self.server.borrow()
     }
 
+    /// Number of requests that wait for something.
+    pub fn waiting(&self) -> usize {
+        self.waiting.borrow().len()
+    }
+
     /// Answers a client's request; of a change that was made for it, with the place of its record in the log.
-    pub async fn request(self: &Rc<Self>, request: MetaRequest) -> Result<(Vec<u8>, Option<u64>), WireError> {
+    pub async fn request(
+        self: &Rc<Self>,
+        request: MetaRequest,
+        came: std::time::Instant,
+    ) -> Result<(Vec<u8>, Option<u64>), WireError> {
+        self.came.set(Some(came.into()));
         match self.answer(|token| Input::Request(token, request)).await? {
             Answer::Client(result, position) => result.map(|body| (body, position)),
             // why: the server answers each token by the kind of its request.
@@ -134,8 +149,11 @@ impl Driver {
         }
     }
 
+    /// Now; when a request came is near enough, and known.
     fn moment(&self) -> Moment {
-        let ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let since = self.came.take().unwrap_or_else(Instant::now).saturating_duration_since(self.started);
+        let ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX).max(self.last_ms.get());
+        self.last_ms.set(ms);
         Moment { ms, serving: self.state.serves() }
     }
 

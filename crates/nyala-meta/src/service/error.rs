@@ -34,6 +34,9 @@ pub enum MetaError {
     /// Management has expelled this process.
     #[error("management refuses this service: {0}")]
     Expelled(WireError),
+    /// Metrics cannot be served.
+    #[error(transparent)]
+    Scrape(#[from] nyala_scrape::ScrapeError),
     /// The system gives no random numbers.
     #[error("no random numbers from the system: {0}")]
     Random(getrandom::Error),

@@ -21,6 +21,7 @@ pub mod group;
 mod group_calls;
 pub mod host;
 mod logged_tables;
+mod metrics;
 mod notes;
 pub mod numbered;
 pub mod peers;
@@ -37,6 +38,9 @@ use flusher::Flusher;
 use group::News;
 use group::wire::Message;
 use host::{End, Host, Serving};
+use metrics::Metrics;
+use nyala_namespace::server::op_names::{OP_NAMES, op_number};
+use nyala_scrape::Scrapes;
 use nyala_store::own_dir::{Kind, OwnDir};
 use nyala_store::{Options, Recovery, Store, StoreError};
 use nyala_transport::member::{Bootstrap, Identity, Joined, Member, ServiceRole};
@@ -53,7 +57,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
@@ -72,11 +76,13 @@ pub async fn run_on(
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), MetaError> {
     let mut dir = OwnDir::open(&config.dir, Kind::MetaTarget, ClusterId(random::<16>()?))?;
+    let mut scrapes = Scrapes::at(config.metrics)?;
+    let metrics = Rc::new(Metrics::default());
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
         // What a run began ends with it.
         let tasks = LocalSet::new();
-        let run = tasks.run_until(run_once(&config, &mut dir, open_store, shutdown.as_mut()));
+        let run = tasks.run_until(run_once(&config, &mut dir, open_store, (&metrics, &mut scrapes), shutdown.as_mut()));
         let Some(why) = run.await? else { return Ok(()) };
         tracing::info!(why, "the metadata service begins anew");
     }
@@ -87,12 +93,14 @@ async fn run_once(
     config: &MetaConfig,
     dir: &mut OwnDir,
     open_store: OpenStore<'_>,
+    (metrics, scrapes): (&Rc<Metrics>, &mut Scrapes),
     mut shutdown: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<Option<&'static str>, MetaError> {
     let secret = Secret::load(&config.secret_file)?;
     let left = Arc::new(OnceLock::new());
     let joined = tokio::select! {
         joined = join(config, dir, secret, left.clone()) => joined?,
+        never = scrapes.answer(Metrics::write_joining) => match never {},
         () = &mut shutdown => return Ok(None),
     };
     let (member, handshake, listen) = (joined.member.clone(), joined.handshake.clone(), joined.listen);
@@ -107,14 +115,8 @@ async fn run_once(
     tokio::task::spawn_local(host.clone().follow_map());
     let waits = is_alone(&member.map(), me);
     let stop = server.shutdown_handle();
-    let service = async {
-        // A server that is alone answers from the beginning. A member says who does, and is heard by others whatever it becomes.
-        if waits {
-            up.await;
-        }
-        tracing::info!(target = %me, node = %member.node(), %listen, "metadata service is up");
-        server.serve(Rc::new(MetaService { host: host.clone() })).await
-    };
+    let service = Rc::new(MetaService { host: host.clone(), metrics: metrics.clone() });
+    let service = serve(server, service, (waits, up), listen);
     let outcome = tokio::select! {
         served = service => served.map(|()| None).map_err(MetaError::from),
         why = member.expelled() => Err(MetaError::Expelled(why)),
@@ -124,6 +126,7 @@ async fn run_once(
             End::Failed(error) => Err(MetaError::Store(error)),
             End::Broken(error) => Err(error),
         },
+        never = scrapes.answer(|page| metrics.write(page, &host, capacity_of(config, &left))) => match never {},
         () = &mut shutdown => Ok(None),
     };
     stop.stop();
@@ -132,6 +135,22 @@ async fn run_once(
     }
     let closed = host.close(matches!(outcome, Ok(Some(_)))).map_err(MetaError::from);
     outcome.and_then(|why| closed.map(|()| why))
+}
+
+/// Serves; begins with that at once, or when the server is `up`.
+async fn serve(
+    server: nyala_transport::Server,
+    service: Rc<MetaService>,
+    (waits, up): (bool, impl Future<Output = ()>),
+    listen: SocketAddr,
+) -> Result<(), TransportError> {
+    // A server that is alone answers from the beginning. A member says who does, and is heard by others whatever it becomes.
+    if waits {
+        up.await;
+    }
+    let (target, node) = (service.host.me, service.host.member.node());
+    tracing::info!(%target, %node, %listen, "metadata service is up");
+    server.serve(service).await
 }
 
 /// Whether a server is on this target that is not mirrored.
@@ -219,6 +238,10 @@ fn capacity(dir: &Path, left: Option<u64>) -> Capacity {
     Capacity { free_bytes: left.unwrap_or(whole.free_bytes).min(whole.total_bytes), ..whole }
 }
 
+fn capacity_of(config: &MetaConfig, left: &OnceLock<Arc<AtomicU64>>) -> Capacity {
+    capacity(&config.dir, left.get().map(|left| left.load(Ordering::Relaxed)))
+}
+
 /// A reply, and the place in the log of the change that it is to, if that is known.
 #[derive(Default)]
 struct Answered {
@@ -230,6 +253,7 @@ struct Answered {
 /// Dispatches frames.
 struct MetaService {
     host: Rc<Host>,
+    metrics: Rc<Metrics>,
 }
 
 impl MetaService {
@@ -245,15 +269,23 @@ impl MetaService {
         self.host.serving().ok_or_else(elsewhere)
     }
 
-    async fn answer(&self, peer: &PeerInfo, request: &Frame) -> Result<Answered, WireError> {
+    /// Answers a request that came at that moment; `op` becomes the operation's number.
+    async fn answer(
+        &self,
+        peer: &PeerInfo,
+        request: &Frame,
+        came: Instant,
+        op: &mut usize,
+    ) -> Result<Answered, WireError> {
         let host = &self.host;
         let body = match request.message_type() {
             META => {
                 let Serving { driver, state } = self.serving()?;
                 let decoded = decode(peer, &request.body)?;
+                *op = op_number(&decoded.op);
                 host.group().inspect(|group| group.asked());
                 catch_up(&state.member, MapVersion(request.header.map_version)).await;
-                let (body, position) = driver.request(decoded).await?;
+                let (body, position) = driver.request(decoded, came).await?;
                 return Ok(Answered { body, position, ..Answered::default() });
             }
             META_TX if peer.role == Role::Meta => {
@@ -279,7 +311,10 @@ impl MetaService {
             META_SCAN => scan::answer(&self.serving()?.state, peer, &request.body)?,
             META_CHECKPOINT => checkpointed(&host.tables.store).await?,
             PING => Vec::new(),
-            STATS => codec::encode(&nyala_transport::process::stats(counters(host))),
+            STATS => {
+                let counters = [counters(host), self.metrics.counters()].concat();
+                codec::encode(&nyala_transport::process::stats(counters))
+            }
             other => {
                 let what = format!("a metadata service does not know message {other:#06x}");
                 return Err(ErrorCode::UNKNOWN_MESSAGE.with(what));
@@ -307,8 +342,15 @@ impl Service for MetaService {
         self.host.member.map().has_server_at(address)
     }
 
+    fn connected(&self, peer: &PeerInfo) {
+        self.metrics.connected(peer);
+    }
+
     async fn call(&self, peer: &PeerInfo, request: Frame) -> Reply {
-        let (reply, position) = match self.answer(peer, &request).await {
+        let (began, mut op) = (Instant::now(), metrics::op_of(request.message_type()));
+        let answered = self.answer(peer, &request, began, &mut op).await;
+        self.metrics.answered(peer, op, began, answered.is_err());
+        let (reply, position) = match answered {
             Ok(Answered { body, payload, position }) => (Reply::ok(body).with_payload(payload), position),
             Err(error) => (Reply::error(codec::encode(&error)), None),
         };
@@ -375,6 +417,8 @@ fn counters(host: &Host) -> Vec<(String, u64)> {
     if let Some(Serving { driver, .. }) = host.serving() {
         let server = driver.server();
         let known = server.state();
+        let ops = OP_NAMES.iter().zip(known.ops).filter(|(_, count)| *count > 0);
+        counters.extend(ops.map(|(name, count)| (format!("op.{name}"), count)));
         counters.extend(known.counters.iter().map(|(name, count)| ((*name).to_owned(), *count)));
         counters.push(("sessions".into(), known.sessions.len() as u64));
         let (held, revocations) = known.delegations.figures();

@@ -67,6 +67,7 @@ impl Cluster {
             alias: String::new(),
             encrypt: false,
             spare: n > 0,
+            metrics: None,
             sync_interval: Duration::from_millis(500),
         };
         let machine = self.machines[n].clone();

@@ -154,6 +154,7 @@ impl Cluster {
                     alias: String::new(),
                     encrypt: false,
                     spare: false,
+                    metrics: None,
                     sync_interval: SYNC,
                 };
                 on_thread(move |stopped| async {

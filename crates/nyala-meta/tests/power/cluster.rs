@@ -280,6 +280,7 @@ impl Cluster {
             alias: String::new(),
             encrypt: false,
             spare: false,
+            metrics: None,
             sync_interval,
         };
         let (stop, stopped) = oneshot::channel::<()>();

@@ -63,7 +63,7 @@ fn judge(state: &ClusterState) -> HealthView {
 }
 
 /// A state as it is written in JSON, without the quotes.
-fn word(state: &impl Serialize) -> String {
+pub(crate) fn word(state: &impl Serialize) -> String {
     match serde_json::to_value(state) {
         Ok(serde_json::Value::String(text)) => text,
         other => format!("{other:?}"),

@@ -29,6 +29,7 @@ mod targets;
 mod token;
 mod views;
 
+pub(crate) use health::word;
 pub(crate) use token::Token;
 
 use crate::MgmtError;

@@ -8,6 +8,7 @@
 
 mod adopt;
 mod capacities;
+mod connection;
 mod goodbye;
 mod heartbeat;
 mod member;
@@ -16,11 +17,13 @@ mod register;
 mod watch_map;
 
 use crate::core::{Core, Refusal};
+use crate::metrics::{self, Op};
 use crate::raft::rpc;
-use crate::{groups, liveness, members};
+use crate::{groups, members};
 use nyala_cluster::MemberAt;
+use nyala_metrics::Requests;
 use nyala_transport::member::monotonic_ms;
-use nyala_transport::{Frame, PeerInfo, Reply, Role, Service, process};
+use nyala_transport::{Frame, PeerInfo, Reply, Role, process};
 use nyala_wire::error::WireError;
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
 use nyala_wire::{ErrorCode, codec, message_type};
@@ -30,26 +33,25 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::watch;
 
 /// The service behind the listening sockets.
-#[derive(Default)]
 pub(crate) struct MgmtService {
     /// Set once the node belongs to a cluster.
     pub core: OnceLock<Arc<Core>>,
     /// The management nodes of the cluster that an operator wants this node in, while it waits for that.
     pub adopted: Option<watch::Sender<Vec<SocketAddr>>>,
+    /// Counts of requests.
+    pub requests: Requests,
 }
 
-impl Service for MgmtService {
-    fn relays_to(&self, address: SocketAddr) -> bool {
-        self.core.get().is_some_and(|core| core.view.map().has_server_at(address))
+impl MgmtService {
+    /// Of a node that may wait to be adopted.
+    pub(crate) fn new(adopted: Option<watch::Sender<Vec<SocketAddr>>>) -> MgmtService {
+        MgmtService { core: OnceLock::new(), adopted, requests: metrics::requests() }
     }
+}
 
-    fn hung_up(&self, peer: &PeerInfo) {
-        if let Some(core) = self.core.get() {
-            liveness::hung_up(core, peer.connection_id);
-        }
-    }
-
-    async fn call(&self, peer: &PeerInfo, frame: Frame) -> Reply {
+impl MgmtService {
+    /// The reply to a message; `op` becomes what is asked for.
+    pub(super) async fn reply(&self, peer: &PeerInfo, frame: Frame, op: &mut Op) -> Reply {
         let core = self.core.get();
         let answer = match (frame.header.message_type, core) {
             (message_type::PING, _) => Ok(Vec::new()),
@@ -57,7 +59,13 @@ impl Service for MgmtService {
                 let counters = core.map(|core| core.counters.list()).unwrap_or_default();
                 Ok(codec::encode(&process::stats(counters)))
             }
-            (message_type::MGMT, core) => self.answer(core, peer, &frame).await.map(|reply| codec::encode(&reply)),
+            (message_type::MGMT, core) => match codec::decode(&frame.body) {
+                Ok(request) => {
+                    *op = Op::request(&request);
+                    self.answer(core, peer, request).await.map(|reply| codec::encode(&reply))
+                }
+                Err(error) => Err(error),
+            },
             (message_type::MGMT_RAFT, _) if peer.role != Role::Mgmt => {
                 Err(ErrorCode::UNAUTHORIZED.with("only management nodes speak Raft"))
             }
@@ -81,9 +89,13 @@ fn only_for(allowed: bool) -> Result<(), WireError> {
 }
 
 impl MgmtService {
-    async fn answer(&self, core: Option<&Arc<Core>>, peer: &PeerInfo, frame: &Frame) -> Result<MgmtReply, WireError> {
-        let request: MgmtRequest = codec::decode(&frame.body)?;
-        if let MgmtRequest::AdoptMgmt { mgmt } = &request {
+    async fn answer(
+        &self,
+        core: Option<&Arc<Core>>,
+        peer: &PeerInfo,
+        asked: MgmtRequest,
+    ) -> Result<MgmtReply, WireError> {
+        if let MgmtRequest::AdoptMgmt { mgmt } = &asked {
             only_for(peer.role == Role::Cli)?;
             return adopt::handle(self, mgmt);
         }
@@ -94,7 +106,7 @@ impl MgmtService {
             Err(Refusal::NotLeader { leader, addresses }) => return Ok(MgmtReply::NotLeader { leader, addresses }),
             other => other?,
         }
-        match request {
+        match asked {
             MgmtRequest::WatchMap { have, wait_ms } => watch_map::handle(core, have, wait_ms).await,
             MgmtRequest::Register(register) => register::handle(core, &register).await,
             MgmtRequest::Heartbeat(heartbeat) => heartbeat::handle(core, &heartbeat, peer.connection_id),

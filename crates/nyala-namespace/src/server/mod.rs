@@ -28,7 +28,7 @@ mod lock_waits;
 mod lookup_open;
 pub mod memory;
 mod note;
-mod op_names;
+pub mod op_names;
 mod participant;
 mod poll;
 mod read;

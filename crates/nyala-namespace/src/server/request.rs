@@ -13,7 +13,7 @@ use super::grants;
 use super::io::{Durability, Ticket, Token};
 use super::lock_check;
 use super::lock_wait;
-use super::op_names::op_name;
+use super::op_names::op_number;
 use super::poll;
 use super::read::Read;
 use super::replay_request;
@@ -31,7 +31,7 @@ pub fn arrive(state: &mut State, token: Token, request: MetaRequest) {
     if let Err(error) = check(state, &request.op) {
         return state.reply(token, Err(error));
     }
-    state.count(op_name(&request.op));
+    state.ops[op_number(&request.op)] += 1;
     if state.replays.is_silent(request.session) && !comes_first(state, &request.op) {
         // It is a sign of life all the same: its client may have said it, and wait for others.
         let heard = state.sessions.hear(&request, state.now.ms);

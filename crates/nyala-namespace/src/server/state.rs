@@ -5,6 +5,7 @@
 use super::ground::Ground;
 use super::io::{Completion, Durability, Effect, Moment, Note, Ticket, Token};
 use super::lock_waits::LockWaits;
+use super::op_names::OP_NAMES;
 use super::replays::Replays;
 use super::waits::{Event, TaskId, Wait, Waits};
 use crate::delegations::Delegations;
@@ -87,7 +88,9 @@ pub struct State {
     pub ended: Ended,
     /// Replaced files that are being removed.
     pub unlinking: BTreeSet<InodeId>,
-    /// Number of operations by name.
+    /// Number of operations by their numbers.
+    pub ops: [u64; OP_NAMES.len()],
+    /// Number of other things by name.
     pub counters: BTreeMap<&'static str, u64>,
     next_tx: u64,
     waits: Waits,
@@ -122,6 +125,7 @@ impl State {
             prepared: BTreeMap::new(),
             ended: Ended::default(),
             unlinking: BTreeSet::new(),
+            ops: [0; OP_NAMES.len()],
             counters: BTreeMap::new(),
             next_tx: boot * TX_PER_BOOT,
             waits: Waits::default(),
@@ -143,7 +147,7 @@ impl State {
         TxId { coordinator: self.ground.me, number }
     }
 
-    /// Counts an operation.
+    /// Counts something.
     pub fn count(&mut self, name: &'static str) {
         *self.counters.entry(name).or_default() += 1;
     }

@@ -2,62 +2,82 @@
 
 //! What a target counts.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use nyala_metrics::Counters;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident = $key:literal,)*) => {
-        /// Counters of one target; any thread adds.
-        #[derive(Debug, Default)]
-        pub struct ChunkCounters {
-            $($(#[$doc])* pub $name: AtomicU64,)*
+        /// What is counted.
+        #[derive(Clone, Copy, Debug)]
+        pub enum Count {
+            $($(#[$doc])* $name,)*
         }
 
-        impl ChunkCounters {
-            /// All counters by name.
-            pub fn values(&self) -> Vec<(&'static str, u64)> {
-                vec![$(($key, self.$name.load(Ordering::Relaxed)),)*]
-            }
-        }
+        /// Names, in the order of [`Count`].
+        const NAMES: &[&str] = &[$($key),*];
     };
 }
 
 counters! {
     /// Writes done.
-    writes = "op.write",
+    Writes = "op.write",
     /// Bytes written.
-    write_bytes = "write.bytes",
+    WriteBytes = "write.bytes",
     /// Reads done.
-    reads = "op.read",
+    Reads = "op.read",
     /// Bytes read.
-    read_bytes = "read.bytes",
+    ReadBytes = "read.bytes",
     /// Other operations done.
-    others = "op.other",
+    Others = "op.other",
     /// Bytes read and compared by walks.
-    checked_bytes = "check.bytes",
+    CheckedBytes = "check.bytes",
     /// Reads and writes done on the thread of their connection.
-    without_worker = "op.without_worker",
+    WithoutWorker = "op.without_worker",
     /// Reads whose data went to the network from the page cache, without a copy.
-    zero_copy = "op.zero_copy",
+    ZeroCopy = "op.zero_copy",
     /// Operations that failed, for any reason.
-    failed = "op.failed",
+    Failed = "op.failed",
     /// Writes that arrived damaged.
-    damaged = "write.damaged",
+    Damaged = "write.damaged",
     /// Blocks found not to match their checksum.
-    checksum_errors = "checksum.errors",
+    ChecksumErrors = "checksum.errors",
     /// Blocks that were torn in an unacknowledged write and got the checksum of what is there.
-    torn_blocks = "recovery.torn_blocks",
+    TornBlocks = "recovery.torn_blocks",
     /// Blocks of unsynced files that got the checksum of what is there after a crash of the machine.
-    rechecked_blocks = "recovery.rechecked_blocks",
+    RecheckedBlocks = "recovery.rechecked_blocks",
     /// Failures of the file system other than a full disk.
-    io_errors = "io.errors",
+    IoErrors = "io.errors",
     /// Syncs that failed.
-    sync_errors = "sync.errors",
+    SyncErrors = "sync.errors",
     /// File syncs done.
-    syncs = "sync.count",
+    Syncs = "sync.count",
     /// Chunk files removed.
-    removed = "remove.count",
+    Removed = "remove.count",
 }
 
-pub(crate) fn add(counter: &AtomicU64, n: u64) {
-    counter.fetch_add(n, Ordering::Relaxed);
+/// Counters of one target. Threads add to cells of their own.
+#[derive(Debug)]
+pub struct ChunkCounters(Counters);
+
+impl Default for ChunkCounters {
+    fn default() -> ChunkCounters {
+        ChunkCounters(Counters::new(NAMES.len()))
+    }
+}
+
+impl ChunkCounters {
+    /// So many more.
+    #[inline]
+    pub fn add(&self, what: Count, n: u64) {
+        self.0.add(what as usize, n);
+    }
+
+    /// How many there were.
+    pub fn get(&self, what: Count) -> u64 {
+        self.0.get(what as usize)
+    }
+
+    /// All counters by name.
+    pub fn values(&self) -> Vec<(&'static str, u64)> {
+        NAMES.iter().enumerate().map(|(number, name)| (*name, self.0.get(number))).collect()
+    }
 }

@@ -71,7 +71,7 @@ mod zero_copy;
 mod tests;
 
 pub use copy::{check_copy, copy_write, pad_copy};
-pub use counters::ChunkCounters;
+pub use counters::{ChunkCounters, Count};
 pub use disk::{ChunkDisk, ChunkFile, Opened};
 pub use error::ChunkError;
 pub use optimistic::{OptimisticRead, SMALL_BYTES, Written};

@@ -9,7 +9,7 @@
 //! came in between are noticed, and the long way taken.
 
 use super::changes::Changes;
-use super::counters::add;
+use super::counters::Count;
 use super::disk::ChunkFile;
 use super::error::ChunkError;
 use super::read::ReadOut;
@@ -64,7 +64,7 @@ impl OptimisticRead {
             return None;
         }
         let out = self.plan.finish(&self.shared, data, false).ok()?;
-        add(&self.shared.counters.without_worker, 1);
+        self.shared.counters.add(Count::WithoutWorker, 1);
         Some(out)
     }
 }
@@ -97,7 +97,7 @@ impl ChunkWorker {
             }
         }
         let results = self.write_all_of(&ready, &fences);
-        add(&shared.counters.without_worker, results.len() as u64);
+        shared.counters.add(Count::WithoutWorker, results.len() as u64);
         let mut results = results.into_iter();
         let done = || Written::Done(results.next().unwrap_or(Ok(())));
         fill(how, done)

@@ -6,7 +6,7 @@
 //! hidden under a fresh checksum. A block without checksum counts as zeros; leftovers that the file may have there are
 //! overwritten together with the block's first write.
 
-use super::counters::add;
+use super::counters::Count;
 use super::disk::ChunkFile;
 use super::error::ChunkError;
 use super::rows::{Intent, Row};
@@ -49,7 +49,7 @@ pub(super) fn check(shared: &Shared, op: &WriteOp) -> Result<(), ChunkError> {
     }
     let damaged = op.first_damaged().map(|piece| ChunkError::Damaged { piece });
     damaged.map_or(Ok(()), |error| {
-        add(&shared.counters.damaged, 1);
+        shared.counters.add(Count::Damaged, 1);
         Err(error)
     })
 }

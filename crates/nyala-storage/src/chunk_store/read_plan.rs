@@ -5,7 +5,7 @@
 //! **Failure model.** See [`super::read`]. The worker is let go in between: what is said here of the file's length may be of
 //! another moment than the checksums, which whoever finishes the read finds out ([`super::changes`]).
 
-use super::counters::add;
+use super::counters::Count;
 use super::disk::ChunkFile;
 use super::error::ChunkError;
 use super::read::ReadOut;
@@ -79,8 +79,8 @@ impl ReadPlan {
             }
             crcs.push(crc.unwrap_or_else(zero_crc));
         }
-        add(&shared.counters.reads, 1);
-        add(&shared.counters.read_bytes, data.len() as u64);
+        shared.counters.add(Count::Reads, 1);
+        shared.counters.add(Count::ReadBytes, data.len() as u64);
         Ok(ReadOut { start: self.start(), data, crcs })
     }
 }

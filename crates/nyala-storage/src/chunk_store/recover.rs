@@ -6,7 +6,7 @@
 //! when it is repeated, and what made it necessary (intent, flag, old boot id) goes last.
 
 use super::ChunkDisk;
-use super::counters::add;
+use super::counters::Count;
 use super::disk::{ChunkFile, write_all};
 use super::error::ChunkError;
 use super::rows::{Dead, GROUP_BLOCKS, Intent, Row, file_key, group_key, parse_key, tag};
@@ -18,7 +18,6 @@ use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId};
 use parking_lot::Mutex;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Rows that are changed in one batch.
 pub(super) const ROWS_PER_BATCH: usize = 1024;
@@ -61,8 +60,8 @@ impl ChunkStore {
             shared.count_used()?;
         }
         report.queued_removals = dead.iter().filter(|(_, dead)| !dead.gone).count() as u64;
-        report.torn_blocks = shared.counters.torn_blocks.load(Ordering::Relaxed);
-        report.rechecked_blocks = shared.counters.rechecked_blocks.load(Ordering::Relaxed);
+        report.torn_blocks = shared.counters.get(Count::TornBlocks);
+        report.rechecked_blocks = shared.counters.get(Count::RecheckedBlocks);
         Ok(ChunkStore { shared, dead, unsynced: Mutex::new(unsynced), report })
     }
 }
@@ -164,7 +163,7 @@ impl Shared {
         if old.is_none() && there.iter().all(|byte| *byte == 0) {
             return None;
         }
-        add(&self.counters.torn_blocks, 1);
+        self.counters.add(Count::TornBlocks, 1);
         tracing::warn!(target_id = %self.label, file = %file_name(file), offset = block * BLOCK_BYTES,
             "a write that was never acknowledged is there in part; its block gets a new checksum");
         Some(crc)
@@ -263,7 +262,7 @@ impl Shared {
             }
         }
         if changed > 0 {
-            add(&self.counters.rechecked_blocks, changed);
+            self.counters.add(Count::RecheckedBlocks, changed);
             tracing::warn!(target_id = %self.label, file = %file_name(file), offset = first * BLOCK_BYTES, blocks = changed,
                 "unsynced data was lost or torn when the machine stopped; its blocks get new checksums");
         }

@@ -7,7 +7,7 @@
 //! unsynced, since a sync promises the reservation and the names that lead to the file too.
 
 use super::MAX_CHUNK_FILE_BYTES;
-use super::counters::add;
+use super::counters::Count;
 use super::disk::ChunkFile;
 use super::error::ChunkError;
 use super::recover::ROWS_PER_BATCH;
@@ -39,7 +39,7 @@ impl ChunkWorker {
         let Some((handle, created)) = self.open(file, true)? else { return Err(ChunkError::Stale(file)) };
         self.begin(&[Start { file, group: 0, intent: Vec::new(), created, overwrites: false }])?;
         handle.allocate(offset, len).map_err(|e| self.shared.io_error("allocate in", file, e))?;
-        add(&self.shared.counters.others, 1);
+        self.shared.counters.add(Count::Others, 1);
         Ok(())
     }
 

@@ -11,7 +11,7 @@
 //! then the old bytes or zeros are there, whole blocks with their checksums.
 
 use super::MAX_CHUNK_FILE_BYTES;
-use super::counters::add;
+use super::counters::Count;
 use super::disk::ChunkFile;
 use super::error::ChunkError;
 use super::recover::ROWS_PER_BATCH;
@@ -142,7 +142,7 @@ impl ChunkWorker {
         }
         batch.delete(group_key(tag::INTENT, file, group));
         self.commit(&batch, &[file])?;
-        add(&self.shared.counters.others, 1);
+        self.shared.counters.add(Count::Others, 1);
         Ok(())
     }
 }

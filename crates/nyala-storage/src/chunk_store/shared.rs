@@ -3,13 +3,14 @@
 //! What all workers of a target share: the key-value store, the file system, counters and the count of used bytes.
 
 use super::MAX_CHUNK_FILE_BYTES;
-use super::counters::{ChunkCounters, add};
+use super::counters::{ChunkCounters, Count};
 use super::disk::{ChunkDisk, ChunkFile};
 use super::error::ChunkError;
 use super::fence::Fences;
 use super::rows::{Dead, GROUP_BLOCKS, Row, group_key, tag};
 use super::table::Table;
 use super::worker::ChunkWorker;
+use nyala_metrics::Histogram;
 use nyala_store::{Batch, Lsn};
 use nyala_transport::buffers::Buffers;
 use nyala_wire::checksum::crc32c;
@@ -64,6 +65,7 @@ pub(super) struct Shared {
     pub disk: Arc<dyn ChunkDisk>,
     pub label: String,
     pub counters: ChunkCounters,
+    pub sync_times: Histogram,
     pub buffers: Buffers,
     pub fences: Fences,
     pub limit_bytes: Option<u64>,
@@ -79,6 +81,7 @@ impl Shared {
             disk,
             label: options.label.clone(),
             counters: ChunkCounters::default(),
+            sync_times: Histogram::default(),
             buffers: Buffers::new(KEPT_BYTES),
             fences: Fences::default(),
             limit_bytes: options.limit_bytes,
@@ -95,14 +98,14 @@ impl Shared {
     }
 
     pub fn bad_record(&self, file: ChunkFileId) -> ChunkError {
-        add(&self.counters.checksum_errors, 1);
+        self.counters.add(Count::ChecksumErrors, 1);
         tracing::error!(target_id = %self.label, file = %file_name(file), "a record about the chunk file cannot be decoded");
         ChunkError::BadRecord(file)
     }
 
     /// A block does not match: counts, logs and makes the error.
     pub fn checksum_error(&self, file: ChunkFileId, block: u64) -> ChunkError {
-        add(&self.counters.checksum_errors, 1);
+        self.counters.add(Count::ChecksumErrors, 1);
         let offset = block * BLOCK_BYTES;
         tracing::error!(target_id = %self.label, file = %file_name(file), offset,
             "chunk file does not match its checksum: the disk or somebody has changed it");
@@ -112,7 +115,7 @@ impl Shared {
     pub fn io_error(&self, operation: &'static str, file: ChunkFileId, cause: io::Error) -> ChunkError {
         let error = ChunkError::io(operation, file, cause);
         if let ChunkError::Io { cause, .. } = &error {
-            add(&self.counters.io_errors, 1);
+            self.counters.add(Count::IoErrors, 1);
             tracing::error!(target_id = %self.label, file = %file_name(file), operation, error = %cause, "disk error");
         }
         error
@@ -182,6 +185,11 @@ impl ChunkStore {
     /// Figures.
     pub fn counters(&self) -> &ChunkCounters {
         &self.shared.counters
+    }
+
+    /// Times of syncs, each of one or several files.
+    pub fn sync_times(&self) -> &Histogram {
+        &self.shared.sync_times
     }
 
     /// Bytes of blocks that hold data; exact only where a limit is set.

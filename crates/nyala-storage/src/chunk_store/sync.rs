@@ -9,7 +9,7 @@
 //! what matches its checksums, syncs them, and only then forgets it ([`super::recover`]). A sync needs no descriptor that
 //! it may not get: without one the whole file system is synced.
 
-use super::counters::add;
+use super::counters::Count;
 use super::disk::ChunkFile;
 use super::error::ChunkError;
 use super::rows::{SYNC_FAILED, file_key, tag};
@@ -44,7 +44,13 @@ pub(super) struct Item {
 impl SyncJob {
     /// Does the blocking part.
     pub fn run(&mut self) {
-        add(&self.shared.counters.syncs, self.files.len() as u64);
+        self.shared.counters.add(Count::Syncs, self.files.len() as u64);
+        let began = Instant::now();
+        self.sync();
+        self.shared.sync_times.add(u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX));
+    }
+
+    fn sync(&mut self) {
         if self.whole || self.files.iter().any(|item| item.handle.is_none()) {
             if let Err(error) = self.shared.disk.sync_all() {
                 let again = || io::Error::from_raw_os_error(error.raw_os_error().unwrap_or(libc::EIO));
@@ -120,7 +126,7 @@ impl ChunkWorker {
             if let Err(error) = item.result {
                 dirty.failed = true;
                 batch.put(file_key(tag::UNSYNCED, item.file), SYNC_FAILED);
-                add(&self.shared.counters.sync_errors, 1);
+                self.shared.counters.add(Count::SyncErrors, 1);
                 tracing::error!(target_id = %self.shared.label, file = %file_name(item.file), %error,
                     "sync failed: unsynced data of this chunk file may be lost; check the disk");
                 first_error.get_or_insert_with(|| failed(item.file, Some(error)));

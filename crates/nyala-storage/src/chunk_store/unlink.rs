@@ -7,7 +7,7 @@
 //! delayed somewhere cannot bring the file back; after a crash of the machine, which can undo a removal, every recorded
 //! file is removed once more. Under very many removals records go earlier, but never before a minute.
 
-use super::counters::add;
+use super::counters::Count;
 use super::error::ChunkError;
 use super::recover::ROWS_PER_BATCH;
 use super::rows::{Dead, file_key, group_key, tag};
@@ -41,7 +41,7 @@ impl ChunkWorker {
             self.dead_order.push_back((file, now_s));
         }
         self.forget(file);
-        add(&self.shared.counters.others, 1);
+        self.shared.counters.add(Count::Others, 1);
         Ok(self.shared.kv.flush()?)
     }
 
@@ -116,7 +116,7 @@ impl Remover {
         }
         batch.put(key, Dead { gone: true, ..dead }.encode());
         shared.kv.apply(&batch)?;
-        add(&shared.counters.removed, 1);
+        shared.counters.add(Count::Removed, 1);
         tracing::debug!(target_id = %shared.label, file = %file_name(file), "chunk file removed");
         Ok(())
     }

@@ -6,7 +6,7 @@
 //! changes of its file go through, so content and checksums belong together; what is gone by then is no piece. A disk that
 //! cannot read has bad blocks, which is an answer. Nothing is changed.
 
-use super::counters::add;
+use super::counters::Count;
 use super::disk::ChunkFile;
 use super::error::ChunkError;
 use super::rows::{group_key, parse_key, tag};
@@ -70,7 +70,7 @@ impl ChunkWorker {
         let handle = self.open(at.file, false)?.map(|(handle, _)| handle);
         let mut data = self.shared.buffers.take(PIECE_BYTES as usize);
         let whole = handle.as_ref().map_or(Ok(0), |handle| handle.read_from_disk(&mut data, at.offset));
-        add(&self.shared.counters.checked_bytes, stored.len() as u64 * BLOCK_BYTES);
+        self.shared.counters.add(Count::CheckedBytes, stored.len() as u64 * BLOCK_BYTES);
         let mut bad = 0;
         for (slot, crc) in stored {
             let good = match (&whole, &handle) {

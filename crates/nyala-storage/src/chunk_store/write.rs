@@ -3,7 +3,7 @@
 //! Writes: several at once, so that they share one trip to the log. Failure model: see the parent module.
 
 use super::MAX_CHUNK_FILE_BYTES;
-use super::counters::add;
+use super::counters::Count;
 use super::disk::write_all;
 use super::error::ChunkError;
 use super::fence_set::FenceSet;
@@ -150,8 +150,8 @@ impl ChunkWorker {
             }
         }
         for (op, _) in ops.iter().zip(&results[base..]).filter(|(_, result)| result.is_ok()) {
-            add(&self.shared.counters.writes, 1);
-            add(&self.shared.counters.write_bytes, op.data.len() as u64);
+            self.shared.counters.add(Count::Writes, 1);
+            self.shared.counters.add(Count::WriteBytes, op.data.len() as u64);
             self.repeats.done(op.stamp);
         }
     }

@@ -6,7 +6,7 @@
 //! or whole, under the checksums of before. So this is only for those who compare. What is thrown out of the page cache in
 //! between is read from the disk by whoever sends it.
 
-use super::counters::add;
+use super::counters::Count;
 use super::disk::ChunkFile;
 use super::optimistic::OptimisticRead;
 use nyala_transport::buffers::LARGE;
@@ -35,10 +35,10 @@ impl OptimisticRead {
             return None;
         }
         let counters = &self.shared.counters;
-        add(&counters.without_worker, 1);
-        add(&counters.zero_copy, 1);
-        add(&counters.reads, 1);
-        add(&counters.read_bytes, len as u64);
+        counters.add(Count::WithoutWorker, 1);
+        counters.add(Count::ZeroCopy, 1);
+        counters.add(Count::Reads, 1);
+        counters.add(Count::ReadBytes, len as u64);
         Some(ZeroCopyRead { start, len, crcs, file: file.clone() })
     }
 }

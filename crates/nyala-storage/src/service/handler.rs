@@ -2,6 +2,7 @@
 
 //! From frames to tasks and back. Failure model: see the parent module; every request is answered.
 
+use super::metrics::{Metrics, Op};
 use super::mirror::{self, Answered, Mirrors, ThreadContext};
 use super::pass_on::PassOn;
 use super::queue::{Outcome, Task, mistake};
@@ -22,10 +23,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Unit in which memory for reads is counted, bytes.
-const UNIT: usize = 4096;
+pub(super) const UNIT: usize = 4096;
 
 /// Answers the requests of one core.
 pub struct StorageService {
@@ -36,6 +38,7 @@ pub struct StorageService {
     mirrors: Arc<Mirrors>,
     sessions: Arc<Sessions>,
     pass_on: PassOn,
+    metrics: Arc<Metrics>,
 }
 
 /// Memory for the data of reads, shared by all cores.
@@ -49,11 +52,16 @@ impl Service for StorageService {
         self.member.map().has_server_at(address)
     }
 
+    fn connected(&self, peer: &PeerInfo) {
+        self.metrics.connected(peer);
+    }
+
     async fn call(&self, peer: &PeerInfo, request: Frame) -> Reply {
-        let reply = match self.answer(peer, request).await {
-            Ok(reply) => reply,
-            Err(error) => Reply::error(codec::encode(&error)),
-        };
+        let (began, payload) = (Instant::now(), request.payload.len());
+        let mut op = Op::of(request.message_type());
+        let answered = self.answer(peer, request, &mut op).await;
+        self.metrics.answered(peer, op, began, payload, answered.as_ref().ok());
+        let reply = answered.unwrap_or_else(|error| Reply::error(codec::encode(&error)));
         Reply { map_version: self.member.map().version.0, ..reply }
     }
 }
@@ -66,21 +74,23 @@ impl StorageService {
         mirrors: Arc<Mirrors>,
         sessions: Arc<Sessions>,
         handshake: HandshakeConfig,
+        metrics: Arc<Metrics>,
     ) -> StorageService {
         let pass_on = PassOn::new(member.clone(), handshake.clone());
         let thread = ThreadContext::new(handshake);
         mirrors.common().add_pool(&thread.pool);
-        StorageService { targets, member, reads, thread, mirrors, sessions, pass_on }
+        StorageService { targets, member, reads, thread, mirrors, sessions, pass_on, metrics }
     }
 
-    async fn answer(&self, peer: &PeerInfo, request: Frame) -> Result<Reply, WireError> {
+    /// `op` becomes what is asked for, where the message alone does not say it.
+    async fn answer(&self, peer: &PeerInfo, request: Frame, op: &mut Op) -> Result<Reply, WireError> {
         match request.message_type() {
             message_type::PING => Ok(Reply::ok(Bytes::new())),
             message_type::STATS => Ok(Reply::ok(codec::encode(&self.stats()))),
             message_type::STORAGE_WRITE => self.write(peer, request).await,
             message_type::STORAGE_READ => self.read(&request).await,
-            message_type::STORAGE => Box::pin(self.other(peer, &request)).await,
-            message_type::STORAGE_GROUP => self.mirrored(peer, &request).await,
+            message_type::STORAGE => Box::pin(self.other(peer, &request, op)).await,
+            message_type::STORAGE_GROUP => self.mirrored(peer, &request, op).await,
             message_type::STORAGE_REPLICA | message_type::STORAGE_REPLICAS if peer.role != Role::Storage => {
                 Err(ErrorCode::UNAUTHORIZED.with("only members of mirror groups send that"))
             }
@@ -125,8 +135,9 @@ impl StorageService {
     }
 
     /// A request to a mirror group.
-    async fn mirrored(&self, peer: &PeerInfo, request: &Frame) -> Result<Reply, WireError> {
+    async fn mirrored(&self, peer: &PeerInfo, request: &Frame, op: &mut Op) -> Result<Reply, WireError> {
         let (call, reads) = self.mirrors.parse(request)?;
+        *op = Op::mirrored(call.kind());
         if let Some((inode, session)) = call.changes() {
             self.sessions.admit(peer, request.header.map_version, inode, session)?;
         }
@@ -154,8 +165,9 @@ impl StorageService {
         memory.map_err(|_| ErrorCode::NOT_READY.with("the storage service is stopping"))
     }
 
-    async fn other(&self, peer: &PeerInfo, request: &Frame) -> Result<Reply, WireError> {
+    async fn other(&self, peer: &PeerInfo, request: &Frame, name: &mut Op) -> Result<Reply, WireError> {
         let StorageRequest { target: id, file, op, session, stamp } = codec::decode(&request.body)?;
+        *name = Op::other(&op);
         let target = self.target(id)?;
         let done = if op.is_stored() { StorageReply::Stored(target.verifier(id)) } else { StorageReply::Done };
         if op.is_change() {
@@ -221,6 +233,7 @@ impl StorageService {
             *sums.entry(name.to_owned()).or_insert(0) += value;
         }
         sums.extend(self.mirrors.common().figures());
+        sums.extend(self.metrics.clients.counters(["requests", "read_bytes", "written_bytes"]));
         nyala_transport::process::stats(sums.into_iter().collect())
     }
 }

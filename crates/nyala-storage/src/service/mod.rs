@@ -24,6 +24,8 @@
 mod handler;
 mod inline_path;
 mod list;
+mod metrics;
+mod metrics_page;
 mod mirror;
 mod mirror_rows;
 mod orders;
@@ -42,6 +44,7 @@ mod worker_thread;
 mod writes_together;
 
 pub use handler::StorageService;
+pub use metrics::Metrics;
 #[doc(hidden)]
 pub use mirror::fuzzing;
 pub use queue::{Outcome, Task};

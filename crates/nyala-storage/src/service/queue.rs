@@ -5,6 +5,7 @@
 //! **Failure model.** Senders are faster than the disk: they wait for a place, asynchronously. A sender may be gone when
 //! its answer is ready: then nobody gets it. After the stop, everybody gets `NOT_READY`.
 
+use super::metrics::JobTimes;
 use crate::chunk_store::{Author, ReadOut, Region, SyncJob, WriteOp};
 use nyala_store::Lsn;
 use nyala_wire::storage::{ChunkFileId, StorageOp};
@@ -13,7 +14,7 @@ use nyala_wire::{ErrorCode, WireError};
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 /// Jobs that wait for one worker, or are in its hands.
@@ -123,6 +124,7 @@ pub(super) struct Job {
     pub task: Task,
     pub answer: Answer,
     pub place: OwnedSemaphorePermit,
+    pub queued: Instant,
 }
 
 pub(super) enum Message {
@@ -136,6 +138,7 @@ pub(super) struct Queue {
     inner: Mutex<Inner>,
     ready: Condvar,
     places: Arc<Semaphore>,
+    pub times: JobTimes,
 }
 
 #[derive(Default)]
@@ -155,7 +158,12 @@ pub(super) fn mistake() -> WireError {
 
 impl Queue {
     pub fn new() -> Queue {
-        Queue { inner: Mutex::default(), ready: Condvar::new(), places: Arc::new(Semaphore::new(PLACES)) }
+        Queue {
+            inner: Mutex::default(),
+            ready: Condvar::new(),
+            places: Arc::new(Semaphore::new(PLACES)),
+            times: JobTimes::default(),
+        }
     }
 
     /// Has a task done.
@@ -165,7 +173,7 @@ impl Queue {
             Err(_) => self.places.clone().acquire_owned().await.map_err(|_| stopping())?,
         };
         let (answer, answered) = oneshot::channel();
-        self.push(Message::Job(Job { task, answer, place }));
+        self.push(Message::Job(Job { task, answer, place, queued: Instant::now() }));
         answered.await.unwrap_or_else(|_| Err(stopping()))
     }
 

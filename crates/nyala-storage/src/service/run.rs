@@ -3,6 +3,7 @@
 //! Start, life and end of a storage service. Failure model: see the parent module.
 
 use super::handler::{StorageService, read_budget};
+use super::metrics_page::MetricsPage;
 use super::mirror::{Mirrors, Supervisor, supervise};
 use super::sessions::Sessions;
 use super::target::Target;
@@ -10,6 +11,7 @@ use super::targets::Targets;
 use crate::config::StorageConfig;
 use crate::disks::{Disks, OsDisks};
 use crate::error::StorageError;
+use nyala_scrape::Scrapes;
 use nyala_store::own_dir::{Kind, OwnDir};
 use nyala_transport::member::{Bootstrap, Identity, Joined, Member, ServiceRole};
 use nyala_transport::{HandshakeConfig, MemoryBudget, Secret, Server, ServerOptions, TransportError};
@@ -38,13 +40,14 @@ pub async fn run_on(
     if config.targets.is_empty() {
         return Err(StorageError::NoTarget);
     }
+    let mut scrapes = Scrapes::at(config.metrics)?;
     let descriptors = raise_open_files();
     let secret = Secret::load(&config.secret_file)?;
     let mut node = OwnDir::open(&config.dir, Kind::StorageNode, ClusterId(random()?))?;
     // Half of what the system allows, for connections and stores too; a chunk file may be open twice.
     let open_files = usize::try_from(descriptors / 4).unwrap_or(usize::MAX) / config.targets.len().max(1);
     let targets = Targets::open(&config, disks, &node.identity, open_files, || Ok(ClusterId(random()?)))?;
-    let ended = register_and_serve(&config, &secret, &mut node, &targets, shutdown).await;
+    let ended = register_and_serve(&config, &secret, &mut node, &targets, &mut scrapes, shutdown).await;
     let closed = close(targets.opened).await;
     let Some(member) = ended? else { return closed };
     if let Err(error) = member.goodbye().await {
@@ -59,31 +62,41 @@ async fn register_and_serve(
     secret: &Secret,
     node: &mut OwnDir,
     targets: &Targets,
+    scrapes: &mut Scrapes,
     shutdown: impl Future<Output = ()>,
 ) -> Result<Option<Member>, StorageError> {
     let mut shutdown = std::pin::pin!(shutdown);
     let joined = tokio::select! {
         joined = join(config, secret, node, targets) => joined?,
+        never = scrapes.answer(MetricsPage::write_joining) => match never {},
         () = &mut shutdown => return Ok(None),
     };
     let (member, handshake, listen) = (joined.member.clone(), joined.handshake.clone(), joined.listen);
     node.registered(member.cluster(), TargetId(0))?;
     let by_id = targets.settle_ids(&member)?;
-    let servers = joined.bind(server_options(config), config.cores)?;
+    let options = server_options(config);
+    let (client_budget, server_budget) = (options.client_budget.clone(), options.server_budget.clone());
+    let servers = joined.bind(options, config.cores)?;
     let (mirrors, supervisor) = start_mirrors(&member, &by_id, handshake.clone());
     let sessions = Sessions::new(member.clone(), by_id.clone(), handshake.clone());
     let learner = tokio::spawn(sessions.clone().learn());
     let (reads, stop) = (read_budget(config.memory_limit_bytes / 4), servers.first().map(Server::shutdown_handle));
-    let mut cores = Vec::new();
-    for server in servers {
-        let (targets, member, reads) = (by_id.clone(), member.clone(), reads.clone());
-        let (mirrors, sessions, others) = (mirrors.clone(), sessions.clone(), handshake.clone());
-        cores.push(start_core(server, move || StorageService::new(targets, member, reads, mirrors, sessions, others))?);
-    }
+    let page = MetricsPage {
+        metrics: Arc::default(),
+        member: member.clone(),
+        targets: by_id.clone(),
+        mirrors: mirrors.clone(),
+        clients: client_budget,
+        servers: server_budget,
+        read_units: reads.available_permits(),
+        reads: reads.clone(),
+    };
+    let mut cores = start_cores(servers, &page, &sessions, &handshake)?;
     tracing::info!(node = %member.node(), %listen, targets = ?by_id.keys(), "storage service is up");
     let ended = tokio::select! {
         why = member.expelled() => Err(StorageError::Expelled(why)),
         ended = any_core(&mut cores) => ended,
+        never = scrapes.answer(|text| page.write(text)) => match never {},
         () = shutdown => Ok(()),
     };
     stop.iter().for_each(|stop| stop.stop());
@@ -92,6 +105,22 @@ async fn register_and_serve(
     mirrors.stop().await;
     all_cores(cores).await;
     ended.map(|()| Some(member))
+}
+
+/// Starts a thread for each server.
+fn start_cores(
+    servers: Vec<Server>,
+    page: &MetricsPage,
+    sessions: &Arc<Sessions>,
+    handshake: &HandshakeConfig,
+) -> Result<Vec<Ended>, StorageError> {
+    let start = |server| {
+        let MetricsPage { metrics, member, targets, mirrors, reads, .. } = page;
+        let (metrics, targets, member, reads) = (metrics.clone(), targets.clone(), member.clone(), reads.clone());
+        let (mirrors, sessions, others) = (mirrors.clone(), sessions.clone(), handshake.clone());
+        start_core(server, move || StorageService::new(targets, member, reads, mirrors, sessions, others, metrics))
+    };
+    servers.into_iter().map(start).collect()
 }
 
 /// The mirror groups of our targets, and what keeps them in line with the map.

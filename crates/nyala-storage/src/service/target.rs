@@ -8,10 +8,11 @@
 use super::mirror_rows::{Persisted, RowLog};
 use super::queue::{Message, Outcome, Queue, Task};
 use super::worker_thread::WorkerThread;
-use crate::chunk_store::{ChunkStore, ChunkStoreOptions, ChunkWorker, Remover, SyncJob, WriteOp, worker_of};
+use crate::chunk_store::{ChunkStore, ChunkStoreOptions, ChunkWorker, Count, Remover, SyncJob, WriteOp, worker_of};
 use crate::config::TargetSpec;
 use crate::disks::Disks;
 use crate::error::StorageError;
+use nyala_metrics::Snapshot;
 use nyala_replica::Row;
 use nyala_store::own_dir::{IdentityError, Kind, OwnDir};
 use nyala_store::{Options, Store};
@@ -230,6 +231,27 @@ impl Target {
         counters.push(("queue.depth", self.shards.iter().map(|shard| shard.queue.depth() as u64).sum()));
         counters.push(("log.syncs", self.kv.stats().syncs));
         counters
+    }
+
+    /// One of its counters.
+    pub(super) fn count(&self, what: Count) -> u64 {
+        self.store.counters().get(what)
+    }
+
+    /// Jobs that wait or are being done, how long they waited, and how long turns of the workers took.
+    pub(super) fn jobs(&self) -> (u64, Snapshot, Snapshot) {
+        let (mut depth, mut waits, mut turns) = (0, Snapshot::default(), Snapshot::default());
+        for Shard { queue, .. } in &self.shards {
+            depth += queue.depth() as u64;
+            waits += queue.times.waits.get();
+            turns += queue.times.turns.get();
+        }
+        (depth, waits, turns)
+    }
+
+    /// The tables.
+    pub(super) fn kv(&self) -> &Store {
+        &self.kv
     }
 
     /// Ends what is queued, syncs and closes. Blocks.

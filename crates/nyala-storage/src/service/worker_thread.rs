@@ -8,7 +8,7 @@
 use super::queue::{Answer, Message, Outcome, Queue, Task};
 use super::target::{Background, Helpers};
 use crate::chunk_store::list::files_from;
-use crate::chunk_store::{ChunkError, ChunkStore, ChunkWorker, WriteOp};
+use crate::chunk_store::{ChunkError, ChunkStore, ChunkWorker, Count, WriteOp};
 use nyala_replica::FENCES;
 use nyala_store::Lsn;
 use nyala_wire::WireError;
@@ -16,7 +16,6 @@ use nyala_wire::storage::{ChunkFileId, StorageOp};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Jobs that are taken at once.
@@ -71,25 +70,34 @@ impl WorkerThread {
     fn process(&mut self, messages: &mut Vec<Message>) -> bool {
         let (mut writes, mut answers) = (Vec::new(), Vec::new());
         let mut stop = false;
+        let began = Instant::now();
+        let mut jobs = false;
         for message in messages.drain(..) {
             match message {
-                Message::Job(job) => match job.task {
-                    Task::Write(op) => {
-                        writes.push(op);
-                        answers.push((job.answer, job.place));
-                    }
-                    task => {
-                        if writes.iter().any(|op: &WriteOp| op.file == task.file()) {
-                            self.write(&mut writes, &mut answers);
+                Message::Job(job) => {
+                    jobs = true;
+                    self.queue.times.waited(job.queued, began);
+                    match job.task {
+                        Task::Write(op) => {
+                            writes.push(op);
+                            answers.push((job.answer, job.place));
                         }
-                        self.other(task, job.answer);
+                        task => {
+                            if writes.iter().any(|op: &WriteOp| op.file == task.file()) {
+                                self.write(&mut writes, &mut answers);
+                            }
+                            self.other(task, job.answer);
+                        }
                     }
-                },
+                }
                 Message::Synced(job, file) => self.synced(job, file),
                 Message::Stop => stop = true,
             }
         }
         self.write(&mut writes, &mut answers);
+        if jobs {
+            self.queue.times.worked(began);
+        }
         stop
     }
 
@@ -108,7 +116,7 @@ impl WorkerThread {
 
     fn answer(&self, answer: Answer, result: Result<Outcome, ChunkError>) {
         if result.is_err() {
-            self.store.counters().failed.fetch_add(1, Ordering::Relaxed);
+            self.store.counters().add(Count::Failed, 1);
         }
         // An error means that nobody waits any more.
         let _ = answer.send(result.map_err(WireError::from));

@@ -16,6 +16,7 @@ const SHELLS: &[&str] = &[
     "crates/nyala-client/src/",
     "crates/nyala-fuse/src/",
     "crates/nyala-ring/src/",
+    "crates/nyala-scrape/src/",
     "crates/nyala-mgmt/src/",
 ];
 

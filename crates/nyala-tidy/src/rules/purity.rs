@@ -15,6 +15,7 @@ pub const PURE: &[&str] = &[
     "nyala-replica",
     "nyala-replica-breakable",
     "nyala-kv",
+    "nyala-metrics",
     "nyala-namespace",
     "nyala-parity",
     "nyala-fsck",

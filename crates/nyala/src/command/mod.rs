@@ -30,6 +30,7 @@ pub mod secret;
 pub mod setup;
 pub mod setup_check;
 pub mod start;
+pub mod stats;
 pub mod status;
 pub mod stop;
 pub mod target_add;

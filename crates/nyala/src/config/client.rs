@@ -8,6 +8,7 @@ use crate::exit::Failure;
 use crate::units::{Hosts, Size, Span};
 use nyala_client::ClientConfig;
 use nyala_transport::Secret;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 settings! {
@@ -49,6 +50,9 @@ settings! {
         /// How the kernel talks to a mount [default: auto]
         #[arg(long, env = "NYALA_FUSE_TRANSPORT", value_name = "WAY")]
         fuse_transport: FuseTransport,
+        /// Where to serve metrics for Prometheus, without a secret; nowhere unless it is said [suggested: 127.0.0.1:9804]
+        #[arg(long, env = "NYALA_METRICS", value_name = "IP:PORT")]
+        metrics: SocketAddr,
     }
 }
 

@@ -41,6 +41,9 @@ settings! {
         /// Longest time that an acknowledged change is not on disk yet [default: 1s]
         #[arg(long, env = "NYALA_META_SYNC_INTERVAL", value_name = "TIME")]
         sync_interval: Span,
+        /// Where to serve metrics for Prometheus, without a secret; nowhere unless it is said [suggested: 127.0.0.1:9805]
+        #[arg(long, env = "NYALA_META_METRICS", value_name = "IP:PORT")]
+        metrics: SocketAddr,
     }
 }
 
@@ -64,6 +67,7 @@ impl MetaSettings {
             spare: self.spare.unwrap_or_default(),
             alias: self.alias.unwrap_or_default(),
             sync_interval: self.sync_interval.map_or(Duration::from_secs(1), |span| span.0),
+            metrics: self.metrics,
         })
     }
 }

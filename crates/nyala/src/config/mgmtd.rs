@@ -63,6 +63,9 @@ settings! {
         /// Allow the REST API on another address than localhost although it is not encrypted
         #[arg(long, env = "NYALA_MGMTD_REST_INSECURE", value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
         rest_insecure: bool,
+        /// Where to serve metrics for Prometheus, without a secret; nowhere unless it is said [suggested: 127.0.0.1:9808]
+        #[arg(long, env = "NYALA_MGMTD_METRICS", value_name = "IP:PORT")]
+        metrics: SocketAddr,
         /// The cluster's secret file [default: /etc/nyala/secret]
         #[arg(long, env = "NYALA_MGMTD_SECRET", value_name = "FILE")]
         secret: PathBuf,
@@ -152,6 +155,7 @@ impl MgmtdSettings {
             join: self.join.map(|hosts| hosts.resolve(MGMT_PORT)).transpose()?.unwrap_or_default(),
             standby: self.standby.unwrap_or_default(),
             settings,
+            metrics: self.metrics,
             ..MgmtConfig::new(
                 self.dir.unwrap_or_else(|| "/var/lib/nyala/mgmtd".into()),
                 self.secret.unwrap_or_else(|| DEFAULT_SECRET.into()),

@@ -88,6 +88,9 @@ settings! {
         /// Files nobody wrote to for so long are synced in the background [default: 4s]
         #[arg(long, env = "NYALA_STORAGE_SYNC_IDLE", value_name = "TIME")]
         sync_idle: Span,
+        /// Where to serve metrics for Prometheus, without a secret; nowhere unless it is said [suggested: 127.0.0.1:9803]
+        #[arg(long, env = "NYALA_STORAGE_METRICS", value_name = "IP:PORT")]
+        metrics: SocketAddr,
     }
 }
 
@@ -135,6 +138,7 @@ impl StorageSettings {
         if let Some(idle) = self.sync_idle {
             config.sync_idle = idle.0;
         }
+        config.metrics = self.metrics;
         Ok(config)
     }
 }

@@ -39,7 +39,7 @@ pub struct MountFlags {
 
 const KNOWN: &str = "ro, nosuid, nodev, noexec, noatime, nodiratime, remount, noallow_other, encrypt, port=N, secret=FILE, config=FILE, log-file=FILE, \
     log-level=LEVEL, retry-timeout=TIME, write-buffer=SIZE, read-cache=SIZE, read-ahead=SIZE, metadata-cache=SIZE, max-dirty-age=TIME, \
-    close-delay=TIME, cache-time=TIME, fuse-transport=auto|dev|uring";
+    close-delay=TIME, cache-time=TIME, fuse-transport=auto|dev|uring, metrics=IP:PORT";
 
 impl MountFlags {
     /// Reads one `-o` text. Unknown options are refused (a mistyped `ro` must not become a writable mount) unless the
@@ -126,6 +126,7 @@ impl MountFlags {
             "close-delay" => settings.close_delay = parsed!(),
             "cache-time" => settings.cache_time = parsed!(),
             "fuse-transport" => settings.fuse_transport = parsed!(),
+            "metrics" => settings.metrics = parsed!(),
             "comment" | "uhelper" | "helper" => {}
             _ if name.starts_with("x-") || name.starts_with("X-") => {}
             _ => return Ok(false),
@@ -176,6 +177,7 @@ mod tests {
             ("secret=", "secret"),
             ("write-buffer=lots", "512k"),
             ("fuse-transport=tcp", "uring"),
+            ("metrics=9804", "metrics"),
             ("secret", "secret"),
         ] {
             let error = read(bad).unwrap_err();

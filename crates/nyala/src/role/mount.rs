@@ -120,6 +120,7 @@ fn plan(args: MountArgs, flags: MountFlags) -> Result<Plan, Failure> {
     let mountpoint = absolute(args.mountpoint)?;
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let transport = settings.fuse_transport.unwrap_or_default().into();
+    let metrics = settings.metrics;
     let config = settings.resolve(format!("{host}:{}", mountpoint.display()))?;
-    Ok(Plan { source: args.source.to_string(), flags, mountpoint, secret, transport, config })
+    Ok(Plan { source: args.source.to_string(), flags, mountpoint, secret, transport, metrics, config })
 }

@@ -18,6 +18,10 @@ use nyala_client::{Client, ClientConfig};
 use nyala_fuse::adapter::{FsOptions, NyalaFs};
 use nyala_fuse::mount::{Mount, MountOptions, UnmountError};
 use nyala_fuse::{Session, SessionConfig, Transport};
+use nyala_metrics::Page;
+use nyala_metrics::catalog::Source;
+use nyala_scrape::Scrapes;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,6 +43,8 @@ pub struct Plan {
     pub secret: PathBuf,
     /// How the kernel talks to it.
     pub transport: Transport,
+    /// Where metrics are served.
+    pub metrics: Option<SocketAddr>,
     /// For the client.
     pub config: ClientConfig,
 }
@@ -47,6 +53,7 @@ pub struct Plan {
 pub async fn serve(plan: Plan, caller: &mut Caller) -> Result<(), Failure> {
     let stop = stop_signal()?;
     probe(&plan.config).await?;
+    let mut scrapes = Scrapes::at(plan.metrics).map_err(|error| Failure::config(error.to_string()))?;
     let (mgmt, encrypt) = (plan.config.mgmt.clone(), plan.config.encrypt);
     let client = Client::connect(plan.config).await?;
     await_root(&client).await?;
@@ -91,6 +98,7 @@ pub async fn serve(plan: Plan, caller: &mut Caller) -> Result<(), Failure> {
                 tracing::info!(mountpoint = %mountpoint.display(), source = record.source, "mounted");
                 caller.ready()?;
             }
+            never = scrapes.answer(|page| metrics(page, &handler)) => match never {},
             () = &mut stop => {
                 match mount.unmount(false) {
                     Ok(()) => break serving.as_mut().await.map_err(Failure::from),
@@ -109,6 +117,11 @@ pub async fn serve(plan: Plan, caller: &mut Caller) -> Result<(), Failure> {
     MountRecord::remove(&mountpoint);
     tracing::info!(mountpoint = %mountpoint.display(), "unmounted");
     result
+}
+
+fn metrics(page: &mut Page, handler: &NyalaFs) {
+    nyala_scrape::process(page, Source::Mount);
+    handler.write_metrics(page);
 }
 
 fn mount_options(flags: &MountFlags, source: &str, mountpoint: PathBuf) -> MountOptions {

@@ -108,6 +108,11 @@ pub struct Call {
 }
 
 impl Call {
+    /// The type of the message that is inside.
+    pub fn kind(&self) -> u16 {
+        self.header.kind.get()
+    }
+
     /// The reply, if all that there is to say is that it is done.
     pub fn done(&self) -> Reply {
         let verifier = self.verifier;

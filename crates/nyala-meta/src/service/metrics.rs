@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What a metadata service counts, and its page of metrics.
+//!
+//! Failure model: none of its own. It lives as long as the process, over the runs of the service; what a metadata server
+//! counts itself begins anew with each run.
+
+use super::group::GroupShell;
+use super::host::{Host, Serving};
+use nyala_metrics::catalog::{Source, meta as metrics, mirror};
+use nyala_metrics::{ByAddress, Metric, Page, Requests};
+use nyala_namespace::server::op_names::OP_NAMES;
+use nyala_replica::Progress;
+use nyala_transport::PeerInfo;
+use nyala_wire::message_type::{META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX, PING, STATS};
+use nyala_wire::mgmt::Capacity;
+use std::time::Instant;
+
+/// What is not an operation of a client, behind those.
+const OTHERS: [&str; 8] = ["transaction", "fences", "replica", "scan", "checkpoint", "ping", "stats", "unknown"];
+
+/// Counts since the process started.
+pub struct Metrics {
+    requests: Requests,
+    clients: ByAddress<1>,
+}
+
+impl Default for Metrics {
+    fn default() -> Metrics {
+        let names = OP_NAMES.iter().copied().chain(OTHERS).collect();
+        Metrics { requests: Requests::new(names), clients: ByAddress::default() }
+    }
+}
+
+/// The number of a message that is not an operation of a client; that of one is known when it is decoded.
+pub fn op_of(message_type: u16) -> usize {
+    let known = [META_TX, META_FENCES, META_REPLICA, META_SCAN, META_CHECKPOINT, PING, STATS];
+    OP_NAMES.len() + known.iter().position(|known| *known == message_type).unwrap_or(known.len())
+}
+
+impl Metrics {
+    /// Somebody has connected.
+    pub fn connected(&self, peer: &PeerInfo) {
+        if !peer.role.is_server() {
+            self.clients.connected(peer.address.ip());
+        }
+    }
+
+    /// A request that came at `began` has its reply.
+    pub fn answered(&self, peer: &PeerInfo, op: usize, began: Instant, failed: bool) {
+        self.requests.answered(op, began.elapsed(), failed);
+        if !peer.role.is_server() {
+            self.clients.add(peer.address.ip(), [1]);
+        }
+    }
+
+    /// Requests of clients as counters by name.
+    pub fn counters(&self) -> Vec<(String, u64)> {
+        self.clients.counters(["requests"])
+    }
+
+    /// The page while the service has not joined its cluster.
+    pub fn write_joining(page: &mut Page) {
+        nyala_scrape::process(page, Source::Meta);
+    }
+
+    /// The whole page.
+    pub fn write(&self, page: &mut Page, host: &Host, capacity: Capacity) {
+        nyala_scrape::process(page, Source::Meta);
+        nyala_scrape::member(page, &host.member, &[(host.me, capacity)]);
+        nyala_store::metrics::write(page, &[(&host.me, &host.tables.store)]);
+        self.requests.write(page, &metrics::REQUESTS, &metrics::ERRORS);
+        let mut clients = page.family(&metrics::CLIENTS);
+        self.clients.get().iter().for_each(|(client, [count])| clients.value(&[client], *count));
+        page.family(&metrics::COMMITS).value(&[], host.flusher.writes());
+        write_server(page, host.serving());
+        write_group(page, host.group().as_deref());
+    }
+}
+
+/// What the metadata server counts; samples are missing while none works here.
+fn write_server(page: &mut Page, serving: Option<Serving>) {
+    let server = serving.as_ref().map(|serving| serving.driver.server());
+    let state = server.as_ref().map(|server| server.state());
+    let figures = state.map(|state| state.delegations.figures());
+    let content = state.map(|state| state.counters.get("lookup.content").copied().unwrap_or(0));
+    let mut put = |metric: &Metric, value: Option<u64>| {
+        let mut family = page.family(metric);
+        value.into_iter().for_each(|value| family.value(&[], value));
+    };
+    put(&metrics::WAITING, serving.as_ref().map(|serving| serving.driver.waiting() as u64));
+    put(&metrics::TASKS, state.map(|state| state.tasks() as u64));
+    put(&metrics::SESSIONS, state.map(|state| state.sessions.len() as u64));
+    put(&metrics::DELEGATIONS, figures.map(|(held, _)| held as u64));
+    put(&metrics::REVOCATIONS, figures.map(|(_, revocations)| revocations));
+    put(&metrics::CONTENT, content);
+}
+
+fn write_group(page: &mut Page, group: Option<&GroupShell>) {
+    let mut last = page.family(&metrics::MIRROR_RECORDS);
+    group.iter().for_each(|group| last.value(&[&group.group()], group.last()));
+    let copies = group.map(|group| (group.group(), group.progress()));
+    let mut each = |metric: &Metric, value: fn(&Progress) -> u64| {
+        let mut family = page.family(metric);
+        if let Some((group, progress)) = &copies {
+            progress.iter().for_each(|(target, progress)| family.value(&[group, target], value(progress)));
+        }
+    };
+    each(&mirror::RESYNC_COPIED, |progress| progress.copied_bytes);
+    each(&mirror::RESYNC_LEFT, |progress| progress.left_bytes);
+    each(&mirror::RESYNC_SPEED, |progress| progress.bytes_per_s);
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What a metadata service exports.
+
+use crate::metric::metrics;
+
+metrics! {
+    REQUESTS = Histogram "nyala_meta_request_duration_seconds" ["op"] "Requests by operation, and the time from taking one up to its reply, without the log write that all replies of a turn share";
+    ERRORS = Counter "nyala_meta_request_errors" ["op"] "Replies that are errors, a name that does not exist among them";
+    WAITING = Gauge "nyala_meta_waiting_requests" [] "Requests that wait for locks, delegations, the log or other servers";
+    TASKS = Gauge "nyala_meta_tasks" [] "Operations under way that wait for something, those that no client asked for among them";
+    CLIENTS = Counter "nyala_meta_client_requests" ["client"] "Requests by the client's address";
+    SESSIONS = Gauge "nyala_meta_sessions" [] "Sessions of clients";
+    DELEGATIONS = Gauge "nyala_meta_delegations" [] "Delegations that clients hold";
+    REVOCATIONS = Counter "nyala_meta_revocations" [] "Delegations asked back";
+    CONTENT = Counter "nyala_meta_lookups_with_content" [] "Look-ups whose reply brought the file's content along";
+    COMMITS = Counter "nyala_meta_log_writes" [] "Writes of the log, each for all changes of a turn (group commit)";
+    MIRROR_RECORDS = Gauge "nyala_meta_mirror_last_record" ["group"] "Number of the last record in the log of the mirror group";
+}

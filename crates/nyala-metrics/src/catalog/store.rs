@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What durable tables export: of a metadata target, a storage target or a management node.
+
+use crate::metric::metrics;
+
+metrics! {
+    RECORDS = Counter "nyala_store_records" ["store"] "Changes (log records) applied since the tables were made";
+    UNSYNCED = Gauge "nyala_store_unsynced_records" ["store"] "Records that are applied and not yet on disk";
+    SYNC = Histogram "nyala_store_sync_duration_seconds" ["store"] "Time of a sync of the log";
+    CHECKPOINT = Histogram "nyala_store_checkpoint_duration_seconds" ["store"] "Time of a checkpoint of the tables";
+    CHECKPOINT_FAILURES = Counter "nyala_store_checkpoint_failures" ["store"] "Checkpoints that found no space and are tried again";
+    SEGMENTS = Gauge "nyala_store_log_segments" ["store"] "Segments of the log on disk";
+    MEMORY = Gauge "nyala_store_memory_bytes" ["store"] "Memory of the changes that are in no checkpoint yet, estimated";
+    TABLES = Gauge "nyala_store_table_size_bytes" ["store"] "What the checkpointed tables take on disk";
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What services and mounts count, and the text in which they say it. Pure: times come as arguments, and who serves the text is
+//! another room (`nyala-scrape`).
+//!
+//! - [`Counters`], [`Histograms`], [`Requests`], [`ByKey`], [`ByAddress`]: counts by kind, in shards: a thread adds to cells that no other thread writes, with
+//!   relaxed atomics; whoever reads adds the shards up. A reading may have one cell of an event and not yet another.
+//! - [`Histogram`]: one, for what is rare enough to share a line.
+//! - [`catalog`]: every metric that is exported, each once: name, type, labels, meaning. `docs/metrics.md` is the same table for
+//!   people, and a test compares the two.
+//! - [`Page`] writes OpenMetrics text; [`parse`] reads it, strictly, for tests and for `nyala stats`.
+
+mod buckets;
+mod by_key;
+pub mod catalog;
+mod clients;
+mod counters;
+mod histogram;
+mod metric;
+mod page;
+pub mod parse;
+mod requests;
+mod shards;
+mod text;
+
+pub use buckets::{BOUNDS, Snapshot, bound};
+pub use by_key::{ByKey, OTHERS};
+pub use clients::ByAddress;
+pub use counters::{Counter, Counters};
+pub use histogram::{Histogram, Histograms};
+pub use metric::{Kind, Metric};
+pub use page::{Family, Page};
+pub use requests::Requests;
+
+/// What stands for those whom [`ByKey`] has no place for.
+pub const OTHERS_WORD: &str = "others";

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What a management service counts, and its page of metrics.
+
+use crate::core::Core;
+use crate::rest::word;
+use nyala_cluster::{ClusterState, group_diagnosis};
+use nyala_metrics::catalog::{Source, mgmt as metrics};
+use nyala_metrics::{Metric, Page, Requests};
+use nyala_store::Store;
+use nyala_wire::map::Reachability;
+use nyala_wire::message_type;
+use nyala_wire::mgmt::MgmtRequest;
+use openraft::ServerState;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+macro_rules! ops {
+    ($($op:ident = $name:literal,)*) => {
+        /// What may be asked for.
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) enum Op {
+            $($op,)*
+            Raft,
+            Ping,
+            Stats,
+            Unknown,
+        }
+
+        impl Op {
+            /// What services, clients and operators ask.
+            pub fn request(request: &MgmtRequest) -> Op {
+                match request {
+                    $(MgmtRequest::$op { .. } => Op::$op,)*
+                }
+            }
+        }
+
+        const NAMES: &[&str] = &[$($name,)* "raft", "ping", "stats", "unknown"];
+    };
+}
+
+ops! {
+    WatchMap = "watch_map",
+    Register = "register",
+    Heartbeat = "heartbeat",
+    Goodbye = "goodbye",
+    Capacities = "capacities",
+    Member = "member",
+    Refused = "refused",
+    Groups = "groups",
+    TakeRange = "take_range",
+    JoinMgmt = "join_mgmt",
+    MgmtNodes = "mgmt_nodes",
+    RemoveMgmt = "remove_mgmt",
+    AdoptMgmt = "adopt_mgmt",
+}
+
+impl Op {
+    /// What a message of this type is, as far as that says it.
+    pub fn of(message_type: u16) -> Op {
+        match message_type {
+            message_type::MGMT_RAFT => Op::Raft,
+            message_type::PING => Op::Ping,
+            message_type::STATS => Op::Stats,
+            _ => Op::Unknown,
+        }
+    }
+}
+
+/// Counts for requests of all kinds.
+pub(crate) fn requests() -> Requests {
+    Requests::new(NAMES.to_vec())
+}
+
+/// The page of a node that belongs to no cluster yet.
+pub(crate) fn write_waiting(page: &mut Page) {
+    nyala_scrape::process(page, Source::Mgmtd);
+}
+
+/// The whole page.
+pub(crate) fn write(page: &mut Page, core: &Core, requests: &Requests, store: &Store) {
+    nyala_scrape::process(page, Source::Mgmtd);
+    nyala_store::metrics::write(page, &[(&"raft", store)]);
+    requests.write(page, &metrics::REQUESTS, &metrics::ERRORS);
+    let counters = &core.counters;
+    for (metric, counter) in [
+        (&metrics::REST, &counters.rest_requests),
+        (&metrics::CHANGES, &counters.changes),
+        (&metrics::REFUSED, &counters.refused),
+    ] {
+        page.family(metric).value(&[], counter.load(Ordering::Relaxed));
+    }
+    write_raft(page, core);
+    page.family(&metrics::MAP).value(&[], core.view.map().version.0);
+    write_cluster(page, &core.view.state());
+}
+
+fn write_raft(page: &mut Page, core: &Core) {
+    let raft = core.raft.metrics();
+    let raft = raft.borrow();
+    let index = |log: Option<openraft::LogId<u64>>| log.map_or(0, |log| log.index);
+    for (metric, value) in [
+        (&metrics::LEADER, u64::from(raft.state == ServerState::Leader)),
+        (&metrics::TERM, raft.current_term),
+        (&metrics::LAST, raft.last_log_index.unwrap_or(0)),
+        (&metrics::APPLIED, index(raft.last_applied)),
+        (&metrics::SNAPSHOT, index(raft.snapshot)),
+        (&metrics::VOTERS, raft.membership_config.voter_ids().count() as u64),
+    ] {
+        page.family(metric).value(&[&core.me], value);
+    }
+}
+
+fn write_cluster(page: &mut Page, state: &ClusterState) {
+    write_counts(page, &metrics::NODES, state.nodes.iter().map(|node| [word(&node.role), word(&node.reachability)]));
+    let targets = state.targets.iter();
+    let targets =
+        targets.map(|target| [word(&target.kind), word(&target.state.reachability), word(&target.state.consistency)]);
+    write_counts(page, &metrics::TARGETS, targets);
+    let offline = |t| state.target(t).is_none_or(|t| t.state.reachability == Reachability::Offline);
+    let whole = |group| if group_diagnosis(group, offline).is_none() { "good" } else { "degraded" };
+    write_counts(page, &metrics::GROUPS, state.groups.iter().map(|group| [whole(group).to_owned()]));
+}
+
+/// How many there are of each kind.
+fn write_counts<const N: usize>(page: &mut Page, metric: &Metric, kinds: impl Iterator<Item = [String; N]>) {
+    let mut counts = BTreeMap::new();
+    kinds.for_each(|kind| *counts.entry(kind).or_insert(0) += 1);
+    let mut family = page.family(metric);
+    for (kind, count) in counts {
+        let labels = kind.each_ref().map(|label| label as &dyn std::fmt::Display);
+        family.value(&labels, count);
+    }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What a storage service counts. Failure model: none of its own.
+
+use nyala_metrics::{ByAddress, Histogram, Requests};
+use nyala_transport::{PeerInfo, Reply};
+use nyala_wire::message_type;
+use nyala_wire::storage::StorageOp;
+use std::time::Instant;
+
+macro_rules! ops {
+    ($($op:ident = $name:literal,)*) => {
+        /// What may be asked for.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum Op {
+            $($op,)*
+        }
+
+        const NAMES: &[&str] = &[$($name),*];
+    };
+}
+
+ops! {
+    Write = "write",
+    Read = "read",
+    Truncate = "truncate",
+    Punch = "punch",
+    Sync = "sync",
+    Unlink = "unlink",
+    Stat = "stat",
+    Seek = "seek",
+    Fence = "fence",
+    Copy = "copy",
+    Repair = "repair",
+    Walk = "walk",
+    List = "list",
+    Allocate = "allocate",
+    MirrorWrite = "mirror_write",
+    MirrorRead = "mirror_read",
+    MirrorOther = "mirror_other",
+    Replica = "replica",
+    Ping = "ping",
+    Stats = "stats",
+    Unknown = "unknown",
+}
+
+impl Op {
+    /// What a message of this type asks for, as far as that says it.
+    pub fn of(message_type: u16) -> Op {
+        match message_type {
+            message_type::STORAGE_WRITE => Op::Write,
+            message_type::STORAGE_READ => Op::Read,
+            message_type::STORAGE_REPLICA | message_type::STORAGE_REPLICAS => Op::Replica,
+            message_type::PING => Op::Ping,
+            message_type::STATS => Op::Stats,
+            _ => Op::Unknown,
+        }
+    }
+
+    /// What a request to a mirror group asks for.
+    pub fn mirrored(kind: u16) -> Op {
+        match kind {
+            message_type::STORAGE_WRITE => Op::MirrorWrite,
+            message_type::STORAGE_READ => Op::MirrorRead,
+            _ => Op::MirrorOther,
+        }
+    }
+
+    /// What is neither a read nor a write.
+    pub fn other(op: &StorageOp) -> Op {
+        match op {
+            StorageOp::Truncate { .. } => Op::Truncate,
+            StorageOp::Punch { .. } => Op::Punch,
+            StorageOp::Sync => Op::Sync,
+            StorageOp::Unlink => Op::Unlink,
+            StorageOp::Stat => Op::Stat,
+            StorageOp::Seek { .. } => Op::Seek,
+            StorageOp::Fence { .. } => Op::Fence,
+            StorageOp::Copy { .. } => Op::Copy,
+            StorageOp::Repair { .. } => Op::Repair,
+            StorageOp::Walk { .. } => Op::Walk,
+            StorageOp::List { .. } => Op::List,
+            StorageOp::Allocate { .. } => Op::Allocate,
+        }
+    }
+}
+
+/// Counts since the service was started, of all its cores.
+#[derive(Debug)]
+pub struct Metrics {
+    pub(super) requests: Requests,
+    /// Requests, bytes read, bytes written.
+    pub(super) clients: ByAddress<3>,
+}
+
+impl Default for Metrics {
+    fn default() -> Metrics {
+        Metrics { requests: Requests::new(NAMES.to_vec()), clients: ByAddress::default() }
+    }
+}
+
+impl Metrics {
+    /// Somebody has connected.
+    pub(super) fn connected(&self, peer: &PeerInfo) {
+        if !peer.role.is_server() {
+            self.clients.connected(peer.address.ip());
+        }
+    }
+
+    /// A request with so long a payload, that came at `began`, has its reply; none if that is an error.
+    pub(super) fn answered(&self, peer: &PeerInfo, op: Op, began: Instant, payload: usize, reply: Option<&Reply>) {
+        self.requests.answered(op as usize, began.elapsed(), reply.is_none());
+        if peer.role.is_server() {
+            return;
+        }
+        let read = match (op, reply) {
+            (Op::Read | Op::MirrorRead, Some(reply)) => reply.payload_bytes(),
+            _ => 0,
+        };
+        let written = match (op, reply) {
+            (Op::Write | Op::MirrorWrite, Some(_)) => payload,
+            _ => 0,
+        };
+        self.clients.add(peer.address.ip(), [1, read as u64, written as u64]);
+    }
+}
+
+/// How long jobs waited for a worker thread, and how long its turns took.
+#[derive(Debug, Default)]
+pub(super) struct JobTimes {
+    pub waits: Histogram,
+    pub turns: Histogram,
+}
+
+impl JobTimes {
+    pub fn waited(&self, queued: Instant, taken: Instant) {
+        self.waits.add(micros(taken.saturating_duration_since(queued)));
+    }
+
+    pub fn worked(&self, began: Instant) {
+        self.turns.add(micros(began.elapsed()));
+    }
+}
+
+fn micros(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}

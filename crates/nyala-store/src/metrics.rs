@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What stores say for metrics.
+
+use crate::{Stats, Store};
+use nyala_metrics::catalog::store as metrics;
+use nyala_metrics::{Histogram, Metric, Page};
+use std::fmt::Display;
+use std::time::Duration;
+
+/// How long syncs of the log and checkpoints took, since the store was opened.
+#[derive(Debug, Default)]
+pub(crate) struct Times {
+    sync: Histogram,
+    checkpoint: Histogram,
+}
+
+impl Times {
+    pub fn synced(&self, time: Duration) {
+        self.sync.add(micros(time));
+    }
+
+    pub fn checkpointed(&self, time: Duration) {
+        self.checkpoint.add(micros(time));
+    }
+
+    pub fn syncs(&self) -> u64 {
+        self.sync.get().count()
+    }
+
+    pub fn checkpoints(&self) -> u64 {
+        self.checkpoint.get().count()
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Writes what several stores count, each under its name.
+pub fn write(page: &mut Page, stores: &[(&dyn Display, &Store)]) {
+    let all: Vec<(&dyn Display, Stats, &Times)> =
+        stores.iter().map(|(name, store)| (*name, store.stats(), store.times())).collect();
+    let mut each = |metric: &Metric, value: fn(&Stats) -> u64| {
+        let mut family = page.family(metric);
+        all.iter().for_each(|(name, stats, _)| family.value(&[name], value(stats)));
+    };
+    each(&metrics::RECORDS, |stats| stats.applied.0);
+    each(&metrics::UNSYNCED, |stats| stats.applied.0.saturating_sub(stats.durable.0));
+    each(&metrics::CHECKPOINT_FAILURES, |stats| stats.checkpoint_failures);
+    each(&metrics::SEGMENTS, |stats| stats.segments);
+    each(&metrics::MEMORY, |stats| stats.active_bytes + stats.frozen_bytes);
+    each(&metrics::TABLES, |stats| stats.used_bytes);
+    let mut sync = page.family(&metrics::SYNC);
+    all.iter().for_each(|(name, _, times)| sync.histogram(&[name], &times.sync.get()));
+    let mut checkpoint = page.family(&metrics::CHECKPOINT);
+    all.iter().for_each(|(name, _, times)| checkpoint.histogram(&[name], &times.checkpoint.get()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Machine;
+    use crate::{Batch, Options};
+    use nyala_metrics::parse::parse;
+
+    #[test]
+    fn syncs_and_checkpoints_are_counted_with_their_times() {
+        let machine = Machine::new(1);
+        let options = Options { manual: true, ..Options::default() };
+        let (store, _) = Store::open_with(machine.disk(), machine.ordered(), options).unwrap();
+        store.apply(Batch::new().put("key", [1])).unwrap();
+        let mut page = Page::new();
+        write(&mut page, &[(&7, &store)]);
+        let before = parse(&page.finish()).unwrap();
+        assert_eq!(before["nyala_store_unsynced_records"].samples[0].value, 1.0);
+        store.checkpoint_blocking().unwrap();
+        let mut page = Page::new();
+        write(&mut page, &[(&7, &store)]);
+        let after = parse(&page.finish()).unwrap();
+        assert_eq!(after.len(), metrics::ALL.len());
+        let value = |name: &str, suffix: &str| {
+            let sample = after[name].samples.iter().find(|sample| sample.suffix == suffix).unwrap();
+            assert_eq!(sample.labels["store"], "7");
+            sample.value
+        };
+        assert_eq!(value("nyala_store_unsynced_records", ""), 0.0);
+        assert_eq!(value("nyala_store_sync_duration_seconds", "_count"), 1.0);
+        assert_eq!(value("nyala_store_checkpoint_duration_seconds", "_count"), 1.0);
+        assert_eq!(value("nyala_store_records", "_total"), 1.0);
+    }
+}
