@@ -107,9 +107,9 @@ impl Driver {
     pub async fn request(
         self: &Rc<Self>,
         request: MetaRequest,
-        came: std::time::Instant,
+        came: Instant,
     ) -> Result<(Vec<u8>, Option<u64>), WireError> {
-        self.came.set(Some(came.into()));
+        self.came.set(Some(came));
         match self.answer(|token| Input::Request(token, request)).await? {
             Answer::Client(result, position) => result.map(|body| (body, position)),
             // why: the server answers each token by the kind of its request.

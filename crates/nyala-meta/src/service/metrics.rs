@@ -14,7 +14,7 @@ use nyala_replica::Progress;
 use nyala_transport::PeerInfo;
 use nyala_wire::message_type::{META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX, PING, STATS};
 use nyala_wire::mgmt::Capacity;
-use std::time::Instant;
+use tokio::time::Instant;
 
 /// What is not an operation of a client, behind those.
 const OTHERS: [&str; 8] = ["transaction", "fences", "replica", "scan", "checkpoint", "ping", "stats", "unknown"];

@@ -57,9 +57,10 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
+use tokio::time::Instant;
 
 /// How the tables in a directory are opened.
 pub type OpenStore<'a> = &'a dyn Fn(&Path, Options) -> Result<(Store, Recovery), StoreError>;
