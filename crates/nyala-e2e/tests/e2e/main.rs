@@ -39,6 +39,7 @@ mod refusals;
 mod remount;
 mod restore;
 mod resync;
+mod round_trips;
 mod scrub;
 mod setup;
 mod soak;
