@@ -34,10 +34,8 @@ impl<const N: usize> ByKey<N> {
             true => start,
             false => find::<N>(cells, key),
         };
-        for n in 0..N {
-            if more[n] > 0 {
-                cells.add(place * (N + 1) + 1 + n, more[n]);
-            }
+        for (n, more) in more.into_iter().enumerate().filter(|(_, more)| *more > 0) {
+            cells.add(place * (N + 1) + 1 + n, more);
         }
     }
 
