@@ -56,6 +56,7 @@ fn operations() -> Vec<MetaOp> {
             sync: false,
             close: true,
             size: None,
+            set: None,
         })
     };
     let file = InodeId::new(Slot(0), 2).unwrap();
