@@ -37,7 +37,7 @@ impl Hasher for NumberHasher {
 
     fn finish(&self) -> u64 {
         // The map takes its place from the low bits, where the product is not mixed.
-        self.0.rotate_left(26)
+        self.0.rotate_left(20)
     }
 }
 

@@ -65,13 +65,6 @@ pub struct BundledHeader {
     pub payload: U32,
 }
 
-impl BundledHeader {
-    /// Of a message with so many bytes of body and payload.
-    pub fn of(body: usize, payload: usize) -> BundledHeader {
-        BundledHeader { body: (body as u32).into(), payload: (payload as u32).into() }
-    }
-}
-
 /// Most messages of a bundle.
 pub const MAX_BUNDLED: usize = 64;
 
@@ -80,7 +73,7 @@ pub fn bundle(messages: &[(Vec<u8>, usize)]) -> Vec<u8> {
     let len = messages.iter().map(|(body, _)| size_of::<BundledHeader>() + body.len()).sum();
     let mut bundle = Vec::with_capacity(len);
     for (body, payload) in messages {
-        let header = BundledHeader::of(body.len(), *payload);
+        let header = BundledHeader { body: (body.len() as u32).into(), payload: (*payload as u32).into() };
         bundle.extend_from_slice(header.as_bytes());
         bundle.extend_from_slice(body);
     }
@@ -139,7 +132,7 @@ impl ReplicaHeader {
 
     /// The body of a message.
     pub fn wrap(&self, envelope: &[u8], rest: &[u8]) -> Vec<u8> {
-        let mut body = Vec::with_capacity(self.wrapped_len(rest));
+        let mut body = Vec::with_capacity(size_of::<ReplicaHeader>() + envelope.len() + rest.len());
         self.wrap_into(envelope, rest, &mut body);
         body
     }
@@ -149,11 +142,6 @@ impl ReplicaHeader {
         body.extend_from_slice(self.as_bytes());
         body.extend_from_slice(envelope);
         body.extend_from_slice(rest);
-    }
-
-    /// How long that is, bytes, with an envelope as long as the header says.
-    pub fn wrapped_len(&self, rest: &[u8]) -> usize {
-        size_of::<ReplicaHeader>() + self.envelope.get() as usize + rest.len()
     }
 }
 

@@ -7,20 +7,17 @@
 //! client says that it was told it is over ([`super::replay`]). `O_TRUNC` is a truncation to nothing.
 //!
 //! Failure model: either side may lose power and what it had not synced.
-//! - **Metadata.** A smaller size is on disk before storage hears of it: else the old size could come back, and the file
-//!   would have zeros where its data was. That costs one sync of the log, which all who wait share. A size that is not
-//!   smaller cuts only what lies behind it, which belongs to no size that could come back: the sizes before it are smaller,
-//!   or were on disk before this truncation could begin, since the inode was locked. So it waits for no sync.
+//! - **Metadata.** A smaller size is on disk before storage hears of it: else the old size could come back, and the file would have zeros where its
+//!   data was. That costs one sync of the log, which all who wait share. A size that is not smaller cuts only what lies behind it, which belongs to no
+//!   size that could come back: the sizes before it are smaller, or were on disk before this truncation could begin, since the inode was
+//!   locked. So it waits for no sync.
 //! - **Storage.** A target answers when its cut is on disk (`StorageOp::Truncate`). Only then the record may go: what came
 //!   back later would show as soon as the file grows again.
-//! - **Metadata again.** When the record's end is lost, so is everything that was logged after it, and the cut is done
-//!   again, unless a client knows better ([`super::replay`]). It destroys only data behind the new size, which no synced size reached.
+//! - **Metadata again.** When the record's end is lost, so is everything that was logged after it, and the cut is done again, unless a client
+//!   knows better ([`super::replay`]). It destroys only data behind the new size, which no synced size reached.
+//! - **Another member** of a mirrored server does it as after a restart, and clients go on. A late cut of the one before is refused by storage.
 //!
-//! - **Another member.** Of a mirrored server the next primary does the truncations that are under way, as after a restart, and clients
-//!   go on. The one before, if it lives, may still cut: storage refuses that (`nyala-storage/src/service/orders.rs`).
-//!
-//! Holes (`FALLOC_FL_PUNCH_HOLE`, `FALLOC_FL_ZERO_RANGE`) are not decided here: clients send them to storage, and a target
-//! that loses power shows the old bytes or zeros until the file is synced.
+//! Clients send holes (`FALLOC_FL_PUNCH_HOLE`, `FALLOC_FL_ZERO_RANGE`) to storage; one that loses power shows old bytes or zeros until a sync.
 
 use super::io::{Durability, Effect, Ticket};
 use super::state::State;

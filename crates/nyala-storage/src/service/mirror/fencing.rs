@@ -12,6 +12,7 @@
 use super::action::{Answered, Fenced, Incoming};
 use super::parse::{Asked, ChangeOp, ChangeRequest};
 use super::shell::Shell;
+use super::waits::tell_quiet;
 use crate::service::queue::stopping;
 use bytes::Bytes;
 use nyala_replica::{Change, FENCES, MemberRole, Span};
@@ -63,7 +64,7 @@ impl Shell {
     fn when_quiet(&self, session: SessionId, done: Fenced) {
         if let Some(mut state) = self.shared.state() {
             state.quiet.push((session, done));
-            state.tell_quiet();
+            tell_quiet(&mut state);
         }
     }
 }

@@ -31,11 +31,13 @@ pub(super) fn request(group: GroupId, me: TargetId, messages: Vec<Outgoing>) -> 
     for message in messages {
         envelope.clear();
         codec::encode_into(&message.envelope, &mut envelope);
-        let (kind, rest, data) = beside(message.payload);
+        let (kind, rest, data) = attached(message.payload);
         let (group, from, to) = (group.0.into(), me.0.into(), message.to.0.into());
         let header = ReplicaHeader { group, from, to, kind: kind.into(), envelope: (envelope.len() as u32).into() };
         if bundled {
-            body.extend_from_slice(BundledHeader::of(header.wrapped_len(&rest), data.len()).as_bytes());
+            let len = size_of::<ReplicaHeader>() + envelope.len() + rest.len();
+            let bundled = BundledHeader { body: (len as u32).into(), payload: (data.len() as u32).into() };
+            body.extend_from_slice(bundled.as_bytes());
         }
         header.wrap_into(&envelope, &rest, &mut body);
         payloads.extend(Some(data).filter(|data| !data.is_empty()));
@@ -44,8 +46,8 @@ pub(super) fn request(group: GroupId, me: TargetId, messages: Vec<Outgoing>) -> 
     Request::new(kind, body).with_payload(payloads)
 }
 
-/// What goes beside an envelope: of which kind, what is behind it, and the payload.
-fn beside(payload: Option<Payload>) -> (u16, Bytes, Bytes) {
+/// What goes with an envelope: of which kind, what is behind it, and the payload.
+fn attached(payload: Option<Payload>) -> (u16, Bytes, Bytes) {
     match payload {
         None => (replica_kind::NOTHING, Bytes::new(), Bytes::new()),
         Some(Payload::Change(change)) => (change.kind, change.body.clone(), change.data.clone()),

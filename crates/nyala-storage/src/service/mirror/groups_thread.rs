@@ -8,6 +8,7 @@ use super::action::Event;
 use super::common::Common;
 use super::shell::{SharedMember, Shell};
 use super::thread_context::ThreadContext;
+use super::waits::{end_waits, tell_quiet};
 use nyala_replica::{Input, View};
 use nyala_transport::HandshakeConfig;
 use nyala_transport::member::monotonic_us;
@@ -88,9 +89,9 @@ fn tick(shell: &Shell, seldom: bool) {
     shell.input(Input::Tick);
     if seldom {
         if let Some(mut state) = shell.shared.state() {
-            state.end_waits(monotonic_us());
+            end_waits(&mut state, monotonic_us());
             state.askers.retain(|_, answer| !answer.is_closed());
-            state.tell_quiet();
+            tell_quiet(&mut state);
         }
         publish(shell);
         shell.look_for_silence();

@@ -21,6 +21,7 @@
 //! | `common` | figures, connections of all threads |
 //! | `fencing` | sessions whose writes are refused |
 //! | `state`, `action`, `shell` | a step of the member, and what follows from it |
+//! | `waits` | who waits, and for how long |
 //! | `asked` | clients' requests |
 //! | `work` | disk work that the member wants done |
 //! | `hearing`, `sending`, `frames` | messages from and to other members |
@@ -53,6 +54,7 @@ mod silence;
 mod state;
 mod supervisor;
 mod thread_context;
+mod waits;
 mod work;
 
 pub(super) use action::Answered;

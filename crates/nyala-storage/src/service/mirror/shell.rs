@@ -7,6 +7,7 @@ use super::action::{Action, Ask, Main};
 use super::common::Common;
 use super::state::State;
 use super::thread_context::ThreadContext;
+use super::waits::tell_quiet;
 use crate::service::mirror_rows::RowLog;
 use crate::service::target::Target;
 use nyala_cluster::Command;
@@ -111,7 +112,7 @@ impl Shell {
             }
         }
         state.effects = effects;
-        state.tell_quiet();
+        tell_quiet(&mut state);
         actions
     }
 

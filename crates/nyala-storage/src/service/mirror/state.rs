@@ -16,9 +16,6 @@ use nyala_wire::{ErrorCode, MapVersion, SessionId, TargetId, WireError};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// Longest wait for an answer to a client, microseconds.
-const CLIENT_WITHIN_US: u64 = 60_000_000;
-
 pub(super) struct State {
     pub replica: Replica,
     /// No step is taken any more.
@@ -137,29 +134,6 @@ impl State {
             Answer::NotReady => Err(ErrorCode::NOT_READY.with("this member cannot serve at the moment")),
             Answer::AskPrimary => Err(ErrorCode::ASK_PRIMARY.with("a change there is under way")),
             Answer::Done | Answer::Failed => Err(refusal().unwrap_or_else(lost)),
-        }
-    }
-
-    /// Forgets clients that have gone, and tells those that wait for too long.
-    pub fn end_waits(&mut self, now_us: u64) {
-        let late = |waiting: &mut Waiting| now_us.saturating_sub(waiting.came_us) >= CLIENT_WITHIN_US;
-        for (_, waiting) in self.waiting.extract_if(|_, waiting| waiting.answer.is_closed() || late(waiting)) {
-            let why = "the mirror group could not do that in time; send it again";
-            // An error means that it has gone.
-            let _ = waiting.answer.send(Err(ErrorCode::NOT_READY.with(why)));
-        }
-    }
-
-    /// Answers those who wait until no write of a session is under way.
-    pub fn tell_quiet(&mut self) {
-        for (session, done) in std::mem::take(&mut self.quiet) {
-            let of_it = |payload: &Payload| matches!(payload, Payload::Change(request) if request.session == session);
-            match self.buffers.values().any(of_it) {
-                true if done.is_closed() => {}
-                true => self.quiet.push((session, done)),
-                // An error means that nobody waits any more.
-                false => drop(done.send(Ok(()))),
-            }
         }
     }
 }
