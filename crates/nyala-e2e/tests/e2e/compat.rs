@@ -263,6 +263,12 @@ fn mirrors(host: &mut Host) {
     ];
     host.shows("beegfs-ctl --listmirrorgroups --nodetype=storage", &heads);
     host.shows("beegfs-ctl --listmirrorgroups --nodetype=meta", &["PrimaryNodeID   SecondaryNodeID"]);
+    // A metadata server goes by its node's number everywhere.
+    let id = host.prints("beegfs-ctl --listnodes --nodetype=meta | sed -n 's/^meta1-inst1 .ID: \\(.*\\)]/\\1/p'");
+    let id = id.trim();
+    host.shows(&format!("beegfs-ctl --resyncstats --nodetype=meta --nodeid={id}"), &[&format!("Node ID: {id}\n")]);
+    host.shows("beegfs-df", &[&format!("\n{id:>8}")]);
+    host.refused("beegfs-ctl --resyncstats --nodetype=storage --nodeid=1", "--targetid");
     mirrored_entries(host);
 }
 
@@ -314,7 +320,7 @@ fn wrong(host: &mut Host) {
         ("beegfs-ctl --setpattern --numtargets=99 /mnt/beegfs", "there are only"),
         ("beegfs-ctl --getentryinfo /mnt/beegfs/none", "No such file"),
         ("beegfs-ctl --getentryinfo /etc", "not on a nyala mount"),
-        ("beegfs-ctl --startresync --nodetype=storage --targetid=9 --timestamp=0", "in no mirror group"),
+        ("beegfs-ctl --startresync --nodetype=storage --targetid=9 --timestamp=0", "There is no storage target 9"),
         ("beegfs-ctl --storagebench --alltargets --write --blocksize=1M --size=1G --threads=4", "nyala bench"),
         ("/opt/beegfs/sbin/beegfs-setup-meta -q", "Invalid argument: -q"),
         ("/opt/beegfs/sbin/beegfs-setup-storage -p /etc -m node01", "not empty"),

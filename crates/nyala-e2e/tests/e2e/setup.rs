@@ -62,6 +62,13 @@ fn mirrored_and_mounted(site: &mut Site) {
     let info: Value = serde_json::from_str(&info).unwrap();
     assert_eq!(info["stripe"]["pattern"], "mirror", "{info}");
     site.on("node01").sh("nyala health check").must();
+    // What hosts of a test are on is no disk of their own, which is a danger (6); every server is reached.
+    let looked = site.on("node01").sh("nyala setup check --output json || test $? = 6").must();
+    let looked: Value = serde_json::from_str(&looked).unwrap();
+    assert_eq!(looked["round_trips"].as_array().map(Vec::len), Some(7), "{looked}");
+    // Nobody sets anything of the machine under test.
+    let tuned = site.on("node01").sh("nyala tune apply").must();
+    assert!(tuned.contains("--yes does it") || tuned.contains("nothing to change"), "{tuned}");
 }
 
 /// The same again changes nothing; what is wrong is refused and changes nothing.
