@@ -34,9 +34,9 @@ impl<const N: usize> ByKey<N> {
             true => start,
             false => find::<N>(cells, key),
         };
-        for n in 0..N {
-            if more[n] > 0 {
-                cells.add(place * (N + 1) + 1 + n, more[n]);
+        for (n, more) in more.iter().enumerate() {
+            if *more > 0 {
+                cells.add(place * (N + 1) + 1 + n, *more);
             }
         }
     }

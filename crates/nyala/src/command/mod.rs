@@ -30,6 +30,7 @@ pub mod secret;
 pub mod setup;
 pub mod start;
 pub mod stats;
+mod stats_counts;
 pub mod status;
 pub mod stop;
 pub mod target_add;
