@@ -34,8 +34,10 @@ impl<const N: usize> ByKey<N> {
             true => start,
             false => find::<N>(cells, key),
         };
-        for (n, more) in more.into_iter().enumerate().filter(|(_, more)| *more > 0) {
-            cells.add(place * (N + 1) + 1 + n, more);
+        for (n, more) in more.iter().enumerate() {
+            if *more > 0 {
+                cells.add(place * (N + 1) + 1 + n, *more);
+            }
         }
     }
 

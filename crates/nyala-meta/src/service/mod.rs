@@ -312,10 +312,7 @@ impl MetaService {
             META_SCAN => scan::answer(&self.serving()?.state, peer, &request.body)?,
             META_CHECKPOINT => checkpointed(&host.tables.store).await?,
             PING => Vec::new(),
-            STATS => {
-                let counters = [counters(host), self.metrics.counters()].concat();
-                codec::encode(&nyala_transport::process::stats(counters))
-            }
+            STATS => codec::encode(&nyala_transport::process::stats(counters(host, &self.metrics))),
             other => {
                 let what = format!("a metadata service does not know message {other:#06x}");
                 return Err(ErrorCode::UNKNOWN_MESSAGE.with(what));
@@ -412,9 +409,9 @@ async fn checkpointed(store: &Store) -> Result<Vec<u8>, WireError> {
     Ok(Vec::new())
 }
 
-fn counters(host: &Host) -> Vec<(String, u64)> {
+fn counters(host: &Host, metrics: &Metrics) -> Vec<(String, u64)> {
     let store = host.tables.store.stats();
-    let mut counters: Vec<(String, u64)> = Vec::new();
+    let mut counters = metrics.counters();
     if let Some(Serving { driver, .. }) = host.serving() {
         let server = driver.server();
         let known = server.state();

@@ -93,9 +93,9 @@ impl MgmtService {
         &self,
         core: Option<&Arc<Core>>,
         peer: &PeerInfo,
-        asked: MgmtRequest,
+        ask: MgmtRequest,
     ) -> Result<MgmtReply, WireError> {
-        if let MgmtRequest::AdoptMgmt { mgmt } = &asked {
+        if let MgmtRequest::AdoptMgmt { mgmt } = &ask {
             only_for(peer.role == Role::Cli)?;
             return adopt::handle(self, mgmt);
         }
@@ -106,7 +106,7 @@ impl MgmtService {
             Err(Refusal::NotLeader { leader, addresses }) => return Ok(MgmtReply::NotLeader { leader, addresses }),
             other => other?,
         }
-        match asked {
+        match ask {
             MgmtRequest::WatchMap { have, wait_ms } => watch_map::handle(core, have, wait_ms).await,
             MgmtRequest::Register(register) => register::handle(core, &register).await,
             MgmtRequest::Heartbeat(heartbeat) => heartbeat::handle(core, &heartbeat, peer.connection_id),

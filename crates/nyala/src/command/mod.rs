@@ -31,6 +31,7 @@ pub mod setup;
 pub mod setup_check;
 pub mod start;
 pub mod stats;
+mod stats_counts;
 pub mod status;
 pub mod stop;
 pub mod target_add;
