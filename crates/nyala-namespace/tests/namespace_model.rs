@@ -178,7 +178,8 @@ fn compare(logic: &mut Logic, view: &MemView, model: &Model) {
         let Ok((MetaReply::Attr(attr), _)) = logic.run(view, 1, &MetaOp::GetAttr { inode }) else {
             panic!("inode {inode} is gone");
         };
-        assert_eq!((attr.kind, attr.nlink, attr.size), (node.kind, node.nlink, node.size), "inode {inode}");
+        let size = if node.kind == FileKind::Directory { node.children.len() as u64 } else { node.size };
+        assert_eq!((attr.kind, attr.nlink, attr.size), (node.kind, node.nlink, size), "inode {inode}");
         let allocated = (node.kind == FileKind::File && node.allocated != node.size).then_some(node.allocated);
         assert_eq!(attr.allocated, allocated, "inode {inode}");
         if node.kind == FileKind::Directory {
