@@ -107,7 +107,7 @@ impl World {
     }
 
     fn say_to(&mut self, run: u32, session: SessionId, changes: Vec<Acknowledged>, last: bool) -> Token {
-        self.machine.request(session, MetaOp::Replay(Replay { changes, last, open: Vec::new(), run }))
+        self.machine.request(session, MetaOp::Replay(Replay { changes, last, open: Vec::new(), run: Some(run) }))
     }
 
     /// What a client says of the changes behind a position.
@@ -421,7 +421,7 @@ fn a_file_that_is_open_again_outlives_its_last_name_though_it_was_closed_before(
     let before = world.rows();
     world.cut(durable);
     let run = world.machine.run();
-    world.machine.request(A, MetaOp::Replay(Replay { changes: vec![], last: false, open: vec![file], run }));
+    world.machine.request(A, MetaOp::Replay(Replay { changes: vec![], last: false, open: vec![file], run: Some(run) }));
     let said = [world.say_all(A, durable), world.say_all(B, durable)];
     assert!(said.iter().all(|token| world.lost(*token).is_empty()));
     assert_eq!(world.rows(), before);

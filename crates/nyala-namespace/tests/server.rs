@@ -131,7 +131,7 @@ fn after_a_restart_nobody_is_answered_before_all_have_said_what_they_keep() {
 }
 
 fn nothing_is_lost(machine: &mut Machine, session: SessionId) {
-    let run = machine.run();
+    let run = Some(machine.run());
     machine.request(session, MetaOp::Replay(Replay { changes: Vec::new(), last: true, open: Vec::new(), run }));
 }
 

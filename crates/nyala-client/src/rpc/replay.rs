@@ -91,7 +91,7 @@ async fn say_all(
     let mut lost = Vec::new();
     for message in messages {
         let last = message.replay.last;
-        let op = MetaOp::Replay(Replay { run, ..message.replay });
+        let op = MetaOp::Replay(Replay { run: Some(run), ..message.replay });
         let (reply, by) = match say(cluster, session, id, op).await {
             Ok(Ok(replied)) => replied,
             Ok(Err(outcome)) => return Ok(Err(outcome)),

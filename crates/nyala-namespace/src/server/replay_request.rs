@@ -27,7 +27,7 @@ pub fn arrive(state: &mut State, token: Token, session: SessionId, replay: &Repl
 
 /// Keeps what it says, unless it has said all before.
 fn take(state: &mut State, session: SessionId, replay: &Replay) -> Result<(), WireError> {
-    if replay.run != runs::number(state.boot) {
+    if replay.run.is_some_and(|run| run != runs::number(state.boot)) {
         return Err(ErrorCode::NOT_READY.with("this was said to another run of the server; say it to this one"));
     }
     let replays = &mut state.replays;

@@ -54,7 +54,7 @@ impl Unsynced {
                 changes: self.changes.values().cloned().collect(),
                 last: true,
                 open: Vec::new(),
-                run: self.run as u32,
+                run: Some(self.run as u32),
             })),
             Phase::Confirm => Some(MetaOp::DelegationPoll { boot: self.run, kept: Vec::new(), moving: Vec::new() }),
         }

@@ -213,7 +213,7 @@ impl World {
         for (n, id) in (0..usize::from(SERVERS)).zip(1..) {
             for client in 0..self.clients.len() {
                 self.clients[client].told.get_mut(&TargetId(id)).unwrap().begin(self.nodes[n].boot);
-                let run = self.nodes[n].boot as u32;
+                let run = Some(self.nodes[n].boot as u32);
                 self.tell(client, n, MetaOp::Replay(Replay { changes: Vec::new(), last: true, open: Vec::new(), run }));
             }
             self.at(n, Node::sync);

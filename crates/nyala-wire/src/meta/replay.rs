@@ -20,9 +20,9 @@ pub struct Replay {
     #[n(2)]
     pub open: Vec<InodeId>,
     /// The run of the server that it is said to, as the frames of its replies name it. What was sent to another run is refused: a last message
-    /// that arrives at a run which has not had the others would pass for all there is.
+    /// that arrives at a run which has not had the others would pass for all there is. Absent: a client that does not say.
     #[n(3)]
-    pub run: u32,
+    pub run: Option<u32>,
 }
 
 /// A change that a server acknowledged.

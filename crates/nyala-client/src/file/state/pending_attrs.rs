@@ -20,12 +20,12 @@ pub(crate) struct PendingAttrs {
     going: Option<SetAttr>,
 }
 
-/// Whether these can be set without asking the server, on a file with these attributes.
+/// Whether these can be set without asking the server, on a file with these attributes. A `chown` has setuid bits and capabilities taken away:
+/// where there are none, that is nothing.
 pub(crate) fn can_wait(set: &SetAttr, attr: &Attr) -> bool {
-    let plain = set.size.is_none() && !set.kill_suidgid && set.outside_group.is_none();
     let changes =
         set.perm.is_some() || set.uid.is_some() || set.gid.is_some() || set.atime.is_some() || set.mtime.is_some();
-    plain && changes && attr.no_xattrs && (attr.perm | set.perm.unwrap_or(0)) & SETID == 0
+    set.size.is_none() && changes && attr.no_xattrs && (attr.perm | set.perm.unwrap_or(0)) & SETID == 0
 }
 
 impl PendingAttrs {
@@ -38,7 +38,9 @@ impl PendingAttrs {
     pub(crate) fn add(&mut self, set: &SetAttr, now: Time) {
         let at = |to: SetTime| if to == SetTime::Now { SetTime::At(now) } else { to };
         let (atime, mtime) = (set.atime.map(at), set.mtime.map(at));
-        self.waiting = Some(over(self.waiting.take(), SetAttr { atime, mtime, ctime: Some(now), ..set.clone() }));
+        let (kill_suidgid, outside_group) = (false, None);
+        let set = SetAttr { atime, mtime, ctime: Some(now), kill_suidgid, outside_group, ..set.clone() };
+        self.waiting = Some(over(self.waiting.take(), set));
     }
 
     /// The content is sent: what goes with it.
@@ -134,7 +136,9 @@ mod tests {
         assert!(!can_wait(&mode(0o600), &Attr { perm: 0o2755, ..attr() }));
         assert!(!can_wait(&mode(0o600), &Attr { no_xattrs: false, ..attr() }), "it may have an access control list");
         assert!(!can_wait(&SetAttr { size: Some(1), ..mode(0o600) }, &attr()));
-        assert!(!can_wait(&SetAttr { kill_suidgid: true, ..mode(0o600) }, &attr()));
+        let chown = SetAttr { uid: Some(7), kill_suidgid: true, ..SetAttr::default() };
+        assert!(can_wait(&chown, &attr()) && !can_wait(&chown, &Attr { perm: 0o4755, ..attr() }));
+        assert!(!can_wait(&SetAttr { kill_suidgid: true, ..SetAttr::default() }, &attr()));
     }
 
     #[test]

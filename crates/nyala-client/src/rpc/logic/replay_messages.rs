@@ -25,7 +25,7 @@ pub struct Message {
 
 impl Message {
     fn empty(last: bool) -> Message {
-        Message { replay: Replay { changes: Vec::new(), last, open: Vec::new(), run: 0 }, numbers: Vec::new() }
+        Message { replay: Replay { changes: Vec::new(), last, open: Vec::new(), run: None }, numbers: Vec::new() }
     }
 }
 
