@@ -5,7 +5,7 @@
 mod fake;
 
 use fake::{Cluster, Faults, ROOT, make};
-use nyala_client::{Client, ClientConfig, OpenOptions};
+use nyala_client::{Client, ClientConfig, OpenOptions, SetXattr};
 use nyala_wire::map::CapacityPool;
 use nyala_wire::meta::{Rename, SetAttr, SetTime};
 use nyala_wire::{ErrorCode, InodeId, Name, Time};
@@ -370,5 +370,34 @@ async fn attributes_that_went_with_content_are_there_after_a_power_cut() {
         check_all(&client, handle.inode(), time).await;
         assert_eq!(at_server(&cluster, handle.inode()), b"content");
     }
+    cluster.check();
+}
+
+#[tokio::test]
+async fn an_access_control_list_that_is_a_mode_goes_with_content_and_others_come_after_it() {
+    let cluster = Cluster::new(108);
+    let client = cluster.client_with(patient(&cluster)).await;
+    let handle = make(&client, "file").await;
+    let inode = handle.inode();
+    handle.write(0, b"content").await.unwrap();
+    cluster.take_log();
+    let list = |entries: &[(u16, u16, u32)]| {
+        let each = entries
+            .iter()
+            .flat_map(|(tag, may, id)| [&tag.to_le_bytes()[..], &may.to_le_bytes(), &id.to_le_bytes()].concat());
+        2_u32.to_le_bytes().into_iter().chain(each).collect::<Vec<u8>>()
+    };
+    let set = async |value: &[u8]| {
+        client.setxattr(inode, b"system.posix_acl_access", value, SetXattr::default()).await.unwrap();
+        client.getattr(inode).await.unwrap().perm
+    };
+    const NOBODY: u32 = u32::MAX;
+    assert_eq!(set(&list(&[(1, 7, NOBODY), (4, 1, NOBODY), (32, 0, NOBODY)])).await, 0o710);
+    assert_eq!(cluster.take_log(), [""; 0]);
+    let named = list(&[(1, 6, NOBODY), (2, 7, 5), (4, 5, NOBODY), (16, 4, NOBODY), (32, 0, NOBODY)]);
+    assert_eq!(set(&named).await, 0o640, "the mask counts as the group");
+    assert_eq!(at_server(&cluster, inode), b"content", "it went first");
+    assert_eq!(client.getxattr(inode, b"system.posix_acl_access").await.unwrap(), named);
+    handle.release().await.unwrap();
     cluster.check();
 }

@@ -8,6 +8,7 @@
 use crate::delegation::admission::Access;
 use crate::delegation::logic::delegations::Need;
 use crate::error::{Error, Result};
+use crate::file::logic::minimal_acl;
 use crate::file::ops::FileOps;
 use crate::file::state::File;
 use crate::file::state::content::Content;
@@ -79,6 +80,16 @@ impl FileOps {
         state.pending_attrs_mut().add(set, wall_clock());
         state.overlay(&mut attr, true);
         Some(attr)
+    }
+
+    /// The same of an access control list that says no more than a mode; whether it goes with the content.
+    pub(crate) fn set_acl_with_content(&self, inode: InodeId, name: &[u8], value: &[u8]) -> bool {
+        let set = || {
+            let (mode, file) = (minimal_acl::mode(name, value)?, self.files.get(inode)?);
+            let perm = file.state.lock().known_attr()?.perm & !0o777 | mode;
+            self.set_with_content(&file, &SetAttr { perm: Some(perm), ..SetAttr::default() })
+        };
+        set().is_some()
     }
 
     async fn setattr_plain(self: &Arc<FileOps>, bound: Bound, set: SetAttr) -> Result<Attr> {

@@ -281,6 +281,11 @@ impl Namespace {
         inode: InodeId,
         op: MetaOp,
     ) -> Result<()> {
+        if let MetaOp::SetXattr { name, value, create: false, replace: false, .. } = &op
+            && self.ops.set_acl_with_content(inode, name, value)
+        {
+            return Ok(());
+        }
         // Access control lists and the mode are one: what was set before is set before.
         if let Some(file) = self.files.get(inode).filter(|file| !file.state.lock().pending_attrs().is_settled()) {
             self.writeback.flush_now(&file).await?;

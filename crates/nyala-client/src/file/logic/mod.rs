@@ -5,6 +5,7 @@
 pub mod eviction_clock;
 pub mod inline;
 pub mod leftovers;
+pub mod minimal_acl;
 pub mod own_locks;
 pub mod read_ahead;
 pub mod removals;
