@@ -204,12 +204,8 @@ impl Namespace {
                 .remember(&self.delegations.note(*inode), |cached| cached.put_xattr(b"security.capability", None));
         }
         opened.file().state.lock().set_name(String::from_utf8_lossy(&bytes).into_owned());
-        let attr = opened
-            .file()
-            .state
-            .lock()
-            .known_attr()
-            .ok_or(Error::Protocol { what: "create a file", detail: "no attributes" })?;
+        let known = opened.file().state.lock().known_attr();
+        let attr = known.ok_or(Error::Protocol { what: "create a file", detail: "no attributes" })?;
         Ok((attr, opened))
     }
 
