@@ -77,6 +77,8 @@ pub fn look_around(site: &mut Site) {
         "nyala health check",
         "nyala health df",
         "nyala health net",
+        "nyala stats server",
+        "nyala stats client",
         "nyala mirror check",
         "nyala mirror resync stats",
         "nyala mirror --help",
