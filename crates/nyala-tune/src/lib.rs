@@ -5,8 +5,8 @@
 //!
 //! - [`setting`], [`rule`]: a setting of the kernel, what each guide says of it, and the rule that settles contradictions.
 //! - [`catalogue`]: all of them, and what the guides advise that is not taken.
-//! - [`plan`], [`judge`]: the files of a host that they stand for, and what is to be written to each.
-//! - [`facts`], [`check`], [`finding`]: facts about a host go in, findings come out: file systems, kernel, clock, network.
+//! - [`plan`], [`mod@judge`]: the files of a host that they stand for, and what is to be written to each.
+//! - [`facts`], [`mod@check`], [`finding`]: facts about a host go in, findings come out: file systems, kernel, clock, network.
 
 pub mod catalogue;
 pub mod check;
