@@ -82,7 +82,7 @@ fn owner(cluster: &Cluster, users: &Users, dir: &Path) {
     let people = users.nyala(OWNER, &["entry", "info", &text(&file)]).must();
     assert!(people.contains("@ storage1 [ID:") && people.contains("@ storage2 [ID:"), "{people}");
     let given = users.info(OWNER, dir);
-    assert_eq!(&given["size"], &1.into(), "its entries");
+    assert_eq!(given["size"].as_u64(), Some(1), "its entries");
     let many = users.nyala(OWNER, &["entry", "set", "--num-targets", "100", &text(dir)]);
     refused(&many, 1, "there are only 4 storage targets");
     let mirror = users.nyala(OWNER, &["entry", "set", "--pattern", "mirror", &text(dir)]);
