@@ -33,7 +33,7 @@ pub(crate) struct MetaAnswer {
     pub(crate) session: SessionId,
     /// Where the server's log was.
     pub(crate) mark: LogMark,
-    /// Directories that the request changed, as they were right after it.
+    /// Directories that the client has delegations on, as they were when it was answered: those that it changed, or that a look-up was in.
     pub(crate) dirs: Vec<Attr>,
 }
 

@@ -12,7 +12,7 @@ use crate::rpc::session::Session;
 use nyala_wire::SessionId;
 use nyala_wire::meta::{MetaOp, Owner};
 
-/// Ends it. One try, or a second one if it has heard of a new run of the server.
+/// Ends it. One try, and another one each time it has heard of a new run of the server.
 pub(crate) async fn close_session(cluster: &Cluster, session: &Session) -> Result<()> {
     close_session_as(cluster, session, session.id()).await
 }
@@ -21,12 +21,14 @@ pub(super) async fn close_session_as(cluster: &Cluster, session: &Session, id: S
     if session.generation() == 0 {
         return Ok(());
     }
-    for _ in 0..2 {
+    let run = || session.with_replay_log(|log| log.run());
+    let mut known = run();
+    loop {
         let mut request = cluster.request(MetaOp::SessionClose, Owner::default());
         match cluster.send_meta_as(session, id, "close the session", &mut request).await? {
             SendOutcome::Reply(_) => return Ok(()),
-            SendOutcome::Again(_) => {}
-            SendOutcome::Stale(_) | SendOutcome::Elsewhere(_) => break,
+            SendOutcome::Again(_) if run() != known => known = run(),
+            SendOutcome::Again(_) | SendOutcome::Stale(_) | SendOutcome::Elsewhere(_) => break,
         }
     }
     Err(Error::Protocol { what: "close the session", detail: "the server is not there; it will time out" })

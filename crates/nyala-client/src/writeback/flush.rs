@@ -95,11 +95,14 @@ impl Writeback {
             (state.pending_attrs_mut().depart(), state.session())
         };
         let Some(set) = set else { return Ok(()) };
+        let _under_way = Setting(file);
         let (inode, bound) = (file.inode, Bound::new(file.inode, session));
         let sent = self.cluster.meta_bound("set attributes", MetaOp::SetAttr { inode, set }, Want::PINNED, bound).await;
-        let mut state = file.state.lock();
-        state.pending_attrs_mut().arrived();
-        state.attrs_mut().invalidate();
+        {
+            let mut state = file.state.lock();
+            state.pending_attrs_mut().arrived();
+            state.attrs_mut().invalidate();
+        }
         sent.map(drop)
     }
 
@@ -309,6 +312,15 @@ impl Writeback {
         drop(state);
         self.memory.give_back(room - grown);
         Ok(())
+    }
+}
+
+/// Attributes on their way by themselves; they wait again if this is dropped before they are over.
+struct Setting<'a>(&'a File);
+
+impl Drop for Setting<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().pending_attrs_mut().take_back();
     }
 }
 

@@ -47,7 +47,7 @@ fn holders(
 fn ask(state: &mut State, inode: InodeId, flock: bool, holders: &BTreeSet<LockOwner>) -> Vec<u64> {
     let (mut numbers, mut sessions) = (Vec::new(), Vec::new());
     for holder in holders {
-        // A client that caches nothing has no poll, and cannot be asked.
+        // A client without a poll cannot be asked.
         if state.polls.contains(&holder.session) {
             numbers.extend(state.lock_checks.ask(holder.session, inode, holder.owner, flock));
             sessions.push(holder.session);
