@@ -84,7 +84,7 @@ test: test-unit test-e2e ## all tests: units, properties, crashes, then end to e
 # One seed for all property tests: who changes something else must not be told of a rare case of theirs. `make properties` looks for those.
 .PHONY: test-unit
 test-unit: deps ## all tests but those end to end (SEED=: of the property tests)
-	PROPTEST_RNG_SEED=$(or $(SEED),1) cargo test --release --locked --workspace --exclude nyala-e2e
+	PROPTEST_RNG_SEED=$(or $(SEED),1) cargo test --release --locked --workspace --exclude nyala-e2e --no-fail-fast
 
 # Those that say how rare a failing case is, and without those that try every crash, so that it ends soon.
 .PHONY: test-fresh

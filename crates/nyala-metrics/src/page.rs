@@ -34,9 +34,13 @@ impl Page {
         Page::default()
     }
 
-    /// Begins a metric. A second time is a mistake of the caller's.
+    /// Begins a metric.
+    ///
+    /// # Panics
+    ///
+    /// The second time: Prometheus refuses such a page as a whole.
     pub fn family<'a>(&'a mut self, metric: &'a Metric) -> Family<'a> {
-        debug_assert!(!self.written.contains(&metric.name), "{} is written twice", metric.name);
+        assert!(!self.written.contains(&metric.name), "{} is written twice", metric.name);
         self.written.push(metric.name);
         put!(self.text, "# HELP {} {}\n", metric.name, Escaped(metric.help));
         put!(self.text, "# TYPE {} {}\n", metric.name, metric.kind.word());
