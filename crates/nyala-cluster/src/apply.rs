@@ -59,6 +59,10 @@ impl ClusterState {
             Command::HandOutRange { target, last, range } => self.hand_out_range(target, last, range),
             Command::AddMember { group, target } => self.add_member(group, target),
             Command::RemoveMember { group, target } => self.remove_member(group, target),
+            Command::MoveSlots { slots, to } => self.move_slots(&slots, to),
+            Command::CancelMoves { slots } => self.cancel_moves(&slots),
+            Command::BeginMove { slot, after, run } => self.begin_move(slot, after, run),
+            Command::CompleteMove { slot, attempt } => self.complete_move(slot, attempt),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::{ClusterError, MAX_ADDRESSES, MAX_TARGETS_PER_NODE, alias};
 use minicbor::{Decode, Encode};
 use nyala_wire::map::{CapacityPool, MemberState, Reachability, Role, Settings, SlotRange, TargetKind};
 use nyala_wire::mgmt::Register;
-use nyala_wire::{ClusterId, GroupId, NodeId, PoolId, TargetId};
+use nyala_wire::{ClusterId, GroupId, NodeId, PoolId, Slot, TargetId};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
@@ -202,6 +202,46 @@ pub enum Command {
         #[n(1)]
         target: TargetId,
     },
+    /// An operator has slots served by another metadata server.
+    #[n(24)]
+    MoveSlots {
+        /// The slots.
+        #[n(0)]
+        slots: Vec<Slot>,
+        /// The server.
+        #[n(1)]
+        to: TargetId,
+    },
+    /// An operator gives moves up; all of them if no slot is named.
+    #[n(25)]
+    CancelMoves {
+        /// The slots.
+        #[n(0)]
+        slots: Vec<Slot>,
+    },
+    /// The server that gives a slot away begins an attempt to copy it.
+    #[n(26)]
+    BeginMove {
+        /// The slot.
+        #[n(0)]
+        slot: Slot,
+        /// The attempt that is given up for it.
+        #[n(1)]
+        after: u64,
+        /// The run of the server.
+        #[n(2)]
+        run: u64,
+    },
+    /// A slot is wholly on the other server's disk.
+    #[n(27)]
+    CompleteMove {
+        /// The slot.
+        #[n(0)]
+        slot: Slot,
+        /// The attempt.
+        #[n(1)]
+        attempt: u64,
+    },
 }
 
 /// A service and its targets, as it registers.
@@ -342,6 +382,12 @@ pub enum Event {
     /// A metadata target got a range of inode sequence numbers.
     #[n(21)]
     RangeHandedOut(#[n(0)] TargetId, #[n(1)] u32),
+    /// A slot is on its way to another metadata server, or another attempt to copy it has begun.
+    #[n(22)]
+    SlotMoves(#[n(0)] Slot),
+    /// The move of a slot was given up.
+    #[n(23)]
+    SlotStays(#[n(0)] Slot),
 }
 
 impl TryFrom<&Register> for RegisterNode {

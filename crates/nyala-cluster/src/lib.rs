@@ -21,6 +21,7 @@ pub mod group;
 pub mod leader;
 pub mod lease_ledger;
 pub mod placement;
+pub mod slots;
 pub mod state;
 pub mod states;
 

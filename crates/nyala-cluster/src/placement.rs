@@ -4,7 +4,10 @@
 //! draw, with test vectors. Choosing allocates nothing but its result, unless targets are preferred.
 
 use crate::rng::Rng;
-use nyala_wire::map::{CapacityPool, ClusterMap, Consistency, Placement, Reachability, SlotRange, Target, TargetKind};
+use crate::slots::staying;
+use nyala_wire::map::{
+    CapacityPool, ClusterMap, Consistency, Placement, Reachability, SlotMove, SlotRange, Target, TargetKind,
+};
 use nyala_wire::map::{Group, MemberState};
 use nyala_wire::splitmix::mix;
 use nyala_wire::{NodeId, Pattern, PoolId, Slot, StripePattern, TargetId};
@@ -65,6 +68,14 @@ fn tier_of(target: &Target) -> u8 {
     class + u8::from(target.reachability == Reachability::ProbablyOffline)
 }
 
+/// The slots of each server of the best class, without those on their way.
+fn meta_ranges(map: &ClusterMap, servers: &[(TargetId, &Target)], moves: &[SlotMove]) -> Vec<Vec<SlotRange>> {
+    let staying = servers.iter().map(|(server, target)| (staying(&map.slots, moves, *server), tier_of(target)));
+    let some: Vec<_> = staying.filter(|(ranges, _)| !ranges.is_empty()).collect();
+    let best = some.iter().map(|(_, tier)| *tier).min();
+    some.into_iter().filter(|(_, tier)| Some(*tier) == best).map(|(ranges, _)| ranges).collect()
+}
+
 impl PlacementTable {
     /// The table for a map.
     pub fn new(map: &ClusterMap) -> PlacementTable {
@@ -76,11 +87,11 @@ impl PlacementTable {
         let (tiers, groups) = (by_pool(&candidates), by_pool(&groups));
         let works_on = |server| Some((server, map.server_target(server)?));
         let meta: Vec<_> = map.metadata_servers().filter_map(works_on).filter(|(_, t)| usable(t)).collect();
-        let best = meta.iter().map(|(_, t)| tier_of(t)).min();
-        let ranges = |server| map.slots.iter().filter(|range| range.target == server).copied().collect();
-        let meta =
-            meta.into_iter().filter(|(_, t)| Some(tier_of(t)) == best).map(|(server, _)| ranges(server)).collect();
-        PlacementTable { candidates, tiers, groups, meta }
+        let mut servers = meta_ranges(map, &meta, &map.moves);
+        if servers.is_empty() {
+            servers = meta_ranges(map, &meta, &[]);
+        }
+        PlacementTable { candidates, tiers, groups, meta: servers }
     }
 
     /// Targets for a new file, or the numbers of mirror groups with [`Pattern::Mirror`]: at most `pattern.num_targets`, fewer when the pool has fewer, none when it has none that

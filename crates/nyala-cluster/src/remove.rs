@@ -34,6 +34,9 @@ impl ClusterState {
         if self.has_slots(id) && !self.groups.iter().any(|group| group.serves == Some(id)) {
             return Err(in_use(what, "it serves a part of the name space"));
         }
+        if self.moves.iter().any(|moving| moving.to == id) {
+            return Err(in_use(what, "slots are on their way to it; cancel that first"));
+        }
         if self.groups.iter().any(|group| group.members.contains(&id)) {
             return Err(in_use(what, "it is a member of a mirror group"));
         }
@@ -44,6 +47,7 @@ impl ClusterState {
             return Err(in_use(what, "files may have data on it; say that the content is gone to give it up"));
         }
         self.targets.retain(|t| t.id != id);
+        self.emptied.retain(|server| *server != id);
         if let Err(at) = self.retired.binary_search(&id) {
             self.retired.insert(at, id);
         }

@@ -6,7 +6,7 @@ use crate::capacity::CapacityLimits;
 use crate::command::RegisterNode;
 use crate::states::TargetState;
 use minicbor::{Decode, Encode};
-use nyala_wire::map::{CapacityPool, ClusterMap, Group, Node, Pool, Reachability, Role, Settings, SlotRange};
+use nyala_wire::map::{CapacityPool, ClusterMap, Group, Node, Pool, Reachability, Role, Settings, SlotMove, SlotRange};
 use nyala_wire::map::{Target, TargetKind};
 use nyala_wire::{ClusterId, MapVersion, NodeId, PoolId, TargetId};
 use std::net::SocketAddr;
@@ -62,6 +62,18 @@ pub struct ClusterState {
     #[n(14)]
     #[cbor(default)]
     pub last_range: u32,
+    /// Slots on their way to another metadata server, by slot.
+    #[n(15)]
+    #[cbor(default)]
+    pub moves: Vec<SlotMove>,
+    /// Metadata servers that gave all their slots away, by id.
+    #[n(16)]
+    #[cbor(default)]
+    pub emptied: Vec<TargetId>,
+    /// Highest number of an attempt to copy a slot; they are not given twice.
+    #[n(17)]
+    #[cbor(default)]
+    pub last_move: u64,
 }
 
 /// A registered service.
@@ -193,6 +205,8 @@ impl ClusterState {
             pools: self.pools.clone(),
             slots: self.slots.clone(),
             settings: self.settings.clone(),
+            moves: self.moves.clone(),
+            emptied: self.emptied.clone(),
         }
     }
 

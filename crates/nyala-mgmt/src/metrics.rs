@@ -50,6 +50,8 @@ ops! {
     Refused = "refused",
     Groups = "groups",
     TakeRange = "take_range",
+    SlotStep = "slot_step",
+    Slots = "slots",
     JoinMgmt = "join_mgmt",
     MgmtNodes = "mgmt_nodes",
     RemoveMgmt = "remove_mgmt",

@@ -11,7 +11,7 @@
 
 use crate::sharded_map::ShardedMap;
 use nyala_wire::meta::{DelegationMode, MAX_DELEGATIONS, Returned, Revocation};
-use nyala_wire::{InodeId, SessionId};
+use nyala_wire::{InodeId, SessionId, Slot};
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 /// A recall that is not answered is repeated after so long.
@@ -101,6 +101,10 @@ struct Delegated {
 impl Delegated {
     fn is_moved_by_another(&self, session: SessionId, need: Need) -> bool {
         need == Need::Grant(DelegationMode::Exclusive) && self.mover.is_some_and(|mover| mover != session)
+    }
+
+    fn is_used(&self) -> bool {
+        !self.holders.is_empty() || self.mover.is_some()
     }
 
     fn is_idle(&self) -> bool {
@@ -432,6 +436,20 @@ impl Delegations {
             entry.mover = entry.mover.filter(|mover| *mover != session);
             !entry.is_idle()
         });
+    }
+
+    /// Whether anybody has a delegation of an inode, or moves its inline content.
+    pub fn is_used(&self, inode: InodeId) -> bool {
+        self.inodes.get(inode).is_some_and(Delegated::is_used)
+    }
+
+    /// The inodes of a slot that somebody has a delegation of, or whose inline content somebody moves.
+    pub fn used_in(&self, slot: Slot) -> Vec<InodeId> {
+        let used = self.inodes.iter().filter(|(inode, entry)| inode.slot() == slot && entry.is_used());
+        let mut inodes: Vec<InodeId> = used.map(|(inode, _)| inode).collect();
+        // In an order that does not depend on this run.
+        inodes.sort_unstable();
+        inodes
     }
 
     /// An inode is gone, and all delegations of it.

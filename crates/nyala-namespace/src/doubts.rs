@@ -13,8 +13,8 @@
 //! Doubts are in memory: a later restart forgets them. Files that several clients wrote at once when one of them died are not
 //! doubted.
 
-use nyala_wire::InodeId;
 use nyala_wire::meta::MetaReply;
+use nyala_wire::{InodeId, Slot};
 use std::collections::HashSet;
 
 /// Most files that are remembered one by one: some tens of megabytes.
@@ -54,6 +54,11 @@ impl Doubts {
         self.doubtful.contains(&inode) || (inode.sequence() < self.below && !self.settled.contains(&inode))
     }
 
+    /// Whether storage may have more of any file of a slot than its size says.
+    pub fn any_in(&self, slot: Slot) -> bool {
+        self.below > 0 || self.doubtful.iter().any(|inode| inode.slot() == slot)
+    }
+
     /// The file is gone, and its number is never used again.
     pub fn forget(&mut self, inode: InodeId) {
         self.doubtful.remove(&inode);
@@ -81,7 +86,6 @@ impl Doubts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nyala_wire::Slot;
 
     fn inode(sequence: u64) -> InodeId {
         InodeId::new(Slot(3), sequence).unwrap()

@@ -50,6 +50,10 @@ pub const MISC: u8 = b'M';
 pub const MIRROR: u8 = b'Q';
 
 const RUN: &[u8] = b"run";
+const TAKEN: &[u8] = b"slot";
+
+/// Tags of rows that belong to a slot, in order: their keys go on with an inode, whose first two bytes are its slot, or with the slot.
+pub const OF_SLOTS: [u8; 9] = [DATA, ENTRY, GARBAGE, INODE, FILE_LOCKS, NEXT, OPEN, TRUNCATE, XATTR];
 
 /// Number of replies kept for a session; a client has at most so many changing requests under way.
 pub const REPLY_WINDOW: u64 = 256;
@@ -180,6 +184,33 @@ pub fn parse_run(key: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(key.strip_prefix(&[MISC])?.strip_prefix(RUN)?.try_into().ok()?))
 }
 
+/// Prefix of the rows with one of [`OF_SLOTS`] that belong to a slot.
+pub fn slot_prefix(tag: u8, slot: Slot) -> Vec<u8> {
+    tagged(tag, &[&slot.0.to_be_bytes()])
+}
+
+/// The slot that a row belongs to, if it belongs to one.
+pub fn parse_slot(key: &[u8]) -> Option<Slot> {
+    let (tag, rest) = key.split_first()?;
+    let (slot, _) = rest.split_first_chunk::<2>()?;
+    OF_SLOTS.contains(tag).then_some(Slot(u16::from_be_bytes(*slot)))
+}
+
+/// Key of what is known of a slot that came from another server.
+pub fn taken(slot: Slot) -> Vec<u8> {
+    tagged(MISC, &[TAKEN, &slot.0.to_be_bytes()])
+}
+
+/// Prefix of [`taken`] for all slots.
+pub fn taken_prefix() -> Vec<u8> {
+    tagged(MISC, &[TAKEN])
+}
+
+/// Slot of a [`taken`] key.
+pub fn parse_taken(key: &[u8]) -> Option<Slot> {
+    Some(Slot(u16::from_be_bytes(key.strip_prefix(&[MISC])?.strip_prefix(TAKEN)?.try_into().ok()?)))
+}
+
 /// Inode of a [`garbage`], [`truncate`] or [`file_locks`] key.
 pub fn parse_inode(key: &[u8]) -> Option<InodeId> {
     Some(InodeId(u64::from_be_bytes(key.get(1..)?.try_into().ok()?)))
@@ -264,5 +295,24 @@ mod tests {
         assert_eq!(parse_cookie(&entry(InodeId(5), 77)), Some(77));
         assert_eq!(parse_committed(&committed(6)), Some(6));
         assert_eq!(parse_session_lock(&session_lock(SessionId(8), InodeId(3))), Some((SessionId(8), InodeId(3))));
+        assert_eq!((parse_taken(&taken(Slot(9))), parse_run(&taken(Slot(9)))), (Some(Slot(9)), None));
+    }
+
+    #[test]
+    fn rows_know_their_slots() {
+        let (slot, session) = (Slot(0x0102), SessionId(0x0102_0304_0506_0708));
+        let of = InodeId::new(slot, 7).unwrap();
+        let rows = [data(of), entry(of, 300), garbage(of), inode(of), file_locks(of), next_sequence(slot)];
+        let rows = rows.into_iter().chain([open(of, session), truncate(of), xattr(of, b"user.a")]);
+        for (tag, row) in OF_SLOTS.into_iter().zip(rows) {
+            assert!(row.starts_with(&slot_prefix(tag, slot)) && parse_slot(&row) == Some(slot), "{row:?}");
+        }
+        for row in [session_lock(session, of), keys_of_session(session), reply(session, 1), inode_count(), run(1)] {
+            assert_eq!(parse_slot(&row), None);
+        }
+    }
+
+    fn keys_of_session(of: SessionId) -> Vec<u8> {
+        session(of)
     }
 }

@@ -5,7 +5,7 @@
 //! Pure: who waits, and for how long, is the service's business.
 
 use nyala_wire::meta_tx::TxId;
-use nyala_wire::{InodeId, Name};
+use nyala_wire::{InodeId, Name, Slot};
 use std::collections::HashMap;
 
 /// What can be locked.
@@ -29,6 +29,11 @@ impl LockKey {
             LockKey::Rename => None,
         }
     }
+
+    /// The slot that it is in.
+    pub fn slot(&self) -> Slot {
+        self.inode().unwrap_or(InodeId::ROOT).slot()
+    }
 }
 
 /// Locks held on this server.
@@ -38,6 +43,8 @@ pub struct Locks {
     pins: HashMap<InodeId, Vec<TxId>>,
     /// Directories with locked names, and how many.
     dirs: HashMap<InodeId, usize>,
+    /// Slots that nobody uses: they are about to be another server's.
+    sealed: Vec<Slot>,
 }
 
 impl Locks {
@@ -48,12 +55,29 @@ impl Locks {
 
     /// Whether somebody other than `me` stands in the way of using an inode.
     pub fn inode_blocked(&self, inode: InodeId, me: Option<TxId>) -> bool {
-        !self.exclusive.is_empty() && self.held_by_other(&LockKey::Inode(inode), me)
+        self.is_sealed(inode.slot()) || (!self.exclusive.is_empty() && self.held_by_other(&LockKey::Inode(inode), me))
     }
 
     /// Whether somebody other than `me` stands in the way of using a name.
     pub fn entry_blocked(&self, dir: InodeId, name: &Name, me: Option<TxId>) -> bool {
-        !self.exclusive.is_empty() && self.held_by_other(&LockKey::Entry(dir, name.clone()), me)
+        self.is_sealed(dir.slot())
+            || (!self.exclusive.is_empty() && self.held_by_other(&LockKey::Entry(dir, name.clone()), me))
+    }
+
+    /// Whether nobody may use what is in a slot.
+    #[inline]
+    pub fn is_sealed(&self, slot: Slot) -> bool {
+        !self.sealed.is_empty() && self.sealed.contains(&slot)
+    }
+
+    /// From now on nobody uses what is in these slots, and in no others. Nobody holds anything in them.
+    pub fn seal(&mut self, slots: Vec<Slot>) {
+        self.sealed = slots;
+    }
+
+    /// Whether anybody holds anything in a slot.
+    pub fn any_in(&self, slot: Slot) -> bool {
+        self.exclusive.keys().any(|key| key.slot() == slot) || self.pins.keys().any(|dir| dir.slot() == slot)
     }
 
     /// Whether a transaction other than `me` needs this directory to stay.
@@ -75,7 +99,7 @@ impl Locks {
 
     /// Whether `tx` could take all of `keys`.
     pub fn are_free(&self, tx: TxId, keys: &[LockKey]) -> bool {
-        !keys.iter().any(|key| self.held_by_other(key, Some(tx)))
+        !keys.iter().any(|key| self.is_sealed(key.slot()) || self.held_by_other(key, Some(tx)))
     }
 
     /// Who needs this directory to stay.
@@ -144,5 +168,21 @@ mod tests {
         assert!(!locks.inode_blocked(inode, None) && locks.pinned(dir, None) && !locks.pinned(dir, Some(tx(3))));
         locks.release(tx(3));
         assert!(locks.is_empty());
+    }
+
+    #[test]
+    fn what_is_in_a_sealed_slot_is_nobodys() {
+        let tx = |number| TxId { coordinator: TargetId(1), number };
+        let (mut locks, here, there) = (Locks::default(), InodeId(5), InodeId::new(Slot(3), 5).unwrap());
+        let name = Name::new(b"a").unwrap();
+        assert!(locks.acquire(tx(1), &[LockKey::Pin(there)]) && locks.any_in(Slot(3)) && !locks.any_in(Slot(0)));
+        locks.release(tx(1));
+        assert!(locks.acquire(tx(1), &[LockKey::Rename]) && locks.any_in(Slot(0)) && !locks.any_in(Slot(3)));
+        locks.seal(vec![Slot(3)]);
+        assert!(locks.inode_blocked(there, Some(tx(1))) && locks.entry_blocked(there, &name, None));
+        assert!(!locks.inode_blocked(here, None) && locks.acquire(tx(2), &[LockKey::Inode(here)]));
+        assert!(!locks.acquire(tx(2), &[LockKey::Entry(there, name)]));
+        locks.seal(Vec::new());
+        assert!(!locks.inode_blocked(there, None));
     }
 }

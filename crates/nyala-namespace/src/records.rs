@@ -5,7 +5,7 @@
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 use nyala_wire::meta_tx::{PartResult, TxPart};
-use nyala_wire::{Attr, FileKind, InodeId, Layout, Name, SessionId, StripePattern, TargetId, Time};
+use nyala_wire::{Attr, FileKind, InodeId, Layout, MapVersion, Name, SessionId, StripePattern, TargetId, Time};
 
 /// An inode.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
@@ -195,6 +195,36 @@ pub struct SessionRecord {
     /// Its client caches under delegations, so that it has to confirm them after a restart of the server.
     #[n(1)]
     pub caches: Option<bool>,
+    /// Its client opened it at another server, from which a slot came with what it has open and locked there. It is asked for nothing
+    /// here, and ends unless its client takes that over ([`crate::ns::adopt`]).
+    #[n(2)]
+    pub guest: Option<bool>,
+}
+
+/// A slot that came from another server, or is about to.
+#[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
+pub struct TakenRecord {
+    /// The attempt that brought it ([`nyala_wire::map::SlotMove::attempt`]).
+    #[n(0)]
+    pub attempt: u64,
+    /// The version of a cluster map that shows that attempt.
+    #[n(1)]
+    pub map: MapVersion,
+    /// Number of the next message of rows.
+    #[n(2)]
+    pub next: u64,
+    /// Inodes among its rows, until they count as this server's.
+    #[n(3)]
+    pub inodes: u64,
+    /// All of it is here.
+    #[n(4)]
+    pub whole: bool,
+    /// It has been served here.
+    #[n(5)]
+    pub served: bool,
+    /// Storage may have more of some of its files than their sizes say.
+    #[n(6)]
+    pub doubtful: bool,
 }
 
 /// The kept reply to a changing request.

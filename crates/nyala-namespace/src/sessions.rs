@@ -9,9 +9,10 @@
 //! This server may lose power: a session's record is on disk before its client hears that it is open, or the next run would
 //! give its delegations to others without a fence. If the end of one is lost, all that others did since is lost with it: it ends again.
 
+use crate::keys::REPLY_WINDOW;
 use nyala_wire::meta::MetaRequest;
 use nyala_wire::{ErrorCode, SessionId, WireError};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Longer between two looks than this means that this process did not run.
 const STALL_MS: u64 = 3_000;
@@ -24,6 +25,8 @@ struct Live {
     acked_below: u64,
     /// Largest sequence number that was heard since the session was opened.
     heard: u64,
+    /// Changes that were refused since another server does them now: a late copy must not be done here after all.
+    refused: BTreeSet<u64>,
 }
 
 /// A request's leave to change something.
@@ -78,18 +81,27 @@ impl Sessions {
             return Ok(true);
         }
         self.openings += 1;
-        self.live.insert(session, Live { seen_ms: now_ms, opening: self.openings, acked_below: 0, heard: 0 });
+        self.live.insert(
+            session,
+            Live { seen_ms: now_ms, opening: self.openings, acked_below: 0, heard: 0, refused: BTreeSet::new() },
+        );
         Ok(false)
     }
 
     /// Takes up a session of an earlier run. What was heard then is not known.
     pub fn take_up(&mut self, session: SessionId, now_ms: u64) {
         self.openings += 1;
-        let live = Live { seen_ms: now_ms, opening: self.openings, acked_below: 0, heard: u64::MAX };
+        let (opening, refused) = (self.openings, BTreeSet::new());
+        let live = Live { seen_ms: now_ms, opening, acked_below: 0, heard: u64::MAX, refused };
         self.live.insert(session, live);
     }
 
-    /// A session could not be opened after all.
+    /// Whether it is open, or on its way to its end.
+    pub fn is_known(&self, session: SessionId) -> bool {
+        self.live.contains_key(&session) || self.ending.contains_key(&session)
+    }
+
+    /// A session could not be opened after all, or all that it held is another one's.
     pub fn forget(&mut self, session: SessionId) {
         self.live.remove(&session);
     }
@@ -98,7 +110,10 @@ impl Sessions {
     pub fn hear(&mut self, request: &MetaRequest, now_ms: u64) -> Result<Leave, WireError> {
         let live = self.live.get_mut(&request.session).ok_or_else(stale)?;
         live.seen_ms = now_ms;
-        live.acked_below = live.acked_below.max(request.acked_below);
+        if request.acked_below > live.acked_below {
+            live.acked_below = request.acked_below;
+            live.refused = live.refused.split_off(&request.acked_below);
+        }
         let new = request.sequence > live.heard;
         live.heard = live.heard.max(request.sequence);
         let leave = Leave { session: request.session, sequence: request.sequence, opening: live.opening, new };
@@ -118,7 +133,19 @@ impl Sessions {
         if leave.sequence != 0 && leave.sequence < live.acked_below {
             return Err(ErrorCode::BAD_MESSAGE.with("the client has the reply to this request or has given it up"));
         }
+        if !live.refused.is_empty() && live.refused.contains(&leave.sequence) {
+            return Err(ErrorCode::WRONG_SERVER.with("this request was refused, since another server does it"));
+        }
         Ok(())
+    }
+
+    /// A change is refused for good: its client does it at another server.
+    pub fn refuse(&mut self, leave: Leave) {
+        let live = self.live.get_mut(&leave.session).filter(|live| live.opening == leave.opening);
+        let Some(live) = live.filter(|live| leave.sequence != 0 && leave.sequence >= live.acked_below) else { return };
+        if live.refused.len() < REPLY_WINDOW as usize {
+            live.refused.insert(leave.sequence);
+        }
     }
 
     /// Begins to end a session: from now on its requests change nothing. False if that is under way already.

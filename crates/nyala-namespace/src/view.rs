@@ -4,7 +4,7 @@
 
 use crate::keys;
 use nyala_kv::{Batch, Visit};
-use nyala_wire::{InodeId, WireError};
+use nyala_wire::{InodeId, SessionId, WireError};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -24,6 +24,16 @@ pub trait View {
             ControlFlow::Continue(())
         })?;
         Ok(count)
+    }
+
+    /// The inodes that a session holds open.
+    fn opened_by(&self, session: SessionId) -> Result<Vec<InodeId>, WireError> {
+        let mut found = Vec::new();
+        self.scan(&[keys::OPEN], &[keys::OPEN + 1], &mut |key, _| {
+            found.extend(keys::parse_open(key).filter(|(_, by)| *by == session).map(|(inode, _)| inode));
+            ControlFlow::Continue(())
+        })?;
+        Ok(found)
     }
 
     /// Whether somebody has locks on a file. Asked for every file that is removed as well.

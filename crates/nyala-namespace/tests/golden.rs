@@ -144,7 +144,7 @@ fn other_records() {
         &EntryRecord { name: name(b"hello"), inode: HELLO, kind: FileKind::File, followed: None },
         "83 4568656c6c6f 10 00",
     );
-    record(&SessionRecord { client: "host:/mnt".into(), caches: None }, "81 69 686f73743a2f6d6e74");
+    record(&SessionRecord { client: "host:/mnt".into(), caches: None, guest: None }, "81 69 686f73743a2f6d6e74");
     record(&ReplyRecord { sequence: 300, body: vec![0x82, 0, 0x80].into() }, "82 19012c 43820080");
     record(&GarbageRecord { targets: layout().targets, mirrored: None }, "81 82 1865 1866");
     record(&GarbageRecord { targets: layout().targets, mirrored: Some(true) }, "82 82 1865 1866 f5");

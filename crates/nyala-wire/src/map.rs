@@ -282,6 +282,26 @@ pub struct SlotRange {
     pub target: TargetId,
 }
 
+/// A slot that is to be served by another metadata server. Its rows are copied while it is in use; then, in one step, the other one serves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct SlotMove {
+    /// The slot.
+    #[n(0)]
+    pub slot: Slot,
+    /// The metadata server that serves it until the move is complete.
+    #[n(1)]
+    pub from: TargetId,
+    /// The metadata server that serves it afterwards.
+    #[n(2)]
+    pub to: TargetId,
+    /// Number of the present attempt to copy it, which no other attempt of any move has; that of the order before the first.
+    #[n(3)]
+    pub attempt: u64,
+    /// The run of `from` that makes this attempt; 0 before the first.
+    #[n(4)]
+    pub run: u64,
+}
+
 /// Settings that the whole cluster shares.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
 pub struct Settings {
@@ -341,6 +361,16 @@ pub struct ClusterMap {
     /// Settings.
     #[n(7)]
     pub settings: Settings,
+    /// Slots on their way to another server, by slot.
+    #[n(8)]
+    #[cbor(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moves: Vec<SlotMove>,
+    /// Metadata servers that gave all their slots away, by id: they serve no names any more, and still know what they did.
+    #[n(9)]
+    #[cbor(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub emptied: Vec<TargetId>,
 }
 
 impl ClusterMap {
@@ -392,16 +422,22 @@ impl ClusterMap {
         match self.groups.iter().find(|group| group.members.contains(&target)) {
             Some(group) => group.serves.filter(|_| group.primary() == Some(target)),
             None => {
-                let alone =
-                    self.slots.iter().any(|range| range.target == target) && self.server_group(target).is_none();
+                let serves = self.slots.iter().any(|range| range.target == target) || self.emptied.contains(&target);
+                let alone = serves && self.server_group(target).is_none();
                 alone.then_some(target)
             }
         }
     }
 
-    /// Metadata servers: whoever serves slots, by id.
+    /// The move of a slot, if it is on its way.
+    pub fn slot_move(&self, slot: Slot) -> Option<&SlotMove> {
+        self.moves.iter().find(|moving| moving.slot == slot)
+    }
+
+    /// Metadata servers: whoever serves slots, or did, by id.
     pub fn metadata_servers(&self) -> impl Iterator<Item = TargetId> + use<> {
-        let servers: BTreeSet<TargetId> = self.slots.iter().map(|range| range.target).collect();
+        let serving = self.slots.iter().map(|range| range.target);
+        let servers: BTreeSet<TargetId> = serving.chain(self.emptied.iter().copied()).collect();
         servers.into_iter()
     }
 

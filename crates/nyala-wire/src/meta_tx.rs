@@ -4,7 +4,7 @@
 //! and rename across slots). Two-phase commit with presumed abort; `docs/protocol.md` has the recovery table.
 
 use crate::attr::{Attr, FileKind};
-use crate::ids::{InodeId, SessionId, Slot, TargetId};
+use crate::ids::{InodeId, MapVersion, SessionId, Slot, TargetId};
 use crate::meta::Owner;
 use crate::name::Name;
 use crate::stripe::StripePattern;
@@ -71,7 +71,51 @@ pub enum TxAction {
     /// its number is 0. Reply: `LockEdges`.
     #[n(5)]
     LockEdges,
+    /// Rows of a slot that is to be served by the receiver. Not part of a transaction: its number is 0. Reply: `Done`, also when it was
+    /// done before; for the last ones once all of them are on disk.
+    #[n(6)]
+    MoveRows(#[n(0)] MoveRows),
 }
+
+/// Rows of a slot on its way, in the order of [`MoveRows::number`].
+#[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
+pub struct MoveRows {
+    /// The slot.
+    #[n(0)]
+    pub slot: Slot,
+    /// The attempt, as in [`crate::map::SlotMove::attempt`].
+    #[n(1)]
+    pub attempt: u64,
+    /// The version of the sender's cluster map, which shows that attempt.
+    #[n(2)]
+    pub map: MapVersion,
+    /// Number of the message within its attempt, from 0; with the first one, what earlier attempts brought goes.
+    #[n(3)]
+    pub number: u64,
+    /// Rows as they are now.
+    #[n(4)]
+    pub rows: Vec<MovedRow>,
+    /// Nothing follows: the sender serves the slot no more.
+    #[n(5)]
+    pub last: bool,
+    /// Storage may have more of some of the slot's files than their sizes say.
+    #[n(6)]
+    pub doubtful: bool,
+}
+
+/// A row on its way.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct MovedRow {
+    /// Its key.
+    #[n(0)]
+    pub key: ByteVec,
+    /// What it says; absent: there is none any more.
+    #[n(1)]
+    pub value: Option<ByteVec>,
+}
+
+/// Rows of one message take about so many bytes.
+pub const MOVE_BYTES: usize = 256 << 10;
 
 /// Most edges in a reply to [`TxAction::LockEdges`]; more are left off.
 pub const MAX_LOCK_EDGES: usize = 8192;

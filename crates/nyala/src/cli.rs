@@ -78,8 +78,8 @@ pub enum Command {
     Umount(umount::UmountArgs),
     /// Run a management service
     Mgmtd(role::mgmtd::MgmtdArgs),
-    /// Run a metadata service
-    Meta(role::meta::MetaArgs),
+    /// Run a metadata service, or move parts of the name space between those that run
+    Meta(MetaCli),
     /// Run a storage service
     Storage(role::storage::StorageArgs),
     /// Measure the cluster, next to the local file system and loopback TCP
@@ -104,6 +104,16 @@ pub enum Command {
     Man(man::ManArgs),
     /// Print the version
     Version,
+}
+
+/// `nyala meta`, and `nyala meta …`
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct MetaCli {
+    #[command(subcommand)]
+    command: Option<meta_slots::MetaCommand>,
+    #[command(flatten)]
+    args: role::meta::MetaArgs,
 }
 
 /// `nyala node …`
@@ -205,6 +215,7 @@ impl Command {
     /// What is logged where nothing else is asked for.
     fn log_level(&self) -> &'static str {
         match self {
+            Command::Meta(MetaCli { command: Some(_), .. }) => "warn",
             Command::Mgmtd(_) | Command::Meta(_) | Command::Storage(_) | Command::Mount(_) => "info",
             _ => "warn",
         }
@@ -246,7 +257,8 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Mount(args) => role::mount::run(args),
         Command::Umount(args) => umount::run(args),
         Command::Mgmtd(args) => role::mgmtd::run(args),
-        Command::Meta(args) => role::meta::run(args),
+        Command::Meta(MetaCli { command: Some(command), .. }) => meta_slots::run(command, output),
+        Command::Meta(MetaCli { args, .. }) => role::meta::run(args),
         Command::Storage(args) => role::storage::run(args),
         Command::Bench(args) => bench::run(args, output),
         Command::Plan(args) => plan::run(args, output),

@@ -61,7 +61,7 @@ impl Revocations {
             }
             SendOutcome::Reply(_) => Err(unexpected_reply("ask for revocations")),
             SendOutcome::Stale(_) => self.cluster.open_session(session, generation).await.map(|_| true),
-            SendOutcome::Elsewhere(_) => {
+            SendOutcome::Elsewhere(_) | SendOutcome::NotHere(_) => {
                 let have = self.cluster.maps.view().map.version;
                 // why ignored: the next poll finds out again.
                 let _ = self.cluster.maps.refresh(have).await;

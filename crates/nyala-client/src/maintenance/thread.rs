@@ -65,6 +65,7 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
 
 fn tick(core: &Arc<Core>) {
     let now_ms = core.ctx.now_ms();
+    core.cluster.note_slots();
     for session in core.cluster.all_sessions() {
         // Also of one that keeps no delegations: all clients wait until it has heard that a server was started again.
         if session.begin_polling() {

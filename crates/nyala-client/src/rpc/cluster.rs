@@ -12,6 +12,7 @@ use crate::rpc::logic::acknowledged::AcknowledgedChanges;
 use crate::rpc::logic::group_numbers::Numbers;
 use crate::rpc::reach::Unreached;
 use crate::rpc::session::Session;
+use crate::rpc::slots_came::SlotsCame;
 use crate::rpc::transport::Rpc;
 use nyala_wire::meta::Want;
 use nyala_wire::slots::Slots;
@@ -70,6 +71,8 @@ pub(crate) struct Cluster {
     pub(super) complained_ms: AtomicU64,
     /// Changes that metadata servers acknowledged and may not have on disk.
     pub(super) acknowledged: Mutex<AcknowledgedChanges>,
+    /// Slots that went from one metadata server to another, whose sessions this client has not taken over yet.
+    pub(super) slots_came: SlotsCame,
 }
 
 impl Cluster {
@@ -90,6 +93,7 @@ impl Cluster {
             slots: Mutex::default(),
             complained_ms: AtomicU64::new(0),
             acknowledged: Mutex::default(),
+            slots_came: SlotsCame::default(),
         })
     }
 
@@ -112,6 +116,11 @@ impl Cluster {
     /// An id that no session of this client had before.
     pub(super) fn next_id(&self) -> SessionId {
         SessionId::of_client(self.client_id, self.session_ids.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// What the session with a metadata target is called, if there was ever one.
+    pub(super) fn opened_session(&self, target: TargetId) -> Option<SessionId> {
+        self.sessions.lock().get(&target).filter(|session| session.generation() > 0).map(|session| session.id())
     }
 
     pub(crate) fn all_sessions(&self) -> Vec<Arc<Session>> {

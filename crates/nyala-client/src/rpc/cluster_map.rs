@@ -16,9 +16,10 @@ use nyala_wire::map::{ClusterMap, Target};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
 use nyala_wire::{ClusterId, MapVersion, TargetId, WireError, message_type};
 use parking_lot::{Mutex, RwLock};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
@@ -67,6 +68,17 @@ pub(crate) struct Maps {
     refreshing: tokio::sync::Mutex<()>,
     /// A newer map was taken.
     changed: Notify,
+    moved: Mutex<BTreeSet<(TargetId, TargetId)>>,
+    any_moved: AtomicBool,
+}
+
+/// Between which metadata servers slots have moved.
+fn moved(before: &ClusterMap, now: &ClusterMap) -> BTreeSet<(TargetId, TargetId)> {
+    if before.slots == now.slots {
+        return BTreeSet::new();
+    }
+    let each = now.metadata_servers().flat_map(|to| now.slots_of(to).map(move |slot| (slot, to)));
+    each.filter_map(|(slot, to)| Some((before.slot_target(slot)?, to))).filter(|(from, to)| from != to).collect()
 }
 
 impl Maps {
@@ -77,6 +89,8 @@ impl Maps {
             view: RwLock::default(),
             refreshing: tokio::sync::Mutex::new(()),
             changed: Notify::new(),
+            moved: Mutex::default(),
+            any_moved: AtomicBool::new(false),
         }
     }
 
@@ -105,6 +119,18 @@ impl Maps {
         }
     }
 
+    /// Metadata servers between which slots have moved since this was asked last: from, to.
+    #[inline]
+    pub(super) fn take_moves(&self) -> BTreeSet<(TargetId, TargetId)> {
+        if !self.any_moved.load(Ordering::Acquire) {
+            return BTreeSet::new();
+        }
+        match self.any_moved.swap(false, Ordering::AcqRel) {
+            true => std::mem::take(&mut *self.moved.lock()),
+            false => BTreeSet::new(),
+        }
+    }
+
     pub(super) fn take(&self, map: ClusterMap) {
         let mut view = self.view.write();
         let ours = view.map.cluster;
@@ -112,6 +138,11 @@ impl Maps {
             tracing::error!(%ours, theirs = %map.cluster, "management serves another cluster now; its map is not taken");
         } else if map.version > view.map.version {
             self.mgmt.lock().learn(&map);
+            let moved = moved(&view.map, &map);
+            if !moved.is_empty() {
+                self.moved.lock().extend(moved);
+                self.any_moved.store(true, Ordering::Release);
+            }
             *view = Arc::new(View::new(map));
             drop(view);
             self.changed.notify_waiters();

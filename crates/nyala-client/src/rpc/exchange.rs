@@ -44,8 +44,10 @@ pub(crate) enum SendOutcome {
     Again(Again),
     /// The session is not known there.
     Stale(Again),
-    /// Another server, or a newer map.
+    /// Another server, or a newer map. It may have been done.
     Elsewhere(Again),
+    /// The server does not serve that slot. If it is a change, it was not done there, and is not done any more under its number.
+    NotHere(Again),
 }
 
 /// Where the server's log was when it sent this.
@@ -85,7 +87,8 @@ pub(super) fn refused(what: &'static str, frame: &Frame) -> Result<SendOutcome> 
     let why = sort_reply(what, error)?;
     Ok(match code {
         ErrorCode::STALE_SESSION => SendOutcome::Stale(why),
-        ErrorCode::WRONG_SERVER | ErrorCode::MAP_BEHIND | ErrorCode::WRONG_EPOCH => SendOutcome::Elsewhere(why),
+        ErrorCode::WRONG_SERVER => SendOutcome::NotHere(why),
+        ErrorCode::MAP_BEHIND | ErrorCode::WRONG_EPOCH => SendOutcome::Elsewhere(why),
         _ => SendOutcome::Again(why),
     })
 }

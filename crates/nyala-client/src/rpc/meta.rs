@@ -3,8 +3,8 @@
 //! Requests to metadata: which server, under which sequence number, and again until it worked.
 //!
 //! **Failure model.** A request or its reply may be lost at any time: it is sent again under the same sequence number, to
-//! the same target (wherever the map says that is by now), and the server does it once. A server that does not serve the
-//! slot any more has not done it: the request goes to the right one under a number of that session. A server that lost
+//! the same target (wherever the map says that is by now), and the server does it once, also if its slot has left meanwhile. A server
+//! that says that it does not serve the slot has not done it, and will not: the request goes to the right one under a number of that session. A server that lost
 //! the session cannot tell; the session is opened again and the request sent under a new number, unless it carries what was
 //! handed over under the session that has ended (`rpc::bound`): then it fails.
 
@@ -205,7 +205,9 @@ impl Cluster {
                 SendOutcome::Reply(_) => return Ok(true),
                 SendOutcome::Stale(_) => drop(self.open_session(session, generation).await?),
                 SendOutcome::Again(why) => retry.pause(self, why).await?,
-                SendOutcome::Elsewhere(why) => self.refresh_and_pause(&mut retry, why).await?,
+                SendOutcome::Elsewhere(why) | SendOutcome::NotHere(why) => {
+                    self.refresh_and_pause(&mut retry, why).await?
+                }
             }
         }
     }
@@ -226,6 +228,10 @@ impl Cluster {
                 self.refresh_and_pause(&mut retry, why).await?;
                 continue;
             };
+            self.note_slots();
+            if self.slots_came.any_for(target) {
+                self.adopt(target).await;
+            }
             let session = self.session(target);
             let seen = if stale.0 == target { stale.1 } else { 0 };
             let generation = self.open_session(&session, seen).await?;
@@ -249,9 +255,17 @@ impl Cluster {
                     }
                     SendOutcome::Elsewhere(why) => {
                         self.refresh_and_pause(&mut retry, why).await?;
-                        if route(self) != Some(target) {
+                        // A change may have been done, and its server, wherever it works by now, knows.
+                        let asks_it = ticket.is_some() && self.maps.view().endpoint(target).is_some();
+                        if !asks_it && route(self) != Some(target) {
                             break;
                         }
+                    }
+                    SendOutcome::NotHere(why) => {
+                        self.refresh_and_pause(&mut retry, why).await?;
+                        // Nobody took it, and its session there has not ended: as if it came from the program now.
+                        bound = bound.map(|bound| Bound { fresh: true, ..bound });
+                        break;
                     }
                 }
             }

@@ -22,4 +22,5 @@ pub(crate) mod retry;
 pub(crate) mod session;
 pub(crate) mod session_close;
 pub(crate) mod sessions;
+pub(crate) mod slots_came;
 pub(crate) mod storage;

@@ -28,7 +28,8 @@ pub(super) async fn close_session_as(cluster: &Cluster, session: &Session, id: S
         match cluster.send_meta_as(session, id, "close the session", &mut request).await? {
             SendOutcome::Reply(_) => return Ok(()),
             SendOutcome::Again(_) if run() != known => known = run(),
-            SendOutcome::Again(_) | SendOutcome::Stale(_) | SendOutcome::Elsewhere(_) => break,
+            SendOutcome::Again(_) | SendOutcome::Stale(_) => break,
+            SendOutcome::Elsewhere(_) | SendOutcome::NotHere(_) => break,
         }
     }
     Err(Error::Protocol { what: "close the session", detail: "the server is not there; it will time out" })

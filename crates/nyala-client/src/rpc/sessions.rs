@@ -97,7 +97,8 @@ impl Cluster {
                 Ok(reply)
             }
             SendOutcome::Reply(_) => return Err(unexpected_reply("open a session")),
-            SendOutcome::Again(why) | SendOutcome::Stale(why) | SendOutcome::Elsewhere(why) => Err(why),
+            SendOutcome::Again(why) | SendOutcome::Stale(why) => Err(why),
+            SendOutcome::Elsewhere(why) | SendOutcome::NotHere(why) => Err(why),
         })
     }
 
@@ -115,7 +116,7 @@ impl Cluster {
                     tracing::warn!(target = %session.target, %error, "cannot open the session again");
                 }
             }
-            Ok(SendOutcome::Again(why) | SendOutcome::Elsewhere(why)) => {
+            Ok(SendOutcome::Again(why) | SendOutcome::Elsewhere(why) | SendOutcome::NotHere(why)) => {
                 tracing::debug!(target = %session.target, ?why, "session not kept alive yet");
             }
             Err(error) => tracing::warn!(target = %session.target, %error, "session not kept alive"),

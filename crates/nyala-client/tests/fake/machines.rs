@@ -214,6 +214,11 @@ impl Machines {
                 inner.storage.fenced.insert(session);
                 Completion::Fenced(Ok(()))
             }),
+            // There is no management.
+            Effect::SlotStep(ticket, _) => {
+                self.inputs
+                    .push_back((at, Input::Completed(ticket, Completion::Stepped(Err(ErrorCode::NOT_READY.into())))));
+            }
             Effect::Note(_) => {}
         }
     }

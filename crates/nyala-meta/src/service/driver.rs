@@ -16,8 +16,10 @@ use crate::tables::store_error;
 use nyala_kv::ChangeKind;
 use nyala_namespace::server::io::{Completion, Durability, Effect, Input, Moment, Ticket, Token};
 use nyala_namespace::server::{Identity, Server};
+use nyala_transport::member::MgmtError;
 use nyala_wire::meta::MetaRequest;
 use nyala_wire::meta_tx::{TxReply, TxRequest};
+use nyala_wire::mgmt::{MgmtRequest, SlotStep};
 use nyala_wire::storage::StorageOp;
 use nyala_wire::{ErrorCode, Time, WireError};
 use std::cell::{Cell, Ref, RefCell};
@@ -202,6 +204,11 @@ impl Driver {
                     let fence = async move { Completion::Fenced(fence::everywhere(&state, session).await) };
                     self.complete(ticket, fence);
                 }
+                Effect::SlotStep(ticket, step) => {
+                    let state = self.state.clone();
+                    let step = async move { Completion::Stepped(slot_step(&state, step).await) };
+                    self.complete(ticket, step);
+                }
                 Effect::Note(note) => notes::write(&note),
             }
         }
@@ -255,6 +262,12 @@ impl Driver {
             }
         }
     }
+}
+
+/// Says to management how far a slot is. What came of it is in the map.
+async fn slot_step(state: &State, step: SlotStep) -> Result<(), WireError> {
+    let refused = |error: MgmtError| ErrorCode::NOT_READY.with(format!("management: {error}"));
+    state.member.mgmt().call(&MgmtRequest::SlotStep(step)).await.map(drop).map_err(refused)
 }
 
 async fn room(state: Rc<State>, kind: Option<ChangeKind>) -> Completion {

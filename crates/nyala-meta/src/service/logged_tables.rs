@@ -33,6 +33,10 @@ impl View for LoggedTables {
     fn openers(&self, inode: InodeId) -> Result<usize, WireError> {
         self.0.tables.openers(inode)
     }
+
+    fn opened_by(&self, session: SessionId) -> Result<Vec<InodeId>, WireError> {
+        Ok(self.0.tables.opened_by(session))
+    }
 }
 
 impl io::Tables for LoggedTables {
@@ -54,10 +58,6 @@ impl io::Tables for LoggedTables {
 
     fn admits(&self, kind: ChangeKind) -> bool {
         self.0.tables.store.admits(kind)
-    }
-
-    fn opened_by(&self, session: SessionId) -> Result<Vec<InodeId>, WireError> {
-        Ok(self.0.tables.opened_by(session))
     }
 
     fn deferred(&self) -> Result<BTreeSet<InodeId>, WireError> {

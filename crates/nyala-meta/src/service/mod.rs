@@ -264,7 +264,8 @@ impl MetaService {
             let me = self.host.me;
             match self.host.member.map().server_on(me) {
                 Some(_) => ErrorCode::NOT_READY.with("this metadata server is about to begin its work"),
-                None => ErrorCode::WRONG_SERVER.with(format!("no metadata server works on target {me} now")),
+                // Who works elsewhere by now may have done what is asked for.
+                None => ErrorCode::WRONG_EPOCH.with(format!("no metadata server works on target {me} now")),
             }
         };
         self.host.serving().ok_or_else(elsewhere)
@@ -434,6 +435,9 @@ fn counters(host: &Host, metrics: &Metrics) -> Vec<(String, u64)> {
             put("left_s", progress.estimate_ms.map_or(u64::MAX, |ms| ms / 1000));
         }
     }
+    let inodes = host.tables.store.get(&nyala_namespace::keys::inode_count()).ok().flatten();
+    let inodes = inodes.and_then(|bytes| <[u8; 8]>::try_from(&bytes[..]).ok()).map(u64::from_le_bytes);
+    counters.push(("inodes".into(), inodes.unwrap_or_default()));
     counters.push(("log.syncs".into(), store.syncs));
     counters.push(("log.checkpoints".into(), store.checkpoints));
     counters.push(("log.records".into(), store.applied.0));

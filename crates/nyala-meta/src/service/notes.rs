@@ -37,6 +37,17 @@ pub fn write(note: &Note) {
         Note::DeferredUnlinkFailed(inode, error) => {
             tracing::error!(%inode, %error, "a replaced file cannot be removed; tried again");
         }
+        Note::SlotGiven(slot, to) => tracing::info!(%slot, %to, "a slot is served by another metadata server now"),
+        Note::SlotNotGiven(slot, error) => {
+            tracing::warn!(%slot, %error, "a slot cannot be given to another metadata server yet; tried again");
+        }
+        Note::SlotTaken(slot, inodes) => tracing::info!(%slot, inodes, "a slot came from another metadata server"),
+        Note::SlotNotTaken(error) => {
+            tracing::error!(%error, "slots that came from other metadata servers cannot be read, and are not served");
+        }
+        Note::SlotNotCleared(slot, error) => {
+            tracing::warn!(%slot, %error, "rows of a slot of another metadata server cannot be removed yet; tried again");
+        }
         Note::LockEdgesUnknown(target, error) => {
             tracing::debug!(%target, %error, "who waits for locks there is not known");
         }

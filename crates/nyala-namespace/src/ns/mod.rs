@@ -4,6 +4,7 @@
 //! ([`Env`]), and either completes the change and returns its reply, or says why not ([`crate::change::Fault`]).
 
 pub mod acl;
+pub mod adopt;
 pub mod attrs;
 pub mod content;
 pub mod create;
@@ -85,6 +86,7 @@ fn dispatch(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
         MetaOp::GetLock { inode, lock } => lock::get(change, env, *inode, *lock),
         MetaOp::Tmpfile { entry } => create::unnamed(change, env, entry),
         MetaOp::Repair(repair) => repair::run(change, env.now, repair),
+        MetaOp::SessionAdopt { session } => adopt::run(change, env, *session),
         MetaOp::SetPattern { dir, pattern } => attrs::set_pattern(change, env, *dir, *pattern),
     }
 }

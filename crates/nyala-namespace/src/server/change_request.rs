@@ -8,6 +8,7 @@
 //! After a power cut it may be a change that its client was told is done, which is done again ([`super::replay`]): nobody holds anything then,
 //! and what it asked of storage was done the first time.
 
+use super::adopt;
 use super::backoff::{Backoff, look_again};
 use super::grants;
 use super::ground::Caller;
@@ -17,6 +18,7 @@ use super::lock_wait;
 use super::recall::Recall;
 use super::replay_compare::is_same;
 use super::room::RoomGate;
+use super::slots::gate;
 use super::state::{Progress, State, Task};
 use super::transaction::{Failed, Transaction, Turn};
 use super::truncation::{self, Truncation};
@@ -305,6 +307,9 @@ impl ChangeRequest {
     fn attempt(&mut self, state: &mut State) -> Result<Option<Wait>, WireError> {
         // Its session may have ended, or its client given it up, while it waited.
         state.sessions.check(self.leave)?;
+        if self.again.is_none() && !self.is_open_here(state)? {
+            return self.try_again(state, Event::Released);
+        }
         let State { ground, doubts, delegations, .. } = state;
         let keeps = |dir| {
             matches!(delegations.mode(dir, self.request.session), DelegationMode::Shared | DelegationMode::Exclusive)
@@ -327,6 +332,18 @@ impl ChangeRequest {
             Err(Fault::Refused(error)) => Err(error),
             Err(Fault::Blocked) => self.try_again(state, Event::Released),
             Err(Fault::Elsewhere(plan)) => self.elsewhere(state, *plan),
+        }
+    }
+
+    /// Whether its slot may be used; an error, if it is another server's: then it was not done here, and is not done any more.
+    fn is_open_here(&self, state: &mut State) -> Result<bool, WireError> {
+        match gate::pass(&state.ground, &self.request.op) {
+            Ok(()) => Ok(true),
+            Err(Fault::Refused(error)) => {
+                state.sessions.refuse(self.leave);
+                Err(error)
+            }
+            Err(Fault::Blocked | Fault::Elsewhere(_)) => Ok(false),
         }
     }
 
@@ -394,6 +411,7 @@ impl ChangeRequest {
             // What has moved to storage is all that storage has.
             MetaOp::Commit(commit) if commit.spilled.is_some() => state.doubts.settle(commit.inode),
             MetaOp::SetLock { inode, lock } => lock_wait::applied(state, request.session, *inode, lock),
+            MetaOp::SessionAdopt { session } => adopt::adopted(state, *session),
             _ => {}
         }
         Ok(match truncation {
@@ -410,8 +428,10 @@ impl ChangeRequest {
         }
         state.apply(&batch)?;
         gone.iter().for_each(|inode| state.doubts.forget(*inode));
-        if let MetaOp::SetLock { inode, lock } = &self.request.op {
-            lock_wait::applied(state, self.request.session, *inode, lock);
+        match &self.request.op {
+            MetaOp::SetLock { inode, lock } => lock_wait::applied(state, self.request.session, *inode, lock),
+            MetaOp::SessionAdopt { session } => adopt::adopted(state, *session),
+            _ => {}
         }
         Ok(self.done(state, body))
     }

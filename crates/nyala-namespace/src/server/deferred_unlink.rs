@@ -34,7 +34,9 @@ impl Task for DeferredUnlinks {
         if due && state.now.serving && state.delegations.recovered() {
             // What cannot be read now is tried again at the next look.
             let held = state.ground.tables.deferred().unwrap_or_default();
-            for &inode in held.intersection(&self.before) {
+            for &inode in
+                held.intersection(&self.before).filter(|inode| state.ground.is_here(inode.slot())).collect::<Vec<_>>()
+            {
                 if state.unlinking.insert(inode) {
                     // Each on its own: one may have to wait for a client or a transaction.
                     state.begin(Unlink { inode, recall: Recall::new(HOLDER), gate: RoomGate::default() });
@@ -75,6 +77,9 @@ impl Unlink {
         }
         self.gate = RoomGate::default();
         let inode = self.inode;
+        if !state.ground.is_here(inode.slot()) {
+            return Ok(None);
+        }
         let changed = state.ground.look(None, |mut change| {
             let_go(&mut change, inode)?;
             let gone = change.destroyed();

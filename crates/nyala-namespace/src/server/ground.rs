@@ -82,6 +82,11 @@ impl Ground {
         self.map.slot_target(slot) == Some(self.me)
     }
 
+    /// Whether a slot is served here, and may be used now.
+    pub fn is_usable(&self, slot: Slot) -> bool {
+        self.is_here(slot) && !self.locks.is_sealed(slot)
+    }
+
     /// The directories of this server that an operation names.
     pub fn dirs_here(&self, op: &MetaOp) -> Vec<InodeId> {
         let to = if let MetaOp::Rename(rename) = op { Some(rename.to_parent) } else { None };

@@ -37,6 +37,13 @@ pub fn reply_again(state: &mut State, request: &MetaRequest, leave: Leave, kept:
     }
     let MetaReply::Created { new: true, inode, .. } = codec::decode(kept)? else { return Ok(()) };
     state.sessions.check(leave)?;
+    if !state.ground.is_here(inode.slot()) {
+        // Its client notes it at the server that has it now.
+        return Ok(());
+    }
+    if state.ground.locks.is_sealed(inode.slot()) {
+        return Err(ErrorCode::NOT_READY.with("the new file is about to be another server's"));
+    }
     if state.ground.tables.get(&keys::inode(inode))?.is_none() {
         return Err(ErrorCode::STALE.with("the new file is gone already"));
     }

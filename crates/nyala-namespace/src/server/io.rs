@@ -8,10 +8,10 @@ use nyala_kv::{Batch, ChangeKind};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::meta::MetaRequest;
 use nyala_wire::meta_tx::{TxReply, TxRequest};
+use nyala_wire::mgmt::SlotStep;
 use nyala_wire::storage::ChunkFileId;
 use nyala_wire::{DataLocation, InodeId, SessionId, TargetId, WireError};
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// When something happens.
@@ -59,6 +59,8 @@ pub enum Completion {
     Truncated,
     /// Of [`Effect::Fence`].
     Fenced(Result<(), WireError>),
+    /// Of [`Effect::SlotStep`]. An error may also mean that the answer was lost.
+    Stepped(Result<(), WireError>),
 }
 
 /// How safe something has to be.
@@ -90,6 +92,8 @@ pub enum Effect {
     Truncate(Ticket, DataLocation, ChunkFileId, u64),
     /// Have storage refuse what a session may still send: [`Completion::Fenced`].
     Fence(Ticket, SessionId),
+    /// Tell management how far a slot is that goes to another server: [`Completion::Stepped`]. What came of it is in the map.
+    SlotStep(Ticket, SlotStep),
     /// Tell the operator.
     Note(Note),
 }
@@ -107,16 +111,6 @@ pub trait Tables: View {
     fn is_full(&self) -> bool;
     /// Whether a change of this kind may be applied now.
     fn admits(&self, kind: ChangeKind) -> bool;
-
-    /// The inodes that a session holds open.
-    fn opened_by(&self, session: SessionId) -> Result<Vec<InodeId>, WireError> {
-        let mut found = Vec::new();
-        self.scan(&[crate::keys::OPEN], &[crate::keys::OPEN + 1], &mut |key, _| {
-            found.extend(crate::keys::parse_open(key).filter(|(_, by)| *by == session).map(|(inode, _)| inode));
-            ControlFlow::Continue(())
-        })?;
-        Ok(found)
-    }
 
     /// The inodes that the server itself holds open ([`crate::ns::deferred_unlink`]).
     fn deferred(&self) -> Result<BTreeSet<InodeId>, WireError> {

@@ -136,6 +136,9 @@ impl WaitForLock {
                 self.ask_after_ms = (self.ask_after_ms * 2).max(search.waited_ms + ASK_OTHERS_AFTER_MS);
                 self.search = None;
             }
+            if !state.ground.is_here(self.inode.slot()) {
+                return Err(ErrorCode::WRONG_SERVER.with("the file is another server's now"));
+            }
             let (over, locks) = (state.lock_waits.is_over(self.number), &*state.ground.tables);
             if over || lock::read(locks, self.inode)?.in_the_way(self.session, &self.lock).next().is_none() {
                 return Ok(None);

@@ -5,7 +5,7 @@
 use crate::file_locks::FileLocks;
 use nyala_wire::meta::FileLock;
 use nyala_wire::meta_tx::{LockEdge, LockOwner, MAX_LOCK_EDGES};
-use nyala_wire::{ErrorCode, InodeId, SessionId, WireError};
+use nyala_wire::{ErrorCode, InodeId, SessionId, Slot, WireError};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most waits at once; beyond, ENOLCK.
@@ -79,6 +79,11 @@ impl LockWaits {
         let inside = |wait: &LockWait| lock.flock || (lock.start <= wait.lock.start && wait.lock.end <= lock.end);
         let owner = cluster_wide(LockOwner { session, owner: lock.owner });
         self.stop(|wait| wait.owner() == owner && wait.inode == inode && wait.lock.flock == lock.flock && inside(wait));
+    }
+
+    /// The files of a slot that somebody waits for.
+    pub fn in_slot(&self, slot: Slot) -> BTreeSet<InodeId> {
+        self.all.values().map(|wait| wait.inode).filter(|inode| inode.slot() == slot).collect()
     }
 
     /// A session has ended: it waits for nothing any more. Returns the files that it waited for.

@@ -13,6 +13,7 @@
 //! what is in memory may then differ from what is on disk, and only the disk counts.
 
 mod admission;
+mod adopt;
 mod answers;
 mod backoff;
 mod change_request;
@@ -46,6 +47,7 @@ mod room;
 mod session_end;
 mod session_expiry;
 mod session_open;
+mod slots;
 mod spill;
 pub mod state;
 mod telling;
@@ -99,6 +101,9 @@ impl Server {
         self.state.begin(resolve_doubts::ResolveDoubts::default());
         self.state.begin(forget::Forget::default());
         self.state.begin(deferred_unlink::DeferredUnlinks::default());
+        slots::follow_map(&mut self.state)?;
+        self.state.begin(slots::GiveSlots::default());
+        self.state.begin(slots::Purge::default());
         self.finish(effects);
         Ok(())
     }
@@ -112,10 +117,20 @@ impl Server {
             Input::Request(token, request) => request::arrive(&mut self.state, token, request),
             Input::Transaction(token, request) => participant::arrive(&mut self.state, token, request),
             Input::Completed(ticket, completion) => self.state.complete(ticket, completion),
-            Input::Map(map) => self.state.ground.set_map(map),
+            Input::Map(map) => {
+                self.state.ground.set_map(map);
+                self.follow_map();
+            }
             Input::Tick => self.state.pass(),
         }
         self.finish(effects);
+    }
+
+    /// Tables that cannot be read now may be read later: what came is served when the next map comes.
+    fn follow_map(&mut self) {
+        if let Err(error) = slots::follow_map(&mut self.state) {
+            self.state.note(io::Note::SlotNotTaken(error));
+        }
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 //! What a metadata server tells its operator.
 
 use nyala_wire::meta_tx::TxId;
-use nyala_wire::{InodeId, SessionId, TargetId, WireError};
+use nyala_wire::{InodeId, SessionId, Slot, TargetId, WireError};
 
 /// Something that an operator may want to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +32,16 @@ pub enum Note {
     TruncationFailed(InodeId, WireError),
     /// A replaced file cannot be removed; it is tried again.
     DeferredUnlinkFailed(InodeId, WireError),
+    /// A slot is another server's now, to which it was copied.
+    SlotGiven(Slot, TargetId),
+    /// A slot cannot be given to another server yet; it is tried again, and served here meanwhile.
+    SlotNotGiven(Slot, WireError),
+    /// What came from other servers cannot be read, and so not be served.
+    SlotNotTaken(WireError),
+    /// A slot is served here from now on, with so many inodes.
+    SlotTaken(Slot, u64),
+    /// Rows of a slot that is another server's cannot be removed; it is tried again.
+    SlotNotCleared(Slot, WireError),
     /// A server does not say who waits there for locks.
     LockEdgesUnknown(TargetId, WireError),
 }

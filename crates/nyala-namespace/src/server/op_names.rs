@@ -70,6 +70,7 @@ ops! {
     SetLock = "set_lock",
     Repair = "repair",
     Tmpfile = "tmpfile",
+    SessionAdopt = "session_adopt",
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use super::io::{Durability, Note, Ticket, Token};
 use super::lock_wait;
 use super::recall::Recall;
 use super::room::RoomGate;
+use super::slots;
 use super::state::{Progress, Promise, State, Task};
 use super::waits::{Event, Wait};
 use crate::change::Fault;
@@ -32,7 +33,13 @@ pub fn arrive(state: &mut State, token: Token, TxRequest { tx, action }: TxReque
         return state.answer(token, Err(error));
     }
     match action {
+        TxAction::MoveRows(rows) => slots::arrive(state, token, rows),
         TxAction::Prepare { now, parts, stage } => {
+            let closed =
+                |part: &TxPart| state.outgoing.as_ref().is_some_and(|out| out.closed && out.slot == part.slot());
+            if parts.iter().any(closed) {
+                return state.answer(token, Err(ErrorCode::BUSY.with("a slot is about to be another server's")));
+            }
             if parts.iter().any(|part| !state.ground.is_here(part.slot())) {
                 return state.answer(token, Err(ErrorCode::WRONG_SERVER.into()));
             }
@@ -50,6 +57,9 @@ pub fn arrive(state: &mut State, token: Token, TxRequest { tx, action }: TxReque
         TxAction::LockEdges => {
             let edges = lock_wait::edges(state);
             state.answer(token, Ok(TxReply::LockEdges(edges)));
+        }
+        TxAction::GetParent { dir } if !state.ground.is_usable(dir.slot()) => {
+            state.answer(token, Err(ErrorCode::BUSY.with("the directory's slot is another server's, or about to be")));
         }
         TxAction::GetParent { dir } => {
             let parent = state.ground.look(Some(tx), |mut change| change.dir(dir).map(|(_, part)| part.parent));
@@ -154,6 +164,9 @@ impl Prepare {
     }
 
     fn prepare(&mut self, state: &mut State) -> Result<Vec<PartResult>, WireError> {
+        if !self.parts.iter().all(|part| state.ground.is_usable(part.slot())) {
+            return Err(ErrorCode::BUSY.with("a slot is another server's by now"));
+        }
         match self.look(state).map_err(refusal)? {
             Prepared::Repeated(results) => Ok(results),
             Prepared::New { batch, locks, results } => {

@@ -80,8 +80,11 @@ fn note_open(state: &mut State, session: SessionId, returned: &[Returned]) -> Re
     let mut batch = Batch::new();
     for one in returned.iter().filter(|one| one.open) {
         let tables = &state.ground.tables;
-        let exists = tables.get(&keys::inode(one.inode))?.is_some();
+        let exists = state.ground.is_here(one.inode.slot()) && tables.get(&keys::inode(one.inode))?.is_some();
         if exists && tables.get(&keys::open(one.inode, session))?.is_none() {
+            if state.ground.locks.is_sealed(one.inode.slot()) {
+                return Err(ErrorCode::NOT_READY.with("this file is about to be another server's"));
+            }
             batch.put(keys::open(one.inode, session), []);
         }
     }

@@ -12,6 +12,7 @@ use super::ground::Caller;
 use super::io::Token;
 use super::lookup_open::lookup_open;
 use super::recall::Recall;
+use super::slots::gate;
 use super::state::{Progress, State, Task};
 use super::waits::Event;
 use crate::change::{Change, Fault, Step};
@@ -84,6 +85,7 @@ impl Read {
     }
 
     fn look(&self, state: &mut State) -> Step<MetaReply> {
+        gate::pass(&state.ground, &self.request.op)?;
         let State { ground, doubts, listings, delegations, now, .. } = state;
         let request = &self.request;
         let free = |inode| delegations.is_free_to_read(inode, request.session, now.ms);

@@ -49,8 +49,10 @@ pub fn recover(state: &mut State) -> Result<(), WireError> {
     for (key, value) in rows(state, keys::SESSION)? {
         if let Some(session) = keys::parse_session(&key) {
             state.sessions.take_up(session, state.now.ms);
-            silent.insert(session);
             let record: SessionRecord = codec::decode(&value)?;
+            if record.guest != Some(true) {
+                silent.insert(session);
+            }
             caching.extend(record.caches.filter(|caches| *caches).map(|_| session));
         }
     }

@@ -4,7 +4,7 @@
 //!
 //! Each client keeps what it was told until it is on disk. A server that has been started waits for all clients of before, lets
 //! each send what it has, and does it again in the order of the log that was lost: under the same sequence numbers, with the same
-//! inode numbers, layouts and times. Only then it does anything else, and goes on with truncations that the run before left: one that
+//! inode numbers, layouts and times. It waits as well until no slot may go that an earlier run was giving away. Only then it does anything else, and goes on with truncations that the run before left: one that
 //! a client was told is over is over, though the log does not say so, as clients may have written there since.
 //!
 //! **Failure model.** A client may be gone: when its session ends, the others go on without it, and what rests on its changes is lost as
@@ -20,6 +20,7 @@ use super::replay_compare::{is_same, is_there};
 use super::replay_outcome::begin;
 use super::replay_rest::{forget_open, is_over, note_open, truncate};
 use super::replays::Place;
+use super::slots::is_sealed_by_another_run;
 use super::state::{Progress, State, Task};
 use super::transaction::Turn;
 use super::waits::{Event, Wait};
@@ -50,6 +51,9 @@ impl Task for DoAgain {
         if !self.begun {
             if !state.replays.have_all_said() {
                 return Progress::Wait(Wait::on(Event::Replays));
+            }
+            if is_sealed_by_another_run(state) {
+                return Progress::Wait(Wait::on(Event::Map));
             }
             self.begin(state);
         }
@@ -87,7 +91,7 @@ impl DoAgain {
             let Some((place, told, change)) = &mut self.current else {
                 let Some((place, change)) = self.left.pop_first() else { break };
                 match begin(state, place.1, &change) {
-                    Ok((told, change)) => self.current = Some((place, told, change)),
+                    Ok(begun) => self.current = begun.map(|(told, change)| (place, told, change)),
                     Err(error) => self.is_lost(state, place, &error),
                 }
                 continue;

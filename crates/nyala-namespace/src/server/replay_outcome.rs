@@ -7,14 +7,15 @@ use super::state::State;
 use crate::change::Made;
 use crate::keys;
 use nyala_wire::meta::{Acknowledged, MetaOp, MetaReply, MetaRequest, PutInline, PutOutcome};
-use nyala_wire::{ErrorCode, SessionId, WireError, codec};
+use nyala_wire::{SessionId, WireError, codec};
 
-/// A change as it is done again, and what its client was told.
+/// A change as it is done again, and what its client was told. `None`: its slot is another server's, which has it on disk; so had this one
+/// before the slot left.
 pub fn begin(
     state: &State,
     session: SessionId,
     change: &Acknowledged,
-) -> Result<(MetaReply, ChangeRequest), WireError> {
+) -> Result<Option<(MetaReply, ChangeRequest)>, WireError> {
     let leave = state.sessions.again(session)?;
     let mut request: MetaRequest = codec::decode(&change.request)?;
     let mut told: MetaReply = codec::decode(&change.reply)?;
@@ -22,7 +23,7 @@ pub fn begin(
         only_taken(puts, told);
     }
     if request.op.routing_inode().is_some_and(|inode| !state.ground.is_here(inode.slot())) {
-        return Err(ErrorCode::WRONG_SERVER.into());
+        return Ok(None);
     }
     let below = keys::first_sequence(state.boot);
     let made = match &told {
@@ -34,7 +35,7 @@ pub fn begin(
         }
         _ => None,
     };
-    Ok((told.clone(), ChangeRequest::again(state, request, leave, Again { told, made })))
+    Ok(Some((told.clone(), ChangeRequest::again(state, request, leave, Again { told, made }))))
 }
 
 /// What was refused was sent by itself later, if at all.

@@ -19,6 +19,7 @@ use super::read::Read;
 use super::replay_request;
 use super::session_end;
 use super::session_open;
+use super::slots::gate;
 use super::spill::Spill;
 use super::state::{Progress, State, Task};
 use super::waits::{Event, Wait};
@@ -49,13 +50,7 @@ fn check(state: &State, op: &MetaOp) -> Result<(), WireError> {
     if !state.now.serving {
         return Err(ErrorCode::NOT_READY.with("this server is waiting for its lease"));
     }
-    match op.routing_inode() {
-        Some(inode) if !state.ground.is_here(inode.slot()) => {
-            let (slot, me) = (inode.slot(), state.ground.me);
-            Err(ErrorCode::WRONG_SERVER.with(format!("slot {slot} is not served by target {me}")))
-        }
-        _ => Ok(()),
-    }
+    gate::admit(state, op)
 }
 
 /// A request that waits until all clients of before the restart have said what they keep.

@@ -156,6 +156,14 @@ fn rest(state: &State, session: SessionId) -> Result<VecDeque<Rest>, WireError> 
 
 /// Whether it could be ended; otherwise a transaction stands in the way.
 fn end_one(state: &mut State, session: SessionId, rest: Rest) -> Result<bool, WireError> {
+    let (Rest::Open(inode) | Rest::Locks(inode)) = rest;
+    if !state.ground.is_here(inode.slot()) {
+        // It went to another server with its slot, or is about to come from one: there it ends for itself.
+        return Ok(true);
+    }
+    if state.ground.locks.is_sealed(inode.slot()) {
+        return Ok(false);
+    }
     let changed = state.ground.look(None, |mut change| {
         match rest {
             Rest::Open(inode) => close_here(&mut change, session, inode)?,

@@ -29,7 +29,7 @@ fn note(state: &mut State, session: SessionId, client: &str, caches: bool) -> Re
         let name: String = client.chars().take(MAX_CLIENT_CHARS).collect();
         state.note(Note::SessionOpened(session, name.clone()));
         let mut batch = Batch::new();
-        let record = SessionRecord { client: name, caches: caches.then_some(true) };
+        let record = SessionRecord { client: name, caches: caches.then_some(true), guest: None };
         batch.put(keys::session(session), codec::encode(&record));
         if let Err(error) = state.apply(&batch) {
             state.sessions.forget(session);

@@ -8,8 +8,10 @@ use super::backoff::Backoff;
 use super::grants;
 use super::io::Token;
 use super::recall::Recall;
+use super::slots::gate;
 use super::state::{Progress, State, Task};
 use super::waits::{Event, Wait};
+use crate::change::Fault;
 use crate::sessions::Leave;
 use nyala_wire::meta::{MetaReply, MetaRequest};
 use nyala_wire::{ErrorCode, WireError};
@@ -41,6 +43,11 @@ impl Spill {
         }
         // Its session may have ended, or its client given it up, while it waited: such a claim would never end.
         state.sessions.check(self.leave)?;
+        match gate::pass(&state.ground, &self.request.op) {
+            Ok(()) => {}
+            Err(Fault::Refused(error)) => return Err(error),
+            Err(_) => return self.backoff.wait(Event::Released, state.now.ms).map(Some),
+        }
         match self.recall.claim(state, inode) {
             true => Ok(None),
             false => self.backoff.wait(Event::Delegations, state.now.ms).map(Some),

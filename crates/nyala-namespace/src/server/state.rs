@@ -7,6 +7,7 @@ use super::io::{Completion, Durability, Effect, Moment, Note, Ticket, Token};
 use super::lock_waits::LockWaits;
 use super::op_names::OP_NAMES;
 use super::replays::Replays;
+use super::slots::Outgoing;
 use super::waits::{Event, TaskId, Wait, Waits};
 use crate::delegations::Delegations;
 use crate::doubts::Doubts;
@@ -86,6 +87,8 @@ pub struct State {
     pub prepared: BTreeMap<TxId, Promise>,
     /// Transactions of other coordinators that ended here lately.
     pub ended: Ended,
+    /// The slot that is being given to another server.
+    pub outgoing: Option<Outgoing>,
     /// Replaced files that are being removed.
     pub unlinking: BTreeSet<InodeId>,
     /// Number of operations by their numbers.
@@ -124,6 +127,7 @@ impl State {
             acknowledged: Vec::new(),
             prepared: BTreeMap::new(),
             ended: Ended::default(),
+            outgoing: None,
             unlinking: BTreeSet::new(),
             ops: [0; OP_NAMES.len()],
             counters: BTreeMap::new(),
@@ -156,7 +160,13 @@ impl State {
 
     /// Applies a batch; it is visible at once.
     pub fn apply(&mut self, batch: &Batch) -> Result<(), WireError> {
-        if batch.is_empty() { Ok(()) } else { self.ground.tables.apply(batch) }
+        if batch.is_empty() {
+            return Ok(());
+        }
+        if let Some(outgoing) = &mut self.outgoing {
+            outgoing.note(batch);
+        }
+        self.ground.tables.apply(batch)
     }
 
     /// Takes locks for a transaction; `BUSY` if another one stands in the way.

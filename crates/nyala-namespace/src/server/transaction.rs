@@ -8,6 +8,7 @@ use super::ground::Caller;
 use super::io::{Durability, Effect, Ticket};
 use super::recall::Recall;
 use super::room::RoomGate;
+use super::slots::gate;
 use super::state::State;
 use super::telling::Telling;
 use super::waits::{Event, Wait};
@@ -40,7 +41,10 @@ pub enum Failed {
 impl From<WireError> for Failed {
     fn from(error: WireError) -> Self {
         match error.code {
-            ErrorCode::BUSY | ErrorCode::NO_TRANSACTION => Failed::Again,
+            // A slot may be another server's by now.
+            ErrorCode::BUSY | ErrorCode::NO_TRANSACTION | ErrorCode::WRONG_SERVER | ErrorCode::WRONG_EPOCH => {
+                Failed::Again
+            }
             _ => Failed::Refused(error),
         }
     }
@@ -143,6 +147,10 @@ impl Transaction {
     /// Until the decision is safe (`None`), or the attempt has failed.
     fn drive(&mut self, state: &mut State, request: &MetaRequest) -> Result<Option<Wait>, Failed> {
         loop {
+            // Its slot may have left meanwhile. What is decided is not affected: locks are held then.
+            if !matches!(self.phase, Phase::Logging(..)) && gate::pass(&state.ground, &request.op).is_err() {
+                return Err(Failed::Again);
+            }
             let phase = std::mem::replace(&mut self.phase, Phase::Step(Heard::Ready));
             self.phase = match phase {
                 Phase::Step(heard) => self.step(state, request, heard)?,
@@ -218,6 +226,7 @@ impl Transaction {
     /// Whether clients have returned what the parts here change. Not for long: one that has to write something first cannot
     /// while the transaction holds its locks, so it gives them up and comes again.
     fn recalled(&mut self, state: &mut State, request: &MetaRequest, here: &[TxPart]) -> Result<bool, Failed> {
+        are_here(state, here)?;
         let caller = Caller::of_transaction(request);
         let (touched, gone) = state.ground.run(&caller, Some(self.tx), |mut change, env| {
             for part in here {
@@ -232,6 +241,7 @@ impl Transaction {
     /// Applies the decision with the parts that are here. It is on disk before a participant hears of it: a power cut that
     /// took it back here, but not there, would leave a name twice or nowhere.
     fn decide(&mut self, state: &mut State, request: &MetaRequest, (here, reply): Decision) -> Result<Phase, Failed> {
+        are_here(state, &here)?;
         state.sessions.check(self.leave)?;
         let (tx, participants) = (self.tx, self.coordinator.participants());
         let alone = participants.is_empty();
@@ -243,6 +253,14 @@ impl Transaction {
         self.position = Some(state.ground.tables.position());
         let ticket = state.log(if alone { Durability::Written } else { Durability::OnDisk });
         Ok(Phase::Logging(body, ticket))
+    }
+}
+
+/// The parts that were here when the others were prepared still are.
+fn are_here(state: &State, parts: &[TxPart]) -> Result<(), Failed> {
+    match parts.iter().all(|part| state.ground.is_usable(part.slot())) {
+        true => Ok(()),
+        false => Err(Failed::Again),
     }
 }
 

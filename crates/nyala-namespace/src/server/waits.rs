@@ -26,6 +26,8 @@ pub enum Event {
     Poll(SessionId),
     /// Clients have said what is to be done again, or it is done.
     Replays,
+    /// The cluster map has changed.
+    Map,
 }
 
 /// What a task waits for: the first of these. Completions of what it asked for end every wait.

@@ -157,6 +157,9 @@ impl Machine {
                     self.fenced.push(session);
                     self.stored(ticket, Completion::Fenced(Ok(())));
                 }
+                Effect::SlotStep(ticket, _) => {
+                    self.feed(Input::Completed(ticket, Completion::Stepped(Err(ErrorCode::NOT_READY.into()))));
+                }
                 Effect::Note(note) => self.notes.push(note),
             }
         }

@@ -2,6 +2,7 @@
 
 //! What must hold: at any moment for an observer, and in the tables once everything is quiet.
 
+use crate::node::Node;
 use crate::world::World;
 use nyala_namespace::change::{Change, Fault};
 use nyala_namespace::keys;
@@ -15,14 +16,24 @@ use std::ops::ControlFlow;
 
 /// All inodes of all servers.
 pub fn inodes(world: &World) -> BTreeMap<InodeId, InodeRecord> {
-    let all = world.nodes.iter().flat_map(|node| rows(&node.tables.view(), keys::INODE));
-    all.map(|(key, value)| (keys::parse_inode(&key).unwrap(), codec::decode(&value).unwrap())).collect()
+    all_rows(world, keys::INODE)
+        .into_iter()
+        .map(|(key, value)| (keys::parse_inode(&key).unwrap(), codec::decode(&value).unwrap()))
+        .collect()
+}
+
+/// The rows of a table, of each slot at the server that the map names.
+fn all_rows(world: &World, tag: u8) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mine = |node: &Node, key: &[u8]| world.map.slot_target(keys::parse_slot(key).unwrap()) == Some(node.me);
+    let of =
+        |node: &Node| rows(&node.tables.view(), tag).into_iter().filter(|(key, _)| mine(node, key)).collect::<Vec<_>>();
+    world.nodes.iter().flat_map(of).collect()
 }
 
 /// All entries of all servers, by directory.
 fn entries(world: &World) -> BTreeMap<InodeId, Vec<EntryRecord>> {
     let mut found: BTreeMap<InodeId, Vec<EntryRecord>> = BTreeMap::new();
-    for (key, value) in world.nodes.iter().flat_map(|node| rows(&node.tables.view(), keys::ENTRY)) {
+    for (key, value) in all_rows(world, keys::ENTRY) {
         let dir = InodeId(u64::from_be_bytes(key[1..9].try_into().unwrap()));
         found.entry(dir).or_default().push(codec::decode(&value).unwrap());
     }
@@ -33,7 +44,8 @@ fn entries(world: &World) -> BTreeMap<InodeId, Vec<EntryRecord>> {
 fn look(world: &World, dir: InodeId, name: &Name) -> Option<bool> {
     let target = world.map.slot_target(dir.slot()).unwrap();
     let node = &world.nodes[usize::from(target.0) - 1];
-    let locks = node.locks().filter(|_| node.answers()).filter(|locks| !locks.pinned(dir, None))?;
+    let locks =
+        node.locks().filter(|_| node.answers() && node.serves(dir.slot())).filter(|locks| !locks.pinned(dir, None))?;
     match Change::new(&node.tables, locks, None).find_entry(dir, name) {
         Ok(found) => Some(found.is_some()),
         Err(Fault::Blocked) => None,

@@ -11,6 +11,7 @@ mod node;
 mod unsynced;
 mod world;
 
+use node::Node;
 use nyala_wire::InodeId;
 use nyala_wire::meta::{MetaOp, NewEntry, Rename};
 use world::{CLIENTS, Faults, SERVERS, World, base, name};
@@ -26,8 +27,10 @@ fn run(world: &mut World, steps: u64) {
 
 fn rest(world: &mut World) {
     (world.faults, world.busy) = (Faults::default(), false);
-    for _ in 0..200_000 {
-        let quiet = world.nodes.iter().all(|node| node.up && node.is_quiet()) && world.is_settled();
+    for n in 0..200_000 {
+        world.debug = n > 199_000;
+        let quiet = |node: &Node| node.up && node.is_quiet() && node.is_settled(&world.map);
+        let quiet = world.nodes.iter().all(quiet) && world.is_settled() && world.map.moves.is_empty();
         if quiet && world.messages.is_empty() && world.clients.iter().all(|client| client.request.is_none()) {
             check::one_tree(world);
             check::own_files(world);
@@ -37,27 +40,34 @@ fn rest(world: &mut World) {
     }
     let stuck: Vec<String> = world.nodes.iter().map(|node| node.describe()).collect();
     let requests: Vec<_> = world.clients.iter().filter_map(|client| client.request.clone()).collect();
-    panic!("it does not come to rest: {stuck:#?}, {requests:?}, {} messages", world.messages.len());
+    let (moves, slots) = (&world.map.moves, &world.map.slots);
+    panic!(
+        "it does not come to rest: {stuck:#?}, {requests:?}, {} messages, {moves:?} {slots:?} {:#?}",
+        world.messages.len(),
+        world.told()
+    );
 }
 
 fn seeds(first: u64, count: u64, faults: Faults) {
     let one = std::env::var("NYALA_SIM_SEED").ok().map(|seed| seed.parse::<u64>().expect("a seed is a number"));
     let times = std::env::var("NYALA_SIM_TIMES").map_or(1, |times| times.parse().expect("a number"));
-    let (mut done, count) = (0, count * times);
+    let (mut done, mut moves, count) = (0, 0, count * times);
     for seed in one.map_or(first..first + count, |seed| seed..seed + 1) {
         let outcome = std::panic::catch_unwind(|| {
             let mut world = World::new(seed, faults);
+            world.debug = one.is_some();
             run(&mut world, 3_000);
-            world.clients.iter().map(|client| client.done).sum::<u64>()
+            (world.clients.iter().map(|client| client.done).sum::<u64>(), world.moved)
         });
         match outcome {
-            Ok(operations) => done += operations,
+            Ok((operations, moved)) => (done, moves) = (done + operations, moves + moved),
             Err(why) => {
                 eprintln!("NYALA_SIM_SEED={seed}");
                 std::panic::resume_unwind(why);
             }
         }
     }
+    assert!(faults.moves == 0 || moves > count * 2 || one.is_some(), "slots move: {moves} times");
     assert!(done > count * 10 || one.is_some(), "clients get something done: {done} operations");
 }
 
@@ -68,12 +78,32 @@ fn a_lossy_network() {
 
 #[test]
 fn processes_die() {
-    seeds(2_000, 80, Faults { lose: 3, repeat: 5, time_out: 10, crash: 4, power: false });
+    seeds(2_000, 80, Faults { lose: 3, repeat: 5, time_out: 10, crash: 4, power: false, moves: 0 });
 }
 
 #[test]
 fn machines_lose_power() {
-    seeds(3_000, 80, Faults { lose: 3, repeat: 5, time_out: 10, crash: 4, power: true });
+    seeds(3_000, 80, Faults { lose: 3, repeat: 5, time_out: 10, crash: 4, power: true, moves: 0 });
+}
+
+#[test]
+fn slots_move() {
+    seeds(4_000, 60, Faults { moves: 10, ..Faults::default() });
+}
+
+#[test]
+fn slots_move_over_a_lossy_network() {
+    seeds(5_000, 60, Faults { lose: 5, repeat: 10, time_out: 20, moves: 10, ..Faults::default() });
+}
+
+#[test]
+fn slots_move_while_processes_die() {
+    seeds(6_000, 80, Faults { lose: 3, repeat: 5, time_out: 10, crash: 4, power: false, moves: 10 });
+}
+
+#[test]
+fn slots_move_while_machines_lose_power() {
+    seeds(7_000, 80, Faults { lose: 3, repeat: 5, time_out: 10, crash: 4, power: true, moves: 10 });
 }
 
 /// All clients do one operation each; each server dies, or loses power, at each step until they are done.
@@ -137,7 +167,7 @@ fn directories_that_move_into_each_other() {
             world.begin(usize::from(n), op);
         }
         let crash = (seed % 2) as usize * 3;
-        world.faults = Faults { lose: 2, repeat: 2, time_out: 5, crash, power: seed % 4 == 3 };
+        world.faults = Faults { lose: 2, repeat: 2, time_out: 5, crash, power: seed % 4 == 3, moves: 0 };
         run(&mut world, 400);
     }
 }

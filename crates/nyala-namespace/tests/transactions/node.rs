@@ -8,19 +8,20 @@ use crate::world::{Address, Body, Cx, Message};
 use nyala_kv::Batch;
 use nyala_namespace::keys;
 use nyala_namespace::locks::Locks;
-use nyala_namespace::sequences::go_on_with;
-use nyala_namespace::server::io::{Completion, Durability, Effect, Input, Moment, Note, Ticket, Token};
+use nyala_namespace::sequences::{go_on_with, known};
+use nyala_namespace::server::io::{Completion, Durability, Effect, Input, Moment, Note, Tables, Ticket, Token};
 use nyala_namespace::server::memory::MemTables;
 use nyala_namespace::server::{Identity, Server};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::meta::{Grants, MetaRequest};
 use nyala_wire::meta_tx::*;
+use nyala_wire::mgmt::SEQUENCES_PER_RANGE;
 use nyala_wire::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Tasks that never end.
-const ALWAYS: usize = 4;
+const ALWAYS: usize = 6;
 
 /// Whom an answer is for.
 enum Asker {
@@ -42,6 +43,7 @@ pub struct Node {
     askers: BTreeMap<Token, Asker>,
     last_token: u64,
     calls: BTreeMap<u64, Ticket>,
+    steps: BTreeMap<u64, Ticket>,
     /// What waits for the log to be written or on disk up to a position.
     logging: Vec<(usize, Durability, Ticket)>,
     /// What leaves once the log is written up to a position.
@@ -49,10 +51,10 @@ pub struct Node {
 }
 
 impl Node {
-    pub fn new(me: TargetId, tables: Batch, map: &ClusterMap) -> Node {
+    pub fn new(me: TargetId, tables: Batch, map: &ClusterMap, range: u64) -> Node {
         // Range 1 is that of the tables that it begins with.
         let mut node = Node::down(me, vec![tables], 1, 1);
-        node.restart(map);
+        node.restart(map, range);
         node
     }
 
@@ -70,6 +72,7 @@ impl Node {
             askers: BTreeMap::new(),
             last_token: 0,
             calls: BTreeMap::new(),
+            steps: BTreeMap::new(),
             logging: Vec::new(),
             held: Vec::new(),
         }
@@ -86,9 +89,9 @@ impl Node {
         *self = Node::down(self.me, log, self.durable, self.boot);
     }
 
-    pub fn restart(&mut self, map: &ClusterMap) {
-        // Every start gets a range of its own, whatever was lost.
-        self.boot += 1;
+    /// Every start gets a range of inode numbers that no server had before, whatever was lost.
+    pub fn restart(&mut self, map: &ClusterMap, range: u64) {
+        self.boot = range;
         let mut log = self.tables.log();
         log.push(go_on_with(&self.tables, self.boot).unwrap());
         (self.written, self.durable) = (log.len(), log.len());
@@ -140,6 +143,15 @@ impl Node {
                     self.calls.insert(id, ticket);
                     cx.send(Message { to: Address::Server(target), body: Body::Ask(self.me, id, request) });
                 }
+                Effect::SlotStep(ticket, step) => {
+                    let id = cx.rng.bits();
+                    self.steps.insert(id, ticket);
+                    cx.send(Message { to: Address::Mgmt, body: Body::Step(self.me, id, step) });
+                }
+                Effect::Note(Note::NotDoneAgain(session, sequence, error)) => {
+                    eprintln!("{} NOTDONE {session} {sequence} {error:?} now ", self.me)
+                }
+                Effect::Note(Note::SlotNotTaken(error)) => panic!("what came can be read: {error}"),
                 Effect::Note(Note::CannotEnd(tx, fault)) => panic!("what was prepared cannot fail: {tx:?} {fault}"),
                 Effect::Note(_) => {}
                 other => panic!("nobody does that here: {other:?}"),
@@ -195,12 +207,58 @@ impl Node {
         }
     }
 
+    /// Management's answer, or its time is up.
+    pub fn stepped(&mut self, cx: &mut Cx, id: u64, answer: Result<(), WireError>) {
+        if let Some(ticket) = self.steps.remove(&id) {
+            self.feed(cx, Input::Completed(ticket, Completion::Stepped(answer)));
+        }
+    }
+
+    /// The newest map.
+    pub fn learn(&mut self, cx: &mut Cx, map: &ClusterMap) {
+        if self.server.as_ref().is_some_and(|server| server.map().version < map.version) {
+            self.feed(cx, Input::Map(Arc::new(map.clone())));
+        }
+    }
+
+    /// Whether it knows the newest map, and has nothing of slots that are not its own.
+    pub fn is_settled(&self, map: &ClusterMap) -> bool {
+        let mine = |key: &Vec<u8>| keys::parse_slot(key).is_none_or(|slot| map.slot_target(slot) == Some(self.me));
+        let knows = self.server.as_ref().is_some_and(|server| server.map().version == map.version);
+        knows && self.tables.view().0.keys().all(mine)
+    }
+
+    /// Whether it serves a slot, as far as it knows.
+    pub fn serves(&self, slot: Slot) -> bool {
+        self.server.as_ref().is_some_and(|server| server.map().slot_target(slot) == Some(self.me))
+    }
+
+    /// How often something was counted.
+    pub fn count(&self, name: &str) -> u64 {
+        self.server.as_ref().and_then(|server| server.state().counters.get(name).copied()).unwrap_or_default()
+    }
+
     /// A call whose answer does not come any more.
     pub fn time_out(&mut self, cx: &mut Cx) {
         let at = cx.rng.index(self.calls.len().max(1));
         if let Some(id) = self.calls.keys().nth(at).copied() {
             self.heard(cx, id, Err(ErrorCode::NOT_READY.into()));
         }
+        let at = cx.rng.index(self.steps.len().max(1));
+        if let Some(id) = self.steps.keys().nth(at).copied() {
+            self.stepped(cx, id, Err(ErrorCode::NOT_READY.into()));
+        }
+    }
+
+    /// Whether its numbers come to their end: slots that came may have used most of them.
+    pub fn needs_range(&self) -> bool {
+        let known = known(&self.tables).unwrap();
+        known.next + SEQUENCES_PER_RANGE / 4 >= known.range * SEQUENCES_PER_RANGE
+    }
+
+    /// It gets another range.
+    pub fn go_on_with(&mut self, range: u64) {
+        self.tables.apply(&go_on_with(&self.tables, range).unwrap()).unwrap();
     }
 
     /// Time passes.
@@ -228,8 +286,18 @@ impl Node {
         let (tasks, held, calls) = (state.tasks(), self.held.len(), self.calls.len());
         let running = &state.running;
         format!(
-            "undecided {undecided:?} prepared {prepared:?} {locks:?} running {running:?}, {tasks} tasks, {calls} calls, \
-             {held} held back"
+            "replays {:?} recovered {} map {:?} outgoing {:?} foreign {:?} undecided {undecided:?} prepared {prepared:?} {locks:?} running {running:?}, {tasks} tasks, {calls} calls, \
+             {held} held back",
+            state.replays,
+            state.delegations.recovered(),
+            server.map().version,
+            state.outgoing,
+            self.tables
+                .view()
+                .0
+                .keys()
+                .filter_map(|key| keys::parse_slot(key))
+                .collect::<std::collections::BTreeSet<_>>(),
         )
     }
 

@@ -4,12 +4,14 @@
 
 use crate::node::Node;
 use crate::unsynced::{Mark, Phase, Unsynced};
+use nyala_cluster::{ClusterError, ClusterState, Command};
 use nyala_kv::Batch;
 use nyala_namespace::keys;
 use nyala_namespace::records::{DirPart, EntryRecord, FilePart, InodeRecord, SessionRecord};
 use nyala_wire::map::*;
 use nyala_wire::meta::*;
 use nyala_wire::meta_tx::{TxReply, TxRequest};
+use nyala_wire::mgmt::SlotStep;
 use nyala_wire::*;
 use std::collections::BTreeMap;
 
@@ -20,6 +22,7 @@ pub const CLIENTS: u64 = 4;
 pub enum Address {
     Client,
     Server(TargetId),
+    Mgmt,
 }
 
 #[derive(Clone)]
@@ -28,6 +31,8 @@ pub enum Body {
     Answer(TargetId, SessionId, u64, Result<MetaReply, WireError>, Mark),
     Ask(TargetId, u64, TxRequest),
     Heard(u64, Result<TxReply, WireError>),
+    Step(TargetId, u64, SlotStep),
+    Stepped(u64, Result<(), WireError>),
 }
 
 #[derive(Clone)]
@@ -68,17 +73,28 @@ pub struct Faults {
     pub time_out: usize,
     pub crash: usize,
     pub power: bool,
+    /// Slots are ordered to other servers.
+    pub moves: usize,
 }
 
 pub struct World {
     pub rng: SplitMix64,
+    /// What management knows, and the map of it.
+    pub mgmt: ClusterState,
     pub map: ClusterMap,
+    /// A map that some still go by.
+    old_map: ClusterMap,
+    /// The last range of inode numbers that was given out.
+    range: u64,
+    /// How often a slot changed hands.
+    pub moved: u64,
     pub nodes: Vec<Node>,
     pub clients: Vec<Client>,
     /// Messages under way, each with the number of the process that it was sent to.
     pub messages: Vec<(Message, u64)>,
     pub faults: Faults,
     pub busy: bool,
+    pub debug: bool,
     now: i64,
 }
 
@@ -171,7 +187,7 @@ fn tables(n: u16) -> Batch {
     }
     // Clients opened their sessions before.
     for client in 0..CLIENTS {
-        let record = SessionRecord { client: format!("client {client}"), caches: Some(true) };
+        let record = SessionRecord { client: format!("client {client}"), caches: Some(true), guest: None };
         batch.put(keys::session(SessionId(client + 1)), codec::encode(&record));
     }
     batch.put(keys::next_sequence(Slot(n)), 100_u64.to_le_bytes());
@@ -196,12 +212,17 @@ impl World {
         };
         let mut world = World {
             rng: SplitMix64::new(seed),
-            nodes: (0..SERVERS).map(|n| Node::new(TargetId(n + 1), tables(n), &map)).collect(),
+            nodes: (0..SERVERS).map(|n| Node::new(TargetId(n + 1), tables(n), &map, u64::from(n) + 2)).collect(),
+            mgmt: ClusterState { cluster: ClusterId([1; 16]), slots: map.slots.clone(), ..ClusterState::default() },
+            old_map: map.clone(),
+            range: u64::from(SERVERS) + 1,
+            moved: 0,
             map,
             clients: (0..CLIENTS).map(client).collect(),
             messages: Vec::new(),
             faults,
             busy: true,
+            debug: false,
             now: 0,
         };
         world.greet();
@@ -244,13 +265,16 @@ impl World {
 
     fn send(&mut self, message: Message) {
         let boot = match message.to {
-            Address::Client => 0,
+            Address::Client | Address::Mgmt => 0,
             Address::Server(target) => self.nodes[usize::from(target.0) - 1].boot,
         };
         self.messages.push((message, boot));
     }
 
     pub fn crash(&mut self, n: usize, power: bool) {
+        if self.debug {
+            eprintln!("CRASH {} now ", n + 1);
+        }
         let keep = power.then(|| self.rng.bits());
         self.nodes[n].crash(keep);
     }
@@ -261,18 +285,32 @@ impl World {
         let faults = self.faults;
         if !self.nodes[n].up {
             if self.rng.percent(20) {
-                self.nodes[n].restart(&self.map);
+                self.range += 1;
+                self.nodes[n].restart(&self.map, self.range);
             }
         } else if self.rng.index(1000) < faults.crash {
             self.crash(n, faults.power);
         }
+        if self.rng.index(1000) < faults.moves {
+            self.operate();
+        }
         match self.rng.index(100) {
-            0..50 => self.deliver(),
+            0..47 => self.deliver(),
+            47..50 => {
+                let map = self.map.clone();
+                self.at(n, |node, cx| node.learn(cx, &map));
+            }
             50..65 => self.at(n, |node, cx| node.flush(cx)),
             // Seldom where power fails, so that there is something to lose.
             65..75 if !faults.power || self.rng.percent(25) => self.at(n, |node, cx| node.sync(cx)),
             65..75 => {}
-            75..80 => self.at(n, |node, cx| node.pass(cx)),
+            75..80 => {
+                if self.nodes[n].up && self.nodes[n].needs_range() {
+                    self.range += 1;
+                    self.nodes[n].go_on_with(self.range);
+                }
+                self.at(n, |node, cx| node.pass(cx));
+            }
             80..85 if self.messages.is_empty() || self.rng.percent(faults.time_out as u64) => {
                 self.at(n, |node, cx| node.time_out(cx))
             }
@@ -281,6 +319,36 @@ impl World {
                 self.client(client);
             }
         }
+    }
+
+    /// Management does something; the map follows.
+    fn order(&mut self, command: Command) -> Result<(), ClusterError> {
+        let moves = u64::from(matches!(command, Command::CompleteMove { .. }));
+        if self.debug {
+            eprintln!("ORDER {command:?} now ");
+        }
+        self.mgmt.apply(command)?;
+        self.moved += moves;
+        if self.rng.percent(50) {
+            self.old_map = self.map.clone();
+        }
+        self.map.version = MapVersion(self.mgmt.version.0 + 1);
+        self.map.slots.clone_from(&self.mgmt.slots);
+        self.map.moves.clone_from(&self.mgmt.moves);
+        self.map.emptied.clone_from(&self.mgmt.emptied);
+        Ok(())
+    }
+
+    /// An operator has a slot move, or thinks better of it.
+    fn operate(&mut self) {
+        let slot = Slot(self.rng.index(usize::from(SERVERS)) as u16);
+        let to = TargetId(self.rng.index(usize::from(SERVERS)) as u16 + 1);
+        let command = match self.rng.percent(20) {
+            true => Command::CancelMoves { slots: vec![slot] },
+            false => Command::MoveSlots { slots: vec![slot], to },
+        };
+        // One that is on its way elsewhere stays so.
+        let _ = self.order(command);
     }
 
     fn deliver(&mut self) {
@@ -300,7 +368,7 @@ impl World {
     fn arrive(&mut self, Message { to, body }: Message, boot: u64) {
         let server = match to {
             Address::Server(target) => usize::from(target.0) - 1,
-            Address::Client => 0,
+            Address::Client | Address::Mgmt => 0,
         };
         match body {
             Body::Request(request) => self.at(server, |node, cx| node.request(cx, request)),
@@ -308,6 +376,15 @@ impl World {
             Body::Ask(..) if self.nodes[server].boot != boot => {}
             Body::Ask(from, id, request) => self.at(server, |node, cx| node.asked(cx, from, id, request)),
             Body::Heard(id, answer) => self.at(server, |node, cx| node.heard(cx, id, answer)),
+            Body::Step(from, id, step) => {
+                let done = self.order(match step {
+                    SlotStep::Begin { slot, after, run } => Command::BeginMove { slot, after, run },
+                    SlotStep::Complete { slot, attempt } => Command::CompleteMove { slot, attempt },
+                });
+                let answer = done.map_err(|error| ErrorCode::NOT_READY.with(error.to_string()));
+                self.send(Message { to: Address::Server(from), body: Body::Stepped(id, answer) });
+            }
+            Body::Stepped(id, answer) => self.at(server, |node, cx| node.stepped(cx, id, answer)),
             Body::Answer(from, session, sequence, reply, mark) => self.answered((from, mark), session, sequence, reply),
         }
     }
@@ -350,9 +427,23 @@ impl World {
         self.nodes.iter().all(|node| self.clients.iter().all(|client| knows(client, node)))
     }
 
+    /// What clients know of servers, for a failing test.
+    pub fn told(&self) -> Vec<String> {
+        let of = |client: &Client| {
+            client
+                .told
+                .iter()
+                .map(|(server, told)| format!("{server}: {}", told.describe()))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        self.clients.iter().map(of).chain(self.nodes.iter().map(|node| format!("boot {}", node.boot))).collect()
+    }
+
     pub fn begin(&mut self, n: usize, op: MetaOp) {
         self.now += 1;
-        let target = self.map.slot_target(op.routing_inode().unwrap().slot()).unwrap();
+        let map = if self.rng.percent(20) { &self.old_map } else { &self.map };
+        let target = map.slot_target(op.routing_inode().unwrap().slot()).unwrap();
         let client = &mut self.clients[n];
         let sequence = client.sequences.entry(target).or_insert(0);
         *sequence += 1;
@@ -376,11 +467,19 @@ impl World {
         if !told.heard(mark, &reply) || told.phase == Phase::Say {
             return;
         }
+        if self.debug && sequence != 0 {
+            eprintln!("{from} {session} {sequence} {reply:?} now {:?}", self.map.slots);
+        }
         let same = |(to, request): &&(TargetId, MetaRequest)| *to == from && request.sequence == sequence;
         let Some((_, request)) = client.request.as_ref().filter(same) else {
             return;
         };
         if reply.as_ref().is_err_and(|error| error.code.is_transient()) {
+            if reply.is_err_and(|error| error.code == ErrorCode::WRONG_SERVER) {
+                // It was not done there, and is not done under this number any more.
+                let (n, op) = (session.0 as usize - 1, request.op.clone());
+                self.begin(n, op);
+            }
             return;
         }
         // What only this client touches can only succeed, once: a second time it would be refused.

@@ -8,7 +8,7 @@ use super::lock::FileLock;
 use super::repair::Repair;
 use super::replay::Replay;
 use crate::attr::FileKind;
-use crate::ids::InodeId;
+use crate::ids::{InodeId, SessionId};
 use crate::name::Name;
 use crate::stripe::StripePattern;
 use minicbor::bytes::ByteVec;
@@ -390,6 +390,14 @@ pub enum MetaOp {
     /// Repair what a check found; from the command line only. Reply: `Done`.
     #[n(51)]
     Repair(#[n(0)] Repair),
+    /// What another session of the same client has open and locked here, with a slot that came from another server, goes to this session.
+    /// Reply: `Done`, also if nothing is known of it.
+    #[n(52)]
+    SessionAdopt {
+        /// The client's session with the server that the slot came from.
+        #[n(0)]
+        session: SessionId,
+    },
 }
 
 impl MetaOp {
@@ -442,7 +450,7 @@ impl MetaOp {
             MetaOp::DelegationPoll { .. } | MetaOp::DelegationReturn { .. } | MetaOp::LockChecked { .. } => {
                 return None;
             }
-            MetaOp::Survived { .. } | MetaOp::Replay(_) => return None,
+            MetaOp::Survived { .. } | MetaOp::Replay(_) | MetaOp::SessionAdopt { .. } => return None,
             MetaOp::Lookup { parent, .. }
             | MetaOp::Unlink { parent, .. }
             | MetaOp::Rmdir { parent, .. }

@@ -85,6 +85,8 @@ fn operations_have_their_numbers_and_fields() {
     variants::<nyala_wire::check::ServerFact>();
     variants::<storage::StorageOp>();
     variants::<storage::StorageReply>();
+    variants::<mgmt::SlotStep>();
+    variants::<mgmt::SlotOrder>();
     variants::<mgmt::MgmtRequest>();
     variants::<mgmt::GroupOrder>();
     variants::<mgmt::MgmtReply>();
@@ -105,12 +107,12 @@ macro_rules! structures {
 fn structures_have_their_fields() {
     use nyala_wire::{Attr, Layout, StripePattern, Time, WireError, map::*, meta::*, meta_tx::*, mgmt::*, storage::*};
     structures!(Attr, Layout, StripePattern, Time, WireError, ServiceStats);
-    structures!(ClusterMap, Group, Node, Pool, Settings, SlotRange, Target, Capacity, TargetCapacity);
+    structures!(ClusterMap, Group, Node, Pool, Settings, SlotMove, SlotRange, Target, Capacity, TargetCapacity);
     structures!(Commit, EntryInfo, EntryReply, FileReply, InlineContent, ListedEntry, Listing, MetaRequest, NewEntry);
     structures!(Owner, PutInline, Rename, SessionReply, SetAttr, TxId, TxRequest, ChunkFileId, StorageRequest, Stamp);
     structures!(nyala_wire::fences::FencesRequest, nyala_wire::fences::FencesReply);
     structures!(nyala_wire::check::ScanRequest, nyala_wire::check::ScanReply, nyala_wire::check::InodeFact);
-    structures!(ListedFile, FileLock, LockCheck, LockEdge, LockOwner, Returned, Revocation);
+    structures!(MoveRows, MovedRow, ListedFile, FileLock, LockCheck, LockEdge, LockOwner, Returned, Revocation);
     structures!(nyala_wire::walk::WalkAt, nyala_wire::walk::WalkPiece);
     structures!(Heartbeat, JoinMgmt, MgmtNode, Register, RegisterTarget, Registered);
 }

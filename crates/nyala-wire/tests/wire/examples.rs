@@ -252,5 +252,7 @@ fn map() -> ClusterMap {
         pools: vec![Pool { id: PoolId(1), alias: "default".into() }],
         slots: vec![SlotRange { first: Slot(0), count: 64, target: TargetId(1) }],
         settings: Settings::default(),
+        moves: Vec::new(),
+        emptied: Vec::new(),
     }
 }

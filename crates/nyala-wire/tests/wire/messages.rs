@@ -10,10 +10,12 @@ use nyala_wire::meta::{
     Listing, LockCheck, LockKind, MetaOp, MetaReply, MetaRequest, NewEntry, Owner, PutInline, PutOutcome, Rename,
     Repair, Replay, Returned, Revocation, ServerRepair, SessionReply, SetAttr, SetTime,
 };
-use nyala_wire::meta_tx::{LockEdge, LockOwner, Outcome, PartResult, TxAction, TxPart, TxReply, TxRequest};
+use nyala_wire::meta_tx::{
+    LockEdge, LockOwner, MoveRows, MovedRow, Outcome, PartResult, TxAction, TxPart, TxReply, TxRequest,
+};
 use nyala_wire::mgmt::{
     GroupOrder, Heartbeat, JoinMgmt, MemberNews, MgmtNode, MgmtReply, MgmtRequest, MgmtRole, Register, RegisterTarget,
-    Registered,
+    Registered, SlotOrder, SlotStep,
 };
 use nyala_wire::storage::{ListedFile, Stamp, StorageOp, StorageReply, StorageRequest, WriteVerifier};
 use nyala_wire::walk::{WalkAt, WalkPiece};
@@ -41,6 +43,8 @@ structures! {
     LockOwner { session, owner }
     MetaRequest { session, sequence, acked_below, owner, now, op, want }
     MgmtNode { node, alias, addresses, role, log, reachable }
+    MoveRows { slot, attempt, map, number, rows, last, doubtful }
+    MovedRow { key, value }
     NewEntry { parent, name, perm, umask }
     Owner { uid, gid }
     PutInline { inode, base_version, data, mtime, sync, close, size, set }
@@ -107,6 +111,7 @@ enums! {
         49 Tmpfile { entry }
         50 PutInlines { puts }
         51 Repair { 0 }
+        52 SessionAdopt { session }
     }
     MetaReply {
         0 Done {}
@@ -179,6 +184,7 @@ enums! {
         3 Status {}
         4 GetParent { dir }
         5 LockEdges {}
+        6 MoveRows { 0 }
     }
     TxPart {
         0 MakeDir { slot, parent, perm, owner, pattern, acl, default_acl }
@@ -229,6 +235,8 @@ enums! {
         17 MgmtNodes {}
         18 RemoveMgmt { node }
         19 AdoptMgmt { mgmt }
+        20 SlotStep { 0 }
+        21 Slots { 0 }
     }
     MgmtReply {
         0 Done {}
@@ -255,5 +263,7 @@ enums! {
         8 RemoveTarget { target, content_gone }
         9 RemoveNode { node }
     }
+    SlotStep { 0 Begin { slot, after, run } 1 Complete { slot, attempt } }
+    SlotOrder { 0 Move { slots, to } 1 Cancel { slots } }
     MgmtRole { 0 Leader {} 1 Follower {} 2 Learner {} }
 }

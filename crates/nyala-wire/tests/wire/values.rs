@@ -6,7 +6,7 @@ use crate::shapes::{Shape, enums, structures};
 use crate::tape::{Sample, Tape};
 use nyala_wire::map::{
     CapacityPool, ClusterMap, Consistency, Group, MemberState, Node, Placement, Pool, Reachability, Role, Settings,
-    SlotRange, Target, TargetKind,
+    SlotMove, SlotRange, Target, TargetKind,
 };
 use nyala_wire::meta::Want;
 use nyala_wire::meta_tx::TxId;
@@ -49,12 +49,13 @@ structures! {
     Attr { inode, kind, perm, nlink, uid, gid, rdev, size, atime, mtime, ctime, btime, allocated, no_xattrs }
     Capacity { total_bytes, free_bytes, total_inodes, free_inodes }
     ChunkFileId { inode, index }
-    ClusterMap { version, cluster, nodes, targets, groups, pools, slots, settings }
+    ClusterMap { version, cluster, nodes, targets, groups, pools, slots, settings, moves, emptied }
     Group { id, kind, epoch, members, states, term, since, fencing, resync_stopped, full, losses, serves }
     Node { id, alias, role, addresses, reachability }
     Pool { id, alias }
     ServiceStats { cpu_us, resident_bytes, uptime_s, counters }
     Settings { default_pattern, placement, heartbeat_ms, lease_ms, session_timeout_ms }
+    SlotMove { slot, from, to, attempt, run }
     SlotRange { first, count, target }
     StripePattern { pattern, chunk_bytes, num_targets, pool, inline_bytes }
     Target { id, alias, kind, node, pool, reachability, consistency, capacity_pool }

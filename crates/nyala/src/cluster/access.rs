@@ -10,7 +10,7 @@ use nyala_client::{Client, ClientConfig};
 use nyala_transport::member::{MgmtClient, MgmtError};
 use nyala_transport::{HandshakeConfig, Role, Secret};
 use nyala_wire::map::ClusterMap;
-use nyala_wire::mgmt::{GroupOrder, MgmtNode, MgmtReply, MgmtRequest, TargetCapacity};
+use nyala_wire::mgmt::{GroupOrder, MgmtNode, MgmtReply, MgmtRequest, SlotOrder, TargetCapacity};
 use nyala_wire::{MapVersion, NodeId};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -83,6 +83,14 @@ impl Cluster {
     /// Orders something about mirror groups.
     pub async fn order_groups(&self, order: GroupOrder) -> Result<(), Failure> {
         match self.ask(MgmtRequest::Groups(order)).await? {
+            MgmtReply::Done => Ok(()),
+            _ => Err(MgmtError::UnexpectedReply.into()),
+        }
+    }
+
+    /// Orders something about the slots of metadata servers.
+    pub async fn order_slots(&self, order: SlotOrder) -> Result<(), Failure> {
+        match self.ask(MgmtRequest::Slots(order)).await? {
             MgmtReply::Done => Ok(()),
             _ => Err(MgmtError::UnexpectedReply.into()),
         }

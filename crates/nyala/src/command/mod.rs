@@ -12,6 +12,7 @@ pub mod health_check;
 pub mod health_df;
 pub mod health_net;
 pub mod man;
+pub mod meta_slots;
 pub mod mgmt_add;
 pub mod mgmt_list;
 pub mod mgmt_remove;

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Which slots nobody uses here at the moment.
+//!
+//! Failure model: an earlier run of this server may have told management that a slot is complete, and that may be carried out at any
+//! moment until this run begins an attempt of its own. And a slot whose rows are not whole must not be served whatever the map says.
+
+use super::take;
+use crate::server::state::State;
+use crate::server::waits::Event;
+use nyala_wire::{Slot, WireError};
+
+/// Takes in the map: what is served from now on, and what is not.
+pub fn follow_map(state: &mut State) -> Result<(), WireError> {
+    let unfinished = take::serve_what_came(state)?;
+    let (me, run, map) = (state.ground.me, state.boot, state.ground.map());
+    let others = map.moves.iter().filter(|moving| moving.from == me && moving.run != 0 && moving.run != run);
+    let sealed = state.outgoing.as_ref().filter(|outgoing| outgoing.sealed).map(|outgoing| outgoing.slot);
+    let mut slots: Vec<Slot> = others.map(|moving| moving.slot).chain(sealed).chain(unfinished).collect();
+    slots.sort_unstable();
+    slots.dedup();
+    state.ground.locks.seal(slots);
+    state.wake(Event::Released);
+    state.wake(Event::Map);
+    Ok(())
+}

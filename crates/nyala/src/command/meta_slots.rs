@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! `nyala meta list`, `rebalance`, `drain` and `cancel`: which metadata server serves how much of the name space, and moves of it, which
+//! go on while it is used.
+//!
+//! **Failure model.** A server that does not say how many inodes it has is not moved from or to. What was ordered goes on without this
+//! command, also if a server or management is started again; it is shown by `list`.
+
+use crate::cluster::{Cluster, ClusterArgs, ask_node};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output::{Output, Table, show};
+use crate::role::block_on;
+use nyala_cluster::slots::plan::{SlotLoad, empty_out, even_out};
+use nyala_wire::map::ClusterMap;
+use nyala_wire::mgmt::SlotOrder;
+use nyala_wire::{Slot, TargetId};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Between looks at how far moves are.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// `nyala meta …`
+#[derive(Clone, Debug, clap::Subcommand)]
+pub enum MetaCommand {
+    /// List the metadata servers, what they serve, and what is on its way between them
+    List(MetaListArgs),
+    /// Have parts of the name space served by metadata servers that have fewer inodes, while it is used
+    Rebalance(MetaRebalanceArgs),
+    /// Have all that a metadata server serves served by others, so that it can be removed
+    Drain(MetaDrainArgs),
+    /// Give up moves that are not complete
+    Cancel(MetaListArgs),
+}
+
+/// Flags of `nyala meta list` and `nyala meta cancel`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct MetaListArgs {
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+/// Flags of `nyala meta rebalance`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct MetaRebalanceArgs {
+    /// Do it; without this it is only shown
+    #[arg(long)]
+    yes: bool,
+    /// Wait until it is done
+    #[arg(long, requires = "yes")]
+    wait: bool,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+/// Flags of `nyala meta drain`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct MetaDrainArgs {
+    /// The metadata server that is to serve nothing
+    #[arg(value_name = "TARGET")]
+    target: TargetId,
+    /// Do it; without this it is only shown
+    #[arg(long)]
+    yes: bool,
+    /// Wait until it is done
+    #[arg(long, requires = "yes")]
+    wait: bool,
+    #[command(flatten)]
+    cluster: ClusterArgs,
+}
+
+/// A metadata server.
+#[derive(Clone, Debug, Serialize)]
+struct ServerRow {
+    target: TargetId,
+    node: String,
+    slots: usize,
+    /// Slots that are on their way to other servers, and from others to it.
+    leaving: usize,
+    coming: usize,
+    /// Absent: it does not answer.
+    inodes: Option<u64>,
+}
+
+/// A move that is, or would be, ordered.
+#[derive(Clone, Debug, Serialize)]
+struct MoveRow {
+    slot: Slot,
+    from: Option<TargetId>,
+    to: TargetId,
+}
+
+/// Does what the command says.
+pub fn run(command: MetaCommand, output: Output) -> Outcome {
+    block_on(async {
+        match command {
+            MetaCommand::List(args) => list(&args.cluster.find()?, output).await,
+            MetaCommand::Cancel(args) => {
+                let cluster = args.cluster.find()?;
+                cluster.order_slots(SlotOrder::Cancel { slots: Vec::new() }).await?;
+                list(&cluster, output).await
+            }
+            MetaCommand::Rebalance(args) => {
+                let cluster = args.cluster.find()?;
+                let map = cluster.map().await?;
+                let moves = even_out(&loads(&cluster, &map).await);
+                order(&cluster, &map, moves, (args.yes, args.wait), output).await
+            }
+            MetaCommand::Drain(args) => {
+                let cluster = args.cluster.find()?;
+                let map = cluster.map().await?;
+                if !map.metadata_servers().any(|server| server == args.target) {
+                    let what = format!("target {} is no metadata server; see nyala meta list", args.target);
+                    return Err(Failure::usage(what));
+                }
+                let moves = empty_out(&loads(&cluster, &map).await, args.target);
+                let none = || Failure::failed("there is no other metadata server that answers; add one first");
+                order(&cluster, &map, moves.ok_or_else(none)?, (args.yes, args.wait), output).await
+            }
+        }
+    })
+}
+
+/// How many inodes servers have, of those that answer.
+async fn inodes(cluster: &Cluster, map: &ClusterMap) -> BTreeMap<TargetId, u64> {
+    let handshake = cluster.handshake();
+    let mut found = BTreeMap::new();
+    for server in map.metadata_servers() {
+        let Some(node) = map.server_node(server) else { continue };
+        let stats = ask_node(&node.addresses, &handshake).await.stats;
+        let counted = stats.and_then(|stats| stats.counters.into_iter().find(|(name, _)| name == "inodes"));
+        found.extend(counted.map(|(_, inodes)| (server, inodes)));
+    }
+    found
+}
+
+async fn loads(cluster: &Cluster, map: &ClusterMap) -> Vec<SlotLoad> {
+    let stays = |slot: &Slot| map.slot_move(*slot).is_none();
+    let load = |(server, inodes)| SlotLoad { server, slots: map.slots_of(server).filter(stays).collect(), inodes };
+    inodes(cluster, map).await.into_iter().map(load).collect()
+}
+
+async fn list(cluster: &Cluster, output: Output) -> Outcome {
+    let map = cluster.map().await?;
+    let inodes = inodes(cluster, &map).await;
+    let row = |target| ServerRow {
+        target,
+        node: map.server_node(target).map(|node| node.alias.clone()).unwrap_or_default(),
+        slots: map.slots_of(target).count(),
+        leaving: map.moves.iter().filter(|moving| moving.from == target).count(),
+        coming: map.moves.iter().filter(|moving| moving.to == target).count(),
+        inodes: inodes.get(&target).copied(),
+    };
+    let rows: Vec<ServerRow> = map.metadata_servers().map(row).collect();
+    show(output, &rows, |rows| table(rows))
+}
+
+fn table(rows: &[ServerRow]) -> String {
+    let mut table = Table::new(&["TARGET", "NODE", "SLOTS", "LEAVING", "COMING", "INODES"]);
+    for row in rows {
+        table.row([
+            row.target.to_string(),
+            row.node.clone(),
+            row.slots.to_string(),
+            row.leaving.to_string(),
+            row.coming.to_string(),
+            row.inodes.map_or_else(|| "-".to_owned(), |inodes| inodes.to_string()),
+        ]);
+    }
+    table.render()
+}
+
+/// Shows moves, and orders them if that is wanted.
+async fn order(
+    cluster: &Cluster,
+    map: &ClusterMap,
+    moves: Vec<(Slot, TargetId)>,
+    (yes, wait): (bool, bool),
+    output: Output,
+) -> Outcome {
+    let row = |&(slot, to): &(Slot, TargetId)| MoveRow { slot, from: map.slot_target(slot), to };
+    let rows: Vec<MoveRow> = moves.iter().map(row).collect();
+    let shown = show(output, &rows, |rows| moves_table(rows, yes))?;
+    if !yes {
+        return Ok(shown);
+    }
+    let mut by_server: BTreeMap<TargetId, Vec<Slot>> = BTreeMap::new();
+    moves.iter().for_each(|(slot, to)| by_server.entry(*to).or_default().push(*slot));
+    for (to, slots) in by_server {
+        cluster.order_slots(SlotOrder::Move { slots, to }).await?;
+    }
+    while wait && !cluster.map().await?.moves.is_empty() {
+        tokio::time::sleep(LOOK).await;
+    }
+    Ok(Exit::Ok)
+}
+
+fn moves_table(rows: &[MoveRow], yes: bool) -> String {
+    if rows.is_empty() {
+        return "nothing is to be moved\n".to_owned();
+    }
+    let mut sums: BTreeMap<(Option<TargetId>, TargetId), usize> = BTreeMap::new();
+    rows.iter().for_each(|row| *sums.entry((row.from, row.to)).or_default() += 1);
+    let mut table = Table::new(&["FROM", "TO", "SLOTS"]);
+    for ((from, to), slots) in sums {
+        let from = from.map_or_else(|| "-".to_owned(), |from| from.to_string());
+        table.row([from, to.to_string(), slots.to_string()]);
+    }
+    let hint = if yes { "" } else { "nothing is changed; with --yes it is done\n" };
+    table.render() + hint
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moves_are_summed_and_nothing_is_done_unasked() {
+        let row = |slot, to| MoveRow { slot: Slot(slot), from: Some(TargetId(1)), to: TargetId(to) };
+        let text = moves_table(&[row(1, 2), row(2, 2), row(3, 3)], false);
+        assert!(text.contains("   1   2      2\n") && text.ends_with("with --yes it is done\n"), "{text}");
+        assert!(!moves_table(&[row(1, 2)], true).contains("--yes"));
+        assert!(moves_table(&[], false).contains("nothing is to be moved"));
+    }
+}
