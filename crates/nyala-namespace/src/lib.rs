@@ -28,5 +28,6 @@ pub mod sequences;
 pub mod server;
 pub mod sessions;
 pub mod sharded_map;
+pub mod slot_rows;
 pub mod tx;
 pub mod view;

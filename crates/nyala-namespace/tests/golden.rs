@@ -7,12 +7,14 @@ use nyala_namespace::file_locks::FileLocks;
 use nyala_namespace::keys;
 use nyala_namespace::records::{
     CommittedRecord, DirPart, EntryRecord, FilePart, GarbageRecord, InodeRecord, PreparedRecord, ReplyRecord,
-    SessionRecord, TruncateRecord,
+    SessionRecord, TakenRecord, TruncateRecord,
 };
 use nyala_wire::codec::{decode, encode};
 use nyala_wire::meta::{FileLock, LockKind};
 use nyala_wire::meta_tx::{PartResult, TxId, TxPart};
-use nyala_wire::{FileKind, InodeId, Layout, Name, Pattern, SessionId, Slot, StripePattern, TargetId, Time};
+use nyala_wire::{
+    FileKind, InodeId, Layout, MapVersion, Name, Pattern, SessionId, Slot, StripePattern, TargetId, Time,
+};
 use std::fmt::Debug;
 
 const HELLO: InodeId = InodeId(0x10);
@@ -145,6 +147,13 @@ fn other_records() {
         "83 4568656c6c6f 10 00",
     );
     record(&SessionRecord { client: "host:/mnt".into(), caches: None, guest: None }, "81 69 686f73743a2f6d6e74");
+    record(
+        &SessionRecord { client: "host:/mnt".into(), caches: None, guest: Some(true) },
+        "83 69 686f73743a2f6d6e74 f6 f5",
+    );
+    let (attempt, map, inodes) = (300, MapVersion(12), 7);
+    let taken = TakenRecord { attempt, map, next: 2, inodes, whole: true, served: false, doubtful: false };
+    record(&taken, "87 19012c 0c 02 07 f5 f4 f4");
     record(&ReplyRecord { sequence: 300, body: vec![0x82, 0, 0x80].into() }, "82 19012c 43820080");
     record(&GarbageRecord { targets: layout().targets, mirrored: None }, "81 82 1865 1866");
     record(&GarbageRecord { targets: layout().targets, mirrored: Some(true) }, "82 82 1865 1866 f5");

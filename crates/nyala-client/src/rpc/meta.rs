@@ -39,6 +39,18 @@ fn is_done_again(op: &MetaOp) -> bool {
     op.is_change() && !matches!(op, MetaOp::Spill { .. } | MetaOp::Repair(_))
 }
 
+/// Whether it is about what the session has open or locked. Nothing that a session has to say before it can be opened again is.
+fn rests_on_sessions(op: &MetaOp) -> bool {
+    matches!(
+        op,
+        MetaOp::Close { .. }
+            | MetaOp::GetLock { .. }
+            | MetaOp::SetLock { .. }
+            | MetaOp::LockWait { .. }
+            | MetaOp::LockConfirm { .. }
+    )
+}
+
 impl Cluster {
     /// A request under no sequence number yet.
     pub(crate) fn request(&self, op: MetaOp, owner: Owner) -> MetaRequest {
@@ -229,7 +241,7 @@ impl Cluster {
                 continue;
             };
             self.note_slots();
-            if self.slots_came.any_for(target) {
+            if rests_on_sessions(&request.op) && self.slots_came.any_for(target) {
                 self.adopt(target).await;
             }
             let session = self.session(target);

@@ -3,8 +3,8 @@
 //! Slots that went from one metadata server to another: there, what this client has open and locked in them is known by its session
 //! with the server that they came from. This takes it over under the session with the one that they came to.
 //!
-//! **Failure model.** Until it is done, a close or an unlock of such a file is none of the new session's. So it comes before other requests
-//! to that server; but not for long, as one of those may be what it waits for. If it is not done within a session timeout, the server gives up
+//! **Failure model.** Until it is done, a close or an unlock of such a file is none of the new session's. So it comes before these; but not
+//! for long, as one of those may be what it waits for. If it is not done within a session timeout, the server gives up
 //! what the old session had there, like that of a client that is gone. What a session had that has ended since is lost as well.
 
 use crate::rpc::cluster::Cluster;

@@ -42,6 +42,7 @@ mod resync;
 mod round_trips;
 mod scrub;
 mod setup;
+mod slots;
 mod soak;
 mod strangers;
 mod stress_ng;

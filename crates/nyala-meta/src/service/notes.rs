@@ -41,6 +41,9 @@ pub fn write(note: &Note) {
         Note::SlotNotGiven(slot, error) => {
             tracing::warn!(%slot, %error, "a slot cannot be given to another metadata server yet; tried again");
         }
+        Note::SlotHeld(slot, inodes, inode) => {
+            tracing::info!(%slot, inodes, inode = inode.map(tracing::field::display), "clients have not let go of a slot that is to go; tried again");
+        }
         Note::SlotTaken(slot, inodes) => tracing::info!(%slot, inodes, "a slot came from another metadata server"),
         Note::SlotNotTaken(error) => {
             tracing::error!(%error, "slots that came from other metadata servers cannot be read, and are not served");

@@ -24,7 +24,11 @@ fn scan(state: &State, request: &ScanRequest) -> Result<ScanReply, WireError> {
         return Err(ErrorCode::NOT_READY.with("this server is waiting for its lease"));
     }
     let (facts, next) = match request.of.is_empty() {
-        true => facts::page(&state.tables, request.inodes, &request.from, request.most)?,
+        true => {
+            let (map, me) = (state.map(), state.me);
+            let served = |slot| map.slot_target(slot) == Some(me);
+            facts::page(&state.tables, &served, request.inodes, &request.from, request.most)?
+        }
         false => (facts::of_inodes(&state.tables, &request.of)?, None),
     };
     Ok(ScanReply { facts, next: next.map(Into::into), position: state.positions().1 })

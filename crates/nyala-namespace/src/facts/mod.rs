@@ -12,9 +12,10 @@ mod rows;
 
 use crate::keys;
 use crate::records::EntryRecord;
+use crate::slot_rows::slots_with_rows;
 use crate::view::View;
-use nyala_wire::check::{Fact, MAX_SCAN_INODES, MAX_SCAN_ROWS};
-use nyala_wire::{ErrorCode, FileKind, InodeId, WireError, codec};
+use nyala_wire::check::{Fact, MAX_SCAN_INODES, MAX_SCAN_ROWS, ServerFact};
+use nyala_wire::{ErrorCode, FileKind, InodeId, Slot, WireError, codec};
 use rows::facts;
 use std::ops::ControlFlow;
 
@@ -26,8 +27,11 @@ const COUNTED_BYTES: usize = 1024;
 /// A page of facts, and the key with which the next one begins.
 pub type Page = (Vec<Fact>, Option<Vec<u8>>);
 
+/// Which slots are served by whoever has the tables: rows of others are on their way, and say nothing.
+pub type Served<'a> = &'a dyn Fn(Slot) -> bool;
+
 /// The facts of at most `most` rows from a key on. `inodes`: only records of inodes, else only everything else.
-pub fn page(view: &dyn View, inodes: bool, from: &[u8], most: u32) -> Result<Page, WireError> {
+pub fn page(view: &dyn View, served: Served, inodes: bool, from: &[u8], most: u32) -> Result<Page, WireError> {
     if most == 0 || most > MAX_SCAN_ROWS {
         return Err(ErrorCode::BAD_MESSAGE.with("a page has 1 to 4096 rows"));
     }
@@ -45,11 +49,19 @@ pub fn page(view: &dyn View, inodes: bool, from: &[u8], most: u32) -> Result<Pag
                 next = Some(key.to_vec());
                 return ControlFlow::Break(());
             }
-            rows.push((key.to_vec(), value[..value.len().min(most_of(key))].to_vec(), value.len()));
+            if keys::parse_slot(key).is_none_or(served) {
+                rows.push((key.to_vec(), value[..value.len().min(most_of(key))].to_vec(), value.len()));
+            }
             ControlFlow::Continue(())
         })?;
     }
-    Ok((facts(view, &rows)?, next))
+    let mut found = facts(view, &rows)?;
+    let is_count = |fact: &Fact| matches!(fact, Fact::Server(ServerFact::Count { .. }));
+    if found.iter().any(is_count) && !slots_with_rows(view)?.into_iter().all(served) {
+        // It counts what is left of slots that were given away.
+        found.retain(|fact| !is_count(fact));
+    }
+    Ok((found, next))
 }
 
 /// All that the tables say of some inodes, at one moment, but for the names that they have.

@@ -36,6 +36,9 @@ pub enum Note {
     SlotGiven(Slot, TargetId),
     /// A slot cannot be given to another server yet; it is tried again, and served here meanwhile.
     SlotNotGiven(Slot, WireError),
+    /// Clients, or transactions, have not let go of a slot that is to go: of so many inodes, this one among them. It is open again, and
+    /// tried again.
+    SlotHeld(Slot, usize, Option<InodeId>),
     /// What came from other servers cannot be read, and so not be served.
     SlotNotTaken(WireError),
     /// A slot is served here from now on, with so many inodes.

@@ -27,8 +27,7 @@ fn run(world: &mut World, steps: u64) {
 
 fn rest(world: &mut World) {
     (world.faults, world.busy) = (Faults::default(), false);
-    for n in 0..200_000 {
-        world.debug = n > 199_000;
+    for _ in 0..200_000 {
         let quiet = |node: &Node| node.up && node.is_quiet() && node.is_settled(&world.map);
         let quiet = world.nodes.iter().all(quiet) && world.is_settled() && world.map.moves.is_empty();
         if quiet && world.messages.is_empty() && world.clients.iter().all(|client| client.request.is_none()) {
@@ -55,7 +54,6 @@ fn seeds(first: u64, count: u64, faults: Faults) {
     for seed in one.map_or(first..first + count, |seed| seed..seed + 1) {
         let outcome = std::panic::catch_unwind(|| {
             let mut world = World::new(seed, faults);
-            world.debug = one.is_some();
             run(&mut world, 3_000);
             (world.clients.iter().map(|client| client.done).sum::<u64>(), world.moved)
         });

@@ -148,9 +148,6 @@ impl Node {
                     self.steps.insert(id, ticket);
                     cx.send(Message { to: Address::Mgmt, body: Body::Step(self.me, id, step) });
                 }
-                Effect::Note(Note::NotDoneAgain(session, sequence, error)) => {
-                    eprintln!("{} NOTDONE {session} {sequence} {error:?} now ", self.me)
-                }
                 Effect::Note(Note::SlotNotTaken(error)) => panic!("what came can be read: {error}"),
                 Effect::Note(Note::CannotEnd(tx, fault)) => panic!("what was prepared cannot fail: {tx:?} {fault}"),
                 Effect::Note(_) => {}
@@ -231,11 +228,6 @@ impl Node {
     /// Whether it serves a slot, as far as it knows.
     pub fn serves(&self, slot: Slot) -> bool {
         self.server.as_ref().is_some_and(|server| server.map().slot_target(slot) == Some(self.me))
-    }
-
-    /// How often something was counted.
-    pub fn count(&self, name: &str) -> u64 {
-        self.server.as_ref().and_then(|server| server.state().counters.get(name).copied()).unwrap_or_default()
     }
 
     /// A call whose answer does not come any more.

@@ -94,7 +94,6 @@ pub struct World {
     pub messages: Vec<(Message, u64)>,
     pub faults: Faults,
     pub busy: bool,
-    pub debug: bool,
     now: i64,
 }
 
@@ -222,7 +221,6 @@ impl World {
             messages: Vec::new(),
             faults,
             busy: true,
-            debug: false,
             now: 0,
         };
         world.greet();
@@ -272,9 +270,6 @@ impl World {
     }
 
     pub fn crash(&mut self, n: usize, power: bool) {
-        if self.debug {
-            eprintln!("CRASH {} now ", n + 1);
-        }
         let keep = power.then(|| self.rng.bits());
         self.nodes[n].crash(keep);
     }
@@ -324,9 +319,6 @@ impl World {
     /// Management does something; the map follows.
     fn order(&mut self, command: Command) -> Result<(), ClusterError> {
         let moves = u64::from(matches!(command, Command::CompleteMove { .. }));
-        if self.debug {
-            eprintln!("ORDER {command:?} now ");
-        }
         self.mgmt.apply(command)?;
         self.moved += moves;
         if self.rng.percent(50) {
@@ -466,9 +458,6 @@ impl World {
         let told = client.told.get_mut(&from).unwrap();
         if !told.heard(mark, &reply) || told.phase == Phase::Say {
             return;
-        }
-        if self.debug && sequence != 0 {
-            eprintln!("{from} {session} {sequence} {reply:?} now {:?}", self.map.slots);
         }
         let same = |(to, request): &&(TargetId, MetaRequest)| *to == from && request.sequence == sequence;
         let Some((_, request)) = client.request.as_ref().filter(same) else {

@@ -13,6 +13,7 @@ use crate::server::io::Note;
 use crate::server::room::RoomGate;
 use crate::server::state::{Progress, State, Task};
 use crate::server::waits::{Event, Wait};
+use crate::slot_rows::slots_with_rows;
 use nyala_kv::Batch;
 use nyala_wire::{ErrorCode, Slot, WireError, codec};
 
@@ -63,7 +64,7 @@ impl Purge {
 /// Slots with rows here that are not to be here.
 fn others(state: &State) -> Result<Vec<Slot>, WireError> {
     let mut found = Vec::new();
-    for slot in rows::present(&*state.ground.tables)? {
+    for slot in slots_with_rows(&*state.ground.tables)? {
         if is_others(state, slot)? {
             found.push(slot);
         }

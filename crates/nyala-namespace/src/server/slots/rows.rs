@@ -74,25 +74,3 @@ pub fn belongs(slot: Slot, key: &[u8]) -> bool {
     let fence = keys::parse_fence(key).is_some_and(|(target, _)| target != TargetId(0));
     keys::parse_slot(key) == Some(slot) || (key.first() == Some(&keys::FENCE) && fence)
 }
-
-/// The slots that have rows.
-pub fn present(view: &dyn View) -> Result<BTreeSet<Slot>, WireError> {
-    let mut found = BTreeSet::new();
-    for tag in keys::OF_SLOTS {
-        let mut from = vec![tag];
-        while let Some(slot) = first_slot(view, &from, tag)? {
-            found.insert(slot);
-            from = keys::prefix_end(&keys::slot_prefix(tag, slot));
-        }
-    }
-    Ok(found)
-}
-
-fn first_slot(view: &dyn View, from: &[u8], tag: u8) -> Result<Option<Slot>, WireError> {
-    let mut slot = None;
-    view.scan(from, &[tag + 1], &mut |key, _| {
-        slot = keys::parse_slot(key);
-        ControlFlow::Break(())
-    })?;
-    Ok(slot)
-}

@@ -5,7 +5,7 @@
 use super::{given_up, is_sealed_by_another_run, outcome};
 use crate::delegations::Need;
 use crate::keys;
-use crate::server::io::{Durability, Ticket};
+use crate::server::io::{Durability, Note, Ticket};
 use crate::server::slots::{Outgoing, follow_map, rows};
 use crate::server::state::State;
 use crate::server::waits::{Event, Wait};
@@ -80,7 +80,7 @@ pub fn end(state: &mut State) {
     if outgoing.sealed
         && let Err(error) = follow_map(state)
     {
-        state.note(crate::server::io::Note::SlotNotTaken(error));
+        state.note(Note::SlotNotTaken(error));
     }
     for inode in state.lock_waits.in_slot(outgoing.slot) {
         state.wake(Event::FileLocks(inode));
@@ -138,6 +138,7 @@ impl Copying {
                 Stage::Closed(until_ms) => {
                     let late = state.now.ms >= *until_ms;
                     if late {
+                        state.note(Note::SlotHeld(self.moving.slot, self.held.len(), self.held.first().copied()));
                         self.held.clear();
                         self.close(state, false);
                         (self.stage, self.pause_ms) = (Stage::CatchingUp(0), state.now.ms + OPEN_MS);

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Parts of the name space that move from one metadata server to another under a checked load, while servers die, and what programs have open
+//! and locked there.
+
+use crate::kills::Load;
+use nyala_e2e::locker::Locker;
+use nyala_e2e::{Cluster, Mounts, Options, long, serial};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::Read;
+use std::time::{Duration, Instant};
+
+/// Longer than a session that nobody takes over stays known.
+const SESSION: Duration = Duration::from_secs(33);
+
+fn servers(cluster: &Cluster) -> Vec<Value> {
+    cluster.json(&["meta", "list"]).as_array().cloned().unwrap_or_default()
+}
+
+fn tell(cluster: &Cluster, args: &[&str]) -> String {
+    let dir = cluster.dir();
+    cluster.nyala(args.iter().copied().chain(["--dir", dir.to_str().unwrap()])).must()
+}
+
+fn number(server: &Value, what: &str) -> u64 {
+    server[what].as_u64().unwrap_or_else(|| panic!("{what} of {server}"))
+}
+
+/// Waits until nothing is on its way.
+fn arrived(cluster: &Cluster) {
+    let began = Instant::now();
+    while servers(cluster).iter().any(|server| number(server, "leaving") > 0) {
+        let all = servers(cluster);
+        assert!(began.elapsed() < Duration::from_secs(120), "still on their way: {all:?}\n{}", cluster.logs(40));
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn e2e_slots_move_under_load() {
+    let _one = serial();
+    let cluster = Cluster::start(Options::default());
+    let mounts = Mounts::new(&cluster, 2, "");
+    let dirs = mounts.test_dirs("held");
+    // In several directories, so that both servers have some.
+    let name = |n: usize| format!("d{n}/file");
+    let files: Vec<_> = (0..4).map(name).collect();
+    for (n, file) in files.iter().enumerate() {
+        fs::create_dir(dirs[0].join(format!("d{n}"))).unwrap();
+        fs::write(dirs[0].join(file), file).unwrap();
+    }
+    let mut holder = Locker::start(&files.iter().map(|file| dirs[0].join(file)).collect::<Vec<_>>());
+    let mut other = Locker::start(&files.iter().map(|file| dirs[1].join(file)).collect::<Vec<_>>());
+    for n in 0..files.len() {
+        assert_eq!(holder.ask(&format!("lock {n} ofd write 0 10 try")), "ok");
+    }
+    let open: Vec<File> = (0..4)
+        .map(|n| {
+            let path = dirs[0].join(format!("d{n}/gone"));
+            fs::write(&path, format!("content {n}")).unwrap();
+            let file = File::open(&path).unwrap();
+            fs::remove_file(dirs[1].join(format!("d{n}/gone"))).unwrap();
+            file
+        })
+        .collect();
+
+    let mut load = Load::start(&cluster, "load");
+    load.progress(&cluster, 20);
+    let began = Instant::now();
+    for round in 0..if long() { 40 } else { 4 } {
+        let (from, to) = if round % 2 == 0 { (1, 2) } else { (2, 1) };
+        let dry = tell(&cluster, &["meta", "drain", &from.to_string()]);
+        assert!(dry.contains("nothing is changed"), "{dry}");
+        tell(&cluster, &["meta", "drain", &from.to_string(), "--yes"]);
+        load.progress(&cluster, 5);
+        if round % 4 >= 2 {
+            // The giver, or the taker, dies in the middle.
+            let dies = format!("meta{}", if round % 4 == 2 { from } else { to });
+            cluster.kill(&dies);
+            load.progress(&cluster, 0);
+            cluster.start_service(&dies);
+        }
+        arrived(&cluster);
+        load.progress(&cluster, 5);
+        let all = servers(&cluster);
+        let of = |target: u64| all.iter().find(|server| number(server, "target") == target).unwrap();
+        assert_eq!((number(of(from), "slots"), number(of(to), "slots")), (0, 128), "{all:?}");
+        println!("round {round}: after {:?} all is at {to}", began.elapsed());
+    }
+    let all = tell(&cluster, &["meta", "rebalance", "--yes", "--wait"]);
+    println!("{all}{:?}", servers(&cluster));
+    assert!(servers(&cluster).iter().all(|server| number(server, "slots") > 0), "both have some");
+
+    std::thread::sleep(SESSION.saturating_sub(began.elapsed()));
+    for n in 0..files.len() {
+        let answer = other.ask(&format!("lock {n} ofd write 5 1 try"));
+        assert!(answer.starts_with(&format!("error {} ", libc::EAGAIN)), "{n} is still locked: {answer}");
+        assert_eq!(holder.ask(&format!("lock {n} ofd unlock 0 0 try")), "ok");
+        assert_eq!(other.ask(&format!("lock {n} ofd write 5 1 try")), "ok");
+    }
+    for (n, mut file) in open.into_iter().enumerate() {
+        let mut content = String::new();
+        file.read_to_string(&mut content).unwrap();
+        assert_eq!(content, format!("content {n}"), "removed, and open");
+    }
+    load.finish(&cluster);
+    drop((holder, other));
+    if std::env::var_os("KEEP_LOGS").is_some() {
+        println!("{}", cluster.logs(400));
+    }
+    fs::remove_dir_all(&dirs[0]).unwrap();
+    tell(&cluster, &["fsck"]);
+}
