@@ -4,6 +4,7 @@
 
 use crate::capacity::CapacityLimits;
 use crate::capacity::TargetPool;
+use crate::slots;
 use crate::states::{TargetState, next, trigger_for};
 use crate::{ClusterError, ClusterState, Command, DEFAULT_POOL, Event, Thing, Trigger, alias};
 use nyala_wire::map::{Consistency, Pool, Reachability, Settings, TargetKind};
@@ -59,10 +60,10 @@ impl ClusterState {
             Command::HandOutRange { target, last, range } => self.hand_out_range(target, last, range),
             Command::AddMember { group, target } => self.add_member(group, target),
             Command::RemoveMember { group, target } => self.remove_member(group, target),
-            Command::MoveSlots { slots, to } => self.move_slots(&slots, to),
-            Command::CancelMoves { slots } => self.cancel_moves(&slots),
-            Command::BeginMove { slot, after, run } => self.begin_move(slot, after, run),
-            Command::CompleteMove { slot, attempt } => self.complete_move(slot, attempt),
+            Command::MoveSlots { slots: which, to } => slots::move_slots(self, &which, to),
+            Command::CancelMoves { slots: which } => slots::cancel_moves(self, &which),
+            Command::BeginMove { slot, after, run } => slots::begin_move(self, slot, after, run),
+            Command::CompleteMove { slot, attempt } => slots::complete_move(self, slot, attempt),
         }
     }
 

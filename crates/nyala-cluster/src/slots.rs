@@ -3,7 +3,7 @@
 //! Slots that move from one metadata server to another: who may give which away, and when it counts.
 //!
 //! The server that gives a slot away copies it under a number ([`SlotMove::attempt`]) that no other attempt has, and the slot changes hands in
-//! one step, [`ClusterState::complete_move`].
+//! one step, [`complete_move`].
 //!
 //! **Failure model.** Steps may be repeated, late, or of a run of the server that has been replaced: a step names the attempt, and a
 //! beginning also the run. An order has a number of that kind as well, so that a beginning is of that order. So what a replaced run copied never counts once its successor has begun, and a successor that has not begun yet
@@ -20,73 +20,71 @@ type Events = Result<Vec<Event>, ClusterError>;
 /// Slots on their way at once.
 pub const MAX_MOVES: usize = 4096;
 
-impl ClusterState {
-    fn slot_server(&self, slot: Slot) -> Option<TargetId> {
-        let holds = |range: &&SlotRange| range.first <= slot && slot.0 - range.first.0 < range.count;
-        self.slots.iter().find(holds).map(|range| range.target)
-    }
+fn slot_server(state: &ClusterState, slot: Slot) -> Option<TargetId> {
+    let holds = |range: &&SlotRange| range.first <= slot && slot.0 - range.first.0 < range.count;
+    state.slots.iter().find(holds).map(|range| range.target)
+}
 
-    pub(crate) fn move_slots(&mut self, slots: &[Slot], to: TargetId) -> Events {
-        if !self.has_slots(to) && !self.emptied.contains(&to) {
-            return Err(ClusterError::invalid(format!("target {to} is not a metadata server")));
-        }
-        let mut events = Vec::new();
-        for &slot in slots {
-            let from = self.slot_server(slot);
-            let from = from.ok_or_else(|| ClusterError::invalid(format!("nobody serves slot {slot}")))?;
-            match self.moves.binary_search_by_key(&slot, |moving| moving.slot) {
-                Ok(at) if self.moves[at].to == to => continue,
-                Ok(_) => {
-                    let why = format!("slot {slot} is on its way to another server; cancel that first");
-                    return Err(ClusterError::invalid(why));
-                }
-                Err(_) if from == to => continue,
-                Err(_) if self.moves.len() == MAX_MOVES => {
-                    return Err(ClusterError::invalid("too many slots are on their way; wait until some have arrived"));
-                }
-                Err(at) => {
-                    self.last_move += 1;
-                    self.moves.insert(at, SlotMove { slot, from, to, attempt: self.last_move, run: 0 });
-                }
+pub(crate) fn move_slots(state: &mut ClusterState, slots: &[Slot], to: TargetId) -> Events {
+    if !state.has_slots(to) && !state.emptied.contains(&to) {
+        return Err(ClusterError::invalid(format!("target {to} is not a metadata server")));
+    }
+    let mut events = Vec::new();
+    for &slot in slots {
+        let from = slot_server(state, slot);
+        let from = from.ok_or_else(|| ClusterError::invalid(format!("nobody serves slot {slot}")))?;
+        match state.moves.binary_search_by_key(&slot, |moving| moving.slot) {
+            Ok(at) if state.moves[at].to == to => continue,
+            Ok(_) => {
+                let why = format!("slot {slot} is on its way to another server; cancel that first");
+                return Err(ClusterError::invalid(why));
             }
-            events.push(Event::SlotMoves(slot));
+            Err(_) if from == to => continue,
+            Err(_) if state.moves.len() == MAX_MOVES => {
+                return Err(ClusterError::invalid("too many slots are on their way; wait until some have arrived"));
+            }
+            Err(at) => {
+                state.last_move += 1;
+                state.moves.insert(at, SlotMove { slot, from, to, attempt: state.last_move, run: 0 });
+            }
         }
-        Ok(events)
+        events.push(Event::SlotMoves(slot));
     }
+    Ok(events)
+}
 
-    pub(crate) fn cancel_moves(&mut self, slots: &[Slot]) -> Events {
-        let cancelled = |moving: &SlotMove| slots.is_empty() || slots.contains(&moving.slot);
-        let events = self.moves.iter().filter(|moving| cancelled(moving)).map(|moving| Event::SlotStays(moving.slot));
-        let events = events.collect();
-        self.moves.retain(|moving| !cancelled(moving));
-        Ok(events)
-    }
+pub(crate) fn cancel_moves(state: &mut ClusterState, slots: &[Slot]) -> Events {
+    let cancelled = |moving: &SlotMove| slots.is_empty() || slots.contains(&moving.slot);
+    let events = state.moves.iter().filter(|moving| cancelled(moving)).map(|moving| Event::SlotStays(moving.slot));
+    let events = events.collect();
+    state.moves.retain(|moving| !cancelled(moving));
+    Ok(events)
+}
 
-    pub(crate) fn begin_move(&mut self, slot: Slot, after: u64, run: u64) -> Events {
-        let attempt = self.last_move + 1;
-        let moving = self.moves.iter_mut().find(|moving| moving.slot == slot && moving.attempt == after);
-        let moving = moving.ok_or_else(|| other_attempt(slot))?;
-        if run < moving.run {
-            return Err(ClusterError::invalid(format!("a later run of the metadata server gives slot {slot} away")));
-        }
-        (moving.attempt, moving.run) = (attempt, run);
-        self.last_move = attempt;
-        Ok(vec![Event::SlotMoves(slot)])
+pub(crate) fn begin_move(state: &mut ClusterState, slot: Slot, after: u64, run: u64) -> Events {
+    let attempt = state.last_move + 1;
+    let moving = state.moves.iter_mut().find(|moving| moving.slot == slot && moving.attempt == after);
+    let moving = moving.ok_or_else(|| other_attempt(slot))?;
+    if run < moving.run {
+        return Err(ClusterError::invalid(format!("a later run of the metadata server gives slot {slot} away")));
     }
+    (moving.attempt, moving.run) = (attempt, run);
+    state.last_move = attempt;
+    Ok(vec![Event::SlotMoves(slot)])
+}
 
-    pub(crate) fn complete_move(&mut self, slot: Slot, attempt: u64) -> Events {
-        let begun = |moving: &SlotMove| moving.slot == slot && moving.attempt == attempt && moving.run != 0;
-        let at = self.moves.iter().position(begun).ok_or_else(|| other_attempt(slot))?;
-        let SlotMove { from, to, .. } = self.moves.remove(at);
-        self.slots = reassigned(&self.slots, slot, to);
-        self.emptied.retain(|server| *server != to);
-        if !self.has_slots(from)
-            && let Err(at) = self.emptied.binary_search(&from)
-        {
-            self.emptied.insert(at, from);
-        }
-        Ok(vec![Event::SlotsAssigned(SlotRange { first: slot, count: 1, target: to })])
+pub(crate) fn complete_move(state: &mut ClusterState, slot: Slot, attempt: u64) -> Events {
+    let begun = |moving: &SlotMove| moving.slot == slot && moving.attempt == attempt && moving.run != 0;
+    let at = state.moves.iter().position(begun).ok_or_else(|| other_attempt(slot))?;
+    let SlotMove { from, to, .. } = state.moves.remove(at);
+    state.slots = reassigned(&state.slots, slot, to);
+    state.emptied.retain(|server| *server != to);
+    if !state.has_slots(from)
+        && let Err(at) = state.emptied.binary_search(&from)
+    {
+        state.emptied.insert(at, from);
     }
+    Ok(vec![Event::SlotsAssigned(SlotRange { first: slot, count: 1, target: to })])
 }
 
 fn other_attempt(slot: Slot) -> ClusterError {

@@ -22,7 +22,7 @@ impl Server {
         for inodes in [false, true] {
             let mut from = Vec::new();
             loop {
-                let (facts, next) = page(&self.view, inodes, &from, most).unwrap();
+                let (facts, next) = page(&self.view, &|_| true, inodes, &from, most).unwrap();
                 all.extend(facts);
                 match next {
                     Some(next) => from = next,
@@ -117,7 +117,9 @@ fn pages_say_the_same_whatever_their_size() {
         assert_eq!((listed(&paged), xattrs(&paged)), ((21, 1), 15));
         assert_eq!(single(&paged), single(&whole));
     }
-    assert!(page(&server.view, true, b"", 0).is_err() && page(&server.view, true, b"", 4097).is_err());
+    assert!(
+        page(&server.view, &|_| true, true, b"", 0).is_err() && page(&server.view, &|_| true, true, b"", 4097).is_err()
+    );
     let some = of_inodes(&server.view, &[InodeId::ROOT, files[3], InodeId(999)]).unwrap();
     assert_eq!((listed(&some), xattrs(&some), some.len()), ((21, 1), 15, 4), "{some:?}");
 }

@@ -21,6 +21,7 @@ pub mod mgmt;
 pub mod mirror;
 pub mod name;
 pub mod relay;
+pub mod slot_orders;
 pub mod slots;
 pub mod splitmix;
 pub mod storage;

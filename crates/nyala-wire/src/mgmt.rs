@@ -2,8 +2,9 @@
 
 //! Requests to the management service, by servers and clients. Operators use the REST API.
 
-use crate::ids::{ClusterId, GroupId, InodeId, MapVersion, NodeId, Slot, TargetId};
+use crate::ids::{ClusterId, GroupId, InodeId, MapVersion, NodeId, TargetId};
 use crate::map::{ClusterMap, Consistency, Role, TargetKind};
+pub use crate::slot_orders::{SlotOrder, SlotStep};
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
@@ -109,56 +110,6 @@ pub enum MgmtRequest {
     /// An operator's order about slots. Reply: `Done`.
     #[n(21)]
     Slots(#[n(0)] SlotOrder),
-}
-
-/// How far a metadata server is with a slot that it gives away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub enum SlotStep {
-    /// It begins to copy: the move gets a number that no attempt had before.
-    #[n(0)]
-    Begin {
-        /// The slot.
-        #[n(0)]
-        slot: Slot,
-        /// The attempt that is given up for it; refused if it is not the present one.
-        #[n(1)]
-        after: u64,
-        /// The run of the server; one that was replaced by a later run is refused.
-        #[n(2)]
-        run: u64,
-    },
-    /// All of it is on the other server's disk, and it does not serve the slot any more.
-    #[n(1)]
-    Complete {
-        /// The slot.
-        #[n(0)]
-        slot: Slot,
-        /// The attempt; refused if it is not the present one.
-        #[n(1)]
-        attempt: u64,
-    },
-}
-
-/// What an operator wants of slots (`docs/operating.md`).
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub enum SlotOrder {
-    /// Slots are to be served by another metadata server.
-    #[n(0)]
-    Move {
-        /// The slots.
-        #[n(0)]
-        slots: Vec<Slot>,
-        /// The server.
-        #[n(1)]
-        to: TargetId,
-    },
-    /// Moves are given up; all of them if no slot is named.
-    #[n(1)]
-    Cancel {
-        /// The slots.
-        #[n(0)]
-        slots: Vec<Slot>,
-    },
 }
 
 /// What became of a member of a mirror group.

@@ -11,6 +11,7 @@ use crate::delegation::poll;
 use crate::delegation::revocation::Revocations;
 use crate::error::{Error, Result};
 use crate::file::state::File;
+use crate::rpc::adopt::note_slots;
 use crate::writeback::owner::Writeback;
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,7 +66,7 @@ pub(crate) fn start(core: &Arc<Core>) -> Result<()> {
 
 fn tick(core: &Arc<Core>) {
     let now_ms = core.ctx.now_ms();
-    core.cluster.note_slots();
+    note_slots(&core.cluster);
     for session in core.cluster.all_sessions() {
         // Also of one that keeps no delegations: all clients wait until it has heard that a server was started again.
         if session.begin_polling() {

@@ -30,6 +30,11 @@ impl Bound {
         Bound { inode, session, fresh: false }
     }
 
+    /// No server took it, and its session has not ended: as if it came from the program now.
+    pub(crate) fn untaken(self) -> Bound {
+        Bound { fresh: true, ..self }
+    }
+
     pub(crate) fn is_free(&self) -> bool {
         self.session == UNBOUND
     }

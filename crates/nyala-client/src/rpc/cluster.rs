@@ -10,9 +10,9 @@ use crate::rpc::bound::{Bound, UNBOUND};
 use crate::rpc::cluster_map::Maps;
 use crate::rpc::logic::acknowledged::AcknowledgedChanges;
 use crate::rpc::logic::group_numbers::Numbers;
+use crate::rpc::logic::slots_came::SlotsCame;
 use crate::rpc::reach::Unreached;
 use crate::rpc::session::Session;
-use crate::rpc::slots_came::SlotsCame;
 use crate::rpc::transport::Rpc;
 use nyala_wire::meta::Want;
 use nyala_wire::slots::Slots;
@@ -71,8 +71,9 @@ pub(crate) struct Cluster {
     pub(super) complained_ms: AtomicU64,
     /// Changes that metadata servers acknowledged and may not have on disk.
     pub(super) acknowledged: Mutex<AcknowledgedChanges>,
-    /// Slots that went from one metadata server to another, whose sessions this client has not taken over yet.
-    pub(super) slots_came: SlotsCame,
+    /// What is to be taken over where slots came to, and that it is done by one at a time.
+    pub(super) slots_came: Mutex<SlotsCame>,
+    pub(super) adopting: tokio::sync::Mutex<()>,
 }
 
 impl Cluster {
@@ -93,7 +94,8 @@ impl Cluster {
             slots: Mutex::default(),
             complained_ms: AtomicU64::new(0),
             acknowledged: Mutex::default(),
-            slots_came: SlotsCame::default(),
+            slots_came: Mutex::default(),
+            adopting: tokio::sync::Mutex::default(),
         })
     }
 
@@ -116,11 +118,6 @@ impl Cluster {
     /// An id that no session of this client had before.
     pub(super) fn next_id(&self) -> SessionId {
         SessionId::of_client(self.client_id, self.session_ids.fetch_add(1, Ordering::Relaxed))
-    }
-
-    /// What the session with a metadata target is called, if there was ever one.
-    pub(super) fn opened_session(&self, target: TargetId) -> Option<SessionId> {
-        self.sessions.lock().get(&target).filter(|session| session.generation() > 0).map(|session| session.id())
     }
 
     pub(crate) fn all_sessions(&self) -> Vec<Arc<Session>> {

@@ -98,6 +98,11 @@ impl Maps {
         self.view.read().clone()
     }
 
+    /// Whether the map has a server or a target under that name.
+    pub(super) fn has_server(&self, server: TargetId) -> bool {
+        self.view.read().endpoint(server).is_some()
+    }
+
     /// Ends when a newer map than the one of now is taken. Enabled before the map is looked at, it misses none.
     pub(super) fn changed(&self) -> Notified<'_> {
         self.changed.notified()

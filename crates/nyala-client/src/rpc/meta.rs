@@ -9,6 +9,7 @@
 //! handed over under the session that has ended (`rpc::bound`): then it fails.
 
 use crate::error::{Error, Result};
+use crate::rpc::adopt::{adopt, note_slots};
 use crate::rpc::bound::Bound;
 use crate::rpc::cluster::Cluster;
 pub(crate) use crate::rpc::exchange::{MetaAnswer, SendOutcome};
@@ -235,15 +236,8 @@ impl Cluster {
         let mut retry = if keeps { Retry::keeping(what) } else { Retry::new(what) };
         let mut stale = (TargetId(0), 0);
         loop {
-            let Some(target) = route(self) else {
-                let why = Again::Connection("no metadata server serves this part of the name space now".into());
-                self.refresh_and_pause(&mut retry, why).await?;
-                continue;
-            };
-            self.note_slots();
-            if rests_on_sessions(&request.op) && self.slots_came.any_for(target) {
-                self.adopt(target).await;
-            }
+            let target = self.server_by(&route, &mut retry).await?;
+            self.take_over_first(target, &request.op).await;
             let session = self.session(target);
             let seen = if stale.0 == target { stale.1 } else { 0 };
             let generation = self.open_session(&session, seen).await?;
@@ -268,19 +262,36 @@ impl Cluster {
                     SendOutcome::Elsewhere(why) => {
                         self.refresh_and_pause(&mut retry, why).await?;
                         // A change may have been done, and its server, wherever it works by now, knows.
-                        let asks_it = ticket.is_some() && self.maps.view().endpoint(target).is_some();
-                        if !asks_it && route(self) != Some(target) {
+                        if !(ticket.is_some() && self.maps.has_server(target)) && route(self) != Some(target) {
                             break;
                         }
                     }
                     SendOutcome::NotHere(why) => {
                         self.refresh_and_pause(&mut retry, why).await?;
-                        // Nobody took it, and its session there has not ended: as if it came from the program now.
-                        bound = bound.map(|bound| Bound { fresh: true, ..bound });
+                        bound = bound.map(Bound::untaken);
                         break;
                     }
                 }
             }
+        }
+    }
+
+    /// The server to ask, as soon as the map names one.
+    async fn server_by(&self, route: &impl Fn(&Cluster) -> Option<TargetId>, retry: &mut Retry) -> Result<TargetId> {
+        loop {
+            if let Some(target) = route(self) {
+                return Ok(target);
+            }
+            let why = Again::Connection("no metadata server serves this part of the name space now".into());
+            self.refresh_and_pause(retry, why).await?;
+        }
+    }
+
+    /// What was open at another server in slots that have come to this one is taken over before something that rests on it.
+    async fn take_over_first(self: &Arc<Cluster>, target: TargetId, op: &MetaOp) {
+        note_slots(self);
+        if rests_on_sessions(op) && self.slots_came.lock().any_for(target) {
+            adopt(self, target).await;
         }
     }
 

@@ -6,6 +6,7 @@
 pub mod logic;
 pub mod transport;
 
+pub(crate) mod adopt;
 pub(crate) mod bound;
 pub(crate) mod cluster;
 pub(crate) mod cluster_map;
@@ -22,5 +23,4 @@ pub(crate) mod retry;
 pub(crate) mod session;
 pub(crate) mod session_close;
 pub(crate) mod sessions;
-pub(crate) mod slots_came;
 pub(crate) mod storage;

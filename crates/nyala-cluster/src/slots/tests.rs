@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//! Slots change hands as the rules say, and the ranges stay whole.
+
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -23,28 +25,29 @@ fn owners(state: &ClusterState) -> BTreeMap<u16, TargetId> {
 
 fn move_now(state: &mut ClusterState, slot: u16) {
     let ordered = state.moves.iter().find(|moving| moving.slot == Slot(slot)).unwrap().attempt;
-    state.begin_move(Slot(slot), ordered, 1).unwrap();
-    state.complete_move(Slot(slot), state.last_move).unwrap();
+    begin_move(state, Slot(slot), ordered, 1).unwrap();
+    let attempt = state.last_move;
+    complete_move(state, Slot(slot), attempt).unwrap();
 }
 
 #[test]
 fn a_slot_changes_hands_only_at_the_end_of_its_present_attempt() {
     let mut state = cluster();
-    state.move_slots(&[Slot(1)], B).unwrap();
-    assert!(state.move_slots(&[Slot(1)], B).unwrap().is_empty(), "repeated");
-    assert!(state.move_slots(&[Slot(1)], C).is_err(), "on its way elsewhere");
-    assert!(state.complete_move(Slot(1), 1).is_err(), "not begun");
-    state.begin_move(Slot(1), 1, 7).unwrap();
-    assert!(state.begin_move(Slot(1), 1, 7).is_err(), "repeated, late");
-    state.begin_move(Slot(1), 2, 9).unwrap();
-    assert!(state.complete_move(Slot(1), 2).is_err(), "what the replaced run copied");
-    assert!(state.begin_move(Slot(1), 3, 7).is_err(), "the replaced run");
+    move_slots(&mut state, &[Slot(1)], B).unwrap();
+    assert!(move_slots(&mut state, &[Slot(1)], B).unwrap().is_empty(), "repeated");
+    assert!(move_slots(&mut state, &[Slot(1)], C).is_err(), "on its way elsewhere");
+    assert!(complete_move(&mut state, Slot(1), 1).is_err(), "not begun");
+    begin_move(&mut state, Slot(1), 1, 7).unwrap();
+    assert!(begin_move(&mut state, Slot(1), 1, 7).is_err(), "repeated, late");
+    begin_move(&mut state, Slot(1), 2, 9).unwrap();
+    assert!(complete_move(&mut state, Slot(1), 2).is_err(), "what the replaced run copied");
+    assert!(begin_move(&mut state, Slot(1), 3, 7).is_err(), "the replaced run");
     assert_eq!(owners(&state)[&1], A);
-    state.complete_move(Slot(1), 3).unwrap();
+    complete_move(&mut state, Slot(1), 3).unwrap();
     assert_eq!(state.slots, [range(0, 1, A), range(1, 1, B), range(2, 2, A), range(4, 4, B), range(8, 4, C)]);
-    assert!(state.moves.is_empty() && state.complete_move(Slot(1), 3).is_err());
-    state.move_slots(&[Slot(1)], A).unwrap();
-    assert!(state.begin_move(Slot(1), 1, 9).is_err(), "of the move before");
+    assert!(state.moves.is_empty() && complete_move(&mut state, Slot(1), 3).is_err());
+    move_slots(&mut state, &[Slot(1)], A).unwrap();
+    assert!(begin_move(&mut state, Slot(1), 1, 9).is_err(), "of the move before");
     move_now(&mut state, 1);
     assert_eq!(state.slots, cluster().slots, "back, and the ranges are joined");
 }
@@ -52,17 +55,20 @@ fn a_slot_changes_hands_only_at_the_end_of_its_present_attempt() {
 #[test]
 fn a_server_without_slots_is_remembered_until_it_is_removed_or_gets_some() {
     let mut state = cluster();
-    state.move_slots(&[4, 5, 6, 7].map(Slot), A).unwrap();
+    move_slots(&mut state, &[4, 5, 6, 7].map(Slot), A).unwrap();
     let staying = |server| super::staying(&state.slots, &state.moves, server);
     assert_eq!((staying(B), staying(A)), (vec![], vec![range(0, 4, A)]));
     for slot in 4..8 {
         move_now(&mut state, slot);
     }
     assert_eq!((&state.slots[..], &state.emptied[..]), (&[range(0, 8, A), range(8, 4, C)][..], &[B][..]));
-    assert!(state.move_slots(&[Slot(99)], A).is_err() && state.move_slots(&[Slot(0)], TargetId(9)).is_err());
-    state.move_slots(&[Slot(0), Slot(5)], B).unwrap();
-    state.cancel_moves(&[Slot(5)]).unwrap();
-    assert!(state.begin_move(Slot(5), state.last_move, 1).is_err(), "given up");
+    assert!(
+        move_slots(&mut state, &[Slot(99)], A).is_err() && move_slots(&mut state, &[Slot(0)], TargetId(9)).is_err()
+    );
+    move_slots(&mut state, &[Slot(0), Slot(5)], B).unwrap();
+    cancel_moves(&mut state, &[Slot(5)]).unwrap();
+    let last = state.last_move;
+    assert!(begin_move(&mut state, Slot(5), last, 1).is_err(), "given up");
     move_now(&mut state, 0);
     assert!(state.emptied.is_empty());
 }
@@ -75,7 +81,7 @@ proptest! {
         for (slot, to) in steps {
             let mut expected = owners(&state);
             expected.insert(slot, TargetId(to));
-            if state.move_slots(&[Slot(slot)], TargetId(to)).unwrap().is_empty() {
+            if move_slots(&mut state, &[Slot(slot)], TargetId(to)).unwrap().is_empty() {
                 continue;
             }
             move_now(&mut state, slot);

@@ -204,11 +204,7 @@ impl Driver {
                     let fence = async move { Completion::Fenced(fence::everywhere(&state, session).await) };
                     self.complete(ticket, fence);
                 }
-                Effect::SlotStep(ticket, step) => {
-                    let state = self.state.clone();
-                    let step = async move { Completion::Stepped(slot_step(&state, step).await) };
-                    self.complete(ticket, step);
-                }
+                Effect::SlotStep(ticket, step) => self.complete(ticket, slot_step(self.state.clone(), step)),
                 Effect::Note(note) => notes::write(&note),
             }
         }
@@ -265,9 +261,9 @@ impl Driver {
 }
 
 /// Says to management how far a slot is. What came of it is in the map.
-async fn slot_step(state: &State, step: SlotStep) -> Result<(), WireError> {
+async fn slot_step(state: Rc<State>, step: SlotStep) -> Completion {
     let refused = |error: MgmtError| ErrorCode::NOT_READY.with(format!("management: {error}"));
-    state.member.mgmt().call(&MgmtRequest::SlotStep(step)).await.map(drop).map_err(refused)
+    Completion::Stepped(state.member.mgmt().call(&MgmtRequest::SlotStep(step)).await.map(drop).map_err(refused))
 }
 
 async fn room(state: Rc<State>, kind: Option<ChangeKind>) -> Completion {

@@ -141,17 +141,8 @@ impl MgmtService {
                 groups::carry_out(core, order).await?;
                 Ok(MgmtReply::Done)
             }
-            MgmtRequest::SlotStep(step) => {
-                let no = || ErrorCode::UNAUTHORIZED.with("only metadata services give slots away");
-                (peer.role == Role::Meta).then_some(()).ok_or_else(no)?;
-                slots::step(core, step).await
-            }
-            MgmtRequest::Slots(order) => {
-                if peer.role != Role::Cli {
-                    return Err(ErrorCode::UNAUTHORIZED.with("only operators move slots"));
-                }
-                slots::order(core, order).await
-            }
+            MgmtRequest::SlotStep(step) => slots::step(core, peer.role, step).await,
+            MgmtRequest::Slots(order) => slots::order(core, peer.role, order).await,
             MgmtRequest::AdoptMgmt { .. } => Err(ErrorCode::INVALID.into()),
         }
     }

@@ -75,8 +75,7 @@ fn dispatch(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
         MetaOp::Link { inode, parent, name } => link::run(change, env, *inode, *parent, name),
         MetaOp::SetAttr { inode, set } => attrs::set(change, env, *inode, set),
         MetaOp::SetXattr { inode, name, value, create, replace, kill_sgid } => {
-            let how = xattr::How { create: *create, replace: *replace, kill_sgid: *kill_sgid };
-            xattr::set(change, env.now, *inode, (name, value), how)
+            xattr::set(change, env.now, *inode, (name, value), xattr::How::of(*create, *replace, *kill_sgid))
         }
         MetaOp::RemoveXattr { inode, name } => xattr::remove(change, env.now, *inode, name),
         MetaOp::Commit(commit) => content::commit(change, env, commit),
@@ -86,7 +85,7 @@ fn dispatch(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
         MetaOp::GetLock { inode, lock } => lock::get(change, env, *inode, *lock),
         MetaOp::Tmpfile { entry } => create::unnamed(change, env, entry),
         MetaOp::Repair(repair) => repair::run(change, env.now, repair),
-        MetaOp::SessionAdopt { session } => adopt::run(change, env, *session),
+        MetaOp::SessionAdopt(session) => adopt::run(change, env, *session),
         MetaOp::SetPattern { dir, pattern } => attrs::set_pattern(change, env, *dir, *pattern),
     }
 }

@@ -62,6 +62,13 @@ pub struct How {
     pub kill_sgid: bool,
 }
 
+impl How {
+    /// As a request says it.
+    pub fn of(create: bool, replace: bool, kill_sgid: bool) -> How {
+        How { create, replace, kill_sgid }
+    }
+}
+
 /// Sets an attribute.
 pub fn set(change: &mut Change, now: Time, inode: InodeId, (name, value): (&[u8], &[u8]), how: How) -> Step<MetaReply> {
     check_name(name)?;

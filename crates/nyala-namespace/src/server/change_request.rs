@@ -411,7 +411,7 @@ impl ChangeRequest {
             // What has moved to storage is all that storage has.
             MetaOp::Commit(commit) if commit.spilled.is_some() => state.doubts.settle(commit.inode),
             MetaOp::SetLock { inode, lock } => lock_wait::applied(state, request.session, *inode, lock),
-            MetaOp::SessionAdopt { session } => adopt::adopted(state, *session),
+            MetaOp::SessionAdopt(session) => adopt::adopted(state, *session),
             _ => {}
         }
         Ok(match truncation {
@@ -430,7 +430,7 @@ impl ChangeRequest {
         gone.iter().for_each(|inode| state.doubts.forget(*inode));
         match &self.request.op {
             MetaOp::SetLock { inode, lock } => lock_wait::applied(state, self.request.session, *inode, lock),
-            MetaOp::SessionAdopt { session } => adopt::adopted(state, *session),
+            MetaOp::SessionAdopt(session) => adopt::adopted(state, *session),
             _ => {}
         }
         Ok(self.done(state, body))

@@ -117,20 +117,10 @@ impl Server {
             Input::Request(token, request) => request::arrive(&mut self.state, token, request),
             Input::Transaction(token, request) => participant::arrive(&mut self.state, token, request),
             Input::Completed(ticket, completion) => self.state.complete(ticket, completion),
-            Input::Map(map) => {
-                self.state.ground.set_map(map);
-                self.follow_map();
-            }
+            Input::Map(map) => slots::take_map(&mut self.state, map),
             Input::Tick => self.state.pass(),
         }
         self.finish(effects);
-    }
-
-    /// Tables that cannot be read now may be read later: what came is served when the next map comes.
-    fn follow_map(&mut self) {
-        if let Err(error) = slots::follow_map(&mut self.state) {
-            self.state.note(io::Note::SlotNotTaken(error));
-        }
     }
 
     #[inline]

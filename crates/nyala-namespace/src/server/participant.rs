@@ -36,7 +36,7 @@ pub fn arrive(state: &mut State, token: Token, TxRequest { tx, action }: TxReque
         TxAction::MoveRows(rows) => slots::arrive(state, token, rows),
         TxAction::Prepare { now, parts, stage } => {
             let closed =
-                |part: &TxPart| state.outgoing.as_ref().is_some_and(|out| out.closed && out.slot == part.slot());
+                |part: &TxPart| state.leaving.as_ref().is_some_and(|out| out.closed && out.slot == part.slot());
             if parts.iter().any(closed) {
                 return state.answer(token, Err(ErrorCode::BUSY.with("a slot is about to be another server's")));
             }

@@ -7,7 +7,7 @@ use super::io::{Completion, Durability, Effect, Moment, Note, Ticket, Token};
 use super::lock_waits::LockWaits;
 use super::op_names::OP_NAMES;
 use super::replays::Replays;
-use super::slots::Outgoing;
+use super::slots::Leaving;
 use super::waits::{Event, TaskId, Wait, Waits};
 use crate::delegations::Delegations;
 use crate::doubts::Doubts;
@@ -88,7 +88,7 @@ pub struct State {
     /// Transactions of other coordinators that ended here lately.
     pub ended: Ended,
     /// The slot that is being given to another server.
-    pub outgoing: Option<Outgoing>,
+    pub leaving: Option<Leaving>,
     /// Replaced files that are being removed.
     pub unlinking: BTreeSet<InodeId>,
     /// Number of operations by their numbers.
@@ -127,7 +127,7 @@ impl State {
             acknowledged: Vec::new(),
             prepared: BTreeMap::new(),
             ended: Ended::default(),
-            outgoing: None,
+            leaving: None,
             unlinking: BTreeSet::new(),
             ops: [0; OP_NAMES.len()],
             counters: BTreeMap::new(),
@@ -163,8 +163,8 @@ impl State {
         if batch.is_empty() {
             return Ok(());
         }
-        if let Some(outgoing) = &mut self.outgoing {
-            outgoing.note(batch);
+        if let Some(leaving) = &mut self.leaving {
+            leaving.note(batch);
         }
         self.ground.tables.apply(batch)
     }

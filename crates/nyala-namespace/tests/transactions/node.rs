@@ -278,12 +278,12 @@ impl Node {
         let (tasks, held, calls) = (state.tasks(), self.held.len(), self.calls.len());
         let running = &state.running;
         format!(
-            "replays {:?} recovered {} map {:?} outgoing {:?} foreign {:?} undecided {undecided:?} prepared {prepared:?} {locks:?} running {running:?}, {tasks} tasks, {calls} calls, \
+            "replays {:?} recovered {} map {:?} leaving {:?} foreign {:?} undecided {undecided:?} prepared {prepared:?} {locks:?} running {running:?}, {tasks} tasks, {calls} calls, \
              {held} held back",
             state.replays,
             state.delegations.recovered(),
             server.map().version,
-            state.outgoing,
+            state.leaving,
             self.tables
                 .view()
                 .0

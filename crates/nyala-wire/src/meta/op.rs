@@ -390,14 +390,9 @@ pub enum MetaOp {
     /// Repair what a check found; from the command line only. Reply: `Done`.
     #[n(51)]
     Repair(#[n(0)] Repair),
-    /// What another session of the same client has open and locked here, with a slot that came from another server, goes to this session.
-    /// Reply: `Done`, also if nothing is known of it.
+    /// What another session of this client has open and locked here, in slots that came from its server, goes to this one. Reply: `Done`.
     #[n(52)]
-    SessionAdopt {
-        /// The client's session with the server that the slot came from.
-        #[n(0)]
-        session: SessionId,
-    },
+    SessionAdopt(#[n(0)] SessionId),
 }
 
 impl MetaOp {
@@ -446,11 +441,11 @@ impl MetaOp {
     /// `None` for operations on the session or the whole server.
     pub fn routing_inode(&self) -> Option<InodeId> {
         Some(match self {
-            MetaOp::SessionOpen { .. } | MetaOp::SessionClose | MetaOp::StatFs | MetaOp::Sync => return None,
+            MetaOp::SessionOpen { .. } | MetaOp::SessionClose | MetaOp::SessionAdopt(_) => return None,
+            MetaOp::StatFs | MetaOp::Sync | MetaOp::Survived { .. } | MetaOp::Replay(_) => return None,
             MetaOp::DelegationPoll { .. } | MetaOp::DelegationReturn { .. } | MetaOp::LockChecked { .. } => {
                 return None;
             }
-            MetaOp::Survived { .. } | MetaOp::Replay(_) | MetaOp::SessionAdopt { .. } => return None,
             MetaOp::Lookup { parent, .. }
             | MetaOp::Unlink { parent, .. }
             | MetaOp::Rmdir { parent, .. }

@@ -111,7 +111,7 @@ enums! {
         49 Tmpfile { entry }
         50 PutInlines { puts }
         51 Repair { 0 }
-        52 SessionAdopt { session }
+        52 SessionAdopt { 0 }
     }
     MetaReply {
         0 Done {}

@@ -6,15 +6,16 @@
 //! **Failure model.** A server that does not say how many inodes it has is not moved from or to. What was ordered goes on without this
 //! command, also if a server or management is started again; it is shown by `list`.
 
-use crate::cluster::{Cluster, ClusterArgs, ask_node};
+use super::meta_slot_args::{MetaDrainArgs, MetaListArgs, MetaRebalanceArgs};
+use super::meta_slot_tables::{self as tables, MoveRow, ServerRow};
+use crate::cluster::{Cluster, ask_node};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{Output, Table, show};
+use crate::output::{Output, show};
 use crate::role::block_on;
 use nyala_cluster::slots::plan::{SlotLoad, empty_out, even_out};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::mgmt::SlotOrder;
 use nyala_wire::{Slot, TargetId};
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -34,63 +35,6 @@ pub enum MetaCommand {
     Cancel(MetaListArgs),
 }
 
-/// Flags of `nyala meta list` and `nyala meta cancel`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct MetaListArgs {
-    #[command(flatten)]
-    cluster: ClusterArgs,
-}
-
-/// Flags of `nyala meta rebalance`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct MetaRebalanceArgs {
-    /// Do it; without this it is only shown
-    #[arg(long)]
-    yes: bool,
-    /// Wait until it is done
-    #[arg(long, requires = "yes")]
-    wait: bool,
-    #[command(flatten)]
-    cluster: ClusterArgs,
-}
-
-/// Flags of `nyala meta drain`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct MetaDrainArgs {
-    /// The metadata server that is to serve nothing
-    #[arg(value_name = "TARGET")]
-    target: TargetId,
-    /// Do it; without this it is only shown
-    #[arg(long)]
-    yes: bool,
-    /// Wait until it is done
-    #[arg(long, requires = "yes")]
-    wait: bool,
-    #[command(flatten)]
-    cluster: ClusterArgs,
-}
-
-/// A metadata server.
-#[derive(Clone, Debug, Serialize)]
-struct ServerRow {
-    target: TargetId,
-    node: String,
-    slots: usize,
-    /// Slots that are on their way to other servers, and from others to it.
-    leaving: usize,
-    coming: usize,
-    /// Absent: it does not answer.
-    inodes: Option<u64>,
-}
-
-/// A move that is, or would be, ordered.
-#[derive(Clone, Debug, Serialize)]
-struct MoveRow {
-    slot: Slot,
-    from: Option<TargetId>,
-    to: TargetId,
-}
-
 /// Does what the command says.
 pub fn run(command: MetaCommand, output: Output) -> Outcome {
     block_on(async {
@@ -107,14 +51,14 @@ pub fn run(command: MetaCommand, output: Output) -> Outcome {
                 let moves = even_out(&loads(&cluster, &map).await);
                 order(&cluster, &map, moves, (args.yes, args.wait), output).await
             }
-            MetaCommand::Drain(args) => {
+            MetaCommand::Drain(MetaDrainArgs { target, how: args }) => {
                 let cluster = args.cluster.find()?;
                 let map = cluster.map().await?;
-                if !map.metadata_servers().any(|server| server == args.target) {
-                    let what = format!("target {} is no metadata server; see nyala meta list", args.target);
+                if !map.metadata_servers().any(|server| server == target) {
+                    let what = format!("target {} is no metadata server; see nyala meta list", target);
                     return Err(Failure::usage(what));
                 }
-                let moves = empty_out(&loads(&cluster, &map).await, args.target);
+                let moves = empty_out(&loads(&cluster, &map).await, target);
                 let none = || Failure::failed("there is no other metadata server that answers; add one first");
                 order(&cluster, &map, moves.ok_or_else(none)?, (args.yes, args.wait), output).await
             }
@@ -153,22 +97,7 @@ async fn list(cluster: &Cluster, output: Output) -> Outcome {
         inodes: inodes.get(&target).copied(),
     };
     let rows: Vec<ServerRow> = map.metadata_servers().map(row).collect();
-    show(output, &rows, |rows| table(rows))
-}
-
-fn table(rows: &[ServerRow]) -> String {
-    let mut table = Table::new(&["TARGET", "NODE", "SLOTS", "LEAVING", "COMING", "INODES"]);
-    for row in rows {
-        table.row([
-            row.target.to_string(),
-            row.node.clone(),
-            row.slots.to_string(),
-            row.leaving.to_string(),
-            row.coming.to_string(),
-            row.inodes.map_or_else(|| "-".to_owned(), |inodes| inodes.to_string()),
-        ]);
-    }
-    table.render()
+    show(output, &rows, |rows| tables::servers(rows))
 }
 
 /// Shows moves, and orders them if that is wanted.
@@ -181,7 +110,7 @@ async fn order(
 ) -> Outcome {
     let row = |&(slot, to): &(Slot, TargetId)| MoveRow { slot, from: map.slot_target(slot), to };
     let rows: Vec<MoveRow> = moves.iter().map(row).collect();
-    let shown = show(output, &rows, |rows| moves_table(rows, yes))?;
+    let shown = show(output, &rows, |rows| tables::moves(rows, yes))?;
     if !yes {
         return Ok(shown);
     }
@@ -194,33 +123,4 @@ async fn order(
         tokio::time::sleep(LOOK).await;
     }
     Ok(Exit::Ok)
-}
-
-fn moves_table(rows: &[MoveRow], yes: bool) -> String {
-    if rows.is_empty() {
-        return "nothing is to be moved\n".to_owned();
-    }
-    let mut sums: BTreeMap<(Option<TargetId>, TargetId), usize> = BTreeMap::new();
-    rows.iter().for_each(|row| *sums.entry((row.from, row.to)).or_default() += 1);
-    let mut table = Table::new(&["FROM", "TO", "SLOTS"]);
-    for ((from, to), slots) in sums {
-        let from = from.map_or_else(|| "-".to_owned(), |from| from.to_string());
-        table.row([from, to.to_string(), slots.to_string()]);
-    }
-    let hint = if yes { "" } else { "nothing is changed; with --yes it is done\n" };
-    table.render() + hint
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn moves_are_summed_and_nothing_is_done_unasked() {
-        let row = |slot, to| MoveRow { slot: Slot(slot), from: Some(TargetId(1)), to: TargetId(to) };
-        let text = moves_table(&[row(1, 2), row(2, 2), row(3, 3)], false);
-        assert!(text.contains("   1   2      2\n") && text.ends_with("with --yes it is done\n"), "{text}");
-        assert!(!moves_table(&[row(1, 2)], true).contains("--yes"));
-        assert!(moves_table(&[], false).contains("nothing is to be moved"));
-    }
 }

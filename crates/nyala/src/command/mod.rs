@@ -12,6 +12,8 @@ pub mod health_check;
 pub mod health_df;
 pub mod health_net;
 pub mod man;
+mod meta_slot_args;
+mod meta_slot_tables;
 pub mod meta_slots;
 pub mod mgmt_add;
 pub mod mgmt_list;

@@ -10,3 +10,4 @@ pub mod replay_log;
 pub(crate) mod replay_messages;
 pub mod segments;
 pub mod sequence;
+pub(crate) mod slots_came;

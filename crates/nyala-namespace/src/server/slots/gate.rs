@@ -22,7 +22,7 @@ pub fn admit(state: &State, op: &MetaOp) -> Result<(), WireError> {
     if !state.ground.is_here(slot) {
         return if op.is_change() { Ok(()) } else { Err(not_here(&state.ground, slot)) };
     }
-    let closed = state.outgoing.as_ref().is_some_and(|outgoing| outgoing.closed && outgoing.slot == slot);
+    let closed = state.leaving.as_ref().is_some_and(|leaving| leaving.closed && leaving.slot == slot);
     let closed = closed && !returns_something(op);
     match closed || state.ground.locks.is_sealed(slot) {
         true => Err(ErrorCode::NOT_READY.with(format!("slot {slot} is about to be served by another server"))),

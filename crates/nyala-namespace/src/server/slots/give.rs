@@ -3,14 +3,20 @@
 //! Gives slots to other servers, one at a time. [`super`] has the failure model.
 
 mod copying;
+mod release;
+mod reopen;
+mod sender;
+mod stage;
 
+use super::moves::{is_sealed_by_another_run, outcome};
 use crate::server::io::{Completion, Effect, Note, Ticket};
 use crate::server::state::{Progress, State, Task};
 use crate::server::waits::{Event, Wait};
-use copying::{Copying, Turn};
+use copying::Copying;
 use nyala_wire::map::SlotMove;
 use nyala_wire::mgmt::SlotStep;
-use nyala_wire::{ErrorCode, Slot, WireError};
+use nyala_wire::{Slot, WireError};
+use stage::Turn;
 
 /// After a failure the next slot waits so long, milliseconds.
 const AGAIN_MS: u64 = 2_000;
@@ -26,6 +32,9 @@ enum Phase {
     /// All is there. The map says what comes of it; management is asked again at a moment.
     Completing(SlotMove, Option<Ticket>, u64),
 }
+
+/// A question to management, and when it is asked again.
+type Asked = (Option<Ticket>, u64);
 
 /// Gives away what the map says. Never ends.
 pub struct GiveSlots {
@@ -51,7 +60,7 @@ impl Task for GiveSlots {
                     Turn::Complete(moving) => self.next(Phase::Completing(moving, None, 0)),
                     Turn::Failed(error) => self.failed(state, copying.moving(), error),
                 },
-                Phase::Completing(moving, ticket, again_ms) => self.complete(state, moving, ticket, again_ms),
+                Phase::Completing(moving, ticket, again_ms) => self.complete(state, moving, (ticket, again_ms)),
             };
             if let Some(wait) = wait {
                 return Progress::Wait(wait);
@@ -71,7 +80,7 @@ impl GiveSlots {
         Some(wait)
     }
 
-    /// The next slot that is to go, after the last one that was tried.
+    /// The next slot that is to go.
     fn begin(&mut self, state: &mut State, until_ms: u64) -> Option<Wait> {
         if state.now.ms < until_ms || !state.now.serving {
             return self.waits(Phase::Idle(until_ms), Wait::until(until_ms.max(state.now.ms + ASK_AGAIN_MS)));
@@ -109,15 +118,9 @@ impl GiveSlots {
         }
     }
 
-    fn complete(
-        &mut self,
-        state: &mut State,
-        moving: SlotMove,
-        mut ticket: Option<Ticket>,
-        again_ms: u64,
-    ) -> Option<Wait> {
+    fn complete(&mut self, state: &mut State, moving: SlotMove, (mut ticket, mut again_ms): Asked) -> Option<Wait> {
         if let Some(given) = outcome(state, &moving) {
-            copying::end(state);
+            reopen::end(state);
             if given {
                 state.note(Note::SlotGiven(moving.slot, moving.to));
                 state.count("slot.given");
@@ -129,42 +132,19 @@ impl GiveSlots {
         }
         if ticket.is_none() && state.now.ms >= again_ms {
             let step = SlotStep::Complete { slot: moving.slot, attempt: moving.attempt };
-            let asked = state.ask_for(|ticket| Effect::SlotStep(ticket, step));
-            let again_ms = state.now.ms + ASK_AGAIN_MS;
-            let wait = Wait::on(Event::Map).or_until(again_ms);
-            return self.waits(Phase::Completing(moving, Some(asked), again_ms), wait);
+            ticket = Some(state.ask_for(|ticket| Effect::SlotStep(ticket, step)));
+            again_ms = state.now.ms + ASK_AGAIN_MS;
         }
         let wait = Wait::on(Event::Map).or_until(again_ms.max(state.now.ms + 1));
         self.waits(Phase::Completing(moving, ticket, again_ms), wait)
     }
 
     fn failed(&mut self, state: &mut State, moving: SlotMove, error: WireError) -> Option<Wait> {
-        copying::end(state);
+        reopen::end(state);
         if outcome(state, &moving).is_none() {
             state.note(Note::SlotNotGiven(moving.slot, error));
             state.count("slot.not_given");
         }
         self.next(Phase::Idle(state.now.ms + AGAIN_MS))
     }
-}
-
-/// Whether an earlier run may still have given away a slot of this server.
-pub fn is_sealed_by_another_run(state: &State) -> bool {
-    let (me, run) = (state.ground.me, state.boot);
-    state.ground.map().moves.iter().any(|moving| moving.from == me && moving.run != 0 && moving.run != run)
-}
-
-/// What came of an attempt by the map: whether the slot is another server's, or the attempt was given up. `None`: it goes on.
-fn outcome(state: &State, moving: &SlotMove) -> Option<bool> {
-    let map = state.ground.map();
-    if map.slot_target(moving.slot) != Some(state.ground.me) {
-        return Some(true);
-    }
-    let goes_on = map.slot_move(moving.slot).is_some_and(|now| now.attempt == moving.attempt && now.to == moving.to);
-    (!goes_on).then_some(false)
-}
-
-/// What an attempt that the map does not show any more comes to.
-fn given_up(slot: Slot) -> WireError {
-    ErrorCode::NOT_READY.with(format!("the move of slot {slot} was given up"))
 }

@@ -19,16 +19,21 @@
 //! - Who had files open or locked there is known by the sessions at the giving server. At the taking one these are guests, until their
 //!   clients take over what they hold ([`crate::ns::adopt`]) or have not come for a session timeout.
 
+mod clear;
 pub mod gate;
 mod give;
-mod outgoing;
+mod known;
+mod leaving;
+mod moves;
 mod purge;
 mod rows;
 mod seal;
+mod serve;
 mod take;
 
-pub use give::{GiveSlots, is_sealed_by_another_run};
-pub use outgoing::Outgoing;
+pub use give::GiveSlots;
+pub use leaving::Leaving;
+pub use moves::is_sealed_by_another_run;
 pub use purge::Purge;
-pub use seal::follow_map;
+pub use seal::{follow_map, take_map};
 pub use take::arrive;

@@ -5,20 +5,16 @@
 //! Failure model: this server may act upon an old map, by which a slot that came is not its own yet: a slot that is on its way here, or was
 //! when its rows came, is left alone until a newer map says otherwise. It may stop at any moment, and goes on after the next start.
 
-use super::{rows, take};
-use crate::change::Fault;
-use crate::file_locks::FileLocks;
-use crate::keys;
+use super::clear::clear_some;
+use super::known::read;
 use crate::server::io::Note;
 use crate::server::room::RoomGate;
 use crate::server::state::{Progress, State, Task};
 use crate::server::waits::{Event, Wait};
 use crate::slot_rows::slots_with_rows;
-use nyala_kv::Batch;
-use nyala_wire::{ErrorCode, Slot, WireError, codec};
+use nyala_wire::{Slot, WireError};
 
-/// Rows that go at once, and the pause after them, milliseconds: others go first.
-const AT_ONCE: usize = 256;
+/// Pause after some rows, milliseconds: others go first.
 const PAUSE_MS: u64 = 5;
 /// After an error it is tried again, milliseconds.
 const AGAIN_MS: u64 = 1_000;
@@ -76,48 +72,9 @@ fn is_others(state: &State, slot: Slot) -> Result<bool, WireError> {
     let (map, me) = (state.ground.map(), state.ground.me);
     let others = map.slot_target(slot).is_some_and(|server| server != me);
     let expected = map.slot_move(slot).is_some_and(|moving| moving.to == me);
-    let going = state.outgoing.as_ref().is_some_and(|outgoing| outgoing.slot == slot);
+    let going = state.leaving.as_ref().is_some_and(|leaving| leaving.slot == slot);
     if !others || expected || going {
         return Ok(false);
     }
-    Ok(take::read(state, slot)?.is_none_or(|known| known.map < map.version))
-}
-
-/// Removes some rows of a slot, and then what is known of it; whether none is left.
-pub fn clear_some(state: &mut State, slot: Slot) -> Result<bool, WireError> {
-    // What came and was never served is not among this server's inodes yet.
-    let counted = take::read(state, slot)?.is_none_or(|known| known.served);
-    let (some, next) = rows::from(&*state.ground.tables, slot, &[])?;
-    let mut batch = Batch::new();
-    let mut inodes = 0;
-    for row in some.iter().take(AT_ONCE) {
-        inodes += u64::from(row.key.first() == Some(&keys::INODE));
-        if row.key.first() == Some(&keys::FILE_LOCKS)
-            && let (Some(inode), Some(locks)) = (keys::parse_inode(&row.key), &row.value)
-        {
-            let locks: FileLocks = codec::decode(locks)?;
-            for held in locks.all() {
-                batch.delete(keys::session_lock(held.session, inode));
-            }
-        }
-        batch.delete(&row.key[..]);
-    }
-    if counted && inodes > 0 {
-        let count = number_of_inodes(state)?;
-        batch.put(keys::inode_count(), count.saturating_sub(inodes).to_le_bytes());
-    }
-    let done = next.is_none() && some.len() <= AT_ONCE;
-    if done {
-        batch.delete(keys::taken(slot));
-    }
-    state.apply(&batch)?;
-    Ok(done)
-}
-
-/// How many inodes this server counts as its own.
-pub fn number_of_inodes(state: &mut State) -> Result<u64, WireError> {
-    state.ground.look(None, |change| change.number(&keys::inode_count())).map_err(|fault| match fault {
-        Fault::Refused(error) => error,
-        Fault::Blocked | Fault::Elsewhere(_) => ErrorCode::BUSY.into(),
-    })
+    Ok(read(state, slot)?.is_none_or(|known| known.map < map.version))
 }

@@ -5,17 +5,28 @@
 //! Failure model: an earlier run of this server may have told management that a slot is complete, and that may be carried out at any
 //! moment until this run begins an attempt of its own. And a slot whose rows are not whole must not be served whatever the map says.
 
-use super::take;
+use super::serve::serve_what_came;
+use crate::server::io::Note;
 use crate::server::state::State;
 use crate::server::waits::Event;
+use nyala_wire::map::ClusterMap;
 use nyala_wire::{Slot, WireError};
+use std::sync::Arc;
+
+/// A new map. Tables that cannot be read now may be read later: what came is served when the next one comes.
+pub fn take_map(state: &mut State, map: Arc<ClusterMap>) {
+    state.ground.set_map(map);
+    if let Err(error) = follow_map(state) {
+        state.note(Note::SlotNotTaken(error));
+    }
+}
 
 /// Takes in the map: what is served from now on, and what is not.
 pub fn follow_map(state: &mut State) -> Result<(), WireError> {
-    let unfinished = take::serve_what_came(state)?;
+    let unfinished = serve_what_came(state)?;
     let (me, run, map) = (state.ground.me, state.boot, state.ground.map());
     let others = map.moves.iter().filter(|moving| moving.from == me && moving.run != 0 && moving.run != run);
-    let sealed = state.outgoing.as_ref().filter(|outgoing| outgoing.sealed).map(|outgoing| outgoing.slot);
+    let sealed = state.leaving.as_ref().filter(|leaving| leaving.sealed).map(|leaving| leaving.slot);
     let mut slots: Vec<Slot> = others.map(|moving| moving.slot).chain(sealed).chain(unfinished).collect();
     slots.sort_unstable();
     slots.dedup();

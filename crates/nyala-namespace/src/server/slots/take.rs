@@ -2,22 +2,18 @@
 
 //! Takes a slot from another server: its rows first, then the right to serve it. [`super`] has the failure model.
 
-use super::{purge, rows};
-use crate::file_locks::FileLocks;
+use super::known::read;
+use super::{clear, rows};
 use crate::keys;
-use crate::ns::deferred_unlink::HOLDER;
-use crate::records::{SessionRecord, TakenRecord};
-use crate::sequences;
-use crate::server::io::{Durability, Note, Ticket, Token};
+use crate::records::TakenRecord;
+use crate::server::io::{Durability, Ticket, Token};
 use crate::server::room::RoomGate;
 use crate::server::state::{Progress, State, Task};
 use crate::server::waits::Wait;
 use nyala_kv::{Batch, ChangeKind};
 use nyala_wire::map::SlotMove;
 use nyala_wire::meta_tx::{MoveRows, TxReply};
-use nyala_wire::{ErrorCode, SessionId, Slot, WireError, codec};
-use std::collections::BTreeSet;
-use std::ops::ControlFlow;
+use nyala_wire::{ErrorCode, WireError, codec};
 
 /// Rows have arrived.
 pub fn arrive(state: &mut State, token: Token, rows: MoveRows) {
@@ -104,7 +100,7 @@ impl Take {
         if number != 0 || known.is_some_and(|known| known.attempt > attempt) {
             return Err(ErrorCode::INVALID.with("rows of a slot have to come in order, of the present attempt"));
         }
-        purge::clear_some(state, slot)
+        clear::clear_some(state, slot)
     }
 
     /// Writes the rows, unless they were written before.
@@ -141,79 +137,4 @@ impl Take {
             None => state.apply(&batch),
         }
     }
-}
-
-/// What is known of a slot that came, or is to come, from another server.
-pub fn read(state: &State, slot: Slot) -> Result<Option<TakenRecord>, WireError> {
-    state.ground.tables.get(&keys::taken(slot))?.map(|row| codec::decode(&row)).transpose()
-}
-
-/// Serves what came from other servers and is this one's by the map. Returns what is this one's, and not whole.
-pub fn serve_what_came(state: &mut State) -> Result<Vec<Slot>, WireError> {
-    let mut taken = Vec::new();
-    let prefix = keys::taken_prefix();
-    state.ground.tables.scan(&prefix, &keys::prefix_end(&prefix), &mut |key, row| {
-        taken.push((key.to_vec(), row.to_vec()));
-        ControlFlow::Continue(())
-    })?;
-    let mut unfinished = Vec::new();
-    for (key, row) in taken {
-        let known: TakenRecord = codec::decode(&row)?;
-        let Some(slot) = keys::parse_taken(&key).filter(|slot| state.ground.is_here(*slot)) else { continue };
-        match (known.whole, known.served) {
-            (true, true) => {}
-            (true, false) => serve(state, slot, known)?,
-            (false, _) => unfinished.push(slot),
-        }
-    }
-    Ok(unfinished)
-}
-
-fn serve(state: &mut State, slot: Slot, known: TakenRecord) -> Result<(), WireError> {
-    let mut batch = Batch::new();
-    let count = purge::number_of_inodes(state)?;
-    batch.put(keys::inode_count(), (count + known.inodes).to_le_bytes());
-    batch.put(keys::taken(slot), codec::encode(&TakenRecord { served: true, ..known.clone() }));
-    let guests = guests(state, slot, &mut batch)?;
-    state.apply(&batch)?;
-    for session in guests.into_iter().filter(|session| !state.sessions.is_known(*session)).collect::<Vec<_>>() {
-        state.sessions.take_up(session, state.now.ms);
-    }
-    if known.doubtful {
-        state.doubts.any_died(sequences::known(&*state.ground.tables)?.next);
-    }
-    state.note(Note::SlotTaken(slot, known.inodes));
-    state.count("slot.taken");
-    Ok(())
-}
-
-/// The sessions that hold something in a slot; those that are not known get a row, and so do their locks.
-fn guests(state: &State, slot: Slot, batch: &mut Batch) -> Result<BTreeSet<SessionId>, WireError> {
-    let tables = &state.ground.tables;
-    let (mut sessions, mut locked) = (BTreeSet::new(), Vec::new());
-    let prefix = keys::slot_prefix(keys::OPEN, slot);
-    tables.scan(&prefix, &keys::prefix_end(&prefix), &mut |key, _| {
-        sessions.extend(keys::parse_open(key).map(|(_, session)| session).filter(|session| *session != HOLDER));
-        ControlFlow::Continue(())
-    })?;
-    let prefix = keys::slot_prefix(keys::FILE_LOCKS, slot);
-    tables.scan(&prefix, &keys::prefix_end(&prefix), &mut |key, row| {
-        locked.extend(keys::parse_inode(key).map(|inode| (inode, row.to_vec())));
-        ControlFlow::Continue(())
-    })?;
-    for (inode, row) in locked {
-        let locks: FileLocks = codec::decode(&row)?;
-        for held in locks.all() {
-            sessions.insert(held.session);
-            batch.put(keys::session_lock(held.session, inode), []);
-        }
-    }
-    for session in &sessions {
-        if tables.get(&keys::session(*session))?.is_none() {
-            let client = format!("open at another server when slot {slot} came");
-            let record = SessionRecord { client, caches: None, guest: Some(true) };
-            batch.put(keys::session(*session), codec::encode(&record));
-        }
-    }
-    Ok(sessions)
 }

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What a server knows of slots that came from others.
+
+use crate::keys;
+use crate::records::TakenRecord;
+use crate::server::state::State;
+use nyala_wire::{Slot, WireError, codec};
+
+/// What is known of a slot that came, or is to come, from another server.
+pub fn read(state: &State, slot: Slot) -> Result<Option<TakenRecord>, WireError> {
+    state.ground.tables.get(&keys::taken(slot))?.map(|row| codec::decode(&row)).transpose()
+}

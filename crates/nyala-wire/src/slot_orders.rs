@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What management is told of slots that move between metadata servers.
+
+use crate::ids::{Slot, TargetId};
+use minicbor::{Decode, Encode};
+
+/// How far a metadata server is with a slot that it gives away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum SlotStep {
+    /// It begins to copy: the move gets a number that no attempt had before.
+    #[n(0)]
+    Begin {
+        /// The slot.
+        #[n(0)]
+        slot: Slot,
+        /// The attempt that is given up for it; refused if it is not the present one.
+        #[n(1)]
+        after: u64,
+        /// The run of the server; one that was replaced by a later run is refused.
+        #[n(2)]
+        run: u64,
+    },
+    /// All of it is on the other server's disk, and it does not serve the slot any more.
+    #[n(1)]
+    Complete {
+        /// The slot.
+        #[n(0)]
+        slot: Slot,
+        /// The attempt; refused if it is not the present one.
+        #[n(1)]
+        attempt: u64,
+    },
+}
+
+/// What an operator wants of slots (`docs/operating.md`).
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum SlotOrder {
+    /// Slots are to be served by another metadata server.
+    #[n(0)]
+    Move {
+        /// The slots.
+        #[n(0)]
+        slots: Vec<Slot>,
+        /// The server.
+        #[n(1)]
+        to: TargetId,
+    },
+    /// Moves are given up; all of them if no slot is named.
+    #[n(1)]
+    Cancel {
+        /// The slots.
+        #[n(0)]
+        slots: Vec<Slot>,
+    },
+}
