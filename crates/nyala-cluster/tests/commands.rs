@@ -373,7 +373,7 @@ fn the_format_on_disk_stays_as_it_is() {
     down(&mut state, 2);
     let bytes = state.encode();
     let head: Vec<u8> = bytes[..16].to_vec();
-    assert_eq!((bytes.len(), head), (301, vec![78, 89, 67, 83, 3, 0, 0, 0, 29, 1, 0, 0, 104, 21, 162, 131]));
+    assert_eq!((bytes.len(), head), (304, vec![78, 89, 67, 83, 3, 0, 0, 0, 32, 1, 0, 0, 140, 213, 125, 107]));
     let rename = Command::Rename { thing: Thing::Target(TargetId(101)), alias: "fast".into() };
     let hex: String = nyala_wire::codec::encode(&rename).iter().map(|b| format!("{b:02x}")).collect();
     assert_eq!(hex, "82078282018118656466617374");
