@@ -176,6 +176,7 @@ fn rounds(plan: Plan, cuts: &[Cut]) {
     for (number, cut) in all.into_iter().enumerate() {
         wrong.extend(round(&mut hosts, number, cut, random.bits() % 1_000_000));
     }
+    hosts.assert_fsck_clean_but_for_dead_clients();
     assert!(wrong.is_empty(), "{} wrong, of them: {:#?}", wrong.len(), &wrong[..wrong.len().min(40)]);
 }
 
