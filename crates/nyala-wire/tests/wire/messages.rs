@@ -33,8 +33,8 @@ structures! {
     Listing { entries, end }
     InodeFact { inode, kind, nlink, size, ctime, parent, entries, layout, inline_version, xattr_bytes, allocated }
     ListedFile { file, len, least }
-    ScanReply { facts, next, position }
-    ScanRequest { inodes, from, most, of }
+    ScanReply { facts, next, position, compared }
+    ScanRequest { inodes, from, most, of, compare }
     JoinMgmt { cluster, uuid, addresses, incarnation, node }
     LockCheck { number, inode, owner, flock }
     LockEdge { waiter, holder, wait }

@@ -55,7 +55,12 @@ impl Look {
     }
 
     fn with(client: Client, cluster: &Cluster) -> Look {
-        Look { client, pool: Pool::new(cluster.handshake(), PoolOptions::default()) }
+        Look::through(client, Pool::new(cluster.handshake(), PoolOptions::default()))
+    }
+
+    /// By connections that there are.
+    pub fn through(client: Client, pool: Pool) -> Look {
+        Look { client, pool }
     }
 
     /// All pieces of a target.
