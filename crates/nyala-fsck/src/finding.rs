@@ -83,10 +83,8 @@ pub enum Fix {
         target: TargetId,
         /// The chunk file.
         file: ChunkFileId,
-        /// First byte, of a whole block.
-        from: u64,
-        /// The byte behind the last one.
-        to: u64,
+        /// Bytes, from the beginning of a block.
+        range: Range<u64>,
     },
 }
 

@@ -240,7 +240,7 @@ fn a_mirrored_chunk_file_is_copied_from_another_member() {
     world.chunks.iter().for_each(|(target, chunk)| pass.chunk(*target, chunk).unwrap());
     let found = pass.finish(10).unwrap().findings;
     let (target, file) = (TargetId(102), ChunkFileId { inode: STRIPED, index: 0 });
-    let fix = Fix::CopyFromMirror { group: GroupId(7), target, file, from: 8192, to: 98_305 };
+    let fix = Fix::CopyFromMirror { group: GroupId(7), target, file, range: 8192..98_305 };
     assert_eq!((found.len(), found[0].class, &found[0].fixes), (1, "chunk-lost", &vec![fix]));
 }
 

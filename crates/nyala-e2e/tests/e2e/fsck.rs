@@ -123,7 +123,8 @@ fn e2e_fsck_finds_and_repairs_damage() {
     all_is_there(&cluster, &made, &of);
 }
 
-/// The corpora of these tests have every class, but for one that no check of a running cluster sees: a server acts on it before.
+/// The corpora of these tests have every class, but for two that no damage to a stopped server makes: at its start it takes other numbers,
+/// and removes what waits for that. `nyala-fsck` and `nyala-namespace` have those.
 #[test]
 fn e2e_fsck_knows_no_class_that_no_corpus_has() {
     let _one = serial();
@@ -134,8 +135,9 @@ fn e2e_fsck_knows_no_class_that_no_corpus_has() {
     let listed: Value = serde_json::from_str(&listed.must()).unwrap();
     let known: BTreeSet<String> =
         listed.as_array().unwrap().iter().map(|class| class["class"].as_str().unwrap().to_owned()).collect();
-    let elsewhere = ["row-unreadable", "mirror-tables", "mirror-chunk", "garbage-of-living"];
-    assert_eq!(known, set(&[&FOUND[..], &elsewhere].concat()));
+    let elsewhere = ["row-unreadable", "mirror-tables", "mirror-chunk"];
+    let ended_by_a_start = ["garbage-of-living", "slot-sequence"];
+    assert_eq!(known, set(&[&FOUND[..], &elsewhere, &ended_by_a_start].concat()));
 }
 
 /// One client's work: names come, move and go, in directories of both servers; files grow beyond what is inline.

@@ -35,8 +35,8 @@ impl Class for ChunkLost {
             let group = group(object, report, chunk);
             let mirrored = if group.is_some() { "mirrored" } else { "not mirrored" };
             let detail = format!("{} bytes on disk, at least {} are needed; {mirrored}", chunk.len, chunk.least);
-            let (from, to) = (chunk.len / BLOCK_BYTES * BLOCK_BYTES, chunk.least);
-            let fix = |group| Fix::CopyFromMirror { group, target: chunk.target, file, from, to };
+            let range = chunk.len / BLOCK_BYTES * BLOCK_BYTES..chunk.least;
+            let fix = |group| Fix::CopyFromMirror { group, target: chunk.target, file, range };
             report.find(Subject::Chunk(chunk.target, file), detail, group.map(fix).into_iter().collect());
         }
     }

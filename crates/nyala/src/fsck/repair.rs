@@ -70,8 +70,8 @@ impl Work<'_> {
             Fix::CopyFromPrimary { group, primary, member, file, ranges } => {
                 copies::copy_from_primary(self.ask, (*group, *primary, *member), *file, ranges).await
             }
-            Fix::CopyFromMirror { group, target, file, from, to } => {
-                copies::copy_from_mirror(self.ask, *group, *target, *file, *from..*to).await
+            Fix::CopyFromMirror { group, target, file, range } => {
+                copies::copy_from_mirror(self.ask, *group, *target, *file, range.clone()).await
             }
         }
     }

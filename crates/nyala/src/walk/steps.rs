@@ -25,7 +25,8 @@ const PAUSE: Duration = Duration::from_millis(300);
 pub struct Look {
     /// Knows the map, and whose a chunk file is.
     pub client: Client,
-    pool: Pool,
+    /// Connections to its services.
+    pub pool: Pool,
 }
 
 /// Pieces of a target, one after the other.
@@ -55,12 +56,7 @@ impl Look {
     }
 
     fn with(client: Client, cluster: &Cluster) -> Look {
-        Look::through(client, Pool::new(cluster.handshake(), PoolOptions::default()))
-    }
-
-    /// By connections that there are.
-    pub fn through(client: Client, pool: Pool) -> Look {
-        Look { client, pool }
+        Look { client, pool: Pool::new(cluster.handshake(), PoolOptions::default()) }
     }
 
     /// All pieces of a target.
