@@ -178,6 +178,10 @@ trips: deps ## count the functions, files and crates that a create, a write and 
 power-cuts: deps ## every sequence of up to three operations, the power cut at every write and sync of it (SEED=)
 	NYALA_POWER_CUTS=all $(if $(SEED),NYALA_POWER_SEED=$(SEED)) cargo test --release --locked --workspace --test power -- --nocapture
 
+.PHONY: fsck-memory
+fsck-memory: deps ## memory of a check of ten million names, and how long it takes (NAMES=)
+	NYALA_FSCK_NAMES=$(or $(NAMES),10000000) cargo test --release --locked -p nyala-fsck --test many -- --nocapture
+
 .PHONY: flips
 flips: deps ## bits flipped in every structure on disk of every service (FLIPS=: so many trials, SEED=)
 	NYALA_FLIPS=$(or $(FLIPS),10000) $(if $(SEED),NYALA_FLIPS_SEED=$(SEED)) \

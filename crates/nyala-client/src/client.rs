@@ -313,6 +313,15 @@ impl Client {
         cut
     }
 
+    /// Cuts what lies at storage behind a striped file's end, or beside inline content, with this client's hold on the file for
+    /// nothing else. Whether it could: nobody else uses the file.
+    pub async fn cut_behind_end(&self, inode: InodeId) -> Result<bool> {
+        let handle = self.open(inode, OpenOptions { write: true, ..OpenOptions::default() }).await?;
+        let cut = self.core.writeback.cut_behind_end(handle.file()).await;
+        handle.release().await?;
+        cut
+    }
+
     /// Returns when all changes of a mirrored chunk file that were under way are on all members.
     pub async fn settled(&self, group: GroupId, file: ChunkFileId) -> Result<()> {
         self.core.cluster.settled(group, file).await

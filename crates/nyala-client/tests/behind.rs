@@ -102,6 +102,27 @@ async fn what_lies_beside_inline_content_is_removed_where_metadata_tells_of_it_o
 }
 
 #[tokio::test]
+async fn what_lies_behind_the_end_is_cut_and_nothing_before_it() {
+    for (size, left) in [(100, 50_000), (100_000, 0), (100_000, 50_000)] {
+        let (cluster, client, handle) = within(taken_over(size, 0)).await;
+        let inode = handle.inode();
+        handle.release().await.unwrap();
+        // Nobody died: metadata has no doubt.
+        cluster.leave(inode, left);
+        assert!(within(client.cut_behind_end(inode)).await.unwrap(), "{size} {left}");
+        assert!(cluster.cuts() > 0);
+        let handle = client.open(inode, OpenOptions { write: true, ..OpenOptions::default() }).await.unwrap();
+        assert_eq!(read(&handle, 0, size + 1).await, vec![1; size]);
+        handle.write(size as u64 + 40_000, &[2; 10]).await.unwrap();
+        handle.fsync(false).await.unwrap();
+        let found = read(&handle, 0, size + 50_000).await;
+        assert!(found[size..] == [vec![0; 40_000], vec![2; 10]].concat(), "nothing that was left shows");
+        handle.release().await.unwrap();
+        client.shutdown().await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn without_a_doubt_nothing_is_cut() {
     let (cluster, client, handle) = within(taken_over(100, 0)).await;
     for n in 0..20 {

@@ -6,7 +6,7 @@
 //!
 //! - [`Cluster`] runs the `nyala` binary: a whole cluster with its own directory, ports and mount point, that leaves nothing behind.
 //! - [`Hosts`] runs one with a host (a network namespace) for every service; [`latency_probe`] measures how long a mount stands still.
-//! - [`power`] knows what may be there after a power cut.
+//! - [`fsck`] checks the whole file system after a failure; [`power`] knows what may be there after a power cut.
 //! - [`mod@run`] runs programs with a time limit, [`posix`] holds checks of a directory's POSIX behaviour (they also run on the
 //!   local file system, which proves the checks themselves), [`load`] is a load that knows what it was promised.
 //!
@@ -20,6 +20,7 @@ pub mod cluster;
 pub mod coherence;
 pub mod file_handles;
 pub mod file_locks;
+pub mod fsck;
 pub mod hosts;
 pub mod latency_probe;
 pub mod load;

@@ -3,13 +3,18 @@
 //! Shows what is known to every class.
 
 use crate::classes::{CLASSES, Class};
-use crate::finding::Rests;
+use crate::finding::{Finding, Rests};
+use crate::loops::Loops;
+use crate::mirrors::Mirrors;
 use crate::object::{KEPT_CHUNKS, Object};
-use crate::report::{Findings, Report};
+use crate::report::{Findings, Report, Scope};
 use crate::servers::Servers;
 use crate::sort::Sorted;
 use crate::stated::{Stated, parse};
+use nyala_wire::map::ClusterMap;
+use std::collections::BTreeSet;
 use std::io;
+use std::sync::Arc;
 
 /// Shows each inode, with all that was stated of it.
 pub fn compare(mut sorted: Sorted, found: &mut Findings) -> io::Result<()> {
@@ -36,6 +41,16 @@ pub fn compare_servers(servers: &Servers, found: &mut Findings) {
     for class in CLASSES {
         class.look_at_servers(servers, &mut report(found, *class, None));
     }
+}
+
+/// Shows what members of mirror groups hold that their primaries do not. Findings, at most `most`, and how many further ones.
+pub fn compare_mirrors(map: Arc<ClusterMap>, mirrors: &Mirrors, most: usize) -> (Vec<Finding>, u64) {
+    let scope = Scope { map, all_names: true, listed: BTreeSet::new(), loops: Loops::default() };
+    let mut findings = Findings::new(scope, most);
+    for class in CLASSES {
+        class.look_at_mirrors(mirrors, &mut report(&mut findings, *class, None));
+    }
+    (findings.kept, findings.more)
 }
 
 /// Shows an inode to all classes.

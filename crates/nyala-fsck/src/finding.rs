@@ -4,7 +4,8 @@
 
 use nyala_wire::meta::{Repair, ServerRepair};
 use nyala_wire::storage::ChunkFileId;
-use nyala_wire::{FileKind, InodeId, TargetId};
+use nyala_wire::{FileKind, GroupId, InodeId, TargetId};
+use std::ops::Range;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,6 +51,41 @@ pub enum Fix {
     RemoveChunk(TargetId, ChunkFileId),
     /// Cut what lies on storage beside inline content.
     CutBesideInline(InodeId),
+    /// Cut what lies on storage behind the end of a striped file.
+    CutBehindEnd(InodeId),
+    /// A member of a metadata mirror group is given everything by its primary, if that is still the same.
+    Refill {
+        /// The group.
+        group: GroupId,
+        /// Its primary.
+        primary: TargetId,
+        /// The member.
+        member: TargetId,
+    },
+    /// A member of a mirror group gets ranges of a chunk file from its primary, if that is still the same.
+    CopyFromPrimary {
+        /// The group.
+        group: GroupId,
+        /// Its primary.
+        primary: TargetId,
+        /// The member.
+        member: TargetId,
+        /// The chunk file.
+        file: ChunkFileId,
+        /// Bytes, whole blocks.
+        ranges: Vec<Range<u64>>,
+    },
+    /// A member of a mirror group gets a range of a chunk file from another one.
+    CopyFromMirror {
+        /// The group.
+        group: GroupId,
+        /// The member that lacks it.
+        target: TargetId,
+        /// The chunk file.
+        file: ChunkFileId,
+        /// Bytes, from the beginning of a block.
+        range: Range<u64>,
+    },
 }
 
 /// Something that is not as it should be.

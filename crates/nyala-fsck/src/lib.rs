@@ -7,14 +7,16 @@
 //! - Directories that do not hang below the root are found by [`loops`].
 //! - Clients work meanwhile, and servers were asked at different moments: what looks wrong is a suspicion, until a second pass over
 //!   the same inodes finds the same ([`suspects::Suspects`]).
+//! - What members of mirror groups hold that their primaries do not is told by whoever compared them ([`mirrors::Mirrors`]).
 //!
 //! `nyala fsck` asks the servers, keeps sorted facts in files, and sends the repairs.
 
 pub mod classes;
-mod compare;
+pub mod compare;
 pub mod finding;
 pub mod looked;
 pub mod loops;
+pub mod mirrors;
 pub mod object;
 pub mod pass;
 pub mod report;

@@ -5,15 +5,18 @@
 mod world;
 
 use nyala_fsck::classes::CLASSES;
+use nyala_fsck::compare::compare_mirrors;
 use nyala_fsck::finding::{Finding, Fix, Subject};
+use nyala_fsck::mirrors::{ChunkDiffers, Mirrors, TablesDiffer};
 use nyala_fsck::pass::Pass;
 use nyala_fsck::sort::MemScratch;
 use nyala_fsck::suspects::Suspects;
 use nyala_wire::check::{Fact, ServerFact};
+use nyala_wire::map::{Group, MemberState, TargetKind};
 use nyala_wire::meta::{Repair, ServerRepair};
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::storage::{ChunkFileId, ListedFile};
-use nyala_wire::{FileKind, InodeId, SessionId, Slot, TargetId};
+use nyala_wire::{FileKind, GroupId, InodeId, Layout, MapVersion, Pattern, SessionId, Slot, TargetId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use world::*;
@@ -190,10 +193,10 @@ fn chunk_files() {
 
     let mut world = World::new();
     world.chunks[0].1.len = 5;
-    only(&world, "chunk-lost");
+    assert_eq!(only(&world, "chunk-lost").fixes, [], "it is not mirrored");
     let mut world = World::new();
     world.chunks[1].1.len += 1;
-    only(&world, "chunk-excess");
+    assert_eq!(only(&world, "chunk-excess").fixes, [Fix::CutBehindEnd(STRIPED)]);
     world.facts.push((ME, Fact::Truncation { inode: STRIPED }));
     assert_eq!(classes(&world), [] as [&str; 0], "it is about to be cut");
     let mut world = World::new();
@@ -204,6 +207,89 @@ fn chunk_files() {
     let mut world = World::new();
     world.record(STRIPED).layout.as_mut().unwrap().targets[1] = TargetId(999);
     assert_eq!(classes(&world), ["chunk-unexpected", "target-missing"]);
+}
+
+/// Only where a file has all that its layout says, what lies elsewhere is of no use.
+#[test]
+fn an_unexpected_chunk_file_goes_only_beside_a_whole_file() {
+    let mut world = World::new();
+    world.chunks.push((TargetId(103), listed(STRIPED, 1, 50, 1)));
+    let file = ChunkFileId { inode: STRIPED, index: 1 };
+    assert_eq!(only(&world, "chunk-unexpected").fixes, [Fix::RemoveChunk(TargetId(103), file)]);
+    let mut shorter = World::new();
+    shorter.chunks = world.chunks.clone();
+    shorter.chunks[1].1.len -= 1;
+    assert_eq!(only(&shorter, "chunk-unexpected").fixes, []);
+    world.chunks.remove(1);
+    let found = world.look();
+    assert!(found.iter().all(|finding| finding.fixes.is_empty()), "it may be where its data is: {found:?}");
+}
+
+/// The members of a group that a file's data is on.
+#[test]
+fn a_mirrored_chunk_file_is_copied_from_another_member() {
+    let mut map = map();
+    map.groups = vec![group()];
+    let mut world = World::new();
+    let layout = Layout { pattern: Pattern::Mirror, chunk_bytes: 1 << 16, targets: vec![TargetId(7)] };
+    world.record(STRIPED).layout = Some(layout);
+    let of = |target, len| (TargetId(target), listed(STRIPED, 0, len, 98_305));
+    world.chunks = vec![of(101, 100_000), of(102, 10_000)];
+    let mut pass = Pass::new(Arc::new(map), Box::<MemScratch>::default(), 0);
+    world.facts.iter().for_each(|(target, fact)| pass.meta(*target, fact.clone()).unwrap());
+    world.chunks.iter().for_each(|(target, chunk)| pass.chunk(*target, chunk).unwrap());
+    let found = pass.finish(10).unwrap().findings;
+    let (target, file) = (TargetId(102), ChunkFileId { inode: STRIPED, index: 0 });
+    let fix = Fix::CopyFromMirror { group: GroupId(7), target, file, range: 8192..98_305 };
+    assert_eq!((found.len(), found[0].class, &found[0].fixes), (1, "chunk-lost", &vec![fix]));
+}
+
+fn group() -> Group {
+    Group {
+        id: GroupId(7),
+        kind: TargetKind::Storage,
+        epoch: 3,
+        members: vec![TargetId(101), TargetId(102)],
+        states: vec![MemberState::Good; 2],
+        term: 1,
+        since: MapVersion(1),
+        fencing: Vec::new(),
+        resync_stopped: false,
+        full: Vec::new(),
+        losses: 0,
+        serves: None,
+    }
+}
+
+#[test]
+fn mirrors_that_differ() {
+    let (group, primary, member) = (GroupId(7), TargetId(101), TargetId(102));
+    let file = ChunkFileId { inode: STRIPED, index: 0 };
+    let keys = vec![b"E\x01".to_vec()];
+    let mut mirrors = Mirrors::default();
+    assert_eq!(compare_mirrors(Arc::new(map()), &mirrors, 10), (vec![], 0));
+    mirrors.tables.push(TablesDiffer { group, primary, member, ranges: 2, keys });
+    let ranges = vec![0..4096, 8192..12_288];
+    mirrors.chunks.push(ChunkDiffers { group, primary, member, file, ranges: ranges.clone() });
+    let (found, more) = compare_mirrors(Arc::new(map()), &mirrors, 10);
+    let classes: Vec<&str> = found.iter().map(|finding| finding.class).collect();
+    assert_eq!((classes, more), (vec!["mirror-tables", "mirror-chunk"], 0));
+    assert_eq!(found[0].fixes, [Fix::Refill { group, primary, member }]);
+    assert_eq!(found[1].fixes, [Fix::CopyFromPrimary { group, primary, member, file, ranges }]);
+    assert!(found[0].detail.contains("E\\x01") && found[1].detail.contains("8192 bytes"), "{found:?}");
+    assert_eq!(compare_mirrors(Arc::new(map()), &mirrors, 1).1, 1);
+}
+
+#[test]
+fn a_row_that_cannot_be_read_is_set_aside_where_nothing_hangs_from_it() {
+    for (key, fixed) in [(&b"E1234"[..], true), (b"X1234", true), (b"G1234", true), (b"I1234", false), (b"N12", false)]
+    {
+        let mut world = World::new();
+        world.facts.push((ME, Fact::Server(ServerFact::Unreadable { key: key.to_vec().into() })));
+        let aside = Fix::MetaAt(ME, ServerRepair::SetAside { key: key.to_vec().into() });
+        let wanted = if fixed { vec![aside] } else { vec![] };
+        assert_eq!(only(&world, "row-unreadable").fixes, wanted);
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Memory does not grow with the number of names. `NYALA_FSCK_NAMES=10000000 cargo test -p nyala-fsck --test many -- --nocapture`
-//! checks ten million; the default is for every run.
+//! Memory does not grow with the number of names. `make fsck-memory` checks ten million (`NYALA_FSCK_NAMES`), made up row by row and not
+//! as files; the default is for every run.
 
 mod world;
 

@@ -46,6 +46,9 @@ pub const FENCE: u8 = b'F';
 /// Tag of single values: see [`inode_count`] and [`sequence_range`].
 pub const MISC: u8 = b'M';
 
+/// Tag of rows that could not be read and were set aside: see [`aside`].
+pub const ASIDE: u8 = b'U';
+
 /// Tag of what a member of a mirror group remembers of the group's log: rows of the service, not of the name space.
 pub const MIRROR: u8 = b'Q';
 
@@ -83,6 +86,11 @@ pub fn entry(dir: InodeId, cookie: u64) -> Vec<u8> {
 /// Key of an extended attribute; without a name the prefix of all of an inode's.
 pub fn xattr(inode: InodeId, name: &[u8]) -> Vec<u8> {
     tagged(XATTR, &[&inode.0.to_be_bytes(), name])
+}
+
+/// Key under which a row is kept that cannot be read under its own.
+pub fn aside(key: &[u8]) -> Vec<u8> {
+    tagged(ASIDE, &[key])
 }
 
 /// Key that says that a session holds a file open.

@@ -253,6 +253,38 @@ fn locks() {
 }
 
 #[test]
+fn what_cannot_be_read_is_set_aside() {
+    let mut server = Server::new();
+    let file = server.file("f");
+    let whole = server.facts(99);
+    let entry = keys::entry(InodeId::ROOT, server.place("f"));
+    let (locks, garbage) = (keys::file_locks(file), keys::garbage(InodeId(4000)));
+    for key in [&entry, &locks, &garbage] {
+        server.view.0.insert(key.clone(), vec![0xff]);
+        let set_aside = ServerRepair::SetAside { key: key.clone().into() };
+        server.repair(Repair::Server(set_aside));
+        assert_eq!(server.view.0.get(&keys::aside(key)), Some(&vec![0xff]), "its bytes are kept");
+        assert!(!server.view.0.contains_key(key));
+    }
+    assert!(!server.has(|fact| matches!(fact, Fact::Server(ServerFact::Unreadable { .. }))));
+    assert!(server.has(|fact| matches!(fact, Fact::Inode(record) if record.inode == file)), "what it named is there");
+    server.repair(Repair::CountNames(InodeId::ROOT));
+    assert_eq!(server.facts(99).len() + 2, whole.len(), "the only name, and that there is one");
+    // What can be read, and what something hangs from, stays.
+    let readable = keys::inode_count();
+    let (inode, next) = (keys::inode(file), keys::next_sequence(file.slot()));
+    server.view.0.insert(next.clone(), vec![0xff]);
+    for key in [readable, inode.clone(), next] {
+        let refused =
+            server.run(MetaOp::Repair(Repair::Server(ServerRepair::SetAside { key: key.into() }))).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::STALE);
+    }
+    server.view.0.insert(inode.clone(), vec![0xff]);
+    let refused = server.run(MetaOp::Repair(Repair::Server(ServerRepair::SetAside { key: inode.into() })));
+    assert_eq!(refused.unwrap_err().code, ErrorCode::STALE);
+}
+
+#[test]
 fn numbers_and_what_cannot_be_read() {
     let mut server = Server::new();
     let file = server.file("f");

@@ -14,6 +14,10 @@
 //! keeps all movers out, and only where metadata itself says that somebody may have left something. A cut is repeated
 //! without harm.
 //!
+//! `nyala fsck --repair` has what lies behind the end cut where nobody will leave a gap: under an exclusive delegation, for which
+//! others commit what they have written, and to the size that is then metadata's; beside inline content too, but only where an
+//! administrator says that metadata is not an old copy, since what lies there may be newer than what is inline.
+//!
 //! Nobody may cut where several clients write at once: what lies there may be on its way to be committed. There, left-over
 //! bytes may show in a gap.
 
@@ -103,6 +107,21 @@ impl Writeback {
         };
         let Some(beyond) = beyond else { return Ok(false) };
         self.cut_leftovers(file, &beyond, admission.session).await?;
+        Ok(true)
+    }
+
+    /// Cuts what lies at storage behind a striped file's end, or beside inline content, whatever metadata knows of it. Whether it
+    /// could: this client has nothing on its way there, and a delegation was to be had. Its own programs write nothing meanwhile.
+    pub(crate) async fn cut_behind_end(self: &Arc<Writeback>, file: &Arc<File>) -> Result<bool> {
+        let admission = self.delegations.admit(file, Need { write: true, cached: true, patient: false }).await?;
+        let known = {
+            let state = file.state.lock();
+            let settled = admission.access == Access::Cached && state.is_clean();
+            let size = if state.is_inline() { 0 } else { state.size() };
+            state.layout().cloned().filter(|_| settled).map(|layout| (layout, size))
+        };
+        let Some((layout, size)) = known else { return Ok(false) };
+        self.cut(file, &layout, size, admission.session).await?;
         Ok(true)
     }
 }

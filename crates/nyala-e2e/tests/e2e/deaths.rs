@@ -92,6 +92,7 @@ fn e2e_deaths_of_a_killed_client_free_everything_after_the_timeout() {
     drop(victim);
     cleanup::detach(&point);
     assert_eq!(contents(&ours), was, "what was not sent is lost with it");
+    cluster.assert_fsck_clean_but_for_dead_clients();
 }
 
 #[test]
@@ -130,4 +131,5 @@ fn e2e_deaths_a_stopped_client_is_fenced_and_does_no_harm_when_it_goes_on() {
     assert!(content.starts_with(b"survivors'"), "{:?}", String::from_utf8_lossy(&content));
     fs::write(its.join("again"), b"back").unwrap();
     assert_eq!(fs::read(ours.join("again")).unwrap(), b"back");
+    cluster.assert_fsck_clean_but_for_dead_clients();
 }

@@ -194,6 +194,7 @@ fn e2e_management_leader_fails() {
         }
     }
     work.finish(&hosts);
+    hosts.assert_fsck_clean();
     assert!(late.is_empty(), "{late:#?}");
 }
 
@@ -214,6 +215,7 @@ fn e2e_storage_host_fails_without_mirror() {
         late.extend(one_fault(&mut hosts, &mut work, (&name, fault), away, limit));
     }
     work.finish(&hosts);
+    hosts.assert_fsck_clean();
     assert!(late.is_empty(), "{late:#?}");
 }
 
@@ -231,6 +233,7 @@ fn e2e_mirrored_storage_host_fails() {
     }
     work.finish(&hosts);
     members_are_equal(&mut hosts);
+    hosts.assert_fsck_clean();
     assert!(late.is_empty(), "{late:#?}");
 }
 
@@ -273,4 +276,5 @@ fn e2e_only_the_last_good_member_serves() {
     let read = format!("dd if={} iflag=direct bs=64k status=none", file.display());
     assert_eq!(run::sh(&read, Duration::from_secs(30)).must(), padded("second"));
     hosts.until("all members are good", Hosts::is_whole);
+    hosts.assert_fsck_clean();
 }

@@ -115,4 +115,5 @@ fn e2e_fenced_client_with_much_under_way_touches_nothing() {
         wrong.extend(round(&cluster, &mut mounts, &victim, number, Duration::from_millis(millis)));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+    cluster.assert_fsck_clean_but_for_dead_clients();
 }

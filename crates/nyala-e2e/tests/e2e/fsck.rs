@@ -3,26 +3,26 @@
 //! `nyala fsck`: damage of every kind that can be made in a stopped cluster is found and repaired; a whole file system is clean, also
 //! while clients work.
 
+mod damage;
+mod mirrors;
+mod tables;
+mod unreadable;
+
 use crate::layout::{chunk_files, target_dirs};
+use damage::{ADMINISTRATORS, FOUND, LARGE, Made, OPERATORS, damage, number};
 use nyala_e2e::cluster::text;
 use nyala_e2e::posix::pattern;
 use nyala_e2e::{Cluster, Options, serial};
-use nyala_kv::Batch;
-use nyala_namespace::keys;
-use nyala_namespace::records::{EntryRecord, InodeRecord};
-use nyala_store::Store;
-use nyala_wire::{FileKind, InodeId, Name, SessionId, codec};
+use nyala_wire::InodeId;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::fs;
-use std::os::unix::fs::{MetadataExt, symlink};
-use std::path::{Path, PathBuf};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-
-/// Beyond what is inline, on several targets.
-const LARGE: usize = 3 << 20;
-const NOBODY: SessionId = SessionId(0x5e55_1041);
+use tables::Tables;
 
 fn small() -> Cluster {
     Cluster::start(Options { meta: 2, storage: 2, storage_services: 1, more: Vec::new() })
@@ -49,161 +49,33 @@ fn clean(cluster: &Cluster, when: &str) {
     assert!(report["names"].as_u64().unwrap() > 0 && report["inodes"].as_u64().unwrap() > 0, "{report}");
 }
 
-fn number(path: &Path) -> InodeId {
-    InodeId(fs::symlink_metadata(path).unwrap().ino())
-}
-
-/// The tables of all metadata servers of a stopped cluster.
-struct Tables(Vec<Store>);
-
-impl Tables {
-    fn open(cluster: &Cluster) -> Tables {
-        let dirs = ["meta1", "meta2"].map(|name| cluster.dir().join(name).join("tables"));
-        Tables(dirs.iter().map(|dir| Store::open(dir, Default::default()).unwrap().0).collect())
-    }
-
-    /// The tables with a row.
-    fn with(&self, key: &[u8]) -> &Store {
-        let mut found = self.0.iter().filter(|store| store.get(key).unwrap().is_some());
-        found.next().unwrap_or_else(|| panic!("no row {}", key.escape_ascii()))
-    }
-
-    fn remove(&self, key: &[u8]) -> Vec<u8> {
-        let store = self.with(key);
-        let value = store.get(key).unwrap().unwrap().to_vec();
-        let mut batch = Batch::new();
-        batch.delete(key);
-        store.apply(batch).unwrap();
-        value
-    }
-
-    /// A row beside another one.
-    fn put(&self, beside: &[u8], key: &[u8], value: &[u8]) {
-        let mut batch = Batch::new();
-        batch.put(key, value);
-        self.with(beside).apply(batch).unwrap();
-    }
-
-    fn change<T: minicbor::Encode<()> + for<'b> minicbor::Decode<'b, ()>>(&self, key: &[u8], how: impl FnOnce(&mut T)) {
-        let mut record: T = codec::decode(&self.with(key).get(key).unwrap().unwrap()).unwrap();
-        how(&mut record);
-        self.put(key, key, &codec::encode(&record));
-    }
-
-    fn inode(&self, inode: InodeId, how: impl FnOnce(&mut InodeRecord)) {
-        self.change(&keys::inode(inode), how);
-    }
-
-    fn close(self) {
-        self.0.into_iter().for_each(|store| store.close().unwrap());
-    }
-}
-
-fn entry(dir: InodeId, name: &str) -> Vec<u8> {
-    keys::entry(dir, keys::cookie(dir, name.as_bytes()))
-}
-
-/// What the test makes, by name: inodes.
-struct Made {
-    root: PathBuf,
-    dir: InodeId,
-}
-
-impl Made {
-    fn new(cluster: &Cluster) -> Made {
-        let root = cluster.test_dir("fsck");
-        for name in FILES {
-            fs::write(root.join(name), pattern(3, 700)).unwrap();
-        }
-        for name in ["large-gone", "large-lost"] {
-            fs::write(root.join(name), pattern(4, LARGE)).unwrap();
-        }
-        for name in ["named-elsewhere", "named-twice", "orphaned", "circle/inner", "counted"] {
-            fs::create_dir_all(root.join(name)).unwrap();
-        }
-        fs::write(root.join("orphaned/inside"), b"inside").unwrap();
-        symlink("nowhere", root.join("link")).unwrap();
-        let dir = number(&root);
-        Made { root, dir }
-    }
-
-    fn inode(&self, name: &str) -> InodeId {
-        number(&self.root.join(name))
-    }
-}
-
-const FILES: [&str; 9] =
-    ["dangling", "kind", "misplaced", "links", "orphan", "unlinked", "content", "attributes", "sessions"];
-
-/// Damages the tables of a stopped cluster; `inodes` are those of `Made` by name.
-fn damage(tables: &Tables, dir: InodeId, of: &dyn Fn(&str) -> InodeId) {
-    let home = keys::inode(dir);
-    // Names.
-    tables.remove(&keys::inode(of("dangling")));
-    tables.remove(&keys::data(of("dangling")));
-    tables.change(&entry(dir, "kind"), |entry: &mut EntryRecord| entry.kind = FileKind::Fifo);
-    let row = tables.remove(&entry(dir, "misplaced"));
-    tables.put(&home, &keys::entry(dir, 512), &row);
-    let gone = InodeId::new(dir.slot(), 0xdead_beef).unwrap();
-    let kind = FileKind::File;
-    let name = |text: &str| Name::new(text.as_bytes()).unwrap();
-    let row = EntryRecord { name: name("x"), inode: of("sessions"), kind, followed: None };
-    tables.put(&home, &entry(gone, "x"), &codec::encode(&row));
-    // Directories.
-    tables.inode(of("counted"), |record| record.dir.as_mut().unwrap().entries = 5);
-    tables.inode(of("named-elsewhere"), |record| record.dir.as_mut().unwrap().parent = of("counted"));
-    let kind = FileKind::Directory;
-    let row = EntryRecord { name: name("again"), inode: of("named-twice"), kind, followed: None };
-    let counted = of("counted");
-    tables.put(&keys::inode(counted), &entry(counted, "again"), &codec::encode(&row));
-    let (outer, inner) = (of("circle"), of("circle/inner"));
-    let row: EntryRecord = codec::decode(&tables.remove(&entry(dir, "circle"))).unwrap();
-    tables.put(&keys::inode(inner), &entry(inner, "circle"), &codec::encode(&row));
-    tables.inode(outer, |record| record.dir.as_mut().unwrap().parent = inner);
-    // Inodes.
-    tables.inode(of("links"), |record| record.nlink = 7);
-    for name in ["orphan", "orphaned", "unlinked", "large-gone"] {
-        tables.remove(&entry(dir, name));
-    }
-    tables.inode(of("unlinked"), |record| record.nlink = 0);
-    tables.remove(&keys::inode(of("large-gone")));
-    // What belongs to inodes and sessions.
-    tables.remove(&keys::data(of("content")));
-    tables.put(&home, &keys::data(gone), b"of nothing");
-    tables.inode(of("attributes"), |record| record.xattr_bytes = Some(99));
-    let session = &keys::inode(of("sessions"));
-    tables.put(session, &keys::open(of("sessions"), NOBODY), b"");
-    tables.put(session, &keys::session_lock(NOBODY, of("sessions")), b"");
-    tables.put(session, &keys::reply(NOBODY, 5), &[0x82, 0x05, 0x40]);
-}
-
-/// What a check finds of all that, and those that it cannot repair.
-const FOUND: [&str; 20] = [
-    "chunk-lost",
-    "chunk-orphan",
-    "content-lost",
-    "content-stray",
-    "directory-count",
-    "directory-loop",
-    "directory-names",
-    "directory-parent",
-    "inode-count",
-    "inode-orphan",
-    "inode-unlinked",
-    "link-count",
-    "lock-stray",
-    "name-dangling",
-    "name-kind",
-    "name-misplaced",
-    "names-without-directory",
-    "open-stray",
-    "replies-stray",
-    "xattr-count",
-];
-const LOST: [&str; 2] = ["chunk-lost", "content-lost"];
-
 fn set(classes: &[&str]) -> BTreeSet<String> {
     classes.iter().map(|class| (*class).to_owned()).collect()
+}
+
+/// Damages chunk files of a stopped cluster: one is gone, one is longer than its file.
+fn damage_chunks(cluster: &Cluster, of: &dyn Fn(&str) -> InodeId) {
+    let first = |name: &str| chunk_files(&target_dirs(cluster)[0].1, &of(name).to_string()).remove(0).1;
+    fs::remove_file(first("large-lost")).unwrap();
+    OpenOptions::new().append(true).open(first("large-more")).unwrap().write_all(&[9; 10_000]).unwrap();
+}
+
+/// Nothing that was there is lost, and what had no name has one.
+fn all_is_there(cluster: &Cluster, made: &Made, of: &dyn Fn(&str) -> InodeId) {
+    let found = cluster.mount().join("lost+found");
+    let at = |name: &str| found.join(of(name).to_string());
+    assert_eq!(fs::read(at("orphan")).unwrap(), pattern(3, 700));
+    assert_eq!(fs::read(at("orphaned").join("inside")).unwrap(), b"inside");
+    assert!(at("circle").is_dir() || at("circle/inner").is_dir());
+    for name in ["kind", "misplaced", "links", "attributes", "sessions", "foreign"] {
+        assert_eq!(fs::read(made.root.join(name)).unwrap(), pattern(3, 700), "{name}");
+    }
+    assert_eq!(fs::metadata(made.root.join("links")).unwrap().nlink(), 1);
+    assert!(!made.root.join("dangling").exists() && made.root.join("named-twice").is_dir());
+    assert!(fs::read(made.root.join("large-more")).unwrap() == pattern(4, LARGE));
+    assert_eq!(fs::read(made.root.join("large-inline")).unwrap(), b"small");
+    let unexpected = fs::read(made.root.join("large-unexpected")).unwrap();
+    assert!(!unexpected.is_empty() && unexpected.len() < LARGE, "{}", unexpected.len());
 }
 
 #[test]
@@ -211,17 +83,14 @@ fn e2e_fsck_finds_and_repairs_damage() {
     let _one = serial();
     let cluster = small();
     let made = Made::new(&cluster);
-    let names = FILES.iter().chain(&["large-gone", "large-lost", "named-elsewhere", "named-twice", "orphaned"]);
-    let inodes: Vec<(&str, InodeId)> =
-        names.chain(&["circle", "circle/inner", "counted"]).map(|name| (*name, made.inode(name))).collect();
+    let inodes: Vec<(&str, InodeId)> = made.names().map(|name| (name, number(&made.root.join(name)))).collect();
     let of = |name: &str| inodes.iter().find(|(known, _)| *known == name).unwrap().1;
     clean(&cluster, "before");
     cluster.down().must();
     let tables = Tables::open(&cluster);
     damage(&tables, made.dir, &of);
     tables.close();
-    let (_, lost) = chunk_files(&target_dirs(&cluster)[0].1, &of("large-lost").to_string()).remove(0);
-    fs::remove_file(lost).unwrap();
+    damage_chunks(&cluster, &of);
     cluster.up().must();
     cluster.wait_healthy();
 
@@ -230,28 +99,45 @@ fn e2e_fsck_finds_and_repairs_damage() {
     let (code, again) = fsck(&cluster, &[]);
     assert_eq!((code, &again["findings"]), (6, &report["findings"]), "nothing was repaired");
 
+    // What only an administrator can do, and what an operator has to say a word for.
     let (code, report) = fsck(&cluster, &["--repair"]);
-    let mut left = set(&LOST);
-    left.insert("chunk-orphan".to_owned());
+    let left = set(&[&ADMINISTRATORS[..], &OPERATORS].concat());
     assert_eq!((code, classes(&report, "findings")), (6, left), "{report:#}");
     let (code, report) = fsck(&cluster, &["--repair", "--remove-chunks"]);
-    assert_eq!((code, classes(&report, "findings")), (6, set(&LOST)), "{report:#}");
+    assert_eq!((code, classes(&report, "findings")), (6, set(&ADMINISTRATORS)), "{report:#}");
+    all_is_there(&cluster, &made, &of);
 
-    // Nothing that was there is lost, and what had no name has one.
-    let found = cluster.mount().join("lost+found");
-    let at = |name: &str| found.join(of(name).to_string());
-    assert_eq!(fs::read(at("orphan")).unwrap(), pattern(3, 700));
-    assert_eq!(fs::read(at("orphaned").join("inside")).unwrap(), b"inside");
-    assert!(at("circle").is_dir() || at("circle/inner").is_dir());
-    for name in ["kind", "misplaced", "links", "attributes", "sessions"] {
-        assert_eq!(fs::read(made.root.join(name)).unwrap(), pattern(3, 700), "{name}");
-    }
-    assert_eq!(fs::metadata(made.root.join("links")).unwrap().nlink(), 1);
-    assert!(!made.root.join("dangling").exists() && made.root.join("named-twice").is_dir());
-    for name in ["content", "large-lost"] {
+    // That is done, as the manual says.
+    for name in ["content", "large-lost", "large-elsewhere", "large-sparse"] {
         fs::remove_file(made.root.join(name)).unwrap();
     }
+    cluster.down().must();
+    let tables = Tables::open(&cluster);
+    damage::restore(&tables, &of);
+    tables.close();
+    cluster.up().must();
+    cluster.wait_healthy();
+    let (code, report) = fsck(&cluster, &["--repair", "--remove-chunks"]);
+    assert_eq!((code, classes(&report, "findings")), (0, set(&[])), "{report:#}");
     clean(&cluster, "after");
+    all_is_there(&cluster, &made, &of);
+}
+
+/// The corpora of these tests have every class, but for two that no damage to a stopped server makes: at its start it takes other numbers,
+/// and removes what waits for that. `nyala-fsck` and `nyala-namespace` have those.
+#[test]
+fn e2e_fsck_knows_no_class_that_no_corpus_has() {
+    let _one = serial();
+    let listed = nyala_e2e::run(
+        std::process::Command::new(nyala_e2e::binary::nyala()).args(["fsck", "--classes", "--output", "json"]),
+        Duration::from_secs(20),
+    );
+    let listed: Value = serde_json::from_str(&listed.must()).unwrap();
+    let known: BTreeSet<String> =
+        listed.as_array().unwrap().iter().map(|class| class["class"].as_str().unwrap().to_owned()).collect();
+    let elsewhere = ["row-unreadable", "mirror-tables", "mirror-chunk"];
+    let ended_by_a_start = ["garbage-of-living", "slot-sequence"];
+    assert_eq!(known, set(&[&FOUND[..], &elsewhere, &ended_by_a_start].concat()));
 }
 
 /// One client's work: names come, move and go, in directories of both servers; files grow beyond what is inline.

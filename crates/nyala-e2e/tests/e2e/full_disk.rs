@@ -227,6 +227,7 @@ fn e2e_full_disk_of_metadata_is_emptied_from_within() {
     cluster.down().must();
     cluster.up().must();
     nothing_lost(&cluster);
+    cluster.assert_fsck_clean_but_for_dead_clients();
 }
 
 /// Nothing is left for the service but what it has allocated.
@@ -253,6 +254,7 @@ fn e2e_full_disk_by_others_leaves_removals_and_restarts() {
         empty_of_others(&target);
         restore(&cluster);
     }
+    cluster.assert_fsck_clean();
 }
 
 /// Changes that add nothing, more of them than any segment of the log holds.

@@ -118,4 +118,5 @@ fn e2e_full_disk_of_management_ends_nothing() {
     cluster.down().must();
     cluster.up().must();
     cluster.wait_healthy();
+    cluster.assert_fsck_clean();
 }

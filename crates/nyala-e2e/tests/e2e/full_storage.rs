@@ -194,6 +194,7 @@ fn rounds(mirrored: bool) {
         println!("round {round}: empty after {:?}", began.elapsed());
     }
     assert_eq!(pids(&cluster, &never_restarted), before);
+    cluster.assert_fsck_clean();
 }
 
 #[test]

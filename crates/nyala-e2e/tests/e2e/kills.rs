@@ -115,6 +115,7 @@ fn e2e_kill_each_service() {
         }
     }
     load.finish(&cluster);
+    cluster.assert_fsck_clean();
     the_mount_itself(&cluster);
 }
 
@@ -128,6 +129,7 @@ fn the_mount_itself(cluster: &Cluster) {
     cluster.start_service("mount");
     cluster.wait_healthy();
     load.compare(true);
+    cluster.assert_fsck_clean_but_for_dead_clients();
 }
 
 #[test]
@@ -147,4 +149,5 @@ fn e2e_kill_whole_cluster() {
         println!("the load goes on {:.1} s after the restart", began.elapsed().as_secs_f64());
     }
     load.finish(&cluster);
+    cluster.assert_fsck_clean();
 }

@@ -141,4 +141,5 @@ fn e2e_what_a_killed_client_left_at_storage_is_removed() {
     assert_eq!(leftovers(&cluster), []);
     let [small, empty] = files.map(|name| fs::read(dirs[0].join(name)).unwrap());
     assert_eq!((small.as_slice(), empty.len()), (b"inline".as_slice(), 0));
+    cluster.assert_fsck_clean();
 }

@@ -57,6 +57,7 @@ fn e2e_mirrored_metadata_outlives_its_primary() {
     }
     members(&cluster);
     load.finish(&cluster);
+    cluster.assert_fsck_clean();
     println!("longest pause after a process died: {longest:?}, and when one stood still: {longest_still:?}");
     // A second, and a lease and a bit, on a machine that does nothing else.
     assert!(longest < Duration::from_secs(4) && longest_still < Duration::from_secs(12));

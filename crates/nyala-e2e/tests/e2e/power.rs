@@ -143,6 +143,7 @@ fn round(hosts: &mut Hosts, number: usize, cut: Cut, seed: u64) -> Vec<String> {
     }
     drop(maker);
     hosts.until("all is well again", Hosts::is_whole);
+    hosts.assert_fsck_clean_but_for_power_cuts();
     if let Err(error) = fs::remove_dir_all(&dir) {
         wrong.push(format!("the round's directory cannot be removed: {error}"));
     }
@@ -176,6 +177,7 @@ fn rounds(plan: Plan, cuts: &[Cut]) {
     for (number, cut) in all.into_iter().enumerate() {
         wrong.extend(round(&mut hosts, number, cut, random.bits() % 1_000_000));
     }
+    hosts.assert_fsck_clean();
     assert!(wrong.is_empty(), "{} wrong, of them: {:#?}", wrong.len(), &wrong[..wrong.len().min(40)]);
 }
 

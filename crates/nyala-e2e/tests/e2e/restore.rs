@@ -115,6 +115,7 @@ fn e2e_restore_from_the_mirror() {
     as_said(&cluster, "target remove OLD --yes", &names).must();
     as_said(&cluster, "mirror check", &[]).must();
     assert_eq!(storage_targets(&cluster), [101, target]);
+    cluster.assert_fsck_clean();
 
     // What was filled serves alone.
     cluster.nyala(["mirror", "switch", "1", &new, "--dir", &text(&cluster.dir())]).must();

@@ -113,6 +113,7 @@ fn e2e_what_changed_is_copied_while_applications_go_on() {
     assert!(taken <= written * 11 / 10 + in_question, "{taken} bytes copied for {written} written");
     assert!(taken >= written * 8 / 10, "{taken} bytes copied for {written} written");
     members_are_equal(&mut hosts);
+    hosts.assert_fsck_clean();
     let wanted = if long() { PROMISED } else { SHORT_FORM };
     assert!(percent >= wanted, "foreground I/O fell to {percent} %");
 }

@@ -107,4 +107,5 @@ fn e2e_a_restart_of_metadata_under_load_leaves_nothing_behind() {
     for load in loads {
         load.finish(&cluster);
     }
+    cluster.assert_fsck_clean();
 }

@@ -45,5 +45,6 @@ fn e2e_leader_dies_while_a_mirror_fails_over() {
     }
     work.finish(&hosts);
     members_are_equal(&mut hosts);
+    hosts.assert_fsck_clean();
     assert!(late.is_empty(), "{late:?} ms; allowed are {LIMIT_MS}");
 }

@@ -94,4 +94,5 @@ fn e2e_calls_on_delegated_files_end_in_time_and_killed_programs_at_once() {
     cluster.start_service("meta1");
     cluster.wait_healthy();
     assert_eq!(fs::read(cluster.mount().join("waits").join("mnt-1").join("large")).unwrap().len(), 300_000);
+    cluster.assert_fsck_clean_but_for_dead_clients();
 }

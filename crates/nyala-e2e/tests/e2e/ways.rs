@@ -187,6 +187,7 @@ fn run(plan: Plan, cases: &[((&str, &str), Breach)]) {
     if plan.mirror {
         members_are_equal(&mut hosts);
     }
+    hosts.assert_fsck_clean();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 

@@ -21,7 +21,8 @@ impl Class for ChunkBesideInline {
     }
 
     fn repair(&self) -> &'static str {
-        "what the metadata server knows of is cut; the rest goes when the file grows or is removed"
+        "what its metadata server knows to be left by a client is cut; the rest with --remove-chunks: with metadata from an old copy, it would \
+        be the newer data"
     }
 
     fn weight(&self) -> Weight {

@@ -2,8 +2,8 @@
 
 //! Chunk files that are longer than their file.
 
-use super::class::{Class, NONE};
-use crate::finding::{Rests, Subject, Weight};
+use super::class::Class;
+use crate::finding::{Fix, Rests, Subject, Weight};
 use crate::object::Object;
 use crate::report::Report;
 use nyala_wire::storage::ChunkFileId;
@@ -21,7 +21,7 @@ impl Class for ChunkExcess {
     }
 
     fn repair(&self) -> &'static str {
-        NONE
+        "it is cut at the end of its file, while nobody else may write to that"
     }
 
     fn weight(&self) -> Weight {
@@ -39,9 +39,8 @@ impl Class for ChunkExcess {
             let most = layout.chunk_file_len(chunk.index, record.size);
             if chunk.len > most {
                 let file = ChunkFileId { inode: object.inode, index: chunk.index };
-                let detail =
-                    format!("{} bytes of at most {most}; cut when the file is truncated or removed", chunk.len);
-                report.find(Subject::Chunk(chunk.target, file), detail, Vec::new());
+                let detail = format!("{} bytes of at most {most}", chunk.len);
+                report.find(Subject::Chunk(chunk.target, file), detail, vec![Fix::CutBehindEnd(object.inode)]);
             }
         }
     }

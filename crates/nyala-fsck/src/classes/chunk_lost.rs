@@ -2,11 +2,12 @@
 
 //! Chunk files that are shorter than their checksums say, or missing.
 
-use super::class::{Class, NONE};
-use crate::finding::{Rests, Subject};
-use crate::object::Object;
+use super::class::Class;
+use crate::finding::{Fix, Rests, Subject};
+use crate::object::{ChunkAt, Object};
 use crate::report::Report;
-use nyala_wire::storage::ChunkFileId;
+use nyala_wire::storage::{BLOCK_BYTES, ChunkFileId};
+use nyala_wire::{DataLocation, GroupId};
 
 /// See the module's words.
 pub struct ChunkLost;
@@ -21,7 +22,7 @@ impl Class for ChunkLost {
     }
 
     fn repair(&self) -> &'static str {
-        NONE
+        "where it is mirrored, it gets what another member has; else its bytes are nowhere: restore the file, or remove it"
     }
 
     fn rests_on(&self) -> Rests {
@@ -31,11 +32,23 @@ impl Class for ChunkLost {
     fn look(&self, object: &Object, report: &mut Report) {
         for chunk in object.chunks.iter().filter(|chunk| chunk.len < chunk.least && object.record.is_some()) {
             let file = ChunkFileId { inode: object.inode, index: chunk.index };
-            let detail = format!(
-                "{} bytes on disk, at least {} are needed; `nyala scrub` repairs it where it is mirrored",
-                chunk.len, chunk.least
-            );
-            report.find(Subject::Chunk(chunk.target, file), detail, Vec::new());
+            let group = group(object, report, chunk);
+            let mirrored = if group.is_some() { "mirrored" } else { "not mirrored" };
+            let detail = format!("{} bytes on disk, at least {} are needed; {mirrored}", chunk.len, chunk.least);
+            let range = chunk.len / BLOCK_BYTES * BLOCK_BYTES..chunk.least;
+            let fix = |group| Fix::CopyFromMirror { group, target: chunk.target, file, range };
+            report.find(Subject::Chunk(chunk.target, file), detail, group.map(fix).into_iter().collect());
         }
     }
+}
+
+/// The mirror group whose other members are to have the same.
+fn group(object: &Object, report: &Report, chunk: &ChunkAt) -> Option<GroupId> {
+    let layout = object.record.as_ref()?.layout.as_ref()?;
+    if usize::from(chunk.index) >= layout.targets.len() {
+        return None;
+    }
+    let DataLocation::Group(id) = layout.location(chunk.index) else { return None };
+    let group = report.scope().map.group(id)?;
+    (group.members.len() > 1 && group.members.contains(&chunk.target)).then_some(id)
 }

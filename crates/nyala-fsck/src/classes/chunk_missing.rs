@@ -2,7 +2,7 @@
 
 //! Files of which a target has nothing.
 
-use super::class::{Class, NONE};
+use super::class::Class;
 use crate::finding::{Rests, Subject, Weight};
 use crate::object::Object;
 use crate::report::Report;
@@ -21,7 +21,7 @@ impl Class for ChunkMissing {
     }
 
     fn repair(&self) -> &'static str {
-        NONE
+        "nothing: a hole looks the same, and what was there is nowhere; compare the file with its backup"
     }
 
     fn weight(&self) -> Weight {

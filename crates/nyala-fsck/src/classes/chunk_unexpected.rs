@@ -2,13 +2,13 @@
 
 //! Chunk files where the layout of their file has none.
 
-use super::class::{Class, NONE};
-use crate::finding::{Rests, Subject, Weight};
+use super::class::Class;
+use crate::finding::{Fix, Rests, Subject, Weight};
 use crate::object::{ChunkAt, Object};
 use crate::report::Report;
-use nyala_wire::DataLocation;
 use nyala_wire::check::InodeFact;
 use nyala_wire::storage::ChunkFileId;
+use nyala_wire::{DataLocation, Layout};
 
 /// See the module's words.
 pub struct ChunkUnexpected;
@@ -23,7 +23,8 @@ impl Class for ChunkUnexpected {
     }
 
     fn repair(&self) -> &'static str {
-        NONE
+        "with --remove-chunks it is removed, if all is there that the layout does have: else it may be the layout that is damaged, \
+        and this the only copy of its data"
     }
 
     fn weight(&self) -> Weight {
@@ -36,13 +37,25 @@ impl Class for ChunkUnexpected {
 
     fn look(&self, object: &Object, report: &mut Report) {
         let Some(record) = object.record.as_ref().filter(|record| record.inline_version.is_none()) else { return };
+        let whole = record.layout.as_ref().is_some_and(|layout| is_whole(report, object, record, layout));
         let unexpected: Vec<_> = object.chunks.iter().filter(|chunk| !belongs(report, record, chunk)).collect();
         for chunk in unexpected {
             let file = ChunkFileId { inode: object.inode, index: chunk.index };
-            let detail = format!("{} bytes; it may be the layout that is damaged", chunk.len);
-            report.find(Subject::Chunk(chunk.target, file), detail, Vec::new());
+            let rest = if whole { "the rest of the file is there" } else { "it may be the layout that is damaged" };
+            let fixes = if whole { vec![Fix::RemoveChunk(chunk.target, file)] } else { Vec::new() };
+            report.find(Subject::Chunk(chunk.target, file), format!("{} bytes; {rest}", chunk.len), fixes);
         }
     }
+}
+
+/// Whether every chunk file is where the layout has it, with as many bytes as the file's size asks for. One with a hole at its end
+/// looks as if something were missing, and then nothing is removed.
+fn is_whole(report: &Report, object: &Object, record: &InodeFact, layout: &Layout) -> bool {
+    (0..layout.targets.len() as u16).all(|index| {
+        let wanted = layout.chunk_file_len(index, record.size);
+        let mut there = object.chunks.iter().filter(|chunk| chunk.index == index && belongs(report, record, chunk));
+        wanted == 0 || there.any(|chunk| chunk.len >= wanted.max(chunk.least))
+    })
 }
 
 /// Whether the layout has it there. What a member of a mirror group has that is to be filled anew does not count.

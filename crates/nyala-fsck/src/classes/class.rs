@@ -3,6 +3,7 @@
 //! What a class of findings is.
 
 use crate::finding::{Rests, Weight};
+use crate::mirrors::Mirrors;
 use crate::object::Object;
 use crate::report::Report;
 use crate::servers::Servers;
@@ -15,7 +16,7 @@ pub trait Class: Sync {
     /// What is wrong where it finds something.
     fn meaning(&self) -> &'static str;
 
-    /// What a repair does.
+    /// What a repair does; of a class without one: why, and what an administrator does.
     fn repair(&self) -> &'static str;
 
     /// How bad it is.
@@ -36,9 +37,9 @@ pub trait Class: Sync {
     /// Looks at an inode.
     fn look(&self, _object: &Object, _report: &mut Report) {}
 
+    /// Looks at what members of mirror groups hold that their primaries do not.
+    fn look_at_mirrors(&self, _mirrors: &Mirrors, _report: &mut Report) {}
+
     /// Looks at what servers say beside inodes.
     fn look_at_servers(&self, _servers: &Servers, _report: &mut Report) {}
 }
-
-/// What a class without a repair says.
-pub const NONE: &str = "nothing";

@@ -2,7 +2,7 @@
 
 //! Transactions that were decided and are not confirmed.
 
-use super::class::{Class, NONE};
+use super::class::Class;
 use crate::finding::Subject;
 use crate::report::Report;
 use crate::servers::Servers;
@@ -20,7 +20,7 @@ impl Class for CommittedStuck {
     }
 
     fn repair(&self) -> &'static str {
-        NONE
+        "nothing: it ends by itself when they answer; start the metadata targets that are named, or restore them"
     }
 
     fn look_at_servers(&self, servers: &Servers, report: &mut Report) {

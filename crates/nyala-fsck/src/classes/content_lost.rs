@@ -2,7 +2,7 @@
 
 //! Content that is to be there and is not.
 
-use super::class::{Class, NONE};
+use super::class::Class;
 use crate::finding::Subject;
 use crate::object::Object;
 use crate::report::Report;
@@ -21,7 +21,7 @@ impl Class for ContentLost {
     }
 
     fn repair(&self) -> &'static str {
-        NONE
+        "nothing: its bytes are nowhere; restore the file, or remove it"
     }
 
     fn look(&self, object: &Object, report: &mut Report) {

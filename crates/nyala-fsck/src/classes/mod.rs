@@ -2,7 +2,7 @@
 
 //! The classes of findings: one per file, each with an id, what it means, and what `nyala fsck --repair` does about it.
 //!
-//! A class looks at one inode with all that is known of it, or at what servers say beside inodes. A new one is a file here and a line
+//! A class looks at one inode with all that is known of it, or at what servers say beside inodes, or at mirrors that differ. A new one is a file here and a line
 //! in [`CLASSES`]; operating.md has the list for people, and a test compares the two.
 
 mod chunk_beside_inline;
@@ -25,6 +25,8 @@ mod inode_orphan;
 mod inode_unlinked;
 mod link_count;
 mod lock_stray;
+mod mirror_chunk;
+mod mirror_tables;
 mod name_dangling;
 mod name_kind;
 mod name_misplaced;
@@ -73,6 +75,8 @@ pub const CLASSES: &[&dyn Class] = &[
     &chunk_unexpected::ChunkUnexpected,
     &chunk_excess::ChunkExcess,
     &chunk_missing::ChunkMissing,
+    &mirror_tables::MirrorTables,
+    &mirror_chunk::MirrorChunk,
 ];
 
 /// The class with an id.

@@ -2,7 +2,7 @@
 
 //! Parts of transactions that are prepared and do not end.
 
-use super::class::{Class, NONE};
+use super::class::Class;
 use crate::finding::Subject;
 use crate::report::Report;
 use crate::servers::Servers;
@@ -20,7 +20,7 @@ impl Class for PreparedStuck {
     }
 
     fn repair(&self) -> &'static str {
-        NONE
+        "nothing: only the metadata target that began it knows its end, and is asked all the time; start that one, or restore it"
     }
 
     fn look_at_servers(&self, servers: &Servers, report: &mut Report) {

@@ -2,7 +2,7 @@
 
 //! Rows on a server that does not serve their slot.
 
-use super::class::{Class, NONE};
+use super::class::Class;
 use crate::finding::Subject;
 use crate::object::Object;
 use crate::report::Report;
@@ -20,7 +20,7 @@ impl Class for RowForeign {
     }
 
     fn repair(&self) -> &'static str {
-        NONE
+        "nothing: they may be the only ones; nobody reads them there; keep a copy of that target's directory"
     }
 
     fn look(&self, object: &Object, report: &mut Report) {

@@ -2,7 +2,7 @@
 
 //! Files with data on targets that there are not.
 
-use super::class::{Class, NONE};
+use super::class::Class;
 use crate::finding::Subject;
 use crate::object::Object;
 use crate::report::Report;
@@ -21,7 +21,7 @@ impl Class for TargetMissing {
     }
 
     fn repair(&self) -> &'static str {
-        NONE
+        "nothing: its data went with them; restore the file, or remove it"
     }
 
     fn look(&self, object: &Object, report: &mut Report) {

@@ -310,7 +310,7 @@ impl MetaService {
             META_REPLICA => {
                 return Err(ErrorCode::UNAUTHORIZED.with("only metadata services are members of mirror groups"));
             }
-            META_SCAN => scan::answer(&self.serving()?.state, peer, &request.body)?,
+            META_SCAN => scan::answer(&self.serving()?.state, peer, &request.body).await?,
             META_CHECKPOINT => checkpointed(&host.tables.store).await?,
             PING => Vec::new(),
             STATS => codec::encode(&nyala_transport::process::stats(counters(host, &self.metrics))),

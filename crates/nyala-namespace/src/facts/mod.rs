@@ -10,6 +10,8 @@ pub mod compare;
 mod decode;
 mod rows;
 
+pub use decode::entry_dir;
+
 use crate::keys;
 use crate::records::EntryRecord;
 use crate::slot_rows::slots_with_rows;
@@ -86,6 +88,13 @@ pub fn of_inodes(view: &dyn View, inodes: &[InodeId]) -> Result<Vec<Fact>, WireE
         found.extend(facts(view, &rows)?);
     }
     Ok(found)
+}
+
+/// Whether a row is one that cannot be read.
+pub fn is_unreadable(view: &dyn View, key: &[u8], value: &[u8]) -> Result<bool, WireError> {
+    let row = (key.to_vec(), value[..value.len().min(most_of(key))].to_vec(), value.len());
+    let said = facts(view, &[row])?;
+    Ok(said.iter().any(|fact| matches!(fact, Fact::Server(ServerFact::Unreadable { .. }))))
 }
 
 /// Counts the names in a directory without keeping them; nothing if there is none.

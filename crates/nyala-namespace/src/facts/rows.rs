@@ -7,7 +7,7 @@ use super::decode::{committed, entry_dir, inode_fact, next_sequence, number, par
 use crate::file_locks::FileLocks;
 use crate::keys;
 use crate::ns::lock;
-use crate::records::EntryRecord;
+use crate::records::{EntryRecord, GarbageRecord};
 use crate::view::View;
 use nyala_wire::check::{Fact, ServerFact};
 use nyala_wire::{FileKind, InodeId, SessionId, WireError, codec};
@@ -51,12 +51,14 @@ impl Found {
             Some(&keys::FILE_LOCKS) => return self.add_locks(view, key, value),
             Some(&keys::SESSION_LOCK) => return self.add_session_lock(view, key),
             Some(&keys::REPLY) => return self.add_reply(view, key),
+            // What cannot be read holds up the removal of all others.
+            Some(&keys::GARBAGE) if codec::decode::<GarbageRecord>(value).is_err() => None,
             Some(&keys::GARBAGE) => keys::parse_inode(key).map(|inode| Fact::Garbage { inode }),
             Some(&keys::TRUNCATE) => keys::parse_inode(key).map(|inode| Fact::Truncation { inode }),
             Some(&(keys::PREPARED | keys::COMMITTED | keys::NEXT)) => server_fact(key, value),
             Some(&keys::MISC) if key == keys::inode_count() => server_fact(key, value),
             // Nothing that others could contradict.
-            Some(&(keys::SESSION | keys::FENCE | keys::MISC | keys::MIRROR)) => return Ok(Some(())),
+            Some(&(keys::SESSION | keys::FENCE | keys::MISC | keys::MIRROR | keys::ASIDE)) => return Ok(Some(())),
             _ => None,
         };
         Ok(fact.map(|fact| self.facts.push(fact)))

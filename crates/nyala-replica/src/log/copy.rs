@@ -9,8 +9,9 @@
 
 use super::io::LogEffect;
 use super::link::{CopyStage, Copying, Link, Mode, UnderWay};
-use super::message::{CopyState, LogBody};
+use super::message::LogBody;
 use super::position::Position;
+use super::ranges::CopyState;
 use super::recent::Record;
 use super::{LogMember, LogRule};
 use crate::progress::Progress;

@@ -30,7 +30,8 @@ impl LogMember {
             | LogBody::Have { .. }
             | LogBody::Misfit
             | LogBody::Fetched { .. }
-            | LogBody::Copied { .. } => {
+            | LogBody::Copied { .. }
+            | LogBody::Compared { .. } => {
                 if self.leads() {
                     self.hear_member(from, body, records);
                 }
@@ -45,6 +46,7 @@ impl LogMember {
             LogBody::Have { index, durable } => self.member_has(from, index, durable),
             LogBody::Fetched { after, terms } => self.fetched(from, after, &terms, records),
             LogBody::Copied { copy, cursor, done } => self.copied(from, copy, cursor, done),
+            LogBody::Compared { number, sum } => self.out.push(LogEffect::Compared(from, number, sum)),
             LogBody::Misfit => {
                 let good = self.state_of(from) == Some(MemberState::Good);
                 let Some(link) = self.links.get_mut(&from) else { return };
@@ -71,7 +73,13 @@ impl LogMember {
                 let (position, copying) = (self.position(), self.copying.clone());
                 self.tell(LogBody::StatusIs { position, copying });
             }
-            LogBody::Append { after, terms, durable_to } => self.take_records(after, &terms, durable_to, records),
+            LogBody::Append { after, terms, durable_to, question } => {
+                let at = after.index + records.len() as u64;
+                if self.take_records(after, &terms, durable_to, records) {
+                    let now = question.filter(|_| at == self.last());
+                    now.into_iter().for_each(|range| self.out.push(LogEffect::SumUp(range)));
+                }
+            }
             LogBody::Fetch { after } => {
                 let (last, bytes) = (self.last(), self.config.append_bytes);
                 let known = self.terms.contain(after, last) && self.recent.follow(after.index);
@@ -89,28 +97,31 @@ impl LogMember {
         }
     }
 
-    /// Records of the primary's, as far as they follow what is here.
-    fn take_records(&mut self, after: Position, terms: &[(u32, u64)], durable_to: u64, mut records: Vec<Record>) {
+    /// Records of the primary's, as far as they follow what is here; whether they do.
+    fn take_records(&mut self, after: Position, terms: &[(u32, u64)], to_disk: u64, mut records: Vec<Record>) -> bool {
         let lax = self.breaks(LogRule::SameHistory);
         let shares = self.terms.contain(after, self.last());
         if !shares && (!lax || after.index > self.last()) {
-            return self.misfit();
+            self.misfit();
+            return false;
         }
         // What is here already was sent again.
         let known = usize::try_from(self.last() - after.index).unwrap_or(usize::MAX).min(records.len());
         let theirs = terms.iter().rev().find(|(_, first)| *first <= after.index + known as u64);
         if !lax && self.terms.term_of(after.index + known as u64) != theirs.map_or(after.term, |(term, _)| *term) {
-            return self.misfit();
+            self.misfit();
+            return false;
         }
         records.drain(..known);
         self.take_in(terms, records);
-        let durable_to = durable_to.min(self.last());
-        if durable_to > self.durable {
-            self.out.push(LogEffect::Sync(durable_to));
+        let to_disk = to_disk.min(self.last());
+        if to_disk > self.durable {
+            self.out.push(LogEffect::Sync(to_disk));
         }
         if self.written >= self.last() {
             self.tell_primary();
         }
+        true
     }
 
     /// Takes up the records that follow the last one here.
@@ -134,14 +145,5 @@ impl LogMember {
             let (index, durable) = (self.written, self.durable.min(self.written));
             self.tell(LogBody::Have { index, durable });
         }
-    }
-
-    pub(super) fn misfit(&mut self) {
-        self.tell(LogBody::Misfit);
-    }
-
-    pub(super) fn tell(&mut self, body: LogBody) {
-        let primary = self.view.as_ref().and_then(|view| view.group.primary());
-        primary.into_iter().for_each(|primary| self.send(primary, body.clone(), Vec::new()));
     }
 }

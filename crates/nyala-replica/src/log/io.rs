@@ -2,8 +2,9 @@
 
 //! What goes into a member of a metadata group and what comes out of it.
 
-use super::message::{CopyState, LogEnvelope};
+use super::message::LogEnvelope;
 use super::position::{Position, Terms};
+use super::ranges::{CopyState, RangeSum, Summed};
 use super::recent::Record;
 use crate::input::View;
 use crate::share::ShareLimits;
@@ -61,6 +62,11 @@ pub enum LogInput {
     },
     /// A copy's rows, or its beginning, are in the tables ([`LogEffect::BeginCopy`], [`LogEffect::PutRows`]).
     CopyTaken,
+    /// Compare a range of keys with good members, as of the last record that was appended: [`LogEffect::Compared`], for each that
+    /// answers.
+    Compare(RangeSum),
+    /// A range is summed up ([`LogEffect::SumUp`]), or cannot be.
+    Summed(u64, Option<Summed>),
     /// A client's request that came at `began_us` (by the member's clock) is answered for; a change, or one that only reads.
     Served {
         /// A change.
@@ -133,6 +139,10 @@ pub enum LogEffect {
         /// Number of the copy.
         copy: u64,
     },
+    /// Sum up the rows of a range, as they are when all that was to be done before is done: [`LogInput::Summed`].
+    SumUp(RangeSum),
+    /// A member's answer to the question of this number.
+    Compared(TargetId, u64, Option<Summed>),
     /// Propose this to management; it may be refused, and is asked again as long as it is needed.
     Ask(Command),
     /// There is a newer map: fetch it.

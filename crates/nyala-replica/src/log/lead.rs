@@ -117,13 +117,15 @@ impl LogMember {
         let Some(link) = self.links.get_mut(&target).filter(|link| link.is_free(now_ms, self.config.resend_ms)) else {
             return;
         };
+        // One that has more by now cannot be asked any more.
+        link.question.take_if(|question| question.at < link.acked);
         let until = match &mut link.mode {
             Mode::Unknown if link.found.is_some() => return,
             Mode::Unknown => {
                 link.sent(UnderWay::Status, now_ms);
                 return self.send(target, LogBody::Status, Vec::new());
             }
-            Mode::Stream => last,
+            Mode::Stream => link.question.as_ref().map_or(last, |question| question.at),
             Mode::Copy(copying) => match &copying.stage {
                 CopyStage::Part { at, .. } if in_order && link.acked < *at => *at,
                 CopyStage::Part { .. } if !in_order && link.acked < last => last,
@@ -137,7 +139,8 @@ impl LogMember {
                 CopyStage::Next | CopyStage::Reading => last,
             },
         };
-        let lacks = link.acked < until || (want > link.asked_durable && want > link.durable);
+        let asks = link.question.is_some() && matches!(link.mode, Mode::Stream);
+        let lacks = asks || link.acked < until || (want > link.asked_durable && want > link.durable);
         if lacks {
             self.send_records(target, until);
         }
@@ -155,10 +158,15 @@ impl LogMember {
         link.asked_durable = link.asked_durable.max(self.want_durable);
         let (acked, durable_to) = (link.acked, link.asked_durable);
         let records: Vec<Record> = self.recent.behind(acked, until, self.config.append_bytes);
-        link.sent(UnderWay::Append(acked + records.len() as u64), self.now_ms);
+        let upto = acked + records.len() as u64;
+        link.sent(UnderWay::Append(upto), self.now_ms);
+        let question = link.question.as_mut().filter(|question| question.at == upto).map(|question| {
+            question.sent = true;
+            question.range.clone()
+        });
         let terms = self.terms_within(acked, acked + records.len() as u64);
         let after = self.terms.position(acked);
-        self.send(target, LogBody::Append { after, terms, durable_to }, records);
+        self.send(target, LogBody::Append { after, terms, durable_to, question }, records);
     }
 
     /// A member whose records the primary does not have any more: a good one has to be resynced, one that resyncs begins again.
@@ -182,6 +190,8 @@ impl LogMember {
         // News of the disk that come by themselves are no answer to what is under way.
         if matches!(link.under_way, Some((UnderWay::Append(last), ..)) if last <= link.acked) {
             link.heard();
+            // What was asked with them is on its way to be answered.
+            link.question.take_if(|question| question.sent && link.acked >= question.at);
         }
         if matches!(link.mode, Mode::Stream) && link.acked >= last && !link.caught_up {
             self.caught_up(from);

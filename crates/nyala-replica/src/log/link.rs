@@ -4,6 +4,7 @@
 //! with the next one, and nothing overtakes anything.
 
 use super::position::Position;
+use super::ranges::RangeSum;
 use super::recent::Record;
 
 /// The message that is under way.
@@ -58,6 +59,15 @@ pub(super) enum Mode {
     Copy(Copying),
 }
 
+/// A range that a member is to sum up as of a record.
+#[derive(Clone, Debug)]
+pub(super) struct Question {
+    pub at: u64,
+    pub range: RangeSum,
+    /// It went with the records up to `at`, which the member may not have yet.
+    pub sent: bool,
+}
+
 /// A member, as its primary sees it.
 #[derive(Clone, Debug)]
 pub(super) struct Link {
@@ -75,6 +85,8 @@ pub(super) struct Link {
     pub under_way: Option<(UnderWay, u64, u64)>,
     /// Of one that is resyncing: it has everything, and nothing is answered for any more without it.
     pub caught_up: bool,
+    /// What it is asked with the record that it is to have then; it gets none behind that before.
+    pub question: Option<Question>,
 }
 
 impl Link {
@@ -88,6 +100,7 @@ impl Link {
             disk_since_ms: None,
             under_way: None,
             caught_up: false,
+            question: None,
         }
     }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What members of a metadata group say to each other. Every message carries group, epoch and term: one of another epoch is not
-//! acted upon. CBOR with numbered fields; `docs/replication.md` lists them. Records travel beside.
+//! What members of a metadata group say to each other (CBOR, `docs/replication.md`), with group and epoch: another epoch's does not count.
 
 use super::position::Position;
+use super::ranges::{CopyState, RangeSum, Summed};
 use minicbor::{Decode, Encode};
 use nyala_wire::GroupId;
 
@@ -19,17 +19,6 @@ pub struct LogEnvelope {
     /// What it says.
     #[n(2)]
     pub body: LogBody,
-}
-
-/// A member that is being given everything: how far that is.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct CopyState {
-    /// Number of the copy.
-    #[n(0)]
-    pub copy: u64,
-    /// It has all rows before this key.
-    #[cbor(n(1), with = "minicbor::bytes")]
-    pub cursor: Vec<u8>,
 }
 
 impl LogBody {
@@ -68,6 +57,9 @@ pub enum LogBody {
         /// Records up to this one are to be on disk soon.
         #[n(2)]
         durable_to: u64,
+        /// Sum this range up behind the last one of these records.
+        #[n(3)]
+        question: Option<RangeSum>,
     },
     /// Answer to `Append`, and news of what is on disk.
     #[n(3)]
@@ -145,4 +137,14 @@ pub enum LogBody {
     /// To one whose message had an older epoch: there is a newer map.
     #[n(10)]
     Behind,
+    /// Answer to the question of an `Append`, some time after the answer to that; none: it cannot be read there.
+    #[n(11)]
+    Compared {
+        /// Number of the question.
+        #[n(0)]
+        number: u64,
+        /// See there.
+        #[n(1)]
+        sum: Option<Summed>,
+    },
 }

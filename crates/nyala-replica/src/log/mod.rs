@@ -13,6 +13,7 @@
 //! | `lead` | primary: records, until they are everywhere |
 //! | `recovery` | a new primary's first duty: have all that any good member has |
 //! | `copy` | members that lack more than the newest records are given everything |
+//! | `compare` | members' tables compared at one place of the log |
 //! | `follow` | member: what the primary sends |
 //! | `tick` | what time brings: sending again, giving up, resync |
 //!
@@ -32,6 +33,7 @@
 //!
 //! [`Group::is_settled`]: nyala_wire::map::Group::is_settled
 
+mod compare;
 mod copy;
 mod follow;
 pub mod io;
@@ -40,6 +42,7 @@ mod link;
 mod map;
 pub mod message;
 pub mod position;
+pub mod ranges;
 pub mod recent;
 mod recovery;
 mod tick;
@@ -48,8 +51,9 @@ mod tick;
 mod tests;
 
 pub use io::{LogConfig, LogEffect, LogInput, LogState};
-pub use message::{CopyState, LogBody, LogEnvelope};
+pub use message::{LogBody, LogEnvelope};
 pub use position::{Position, Terms};
+pub use ranges::{CopyState, RangeSum, Summed};
 pub use recent::{Recent, Record};
 
 use crate::input::View;
@@ -159,6 +163,12 @@ impl LogMember {
             }
             LogInput::Rows { member, from, to, rows } => self.rows_read(member, &from, to, rows),
             LogInput::CopyTaken => self.copy_taken(),
+            LogInput::Compare(range) => {
+                let (at, good) = (self.last(), self.comparable());
+                compare::ask(&mut self.links, &good, at, &range);
+                self.pump_all();
+            }
+            LogInput::Summed(number, sum) => self.tell(LogBody::Compared { number, sum }),
             LogInput::Served { change, began_us } => self.share.request(change, 0, began_us, self.now_us),
             LogInput::Tick => self.tick(),
         }
@@ -220,6 +230,11 @@ impl LogMember {
         matches!(self.role, MemberRole::Recovering | MemberRole::Primary)
     }
 
+    /// Good members, which have to hold what the primary holds.
+    pub fn comparable(&self) -> Vec<TargetId> {
+        self.others(|state| state == MemberState::Good)
+    }
+
     /// Other members in a state that is asked for.
     fn others(&self, wanted: impl Fn(MemberState) -> bool) -> Vec<TargetId> {
         let members = self.view.iter().flat_map(|view| view.group.members_with_states());
@@ -234,6 +249,17 @@ impl LogMember {
         let epoch = self.view.as_ref().map_or(0, |view| view.group.epoch);
         let envelope = LogEnvelope { group: self.group, epoch, body };
         self.out.push(LogEffect::Send(to, envelope, records));
+    }
+
+    /// To the primary: what it sent does not fit to what is here.
+    fn misfit(&mut self) {
+        self.tell(LogBody::Misfit);
+    }
+
+    /// To the primary.
+    fn tell(&mut self, body: LogBody) {
+        let primary = self.view.as_ref().and_then(|view| view.group.primary());
+        primary.into_iter().for_each(|primary| self.send(primary, body.clone(), Vec::new()));
     }
 
     fn member_at(&self, target: TargetId) -> MemberAt {

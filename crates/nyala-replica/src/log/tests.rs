@@ -270,3 +270,73 @@ fn a_copy_stops_and_goes_on_as_an_operator_says() {
     handle(&mut a, 4400, map(6, false));
     assert_eq!(reads(&mut a, 4400), Some(vec![5]), "it goes on where it was");
 }
+
+/// The question that a primary asks with its records.
+fn range() -> RangeSum {
+    RangeSum { number: 7, from: b"E".to_vec(), to: b"F".to_vec(), most: 9 }
+}
+
+fn appends(effects: &[LogEffect]) -> Vec<(usize, Option<RangeSum>)> {
+    let of = |effect: &LogEffect| match effect {
+        LogEffect::Send(_, LogEnvelope { body: LogBody::Append { question, .. }, .. }, records) => {
+            Some((records.len(), question.clone()))
+        }
+        _ => None,
+    };
+    effects.iter().filter_map(of).collect()
+}
+
+/// A member sums up a range when it has the records up to the primary's sum, and none behind them.
+#[test]
+fn a_range_is_summed_up_between_two_records() {
+    let (mut a, mut b) = both_good();
+    // On its way when the question comes, and one that comes behind it.
+    let first = handle(&mut a, 2, LogInput::Append(vec![record()]));
+    assert!(appends(&handle(&mut a, 2, LogInput::Compare(range()))).is_empty(), "one message at a time");
+    handle(&mut a, 2, LogInput::Append(vec![record()]));
+    assert_eq!(a.last(), 12);
+    let rest = talk(&mut a, &mut b, first);
+    let order: Vec<u64> = rest
+        .iter()
+        .filter_map(|effect| match effect {
+            LogEffect::Apply { first, .. } => Some(*first),
+            LogEffect::SumUp(asked) => Some(asked.number * 1000),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(order, [11, 7000, 12], "{rest:?}");
+    let sum = Summed { rows: 3, hash: 5 };
+    let answer = handle(&mut b, 3, LogInput::Summed(7, Some(sum)));
+    assert_eq!(talk_to_a(&mut a, answer), [LogEffect::Compared(B, 7, Some(sum))]);
+    // Without anything new there is a message for it alone.
+    let asked = handle(&mut a, 4, LogInput::Compare(range()));
+    assert_eq!(appends(&asked), [(0, Some(range()))]);
+    assert!(talk(&mut a, &mut b, asked).contains(&LogEffect::SumUp(range())));
+}
+
+/// What `b` sends, and what comes of it at `a`.
+fn talk_to_a(a: &mut LogMember, effects: Vec<LogEffect>) -> Vec<LogEffect> {
+    let sent = effects.into_iter().filter_map(|effect| match effect {
+        LogEffect::Send(A, envelope, records) => Some((envelope, records)),
+        _ => None,
+    });
+    sent.flat_map(|(envelope, records)| handle(a, 3, LogInput::Message(B, envelope, records))).collect()
+}
+
+/// A question that is lost is asked again with its records; one that comes late finds more records, and is not answered.
+#[test]
+fn a_lost_question_is_asked_again_and_a_late_one_is_none() {
+    let (mut a, mut b) = both_good();
+    let lost = handle(&mut a, 2, LogInput::Compare(range()));
+    assert_eq!(appends(&lost), [(0, Some(range()))]);
+    let LogEffect::Send(_, late, _) = lost[0].clone() else { panic!("{lost:?}") };
+    handle(&mut a, 3, LogInput::Append(vec![record()]));
+    let again = handle(&mut a, 2 + LogConfig::default().resend_ms, LogInput::Tick);
+    assert_eq!(appends(&again), [(0, Some(range()))], "and nothing behind it");
+    let rest = talk(&mut a, &mut b, again);
+    assert!(rest.contains(&LogEffect::SumUp(range())) && b.last() == 11, "{rest:?}");
+    let answer = handle(&mut b, 500, LogInput::Message(A, late, Vec::new()));
+    assert!(!answer.contains(&LogEffect::SumUp(range())), "{answer:?}");
+    assert!(!talk_to_a(&mut a, answer).iter().any(|effect| matches!(effect, LogEffect::Compared(..))));
+    assert!(appends(&handle(&mut a, 1000, LogInput::Tick)).is_empty(), "nothing is asked for ever");
+}

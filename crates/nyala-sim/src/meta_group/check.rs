@@ -3,6 +3,7 @@
 //! What must hold.
 
 use super::node::{Node, TERM, pairs};
+use nyala_replica::log::Summed;
 use nyala_wire::TargetId;
 use std::collections::BTreeMap;
 
@@ -16,6 +17,10 @@ pub struct Check {
     /// All up to here is on disk at every good member.
     durable: u64,
     leaders: BTreeMap<u32, TargetId>,
+    /// What primaries had when they asked members to compare, by the number of the question.
+    asked: BTreeMap<u64, Summed>,
+    /// Answers to that.
+    pub compared: u64,
     /// Records that were answered for.
     pub count: u64,
 }
@@ -44,6 +49,23 @@ impl Check {
             }
         }
         Ok(())
+    }
+
+    /// A primary asks members to compare; the number of the question.
+    pub fn asks(&mut self, sum: Summed) -> u64 {
+        let number = self.asked.len() as u64 + 1;
+        self.asked.insert(number, sum);
+        number
+    }
+
+    /// A member has answered: at one place of the log, its tables are the primary's.
+    pub fn compared(&mut self, member: TargetId, number: u64, sum: Option<Summed>) -> Verdict {
+        let (Some(theirs), Some(asked)) = (sum, self.asked.get(&number)) else { return Ok(()) };
+        self.compared += 1;
+        match theirs == *asked {
+            true => Ok(()),
+            false => Err(format!("{member} has {theirs:?} where its primary had {asked:?}, as of the same record")),
+        }
     }
 
     /// A primary says that this is on disk everywhere.

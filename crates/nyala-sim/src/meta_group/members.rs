@@ -61,6 +61,14 @@ impl World {
             LogEffect::StepDown => self.stop(at, Power::Dead),
             LogEffect::Ask(command) => self.ask(at, command),
             LogEffect::FetchMap => self.send(Place::Node(at), Place::Mgmt, Msg::GetMap),
+            LogEffect::SumUp(range) => {
+                let sum = self.nodes[at].sum();
+                self.input(at, LogInput::Summed(range.number, Some(sum)));
+            }
+            LogEffect::Compared(member, number, sum) => {
+                let verdict = self.check.compared(member, number, sum);
+                self.trace.judge(verdict);
+            }
             copies => self.carry_out_copy(at, copies),
         }
     }

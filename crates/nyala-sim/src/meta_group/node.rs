@@ -4,7 +4,7 @@
 
 use crate::node::Power;
 use crate::rng::Rng;
-use nyala_replica::log::{CopyState, LogConfig, LogEffect, LogInput, LogMember, LogState, Record, Terms};
+use nyala_replica::log::{CopyState, LogConfig, LogEffect, LogInput, LogMember, LogState, Record, Summed, Terms};
 use nyala_wire::{GroupId, MapVersion, NodeId, TargetId};
 use std::collections::BTreeMap;
 
@@ -169,6 +169,15 @@ impl Node {
             if rows.len() < 4 { Vec::new() } else { rows.last().map(|(key, _)| vec![key + 1]).unwrap_or_default() };
         let bytes: Vec<u8> = rows.iter().flat_map(|(key, value)| record(*key, *value).to_vec()).collect();
         (to, bytes.into())
+    }
+
+    /// Its rows, summed up.
+    pub fn sum(&self) -> Summed {
+        let rows = &self.applied.rows;
+        let mixed = rows.iter().fold(7_u64, |hash, (key, value)| {
+            (hash ^ u64::from(*key)).wrapping_mul(0x0100_0000_01b3).rotate_left(17) ^ value.wrapping_mul(0x9e37_79b9)
+        });
+        Summed { rows: rows.len() as u32, hash: mixed }
     }
 
     /// A copy begins.

@@ -8,12 +8,13 @@ use crate::event::Place;
 use crate::mgmt::Mgmt;
 use crate::mutation::MetaMutation;
 use crate::net::Net;
+use crate::node::Power;
 use crate::plan::Plan;
 use crate::rng::Rng;
 use crate::trace::Trace;
 use nyala_cluster::leader::Proposal;
 use nyala_cluster::{ClusterState, Command, NewTarget, RegisterNode};
-use nyala_replica::log::{LogConfig, LogEnvelope, LogInput, LogRule, Record};
+use nyala_replica::log::{LogConfig, LogEnvelope, LogInput, LogRule, RangeSum, Record};
 use nyala_replica::share::ShareLimits;
 use nyala_wire::map::{ClusterMap, Group, Role, Settings, TargetKind};
 use nyala_wire::mgmt::Heartbeat;
@@ -285,6 +286,12 @@ impl World {
                     self.value += 1;
                     let key = self.rng.range(0, KEYS - 1) as u8;
                     self.append(at, record(key, self.value));
+                }
+                // Not by chance: what else happens stays as it is.
+                if self.value.is_multiple_of(4) && self.nodes[at].power == Power::Up {
+                    let number = self.check.asks(self.nodes[at].sum());
+                    let (from, to, most) = (Vec::new(), Vec::new(), KEYS as u32);
+                    self.input(at, LogInput::Compare(RangeSum { number, from, to, most }));
                 }
             }
         }

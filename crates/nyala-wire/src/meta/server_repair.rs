@@ -3,6 +3,7 @@
 //! Repairs of what a server keeps beside inodes.
 
 use crate::ids::{SessionId, Slot};
+use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
 
 /// As [`super::Repair`].
@@ -34,5 +35,12 @@ pub enum ServerRepair {
         /// What it is to be.
         #[n(1)]
         to: u64,
+    },
+    /// Keep a row that cannot be read where nobody reads it, if [`crate::check::may_be_set_aside`] says that it may.
+    #[n(3)]
+    SetAside {
+        /// Its key.
+        #[n(0)]
+        key: ByteVec,
     },
 }

@@ -153,14 +153,14 @@ fn check() -> [(&'static str, Vec<u8>); 3] {
         op: MetaOp::Repair(Repair::SetLinks { inode: HELLO, from: 2, to: 1 }),
         want: Want(0),
     };
-    let scan = ScanRequest { inodes: false, from: Vec::new().into(), most: 1024, of: Vec::new() };
+    let scan = ScanRequest { inodes: false, from: Vec::new().into(), most: 1024, of: Vec::new(), compare: None };
     let (dir, cookie) = (InodeId::ROOT, 0x0a8a_6879_71a0_9b00);
     let fact = Fact::Name { inode: HELLO, dir, cookie, kind: FileKind::File, misplaced: false };
     let next = Some(vec![0x45, 0, 0, 0, 0, 0, 0, 0, 2].into());
     [
         ("MetaRequest: Repair (CBOR)", encode(&repair)),
         ("ScanRequest: the first page (CBOR)", encode(&scan)),
-        ("ScanReply: a name (CBOR)", encode(&ScanReply { facts: vec![fact], next, position: 77 })),
+        ("ScanReply: a name (CBOR)", encode(&ScanReply { facts: vec![fact], next, position: 77, compared: None })),
     ]
 }
 

@@ -3,7 +3,7 @@
 //! All requests and replies, bulk data apart.
 
 use crate::shapes::{enums, structures};
-use nyala_wire::check::{Fact, InodeFact, ScanReply, ScanRequest, ServerFact};
+use nyala_wire::check::{Fact, InodeFact, MemberCompared, ScanReply, ScanRequest, ServerFact};
 use nyala_wire::fences::{FencesReply, FencesRequest};
 use nyala_wire::meta::{
     Acknowledged, Commit, DelegationMode, EntryInfo, EntryReply, FileLock, FileReply, InlineContent, ListedEntry,
@@ -35,8 +35,9 @@ structures! {
     Listing { entries, end }
     InodeFact { inode, kind, nlink, size, ctime, parent, entries, layout, inline_version, xattr_bytes, allocated }
     ListedFile { file, len, least }
-    ScanReply { facts, next, position }
-    ScanRequest { inodes, from, most, of }
+    MemberCompared { target, equal }
+    ScanReply { facts, next, position, compared }
+    ScanRequest { inodes, from, most, of, compare }
     JoinMgmt { cluster, uuid, addresses, incarnation, node }
     LockCheck { number, inode, owner, flock }
     LockEdge { waiter, holder, wait }
@@ -152,7 +153,12 @@ enums! {
         13 KeepChunks { 0 }
         14 Server { 0 }
     }
-    ServerRepair { 0 RemoveReplies { session } 1 RaiseSequence { slot, to } 2 SetCount { from, to } }
+    ServerRepair {
+        0 RemoveReplies { session }
+        1 RaiseSequence { slot, to }
+        2 SetCount { from, to }
+        3 SetAside { key }
+    }
     Fact {
         0 Name { inode, dir, cookie, kind, misplaced }
         1 Listed { dir, entries, subdirs }

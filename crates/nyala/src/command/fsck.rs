@@ -19,8 +19,8 @@ pub struct FsckArgs {
     /// Repair what is found, as far as there is a repair; what has no name goes to /lost+found
     #[arg(long)]
     pub repair: bool,
-    /// With --repair: also remove chunk files of files that do not exist. Metadata was not restored from an old copy; else the only
-    /// data of the files missing there would go
+    /// With --repair: also remove chunk files that no file needs, as metadata has it. Metadata was not restored from an old copy;
+    /// else the only data of the files missing there would go
     #[arg(long, requires = "repair")]
     pub remove_chunks: bool,
     /// What looks wrong is looked at again after this time; longer than a server needs to end what it has begun
@@ -32,6 +32,9 @@ pub struct FsckArgs {
     /// Where these files are, which have no names [default: $TMPDIR, or /tmp]
     #[arg(long, value_name = "DIR")]
     pub temp: Option<PathBuf>,
+    /// Do not compare the members of mirror groups with each other
+    #[arg(long)]
+    pub no_mirrors: bool,
     /// Only list what is looked for, and what --repair does about it
     #[arg(long, conflicts_with_all = ["repair", "remove_chunks"])]
     pub classes: bool,
@@ -57,7 +60,7 @@ pub fn run(args: FsckArgs, output: Output) -> Outcome {
     }
     let temp = args.temp.clone().unwrap_or_else(std::env::temp_dir);
     let memory = usize::try_from(args.memory.0).unwrap_or(usize::MAX);
-    let options = Options { grace: args.grace.0, memory, temp };
+    let options = Options { grace: args.grace.0, memory, temp, mirrors: !args.no_mirrors };
     let report = block_on(async {
         let cluster = args.cluster.find()?;
         let ask = Rc::new(Ask::of(&cluster, args.repair).await?);

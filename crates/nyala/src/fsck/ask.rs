@@ -7,9 +7,10 @@ use crate::exit::Failure;
 use nyala_client::Client;
 use nyala_transport::{Endpoint, Pool, PoolOptions, Request};
 use nyala_wire::check::{ScanReply, ScanRequest};
-use nyala_wire::map::ClusterMap;
+use nyala_wire::map::{ClusterMap, Group};
+use nyala_wire::mgmt::GroupOrder;
 use nyala_wire::storage::{ChunkFileId, ListedFile, MAX_LISTED, StorageOp, StorageReply, StorageRequest};
-use nyala_wire::{TargetId, WireError, codec, message_type};
+use nyala_wire::{GroupId, TargetId, WireError, codec, message_type};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,19 +25,32 @@ const PAUSE: Duration = Duration::from_millis(300);
 pub struct Ask {
     /// Knows the map, and makes `lost+found`.
     pub client: Client,
-    pool: Pool,
+    /// Connections to all services.
+    pub pool: Pool,
+    cluster: Cluster,
 }
 
 impl Ask {
     /// Connects. `repair`: what is cut beside inline content needs delegations.
     pub async fn of(cluster: &Cluster, repair: bool) -> Result<Ask, Failure> {
         let client = if repair { cluster.leasing_client().await? } else { cluster.client().await? };
-        Ok(Ask { client, pool: Pool::new(cluster.handshake(), PoolOptions::default()) })
+        let pool = Pool::new(cluster.handshake(), PoolOptions::default());
+        Ok(Ask { client, pool, cluster: cluster.clone() })
     }
 
     /// The cluster map now.
     pub fn map(&self) -> Arc<ClusterMap> {
         self.client.map()
+    }
+
+    /// The primary of a mirror group as management has it now.
+    pub async fn primary(&self, group: GroupId) -> Result<Option<TargetId>, Failure> {
+        Ok(self.cluster.map().await?.group(group).and_then(Group::primary))
+    }
+
+    /// Has management do what an operator wants of a group.
+    pub async fn order(&self, order: GroupOrder) -> Result<(), Failure> {
+        self.cluster.order_groups(order).await
     }
 
     /// A page of facts.

@@ -3,11 +3,13 @@
 //! A whole check: a pass over everything, and further ones over what looked wrong. Failure model: see the parent module.
 
 use super::ask::Ask;
+use super::mirrors;
 use super::progress::Progress;
 use super::report::{Found, FsckReport, Unchecked};
 use super::scan::scan;
 use super::scratch::TempFiles;
 use crate::exit::{Failure, io};
+use nyala_fsck::compare::compare_mirrors;
 use nyala_fsck::finding::Finding;
 use nyala_fsck::pass::Pass;
 use nyala_fsck::suspects::Suspects;
@@ -29,6 +31,8 @@ pub struct Options {
     pub memory: usize,
     /// Where the rest of it is kept.
     pub temp: PathBuf,
+    /// Members of mirror groups are compared.
+    pub mirrors: bool,
 }
 
 /// Checks everything; what was confirmed, and the report of it.
@@ -48,7 +52,15 @@ pub async fn check(ask: &Rc<Ask>, options: &Options) -> Result<(Vec<Finding>, Fs
         unchecked.extend(scan(ask, &mut pass, Some(&only), &mut Progress::of("second look")).await?);
         suspects.again(&pass.finish(KEPT).map_err(io("cannot sort what the servers say"))?);
     }
-    let (confirmed, unsettled) = suspects.end();
+    let (mut confirmed, unsettled) = suspects.end();
+    let mut more = first.more;
+    if options.mirrors {
+        let (differ, unfinished) = mirrors::compare(ask, &mut Progress::of("mirrors")).await;
+        let (findings, further) = compare_mirrors(ask.map(), &differ, KEPT);
+        confirmed.extend(findings);
+        unchecked.extend(unfinished);
+        more += further;
+    }
     for (target, _) in first.servers.iter().filter(|(_, server)| !server.unreadable.is_empty()) {
         let error = "rows cannot be read, so names and chunk files were not compared".to_owned();
         unchecked.push(Unchecked { target: *target, error });
@@ -60,7 +72,7 @@ pub async fn check(ask: &Rc<Ask>, options: &Options) -> Result<(Vec<Finding>, Fs
         inodes: first.counts.inodes,
         chunk_files: first.counts.chunks,
         findings: confirmed.iter().map(Found::of).collect(),
-        more: first.more,
+        more,
         repaired: Vec::new(),
         unsettled: unsettled.iter().map(Found::of).collect(),
         unchecked,

@@ -10,6 +10,8 @@
 
 mod ask;
 mod check;
+mod copies;
+mod mirrors;
 mod operator;
 mod pages;
 mod progress;

@@ -3,6 +3,7 @@
 //! Repairs of what was found, step by step, by the servers. Failure model: see the parent module.
 
 use super::ask::Ask;
+use super::copies;
 use super::operator::Operator;
 use super::report::Found;
 use crate::exit::Failure;
@@ -55,12 +56,23 @@ impl Work<'_> {
             }
             Fix::Adopt { inode, kind, links, parent } => self.adopt(*inode, *kind, *links, *parent).await,
             Fix::RemoveChunk(target, file) => self.remove_chunk(*target, *file).await,
-            Fix::CutBesideInline(inode) => match self.ask.client.cut_beside_inline(*inode).await? {
+            Fix::CutBesideInline(inode) => {
+                let client = &self.ask.client;
+                let done = client.cut_beside_inline(*inode).await?
+                    || (self.remove_chunks && client.cut_behind_end(*inode).await?);
+                if done { Ok(()) } else { Err(Failure::failed(self.why_beside_inline())) }
+            }
+            Fix::CutBehindEnd(inode) => match self.ask.client.cut_behind_end(*inode).await? {
                 true => Ok(()),
-                false => Err(Failure::failed(
-                    "its metadata server knows of no client that left it; it goes when the file grows or is removed",
-                )),
+                false => Err(Failure::failed("others use the file; try again when they have closed it")),
             },
+            Fix::Refill { group, primary, member } => copies::refill(self.ask, *group, *primary, *member).await,
+            Fix::CopyFromPrimary { group, primary, member, file, ranges } => {
+                copies::copy_from_primary(self.ask, (*group, *primary, *member), *file, ranges).await
+            }
+            Fix::CopyFromMirror { group, target, file, range } => {
+                copies::copy_from_mirror(self.ask, *group, *target, *file, range.clone()).await
+            }
         }
     }
 
@@ -107,6 +119,15 @@ impl Work<'_> {
         }
         self.lost_and_found = Some(attr.inode);
         Ok(attr.inode)
+    }
+
+    fn why_beside_inline(&self) -> &'static str {
+        match self.remove_chunks {
+            true => "others use the file; try again when they have closed it",
+            false => {
+                "its metadata server knows of no client that left it: --remove-chunks cuts it, if metadata was not restored"
+            }
+        }
     }
 
     async fn remove_chunk(&self, target: TargetId, file: ChunkFileId) -> Result<(), Failure> {

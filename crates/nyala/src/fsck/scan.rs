@@ -60,7 +60,7 @@ fn spawn_rows(ask: &Rc<Ask>, target: TargetId, inodes: bool, pages: &Pages) {
     tokio::task::spawn_local(async move {
         let mut from = Vec::new();
         loop {
-            let request = ScanRequest { inodes, from: from.into(), most: ROWS, of: Vec::new() };
+            let request = ScanRequest { inodes, from: from.into(), most: ROWS, of: Vec::new(), compare: None };
             let (page, next) = match ask.scan(target, &request).await {
                 Ok(reply) => (Page::Facts(target, reply.facts, reply.position), reply.next),
                 Err(failure) => (Page::Failed(target, TargetKind::Meta, failure), None),
@@ -78,7 +78,8 @@ fn spawn_inodes(ask: &Rc<Ask>, target: TargetId, inodes: Vec<InodeId>, pages: &P
     let (ask, pages) = (ask.clone(), pages.clone());
     tokio::task::spawn_local(async move {
         for some in inodes.chunks(MAX_SCAN_INODES) {
-            let request = ScanRequest { inodes: true, from: Vec::new().into(), most: ROWS, of: some.to_vec() };
+            let request =
+                ScanRequest { inodes: true, from: Vec::new().into(), most: ROWS, of: some.to_vec(), compare: None };
             let page = match ask.scan(target, &request).await {
                 Ok(reply) => Page::Inodes(target, reply.facts),
                 Err(failure) => Page::Failed(target, TargetKind::Meta, failure),

@@ -13,7 +13,7 @@ mod owner;
 mod scrub;
 mod steps;
 
-pub use compare::{Compared, compare};
+pub use compare::{Compared, Difference, compare};
 #[cfg(test)]
 pub use found::{Damage, Leftover};
 pub use found::{Reason, ScrubReport};

@@ -25,7 +25,8 @@ const PAUSE: Duration = Duration::from_millis(300);
 pub struct Look {
     /// Knows the map, and whose a chunk file is.
     pub client: Client,
-    pool: Pool,
+    /// Connections to its services.
+    pub pool: Pool,
 }
 
 /// Pieces of a target, one after the other.

@@ -3,6 +3,7 @@
 //! What the member wants done. What touches the tables is done in order, one after the other; it waits where the store has no room.
 //! Failure model: an error of the store ends the service ([`News::Failed`]). Records are applied one by one: a crash leaves some.
 
+use super::compare::sum_up;
 use super::copy::{begin_copy, put_rows, read_rows};
 use super::{GroupShell, News, rows};
 use nyala_kv::Batch;
@@ -26,6 +27,7 @@ impl GroupShell {
                 Ok((to, rows)) => self.input(LogInput::Rows { member, from, to, rows }),
                 Err(error) => self.tell(News::Failed(error)),
             },
+            LogEffect::Compared(from, number, sum) => self.state.borrow().comparing.heard(from, number, sum),
             LogEffect::Ask(command) => self.ask(&command),
             LogEffect::FetchMap => {
                 let version = self.state.borrow().map.version;
@@ -112,6 +114,12 @@ impl GroupShell {
             LogEffect::Apply { first, records } => self.input(LogInput::Written(first + records.len() as u64 - 1)),
             LogEffect::BeginCopy { .. } | LogEffect::PutRows { .. } => self.input(LogInput::CopyTaken),
             LogEffect::Sync(_) => self.sync(),
+            LogEffect::SumUp(range) => {
+                let keys = (&range.from[..], &range.to[..]);
+                let sum = sum_up(&self.setup.tables, keys, range.most, usize::MAX);
+                let sum = sum.inspect_err(|error| tracing::error!(%error, "a part of the tables cannot be read")).ok();
+                self.input(LogInput::Summed(range.number, sum.map(|(sum, _)| sum)));
+            }
             // What is applied is handed over with the next input.
             LogEffect::BeginTerm { .. } => self.input(LogInput::Tick),
             _ => {}

@@ -7,6 +7,7 @@
 //! sends again. When the store fails, the service ends. A primary that loses its role ends this run of the service: what it had
 //! applied and not written is forgotten with it.
 
+mod compare;
 mod copy;
 mod effects;
 pub mod rows;
@@ -15,12 +16,14 @@ pub mod wire;
 
 use super::flusher::Flusher;
 use crate::tables::Tables;
+use compare::{Comparing, RANGE_BYTES, answers, sum_up};
 use nyala_kv::Batch;
-use nyala_replica::log::{LogConfig, LogEffect, LogEnvelope, LogInput, LogMember, LogState, Record};
+use nyala_replica::log::{LogConfig, LogEffect, LogEnvelope, LogInput, LogMember, LogState, RangeSum, Record};
 use nyala_replica::{Progress, Silence, View};
 use nyala_store::{Lsn, StoreError};
 use nyala_transport::member::{Member, monotonic_ms, monotonic_us};
 use nyala_transport::{HandshakeConfig, Pool, PoolOptions};
+use nyala_wire::check::MemberCompared;
 use nyala_wire::map::ClusterMap;
 use nyala_wire::{ErrorCode, GroupId, MapVersion, TargetId, WireError};
 use std::cell::{Cell, RefCell};
@@ -91,6 +94,7 @@ struct State {
     silence: Silence,
     /// Members that owe an answer, since when.
     owing: BTreeMap<TargetId, Instant>,
+    comparing: Comparing,
 }
 
 impl GroupShell {
@@ -110,6 +114,7 @@ impl GroupShell {
             lease: (0, MapVersion(0)),
             silence: Silence::default(),
             owing: BTreeMap::new(),
+            comparing: Comparing::default(),
         };
         Rc::new(GroupShell {
             setup,
@@ -227,6 +232,25 @@ impl GroupShell {
             Err(TryRecvError::Empty) => {}
         }
         tokio::time::timeout(sending::ANSWER_WITHIN, answer).await.ok()?.ok()
+    }
+
+    /// Compares at most so many rows from a key on with all good members; and the key behind them, absent if there are no more.
+    pub async fn compare(
+        self: &Rc<Self>,
+        from: &[u8],
+        most: u32,
+    ) -> Result<(Vec<MemberCompared>, Option<Vec<u8>>), WireError> {
+        let begun = self.state.borrow_mut().comparing.begin();
+        let (number, heard) = begun.ok_or_else(|| ErrorCode::BUSY.with("another comparison is under way"))?;
+        // Nothing may be applied between the sum and the question: so nothing waits here.
+        let summed = sum_up(&self.setup.tables, (from, &[]), most, RANGE_BYTES);
+        let (mine, next) = summed.map_err(crate::tables::store_error)?;
+        let good = self.state.borrow().replica.comparable();
+        let mut members: Vec<_> = good.into_iter().map(|target| MemberCompared { target, equal: None }).collect();
+        let (from, to, most) = (from.to_vec(), next.clone(), mine.rows + 1);
+        self.input(LogInput::Compare(RangeSum { number, from, to, most }));
+        answers(heard, mine, &mut members).await;
+        Ok((members, Some(next).filter(|next| !next.is_empty())))
     }
 
     /// Has everything that is applied go to the other members. Returns the last record that every good one has.

@@ -35,6 +35,7 @@ pub fn run(change: &mut Change, now: Time, repair: &Repair) -> Step<MetaReply> {
         Repair::Server(ServerRepair::RemoveReplies { session }) => rows::remove_replies(change, *session),
         Repair::Server(ServerRepair::RaiseSequence { slot, to }) => rows::raise_sequence(change, *slot, *to),
         Repair::Server(ServerRepair::SetCount { from, to }) => rows::set_count(change, *from, *to),
+        Repair::Server(ServerRepair::SetAside { key }) => rows::set_aside(change, now, key),
     }?;
     Ok(MetaReply::Done)
 }

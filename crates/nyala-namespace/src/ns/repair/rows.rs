@@ -2,12 +2,15 @@
 
 //! Repairs of rows that belong to nothing, or contradict what they belong to.
 
-use super::so::check;
+use super::so::{check, not_so};
 use crate::change::{Change, Step};
 use crate::facts::compare::is_session;
+use crate::facts::{entry_dir, is_unreadable};
 use crate::keys;
+use crate::ns::inodes::touch_dir;
 use crate::ns::{lock, open};
-use nyala_wire::{FileKind, InodeId, SessionId, Slot};
+use nyala_wire::check::may_be_set_aside;
+use nyala_wire::{FileKind, InodeId, SessionId, Slot, Time};
 
 /// Sequence numbers are below this.
 const SEQUENCES: u64 = 1 << 46;
@@ -70,6 +73,19 @@ pub fn raise_sequence(change: &mut Change, slot: Slot, to: u64) -> Step<()> {
     check(to < SEQUENCES && change.number(&key)? < to)?;
     change.put(key, to.to_le_bytes().to_vec());
     Ok(())
+}
+
+/// Keeps a row that cannot be read where nobody reads it. Whoever has seen its directory is told that this has changed.
+pub fn set_aside(change: &mut Change, now: Time, key: &[u8]) -> Step<()> {
+    let (value, aside) = (change.get(key)?, keys::aside(key));
+    let Some(value) = value.filter(|_| may_be_set_aside(key)) else { return Err(not_so()) };
+    check(is_unreadable(change.view(), key, &value)? && !change.has(&aside)?)?;
+    change.delete(key.to_vec());
+    change.put(aside, value.to_vec());
+    match entry_dir(key).filter(|_| key.first() == Some(&keys::ENTRY)) {
+        Some(dir) if change.find_inode(dir)?.is_some() => touch_dir(change, dir, now),
+        _ => Ok(()),
+    }
 }
 
 /// Corrects the number of inodes.
