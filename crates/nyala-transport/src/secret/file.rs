@@ -5,11 +5,15 @@
 //! **Failure model.** As of [`super`]. A power cut leaves the old file or the new one. Two who change a file at the same time: the
 //! second is told, since it names what it has read ([`Existing::Replaced`]).
 
-use super::{MAX_SECRET_FILE, SecretError};
+use super::error::{MAX_SECRET, SecretError};
+use super::key_file::MAX_KEYS;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
+
+/// Longest secret file, bytes: room for as many keys as there may be.
+const MAX_SECRET_FILE: usize = MAX_KEYS * 1024 + MAX_SECRET;
 
 /// Tells one version of a file from the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -36,21 +36,13 @@ impl KeyRoles {
             Role::Client | Role::Mon | Role::Other => self.client || self.admin,
         }
     }
-
-    fn names(self) -> impl Iterator<Item = &'static str> {
-        let all = [(self.client, "client"), (self.server, "server"), (self.admin, "admin")];
-        all.into_iter().filter_map(|(has, name)| has.then_some(name))
-    }
-
-    /// Whether the two have one in common.
-    pub fn overlaps(self, other: KeyRoles) -> bool {
-        (self.client && other.client) || (self.server && other.server) || (self.admin && other.admin)
-    }
 }
 
 impl fmt::Display for KeyRoles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.names().collect::<Vec<_>>().join(","))
+        let all = [(self.client, "client"), (self.server, "server"), (self.admin, "admin")];
+        let names: Vec<&str> = all.into_iter().filter_map(|(has, name)| has.then_some(name)).collect();
+        f.write_str(&names.join(","))
     }
 }
 
@@ -77,8 +69,6 @@ impl FromStr for KeyRoles {
 pub struct KeyRules {
     /// It changes nothing.
     pub read_only: bool,
-    /// Whatever user 0 asks for is asked for by nobody (user and group 65534).
-    pub root_squash: bool,
 }
 
 impl KeyRules {
@@ -90,9 +80,7 @@ impl KeyRules {
 
 impl fmt::Display for KeyRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = [(self.read_only, "read-only"), (self.root_squash, "root-squash")];
-        let names: Vec<&str> = all.into_iter().filter_map(|(has, name)| has.then_some(name)).collect();
-        f.write_str(&names.join(","))
+        f.write_str(if self.read_only { "read-only" } else { "" })
     }
 }
 
@@ -104,8 +92,7 @@ impl FromStr for KeyRules {
         for word in text.split(',') {
             match word {
                 "read-only" => rules.read_only = true,
-                "root-squash" => rules.root_squash = true,
-                other => return Err(format!("{other:?} is no rule of a key: read-only, root-squash")),
+                other => return Err(format!("{other:?} is no rule of a key: read-only")),
             }
         }
         Ok(rules)
@@ -149,32 +136,13 @@ impl fmt::Debug for Key {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_role_needs_its_own_right() {
-        let only = |text: &str| text.parse::<KeyRoles>().expect("roles");
-        let roles =
-            [Role::Client, Role::Meta, Role::Storage, Role::Mgmt, Role::Cli, Role::Mon, Role::Other].into_iter();
-        let covered = |text: &str| roles.clone().filter(|role| only(text).covers(*role)).collect::<Vec<_>>();
-        assert_eq!(covered("client"), [Role::Client, Role::Mon, Role::Other]);
-        assert_eq!(covered("server"), [Role::Meta, Role::Storage, Role::Mgmt]);
-        assert_eq!(covered("admin"), [Role::Client, Role::Cli, Role::Mon, Role::Other]);
-        assert_eq!(covered("all").len(), 7);
-        assert!(only("client,server").overlaps(only("server")) && !only("client,admin").overlaps(only("server")));
-    }
-
-    #[test]
-    fn words_survive_the_round_trip_and_others_are_refused() {
-        for text in ["client", "server", "client,admin", "client,server,admin"] {
-            assert_eq!(text.parse::<KeyRoles>().map(|roles| roles.to_string()), Ok(text.to_owned()));
-        }
-        for text in ["read-only", "root-squash", "read-only,root-squash"] {
-            assert_eq!(text.parse::<KeyRules>().map(|rules| rules.to_string()), Ok(text.to_owned()));
-        }
-        assert!("root".parse::<KeyRoles>().is_err() && "".parse::<KeyRoles>().is_err());
-        assert!("ro".parse::<KeyRules>().is_err() && KeyRules::default().is_empty());
-    }
+/// Keys in the order in which they are shown by who connects as this: the newest first, those with rules only behind all others.
+pub(crate) fn offered(keys: &[Key], role: Role) -> impl Iterator<Item = &Key> {
+    let fitting = move |ruled: bool| {
+        keys.iter().rev().filter(move |key| key.grant.roles.covers(role) && key.grant.rules.is_empty() != ruled)
+    };
+    fitting(false).chain(fitting(true))
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,8 @@
 
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
+pub mod keys;
+
 use nyala_transport::{
     Frame, Grant, HandshakeConfig, PeerInfo, Reply, Role, Secret, Server, ServerOptions, Service, ShutdownHandle,
 };
