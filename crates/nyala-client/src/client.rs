@@ -36,7 +36,7 @@ fn entry(parent: InodeId, bytes: &[u8], mode: Mode) -> Result<NewEntry> {
 impl Client {
     /// Gets the cluster map (waits for it until `retry_timeout`) and starts the background work.
     pub async fn connect(config: ClientConfig) -> Result<Client> {
-        let network = Network::new(config.secret.clone(), config.encrypt, &config.mgmt);
+        let network = Network::new(&config);
         Client::connect_over(config, Arc::new(network)).await
     }
 

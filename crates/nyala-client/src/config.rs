@@ -2,7 +2,7 @@
 
 //! Settings of a client.
 
-use nyala_transport::Secret;
+use nyala_transport::{Role, Secret};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -13,6 +13,8 @@ pub struct ClientConfig {
     pub mgmt: Vec<SocketAddr>,
     /// The cluster's secret.
     pub secret: Secret,
+    /// What it connects as: [`Role::Client`], or [`Role::Cli`] for what only operators do. The secret has to have a key for it.
+    pub role: Role,
     /// Name of this client for people: `host:mountpoint`.
     pub name: String,
     /// Encrypt all traffic; the same on every node.
@@ -49,6 +51,7 @@ impl ClientConfig {
         ClientConfig {
             mgmt,
             secret,
+            role: Role::Client,
             name: name.into(),
             encrypt: false,
             retry_timeout: Duration::from_secs(600),

@@ -68,6 +68,7 @@ impl Mgmt {
         }
         process::raise_descriptor_limit();
         let secret = Secret::load(&config.secret_file)?;
+        secret.require(Role::Mgmt)?;
         let further = config.standby || !config.join.is_empty();
         let begin = if further { Begin::Further } else { Begin::First(config.cluster) };
         let directory = Directory::open(&config.dir, config.cluster, begin, opens)?;

@@ -79,10 +79,13 @@ struct Waiting<'a> {
 }
 
 impl Connection {
-    /// Connects and proves the secret. Its tasks run on the calling runtime.
+    /// Connects and proves a key. Its tasks run on the calling runtime.
     pub async fn connect(address: SocketAddr, config: &HandshakeConfig) -> Result<Connection, TransportError> {
-        let stream = socket::connect(address, config.connect_timeout, config.dead_after, None).await?;
-        let established = handshake::connect(stream, address, config, false).await?;
+        let attempt = async |config: HandshakeConfig| {
+            let stream = socket::connect(address, config.connect_timeout, config.dead_after, None).await?;
+            handshake::connect(stream, address, &config, false).await
+        };
+        let established = handshake::with_keys(config, attempt).await?;
         Ok(Connection::over(established, config, Buffers::new(KEPT_BYTES), Arc::default()))
     }
 

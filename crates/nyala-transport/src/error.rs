@@ -2,9 +2,11 @@
 
 //! What can go wrong between two services, one variant per thing that a caller may want to act on.
 
+use crate::hello::Role;
 use crate::secret::SecretError;
 use nyala_wire::frame::{FrameError, PROTOCOL_VERSION};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A transport failure. Cheap to clone: every call that waits on a broken connection gets a copy.
@@ -49,6 +51,19 @@ pub enum TransportError {
     WrongSecret {
         /// The peer.
         address: SocketAddr,
+    },
+    /// The key that both sides hold is not for what the connecting one says to be.
+    #[error(
+        "key {key}, which this host and {address} share, is not for a {role}; `nyala secret list` shows what the keys of a \
+         host are for"
+    )]
+    RoleNotProven {
+        /// The peer.
+        address: SocketAddr,
+        /// What the connecting side says to be.
+        role: Role,
+        /// The key's id, as the side that says this knows it.
+        key: Arc<str>,
     },
     /// The peer belongs to another cluster.
     #[error("{address} belongs to cluster {theirs:032x}, not to {ours:032x}; check the addresses in the configuration")]

@@ -4,6 +4,7 @@
 //! panics on a wrong result.
 
 use crate::hello::{Hello, MAGIC, MAX_MESSAGE, PREAMBLE_BYTES, Preamble};
+use crate::secret::key_file::{self, KeyFile};
 
 /// The preamble of a handshake message, which comes in clear from anybody: as it is, and with the right first bytes.
 pub fn preamble(bytes: &[u8]) -> bool {
@@ -29,4 +30,16 @@ pub fn hello(bytes: &[u8]) -> bool {
     assert!(hello.software.starts_with(&again.software));
     assert_eq!(Hello { software: hello.software.clone(), ..again }, hello);
     true
+}
+
+/// A secret file that lists keys, from whoever may write it: as it is, and with the right first line.
+pub fn key_file(bytes: &[u8]) -> bool {
+    let mended = [key_file::FIRST_LINE.as_bytes(), b"\n", bytes].concat();
+    [bytes, &mended].into_iter().any(|bytes| {
+        KeyFile::parse(bytes).is_ok_and(|file| {
+            assert!((1..=key_file::MAX_KEYS).contains(&file.keys.len()) && key_file::is_key_file(bytes));
+            assert_eq!(KeyFile::parse(file.print().as_bytes()), Ok(file));
+            true
+        })
+    })
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Mutual proof of the cluster's secret at the start of every connection. `docs/protocol.md` shows the bytes.
+//! Mutual proof of one of the cluster's keys at the start of every connection. `docs/protocol.md` shows the bytes.
 //!
 //! ```text
 //! client → server   preamble, Noise message 1 (psk, e; hello of the client)
@@ -8,7 +8,10 @@
 //! client → server   preamble, first transport message (empty)
 //! ```
 //!
-//! **Failure model.** The other side may be anybody. Nothing but a bounded length is believed before the secret was
+//! Message 1 does not say which key it was made with: whoever accepts tries all of its own, which costs no more than a few hashes for
+//! each. A client whose newest key the server does not know connects once more with the one before ([`with_keys`]).
+//!
+//! **Failure model.** The other side may be anybody, and a holder of a key may claim to be what the key is not for: it is refused. Nothing but a bounded length is believed before the secret was
 //! proven. Message 1 may be a recording of an earlier one: the server takes a client for real only after the third
 //! message, which needs the keys of this very handshake. Everything together has one deadline. Who reaches the wrong
 //! cluster or version is told, in words that a stranger learns nothing from; cluster ids travel encrypted only.
@@ -17,11 +20,13 @@ pub use crate::hello::Role;
 
 use crate::crypto;
 use crate::error::TransportError;
-use crate::hello::{Hello, MAX_MESSAGE, PREAMBLE_BYTES, Preamble, Status};
+use crate::hello::{Hello, MAX_MESSAGE, PREAMBLE_BYTES, Preamble, Status, Verdict};
 use crate::path::directory::RelayDirectory;
 use crate::secret::Secret;
+use crate::secret::key::{Grant, Key};
 use nyala_wire::frame::PROTOCOL_VERSION;
 use snow::{HandshakeState, StatelessTransportState};
+use std::future::Future;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -72,10 +77,10 @@ impl HandshakeConfig {
         }
     }
 
-    fn hello(&self, accepted: bool) -> Hello {
+    fn hello(&self, verdict: Verdict) -> Hello {
         Hello {
             role: self.role,
-            accepted,
+            verdict,
             node_id: self.node_id,
             cluster_id: self.cluster_id,
             software: self.software.to_string(),
@@ -83,13 +88,15 @@ impl HandshakeConfig {
     }
 }
 
-/// The other side of an established connection, as it said of itself after proving the secret.
+/// The other side of an established connection, as it said of itself after proving a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerInfo {
     /// Where it is.
     pub address: SocketAddr,
-    /// What it is.
+    /// What it is: something that the key is for.
     pub role: Role,
+    /// What the key gives that both sides have proven.
+    pub grant: Grant,
     /// Its node id; 0 where there is none yet.
     pub node_id: u32,
     /// Its cluster id; 0 if it did not know.
@@ -105,6 +112,8 @@ pub(crate) struct Established {
     pub stream: TcpStream,
     pub ciphers: Option<Arc<StatelessTransportState>>,
     pub peer: PeerInfo,
+    /// What both sides have proven.
+    pub key: Key,
     /// Through another server.
     pub relayed: bool,
 }
@@ -155,8 +164,28 @@ impl Talk<'_> {
         if fits { Ok(()) } else { Err(TransportError::WrongCluster { address: self.address, ours, theirs }) }
     }
 
-    fn noise(&self, preamble: &[u8], initiator: bool) -> Result<HandshakeState, TransportError> {
-        crypto::start(self.config.secret.key(), preamble, initiator).map_err(|e| self.failed(e.to_string()))
+    fn noise(&self, key: &Key, preamble: &[u8], initiator: bool) -> Result<HandshakeState, TransportError> {
+        crypto::start(&key.psk, preamble, initiator).map_err(|e| self.failed(e.to_string()))
+    }
+
+    /// Finds the key that message 1 was made with, and reads it.
+    fn read_first(&self, preamble: &[u8], message: &[u8]) -> Result<(HandshakeState, Key, Hello), TransportError> {
+        self.config.secret.refresh();
+        for key in self.config.secret.keys().iter().rev() {
+            let mut noise = self.noise(key, preamble, false)?;
+            match self.read_hello(&mut noise, message) {
+                Err(TransportError::WrongSecret { .. }) => {}
+                hello => return Ok((noise, key.clone(), hello?)),
+            }
+        }
+        Err(TransportError::WrongSecret { address: self.address })
+    }
+
+    /// Is the key for what that hello claims?
+    fn check_role(&self, hello: &Hello, grant: &Grant) -> Result<(), TransportError> {
+        let (address, role) = (self.address, hello.role);
+        let unproven = || TransportError::RoleNotProven { address, role, key: grant.key.clone() };
+        grant.roles.covers(role).then_some(()).ok_or_else(unproven)
     }
 
     fn write_message(&self, noise: &mut HandshakeState, hello: &Hello) -> Result<Vec<u8>, TransportError> {
@@ -175,22 +204,40 @@ impl Talk<'_> {
         Hello::decode(&plain[..len]).map_err(|reason| self.failed(reason))
     }
 
-    fn into_established(self, ciphers: StatelessTransportState, hello: Hello) -> Established {
+    fn into_established(self, ciphers: StatelessTransportState, hello: Hello, key: Key) -> Established {
         static NEXT_CONNECTION: AtomicU64 = AtomicU64::new(1);
         let peer = PeerInfo {
             address: self.address,
             role: hello.role,
+            grant: key.grant.clone(),
             node_id: hello.node_id,
             cluster_id: hello.cluster_id,
             software: hello.software,
             connection_id: NEXT_CONNECTION.fetch_add(1, Ordering::Relaxed),
         };
         let ciphers = self.config.encrypt.then(|| Arc::new(ciphers));
-        Established { stream: self.stream, ciphers, peer, relayed: self.relayed }
+        Established { stream: self.stream, ciphers, peer, key, relayed: self.relayed }
     }
 }
 
-/// Runs the connecting side. `stream` is connected; `relayed`: through another server.
+/// Connects by `attempt`: with the newest key, and with older ones as long as the other side does not know it.
+pub(crate) async fn with_keys<T, F: Future<Output = Result<T, TransportError>>>(
+    config: &HandshakeConfig,
+    attempt: impl Fn(HandshakeConfig) -> F,
+) -> Result<T, TransportError> {
+    config.secret.refresh();
+    config.secret.require(config.role)?;
+    let mut config = config.clone();
+    loop {
+        let failed = match attempt(config.clone()).await {
+            Err(error @ TransportError::WrongSecret { .. }) => error,
+            other => return other,
+        };
+        config.secret = config.secret.older(config.role).ok_or(failed)?;
+    }
+}
+
+/// Runs the connecting side, with the key that the configuration offers. `stream` is connected; `relayed`: through another server.
 pub(crate) async fn connect(
     stream: TcpStream,
     address: SocketAddr,
@@ -205,12 +252,12 @@ pub(crate) async fn connect(
 
 async fn connect_untimed(mut talk: Talk<'_>) -> Result<Established, TransportError> {
     let address = talk.address;
-    let hello = talk.config.hello(true);
+    let (hello, key) = (talk.config.hello(Verdict::Accepted), talk.config.secret.offer(talk.config.role)?);
     // The length of message 1 is known beforehand, so the whole preamble can be bound into the handshake:
     // an ephemeral key, the hello, and one authentication tag.
     let length = 32 + hello.encode().len() + 16;
     let preamble = talk.preamble(Status::Ok, length).encode();
-    let mut noise = talk.noise(&preamble, true)?;
+    let mut noise = talk.noise(&key, &preamble, true)?;
     let message = talk.write_message(&mut noise, &hello)?;
     talk.send(Status::Ok, &message).await?;
 
@@ -229,14 +276,18 @@ async fn connect_untimed(mut talk: Talk<'_>) -> Result<Established, TransportErr
     }
     let server = talk.read_hello(&mut noise, &message)?;
     talk.check_cluster(&server)?;
-    if !server.accepted {
-        return Err(talk.failed("refused by the server"));
+    match server.verdict {
+        Verdict::Accepted => {}
+        Verdict::Role => {
+            return Err(TransportError::RoleNotProven { address, role: hello.role, key: key.grant.key });
+        }
+        Verdict::Cluster | Verdict::Refused => return Err(talk.failed("refused by the server")),
     }
     let ciphers = noise.into_stateless_transport_mode().map_err(|e| talk.failed(e.to_string()))?;
     let mut proof = [0; 16];
     let len = ciphers.write_message(0, &[], &mut proof).map_err(|e| talk.failed(e.to_string()))?;
     talk.send(Status::Ok, &proof[..len]).await?;
-    Ok(talk.into_established(ciphers, server))
+    Ok(talk.into_established(ciphers, server, key))
 }
 
 /// Runs the accepting side.
@@ -263,23 +314,26 @@ async fn accept_untimed(mut talk: Talk<'_>) -> Result<Established, TransportErro
         talk.send(Status::Encryption, &[]).await?;
         return Err(TransportError::EncryptionMismatch { address, ours: talk.config.encrypt });
     }
-    let mut noise = talk.noise(&preamble_bytes, false)?;
-    let client = match talk.read_hello(&mut noise, &message) {
+    let (mut noise, key, client) = match talk.read_first(&preamble_bytes, &message) {
         Err(error @ TransportError::WrongSecret { .. }) => {
             talk.send(Status::WrongSecret, &[]).await?;
             return Err(error);
         }
         other => other?,
     };
-    let verdict = talk.check_cluster(&client);
-    let message = talk.write_message(&mut noise, &talk.config.hello(verdict.is_ok()))?;
+    let (verdict, checked) = match (talk.check_cluster(&client), talk.check_role(&client, &key.grant)) {
+        (Err(error), _) => (Verdict::Cluster, Err(error)),
+        (_, Err(error)) => (Verdict::Role, Err(error)),
+        _ => (Verdict::Accepted, Ok(())),
+    };
+    let message = talk.write_message(&mut noise, &talk.config.hello(verdict))?;
     talk.send(Status::Ok, &message).await?;
-    verdict?;
+    checked?;
     let ciphers = noise.into_stateless_transport_mode().map_err(|e| talk.failed(e.to_string()))?;
     let (_, _, proof) = talk.receive().await?;
     let mut nothing = [0; 16];
     match ciphers.read_message(0, &proof, &mut nothing) {
-        Ok(0) => Ok(talk.into_established(ciphers, client)),
+        Ok(0) => Ok(talk.into_established(ciphers, client, key)),
         _ => Err(TransportError::WrongSecret { address }),
     }
 }

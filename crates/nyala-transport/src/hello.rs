@@ -19,7 +19,7 @@ const FLAG_RELAYED: u16 = 2;
 const HELLO_FIXED: usize = 28;
 const MAX_SOFTWARE: usize = 64;
 
-/// What a service is, as it says of itself in the handshake.
+/// What a peer is, as it says of itself in the handshake; its key has to be for that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Role {
@@ -47,9 +47,27 @@ impl Role {
             .unwrap_or(Role::Other)
     }
 
+    fn name(self) -> &'static str {
+        match self {
+            Role::Client => "client",
+            Role::Meta => "metadata service",
+            Role::Storage => "storage service",
+            Role::Mgmt => "management service",
+            Role::Cli => "command that administers the cluster",
+            Role::Mon => "monitoring service",
+            Role::Other => "peer of an unknown kind",
+        }
+    }
+
     /// Is it one of the cluster's own services, whose requests others wait for?
     pub fn is_server(self) -> bool {
         matches!(self, Role::Meta | Role::Storage | Role::Mgmt)
+    }
+}
+
+impl std::fmt::Display for Role {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -104,12 +122,34 @@ impl Preamble {
     }
 }
 
+/// Whether a server takes a client that has proven a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Verdict {
+    Accepted = 0,
+    /// It is of another cluster.
+    Cluster = 1,
+    /// Its key is not for the role that it claims.
+    Role = 2,
+    /// For a reason that this build does not know.
+    Refused = 255,
+}
+
+impl Verdict {
+    fn from_byte(byte: u8) -> Verdict {
+        [Verdict::Accepted, Verdict::Cluster, Verdict::Role]
+            .into_iter()
+            .find(|verdict| *verdict as u8 == byte)
+            .unwrap_or(Verdict::Refused)
+    }
+}
+
 /// What each side says of itself once only a holder of the secret can read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hello {
     pub role: Role,
-    /// The server's verdict: false when it does not take the client because of its cluster id.
-    pub accepted: bool,
+    /// The server's.
+    pub verdict: Verdict,
     pub node_id: u32,
     /// 0: unknown, fits any.
     pub cluster_id: u128,
@@ -126,7 +166,7 @@ impl Hello {
         let mut out = Vec::with_capacity(HELLO_FIXED + software.len());
         out.extend_from_slice(&1u16.to_le_bytes());
         out.push(self.role as u8);
-        out.push(u8::from(!self.accepted));
+        out.push(self.verdict as u8);
         out.extend_from_slice(&self.node_id.to_le_bytes());
         out.extend_from_slice(&self.cluster_id.to_le_bytes());
         out.extend_from_slice(&PROTOCOL_VERSION.to_le_bytes());
@@ -150,7 +190,7 @@ impl Hello {
         cluster_id.copy_from_slice(&fixed[8..24]);
         Ok(Hello {
             role: Role::from_byte(fixed[2]),
-            accepted: fixed[3] == 0,
+            verdict: Verdict::from_byte(fixed[3]),
             node_id: u32::from_le_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]),
             cluster_id: u128::from_le_bytes(cluster_id),
             software: String::from_utf8_lossy(software).into_owned(),
@@ -166,9 +206,9 @@ mod tests {
     proptest! {
         #[test]
         fn hellos_survive_the_round_trip(
-            role in 0u8..8, accepted: bool, node_id: u32, cluster_id: u128, software in "\\PC{0,20}",
+            role in 0u8..8, verdict in 0u8..4, node_id: u32, cluster_id: u128, software in "\\PC{0,20}",
         ) {
-            let mut hello = Hello { role: Role::from_byte(role), accepted, node_id, cluster_id, software };
+            let mut hello = Hello { role: Role::from_byte(role), verdict: Verdict::from_byte(verdict), node_id, cluster_id, software };
             let back = Hello::decode(&hello.encode());
             while hello.software.len() > MAX_SOFTWARE {
                 hello.software.pop();

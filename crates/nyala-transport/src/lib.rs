@@ -57,5 +57,6 @@ pub use path::directory::RelayDirectory;
 pub use peer::Peer;
 pub use pool::{Pool, PoolOptions};
 pub use request::{Reply, Request};
+pub use secret::key::{Grant, KeyRoles, KeyRules};
 pub use secret::{Secret, SecretError};
 pub use server::{Server, ServerOptions, Service, ShutdownHandle};

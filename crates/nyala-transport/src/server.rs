@@ -13,8 +13,10 @@ use crate::buffers::Buffers;
 use crate::error::TransportError;
 use crate::handshake::{HandshakeConfig, PeerInfo};
 use crate::request::Reply;
+use crate::secret::Secret;
 use crate::{handshake, server_connection, socket};
 use nyala_wire::frame::Frame;
+use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -24,6 +26,9 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
+
+/// Between two looks at the secret file, besides those at every new connection.
+const LOOK_AT_SECRET: Duration = Duration::from_secs(1);
 
 /// Answers requests. Runs on one core: nothing here needs to be `Send`.
 pub trait Service: 'static {
@@ -180,7 +185,7 @@ impl Server {
 
     /// Serves until told to stop. Must run in a `LocalSet` on a current-thread runtime.
     pub async fn serve<S: Service>(self, service: Rc<S>) -> Result<(), TransportError> {
-        let mut stop = self.stop.subscribe();
+        let (mut stop, secret) = (self.stop.subscribe(), self.config.secret.clone());
         let core = Rc::new(Core {
             service,
             buffers: Buffers::new(self.options.kept_buffer_bytes),
@@ -198,11 +203,22 @@ impl Server {
                 TcpListener::from_std(listener).map_err(|e| TransportError::Bind { address, reason: e.to_string() })?;
             accepting.spawn_local(accept_forever(core.clone(), listener));
         }
-        // An error means that every sender is gone, which cannot be while `self.stop` lives.
-        let _ = stop.wait_for(|stopped| *stopped).await;
+        tokio::select! {
+            // An error means that every sender is gone, which cannot be while `self.stop` lives.
+            _ = stop.wait_for(|stopped| *stopped) => {}
+            never = follow(&secret) => match never {},
+        }
         // Dropping the set ends the accepting tasks and with them their connections.
         drop(accepting);
         Ok(())
+    }
+}
+
+/// Reads the secret file again when it has changed, so that connections with keys that were retired end.
+async fn follow(secret: &Secret) -> Infallible {
+    loop {
+        tokio::time::sleep(LOOK_AT_SECRET).await;
+        secret.refresh();
     }
 }
 

@@ -60,7 +60,7 @@ enum End {
 
 /// Runs one connection to its end.
 pub(crate) async fn serve_connection<S: Service>(core: &Rc<Core<S>>, established: Established) {
-    let (peer, relayed) = (Rc::new(established.peer.clone()), established.relayed);
+    let (peer, key, relayed) = (Rc::new(established.peer.clone()), established.key.clone(), established.relayed);
     let (read, write) = split(established, false);
     let options = &core.options;
     let budget = if peer.role.is_server() { &options.server_budget } else { &options.client_budget };
@@ -75,6 +75,9 @@ pub(crate) async fn serve_connection<S: Service>(core: &Rc<Core<S>>, established
         end = read_requests(core.service.clone(), peer.clone(), &mut reader, outbox.clone(), max_in_flight) => end,
         error = write_replies(&*core.service, &outbox) => End::Over(ReadError::Io(error)),
         error = receiver_is_lost(&socket, &outbox.sent) => End::Over(ReadError::Io(error)),
+        () = core.config.secret.retired(&key) => {
+            End::Over(ReadError::Io(std::io::Error::other(format!("key {} is no longer in use", peer.grant.key))))
+        }
     };
     drop(socket);
     match end {

@@ -91,6 +91,7 @@ impl From<TransportError> for Failure {
     fn from(error: TransportError) -> Failure {
         let exit = match &error {
             TransportError::WrongSecret { .. }
+            | TransportError::RoleNotProven { .. }
             | TransportError::WrongCluster { .. }
             | TransportError::VersionMismatch { .. } => Exit::Refused,
             TransportError::Secret(_) | TransportError::EncryptionMismatch { .. } => Exit::Config,

@@ -53,7 +53,7 @@ pub struct Services {
 impl Services {
     /// Those of the map, and management.
     pub fn new(config: &ClientConfig, map: &ClusterMap) -> Services {
-        let mut handshake = HandshakeConfig::new(config.secret.clone(), 0, Peer::Client, 0);
+        let mut handshake = HandshakeConfig::new(config.secret.clone(), 0, Peer::Cli, 0);
         handshake.encrypt = config.encrypt;
         let pool = Pool::new(handshake, PoolOptions { connections_per_peer: 1, kept_buffer_bytes: 0 });
         let mgmt = config.mgmt.iter().map(|&at| (Role::Mgmt, format!("management {at}"), Endpoint::from(at)));

@@ -15,18 +15,23 @@ pub(crate) enum Again {
     Server(WireError),
     /// No other try can help.
     Never(Error),
-    /// Somebody has to change something (secret, encryption, version, cluster), here or there; or somebody who is not asked
+    /// Somebody has to change something (secret, its keys, encryption, version, cluster), here or there; or somebody who is not asked
     /// answers. Nothing proves who said so.
     Refused(TransportError),
 }
 
 /// Sorts a transport failure: worth another try, or not without somebody changing something.
 pub(crate) fn sort_transport(what: &'static str, error: TransportError) -> Result<Again> {
-    use TransportError::{EncryptionMismatch, Handshake, NoAddress, VersionMismatch, WrongCluster, WrongSecret};
+    use TransportError::{
+        EncryptionMismatch, Handshake, NoAddress, RoleNotProven, Secret, VersionMismatch, WrongCluster, WrongSecret,
+    };
     match error {
-        WrongSecret { .. } | WrongCluster { .. } | VersionMismatch { .. } | EncryptionMismatch { .. } => {
-            Ok(Again::Refused(error))
-        }
+        WrongSecret { .. }
+        | RoleNotProven { .. }
+        | Secret(_)
+        | WrongCluster { .. }
+        | VersionMismatch { .. }
+        | EncryptionMismatch { .. } => Ok(Again::Refused(error)),
         Handshake { .. } | NoAddress => Ok(Again::Connection(error.to_string())),
         error if error.is_transient() => Ok(Again::Connection(error.to_string())),
         error => Err(Error::Transport { what, error }),

@@ -5,13 +5,13 @@
 //! **Failure model.** As the transport's: a call may be refused, lost before or after it was executed, or never
 //! answered. Nothing is repeated here.
 
-use nyala_transport::{Endpoint, Frame, HandshakeConfig, Pool, PoolOptions, Request, Role, Secret, TransportError};
+use crate::config::ClientConfig;
+use nyala_transport::{Endpoint, Frame, HandshakeConfig, Pool, PoolOptions, Request, TransportError};
 use nyala_wire::map::ClusterMap;
 use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::future::Future;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -56,11 +56,11 @@ thread_local! {
 
 impl Network {
     /// No connections yet. Management nodes are known before there is a map.
-    pub fn new(secret: Secret, encrypt: bool, mgmt: &[SocketAddr]) -> Network {
+    pub fn new(client: &ClientConfig) -> Network {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let mut config = HandshakeConfig::new(secret, 0, Role::Client, 0);
-        config.encrypt = encrypt;
-        config.relays.seed(mgmt);
+        let mut config = HandshakeConfig::new(client.secret.clone(), 0, client.role, 0);
+        config.encrypt = client.encrypt;
+        config.relays.seed(&client.mgmt);
         Network { id: NEXT.fetch_add(1, Ordering::Relaxed), config, pools: Mutex::default() }
     }
 

@@ -11,6 +11,7 @@
 //! start takes up the rest from the tables. When the log cannot be written, the service ends, and says nothing more of what it
 //! has in memory: that may then differ from what is on disk, and only the disk counts.
 
+mod access;
 pub mod config;
 mod driver;
 pub mod error;
@@ -47,7 +48,7 @@ use nyala_transport::member::{Bootstrap, Identity, Joined, Member, ServiceRole};
 use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, ServerOptions, Service, TransportError};
 use nyala_wire::map::{ClusterMap, TargetKind};
 use nyala_wire::message_type::{META, META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX, PING, STATS};
-use nyala_wire::meta::{MetaOp, MetaRequest};
+use nyala_wire::meta::MetaRequest;
 use nyala_wire::mgmt::{Capacity, RegisterTarget, TargetCapacity};
 use nyala_wire::{ClusterId, ErrorCode, MapVersion, TargetId, Time, WireError, codec};
 use std::future::Future;
@@ -98,6 +99,7 @@ async fn run_once(
     mut shutdown: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<Option<&'static str>, MetaError> {
     let secret = Secret::load(&config.secret_file)?;
+    secret.require(Role::Meta)?;
     let left = Arc::new(OnceLock::new());
     let joined = tokio::select! {
         joined = join(config, dir, secret, left.clone()) => joined?,
@@ -280,37 +282,34 @@ impl MetaService {
         op: &mut usize,
     ) -> Result<Answered, WireError> {
         let host = &self.host;
+        access::message(peer.role, request.message_type())?;
         let body = match request.message_type() {
             META => {
                 let Serving { driver, state } = self.serving()?;
-                let decoded = decode(peer, &request.body)?;
+                let decoded: MetaRequest = codec::decode(&request.body)?;
+                access::request(peer.role, peer.grant.rules, &decoded)?;
                 *op = op_number(&decoded.op);
                 host.group().inspect(|group| group.asked());
                 catch_up(&state.member, MapVersion(request.header.map_version)).await;
                 let (body, position) = driver.request(decoded, came).await?;
                 return Ok(Answered { body, position, ..Answered::default() });
             }
-            META_TX if peer.role == Role::Meta => {
+            META_TX => {
                 let request = codec::decode(&request.body)?;
                 codec::encode(&self.serving()?.driver.transaction(request).await?)
             }
-            META_TX => return Err(ErrorCode::UNAUTHORIZED.with("only metadata services take part in transactions")),
-            META_FENCES if peer.role == Role::Storage => {
+            META_FENCES => {
                 let Serving { state, .. } = self.serving()?;
                 let decoded = codec::decode(&request.body)?;
                 let theirs = MapVersion(request.header.map_version);
                 catch_up(&state.member, theirs).await;
                 codec::encode(&fence::pending(&state, theirs, &decoded)?)
             }
-            META_FENCES => return Err(ErrorCode::UNAUTHORIZED.with("only storage services ask whom to fence")),
-            META_REPLICA if peer.role == Role::Meta => {
+            META_REPLICA => {
                 let (body, payload) = replicate(host, request).await?;
                 return Ok(Answered { body, payload, position: None });
             }
-            META_REPLICA => {
-                return Err(ErrorCode::UNAUTHORIZED.with("only metadata services are members of mirror groups"));
-            }
-            META_SCAN => scan::answer(&self.serving()?.state, peer, &request.body).await?,
+            META_SCAN => scan::answer(&self.serving()?.state, &request.body).await?,
             META_CHECKPOINT => checkpointed(&host.tables.store).await?,
             PING => Vec::new(),
             STATS => codec::encode(&nyala_transport::process::stats(counters(host, &self.metrics))),
@@ -380,16 +379,6 @@ impl Service for MetaService {
             }
         }
         true
-    }
-}
-
-/// A client's request, unless it is one that only operators make.
-fn decode(peer: &PeerInfo, body: &[u8]) -> Result<MetaRequest, WireError> {
-    match codec::decode(body)? {
-        MetaRequest { op: MetaOp::Repair(_), .. } if peer.role != Role::Cli => {
-            Err(ErrorCode::UNAUTHORIZED.with("only an operator repairs what a check found"))
-        }
-        request => Ok(request),
     }
 }
 

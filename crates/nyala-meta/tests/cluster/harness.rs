@@ -25,8 +25,8 @@ pub type Running = (oneshot::Sender<()>, JoinHandle<()>);
 
 pub struct Cluster {
     dir: tempfile::TempDir,
-    mgmt: SocketAddr,
-    metas: [SocketAddr; 2],
+    pub mgmt: SocketAddr,
+    pub metas: [SocketAddr; 2],
     storage: SocketAddr,
     services: Vec<Running>,
     sync_interval: Duration,

@@ -6,11 +6,13 @@
 mod coherence;
 mod durable;
 mod harness;
+mod keys;
 mod locks;
 mod mirrored;
 mod open_while_removed;
 mod replaced;
 mod restored;
+mod roles;
 
 use harness::Cluster;
 use nyala_client::{Client, OpenOptions};

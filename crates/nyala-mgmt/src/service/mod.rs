@@ -3,9 +3,10 @@
 //! The native protocol: what services and clients ask. One handler per file.
 //!
 //! **Failure model.** Requests are repeated, late, or of a replaced run: each handler says what then happens. Bodies that
-//! cannot be decoded and unknown message types get a typed error. A node that does not lead says who does. A node that has
+//! cannot be decoded and unknown message types get a typed error, and so does what the sender's role may not ask ([`access`]). A node that does not lead says who does. A node that has
 //! no cluster yet answers signs of life, and the operator who adds it.
 
+mod access;
 mod adopt;
 mod capacities;
 mod connection;
@@ -24,7 +25,7 @@ use crate::{groups, members};
 use nyala_cluster::MemberAt;
 use nyala_metrics::Requests;
 use nyala_transport::member::monotonic_ms;
-use nyala_transport::{Frame, PeerInfo, Reply, Role, process};
+use nyala_transport::{Frame, PeerInfo, Reply, process};
 use nyala_wire::error::WireError;
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
 use nyala_wire::{ErrorCode, codec, message_type};
@@ -67,8 +68,8 @@ impl MgmtService {
                 }
                 Err(error) => Err(error),
             },
-            (message_type::MGMT_RAFT, _) if peer.role != Role::Mgmt => {
-                Err(ErrorCode::UNAUTHORIZED.with("only management nodes speak Raft"))
+            (message_type::MGMT_RAFT, _) if access::raft(peer.role).is_err() => {
+                access::raft(peer.role).map(|()| Vec::new())
             }
             (message_type::MGMT_RAFT, Some(core)) if !core.times.cut.load(Ordering::Relaxed) => {
                 return rpc::serve(&core.receiver, &frame, monotonic_ms() >= core.votes_from_ms).await;
@@ -84,11 +85,6 @@ impl MgmtService {
     }
 }
 
-fn only_for(allowed: bool) -> Result<(), WireError> {
-    let refused = || ErrorCode::UNAUTHORIZED.with("only management nodes and operators change the management nodes");
-    allowed.then_some(()).ok_or_else(refused)
-}
-
 impl MgmtService {
     async fn answer(
         &self,
@@ -96,8 +92,8 @@ impl MgmtService {
         peer: &PeerInfo,
         ask: MgmtRequest,
     ) -> Result<MgmtReply, WireError> {
+        access::request(peer.role, &ask)?;
         if let MgmtRequest::AdoptMgmt { mgmt } = &ask {
-            only_for(peer.role == Role::Cli)?;
             return adopt::handle(self, mgmt);
         }
         let Some(core) = core else {
@@ -114,30 +110,14 @@ impl MgmtService {
             MgmtRequest::Goodbye { node, incarnation } => goodbye::handle(core, node, incarnation).await,
             MgmtRequest::Capacities => Ok(capacities::handle(core)),
             MgmtRequest::Member { group, epoch, target, by, news } => {
-                let serves = matches!(peer.role, Role::Storage | Role::Meta);
-                let no = || ErrorCode::UNAUTHORIZED.with("only members of mirror groups say what became of others");
-                serves.then_some(()).ok_or_else(no)?;
                 member::news(core, MemberAt { group, epoch, target }, by, news).await
             }
-            MgmtRequest::TakeRange { target, after } => {
-                let no = || ErrorCode::UNAUTHORIZED.with("only metadata services give out inode numbers");
-                (peer.role == Role::Meta).then_some(()).ok_or_else(no)?;
-                range::handle(core, target, after).await
-            }
+            MgmtRequest::TakeRange { target, after } => range::handle(core, target, after).await,
             MgmtRequest::Refused { node } => Ok(member::refused(core, node)),
-            MgmtRequest::JoinMgmt(join) => {
-                only_for(peer.role == Role::Mgmt)?;
-                members::join(core, &join, peer.address.ip()).await
-            }
+            MgmtRequest::JoinMgmt(join) => members::join(core, &join, peer.address.ip()).await,
             MgmtRequest::MgmtNodes => Ok(MgmtReply::MgmtNodes(members::list(core))),
-            MgmtRequest::RemoveMgmt { node } => {
-                only_for(matches!(peer.role, Role::Mgmt | Role::Cli))?;
-                members::remove(core, node).await
-            }
+            MgmtRequest::RemoveMgmt { node } => members::remove(core, node).await,
             MgmtRequest::Groups(order) => {
-                if peer.role != Role::Cli {
-                    return Err(ErrorCode::UNAUTHORIZED.with("only operators change mirror groups"));
-                }
                 groups::carry_out(core, order).await?;
                 Ok(MgmtReply::Done)
             }

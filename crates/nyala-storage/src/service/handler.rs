@@ -2,6 +2,7 @@
 
 //! From frames to tasks and back. Failure model: see the parent module; every request is answered.
 
+use super::access::Asker;
 use super::metrics::{Metrics, Op};
 use super::mirror::{self, Answered, Mirrors, ThreadContext};
 use super::pass_on::PassOn;
@@ -13,7 +14,7 @@ use super::target::Target;
 use crate::chunk_store::{Author, check_copy, copy_write, pad_copy};
 use bytes::Bytes;
 use nyala_transport::member::Member;
-use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Role, Service};
+use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Service};
 use nyala_wire::storage::{
     ChunkFileId, MAX_IO_BYTES, StorageOp, StorageReply, StorageRequest, blocks_touched, encode_bulk,
 };
@@ -66,6 +67,10 @@ impl Service for StorageService {
     }
 }
 
+fn asker(peer: &PeerInfo) -> Asker {
+    Asker { role: peer.role, rules: peer.grant.rules }
+}
+
 impl StorageService {
     pub(super) fn new(
         targets: Arc<HashMap<TargetId, Arc<Target>>>,
@@ -84,6 +89,7 @@ impl StorageService {
 
     /// `op` becomes what is asked for, where the message alone does not say it.
     async fn answer(&self, peer: &PeerInfo, request: Frame, op: &mut Op) -> Result<Reply, WireError> {
+        asker(peer).message(request.message_type())?;
         match request.message_type() {
             message_type::PING => Ok(Reply::ok(Bytes::new())),
             message_type::STATS => Ok(Reply::ok(codec::encode(&self.stats()))),
@@ -91,9 +97,6 @@ impl StorageService {
             message_type::STORAGE_READ => self.read(&request).await,
             message_type::STORAGE => Box::pin(self.other(peer, &request, op)).await,
             message_type::STORAGE_GROUP => self.mirrored(peer, &request, op).await,
-            message_type::STORAGE_REPLICA | message_type::STORAGE_REPLICAS if peer.role != Role::Storage => {
-                Err(ErrorCode::UNAUTHORIZED.with("only members of mirror groups send that"))
-            }
             message_type::STORAGE_REPLICA => mirror::message(&self.mirrors, &self.thread, &request).await,
             message_type::STORAGE_REPLICAS => mirror::bundle(&self.mirrors, &self.thread, &request).await,
             other => {
@@ -138,6 +141,7 @@ impl StorageService {
     async fn mirrored(&self, peer: &PeerInfo, request: &Frame, op: &mut Op) -> Result<Reply, WireError> {
         let (call, reads) = self.mirrors.parse(request)?;
         *op = Op::mirrored(call.kind());
+        call.check(asker(peer))?;
         if let Some((inode, session)) = call.changes() {
             self.sessions.admit(peer, request.header.map_version, inode, session)?;
         }
@@ -168,6 +172,7 @@ impl StorageService {
     async fn other(&self, peer: &PeerInfo, request: &Frame, name: &mut Op) -> Result<Reply, WireError> {
         let StorageRequest { target: id, file, op, session, stamp } = codec::decode(&request.body)?;
         *name = Op::other(&op);
+        asker(peer).op(&op)?;
         let target = self.target(id)?;
         let done = if op.is_stored() { StorageReply::Stored(target.verifier(id)) } else { StorageReply::Done };
         if op.is_change() {
@@ -175,9 +180,6 @@ impl StorageService {
         }
         let by = Author { session, stamp: stamp.unwrap_or_default() };
         let reply = match op {
-            StorageOp::Fence { .. } if peer.role != Role::Meta => {
-                return Err(ErrorCode::UNAUTHORIZED.with("only metadata services fence sessions"));
-            }
             StorageOp::Copy { from, from_offset, offset, len } => {
                 self.copy(target, by, (from, from_offset), (file, offset), len).await?;
                 done

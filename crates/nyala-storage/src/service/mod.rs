@@ -21,6 +21,7 @@
 //!   served. A service that was registered makes no target by itself: the disk may not be mounted.
 //! - The service dies: see [`crate::chunk_store`]. An orderly stop ends what is queued, syncs and says goodbye.
 
+mod access;
 mod handler;
 mod inline_path;
 mod list;

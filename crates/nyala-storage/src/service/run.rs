@@ -14,7 +14,7 @@ use crate::error::StorageError;
 use nyala_scrape::Scrapes;
 use nyala_store::own_dir::{Kind, OwnDir};
 use nyala_transport::member::{Bootstrap, Identity, Joined, Member, ServiceRole};
-use nyala_transport::{HandshakeConfig, MemoryBudget, Secret, Server, ServerOptions, TransportError};
+use nyala_transport::{HandshakeConfig, MemoryBudget, Role, Secret, Server, ServerOptions, TransportError};
 use nyala_wire::map::TargetKind;
 use nyala_wire::mgmt::{RegisterTarget, TargetCapacity};
 use nyala_wire::{ClusterId, TargetId};
@@ -43,6 +43,7 @@ pub async fn run_on(
     let mut scrapes = Scrapes::at(config.metrics)?;
     let descriptors = raise_open_files();
     let secret = Secret::load(&config.secret_file)?;
+    secret.require(Role::Storage)?;
     let mut node = OwnDir::open(&config.dir, Kind::StorageNode, ClusterId(random()?))?;
     // Half of what the system allows, for connections and stores too; a chunk file may be open twice.
     let open_files = usize::try_from(descriptors / 4).unwrap_or(usize::MAX) / config.targets.len().max(1);

@@ -60,6 +60,8 @@ impl MgmtError {
             MgmtError::Unreachable(error) => !matches!(
                 error,
                 TransportError::WrongSecret { .. }
+                    | TransportError::RoleNotProven { .. }
+                    | TransportError::Secret(_)
                     | TransportError::WrongCluster { .. }
                     | TransportError::VersionMismatch { .. }
                     | TransportError::EncryptionMismatch { .. }

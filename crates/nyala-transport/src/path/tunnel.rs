@@ -44,8 +44,11 @@ pub(crate) async fn open(
 }
 
 async fn open_at(relay: SocketAddr, peer: &Endpoint, config: &HandshakeConfig) -> Result<Established, TransportError> {
-    let stream = socket::connect(relay, CONNECT, config.dead_after, None).await?;
-    through(handshake::connect(stream, relay, config, false).await?, peer, config).await
+    let attempt = async |config: HandshakeConfig| {
+        let stream = socket::connect(relay, CONNECT, config.dead_after, None).await?;
+        through(handshake::connect(stream, relay, &config, false).await?, peer, &config).await
+    };
+    handshake::with_keys(config, attempt).await
 }
 
 /// Has the server at the other end of a fresh connection pass it on.

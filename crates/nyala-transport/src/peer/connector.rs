@@ -109,8 +109,11 @@ impl Connector {
         segment: Option<u16>,
     ) -> Result<(Connection, Duration), TransportError> {
         let (config, began) = (&self.config, Instant::now());
-        let stream = socket::connect(address, config.connect_timeout, config.dead_after, segment).await?;
-        let established = handshake::connect(stream, address, config, false).await?;
+        let attempt = async |config: HandshakeConfig| {
+            let stream = socket::connect(address, config.connect_timeout, config.dead_after, segment).await?;
+            handshake::connect(stream, address, &config, false).await
+        };
+        let established = handshake::with_keys(config, attempt).await?;
         let connection = Connection::over(established, config, self.buffers.clone(), self.news.clone());
         Ok((connection, began.elapsed()))
     }

@@ -4,10 +4,12 @@
 
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
+pub mod keys;
+
 use nyala_transport::{
-    Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, Server, ServerOptions, Service, ShutdownHandle,
+    Frame, Grant, HandshakeConfig, PeerInfo, Reply, Role, Secret, Server, ServerOptions, Service, ShutdownHandle,
 };
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -39,6 +41,8 @@ pub struct Seen {
     pub calls: AtomicUsize,
     /// Connections per thread.
     pub threads: Mutex<HashMap<ThreadId, usize>>,
+    /// What the keys of those who connected give.
+    pub grants: Mutex<Vec<Grant>>,
     /// Where connections are passed on to.
     pub relays_to: Mutex<Vec<SocketAddr>>,
 }
@@ -48,7 +52,6 @@ pub struct Echo {
     random: Cell<u64>,
     release: tokio::sync::Notify,
     released: Cell<bool>,
-    pub peers: RefCell<Vec<PeerInfo>>,
 }
 
 impl Service for Echo {
@@ -94,7 +97,7 @@ impl Service for Echo {
     fn connected(&self, peer: &PeerInfo) {
         self.seen.connected.fetch_add(1, Ordering::SeqCst);
         *self.seen.threads.lock().expect("no panic").entry(std::thread::current().id()).or_default() += 1;
-        self.peers.borrow_mut().push(peer.clone());
+        self.seen.grants.lock().expect("no panic").push(peer.grant.clone());
     }
 
     fn hung_up(&self, _peer: &PeerInfo) {
@@ -135,7 +138,6 @@ fn serve(server: Server, seen: Arc<Seen>) -> std::thread::JoinHandle<()> {
             random: Cell::new(1),
             release: tokio::sync::Notify::new(),
             released: Cell::new(false),
-            peers: RefCell::default(),
         });
         tokio::task::LocalSet::new().block_on(&runtime, server.serve(service)).expect("serve");
     })

@@ -38,9 +38,15 @@ impl Cluster {
         Ok(Cluster { mgmt, secret: Secret::load(secret_file)?, encrypt })
     }
 
-    /// Who we are when we ask: an operator's command.
+    /// Who we are when we ask: an operator's command, or, on a host that has no key for that, a client, which may ask most things and
+    /// change nothing of the cluster.
+    fn role(&self) -> Role {
+        if !self.secret.covers(Role::Cli) && self.secret.covers(Role::Client) { Role::Client } else { Role::Cli }
+    }
+
+    /// How we greet services.
     pub fn handshake(&self) -> HandshakeConfig {
-        HandshakeConfig { encrypt: self.encrypt, ..HandshakeConfig::new(self.secret.clone(), 0, Role::Cli, 0) }
+        HandshakeConfig { encrypt: self.encrypt, ..HandshakeConfig::new(self.secret.clone(), 0, self.role(), 0) }
     }
 
     async fn ask(&self, request: MgmtRequest) -> Result<MgmtReply, Failure> {
@@ -119,6 +125,7 @@ impl Cluster {
         // Asked first, since the client would take a dead cluster for one that restarts.
         self.map().await?;
         let mut config = ClientConfig::new(self.mgmt.clone(), self.secret.clone(), "nyala command");
+        config.role = self.role();
         config.delegations = delegations;
         config.encrypt = self.encrypt;
         config.retry_timeout = Duration::from_secs(15);

@@ -8,6 +8,7 @@ use super::groups_thread::GroupsThread;
 use super::parse::{self, Asked, ChangeOp};
 use super::shell::{SharedMember, Shell};
 use super::thread_context::ThreadContext;
+use crate::service::access::Asker;
 use crate::service::queue::{Outcome, Task, mistake, stopping};
 use crate::service::target::Target;
 use nyala_replica::ByNumber;
@@ -126,6 +127,17 @@ impl Call {
         };
         let reply = if stored { StorageReply::Stored(verifier) } else { StorageReply::Done };
         Reply::ok(codec::encode(&reply))
+    }
+
+    /// May this peer ask that?
+    pub fn check(&self, asker: Asker) -> Result<(), WireError> {
+        match &self.asked {
+            Asked::Sync | Asked::Read(..) => Ok(()),
+            Asked::Change(_, request) => match &request.op {
+                ChangeOp::Write(_) => asker.writes(),
+                ChangeOp::Other(_, op) => asker.op(op),
+            },
+        }
     }
 
     /// The inode of the file that it changes, and for which session.

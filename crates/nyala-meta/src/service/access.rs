@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Who may ask a metadata service for what. Pure: the one place where that is decided.
+//!
+//! **Failure model.** A peer's role, and the rules of its key, are proven before anything of it is heard; what it says inside a request is
+//! not. Every operation is named here, so that a new one cannot be forgotten. What a client says that it had been answered before
+//! a power cut ([`MetaOp::Replay`]) is held to the same rules as what it asks now.
+
+use nyala_transport::{KeyRules, Role};
+use nyala_wire::message_type::{META, META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX};
+use nyala_wire::meta::{MetaOp, MetaRequest};
+use nyala_wire::{ErrorCode, WireError, codec};
+
+fn only(allowed: bool, says: &str) -> Result<(), WireError> {
+    allowed.then_some(()).ok_or_else(|| ErrorCode::UNAUTHORIZED.with(says))
+}
+
+/// May this peer send such a message? Those that every service knows are for all.
+pub(super) fn message(role: Role, message_type: u16) -> Result<(), WireError> {
+    match message_type {
+        META => only(matches!(role, Role::Client | Role::Cli), "only clients and operators have sessions"),
+        META_TX => only(role == Role::Meta, "only metadata services take part in transactions"),
+        META_FENCES => only(role == Role::Storage, "only storage services ask whom to fence"),
+        META_REPLICA => only(role == Role::Meta, "only metadata services are members of mirror groups"),
+        META_SCAN => only(role == Role::Cli, "only an operator checks the tables"),
+        META_CHECKPOINT => only(role == Role::Cli, "only an operator orders checkpoints"),
+        _ => Ok(()),
+    }
+}
+
+/// May this client ask that, with a key of these rules?
+pub(super) fn request(role: Role, rules: KeyRules, request: &MetaRequest) -> Result<(), WireError> {
+    if matches!(request.op, MetaOp::Repair(_)) {
+        only(role == Role::Cli, "only an operator repairs what a check found")?;
+    }
+    if let MetaOp::Replay(replay) = &request.op {
+        for change in &replay.changes {
+            let again: MetaRequest = codec::decode(&change.request)?;
+            // One within the other is refused by the server; here it must not nest.
+            if !matches!(again.op, MetaOp::Replay(_)) {
+                self::request(role, rules, &again)?;
+            }
+        }
+    }
+    match rules.read_only && writes(&request.op) {
+        true => Err(ErrorCode::READ_ONLY.with("this client's key is read-only")),
+        false => Ok(()),
+    }
+}
+
+/// Whether it changes what others see of the file system, rather than what a client holds of it.
+fn writes(op: &MetaOp) -> bool {
+    match op {
+        MetaOp::SessionOpen { .. }
+        | MetaOp::SessionClose
+        | MetaOp::Lookup { .. }
+        | MetaOp::GetAttr { .. }
+        | MetaOp::GetAttrs { .. }
+        | MetaOp::ReadDir { .. }
+        | MetaOp::ReadLink { .. }
+        | MetaOp::GetXattr { .. }
+        | MetaOp::ListXattr { .. }
+        | MetaOp::EntryInfo { .. }
+        | MetaOp::StatFs
+        | MetaOp::GetParent { .. }
+        | MetaOp::Sync
+        | MetaOp::FileInfo { .. }
+        | MetaOp::DelegationPoll { .. }
+        | MetaOp::DelegationReturn { .. }
+        | MetaOp::Acquire { .. }
+        | MetaOp::GetLock { .. }
+        | MetaOp::LockWait { .. }
+        | MetaOp::LockConfirm { .. }
+        | MetaOp::LockChecked { .. }
+        | MetaOp::Survived { .. }
+        | MetaOp::Replay(_)
+        | MetaOp::Open { .. }
+        | MetaOp::Close { .. }
+        | MetaOp::SetLock { .. } => false,
+        MetaOp::Spill { .. }
+        | MetaOp::Create { .. }
+        | MetaOp::Mkdir { .. }
+        | MetaOp::Mknod { .. }
+        | MetaOp::Symlink { .. }
+        | MetaOp::Unlink { .. }
+        | MetaOp::Rmdir { .. }
+        | MetaOp::Rename(_)
+        | MetaOp::Link { .. }
+        | MetaOp::SetAttr { .. }
+        | MetaOp::SetXattr { .. }
+        | MetaOp::RemoveXattr { .. }
+        | MetaOp::Commit(_)
+        | MetaOp::PutInline(_)
+        | MetaOp::SetPattern { .. }
+        | MetaOp::Tmpfile { .. }
+        | MetaOp::PutInlines { .. }
+        | MetaOp::Repair(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Every message and operation, for every role.
+
+use super::*;
+use nyala_wire::codec;
+use nyala_wire::message_type::{PING, STATS};
+
+const ROLES: [(char, Role); 7] = [
+    ('c', Role::Client),
+    ('m', Role::Meta),
+    ('s', Role::Storage),
+    ('g', Role::Mgmt),
+    ('a', Role::Cli),
+    ('n', Role::Mon),
+    ('o', Role::Other),
+];
+
+fn asker(role: Role, read_only: bool) -> Asker {
+    Asker { role, rules: KeyRules { read_only } }
+}
+
+#[test]
+fn each_message_is_for_its_roles_alone() {
+    let table = [
+        (STORAGE, "cmsa"),
+        (STORAGE_WRITE, "cmsa"),
+        (STORAGE_READ, "cmsa"),
+        (STORAGE_GROUP, "cmsa"),
+        (STORAGE_REPLICA, "s"),
+        (STORAGE_REPLICAS, "s"),
+        (PING, "cmsgano"),
+        (STATS, "cmsgano"),
+    ];
+    for (message_type, allowed) in table {
+        for (letter, role) in ROLES {
+            let outcome = asker(role, false).message(message_type);
+            assert_eq!(outcome.is_ok(), allowed.contains(letter), "{message_type:#06x} of {role:?}");
+            assert!(outcome.is_ok() || outcome.is_err_and(|error| error.code == ErrorCode::UNAUTHORIZED));
+        }
+        let read_only = asker(Role::Client, true).message(message_type).map_err(|error| error.code);
+        let refused = match message_type {
+            STORAGE_WRITE => Some(ErrorCode::READ_ONLY),
+            STORAGE_REPLICA | STORAGE_REPLICAS => Some(ErrorCode::UNAUTHORIZED),
+            _ => None,
+        };
+        assert_eq!(read_only.err(), refused, "{message_type:#06x} with a read-only key");
+    }
+}
+
+/// One of every operation that there is, by name.
+fn every_op() -> Vec<(&'static str, StorageOp)> {
+    let pinned = include_str!("../../../../nyala-wire/tests/wire/golden.txt").lines();
+    let ops = pinned.filter_map(|line| line.strip_prefix("StorageOp.")?.split_once('.')?.1.split_once(' '));
+    let byte = |hex: &str, at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+    let bytes = |hex: &str| (0..hex.len()).step_by(2).map(|at| byte(hex, at)).collect::<Vec<u8>>();
+    ops.map(|(name, hex)| (name, codec::decode(&bytes(hex)).unwrap())).collect()
+}
+
+#[test]
+fn each_operation_is_for_its_roles_and_rules_alone() {
+    // By name: the roles, and whether a client may with a read-only key.
+    let table = [
+        ("Truncate", "cmsa", false),
+        ("Punch", "cmsa", false),
+        ("Sync", "cmsa", true),
+        ("Unlink", "msa", false),
+        ("Stat", "cmsa", true),
+        ("Seek", "cmsa", true),
+        ("Allocate", "cmsa", false),
+        ("Fence", "m", false),
+        ("Copy", "cmsa", false),
+        ("Repair", "cmsa", true),
+        ("Walk", "a", false),
+        ("List", "a", false),
+    ];
+    let ops = every_op();
+    assert_eq!(ops.len(), table.len());
+    for (name, op) in ops {
+        let (_, allowed, read_only) = table.iter().find(|row| row.0 == name).expect("every operation is in the table");
+        for (letter, role) in ROLES.into_iter().filter(|(_, role)| asker(*role, false).message(STORAGE).is_ok()) {
+            assert_eq!(asker(role, false).op(&op).is_ok(), allowed.contains(letter), "{name} of {role:?}");
+        }
+        assert_eq!(asker(Role::Client, true).op(&op).is_ok(), *read_only, "{name} with a read-only key");
+        assert_eq!(asker(Role::Meta, true).op(&op).is_ok(), asker(Role::Meta, false).op(&op).is_ok());
+    }
+}
