@@ -4,6 +4,8 @@
 
 use crate::ids::{ClusterId, GroupId, InodeId, MapVersion, NodeId, TargetId};
 use crate::map::{ClusterMap, Consistency, Role, TargetKind};
+pub use crate::mounts::{MOUNT_KNOWN_S, MountAt};
+pub use crate::stats::ServiceStats;
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
@@ -103,6 +105,12 @@ pub enum MgmtRequest {
         #[n(0)]
         mgmt: Vec<String>,
     },
+    /// A mount serves metrics. Said again while it does: what is not heard of for [`MOUNT_KNOWN_S`] is forgotten. Reply: `Done`.
+    #[n(20)]
+    AnnounceMount(#[n(0)] MountAt),
+    /// The mounts that were announced. Reply: `Mounts`.
+    #[n(21)]
+    Mounts,
 }
 
 /// What became of a member of a mirror group.
@@ -412,6 +420,9 @@ pub enum MgmtReply {
     /// The management nodes, by id.
     #[n(18)]
     MgmtNodes(#[n(0)] Vec<MgmtNode>),
+    /// The mounts that serve metrics, by address. After a change of leaders incomplete until each was announced again.
+    #[n(19)]
+    Mounts(#[n(0)] Vec<MountAt>),
 }
 
 /// A management node makes itself known.
@@ -471,21 +482,4 @@ pub struct MgmtNode {
     /// Whether it answered the leader within the last second.
     #[n(5)]
     pub reachable: bool,
-}
-
-/// What any service says about itself: named counters, and CPU time of its process.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
-pub struct ServiceStats {
-    /// CPU time of the process, user and system, microseconds.
-    #[n(0)]
-    pub cpu_us: u64,
-    /// Resident memory, bytes.
-    #[n(1)]
-    pub resident_bytes: u64,
-    /// Seconds since start.
-    #[n(2)]
-    pub uptime_s: u64,
-    /// Counters by name, e.g. `op.create`, `write.bytes`, `checksum.errors`.
-    #[n(3)]
-    pub counters: Vec<(String, u64)>,
 }

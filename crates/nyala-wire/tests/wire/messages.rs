@@ -12,8 +12,8 @@ use nyala_wire::meta::{
 };
 use nyala_wire::meta_tx::{LockEdge, LockOwner, Outcome, PartResult, TxAction, TxPart, TxReply, TxRequest};
 use nyala_wire::mgmt::{
-    GroupOrder, Heartbeat, JoinMgmt, MemberNews, MgmtNode, MgmtReply, MgmtRequest, MgmtRole, Register, RegisterTarget,
-    Registered,
+    GroupOrder, Heartbeat, JoinMgmt, MemberNews, MgmtNode, MgmtReply, MgmtRequest, MgmtRole, MountAt, Register,
+    RegisterTarget, Registered,
 };
 use nyala_wire::storage::{ListedFile, Stamp, StorageOp, StorageReply, StorageRequest, WriteVerifier};
 use nyala_wire::walk::{WalkAt, WalkPiece};
@@ -40,6 +40,7 @@ structures! {
     LockEdge { waiter, holder, wait }
     LockOwner { session, owner }
     MetaRequest { session, sequence, acked_below, owner, now, op, want }
+    MountAt { name, address }
     MgmtNode { node, alias, addresses, role, log, reachable }
     NewEntry { parent, name, perm, umask }
     Owner { uid, gid }
@@ -229,6 +230,8 @@ enums! {
         17 MgmtNodes {}
         18 RemoveMgmt { node }
         19 AdoptMgmt { mgmt }
+        20 AnnounceMount { 0 }
+        21 Mounts {}
     }
     MgmtReply {
         0 Done {}
@@ -241,6 +244,7 @@ enums! {
         16 NotLeader { leader, addresses }
         17 MgmtJoined { cluster, node }
         18 MgmtNodes { 0 }
+        19 Mounts { 0 }
     }
     MemberNews { 0 NeedsResync {} 1 ResyncStarted {} 2 Resynced {} }
     GroupOrder {
