@@ -2,6 +2,7 @@
 
 //! The monitoring service beside a real InfluxDB and a real Prometheus: all of them say what the load counted, and an outage leaves no gap.
 
+mod dashboards;
 pub mod programs;
 
 use crate::metrics::turn_on;
