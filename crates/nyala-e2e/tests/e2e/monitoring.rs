@@ -4,6 +4,7 @@
 
 mod dashboards;
 pub mod programs;
+mod top;
 
 use crate::metrics::turn_on;
 use nyala_e2e::{Cluster, Options, serial};

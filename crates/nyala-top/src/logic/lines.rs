@@ -54,7 +54,11 @@ fn draw_top(frame: &mut Frame<'_>, view: &View, cluster: &str, area: Rect) {
 
 fn foot(view: &View) -> String {
     let rows = view.rows().len();
-    let place = if view.above > 0 { format!("from {} of {rows}", view.above + 1) } else { format!("{rows} rows") };
+    let place = match (view.above, rows) {
+        (0, 1) => "1 row".to_owned(),
+        (0, rows) => format!("{rows} rows"),
+        (above, rows) => format!("from {} of {rows}", above + 1),
+    };
     match (view.writing, view.filter.is_empty()) {
         (true, _) => format!("/{}_   Enter: done, Esc: all rows", view.filter),
         (false, false) => format!("{place} with {:?}   Esc: all rows, ?: keys", view.filter),
