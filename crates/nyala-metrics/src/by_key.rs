@@ -6,6 +6,9 @@ use crate::shards::{Cells, Shards};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
+/// What stands for those whom [`ByKey`] has no place for.
+pub const OTHERS_WORD: &str = "others";
+
 /// Keys in a shard; a power of two.
 const KEYS: usize = 1024;
 /// Places that are looked at for a key.

@@ -2,7 +2,7 @@
 
 //! Counts by the address of whoever asks.
 
-use crate::by_key::{ByKey, OTHERS};
+use crate::by_key::{ByKey, OTHERS, OTHERS_WORD};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
@@ -44,7 +44,7 @@ impl<const N: usize> ByAddress<N> {
             let name = match (u32::try_from(key), long.get(&key)) {
                 (Ok(short), _) => std::net::Ipv4Addr::from_bits(short).to_string(),
                 (_, Some(long)) => long.to_string(),
-                (_, None) => crate::OTHERS_WORD.to_owned(),
+                (_, None) => OTHERS_WORD.to_owned(),
             };
             let sums: &mut [u64; N] = all.entry(name).or_insert([0; N]);
             sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);

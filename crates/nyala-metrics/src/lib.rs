@@ -24,13 +24,10 @@ mod shards;
 mod text;
 
 pub use buckets::{BOUNDS, Snapshot, bound};
-pub use by_key::{ByKey, OTHERS};
+pub use by_key::{ByKey, OTHERS, OTHERS_WORD};
 pub use clients::ByAddress;
 pub use counters::{Counter, Counters};
 pub use histogram::{Histogram, Histograms};
 pub use metric::{Kind, Metric};
 pub use page::{Family, Page};
 pub use requests::Requests;
-
-/// What stands for those whom [`ByKey`] has no place for.
-pub const OTHERS_WORD: &str = "others";

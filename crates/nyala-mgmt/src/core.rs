@@ -5,6 +5,7 @@
 
 use crate::config::RaftTimes;
 use crate::counters::{Counters, count};
+use crate::mounts::KnownMounts;
 use crate::raft::Raft;
 use crate::raft::contacts::Contacts;
 use crate::raft::machine::View;
@@ -46,6 +47,8 @@ pub(crate) struct Core {
     /// What the leader remembers and decides by itself; of a node that does not lead it means nothing.
     pub leader: Mutex<LeaderState>,
     pub counters: Counters,
+    /// Mounts that serve metrics; of a node that does not lead it means nothing.
+    pub mounts: Mutex<KnownMounts>,
     /// Wakes the failure detector before its next turn.
     pub look: Notify,
     /// The term in which this node leads and has applied everything that was decided before; 0 for none.
@@ -114,6 +117,7 @@ impl Core {
             joining: Mutex::default(),
             leader: Mutex::new(LeaderState::new(0, 0)),
             counters: Counters::default(),
+            mounts: Mutex::default(),
             look: Notify::new(),
             leads_in: AtomicU64::new(0),
         }

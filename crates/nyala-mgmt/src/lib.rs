@@ -29,6 +29,7 @@ mod leadership;
 mod liveness;
 mod members;
 mod metrics;
+mod mounts;
 mod probe;
 mod raft;
 mod re_register;

@@ -24,6 +24,7 @@ macro_rules! ops {
             Raft,
             Ping,
             Stats,
+            Metrics,
             Unknown,
         }
 
@@ -36,7 +37,7 @@ macro_rules! ops {
             }
         }
 
-        const NAMES: &[&str] = &[$($name,)* "raft", "ping", "stats", "unknown"];
+        const NAMES: &[&str] = &[$($name,)* "raft", "ping", "stats", "metrics", "unknown"];
     };
 }
 
@@ -56,6 +57,8 @@ ops! {
     MgmtNodes = "mgmt_nodes",
     RemoveMgmt = "remove_mgmt",
     AdoptMgmt = "adopt_mgmt",
+    AnnounceMount = "announce_mount",
+    Mounts = "mounts",
 }
 
 impl Op {
@@ -65,6 +68,7 @@ impl Op {
             message_type::MGMT_RAFT => Op::Raft,
             message_type::PING => Op::Ping,
             message_type::STATS => Op::Stats,
+            message_type::METRICS => Op::Metrics,
             _ => Op::Unknown,
         }
     }

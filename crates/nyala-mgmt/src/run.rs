@@ -121,7 +121,7 @@ impl Mgmt {
         let (incarnation, addresses) = (incarnation.unwrap_or_default(), self.advertised());
         let newcomer = self.directory.identity.node_id == 0;
         let adopted = (newcomer && self.config.standby).then(|| watch::Sender::new(Vec::new()));
-        let service = Rc::new(MgmtService::new(adopted));
+        let service = Rc::new(MgmtService::new(adopted, self.scrapes.pages()));
         let mut listening = Listening::new(self.server, &service);
         if newcomer {
             tracing::info!(?listens, "management service waits to become a member of a cluster");

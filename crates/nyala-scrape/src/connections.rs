@@ -17,7 +17,6 @@ use nyala_metrics::Page;
 use nyala_transport::Admission;
 use nyala_transport::admission::Place;
 use std::convert::Infallible;
-use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 
@@ -31,7 +30,7 @@ const CONNECTION: Duration = Duration::from_secs(10);
 const HEADER_BYTES: usize = 8 << 10;
 
 /// Serves until the service ends.
-pub(crate) async fn serve(listener: TcpListener, pages: Rc<Pages>) {
+pub(crate) async fn serve(listener: TcpListener, pages: Pages) {
     let admission = Admission::new(MOST);
     loop {
         let accepted = async {
@@ -51,7 +50,7 @@ pub(crate) async fn serve(listener: TcpListener, pages: Rc<Pages>) {
     }
 }
 
-async fn serve_one(stream: TcpStream, mut place: Place, pages: Rc<Pages>) {
+async fn serve_one(stream: TcpStream, mut place: Place, pages: Pages) {
     let service = service_fn(move |request: Request<Incoming>| {
         let pages = pages.clone();
         async move { Ok::<_, Infallible>(reply(&request, &pages).await) }

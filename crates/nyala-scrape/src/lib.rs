@@ -17,10 +17,10 @@ mod pages;
 mod process;
 
 pub use member::member;
+pub use pages::Pages;
 pub use process::process;
 
 use nyala_metrics::Page;
-use pages::Pages;
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
 use tokio::sync::{mpsc, oneshot};
@@ -64,44 +64,58 @@ impl Endpoint {
 
     /// Starts to serve, until the result is dropped.
     pub fn serve(self) -> Result<Scrapes, ScrapeError> {
+        let scrapes = Scrapes::nowhere();
+        self.serve_pages(scrapes.pages())?;
+        Ok(scrapes)
+    }
+
+    fn serve_pages(self, pages: Pages) -> Result<(), ScrapeError> {
         let Endpoint { listener, address } = self;
         let failed = |cause| ScrapeError::Listen { address, cause };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        let (asks, asked) = mpsc::channel(1);
         let listener = {
             let _inside = runtime.enter();
             tokio::net::TcpListener::from_std(listener).map_err(failed)?
         };
         let serve = move || {
             let local = tokio::task::LocalSet::new();
-            local.block_on(&runtime, connections::serve(listener, Pages::new(asks)));
+            local.block_on(&runtime, connections::serve(listener, pages));
         };
         std::thread::Builder::new().name("nyala-metrics".into()).spawn(serve).map_err(failed)?;
         tracing::info!(%address, "metrics are served at /metrics");
-        Ok(Scrapes { asked: Some(asked) })
+        Ok(())
     }
 }
 
 /// Where scrapes ask the service.
 #[derive(Debug)]
 pub struct Scrapes {
-    asked: Option<mpsc::Receiver<oneshot::Sender<String>>>,
+    asked: mpsc::Receiver<oneshot::Sender<String>>,
+    pages: Pages,
 }
 
 impl Scrapes {
-    /// Serves at an address, or nowhere: then nobody ever asks.
+    /// Serves at an address, or over HTTP nowhere.
     pub fn at(address: Option<SocketAddr>) -> Result<Scrapes, ScrapeError> {
         match address {
             Some(address) => Endpoint::bind(address)?.serve(),
-            None => Ok(Scrapes { asked: None }),
+            None => Ok(Scrapes::nowhere()),
         }
+    }
+
+    fn nowhere() -> Scrapes {
+        let (asks, asked) = mpsc::channel(1);
+        Scrapes { asked, pages: Pages::new(asks) }
+    }
+
+    /// The same pages for whoever asks in another way than over HTTP.
+    pub fn pages(&self) -> Pages {
+        self.pages.clone()
     }
 
     /// Answers scrapes with pages that `write` fills; for ever.
     pub async fn answer(&mut self, mut write: impl FnMut(&mut Page)) -> Infallible {
-        while let Some(asked) = &mut self.asked {
-            // The thread may have panicked; the service goes on without it.
-            let Some(ask) = asked.recv().await else { break };
+        while let Some(ask) = self.asked.recv().await {
             let mut page = Page::new();
             write(&mut page);
             // Whoever is gone does not want to know.

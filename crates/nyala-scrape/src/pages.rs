@@ -4,8 +4,11 @@
 //!
 //! **Failure model.** See the crate: a service that does not answer is not waited for longer than two seconds, nor asked by two at once.
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use bytes::Bytes;
+use nyala_wire::ErrorCode;
+use nyala_wire::error::WireError;
+use nyala_wire::frame::MAX_PAYLOAD;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, mpsc, oneshot};
 
@@ -14,37 +17,54 @@ const FRESH: Duration = Duration::from_millis(200);
 /// The longest wait for the service.
 const ANSWER: Duration = Duration::from_secs(2);
 
-pub(crate) struct Pages {
+/// Where a service's page can be had, on any thread. Clones share the last page.
+#[derive(Clone, Debug)]
+pub struct Pages(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
     asks: mpsc::Sender<oneshot::Sender<String>>,
-    last: RefCell<Option<(Instant, Rc<str>)>>,
-    asking: Mutex<()>,
+    /// The last page and when it was made. Whoever asks for the next one holds the lock.
+    last: Mutex<Option<(Instant, Arc<str>)>>,
 }
 
 impl Pages {
-    pub fn new(asks: mpsc::Sender<oneshot::Sender<String>>) -> Rc<Pages> {
-        Rc::new(Pages { asks, last: RefCell::default(), asking: Mutex::default() })
+    pub(crate) fn new(asks: mpsc::Sender<oneshot::Sender<String>>) -> Pages {
+        Pages(Arc::new(Shared { asks, last: Mutex::default() }))
     }
 
-    /// A page that is at most [`FRESH`] old; none if the service does not answer.
-    pub async fn page(&self) -> Option<Rc<str>> {
-        let _turn = self.asking.lock().await;
-        if let Some((made, page)) = &*self.last.borrow()
+    /// A page that is at most 200 ms old; none if the service does not answer. Needs a runtime with time.
+    pub async fn page(&self) -> Option<Arc<str>> {
+        let mut last = self.0.last.lock().await;
+        if let Some((made, page)) = &*last
             && made.elapsed() < FRESH
         {
             return Some(page.clone());
         }
         let (answer, answered) = oneshot::channel();
         let asked = async {
-            self.asks.send(answer).await.ok()?;
+            self.0.asks.send(answer).await.ok()?;
             answered.await.ok()
         };
-        let page: Rc<str> = tokio::time::timeout(ANSWER, asked).await.ok()??.into();
-        self.last.replace(Some((Instant::now(), page.clone())));
+        let page: Arc<str> = tokio::time::timeout(ANSWER, asked).await.ok()??.into();
+        *last = Some((Instant::now(), page.clone()));
         Some(page)
     }
 
+    /// The page as the payload of a reply to METRICS.
+    pub async fn payload(&self) -> Result<Vec<Bytes>, WireError> {
+        let page = self.page().await;
+        let page = page.ok_or_else(|| ErrorCode::NOT_READY.with("the service is starting, stopping or stuck"))?;
+        if page.len() > MAX_PAYLOAD {
+            return Err(
+                ErrorCode::INVALID.with("the page of metrics is longer than a reply may be; scrape it over HTTP")
+            );
+        }
+        Ok(vec![Bytes::copy_from_slice(page.as_bytes())])
+    }
+
     /// Returns when the service has ended.
-    pub async fn ended(&self) {
-        self.asks.closed().await;
+    pub(crate) async fn ended(&self) {
+        self.0.asks.closed().await;
     }
 }

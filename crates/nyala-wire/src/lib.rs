@@ -19,11 +19,13 @@ pub mod meta;
 pub mod meta_tx;
 pub mod mgmt;
 pub mod mirror;
+pub mod mounts;
 pub mod name;
 pub mod relay;
 pub mod slot_orders;
 pub mod slots;
 pub mod splitmix;
+pub mod stats;
 pub mod storage;
 pub mod stripe;
 pub mod time;
@@ -72,6 +74,8 @@ pub mod message_type {
     pub const PING: u16 = 0x0001;
     /// Any service: an empty body; the reply is a [`crate::mgmt::ServiceStats`].
     pub const STATS: u16 = 0x0002;
+    /// Any service: an empty body; the reply's payload is its page of metrics, OpenMetrics text (`docs/metrics.md`).
+    pub const METRICS: u16 = 0x0003;
     /// Any service, answered by its connection layer: an empty body and a payload of at most
     /// [`crate::relay::MAX_PATH_TEST`] bytes, which comes back. Proves that packets of full size go both ways.
     pub const PATH_TEST: u16 = 0x0010;

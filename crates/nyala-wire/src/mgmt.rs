@@ -4,7 +4,9 @@
 
 use crate::ids::{ClusterId, GroupId, InodeId, MapVersion, NodeId, TargetId};
 use crate::map::{ClusterMap, Consistency, Role, TargetKind};
+pub use crate::mounts::{MOUNT_KNOWN_S, MountAt};
 pub use crate::slot_orders::{SlotOrder, SlotStep};
+pub use crate::stats::ServiceStats;
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
@@ -104,11 +106,17 @@ pub enum MgmtRequest {
         #[n(0)]
         mgmt: Vec<String>,
     },
-    /// A metadata server begins an attempt to copy a slot, or is done with it. Reply: `Done`; the map says what came of it.
+    /// A mount serves metrics. Said again while it does: what is not heard of for [`MOUNT_KNOWN_S`] is forgotten. Reply: `Done`.
     #[n(20)]
+    AnnounceMount(#[n(0)] MountAt),
+    /// The mounts that were announced. Reply: `Mounts`.
+    #[n(21)]
+    Mounts,
+    /// A metadata server begins an attempt to copy a slot, or is done with it. Reply: `Done`; the map says what came of it.
+    #[n(22)]
     SlotStep(#[n(0)] SlotStep),
     /// An operator's order about slots. Reply: `Done`.
-    #[n(21)]
+    #[n(23)]
     Slots(#[n(0)] SlotOrder),
 }
 
@@ -419,6 +427,9 @@ pub enum MgmtReply {
     /// The management nodes, by id.
     #[n(18)]
     MgmtNodes(#[n(0)] Vec<MgmtNode>),
+    /// The mounts that serve metrics, by address. After a change of leaders incomplete until each was announced again.
+    #[n(19)]
+    Mounts(#[n(0)] Vec<MountAt>),
 }
 
 /// A management node makes itself known.
@@ -478,21 +489,4 @@ pub struct MgmtNode {
     /// Whether it answered the leader within the last second.
     #[n(5)]
     pub reachable: bool,
-}
-
-/// What any service says about itself: named counters, and CPU time of its process.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
-pub struct ServiceStats {
-    /// CPU time of the process, user and system, microseconds.
-    #[n(0)]
-    pub cpu_us: u64,
-    /// Resident memory, bytes.
-    #[n(1)]
-    pub resident_bytes: u64,
-    /// Seconds since start.
-    #[n(2)]
-    pub uptime_s: u64,
-    /// Counters by name, e.g. `op.create`, `write.bytes`, `checksum.errors`.
-    #[n(3)]
-    pub counters: Vec<(String, u64)>,
 }

@@ -72,6 +72,8 @@ pub enum Command {
     /// What services count: requests, bytes, operations, by service or by client
     #[command(subcommand)]
     Stats(stats::StatsCommand),
+    /// What services, targets, clients, users and operations do now, on a terminal
+    Top(top::TopArgs),
     /// Mount a file system
     Mount(role::mount::MountArgs),
     /// Unmount a file system, and wait until everything written is with the servers
@@ -82,6 +84,8 @@ pub enum Command {
     Meta(MetaCli),
     /// Run a storage service
     Storage(role::storage::StorageArgs),
+    /// Run the monitoring service: a day of figures of all services and mounts, for InfluxDB and for queries
+    Mon(role::mon::MonArgs),
     /// Measure the cluster, next to the local file system and loopback TCP
     #[command(subcommand)]
     Bench(bench::BenchArgs),
@@ -216,7 +220,7 @@ impl Command {
     fn log_level(&self) -> &'static str {
         match self {
             Command::Meta(MetaCli { command: Some(_), .. }) => "warn",
-            Command::Mgmtd(_) | Command::Meta(_) | Command::Storage(_) | Command::Mount(_) => "info",
+            Command::Mgmtd(_) | Command::Meta(_) | Command::Storage(_) | Command::Mon(_) | Command::Mount(_) => "info",
             _ => "warn",
         }
     }
@@ -254,12 +258,14 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Health(HealthCommand::Df(args)) => health_df::run(args, output),
         Command::Health(HealthCommand::Net(args)) => health_net::run(args, output),
         Command::Stats(command) => stats::run(command, output),
+        Command::Top(args) => top::run(args),
         Command::Mount(args) => role::mount::run(args),
         Command::Umount(args) => umount::run(args),
         Command::Mgmtd(args) => role::mgmtd::run(args),
         Command::Meta(MetaCli { command: Some(command), .. }) => meta_slots::run(command, output),
         Command::Meta(MetaCli { args, .. }) => role::meta::run(args),
         Command::Storage(args) => role::storage::run(args),
+        Command::Mon(args) => role::mon::run(args),
         Command::Bench(args) => bench::run(args, output),
         Command::Plan(args) => plan::run(args, output),
         Command::Tune(command) => tune::run(command, output),

@@ -25,6 +25,7 @@ mod locks;
 mod management;
 mod metrics;
 mod mirrored_metadata;
+mod monitoring;
 mod mount_copies;
 mod mounts;
 mod moved;

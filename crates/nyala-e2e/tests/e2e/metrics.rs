@@ -55,9 +55,10 @@ fn sum(families: &Families, name: &str, labels: &[(&str, &str)]) -> u64 {
 }
 
 /// Gives every service and the mount a port for its metrics.
-fn turn_on(cluster: &Cluster) -> BTreeMap<String, SocketAddr> {
+pub fn turn_on(cluster: &Cluster) -> BTreeMap<String, SocketAddr> {
     cluster.down().must();
-    let names = cluster.services().into_iter().chain(["mount".to_owned()]);
+    let files = fs::read_dir(cluster.dir().join("conf")).unwrap().map(|entry| entry.unwrap().path());
+    let names = files.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned());
     let addresses: BTreeMap<String, SocketAddr> = names.map(|name| (name, free_address())).collect();
     for (name, address) in &addresses {
         let path = cluster.dir().join("conf").join(format!("{name}.toml"));

@@ -67,6 +67,7 @@ fn writes(op: &MetaOp) -> bool {
         | MetaOp::FileInfo { .. }
         | MetaOp::DelegationPoll { .. }
         | MetaOp::DelegationReturn { .. }
+        | MetaOp::SessionAdopt(_)
         | MetaOp::Acquire { .. }
         | MetaOp::GetLock { .. }
         | MetaOp::LockWait { .. }

@@ -41,13 +41,15 @@ use group::wire::Message;
 use host::{End, Host, Serving};
 use metrics::Metrics;
 use nyala_namespace::server::op_names::{OP_NAMES, op_number};
-use nyala_scrape::Scrapes;
+use nyala_scrape::{Pages, Scrapes};
 use nyala_store::own_dir::{Kind, OwnDir};
 use nyala_store::{Options, Recovery, Store, StoreError};
 use nyala_transport::member::{Bootstrap, Identity, Joined, Member, ServiceRole};
 use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, ServerOptions, Service, TransportError};
 use nyala_wire::map::{ClusterMap, TargetKind};
-use nyala_wire::message_type::{META, META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX, PING, STATS};
+use nyala_wire::message_type::{
+    META, META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX, METRICS, PING, STATS,
+};
 use nyala_wire::meta::MetaRequest;
 use nyala_wire::mgmt::{Capacity, RegisterTarget, TargetCapacity};
 use nyala_wire::{ClusterId, ErrorCode, MapVersion, TargetId, Time, WireError, codec};
@@ -118,7 +120,7 @@ async fn run_once(
     tokio::task::spawn_local(host.clone().follow_map());
     let waits = is_alone(&member.map(), me);
     let stop = server.shutdown_handle();
-    let service = Rc::new(MetaService { host: host.clone(), metrics: metrics.clone() });
+    let service = Rc::new(MetaService { host: host.clone(), metrics: metrics.clone(), pages: scrapes.pages() });
     let service = serve(server, service, (waits, up), listen);
     let outcome = tokio::select! {
         served = service => served.map(|()| None).map_err(MetaError::from),
@@ -257,6 +259,7 @@ struct Answered {
 struct MetaService {
     host: Rc<Host>,
     metrics: Rc<Metrics>,
+    pages: Pages,
 }
 
 impl MetaService {
@@ -313,6 +316,7 @@ impl MetaService {
             META_CHECKPOINT => checkpointed(&host.tables.store).await?,
             PING => Vec::new(),
             STATS => codec::encode(&nyala_transport::process::stats(counters(host, &self.metrics))),
+            METRICS => return Ok(Answered { payload: self.pages.payload().await?, ..Answered::default() }),
             other => {
                 let what = format!("a metadata service does not know message {other:#06x}");
                 return Err(ErrorCode::UNKNOWN_MESSAGE.with(what));

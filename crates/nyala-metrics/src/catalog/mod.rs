@@ -6,6 +6,7 @@ pub mod member;
 pub mod meta;
 pub mod mgmt;
 pub mod mirror;
+pub mod mon;
 pub mod mount;
 pub mod process;
 pub mod storage;
@@ -14,7 +15,7 @@ pub mod store;
 use crate::Metric;
 
 /// What a kind of service exports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
     /// `nyala mgmtd`.
     Mgmtd,
@@ -24,11 +25,13 @@ pub enum Source {
     Storage,
     /// `nyala mount`.
     Mount,
+    /// `nyala mon`.
+    Mon,
 }
 
 impl Source {
     /// All of them.
-    pub const ALL: [Source; 4] = [Source::Mgmtd, Source::Meta, Source::Storage, Source::Mount];
+    pub const ALL: [Source; 5] = [Source::Mgmtd, Source::Meta, Source::Storage, Source::Mount, Source::Mon];
 
     /// The word for it, as in the label `service` of `nyala_build`.
     pub fn word(self) -> &'static str {
@@ -37,6 +40,7 @@ impl Source {
             Source::Meta => "meta",
             Source::Storage => "storage",
             Source::Mount => "mount",
+            Source::Mon => "mon",
         }
     }
 
@@ -47,6 +51,7 @@ impl Source {
             Source::Meta => &[process::ALL, member::ALL, store::ALL, mirror::ALL, meta::ALL],
             Source::Storage => &[process::ALL, member::ALL, store::ALL, mirror::ALL, storage::ALL],
             Source::Mount => &[process::ALL, mount::ALL],
+            Source::Mon => &[process::ALL, mon::ALL],
         };
         lists.concat()
     }

@@ -10,7 +10,7 @@ mod words;
 pub use families::{Families, Family, Sample};
 
 use check::check;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use words::{labels, name_is_good, unescape};
 
 /// What is wrong with a page, and in which line, from 1.
@@ -59,6 +59,8 @@ fn malformed(line: usize, what: &str) -> Malformed {
 struct Reader {
     families: Families,
     current: String,
+    /// Suffixes and labels of the current metric's samples so far.
+    seen: BTreeSet<(String, BTreeMap<String, String>)>,
 }
 
 impl Reader {
@@ -74,6 +76,7 @@ impl Reader {
                 return Err(format!("{name} comes twice"));
             }
             name.clone_into(&mut self.current);
+            self.seen.clear();
         }
         let family = self.families.get_mut(name).ok_or("no metric")?;
         if !family.samples.is_empty() {
@@ -106,7 +109,7 @@ impl Reader {
         let good = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit() || b".+-eE".contains(&byte));
         let value = value.parse().ok().filter(|_| good).ok_or(format!("{value:?} is no number"))?;
         let family = self.families.get_mut(&self.current).ok_or("a sample before any metric")?;
-        if family.samples.iter().any(|other| other.suffix == suffix && other.labels == labels) {
+        if !self.seen.insert((suffix.to_owned(), labels.clone())) {
             return Err(format!("{name} comes twice with the same labels"));
         }
         family.samples.push(Sample { suffix: suffix.to_owned(), labels, value });

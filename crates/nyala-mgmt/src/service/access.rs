@@ -51,14 +51,18 @@ pub(super) fn request(role: Role, request: &MgmtRequest) -> Result<(), WireError
             only(role == Role::Cli, "only management nodes and operators change the management nodes")
         }
         MgmtRequest::Groups(_) => only(role == Role::Cli, "only operators change mirror groups"),
+        MgmtRequest::AnnounceMount(_) => only(role == Role::Client, "only mounts say where they serve metrics"),
+        MgmtRequest::Mounts => Ok(()),
+        MgmtRequest::SlotStep(_) => only(role == Role::Meta, "only metadata services give slots away"),
+        MgmtRequest::Slots(_) => only(role == Role::Cli, "only operators move slots"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nyala_wire::mgmt::{GroupOrder, Heartbeat, JoinMgmt, MemberNews, Register};
-    use nyala_wire::{ClusterId, GroupId, MapVersion, NodeId, TargetId};
+    use nyala_wire::mgmt::{GroupOrder, Heartbeat, JoinMgmt, MemberNews, MountAt, Register, SlotOrder, SlotStep};
+    use nyala_wire::{ClusterId, GroupId, MapVersion, NodeId, Slot, TargetId};
 
     const ROLES: [(char, Role); 7] = [
         ('c', Role::Client),
@@ -83,6 +87,7 @@ mod tests {
         let heartbeat = Heartbeat { node, incarnation: 1, map_version: MapVersion(1), capacities: Vec::new() };
         let (cluster, uuid) = (ClusterId::UNKNOWN, ClusterId([1; 16]));
         let join = JoinMgmt { cluster, uuid, addresses: Vec::new(), incarnation: 1, node };
+        let mount = MountAt { name: "host:/mnt".to_owned(), address: "0.0.0.0:9000".to_owned() };
         vec![
             (MgmtRequest::WatchMap { have: MapVersion(0), wait_ms: 0 }, "cmsgano"),
             (register(NodeRole::Meta), "m"),
@@ -102,6 +107,10 @@ mod tests {
             (MgmtRequest::MgmtNodes, "cmsgano"),
             (MgmtRequest::RemoveMgmt { node }, "ga"),
             (MgmtRequest::AdoptMgmt { mgmt: Vec::new() }, "a"),
+            (MgmtRequest::AnnounceMount(mount), "c"),
+            (MgmtRequest::Mounts, "cmsgano"),
+            (MgmtRequest::SlotStep(SlotStep::Complete { slot: Slot(1), attempt: 1 }), "m"),
+            (MgmtRequest::Slots(SlotOrder::Cancel { slots: Vec::new() }), "a"),
         ]
     }
 

@@ -13,6 +13,8 @@ mod connection;
 mod goodbye;
 mod heartbeat;
 mod member;
+mod mounts;
+mod page;
 mod range;
 mod register;
 mod slots;
@@ -24,8 +26,9 @@ use crate::raft::rpc;
 use crate::{groups, members};
 use nyala_cluster::MemberAt;
 use nyala_metrics::Requests;
+use nyala_scrape::Pages;
 use nyala_transport::member::monotonic_ms;
-use nyala_transport::{Frame, PeerInfo, Reply, process};
+use nyala_transport::{Frame, PeerInfo, Reply};
 use nyala_wire::error::WireError;
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
 use nyala_wire::{ErrorCode, codec, message_type};
@@ -42,12 +45,14 @@ pub(crate) struct MgmtService {
     pub adopted: Option<watch::Sender<Vec<SocketAddr>>>,
     /// Counts of requests.
     pub requests: Requests,
+    /// The page of metrics.
+    pub pages: Pages,
 }
 
 impl MgmtService {
     /// Of a node that may wait to be adopted.
-    pub(crate) fn new(adopted: Option<watch::Sender<Vec<SocketAddr>>>) -> MgmtService {
-        MgmtService { core: OnceLock::new(), adopted, requests: metrics::requests() }
+    pub(crate) fn new(adopted: Option<watch::Sender<Vec<SocketAddr>>>, pages: Pages) -> MgmtService {
+        MgmtService { core: OnceLock::new(), adopted, requests: metrics::requests(), pages }
     }
 }
 
@@ -57,10 +62,8 @@ impl MgmtService {
         let core = self.core.get();
         let answer = match (frame.header.message_type, core) {
             (message_type::PING, _) => Ok(Vec::new()),
-            (message_type::STATS, core) => {
-                let counters = core.map(|core| core.counters.list()).unwrap_or_default();
-                Ok(codec::encode(&process::stats(counters)))
-            }
+            (message_type::STATS, core) => Ok(page::stats(core)),
+            (message_type::METRICS, _) => return page::handle(&self.pages).await,
             (message_type::MGMT, core) => match codec::decode(&frame.body) {
                 Ok(request) => {
                     *op = Op::request(&request);
@@ -121,8 +124,10 @@ impl MgmtService {
                 groups::carry_out(core, order).await?;
                 Ok(MgmtReply::Done)
             }
-            MgmtRequest::SlotStep(step) => slots::step(core, peer.role, step).await,
-            MgmtRequest::Slots(order) => slots::order(core, peer.role, order).await,
+            MgmtRequest::SlotStep(step) => slots::step(core, step).await,
+            MgmtRequest::Slots(order) => slots::order(core, order).await,
+            MgmtRequest::AnnounceMount(mount) => mounts::add(core, mount, peer.address.ip()),
+            MgmtRequest::Mounts => Ok(mounts::list(core)),
             MgmtRequest::AdoptMgmt { .. } => Err(ErrorCode::INVALID.into()),
         }
     }

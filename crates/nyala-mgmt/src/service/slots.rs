@@ -4,16 +4,11 @@
 
 use crate::core::Core;
 use nyala_cluster::Command;
-use nyala_transport::Role;
-use nyala_wire::ErrorCode;
 use nyala_wire::error::WireError;
 use nyala_wire::mgmt::{MgmtReply, SlotOrder, SlotStep};
 
 /// What the server that gives a slot away has done.
-pub(super) async fn step(core: &Core, role: Role, step: SlotStep) -> Result<MgmtReply, WireError> {
-    if role != Role::Meta {
-        return Err(ErrorCode::UNAUTHORIZED.with("only metadata services give slots away"));
-    }
+pub(super) async fn step(core: &Core, step: SlotStep) -> Result<MgmtReply, WireError> {
     let command = match step {
         SlotStep::Begin { slot, after, run } => Command::BeginMove { slot, after, run },
         SlotStep::Complete { slot, attempt } => Command::CompleteMove { slot, attempt },
@@ -23,10 +18,7 @@ pub(super) async fn step(core: &Core, role: Role, step: SlotStep) -> Result<Mgmt
 }
 
 /// What an operator wants.
-pub(super) async fn order(core: &Core, role: Role, order: SlotOrder) -> Result<MgmtReply, WireError> {
-    if role != Role::Cli {
-        return Err(ErrorCode::UNAUTHORIZED.with("only operators move slots"));
-    }
+pub(super) async fn order(core: &Core, order: SlotOrder) -> Result<MgmtReply, WireError> {
     let command = match order {
         SlotOrder::Move { slots, to } => Command::MoveSlots { slots, to },
         SlotOrder::Cancel { slots } => Command::CancelMoves { slots },

@@ -13,6 +13,7 @@ use super::sessions::Sessions;
 use super::target::Target;
 use crate::chunk_store::{Author, check_copy, copy_write, pad_copy};
 use bytes::Bytes;
+use nyala_scrape::Pages;
 use nyala_transport::member::Member;
 use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Service};
 use nyala_wire::storage::{
@@ -40,6 +41,7 @@ pub struct StorageService {
     sessions: Arc<Sessions>,
     pass_on: PassOn,
     metrics: Arc<Metrics>,
+    pages: Pages,
 }
 
 /// Memory for the data of reads, shared by all cores.
@@ -79,12 +81,12 @@ impl StorageService {
         mirrors: Arc<Mirrors>,
         sessions: Arc<Sessions>,
         handshake: HandshakeConfig,
-        metrics: Arc<Metrics>,
+        (metrics, pages): (Arc<Metrics>, Pages),
     ) -> StorageService {
         let pass_on = PassOn::new(member.clone(), handshake.clone());
         let thread = ThreadContext::new(handshake);
         mirrors.common().add_pool(&thread.pool);
-        StorageService { targets, member, reads, thread, mirrors, sessions, pass_on, metrics }
+        StorageService { targets, member, reads, thread, mirrors, sessions, pass_on, metrics, pages }
     }
 
     /// `op` becomes what is asked for, where the message alone does not say it.
@@ -93,6 +95,7 @@ impl StorageService {
         match request.message_type() {
             message_type::PING => Ok(Reply::ok(Bytes::new())),
             message_type::STATS => Ok(Reply::ok(codec::encode(&self.stats()))),
+            message_type::METRICS => Ok(Reply::ok(Bytes::new()).with_payload(self.pages.payload().await?)),
             message_type::STORAGE_WRITE => self.write(peer, request).await,
             message_type::STORAGE_READ => self.read(&request).await,
             message_type::STORAGE => Box::pin(self.other(peer, &request, op)).await,

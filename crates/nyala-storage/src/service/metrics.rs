@@ -41,6 +41,7 @@ ops! {
     Replica = "replica",
     Ping = "ping",
     Stats = "stats",
+    Metrics = "metrics",
     Unknown = "unknown",
 }
 
@@ -53,6 +54,7 @@ impl Op {
             message_type::STORAGE_REPLICA | message_type::STORAGE_REPLICAS => Op::Replica,
             message_type::PING => Op::Ping,
             message_type::STATS => Op::Stats,
+            message_type::METRICS => Op::Metrics,
             _ => Op::Unknown,
         }
     }

@@ -11,7 +11,7 @@ use super::targets::Targets;
 use crate::config::StorageConfig;
 use crate::disks::{Disks, OsDisks};
 use crate::error::StorageError;
-use nyala_scrape::Scrapes;
+use nyala_scrape::{Pages, Scrapes};
 use nyala_store::own_dir::{Kind, OwnDir};
 use nyala_transport::member::{Bootstrap, Identity, Joined, Member, ServiceRole};
 use nyala_transport::{HandshakeConfig, MemoryBudget, Role, Secret, Server, ServerOptions, TransportError};
@@ -92,7 +92,7 @@ async fn register_and_serve(
         read_units: reads.available_permits(),
         reads: reads.clone(),
     };
-    let mut cores = start_cores(servers, &page, &sessions, &handshake)?;
+    let mut cores = start_cores(servers, &page, scrapes.pages(), &sessions, &handshake)?;
     tracing::info!(node = %member.node(), %listen, targets = ?by_id.keys(), "storage service is up");
     let ended = tokio::select! {
         why = member.expelled() => Err(StorageError::Expelled(why)),
@@ -112,12 +112,14 @@ async fn register_and_serve(
 fn start_cores(
     servers: Vec<Server>,
     page: &MetricsPage,
+    pages: Pages,
     sessions: &Arc<Sessions>,
     handshake: &HandshakeConfig,
 ) -> Result<Vec<Ended>, StorageError> {
     let start = |server| {
         let MetricsPage { metrics, member, targets, mirrors, reads, .. } = page;
-        let (metrics, targets, member, reads) = (metrics.clone(), targets.clone(), member.clone(), reads.clone());
+        let (metrics, targets, member, reads) =
+            ((metrics.clone(), pages.clone()), targets.clone(), member.clone(), reads.clone());
         let (mirrors, sessions, others) = (mirrors.clone(), sessions.clone(), handshake.clone());
         start_core(server, move || StorageService::new(targets, member, reads, mirrors, sessions, others, metrics))
     };

@@ -18,6 +18,8 @@ const SHELLS: &[&str] = &[
     "crates/nyala-ring/src/",
     "crates/nyala-scrape/src/",
     "crates/nyala-mgmt/src/",
+    "crates/nyala-mon/src/",
+    "crates/nyala-top/src/",
 ];
 
 /// Each such module, or the one that declares it, has a failure model in its docs.

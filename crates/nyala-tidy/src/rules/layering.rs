@@ -20,6 +20,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("crc-fast", &["nyala-wire"]),
     ("anyhow", &["nyala"]),
     ("clap", &["nyala"]),
+    ("ratatui", &["nyala-top"]),
 ];
 
 /// Every arrow between crates is one that the table allows.

@@ -114,7 +114,7 @@ fn structures_have_their_fields() {
     structures!(nyala_wire::check::ScanRequest, nyala_wire::check::ScanReply, nyala_wire::check::InodeFact);
     structures!(MoveRows, MovedRow, ListedFile, FileLock, LockCheck, LockEdge, LockOwner, Returned, Revocation);
     structures!(nyala_wire::walk::WalkAt, nyala_wire::walk::WalkPiece);
-    structures!(Heartbeat, JoinMgmt, MgmtNode, Register, RegisterTarget, Registered);
+    structures!(Heartbeat, JoinMgmt, MgmtNode, MountAt, Register, RegisterTarget, Registered);
 }
 
 /// An enum without fields: `0 one · 1 other` in one row.
@@ -158,6 +158,7 @@ fn message_types_are_all_there() {
     let ours = [
         PING,
         STATS,
+        METRICS,
         PATH_TEST,
         RELAY,
         META,

@@ -14,8 +14,8 @@ use nyala_wire::meta_tx::{
     LockEdge, LockOwner, MoveRows, MovedRow, Outcome, PartResult, TxAction, TxPart, TxReply, TxRequest,
 };
 use nyala_wire::mgmt::{
-    GroupOrder, Heartbeat, JoinMgmt, MemberNews, MgmtNode, MgmtReply, MgmtRequest, MgmtRole, Register, RegisterTarget,
-    Registered, SlotOrder, SlotStep,
+    GroupOrder, Heartbeat, JoinMgmt, MemberNews, MgmtNode, MgmtReply, MgmtRequest, MgmtRole, MountAt, Register,
+    RegisterTarget, Registered, SlotOrder, SlotStep,
 };
 use nyala_wire::storage::{ListedFile, Stamp, StorageOp, StorageReply, StorageRequest, WriteVerifier};
 use nyala_wire::walk::{WalkAt, WalkPiece};
@@ -43,6 +43,7 @@ structures! {
     LockEdge { waiter, holder, wait }
     LockOwner { session, owner }
     MetaRequest { session, sequence, acked_below, owner, now, op, want }
+    MountAt { name, address }
     MgmtNode { node, alias, addresses, role, log, reachable }
     MoveRows { slot, attempt, map, number, rows, last, doubtful }
     MovedRow { key, value }
@@ -241,8 +242,10 @@ enums! {
         17 MgmtNodes {}
         18 RemoveMgmt { node }
         19 AdoptMgmt { mgmt }
-        20 SlotStep { 0 }
-        21 Slots { 0 }
+        20 AnnounceMount { 0 }
+        21 Mounts {}
+        22 SlotStep { 0 }
+        23 Slots { 0 }
     }
     MgmtReply {
         0 Done {}
@@ -255,6 +258,7 @@ enums! {
         16 NotLeader { leader, addresses }
         17 MgmtJoined { cluster, node }
         18 MgmtNodes { 0 }
+        19 Mounts { 0 }
     }
     MemberNews { 0 NeedsResync {} 1 ResyncStarted {} 2 Resynced {} }
     GroupOrder {

@@ -41,6 +41,7 @@ pub mod target_add;
 pub mod target_list;
 pub mod target_remove;
 pub mod target_set_state;
+pub mod top;
 pub mod tune;
 pub mod umount;
 pub mod up;

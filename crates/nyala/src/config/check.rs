@@ -2,7 +2,7 @@
 
 //! Checks a configuration file without starting anything.
 
-use super::{ClientSettings, MetaSettings, MgmtdSettings, StorageSettings, load};
+use super::{ClientSettings, MetaSettings, MgmtdSettings, MonSettings, StorageSettings, load};
 use crate::exit::Failure;
 use clap::ValueEnum;
 use std::path::Path;
@@ -18,6 +18,8 @@ pub enum ConfigRole {
     Storage,
     /// Mounts and commands.
     Client,
+    /// Monitoring service.
+    Mon,
 }
 
 impl ConfigRole {
@@ -30,6 +32,7 @@ impl ConfigRole {
             ("storage", ConfigRole::Storage),
             ("client", ConfigRole::Client),
             ("mount", ConfigRole::Client),
+            ("mon", ConfigRole::Mon),
         ];
         let mut found = words.iter().filter(|(word, _)| name.contains(word)).map(|(_, role)| *role);
         found.next().filter(|_| found.next().is_none())
@@ -41,7 +44,7 @@ impl ConfigRole {
 pub fn check(path: &Path, role: Option<ConfigRole>) -> Result<ConfigRole, Failure> {
     let unclear = || {
         Failure::usage(format!(
-            "the name of {} does not say what it configures; add --role mgmtd, meta, storage or client",
+            "the name of {} does not say what it configures; add --role mgmtd, meta, storage, client or mon",
             path.display()
         ))
     };
@@ -66,6 +69,12 @@ pub fn check(path: &Path, role: Option<ConfigRole>) -> Result<ConfigRole, Failur
         ConfigRole::Client => {
             load::<ClientSettings>(path)?;
         }
+        ConfigRole::Mon => {
+            let settings = load::<MonSettings>(path)?;
+            if settings.mgmt.is_some() {
+                settings.resolve().map_err(in_file)?;
+            }
+        }
     }
     Ok(role)
 }
@@ -82,6 +91,7 @@ mod tests {
         assert_eq!(role("meta1.toml"), Some(ConfigRole::Meta));
         assert_eq!(role("nyala-mgmtd.conf"), Some(ConfigRole::Mgmtd));
         assert_eq!(role("mount.toml"), Some(ConfigRole::Client));
+        assert_eq!(role("/etc/nyala/mon.toml"), Some(ConfigRole::Mon));
         assert_eq!(role("meta-storage.toml"), None);
         assert_eq!(role("x.toml"), None);
     }

@@ -7,10 +7,12 @@
 
 mod check;
 mod client;
+mod influx;
 mod load;
 mod memory;
 mod meta;
 mod mgmtd;
+mod mon;
 mod storage;
 mod transport;
 
@@ -19,6 +21,7 @@ pub use client::ClientSettings;
 pub use load::{load, load_default};
 pub use meta::MetaSettings;
 pub use mgmtd::{MgmtdSettings, PatternArg, pattern};
+pub use mon::MonSettings;
 pub use storage::{StorageSettings, TargetArg};
 pub use transport::FuseTransport;
 
@@ -35,6 +38,9 @@ pub const META_PORT: u16 = 8005;
 pub const STORAGE_PORT: u16 = 8003;
 /// Default port of the REST API.
 pub const REST_PORT: u16 = 8010;
+
+/// Default port of the monitoring service's queries.
+pub const MON_PORT: u16 = 8012;
 
 /// Settings that can be laid over others.
 pub trait Settings: serde::de::DeserializeOwned + Default {

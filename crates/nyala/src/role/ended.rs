@@ -5,6 +5,7 @@
 use crate::exit::{Exit, Failure};
 use nyala_meta::MetaError;
 use nyala_mgmt::MgmtError;
+use nyala_mon::MonError;
 use nyala_storage::StorageError;
 
 impl From<MgmtError> for Failure {
@@ -45,6 +46,18 @@ impl From<StorageError> for Failure {
             StorageError::Mgmt(error) => Failure::from(error).exit,
             StorageError::NoTarget => Exit::Config,
             StorageError::Expelled(_) => Exit::Refused,
+            _ => Exit::Failed,
+        };
+        Failure { exit, message }
+    }
+}
+
+impl From<MonError> for Failure {
+    fn from(error: MonError) -> Failure {
+        let message = error.to_string();
+        let exit = match error {
+            MonError::Secret(error) => Failure::from(error).exit,
+            MonError::Insecure(_) | MonError::Token { .. } => Exit::Config,
             _ => Exit::Failed,
         };
         Failure { exit, message }

@@ -10,7 +10,6 @@
 
 use crate::cluster::{Cluster, ask_node};
 use crate::exit::Failure;
-use nyala_transport::HandshakeConfig;
 use std::convert::Infallible;
 use std::ffi::OsStr;
 use std::future::Future;
@@ -36,12 +35,25 @@ pub async fn watched<T>(
     encrypt: bool,
     service: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
-    let Some(manager) = Manager::found() else { return service.await };
+    if Manager::found().is_none() {
+        return service.await;
+    }
     let handshake = Cluster::new(Vec::new(), secret, encrypt)?.handshake();
     let asked = own_address(listen);
+    let answers = async || ask_node(&[asked], &handshake).await.reached.is_some();
+    watched_by(answers, &format!("answers at {asked}"), service).await
+}
+
+/// The same for a service that shows in another way that it is `alive`; `what` it does then is said to the manager.
+pub async fn watched_by<T>(
+    alive: impl AsyncFnMut() -> bool,
+    what: &str,
+    service: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let Some(manager) = Manager::found() else { return service.await };
     tokio::select! {
         ended = service => ended,
-        never = manager.tell(asked, &handshake) => match never {},
+        never = manager.tell(alive, what) => match never {},
     }
 }
 
@@ -112,22 +124,25 @@ impl Manager {
     }
 
     /// Until the service ends.
-    async fn tell(&self, asked: SocketAddr, handshake: &HandshakeConfig) -> Infallible {
-        let answers = async || ask_node(&[asked], handshake).await.reached.is_some();
+    async fn tell(&self, mut alive: impl AsyncFnMut() -> bool, what: &str) -> Infallible {
         self.says("STATUS=starting, or waiting for management\n");
-        while !answers().await {
+        while !alive().await {
             tokio::time::sleep(PAUSE).await;
         }
-        while !self.says(&format!("READY=1\nSTATUS=answers at {asked}\n")) {
+        while !self.says(&format!("READY=1\nSTATUS={what}\n")) {
             tokio::time::sleep(AGAIN).await;
         }
         let Some(longest) = self.watchdog else { return std::future::pending().await };
         loop {
             tokio::time::sleep(longest / ASKED).await;
-            if answers().await {
+            if alive().await {
                 self.says("WATCHDOG=1\n");
             } else {
-                tracing::warn!(%asked, ?longest, "the service does not answer itself; its manager will start it again");
+                tracing::warn!(
+                    what,
+                    ?longest,
+                    "the service does not show that it is alive; its manager will start it again"
+                );
             }
         }
     }

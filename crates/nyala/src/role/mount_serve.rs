@@ -7,6 +7,7 @@
 //! SIGTERM the mount is taken away; if programs still use it, everything written is sent out first and they then get
 //! "not connected".
 
+use super::mount_announce::make_known;
 use super::mount_wait::{await_root, probe};
 use super::{mount_flags, stop_signal};
 use crate::exit::Failure;
@@ -55,6 +56,7 @@ pub async fn serve(plan: Plan, caller: &mut Caller) -> Result<(), Failure> {
     probe(&plan.config).await?;
     let mut scrapes = Scrapes::at(plan.metrics).map_err(|error| Failure::config(error.to_string()))?;
     let (mgmt, encrypt) = (plan.config.mgmt.clone(), plan.config.encrypt);
+    let mut announcing = std::pin::pin!(make_known(plan.config.clone(), plan.metrics));
     let client = Client::connect(plan.config).await?;
     await_root(&client).await?;
     let mount = Mount::new(&mount_options(&plan.flags, &plan.source, plan.mountpoint))?;
@@ -98,6 +100,7 @@ pub async fn serve(plan: Plan, caller: &mut Caller) -> Result<(), Failure> {
                 tracing::info!(mountpoint = %mountpoint.display(), source = record.source, "mounted");
                 caller.ready()?;
             }
+            never = &mut announcing => match never {},
             never = scrapes.answer(|page| metrics(page, &handler)) => match never {},
             () = &mut stop => {
                 match mount.unmount(false) {

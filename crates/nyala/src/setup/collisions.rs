@@ -2,7 +2,7 @@
 
 //! Other services of this host: what their settings files take, nobody else may have.
 
-use crate::config::{CONFIG_DIR, ConfigRole, META_PORT, MGMT_PORT, STORAGE_PORT};
+use crate::config::{CONFIG_DIR, ConfigRole, META_PORT, MGMT_PORT, MON_PORT, STORAGE_PORT};
 use crate::exit::Failure;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ pub fn default_port(role: ConfigRole) -> Option<u16> {
         ConfigRole::Mgmtd => Some(MGMT_PORT),
         ConfigRole::Meta => Some(META_PORT),
         ConfigRole::Storage => Some(STORAGE_PORT),
+        ConfigRole::Mon => Some(MON_PORT),
         ConfigRole::Client => None,
     }
 }
@@ -39,6 +40,7 @@ impl Claims {
             ConfigRole::Mgmtd => "/var/lib/nyala/mgmtd",
             ConfigRole::Meta => "/var/lib/nyala/meta",
             ConfigRole::Storage => "/var/lib/nyala/storage",
+            ConfigRole::Mon => "/var/lib/nyala/mon",
             ConfigRole::Client => return None,
         };
         let text = |value: &toml::Value| value.as_str().map(str::to_owned);

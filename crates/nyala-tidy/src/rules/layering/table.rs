@@ -46,7 +46,8 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
             "nyala-wire",
         ],
     ),
-    ("nyala-mon", &["nyala-transport", "nyala-cluster", "nyala-wire"]),
+    ("nyala-mon", &["nyala-transport", "nyala-scrape", "nyala-metrics", "nyala-wire"]),
+    ("nyala-top", &["nyala-mon", "nyala-metrics"]),
     ("nyala-client", &["nyala-transport", "nyala-metrics", "nyala-cluster", "nyala-wire"]),
     // The words of the protocol (ids, names, attributes) are what the client's functions take and return.
     ("nyala-fuse", &["nyala-client", "nyala-metrics", "nyala-ring", "nyala-wire"]),
@@ -89,6 +90,7 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
             "nyala-meta",
             "nyala-storage",
             "nyala-mon",
+            "nyala-top",
             "nyala-client",
             "nyala-fuse",
             "nyala-bench",

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Every query of every panel of the dashboards, and every alert rule, run by a real Prometheus that scrapes a mirrored cluster under load.
+
+use super::links;
+use super::programs::{prometheus_with, series, value};
+use crate::metrics::turn_on;
+use nyala_e2e::{Cluster, Options, serial};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+fn packaging() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging")
+}
+
+/// Dashboard, panel and query of each.
+fn queries() -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(packaging().join("grafana")).unwrap() {
+        let path = entry.unwrap().path();
+        let dashboard: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        for panel in dashboard["panels"].as_array().unwrap() {
+            for target in panel["targets"].as_array().unwrap() {
+                let place = format!("{}, {}", path.file_name().unwrap().display(), panel["title"]);
+                let query = target["expr"].as_str().unwrap().replace("$__rate_interval", "10s").replace("$job", ".*");
+                assert!(!query.contains('$'), "{place}: {query}");
+                all.push((place, query));
+            }
+        }
+    }
+    all
+}
+
+fn load(dir: &Path, over: &AtomicBool) {
+    let mut round = 0;
+    while !over.load(Ordering::Relaxed) {
+        links(dir, round * 10..round * 10 + 10);
+        let path = dir.join("data");
+        fs::write(&path, vec![7; 3 << 20]).unwrap();
+        fs::File::open(&path).unwrap().sync_all().unwrap();
+        assert_eq!(fs::read(&path).unwrap().len(), 3 << 20);
+        assert!(fs::metadata(dir.join("nobody")).is_err());
+        round += 1;
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn e2e_monitoring_dashboards_show_data() {
+    let _one = serial();
+    let options = Options { meta: 1, storage: 2, storage_services: 2, more: vec!["--mirror".to_owned()] };
+    let cluster = Cluster::start(options);
+    let addresses = turn_on(&cluster);
+    let rules = packaging().join("prometheus/nyala-alerts.yml");
+    let (mut program, address) = prometheus_with(&cluster, &addresses, Some(&rules));
+    let (dir, over) = (cluster.test_dir("loaded"), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let load = scope.spawn(|| load(&dir, &over));
+        std::thread::sleep(Duration::from_secs(12));
+        let queries = queries();
+        let empty: Vec<_> = queries.iter().filter(|(_, query)| series(address, query) == 0).collect();
+        over.store(true, Ordering::Relaxed);
+        load.join().unwrap();
+        println!("{} queries", queries.len());
+        assert!(queries.len() > 70 && empty.is_empty(), "no data: {empty:#?}");
+    });
+    let rules = super::programs::json(address, "/api/v1/rules", None);
+    let rules = rules["data"]["groups"][0]["rules"].as_array().unwrap().clone();
+    let name = |rule: &Value| rule["name"].as_str().unwrap().to_owned();
+    assert!(rules.len() > 10 && rules.iter().all(|rule| rule["health"] == "ok"), "{rules:#?}");
+    let firing: Vec<String> = rules.iter().filter(|rule| rule["state"] != "inactive").map(name).collect();
+    assert_eq!(firing, Vec::<String>::new(), "of a cluster that is well");
+    // One that dies is told of.
+    cluster.kill("storage2");
+    program.until("an alert is raised", || value(address, "sum(ALERTS{alertname=\"NyalaDoesNotAnswer\"})") == 1.0);
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The monitoring service: asks all services and mounts of a cluster for their figures at a rate, keeps the last day, writes it to
+//! InfluxDB, and answers questions about it.
+//!
+//! - [`Sampler`] finds and asks (`nyala top` does so too); [`logic`] decides what becomes of the answers; [`Mon`] runs it.
+//! - It may run anywhere, several times, and end at any time: nothing depends on it.
+//!
+//! **Failure model.** Everything that it asks, writes to and is asked by may be away, slow, or lie; the modules say what then. What it
+//! holds is bounded: memory and disk of the history by settings, pages, replies and questions by constants.
+
+mod api;
+mod ask;
+mod config;
+mod counters;
+mod disk;
+mod files;
+mod http;
+mod influx;
+pub mod logic;
+mod rounds;
+mod run;
+mod sampler;
+mod secrets;
+mod state;
+mod url;
+mod writer;
+
+pub use ask::Instance;
+pub use config::{InfluxConfig, MonConfig, MonError, Place};
+pub use run::Mon;
+pub use sampler::{Answered, Round, Sampler};
+pub use url::{Url, UrlError};
