@@ -96,7 +96,7 @@ pub enum Command {
     /// The commands of BeeGFS 7 under their names
     #[command(subcommand)]
     Compat(CompatCommand),
-    /// Make a cluster's secret file
+    /// Make a cluster's secret file, and change the keys in it
     Secret(secret::SecretArgs),
     /// Print completions for a shell
     Completions(completions::CompletionsArgs),
@@ -253,7 +253,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Tune(command) => tune::run(command, output),
         Command::Config(ConfigCommand::Check(args)) => config_check::run(args, output),
         Command::Compat(command) => crate::compat::install::run(command),
-        Command::Secret(args) => secret::run(args),
+        Command::Secret(args) => secret::run(args, output),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
         Command::Version => version::run(output),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Tables for people, JSON for programs.
+//! Tables for people, JSON for programs: as one document, or in lines.
 
 use crate::exit::{Exit, Failure, Outcome};
 use clap::ValueEnum;
@@ -18,6 +18,8 @@ pub enum Output {
     Table,
     /// One JSON document.
     Json,
+    /// JSON, a line for each entry of a list; of what is no list, one line.
+    Ndjson,
 }
 
 /// Rows under a heading. Columns whose every value begins with a digit are aligned to the right.
@@ -79,6 +81,15 @@ pub fn json<T: Serialize>(value: &T) -> Result<String, Failure> {
     text.map(|text| text + "\n").map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))
 }
 
+/// A value as lines of JSON: each entry of a list is one, and what is no list is one. Names of fields are in the order of the alphabet.
+pub fn lines<T: Serialize>(value: &T) -> Result<String, Failure> {
+    let wrong = |error| Failure::failed(format!("cannot write JSON: {error}"));
+    Ok(match serde_json::to_value(value).map_err(wrong)? {
+        serde_json::Value::Array(entries) => entries.iter().map(|entry| format!("{entry}\n")).collect(),
+        other => format!("{other}\n"),
+    })
+}
+
 /// A report of the benchmarks as text.
 pub fn text(document: &Document) -> String {
     let piece = |piece: &Piece| match piece {
@@ -97,33 +108,10 @@ pub fn show_document<T: Serialize>(output: Output, value: &T, document: Document
 pub fn show<T: Serialize>(output: Output, value: &T, table: impl FnOnce(&T) -> String) -> Outcome {
     match output {
         Output::Json => print(&json(value)?),
+        Output::Ndjson => print(&lines(value)?),
         Output::Table => print(&table(value)),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_are_aligned() {
-        let mut table = Table::new(&["ID", "ALIAS", "FREE"]);
-        table.row(["1".into(), "meta1".into(), "-".into()]);
-        table.row(["101".into(), "s".into(), "2.0GiB".into()]);
-        let want = " ID  ALIAS    FREE\n===  =====  ======\n  1  meta1       -\n101  s      2.0GiB\n";
-        assert_eq!(table.render(), want);
-    }
-
-    #[test]
-    fn wide_letters_take_their_room() {
-        let mut table = Table::new(&["NAME", "STATE"]);
-        table.row(["東京".into(), "ok".into()]);
-        table.row(["".into(), "ok".into()]);
-        assert_eq!(table.render(), "NAME  STATE\n====  =====\n東京  ok\n      ok\n");
-    }
-
-    #[test]
-    fn an_empty_table_has_its_heading() {
-        assert_eq!(Table::new(&["ID", "ALIAS"]).render(), "ID  ALIAS\n==  =====\n");
-    }
-}
+mod tests;

@@ -4,12 +4,14 @@
 //! operator is there for. A command that the page gets and that nobody runs here fails the test.
 
 mod faults;
+mod keys;
 mod members;
 mod page;
 mod setup;
 mod site;
 
 use faults::{cuts, moves, not_mounted, replace_management};
+use keys::{part_roles, rotate};
 use members::{replace_disk, restore_metadata, retire};
 use nyala_e2e::serial;
 use serde_json::Value;
@@ -60,6 +62,8 @@ fn e2e_operating_page() {
     part(&mut site, "set up", set_up);
     part(&mut site, "mirror groups", mirror);
     part(&mut site, "looking", look_around);
+    part(&mut site, "the secret is rotated", rotate);
+    part(&mut site, "roles are parted", part_roles);
     part(&mut site, "cuts", cuts);
     part(&mut site, "management moves", moves);
     part(&mut site, "management is replaced", replace_management);

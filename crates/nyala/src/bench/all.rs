@@ -9,7 +9,7 @@ use super::sessions::SessionsArgs;
 use super::{host, sites};
 use crate::cluster::ClusterArgs;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{Output, print, text};
+use crate::output::{Output, lines, print, text};
 use crate::role::block_on;
 use clap::Args;
 use nyala_bench::all::{Keeping, OwnCluster, Plan, conclude, measure};
@@ -98,6 +98,11 @@ pub fn run(args: &AllArgs, output: Output) -> Outcome {
     drop(cluster);
     let keeping = Keeping { name: args.name.clone(), results: args.results.clone(), out: args.out.clone() };
     let whole = conclude(parts, &keeping)?;
-    print(&if args.json || output == Output::Json { whole.json } else { text(&whole.document) })?;
+    let unread = |error| Failure::failed(format!("the report is no JSON: {error}"));
+    print(&match output {
+        Output::Ndjson => lines(&serde_json::from_str::<serde_json::Value>(&whole.json).map_err(unread)?)?,
+        Output::Table if !args.json => text(&whole.document),
+        Output::Table | Output::Json => whole.json,
+    })?;
     whole.broken.map_or(Ok(Exit::Ok), |why| Err(Failure::failed(why)))
 }

@@ -5,7 +5,7 @@
 use super::words::word;
 use crate::cluster::{ClusterArgs, Place, Way, through_mount};
 use crate::exit::{Exit, Failure, Outcome, io};
-use crate::output::{Output, json, print};
+use crate::output::{Output, json, lines, print};
 use crate::role::block_on;
 use crate::units::Size;
 use nyala_client::Client;
@@ -82,6 +82,7 @@ pub fn run(args: EntryInfoArgs, output: Output) -> Outcome {
         (Output::Table, _) => print(&text),
         (Output::Json, [entry]) => print(&json(entry)?),
         (Output::Json, entries) => print(&json(&entries)?),
+        (Output::Ndjson, entries) => print(&lines(&entries)?),
     }
     .map(|_| Exit::Ok)
 }

@@ -7,7 +7,7 @@ use super::words::word;
 use crate::cluster::{ClusterArgs, Place, Way, through_mount};
 use crate::config::PatternArg;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{Output, json, print};
+use crate::output::{Output, json, lines, print};
 use crate::role::block_on;
 use crate::units::Size;
 use nyala_client::Client;
@@ -160,6 +160,7 @@ pub fn run(args: EntrySetArgs, output: Output) -> Outcome {
         (Output::Table, _) => print(&text),
         (Output::Json, [one]) => print(&json(one)?),
         (Output::Json, all) => print(&json(&all)?),
+        (Output::Ndjson, all) => print(&lines(&all)?),
     }
     .map(|_| Exit::Ok)
 }

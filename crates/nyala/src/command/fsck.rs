@@ -104,7 +104,7 @@ fn list_classes(output: Output) -> Outcome {
         .map(|class| Listed { class: class.id(), meaning: class.meaning(), repair: class.repair() })
         .collect();
     match output {
-        Output::Json => show(output, &all, |_| String::new()),
+        Output::Json | Output::Ndjson => show(output, &all, |_| String::new()),
         Output::Table => {
             let mut table = Table::new(&["CLASS", "WHAT IS WRONG", "WHAT --repair DOES"]);
             all.iter().for_each(|row| table.row([row.class, row.meaning, row.repair].map(str::to_owned)));

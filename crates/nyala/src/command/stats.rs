@@ -79,7 +79,7 @@ fn table(all: &All) -> String {
 fn show(all: &All, output: Output) -> Outcome {
     match output {
         Output::Table => print(&table(all)),
-        Output::Json => {
+        Output::Json | Output::Ndjson => {
             let line = serde_json::to_string(all);
             print(&(line.map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))? + "\n"))
         }

@@ -7,7 +7,7 @@ use super::status::{Status, collect};
 use crate::cluster::Cluster;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::mount::table::settled;
-use crate::output::{Output, json, print};
+use crate::output::{Output, print, show};
 use crate::role::{block_on, stop_signal};
 use crate::units::{Size, Span};
 use crate::up::{DEFAULT_DIR, Home, Kind, Plan, ServicePlan, ServiceState, Wishes};
@@ -219,8 +219,8 @@ async fn report(home: &Home, plan: &Plan, cluster: &Cluster, mount: bool, output
         services: collect(home, plan, Some(cluster)).await,
         targets: health_df::collect(cluster).await?,
     };
-    if output == Output::Json {
-        return print(&json(&report)?).map(|_| ());
+    if output != Output::Table {
+        return show(output, &report, |_| String::new()).map(|_| ());
     }
     let mut text = health_df::render(&report.targets);
     let dir = home.dir().display();
