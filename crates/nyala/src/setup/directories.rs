@@ -91,6 +91,19 @@ pub fn file_system_note(dir: &Path) -> Result<Option<String>, Failure> {
     })
 }
 
+/// A service's own directory that the settings have named `before` was made then: where it is missing now, its disk is not mounted, and a
+/// service with a new one would be another service.
+pub fn is_not_away(dir: &Path, found: Found, before: Option<&Path>, settings: &Path) -> Result<(), Failure> {
+    if found != Found::Missing || before != Some(dir) {
+        return Ok(());
+    }
+    let (dir, settings) = (dir.display(), settings.display());
+    Err(Failure::config(format!(
+        "{dir} is not there, and {settings} says that this service was set up with it: is its disk mounted? Mount it, and \
+         say this again. If nothing was ever in it, or all of it is given up: mkdir -m 700 {dir}"
+    )))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 //! Planning the set-up of a service: its settings, directories, secret and unit.
 
 use super::args::{MetaSetup, MgmtdSetup, StorageSetup};
-use super::directories::{Found, file_system_note, of_kind, of_mgmtd};
+use super::directories::{Found, file_system_note, is_not_away, of_kind, of_mgmtd};
 use super::plan::Plan;
 use super::settings_file::settings_file;
 use super::site::Site;
@@ -28,8 +28,10 @@ pub fn mgmtd(args: &MgmtdSetup) -> Result<Plan, Failure> {
     let mut plan = Plan::default();
     let found = of_mgmtd(&config.dir)?;
     // Where this service has been set up before, its cluster has a secret: a second one would be another cluster's.
-    let begins = !further && !file.existed && matches!(found, Found::Missing | Found::Empty);
+    let begins = !further && file.old.is_none() && matches!(found, Found::Missing | Found::Empty);
     secret(&mut plan, &config.secret_file, begins)?;
+    let before = file.old.and_then(|old| old.resolve().ok()).map(|old| old.dir);
+    is_not_away(&config.dir, found, before.as_deref(), &site.config)?;
     directory(&mut plan, &config.dir, found)?;
     plan.steps.extend(file.step);
     site.finish(&mut plan, &args.service, ConfigRole::Mgmtd, &file.text, &config.secret_file)?;
@@ -53,7 +55,10 @@ pub fn meta(args: &MetaSetup) -> Result<Plan, Failure> {
     let config = file.settings.clone().resolve().map_err(|error| error.context(site.config.display()))?;
     let mut plan = Plan::default();
     secret(&mut plan, &config.secret_file, false)?;
-    directory(&mut plan, &config.dir, of_kind(&config.dir, Kind::MetaTarget)?)?;
+    let before = file.old.and_then(|old| old.resolve().ok()).map(|old| old.dir);
+    let found = of_kind(&config.dir, Kind::MetaTarget)?;
+    is_not_away(&config.dir, found, before.as_deref(), &site.config)?;
+    directory(&mut plan, &config.dir, found)?;
     plan.steps.extend(file.step);
     site.finish(&mut plan, &args.service, ConfigRole::Meta, &file.text, &config.secret_file)?;
     Ok(plan)
@@ -70,6 +75,8 @@ pub fn storage(args: &StorageSetup) -> Result<Plan, Failure> {
     let mut plan = Plan::default();
     secret(&mut plan, &config.secret_file, false)?;
     let node = of_kind(&config.dir, Kind::StorageNode)?;
+    let before = file.old.and_then(|old| old.resolve().ok()).map(|old| old.dir);
+    is_not_away(&config.dir, node, before.as_deref(), &site.config)?;
     directory(&mut plan, &config.dir, node)?;
     let mut ids: Vec<_> = config.targets.iter().filter_map(|target| target.id).collect();
     ids.sort_unstable();
@@ -232,6 +239,46 @@ mod tests {
         assert_eq!(count(&mgmtd(&args).unwrap()), 0, "one that exists is the one");
         let further = MgmtdSetup { standby: true, ..args };
         assert!(mgmtd(&further).unwrap().next.iter().any(|next| next.contains("mgmt add")));
+    }
+
+    #[test]
+    fn a_directory_that_was_there_before_is_not_made_again() {
+        let place = Place::new();
+        let first = MgmtdSetup { dir: Some(place.at("mgmt")), service: place.service("mgmtd"), ..Default::default() };
+        let second = MetaSetup {
+            mgmt: Some("127.0.0.1".parse().unwrap()),
+            dir: Some(place.at("meta")),
+            service: place.service("meta"),
+            ..Default::default()
+        };
+        let third = place.storage(&["t1"]);
+        let plans = || [("mgmt", mgmtd(&first)), ("meta", meta(&second)), ("node", storage(&third))];
+        perform(&mgmtd(&first).unwrap());
+        for (_, plan) in plans() {
+            perform(&plan.unwrap());
+        }
+        // Their disks are not mounted.
+        for name in ["mgmt", "meta", "node"] {
+            std::fs::rename(place.at(name), place.at(&format!("{name}.away"))).unwrap();
+        }
+        for (name, plan) in plans() {
+            let error = plan.unwrap_err();
+            let dir = place.at(name).display().to_string();
+            assert_eq!(error.exit, crate::exit::Exit::Config, "{name}");
+            for word in [dir.as_str(), ".toml", "is its disk mounted?", "mkdir -m 700"] {
+                assert!(error.message.contains(word), "{name}: {error}");
+            }
+            assert!(!place.at(name).exists(), "nothing is made in its place");
+        }
+        // Another place than before is a new one; what is back is taken; so is what was made by hand.
+        let moved = MetaSetup { dir: Some(place.at("meta2")), ..second.clone() };
+        assert!(meta(&moved).unwrap().steps.iter().any(|step| matches!(step, Step::MakeDir { .. })));
+        std::fs::rename(place.at("mgmt.away"), place.at("mgmt")).unwrap();
+        std::fs::rename(place.at("meta.away"), place.at("meta")).unwrap();
+        std::fs::create_dir(place.at("node")).unwrap();
+        for (name, plan) in plans() {
+            assert!(plan.unwrap().steps.is_empty(), "{name}");
+        }
     }
 
     #[test]

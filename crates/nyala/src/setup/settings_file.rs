@@ -19,8 +19,8 @@ pub struct SettingsFile<S> {
     pub text: String,
     /// None where it says all of that already.
     pub step: Option<Step>,
-    /// Whether there was one before.
-    pub existed: bool,
+    /// What the one before says, if there was one.
+    pub old: Option<S>,
     /// Targets that it did not have.
     pub new: Vec<TargetArg>,
 }
@@ -43,23 +43,28 @@ where
     let shown = config.display();
     let old = match std::fs::read_to_string(config) {
         Ok(old) => {
-            // Said with its line, as everywhere.
-            load::<S>(config)?;
-            Some(old)
+            // What is wrong is said with its line, as everywhere.
+            Some((load::<S>(config)?, old))
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => return Err(io(&shown)(error)),
     };
-    let new = new_targets(old.as_deref(), targets)?;
+    let (old, old_text) = old.unzip();
+    let new = new_targets(old_text.as_deref(), targets)?;
     let refused = |why: String| Failure::config(format!("configuration file {shown}: {why}"));
-    let text = document::settled::<S>(old.as_deref(), &keys, &new).map_err(refused)?;
+    let text = document::settled::<S>(old_text.as_deref(), &keys, &new).map_err(refused)?;
     let settings: S = toml::from_str(&text).map_err(|error| Failure::usage(error.message().to_owned()))?;
     let mut lines: Vec<String> = keys.iter().map(|(key, value)| format!("{key} = {value}")).collect();
     lines.extend(new.iter().map(|target| format!("[[targets]] dir = \"{}\"", target.dir.display())));
-    let step =
-        Step::Write { path: config.to_owned(), text: text.clone(), mode: 0o644, shown: lines, replaces: old.is_some() };
-    let step = (old.as_deref() != Some(&text)).then_some(step);
-    Ok(SettingsFile { settings, step, text, existed: old.is_some(), new })
+    let step = Step::Write {
+        path: config.to_owned(),
+        text: text.clone(),
+        mode: 0o644,
+        shown: lines,
+        replaces: old_text.is_some(),
+    };
+    let step = (old_text.as_deref() != Some(&text)).then_some(step);
+    Ok(SettingsFile { settings, step, text, old, new })
 }
 
 /// Targets that the file does not have. One with other words than in the file is refused: it is the administrator's to say which.
