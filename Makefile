@@ -183,6 +183,10 @@ flips: deps ## bits flipped in every structure on disk of every service (FLIPS=:
 	NYALA_FLIPS=$(or $(FLIPS),10000) $(if $(SEED),NYALA_FLIPS_SEED=$(SEED)) \
 	  cargo test --release --locked --workspace --test flips -- --nocapture
 
+.PHONY: test-upgrade
+test-upgrade: deps build ## upgrade a cluster of an earlier commit's build to this one, one service at a time, under load (as root; BASE=: the commit)
+	scripts/test-upgrade "$(NYALA)" "$(TARGET)/upgrade" $(BASE)
+
 .PHONY: soak
 soak: deps build $(FSX) $(PJDFSTEST) ## the end-to-end tests in their long form, ROUNDS times
 	for round in $$(seq $(or $(ROUNDS),3)); do \

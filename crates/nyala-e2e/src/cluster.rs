@@ -69,6 +69,11 @@ impl Cluster {
         self.nyala(self.up_args())
     }
 
+    /// The same with another build of the program.
+    pub fn up_with(&self, program: &Path) -> Outcome {
+        run(Command::new(program).args(self.up_args()).current_dir(&self.root), COMMAND_LIMIT)
+    }
+
     /// The same, where no service may have more than so many descriptors.
     pub fn up_with_descriptors(&self, most: u32) -> Outcome {
         let mut command = Command::new("prlimit");

@@ -46,6 +46,7 @@ mod soak;
 mod strangers;
 mod stress_ng;
 mod takeover;
+mod upgrade;
 mod verifiers;
 mod waits;
 mod ways;
