@@ -10,6 +10,7 @@
 //! - `tests/corpus.rs` runs each on its corpus (`fuzz/corpus/TARGET`) and on some mutations ([`Mutator`]) in every `cargo test`.
 //! - `make fuzz` runs them under libFuzzer (`fuzz/fuzz_targets`), and keeps in the corpus what covers more.
 
+pub mod host;
 mod mutate;
 pub mod namespace;
 pub mod pure;
@@ -49,6 +50,7 @@ pub const TARGETS: &[Target] = &[
     target("wire_ids", wire::ids),
     target("transport_preamble", transport::preamble),
     target("transport_hello", transport::hello),
+    target("transport_key_file", transport::key_file),
     target("fuse_request", fuse::request),
     target("fuse_init", fuse::init),
     target("fuse_proc", fuse::proc_files),
@@ -75,4 +77,7 @@ pub const TARGETS: &[Target] = &[
     target("mgmt_raft_record", mgmt::raft_record),
     target("mgmt_raft_message", mgmt::raft_message),
     target("mgmt_rest", mgmt::rest_body),
+    target("tune_fstab", host::fstab),
+    target("tune_judge", host::judged),
+    target("tune_saved", host::saved),
 ];

@@ -6,15 +6,18 @@
 //! - [`setting`], [`rule`]: a setting of the kernel, what each guide says of it, and the rule that settles contradictions.
 //! - [`catalogue`]: all of them, and what the guides advise that is not taken.
 //! - [`plan`], [`mod@judge`]: the files of a host that they stand for, and what is to be written to each.
+//! - [`saved`]: what those files said before. [`fstab`]: lines of the table of file systems.
 //! - [`facts`], [`mod@check`], [`finding`]: facts about a host go in, findings come out: file systems, kernel, clock, network.
 
 pub mod catalogue;
 pub mod check;
 pub mod facts;
 pub mod finding;
+pub mod fstab;
 pub mod judge;
 pub mod plan;
 pub mod rule;
+pub mod saved;
 pub mod setting;
 
 pub use check::check;

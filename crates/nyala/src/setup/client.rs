@@ -97,7 +97,7 @@ fn mount(
         options += &format!(",secret={}", shown.ok_or_else(refused)?);
     }
     crate::mount::MountFlags::default().add(&options, false).map_err(Failure::usage)?;
-    let [source, point, options] = [&format!("{mgmt}:/"), point, &options].map(fstab::escape);
+    let [source, point, options] = [&format!("{mgmt}:/"), point, &options].map(nyala_tune::fstab::escape);
     let line = format!("{source} {point} fuse.nyala {options} 0 0");
     if fstab::is_to_be_added(&places.fstab, &line)? {
         plan.steps.push(Step::Fstab { path: places.fstab.clone(), line });

@@ -2,10 +2,11 @@
 
 //! Changing the kernel's files, and back.
 
-use super::state::{Before, State};
+use super::state;
 use crate::exit::Failure;
 use crate::host::{Root, kernel_file};
 use nyala_tune::facts::KernelFile;
+use nyala_tune::saved::Before;
 use nyala_tune::{Item, Verdict, chosen, judge};
 use serde::Serialize;
 
@@ -74,12 +75,12 @@ fn value(kernel: &dyn Kernel, file: &str) -> Option<String> {
 
 /// Changes files, after what all of them say is kept: also of those that say the right thing already, since writing another may change them.
 pub fn apply(root: &Root, kernel: &dyn Kernel, items: &[Item]) -> Result<Vec<Done>, Failure> {
-    let _locked = State::lock(root)?;
+    let _locked = state::lock(root)?;
     let files: Vec<KernelFile> = items.iter().map(|item| kernel_file(&|file| kernel.text(file), item)).collect();
     if changes(&files).is_empty() {
         return Ok(Vec::new());
     }
-    let mut state = State::load(root)?;
+    let mut saved = state::load(root)?;
     for file in &files {
         let set = match judge(&file.item, &file.texts) {
             Verdict::Skip { .. } => continue,
@@ -87,9 +88,9 @@ pub fn apply(root: &Root, kernel: &dyn Kernel, items: &[Item]) -> Result<Vec<Don
             Verdict::Same => file.texts.own.as_deref().map(chosen).unwrap_or_default().to_owned(),
         };
         let before = file.texts.own.as_deref().map(chosen).unwrap_or_default();
-        state.remember(&file.item.file(), before, &set);
+        saved.remember(&file.item.file(), before, &set);
     }
-    state.store(root)?;
+    state::store(&saved, root)?;
     // Each is looked at again when its turn comes.
     let now = |item: &Item| changes(&[kernel_file(&|file| kernel.text(file), item)]).pop();
     Ok(items.iter().filter_map(|item| now(item).map(|change| perform(kernel, change))).collect())
@@ -97,7 +98,7 @@ pub fn apply(root: &Root, kernel: &dyn Kernel, items: &[Item]) -> Result<Vec<Don
 
 /// What would be brought back, in the order in which it was set: a scheduler before what it limits.
 pub fn reverts(root: &Root, kernel: &dyn Kernel) -> Result<Vec<Change>, Failure> {
-    Ok(State::load(root)?.saved.iter().filter_map(|saved| back(kernel, saved)).collect())
+    Ok(state::load(root)?.files.iter().filter_map(|saved| back(kernel, saved)).collect())
 }
 
 /// What brings a file back; none where it says that already.
@@ -114,12 +115,12 @@ fn back(kernel: &dyn Kernel, saved: &Before) -> Option<Change> {
 
 /// Brings back what files said before; what cannot be brought back stays in the state, unless its file is gone.
 pub fn revert(root: &Root, kernel: &dyn Kernel) -> Result<Vec<Done>, Failure> {
-    let _locked = State::lock(root)?;
-    let mut state = State::load(root)?;
+    let _locked = state::lock(root)?;
+    let mut saved = state::load(root)?;
     let done: Vec<Done> =
-        state.saved.iter().filter_map(|saved| back(kernel, saved).map(|change| perform(kernel, change))).collect();
-    state.saved.retain(|saved| value(kernel, &saved.file).is_some_and(|now| now != saved.before));
-    state.store(root)?;
+        saved.files.iter().filter_map(|file| back(kernel, file).map(|change| perform(kernel, change))).collect();
+    saved.files.retain(|file| value(kernel, &file.file).is_some_and(|now| now != file.before));
+    state::store(&saved, root)?;
     Ok(done)
 }
 

@@ -71,6 +71,7 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
             "nyala-storage",
             "nyala-client",
             "nyala-fuse",
+            "nyala-tune",
         ],
     ),
     ("nyala-e2e", &["nyala-wire"]),
