@@ -107,7 +107,7 @@ mod tests {
     fn tables(dir: &std::path::Path, rows: &[(&[u8], &[u8])]) -> Tables {
         let (store, _) = Store::open(dir, Options::default()).unwrap();
         let mut batch = Batch::new();
-        for (key, value) in &rows {
+        for (key, value) in rows {
             batch.put(key, value);
         }
         store.apply(batch).unwrap();

@@ -48,8 +48,15 @@ pub fn run(args: &RetireArgs, output: Output) -> Outcome {
 
 /// A role for which there is no key left.
 fn lost(gone: KeyRoles, left: &KeyFile) -> Option<&'static str> {
-    let has = |role: fn(&KeyRoles) -> bool| left.keys.iter().any(|key| role(&key.grant.roles));
-    let roles: [(&'static str, fn(&KeyRoles) -> bool); 3] =
-        [("server", |roles| roles.server), ("admin", |roles| roles.admin), ("client", |roles| roles.client)];
-    roles.into_iter().find(|(_, role)| role(&gone) && !has(*role)).map(|(name, _)| name)
+    let has = left.keys.iter().map(|key| key.grant.roles).fold(KeyRoles::default(), |all, one| KeyRoles {
+        client: all.client || one.client,
+        server: all.server || one.server,
+        admin: all.admin || one.admin,
+    });
+    let lost = [
+        ("server", gone.server && !has.server),
+        ("admin", gone.admin && !has.admin),
+        ("client", gone.client && !has.client),
+    ];
+    lost.into_iter().find_map(|(name, lost)| lost.then_some(name))
 }
