@@ -107,7 +107,9 @@ mod tests {
     fn tables(dir: &std::path::Path, rows: &[(&[u8], &[u8])]) -> Tables {
         let (store, _) = Store::open(dir, Options::default()).unwrap();
         let mut batch = Batch::new();
-        rows.iter().for_each(|(key, value)| drop(batch.put(key, value)));
+        for (key, value) in rows {
+            batch.put(key, value);
+        }
         store.apply(batch).unwrap();
         Tables::new(store).unwrap()
     }
