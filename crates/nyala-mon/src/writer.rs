@@ -30,6 +30,17 @@ pub async fn note(disk: &Arc<Mutex<Disk>>, sent_ms: u64) {
     }
 }
 
+fn count(shared: &Shared, answer: Answer, values: u64, sent_ms: u64) {
+    let mut counters = shared.counters.borrow_mut();
+    match answer {
+        Answer::Written => counters.written += values,
+        Answer::Refused => counters.refused += 1,
+        Answer::Failed => counters.write_failures += 1,
+        Answer::TooLong => {}
+    }
+    counters.sent_ms = Some(sent_ms);
+}
+
 /// Writes to the database what it has not, for ever.
 pub async fn write(
     shared: &Shared,
@@ -53,15 +64,7 @@ pub async fn write(
         };
         let answer = influx.write(&batch).await;
         outbox.answered(now(), &batch, answer);
-        let mut counters = shared.counters.borrow_mut();
-        match answer {
-            Answer::Written => counters.written += batch.values as u64,
-            Answer::Refused => counters.refused += 1,
-            Answer::Failed => counters.write_failures += 1,
-            Answer::TooLong => {}
-        }
-        counters.sent_ms = Some(outbox.sent_ms());
-        drop(counters);
+        count(shared, answer, batch.values as u64, outbox.sent_ms());
         if noted.elapsed() >= NOTE {
             note(disk, outbox.sent_ms()).await;
             noted = Instant::now();

@@ -140,7 +140,7 @@ proptest! {
                 }
                 Op::Restart(Some(torn)) => {
                     // Of the raw tier, some rounds are gone; what was folded of them may be there.
-                    let last = disk.keys().filter(|(tier, _)| *tier == Tier::Raw).next_back().copied();
+                    let last = disk.keys().rfind(|(tier, _)| *tier == Tier::Raw).copied();
                     let Some(last) = last else { continue };
                     let bytes = disk.get_mut(&last).unwrap();
                     bytes.truncate(bytes.len().saturating_sub(torn.into()));

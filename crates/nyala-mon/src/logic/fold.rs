@@ -41,6 +41,9 @@ pub struct Fold {
     values: BTreeMap<Arc<Key>, Folded>,
 }
 
+/// A folded round: its time, and the values.
+pub type Round = (u64, Vec<(Arc<Key>, i64)>);
+
 impl Fold {
     /// With steps of this length, at least 1 ms.
     pub fn new(step_ms: u64) -> Fold {
@@ -48,7 +51,7 @@ impl Fold {
     }
 
     /// Adds a round; the folded round of the step before, if this one is of another. Its time is the step's end, which belongs to it.
-    pub fn push(&mut self, time_ms: u64, values: &[(Arc<Key>, i64)]) -> Option<(u64, Vec<(Arc<Key>, i64)>)> {
+    pub fn push(&mut self, time_ms: u64, values: &[(Arc<Key>, i64)]) -> Option<Round> {
         let number = time_ms.saturating_sub(1) / self.step_ms;
         let ended = self.number.filter(|before| *before != number).map(|before| {
             let values = std::mem::take(&mut self.values).into_iter();

@@ -13,9 +13,12 @@ macro_rules! put {
     ($text:expr, $($what:tt)*) => { let _ = write!($text, $($what)*); };
 }
 
+/// Of one metric, its values with their times.
+type Numbers<'a> = (&'a Arc<Key>, Vec<(u64, i64)>);
+
 /// Appends the samples of a block within these times; returns how many values that are.
 pub fn lines(out: &mut String, block: &Block, times: RangeInclusive<u64>) -> usize {
-    let (mut written, mut group): (usize, Vec<(&Arc<Key>, Vec<(u64, i64)>)>) = (0, Vec::new());
+    let (mut written, mut group): (usize, Vec<Numbers>) = (0, Vec::new());
     for (key, values) in block.all() {
         let values: Vec<_> = values.filter(|(time, _)| times.contains(time)).collect();
         if group.first().is_some_and(|(first, _)| !first.is_beside(key)) {
@@ -30,7 +33,7 @@ pub fn lines(out: &mut String, block: &Block, times: RangeInclusive<u64>) -> usi
 }
 
 /// The numbers of one metric with the same tags: a line for each time.
-fn put_group(out: &mut String, group: &[(&Arc<Key>, Vec<(u64, i64)>)]) {
+fn put_group(out: &mut String, group: &[Numbers]) {
     let Some((first, _)) = group.first() else { return };
     let tags = tags(first);
     let mut times: Vec<u64> = group.iter().flat_map(|(_, values)| values.iter().map(|(time, _)| *time)).collect();

@@ -71,7 +71,8 @@ pub fn run(args: TopArgs) -> Outcome {
     if !(INTERVALS.0..=INTERVALS.1).contains(&interval) {
         return Err(Failure::usage("--interval is from 100ms to 10m"));
     }
-    if !args.batch && !(std::io::stdout().is_terminal() && std::io::stdin().is_terminal()) {
+    let terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
+    if !args.batch && !terminal {
         return Err(Failure::usage("this is no terminal; add --batch, or use `nyala stats`"));
     }
     block_on(async {
