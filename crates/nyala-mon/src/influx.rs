@@ -2,7 +2,7 @@
 
 //! Writes points to InfluxDB, version 1 or 2.
 //!
-//! **Failure model.** The database may be away, refuse, hang, or lose its reply: [`Outbox`] decides what then. A token or password that it does
+//! **Failure model.** The database may be away, refuse, hang, or lose its reply: [`crate::logic::outbox`] decides what then. A token or password that it does
 //! not accept, a bucket that it does not have: those are failures that an operator can mend, and are tried again. Of version 1, a
 //! database that is missing is made.
 

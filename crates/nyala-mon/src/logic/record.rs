@@ -134,7 +134,7 @@ mod tests {
             labels: vec![("op".into(), format!("o\"{number}"))],
             field: Field::ALL[usize::from(number) % 5],
             kind: Kind::ALL[usize::from(number) % 3],
-            micros: number % 2 == 0,
+            micros: number.is_multiple_of(2),
         })
     }
 

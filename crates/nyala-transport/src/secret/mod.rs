@@ -8,7 +8,7 @@
 //!
 //! **Failure model.** The file can be missing, readable by others, owned by a stranger, empty, cut short, or replaced while we read it: it is
 //! refused, by owner and mode of what was opened. While a changed file cannot be used, the keys that were read before stay.
-//! Files are written beside their place and renamed: nobody reads half of one ([`file`]).
+//! Files are written beside their place and renamed: nobody reads half of one ([`mod@file`]).
 
 mod content;
 mod error;
