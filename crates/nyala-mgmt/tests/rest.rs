@@ -59,7 +59,7 @@ async fn what_is_asked_and_changed() {
     assert_eq!(mgmt.api("GET", "/health", "").1["status"], "down", "no targets yet");
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let at = port.local_addr().unwrap();
-    register(&mgmt.client(), service(Role::Meta, 1, &[11], at)).await;
+    register(&mgmt.metadata_client(), service(Role::Meta, 1, &[11], at)).await;
     register(&mgmt.client(), storage(2, &[21], at)).await;
 
     let (_, cluster) = mgmt.api("GET", "/cluster", "");

@@ -70,7 +70,8 @@ impl Load {
             let port = TcpListener::bind("127.0.0.1:0").unwrap();
             let role = if number == 1 { Role::Meta } else { Role::Storage };
             let register = service(role, 200 + number, &[200 + number], port.local_addr().unwrap());
-            let member = Member::join(nodes.client_of(any), register, Vec::new).await.unwrap();
+            let client = if number == 1 { nodes.metadata_client_of(any) } else { nodes.client_of(any) };
+            let member = Member::join(client, register, Vec::new).await.unwrap();
             beats.push(tokio::spawn(watch_lease(shared.clone(), member.clone())));
             members.push(member);
             ports.push(port);

@@ -2,7 +2,7 @@
 
 //! Management nodes as processes: this test program again, told by variables what to be.
 
-use crate::common::{CLUSTER, ask, client, secret_file};
+use crate::common::{CLUSTER, ask, client, client_as, secret_file};
 use nyala_mgmt::{Mgmt, MgmtConfig, RaftTimes};
 use nyala_transport::member::MgmtClient;
 use nyala_wire::NodeId;
@@ -130,6 +130,11 @@ impl Nodes {
     /// A client that is told of one node only.
     pub fn client_of(&self, place: usize) -> MgmtClient {
         client(self.addresses[&place], &self.secret())
+    }
+
+    /// The same of a metadata service.
+    pub fn metadata_client_of(&self, place: usize) -> MgmtClient {
+        client_as(nyala_transport::Role::Meta, self.addresses[&place], &self.secret())
     }
 
     /// A client that is told of all nodes that run.

@@ -69,6 +69,10 @@ impl Running {
         client(self.address, &self.secret)
     }
 
+    pub fn metadata_client(&self) -> MgmtClient {
+        client_as(nyala_transport::Role::Meta, self.address, &self.secret)
+    }
+
     /// One HTTP request: status and JSON.
     pub fn http(&self, method: &str, path: &str, token: Option<&str>, body: &str) -> (u16, serde_json::Value) {
         let mut stream = TcpStream::connect(self.rest).unwrap();
@@ -110,8 +114,11 @@ impl Drop for Running {
 }
 
 pub fn client(address: SocketAddr, secret: &Path) -> MgmtClient {
-    let config = HandshakeConfig::new(Secret::load(secret).unwrap(), 0, Role::Storage, 0);
-    MgmtClient::new(vec![address], config)
+    client_as(Role::Storage, address, secret)
+}
+
+pub fn client_as(role: Role, address: SocketAddr, secret: &Path) -> MgmtClient {
+    MgmtClient::new(vec![address], HandshakeConfig::new(Secret::load(secret).unwrap(), 0, role, 0))
 }
 
 pub fn uuid(n: u8) -> ClusterId {
