@@ -47,7 +47,8 @@ async fn members_join_and_keep_their_ids_over_a_restart_of_management() {
     let mgmt = Running::start(config(dir.path()));
     let (_meta_port, meta_at) = hanging();
     let (_storage_port, storage_at) = hanging();
-    let meta = Member::join(mgmt.metadata_client(), service(NodeRole::Meta, 1, &[11], meta_at), Vec::new).await.unwrap();
+    let meta =
+        Member::join(mgmt.metadata_client(), service(NodeRole::Meta, 1, &[11], meta_at), Vec::new).await.unwrap();
     let stored = Member::join(mgmt.client(), storage(2, &[21, 22], storage_at), Vec::new).await.unwrap();
     assert_eq!((meta.cluster(), meta.targets(), stored.targets().len()), (CLUSTER, &[TargetId(1)][..], 2));
     assert_eq!(stored.map().slots, [SlotRange { first: Slot(0), count: 64, target: TargetId(1) }]);

@@ -54,6 +54,7 @@ pub const MIRROR: u8 = b'Q';
 
 const RUN: &[u8] = b"run";
 const TAKEN: &[u8] = b"slot";
+const GIVEN: &[u8] = b"given";
 
 /// Tags of rows that belong to a slot, in order: their keys go on with an inode, whose first two bytes are its slot, or with the slot.
 pub const OF_SLOTS: [u8; 9] = [DATA, ENTRY, GARBAGE, INODE, FILE_LOCKS, NEXT, OPEN, TRUNCATE, XATTR];
@@ -207,6 +208,21 @@ pub fn parse_slot(key: &[u8]) -> Option<Slot> {
 /// Key of what is known of a slot that came from another server.
 pub fn taken(slot: Slot) -> Vec<u8> {
     tagged(MISC, &[TAKEN, &slot.0.to_be_bytes()])
+}
+
+/// Key that says to which server a slot was given, or is about to be: two bytes, big-endian.
+pub fn given(slot: Slot) -> Vec<u8> {
+    tagged(MISC, &[GIVEN, &slot.0.to_be_bytes()])
+}
+
+/// Prefix of [`given`] for all slots.
+pub fn given_prefix() -> Vec<u8> {
+    tagged(MISC, &[GIVEN])
+}
+
+/// Slot of a [`given`] key.
+pub fn parse_given(key: &[u8]) -> Option<Slot> {
+    Some(Slot(u16::from_be_bytes(key.strip_prefix(&[MISC])?.strip_prefix(GIVEN)?.try_into().ok()?)))
 }
 
 /// Prefix of [`taken`] for all slots.

@@ -12,7 +12,7 @@ mod site;
 
 use faults::{cuts, moves, not_mounted, replace_management};
 use keys::{part_roles, rotate};
-use members::{replace_disk, restore_metadata, retire};
+use members::{move_slots, replace_disk, restore_metadata, retire};
 use nyala_e2e::serial;
 use serde_json::Value;
 use setup::{look_around, mirror, set_up};
@@ -70,6 +70,7 @@ fn e2e_operating_page() {
     part(&mut site, "a disk is not mounted", not_mounted);
     part(&mut site, "a disk is replaced", replace_disk);
     part(&mut site, "a server is retired", retire);
+    part(&mut site, "a metadata server comes and goes", move_slots);
     part(&mut site, "metadata is restored", restore_metadata);
     site.on("m1").sh("rm -r /mnt/nyala/mirrored").must();
     site.until("nothing is left in the group", |site| {

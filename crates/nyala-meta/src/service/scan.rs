@@ -8,6 +8,7 @@
 
 use super::state::State;
 use nyala_namespace::facts;
+use nyala_namespace::slot_rows::slots_in_transit;
 use nyala_wire::check::{MAX_SCAN_ROWS, ScanReply, ScanRequest};
 use nyala_wire::{ErrorCode, WireError, codec};
 
@@ -43,7 +44,8 @@ fn scan(state: &State, request: &ScanRequest) -> Result<ScanReply, WireError> {
     let (facts, next) = match request.of.is_empty() {
         true => {
             let (map, me) = (state.map(), state.me);
-            let served = |slot| map.slot_target(slot) == Some(me);
+            let transit = slots_in_transit(&state.tables)?;
+            let served = |slot| map.slot_target(slot) == Some(me) || !transit.contains(&slot);
             facts::page(&state.tables, &served, request.inodes, &request.from, request.most)?
         }
         false => (facts::of_inodes(&state.tables, &request.of)?, None),

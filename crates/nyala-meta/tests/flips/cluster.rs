@@ -356,7 +356,7 @@ impl Cluster {
 
     /// For requests of one's own.
     pub fn as_client(&self, map: &ClusterMap) -> HandshakeConfig {
-        self.handshake(Role::Client, u128::from_le_bytes(map.cluster.0)).expect("the secret is readable")
+        self.handshake(Role::Cli, u128::from_le_bytes(map.cluster.0)).expect("the secret is readable")
     }
 }
 

@@ -29,7 +29,7 @@ const COUNTED_BYTES: usize = 1024;
 /// A page of facts, and the key with which the next one begins.
 pub type Page = (Vec<Fact>, Option<Vec<u8>>);
 
-/// Which slots are served by whoever has the tables: rows of others are on their way, and say nothing.
+/// Of which slots rows say something: not of those that are on their way.
 pub type Served<'a> = &'a dyn Fn(Slot) -> bool;
 
 /// The facts of at most `most` rows from a key on. `inodes`: only records of inodes, else only everything else.

@@ -64,6 +64,33 @@ pub fn retire(site: &mut Site) {
     site.runs("m1", "nyala mirror check", &[]);
 }
 
+/// A metadata server comes, gets its share, gives it back, and goes.
+pub fn move_slots(site: &mut Site) {
+    let m1 = site.address("m1");
+    site.serves("m2", META, &[("HOST", &m1)], "");
+    let servers = |site: &mut Site| site.json("nyala meta list").as_array().cloned().unwrap_or_default();
+    site.until("there are two", |site| servers(site).len() == 2);
+    site.runs("m1", "nyala meta list", &[]);
+    site.work();
+    assert!(site.runs("m1", "nyala meta rebalance", &[]).contains("nothing is changed"));
+    site.runs("m1", "nyala meta rebalance --yes", &[]);
+    site.until("it has its share", |site| servers(site).iter().all(|server| server["leaving"] == 0));
+    let new = servers(site).into_iter().max_by_key(|server| server["target"].as_u64()).unwrap();
+    assert!(new["slots"].as_u64() > Some(64), "{new}");
+    site.work();
+    let new = new["target"].to_string();
+    site.runs("m1", "nyala meta drain TARGET --yes --wait", &[("TARGET", &new)]);
+    site.runs("m1", "nyala meta cancel", &[]);
+    site.work();
+    let targets = site.json("nyala target list");
+    let ours = |target: &&serde_json::Value| target["id"].to_string() == new;
+    let node = targets.as_array().unwrap().iter().find(ours).unwrap()["node"].to_string();
+    site.on("m2").stop("meta", "TERM");
+    site.until("it is offline", |site| site.tries("m1", "nyala target remove TARGET --yes", &[("TARGET", &new)]).ok());
+    site.runs("m1", "nyala node remove NODE", &[("NODE", &node)]);
+    site.look();
+}
+
 /// Metadata is put back from a copy: what was made since is gone, and nothing of it is ever seen in other files.
 pub fn restore_metadata(site: &mut Site) {
     let (m1, copied) = (site.address("m1"), site.files);

@@ -40,6 +40,7 @@ pub fn clear_some(state: &mut State, slot: Slot) -> Result<bool, WireError> {
     let done = next.is_none() && some.len() <= AT_ONCE;
     if done {
         batch.delete(keys::taken(slot));
+        batch.delete(keys::given(slot));
     }
     state.apply(&batch)?;
     Ok(done)

@@ -6,7 +6,7 @@
 //! when its rows came, is left alone until a newer map says otherwise. It may stop at any moment, and goes on after the next start.
 
 use super::clear::clear_some;
-use super::known::read;
+use super::known::{given_to, read};
 use crate::server::io::Note;
 use crate::server::room::RoomGate;
 use crate::server::state::{Progress, State, Task};
@@ -76,5 +76,8 @@ fn is_others(state: &State, slot: Slot) -> Result<bool, WireError> {
     if !others || expected || going {
         return Ok(false);
     }
-    Ok(read(state, slot)?.is_none_or(|known| known.map < map.version))
+    match read(state, slot)? {
+        Some(known) if !known.served => Ok(known.map < map.version),
+        _ => Ok(given_to(state, slot)? == map.slot_target(slot)),
+    }
 }

@@ -5,11 +5,13 @@
 use super::release::Release;
 use super::sender::Sender;
 use super::stage::{Stage, Turn};
+use crate::keys;
 use crate::server::io::{Durability, Note};
 use crate::server::slots::moves::{given_up, is_sealed_by_another_run, outcome};
 use crate::server::slots::{Leaving, follow_map, rows};
 use crate::server::state::State;
 use crate::server::waits::Wait;
+use nyala_kv::Batch;
 use nyala_wire::map::SlotMove;
 use nyala_wire::{ErrorCode, WireError};
 
@@ -144,6 +146,10 @@ impl Copying {
             left.append(&mut leaving.changed);
         }
         self.stage = Stage::Sealed(left);
+        // Only what was given away like this is ever removed here.
+        let mut batch = Batch::new();
+        batch.put(keys::given(self.moving.slot), self.moving.to.0.to_be_bytes());
+        state.apply(&batch)?;
         follow_map(state)
     }
 }
