@@ -170,7 +170,7 @@ fn everything_over_tcp_and_again_after_a_restart() {
 fn a_walk_goes_in_bounded_steps() {
     let (cluster, storage) = start();
     client(async {
-        let to = cluster.connect(&storage).await;
+        let to = cluster.connect_as(&storage, Role::Cli).await;
         write(&to, 0, &data(1_000_003)).await.unwrap();
         let step = |offset, bytes| StorageOp::Walk { offset, bytes, verify: true };
         assert_eq!(op(&to, TARGET, step(0, (4 << 20) + 1)).await, Err(ErrorCode::BAD_MESSAGE));
@@ -286,7 +286,7 @@ fn removed_files_stay_removed() {
     let (cluster, storage) = start();
     let path = cluster.dir.path().join("a/target/chunks").join(path_of(FILE));
     client(async {
-        let to = cluster.connect(&storage).await;
+        let to = cluster.connect_as(&storage, Role::Cli).await;
         write(&to, 0, &data(9000)).await.unwrap();
         assert!(path.exists());
         assert_eq!(op(&to, TARGET, StorageOp::Unlink).await, Ok(StorageReply::Done));

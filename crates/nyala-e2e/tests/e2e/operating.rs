@@ -19,7 +19,8 @@ use setup::{look_around, mirror, set_up};
 use site::Site;
 
 /// What is not run, and why.
-const NOT_RUN: [(&str, &str); 6] = [
+const NOT_RUN: [(&str, &str); 7] = [
+    ("nyala top", "it needs a terminal; monitoring has it"),
     ("nyala target set-state OTHER good --yes", "it gives up what was acknowledged; nyala-mgmt's tests have it"),
     ("nyala fsck", "the tests of fsck have it, with damage and under load"),
     ("nyala fsck --classes", "it prints a list"),
