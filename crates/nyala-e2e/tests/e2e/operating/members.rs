@@ -83,7 +83,8 @@ pub fn move_slots(site: &mut Site) {
     site.runs("m1", "nyala meta cancel", &[]);
     site.work();
     let targets = site.json("nyala target list");
-    let ours = |target: &&serde_json::Value| target["id"].to_string() == new;
+    let new_id: u64 = new.parse().unwrap();
+    let ours = |target: &&serde_json::Value| target["id"] == new_id;
     let node = targets.as_array().unwrap().iter().find(ours).unwrap()["node"].to_string();
     site.on("m2").stop("meta", "TERM");
     site.until("it is offline", |site| site.tries("m1", "nyala target remove TARGET --yes", &[("TARGET", &new)]).ok());

@@ -5,12 +5,16 @@
 //! Failure model: an earlier run of this server may have told management that a slot is complete, and that may be carried out at any
 //! moment until this run begins an attempt of its own. And a slot whose rows are not whole must not be served whatever the map says.
 
+use super::rows;
 use super::serve::serve_what_came;
+use crate::keys;
 use crate::server::io::Note;
 use crate::server::state::State;
 use crate::server::waits::Event;
-use nyala_wire::map::ClusterMap;
+use nyala_kv::Batch;
+use nyala_wire::map::{ClusterMap, SlotMove};
 use nyala_wire::{Slot, WireError};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A new map. Tables that cannot be read now may be read later: what came is served when the next one comes.
@@ -34,4 +38,19 @@ pub fn follow_map(state: &mut State) -> Result<(), WireError> {
     state.wake(Event::Released);
     state.wake(Event::Map);
     Ok(())
+}
+
+/// From here on nobody uses a slot that is given away. Returns the keys of rows that are still to be sent.
+pub fn seal(state: &mut State, moving: SlotMove) -> Result<BTreeSet<Vec<u8>>, WireError> {
+    let mut left = rows::sent_last(&*state.ground.tables, moving.slot)?;
+    if let Some(leaving) = &mut state.leaving {
+        leaving.sealed = true;
+        left.append(&mut leaving.changed);
+    }
+    // Only what was given away like this is ever removed here.
+    let mut batch = Batch::new();
+    batch.put(keys::given(moving.slot), moving.to.0.to_be_bytes());
+    state.apply(&batch)?;
+    follow_map(state)?;
+    Ok(left)
 }

@@ -5,13 +5,12 @@
 use super::release::Release;
 use super::sender::Sender;
 use super::stage::{Stage, Turn};
-use crate::keys;
 use crate::server::io::{Durability, Note};
 use crate::server::slots::moves::{given_up, is_sealed_by_another_run, outcome};
-use crate::server::slots::{Leaving, follow_map, rows};
+use crate::server::slots::seal::seal;
+use crate::server::slots::{Leaving, rows};
 use crate::server::state::State;
 use crate::server::waits::Wait;
-use nyala_kv::Batch;
 use nyala_wire::map::SlotMove;
 use nyala_wire::{ErrorCode, WireError};
 
@@ -107,7 +106,7 @@ impl Copying {
             if !free {
                 return Ok(Some(Wait::until(state.now.ms + LOOK_MS)));
             }
-            self.seal(state)?;
+            self.stage = Stage::Sealed(seal(state, self.moving)?);
         }
         Ok(None)
     }
@@ -136,20 +135,5 @@ impl Copying {
         if let Some(leaving) = &mut state.leaving {
             leaving.closed = closed;
         }
-    }
-
-    /// From here on nobody uses the slot.
-    fn seal(&mut self, state: &mut State) -> Result<(), WireError> {
-        let mut left = rows::sent_last(&*state.ground.tables, self.moving.slot)?;
-        if let Some(leaving) = &mut state.leaving {
-            leaving.sealed = true;
-            left.append(&mut leaving.changed);
-        }
-        self.stage = Stage::Sealed(left);
-        // Only what was given away like this is ever removed here.
-        let mut batch = Batch::new();
-        batch.put(keys::given(self.moving.slot), self.moving.to.0.to_be_bytes());
-        state.apply(&batch)?;
-        follow_map(state)
     }
 }
