@@ -210,7 +210,7 @@ pub fn taken(slot: Slot) -> Vec<u8> {
     tagged(MISC, &[TAKEN, &slot.0.to_be_bytes()])
 }
 
-/// Key that says to which server a slot was given, or is about to be: two bytes, big-endian.
+/// Key that says that a slot was given away, or is about to be.
 pub fn given(slot: Slot) -> Vec<u8> {
     tagged(MISC, &[GIVEN, &slot.0.to_be_bytes()])
 }

@@ -215,10 +215,7 @@ impl Machines {
                 Completion::Fenced(Ok(()))
             }),
             // There is no management.
-            Effect::SlotStep(ticket, _) => {
-                self.inputs
-                    .push_back((at, Input::Completed(ticket, Completion::Stepped(Err(ErrorCode::NOT_READY.into())))));
-            }
+            Effect::SlotStep(_) => {}
             Effect::Note(_) => {}
         }
     }

@@ -3,8 +3,8 @@
 //! Who may ask a metadata service for what. Pure: the one place where that is decided.
 //!
 //! **Failure model.** A peer's role, and the rules of its key, are proven before anything of it is heard; what it says inside a request is
-//! not. Every operation is named here, so that a new one cannot be forgotten. What a client says that it had been answered before
-//! a power cut ([`MetaOp::Replay`]) is held to the same rules as what it asks now.
+//! not. A new operation that changes something is refused to read-only keys until this says otherwise. What a client says that it had been
+//! answered before a power cut ([`MetaOp::Replay`]) is held to the same rules as what it asks now.
 
 use nyala_transport::{KeyRules, Role};
 use nyala_wire::message_type::{META, META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX};
@@ -50,53 +50,9 @@ pub(super) fn request(role: Role, rules: KeyRules, request: &MetaRequest) -> Res
 
 /// Whether it changes what others see of the file system, rather than what a client holds of it.
 fn writes(op: &MetaOp) -> bool {
-    match op {
-        MetaOp::SessionOpen { .. }
-        | MetaOp::SessionClose
-        | MetaOp::Lookup { .. }
-        | MetaOp::GetAttr { .. }
-        | MetaOp::GetAttrs { .. }
-        | MetaOp::ReadDir { .. }
-        | MetaOp::ReadLink { .. }
-        | MetaOp::GetXattr { .. }
-        | MetaOp::ListXattr { .. }
-        | MetaOp::EntryInfo { .. }
-        | MetaOp::StatFs
-        | MetaOp::GetParent { .. }
-        | MetaOp::Sync
-        | MetaOp::FileInfo { .. }
-        | MetaOp::DelegationPoll { .. }
-        | MetaOp::DelegationReturn { .. }
-        | MetaOp::SessionAdopt(_)
-        | MetaOp::Acquire { .. }
-        | MetaOp::GetLock { .. }
-        | MetaOp::LockWait { .. }
-        | MetaOp::LockConfirm { .. }
-        | MetaOp::LockChecked { .. }
-        | MetaOp::Survived { .. }
-        | MetaOp::Replay(_)
-        | MetaOp::Open { .. }
-        | MetaOp::Close { .. }
-        | MetaOp::SetLock { .. } => false,
-        MetaOp::Spill { .. }
-        | MetaOp::Create { .. }
-        | MetaOp::Mkdir { .. }
-        | MetaOp::Mknod { .. }
-        | MetaOp::Symlink { .. }
-        | MetaOp::Unlink { .. }
-        | MetaOp::Rmdir { .. }
-        | MetaOp::Rename(_)
-        | MetaOp::Link { .. }
-        | MetaOp::SetAttr { .. }
-        | MetaOp::SetXattr { .. }
-        | MetaOp::RemoveXattr { .. }
-        | MetaOp::Commit(_)
-        | MetaOp::PutInline(_)
-        | MetaOp::SetPattern { .. }
-        | MetaOp::Tmpfile { .. }
-        | MetaOp::PutInlines { .. }
-        | MetaOp::Repair(_) => true,
-    }
+    let holds =
+        matches!(op, MetaOp::Open { .. } | MetaOp::Close { .. } | MetaOp::SetLock { .. } | MetaOp::SessionAdopt(_));
+    op.is_change() && !holds
 }
 
 #[cfg(test)]

@@ -16,7 +16,6 @@ use crate::tables::store_error;
 use nyala_kv::ChangeKind;
 use nyala_namespace::server::io::{Completion, Durability, Effect, Input, Moment, Ticket, Token};
 use nyala_namespace::server::{Identity, Server};
-use nyala_transport::member::MgmtError;
 use nyala_wire::meta::MetaRequest;
 use nyala_wire::meta_tx::{TxReply, TxRequest};
 use nyala_wire::mgmt::{MgmtRequest, SlotStep};
@@ -204,7 +203,7 @@ impl Driver {
                     let fence = async move { Completion::Fenced(fence::everywhere(&state, session).await) };
                     self.complete(ticket, fence);
                 }
-                Effect::SlotStep(ticket, step) => self.complete(ticket, slot_step(self.state.clone(), step)),
+                Effect::SlotStep(step) => drop(tokio::task::spawn_local(slot_step(self.state.clone(), step))),
                 Effect::Note(note) => notes::write(&note),
             }
         }
@@ -260,10 +259,11 @@ impl Driver {
     }
 }
 
-/// Says to management how far a slot is. What came of it is in the map.
-async fn slot_step(state: Rc<State>, step: SlotStep) -> Completion {
-    let refused = |error: MgmtError| ErrorCode::NOT_READY.with(format!("management: {error}"));
-    Completion::Stepped(state.member.mgmt().call(&MgmtRequest::SlotStep(step)).await.map(drop).map_err(refused))
+/// Says to management how far a slot is. What came of it is in the map, and it is said again if that does not show it.
+async fn slot_step(state: Rc<State>, step: SlotStep) {
+    if let Err(error) = state.member.mgmt().call(&MgmtRequest::SlotStep(step)).await {
+        tracing::debug!(?step, %error, "management does not carry out a step of a slot");
+    }
 }
 
 async fn room(state: Rc<State>, kind: Option<ChangeKind>) -> Completion {

@@ -59,8 +59,6 @@ pub enum Completion {
     Truncated,
     /// Of [`Effect::Fence`].
     Fenced(Result<(), WireError>),
-    /// Of [`Effect::SlotStep`]. An error may also mean that the answer was lost.
-    Stepped(Result<(), WireError>),
 }
 
 /// How safe something has to be.
@@ -92,8 +90,8 @@ pub enum Effect {
     Truncate(Ticket, DataLocation, ChunkFileId, u64),
     /// Have storage refuse what a session may still send: [`Completion::Fenced`].
     Fence(Ticket, SessionId),
-    /// Tell management how far a slot is that goes to another server: [`Completion::Stepped`]. What came of it is in the map.
-    SlotStep(Ticket, SlotStep),
+    /// Tell management once how far a slot is that goes to another server. What came of it is in the map.
+    SlotStep(SlotStep),
     /// Tell the operator.
     Note(Note),
 }

@@ -157,9 +157,8 @@ impl Machine {
                     self.fenced.push(session);
                     self.stored(ticket, Completion::Fenced(Ok(())));
                 }
-                Effect::SlotStep(ticket, _) => {
-                    self.feed(Input::Completed(ticket, Completion::Stepped(Err(ErrorCode::NOT_READY.into()))));
-                }
+                // There is no management.
+                Effect::SlotStep(_) => {}
                 Effect::Note(note) => self.notes.push(note),
             }
         }

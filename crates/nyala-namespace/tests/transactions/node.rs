@@ -43,7 +43,6 @@ pub struct Node {
     askers: BTreeMap<Token, Asker>,
     last_token: u64,
     calls: BTreeMap<u64, Ticket>,
-    steps: BTreeMap<u64, Ticket>,
     /// What waits for the log to be written or on disk up to a position.
     logging: Vec<(usize, Durability, Ticket)>,
     /// What leaves once the log is written up to a position.
@@ -72,7 +71,6 @@ impl Node {
             askers: BTreeMap::new(),
             last_token: 0,
             calls: BTreeMap::new(),
-            steps: BTreeMap::new(),
             logging: Vec::new(),
             held: Vec::new(),
         }
@@ -143,11 +141,7 @@ impl Node {
                     self.calls.insert(id, ticket);
                     cx.send(Message { to: Address::Server(target), body: Body::Ask(self.me, id, request) });
                 }
-                Effect::SlotStep(ticket, step) => {
-                    let id = cx.rng.bits();
-                    self.steps.insert(id, ticket);
-                    cx.send(Message { to: Address::Mgmt, body: Body::Step(self.me, id, step) });
-                }
+                Effect::SlotStep(step) => cx.send(Message { to: Address::Mgmt, body: Body::Step(step) }),
                 Effect::Note(Note::SlotNotTaken(error)) => panic!("what came can be read: {error}"),
                 Effect::Note(Note::CannotEnd(tx, fault)) => panic!("what was prepared cannot fail: {tx:?} {fault}"),
                 Effect::Note(_) => {}
@@ -204,13 +198,6 @@ impl Node {
         }
     }
 
-    /// Management's answer, or its time is up.
-    pub fn stepped(&mut self, cx: &mut Cx, id: u64, answer: Result<(), WireError>) {
-        if let Some(ticket) = self.steps.remove(&id) {
-            self.feed(cx, Input::Completed(ticket, Completion::Stepped(answer)));
-        }
-    }
-
     /// The newest map.
     pub fn learn(&mut self, cx: &mut Cx, map: &ClusterMap) {
         if self.server.as_ref().is_some_and(|server| server.map().version < map.version) {
@@ -235,10 +222,6 @@ impl Node {
         let at = cx.rng.index(self.calls.len().max(1));
         if let Some(id) = self.calls.keys().nth(at).copied() {
             self.heard(cx, id, Err(ErrorCode::NOT_READY.into()));
-        }
-        let at = cx.rng.index(self.steps.len().max(1));
-        if let Some(id) = self.steps.keys().nth(at).copied() {
-            self.stepped(cx, id, Err(ErrorCode::NOT_READY.into()));
         }
     }
 

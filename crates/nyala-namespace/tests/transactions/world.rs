@@ -31,8 +31,7 @@ pub enum Body {
     Answer(TargetId, SessionId, u64, Result<MetaReply, WireError>, Mark),
     Ask(TargetId, u64, TxRequest),
     Heard(u64, Result<TxReply, WireError>),
-    Step(TargetId, u64, SlotStep),
-    Stepped(u64, Result<(), WireError>),
+    Step(SlotStep),
 }
 
 #[derive(Clone)]
@@ -368,15 +367,13 @@ impl World {
             Body::Ask(..) if self.nodes[server].boot != boot => {}
             Body::Ask(from, id, request) => self.at(server, |node, cx| node.asked(cx, from, id, request)),
             Body::Heard(id, answer) => self.at(server, |node, cx| node.heard(cx, id, answer)),
-            Body::Step(from, id, step) => {
-                let done = self.order(match step {
+            Body::Step(step) => {
+                // What is refused is of another attempt.
+                let _ = self.order(match step {
                     SlotStep::Begin { slot, after, run } => Command::BeginMove { slot, after, run },
                     SlotStep::Complete { slot, attempt } => Command::CompleteMove { slot, attempt },
                 });
-                let answer = done.map_err(|error| ErrorCode::NOT_READY.with(error.to_string()));
-                self.send(Message { to: Address::Server(from), body: Body::Stepped(id, answer) });
             }
-            Body::Stepped(id, answer) => self.at(server, |node, cx| node.stepped(cx, id, answer)),
             Body::Answer(from, session, sequence, reply, mark) => self.answered((from, mark), session, sequence, reply),
         }
     }

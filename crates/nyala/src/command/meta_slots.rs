@@ -58,7 +58,13 @@ pub fn run(command: MetaCommand, output: Output) -> Outcome {
                     let what = format!("target {} is no metadata server; see nyala meta list", target);
                     return Err(Failure::usage(what));
                 }
-                let moves = empty_out(&loads(&cluster, &map).await, target);
+                let loads = loads(&cluster, &map).await;
+                if !loads.iter().any(|load| load.server == target) {
+                    return Err(Failure::unreachable(format!(
+                        "metadata server {target} does not answer; start it first"
+                    )));
+                }
+                let moves = empty_out(&loads, target);
                 let none = || Failure::failed("there is no other metadata server that answers; add one first");
                 order(&cluster, &map, moves.ok_or_else(none)?, (args.yes, args.wait), output).await
             }

@@ -9,7 +9,7 @@ mod sender;
 mod stage;
 
 use super::moves::{is_sealed_by_another_run, outcome};
-use crate::server::io::{Completion, Effect, Note, Ticket};
+use crate::server::io::{Effect, Note};
 use crate::server::state::{Progress, State, Task};
 use crate::server::waits::{Event, Wait};
 use copying::Copying;
@@ -20,21 +20,18 @@ use stage::Turn;
 
 /// After a failure the next slot waits so long, milliseconds.
 const AGAIN_MS: u64 = 2_000;
-/// Management is asked again after so long, milliseconds.
-const ASK_AGAIN_MS: u64 = 500;
+/// Management is told again after so long, milliseconds.
+const TELL_AGAIN_MS: u64 = 500;
 
 enum Phase {
     /// Until a moment, after a failure.
     Idle(u64),
-    /// Management gives the attempt a number; since when.
-    Beginning(SlotMove, Ticket, u64),
+    /// Management gives the attempt a number; if the map does not show it by a moment, another slot has its turn.
+    Beginning(SlotMove, u64),
     Copying(Copying),
-    /// All is there. The map says what comes of it; management is asked again at a moment.
-    Completing(SlotMove, Option<Ticket>, u64),
+    /// All is there. The map says what comes of it; management is told again at a moment.
+    Completing(SlotMove, u64),
 }
-
-/// A question to management, and when it is asked again.
-type Asked = (Option<Ticket>, u64);
 
 /// Gives away what the map says. Never ends.
 pub struct GiveSlots {
@@ -54,13 +51,13 @@ impl Task for GiveSlots {
             let phase = std::mem::replace(&mut self.phase, Phase::Idle(0));
             let wait = match phase {
                 Phase::Idle(until_ms) => self.begin(state, until_ms),
-                Phase::Beginning(moving, ticket, since_ms) => self.begun(state, moving, ticket, since_ms),
+                Phase::Beginning(moving, until_ms) => self.begun(state, moving, until_ms),
                 Phase::Copying(mut copying) => match copying.advance(state) {
                     Turn::Wait(wait) => self.waits(Phase::Copying(copying), wait),
-                    Turn::Complete(moving) => self.next(Phase::Completing(moving, None, 0)),
+                    Turn::Complete(moving) => self.next(Phase::Completing(moving, 0)),
                     Turn::Failed(error) => self.failed(state, copying.moving(), error),
                 },
-                Phase::Completing(moving, ticket, again_ms) => self.complete(state, moving, (ticket, again_ms)),
+                Phase::Completing(moving, again_ms) => self.complete(state, moving, again_ms),
             };
             if let Some(wait) = wait {
                 return Progress::Wait(wait);
@@ -83,7 +80,7 @@ impl GiveSlots {
     /// The next slot that is to go.
     fn begin(&mut self, state: &mut State, until_ms: u64) -> Option<Wait> {
         if state.now.ms < until_ms || !state.now.serving {
-            return self.waits(Phase::Idle(until_ms), Wait::until(until_ms.max(state.now.ms + ASK_AGAIN_MS)));
+            return self.waits(Phase::Idle(until_ms), Wait::until(until_ms.max(state.now.ms + TELL_AGAIN_MS)));
         }
         let (me, run) = (state.ground.me, state.boot);
         let moves = state.ground.map().moves.iter().filter(|moving| moving.from == me);
@@ -95,30 +92,22 @@ impl GiveSlots {
         };
         self.last = moving.slot;
         let step = SlotStep::Begin { slot: moving.slot, after: moving.attempt, run: state.boot };
-        let ticket = state.ask_for(|ticket| Effect::SlotStep(ticket, step));
-        self.next(Phase::Beginning(moving, ticket, state.now.ms))
+        state.effects.push(Effect::SlotStep(step));
+        self.next(Phase::Beginning(moving, state.now.ms + AGAIN_MS))
     }
 
-    fn begun(&mut self, state: &mut State, before: SlotMove, ticket: Ticket, since_ms: u64) -> Option<Wait> {
+    fn begun(&mut self, state: &mut State, before: SlotMove, until_ms: u64) -> Option<Wait> {
         let now = state.ground.map().slot_move(before.slot).copied();
-        if let Some(moving) = now.filter(|now| now.attempt != before.attempt && now.run == state.boot) {
-            return match is_sealed_by_another_run(state) {
-                true => self.next(Phase::Idle(0)),
-                false => self.next(Phase::Copying(Copying::new(state, moving))),
-            };
-        }
-        let refused = matches!(state.completed(ticket), Some(Completion::Stepped(Err(_))));
-        match refused || state.now.ms >= since_ms + AGAIN_MS {
-            // The map may be older than what management knows.
-            true => self.next(Phase::Idle(state.now.ms + ASK_AGAIN_MS)),
-            false => {
-                let wait = Wait::on(Event::Map).or_until(since_ms + AGAIN_MS);
-                self.waits(Phase::Beginning(before, ticket, since_ms), wait)
-            }
+        match now.filter(|now| now.attempt != before.attempt && now.run == state.boot) {
+            // Another one comes first.
+            Some(_) if is_sealed_by_another_run(state) => self.next(Phase::Idle(0)),
+            Some(moving) => self.next(Phase::Copying(Copying::new(state, moving))),
+            None if state.now.ms >= until_ms => self.next(Phase::Idle(0)),
+            None => self.waits(Phase::Beginning(before, until_ms), Wait::on(Event::Map).or_until(until_ms)),
         }
     }
 
-    fn complete(&mut self, state: &mut State, moving: SlotMove, (mut ticket, mut again_ms): Asked) -> Option<Wait> {
+    fn complete(&mut self, state: &mut State, moving: SlotMove, mut again_ms: u64) -> Option<Wait> {
         if let Some(given) = outcome(state, &moving) {
             reopen::end(state);
             if given {
@@ -127,16 +116,12 @@ impl GiveSlots {
             }
             return self.next(Phase::Idle(0));
         }
-        if ticket.is_some_and(|ticket| state.completed(ticket).is_some()) {
-            ticket = None;
-        }
-        if ticket.is_none() && state.now.ms >= again_ms {
+        if state.now.ms >= again_ms {
             let step = SlotStep::Complete { slot: moving.slot, attempt: moving.attempt };
-            ticket = Some(state.ask_for(|ticket| Effect::SlotStep(ticket, step)));
-            again_ms = state.now.ms + ASK_AGAIN_MS;
+            state.effects.push(Effect::SlotStep(step));
+            again_ms = state.now.ms + TELL_AGAIN_MS;
         }
-        let wait = Wait::on(Event::Map).or_until(again_ms.max(state.now.ms + 1));
-        self.waits(Phase::Completing(moving, ticket, again_ms), wait)
+        self.waits(Phase::Completing(moving, again_ms), Wait::on(Event::Map).or_until(again_ms))
     }
 
     fn failed(&mut self, state: &mut State, moving: SlotMove, error: WireError) -> Option<Wait> {

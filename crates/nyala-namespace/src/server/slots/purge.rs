@@ -2,11 +2,13 @@
 
 //! Removes rows of slots that other servers serve: what was given away, and what came by a move that was given up.
 //!
-//! Failure model: this server may act upon an old map, by which a slot that came is not its own yet: a slot that is on its way here, or was
-//! when its rows came, is left alone until a newer map says otherwise. It may stop at any moment, and goes on after the next start.
+//! Failure model: this server may act upon an old map, by which a slot that came is not its own yet: a slot that is on its way here, or
+//! was when its rows came, is left alone until a newer map says otherwise. Management may be put back from an old copy, whose map names
+//! another server for a slot: what was served here goes only if this server gave it away. It may stop at any moment, and goes on after the
+//! next start.
 
 use super::clear::clear_some;
-use super::known::{given_to, read};
+use super::known::{is_given, read};
 use crate::server::io::Note;
 use crate::server::room::RoomGate;
 use crate::server::state::{Progress, State, Task};
@@ -78,6 +80,6 @@ fn is_others(state: &State, slot: Slot) -> Result<bool, WireError> {
     }
     match read(state, slot)? {
         Some(known) if !known.served => Ok(known.map < map.version),
-        _ => Ok(given_to(state, slot)? == map.slot_target(slot)),
+        _ => is_given(state, slot),
     }
 }

@@ -15,6 +15,7 @@ use nyala_kv::Batch;
 use nyala_wire::map::{ClusterMap, SlotMove};
 use nyala_wire::{Slot, WireError};
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// A new map. Tables that cannot be read now may be read later: what came is served when the next one comes.
@@ -34,10 +35,25 @@ pub fn follow_map(state: &mut State) -> Result<(), WireError> {
     let mut slots: Vec<Slot> = others.map(|moving| moving.slot).chain(sealed).chain(unfinished).collect();
     slots.sort_unstable();
     slots.dedup();
+    stay(state, &slots)?;
     state.ground.locks.seal(slots);
     state.wake(Event::Released);
     state.wake(Event::Map);
     Ok(())
+}
+
+/// What was not given away after all, or came back, is not removed here.
+fn stay(state: &mut State, sealed: &[Slot]) -> Result<(), WireError> {
+    let mut batch = Batch::new();
+    let prefix = keys::given_prefix();
+    state.ground.tables.scan(&prefix, &keys::prefix_end(&prefix), &mut |key, _| {
+        let stays = |slot: &Slot| state.ground.is_here(*slot) && !sealed.contains(slot);
+        if keys::parse_given(key).is_some_and(|slot| stays(&slot)) {
+            batch.delete(key);
+        }
+        ControlFlow::Continue(())
+    })?;
+    state.apply(&batch)
 }
 
 /// From here on nobody uses a slot that is given away. Returns the keys of rows that are still to be sent.
@@ -49,7 +65,7 @@ pub fn seal(state: &mut State, moving: SlotMove) -> Result<BTreeSet<Vec<u8>>, Wi
     }
     // Only what was given away like this is ever removed here.
     let mut batch = Batch::new();
-    batch.put(keys::given(moving.slot), moving.to.0.to_be_bytes());
+    batch.put(keys::given(moving.slot), []);
     state.apply(&batch)?;
     follow_map(state)?;
     Ok(left)

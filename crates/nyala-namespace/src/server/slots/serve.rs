@@ -43,7 +43,6 @@ fn serve(state: &mut State, slot: Slot, known: TakenRecord) -> Result<(), WireEr
     let count = number_of_inodes(state)?;
     batch.put(keys::inode_count(), (count + known.inodes).to_le_bytes());
     batch.put(keys::taken(slot), codec::encode(&TakenRecord { served: true, ..known.clone() }));
-    batch.delete(keys::given(slot));
     let guests = guests(state, slot, &mut batch)?;
     state.apply(&batch)?;
     for session in guests.into_iter().filter(|session| !state.sessions.is_known(*session)).collect::<Vec<_>>() {

@@ -2,12 +2,10 @@
 
 //! The end of an attempt, whatever came of it.
 
-use crate::keys;
 use crate::server::io::Note;
 use crate::server::slots::follow_map;
 use crate::server::state::State;
 use crate::server::waits::Event;
-use nyala_kv::Batch;
 
 /// The slot is used as before, if it is still here.
 pub fn end(state: &mut State) {
@@ -16,13 +14,6 @@ pub fn end(state: &mut State) {
         && let Err(error) = follow_map(state)
     {
         state.note(Note::SlotNotTaken(error));
-    }
-    if leaving.sealed && state.ground.is_here(leaving.slot) {
-        let mut batch = Batch::new();
-        batch.delete(keys::given(leaving.slot));
-        if let Err(error) = state.apply(&batch) {
-            state.note(Note::SlotNotCleared(leaving.slot, error));
-        }
     }
     for inode in state.lock_waits.in_slot(leaving.slot) {
         state.wake(Event::FileLocks(inode));
