@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::file::handle::FileHandle;
 use crate::maintenance::thread;
 use crate::namespace::lookup::name;
+use crate::namespace::path;
 use crate::rpc::failure::unexpected_reply;
 use crate::rpc::transport::{Network, Rpc};
 use crate::types::{CacheListener, ClientStats, FsStats, Lookup, Mode, OpenOptions, SetXattr};
@@ -17,7 +18,7 @@ use nyala_wire::meta::{
 };
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
 use nyala_wire::storage::ChunkFileId;
-use nyala_wire::{Attr, FileKind, GroupId, InodeId, StripePattern, TargetId};
+use nyala_wire::{Attr, ErrorCode, FileKind, GroupId, InodeId, StripePattern, TargetId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -85,7 +86,7 @@ impl Client {
 
     /// Who is to be told when something that this client said may be kept is true no longer. Set before anything is asked.
     pub fn set_listener(&self, listener: Arc<dyn CacheListener>) {
-        self.core.delegations.set_listener(listener);
+        self.core.delegations.set_listener(self.core.directories.fragments().of_directories(listener));
     }
 
     /// How long a layer above may keep delegated things without asking again.
@@ -95,12 +96,12 @@ impl Client {
 
     /// What this client may do with an inode now; `None` too while the delegation is on its way back.
     pub fn delegation(&self, inode: InodeId) -> DelegationMode {
-        self.core.delegations.delegation(inode)
+        self.core.directories.attrs.delegation(inode)
     }
 
     /// Looks up a name, and says what may be kept of the answer.
     pub async fn lookup_entry(&self, parent: InodeId, name: &[u8]) -> Result<Lookup> {
-        self.core.namespace.lookup_entry(parent, name).await
+        self.core.directories.lookup(parent, name).await
     }
 
     /// The first lock that stands in the way of this one (`F_GETLK`).
@@ -135,22 +136,24 @@ impl Client {
 
     /// Looks up a name; ENOENT if it does not exist.
     pub async fn lookup(&self, parent: InodeId, name: &[u8]) -> Result<Attr> {
-        self.core.namespace.lookup(parent, name).await
+        let missing = Error::refused(ErrorCode::NOT_FOUND, "there is no such name");
+        self.core.directories.lookup(parent, name).await?.attr.ok_or(missing)
     }
 
     /// Attributes of an inode; this client's own unsent changes included.
     pub async fn getattr(&self, inode: InodeId) -> Result<Attr> {
-        self.core.namespace.getattr(inode).await
+        self.core.directories.attrs.getattr(inode).await
     }
 
     /// Attributes of many inodes, in any order; those that are gone are left out.
     pub async fn getattrs(&self, inodes: &[InodeId]) -> Result<Vec<Attr>> {
-        self.core.namespace.getattrs(inodes).await
+        self.core.directories.attrs.getattrs(inodes).await
     }
 
     /// Changes attributes. A new size or modification time comes after everything this client wrote before.
     pub async fn setattr(&self, inode: InodeId, set: SetAttr) -> Result<Attr> {
-        self.core.ops.setattr(inode, set).await
+        let attr = self.core.ops.setattr(inode, set).await?;
+        self.core.directories.attrs.of(attr).await
     }
 
     /// Target of a symbolic link.
@@ -161,7 +164,7 @@ impl Client {
     /// Makes a directory.
     pub async fn mkdir(&self, parent: InodeId, name: &[u8], mode: impl Into<Mode>, owner: Owner) -> Result<Attr> {
         let entry = entry(parent, name, mode.into())?;
-        self.core.namespace.make("make a directory", MetaOp::Mkdir { entry }, owner).await
+        self.core.directories.make("make a directory", entry, owner, |entry| MetaOp::Mkdir { entry }).await
     }
 
     /// Makes a fifo, socket, device or closed regular file.
@@ -175,33 +178,36 @@ impl Client {
         owner: Owner,
     ) -> Result<Attr> {
         let entry = entry(parent, name, mode.into())?;
-        self.core.namespace.make("make a node", MetaOp::Mknod { entry, kind, rdev }, owner).await
+        self.core.directories.make("make a node", entry, owner, |entry| MetaOp::Mknod { entry, kind, rdev }).await
     }
 
     /// Makes a symbolic link.
     pub async fn symlink(&self, parent: InodeId, name: &[u8], target: &[u8], owner: Owner) -> Result<Attr> {
-        let op = MetaOp::Symlink { entry: entry(parent, name, Mode::from(0o777))?, target: target.to_vec().into() };
-        self.core.namespace.make("make a symbolic link", op, owner).await
+        let entry = entry(parent, name, Mode::from(0o777))?;
+        let op = |entry| MetaOp::Symlink { entry, target: target.to_vec().into() };
+        self.core.directories.make("make a symbolic link", entry, owner, op).await
     }
 
     /// Makes another name for an inode.
     pub async fn link(&self, inode: InodeId, parent: InodeId, bytes: &[u8]) -> Result<Attr> {
-        self.core.namespace.link(inode, parent, bytes).await
+        let link = |at| self.core.namespace.link(inode, at, bytes);
+        self.core.directories.at_fragment("make a link", (parent, bytes), link).await
     }
 
     /// Removes a name that is not a directory's.
     pub async fn unlink(&self, parent: InodeId, bytes: &[u8]) -> Result<()> {
-        self.core.namespace.unlink(parent, bytes).await
+        let unlink = |at| self.core.namespace.unlink(at, bytes);
+        self.core.directories.at_fragment("remove a name", (parent, bytes), unlink).await
     }
 
     /// Removes an empty directory.
     pub async fn rmdir(&self, parent: InodeId, bytes: &[u8]) -> Result<()> {
-        self.core.namespace.rmdir(parent, bytes).await
+        self.core.directories.rmdir(parent, bytes).await
     }
 
     /// Renames.
     pub async fn rename(&self, rename: Rename) -> Result<()> {
-        self.core.namespace.rename(rename).await
+        self.core.directories.rename(rename).await
     }
 
     /// Makes and opens a file, or (unless `exclusive`) opens the one that is there.
@@ -213,7 +219,9 @@ impl Client {
         owner: Owner,
         exclusive: bool,
     ) -> Result<(Attr, FileHandle)> {
-        let (attr, opened) = self.core.namespace.create(entry(parent, name, mode.into())?, owner, exclusive).await?;
+        let (namespace, entry) = (&self.core.namespace, entry(parent, name, mode.into())?);
+        let create = |parent| namespace.create(NewEntry { parent, ..entry.clone() }, owner, exclusive);
+        let (attr, opened) = self.core.directories.at_fragment("create a file", (parent, name), create).await?;
         Ok((attr, FileHandle::new(self.core.clone(), opened)))
     }
 
@@ -228,7 +236,7 @@ impl Client {
 
     /// Lists a directory after a cookie (0: from the start).
     pub async fn readdir(&self, dir: InodeId, after_cookie: u64, max_entries: u32, plus: bool) -> Result<Listing> {
-        self.core.namespace.readdir(dir, after_cookie, max_entries, plus).await
+        self.core.directories.readdir(dir, after_cookie, max_entries, plus).await
     }
 
     /// Value of an extended attribute.
@@ -288,7 +296,10 @@ impl Client {
     /// Where an inode and its data are.
     pub async fn entry_info(&self, inode: InodeId) -> Result<EntryInfo> {
         match self.core.cluster.meta("get entry info", MetaOp::EntryInfo { inode }, Owner::default()).await? {
-            MetaReply::EntryInfo(info) => Ok(*info),
+            MetaReply::EntryInfo(info) => {
+                let attr = self.core.directories.attrs.of(info.attr.clone()).await?;
+                Ok(EntryInfo { attr, ..*info })
+            }
             _ => Err(unexpected_reply("get entry info")),
         }
     }
@@ -340,7 +351,7 @@ impl Client {
 
     /// Follows a path from the root; symbolic links, in the middle and at the end, only if asked.
     pub async fn resolve(&self, path: &[u8], follow: bool) -> Result<Attr> {
-        self.core.namespace.resolve(path, follow).await
+        path::resolve(&self.core.directories, path, follow).await
     }
 
     /// Everything written and done so far is on disk (`syncfs`).
@@ -350,13 +361,16 @@ impl Client {
 
     /// A directory's changes so far are on disk.
     pub async fn fsync_dir(&self, dir: InodeId) -> Result<()> {
-        match self.map().slot_target(dir.slot()) {
-            Some(target) => {
-                self.core.cluster.meta_at("sync a directory", MetaOp::Sync, target).await?;
-                self.core.cluster.confirm(dir).await
+        for inode in self.core.directories.attrs.all_fragments(dir).await? {
+            match self.map().slot_target(inode.slot()) {
+                Some(target) => {
+                    self.core.cluster.meta_at("sync a directory", MetaOp::Sync, target).await?;
+                    self.core.cluster.confirm(inode).await?;
+                }
+                None => return self.core.sync_all().await,
             }
-            None => self.core.sync_all().await,
         }
+        Ok(())
     }
 
     /// Writes everything out, closes files and sessions. The client does nothing afterwards.

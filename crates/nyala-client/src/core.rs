@@ -10,6 +10,8 @@ use crate::error::Result;
 use crate::file::locks::LockBook;
 use crate::file::ops::FileOps;
 use crate::file::table::Table;
+use crate::namespace::directories::Directories;
+use crate::namespace::fragments::Fragments;
 use crate::namespace::owner::Namespace;
 use crate::rpc::cluster::{Cluster, Reopening, SessionObserver};
 use crate::rpc::session::Session;
@@ -29,6 +31,7 @@ pub(crate) struct Core {
     pub(crate) writeback: Arc<Writeback>,
     pub(crate) ops: Arc<FileOps>,
     pub(crate) namespace: Arc<Namespace>,
+    pub(crate) directories: Directories,
     pub(crate) locks: Arc<LockBook>,
     pub(crate) revocations: Arc<Revocations>,
     pub(crate) capacity: Mutex<Option<(Instant, FsStats)>>,
@@ -52,6 +55,8 @@ impl Core {
             writeback.clone(),
             ops.clone(),
         ));
+        let fragments = Fragments::new(ctx.clone(), cluster.clone(), delegations.clone());
+        let directories = Directories::new(namespace.clone(), fragments);
         let locks = Arc::new(LockBook::new(ctx.clone(), cluster.clone(), delegations.clone()));
         let revocations = Arc::new(Revocations::new(
             ctx.clone(),
@@ -70,6 +75,7 @@ impl Core {
             writeback,
             ops,
             namespace,
+            directories,
             locks,
             revocations,
             capacity,

@@ -19,6 +19,7 @@ pub mod loops;
 pub mod mirrors;
 pub mod object;
 pub mod pass;
+pub mod places;
 pub mod report;
 pub mod servers;
 pub mod sort;

@@ -2,8 +2,9 @@
 
 //! All that is known of one inode.
 
-use minicbor::{Decode, Encode};
+use crate::places::{ChunkAt, NameAt};
 use nyala_wire::check::{Fact, InodeFact};
+use nyala_wire::fragments::CookieRange;
 use nyala_wire::map::ClusterMap;
 use nyala_wire::{FileKind, InodeId, SessionId, TargetId};
 
@@ -13,40 +14,6 @@ pub const KEPT_NAMES: usize = 64;
 pub const KEPT_CHUNKS: usize = 1 << 16;
 /// Sessions of one inode that are kept.
 const KEPT_SESSIONS: usize = 64;
-
-/// A name of an inode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode)]
-pub struct NameAt {
-    /// The directory.
-    #[n(0)]
-    pub dir: InodeId,
-    /// Its place there.
-    #[n(1)]
-    pub cookie: u64,
-    /// What the inode is by that name.
-    #[n(2)]
-    pub kind: FileKind,
-    /// A lookup does not look there.
-    #[n(3)]
-    pub misplaced: bool,
-}
-
-/// A chunk file of an inode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct ChunkAt {
-    /// The storage target.
-    #[n(0)]
-    pub target: TargetId,
-    /// Stripe index.
-    #[n(1)]
-    pub index: u16,
-    /// Bytes on disk.
-    #[n(2)]
-    pub len: u64,
-    /// Bytes that it has to have at least.
-    #[n(3)]
-    pub least: u64,
-}
 
 /// One inode.
 #[derive(Clone, Debug, Default)]
@@ -59,6 +26,8 @@ pub struct Object {
     pub elsewhere: Vec<TargetId>,
     /// Its names, the first ones.
     pub names: Vec<NameAt>,
+    /// A directory that has it as a fragment, and with which cookies.
+    pub fragment: Option<(InodeId, CookieRange)>,
     /// Number of its names.
     pub name_count: u64,
     /// Names in it, and those of directories among them, if there is any row.
@@ -101,7 +70,7 @@ impl Object {
     pub fn take(&mut self, map: &ClusterMap, from: TargetId, fact: Fact) {
         // A name stands on the server of its directory.
         let home = match &fact {
-            Fact::Name { dir, .. } => map.slot_target(dir.slot()),
+            Fact::Name { dir, .. } | Fact::Fragment { dir, .. } => map.slot_target(dir.slot()),
             _ => map.slot_target(self.inode.slot()),
         };
         if home != Some(from) {
@@ -111,10 +80,11 @@ impl Object {
             return;
         }
         match fact {
-            Fact::Name { dir, cookie, kind, misplaced, .. } => {
+            Fact::Fragment { dir, range, .. } => self.fragment = Some((dir, range)),
+            Fact::Name { dir, cookie, kind, misplaced, of, .. } => {
                 self.name_count += 1;
                 if self.names.len() < KEPT_NAMES {
-                    self.names.push(NameAt { dir, cookie, kind, misplaced });
+                    self.names.push(NameAt { dir, cookie, kind, misplaced, of: of.unwrap_or(dir) });
                 }
             }
             Fact::Listed { entries, subdirs, .. } => {

@@ -8,7 +8,7 @@
 use crate::compare::{compare, compare_servers};
 use crate::looked::{Counts, Looked};
 use crate::loops::Loops;
-use crate::object::ChunkAt;
+use crate::places::ChunkAt;
 use crate::report::{Findings, Scope};
 use crate::servers::Servers;
 use crate::sort::Scratch;

@@ -3,7 +3,7 @@
 //! What was stated, on its way to be sorted by inode.
 
 use crate::loops::{Loops, Pairs};
-use crate::object::ChunkAt;
+use crate::places::ChunkAt;
 use crate::sort::{Scratch, Sorted, Sorter};
 use crate::stated::Stated;
 use nyala_wire::check::Fact;

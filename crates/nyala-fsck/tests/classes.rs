@@ -11,9 +11,10 @@ use nyala_fsck::mirrors::{ChunkDiffers, Mirrors, TablesDiffer};
 use nyala_fsck::pass::Pass;
 use nyala_fsck::sort::MemScratch;
 use nyala_fsck::suspects::Suspects;
-use nyala_wire::check::{Fact, ServerFact};
+use nyala_wire::check::{Fact, InodeFact, ServerFact};
+use nyala_wire::fragments::CookieRange;
 use nyala_wire::map::{Group, MemberState, TargetKind};
-use nyala_wire::meta::{Repair, ServerRepair};
+use nyala_wire::meta::{FragmentRepair, Repair, ServerRepair};
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::storage::{ChunkFileId, ListedFile};
 use nyala_wire::{FileKind, GroupId, InodeId, Layout, MapVersion, Pattern, SessionId, Slot, TargetId};
@@ -96,6 +97,49 @@ fn names_and_directories() {
         found.fixes[..],
         [Fix::Meta(Repair::RemoveName { dir: INNER, .. }), Fix::Adopt { inode: DIR, .. }]
     ));
+}
+
+/// DIR is split: what was in it is in a fragment at another server.
+fn split() -> (World, InodeId) {
+    let (mut world, fragment, range) = (World::new(), inode(70, 9), CookieRange { from: 0, upto: 1 << 62 });
+    for (from, fact) in &mut world.facts {
+        match fact {
+            Fact::Name { dir, of, .. } if *dir == DIR => (*from, *dir, *of) = (OTHER, fragment, Some(DIR)),
+            Fact::Listed { dir, .. } if *dir == DIR => (*from, *dir) = (OTHER, fragment),
+            _ => {}
+        }
+    }
+    (world.record(DIR).entries, world.record(DIR).nlink) = (Some(0), 2);
+    let record = InodeFact { range: Some(range), ..dir(fragment, DIR, 2, 1) };
+    world.facts.push((OTHER, Fact::Inode(Box::new(record))));
+    world.facts.push((ME, Fact::Fragment { inode: fragment, dir: DIR, range }));
+    (world, fragment)
+}
+
+#[test]
+fn split_directories() {
+    assert_eq!(split().0.look(), []);
+
+    let (mut world, fragment) = split();
+    world.remove(|fact| matches!(fact, Fact::Fragment { .. }));
+    let stray = only(&world, "fragment-stray");
+    assert_eq!(stray.fixes, [Fix::Meta(Repair::Fragment(FragmentRepair::Remove(fragment)))]);
+    assert_eq!(stray.involves, [fragment, DIR]);
+    let (mut world, fragment) = split();
+    world.record(fragment).range = Some(CookieRange { from: 0, upto: 1 << 61 });
+    only(&world, "fragment-stray");
+
+    let (mut world, fragment) = split();
+    world.remove(|fact| matches!(fact, Fact::Inode(record) if record.inode == fragment));
+    let range = CookieRange { from: 0, upto: 1 << 62 };
+    let make = Repair::Fragment(FragmentRepair::Make { inode: fragment, dir: DIR, range });
+    let missing = only(&world, "fragment-missing");
+    assert_eq!(missing.fixes, [Fix::Meta(make), Fix::Meta(Repair::CountNames(fragment))], "its names are there");
+
+    let (mut world, fragment) = split();
+    world.record(INNER).parent = Some(fragment);
+    let parent = only(&world, "directory-parent");
+    assert_eq!(parent.fixes, [Fix::Meta(Repair::SetParent { dir: INNER, from: fragment, to: DIR })]);
 }
 
 #[test]

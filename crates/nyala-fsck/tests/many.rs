@@ -46,7 +46,8 @@ fn directory(pass: &mut Pass, number: u64, files: u64) {
     let meta = home(this);
     pass.meta(home(above), Fact::Listed { dir: above, entries: 1, subdirs: 1 }).unwrap();
     let (kind, misplaced) = (FileKind::Directory, false);
-    pass.meta(home(above), Fact::Name { inode: this, dir: above, cookie: number << 8, kind, misplaced }).unwrap();
+    pass.meta(home(above), Fact::Name { inode: this, dir: above, cookie: number << 8, kind, misplaced, of: None })
+        .unwrap();
     let mut own = dir(this, above, files, 0);
     let children = (number * 10 + 1..=number * 10 + 10).filter(|child| *child < pass_directories()).count() as u64;
     own.entries = Some(files + children);
@@ -57,7 +58,7 @@ fn directory(pass: &mut Pass, number: u64, files: u64) {
     for file in 0..files {
         let inode = inode(this.slot().0, 1_000_000_000 + number * IN_ONE + file);
         let (kind, cookie) = (FileKind::File, file << 8);
-        pass.meta(meta, Fact::Name { inode, dir: this, cookie, kind, misplaced }).unwrap();
+        pass.meta(meta, Fact::Name { inode, dir: this, cookie, kind, misplaced, of: None }).unwrap();
         let fact = InodeFact { size: 5000, layout: Some(layout.clone()), ..record(inode, kind) };
         pass.meta(meta, Fact::Inode(Box::new(fact))).unwrap();
         // One file of every tenth directory has lost what it had.

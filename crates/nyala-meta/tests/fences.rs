@@ -158,6 +158,7 @@ fn start_meta(dir: &Path, mgmt: SocketAddr) -> (oneshot::Sender<()>, JoinHandle<
         alias: String::new(),
         encrypt: false,
         spare: false,
+        split_above: 0,
         metrics: None,
         sync_interval: Duration::from_millis(100),
     };

@@ -4,9 +4,11 @@
 //!
 //! An operation that is refused or has to wait simply drops its `Change`; nothing has happened.
 
+pub use crate::fault::{Fault, Step};
 use crate::keys;
 use crate::locks::Locks;
 use crate::records::{DirPart, EntryRecord, InodeRecord};
+use crate::splitting::is_worth_a_look;
 use crate::view::View;
 use nyala_kv::Batch;
 use nyala_wire::meta_tx::TxId;
@@ -14,32 +16,6 @@ use nyala_wire::mgmt::SEQUENCES_PER_RANGE;
 use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Layout, Name, Slot, WireError, codec};
 use std::cell::Cell;
 use std::ops::ControlFlow;
-
-/// Why an operation did not run to its end.
-#[derive(Debug)]
-pub enum Fault {
-    /// It is refused; this is the answer.
-    Refused(WireError),
-    /// A transaction holds something that it needs: wait for a release and run it again.
-    Blocked,
-    /// It touches other servers: do it as this transaction.
-    Elsewhere(Box<crate::tx::Plan>),
-}
-
-impl From<WireError> for Fault {
-    fn from(error: WireError) -> Self {
-        Fault::Refused(error)
-    }
-}
-
-impl From<ErrorCode> for Fault {
-    fn from(code: ErrorCode) -> Self {
-        Fault::Refused(code.into())
-    }
-}
-
-/// Result of a step of an operation.
-pub type Step<T> = Result<T, Fault>;
 
 /// What a batch takes besides a key and its value, bytes.
 const CHANGE_BYTES: usize = 7;
@@ -163,6 +139,15 @@ impl<'a> Change<'a> {
         let dirs = dirty.filter_map(|loaded| Some((loaded.inode, loaded.record.as_ref()?)));
         dirs.filter(|(inode, record)| record.dir.is_some() && wanted(*inode))
             .map(|(inode, record)| record.attr(inode))
+            .collect()
+    }
+
+    /// The directories that have by now so many entries that their fragments should be counted ([`crate::splitting`]).
+    pub fn to_consider(&self, split_above: u64) -> Vec<InodeId> {
+        let dirty = self.inodes.iter().filter(|loaded| loaded.dirty);
+        let dirs = dirty.filter_map(|loaded| Some((loaded.inode, loaded.record.as_ref()?.dir.as_ref()?)));
+        dirs.filter(|(_, part)| is_worth_a_look(part.entries, part.is_split(), split_above))
+            .map(|(inode, part)| part.directory(inode))
             .collect()
     }
 
@@ -370,12 +355,26 @@ impl<'a> Change<'a> {
         Ok(inode)
     }
 
+    /// The first place of a name among the entries of a directory or a fragment; OTHER_FRAGMENT if it is not there that they are.
+    fn first_place(&mut self, dir: InodeId, name: &Name) -> Step<u64> {
+        let at = self.load(dir)?;
+        let part = self.inodes[at].record.as_ref().and_then(|record| record.dir.as_ref());
+        let Some(part) = part.filter(|part| part.is_split()) else { return Ok((self.hash)(dir, name.as_bytes())) };
+        let cookie = (self.hash)(part.directory(dir), name.as_bytes());
+        if part.own_range().has(cookie) { Ok(cookie) } else { Err(ErrorCode::OTHER_FRAGMENT.into()) }
+    }
+
+    /// The directory that a name is in, if its entry is in this fragment.
+    pub fn directory(&mut self, dir: InodeId) -> Step<InodeId> {
+        Ok(self.dir(dir)?.1.directory(dir))
+    }
+
     /// The entry under a name and its cookie.
-    pub fn find_entry(&self, dir: InodeId, name: &Name) -> Step<Option<(u64, EntryRecord)>> {
+    pub fn find_entry(&mut self, dir: InodeId, name: &Name) -> Step<Option<(u64, EntryRecord)>> {
         if !self.promised && self.locks.entry_blocked(dir, name, self.tx) {
             return Err(Fault::Blocked);
         }
-        let first = (self.hash)(dir, name.as_bytes());
+        let first = self.first_place(dir, name)?;
         let Some(record) = self.record::<EntryRecord>(&keys::entry(dir, first))? else {
             self.vacant.set(Some((dir, first)));
             return Ok(None);
@@ -401,7 +400,7 @@ impl<'a> Change<'a> {
 
     /// Adds an entry under a name that is free, and counts it.
     pub fn add_entry(&mut self, dir: InodeId, name: &Name, inode: InodeId, kind: FileKind) -> Step<()> {
-        let first = (self.hash)(dir, name.as_bytes());
+        let first = self.first_place(dir, name)?;
         let mut record = EntryRecord { name: name.clone(), inode, kind, followed: None };
         let mut cookie = first;
         let there = match self.vacant.take() {

@@ -55,13 +55,21 @@ pub fn of_outcome(op: &MetaOp, reply: &MetaReply, batch: &Batch, is_there: &dyn 
 /// What a part of an operation over several servers does to the server whose part it is.
 pub fn of_part(part: &TxPart) -> ChangeKind {
     match part {
-        TxPart::MakeDir { .. } | TxPart::PutEntry { replaces: None, .. } => Grows,
+        TxPart::MakeDir { .. } | TxPart::PutEntry { replaces: None, .. } | TxPart::MakeFragment { .. } => Grows,
+        TxPart::TakeEntries { entries, .. } if !entries.is_empty() => Grows,
+        TxPart::SetAcl { value: Some(_), .. } | TxPart::SetPattern { .. } => Grows,
         TxPart::PutEntry { replaces: Some(_), .. }
         | TxPart::RemoveDir { .. }
         | TxPart::LinkCount { .. }
         | TxPart::SetParent { .. }
         | TxPart::PeekEntry { .. }
         | TxPart::RenameLock
+        | TxPart::RemoveFragment { .. }
+        | TxPart::GiveEntries { .. }
+        | TxPart::TakeEntries { .. }
+        | TxPart::SetFragments { .. }
+        | TxPart::SetAttr { .. }
+        | TxPart::SetAcl { .. }
         | TxPart::RemoveEntry { .. } => Maintains,
     }
 }

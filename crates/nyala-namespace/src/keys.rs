@@ -7,11 +7,10 @@
 //! exists whatever happens to others, and a directory that is split by hash keeps its cookies.
 
 pub use nyala_kv::prefix_end;
+pub use nyala_wire::fragments::{COLLISIONS, cookie};
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::mgmt::SEQUENCES_PER_RANGE;
 use nyala_wire::{InodeId, SessionId, Slot, TargetId};
-use siphasher::sip::SipHasher24;
-use std::hash::Hasher;
 
 /// Tag of inode records.
 pub const INODE: u8 = b'I';
@@ -82,6 +81,11 @@ pub fn data(inode: InodeId) -> Vec<u8> {
 /// Key of an entry; see [`cookie`].
 pub fn entry(dir: InodeId, cookie: u64) -> Vec<u8> {
     tagged(ENTRY, &[&dir.0.to_be_bytes(), &cookie.to_be_bytes()])
+}
+
+/// Prefix of [`entry`] for all entries of a directory.
+pub fn entries_prefix(dir: InodeId) -> Vec<u8> {
+    tagged(ENTRY, &[&dir.0.to_be_bytes()])
 }
 
 /// Key of an extended attribute; without a name the prefix of all of an inode's.
@@ -269,18 +273,6 @@ pub fn sequence_range() -> Vec<u8> {
 /// keeps it special nowhere.
 pub fn first_sequence(range: u64) -> u64 {
     (range.saturating_sub(1).saturating_mul(SEQUENCES_PER_RANGE)).max(2)
-}
-
-/// Number of entries of one directory whose names can have the same 55-bit hash.
-pub const COLLISIONS: u64 = 256;
-
-/// The first cookie that a name may have in a directory; it has this one or, when names collide, one of the following
-/// [`COLLISIONS`]. SipHash-2-4 of the name under the key (directory, constant), upper 55 bits, never below 256: small
-/// cookies are left for `.` and `..`, and all are below 2^63.
-pub fn cookie(dir: InodeId, name: &[u8]) -> u64 {
-    let mut hasher = SipHasher24::new_with_keys(dir.0, 0x4e79_616c_6120_656e);
-    hasher.write(name);
-    (hasher.finish() >> 9).max(1) << 8
 }
 
 /// Cookie of an [`entry`] key.

@@ -4,6 +4,7 @@
 
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Encode};
+use nyala_wire::fragments::{COOKIE_END, CookieRange, Fragment};
 use nyala_wire::meta_tx::{PartResult, TxPart};
 use nyala_wire::{Attr, FileKind, InodeId, Layout, MapVersion, Name, SessionId, StripePattern, TargetId, Time};
 
@@ -66,6 +67,40 @@ pub struct DirPart {
     /// What it gives to new files; absent: the cluster's default.
     #[n(2)]
     pub pattern: Option<StripePattern>,
+    /// Of a directory that is split, its fragments in the order of their ranges; the rest is its own.
+    #[n(3)]
+    pub fragments: Option<Vec<Fragment>>,
+    /// Of a fragment, the cookies that it has; its parent is the directory of which it is a fragment.
+    #[n(4)]
+    pub range: Option<CookieRange>,
+}
+
+impl DirPart {
+    /// Of a new directory.
+    pub fn new(parent: InodeId, pattern: Option<StripePattern>) -> DirPart {
+        DirPart { parent, entries: 0, pattern, fragments: None, range: None }
+    }
+
+    /// The fragments besides the directory itself.
+    pub fn fragments(&self) -> &[Fragment] {
+        self.fragments.as_deref().unwrap_or_default()
+    }
+
+    /// The cookies of the entries that are here and in no other fragment.
+    pub fn own_range(&self) -> CookieRange {
+        let from = self.fragments().last().map_or(0, |last| last.upto);
+        self.range.unwrap_or(CookieRange { from, upto: COOKIE_END })
+    }
+
+    /// Whether it is split, or a fragment.
+    pub fn is_split(&self) -> bool {
+        self.fragments.is_some() || self.range.is_some()
+    }
+
+    /// The directory whose entries are here; `inode`: the record's own.
+    pub fn directory(&self, inode: InodeId) -> InodeId {
+        if self.range.is_some() { self.parent } else { inode }
+    }
 }
 
 /// What only a regular file has.
@@ -109,6 +144,7 @@ impl InodeRecord {
             btime: self.btime,
             allocated: self.file.as_ref().and_then(|file| file.allocated),
             no_xattrs: self.xattr_bytes.is_none(),
+            split: self.dir.as_ref().is_some_and(DirPart::is_split).then_some(true),
         }
     }
 

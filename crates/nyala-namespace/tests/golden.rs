@@ -128,7 +128,7 @@ fn inodes() {
     let head = "8d 00 1901a4 00 00 00 06";
     record(&unnamed, &format!("{head} {TIMES} f6 f6 85 83001a0008000082 18651866 f6 191000 192000 f5"));
 
-    let part = DirPart { parent: InodeId::ROOT, entries: 3, pattern: None };
+    let part = DirPart { entries: 3, ..DirPart::new(InodeId::ROOT, None) };
     let dir = InodeRecord { dir: Some(part.clone()), nlink: 2, ..inode(FileKind::Directory, 0o1777, 0) };
     let head = "8c 01 1903ff 02 00 00 00";
     record(&dir, &format!("{head} {TIMES} f6 82 01 03"));

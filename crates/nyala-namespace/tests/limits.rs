@@ -171,7 +171,7 @@ fn the_longest_listing_fits_a_frame() {
     let inodes = (2..2 + MAX_GET_ATTRS as u64).map(InodeId).collect();
     fits(&server.run(MetaOp::GetAttrs { inodes }).unwrap());
     let end = MetaOp::ReadDir { dir: InodeId::ROOT, after: u64::MAX, max_entries: 0, plus: false };
-    assert_eq!(server.run(end).unwrap(), MetaReply::Listing(Listing { entries: Vec::new(), end: true }));
+    assert_eq!(server.run(end).unwrap(), MetaReply::Listing(Listing { entries: Vec::new(), end: true, next: None }));
 }
 
 #[test]

@@ -60,6 +60,7 @@ fn attr() -> MetaReply {
         btime: time,
         allocated: None,
         no_xattrs: false,
+        split: None,
     })
 }
 

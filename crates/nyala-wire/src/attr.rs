@@ -126,9 +126,17 @@ pub struct Attr {
     #[n(13)]
     #[cbor(default)]
     pub no_xattrs: bool,
+    /// It is a directory that is split, or a fragment of one: number of links, size and times are of this fragment alone.
+    #[n(14)]
+    pub split: Option<bool>,
 }
 
 impl Attr {
+    /// Whether it is a directory that is split, or a fragment of one.
+    pub fn is_split(&self) -> bool {
+        self.split == Some(true)
+    }
+
     /// `st_mode`: kind and permission bits.
     pub fn mode(&self) -> u32 {
         self.kind.mode_bits() | u32::from(self.perm)

@@ -116,6 +116,10 @@ codes! {
     FENCED = 4110;
     /// This member of a mirror group cannot tell whether the newest change there counts: ask the primary.
     ASK_PRIMARY = 4111;
+    /// The directory is split, and this fragment does not hold that name: ask the directory for its fragments.
+    OTHER_FRAGMENT = 4112;
+    /// The directory is split, and has to be whole again before it is removed: ask for that first.
+    IS_SPLIT = 4113;
     /// The sender was removed from the cluster by an operator; it must stop and not come back with this directory.
     REMOVED = 4120;
 }

@@ -10,6 +10,7 @@ pub mod checksum;
 pub mod codec;
 pub mod error;
 pub mod fences;
+pub mod fragments;
 pub mod frame;
 #[doc(hidden)]
 pub mod fuzzing;

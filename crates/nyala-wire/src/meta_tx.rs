@@ -4,8 +4,9 @@
 //! and rename across slots). Two-phase commit with presumed abort; `docs/protocol.md` has the recovery table.
 
 use crate::attr::{Attr, FileKind};
+use crate::fragments::{CookieRange, Fragment, FragmentEntry};
 use crate::ids::{InodeId, MapVersion, SessionId, Slot, TargetId};
-use crate::meta::Owner;
+use crate::meta::{Owner, SetAttr};
 use crate::name::Name;
 use crate::stripe::StripePattern;
 use crate::time::Time;
@@ -75,6 +76,27 @@ pub enum TxAction {
     /// done before; for the last ones once all of them are on disk.
     #[n(6)]
     MoveRows(#[n(0)] MoveRows),
+    /// Entries of a fragment, and how many it has. Not part of a transaction: its number is 0. Reply: `Fragment`.
+    #[n(7)]
+    LookAtFragment {
+        /// The fragment.
+        #[n(0)]
+        inode: InodeId,
+        /// Entries with these cookies; the first ones, if there are more than `most`.
+        #[n(1)]
+        range: CookieRange,
+        /// Most entries.
+        #[n(2)]
+        most: u32,
+    },
+    /// A fragment of this directory has grown or shrunk: whether it has the right number of fragments is to be looked at. Not part
+    /// of a transaction: its number is 0. Reply: `Done`.
+    #[n(8)]
+    ConsiderSplit {
+        /// The directory.
+        #[n(0)]
+        dir: InodeId,
+    },
 }
 
 /// Rows of a slot on its way, in the order of [`MoveRows::number`].
@@ -245,6 +267,117 @@ pub enum TxPart {
         #[n(2)]
         inode: InodeId,
     },
+    /// Make a fragment of a directory in this slot, without entries and with an empty range.
+    #[n(8)]
+    MakeFragment {
+        /// The slot.
+        #[n(0)]
+        slot: Slot,
+        /// The directory.
+        #[n(1)]
+        of: InodeId,
+        /// Its permission bits.
+        #[n(2)]
+        perm: u16,
+        /// Its owner.
+        #[n(3)]
+        owner: Owner,
+        /// What it gives to new files; absent: the cluster's default.
+        #[n(4)]
+        pattern: Option<StripePattern>,
+        /// Its default ACL, as `system.posix_acl_default` has it.
+        #[n(5)]
+        default_acl: Option<ByteVec>,
+        /// Where its range is, a cookie.
+        #[n(6)]
+        at: u64,
+    },
+    /// Remove a fragment, which must have no entries and an empty range.
+    #[n(9)]
+    RemoveFragment {
+        /// The fragment.
+        #[n(0)]
+        inode: InodeId,
+    },
+    /// Entries go out of a fragment, or out of the directory itself; its range ends or begins with them. `BUSY` if they are not
+    /// these any more.
+    #[n(10)]
+    GiveEntries {
+        /// The fragment, or the directory.
+        #[n(0)]
+        inode: InodeId,
+        /// The cookies of all of them.
+        #[n(1)]
+        range: CookieRange,
+        /// They go to the fragment behind this one, else to the one before.
+        #[n(2)]
+        behind: bool,
+        /// What the entries are: see `docs/protocol.md`.
+        #[n(3)]
+        digest: u64,
+    },
+    /// The entries of a range come into a fragment, or into the directory itself; its range begins or ends where this one ends or begins.
+    #[n(11)]
+    TakeEntries {
+        /// The fragment, or the directory.
+        #[n(0)]
+        inode: InodeId,
+        /// The cookies of all of them.
+        #[n(1)]
+        range: CookieRange,
+        /// The entries.
+        #[n(2)]
+        entries: Vec<FragmentEntry>,
+        /// When the entries of the giving fragment last changed.
+        #[n(3)]
+        changed: Time,
+    },
+    /// A directory has these fragments from now on.
+    #[n(12)]
+    SetFragments {
+        /// The directory.
+        #[n(0)]
+        dir: InodeId,
+        /// In the order of their ranges; none: it is whole.
+        #[n(1)]
+        fragments: Vec<Fragment>,
+    },
+    /// Attributes of a split directory are set: all fragments give the same to new entries.
+    #[n(13)]
+    SetAttr {
+        /// The directory or a fragment.
+        #[n(0)]
+        inode: InodeId,
+        /// What is set.
+        #[n(1)]
+        set: SetAttr,
+    },
+    /// An access control list of a split directory is set or removed.
+    #[n(14)]
+    SetAcl {
+        /// The directory or a fragment.
+        #[n(0)]
+        inode: InodeId,
+        /// The extended attribute.
+        #[n(1)]
+        name: ByteVec,
+        /// Absent: it is removed.
+        #[n(2)]
+        value: Option<ByteVec>,
+        /// With an access list the setgid bit goes.
+        #[n(3)]
+        kill_sgid: bool,
+    },
+    /// What a split directory gives to new files is set.
+    #[n(15)]
+    SetPattern {
+        /// The directory or a fragment.
+        #[n(0)]
+        inode: InodeId,
+        /// The pattern.
+        #[n(1)]
+        pattern: StripePattern,
+    },
 }
 
 impl TxPart {
@@ -259,6 +392,14 @@ impl TxPart {
                 dir.slot()
             }
             TxPart::RenameLock => Slot(0),
+            TxPart::MakeFragment { slot, .. } => *slot,
+            TxPart::SetFragments { dir, .. } => dir.slot(),
+            TxPart::RemoveFragment { inode }
+            | TxPart::GiveEntries { inode, .. }
+            | TxPart::TakeEntries { inode, .. }
+            | TxPart::SetAttr { inode, .. }
+            | TxPart::SetAcl { inode, .. }
+            | TxPart::SetPattern { inode, .. } => inode.slot(),
         }
     }
 }
@@ -281,6 +422,22 @@ pub enum TxReply {
     /// Who waits for whom.
     #[n(4)]
     LockEdges(#[n(0)] Vec<LockEdge>),
+    /// What is in a fragment.
+    #[n(5)]
+    Fragment {
+        /// Number of all its entries.
+        #[n(0)]
+        count: u64,
+        /// The entries that were asked for.
+        #[n(1)]
+        entries: Vec<FragmentEntry>,
+        /// There are no more in the range that was asked about.
+        #[n(2)]
+        end: bool,
+        /// When the fragment's entries last changed.
+        #[n(3)]
+        changed: Time,
+    },
 }
 
 /// What became of a transaction, as its coordinator says.
@@ -310,4 +467,14 @@ pub enum PartResult {
     /// Ready; what stands under the name now.
     #[n(2)]
     Entry(#[n(0)] Option<(InodeId, FileKind)>),
+    /// The same where the name is in a fragment of a directory.
+    #[n(3)]
+    EntryOf {
+        /// What stands under the name now.
+        #[n(0)]
+        entry: Option<(InodeId, FileKind)>,
+        /// The directory.
+        #[n(1)]
+        dir: InodeId,
+    },
 }

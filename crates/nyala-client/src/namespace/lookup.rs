@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Names, listings with attributes, and paths; from what is kept under delegations where that is true.
+//! Names and listings with attributes; from what is kept under delegations where that is true.
 //!
-//! **Failure model.** Entries come and go while a directory is listed or a path is followed: an entry whose inode is gone
-//! is listed without attributes, a path fails with ENOENT. Symbolic links may form loops: 40 are followed.
+//! **Failure model.** Entries come and go while a directory is listed: an entry whose inode is gone
+//! is listed without attributes.
 
 use crate::delegation::cache::cacheable;
 use crate::delegation::logic::cached_inode::CachedInode;
@@ -17,24 +17,17 @@ use crate::types::Lookup;
 use nyala_wire::meta::{
     DelegationMode, ListedEntry, Listing, MAX_GET_ATTRS, MAX_LIST_ENTRIES, MetaOp, MetaReply, Owner,
 };
-use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Name, TargetId};
+use nyala_wire::{Attr, ErrorCode, InodeId, Name, TargetId};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::task::JoinSet;
-
-const MAX_LINKS: usize = 40;
 
 pub(crate) fn name(bytes: &[u8]) -> Result<Name> {
     Name::new(bytes).map_err(Error::server("check a name"))
 }
 
 impl Namespace {
-    pub(crate) async fn lookup(self: &Arc<Namespace>, parent: InodeId, bytes: &[u8]) -> Result<Attr> {
-        let missing = Error::refused(ErrorCode::NOT_FOUND, "there is no such name");
-        self.lookup_entry(parent, bytes).await?.attr.ok_or(missing)
-    }
-
     pub(crate) async fn lookup_entry(self: &Arc<Namespace>, parent: InodeId, bytes: &[u8]) -> Result<Lookup> {
         self.lookup_for(parent, bytes, Purpose::Use).await
     }
@@ -176,7 +169,7 @@ impl Namespace {
             let bare = |entry: &ListedEntry| ListedEntry { attr: None, ..entry.clone() };
             let entries: Vec<ListedEntry> = listing.entries.iter().map(bare).collect();
             let added = 2 * entries.len();
-            cached.put_listing(after, Listing { entries, end: listing.end });
+            cached.put_listing(after, Listing { entries, ..listing });
             self.delegations.added_names(added);
         }
         drop(generations);
@@ -241,44 +234,4 @@ impl Namespace {
             _ => Err(unexpected_reply("find the directory above")),
         }
     }
-
-    pub(crate) async fn resolve(self: &Arc<Namespace>, path: &[u8], follow: bool) -> Result<Attr> {
-        let mut rest: Vec<Vec<u8>> = parts(path);
-        let mut links = 0;
-        let mut here = self.getattr(InodeId::ROOT).await?;
-        while let Some(part) = rest.pop() {
-            if here.kind != FileKind::Directory {
-                return Err(Error::refused(ErrorCode::NOT_A_DIRECTORY, "a part of the path is not a directory"));
-            }
-            if part == b".." {
-                let above = self.parent(here.inode).await?;
-                here = self.getattr(above).await?;
-                continue;
-            }
-            let next = self.lookup(here.inode, &part).await?;
-            if next.kind != FileKind::Symlink || !follow {
-                here = next;
-                continue;
-            }
-            links += 1;
-            if links > MAX_LINKS {
-                return Err(Error::refused(ErrorCode::LOOP, "too many symbolic links"));
-            }
-            let target = self.readlink(next.inode).await?;
-            if target.starts_with(b"/") {
-                here = self.getattr(InodeId::ROOT).await?;
-            }
-            rest.extend(parts(&target));
-        }
-        Ok(here)
-    }
-}
-
-/// The parts of a path, last first.
-fn parts(path: &[u8]) -> Vec<Vec<u8>> {
-    path.split(|&byte| byte == b'/')
-        .filter(|part| !part.is_empty() && *part != b".")
-        .rev()
-        .map(<[u8]>::to_vec)
-        .collect()
 }

@@ -2,7 +2,14 @@
 
 //! Names: looking them up, listing directories, making, moving and removing entries, and extended attributes.
 
+pub(crate) mod directories;
+mod forgetting;
+pub(crate) mod fragments;
+mod listing;
+pub(crate) mod logic;
 pub(crate) mod lookup;
 pub(crate) mod mutate;
 pub(crate) mod owner;
+pub(crate) mod path;
 pub(crate) mod server_lookup;
+mod whole_attrs;

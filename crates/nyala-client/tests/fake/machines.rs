@@ -68,7 +68,7 @@ impl Machine {
         let mut batch = sequences::go_on_with(&tables, boot).unwrap();
         runs::begin(&tables, &mut batch, boot, found).unwrap();
         tables.apply(&batch).unwrap();
-        let identity = Identity { target, boot, seed: boot };
+        let identity = Identity { target, boot, seed: boot, split_above: 0 };
         let mut server = Server::new(identity, Box::new(tables.clone()), map.clone());
         server.make_root(Time::default()).unwrap();
         tables.write();

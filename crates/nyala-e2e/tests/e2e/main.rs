@@ -45,6 +45,7 @@ mod scrub;
 mod setup;
 mod slots;
 mod soak;
+mod split_dirs;
 mod strangers;
 mod stress_ng;
 mod takeover;

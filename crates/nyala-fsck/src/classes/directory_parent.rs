@@ -36,9 +36,9 @@ impl Class for DirectoryParent {
         if object.inode == InodeId::ROOT || object.name_count != 1 {
             return;
         }
-        if let Some(name) = object.names.first().filter(|name| name.dir != from) {
-            let detail = format!("its name is in {}, and it says {from}", name.dir);
-            let fixes = vec![Fix::Meta(Repair::SetParent { dir: object.inode, from, to: name.dir })];
+        if let Some(name) = object.names.first().filter(|name| name.of != from) {
+            let detail = format!("its name is in {}, and it says {from}", name.of);
+            let fixes = vec![Fix::Meta(Repair::SetParent { dir: object.inode, from, to: name.of })];
             report.find(Subject::Inode(object.inode), detail, fixes);
         }
     }

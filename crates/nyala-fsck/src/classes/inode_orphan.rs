@@ -30,7 +30,8 @@ impl Class for InodeOrphan {
 
     fn look(&self, object: &Object, report: &mut Report) {
         let Some(record) = object.record.as_ref().filter(|record| record.nlink > 0) else { return };
-        if object.name_count > 0 || object.inode == InodeId::ROOT {
+        // A fragment of a directory has none.
+        if object.name_count > 0 || object.inode == InodeId::ROOT || record.range.is_some() {
             return;
         }
         let detail = format!("a {:?} of {} bytes has no name", record.kind, record.size);

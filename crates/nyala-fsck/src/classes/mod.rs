@@ -19,6 +19,8 @@ mod directory_count;
 mod directory_loop;
 mod directory_names;
 mod directory_parent;
+mod fragment_missing;
+mod fragment_stray;
 mod garbage_of_living;
 mod inode_count;
 mod inode_orphan;
@@ -52,6 +54,8 @@ pub const CLASSES: &[&dyn Class] = &[
     &directory_parent::DirectoryParent,
     &directory_names::DirectoryNames,
     &directory_loop::DirectoryLoop,
+    &fragment_missing::FragmentMissing,
+    &fragment_stray::FragmentStray,
     &link_count::LinkCount,
     &inode_orphan::InodeOrphan,
     &inode_unlinked::InodeUnlinked,

@@ -25,7 +25,8 @@ impl Class for NamesWithoutDirectory {
     }
 
     fn look(&self, object: &Object, report: &mut Report) {
-        if let (Some((names, _)), None) = (object.listed, &object.record) {
+        // One that is a directory's fragment is made anew.
+        if let (Some((names, _)), None, None) = (object.listed, &object.record, object.fragment) {
             let detail = format!("there is no such directory, and {names} names in it");
             let fixes = vec![Fix::Meta(Repair::RemoveNames(object.inode))];
             report.find(Subject::Inode(object.inode), detail, fixes);

@@ -55,6 +55,7 @@ pub fn record(inode: InodeId, kind: FileKind) -> InodeFact {
         inline_version: None,
         xattr_bytes: None,
         allocated: None,
+        range: None,
     }
 }
 
@@ -108,7 +109,7 @@ impl World {
             (DIR, INNER, FileKind::Directory, 512),
         ] {
             let misplaced = false;
-            world.facts.push((ME, Fact::Name { inode, dir, cookie, kind, misplaced }));
+            world.facts.push((ME, Fact::Name { inode, dir, cookie, kind, misplaced, of: None }));
         }
         world
     }
@@ -140,7 +141,7 @@ impl World {
 
     /// A further name, which its directory counts.
     pub fn add_name(&mut self, dir: InodeId, inode: InodeId, kind: FileKind, cookie: u64) {
-        self.facts.push((ME, Fact::Name { inode, dir, cookie, kind, misplaced: false }));
+        self.facts.push((ME, Fact::Name { inode, dir, cookie, kind, misplaced: false, of: None }));
         let subdirs = u64::from(kind == FileKind::Directory);
         self.facts.push((ME, Fact::Listed { dir, entries: 1, subdirs }));
         let record = self.record(dir);

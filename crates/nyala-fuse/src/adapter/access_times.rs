@@ -94,6 +94,7 @@ mod tests {
             btime: at(0),
             allocated: None,
             no_xattrs: false,
+            split: None,
         }
     }
 

@@ -128,6 +128,7 @@ mod tests {
             size: 0,
             allocated: None,
             no_xattrs: false,
+            split: None,
             atime: time,
             mtime: time,
             ctime: time,

@@ -180,6 +180,7 @@ mod tests {
             btime: time,
             allocated: None,
             no_xattrs: false,
+            split: None,
         }
     }
 

@@ -52,7 +52,7 @@ pub(super) fn request(role: Role, rules: KeyRules, request: &MetaRequest) -> Res
 fn writes(op: &MetaOp) -> bool {
     let holds =
         matches!(op, MetaOp::Open { .. } | MetaOp::Close { .. } | MetaOp::SetLock { .. } | MetaOp::SessionAdopt(_));
-    op.is_change() && !holds
+    (op.is_change() || matches!(op, MetaOp::MergeDir(_))) && !holds
 }
 
 #[cfg(test)]

@@ -27,6 +27,8 @@ pub struct MetaConfig {
     pub encrypt: bool,
     /// Time between background syncs of the log: the most that a power cut can take of unsynced changes.
     pub sync_interval: Duration,
+    /// A directory with more entries is split over several metadata servers; 0: none is.
+    pub split_above: u64,
     /// Where metrics are served over HTTP; nowhere if none.
     pub metrics: Option<SocketAddr>,
 }

@@ -58,9 +58,9 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// A server that has just opened its tables. `seed`: entropy.
-    pub fn new(state: Rc<State>, seed: u64) -> Driver {
-        let identity = Identity { target: state.me, boot: state.boot, seed };
+    /// A server that has just opened its tables. `seed`: entropy; `split_above`: see [`Identity`].
+    pub fn new(state: Rc<State>, seed: u64, split_above: u64) -> Driver {
+        let identity = Identity { target: state.me, boot: state.boot, seed, split_above };
         let server = Server::new(identity, Box::new(LoggedTables(state.clone())), state.map());
         Driver {
             state,

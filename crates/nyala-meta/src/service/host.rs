@@ -58,6 +58,8 @@ pub struct Host {
     /// Membership.
     pub member: Member,
     handshake: HandshakeConfig,
+    /// A directory with more entries is split; 0: none is.
+    split_above: u64,
     group: Rc<RefCell<Option<Rc<GroupShell>>>>,
     /// Places in the log of a server that is alone.
     lone: LonePositions,
@@ -77,6 +79,7 @@ impl Host {
         flusher: Rc<Flusher>,
         member: Member,
         handshake: HandshakeConfig,
+        split_above: u64,
         ends: mpsc::Sender<End>,
     ) -> Result<(Rc<Host>, mpsc::UnboundedReceiver<News>), WireError> {
         let (news, heard) = mpsc::unbounded_channel();
@@ -87,6 +90,7 @@ impl Host {
             flusher,
             member,
             handshake,
+            split_above,
             group: Rc::default(),
             lone,
             serving: RefCell::default(),
@@ -208,7 +212,7 @@ impl Host {
         state.boot = ranges::start(&state, recovered).await?;
         let seed = u64::from_le_bytes(super::random::<8>()?);
         let state = Rc::new(state);
-        let driver = Rc::new(Driver::new(state.clone(), seed));
+        let driver = Rc::new(Driver::new(state.clone(), seed, self.split_above));
         driver.start(super::now()).await?;
         tracing::info!(server = %state.me, target = %self.me, boot = state.boot, "metadata server is up");
         tokio::task::spawn_local(driver.clone().keep_time());

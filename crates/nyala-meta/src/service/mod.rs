@@ -221,7 +221,7 @@ fn open(
         // The first reason counts.
         let _ = failed.try_send(End::Failed(error.clone()));
     });
-    Ok(Host::new(me, Tables::new(store)?, flusher, member, handshake, ends)?)
+    Ok(Host::new(me, Tables::new(store)?, flusher, member, handshake, config.split_above, ends)?)
 }
 
 /// The time by the system's clock.

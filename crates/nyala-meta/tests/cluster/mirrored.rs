@@ -67,6 +67,7 @@ impl Cluster {
             alias: String::new(),
             encrypt: false,
             spare: n > 0,
+            split_above: 0,
             metrics: None,
             sync_interval: Duration::from_millis(500),
         };

@@ -280,6 +280,7 @@ impl Cluster {
             alias: String::new(),
             encrypt: false,
             spare: false,
+            split_above: 0,
             metrics: None,
             sync_interval,
         };

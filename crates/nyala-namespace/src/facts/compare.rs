@@ -13,9 +13,15 @@ pub fn is_session(view: &dyn View, session: SessionId) -> Result<bool, WireError
     Ok(session.0 == 0 || view.get(&keys::session(session))?.is_some())
 }
 
-/// Whether a lookup of a name looks at its place: the first place for its hash, or one of the following if the first says so.
-pub fn is_misplaced(view: &dyn View, dir: InodeId, cookie: u64, entry: &EntryRecord) -> Result<bool, WireError> {
-    let first = keys::cookie(dir, entry.name.as_bytes());
+/// Whether a lookup of a name looks at its place: the first place for its hash, or one of the following if the first says so. `of`: the
+/// directory, if it is known to be another than `dir`, a fragment of it.
+pub fn is_misplaced(
+    view: &dyn View,
+    (dir, of): (InodeId, Option<InodeId>),
+    cookie: u64,
+    entry: &EntryRecord,
+) -> Result<bool, WireError> {
+    let first = keys::cookie(of.unwrap_or(dir), entry.name.as_bytes());
     if cookie == first {
         return Ok(false);
     }

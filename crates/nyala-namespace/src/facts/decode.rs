@@ -4,7 +4,8 @@
 
 use crate::keys;
 use crate::records::{CommittedRecord, InodeRecord};
-use nyala_wire::check::{InodeFact, ServerFact};
+use nyala_wire::check::{Fact, InodeFact, ServerFact};
+use nyala_wire::fragments::{CookieRange, Fragment};
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::{InodeId, Slot, TargetId, codec};
 
@@ -24,7 +25,21 @@ pub fn inode_fact(key: &[u8], value: &[u8]) -> Option<InodeFact> {
         inline_version: file.and_then(|file| file.inline_version),
         xattr_bytes: record.xattr_bytes,
         allocated: file.and_then(|file| file.allocated),
+        range: dir.and_then(|dir| dir.range),
     })
+}
+
+/// The fragments of a directory's record.
+pub fn fragment_facts(inode: InodeId, value: &[u8]) -> Vec<Fact> {
+    let part = codec::decode::<InodeRecord>(value).ok().and_then(|record| record.dir);
+    let mut from = 0;
+    let fragments = part.iter().flat_map(|part| part.fragments());
+    let fact = |fragment: &Fragment| Fact::Fragment {
+        inode: fragment.inode,
+        dir: inode,
+        range: CookieRange { from: std::mem::replace(&mut from, fragment.upto), upto: fragment.upto },
+    };
+    fragments.map(fact).collect()
 }
 
 /// The directory of an entry's key.

@@ -8,6 +8,7 @@
 
 pub mod compare;
 mod decode;
+mod last_directory;
 mod rows;
 
 pub use decode::entry_dir;

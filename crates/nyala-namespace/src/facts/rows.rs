@@ -2,8 +2,9 @@
 
 //! Rows of a page, as facts.
 
-use super::compare::{is_misplaced, is_session};
-use super::decode::{committed, entry_dir, inode_fact, next_sequence, number, parse_tx};
+use super::compare::is_session;
+use super::decode::{committed, entry_dir, fragment_facts, inode_fact, next_sequence, number, parse_tx};
+use super::last_directory::LastDirectory;
 use crate::file_locks::FileLocks;
 use crate::keys;
 use crate::ns::lock;
@@ -32,6 +33,8 @@ struct Found {
     facts: Vec<Fact>,
     /// Where the names of the last directory are counted.
     listed: usize,
+    /// Of which directories entries are.
+    last_directory: LastDirectory,
     /// Sessions that replies were found for.
     strays: BTreeSet<SessionId>,
 }
@@ -40,7 +43,10 @@ impl Found {
     /// What one row says; absent: it cannot be read.
     fn add(&mut self, view: &dyn View, key: &[u8], value: &[u8], len: usize) -> Result<Option<()>, WireError> {
         let fact = match key.first() {
-            Some(&keys::INODE) => inode_fact(key, value).map(|fact| Fact::Inode(Box::new(fact))),
+            Some(&keys::INODE) => inode_fact(key, value).map(|fact| {
+                self.facts.extend(fragment_facts(fact.inode, value));
+                Fact::Inode(Box::new(fact))
+            }),
             Some(&keys::ENTRY) => return self.add_entry(view, key, value),
             Some(&keys::DATA) => keys::parse_inode(key).map(|inode| Fact::Content { inode, bytes: len as u64 }),
             Some(&keys::XATTR) => return Ok(self.add_xattr(key)),
@@ -70,8 +76,8 @@ impl Found {
         else {
             return Ok(None);
         };
-        let (taken, subdir) = (u64::from(entry.is_taken()), entry.kind == FileKind::Directory);
-        let subdirs = if subdir { taken } else { 0 };
+        let taken = u64::from(entry.is_taken());
+        let subdirs = if entry.kind == FileKind::Directory { taken } else { 0 };
         match self.facts.get_mut(self.listed) {
             Some(Fact::Listed { dir: of, entries, subdirs: directories }) if *of == dir => {
                 *entries += taken;
@@ -83,8 +89,8 @@ impl Found {
             }
         }
         if entry.is_taken() {
-            let misplaced = is_misplaced(view, dir, cookie, &entry)?;
-            self.facts.push(Fact::Name { inode: entry.inode, dir, cookie, kind: entry.kind, misplaced });
+            let name = self.last_directory.name(view, dir, cookie, entry)?;
+            self.facts.push(name);
         }
         Ok(Some(()))
     }

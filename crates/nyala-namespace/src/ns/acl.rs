@@ -6,6 +6,7 @@
 use super::xattr_rows;
 use crate::acl::{self, ACCESS, Acl, DEFAULT, Inherited};
 use crate::change::{Change, Step};
+use minicbor::bytes::ByteVec;
 use nyala_wire::meta::{MetaReply, NewEntry};
 use nyala_wire::{ErrorCode, FileKind, InodeId, Time};
 
@@ -60,6 +61,11 @@ pub fn chmod(change: &mut Change, inode: InodeId, perm: u16) -> Step<()> {
         xattr_rows::store(change, inode, ACCESS, acl.with_perm(perm).to_bytes())?;
     }
     Ok(())
+}
+
+/// A directory's default list.
+pub fn default_list(change: &mut Change, dir: InodeId) -> Step<Option<ByteVec>> {
+    Ok(xattr_rows::find(change, dir, DEFAULT)?.map(ByteVec::from))
 }
 
 /// What a new entry gets: by its directory's default list, or by the umask if there is none.

@@ -15,9 +15,9 @@ use nyala_wire::{ErrorCode, FileKind, InodeId, StripePattern, Time};
 
 /// Changes attributes. A size that takes data away from storage leaves a record that the service acts on before it
 /// answers (`keys::truncate`).
-pub fn set(change: &mut Change, env: &Env, inode: InodeId, set: &SetAttr) -> Step<MetaReply> {
+pub fn set(change: &mut Change, now: Time, inode: InodeId, set: &SetAttr) -> Step<MetaReply> {
     if let Some(size) = set.size {
-        resize(change, inode, size, env.now)?;
+        resize(change, inode, size, now)?;
     }
     let chown = set.uid.is_some() || set.gid.is_some();
     if (chown || set.size.is_some() || set.kill_suidgid) && change.inode(inode)?.kind != FileKind::Directory {
@@ -38,12 +38,12 @@ pub fn set(change: &mut Change, env: &Env, inode: InodeId, set: &SetAttr) -> Ste
         kill_suidgid(record, set.outside_group);
     }
     let time = |to: SetTime| match to {
-        SetTime::Now => env.now,
+        SetTime::Now => now,
         SetTime::At(time) => time,
     };
     record.atime = set.atime.map_or(record.atime, time);
     record.mtime = set.mtime.map_or(record.mtime, time);
-    record.stamp(set.ctime.unwrap_or(env.now));
+    record.stamp(set.ctime.unwrap_or(now));
     Ok(MetaReply::Attr(record.attr(inode)))
 }
 
@@ -96,8 +96,14 @@ pub fn set_pattern(change: &mut Change, env: &Env, dir: InodeId, pattern: Stripe
     if !env.map.pools.iter().any(|pool| pool.id == pattern.pool) {
         return Err(ErrorCode::INVALID.with(format!("there is no storage pool {}", pattern.pool)).into());
     }
-    let record = change.inode_mut(dir)?;
-    record.stamp(env.now);
-    record.dir.as_mut().ok_or(ErrorCode::NOT_A_DIRECTORY)?.pattern = Some(pattern);
+    give_pattern(change, env.now, dir, pattern)?;
     Ok(MetaReply::Done)
+}
+
+/// The same with a pattern that is checked.
+pub fn give_pattern(change: &mut Change, now: Time, dir: InodeId, pattern: StripePattern) -> Step<()> {
+    let record = change.inode_mut(dir)?;
+    record.stamp(now);
+    record.dir.as_mut().ok_or(ErrorCode::NOT_A_DIRECTORY)?.pattern = Some(pattern);
+    Ok(())
 }

@@ -7,8 +7,18 @@ use super::env::{Env, check_time};
 use super::inline;
 use super::open;
 use crate::change::{Change, Fault, Step};
-use nyala_wire::meta::{Commit, MAX_FILE_BYTES, MAX_PUTS, MetaReply, PutInline, PutOutcome, SetTime};
+use nyala_wire::meta::{Commit, MAX_FILE_BYTES, MAX_PUTS, MetaOp, MetaReply, PutInline, PutOutcome, SetTime};
 use nyala_wire::{Attr, ErrorCode};
+
+/// Does what an operation says of content.
+pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
+    match op {
+        MetaOp::Commit(said) => commit(change, env, said),
+        MetaOp::PutInline(put) => put_inline(change, env, put),
+        MetaOp::PutInlines { puts } => put_inlines(change, env, puts),
+        _ => Err(ErrorCode::UNKNOWN_MESSAGE.into()),
+    }
+}
 
 /// Data was written to storage: the file reaches at least to `end`.
 pub fn commit(change: &mut Change, env: &Env, commit: &Commit) -> Step<MetaReply> {
@@ -82,7 +92,7 @@ pub fn check_times(put: &PutInline) -> Step<()> {
 /// Attributes that were set since the content was written.
 fn set_after(change: &mut Change, env: &Env, put: &PutInline, attr: Attr) -> Step<Attr> {
     let Some(set) = &put.set else { return Ok(attr) };
-    match attrs::set(change, env, put.inode, set)? {
+    match attrs::set(change, env.now, put.inode, set)? {
         MetaReply::Attr(attr) => Ok(attr),
         other => Err(ErrorCode::IO.with(format!("attributes were set, and the answer is {other:?}")).into()),
     }

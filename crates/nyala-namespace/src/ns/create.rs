@@ -85,7 +85,7 @@ pub fn symlink(change: &mut Change, env: &Env, entry: &NewEntry, target: &[u8]) 
     entry_reply(change, inode)
 }
 
-fn refuse_existing(change: &Change, entry: &NewEntry) -> Step<()> {
+fn refuse_existing(change: &mut Change, entry: &NewEntry) -> Step<()> {
     match change.find_entry(entry.parent, &entry.name)? {
         Some(_) => Err(ErrorCode::EXISTS.into()),
         None => Ok(()),

@@ -66,5 +66,6 @@ pub fn entry_info(change: &mut Change, env: &Env, inode: InodeId) -> Step<MetaRe
         inline: record.file.as_ref().is_some_and(|file| file.inline_version.is_some()),
         pattern: record.dir.as_ref().map(|dir| effective_pattern(dir.pattern, env.map)),
         parent: record.dir.as_ref().map(|dir| dir.parent),
+        fragments: record.dir.as_ref().and_then(|dir| dir.fragments.clone()),
     })))
 }

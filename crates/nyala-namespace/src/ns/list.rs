@@ -6,8 +6,8 @@ use super::env::Env;
 use crate::change::{Change, Step, stored};
 use crate::keys;
 use crate::records::EntryRecord;
-use nyala_wire::InodeId;
 use nyala_wire::meta::{ListedEntry, Listing, MAX_LIST_ENTRIES, MetaReply};
+use nyala_wire::{ErrorCode, InodeId};
 use std::ops::ControlFlow;
 
 /// Most bytes of names and attributes in one reply, so that it fits into a frame's body.
@@ -17,12 +17,17 @@ const ENTRY_BYTES: usize = 160;
 
 /// Entries after a cookie.
 pub fn run(change: &mut Change, env: &Env, dir: InodeId, after: u64, max: u32, plus: bool) -> Step<MetaReply> {
-    change.dir(dir)?;
+    let (_, part) = change.dir(dir)?;
+    let (range, more) = (part.own_range(), part.range.map(|range| range.upto));
+    let next = after.saturating_add(1);
+    if part.is_split() && !range.has(next) {
+        return Err(ErrorCode::OTHER_FRAGMENT.into());
+    }
     let max = max.clamp(1, MAX_LIST_ENTRIES) as usize;
     let mut rows = Vec::new();
     let mut bytes = 0;
     let mut bad = None;
-    let from = keys::entry(dir, after.saturating_add(1));
+    let from = keys::entry(dir, next);
     let whole = keys::entry(dir, 0);
     let to = keys::prefix_end(&whole[..whole.len() - 8]);
     let mut end = true;
@@ -52,5 +57,6 @@ pub fn run(change: &mut Change, env: &Env, dir: InodeId, after: u64, max: u32, p
         };
         entries.push(ListedEntry { cookie, name, inode, kind, attr });
     }
-    Ok(MetaReply::Listing(Listing { entries, end }))
+    let next = more.filter(|_| end);
+    Ok(MetaReply::Listing(Listing { entries, end: end && next.is_none(), next }))
 }

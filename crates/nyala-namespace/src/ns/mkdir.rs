@@ -26,6 +26,7 @@ pub fn run(change: &mut Change, env: &Env, entry: &NewEntry) -> Step<MetaReply> 
     let slot = before
         .or_else(|| env.placement.pick_slot(env.random, 0))
         .ok_or_else(|| ErrorCode::NOT_READY.with("no metadata target is online"))?;
+    let directory = change.directory(entry.parent)?;
     let Inherited { perm, access, default } = acl::inherit(change, entry, true)?;
     let (parent, part) = change.dir(entry.parent)?;
     let pattern = part.pattern;
@@ -33,7 +34,7 @@ pub fn run(change: &mut Change, env: &Env, entry: &NewEntry) -> Step<MetaReply> 
     if env.map.slot_target(slot) != Some(env.me) {
         let part = TxPart::MakeDir {
             slot,
-            parent: entry.parent,
+            parent: directory,
             perm: record.perm,
             owner: Owner { uid: record.uid, gid: record.gid },
             pattern,
@@ -43,7 +44,7 @@ pub fn run(change: &mut Change, env: &Env, entry: &NewEntry) -> Step<MetaReply> 
         return Err(Fault::Elsewhere(Box::new(Plan::Mkdir { entry: entry.clone(), part })));
     }
     let inode = change.allocate(slot)?;
-    change.insert_inode(inode, as_dir(record, entry.parent, pattern))?;
+    change.insert_inode(inode, as_dir(record, directory, pattern))?;
     acl::give(change, inode, access.as_deref(), default.as_deref())?;
     change.add_entry(entry.parent, &entry.name, inode, FileKind::Directory)?;
     touch_dir(change, entry.parent, env.now)?;
@@ -59,5 +60,5 @@ pub fn check_links(change: &mut Change, dir: InodeId, kind: FileKind) -> Step<()
 
 /// Makes a directory's record of a new inode's.
 pub fn as_dir(record: InodeRecord, parent: InodeId, pattern: Option<StripePattern>) -> InodeRecord {
-    InodeRecord { nlink: 2, dir: Some(DirPart { parent, entries: 0, pattern }), ..record }
+    InodeRecord { nlink: 2, dir: Some(DirPart::new(parent, pattern)), ..record }
 }

@@ -10,6 +10,7 @@ pub mod content;
 pub mod create;
 pub mod deferred_unlink;
 mod env;
+pub mod fragments;
 pub mod info;
 pub mod inline;
 pub mod inodes;
@@ -36,10 +37,12 @@ use nyala_wire::meta::{MetaOp, MetaReply, SetTime};
 /// Runs one operation of a client. Session operations are the service's own.
 pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
     check_times(env, op)?;
+    fragments::refuse_if_split(change, op)?;
     dispatch(change, env, op)
 }
 
-fn dispatch(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
+/// The same for the directory alone if it is split.
+pub fn dispatch(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
     match op {
         MetaOp::SessionOpen { .. }
         | MetaOp::SessionClose
@@ -51,6 +54,7 @@ fn dispatch(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
         | MetaOp::LockConfirm { .. }
         | MetaOp::LockChecked { .. }
         | MetaOp::Survived { .. }
+        | MetaOp::MergeDir(_)
         | MetaOp::Replay(_) => Err(ErrorCode::UNKNOWN_MESSAGE.into()),
         MetaOp::Lookup { parent, name } => info::lookup(change, env, *parent, name),
         MetaOp::GetAttr { inode } => info::getattr(change, *inode),
@@ -62,6 +66,7 @@ fn dispatch(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
         MetaOp::EntryInfo { inode } => info::entry_info(change, env, *inode),
         MetaOp::StatFs => Ok(MetaReply::StatFs { inodes: change.number(&keys::inode_count())? }),
         MetaOp::GetParent { dir } => info::parent(change, *dir),
+        MetaOp::Fragments(dir) => fragments::list(change, *dir),
         MetaOp::FileInfo { inode } | MetaOp::Acquire { inode } => open::file_info(change, *inode),
         MetaOp::Create { entry, exclusive } => create::file(change, env, entry, *exclusive),
         MetaOp::Open { inode } => open::open(change, env, *inode),
@@ -73,14 +78,12 @@ fn dispatch(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
         MetaOp::Rmdir { parent, name } => remove::rmdir(change, env, *parent, name),
         MetaOp::Rename(rename) => rename::run(change, env, rename),
         MetaOp::Link { inode, parent, name } => link::run(change, env, *inode, *parent, name),
-        MetaOp::SetAttr { inode, set } => attrs::set(change, env, *inode, set),
+        MetaOp::SetAttr { inode, set } => attrs::set(change, env.now, *inode, set),
         MetaOp::SetXattr { inode, name, value, create, replace, kill_sgid } => {
             xattr::set(change, env.now, *inode, (name, value), xattr::How::of(*create, *replace, *kill_sgid))
         }
         MetaOp::RemoveXattr { inode, name } => xattr::remove(change, env.now, *inode, name),
-        MetaOp::Commit(commit) => content::commit(change, env, commit),
-        MetaOp::PutInline(put) => content::put_inline(change, env, put),
-        MetaOp::PutInlines { puts } => content::put_inlines(change, env, puts),
+        MetaOp::Commit(_) | MetaOp::PutInline(_) | MetaOp::PutInlines { .. } => content::run(change, env, op),
         MetaOp::SetLock { inode, lock } => lock::set(change, env, *inode, *lock),
         MetaOp::GetLock { inode, lock } => lock::get(change, env, *inode, *lock),
         MetaOp::Tmpfile { entry } => create::unnamed(change, env, entry),

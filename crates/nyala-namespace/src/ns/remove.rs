@@ -49,6 +49,9 @@ pub fn check_empty(change: &mut Change, dir: InodeId) -> Step<()> {
         return Err(Fault::Blocked);
     }
     let (_, part) = change.dir(dir)?;
+    if part.fragments.is_some() {
+        return Err(ErrorCode::IS_SPLIT.into());
+    }
     if part.entries > 0 {
         return Err(ErrorCode::NOT_EMPTY.into());
     }

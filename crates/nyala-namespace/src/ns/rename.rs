@@ -4,7 +4,8 @@
 
 use super::env::Env;
 use crate::change::{Change, Fault, Step};
-use crate::tx::plan::{Found, moves_directory, rename_parts};
+use crate::tx::plan::Found;
+use crate::tx::rename_parts::{moves_directory, rename_parts};
 use crate::tx::{Plan, parts};
 use nyala_wire::meta::{MetaReply, Rename};
 use nyala_wire::{ErrorCode, InodeId, Name};
@@ -20,12 +21,13 @@ pub fn run(change: &mut Change, env: &Env, rename: &Rename) -> Step<MetaReply> {
         return elsewhere();
     }
     let to = found(change, rename.to_parent, &rename.to_name)?;
-    let Some(list) = rename_parts(rename, from, to)? else {
+    let dirs = (change.directory(rename.from_parent)?, change.directory(rename.to_parent)?);
+    let Some(list) = rename_parts(rename, dirs, from, to)? else {
         return Ok(MetaReply::Done);
     };
     // A directory that moves needs the cluster-wide rename lock and a look at its ancestors, which may be anywhere.
     let here = |slot| env.map.slot_target(slot) == Some(env.me);
-    if moves_directory(rename, from, to) || !list.iter().all(|part| here(part.slot())) {
+    if moves_directory(rename, dirs, from, to) || !list.iter().all(|part| here(part.slot())) {
         return elsewhere();
     }
     for part in &list {

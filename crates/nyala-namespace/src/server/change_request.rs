@@ -10,6 +10,7 @@
 
 use super::adopt;
 use super::backoff::{Backoff, look_again};
+use super::consider::consider;
 use super::grants;
 use super::ground::Caller;
 use super::implicit_open;
@@ -95,6 +96,8 @@ struct Ready {
     gone: Vec<InodeId>,
     /// Directories that change and that the session has delegations on.
     dirs: Vec<Attr>,
+    /// Directories that may have outgrown this server.
+    large: Vec<InodeId>,
     batch: Batch,
 }
 
@@ -211,7 +214,12 @@ impl ChangeRequest {
                         self.position = transaction.position;
                         self.done(state, grants::kept_body(&kept))
                     }
-                    Turn::Failed(Failed::Refused(error) | Failed::Unknown(error)) => return Err(error),
+                    Turn::Failed(Failed::Refused(error) | Failed::Unknown(error)) => {
+                        if error.code == ErrorCode::OTHER_FRAGMENT {
+                            state.sessions.refuse(self.leave);
+                        }
+                        return Err(error);
+                    }
                     Turn::Failed(Failed::Again) => {
                         let random = state.ground.random();
                         let until_ms = self.backoff.pause(state.now.ms, random)?;
@@ -315,6 +323,7 @@ impl ChangeRequest {
             matches!(delegations.mode(dir, self.request.session), DelegationMode::Shared | DelegationMode::Exclusive)
         };
         let (request, made) = (&self.request, self.again.as_ref().and_then(|again| again.made.clone()));
+        let split_above = ground.split_above;
         let outcome = ground.run(&Caller::of(request), None, |mut change, env| {
             if let Some(made) = made {
                 change = change.again(made);
@@ -325,11 +334,18 @@ impl ChangeRequest {
             replies::keep(&mut change, request, &body[ANSWER_HEAD_BYTES..]);
             let (touched, gone) = (change.touched(), change.destroyed());
             let dirs = change.changed_dirs(keeps);
-            Ok(Ready { reply, body, touched, gone, dirs, batch: change.finish() })
+            let large = change.to_consider(split_above);
+            Ok(Ready { reply, body, touched, gone, dirs, large, batch: change.finish() })
         });
         match outcome {
             Ok(ready) => self.ready(state, ready),
-            Err(Fault::Refused(error)) => Err(error),
+            Err(Fault::Refused(error)) => {
+                if error.code == ErrorCode::OTHER_FRAGMENT {
+                    // Its client does it there.
+                    state.sessions.refuse(self.leave);
+                }
+                Err(error)
+            }
             Err(Fault::Blocked) => self.try_again(state, Event::Released),
             Err(Fault::Elsewhere(plan)) => self.elsewhere(state, *plan),
         }
@@ -387,7 +403,7 @@ impl ChangeRequest {
 
     /// Applies a change that nothing stands in the way of any more, and completes its answer.
     fn make(&mut self, state: &mut State, ready: Ready) -> Result<Option<Wait>, WireError> {
-        let Ready { mut reply, mut body, gone, dirs, mut batch, .. } = ready;
+        let Ready { mut reply, mut body, gone, dirs, large, mut batch, .. } = ready;
         let request = &self.request;
         let truncation = truncation::begin(state, request, &mut batch)?;
         if let Err(error) = state.apply(&batch) {
@@ -403,6 +419,7 @@ impl ChangeRequest {
         if !dirs.is_empty() {
             add_dirs(&mut body, &dirs);
         }
+        large.into_iter().for_each(|dir| consider(state, dir));
         for inode in &gone {
             state.delegations.end_inode(*inode);
             state.doubts.forget(*inode);

@@ -52,6 +52,8 @@ pub struct Ground {
     pub tables: Box<dyn Tables>,
     /// Locks of transactions and truncations.
     pub locks: Locks,
+    /// A directory with more entries is split; 0: none is.
+    pub split_above: u64,
     map: Arc<ClusterMap>,
     placement: PlacementTable,
     random: SplitMix64,
@@ -61,7 +63,12 @@ impl Ground {
     /// With no locks yet. `seed`: entropy.
     pub fn new(me: TargetId, tables: Box<dyn Tables>, map: Arc<ClusterMap>, seed: u64) -> Ground {
         let placement = PlacementTable::new(&map);
-        Ground { me, tables, locks: Locks::default(), map, placement, random: SplitMix64::new(seed) }
+        Ground { me, tables, locks: Locks::default(), split_above: 0, map, placement, random: SplitMix64::new(seed) }
+    }
+
+    /// That splits directories with more than so many entries.
+    pub fn splitting_above(self, split_above: u64) -> Ground {
+        Ground { split_above, ..self }
     }
 
     /// The cluster map.

@@ -17,15 +17,19 @@ mod adopt;
 mod answers;
 mod backoff;
 mod change_request;
+mod consider;
+mod considered;
 mod deferred_unlink;
 mod forget;
 mod grants;
 mod ground;
+mod identity;
 mod implicit_open;
 pub mod io;
 mod lock_check;
 mod lock_wait;
 mod lock_waits;
+mod look_at_fragment;
 mod lookup_open;
 pub mod memory;
 mod note;
@@ -43,6 +47,7 @@ mod replay_rest;
 pub mod replays;
 mod request;
 mod resolve_doubts;
+mod resplit;
 mod room;
 mod session_end;
 mod session_expiry;
@@ -56,22 +61,12 @@ mod truncation;
 mod waits;
 
 use ground::Ground;
+pub use identity::Identity;
 use io::{Effect, Input, Moment, Tables};
 use nyala_wire::map::ClusterMap;
-use nyala_wire::{TargetId, Time, WireError};
+use nyala_wire::{Time, WireError};
 use state::State;
 use std::sync::Arc;
-
-/// Who a server is.
-#[derive(Clone, Debug)]
-pub struct Identity {
-    /// The metadata target that it serves.
-    pub target: TargetId,
-    /// Number of this run: larger than that of every run before.
-    pub boot: u64,
-    /// Entropy.
-    pub seed: u64,
-}
 
 /// A metadata server.
 pub struct Server {
@@ -82,7 +77,7 @@ impl Server {
     /// A server on these tables. It answers nobody before [`Server::start`].
     pub fn new(identity: Identity, tables: Box<dyn Tables>, map: Arc<ClusterMap>) -> Server {
         let ground = Ground::new(identity.target, tables, map, identity.seed);
-        Server { state: State::new(ground, identity.boot) }
+        Server { state: State::new(ground.splitting_above(identity.split_above), identity.boot) }
     }
 
     /// Makes the root directory, if it is to be here and is not; whether it did, and it has to be on disk before anybody is
@@ -104,6 +99,7 @@ impl Server {
         slots::follow_map(&mut self.state)?;
         self.state.begin(slots::GiveSlots::default());
         self.state.begin(slots::Purge::default());
+        self.state.begin(resplit::Resplits::default());
         self.finish(effects);
         Ok(())
     }

@@ -38,6 +38,8 @@ ops! {
     EntryInfo = "entry_info",
     StatFs = "statfs",
     GetParent = "get_parent",
+    Fragments = "fragments",
+    MergeDir = "merge_dir",
     Sync = "sync",
     FileInfo = "file_info",
     Create = "create",

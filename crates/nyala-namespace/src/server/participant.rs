@@ -3,9 +3,11 @@
 //! The participant's side of a transaction. [`crate::tx`] has the failure model and the recovery table.
 
 use super::backoff::look_again;
+use super::consider;
 use super::ground::Caller;
 use super::io::{Durability, Note, Ticket, Token};
 use super::lock_wait;
+use super::look_at_fragment;
 use super::recall::Recall;
 use super::room::RoomGate;
 use super::slots;
@@ -27,7 +29,8 @@ pub fn arrive(state: &mut State, token: Token, TxRequest { tx, action }: TxReque
     if !state.now.serving {
         return state.answer(token, Err(ErrorCode::NOT_READY.with("this server is waiting for its lease")));
     }
-    let looks = matches!(action, TxAction::Prepare { .. } | TxAction::GetParent { .. });
+    let looks =
+        matches!(action, TxAction::Prepare { .. } | TxAction::GetParent { .. } | TxAction::LookAtFragment { .. });
     if looks && !state.replays.over() {
         let error = ErrorCode::BUSY.with("clients have not said yet what a restart may have taken back");
         return state.answer(token, Err(error));
@@ -54,26 +57,32 @@ pub fn arrive(state: &mut State, token: Token, TxRequest { tx, action }: TxReque
             let outcome = status(state, tx);
             state.answer(token, outcome.map(TxReply::Outcome));
         }
+        TxAction::LookAtFragment { inode, range, most } => {
+            let seen = look_at_fragment::answer(state, inode, range, most);
+            state.answer(token, seen);
+        }
+        TxAction::ConsiderSplit { dir } => {
+            consider::consider_here(state, dir);
+            state.answer(token, Ok(TxReply::Done));
+        }
         TxAction::LockEdges => {
             let edges = lock_wait::edges(state);
             state.answer(token, Ok(TxReply::LockEdges(edges)));
         }
-        TxAction::GetParent { dir } if !state.ground.is_usable(dir.slot()) => {
-            state.answer(token, Err(ErrorCode::BUSY.with("the directory's slot is another server's, or about to be")));
-        }
         TxAction::GetParent { dir } => {
-            let parent = state.ground.look(Some(tx), |mut change| change.dir(dir).map(|(_, part)| part.parent));
-            state.answer(token, parent.map(TxReply::Parent).map_err(refusal));
+            let parent = parent(state, tx, dir);
+            state.answer(token, parent.map(TxReply::Parent));
         }
     }
 }
 
-/// What a participant answers when it cannot do a part: it never waits for locks.
-fn refusal(fault: Fault) -> WireError {
-    match fault {
-        Fault::Refused(error) => error,
-        Fault::Blocked | Fault::Elsewhere(_) => ErrorCode::BUSY.into(),
+/// The directory above one that is here.
+fn parent(state: &mut State, tx: TxId, dir: InodeId) -> Result<InodeId, WireError> {
+    if !state.ground.is_usable(dir.slot()) {
+        return Err(ErrorCode::BUSY.with("the directory's slot is another server's, or about to be"));
     }
+    let parent = state.ground.look(Some(tx), |mut change| change.dir(dir).map(|(_, part)| part.parent));
+    parent.map_err(Fault::refusal)
 }
 
 /// What has to happen next.
@@ -167,7 +176,7 @@ impl Prepare {
         if !self.parts.iter().all(|part| state.ground.is_usable(part.slot())) {
             return Err(ErrorCode::BUSY.with("a slot is another server's by now"));
         }
-        match self.look(state).map_err(refusal)? {
+        match self.look(state).map_err(Fault::refusal)? {
             Prepared::Repeated(results) => Ok(results),
             Prepared::New { batch, locks, results } => {
                 state.apply(&batch)?;
@@ -190,7 +199,7 @@ pub fn end(state: &mut State, tx: TxId, commit: bool) -> Result<Durability, Wire
         Err(fault) => {
             // What was prepared is locked, so nothing can stand in its way: this is a bug or a damaged table.
             state.note(Note::CannotEnd(tx, format!("{fault:?}")));
-            return Err(refusal(fault));
+            return Err(fault.refusal());
         }
     };
     state.ended.note(tx);
@@ -230,5 +239,5 @@ fn status(state: &mut State, tx: TxId) -> Result<Outcome, WireError> {
     }
     let undecided = state.undecided.contains(&tx.number);
     let outcome = state.ground.look(Some(tx), |change| participant::outcome(&change, tx.number, undecided));
-    outcome.map_err(refusal)
+    outcome.map_err(Fault::refusal)
 }

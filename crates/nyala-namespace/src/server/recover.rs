@@ -33,7 +33,7 @@ pub fn root(state: &State, now: Time) -> Result<Option<Batch>, WireError> {
         ctime: now,
         btime: now,
         rdev: None,
-        dir: Some(DirPart { parent: InodeId::ROOT, entries: 0, pattern: None }),
+        dir: Some(DirPart::new(InodeId::ROOT, None)),
         file: None,
         xattr_bytes: None,
     };

@@ -17,6 +17,7 @@ use super::op_names::op_number;
 use super::poll;
 use super::read::Read;
 use super::replay_request;
+use super::resplit::MergeDir;
 use super::session_end;
 use super::session_open;
 use super::slots::gate;
@@ -98,6 +99,10 @@ fn dispatch(state: &mut State, token: Token, request: MetaRequest) {
         MetaOp::LockChecked { numbers } => {
             let result = lock_check::checked(state, session, numbers);
             state.reply(token, result);
+        }
+        MetaOp::MergeDir(dir) => {
+            let merge = MergeDir::new(state, token, *dir);
+            state.run(merge);
         }
         MetaOp::Survived { run } => {
             let position = runs::survived(&*state.ground.tables, *run);

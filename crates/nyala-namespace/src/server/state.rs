@@ -2,6 +2,7 @@
 
 //! What a metadata server keeps in memory besides its tables, and the tasks that are under way.
 
+use super::considered::Considered;
 use super::ground::Ground;
 use super::io::{Completion, Durability, Effect, Moment, Note, Ticket, Token};
 use super::lock_waits::LockWaits;
@@ -89,6 +90,8 @@ pub struct State {
     pub ended: Ended,
     /// The slot that is being given to another server.
     pub leaving: Option<Leaving>,
+    /// Directories that may have the wrong number of fragments.
+    pub considered: Considered,
     /// Replaced files that are being removed.
     pub unlinking: BTreeSet<InodeId>,
     /// Number of operations by their numbers.
@@ -128,6 +131,7 @@ impl State {
             prepared: BTreeMap::new(),
             ended: Ended::default(),
             leaving: None,
+            considered: Considered::default(),
             unlinking: BTreeSet::new(),
             ops: [0; OP_NAMES.len()],
             counters: BTreeMap::new(),

@@ -4,6 +4,7 @@
 //! acknowledgement. [`crate::tx`] has the failure model and the recovery table.
 
 use super::backoff::look_again;
+use super::consider::consider;
 use super::ground::Caller;
 use super::io::{Durability, Effect, Ticket};
 use super::recall::Recall;
@@ -15,7 +16,6 @@ use super::waits::{Event, Wait};
 use crate::change::Fault;
 use crate::delegations::Need;
 use crate::growth;
-use crate::locks::LockKey;
 use crate::sessions::Leave;
 use crate::tx::coordinator::{Ask, Coordinator, Heard, decide};
 use crate::tx::{Plan, parts};
@@ -212,8 +212,8 @@ impl Transaction {
                 Phase::Preparing(Preparing { asked, results: Vec::new(), heard: 0 })
             }
             Ask::Parent(target, dir) => Phase::AskingParent(state.ask(target, tx, TxAction::GetParent { dir })),
-            Ask::LockRenames => {
-                state.lock(tx, &[LockKey::Rename])?;
+            Ask::Lock(keys) => {
+                state.lock(tx, &keys)?;
                 Phase::Step(Heard::Ready)
             }
             Ask::Decide { here, reply } => {
@@ -246,12 +246,15 @@ impl Transaction {
         let (tx, participants) = (self.tx, self.coordinator.participants());
         let alone = participants.is_empty();
         let caller = Caller::of_transaction(request);
-        let (body, batch) = state
-            .ground
-            .run(&caller, Some(tx), |change, env| decide(change, env, request, tx, participants, &here, &reply))?;
+        let split_above = state.ground.split_above;
+        let (body, large, batch) = state.ground.run(&caller, Some(tx), |change, env| {
+            decide(change, env, request, (tx, participants), &here, &reply, split_above)
+        })?;
         state.apply(&batch)?;
+        large.into_iter().for_each(|dir| consider(state, dir));
         self.position = Some(state.ground.tables.position());
-        let ticket = state.log(if alone { Durability::Written } else { Durability::OnDisk });
+        let written = alone && !self.coordinator.moves_entries();
+        let ticket = state.log(if written { Durability::Written } else { Durability::OnDisk });
         Ok(Phase::Logging(body, ticket))
     }
 }

@@ -28,6 +28,8 @@ pub enum Event {
     Replays,
     /// The cluster map has changed.
     Map,
+    /// There is a directory to look at ([`super::resplit`]).
+    Considered,
 }
 
 /// What a task waits for: the first of these. Completions of what it asked for end every wait.

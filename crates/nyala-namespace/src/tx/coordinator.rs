@@ -3,10 +3,14 @@
 //! The coordinator's side of a transaction, step by step. Pure: a step takes the tables as they are and what was heard,
 //! and says what to do next. `crate::tx` has the failure model.
 
+use super::common::common_parts;
 use super::parts;
-use super::plan::{Found, Plan, moves_directory, rename_parts};
+use super::plan::{Found, Plan};
+use super::rename_parts::{Dirs, moves_directory, rename_parts};
+use super::resplit_parts::{self, locked};
 use crate::change::{Change, Fault, Step};
 use crate::keys;
+use crate::locks::LockKey;
 use crate::ns::Env;
 use crate::ns::rename::found;
 use crate::records::CommittedRecord;
@@ -14,7 +18,7 @@ use crate::replies;
 use nyala_kv::Batch;
 use nyala_wire::meta::{MetaReply, MetaRequest, Rename};
 use nyala_wire::meta_tx::{PartResult, TxId, TxPart};
-use nyala_wire::{ErrorCode, FileKind, InodeId, Slot, TargetId, WireError, codec};
+use nyala_wire::{ErrorCode, FileKind, InodeId, SessionId, Slot, TargetId, WireError, codec};
 use std::collections::BTreeMap;
 
 /// Most directories between one and the root that a rename looks at; more are a loop, which is damage.
@@ -27,8 +31,8 @@ pub enum Ask {
     Prepare(Vec<(TargetId, u8, Vec<TxPart>)>),
     /// Ask a target for the directory above one; then [`Heard::Parent`].
     Parent(TargetId, InodeId),
-    /// Take this server's rename lock for the transaction; then [`Heard::Ready`].
-    LockRenames,
+    /// Take these locks of this server for the transaction; then [`Heard::Ready`].
+    Lock(Vec<LockKey>),
     /// All is prepared: do and log the rest with [`decide`].
     Decide {
         /// The parts that are here.
@@ -63,8 +67,12 @@ enum State {
     Start,
     /// Mkdir, link, unlink, rmdir: the part elsewhere is being prepared.
     Simple(Vec<TxPart>),
-    /// Waits to hear what stands under a rename's new name.
-    Peeking(Found),
+    /// Waits to hear what stands under a rename's new name. What moves, and the directory that it is in.
+    Peeking(Found, InodeId),
+    /// Waits for a directory that is split, or to be.
+    Split,
+    /// Its parts elsewhere are being prepared.
+    Fragments(Vec<TxPart>, MetaReply),
     /// Waits for the rename lock, or for a directory's parent.
     Walking(Vec<TxPart>, Vec<Walk>),
     /// A rename's parts elsewhere are being prepared.
@@ -87,6 +95,11 @@ impl Coordinator {
         Coordinator { plan, state: State::Start, asked: BTreeMap::new() }
     }
 
+    /// Whether entries go from one fragment to another: nobody may rest anything on where they are before that is on disk.
+    pub fn moves_entries(&self) -> bool {
+        matches!(self.plan, Plan::Resplit(_))
+    }
+
     /// Who has to be told of the outcome.
     pub fn participants(&self) -> Vec<TargetId> {
         self.asked.keys().copied().collect()
@@ -97,11 +110,19 @@ impl Coordinator {
         match (std::mem::replace(&mut self.state, State::Decided), heard) {
             (State::Start, Heard::Ready) => match self.plan.clone() {
                 Plan::Rename(rename) => self.start_rename(change, env, &rename),
+                Plan::Common { dir, .. } => Ok(self.lock(vec![dir])),
+                Plan::Resplit(resplit) => Ok(self.lock(locked(&resplit, &|slot| here(env, slot)))),
                 _ => self.start_simple(env),
             },
+            (State::Split, Heard::Ready) => self.change_fragments(change, env),
+            (State::Fragments(here, reply), Heard::Prepared(results)) => self.changed_fragments(here, reply, results),
             (State::Simple(here), Heard::Prepared(results)) => self.finish_simple(here, results.first()),
-            (State::Peeking(from), Heard::Prepared(results)) => match results.first() {
-                Some(PartResult::Entry(to)) => self.found_both(env, from, *to),
+            (State::Peeking(from, dir), Heard::Prepared(results)) => match (results.first(), &self.plan) {
+                (Some(PartResult::Entry(to)), Plan::Rename(rename)) => {
+                    let dirs = (dir, rename.to_parent);
+                    self.found_both(env, dirs, from, *to)
+                }
+                (Some(PartResult::EntryOf { entry, dir: to }), _) => self.found_both(env, (dir, *to), from, *entry),
                 _ => Err(ErrorCode::BAD_MESSAGE.into()),
             },
             (State::Walking(list, walks), Heard::Prepared(_) | Heard::Ready) => self.walk(change, env, list, walks),
@@ -135,26 +156,28 @@ impl Coordinator {
 
     fn start_rename(&mut self, change: &mut Change, env: &Env, rename: &Rename) -> Step<Ask> {
         let from = found(change, rename.from_parent, &rename.from_name)?.ok_or(ErrorCode::NOT_FOUND)?;
+        let dir = change.directory(rename.from_parent)?;
         if env.is_here(rename.to_parent) {
             let to = found(change, rename.to_parent, &rename.to_name)?;
-            return self.found_both(env, from, to);
+            let dirs = (dir, change.directory(rename.to_parent)?);
+            return self.found_both(env, dirs, from, to);
         }
-        self.state = State::Peeking(from);
+        self.state = State::Peeking(from, dir);
         self.prepare(env, vec![TxPart::PeekEntry { dir: rename.to_parent, name: rename.to_name.clone() }])
     }
 
-    fn found_both(&mut self, env: &Env, from: Found, to: Option<Found>) -> Step<Ask> {
+    fn found_both(&mut self, env: &Env, dirs: Dirs, from: Found, to: Option<Found>) -> Step<Ask> {
         let Plan::Rename(rename) = self.plan.clone() else { return Err(ErrorCode::BAD_MESSAGE.into()) };
-        let Some(list) = rename_parts(&rename, from, to)? else {
+        let Some(list) = rename_parts(&rename, dirs, from, to)? else {
             return Ok(decision(Vec::new(), MetaReply::Done));
         };
-        if !moves_directory(&rename, from, to) {
+        if !moves_directory(&rename, dirs, from, to) {
             return self.last(env, list);
         }
         let walks = walks(&rename, from, to);
         self.state = State::Walking(list, walks);
         if here(env, TxPart::RenameLock.slot()) {
-            return Ok(Ask::LockRenames);
+            return Ok(Ask::Lock(vec![LockKey::Rename]));
         }
         self.prepare(env, vec![TxPart::RenameLock])
     }
@@ -194,6 +217,33 @@ impl Coordinator {
         }
         self.state = State::Last(here);
         self.prepare(env, there)
+    }
+
+    fn lock(&mut self, dirs: Vec<InodeId>) -> Ask {
+        self.state = State::Split;
+        Ask::Lock(dirs.into_iter().map(LockKey::Inode).collect())
+    }
+
+    /// The directory is locked: its fragments are those that it has now.
+    fn change_fragments(&mut self, change: &mut Change, env: &Env) -> Step<Ask> {
+        let (parts, reply) = match &self.plan {
+            Plan::Common { dir, op } => common_parts(change, env, *dir, op)?,
+            Plan::Resplit(resplit) => (resplit_parts::parts(resplit, change)?, MetaReply::Done),
+            _ => return Err(ErrorCode::BAD_MESSAGE.into()),
+        };
+        let (here, there) = split(env, parts);
+        if there.is_empty() {
+            return Ok(decision(here, reply));
+        }
+        self.state = State::Fragments(here, reply);
+        self.prepare(env, there)
+    }
+
+    fn changed_fragments(&self, mut here: Vec<TxPart>, reply: MetaReply, results: Vec<PartResult>) -> Step<Ask> {
+        if let Plan::Resplit(resplit) = &self.plan {
+            here.extend(resplit_parts::made(resplit, &results)?);
+        }
+        Ok(decision(here, reply))
     }
 
     fn prepare(&mut self, env: &Env, list: Vec<TxPart>) -> Step<Ask> {
@@ -241,25 +291,30 @@ fn walks(rename: &Rename, from: Found, to: Option<Found>) -> Vec<Walk> {
     walks
 }
 
-/// Does the parts that are here: the batch with the decision, the client's reply and the changes, one record.
+/// Does the parts that are here: the client's reply, directories that may have outgrown this server, and the batch with the decision, the
+/// reply and the changes, one record.
 pub fn decide(
     mut change: Change,
     env: &Env,
     request: &MetaRequest,
-    tx: TxId,
-    participants: Vec<TargetId>,
+    (tx, participants): (TxId, Vec<TargetId>),
     here: &[TxPart],
     reply: &MetaReply,
-) -> Step<(Vec<u8>, Batch)> {
+    split_above: u64,
+) -> Step<(Vec<u8>, Vec<InodeId>, Batch)> {
     for part in here {
         let result = parts::check(&mut change, part, env.now)?;
         parts::perform(&mut change, part, &result, env.now)?;
     }
     let body = codec::encode(reply);
-    replies::keep(&mut change, request, &body);
+    // What the server does by itself nobody asks for again.
+    if request.session != SessionId(0) {
+        replies::keep(&mut change, request, &body);
+    }
     if !participants.is_empty() {
         let (session, sequence) = (request.session, request.sequence);
         change.put_record(keys::committed(tx.number), &CommittedRecord { participants, session, sequence });
     }
-    Ok((body, change.finish()))
+    let large = change.to_consider(split_above);
+    Ok((body, large, change.finish()))
 }

@@ -28,10 +28,14 @@
 //! | Prepare arrives after Commit or Abort | it is refused: the participant remembers what ended lately |
 //! | a later stage arrives without the earlier | it is refused: the locks of the earlier are gone |
 
+mod common;
 pub mod coordinator;
 pub mod participant;
 pub mod parts;
 pub mod plan;
+pub mod rename_parts;
+pub mod resplit;
+mod resplit_parts;
 
 pub use plan::Plan;
 

@@ -5,11 +5,12 @@
 
 use crate::change::{Change, Step};
 use crate::locks::LockKey;
+use crate::ns::fragments::parts as fragments;
 use crate::ns::inodes::touch_dir;
 use crate::ns::{acl, deferred_unlink, link, mkdir, remove};
 use crate::records::InodeRecord;
 use nyala_wire::meta_tx::{PartResult, TxPart};
-use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Time};
+use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Name, Time};
 
 /// What a part locks, once it was checked with this result. A new directory is locked as well: the client may hear of
 /// it before the participant hears of the decision, and then has to wait rather than not find it.
@@ -17,7 +18,7 @@ pub fn locks(part: &TxPart, result: &PartResult) -> Vec<LockKey> {
     match part {
         TxPart::MakeDir { .. } => match result {
             PartResult::Attr(attr) => vec![LockKey::Inode(attr.inode)],
-            PartResult::Ready | PartResult::Entry(_) => Vec::new(),
+            _ => Vec::new(),
         },
         TxPart::RemoveDir { inode } | TxPart::LinkCount { inode, .. } | TxPart::SetParent { inode, .. } => {
             vec![LockKey::Inode(*inode)]
@@ -28,6 +29,17 @@ pub fn locks(part: &TxPart, result: &PartResult) -> Vec<LockKey> {
             vec![LockKey::Entry(*dir, name.clone()), LockKey::Pin(*dir)]
         }
         TxPart::RenameLock => vec![LockKey::Rename],
+        TxPart::MakeFragment { .. } => match result {
+            PartResult::Attr(attr) => vec![LockKey::Inode(attr.inode)],
+            _ => Vec::new(),
+        },
+        TxPart::SetFragments { dir, .. } => vec![LockKey::Inode(*dir)],
+        TxPart::RemoveFragment { inode }
+        | TxPart::GiveEntries { inode, .. }
+        | TxPart::TakeEntries { inode, .. }
+        | TxPart::SetAttr { inode, .. }
+        | TxPart::SetAcl { inode, .. }
+        | TxPart::SetPattern { inode, .. } => vec![LockKey::Inode(*inode)],
     }
 }
 
@@ -67,9 +79,18 @@ pub fn check(change: &mut Change, part: &TxPart, now: Time) -> Step<PartResult> 
         TxPart::PeekEntry { dir, name } => {
             change.dir(*dir)?;
             let there = change.find_entry(*dir, name)?;
-            Ok(PartResult::Entry(there.map(|(_, entry)| (entry.inode, entry.kind))))
+            let entry = there.map(|(_, entry)| (entry.inode, entry.kind));
+            Ok(match change.directory(*dir)? {
+                whole if whole == *dir => PartResult::Entry(entry),
+                dir => PartResult::EntryOf { entry, dir },
+            })
         }
         TxPart::RenameLock => Ok(PartResult::Ready),
+        TxPart::MakeFragment { slot, perm, owner, .. } => {
+            let inode = change.allocate(*slot)?;
+            Ok(PartResult::Attr(new_dir_attr(inode, *perm, owner.uid, owner.gid, now)))
+        }
+        _ => fragments::check(change, part).map(|()| PartResult::Ready),
     }
 }
 
@@ -103,19 +124,29 @@ pub fn perform(change: &mut Change, part: &TxPart, result: &PartResult, now: Tim
             Ok(())
         }
         TxPart::PutEntry { dir, name, inode, kind, .. } => {
-            if let Some((cookie, old)) = change.find_entry(*dir, name)? {
-                change.remove_entry(*dir, cookie, &old)?;
-            }
+            remove(change, *dir, name)?;
             change.add_entry(*dir, name, *inode, *kind)?;
             touch_dir(change, *dir, now)
         }
         TxPart::RemoveEntry { dir, name, .. } => {
-            if let Some((cookie, old)) = change.find_entry(*dir, name)? {
-                change.remove_entry(*dir, cookie, &old)?;
-            }
+            remove(change, *dir, name)?;
             touch_dir(change, *dir, now)
         }
         TxPart::PeekEntry { .. } | TxPart::RenameLock => Ok(()),
+        TxPart::MakeFragment { of, pattern, default_acl, at, .. } => {
+            let PartResult::Attr(attr) = result else { return Err(ErrorCode::BAD_MESSAGE.into()) };
+            let record = fragments::as_fragment(mkdir::as_dir(record_of(attr), *of, *pattern), *at);
+            change.insert_inode(attr.inode, record)?;
+            acl::give(change, attr.inode, None, default_acl.as_ref().map(|list| &list[..]))
+        }
+        _ => fragments::perform(change, part, now),
+    }
+}
+
+fn remove(change: &mut Change, dir: InodeId, name: &Name) -> Step<()> {
+    match change.find_entry(dir, name)? {
+        Some((cookie, old)) => change.remove_entry(dir, cookie, &old),
+        None => Ok(()),
     }
 }
 
@@ -136,6 +167,7 @@ fn new_dir_attr(inode: InodeId, perm: u16, uid: u32, gid: u32, now: Time) -> Att
         allocated: None,
         // It may be given access control lists.
         no_xattrs: false,
+        split: None,
     }
 }
 

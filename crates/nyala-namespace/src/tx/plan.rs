@@ -2,9 +2,10 @@
 
 //! What an operation over several servers consists of. Pure.
 
-use nyala_wire::meta::{EntryReply, MetaReply, NewEntry, Rename};
+use super::resplit::Resplit;
+use nyala_wire::meta::{EntryReply, MetaOp, MetaReply, NewEntry, Rename};
 use nyala_wire::meta_tx::{PartResult, TxPart};
-use nyala_wire::{ErrorCode, FileKind, InodeId, Name, WireError};
+use nyala_wire::{FileKind, InodeId, Name};
 
 /// An operation over several servers.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +39,15 @@ pub enum Plan {
     },
     /// Rename.
     Rename(Rename),
+    /// Change what a split directory and all its fragments have in common.
+    Common {
+        /// The directory.
+        dir: InodeId,
+        /// The operation on it.
+        op: Box<MetaOp>,
+    },
+    /// Change how a directory is split; the server's own.
+    Resplit(Resplit),
 }
 
 /// What stands under a name: inode and kind.
@@ -57,7 +67,7 @@ impl Plan {
                 },
                 TxPart::RemoveEntry { dir: *parent, name: name.clone(), inode: *inode },
             ],
-            Plan::Rename(_) => Vec::new(),
+            Plan::Rename(_) | Plan::Common { .. } | Plan::Resplit(_) => Vec::new(),
         }
     }
 
@@ -67,7 +77,7 @@ impl Plan {
         let (parent, name) = match self {
             Plan::Mkdir { entry, .. } => (entry.parent, &entry.name),
             Plan::Link { parent, name, .. } => (*parent, name),
-            Plan::Remove { .. } | Plan::Rename(_) => return None,
+            _ => return None,
         };
         let (inode, kind) = (attr.inode, attr.kind);
         Some(TxPart::PutEntry { dir: parent, name: name.clone(), inode, kind, replaces: None })
@@ -82,96 +92,5 @@ impl Plan {
             }
             _ => MetaReply::Done,
         }
-    }
-}
-
-/// Whether a rename takes a directory out of one directory and puts it into another, which may make a loop.
-pub fn moves_directory(rename: &Rename, from: Found, to: Option<Found>) -> bool {
-    let to_dir = rename.exchange && to.is_some_and(|(_, kind)| kind == FileKind::Directory);
-    rename.from_parent != rename.to_parent && (from.1 == FileKind::Directory || to_dir)
-}
-
-/// The parts of a rename of `from` to a name under which `to` stands now. `None` if there is nothing to do: both names
-/// are of the same inode. Refuses what POSIX (rename) and Linux (renameat2) refuse.
-pub fn rename_parts(rename: &Rename, from: Found, to: Option<Found>) -> Result<Option<Vec<TxPart>>, WireError> {
-    let is_dir = |found: Found| found.1 == FileKind::Directory;
-    if to.is_some() && rename.no_replace {
-        return Err(ErrorCode::EXISTS.into());
-    }
-    if to.is_none() && rename.exchange {
-        return Err(ErrorCode::NOT_FOUND.into());
-    }
-    if to.is_some_and(|to| to.0 == from.0) {
-        return Ok(None);
-    }
-    let put = |dir, name: &Name, found: Found, replaces: Option<Found>| TxPart::PutEntry {
-        dir,
-        name: name.clone(),
-        inode: found.0,
-        kind: found.1,
-        replaces: replaces.map(|found| found.0),
-    };
-    let moved = |found: Found, parent| match is_dir(found) && rename.from_parent != rename.to_parent {
-        true => TxPart::SetParent { inode: found.0, parent },
-        false => TxPart::LinkCount { inode: found.0, delta: 0 },
-    };
-    let mut parts = Vec::with_capacity(4);
-    if let Some(to) = to {
-        if rename.exchange {
-            parts.push(put(rename.to_parent, &rename.to_name, from, Some(to)));
-            parts.push(put(rename.from_parent, &rename.from_name, to, Some(from)));
-            parts.push(moved(from, rename.to_parent));
-            parts.push(moved(to, rename.from_parent));
-            return Ok(Some(parts));
-        }
-        match (is_dir(from), is_dir(to)) {
-            (true, false) => return Err(ErrorCode::NOT_A_DIRECTORY.into()),
-            (false, true) => return Err(ErrorCode::IS_A_DIRECTORY.into()),
-            (true, true) => parts.push(TxPart::RemoveDir { inode: to.0 }),
-            (false, false) => parts.push(TxPart::LinkCount { inode: to.0, delta: -1 }),
-        }
-    }
-    parts.push(put(rename.to_parent, &rename.to_name, from, to));
-    let (dir, name) = (rename.from_parent, rename.from_name.clone());
-    parts.push(TxPart::RemoveEntry { dir, name, inode: from.0 });
-    parts.push(moved(from, rename.to_parent));
-    Ok(Some(parts))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rename(exchange: bool, no_replace: bool) -> Rename {
-        let name = |text: &str| Name::new(text.as_bytes()).unwrap();
-        Rename {
-            from_parent: InodeId(1),
-            from_name: name("a"),
-            to_parent: InodeId(2),
-            to_name: name("b"),
-            no_replace,
-            exchange,
-        }
-    }
-
-    #[test]
-    fn what_is_refused() {
-        let (file, dir) = ((InodeId(5), FileKind::File), (InodeId(6), FileKind::Directory));
-        let code = |rename: &Rename, from, to| rename_parts(rename, from, to).unwrap_err().code;
-        assert_eq!(code(&rename(false, false), file, Some(dir)), ErrorCode::IS_A_DIRECTORY);
-        assert_eq!(code(&rename(false, false), dir, Some(file)), ErrorCode::NOT_A_DIRECTORY);
-        assert_eq!(code(&rename(false, true), file, Some(file)), ErrorCode::EXISTS);
-        assert_eq!(code(&rename(true, false), file, None), ErrorCode::NOT_FOUND);
-        assert_eq!(rename_parts(&rename(false, false), file, Some(file)).unwrap(), None);
-    }
-
-    #[test]
-    fn directories_that_move_get_a_new_parent() {
-        let dir = (InodeId(6), FileKind::Directory);
-        assert!(moves_directory(&rename(false, false), dir, None));
-        let parts = rename_parts(&rename(false, false), dir, None).unwrap().unwrap();
-        assert!(parts.contains(&TxPart::SetParent { inode: InodeId(6), parent: InodeId(2) }));
-        let same = Rename { to_parent: InodeId(1), ..rename(false, false) };
-        assert!(!moves_directory(&same, dir, None));
     }
 }

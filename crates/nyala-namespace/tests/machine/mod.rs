@@ -79,7 +79,7 @@ impl Machine {
     pub fn on(tables: MemTables, target: TargetId, map: ClusterMap, boot: u64) -> Machine {
         let batch = go_on_with(&tables, boot).unwrap();
         nyala_namespace::server::io::Tables::apply(&tables, &batch).unwrap();
-        let identity = Identity { target, boot, seed: 7 };
+        let identity = Identity { target, boot, seed: 7, split_above: 0 };
         let server = Server::new(identity, Box::new(tables.clone()), Arc::new(map));
         let mut machine = Machine {
             server,

@@ -108,7 +108,7 @@ impl Logic {
         loop {
             let mut change = Change::new(view, &self.locks, None).with_hash(self.hash);
             match coordinator.step(&mut change, env, Heard::Ready).map_err(refused)? {
-                Ask::LockRenames => {}
+                Ask::Lock(_) => {}
                 Ask::Decide { here, reply } => {
                     for part in &here {
                         let result = parts::check(&mut change, part, env.now).map_err(refused)?;
@@ -177,7 +177,7 @@ pub fn new_tables() -> Batch {
         ctime: zero,
         btime: zero,
         rdev: None,
-        dir: Some(DirPart { parent: InodeId::ROOT, entries: 0, pattern: None }),
+        dir: Some(DirPart::new(InodeId::ROOT, None)),
         file: None,
         xattr_bytes: None,
     };

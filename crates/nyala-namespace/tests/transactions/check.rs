@@ -2,10 +2,12 @@
 
 //! What must hold: at any moment for an observer, and in the tables once everything is quiet.
 
+use crate::fragments;
 use crate::node::Node;
 use crate::world::World;
 use nyala_namespace::change::{Change, Fault};
 use nyala_namespace::keys;
+use nyala_namespace::locks::Locks;
 use nyala_namespace::ns::deferred_unlink;
 use nyala_namespace::records::{EntryRecord, InodeRecord};
 use nyala_namespace::view::{MemView, View};
@@ -42,10 +44,14 @@ fn entries(world: &World) -> BTreeMap<InodeId, Vec<EntryRecord>> {
 
 /// What an observer sees under a name now: `None` if it has to wait.
 fn look(world: &World, dir: InodeId, name: &Name) -> Option<bool> {
-    let target = world.map.slot_target(dir.slot()).unwrap();
-    let node = &world.nodes[usize::from(target.0) - 1];
-    let locks =
-        node.locks().filter(|_| node.answers() && node.serves(dir.slot())).filter(|locks| !locks.pinned(dir, None))?;
+    let (node, locks) = ready(world, dir)?;
+    let fragments = match Change::new(&node.tables, locks, None).dir(dir) {
+        Ok((_, part)) => part.fragments().to_vec(),
+        Err(Fault::Blocked) => return None,
+        Err(other) => panic!("{other:?}"),
+    };
+    let dir = nyala_wire::fragments::holder(dir, &fragments, keys::cookie(dir, name.as_bytes()));
+    let (node, locks) = ready(world, dir)?;
     match Change::new(&node.tables, locks, None).find_entry(dir, name) {
         Ok(found) => Some(found.is_some()),
         Err(Fault::Blocked) => None,
@@ -53,13 +59,24 @@ fn look(world: &World, dir: InodeId, name: &Name) -> Option<bool> {
     }
 }
 
+/// The server of a directory, if it would answer.
+fn ready(world: &World, dir: InodeId) -> Option<(&Node, &Locks)> {
+    let target = world.map.slot_target(dir.slot()).unwrap();
+    let node = &world.nodes[usize::from(target.0) - 1];
+    let locks =
+        node.locks().filter(|_| node.answers() && node.serves(dir.slot())).filter(|locks| !locks.pinned(dir, None))?;
+    Some((node, locks))
+}
+
 /// A client's own file has one name, old or new, for whoever does not have to wait.
 pub fn never_both_never_neither(world: &World) {
     for client in &world.clients {
         let old = &client.file;
         let new = match &client.request {
-            Some((_, request)) => match &request.op {
-                MetaOp::Rename(rename) if rename.from_name == old.1 => Some((rename.to_parent, rename.to_name.clone())),
+            Some(_) => match &client.wish {
+                Some(MetaOp::Rename(rename)) if rename.from_name == old.1 => {
+                    Some((rename.to_parent, rename.to_name.clone()))
+                }
                 _ => None,
             },
             None => None,
@@ -85,10 +102,8 @@ pub fn one_tree(world: &World) {
         let record = inodes.get(&dir).unwrap_or_else(|| panic!("directory {dir} is missing"));
         let part = record.dir.as_ref().expect("a directory");
         assert_eq!(part.parent, parent, "above {dir}");
-        let list = entries.remove(&dir).unwrap_or_default();
-        assert_eq!(part.entries, list.len() as u64, "entries of {dir}");
-        let subdirs = list.iter().filter(|entry| entry.kind == FileKind::Directory).count();
-        assert_eq!(record.nlink as usize, 2 + subdirs, "links of {dir}");
+        let list = fragments::names(&inodes, &mut entries, dir);
+        links.extend(part.fragments().iter().map(|fragment| (fragment.inode, 1)));
         for entry in list {
             if entry.kind == FileKind::Directory {
                 todo.push((entry.inode, dir));

@@ -39,13 +39,18 @@ impl World {
 
     /// Any directory that exists, or the base.
     fn any_dir(&mut self) -> InodeId {
-        let dirs: Vec<InodeId> =
-            inodes(self).into_iter().filter(|(_, record)| record.dir.is_some()).map(|(inode, _)| inode).collect();
+        let dirs: Vec<InodeId> = inodes(self)
+            .into_iter()
+            .filter(|(_, record)| record.dir.as_ref().is_some_and(|part| part.range.is_none()))
+            .map(|(inode, _)| inode)
+            .collect();
         if self.rng.percent(40) || dirs.is_empty() { self.base() } else { dirs[self.rng.index(dirs.len())] }
     }
 
     fn fight(&mut self) -> MetaOp {
-        let shared = |world: &mut World| name(&format!("shared{}", world.rng.index(3)));
+        // Enough to fill a directory that is to be split.
+        let names = if self.faults.split_above > 0 { 10 } else { 3 };
+        let shared = |world: &mut World| name(&format!("shared{}", world.rng.index(names)));
         let (parent, one) = (self.any_dir(), shared(self));
         let (to_parent, to_name) = (self.any_dir(), shared(self));
         let entry = NewEntry { parent, name: one.clone(), perm: 0o755, umask: 0 };

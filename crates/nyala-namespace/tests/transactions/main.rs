@@ -7,6 +7,7 @@
 
 mod check;
 mod choice;
+mod fragments;
 mod node;
 mod unsynced;
 mod world;
@@ -50,15 +51,20 @@ fn rest(world: &mut World) {
 fn seeds(first: u64, count: u64, faults: Faults) {
     let one = std::env::var("NYALA_SIM_SEED").ok().map(|seed| seed.parse::<u64>().expect("a seed is a number"));
     let times = std::env::var("NYALA_SIM_TIMES").map_or(1, |times| times.parse().expect("a number"));
-    let (mut done, mut moves, count) = (0, 0, count * times);
+    let (mut done, mut moves, mut splits, count) = (0, 0, [0; 3], count * times);
     for seed in one.map_or(first..first + count, |seed| seed..seed + 1) {
         let outcome = std::panic::catch_unwind(|| {
             let mut world = World::new(seed, faults);
             run(&mut world, 3_000);
-            (world.clients.iter().map(|client| client.done).sum::<u64>(), world.moved)
+            let counted = |name| world.nodes.iter().map(|node| node.counted(name)).sum::<u64>();
+            let splits = ["fragment.added", "fragment.moved", "fragment.dropped"].map(counted);
+            (world.clients.iter().map(|client| client.done).sum::<u64>(), world.moved, splits)
         });
         match outcome {
-            Ok((operations, moved)) => (done, moves) = (done + operations, moves + moved),
+            Ok((operations, moved, resplits)) => {
+                (done, moves) = (done + operations, moves + moved);
+                splits = std::array::from_fn(|at| splits[at] + resplits[at]);
+            }
             Err(why) => {
                 eprintln!("NYALA_SIM_SEED={seed}");
                 std::panic::resume_unwind(why);
@@ -66,6 +72,8 @@ fn seeds(first: u64, count: u64, faults: Faults) {
         }
     }
     assert!(faults.moves == 0 || moves > count * 2 || one.is_some(), "slots move: {moves} times");
+    let often = splits.iter().all(|times| *times > count / 20);
+    assert!(faults.split_above == 0 || often || one.is_some(), "directories are split and become whole: {splits:?}");
     assert!(done > count * 10 || one.is_some(), "clients get something done: {done} operations");
 }
 
@@ -76,12 +84,12 @@ fn a_lossy_network() {
 
 #[test]
 fn processes_die() {
-    seeds(2_000, 80, Faults { lose: 3, repeat: 5, time_out: 10, crash: 4, power: false, moves: 0 });
+    seeds(2_000, 80, Faults { lose: 3, repeat: 5, time_out: 10, crash: 4, power: false, ..Faults::default() });
 }
 
 #[test]
 fn machines_lose_power() {
-    seeds(3_000, 80, Faults { lose: 3, repeat: 5, time_out: 10, crash: 4, power: true, moves: 0 });
+    seeds(3_000, 80, Faults { lose: 3, repeat: 5, time_out: 10, crash: 4, power: true, ..Faults::default() });
 }
 
 #[test]
@@ -96,12 +104,49 @@ fn slots_move_over_a_lossy_network() {
 
 #[test]
 fn slots_move_while_processes_die() {
-    seeds(6_000, 80, Faults { lose: 3, repeat: 5, time_out: 10, crash: 4, power: false, moves: 10 });
+    seeds(
+        6_000,
+        80,
+        Faults { lose: 3, repeat: 5, time_out: 10, crash: 4, power: false, moves: 10, ..Faults::default() },
+    );
 }
 
 #[test]
 fn slots_move_while_machines_lose_power() {
-    seeds(7_000, 80, Faults { lose: 3, repeat: 5, time_out: 10, crash: 4, power: true, moves: 10 });
+    seeds(
+        7_000,
+        80,
+        Faults { lose: 3, repeat: 5, time_out: 10, crash: 4, power: true, moves: 10, ..Faults::default() },
+    );
+}
+
+#[test]
+fn directories_split() {
+    seeds(8_000, 60, Faults { split_above: 2, ..Faults::default() });
+}
+
+#[test]
+fn directories_split_over_a_lossy_network() {
+    seeds(9_000, 60, Faults { lose: 5, repeat: 10, time_out: 20, split_above: 1, ..Faults::default() });
+}
+
+#[test]
+fn directories_split_while_processes_die() {
+    let faults = Faults { lose: 3, repeat: 5, time_out: 10, crash: 4, split_above: 2, ..Faults::default() };
+    seeds(10_000, 80, faults);
+}
+
+#[test]
+fn directories_split_while_machines_lose_power() {
+    let faults =
+        Faults { lose: 3, repeat: 5, time_out: 10, crash: 4, power: true, split_above: 2, ..Faults::default() };
+    seeds(11_000, 80, faults);
+}
+
+#[test]
+fn directories_split_while_slots_move_and_machines_lose_power() {
+    let faults = Faults { lose: 3, repeat: 5, time_out: 10, crash: 4, power: true, moves: 10, split_above: 2 };
+    seeds(12_000, 80, faults);
 }
 
 /// All clients do one operation each; each server dies, or loses power, at each step until they are done.
@@ -165,7 +210,7 @@ fn directories_that_move_into_each_other() {
             world.begin(usize::from(n), op);
         }
         let crash = (seed % 2) as usize * 3;
-        world.faults = Faults { lose: 2, repeat: 2, time_out: 5, crash, power: seed % 4 == 3, moves: 0 };
+        world.faults = Faults { lose: 2, repeat: 2, time_out: 5, crash, power: seed % 4 == 3, ..Faults::default() };
         run(&mut world, 400);
     }
 }

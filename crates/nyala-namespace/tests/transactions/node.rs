@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Tasks that never end.
-const ALWAYS: usize = 6;
+const ALWAYS: usize = 7;
 
 /// Whom an answer is for.
 enum Asker {
@@ -37,6 +37,7 @@ pub struct Node {
     durable: usize,
     /// How often it was started: messages to an earlier process are lost with it.
     pub boot: u64,
+    pub split_above: u64,
     server: Option<Server>,
     now_ms: u64,
     effects: Vec<Effect>,
@@ -50,14 +51,14 @@ pub struct Node {
 }
 
 impl Node {
-    pub fn new(me: TargetId, tables: Batch, map: &ClusterMap, range: u64) -> Node {
+    pub fn new(me: TargetId, tables: Batch, map: &ClusterMap, range: u64, split_above: u64) -> Node {
         // Range 1 is that of the tables that it begins with.
-        let mut node = Node::down(me, vec![tables], 1, 1);
+        let mut node = Node::down((me, split_above), vec![tables], 1, 1);
         node.restart(map, range);
         node
     }
 
-    fn down(me: TargetId, log: Vec<Batch>, durable: usize, boot: u64) -> Node {
+    fn down((me, split_above): (TargetId, u64), log: Vec<Batch>, durable: usize, boot: u64) -> Node {
         Node {
             me,
             up: false,
@@ -65,6 +66,7 @@ impl Node {
             durable,
             tables: MemTables::of(log),
             boot,
+            split_above,
             server: None,
             now_ms: 0,
             effects: Vec::new(),
@@ -84,7 +86,7 @@ impl Node {
         };
         let mut log = self.tables.log();
         log.truncate(left);
-        *self = Node::down(self.me, log, self.durable, self.boot);
+        *self = Node::down((self.me, self.split_above), log, self.durable, self.boot);
     }
 
     /// Every start gets a range of inode numbers that no server had before, whatever was lost.
@@ -94,7 +96,7 @@ impl Node {
         log.push(go_on_with(&self.tables, self.boot).unwrap());
         (self.written, self.durable) = (log.len(), log.len());
         self.tables = MemTables::of(log);
-        let identity = Identity { target: self.me, boot: self.boot, seed: self.boot };
+        let identity = Identity { target: self.me, boot: self.boot, seed: self.boot, split_above: self.split_above };
         let mut server = Server::new(identity, Box::new(self.tables.clone()), Arc::new(map.clone()));
         server.start(self.moment(), &mut self.effects).expect("the tables can be taken up");
         self.server = Some(server);
@@ -253,6 +255,11 @@ impl Node {
         self.server.as_ref().map(|server| &server.state().ground.locks)
     }
 
+    /// How often something was counted.
+    pub fn counted(&self, name: &str) -> u64 {
+        self.server.as_ref().and_then(|server| server.state().counters.get(name)).copied().unwrap_or(0)
+    }
+
     /// What is under way, for a failing test.
     pub fn describe(&self) -> String {
         let Some(server) = &self.server else { return "down".to_owned() };
@@ -261,8 +268,9 @@ impl Node {
         let (tasks, held, calls) = (state.tasks(), self.held.len(), self.calls.len());
         let running = &state.running;
         format!(
-            "replays {:?} recovered {} map {:?} leaving {:?} foreign {:?} undecided {undecided:?} prepared {prepared:?} {locks:?} running {running:?}, {tasks} tasks, {calls} calls, \
+            "considered {:?} replays {:?} recovered {} map {:?} leaving {:?} foreign {:?} undecided {undecided:?} prepared {prepared:?} {locks:?} running {running:?}, {tasks} tasks, {calls} calls, \
              {held} held back",
+            state.considered,
             state.replays,
             state.delegations.recovered(),
             server.map().version,
@@ -286,6 +294,7 @@ impl Node {
             && state.running.is_empty()
             && state.unacknowledged.is_empty()
             && state.acknowledged.is_empty()
+            && state.considered.is_empty()
             && state.tasks() == ALWAYS
             && self.held.is_empty();
         let view = self.tables.view();

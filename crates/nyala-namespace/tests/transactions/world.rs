@@ -8,6 +8,8 @@ use nyala_cluster::{ClusterError, ClusterState, Command};
 use nyala_kv::Batch;
 use nyala_namespace::keys;
 use nyala_namespace::records::{DirPart, EntryRecord, FilePart, InodeRecord, SessionRecord};
+use nyala_namespace::view::View;
+use nyala_wire::fragments::Fragment;
 use nyala_wire::map::*;
 use nyala_wire::meta::*;
 use nyala_wire::meta_tx::{TxReply, TxRequest};
@@ -59,6 +61,10 @@ pub struct Client {
     pub dir: Option<(InodeId, Name)>,
     sequences: BTreeMap<TargetId, u64>,
     pub request: Option<(TargetId, MetaRequest)>,
+    /// What it wants done, whatever fragments the names are in.
+    pub wish: Option<MetaOp>,
+    /// What it knows of directories that are split.
+    fragments: BTreeMap<InodeId, Vec<Fragment>>,
     /// What each server has acknowledged.
     told: BTreeMap<TargetId, Unsynced>,
     pub done: u64,
@@ -74,6 +80,8 @@ pub struct Faults {
     pub power: bool,
     /// Slots are ordered to other servers.
     pub moves: usize,
+    /// Directories with more entries are split; 0: none.
+    pub split_above: u64,
 }
 
 pub struct World {
@@ -141,7 +149,7 @@ fn record(kind: FileKind) -> InodeRecord {
         unnamed: None,
         tail: None,
     });
-    let dir = (kind == FileKind::Directory).then_some(DirPart { parent: InodeId::ROOT, entries: 0, pattern: None });
+    let dir = (kind == FileKind::Directory).then_some(DirPart::new(InodeId::ROOT, None));
     let (perm, nlink) = (0o755, if dir.is_some() { 2 } else { 1 });
     InodeRecord {
         kind,
@@ -205,12 +213,16 @@ impl World {
             dir: None,
             sequences: BTreeMap::new(),
             request: None,
+            wish: None,
+            fragments: BTreeMap::new(),
             told: (1..=SERVERS).map(|id| (TargetId(id), Unsynced::default())).collect(),
             done: 0,
         };
         let mut world = World {
             rng: SplitMix64::new(seed),
-            nodes: (0..SERVERS).map(|n| Node::new(TargetId(n + 1), tables(n), &map, u64::from(n) + 2)).collect(),
+            nodes: (0..SERVERS)
+                .map(|n| Node::new(TargetId(n + 1), tables(n), &map, u64::from(n) + 2, faults.split_above))
+                .collect(),
             mgmt: ClusterState { cluster: ClusterId([1; 16]), slots: map.slots.clone(), ..ClusterState::default() },
             old_map: map.clone(),
             range: u64::from(SERVERS) + 1,
@@ -280,8 +292,14 @@ impl World {
         if !self.nodes[n].up {
             if self.rng.percent(20) {
                 self.range += 1;
+                if faults.split_above > 0 {
+                    // With the higher limit those become whole that have a few entries.
+                    self.nodes[n].split_above = if self.rng.percent(50) { faults.split_above } else { 40 };
+                }
                 self.nodes[n].restart(&self.map, self.range);
             }
+        } else if faults.split_above > 0 && self.rng.index(2000) < 3 {
+            self.crash(n, false);
         } else if self.rng.index(1000) < faults.crash {
             self.crash(n, faults.power);
         }
@@ -429,14 +447,108 @@ impl World {
         self.clients.iter().map(of).chain(self.nodes.iter().map(|node| format!("boot {}", node.boot))).collect()
     }
 
+    /// The directory with its fragments as they are now, wherever it is served.
+    pub fn fragments(&self, dir: InodeId) -> Vec<Fragment> {
+        let target = self.map.slot_target(dir.slot()).unwrap();
+        let row = self.nodes[usize::from(target.0) - 1].tables.get(&keys::inode(dir)).unwrap();
+        let record = row.map(|row| codec::decode::<InodeRecord>(&row).unwrap());
+        record.and_then(|record| record.dir).map(|part| part.fragments().to_vec()).unwrap_or_default()
+    }
+
+    /// A client finds out where names are.
+    fn learn_fragments(&mut self, n: usize) {
+        let dirs: Vec<InodeId> = match &self.clients[n].wish {
+            Some(MetaOp::Rename(rename)) => vec![rename.from_parent, rename.to_parent],
+            Some(op) => vec![op.routing_inode().unwrap()],
+            None => Vec::new(),
+        };
+        for dir in dirs {
+            let now = self.fragments(dir);
+            self.clients[n].fragments.insert(dir, now);
+        }
+    }
+
+    fn route(&self, n: usize, mut op: MetaOp) -> MetaOp {
+        let known = &self.clients[n].fragments;
+        let holder = |dir: &mut InodeId, name: &Name| {
+            let fragments = known.get(dir).map(|list| &list[..]).unwrap_or_default();
+            *dir = nyala_wire::fragments::holder(*dir, fragments, keys::cookie(*dir, name.as_bytes()));
+        };
+        match &mut op {
+            MetaOp::Mkdir { entry } | MetaOp::Mknod { entry, .. } => holder(&mut entry.parent, &entry.name),
+            MetaOp::Unlink { parent, name } | MetaOp::Rmdir { parent, name } | MetaOp::Link { parent, name, .. } => {
+                holder(parent, name)
+            }
+            MetaOp::Rename(rename) => {
+                holder(&mut rename.from_parent, &rename.from_name);
+                holder(&mut rename.to_parent, &rename.to_name);
+            }
+            _ => {}
+        }
+        op
+    }
+
+    /// What a client does about an answer that says how a directory is split; whether it is one.
+    fn split(&mut self, n: usize, reply: &Result<MetaReply, WireError>) -> bool {
+        let (request, wish) = (&self.clients[n].request.as_ref().unwrap().1, self.clients[n].wish.clone().unwrap());
+        let merging = matches!(request.op, MetaOp::MergeDir(_));
+        let elsewhere = request.op != wish;
+        match reply {
+            Ok(MetaReply::Done) if merging => self.begin(n, wish),
+            Err(error) if merging && error.code == ErrorCode::NOT_EMPTY => return false,
+            _ if merging => self.begin(n, wish),
+            Err(error) if error.code == ErrorCode::OTHER_FRAGMENT => {
+                self.learn_fragments(n);
+                self.begin(n, wish);
+            }
+            // It may be the fragment that is not there any more.
+            Err(error) if elsewhere && error.code == ErrorCode::NOT_FOUND => {
+                let before = request.op.clone();
+                self.learn_fragments(n);
+                if self.route(n, wish.clone()) == before {
+                    return false;
+                }
+                self.begin(n, wish);
+            }
+            Err(error) if error.code == ErrorCode::IS_SPLIT => match self.victim(&wish) {
+                Some(dir) => {
+                    let op = MetaOp::MergeDir(dir);
+                    self.begin(n, op);
+                    self.clients[n].wish = Some(wish);
+                }
+                None => self.begin(n, wish),
+            },
+            _ => return false,
+        }
+        true
+    }
+
+    /// The directory that an operation removes.
+    fn victim(&self, op: &MetaOp) -> Option<InodeId> {
+        let (dir, name) = match op {
+            MetaOp::Rmdir { parent, name } => (*parent, name),
+            MetaOp::Rename(rename) => (rename.to_parent, &rename.to_name),
+            _ => return None,
+        };
+        let cookie = keys::cookie(dir, name.as_bytes());
+        let holder = nyala_wire::fragments::holder(dir, &self.fragments(dir), cookie);
+        let target = self.map.slot_target(holder.slot()).unwrap();
+        let row = self.nodes[usize::from(target.0) - 1].tables.get(&keys::entry(holder, cookie)).unwrap()?;
+        let entry: EntryRecord = codec::decode(&row).unwrap();
+        (entry.kind == FileKind::Directory && entry.name == *name).then_some(entry.inode)
+    }
+
     pub fn begin(&mut self, n: usize, op: MetaOp) {
         self.now += 1;
+        self.clients[n].wish = Some(op.clone());
+        let op = self.route(n, op);
         let map = if self.rng.percent(20) { &self.old_map } else { &self.map };
         let target = map.slot_target(op.routing_inode().unwrap().slot()).unwrap();
         let client = &mut self.clients[n];
         let sequence = client.sequences.entry(target).or_insert(0);
-        *sequence += 1;
-        let (sequence, now) = (*sequence, Time { seconds: self.now, nanos: 0 });
+        *sequence += u64::from(op.is_change());
+        let sequence = if op.is_change() { *sequence } else { 0 };
+        let (sequence, now) = (sequence, Time { seconds: self.now, nanos: 0 });
         let (session, owner) = (client.session, Owner { uid: 1, gid: 1 });
         client.request = Some((
             target,
@@ -463,17 +575,37 @@ impl World {
         if reply.as_ref().is_err_and(|error| error.code.is_transient()) {
             if reply.is_err_and(|error| error.code == ErrorCode::WRONG_SERVER) {
                 // It was not done there, and is not done under this number any more.
-                let (n, op) = (session.0 as usize - 1, request.op.clone());
-                self.begin(n, op);
+                let n = session.0 as usize - 1;
+                let wish = client.wish.clone().unwrap();
+                self.begin(n, wish);
             }
             return;
         }
+        // What is said about something else has no number either.
+        let merging = matches!(request.op, MetaOp::MergeDir(_));
+        let of_merging = |reply: &Result<MetaReply, WireError>| match reply {
+            Ok(reply) => *reply == MetaReply::Done,
+            Err(_) => true,
+        };
+        if merging && !of_merging(&reply) {
+            return;
+        }
+        let n = session.0 as usize - 1;
+        if self.split(n, &reply) {
+            return;
+        }
+        let client = &mut self.clients[n];
+        let told = client.told.get_mut(&from).unwrap();
+        let (_, request) = client.request.as_ref().unwrap();
+        let wish = client.wish.clone().unwrap();
         // What only this client touches can only succeed, once: a second time it would be refused.
-        if let Ok(reply) = &reply {
+        if let Ok(reply) = &reply
+            && !merging
+        {
             told.keep(mark, request, reply);
         }
         let expect = |what: &str| assert!(reply.is_ok(), "{what} of {session}: {reply:?}, {request:?}");
-        match &request.op {
+        match &wish {
             MetaOp::Rename(rename) if rename.from_name == client.file.1 => {
                 expect("move");
                 client.file = (rename.to_parent, rename.to_name.clone());

@@ -176,6 +176,7 @@ fn run_meta(dir: PathBuf, machine: MachineId, mgmt: Vec<SocketAddr>, sync_interv
         alias: String::new(),
         encrypt: false,
         spare: dir.to_string_lossy().starts_with(SPARE),
+        split_above: 0,
         metrics: None,
         sync_interval,
     };

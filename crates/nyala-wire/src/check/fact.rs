@@ -5,6 +5,7 @@
 use super::inode_fact::InodeFact;
 use super::server_fact::ServerFact;
 use crate::attr::FileKind;
+use crate::fragments::CookieRange;
 use crate::ids::{InodeId, SessionId};
 use minicbor::{Decode, Encode};
 
@@ -29,6 +30,9 @@ pub enum Fact {
         /// It does not stand where a lookup of the name looks.
         #[n(4)]
         misplaced: bool,
+        /// The directory, if `dir` is a fragment of it.
+        #[n(5)]
+        of: Option<InodeId>,
     },
     /// So many names are in a directory; several such facts add up.
     #[n(1)]
@@ -106,13 +110,26 @@ pub enum Fact {
     /// Something that is not about an inode.
     #[n(9)]
     Server(#[n(0)] ServerFact),
+    /// A directory says that it has a fragment.
+    #[n(10)]
+    Fragment {
+        /// The fragment.
+        #[n(0)]
+        inode: InodeId,
+        /// The directory.
+        #[n(1)]
+        dir: InodeId,
+        /// Its cookies.
+        #[n(2)]
+        range: CookieRange,
+    },
 }
 
 impl Fact {
     /// The inode that it is about, if it is about one.
     pub fn inode(&self) -> Option<InodeId> {
         match self {
-            Fact::Name { inode, .. } | Fact::Listed { dir: inode, .. } => Some(*inode),
+            Fact::Name { inode, .. } | Fact::Listed { dir: inode, .. } | Fact::Fragment { inode, .. } => Some(*inode),
             Fact::Content { inode, .. } | Fact::Xattrs { inode, .. } | Fact::Open { inode, .. } => Some(*inode),
             Fact::StrayLock { inode, .. } | Fact::Garbage { inode } | Fact::Truncation { inode } => Some(*inode),
             Fact::Inode(record) => Some(record.inode),

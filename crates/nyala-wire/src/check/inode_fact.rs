@@ -3,6 +3,7 @@
 //! Inode records, as facts.
 
 use crate::attr::FileKind;
+use crate::fragments::CookieRange;
 use crate::ids::InodeId;
 use crate::stripe::Layout;
 use crate::time::Time;
@@ -44,4 +45,7 @@ pub struct InodeFact {
     /// Bytes that a striped file takes on storage; absent: as many as its size.
     #[n(10)]
     pub allocated: Option<u64>,
+    /// Of a fragment of `parent`: its cookies.
+    #[n(11)]
+    pub range: Option<CookieRange>,
 }

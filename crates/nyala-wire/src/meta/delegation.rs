@@ -246,6 +246,7 @@ mod tests {
             btime: time,
             allocated: Some(u64::MAX),
             no_xattrs: true,
+            split: None,
         };
         let grants = Grants { inodes: DelegationMode::Exclusive, dir: true, seq: 7 };
         let mut body = grants.head().as_bytes().to_vec();

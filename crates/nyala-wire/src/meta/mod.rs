@@ -8,9 +8,11 @@
 mod args;
 mod content;
 mod delegation;
+mod fragment_repair;
 mod lock;
 mod op;
 mod repair;
+mod repaired;
 mod replay;
 mod reply;
 mod server_repair;
@@ -18,6 +20,7 @@ mod set_time;
 
 pub use args::*;
 pub use delegation::*;
+pub use fragment_repair::FragmentRepair;
 pub use lock::*;
 pub use op::MetaOp;
 pub use repair::Repair;

@@ -6,6 +6,7 @@ use super::args::{Commit, NewEntry, PutInline, Rename, SetAttr};
 use super::delegation::Returned;
 use super::lock::FileLock;
 use super::repair::Repair;
+use super::repaired::repaired_inode;
 use super::replay::Replay;
 use crate::attr::FileKind;
 use crate::ids::{InodeId, SessionId};
@@ -213,6 +214,12 @@ pub enum MetaOp {
     /// Changes that an earlier run of this server acknowledged and may not have now. Reply: `Done`, or `Replayed` to the last one.
     #[n(23)]
     Replay(#[n(0)] Replay),
+    /// Which fragments a directory is split into. Reply: `Fragments`.
+    #[n(24)]
+    Fragments(#[n(0)] InodeId),
+    /// Make an empty directory whole again, so that it can be removed. Reply: `Done` once it is; `NOT_EMPTY`.
+    #[n(25)]
+    MergeDir(#[n(0)] InodeId),
 
     /// Make a regular file, or open the one that is there. Reply: `Created`.
     #[n(32)]
@@ -423,6 +430,8 @@ impl MetaOp {
                 | MetaOp::LockChecked { .. }
                 | MetaOp::Survived { .. }
                 | MetaOp::Replay(_)
+                | MetaOp::Fragments(_)
+                | MetaOp::MergeDir(_)
         )
     }
 
@@ -457,7 +466,11 @@ impl MetaOp {
             | MetaOp::Tmpfile { entry } => entry.parent,
             MetaOp::Rename(rename) => rename.from_parent,
             MetaOp::GetAttrs { inodes } => *inodes.first()?,
-            MetaOp::ReadDir { dir, .. } | MetaOp::GetParent { dir } | MetaOp::SetPattern { dir, .. } => *dir,
+            MetaOp::ReadDir { dir, .. }
+            | MetaOp::GetParent { dir }
+            | MetaOp::SetPattern { dir, .. }
+            | MetaOp::Fragments(dir)
+            | MetaOp::MergeDir(dir) => *dir,
             MetaOp::Commit(commit) => commit.inode,
             MetaOp::PutInline(put) => put.inode,
             MetaOp::PutInlines { puts } => puts.first()?.inode,
@@ -480,19 +493,5 @@ impl MetaOp {
             | MetaOp::SetXattr { inode, .. }
             | MetaOp::RemoveXattr { inode, .. } => *inode,
         })
-    }
-}
-
-/// The inode whose server does a repair; `None`: the sender knows which.
-fn repaired_inode(repair: &Repair) -> Option<InodeId> {
-    match repair {
-        Repair::RemoveName { dir, .. } | Repair::SetNameKind { dir, .. } | Repair::PlaceName { dir, .. } => Some(*dir),
-        Repair::RemoveNames(dir) | Repair::CountNames(dir) => Some(*dir),
-        Repair::AddName { dir, .. } | Repair::SetParent { dir, .. } => Some(*dir),
-        Repair::SetLinks { inode, .. } | Repair::CloseStray { inode, .. } => Some(*inode),
-        Repair::RemoveInode(inode) | Repair::RemoveContent(inode) => Some(*inode),
-        Repair::SettleLocks { inode, .. } => Some(*inode),
-        Repair::CountXattrs(inode) | Repair::KeepChunks(inode) => Some(*inode),
-        Repair::Server(_) => None,
     }
 }

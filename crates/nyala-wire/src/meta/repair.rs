@@ -2,6 +2,7 @@
 
 //! Repairs of what a check of the file system found. Each says what was found, and is done only where it is still so.
 
+use super::fragment_repair::FragmentRepair;
 use super::server_repair::ServerRepair;
 use crate::attr::FileKind;
 use crate::ids::{InodeId, SessionId};
@@ -136,4 +137,7 @@ pub enum Repair {
     /// Something that is not about an inode; the sender knows the server.
     #[n(14)]
     Server(#[n(0)] ServerRepair),
+    /// A fragment of a directory.
+    #[n(15)]
+    Fragment(#[n(0)] FragmentRepair),
 }

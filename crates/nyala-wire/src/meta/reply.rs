@@ -6,6 +6,7 @@ use super::delegation::Revocation;
 use super::lock::{FileLock, LockCheck};
 use crate::attr::{Attr, FileKind};
 use crate::error::WireError;
+use crate::fragments::Fragment;
 use crate::ids::{InodeId, MapVersion, TargetId};
 use crate::name::Name;
 use crate::stripe::{Layout, StripePattern};
@@ -89,6 +90,9 @@ pub struct Listing {
     /// Whether the directory ends here.
     #[n(1)]
     pub end: bool,
+    /// The fragment ends here: the directory goes on with this cookie, in another one.
+    #[n(2)]
+    pub next: Option<u64>,
 }
 
 /// Where an inode and its data are.
@@ -112,6 +116,9 @@ pub struct EntryInfo {
     /// The directory above, of a directory.
     #[n(5)]
     pub parent: Option<InodeId>,
+    /// Of a directory that is split: what it consists of besides itself.
+    #[n(6)]
+    pub fragments: Option<Vec<Fragment>>,
 }
 
 /// A session as the server sees it.
@@ -234,6 +241,9 @@ pub enum MetaReply {
         #[n(0)]
         lost: Vec<u64>,
     },
+    /// Of what a split directory consists besides itself, in the order of their ranges; none: it is not split.
+    #[n(20)]
+    Fragments(#[n(0)] Vec<Fragment>),
 }
 
 /// What became of one content of many.

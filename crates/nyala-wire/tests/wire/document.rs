@@ -82,6 +82,7 @@ fn operations_have_their_numbers_and_fields() {
     variants::<meta::Repair>();
     variants::<nyala_wire::check::Fact>();
     variants::<meta::ServerRepair>();
+    variants::<meta::FragmentRepair>();
     variants::<nyala_wire::check::ServerFact>();
     variants::<storage::StorageOp>();
     variants::<storage::StorageReply>();
@@ -112,6 +113,8 @@ fn structures_have_their_fields() {
     structures!(Owner, PutInline, Rename, SessionReply, SetAttr, TxId, TxRequest, ChunkFileId, StorageRequest, Stamp);
     structures!(nyala_wire::fences::FencesRequest, nyala_wire::fences::FencesReply);
     structures!(nyala_wire::check::ScanRequest, nyala_wire::check::ScanReply, nyala_wire::check::InodeFact);
+    use nyala_wire::fragments::{CookieRange, Fragment, FragmentEntry};
+    structures!(CookieRange, Fragment, FragmentEntry);
     structures!(MoveRows, MovedRow, ListedFile, FileLock, LockCheck, LockEdge, LockOwner, Returned, Revocation);
     structures!(nyala_wire::walk::WalkAt, nyala_wire::walk::WalkPiece);
     structures!(Heartbeat, JoinMgmt, MgmtNode, MountAt, Register, RegisterTarget, Registered);

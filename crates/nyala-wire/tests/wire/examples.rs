@@ -52,6 +52,7 @@ fn attr(inode: InodeId, kind: FileKind, perm: u16, nlink: u32) -> Attr {
         btime: NOW,
         allocated: None,
         no_xattrs: false,
+        split: None,
     }
 }
 
@@ -155,7 +156,7 @@ fn check() -> [(&'static str, Vec<u8>); 3] {
     };
     let scan = ScanRequest { inodes: false, from: Vec::new().into(), most: 1024, of: Vec::new(), compare: None };
     let (dir, cookie) = (InodeId::ROOT, 0x0a8a_6879_71a0_9b00);
-    let fact = Fact::Name { inode: HELLO, dir, cookie, kind: FileKind::File, misplaced: false };
+    let fact = Fact::Name { inode: HELLO, dir, cookie, kind: FileKind::File, misplaced: false, of: None };
     let next = Some(vec![0x45, 0, 0, 0, 0, 0, 0, 0, 2].into());
     [
         ("MetaRequest: Repair (CBOR)", encode(&repair)),

@@ -8,7 +8,7 @@ use minicbor::Encode;
 use nyala_wire::check::{Fact, ScanReply, ScanRequest, ServerFact};
 use nyala_wire::codec::encode;
 use nyala_wire::map::ClusterMap;
-use nyala_wire::meta::{MetaOp, MetaReply, MetaRequest, PutOutcome, Repair, ServerRepair, SetTime};
+use nyala_wire::meta::{FragmentRepair, MetaOp, MetaReply, MetaRequest, PutOutcome, Repair, ServerRepair, SetTime};
 use nyala_wire::meta_tx::{PartResult, TxAction, TxPart, TxReply, TxRequest};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest, ServiceStats};
 use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest};
@@ -49,6 +49,7 @@ fn messages_stay_as_they_are() {
     variants::<PutOutcome>(&mut now);
     variants::<Repair>(&mut now);
     variants::<ServerRepair>(&mut now);
+    variants::<FragmentRepair>(&mut now);
     structure::<ScanRequest>(&mut now);
     structure::<ScanReply>(&mut now);
     variants::<Fact>(&mut now);

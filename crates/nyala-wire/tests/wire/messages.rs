@@ -5,10 +5,11 @@
 use crate::shapes::{enums, structures};
 use nyala_wire::check::{Fact, InodeFact, MemberCompared, ScanReply, ScanRequest, ServerFact};
 use nyala_wire::fences::{FencesReply, FencesRequest};
+use nyala_wire::fragments::{CookieRange, Fragment, FragmentEntry};
 use nyala_wire::meta::{
-    Acknowledged, Commit, DelegationMode, EntryInfo, EntryReply, FileLock, FileReply, InlineContent, ListedEntry,
-    Listing, LockCheck, LockKind, MetaOp, MetaReply, MetaRequest, NewEntry, Owner, PutInline, PutOutcome, Rename,
-    Repair, Replay, Returned, Revocation, ServerRepair, SessionReply, SetAttr, SetTime,
+    Acknowledged, Commit, DelegationMode, EntryInfo, EntryReply, FileLock, FileReply, FragmentRepair, InlineContent,
+    ListedEntry, Listing, LockCheck, LockKind, MetaOp, MetaReply, MetaRequest, NewEntry, Owner, PutInline, PutOutcome,
+    Rename, Repair, Replay, Returned, Revocation, ServerRepair, SessionReply, SetAttr, SetTime,
 };
 use nyala_wire::meta_tx::{
     LockEdge, LockOwner, MoveRows, MovedRow, Outcome, PartResult, TxAction, TxPart, TxReply, TxRequest,
@@ -23,7 +24,7 @@ use nyala_wire::walk::{WalkAt, WalkPiece};
 structures! {
     Acknowledged { position, request, reply }
     Commit { inode, end, mtime, spilled, sync, close, allocated }
-    EntryInfo { attr, meta_target, layout, inline, pattern, parent }
+    EntryInfo { attr, meta_target, layout, inline, pattern, parent, fragments }
     EntryReply { inode, kind, attr }
     FileReply { attr, layout, inline, inline_limit, leftovers }
     FencesReply { sessions }
@@ -32,8 +33,11 @@ structures! {
     Heartbeat { node, incarnation, map_version, capacities }
     InlineContent { version, data }
     ListedEntry { cookie, name, inode, kind, attr }
-    Listing { entries, end }
-    InodeFact { inode, kind, nlink, size, ctime, parent, entries, layout, inline_version, xattr_bytes, allocated }
+    CookieRange { from, upto }
+    Fragment { inode, upto }
+    FragmentEntry { cookie, row }
+    Listing { entries, end, next }
+    InodeFact { inode, kind, nlink, size, ctime, parent, entries, layout, inline_version, xattr_bytes, allocated, range }
     ListedFile { file, len, least }
     MemberCompared { target, equal }
     ScanReply { facts, next, position, compared }
@@ -93,6 +97,8 @@ enums! {
         21 LockChecked { numbers }
         22 Survived { run }
         23 Replay { 0 }
+        24 Fragments { 0 }
+        25 MergeDir { 0 }
         32 Create { entry, exclusive }
         33 Open { inode }
         34 Close { inode }
@@ -136,6 +142,7 @@ enums! {
         17 Inlines { 0 }
         18 Position { 0 }
         19 Replayed { lost }
+        20 Fragments { 0 }
     }
     Repair {
         0 RemoveName { dir, cookie, inode }
@@ -153,7 +160,9 @@ enums! {
         12 SettleLocks { inode, session }
         13 KeepChunks { 0 }
         14 Server { 0 }
+        15 Fragment { 0 }
     }
+    FragmentRepair { 0 Remove { 0 } 1 Make { inode, dir, range } }
     ServerRepair {
         0 RemoveReplies { session }
         1 RaiseSequence { slot, to }
@@ -161,7 +170,7 @@ enums! {
         3 SetAside { key }
     }
     Fact {
-        0 Name { inode, dir, cookie, kind, misplaced }
+        0 Name { inode, dir, cookie, kind, misplaced, of }
         1 Listed { dir, entries, subdirs }
         2 Inode { 0 }
         3 Content { inode, bytes }
@@ -171,6 +180,7 @@ enums! {
         7 Garbage { inode }
         8 Truncation { inode }
         9 Server { 0 }
+        10 Fragment { inode, dir, range }
     }
     ServerFact {
         0 StrayReplies { session }
@@ -192,6 +202,8 @@ enums! {
         4 GetParent { dir }
         5 LockEdges {}
         6 MoveRows { 0 }
+        7 LookAtFragment { inode, range, most }
+        8 ConsiderSplit { dir }
     }
     TxPart {
         0 MakeDir { slot, parent, perm, owner, pattern, acl, default_acl }
@@ -202,10 +214,25 @@ enums! {
         5 PeekEntry { dir, name }
         6 RenameLock {}
         7 RemoveEntry { dir, name, inode }
+        8 MakeFragment { slot, of, perm, owner, pattern, default_acl, at }
+        9 RemoveFragment { inode }
+        10 GiveEntries { inode, range, behind, digest }
+        11 TakeEntries { inode, range, entries, changed }
+        12 SetFragments { dir, fragments }
+        13 SetAttr { inode, set }
+        14 SetAcl { inode, name, value, kill_sgid }
+        15 SetPattern { inode, pattern }
     }
-    TxReply { 0 Done {} 1 Prepared { 0 } 2 Outcome { 0 } 3 Parent { 0 } 4 LockEdges { 0 } }
+    TxReply {
+        0 Done {}
+        1 Prepared { 0 }
+        2 Outcome { 0 }
+        3 Parent { 0 }
+        4 LockEdges { 0 }
+        5 Fragment { count, entries, end, changed }
+    }
     Outcome { 0 Pending {} 1 Committed {} 2 Aborted {} }
-    PartResult { 0 Ready {} 1 Attr { 0 } 2 Entry { 0 } }
+    PartResult { 0 Ready {} 1 Attr { 0 } 2 Entry { 0 } 3 EntryOf { entry, dir } }
     StorageOp {
         0 Truncate { len }
         1 Punch { offset, len }

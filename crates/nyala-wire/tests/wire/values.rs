@@ -46,7 +46,7 @@ impl Sample for Layout {
 }
 
 structures! {
-    Attr { inode, kind, perm, nlink, uid, gid, rdev, size, atime, mtime, ctime, btime, allocated, no_xattrs }
+    Attr { inode, kind, perm, nlink, uid, gid, rdev, size, atime, mtime, ctime, btime, allocated, no_xattrs, split }
     Capacity { total_bytes, free_bytes, total_inodes, free_inodes }
     ChunkFileId { inode, index }
     ClusterMap { version, cluster, nodes, targets, groups, pools, slots, settings, moves, emptied }

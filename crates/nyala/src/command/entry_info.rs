@@ -40,6 +40,9 @@ pub struct Entry {
     parent: Option<String>,
     size: u64,
     inline: bool,
+    /// Of a directory that is split: the metadata targets that have its names, in the order of their hashes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    split: Option<Vec<TargetId>>,
     /// Where its data is, or what it gives to new files.
     pub stripe: Option<Stripe>,
 }
@@ -157,6 +160,10 @@ pub fn describe(path: &Path, info: &EntryInfo, map: &ClusterMap) -> Entry {
         parent: info.parent.map(|parent| parent.to_string()),
         size: info.attr.size,
         inline: info.inline,
+        split: info.fragments.as_ref().map(|fragments| {
+            let all = fragments.iter().map(|fragment| fragment.inode).chain([info.attr.inode]);
+            all.filter_map(|inode| map.slot_target(inode.slot())).collect()
+        }),
         stripe: from_layout.or(from_pattern),
     }
 }
@@ -189,6 +196,10 @@ fn render(entry: &Entry, map: &ClusterMap, blank_line: bool) -> String {
     lines.extend(entry.parent.as_ref().map(|parent| format!("Parent: {parent}")));
     let node = entry.meta_node.as_deref().unwrap_or("unknown");
     lines.push(format!("Metadata target: {} @ {node}", entry.meta_target));
+    if let Some(targets) = &entry.split {
+        let targets: Vec<String> = targets.iter().map(|target| target.to_string()).collect();
+        lines.push(format!("Names on metadata targets: {}", targets.join(", ")));
+    }
     if entry.kind == "file" {
         lines.push(format!("Size: {} bytes{}", entry.size, if entry.inline { ", kept with the inode" } else { "" }));
     }
@@ -241,12 +252,21 @@ pub(crate) mod tests {
             size: 70_000,
             allocated: None,
             no_xattrs: false,
+            split: None,
             atime: time,
             mtime: time,
             ctime: time,
             btime: time,
         };
-        EntryInfo { attr, meta_target: TargetId(1), layout: None, inline: false, pattern: None, parent: None }
+        EntryInfo {
+            attr,
+            meta_target: TargetId(1),
+            layout: None,
+            inline: false,
+            pattern: None,
+            parent: None,
+            fragments: None,
+        }
     }
 
     #[test]

@@ -41,11 +41,17 @@ settings! {
         /// Longest time that an acknowledged change is not on disk yet [default: 1s]
         #[arg(long, env = "NYALA_META_SYNC_INTERVAL", value_name = "TIME")]
         sync_interval: Span,
+        /// A directory with more names than this is split over several metadata servers; 0: none is [default: 8192]
+        #[arg(long, env = "NYALA_META_SPLIT_ABOVE", value_name = "NUMBER")]
+        split_above: u64,
         /// Where to serve metrics for Prometheus, without a secret; nowhere unless it is said [suggested: 127.0.0.1:9805]
         #[arg(long, env = "NYALA_META_METRICS", value_name = "IP:PORT")]
         metrics: SocketAddr,
     }
 }
+
+/// Names of a directory that one server has alone.
+const SPLIT_ABOVE: u64 = 8192;
 
 /// The key that has no default.
 pub(super) fn need_mgmt(mgmt: Option<Hosts>) -> Result<Vec<SocketAddr>, Failure> {
@@ -67,6 +73,7 @@ impl MetaSettings {
             spare: self.spare.unwrap_or_default(),
             alias: self.alias.unwrap_or_default(),
             sync_interval: self.sync_interval.map_or(Duration::from_secs(1), |span| span.0),
+            split_above: self.split_above.unwrap_or(SPLIT_ABOVE),
             metrics: self.metrics,
         })
     }

@@ -76,7 +76,9 @@ impl CachedInode {
     }
 
     fn is_complete(&self) -> bool {
-        self.complete || self.attr.as_ref().is_some_and(|attr| attr.kind == FileKind::Directory && attr.size == 0)
+        // Of a directory that is split, other names may be in other fragments.
+        let has_none = |attr: &Attr| attr.kind == FileKind::Directory && attr.size == 0 && !attr.is_split();
+        self.complete || self.attr.as_ref().is_some_and(has_none)
     }
 
     /// Keeps a part of the listing. With the last one that was missing all names are known.
@@ -124,10 +126,10 @@ impl CachedInode {
     /// A part of the listing that starts after `after` and has at most `max` entries.
     pub fn listing(&self, after: u64, max: u32) -> Option<Listing> {
         let part = self.listings.get(&after)?;
-        let mut listing = Listing { entries: part.entries.clone(), end: part.end };
+        let mut listing = Listing { entries: part.entries.clone(), ..**part };
         if listing.entries.len() > max as usize {
             listing.entries.truncate(max as usize);
-            listing.end = false;
+            (listing.end, listing.next) = (false, None);
         }
         Some(listing)
     }
@@ -158,6 +160,7 @@ mod tests {
             btime: time,
             allocated: None,
             no_xattrs: true,
+            split: None,
         }
     }
 
@@ -169,7 +172,7 @@ mod tests {
             kind: FileKind::File,
             attr: None,
         };
-        Listing { entries: cookies.map(entry).collect(), end }
+        Listing { entries: cookies.map(entry).collect(), end, next: None }
     }
 
     #[test]
@@ -208,7 +211,7 @@ mod tests {
         gap.put_listing(5, part(6..8, true));
         assert_eq!(gap.entry(b"9"), None);
         let mut still = CachedInode::default();
-        still.put_listing(0, Listing { entries: Vec::new(), end: false });
+        still.put_listing(0, Listing { entries: Vec::new(), end: false, next: None });
         still.put_listing(1, part(1..2, false));
         assert_eq!(still.entry(b"9"), None, "and it ends");
         let mut empty = CachedInode::default();

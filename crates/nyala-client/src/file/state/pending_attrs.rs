@@ -118,6 +118,7 @@ mod tests {
             btime: time,
             allocated: None,
             no_xattrs: true,
+            split: None,
         }
     }
 

@@ -19,7 +19,7 @@ const ROLES: [(char, Role); 7] = [
 const FREE: KeyRules = KeyRules { read_only: false };
 const READ_ONLY: KeyRules = KeyRules { read_only: true };
 /// What a client with a read-only key may do.
-const READS: [&str; 26] = [
+const READS: [&str; 27] = [
     "SessionAdopt",
     "SessionOpen",
     "SessionClose",
@@ -33,6 +33,7 @@ const READS: [&str; 26] = [
     "EntryInfo",
     "StatFs",
     "GetParent",
+    "Fragments",
     "Sync",
     "FileInfo",
     "DelegationPoll",

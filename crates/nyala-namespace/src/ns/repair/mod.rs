@@ -6,6 +6,7 @@
 //! A check saw several servers at different moments, so each repair looks first whether what it says is still so, and refuses with
 //! ESTALE otherwise. No repair takes away data that something refers to.
 
+mod fragments;
 mod inodes;
 mod names;
 mod rows;
@@ -27,6 +28,7 @@ pub fn run(change: &mut Change, now: Time, repair: &Repair) -> Step<MetaReply> {
         Repair::SetLinks { inode, from, to } => inodes::set_links(change, now, *inode, (*from, *to)),
         Repair::SetParent { dir, from, to } => inodes::set_parent(change, now, *dir, (*from, *to)),
         Repair::RemoveInode(inode) => inodes::remove(change, *inode),
+        Repair::Fragment(repair) => fragments::run(change, now, repair),
         Repair::CountXattrs(inode) => inodes::count_xattrs(change, *inode),
         Repair::RemoveContent(inode) => rows::remove_content(change, *inode),
         Repair::CloseStray { inode, session } => rows::close(change, *inode, *session),

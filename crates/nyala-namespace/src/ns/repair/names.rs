@@ -54,7 +54,8 @@ pub fn set_kind(change: &mut Change, (dir, cookie): (InodeId, u64), inode: Inode
 pub fn place(change: &mut Change, dir: InodeId, cookie: u64, inode: InodeId) -> Step<()> {
     change.dir(dir)?;
     let entry = entry(change, dir, cookie, inode)?;
-    check(is_misplaced(change.view(), dir, cookie, &entry)?)?;
+    let of = change.directory(dir)?;
+    check(is_misplaced(change.view(), (dir, Some(of)), cookie, &entry)?)?;
     change.remove_entry(dir, cookie, &entry)?;
     match change.find_entry(dir, &entry.name)? {
         Some(_) => Ok(()),

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The layer above knows directories and not their fragments: it is told of the directory where it has to forget something of a fragment.
+
+use crate::namespace::logic::SplitDirs;
+use crate::types::{CacheListener, Withdraw};
+use nyala_wire::InodeId;
+use parking_lot::RwLock;
+use std::pin::Pin;
+use std::sync::Arc;
+
+pub(crate) struct OfDirectories {
+    pub(crate) above: Arc<dyn CacheListener>,
+    pub(crate) split_dirs: Arc<RwLock<SplitDirs>>,
+}
+
+impl CacheListener for OfDirectories {
+    fn withdraw(&self, inode: InodeId, what: Withdraw) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let dir = self.split_dirs.read().directory(inode);
+        match dir == inode {
+            true => self.above.withdraw(inode, what),
+            false => self.above.withdraw(dir, Withdraw { attrs: true, entries: true, ..what }),
+        }
+    }
+
+    fn withdraw_behind(&self, inode: InodeId, from: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        self.above.withdraw_behind(inode, from)
+    }
+
+    fn settle_lock(&self, inode: InodeId, owner: u64, flock: bool) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        self.above.settle_lock(inode, owner, flock)
+    }
+}

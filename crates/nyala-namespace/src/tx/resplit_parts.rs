@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The parts of a step of splitting a directory ([`super::resplit`]). Pure.
+
+use super::resplit::{Move, Resplit};
+use crate::change::{Change, Fault, Step};
+use crate::ns::acl;
+use crate::records::InodeRecord;
+use minicbor::bytes::ByteVec;
+use nyala_wire::fragments::Fragment;
+use nyala_wire::meta::Owner;
+use nyala_wire::meta_tx::{PartResult, TxPart};
+use nyala_wire::{ErrorCode, InodeId, Slot};
+
+/// The directory, and the fragments concerned that are here: they are locked meanwhile.
+pub fn locked(resplit: &Resplit, is_here: &dyn Fn(Slot) -> bool) -> Vec<InodeId> {
+    let concerned: Vec<InodeId> = match &resplit.step {
+        Move::Add(_) => Vec::new(),
+        Move::Drop => resplit.before.last().map(|last| last.inode).into_iter().collect(),
+        Move::Entries { parts, .. } => [&parts.0, &parts.1].into_iter().filter_map(inode_of).collect(),
+    };
+    let mut all: Vec<InodeId> = concerned.into_iter().filter(|inode| is_here(inode.slot())).collect();
+    all.push(resplit.dir);
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// The parts, as things are now. Nothing is done about other fragments than those that the step was decided for.
+pub fn parts(resplit: &Resplit, change: &mut Change) -> Step<Vec<TxPart>> {
+    let (record, part) = change.dir(resplit.dir)?;
+    if part.fragments() != resplit.before || part.range.is_some() {
+        return Err(Fault::Blocked);
+    }
+    let (at, record) = (part.own_range().from, record.clone());
+    match &resplit.step {
+        Move::Add(slot) => {
+            let default_acl = acl::default_list(change, resplit.dir)?;
+            Ok(vec![fragment(resplit.dir, *slot, &record, default_acl, at)])
+        }
+        Move::Drop => {
+            let Some((last, rest)) = resplit.before.split_last() else { return Err(Fault::Blocked) };
+            Ok(vec![TxPart::RemoveFragment { inode: last.inode }, set(resplit, rest.to_vec())])
+        }
+        Move::Entries { at, upto, parts } => {
+            let mut after = resplit.before.clone();
+            after.get_mut(*at).ok_or(ErrorCode::BAD_MESSAGE)?.upto = *upto;
+            let (give, take) = (**parts).clone();
+            Ok(vec![give, take, set(resplit, after)])
+        }
+    }
+}
+
+/// The part that follows from what others have prepared.
+pub fn made(resplit: &Resplit, results: &[PartResult]) -> Step<Option<TxPart>> {
+    let Move::Add(_) = resplit.step else { return Ok(None) };
+    let Some(PartResult::Attr(attr)) = results.first() else { return Err(ErrorCode::BAD_MESSAGE.into()) };
+    let upto = resplit.before.last().map_or(0, |last| last.upto);
+    let more = Fragment { inode: attr.inode, upto };
+    Ok(Some(set(resplit, resplit.before.iter().copied().chain([more]).collect())))
+}
+
+fn set(resplit: &Resplit, fragments: Vec<Fragment>) -> TxPart {
+    TxPart::SetFragments { dir: resplit.dir, fragments }
+}
+
+/// A new fragment gives to new entries what its directory does.
+fn fragment(of: InodeId, slot: Slot, dir: &InodeRecord, default_acl: Option<ByteVec>, at: u64) -> TxPart {
+    let pattern = dir.dir.as_ref().and_then(|part| part.pattern);
+    let owner = Owner { uid: dir.uid, gid: dir.gid };
+    TxPart::MakeFragment { slot, of, perm: dir.perm, owner, pattern, default_acl, at }
+}
+
+fn inode_of(part: &TxPart) -> Option<InodeId> {
+    match part {
+        TxPart::GiveEntries { inode, .. } | TxPart::TakeEntries { inode, .. } => Some(*inode),
+        _ => None,
+    }
+}
