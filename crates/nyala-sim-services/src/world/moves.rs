@@ -62,17 +62,27 @@ impl Management {
 pub fn begin(mgmt: Vec<SocketAddr>, mut random: Random) -> Pid {
     process::begin(process::add_machine(), "administrator", move || {
         block_on(async {
-            let management = Management::new(&mgmt);
+            let (management, mut before) = (Management::new(&mgmt), None);
             while !ENOUGH.load(Ordering::Relaxed) {
                 tokio::time::sleep(Duration::from_millis(random.range(200..6000))).await;
-                if let Some(order) = management.map().await.and_then(|map| next(&map, &mut random)) {
+                let Some(map) = management.map().await else { continue };
+                let changed = before.map_or(0, |before| changed_hands(&before, &map));
+                ledger(|ledger| *ledger.counts.entry("slots: changed hands".into()).or_default() += changed);
+                if let Some(order) = next(&map, &mut random) {
                     tracing::info!("ADMINISTRATOR {order:?}");
                     management.order(order).await;
                 }
+                before = Some(map);
             }
         });
         process::exit(0);
     })
+}
+
+/// How many slots have another server than before.
+fn changed_hands(before: &ClusterMap, now: &ClusterMap) -> u64 {
+    let all = before.metadata_servers().flat_map(|server| before.slots_of(server).map(move |slot| (slot, server)));
+    all.filter(|(slot, server)| now.slot_target(*slot) != Some(*server)).count() as u64
 }
 
 /// Nothing more is ordered.

@@ -80,7 +80,11 @@ pub fn run(plan: Plan) {
     }
     // From a sequence of its own: the other seeds are what they are without this.
     let mut random = Random::new(plan.seed ^ 0x5107);
-    if plan.size.meta > 1 && random.one_in(3) {
+    let moves = match std::env::var("SIM_MOVES") {
+        Ok(always) => always == "1",
+        Err(_) => random.one_in(3),
+    };
+    if plan.size.meta > 1 && moves {
         ledger(|ledger| ledger.count("slots: an administrator has them moved"));
         world.administrator = Some(moves::begin(world.cluster.mgmt.clone(), random.fork()));
     }
@@ -197,7 +201,8 @@ impl World {
     /// Nobody waits for ever once all is well.
     fn quiet(&mut self) {
         let end = now() + QUIET;
-        while !self.clients.is_empty() && now() < end {
+        let works = |world: &World| world.administrator.is_some_and(process::is_alive) || !world.clients.is_empty();
+        while works(self) && now() < end {
             clock::sleep(STEP);
             self.supervise();
         }
