@@ -449,8 +449,7 @@ impl ClusterMap {
     /// Metadata servers: whoever serves slots, or did, by id.
     pub fn metadata_servers(&self) -> impl Iterator<Item = TargetId> + use<> {
         let serving = self.slots.iter().map(|range| range.target);
-        let servers: BTreeSet<TargetId> = serving.chain(self.emptied.iter().copied()).collect();
-        servers.into_iter()
+        serving.chain(self.emptied.iter().copied()).collect::<BTreeSet<TargetId>>().into_iter()
     }
 
     /// Slots that a metadata target serves.

@@ -9,6 +9,7 @@
 //!
 //! Clusters of before there were plans have none of this, and commands do the same to their state as ever.
 
+use super::limits::MAX_MOVES;
 use super::servers::{serving, slot_server};
 use crate::{ClusterError, ClusterState, Event};
 use nyala_wire::map::{PlannedMoves, SlotMove};
@@ -33,7 +34,7 @@ pub(crate) fn plan_moves(state: &mut ClusterState, to: TargetId, mut slots: Vec<
     if !state.has_slots(to) {
         return Err(ClusterError::invalid(format!("target {to} is no metadata server that serves slots")));
     }
-    if slots.len() > super::limits::MAX_MOVES {
+    if slots.len() > MAX_MOVES {
         return Err(ClusterError::invalid("a plan of too many slots"));
     }
     if !insert(&mut state.arrived, to) {

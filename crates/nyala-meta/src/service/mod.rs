@@ -134,7 +134,7 @@ async fn run_once(
             End::Broken(error) => Err(error),
         },
         never = scrapes.answer(|page| metrics.write(page, &host, capacity_of(config, &reported))) => match never {},
-        never = reported.follow(&host) => match never {},
+        never = reported.follow(&host.tables) => match never {},
         () = &mut shutdown => Ok(None),
     };
     stop.stop();
@@ -424,7 +424,7 @@ fn counters(host: &Host, metrics: &Metrics) -> Vec<(String, u64)> {
             put("left_s", progress.estimate_ms.map_or(u64::MAX, |ms| ms / 1000));
         }
     }
-    counters.push(("inodes".into(), reported::inodes(host).unwrap_or_default()));
+    counters.push(("inodes".into(), reported::inodes(&host.tables).unwrap_or_default()));
     counters.push(("log.syncs".into(), store.syncs));
     counters.push(("log.checkpoints".into(), store.checkpoints));
     counters.push(("log.records".into(), store.applied.0));

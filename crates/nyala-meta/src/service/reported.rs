@@ -4,7 +4,7 @@
 //!
 //! Failure model: none of its own. What cannot be read is not reported; management then knows what it knew before.
 
-use super::host::Host;
+use crate::tables::Tables;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -36,9 +36,9 @@ impl Reported {
     }
 
     /// Takes the number of inodes from the tables, for ever.
-    pub async fn follow(&self, host: &Host) -> std::convert::Infallible {
+    pub async fn follow(&self, tables: &Tables) -> std::convert::Infallible {
         loop {
-            if let Some(inodes) = inodes(host) {
+            if let Some(inodes) = inodes(tables) {
                 self.inodes.get_or_init(AtomicU64::default).store(inodes, Ordering::Relaxed);
             }
             tokio::time::sleep(EVERY).await;
@@ -47,7 +47,7 @@ impl Reported {
 }
 
 /// Inodes of the name space in the tables; none if the count cannot be read.
-pub(super) fn inodes(host: &Host) -> Option<u64> {
-    let inodes = host.tables.store.get(&nyala_namespace::keys::inode_count()).ok()?;
+pub(super) fn inodes(tables: &Tables) -> Option<u64> {
+    let inodes = tables.store.get(&nyala_namespace::keys::inode_count()).ok()?;
     inodes.map_or(Some(0), |bytes| <[u8; 8]>::try_from(&bytes[..]).ok().map(u64::from_le_bytes))
 }
