@@ -4,7 +4,7 @@
 
 use crate::capacity::CapacityLimits;
 use crate::capacity::TargetPool;
-use crate::slots;
+use crate::slots::{self, planned};
 use crate::states::{TargetState, next, trigger_for};
 use crate::{ClusterError, ClusterState, Command, DEFAULT_POOL, Event, Thing, Trigger, alias};
 use nyala_wire::map::{Consistency, Pool, Reachability, Settings, TargetKind};
@@ -64,6 +64,8 @@ impl ClusterState {
             Command::CancelMoves { slots: which } => slots::cancel_moves(self, &which),
             Command::BeginMove { slot, after, run } => slots::begin_move(self, slot, after, run),
             Command::CompleteMove { slot, attempt } => slots::complete_move(self, slot, attempt),
+            Command::PlanMoves { to, slots } => planned::plan_moves(self, to, slots),
+            Command::ReleaseMoves { to, slots } => planned::release_moves(self, to, &slots),
         }
     }
 
@@ -145,6 +147,10 @@ impl ClusterState {
         }
         if settings.session_timeout_ms < settings.lease_ms {
             return Err(ClusterError::invalid("session_timeout_ms must not be shorter than lease_ms"));
+        }
+        let rebalance = &settings.rebalance;
+        if !(1..=slots::MAX_MOVES).contains(&usize::from(rebalance.at_once)) {
+            return Err(ClusterError::invalid("rebalance.at_once must be from 1 to 4096"));
         }
         Ok(())
     }

@@ -242,6 +242,26 @@ pub enum Command {
         #[n(1)]
         attempt: u64,
     },
+    /// The leader has seen to the share of a metadata server that joined. Once for each.
+    #[n(28)]
+    PlanMoves {
+        /// The server.
+        #[n(0)]
+        to: TargetId,
+        /// What it is to get, in the order in which it goes; nothing if it has its share.
+        #[n(1)]
+        slots: Vec<Slot>,
+    },
+    /// Planned slots set out.
+    #[n(29)]
+    ReleaseMoves {
+        /// The server that they are planned for.
+        #[n(0)]
+        to: TargetId,
+        /// The slots.
+        #[n(1)]
+        slots: Vec<Slot>,
+    },
 }
 
 /// A service and its targets, as it registers.
@@ -388,6 +408,9 @@ pub enum Event {
     /// The move of a slot was given up.
     #[n(23)]
     SlotStays(#[n(0)] Slot),
+    /// What is planned for a metadata server changed.
+    #[n(24)]
+    MovesPlanned(#[n(0)] TargetId),
 }
 
 impl TryFrom<&Register> for RegisterNode {

@@ -48,6 +48,8 @@ impl ClusterState {
         }
         self.targets.retain(|t| t.id != id);
         self.emptied.retain(|server| *server != id);
+        self.arrived.retain(|server| *server != id);
+        self.planned.retain(|plan| plan.to != id);
         if let Err(at) = self.retired.binary_search(&id) {
             self.retired.insert(at, id);
         }

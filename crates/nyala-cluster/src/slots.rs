@@ -9,27 +9,25 @@
 //! beginning also the run. An order has a number of that kind as well, so that a beginning is of that order. So what a replaced run copied never counts once its successor has begun, and a successor that has not begun yet
 //! serves the slot no more than its predecessor did.
 
+mod limits;
 pub mod plan;
+pub(crate) mod planned;
+pub(crate) mod servers;
+
+pub use limits::MAX_MOVES;
 
 use crate::{ClusterError, ClusterState, Event};
 use nyala_wire::map::{SlotMove, SlotRange};
 use nyala_wire::{Slot, TargetId};
+use servers::slot_server;
 
 type Events = Result<Vec<Event>, ClusterError>;
-
-/// Slots on their way at once.
-pub const MAX_MOVES: usize = 4096;
-
-fn slot_server(state: &ClusterState, slot: Slot) -> Option<TargetId> {
-    let holds = |range: &&SlotRange| range.first <= slot && slot.0 - range.first.0 < range.count;
-    state.slots.iter().find(holds).map(|range| range.target)
-}
 
 pub(crate) fn move_slots(state: &mut ClusterState, slots: &[Slot], to: TargetId) -> Events {
     if !state.has_slots(to) && !state.emptied.contains(&to) {
         return Err(ClusterError::invalid(format!("target {to} is not a metadata server")));
     }
-    let mut events = Vec::new();
+    let mut events = planned::overrule(state, slots, to);
     for &slot in slots {
         let from = slot_server(state, slot);
         let from = from.ok_or_else(|| ClusterError::invalid(format!("nobody serves slot {slot}")))?;
@@ -54,9 +52,10 @@ pub(crate) fn move_slots(state: &mut ClusterState, slots: &[Slot], to: TargetId)
 }
 
 pub(crate) fn cancel_moves(state: &mut ClusterState, slots: &[Slot]) -> Events {
+    let mut events = planned::cancel(state, slots);
     let cancelled = |moving: &SlotMove| slots.is_empty() || slots.contains(&moving.slot);
-    let events = state.moves.iter().filter(|moving| cancelled(moving)).map(|moving| Event::SlotStays(moving.slot));
-    let events = events.collect();
+    let stay = state.moves.iter().filter(|moving| cancelled(moving)).map(|moving| Event::SlotStays(moving.slot));
+    events.extend(stay);
     state.moves.retain(|moving| !cancelled(moving));
     Ok(events)
 }
@@ -84,6 +83,7 @@ pub(crate) fn complete_move(state: &mut ClusterState, slot: Slot, attempt: u64) 
     {
         state.emptied.insert(at, from);
     }
+    planned::end_plans(state);
     Ok(vec![Event::SlotsAssigned(SlotRange { first: slot, count: 1, target: to })])
 }
 

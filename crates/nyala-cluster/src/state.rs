@@ -6,8 +6,8 @@ use crate::capacity::CapacityLimits;
 use crate::command::RegisterNode;
 use crate::states::TargetState;
 use minicbor::{Decode, Encode};
-use nyala_wire::map::{CapacityPool, ClusterMap, Group, Node, Pool, Reachability, Role, Settings, SlotMove, SlotRange};
-use nyala_wire::map::{Target, TargetKind};
+use nyala_wire::map::{CapacityPool, ClusterMap, Group, Node, PlannedMoves, Pool, Reachability, Role, Settings};
+use nyala_wire::map::{SlotMove, SlotRange, Target, TargetKind};
 use nyala_wire::{ClusterId, MapVersion, NodeId, PoolId, TargetId};
 use std::net::SocketAddr;
 
@@ -74,6 +74,15 @@ pub struct ClusterState {
     #[n(17)]
     #[cbor(default)]
     pub last_move: u64,
+    /// Metadata servers whose share of the name space management or an operator has seen to since they joined, by id: no slots are moved
+    /// to them without an order.
+    #[n(18)]
+    #[cbor(default)]
+    pub arrived: Vec<TargetId>,
+    /// Slots that the leader is to have moved by itself, by server, in the order in which that was planned.
+    #[n(19)]
+    #[cbor(default)]
+    pub planned: Vec<PlannedMoves>,
 }
 
 /// A registered service.
@@ -207,6 +216,7 @@ impl ClusterState {
             settings: self.settings.clone(),
             moves: self.moves.clone(),
             emptied: self.emptied.clone(),
+            planned: self.planned.clone(),
         }
     }
 

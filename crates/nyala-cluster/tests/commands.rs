@@ -4,7 +4,7 @@
 
 use nyala_cluster::capacity::TargetPool;
 use nyala_cluster::{ClusterError, ClusterState, Command, Event, NewTarget, RegisterNode, Thing, Trigger};
-use nyala_wire::map::{CapacityPool, Consistency, Reachability, Role, Settings, TargetKind};
+use nyala_wire::map::{CapacityPool, Consistency, Reachability, Rebalance, Role, Settings, TargetKind};
 use nyala_wire::mgmt::{Register, RegisterTarget};
 use nyala_wire::{ClusterId, NodeId, PoolId, Slot, TargetId};
 
@@ -263,6 +263,7 @@ fn senseless_settings_are_refused() {
         Settings { heartbeat_ms: 5, ..good.clone() },
         Settings { lease_ms: 1499, ..good.clone() },
         Settings { session_timeout_ms: 2999, ..good.clone() },
+        Settings { rebalance: Rebalance { at_once: 0, ..Rebalance::default() }, ..good.clone() },
     ];
     let mut pattern = good.clone();
     pattern.default_pattern.chunk_bytes = 3;
@@ -373,7 +374,7 @@ fn the_format_on_disk_stays_as_it_is() {
     down(&mut state, 2);
     let bytes = state.encode();
     let head: Vec<u8> = bytes[..16].to_vec();
-    assert_eq!((bytes.len(), head), (304, vec![78, 89, 67, 83, 3, 0, 0, 0, 32, 1, 0, 0, 140, 213, 125, 107]));
+    assert_eq!((bytes.len(), head), (315, vec![78, 89, 67, 83, 3, 0, 0, 0, 43, 1, 0, 0, 192, 134, 157, 160]));
     let rename = Command::Rename { thing: Thing::Target(TargetId(101)), alias: "fast".into() };
     let hex: String = nyala_wire::codec::encode(&rename).iter().map(|b| format!("{b:02x}")).collect();
     assert_eq!(hex, "82078282018118656466617374");

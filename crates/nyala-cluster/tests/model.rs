@@ -6,7 +6,7 @@ use nyala_cluster::capacity::TargetPool;
 use nyala_cluster::{CapacityLimits, states};
 use nyala_cluster::{ClusterError, ClusterState, Command, MemberAt, NewTarget, RegisterNode, SLOTS_PER_TARGET, Thing};
 use nyala_wire::map::{CapacityPool, MemberState, Reachability, Role, Settings, TargetKind};
-use nyala_wire::{ClusterId, GroupId, InodeId, NodeId, PoolId, TargetId, codec};
+use nyala_wire::{ClusterId, GroupId, InodeId, NodeId, PoolId, Slot, TargetId, codec};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,6 +32,7 @@ fn command() -> impl Strategy<Value = Command> {
             target: TargetId(target),
         })
     };
+    let slots = || proptest::collection::vec((0_u16..192).prop_map(Slot), 0..3);
     let settings = (1_u32..5, 0_u16..4).prop_map(|(beats, pool)| {
         let mut settings = Settings { lease_ms: 500 * beats, ..Settings::default() };
         settings.default_pattern.pool = PoolId(pool);
@@ -88,6 +89,10 @@ fn command() -> impl Strategy<Value = Command> {
             Command::RemoveMember { group: GroupId(group), target: TargetId(target) }
         }),
         1 => any::<bool>().prop_map(|stopped| Command::StopResync { group: GroupId(1), stopped }),
+        3 => (slots(), target()).prop_map(|(slots, to)| Command::MoveSlots { slots, to }),
+        1 => slots().prop_map(|slots| Command::CancelMoves { slots }),
+        3 => (slots(), target()).prop_map(|(slots, to)| Command::PlanMoves { to, slots }),
+        3 => (slots(), target()).prop_map(|(slots, to)| Command::ReleaseMoves { to, slots }),
     ]
 }
 
@@ -145,6 +150,11 @@ fn check(state: &ClusterState) {
         assert!(slots.iter().all(|slot| map.slot_target(*slot) == Some(target.id)));
     }
     check_groups(state);
+    for plan in &state.planned {
+        assert!(map.slots_of(plan.to).next().is_some() && state.arrived.contains(&plan.to), "{plan:?}");
+        assert!(!plan.slots.is_empty() || state.moves.iter().any(|moving| moving.to == plan.to), "{plan:?}");
+    }
+    assert!(state.moves.is_sorted_by(|a, b| a.slot < b.slot) && state.arrived.is_sorted_by(|a, b| a < b));
     let ends = state.slots.iter().map(|r| (u32::from(r.first.0), u32::from(r.first.0) + u32::from(r.count)));
     assert!(ends.clone().zip(ends.skip(1)).all(|(a, b)| a.1 <= b.0), "slots overlap: {:?}", state.slots);
     assert!(state.slots.iter().all(|range| state.target(range.target).is_some()));

@@ -47,6 +47,7 @@ pub(crate) async fn watch_over(core: &Arc<Core>) {
             pools_at_ms = now_ms + POOLS_EVERY_MS;
             sort_into_pools(core).await;
         }
+        rebalance(core, now_ms).await;
         // Proposals wait for the disk; that is no standstill of ours, heartbeats were taken in meanwhile.
         before_ms = monotonic_ms();
     }
@@ -119,5 +120,20 @@ async fn sort_into_pools(core: &Core) {
     let Some(moves) = moves else { return };
     if let Err(error) = core.propose(moves).await {
         tracing::warn!(%error, "capacity pools could not be recorded; trying again");
+    }
+}
+
+/// Has metadata servers that joined get their share.
+async fn rebalance(core: &Core, now_ms: u64) {
+    let due = core.leader.lock().rebalance(&core.view.state(), now_ms);
+    for command in due {
+        if let Command::PlanMoves { to, slots } = &command
+            && !slots.is_empty()
+        {
+            tracing::info!(server = %to, slots = slots.len(), "a metadata server joined; it is going to get slots");
+        }
+        if let Err(error) = core.propose(command).await {
+            tracing::warn!(%error, "what is to move between metadata servers could not be recorded; trying again");
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! The cluster map: what everybody outside management sees of the cluster state.
 
 use crate::ids::{ClusterId, GroupId, MapVersion, NodeId, PoolId, Slot, TargetId};
+pub use crate::slot_orders::{PlannedMoves, Rebalance};
 use crate::stripe::StripePattern;
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
@@ -320,6 +321,11 @@ pub struct Settings {
     /// A client that is silent for so long loses its session, milliseconds.
     #[n(4)]
     pub session_timeout_ms: u32,
+    /// How a metadata server that joins gets its share.
+    #[n(5)]
+    #[cbor(default)]
+    #[serde(default)]
+    pub rebalance: Rebalance,
 }
 
 impl Default for Settings {
@@ -330,6 +336,7 @@ impl Default for Settings {
             heartbeat_ms: 500,
             lease_ms: 3000,
             session_timeout_ms: 30_000,
+            rebalance: Rebalance::default(),
         }
     }
 }
@@ -371,6 +378,11 @@ pub struct ClusterMap {
     #[cbor(default)]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub emptied: Vec<TargetId>,
+    /// Slots that management is going to have moved by itself, by server.
+    #[n(10)]
+    #[cbor(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub planned: Vec<PlannedMoves>,
 }
 
 impl ClusterMap {
@@ -437,8 +449,7 @@ impl ClusterMap {
     /// Metadata servers: whoever serves slots, or did, by id.
     pub fn metadata_servers(&self) -> impl Iterator<Item = TargetId> + use<> {
         let serving = self.slots.iter().map(|range| range.target);
-        let servers: BTreeSet<TargetId> = serving.chain(self.emptied.iter().copied()).collect();
-        servers.into_iter()
+        serving.chain(self.emptied.iter().copied()).collect::<BTreeSet<TargetId>>().into_iter()
     }
 
     /// Slots that a metadata target serves.

@@ -326,6 +326,10 @@ pub struct TargetCapacity {
     /// Its capacity.
     #[n(1)]
     pub capacity: Capacity,
+    /// Of a metadata target: inodes of the name space that are in it, if it can say so.
+    #[n(2)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inodes: Option<u64>,
 }
 
 /// A service is alive.

@@ -4,6 +4,7 @@
 
 use crate::ids::{Slot, TargetId};
 use minicbor::{Decode, Encode};
+use serde::{Deserialize, Serialize};
 
 /// How far a metadata server is with a slot that it gives away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
@@ -53,4 +54,45 @@ pub enum SlotOrder {
         #[n(0)]
         slots: Vec<Slot>,
     },
+    /// How management gives a metadata server that joins its share.
+    #[n(2)]
+    Automatic {
+        /// These settings from now on.
+        #[n(0)]
+        rebalance: Rebalance,
+    },
+}
+
+/// Slots that management is going to have moved by itself to a metadata server that joined, and has not yet.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct PlannedMoves {
+    /// The server.
+    #[n(0)]
+    pub to: TargetId,
+    /// The slots, in the order in which they go.
+    #[n(1)]
+    pub slots: Vec<Slot>,
+}
+
+/// How management gives a metadata server that joined its share of the name space.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct Rebalance {
+    /// It does so by itself.
+    #[n(0)]
+    pub automatic: bool,
+    /// The server must have been good for so long, without anything on its way between servers, milliseconds.
+    #[n(1)]
+    pub settle_ms: u32,
+    /// Slots on their way at once, beside which no other one is begun.
+    #[n(2)]
+    pub at_once: u16,
+    /// Pause after a slot has arrived, milliseconds.
+    #[n(3)]
+    pub pause_ms: u32,
+}
+
+impl Default for Rebalance {
+    fn default() -> Rebalance {
+        Rebalance { automatic: true, settle_ms: 60_000, at_once: 1, pause_ms: 1000 }
+    }
 }

@@ -21,6 +21,7 @@ pub mod membership;
 
 mod pools;
 mod probes;
+mod rebalance;
 mod state;
 mod take_over;
 

@@ -4,6 +4,7 @@
 
 use super::pools::changes_of_pools;
 use super::probes::{Probe, Probes};
+use super::rebalance::Rebalancer;
 use crate::command::Command;
 use crate::error::ClusterError;
 use crate::failure::{FailureDetector, Watched};
@@ -50,6 +51,7 @@ pub struct LeaderState {
     ledger: LeaseLedger,
     probes: Probes,
     capacities: BTreeMap<TargetId, Capacity>,
+    rebalancer: Rebalancer,
 }
 
 /// The run that a command calls offline.
@@ -72,6 +74,7 @@ impl LeaderState {
             ledger: LeaseLedger::default(),
             probes: Probes::default(),
             capacities: BTreeMap::new(),
+            rebalancer: Rebalancer::new(now_ms),
         }
     }
 
@@ -98,8 +101,10 @@ impl LeaderState {
         self.heard(id, run, now);
         self.probes.heard_over(id, run, connection);
         let mine = |target| state.target(target).is_some_and(|t| t.node == id);
-        let capacities = beat.capacities.iter().filter(|c| mine(c.target));
-        self.capacities.extend(capacities.map(|c| (c.target, c.capacity)));
+        for reported in beat.capacities.iter().filter(|reported| mine(reported.target)) {
+            self.capacities.insert(reported.target, reported.capacity);
+            reported.inodes.into_iter().for_each(|inodes| self.rebalancer.reported(reported.target, inodes));
+        }
         let fencing = state.groups.iter().any(|group| !group.fencing.is_empty());
         let look = node.reachability != Reachability::Online || fencing;
         let lease = self.ledger.heartbeat(state, id, run, beat.map_version).ok_or(NoLease::Offline);
@@ -186,6 +191,16 @@ impl LeaderState {
     /// The change of capacity pools that is due, if there is one.
     pub fn pools(&self, state: &ClusterState) -> Option<Command> {
         changes_of_pools(state, &self.capacities)
+    }
+
+    /// How many inodes a metadata target has, as last reported.
+    pub fn inodes(&self, target: TargetId) -> Option<u64> {
+        self.rebalancer.inodes(target)
+    }
+
+    /// What is due so that metadata servers that joined get their share, one command after the other.
+    pub fn rebalance(&mut self, state: &ClusterState, now_ms: u64) -> Vec<Command> {
+        self.rebalancer.due(state, now_ms)
     }
 
     /// The other side closed a connection, in order. If a service was heard over it, its process may be dead: it is to be

@@ -39,11 +39,17 @@ fn loads(servers: &[SlotLoad]) -> Vec<Load> {
 
 /// Moves that make servers about equally full. Each keeps a slot, and the root stays where it is.
 pub fn even_out(servers: &[SlotLoad]) -> Vec<(Slot, TargetId)> {
+    fill(servers, |_| true)
+}
+
+/// The same with slots for some servers only.
+pub fn fill(servers: &[SlotLoad], takes: impl Fn(TargetId) -> bool) -> Vec<(Slot, TargetId)> {
     let mut loads = loads(servers);
     let mut moves = Vec::new();
     loop {
         let may_give = |load: &&mut Load| load.slots.len() > 1 && load.slots.last() != Some(&InodeId::ROOT.slot());
-        let Some(least) = loads.iter().map(|load| (load.sum, load.server)).min() else { return moves };
+        let taking = loads.iter().filter(|load| takes(load.server)).map(|load| (load.sum, load.server));
+        let Some(least) = taking.min() else { return moves };
         let Some(most) = loads.iter_mut().filter(may_give).max_by_key(|load| (load.sum, Reverse(load.server))) else {
             return moves;
         };

@@ -5,10 +5,11 @@
 
 use crate::kills::Load;
 use nyala_e2e::locker::Locker;
-use nyala_e2e::{Cluster, Mounts, Options, long, serial};
+use nyala_e2e::{Cluster, Mounts, Options, binary, cleanup, long, serial};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::Read;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Longer than a session that nobody takes over stays known.
@@ -110,5 +111,71 @@ fn e2e_slots_move_under_load() {
         println!("{}", cluster.logs(400));
     }
     fs::remove_dir_all(&dirs[0]).unwrap();
+    tell(&cluster, &["fsck"]);
+}
+
+/// A metadata service beside those that `nyala up` made.
+struct Joined(Child);
+
+impl Joined {
+    fn start(cluster: &Cluster) -> Joined {
+        let at = |offset: u16| format!("127.0.0.1:{}", cluster.port() + offset);
+        let mut command = Command::new(binary::nyala());
+        let (dir, secret) = (cluster.root().join("joined"), cluster.dir().join("secret"));
+        command.arg("meta").arg("--dir").arg(dir).arg("--secret").arg(secret);
+        command.args(["--mgmt", &at(0), "--listen", &at(25)]).stdin(Stdio::null());
+        command.stderr(File::create(cluster.dir().join("log/joined.log")).unwrap());
+        Joined(command.spawn().unwrap())
+    }
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        cleanup::signal(self.0.id() as i32, libc::SIGKILL);
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn e2e_slots_go_to_a_server_that_joins() {
+    let _one = serial();
+    let cluster = Cluster::start(Options { meta: 1, ..Options::default() });
+    assert!(tell(&cluster, &["meta", "list"]).contains("good for 60s: 1 at once, 1s apart"));
+    tell(&cluster, &["meta", "automatic", "on", "--settle", "3s", "--pause", "100ms"]);
+    let dir = cluster.test_dir("files");
+    for n in 0..40 {
+        let dir = dir.join(format!("d{n}"));
+        fs::create_dir(&dir).unwrap();
+        (0..60).for_each(|n| fs::write(dir.join(format!("f{n}")), "x").unwrap());
+    }
+    let mut load = Load::start(&cluster, "load");
+    load.progress(&cluster, 5);
+
+    let _joined = Joined::start(&cluster);
+    let began = Instant::now();
+    let new = || servers(&cluster).into_iter().find(|server| number(server, "target") == 2);
+    let has_share = |server: &Value| number(server, "slots") > 64 + 16 && number(server, "planned") == 0;
+    while !new().is_some_and(|server| has_share(&server) && number(&server, "coming") == 0) {
+        let all = servers(&cluster);
+        assert!(began.elapsed() < Duration::from_secs(120), "it has not got its share: {all:?}\n{}", cluster.logs(40));
+        load.progress(&cluster, 1);
+    }
+    println!("after {:?}: {:?}", began.elapsed(), servers(&cluster));
+    assert!(began.elapsed() >= Duration::from_secs(3), "not before it has been good for as long as is set");
+    load.progress(&cluster, 5);
+
+    // One that an operator empties stays empty.
+    assert!(tell(&cluster, &["meta", "automatic", "off"]).contains("by order only"));
+    assert!(tell(&cluster, &["meta", "automatic", "on"]).contains("good for 3s"));
+    tell(&cluster, &["meta", "drain", "2", "--yes", "--wait"]);
+    std::thread::sleep(Duration::from_secs(5));
+    let emptied = new().unwrap();
+    assert_eq!(["slots", "coming", "planned"].map(|what| number(&emptied, what)), [0, 0, 0], "{emptied}");
+    load.finish(&cluster);
+    for n in 0..40 {
+        let dir = dir.join(format!("d{n}"));
+        (0..60).for_each(|n| assert_eq!(fs::read_to_string(dir.join(format!("f{n}"))).unwrap(), "x"));
+    }
+    fs::remove_dir_all(&dir).unwrap();
     tell(&cluster, &["fsck"]);
 }

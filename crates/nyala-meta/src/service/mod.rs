@@ -27,6 +27,7 @@ mod notes;
 pub mod numbered;
 pub mod peers;
 pub mod ranges;
+mod reported;
 mod scan;
 pub mod state;
 pub mod until_done;
@@ -53,13 +54,14 @@ use nyala_wire::message_type::{
 use nyala_wire::meta::MetaRequest;
 use nyala_wire::mgmt::{Capacity, RegisterTarget, TargetCapacity};
 use nyala_wire::{ClusterId, ErrorCode, MapVersion, TargetId, Time, WireError, codec};
+use reported::Reported;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
@@ -102,9 +104,9 @@ async fn run_once(
 ) -> Result<Option<&'static str>, MetaError> {
     let secret = Secret::load(&config.secret_file)?;
     secret.require(Role::Meta)?;
-    let left = Arc::new(OnceLock::new());
+    let reported = Arc::new(Reported::default());
     let joined = tokio::select! {
-        joined = join(config, dir, secret, left.clone()) => joined?,
+        joined = join(config, dir, secret, reported.clone()) => joined?,
         never = scrapes.answer(Metrics::write_joining) => match never {},
         () = &mut shutdown => return Ok(None),
     };
@@ -113,7 +115,7 @@ async fn run_once(
     dir.registered(member.cluster(), me)?;
     let server = joined.bind(ServerOptions::default(), 1)?.pop().ok_or(TransportError::NoAddress)?;
     let (ends, mut ended) = mpsc::channel(1);
-    let (host, heard) = open(config, open_store, member.clone(), me, handshake, &left, ends)?;
+    let (host, heard) = open(config, open_store, member.clone(), me, handshake, &reported, ends)?;
     tokio::task::spawn_local(host.clone().follow_group(heard));
     let mut up = Box::pin(host.up.notified());
     up.as_mut().enable();
@@ -131,7 +133,8 @@ async fn run_once(
             End::Failed(error) => Err(MetaError::Store(error)),
             End::Broken(error) => Err(error),
         },
-        never = scrapes.answer(|page| metrics.write(page, &host, capacity_of(config, &left))) => match never {},
+        never = scrapes.answer(|page| metrics.write(page, &host, capacity_of(config, &reported))) => match never {},
+        never = reported.follow(&host.tables) => match never {},
         () = &mut shutdown => Ok(None),
     };
     stop.stop();
@@ -163,12 +166,7 @@ fn is_alone(map: &ClusterMap, me: TargetId) -> bool {
     map.server_on(me).is_some() && !map.groups.iter().any(|group| group.members.contains(&me))
 }
 
-async fn join(
-    config: &MetaConfig,
-    dir: &OwnDir,
-    secret: Secret,
-    left: Arc<OnceLock<Arc<AtomicU64>>>,
-) -> Result<Joined, MetaError> {
+async fn join(config: &MetaConfig, dir: &OwnDir, secret: Secret, reported: Arc<Reported>) -> Result<Joined, MetaError> {
     let (uuid, id, cluster) = (dir.identity.uuid, dir.identity.target, dir.identity.cluster);
     let bootstrap = Bootstrap {
         role: ServiceRole::Meta,
@@ -189,11 +187,10 @@ async fn join(
     };
     // The heartbeat reports the capacity under the id that registration gives.
     let given = Arc::new(AtomicU16::new(id.0));
-    let (path, reported) = (config.dir.clone(), given.clone());
+    let (path, id) = (config.dir.clone(), given.clone());
     let capacities = move || {
-        let target = TargetId(reported.load(Ordering::Relaxed));
-        let left = left.get().map(|left| left.load(Ordering::Relaxed));
-        vec![TargetCapacity { target, capacity: capacity(&path, left) }]
+        let target = TargetId(id.load(Ordering::Relaxed));
+        vec![TargetCapacity { target, capacity: capacity(&path, reported.left()), inodes: reported.inodes() }]
     };
     let identity = Identity { cluster, uuid, alias: config.alias.clone() };
     let joined = bootstrap.join(identity, vec![target], capacities).await?;
@@ -207,14 +204,13 @@ fn open(
     member: Member,
     me: TargetId,
     handshake: HandshakeConfig,
-    left: &OnceLock<Arc<AtomicU64>>,
+    reported: &Reported,
     ends: mpsc::Sender<End>,
 ) -> Result<(Rc<Host>, mpsc::UnboundedReceiver<News>), MetaError> {
     let options = Options { sync_interval: config.sync_interval, ..Options::default() };
     let (store, recovery) = open_store(&config.dir.join("tables"), options)?;
     tracing::info!(?recovery, "metadata tables are open");
-    // Nobody has set it before.
-    let _ = left.set(store.left_bytes());
+    reported.opened(store.left_bytes());
     let failed = ends.clone();
     let flusher = Flusher::new(store.clone(), move |error| {
         tracing::error!(%error, "the metadata log cannot be written; the service ends so that it cannot disagree with its disk");
@@ -243,8 +239,8 @@ fn capacity(dir: &Path, left: Option<u64>) -> Capacity {
     Capacity { free_bytes: left.unwrap_or(whole.free_bytes).min(whole.total_bytes), ..whole }
 }
 
-fn capacity_of(config: &MetaConfig, left: &OnceLock<Arc<AtomicU64>>) -> Capacity {
-    capacity(&config.dir, left.get().map(|left| left.load(Ordering::Relaxed)))
+fn capacity_of(config: &MetaConfig, reported: &Reported) -> Capacity {
+    capacity(&config.dir, reported.left())
 }
 
 /// A reply, and the place in the log of the change that it is to, if that is known.
@@ -428,9 +424,7 @@ fn counters(host: &Host, metrics: &Metrics) -> Vec<(String, u64)> {
             put("left_s", progress.estimate_ms.map_or(u64::MAX, |ms| ms / 1000));
         }
     }
-    let inodes = host.tables.store.get(&nyala_namespace::keys::inode_count()).ok().flatten();
-    let inodes = inodes.and_then(|bytes| <[u8; 8]>::try_from(&bytes[..]).ok()).map(u64::from_le_bytes);
-    counters.push(("inodes".into(), inodes.unwrap_or_default()));
+    counters.push(("inodes".into(), reported::inodes(&host.tables).unwrap_or_default()));
     counters.push(("log.syncs".into(), store.syncs));
     counters.push(("log.checkpoints".into(), store.checkpoints));
     counters.push(("log.records".into(), store.applied.0));

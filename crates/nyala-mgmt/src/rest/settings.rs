@@ -14,6 +14,7 @@ use nyala_cluster::Command;
     responses((status = 200, body = SettingsView), (status = "4XX", body = ErrorBody), (status = 503, body = ErrorBody)))]
 pub(super) async fn put(State(state): State<RestState>, body: Bytes) -> Result<Json<SettingsView>, ApiError> {
     let settings: SettingsView = parse(&body)?;
-    state.core.propose(Command::SetSettings(settings.into())).await?;
+    let settings = settings.replacing(&state.core.view.state().settings);
+    state.core.propose(Command::SetSettings(settings)).await?;
     Ok(Json(SettingsView::from(&state.core.view.state().settings)))
 }

@@ -4,7 +4,7 @@
 
 use crate::core::Core;
 use nyala_cluster::ClusterState;
-use nyala_wire::map::{CapacityPool, Consistency, Placement, Reachability, Role, Settings, TargetKind};
+use nyala_wire::map::{CapacityPool, Consistency, Placement, Reachability, Rebalance, Role, Settings, TargetKind};
 use nyala_wire::mgmt::Capacity;
 use nyala_wire::{NodeId, TargetId};
 use serde::{Deserialize, Serialize};
@@ -71,6 +71,23 @@ pub(super) struct SettingsView {
     pub heartbeat_ms: u32,
     pub lease_ms: u32,
     pub session_timeout_ms: u32,
+    /// Where it is missing, it stays as it is.
+    #[serde(default)]
+    pub rebalance: Option<RebalanceView>,
+}
+
+/// How a metadata server that joins gets its share of the name space.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RebalanceView {
+    /// It does by itself.
+    pub automatic: bool,
+    /// How long it must have been good.
+    pub settle_ms: u32,
+    /// Slots on their way at once.
+    pub at_once: u16,
+    /// Pause after a slot has arrived.
+    pub pause_ms: u32,
 }
 
 /// A stripe pattern.
@@ -110,12 +127,20 @@ impl From<&Settings> for SettingsView {
             heartbeat_ms: s.heartbeat_ms,
             lease_ms: s.lease_ms,
             session_timeout_ms: s.session_timeout_ms,
+            rebalance: Some(RebalanceView {
+                automatic: s.rebalance.automatic,
+                settle_ms: s.rebalance.settle_ms,
+                at_once: s.rebalance.at_once,
+                pause_ms: s.rebalance.pause_ms,
+            }),
         }
     }
 }
 
-impl From<SettingsView> for Settings {
-    fn from(s: SettingsView) -> Settings {
+impl SettingsView {
+    /// The settings, if they were others before.
+    pub(super) fn replacing(self, before: &Settings) -> Settings {
+        let s = self;
         let p = s.default_pattern;
         Settings {
             default_pattern: nyala_wire::StripePattern {
@@ -129,6 +154,12 @@ impl From<SettingsView> for Settings {
             heartbeat_ms: s.heartbeat_ms,
             lease_ms: s.lease_ms,
             session_timeout_ms: s.session_timeout_ms,
+            rebalance: s.rebalance.map_or(before.rebalance.clone(), |rebalance| Rebalance {
+                automatic: rebalance.automatic,
+                settle_ms: rebalance.settle_ms,
+                at_once: rebalance.at_once,
+                pause_ms: rebalance.pause_ms,
+            }),
         }
     }
 }

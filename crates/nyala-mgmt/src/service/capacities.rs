@@ -7,7 +7,10 @@ use nyala_wire::mgmt::{MgmtReply, TargetCapacity};
 
 pub(super) fn handle(core: &Core) -> MgmtReply {
     let leader = core.leader.lock();
-    let all =
-        leader.capacities().iter().map(|(target, capacity)| TargetCapacity { target: *target, capacity: *capacity });
+    let all = leader.capacities().iter().map(|(target, capacity)| TargetCapacity {
+        target: *target,
+        capacity: *capacity,
+        inodes: leader.inodes(*target),
+    });
     MgmtReply::Capacities(all.collect())
 }

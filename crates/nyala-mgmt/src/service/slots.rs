@@ -5,6 +5,7 @@
 use crate::core::Core;
 use nyala_cluster::Command;
 use nyala_wire::error::WireError;
+use nyala_wire::map::Settings;
 use nyala_wire::mgmt::{MgmtReply, SlotOrder, SlotStep};
 
 /// What the server that gives a slot away has done.
@@ -22,6 +23,10 @@ pub(super) async fn order(core: &Core, order: SlotOrder) -> Result<MgmtReply, Wi
     let command = match order {
         SlotOrder::Move { slots, to } => Command::MoveSlots { slots, to },
         SlotOrder::Cancel { slots } => Command::CancelMoves { slots },
+        SlotOrder::Automatic { rebalance } => {
+            let settings = core.view.state().settings.clone();
+            Command::SetSettings(Settings { rebalance, ..settings })
+        }
     };
     core.propose(command).await?;
     Ok(MgmtReply::Done)

@@ -12,6 +12,7 @@ pub mod said_again;
 use append::Appended;
 use exclusive::Exclusive;
 use locks::Inside;
+use nyala_wire::Slot;
 use register::Register;
 use said_again::SaidAgain;
 use std::collections::BTreeMap;
@@ -39,6 +40,8 @@ pub struct Ledger {
     said_again: SaidAgain,
     /// How inodes begin whose files are not mirrored.
     pub plain: String,
+    /// Slots of the directories that clients work in.
+    pub busy: Vec<Slot>,
     pub findings: Vec<String>,
     /// A client was told that something is synced, since an accident last asked.
     told_synced: bool,

@@ -119,15 +119,23 @@ impl Cluster {
 
     /// The id that a storage server's target has been given.
     pub fn target_of(&self, number: usize) -> Option<u16> {
-        let path = PathBuf::from(&self.servers[number].name).join("target/target.toml");
-        let text = std::fs::read_to_string(path).ok()?;
-        text.lines().find_map(|line| line.strip_prefix("target = "))?.trim().parse().ok()
+        id_in(&PathBuf::from(&self.servers[number].name).join("target/target.toml"))
+    }
+
+    /// The id that a metadata server's target has been given.
+    pub fn metadata_of(&self, number: usize) -> Option<u16> {
+        id_in(&PathBuf::from(&self.servers[number].name).join("target.toml"))
     }
 
     /// Servers with a role.
     pub fn with_role(&self, role: Role) -> Vec<usize> {
         (0..self.servers.len()).filter(|number| self.servers[*number].role == role).collect()
     }
+}
+
+fn id_in(path: &Path) -> Option<u16> {
+    let text = std::fs::read_to_string(path).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("target = "))?.trim().parse().ok()
 }
 
 /// Runs work to its end on a runtime of its own; what it says is the end of the service.

@@ -5,6 +5,7 @@
 pub mod cluster;
 pub mod disks;
 pub mod faults;
+pub mod moves;
 pub mod run;
 pub mod setup;
 pub mod trip;

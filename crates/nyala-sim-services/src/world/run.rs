@@ -5,15 +5,17 @@
 
 use super::cluster::{Cluster, Role, Size, block_on};
 use super::faults::{Faults, Running};
+use super::moves;
 use super::setup;
 use super::trip::{self, Trip};
 use super::work::Worker;
 use crate::check::{ClientId, ledger, mirrors};
 use crate::kernel::clock::{self, SECOND};
-use crate::kernel::process::{self, MachineId};
+use crate::kernel::process::{self, MachineId, Pid};
 use crate::kernel::sched::Nanos;
 use crate::kernel::with;
 use crate::random::Random;
+use nyala_wire::TargetId;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -46,6 +48,8 @@ struct World {
     random: Random,
     next_client: ClientId,
     ended: Vec<(usize, Nanos)>,
+    /// The administrator's process, in runs in which slots move.
+    administrator: Option<Pid>,
 }
 
 fn now() -> Nanos {
@@ -57,7 +61,8 @@ pub fn run(plan: Plan) {
     let mut random = Random::new(plan.seed ^ 0x5eed);
     let mut cluster = Cluster::new(plan.size, &mut random);
     (0..cluster.servers.len()).for_each(|number| cluster.start(number));
-    let mut world = World { cluster, clients: Vec::new(), random, next_client: 1, ended: Vec::new() };
+    let mut world =
+        World { cluster, clients: Vec::new(), random, next_client: 1, ended: Vec::new(), administrator: None };
     let (mgmt, rest) = (world.cluster.mgmt.clone(), world.cluster.servers[0].machine);
     let targets = (plan.size.storage, plan.size.spares);
     let finished =
@@ -72,6 +77,16 @@ pub fn run(plan: Plan) {
     for _ in 0..plan.size.clients {
         let machine = process::add_machine();
         world.start_client(machine);
+    }
+    // From a sequence of its own: the other seeds are what they are without this.
+    let mut random = Random::new(plan.seed ^ 0x5107);
+    let moves = match std::env::var("SIM_MOVES") {
+        Ok(always) => always == "1",
+        Err(_) => random.one_in(3),
+    };
+    if plan.size.meta > 1 && moves {
+        ledger(|ledger| ledger.count("slots: an administrator has them moved"));
+        world.administrator = Some(moves::begin(world.cluster.mgmt.clone(), random.fork()));
     }
     world.run_under_faults(plan.faults);
     world.quiet();
@@ -178,6 +193,7 @@ impl World {
             }
         }
         accidents.end_all(&mut self.cluster);
+        moves::stop();
         with(|kernel| kernel.trace.say("all is well"));
         tracing::info!("ALL IS WELL");
     }
@@ -185,13 +201,20 @@ impl World {
     /// Nobody waits for ever once all is well.
     fn quiet(&mut self) {
         let end = now() + QUIET;
-        while !self.clients.is_empty() && now() < end {
+        let works = |world: &World| world.administrator.is_some_and(process::is_alive) || !world.clients.is_empty();
+        while works(self) && now() < end {
             clock::sleep(STEP);
             self.supervise();
         }
         if !self.clients.is_empty() {
             let waiting: Vec<_> = self.clients.iter().map(|client| client.id).collect();
             ledger(|ledger| ledger.found("nobody waits for ever", Some(format!("clients {waiting:?} do not finish"))));
+            return;
+        }
+        if self.administrator.is_some_and(process::is_alive) {
+            ledger(|ledger| ledger.found("nobody waits for ever", Some("the administrator does not end".into())));
+        }
+        if self.administrator.is_some() && !self.errand("moves", QUIET, moves::wait) {
             return;
         }
         let (mgmt, id, random) = (self.cluster.mgmt.clone(), self.next_client, self.random.fork());
@@ -201,7 +224,31 @@ impl World {
         });
         // Members settle what was under way when one of them was cut off.
         clock::sleep(30 * SECOND);
+        if self.administrator.is_some() {
+            self.slots_agree();
+        }
         self.mirrors_agree();
+    }
+
+    fn slots_agree(&mut self) {
+        self.errand("the last map", SETUP, moves::wait);
+        let servers = self.cluster.with_role(Role::Meta);
+        let id = |cluster: &Cluster, number| cluster.metadata_of(number).map_or(TargetId(0), TargetId);
+        let targets: Vec<_> = servers
+            .into_iter()
+            .map(|number| {
+                self.cluster.stop(number, false);
+                (id(&self.cluster, number), self.cluster.servers[number].rack.clone())
+            })
+            .collect();
+        self.errand("slots", SETUP, move |_| {
+            let wrong = moves::judge(&targets).err();
+            ledger(|ledger| {
+                ledger.count("slots: all judged");
+                ledger.found("every slot is at one server in the end", wrong);
+            });
+            Ok(())
+        });
     }
 
     fn mirrors_agree(&mut self) {

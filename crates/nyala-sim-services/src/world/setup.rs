@@ -56,6 +56,7 @@ pub fn run(mgmt: &[SocketAddr], rest: MachineId, (storage, spares): (usize, usiz
                 tokio::time::sleep(Duration::from_millis(500)).await;
             }
         }
+        crate::check::ledger(|ledger| ledger.busy.push(InodeId::ROOT.slot()));
         for dir in DIRS {
             let mirrored = dir != PLAIN;
             let dir = client.mkdir(InodeId::ROOT, dir.as_bytes(), 0o755, OWNER).await?.inode;
@@ -68,6 +69,7 @@ pub fn run(mgmt: &[SocketAddr], rest: MachineId, (storage, spares): (usize, usiz
                 let slot = number.split('-').next().unwrap_or_default();
                 crate::check::ledger(|ledger| ledger.plain = slot.to_owned());
             }
+            crate::check::ledger(|ledger| ledger.busy.push(dir.slot()));
             for file in FILES {
                 let (_, handle) = client.create(dir, file.as_bytes(), 0o644, OWNER, true).await?;
                 handle.fsync(false).await?;

@@ -174,7 +174,9 @@ async fn join(
     let capacities = move || {
         // Until they are registered there is nothing to say about them, nor about those that management refuses.
         let served = served.get().into_iter().flat_map(|served| served.iter());
-        served.map(|(target, found)| TargetCapacity { target: *target, capacity: found.capacity() }).collect()
+        served
+            .map(|(target, found)| TargetCapacity { target: *target, capacity: found.capacity(), inodes: None })
+            .collect()
     };
     let identity = Identity { cluster: targets.cluster, uuid: node.identity.uuid, alias: config.alias.clone() };
     let register = targets.opened.iter().map(register_target).collect();

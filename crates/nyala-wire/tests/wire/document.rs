@@ -108,7 +108,20 @@ macro_rules! structures {
 fn structures_have_their_fields() {
     use nyala_wire::{Attr, Layout, StripePattern, Time, WireError, map::*, meta::*, meta_tx::*, mgmt::*, storage::*};
     structures!(Attr, Layout, StripePattern, Time, WireError, ServiceStats);
-    structures!(ClusterMap, Group, Node, Pool, Settings, SlotMove, SlotRange, Target, Capacity, TargetCapacity);
+    structures!(
+        ClusterMap,
+        Group,
+        Node,
+        PlannedMoves,
+        Pool,
+        Rebalance,
+        Settings,
+        SlotMove,
+        SlotRange,
+        Target,
+        Capacity,
+        TargetCapacity
+    );
     structures!(Commit, EntryInfo, EntryReply, FileReply, InlineContent, ListedEntry, Listing, MetaRequest, NewEntry);
     structures!(Owner, PutInline, Rename, SessionReply, SetAttr, TxId, TxRequest, ChunkFileId, StorageRequest, Stamp);
     structures!(nyala_wire::fences::FencesRequest, nyala_wire::fences::FencesReply);

@@ -216,7 +216,7 @@ fn mgmt() -> [(&'static str, Vec<u8>); 3] {
         node: NodeId(3),
         incarnation: 0xabcd,
         map_version: MapVersion(12),
-        capacities: vec![TargetCapacity { target: TargetId(101), capacity }],
+        capacities: vec![TargetCapacity { target: TargetId(101), capacity, inodes: None }],
     };
     let lease = MgmtReply::Lease { lease_ms: 3000, map_version: MapVersion(12) };
     [
@@ -255,5 +255,6 @@ fn map() -> ClusterMap {
         settings: Settings::default(),
         moves: Vec::new(),
         emptied: Vec::new(),
+        planned: Vec::new(),
     }
 }

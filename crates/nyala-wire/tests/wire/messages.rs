@@ -301,6 +301,6 @@ enums! {
         9 RemoveNode { node }
     }
     SlotStep { 0 Begin { slot, after, run } 1 Complete { slot, attempt } }
-    SlotOrder { 0 Move { slots, to } 1 Cancel { slots } }
+    SlotOrder { 0 Move { slots, to } 1 Cancel { slots } 2 Automatic { rebalance } }
     MgmtRole { 0 Leader {} 1 Follower {} 2 Learner {} }
 }

@@ -5,8 +5,8 @@
 use crate::shapes::{Shape, enums, structures};
 use crate::tape::{Sample, Tape};
 use nyala_wire::map::{
-    CapacityPool, ClusterMap, Consistency, Group, MemberState, Node, Placement, Pool, Reachability, Role, Settings,
-    SlotMove, SlotRange, Target, TargetKind,
+    CapacityPool, ClusterMap, Consistency, Group, MemberState, Node, Placement, PlannedMoves, Pool, Reachability,
+    Rebalance, Role, Settings, SlotMove, SlotRange, Target, TargetKind,
 };
 use nyala_wire::meta::Want;
 use nyala_wire::meta_tx::TxId;
@@ -49,17 +49,19 @@ structures! {
     Attr { inode, kind, perm, nlink, uid, gid, rdev, size, atime, mtime, ctime, btime, allocated, no_xattrs, split }
     Capacity { total_bytes, free_bytes, total_inodes, free_inodes }
     ChunkFileId { inode, index }
-    ClusterMap { version, cluster, nodes, targets, groups, pools, slots, settings, moves, emptied }
+    ClusterMap { version, cluster, nodes, targets, groups, pools, slots, settings, moves, emptied, planned }
     Group { id, kind, epoch, members, states, term, since, fencing, resync_stopped, full, losses, serves }
     Node { id, alias, role, addresses, reachability }
     Pool { id, alias }
     ServiceStats { cpu_us, resident_bytes, uptime_s, counters }
-    Settings { default_pattern, placement, heartbeat_ms, lease_ms, session_timeout_ms }
+    PlannedMoves { to, slots }
+    Rebalance { automatic, settle_ms, at_once, pause_ms }
+    Settings { default_pattern, placement, heartbeat_ms, lease_ms, session_timeout_ms, rebalance }
     SlotMove { slot, from, to, attempt, run }
     SlotRange { first, count, target }
     StripePattern { pattern, chunk_bytes, num_targets, pool, inline_bytes }
     Target { id, alias, kind, node, pool, reachability, consistency, capacity_pool }
-    TargetCapacity { target, capacity }
+    TargetCapacity { target, capacity, inodes }
     Time { seconds, nanos }
     TxId { coordinator, number }
     WireError { code, message }

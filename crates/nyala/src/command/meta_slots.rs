@@ -6,7 +6,7 @@
 //! **Failure model.** A server that does not say how many inodes it has is not moved from or to. What was ordered goes on without this
 //! command, also if a server or management is started again; it is shown by `list`.
 
-use super::meta_slot_args::{MetaDrainArgs, MetaListArgs, MetaRebalanceArgs};
+use super::meta_slot_args::{MetaAutomaticArgs, MetaDrainArgs, MetaListArgs, MetaRebalanceArgs};
 use super::meta_slot_tables::{self as tables, MoveRow, ServerRow};
 use crate::cluster::{Cluster, ask_node};
 use crate::exit::{Exit, Failure, Outcome};
@@ -31,8 +31,10 @@ pub enum MetaCommand {
     Rebalance(MetaRebalanceArgs),
     /// Have all that a metadata server serves served by others, so that it can be removed
     Drain(MetaDrainArgs),
-    /// Give up moves that are not complete
+    /// Give up moves that are not complete, and those that are planned
     Cancel(MetaListArgs),
+    /// Say whether, and how fast, a metadata server that joins gets its share by itself
+    Automatic(MetaAutomaticArgs),
 }
 
 /// Does what the command says.
@@ -43,6 +45,12 @@ pub fn run(command: MetaCommand, output: Output) -> Outcome {
             MetaCommand::Cancel(args) => {
                 let cluster = args.cluster.find()?;
                 cluster.order_slots(SlotOrder::Cancel { slots: Vec::new() }).await?;
+                list(&cluster, output).await
+            }
+            MetaCommand::Automatic(args) => {
+                let cluster = args.cluster.find()?;
+                let rebalance = args.replacing(&cluster.map().await?.settings.rebalance)?;
+                cluster.order_slots(SlotOrder::Automatic { rebalance }).await?;
                 list(&cluster, output).await
             }
             MetaCommand::Rebalance(args) => {
@@ -100,10 +108,12 @@ async fn list(cluster: &Cluster, output: Output) -> Outcome {
         slots: map.slots_of(target).count(),
         leaving: map.moves.iter().filter(|moving| moving.from == target).count(),
         coming: map.moves.iter().filter(|moving| moving.to == target).count(),
+        planned: map.planned.iter().filter(|plan| plan.to == target).map(|plan| plan.slots.len()).sum(),
         inodes: inodes.get(&target).copied(),
+        automatic: map.settings.rebalance.automatic,
     };
     let rows: Vec<ServerRow> = map.metadata_servers().map(row).collect();
-    show(output, &rows, |rows| tables::servers(rows))
+    show(output, &rows, |rows| tables::servers(rows, &map.settings.rebalance))
 }
 
 /// Shows moves, and orders them if that is wanted.

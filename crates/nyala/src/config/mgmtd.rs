@@ -7,7 +7,7 @@ use crate::exit::Failure;
 use crate::units::{Hosts, Size, Span};
 use clap::ValueEnum;
 use nyala_mgmt::MgmtConfig;
-use nyala_wire::map::{Placement, Settings as ClusterSettings};
+use nyala_wire::map::{Placement, Rebalance, Settings as ClusterSettings};
 use nyala_wire::{Pattern, StripePattern};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -102,6 +102,18 @@ settings! {
         /// First start: a client that is silent for so long loses its session [default: 30s]
         #[arg(long, env = "NYALA_MGMTD_SESSION_TIMEOUT", value_name = "TIME")]
         session_timeout: Span,
+        /// First start: give a metadata server that joins its share of the name space, by itself [default: true]
+        #[arg(long, env = "NYALA_MGMTD_REBALANCE_METADATA", value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+        rebalance_metadata: bool,
+        /// First start: how long that server must have been good, with nothing on its way between servers [default: 60s]
+        #[arg(long, env = "NYALA_MGMTD_REBALANCE_SETTLE", value_name = "TIME")]
+        rebalance_settle: Span,
+        /// First start: slots that are on their way to it at once [default: 1]
+        #[arg(long, env = "NYALA_MGMTD_REBALANCE_AT_ONCE", value_name = "N")]
+        rebalance_at_once: u16,
+        /// First start: pause after a slot has arrived [default: 1s]
+        #[arg(long, env = "NYALA_MGMTD_REBALANCE_PAUSE", value_name = "TIME")]
+        rebalance_pause: Span,
     }
 }
 
@@ -145,6 +157,12 @@ impl MgmtdSettings {
             heartbeat_ms: time("heartbeat", self.heartbeat, default.heartbeat_ms)?,
             lease_ms: time("lease", self.lease, default.lease_ms)?,
             session_timeout_ms: time("session-timeout", self.session_timeout, default.session_timeout_ms)?,
+            rebalance: Rebalance {
+                automatic: self.rebalance_metadata.unwrap_or(default.rebalance.automatic),
+                settle_ms: time("rebalance-settle", self.rebalance_settle, default.rebalance.settle_ms)?,
+                at_once: self.rebalance_at_once.unwrap_or(default.rebalance.at_once),
+                pause_ms: time("rebalance-pause", self.rebalance_pause, default.rebalance.pause_ms)?,
+            },
         };
         Ok(MgmtConfig {
             listen: vec![listen],

@@ -71,6 +71,8 @@ pub fn move_slots(site: &mut Site) {
     let servers = |site: &mut Site| site.json("nyala meta list").as_array().cloned().unwrap_or_default();
     site.until("there are two", |site| servers(site).len() == 2);
     site.runs("m1", "nyala meta list", &[]);
+    site.runs("m1", "nyala meta automatic on", &[]);
+    site.runs("m1", "nyala meta automatic off", &[]);
     site.work();
     assert!(site.runs("m1", "nyala meta rebalance", &[]).contains("nothing is changed"));
     site.runs("m1", "nyala meta rebalance --yes", &[]);

@@ -56,7 +56,16 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
     ("nyala-sim", &["nyala-wire", "nyala-cluster", "nyala-replica-breakable"]),
     (
         "nyala-sim-services",
-        &["nyala-wire", "nyala-store", "nyala-transport", "nyala-mgmt", "nyala-meta", "nyala-storage", "nyala-client"],
+        &[
+            "nyala-wire",
+            "nyala-store",
+            "nyala-transport",
+            "nyala-mgmt",
+            "nyala-namespace",
+            "nyala-meta",
+            "nyala-storage",
+            "nyala-client",
+        ],
     ),
     (
         "nyala-fuzz",
