@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Drive sets: directories as the drives of a software RAID. What is decided is in `nyala-raid`; this crate has the drives, the threads and the clock.
+//!
+//! Bytes on disk: `docs/format-raid.md`.
+//!
+//! **Failure model.** Of the drives: that of `nyala-raid`. A drive whose write, table or sync fails is out of the set, durably on the others, before anything is acknowledged
+//! that it should have had; a failed sync is never tried again on it, since the kernel would say yes. A directory that is empty or missing is no drive. Reads that take
+//! much longer than those of other drives are gone around. The process may die at any time, and the machine with what was not synced; opening the
+//! set again brings the logs to an end. Two processes must not use one drive: its table is locked.
+
+mod background;
+mod drive;
+mod error;
+mod files;
+mod run;
+mod set;
+mod state;
+
+pub use background::Progress;
+pub use drive::Drive;
+pub use error::SetError;
+pub use files::{DriveFiles, OsFiles};
+pub use set::{Counters, DriveSet, create};

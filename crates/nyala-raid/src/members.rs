@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! The members of a running set, and what follows from what happens to them.
+//!
+//! | A member | because | becomes |
+//! |---|---|---|
+//! | good | a write or its table failed, or it made too many errors in a while | missing; a spare is asked for |
+//! | missing | its drive is back | catching up; rebuilding, if it was |
+//! | missing | another drive takes its place | rebuilding |
+//! | catching up, rebuilding | it has everything, durably | good |
+//! | catching up, rebuilding | it failed | missing |
+//!
+//! A change of state is on disk on all good members before anything is acknowledged that follows from it: the largest generation tells the truth.
+
+use crate::geometry::StripeId;
+use crate::stripe::Use;
+use crate::superblock::{DriveId, MemberState, Superblock};
+
+/// When a member has made too many errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorLimit {
+    /// So many errors ...
+    pub errors: u32,
+    /// ... within so many milliseconds.
+    pub within_ms: u64,
+}
+
+impl Default for ErrorLimit {
+    fn default() -> ErrorLimit {
+        ErrorLimit { errors: 100, within_ms: 3_600_000 }
+    }
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Members could not write.
+    Failed {
+        /// Numbers of members.
+        members: Vec<usize>,
+    },
+    /// A member returned something wrong, or nothing; it was made good from others.
+    Errors {
+        /// The member.
+        member: usize,
+        /// How often.
+        count: u32,
+    },
+    /// A member that was missing is there again, with what it had.
+    Returned {
+        /// The member.
+        member: usize,
+        /// The last state of its own that it heard of.
+        had: MemberState,
+    },
+    /// An empty drive takes the place of a member that is missing.
+    Replaced {
+        /// The member.
+        member: usize,
+        /// The drive.
+        drive: DriveId,
+    },
+    /// A member that is rebuilding has all stripes up to this one, durably.
+    Progress {
+        /// The member.
+        member: usize,
+        /// The last stripe that it has.
+        behind: StripeId,
+    },
+    /// A member has everything, durably.
+    Complete {
+        /// The member.
+        member: usize,
+    },
+}
+
+/// What to do about it, in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Write the superblock to all good members, and those that are catching up or rebuilding, durably.
+    Store,
+    /// Give a member what it misses.
+    Rebuild {
+        /// The member.
+        member: usize,
+    },
+    /// A spare is wanted in the place of a member.
+    WantSpare {
+        /// The member.
+        member: usize,
+    },
+    /// A group has fewer members than it needs: nothing is written any more. What was acknowledged is on the drives.
+    Stop {
+        /// The group.
+        group: usize,
+    },
+}
+
+/// The members of a set.
+#[derive(Clone, Debug)]
+pub struct Members {
+    superblock: Superblock,
+    limit: ErrorLimit,
+    /// By member: errors since a time, milliseconds.
+    errors: Vec<(u32, u64)>,
+    stopped: bool,
+}
+
+impl Members {
+    /// Of a set that was assembled.
+    pub fn new(superblock: Superblock, limit: ErrorLimit) -> Members {
+        let errors = vec![(0, 0); superblock.members.len()];
+        Members { superblock, limit, errors, stopped: false }
+    }
+
+    /// What is to be on every member; the drive is for each its own.
+    pub fn superblock(&self) -> &Superblock {
+        &self.superblock
+    }
+
+    /// Whether a group has too few members.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// The state of a member.
+    pub fn state(&self, member: usize) -> MemberState {
+        self.superblock.members[member].state
+    }
+
+    /// Members in some state.
+    pub fn all(&self, which: impl Fn(MemberState) -> bool) -> Vec<usize> {
+        (0..self.superblock.members.len()).filter(|member| which(self.state(*member))).collect()
+    }
+
+    /// What a member is good for, for one stripe. `missed` says whether the others remember that it missed that.
+    pub fn use_of(&self, member: usize, stripe: StripeId, missed: bool) -> Use {
+        let has = match self.state(member) {
+            MemberState::Good => true,
+            MemberState::Missing => false,
+            MemberState::CatchingUp => !missed,
+            MemberState::Rebuilding { behind } => !missed && behind.is_some_and(|behind| stripe <= behind),
+        };
+        if has { Use::Good } else { Use::Stale }
+    }
+
+    /// Something happened at `now_ms`, of a clock that does not go back.
+    pub fn handle(&mut self, now_ms: u64, event: Event) -> Vec<Action> {
+        let mut actions = Vec::new();
+        match event {
+            Event::Failed { members } => {
+                let there: Vec<usize> =
+                    members.into_iter().filter(|member| self.state(*member) != MemberState::Missing).collect();
+                there.iter().for_each(|member| self.set(*member, MemberState::Missing));
+                actions.extend(there.iter().map(|member| Action::WantSpare { member: *member }));
+            }
+            Event::Errors { member, count } => return self.errors(now_ms, member, count),
+            Event::Returned { member, had } if self.state(member) == MemberState::Missing => {
+                self.set(member, had.on_return());
+                actions.push(Action::Rebuild { member });
+            }
+            Event::Replaced { member, drive } if self.state(member) == MemberState::Missing => {
+                self.superblock.members[member].drive = drive;
+                self.errors[member] = (0, now_ms);
+                self.set(member, MemberState::Rebuilding { behind: None });
+                actions.push(Action::Rebuild { member });
+            }
+            Event::Progress { member, behind } => {
+                if let MemberState::Rebuilding { behind: before } = self.state(member)
+                    && before.is_none_or(|before| before < behind)
+                {
+                    self.set(member, MemberState::Rebuilding { behind: Some(behind) });
+                }
+            }
+            Event::Complete { member } if !matches!(self.state(member), MemberState::Missing | MemberState::Good) => {
+                self.set(member, MemberState::Good);
+            }
+            Event::Returned { .. } | Event::Replaced { .. } | Event::Complete { .. } => {}
+        }
+        self.finish(actions)
+    }
+
+    fn set(&mut self, member: usize, state: MemberState) {
+        if self.state(member) != state {
+            self.superblock.members[member].state = state;
+            self.superblock.generation += 1;
+            self.stopped |= self.short_group().is_some();
+        }
+    }
+
+    fn finish(&self, mut actions: Vec<Action>) -> Vec<Action> {
+        match self.short_group() {
+            // What nobody may rely on is not written down: with all drives back the set starts as it was.
+            Some(group) => vec![Action::Stop { group }],
+            None => {
+                actions.insert(0, Action::Store);
+                actions
+            }
+        }
+    }
+
+    fn errors(&mut self, now_ms: u64, member: usize, count: u32) -> Vec<Action> {
+        let (errors, since) = &mut self.errors[member];
+        if now_ms.saturating_sub(*since) > self.limit.within_ms {
+            (*errors, *since) = (0, now_ms);
+        }
+        *errors = errors.saturating_add(count);
+        let too_many = *errors >= self.limit.errors;
+        // A drive with errors is better than none.
+        if !too_many || self.state(member) != MemberState::Good || !self.can_do_without(member) {
+            return Vec::new();
+        }
+        self.handle(now_ms, Event::Failed { members: vec![member] })
+    }
+
+    fn good_in(&self, group: usize) -> usize {
+        self.superblock.geometry.members(group).filter(|member| self.state(*member) == MemberState::Good).count()
+    }
+
+    fn can_do_without(&self, member: usize) -> bool {
+        self.good_in(self.superblock.geometry.group_of(member)) > self.superblock.geometry.data()
+    }
+
+    fn short_group(&self) -> Option<usize> {
+        let geometry = &self.superblock.geometry;
+        (0..geometry.groups()).find(|group| self.good_in(*group) < geometry.data())
+    }
+
+    /// Members that wait for a rebuild, the one first whose group has lost most; of one group those first that only have to catch up: they are soon done.
+    pub fn by_risk(&self) -> Vec<usize> {
+        let geometry = &self.superblock.geometry;
+        let mut waiting = self.all(|state| matches!(state, MemberState::CatchingUp | MemberState::Rebuilding { .. }));
+        let whole = |member: usize| matches!(self.state(member), MemberState::Rebuilding { .. });
+        waiting.sort_by_key(|member| (self.good_in(geometry.group_of(*member)), whole(*member), *member));
+        waiting
+    }
+}
