@@ -9,16 +9,27 @@
 //! much longer than those of other drives are gone around. The process may die at any time, and the machine with what was not synced; opening the
 //! set again brings the logs to an end. Two processes must not use one drive: its table is locked.
 
-mod background;
+mod core;
 mod drive;
 mod error;
+mod events;
 mod files;
+mod missed;
+mod open;
+mod progress;
+mod rebuild;
+mod repair;
+mod requests;
+mod rows;
 mod run;
+mod scrub;
 mod set;
 mod state;
 
-pub use background::Progress;
+pub use crate::core::Counters;
 pub use drive::Drive;
 pub use error::SetError;
 pub use files::{DriveFiles, OsFiles};
-pub use set::{Counters, DriveSet, create};
+pub use open::create;
+pub use progress::Progress;
+pub use set::DriveSet;

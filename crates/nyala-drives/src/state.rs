@@ -2,8 +2,8 @@
 
 //! What a running set remembers.
 
+use nyala_raid::member::MemberState;
 use nyala_raid::members::Members;
-use nyala_raid::superblock::MemberState;
 use nyala_raid::walk::Scrub;
 use nyala_raid::{StripeId, Use};
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,7 +6,8 @@
 //! themselves, and the newest superblock does not say that they were left behind. Then an operator has to say that the set is to start without them.
 
 use crate::geometry::Geometry;
-use crate::superblock::{DriveId, Member, MemberState, SetId, Superblock};
+use crate::member::{DriveId, Member, MemberState, SetId};
+use crate::superblock::Superblock;
 use std::ops::Range;
 
 /// Why a set does not start.

@@ -2,9 +2,8 @@
 
 //! The code of a set: none, copies, or parity.
 
-use crate::error::GeometryError;
-use crate::geometry::Geometry;
-use crate::level::Level;
+use crate::geometry::{Geometry, MAX_DRIVES};
+use crate::level::{GeometryError, Level};
 use nyala_parity::{Code, Recovery};
 
 /// How the redundant columns follow from data.
@@ -28,8 +27,8 @@ impl StripCode {
             (_, _) => Code::three(data),
         };
         // More drives than a set may have are more than the code can.
-        let most = crate::geometry::MAX_DRIVES;
-        code.map(StripCode::Parity).map_err(|_| GeometryError::TooManyDrives { drives: geometry.drives(), most })
+        code.map(StripCode::Parity)
+            .map_err(|_| GeometryError::TooManyDrives { drives: geometry.drives(), most: MAX_DRIVES })
     }
 
     /// Redundant columns from data, all of one length.

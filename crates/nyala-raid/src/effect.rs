@@ -2,7 +2,7 @@
 
 //! What is asked of a drive, and what it says.
 
-use crate::geometry::ObjectId;
+use crate::ids::ObjectId;
 use nyala_kv::Batch;
 
 /// Something for one drive to do. Effects that are handed out together may be done in any order.

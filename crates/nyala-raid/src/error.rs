@@ -1,68 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What cannot be made, and what cannot be done.
+//! What cannot be done.
 
-use crate::geometry::StripeId;
-use crate::level::Level;
-
-/// Why there is no such set.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum GeometryError {
-    /// No level has this name.
-    #[error("there is no RAID level `{text}`: give 0, 1, 5, 6, 7.3, 10, n+m, 50, 60 or 70")]
-    UnknownLevel {
-        /// What was written, cut.
-        text: String,
-    },
-    /// Nested levels need a number of groups.
-    #[error("levels 50, 60 and 70 need a number of groups")]
-    GroupsMissing,
-    /// N+M needs parity.
-    #[error("level n+m needs a number of parity strips, at least 1")]
-    NoParity,
-    /// Not enough drives.
-    #[error("RAID {level} needs at least {least} drives, not {drives}")]
-    TooFewDrives {
-        /// The level.
-        level: Level,
-        /// Drives given.
-        drives: usize,
-        /// Drives needed.
-        least: usize,
-    },
-    /// A nested level has at least two groups.
-    #[error("RAID {level} needs at least 2 groups, not {groups}")]
-    TooFewGroups {
-        /// The level.
-        level: Level,
-        /// Groups given.
-        groups: usize,
-    },
-    /// Groups of different sizes.
-    #[error("{drives} drives do not make {groups} equal groups for RAID {level}")]
-    Uneven {
-        /// The level.
-        level: Level,
-        /// Drives given.
-        drives: usize,
-        /// Groups wanted.
-        groups: usize,
-    },
-    /// Too many drives.
-    #[error("a set has at most {most} drives, not {drives}")]
-    TooManyDrives {
-        /// Drives given.
-        drives: usize,
-        /// Most drives.
-        most: usize,
-    },
-    /// A strip size that is not supported.
-    #[error("a strip has 4096 to 1048576 bytes, a multiple of 4096, not {bytes}")]
-    StripBytes {
-        /// What was given.
-        bytes: usize,
-    },
-}
+use crate::ids::StripeId;
 
 /// Why an operation on a stripe did not happen.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

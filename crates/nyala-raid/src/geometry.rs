@@ -7,38 +7,14 @@
 //! object, at `row x strip_bytes`. **Columns** are the strips of a stripe in the order of the code: data, then parity. The member that has a column
 //! moves on by one with each row, from a start that follows from the object, so that parity and first strips are everywhere.
 
-use crate::error::GeometryError;
-use crate::level::Level;
+use crate::ids::{BLOCK_BYTES, ObjectId, StripeId, StripePart};
+use crate::level::{GeometryError, Level};
 use std::ops::Range;
 
-/// Bytes with a checksum of their own, and the unit of every access to a drive.
-pub const BLOCK_BYTES: usize = 4096;
 /// Most drives of a set.
 pub const MAX_DRIVES: usize = 128;
 /// Longest strip.
 pub const MAX_STRIP_BYTES: usize = 1 << 20;
-
-/// An array of bytes in a set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ObjectId(pub u128);
-
-/// A stripe of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StripeId {
-    /// The object.
-    pub object: ObjectId,
-    /// From 0.
-    pub number: u64,
-}
-
-/// A part of an object within one stripe.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StripePart {
-    /// The stripe.
-    pub stripe: StripeId,
-    /// The bytes within its data.
-    pub bytes: Range<usize>,
-}
 
 /// The shape of a set. It never changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -171,9 +147,4 @@ impl Geometry {
         let end = part.end.max(start).min(base + self.strip_bytes);
         start - base..end - base
     }
-}
-
-/// The blocks that a range of bytes touches.
-pub(crate) fn blocks_of(bytes: &Range<usize>) -> Range<usize> {
-    if bytes.is_empty() { 0..0 } else { bytes.start / BLOCK_BYTES..bytes.end.div_ceil(BLOCK_BYTES) }
 }

@@ -7,7 +7,7 @@
 //! was not begun (and is dropped: the old version is untouched). No block is logged more than once.
 
 use crate::bytes::Reader;
-use crate::geometry::{ObjectId, StripeId};
+use crate::ids::{ObjectId, StripeId};
 use std::ops::Range;
 
 /// Version of the encoding.

@@ -2,7 +2,7 @@
 
 //! Keys of a drive's table (`docs/format-raid.md`). Numbers in keys are big-endian: keys are ordered by their bytes.
 
-use crate::geometry::{ObjectId, StripeId};
+use crate::ids::{ObjectId, StripeId};
 
 /// The superblock.
 pub const SUPERBLOCK: &[u8] = b"S";

@@ -2,9 +2,7 @@
 
 //! RAID levels, and how drives are divided among data and parity.
 
-use crate::error::GeometryError;
-use std::fmt;
-use std::str::FromStr;
+pub mod text;
 
 /// A RAID level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,81 +80,63 @@ impl Level {
         }
         Ok(Shape { groups, data: width - parity, parity })
     }
-
-    /// The level's number in a superblock, and what goes with it (groups, or parity strips; otherwise 0).
-    pub(crate) fn code(self) -> (u8, u8) {
-        match self {
-            Level::Raid0 => (0, 0),
-            Level::Raid1 => (1, 0),
-            Level::Raid10 => (10, 0),
-            Level::Raid5 => (5, 0),
-            Level::Raid6 => (6, 0),
-            Level::Raid73 => (7, 0),
-            Level::NPlusM { parity } => (100, parity),
-            Level::Raid50 { groups } => (50, groups),
-            Level::Raid60 { groups } => (60, groups),
-            Level::Raid70 { groups } => (70, groups),
-        }
-    }
-
-    pub(crate) fn of_code(code: u8, with: u8) -> Option<Level> {
-        Some(match (code, with) {
-            (0, 0) => Level::Raid0,
-            (1, 0) => Level::Raid1,
-            (10, 0) => Level::Raid10,
-            (5, 0) => Level::Raid5,
-            (6, 0) => Level::Raid6,
-            (7, 0) => Level::Raid73,
-            (100, parity) => Level::NPlusM { parity },
-            (50, groups) => Level::Raid50 { groups },
-            (60, groups) => Level::Raid60 { groups },
-            (70, groups) => Level::Raid70 { groups },
-            _ => return None,
-        })
-    }
-
-    /// The level that a person wrote: `0`, `1`, `5`, `6`, `7.3`, `10`, `n+m` with `parity` strips, or `50`, `60`, `70` with `groups`.
-    pub fn parse(text: &str, groups: Option<u8>, parity: Option<u8>) -> Result<Level, GeometryError> {
-        let groups = |what: fn(u8) -> Level| groups.map(what).ok_or(GeometryError::GroupsMissing);
-        match text {
-            "n+m" | "N+M" => parity.map(|parity| Level::NPlusM { parity }).ok_or(GeometryError::NoParity),
-            "50" => groups(|groups| Level::Raid50 { groups }),
-            "60" => groups(|groups| Level::Raid60 { groups }),
-            "70" => groups(|groups| Level::Raid70 { groups }),
-            other => other.parse(),
-        }
-    }
 }
 
-impl FromStr for Level {
-    type Err = GeometryError;
-
-    fn from_str(text: &str) -> Result<Level, GeometryError> {
-        Ok(match text {
-            "0" => Level::Raid0,
-            "1" => Level::Raid1,
-            "5" => Level::Raid5,
-            "6" => Level::Raid6,
-            "7.3" => Level::Raid73,
-            "10" => Level::Raid10,
-            _ => return Err(GeometryError::UnknownLevel { text: text.chars().take(16).collect() }),
-        })
-    }
-}
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Level::Raid0 => f.write_str("0"),
-            Level::Raid1 => f.write_str("1"),
-            Level::Raid10 => f.write_str("10"),
-            Level::Raid5 => f.write_str("5"),
-            Level::Raid6 => f.write_str("6"),
-            Level::Raid73 => f.write_str("7.3"),
-            Level::NPlusM { parity } => write!(f, "n+{parity}"),
-            Level::Raid50 { groups } => write!(f, "50 ({groups} groups)"),
-            Level::Raid60 { groups } => write!(f, "60 ({groups} groups)"),
-            Level::Raid70 { groups } => write!(f, "70 ({groups} groups)"),
-        }
-    }
+/// Why there is no such set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GeometryError {
+    /// No level has this name.
+    #[error("there is no RAID level `{text}`: give 0, 1, 5, 6, 7.3, 10, n+m, 50, 60 or 70")]
+    UnknownLevel {
+        /// What was written, cut.
+        text: String,
+    },
+    /// Nested levels need a number of groups.
+    #[error("levels 50, 60 and 70 need a number of groups")]
+    GroupsMissing,
+    /// N+M needs parity.
+    #[error("level n+m needs a number of parity strips, at least 1")]
+    NoParity,
+    /// Not enough drives.
+    #[error("RAID {level} needs at least {least} drives, not {drives}")]
+    TooFewDrives {
+        /// The level.
+        level: Level,
+        /// Drives given.
+        drives: usize,
+        /// Drives needed.
+        least: usize,
+    },
+    /// A nested level has at least two groups.
+    #[error("RAID {level} needs at least 2 groups, not {groups}")]
+    TooFewGroups {
+        /// The level.
+        level: Level,
+        /// Groups given.
+        groups: usize,
+    },
+    /// Groups of different sizes.
+    #[error("{drives} drives do not make {groups} equal groups for RAID {level}")]
+    Uneven {
+        /// The level.
+        level: Level,
+        /// Drives given.
+        drives: usize,
+        /// Groups wanted.
+        groups: usize,
+    },
+    /// Too many drives.
+    #[error("a set has at most {most} drives, not {drives}")]
+    TooManyDrives {
+        /// Drives given.
+        drives: usize,
+        /// Most drives.
+        most: usize,
+    },
+    /// A strip size that is not supported.
+    #[error("a strip has 4096 to 1048576 bytes, a multiple of 4096, not {bytes}")]
+    StripBytes {
+        /// What was given.
+        bytes: usize,
+    },
 }

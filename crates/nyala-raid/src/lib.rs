@@ -9,8 +9,8 @@
 //! | [`level`], [`geometry`] | which drive has which bytes |
 //! | [`volume`] | operations on stripes: read, write, repair, discard, recovery after a crash |
 //! | [`intent`], [`row`], [`key`] | what lies in the drives' tables |
-//! | [`superblock`], [`assemble`] | which drives are a set, and whether it may start |
-//! | [`members`] | the state of a set's drives, and what follows from what happens to them |
+//! | [`superblock`], [`member`], [`assemble`] | which drives are a set, and whether it may start |
+//! | [`members`], [`event`] | the state of a set's drives, and what follows from what happens to them |
 //! | [`walk`] | rebuild and scrub: in which order, and from where on |
 //! | [`latency`] | which drive is slow |
 //!
@@ -23,14 +23,19 @@
 
 pub mod assemble;
 mod bytes;
+mod checkpoint;
 mod code;
 pub mod effect;
 mod error;
+pub mod event;
 pub mod geometry;
+mod ids;
 pub mod intent;
 pub mod key;
 pub mod latency;
 pub mod level;
+mod logs;
+pub mod member;
 pub mod members;
 pub mod recover;
 pub mod row;
@@ -41,9 +46,10 @@ pub mod volume;
 pub mod walk;
 
 pub use effect::{Effect, Reply};
-pub use error::{GeometryError, StripeError};
-pub use geometry::{BLOCK_BYTES, Geometry, ObjectId, StripeId, StripePart};
-pub use level::Level;
-pub use stripe::{Damage, DamageKind, Repaired, Use, WriteMode, Written};
+pub use error::StripeError;
+pub use geometry::Geometry;
+pub use ids::{BLOCK_BYTES, ObjectId, StripeId, StripePart};
+pub use level::{GeometryError, Level};
+pub use stripe::outcome::{Damage, DamageKind, Repaired, Use, WriteMode, Written};
 pub use task::{Operation, Step};
 pub use volume::Volume;

@@ -9,20 +9,21 @@
 //!
 //! All of it can be interrupted anywhere and begun again: the logs go last.
 
+use crate::checkpoint::{all, checkpoint, fine};
 use crate::code::StripCode;
-use crate::effect::{Effect, Reply};
+use crate::effect::Effect;
 use crate::error::StripeError;
-use crate::geometry::{Geometry, StripeId};
+use crate::geometry::Geometry;
+use crate::ids::{BLOCK_BYTES, StripeId};
 use crate::intent::Intent;
 use crate::key;
-use crate::stripe::{Stripe, Use, erase, resolve};
+use crate::logs::{Logs, load};
+use crate::stripe::outcome::Use;
+use crate::stripe::{Stripe, erase, resolve};
 use crate::task::Port;
 use nyala_kv::Batch;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// Records of a log that are read together.
-const PAGE: usize = 32;
 
 /// What a recovery did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,9 +42,6 @@ pub struct Recovered {
     pub torn_blocks: u64,
 }
 
-/// The logs of all members, by number of the operation.
-type Logs = BTreeMap<u64, Vec<(usize, Intent)>>;
-
 pub(crate) struct Recovery {
     pub port: Port,
     pub geometry: Arc<Geometry>,
@@ -57,8 +55,8 @@ pub(crate) struct Recovery {
 impl Recovery {
     pub async fn run(self) -> Result<Recovered, StripeError> {
         let good: Vec<usize> = (0..self.uses.len()).filter(|member| self.uses[*member] != Use::Stale).collect();
-        let (mut logs, applied) = self.load(&good).await?;
-        let (foreign, _) = self.load(&self.outdated).await?;
+        let (mut logs, applied) = load(&self.port, &good).await?;
+        let (foreign, _) = load(&self.port, &self.outdated).await?;
         let last = |logs: &Logs| logs.keys().next_back().copied().unwrap_or(0);
         let mut done = Recovered { number: applied.max(last(&logs)).max(last(&foreign)), ..Recovered::default() };
         let numbers: Vec<u64> = logs.keys().chain(foreign.keys()).copied().collect();
@@ -87,38 +85,6 @@ impl Recovery {
     fn stripe(&self, id: StripeId) -> Stripe {
         let uses = (0..self.geometry.width()).map(|column| self.uses[self.geometry.member(id, column)]).collect();
         Stripe::new(self.port.clone(), self.geometry.clone(), self.code.clone(), id, uses)
-    }
-
-    /// The logs of some members, and the number up to which operations are done for certain.
-    async fn load(&self, members: &[usize]) -> Result<(Logs, u64), StripeError> {
-        let (mut logs, mut applied) = (Logs::new(), 0);
-        for member in members.iter().copied() {
-            let failed = || StripeError::Failed { members: vec![member] };
-            let get = Effect::Get { member, key: key::APPLIED.to_vec() };
-            match self.port.run(vec![get]).await.pop() {
-                Some(Reply::Value(None)) => {}
-                Some(Reply::Value(Some(value))) => {
-                    let number = value.try_into().map_err(|_| StripeError::Intent { member })?;
-                    applied = applied.max(u64::from_le_bytes(number));
-                }
-                _ => return Err(failed()),
-            }
-            let mut from = b"I".to_vec();
-            loop {
-                let scan = Effect::Scan { member, from, to: key::behind(b"I"), limit: PAGE };
-                let Some(Reply::Pairs(pairs)) = self.port.run(vec![scan]).await.pop() else { return Err(failed()) };
-                for (key, value) in &pairs {
-                    let known = key::intent_number(key).zip(Intent::decode(value));
-                    let (number, intent) = known.ok_or(StripeError::Intent { member })?;
-                    logs.entry(number).or_default().push((member, intent));
-                }
-                match pairs.last() {
-                    Some((last, _)) if pairs.len() == PAGE => from = key::next(last),
-                    _ => break,
-                }
-            }
-        }
-        Ok((logs, applied))
     }
 
     async fn discards(&self, logs: &Logs, done: &mut Recovered) -> Result<(), StripeError> {
@@ -153,14 +119,14 @@ impl Recovery {
             let mut effects = Vec::new();
             for (member, intent) in records {
                 let Intent::Logged { stripe, block, bytes, row, .. } = intent else { continue };
-                let offset = self.geometry.offset(*stripe) + (block * crate::geometry::BLOCK_BYTES) as u64;
+                let offset = self.geometry.offset(*stripe) + (block * BLOCK_BYTES) as u64;
                 let (object, bytes) = (stripe.object, bytes.clone());
                 effects.push(Effect::Write { member: *member, object, offset, bytes });
                 let mut batch = Batch::new();
                 batch.put(key::row(*stripe), row);
                 effects.push(Effect::Apply { member: *member, batch, sync: false });
             }
-            self.all(effects).await?;
+            all(&self.port, effects).await?;
         }
         Ok(())
     }
@@ -183,49 +149,10 @@ impl Recovery {
             }
         }
         let dirty = batches.into_iter().filter(|(_, batch)| !batch.is_empty());
-        self.all(dirty.map(|(member, batch)| Effect::Apply { member, batch, sync: true }).collect()).await?;
+        all(&self.port, dirty.map(|(member, batch)| Effect::Apply { member, batch, sync: true }).collect()).await?;
         let everybody = good.iter().chain(&self.outdated).copied().collect();
         checkpoint(self.port.clone(), everybody, numbers, number).await
     }
-
-    async fn all(&self, effects: Vec<Effect>) -> Result<(), StripeError> {
-        all(&self.port, effects).await
-    }
-}
-
-/// Makes everything up to operation `number` durable on some members, and ends their logs: the records `numbers`. No operation up to that
-/// number may be under way. A log must not end anywhere before all rows are on disk everywhere: which stripes to look at after a crash
-/// is known from the logs alone.
-pub(crate) async fn checkpoint(
-    port: Port,
-    members: Vec<usize>,
-    numbers: Vec<u64>,
-    number: u64,
-) -> Result<(), StripeError> {
-    let apply = |batch: Batch| {
-        let apply = move |member: &usize| Effect::Apply { member: *member, batch: batch.clone(), sync: true };
-        members.iter().map(apply).collect::<Vec<_>>()
-    };
-    let mut both: Vec<Effect> = members.iter().map(|member| Effect::SyncFiles { member: *member }).collect();
-    both.extend(apply(Batch::new()));
-    all(&port, both).await?;
-    let mut end = Batch::new();
-    end.put(key::APPLIED, number.to_le_bytes());
-    numbers.iter().for_each(|number| _ = end.delete(key::intent(*number)));
-    all(&port, apply(end)).await
-}
-
-async fn all(port: &Port, effects: Vec<Effect>) -> Result<(), StripeError> {
-    let members: Vec<usize> = effects.iter().map(Effect::member).collect();
-    let replies = port.run(effects).await;
-    let bad = members.into_iter().zip(replies).filter(|(_, reply)| !matches!(reply, Reply::Done));
-    fine(bad.map(|(member, _)| member).collect())
-}
-
-fn fine(mut members: Vec<usize>) -> Result<(), StripeError> {
-    members.sort_unstable();
-    members.dedup();
-    if members.is_empty() { Ok(()) } else { Err(StripeError::Failed { members }) }
 }
 
 fn stripe_of(intent: &Intent) -> Option<StripeId> {

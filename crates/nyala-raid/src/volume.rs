@@ -2,11 +2,15 @@
 
 //! Operations on the stripes of a set, as values.
 
+use crate::checkpoint::checkpoint;
 use crate::code::StripCode;
-use crate::error::{GeometryError, StripeError};
-use crate::geometry::{Geometry, ObjectId, StripeId, StripePart};
-use crate::recover::{Recovered, Recovery, checkpoint};
-use crate::stripe::{self, ReadOutcome, Repaired, Stripe, Use, WriteMode, Written};
+use crate::error::StripeError;
+use crate::geometry::Geometry;
+use crate::ids::{ObjectId, StripeId, StripePart};
+use crate::level::GeometryError;
+use crate::recover::{Recovered, Recovery};
+use crate::stripe::outcome::{ReadOutcome, Repaired, Use, WriteMode, Written};
+use crate::stripe::{self, Stripe};
 use crate::task::{Operation, Port};
 use std::ops::Range;
 use std::sync::Arc;

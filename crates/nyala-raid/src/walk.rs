@@ -3,7 +3,7 @@
 //! Where a scrub is: through the rows of one group after the other, remembered over restarts.
 
 use crate::bytes::Reader;
-use crate::geometry::StripeId;
+use crate::ids::StripeId;
 use crate::key;
 
 /// Version of the encoding.
@@ -82,7 +82,7 @@ impl Scrub {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::ObjectId;
+    use crate::ids::ObjectId;
 
     #[test]
     fn bytes_are_as_documented() {

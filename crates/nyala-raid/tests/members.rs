@@ -3,8 +3,10 @@
 //! Which drives make a set, and what becomes of it.
 
 use nyala_raid::assemble::{AssembleError, assemble};
-use nyala_raid::members::{Action, ErrorLimit, Event, Members};
-use nyala_raid::superblock::{DriveId, Member, MemberState, SetId, Superblock};
+use nyala_raid::event::{Action, ErrorLimit, Event};
+use nyala_raid::member::{DriveId, Member, MemberState, SetId};
+use nyala_raid::members::Members;
+use nyala_raid::superblock::Superblock;
 use nyala_raid::{Geometry, Level, ObjectId, StripeId, Use};
 
 fn set(level: Level, drives: usize) -> Superblock {

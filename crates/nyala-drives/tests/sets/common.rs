@@ -4,7 +4,7 @@
 
 use nyala_drives::{Drive, DriveFiles};
 use nyala_raid::ObjectId;
-use nyala_raid::superblock::{DriveId, SetId};
+use nyala_raid::member::{DriveId, SetId};
 use nyala_store::testing::Machine;
 use nyala_store::{LogDisk, LogFile, Options, Store};
 use std::io;
@@ -75,10 +75,11 @@ impl SimDrive {
         SimDrive { files: Machine::new(seed), table: Machine::new(seed + 1000) }
     }
 
-    pub fn open(&self) -> Drive {
+    /// The drive, unless it cannot be opened now.
+    pub fn open(&self) -> Option<Drive> {
         let options = Options { manual: true, segment_bytes: 1 << 20, ..Options::default() };
-        let (table, _) = Store::open_with(self.table.disk(), self.table.ordered(), options).unwrap();
-        Drive::new(Arc::new(SimFiles(self.files.disk())), table, "simulated")
+        let (table, _) = Store::open_with(self.table.disk(), self.table.ordered(), options).ok()?;
+        Some(Drive::new(Arc::new(SimFiles(self.files.disk())), table, "simulated"))
     }
 
     pub fn points(&self) -> u64 {

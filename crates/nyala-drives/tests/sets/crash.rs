@@ -4,10 +4,9 @@
 
 use crate::common::{SET, SimDrive, ids};
 use nyala_drives::{Drive, DriveSet, SetError, create};
-use nyala_raid::members::ErrorLimit;
+use nyala_raid::event::ErrorLimit;
 use nyala_raid::{Geometry, Level, ObjectId};
 use nyala_wire::SplitMix64;
-use std::sync::Arc;
 
 const OBJECT: ObjectId = ObjectId(0x77);
 const STRIP: usize = 8192;
@@ -42,9 +41,8 @@ impl Oracle {
     /// Each byte is what was synced, or something that was written since.
     fn check(&self, content: &[u8], context: &str) {
         for (at, byte) in content.iter().enumerate() {
-            let written = |(offset, bytes): &(usize, Vec<u8>)| {
-                at.checked_sub(*offset).and_then(|at| bytes.get(at)) == Some(byte)
-            };
+            let written =
+                |(offset, bytes): &(usize, Vec<u8>)| at.checked_sub(*offset).and_then(|at| bytes.get(at)) == Some(byte);
             let right = *byte == self.synced[at] || self.since.iter().any(written);
             assert!(right, "{context}: byte {at} is {byte}, was synced as {}", self.synced[at]);
         }
@@ -68,16 +66,16 @@ fn work(set: &DriveSet, oracle: &mut Oracle, seed: u64) -> Result<(), SetError> 
     oracle.sync(set)
 }
 
-fn open(drives: &[SimDrive], without: &[usize]) -> Result<Arc<DriveSet>, SetError> {
+fn open(drives: &[SimDrive], without: &[usize]) -> Result<DriveSet, SetError> {
     let there = drives.iter().enumerate().filter(|(at, _)| !without.contains(at));
-    let drives: Vec<Drive> = there.map(|(_, drive)| drive.open()).collect();
+    let drives: Vec<Drive> = there.filter_map(|(_, drive)| drive.open()).collect();
     DriveSet::open(drives, true, ErrorLimit::default(), false)
 }
 
 fn made(geometry: &Geometry, seed: u64) -> Vec<SimDrive> {
     let count = geometry.drives();
     let drives: Vec<_> = (0..count).map(|at| SimDrive::new(seed * 100 + at as u64)).collect();
-    let opened: Vec<_> = drives.iter().map(SimDrive::open).collect();
+    let opened: Vec<_> = drives.iter().filter_map(SimDrive::open).collect();
     create(&opened, geometry.clone(), SET, &ids(count)).unwrap();
     drives
 }

@@ -4,13 +4,12 @@
 
 use crate::common::{SET, ids};
 use nyala_drives::{Drive, DriveSet, SetError, create};
-use nyala_raid::members::ErrorLimit;
-use nyala_raid::superblock::{DriveId, MemberState};
+use nyala_raid::event::ErrorLimit;
+use nyala_raid::member::{DriveId, MemberState};
 use nyala_raid::{Geometry, Level, ObjectId};
 use nyala_wire::SplitMix64;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const STRIP: usize = 16384;
@@ -28,7 +27,7 @@ fn place(level: Level, count: usize) -> Place {
     Place { _dir: dir, drives }
 }
 
-fn open(place: &Place, without: &[usize]) -> Result<Arc<DriveSet>, SetError> {
+fn open(place: &Place, without: &[usize]) -> Result<DriveSet, SetError> {
     let there = place.drives.iter().enumerate().filter(|(at, _)| !without.contains(at));
     let drives = there.map(|(_, path)| Drive::open(path, false).unwrap()).collect();
     DriveSet::open(drives, false, ErrorLimit { errors: 1_000_000, within_ms: 1000 }, true)

@@ -2,10 +2,11 @@
 
 //! Removal of whole stripes: announced durably on all members, then the rows go, then the space.
 
-use super::Use;
+use super::outcome::Use;
 use crate::effect::{Effect, Reply};
 use crate::error::StripeError;
-use crate::geometry::{Geometry, ObjectId, StripeId};
+use crate::geometry::Geometry;
+use crate::ids::{ObjectId, StripeId};
 use crate::intent::Intent;
 use crate::key;
 use crate::row::Row;

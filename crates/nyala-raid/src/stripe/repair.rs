@@ -2,26 +2,15 @@
 
 //! Scrub and rebuild of one stripe: everything is read and compared, what is wrong is written anew, and so is what members have missed.
 
-use super::write::{NewBlocks, bearable, failed, logged};
-use super::{Damage, DamageKind, Stripe, Use, WriteMode};
-use crate::effect::Effect;
+use super::blocks::{fetch, heal, read_raw};
+use super::commit::{NewBlocks, bearable, failed, logged};
+use super::outcome::{DamageKind, Repaired, Use, WriteMode};
+use super::state::Stripe;
+use crate::effect::{Effect, Reply};
 use crate::error::StripeError;
-use crate::geometry::BLOCK_BYTES;
+use crate::ids::BLOCK_BYTES;
 use crate::key;
 use nyala_kv::Batch;
-
-/// What a repair found and did.
-#[derive(Clone, Debug, Default)]
-pub struct Repaired {
-    /// What was wrong; it was written anew.
-    pub damage: Vec<Damage>,
-    /// Bytes that were read.
-    pub read_bytes: u64,
-    /// Bytes that were written to members that had missed them.
-    pub rebuilt_bytes: u64,
-    /// Members that could not be written.
-    pub failed: Vec<usize>,
-}
 
 /// Repairs a stripe; the members `rebuild` (which are not to be read) get what they have missed.
 pub(crate) async fn repair(mut stripe: Stripe, number: u64, rebuild: Vec<usize>) -> Result<Repaired, StripeError> {
@@ -30,13 +19,7 @@ pub(crate) async fn repair(mut stripe: Stripe, number: u64, rebuild: Vec<usize>)
     stripe.load_rows().await;
     stripe.all_answer()?;
     if stripe.is_absent()? {
-        let gone = |_: usize, member: usize| {
-            let mut batch = Batch::new();
-            batch.delete(key::row(stripe.id));
-            Effect::Apply { member, batch, sync: false }
-        };
-        let replies = stripe.each(&targets, gone).await;
-        repaired.failed = failed(&stripe, &targets, &replies);
+        repaired.failed = forget(&stripe, &targets).await;
         return Ok(repaired);
     }
     let (data, width) = (stripe.geometry.data(), stripe.uses.len());
@@ -45,24 +28,11 @@ pub(crate) async fn repair(mut stripe: Stripe, number: u64, rebuild: Vec<usize>)
         .filter(|column| stripe.geometry.parity() > 0 || stripe.uses[*column] != Use::Stale)
         .map(|column| (column, full.clone()))
         .collect();
-    let content = stripe.fetch(&wants).await?;
+    let content = fetch(&mut stripe, &wants).await?;
     let parity = if stripe.geometry.parity() > 0 { stripe.code.encode(&content, width - data) } else { Vec::new() };
-    let mut rewrite = false;
-    for (column, right) in (data..width).zip(&parity) {
-        let agrees = stripe.agrees(column, right);
-        let (bytes, good) = stripe.read_raw(&[(column, full.clone())]).await.pop().unwrap_or_default();
-        if stripe.uses[column] == Use::Stale || stripe.is_outdated(column) {
-            // The other parity members know its checksums, if there are any.
-            rewrite |= stripe.is_outdated(column) || !agrees;
-        } else if !agrees {
-            stripe.found(column, DamageKind::Parity);
-            rewrite = true;
-        } else if bytes != *right && good.contains(&false) && !stripe.late.contains(&stripe.member(column)) {
-            stripe.heal.push((column, 0, right.clone()));
-        }
-    }
+    let rewrite = compare_parity(&mut stripe, &parity).await;
     repaired.read_bytes = (stripe.there().len() * full.len() * BLOCK_BYTES) as u64;
-    stripe.heal().await;
+    heal(&mut stripe).await;
     if rewrite {
         // All of them: each has the versions of the others.
         let new = |(at, bytes): (usize, &Vec<u8>)| NewBlocks { column: data + at, block: 0, bytes: bytes.clone() };
@@ -81,6 +51,36 @@ pub(crate) async fn repair(mut stripe: Stripe, number: u64, rebuild: Vec<usize>)
     Ok(repaired)
 }
 
+/// Compares parity with what it should be; whether all of it has to be written with new versions.
+async fn compare_parity(stripe: &mut Stripe, parity: &[Vec<u8>]) -> bool {
+    let full = 0..stripe.geometry.blocks();
+    let mut rewrite = false;
+    for (column, right) in (stripe.geometry.data()..).zip(parity) {
+        let agrees = stripe.agrees(column, right);
+        let (bytes, good) = read_raw(stripe, &[(column, full.clone())]).await.pop().unwrap_or_default();
+        if stripe.uses[column] == Use::Stale || stripe.is_outdated(column) {
+            // The other parity members know its checksums, if there are any.
+            rewrite |= stripe.is_outdated(column) || !agrees;
+        } else if !agrees {
+            stripe.found(column, DamageKind::Parity);
+            rewrite = true;
+        } else if bytes != *right && good.contains(&false) && !stripe.late.contains(&stripe.member(column)) {
+            stripe.heal.push((column, 0, right.clone()));
+        }
+    }
+    rewrite
+}
+
+/// Members lose the row of a stripe that is not there any more. Gives those that failed.
+async fn forget(stripe: &Stripe, columns: &[usize]) -> Vec<usize> {
+    let gone = |_: usize, member: usize| {
+        let mut batch = Batch::new();
+        batch.delete(key::row(stripe.id));
+        Effect::Apply { member, batch, sync: false }
+    };
+    failed(stripe, columns, &stripe.each(columns, gone).await)
+}
+
 /// Members that are being rebuilt may fail without any loss.
 fn bearable_repair(stripe: &Stripe, failed: Vec<usize>) -> Result<Vec<usize>, StripeError> {
     let is_stale = |member: &usize| {
@@ -96,7 +96,7 @@ async fn rebuild_one(stripe: &Stripe, column: usize, bytes: Vec<u8>, failed: &mu
     let write = Effect::Write { member, object: stripe.id.object, offset, bytes };
     let row = Effect::Apply { member, batch: stripe.row_batch(column), sync: false };
     for effect in [write, row] {
-        if !matches!(stripe.port.run(vec![effect]).await.first(), Some(crate::effect::Reply::Done)) {
+        if !matches!(stripe.port.run(vec![effect]).await.first(), Some(Reply::Done)) {
             failed.push(member);
             return 0;
         }

@@ -5,26 +5,17 @@
 //! Nothing in it had been promised to survive a power cut. Blocks that are as some row says stay; others are decoded if that gives what a row
 //! says; of the rest, what the drive has is the content from now on, as on a single disk, or zeros where the drive is missing. Then parity follows.
 
-use super::write::{bearable, failed, missed};
-use super::{Damage, Stripe, Use};
+use super::blocks::{decode_from, read_raw};
+use super::commit::{bearable, failed, missed};
+use super::outcome::{Resolved, Use};
+use super::state::Stripe;
 use crate::effect::Effect;
 use crate::error::StripeError;
-use crate::geometry::BLOCK_BYTES;
+use crate::ids::BLOCK_BYTES;
 use crate::intent::Intent;
 use crate::key;
-use crate::row::Column;
+use crate::row::{Column, Row};
 use nyala_wire::checksum::crc32c;
-
-/// What became of a stripe.
-#[derive(Clone, Debug, Default)]
-pub struct Resolved {
-    /// Blocks whose content was never synced and is not what was written.
-    pub torn_blocks: u64,
-    /// Members that could not be written.
-    pub failed: Vec<usize>,
-    /// What was found wrong.
-    pub damage: Vec<Damage>,
-}
 
 /// Makes an open stripe whole.
 pub(crate) async fn resolve(mut stripe: Stripe, number: u64) -> Result<Resolved, StripeError> {
@@ -41,7 +32,7 @@ pub(crate) async fn resolve(mut stripe: Stripe, number: u64) -> Result<Resolved,
         stripe.row.columns.entry(column).or_insert(empty);
     }
     let wants: Vec<_> = (0..width).map(|column| (column, 0..blocks)).collect();
-    let mut read = stripe.read_raw(&wants).await;
+    let mut read = read_raw(&mut stripe, &wants).await;
     for (column, (_, right)) in read.iter_mut().enumerate() {
         if stripe.is_parity(column) && !stripe.current[column] {
             right.fill(false);
@@ -77,7 +68,7 @@ fn settle(stripe: &mut Stripe, read: &[(Vec<u8>, Vec<bool>)], column: usize, blo
     let range = block * BLOCK_BYTES..(block + 1) * BLOCK_BYTES;
     let others = read.iter().enumerate().filter(|(other, (_, right))| *other != column && right[block]);
     let have: Vec<_> = others.map(|(other, (bytes, _))| (other, (bytes[range.clone()].to_vec(), vec![true]))).collect();
-    if let Some(decoded) = stripe.decode_from(column, &(block..block + 1), &have) {
+    if let Some(decoded) = decode_from(stripe, column, &(block..block + 1), &have) {
         piece.copy_from_slice(&decoded);
         return true;
     }
@@ -97,7 +88,7 @@ fn settle(stripe: &mut Stripe, read: &[(Vec<u8>, Vec<bool>)], column: usize, blo
 /// Writes all strips as they are from now on, and their rows.
 async fn rewrite(stripe: &mut Stripe, number: u64, content: Vec<Vec<u8>>) -> Result<Vec<usize>, StripeError> {
     let (data, blocks) = (stripe.geometry.data(), stripe.geometry.blocks());
-    let any = |block: usize, row: &crate::row::Row| {
+    let any = |block: usize, row: &Row| {
         (0..data).any(|column| row.columns.get(&column).is_some_and(|known| known.sums[block].is_some()))
     };
     for (column, bytes) in content.iter().enumerate() {

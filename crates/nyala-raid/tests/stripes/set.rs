@@ -6,9 +6,7 @@ use crate::drives::{Down, Drives};
 use nyala_kv::Batch;
 use nyala_raid::effect::Effect;
 use nyala_raid::recover::Recovered;
-use nyala_raid::{
-    Geometry, ObjectId, Operation, Step, StripeError, StripeId, Use, Volume, WriteMode, Written, geometry, key,
-};
+use nyala_raid::{Geometry, ObjectId, Operation, Step, StripeError, StripeId, Use, Volume, WriteMode, Written, key};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -319,4 +317,4 @@ fn subsets(members: Range<usize>, most: usize) -> Vec<Vec<usize>> {
     out
 }
 
-pub const STRIP: usize = 2 * geometry::BLOCK_BYTES;
+pub const STRIP: usize = 2 * nyala_raid::BLOCK_BYTES;
