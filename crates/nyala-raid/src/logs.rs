@@ -4,10 +4,11 @@
 
 use crate::effect::{Effect, Reply};
 use crate::error::StripeError;
+use crate::ids::StripeId;
 use crate::intent::Intent;
 use crate::key;
 use crate::task::Port;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Records of a log that are read together.
 const PAGE: usize = 32;
@@ -45,4 +46,27 @@ pub(crate) async fn load(port: &Port, members: &[usize]) -> Result<(Logs, u64), 
         }
     }
     Ok((logs, applied))
+}
+
+/// Stripes that members still have of what their logs say was to be removed: they left in the middle of it, and nobody noted what they missed.
+pub(crate) async fn half_discarded(port: &Port, logs: &Logs) -> Result<BTreeSet<StripeId>, StripeError> {
+    let mut found = BTreeSet::new();
+    for (member, intent) in logs.values().flatten() {
+        let Intent::Discard { object, stripes } = intent else { continue };
+        let row = |number| key::row(StripeId { object: *object, number });
+        // The last stripe there can be is part of "all that follow".
+        let (mut from, to) = (row(stripes.start), key::next(&row(stripes.end)));
+        loop {
+            let scan = Effect::Scan { member: *member, from, to: to.clone(), limit: PAGE };
+            let Some(Reply::Pairs(pairs)) = port.run(vec![scan]).await.pop() else {
+                return Err(StripeError::Failed { members: vec![*member] });
+            };
+            found.extend(pairs.iter().filter_map(|(key, _)| key::stripe_of(key, b"R")));
+            match pairs.last() {
+                Some((last, _)) if pairs.len() == PAGE => from = key::next(last),
+                _ => break,
+            }
+        }
+    }
+    Ok(found)
 }

@@ -17,7 +17,7 @@ use crate::geometry::Geometry;
 use crate::ids::{BLOCK_BYTES, StripeId};
 use crate::intent::Intent;
 use crate::key;
-use crate::logs::{Logs, load};
+use crate::logs::{Logs, half_discarded, load};
 use crate::stripe::outcome::Use;
 use crate::stripe::{Stripe, erase, resolve};
 use crate::task::Port;
@@ -63,6 +63,7 @@ impl Recovery {
         logs.retain(|number, _| *number > applied);
         let mut touched: BTreeSet<StripeId> =
             foreign.values().flatten().filter_map(|(_, intent)| stripe_of(intent)).collect();
+        touched.extend(half_discarded(&self.port, &foreign).await?);
         self.discards(&logs, &mut done).await?;
         self.replay(&logs, &mut done, &mut touched).await?;
         let fresh = |(_, intent): &(usize, Intent)| match intent {

@@ -17,7 +17,7 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
     ("nyala-fsck", &["nyala-wire"]),
     ("nyala-namespace", &["nyala-cluster", "nyala-kv", "nyala-wire"]),
     ("nyala-store", &["nyala-kv", "nyala-metrics", "nyala-wire"]),
-    ("nyala-drives", &["nyala-raid", "nyala-store", "nyala-wire"]),
+    ("nyala-drives", &["nyala-raid", "nyala-store"]),
     ("nyala-transport", &["nyala-wire"]),
     ("nyala-scrape", &["nyala-metrics", "nyala-transport", "nyala-wire"]),
     ("nyala-mgmt", &["nyala-transport", "nyala-scrape", "nyala-metrics", "nyala-cluster", "nyala-store", "nyala-wire"]),
