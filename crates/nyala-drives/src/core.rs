@@ -5,8 +5,8 @@
 use crate::error::SetError;
 use crate::run::Runners;
 use crate::state::State;
+use nyala_raid::Recovered;
 use nyala_raid::member::MemberState;
-use nyala_raid::recover::Recovered;
 use nyala_raid::{Effect, Operation, Reply, StripeError, StripeId, Volume, key};
 use parking_lot::{Mutex, RwLock};
 use std::sync::atomic::AtomicU64;

@@ -12,6 +12,7 @@ use crate::repair::repair;
 use crate::rows::rows;
 use nyala_raid::event::Event;
 use nyala_raid::member::{DriveId, MemberState};
+use nyala_raid::risk::by_risk;
 use nyala_raid::{Effect, Reply, StripeError, StripeId, key};
 use nyala_store::Batch;
 
@@ -38,7 +39,7 @@ pub(crate) fn replace(set: &Core, member: usize, drive: Drive, id: DriveId) -> R
 
 /// Rebuilds up to `most` stripes of the member whose group has lost most.
 pub(crate) fn rebuild_some(set: &Core, most: usize) -> Result<Progress, SetError> {
-    let waiting = set.state.lock().members.by_risk();
+    let waiting = by_risk(&set.state.lock().members);
     let Some(member) = waiting.first().copied() else { return Ok(Progress { done: true, ..Progress::default() }) };
     let missed = missed_of(set, member, most);
     let (stripes, walking) = match missed.is_empty() {
@@ -74,7 +75,7 @@ pub(crate) fn rebuild_some(set: &Core, most: usize) -> Result<Progress, SetError
     if nothing_missed && (walked || state == MemberState::CatchingUp) {
         happened(set, Event::Complete { member }, None)?;
     }
-    progress.done = set.state.lock().members.by_risk().is_empty();
+    progress.done = by_risk(&set.state.lock().members).is_empty();
     Ok(progress)
 }
 

@@ -10,7 +10,7 @@
 //! | [`volume`] | operations on stripes: read, write, repair, discard, recovery after a crash |
 //! | [`intent`], [`row`], [`key`] | what lies in the drives' tables |
 //! | [`superblock`], [`member`], [`assemble`] | which drives are a set, and whether it may start |
-//! | [`members`], [`event`] | the state of a set's drives, and what follows from what happens to them |
+//! | [`members`], [`event`], [`risk`] | the state of a set's drives, and what follows from what happens to them |
 //! | [`walk`] | rebuild and scrub: in which order, and from where on |
 //! | [`latency`] | which drive is slow |
 //!
@@ -27,6 +27,7 @@ mod checkpoint;
 mod code;
 pub mod effect;
 mod error;
+mod error_counts;
 pub mod event;
 pub mod geometry;
 mod ids;
@@ -37,7 +38,9 @@ pub mod level;
 mod logs;
 pub mod member;
 pub mod members;
-pub mod recover;
+mod recover;
+mod recovered;
+pub mod risk;
 pub mod row;
 pub mod stripe;
 pub mod superblock;
@@ -50,6 +53,7 @@ pub use error::StripeError;
 pub use geometry::Geometry;
 pub use ids::{BLOCK_BYTES, ObjectId, StripeId, StripePart};
 pub use level::{GeometryError, Level};
+pub use recovered::Recovered;
 pub use stripe::outcome::{Damage, DamageKind, Repaired, Use, WriteMode, Written};
 pub use task::{Operation, Step};
 pub use volume::Volume;

@@ -12,6 +12,7 @@
 //!
 //! A change of state is on disk on all good members before anything is acknowledged that follows from it: the largest generation tells the truth.
 
+use crate::error_counts::ErrorCounts;
 use crate::event::{Action, ErrorLimit, Event};
 use crate::ids::StripeId;
 use crate::member::MemberState;
@@ -22,17 +23,15 @@ use crate::superblock::Superblock;
 #[derive(Clone, Debug)]
 pub struct Members {
     superblock: Superblock,
-    limit: ErrorLimit,
-    /// By member: errors since a time, milliseconds.
-    errors: Vec<(u32, u64)>,
+    errors: ErrorCounts,
     stopped: bool,
 }
 
 impl Members {
     /// Of a set that was assembled.
     pub fn new(superblock: Superblock, limit: ErrorLimit) -> Members {
-        let errors = vec![(0, 0); superblock.members.len()];
-        Members { superblock, limit, errors, stopped: false }
+        let errors = ErrorCounts::new(superblock.members.len(), limit);
+        Members { superblock, errors, stopped: false }
     }
 
     /// What is to be on every member; the drive is for each its own.
@@ -83,7 +82,7 @@ impl Members {
             }
             Event::Replaced { member, drive } if self.state(member) == MemberState::Missing => {
                 self.superblock.members[member].drive = drive;
-                self.errors[member] = (0, now_ms);
+                self.errors.forget(member, now_ms);
                 self.set(member, MemberState::Rebuilding { behind: None });
                 actions.push(Action::Rebuild { member });
             }
@@ -122,12 +121,7 @@ impl Members {
     }
 
     fn errors(&mut self, now_ms: u64, member: usize, count: u32) -> Vec<Action> {
-        let (errors, since) = &mut self.errors[member];
-        if now_ms.saturating_sub(*since) > self.limit.within_ms {
-            (*errors, *since) = (0, now_ms);
-        }
-        *errors = errors.saturating_add(count);
-        let too_many = *errors >= self.limit.errors;
+        let too_many = self.errors.count(now_ms, member, count);
         // A drive with errors is better than none.
         if !too_many || self.state(member) != MemberState::Good || !self.can_do_without(member) {
             return Vec::new();
@@ -135,7 +129,8 @@ impl Members {
         self.handle(now_ms, Event::Failed { members: vec![member] })
     }
 
-    fn good_in(&self, group: usize) -> usize {
+    /// Good members of a group.
+    pub fn good_in(&self, group: usize) -> usize {
         self.superblock.geometry.members(group).filter(|member| self.state(*member) == MemberState::Good).count()
     }
 
@@ -146,14 +141,5 @@ impl Members {
     fn short_group(&self) -> Option<usize> {
         let geometry = &self.superblock.geometry;
         (0..geometry.groups()).find(|group| self.good_in(*group) < geometry.data())
-    }
-
-    /// Members that wait for a rebuild, the one first whose group has lost most; of one group those first that only have to catch up: they are soon done.
-    pub fn by_risk(&self) -> Vec<usize> {
-        let geometry = &self.superblock.geometry;
-        let mut waiting = self.all(|state| matches!(state, MemberState::CatchingUp | MemberState::Rebuilding { .. }));
-        let whole = |member: usize| matches!(self.state(member), MemberState::Rebuilding { .. });
-        waiting.sort_by_key(|member| (self.good_in(geometry.group_of(*member)), whole(*member), *member));
-        waiting
     }
 }

@@ -6,6 +6,7 @@ use nyala_raid::assemble::{AssembleError, assemble};
 use nyala_raid::event::{Action, ErrorLimit, Event};
 use nyala_raid::member::{DriveId, Member, MemberState, SetId};
 use nyala_raid::members::Members;
+use nyala_raid::risk::by_risk;
 use nyala_raid::superblock::Superblock;
 use nyala_raid::{Geometry, Level, ObjectId, StripeId, Use};
 
@@ -144,5 +145,5 @@ fn the_group_that_has_lost_most_is_rebuilt_first() {
     members.handle(0, Event::Replaced { member: 5, drive: DriveId(8) });
     members.handle(0, Event::Returned { member: 0, had: MemberState::Good });
     members.handle(0, Event::Returned { member: 6, had: MemberState::Missing });
-    assert_eq!(members.by_risk(), [6, 5, 0]);
+    assert_eq!(by_risk(&members), [6, 5, 0]);
 }

@@ -2,62 +2,15 @@
 
 //! Blocks of a stripe: read, compared, decoded, healed.
 
+use super::decode::decode;
 use super::outcome::{DamageKind, Use};
+use super::raw::read_raw;
+use super::rows::row_batch;
 use super::state::Stripe;
-use crate::effect::{Effect, Reply};
+use crate::effect::Effect;
 use crate::error::StripeError;
 use crate::ids::BLOCK_BYTES;
-use nyala_wire::checksum::crc32c;
 use std::ops::Range;
-
-/// Reads blocks of columns as they are, and says of each block whether it is right. Blocks that were never written are zeros, and right.
-pub async fn read_raw(stripe: &mut Stripe, wants: &[(usize, Range<usize>)]) -> Vec<(Vec<u8>, Vec<bool>)> {
-    let asked = |stripe: &Stripe, (column, blocks): &(usize, Range<usize>)| {
-        stripe.uses[*column] != Use::Stale && stripe.any_present(*column, blocks)
-    };
-    let offset = stripe.geometry.offset(stripe.id);
-    let effect = |(column, blocks): &(usize, Range<usize>)| Effect::Read {
-        member: stripe.member(*column),
-        object: stripe.id.object,
-        offset: offset + (blocks.start * BLOCK_BYTES) as u64,
-        len: blocks.len() * BLOCK_BYTES,
-    };
-    let effects = wants.iter().filter(|want| asked(stripe, want)).map(effect).collect();
-    let mut replies = stripe.port.run(effects).await.into_iter();
-    let mut out = Vec::with_capacity(wants.len());
-    for (column, blocks) in wants {
-        let len = blocks.len() * BLOCK_BYTES;
-        let content = if asked(stripe, &(*column, blocks.clone())) { replies.next() } else { None };
-        let (mut bytes, read) = match content {
-            Some(Reply::Bytes(bytes)) if bytes.len() == len => (bytes, true),
-            Some(Reply::Late) => {
-                stripe.late.push(stripe.member(*column));
-                (vec![0; len], false)
-            }
-            Some(_) => {
-                stripe.found(*column, DamageKind::Unreadable);
-                (vec![0; len], false)
-            }
-            None => (vec![0; len], false),
-        };
-        let mut right = vec![false; blocks.len()];
-        for (at, block) in blocks.clone().enumerate() {
-            let piece = &mut bytes[at * BLOCK_BYTES..(at + 1) * BLOCK_BYTES];
-            right[at] = match stripe.sum(*column, block) {
-                None => {
-                    piece.fill(0);
-                    stripe.knows(*column)
-                }
-                Some(sum) => read && crc32c(piece) == sum,
-            };
-        }
-        if read && right.contains(&false) {
-            stripe.found(*column, DamageKind::Checksum);
-        }
-        out.push((bytes, right));
-    }
-    out
-}
 
 /// Reads blocks of columns, and decodes what cannot be read.
 pub async fn fetch(stripe: &mut Stripe, wants: &[(usize, Range<usize>)]) -> Result<Vec<Vec<u8>>, StripeError> {
@@ -111,59 +64,6 @@ async fn complete(
     Ok(bytes)
 }
 
-/// Computes blocks of a column from others; `None` if they do not suffice.
-async fn decode(stripe: &mut Stripe, column: usize, blocks: &Range<usize>) -> Result<Option<Vec<u8>>, StripeError> {
-    let data = stripe.geometry.data();
-    let mut sources: Vec<usize> =
-        (0..stripe.uses.len()).filter(|other| *other != column && stripe.is_usable(*other)).collect();
-    sources.sort_by_key(|other| (stripe.uses[*other] == Use::Slow, *other));
-    let mut have = Vec::new();
-    for some in [&sources[..data.min(sources.len())], &sources[data.min(sources.len())..]] {
-        let wants: Vec<_> = some.iter().map(|other| (*other, blocks.clone())).collect();
-        let read = read_raw(stripe, &wants).await;
-        have.extend(some.iter().copied().zip(read));
-        if let Some(decoded) = decode_from(stripe, column, blocks, &have) {
-            return Ok(Some(decoded));
-        }
-    }
-    Ok(None)
-}
-
-/// Computes blocks of a column from what was read of others, where that is right, and compares with the column's checksums.
-pub fn decode_from(
-    stripe: &Stripe,
-    column: usize,
-    blocks: &Range<usize>,
-    have: &[(usize, (Vec<u8>, Vec<bool>))],
-) -> Option<Vec<u8>> {
-    if !stripe.knows(column) {
-        return None;
-    }
-    let mut out = Vec::with_capacity(blocks.len() * BLOCK_BYTES);
-    let mut at = 0;
-    let sources = |at: usize| have.iter().filter(|(_, (_, right))| right[at]).map(|(c, _)| *c).collect::<Vec<usize>>();
-    while at < blocks.len() {
-        let from = sources(at);
-        let end = (at + 1..blocks.len()).find(|next| sources(*next) != from).unwrap_or(blocks.len());
-        let piece = at * BLOCK_BYTES..end * BLOCK_BYTES;
-        let given: Vec<(usize, &[u8])> = have
-            .iter()
-            .filter(|(column, _)| from.contains(column))
-            .map(|(column, (bytes, _))| (*column, &bytes[piece.clone()]))
-            .collect();
-        out.extend(stripe.code.recover(column, &given)?);
-        at = end;
-    }
-    for (block, content) in blocks.clone().zip(out.chunks_mut(BLOCK_BYTES)) {
-        match stripe.sum(column, block) {
-            None => content.fill(0),
-            Some(sum) if crc32c(content) != sum => return None,
-            Some(_) => {}
-        }
-    }
-    Some(out)
-}
-
 /// Writes anew what was found damaged and could be had otherwise, content and rows. That it may fail is for the next who reads it.
 pub async fn heal(stripe: &mut Stripe) {
     let offset = stripe.geometry.offset(stripe.id);
@@ -179,7 +79,7 @@ pub async fn heal(stripe: &mut Stripe) {
         let member = stripe.member(column);
         // The content of parity that is out of date is wrong too: a repair makes both.
         if damaged(DamageKind::Row, member) && !stripe.is_parity(column) {
-            effects.push(Effect::Apply { member, batch: stripe.row_batch(column), sync: false });
+            effects.push(Effect::Apply { member, batch: row_batch(stripe, column), sync: false });
         }
     }
     stripe.port.run(effects).await;

@@ -3,6 +3,7 @@
 //! New blocks into place, with a log or without.
 
 use super::outcome::{Use, WriteMode, Written};
+use super::rows::row_batch;
 use super::state::Stripe;
 use crate::effect::{Effect, Reply};
 use crate::error::StripeError;
@@ -71,7 +72,7 @@ pub(super) async fn unlogged(
     let intent = Intent::Fresh { stripe: stripe.id }.encode();
     let stale = stripe.stale();
     let effect = |column: usize, member: usize| {
-        let mut batch = stripe.row_batch(column);
+        let mut batch = row_batch(stripe, column);
         // Also of a stripe that is open already: after a crash, numbers go on behind the largest one that was used.
         batch.put(key::intent(mode.number), &intent);
         missed(stripe, &mut batch, &stale);
@@ -112,7 +113,7 @@ pub(super) async fn logged(
     let replies = stripe.port.run(effects).await;
     let mut bad = failed(stripe, &columns, &replies);
     let rows = stripe
-        .each(&columns, |column, member| Effect::Apply { member, batch: stripe.row_batch(column), sync: false })
+        .each(&columns, |column, member| Effect::Apply { member, batch: row_batch(stripe, column), sync: false })
         .await;
     bad.extend(failed(stripe, &columns, &rows));
     Ok(Written { fresh: false, logged_bytes, failed: bearable(stripe, bad)?, damage: Vec::new() })

@@ -10,12 +10,15 @@
 
 mod blocks;
 mod commit;
+mod decode;
 mod discard;
 pub mod outcome;
 mod plan;
+mod raw;
 mod read;
 mod repair;
 mod resolve;
+mod rows;
 mod state;
 mod write;
 

@@ -4,6 +4,7 @@
 
 use super::blocks::{fetch, heal};
 use super::outcome::ReadOutcome;
+use super::rows::load_rows;
 use super::state::Stripe;
 use crate::error::StripeError;
 use crate::ids::{BLOCK_BYTES, blocks_of};
@@ -11,7 +12,7 @@ use std::ops::Range;
 
 /// Reads a part of a stripe's data.
 pub(crate) async fn read(mut stripe: Stripe, part: Range<usize>) -> Result<ReadOutcome, StripeError> {
-    stripe.load_rows().await;
+    load_rows(&mut stripe).await;
     if stripe.is_absent()? {
         return Ok(ReadOutcome { bytes: vec![0; part.len()], damage: stripe.damage, late: stripe.late });
     }

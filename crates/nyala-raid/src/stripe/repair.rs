@@ -2,9 +2,11 @@
 
 //! Scrub and rebuild of one stripe: everything is read and compared, what is wrong is written anew, and so is what members have missed.
 
-use super::blocks::{fetch, heal, read_raw};
+use super::blocks::{fetch, heal};
 use super::commit::{NewBlocks, bearable, failed, logged};
 use super::outcome::{DamageKind, Repaired, Use, WriteMode};
+use super::raw::read_raw;
+use super::rows::{load_rows, row_batch};
 use super::state::Stripe;
 use crate::effect::{Effect, Reply};
 use crate::error::StripeError;
@@ -16,7 +18,7 @@ use nyala_kv::Batch;
 pub(crate) async fn repair(mut stripe: Stripe, number: u64, rebuild: Vec<usize>) -> Result<Repaired, StripeError> {
     let mut repaired = Repaired::default();
     let targets: Vec<usize> = rebuild.iter().filter_map(|member| stripe.geometry.column(stripe.id, *member)).collect();
-    stripe.load_rows().await;
+    load_rows(&mut stripe).await;
     stripe.all_answer()?;
     if stripe.is_absent()? {
         repaired.failed = forget(&stripe, &targets).await;
@@ -94,7 +96,7 @@ async fn rebuild_one(stripe: &Stripe, column: usize, bytes: Vec<u8>, failed: &mu
     let (member, len) = (stripe.member(column), bytes.len() as u64);
     let offset = stripe.geometry.offset(stripe.id);
     let write = Effect::Write { member, object: stripe.id.object, offset, bytes };
-    let row = Effect::Apply { member, batch: stripe.row_batch(column), sync: false };
+    let row = Effect::Apply { member, batch: row_batch(stripe, column), sync: false };
     for effect in [write, row] {
         if !matches!(stripe.port.run(vec![effect]).await.first(), Some(Reply::Done)) {
             failed.push(member);

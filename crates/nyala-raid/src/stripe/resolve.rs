@@ -5,9 +5,11 @@
 //! Nothing in it had been promised to survive a power cut. Blocks that are as some row says stay; others are decoded if that gives what a row
 //! says; of the rest, what the drive has is the content from now on, as on a single disk, or zeros where the drive is missing. Then parity follows.
 
-use super::blocks::{decode_from, read_raw};
 use super::commit::{bearable, failed, missed};
+use super::decode::decode_from;
 use super::outcome::{Resolved, Use};
+use super::raw::read_raw;
+use super::rows::{load_rows, row_batch};
 use super::state::Stripe;
 use crate::effect::Effect;
 use crate::error::StripeError;
@@ -19,7 +21,7 @@ use nyala_wire::checksum::crc32c;
 
 /// Makes an open stripe whole.
 pub(crate) async fn resolve(mut stripe: Stripe, number: u64) -> Result<Resolved, StripeError> {
-    stripe.load_rows().await;
+    load_rows(&mut stripe).await;
     stripe.all_answer()?;
     if stripe.is_absent()? {
         return Ok(Resolved::default());
@@ -111,7 +113,7 @@ async fn rewrite(stripe: &mut Stripe, number: u64, content: Vec<Vec<u8>>) -> Res
     let mut bad = failed(stripe, &columns, &stripe.each(&columns, write).await);
     let stale = stripe.stale();
     let row = |column: usize, member: usize| {
-        let mut batch = stripe.row_batch(column);
+        let mut batch = row_batch(stripe, column);
         batch.put(key::intent(number), Intent::Fresh { stripe: stripe.id }.encode());
         missed(stripe, &mut batch, &stale);
         Effect::Apply { member, batch, sync: false }

@@ -8,7 +8,6 @@ use crate::effect::{Effect, Reply};
 use crate::error::StripeError;
 use crate::geometry::Geometry;
 use crate::ids::{BLOCK_BYTES, StripeId};
-use crate::key;
 use crate::row::{Column, Row};
 use crate::task::Port;
 use nyala_wire::checksum::crc32c;
@@ -28,7 +27,7 @@ pub(crate) struct Stripe {
     /// Any row was there.
     pub present: bool,
     /// So many members say that they have no row.
-    without: usize,
+    pub without: usize,
     /// By column: its own row is as it should be.
     pub current: Vec<bool>,
     pub damage: Vec<Damage>,
@@ -82,37 +81,6 @@ impl Stripe {
     /// Runs an effect for each of some columns.
     pub async fn each(&self, columns: &[usize], effect: impl Fn(usize, usize) -> Effect) -> Vec<Reply> {
         self.port.run(columns.iter().map(|column| effect(*column, self.member(*column))).collect()).await
-    }
-
-    /// Reads the rows of all columns that are there.
-    pub async fn load_rows(&mut self) {
-        let columns = self.there();
-        let replies = self.each(&columns, |_, member| Effect::Get { member, key: key::row(self.id) }).await;
-        let mut own = vec![None; self.uses.len()];
-        for (column, reply) in columns.iter().zip(replies) {
-            match reply {
-                Reply::Value(None) => self.without += 1,
-                Reply::Value(Some(bytes)) => match Row::decode(&bytes, self.geometry.blocks()) {
-                    Some(row) => {
-                        self.present = true;
-                        self.row.merge(&row);
-                        own[*column] = Some(row);
-                    }
-                    None => self.found(*column, DamageKind::Row),
-                },
-                _ => {
-                    self.silent.push(self.member(*column));
-                    self.found(*column, DamageKind::Unreadable);
-                }
-            }
-        }
-        for column in columns {
-            let right = self.row_of(column);
-            self.current[column] = self.present && own[column].as_ref() == Some(&right);
-            if self.present && !self.current[column] && !self.silent.contains(&self.member(column)) {
-                self.found(column, DamageKind::Row);
-            }
-        }
     }
 
     /// Nothing may change while a member that takes part does not answer: it has to leave first.
@@ -177,12 +145,5 @@ impl Stripe {
         for (at, content) in bytes.chunks(BLOCK_BYTES).enumerate() {
             known.sums[block + at] = Some(crc32c(content));
         }
-    }
-
-    /// A batch that sets the row of a column's member.
-    pub fn row_batch(&self, column: usize) -> nyala_kv::Batch {
-        let mut batch = nyala_kv::Batch::new();
-        batch.put(key::row(self.id), self.row_of(column).encode());
-        batch
     }
 }

@@ -14,6 +14,7 @@ use super::blocks::heal;
 use super::commit::{logged, unlogged};
 use super::outcome::{WriteMode, Written};
 use super::plan::Plan;
+use super::rows::load_rows;
 use super::state::Stripe;
 use crate::error::StripeError;
 use std::ops::Range;
@@ -29,7 +30,7 @@ pub(crate) async fn write(
     if stripe.stale().len() > stripe.geometry.parity() {
         return stripe.lost();
     }
-    stripe.load_rows().await;
+    load_rows(&mut stripe).await;
     stripe.all_answer()?;
     let fresh = stripe.is_absent()?;
     let outdated: Vec<usize> = stripe.there().into_iter().filter(|column| stripe.is_outdated(*column)).collect();

@@ -4,8 +4,8 @@
 
 use crate::drives::{Down, Drives};
 use nyala_kv::Batch;
+use nyala_raid::Recovered;
 use nyala_raid::effect::Effect;
-use nyala_raid::recover::Recovered;
 use nyala_raid::{Geometry, ObjectId, Operation, Step, StripeError, StripeId, Use, Volume, WriteMode, Written, key};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -28,11 +28,20 @@ pub struct Set {
     since: Vec<(usize, Vec<u8>)>,
 }
 
-#[derive(Debug)]
 pub enum Stop {
     Down,
     Lost(StripeError),
     TooMany,
+}
+
+impl std::fmt::Debug for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Stop::Down => f.write_str("the machine is down"),
+            Stop::Lost(error) => write!(f, "{error}"),
+            Stop::TooMany => f.write_str("too many members are missing"),
+        }
+    }
 }
 
 impl From<Down> for Stop {
