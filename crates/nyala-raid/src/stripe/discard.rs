@@ -73,12 +73,8 @@ async fn erase_member(
     stripes: &Range<u64>,
 ) -> Option<()> {
     let mut from = key::row(StripeId { object, number: stripes.start });
-    let to = match stripes.end {
-        u64::MAX => key::next(&key::row(StripeId { object, number: u64::MAX })),
-        end => key::row(StripeId { object, number: end }),
-    };
-    let members = geometry.members(geometry.group_of(member));
-    let stale: Vec<usize> = members.filter(|other| uses[*other] == Use::Stale).collect();
+    let to = end_key(object, stripes.end);
+    let stale = stale_in_group(geometry, uses, member);
     let mut kept = false;
     loop {
         let scan = Effect::Scan { member, from, to: to.clone(), limit: PAGE };
@@ -115,6 +111,17 @@ async fn erase_member(
         done(port, Effect::Discard { member, object, offset, len: None }).await?;
     }
     Some(())
+}
+
+/// What follows the rows of an object's stripes before `end`; of all, if that is the largest number.
+fn end_key(object: ObjectId, end: u64) -> Vec<u8> {
+    let last = key::row(StripeId { object, number: end });
+    if end == u64::MAX { key::next(&last) } else { last }
+}
+
+/// Members of a member's group that do not take part.
+fn stale_in_group(geometry: &Geometry, uses: &[Use], member: usize) -> Vec<usize> {
+    geometry.members(geometry.group_of(member)).filter(|other| uses[*other] == Use::Stale).collect()
 }
 
 async fn done(port: &Port, effect: Effect) -> Option<()> {

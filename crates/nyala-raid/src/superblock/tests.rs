@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//! The bytes of a superblock.
+
 use super::*;
 use crate::ids::{ObjectId, StripeId};
 
