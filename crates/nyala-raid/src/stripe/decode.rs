@@ -3,7 +3,7 @@
 //! Blocks computed from others.
 
 use super::outcome::Use;
-use super::raw::read_raw;
+use super::raw::{RawBlocks, read_raw};
 use super::state::Stripe;
 use crate::error::StripeError;
 use crate::ids::BLOCK_BYTES;
@@ -33,7 +33,7 @@ pub fn decode_from(
     stripe: &Stripe,
     column: usize,
     blocks: &Range<usize>,
-    have: &[(usize, (Vec<u8>, Vec<bool>))],
+    have: &[(usize, RawBlocks)],
 ) -> Option<Vec<u8>> {
     if !stripe.knows(column) {
         return None;

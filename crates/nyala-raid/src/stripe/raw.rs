@@ -9,8 +9,11 @@ use crate::ids::BLOCK_BYTES;
 use nyala_wire::checksum::crc32c;
 use std::ops::Range;
 
+/// Blocks as they are, and which of them are right.
+pub(super) type RawBlocks = (Vec<u8>, Vec<bool>);
+
 /// Reads blocks of columns as they are, and says of each block whether it is right. Blocks that were never written are zeros, and right.
-pub async fn read_raw(stripe: &mut Stripe, wants: &[(usize, Range<usize>)]) -> Vec<(Vec<u8>, Vec<bool>)> {
+pub async fn read_raw(stripe: &mut Stripe, wants: &[(usize, Range<usize>)]) -> Vec<RawBlocks> {
     let asked = |stripe: &Stripe, (column, blocks): &(usize, Range<usize>)| {
         stripe.uses[*column] != Use::Stale && stripe.any_present(*column, blocks)
     };

@@ -8,7 +8,7 @@ use crate::effect::{Effect, Reply};
 use crate::error::StripeError;
 use crate::geometry::Geometry;
 use crate::ids::{BLOCK_BYTES, StripeId};
-use crate::row::{Column, Row};
+use crate::row::Row;
 use crate::task::Port;
 use nyala_wire::checksum::crc32c;
 use std::ops::Range;
@@ -139,7 +139,7 @@ impl Stripe {
     /// Sets what has been written to some blocks of a column.
     pub fn set_sums(&mut self, column: usize, version: u64, block: usize, bytes: &[u8]) {
         let blocks = self.geometry.blocks();
-        let known = self.row.columns.entry(column).or_insert_with(Column::default);
+        let known = self.row.columns.entry(column).or_default();
         known.sums.resize(blocks, None);
         known.version = version;
         for (at, content) in bytes.chunks(BLOCK_BYTES).enumerate() {
