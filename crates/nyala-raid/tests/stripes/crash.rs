@@ -25,7 +25,7 @@ fn work(set: &mut Set, seed: u64) -> Result<(), Stop> {
     write(set, len - stripe - 500, 1000)?;
     write(set, 0, stripe + 10)?;
     write(set, len - 700, 600)?;
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         set.discard(1)?;
         write(set, stripe + 4000, 200)?;
         write(set, stripe + 4100, 2 * STRIP.min(stripe - 4100))?;

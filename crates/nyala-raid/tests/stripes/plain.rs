@@ -84,7 +84,7 @@ fn a_full_stripe_costs_no_read_and_a_new_one_no_log() {
     let mut set = Set::new(geometry, 1, 2);
     assert!(set.write(0, &vec![7; stripe]).is_ok());
     assert_eq!((set.io.reads, set.logged_bytes), (0, 0));
-    assert!(set.write(stripe, &vec![7; 100]).is_ok());
+    assert!(set.write(stripe, &[7; 100]).is_ok());
     assert_eq!((set.io.reads, set.logged_bytes), (0, 0), "nor does a part of a new one");
     set.checkpoint().unwrap();
     assert!(set.write(0, &vec![8; stripe]).is_ok());
