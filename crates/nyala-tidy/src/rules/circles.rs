@@ -19,6 +19,7 @@ const WITHOUT: &[&str] = &[
     "nyala-kv",
     "nyala-namespace",
     "nyala-parity",
+    "nyala-raid",
     "nyala-replica",
     "nyala-ring",
     "nyala-tidy",

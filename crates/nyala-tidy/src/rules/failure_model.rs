@@ -11,6 +11,7 @@ use crate::source::Source;
 const SHELLS: &[&str] = &[
     "crates/nyala-store/src/",
     "crates/nyala-storage/src/",
+    "crates/nyala-drives/src/",
     "crates/nyala-transport/src/",
     "crates/nyala-meta/src/service/",
     "crates/nyala-client/src/",

@@ -18,6 +18,7 @@ pub const PURE: &[&str] = &[
     "nyala-metrics",
     "nyala-namespace",
     "nyala-parity",
+    "nyala-raid",
     "nyala-fsck",
     "nyala-plan",
     "nyala-tune",

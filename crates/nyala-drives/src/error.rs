@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Why a set cannot do what it was asked.
+
+use nyala_raid::assemble::AssembleError;
+use nyala_raid::{GeometryError, StripeError};
+use nyala_store::StoreError;
+use std::io;
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum SetError {
+    /// A drive's directory cannot be used.
+    #[error("{place} cannot be used as a drive: {error}")]
+    Directory {
+        /// The directory.
+        place: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// A drive's directory has something in it.
+    #[error("{place} is not empty: a new drive needs an empty directory")]
+    NotEmpty {
+        /// The directory.
+        place: String,
+    },
+    /// A drive's table cannot be used.
+    #[error("the table of the drive {place} cannot be used: {error}")]
+    Table {
+        /// The directory.
+        place: String,
+        /// Why.
+        error: StoreError,
+    },
+    /// There is no such set.
+    #[error(transparent)]
+    Geometry(#[from] GeometryError),
+    /// The drives do not make a set.
+    #[error(transparent)]
+    Assemble(#[from] AssembleError),
+    /// A stripe cannot be read or written.
+    #[error(transparent)]
+    Stripe(#[from] StripeError),
+    /// Too many drives failed while the set was running.
+    #[error(
+        "the set has stopped: group {group} has lost more drives than it can do without; bring them back and start it again"
+    )]
+    Stopped {
+        /// The group.
+        group: usize,
+    },
+    /// There is no such member, or it cannot be replaced now.
+    #[error("member {member} cannot be replaced: {why}")]
+    Replace {
+        /// Number of the member.
+        member: usize,
+        /// Why.
+        why: &'static str,
+    },
+    /// As many drives as members are needed.
+    #[error("{wanted} drives are needed, {given} were given")]
+    Drives {
+        /// Members.
+        wanted: usize,
+        /// Drives given.
+        given: usize,
+    },
+}

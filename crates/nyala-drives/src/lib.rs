@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Drive sets: directories as the drives of a software RAID. What is decided is in `nyala-raid`; this crate has the drives, the threads and the clock.
+//!
+//! Bytes on disk: `docs/format-raid.md`.
+//!
+//! **Failure model.** Of the drives: that of `nyala-raid`. A drive whose write, table or sync fails is out of the set, durably on the others, before anything is acknowledged
+//! that it should have had; a failed sync is never tried again on it, since the kernel would say yes. A directory that is empty or missing is no drive. Reads that take
+//! much longer than those of other drives are gone around. The process may die at any time, and the machine with what was not synced; opening the
+//! set again brings the logs to an end. Two processes must not use one drive: its table is locked.
+
+mod core;
+mod drive;
+mod error;
+mod events;
+mod files;
+mod missed;
+mod open;
+mod progress;
+mod rebuild;
+mod repair;
+mod requests;
+mod rows;
+mod run;
+mod scrub;
+mod set;
+mod state;
+
+pub use crate::core::Counters;
+pub use drive::Drive;
+pub use error::SetError;
+pub use files::{DriveFiles, OsFiles};
+pub use open::create;
+pub use progress::Progress;
+pub use set::DriveSet;

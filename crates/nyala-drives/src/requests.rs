@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Reads, writes, removals, syncs.
+
+use crate::core::Core;
+use crate::error::SetError;
+use crate::events::{damaged, failed, happened};
+use crate::missed::load_missed;
+use crate::repair::repair;
+use nyala_raid::event::Event;
+use nyala_raid::{ObjectId, StripeError, StripePart, Use, WriteMode};
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+/// A checkpoint is made when logs have so much, bytes.
+const LOG_BYTES: u64 = 64 << 20;
+
+fn slow(set: &Core, mut uses: Vec<Use>) -> Vec<Use> {
+    for (member, state) in uses.iter_mut().enumerate() {
+        if *state == Use::Good && set.runners.avoid(member) {
+            *state = Use::Slow;
+        }
+    }
+    uses
+}
+
+/// Reads a range of an object. What was never written is zeros.
+pub(crate) fn read(set: &Core, object: ObjectId, range: Range<u64>) -> Result<Vec<u8>, SetError> {
+    let mut out = Vec::with_capacity(usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(0));
+    for part in set.volume.geometry().parts(object, range).collect::<Vec<_>>() {
+        let read = {
+            let _gate = set.gate.read();
+            let _stripe = set.lock_of(part.stripe).lock();
+            let uses = slow(set, set.state.lock().uses(part.stripe));
+            set.finish(set.volume.read(&part, |member| uses[member]))?
+        };
+        set.counters.late.fetch_add(read.late.len() as u64, Ordering::Relaxed);
+        damaged(set, &read.damage)?;
+        out.extend(read.bytes);
+    }
+    Ok(out)
+}
+
+/// Writes at an offset of an object. It survives the death of the process; with [`sync`] also that of the machine.
+pub(crate) fn write(set: &Core, object: ObjectId, offset: u64, bytes: &[u8]) -> Result<(), SetError> {
+    let mut done = 0;
+    let range = offset..offset.saturating_add(bytes.len() as u64);
+    for part in set.volume.geometry().parts(object, range).collect::<Vec<_>>() {
+        let piece = &bytes[done..done + part.bytes.len()];
+        done += part.bytes.len();
+        while !write_part(set, &part, piece)? {}
+    }
+    if set.state.lock().logged_bytes >= LOG_BYTES {
+        sync(set)?;
+    }
+    Ok(())
+}
+
+/// One try; whether it is done.
+fn write_part(set: &Core, part: &StripePart, bytes: &[u8]) -> Result<bool, SetError> {
+    let stripe = part.stripe;
+    let written = {
+        let _gate = set.gate.read();
+        set.running()?;
+        let _stripe = set.lock_of(stripe).lock();
+        let (mode, uses) = {
+            let mut state = set.state.lock();
+            let uses = state.uses(stripe);
+            state.wrote(stripe, &uses);
+            (WriteMode { number: state.next(), open: state.open.contains(&stripe) }, uses)
+        };
+        let written = set.finish(set.volume.write(part, bytes.to_vec(), mode, |member| uses[member]));
+        if let Ok(written) = &written {
+            let mut state = set.state.lock();
+            if written.fresh {
+                state.open.insert(stripe);
+            }
+            state.logged_bytes += written.logged_bytes;
+        }
+        written
+    };
+    match written {
+        Ok(written) => {
+            set.counters.logged_bytes.fetch_add(written.logged_bytes, Ordering::Relaxed);
+            failed(set, &written.failed, Some(stripe))?;
+            damaged(set, &written.damage)?;
+            Ok(true)
+        }
+        Err(StripeError::Failed { members }) => failed(set, &members, None).map(|()| false),
+        Err(StripeError::OutOfDate { .. }) => repair(set, stripe, vec![]).map(|_| false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Removes whole stripes of an object; all that follow if the range ends with the largest number. Durable when it returns.
+pub(crate) fn discard(set: &Core, object: ObjectId, stripes: Range<u64>) -> Result<(), SetError> {
+    loop {
+        let _alone = set.gate.write();
+        set.running()?;
+        let (number, uses) = {
+            let mut state = set.state.lock();
+            state.open.retain(|stripe| stripe.object != object || !stripes.contains(&stripe.number));
+            (state.next(), state.whole_uses())
+        };
+        let failed = match set.finish(set.volume.discard(object, stripes.clone(), number, |member| uses[member])) {
+            Ok(failed) => (true, failed),
+            Err(StripeError::Failed { members }) => (false, members),
+            Err(error) => return Err(error.into()),
+        };
+        if !failed.1.is_empty() {
+            happened(set, Event::Failed { members: failed.1 }, None)?;
+        }
+        if failed.0 {
+            // What others have missed of it is in the tables of the good ones.
+            return (0..uses.len())
+                .filter(|member| uses[*member] == Use::Stale)
+                .try_for_each(|member| load_missed(set, member));
+        }
+    }
+}
+
+/// Makes everything that was written before durable.
+pub(crate) fn sync(set: &Core) -> Result<(), SetError> {
+    let _one = set.checkpoints.lock();
+    loop {
+        let (numbers, number, there) = {
+            let _alone = set.gate.write();
+            set.running()?;
+            let mut state = set.state.lock();
+            state.open.clear();
+            state.logged_bytes = 0;
+            let recent = std::mem::take(&mut state.recent);
+            state.syncing.extend(recent);
+            (std::mem::take(&mut state.numbers), state.last(), state.there())
+        };
+        let kept = numbers.clone();
+        match set.finish(set.volume.checkpoint(there, numbers, number)) {
+            Ok(()) => {
+                set.state.lock().syncing.clear();
+                return Ok(());
+            }
+            Err(StripeError::Failed { members }) => {
+                set.state.lock().numbers.extend(kept);
+                failed(set, &members, None)?;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What a running set remembers.
+
+use nyala_raid::member::MemberState;
+use nyala_raid::members::Members;
+use nyala_raid::walk::Scrub;
+use nyala_raid::{StripeId, Use};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(crate) struct State {
+    pub members: Members,
+    /// The last operation's number.
+    number: u64,
+    /// Operations since the last checkpoint: they have records in the logs.
+    pub numbers: Vec<u64>,
+    /// Stripes that were first written since the last checkpoint began.
+    pub open: BTreeSet<StripeId>,
+    /// Stripes that were written since the last checkpoint ended: a drive that leaves may lose what it has of them.
+    pub recent: BTreeSet<StripeId>,
+    /// Those of before the checkpoint that is under way.
+    pub syncing: BTreeSet<StripeId>,
+    /// Bytes in the logs since the last checkpoint.
+    pub logged_bytes: u64,
+    /// By member that is not good: stripes that it has missed, and when that was noted last.
+    pub missed: Vec<BTreeMap<StripeId, u64>>,
+    notes: u64,
+    pub scrub: Scrub,
+    pub stopped: Option<usize>,
+}
+
+impl State {
+    pub fn new(members: Members, number: u64, scrub: Scrub) -> State {
+        let missed = vec![BTreeMap::new(); members.superblock().members.len()];
+        State {
+            members,
+            number,
+            numbers: Vec::new(),
+            open: BTreeSet::new(),
+            recent: BTreeSet::new(),
+            syncing: BTreeSet::new(),
+            logged_bytes: 0,
+            missed,
+            notes: 0,
+            scrub,
+            stopped: None,
+        }
+    }
+
+    /// The number of the next operation.
+    pub fn next(&mut self) -> u64 {
+        self.number += 1;
+        self.numbers.push(self.number);
+        self.number
+    }
+
+    pub fn last(&self) -> u64 {
+        self.number
+    }
+
+    /// What every member is good for, for a stripe.
+    pub fn uses(&self, stripe: StripeId) -> Vec<Use> {
+        let of = |member: usize| self.members.use_of(member, stripe, self.missed[member].contains_key(&stripe));
+        (0..self.missed.len()).map(of).collect()
+    }
+
+    /// What every member is good for as a whole.
+    pub fn whole_uses(&self) -> Vec<Use> {
+        let of = |member| if self.members.state(member) == MemberState::Good { Use::Good } else { Use::Stale };
+        (0..self.missed.len()).map(of).collect()
+    }
+
+    /// Notes that a member misses a stripe.
+    pub fn note(&mut self, member: usize, stripe: StripeId) {
+        self.notes += 1;
+        self.missed[member].insert(stripe, self.notes);
+    }
+
+    /// A stripe was written with these uses, or may have been.
+    pub fn wrote(&mut self, stripe: StripeId, uses: &[Use]) {
+        self.recent.insert(stripe);
+        let geometry = &self.members.superblock().geometry;
+        let group = geometry.members(geometry.group(stripe));
+        for member in group.filter(|member| uses[*member] == Use::Stale) {
+            self.note(member, stripe);
+        }
+    }
+
+    /// Members that take part in writes, wholly or in part.
+    pub fn there(&self) -> Vec<usize> {
+        self.members.all(|state| state != MemberState::Missing)
+    }
+}

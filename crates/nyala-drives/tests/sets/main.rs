@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Sets on simulated drives, and on directories of this machine.
+
+mod common;
+mod crash;
+mod directories;
