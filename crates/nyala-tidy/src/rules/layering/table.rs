@@ -18,7 +18,21 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
     ("nyala-store", &["nyala-kv", "nyala-metrics", "nyala-wire"]),
     ("nyala-transport", &["nyala-wire"]),
     ("nyala-scrape", &["nyala-metrics", "nyala-transport", "nyala-wire"]),
-    ("nyala-mgmt", &["nyala-transport", "nyala-scrape", "nyala-metrics", "nyala-cluster", "nyala-store", "nyala-wire"]),
+    ("nyala-mon", &["nyala-transport", "nyala-scrape", "nyala-metrics", "nyala-wire"]),
+    ("nyala-web", &["nyala-cluster", "nyala-wire"]),
+    (
+        "nyala-mgmt",
+        &[
+            "nyala-transport",
+            "nyala-scrape",
+            "nyala-mon",
+            "nyala-web",
+            "nyala-metrics",
+            "nyala-cluster",
+            "nyala-store",
+            "nyala-wire",
+        ],
+    ),
     (
         "nyala-meta",
         &[
@@ -46,7 +60,6 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
             "nyala-wire",
         ],
     ),
-    ("nyala-mon", &["nyala-transport", "nyala-scrape", "nyala-metrics", "nyala-wire"]),
     ("nyala-top", &["nyala-mon", "nyala-metrics"]),
     ("nyala-client", &["nyala-transport", "nyala-metrics", "nyala-cluster", "nyala-wire"]),
     // The words of the protocol (ids, names, attributes) are what the client's functions take and return.
