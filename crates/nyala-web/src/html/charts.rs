@@ -45,7 +45,7 @@ pub(crate) fn charts(facts: &Facts<'_>) -> Markup {
             }
             div class="charts" { @for chart in &all { div class="card" { (chart.draw()) } } }
             p class="quiet" {
-                "Sampled by this management node since it was started. `nyala mon` keeps a day of every service and target, also over restarts."
+                "Sampled by this management node since it was started. " code { "nyala mon" } " keeps a day of every service and target, also over restarts."
             }
         }
     }

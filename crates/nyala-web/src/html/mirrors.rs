@@ -2,7 +2,7 @@
 
 //! Mirror groups and resync.
 
-use super::{actions, badge, member, more, reachability};
+use super::{actions, badge, member, more, reachability, said};
 use crate::facts::{Facts, Resync};
 use crate::model::mirrors::{GroupCard, MemberRow, cards, progress};
 use crate::svg::bar::bar;
@@ -52,7 +52,7 @@ fn group(facts: &Facts<'_>, card: &GroupCard<'_>) -> Markup {
                 }
             }
             @if let Some(diagnosis) = &card.diagnosis {
-                tr class="said" { td colspan={ @if facts.may_act { "8" } @else { "7" } } { (diagnosis) } }
+                tr class="said" { td colspan={ @if facts.may_act { "8" } @else { "7" } } { (said(diagnosis)) } }
             }
         }
     }
@@ -72,7 +72,7 @@ fn one(facts: &Facts<'_>, row: &MemberRow<'_>) -> Markup {
 
 fn copied(resync: &Resync) -> Markup {
     let part = progress(resync);
-    let said = format!(
+    let text = format!(
         "{}: {} copied, {} left, {}",
         units::percent(part),
         units::bytes(resync.copied),
@@ -80,7 +80,7 @@ fn copied(resync: &Resync) -> Markup {
         units::byte_rate(resync.rate)
     );
     html! {
-        (bar(part, "notice", &said)) span { (said) }
+        (bar(part, "notice", &text)) span { (text) }
         @if resync.rate > 0.0 && resync.left > 0.0 { span { "about " (units::duration(resync.left / resync.rate)) " to go" } }
     }
 }

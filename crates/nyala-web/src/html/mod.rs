@@ -78,6 +78,15 @@ pub(crate) fn pool(state: CapacityPool) -> Markup {
     }
 }
 
+/// A sentence; what is between backquotes is something to type.
+pub(crate) fn said(sentence: &str) -> Markup {
+    html! {
+        @for (at, piece) in sentence.split('`').enumerate() {
+            @if at % 2 == 1 { code { (piece) } } @else { (piece) }
+        }
+    }
+}
+
 /// How many rows a table leaves out.
 pub(crate) fn more(count: usize, what: &str) -> Markup {
     html! { @if count > 0 { p class="more" { "and " (count) " more " (what) } } }

@@ -2,54 +2,67 @@
 
 //! The overview: findings and the most important figures.
 
-use super::{badge, more, no_figures, severity};
+use super::{badge, more, no_figures, said, severity};
 use crate::facts::Facts;
 use crate::history::Line;
+use crate::model::overview::Card;
 use crate::model::{Cut, MOST_ROWS, overview};
+use crate::page::Page;
 use crate::svg::bar::bar;
 use crate::units;
 use maud::{Markup, html};
 use nyala_cluster::health::{About, Finding, Severity};
 use nyala_wire::map::TargetKind;
 
+/// Most findings of one cause that are listed.
+const MOST_FOLDED: usize = 12;
+
 /// What is wrong, and what to do.
 pub(crate) fn findings(facts: &Facts<'_>) -> Markup {
-    let cut = Cut::of(overview::state(facts).findings, MOST_ROWS);
+    let cut = Cut::of(overview::state(facts).cards, MOST_ROWS);
     html! {
         section aria-labelledby="findings-title" {
             h2 id="findings-title" { "Health" }
             @if cut.rows.is_empty() {
                 p class="card calm" { (badge("good", "Nothing to do")) " All nodes answer, all targets are online and good, all mirror groups are whole." }
             } @else {
-                ul class="findings" { @for finding in &cut.rows { (one(finding)) } }
+                ul class="findings" { @for card in &cut.rows { (one(card)) } }
                 (more(cut.more, "findings"))
             }
         }
     }
 }
 
-fn one(finding: &Finding) -> Markup {
-    let class = severity(Some(finding.severity));
-    let word = match finding.severity {
+fn one(card: &Card) -> Markup {
+    let class = severity(Some(card.severity));
+    let word = match card.severity {
         Severity::Down => "Down",
         Severity::Degraded => "Degraded",
         Severity::Notice => "Mending",
     };
-    let page = match finding.about {
-        About::Group(_) => Some(("/mirrors", "Mirrors")),
-        About::Target(_) => Some(("/targets", "Targets")),
-        About::Node(_) => Some(("/services", "Services")),
-        About::Cluster => None,
-    };
+    let Some((first, others)) = card.findings.split_first() else { return html! {} };
     html! {
         li class={ "card finding " (class) } {
-            p { (badge(class, word)) " " strong { (finding.what) } }
-            p class="advice" {
-                (finding.advice)
-                @if let Some((path, name)) = page { " " a href=(path) { (name) } }
+            p { (badge(class, word)) " " strong { (said(&first.what)) } }
+            p class="advice" { (said(&first.advice)) (link(first)) }
+            @if !others.is_empty() {
+                ul {
+                    @for finding in others.iter().take(MOST_FOLDED) { li { (said(&finding.what)) } }
+                    @if others.len() > MOST_FOLDED { li { "and " (others.len() - MOST_FOLDED) " more" } }
+                }
             }
         }
     }
+}
+
+fn link(finding: &Finding) -> Markup {
+    let page = match finding.about {
+        About::Group(_) => Page::Mirrors,
+        About::Target(_) => Page::Targets,
+        About::Node(_) => Page::Services,
+        About::Cluster => return html! {},
+    };
+    html! { " " a href=(page.path()) { (page.title()) } }
 }
 
 /// The most important figures.

@@ -6,6 +6,10 @@ use crate::facts::{Facts, Leadership};
 use nyala_cluster::health::{About, Finding, Severity, findings, worst};
 use nyala_wire::map::{MemberState, TargetKind};
 
+mod fold;
+
+pub use fold::{Card, fold};
+
 /// The state of everything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
@@ -14,7 +18,7 @@ pub struct State {
     /// In a few words.
     pub headline: String,
     /// What is wrong, the worst first.
-    pub findings: Vec<Finding>,
+    pub cards: Vec<Card>,
 }
 
 /// What is wrong, as the page says it: what every check finds, and what this node knows of management.
@@ -32,9 +36,9 @@ pub fn state(facts: &Facts<'_>) -> State {
         };
         all.push(finding);
     }
-    all.sort_by_key(|finding| finding.severity);
     let severity = worst(&all);
-    let of = |severity| all.iter().filter(|finding| finding.severity == severity).count();
+    let cards = fold(facts.map, all);
+    let of = |severity| cards.iter().filter(|card| card.severity == severity).count();
     let empty = facts.map.targets.is_empty();
     let headline = match severity {
         _ if facts.here.leadership == Leadership::Lost => "Management has no majority".to_owned(),
@@ -44,7 +48,7 @@ pub fn state(facts: &Facts<'_>) -> State {
         Some(Severity::Notice) => "Mending itself".to_owned(),
         None => "All is well".to_owned(),
     };
-    State { severity, headline, findings: all }
+    State { severity, headline, cards }
 }
 
 fn things(count: usize) -> String {

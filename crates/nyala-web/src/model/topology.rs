@@ -8,7 +8,7 @@ pub use edges::{Edge, edges};
 
 use crate::facts::Facts;
 use nyala_wire::TargetId;
-use nyala_wire::map::{ClusterMap, MemberState, Node, Reachability, Role, Target};
+use nyala_wire::map::{ClusterMap, Consistency, MemberState, Node, Reachability, Role, Target};
 use std::collections::BTreeMap;
 
 /// Width of the drawing.
@@ -67,6 +67,8 @@ pub struct Chip {
     pub member: Option<(u16, bool, MemberState)>,
     /// Whether it can be reached and is good.
     pub well: bool,
+    /// How it is, as the class of its mark.
+    pub class: &'static str,
 }
 
 /// Draws everything that there is room for.
@@ -126,10 +128,19 @@ fn node_box(node: &Node, targets: &[&Target], members: &Members, x: f64, y: f64)
         id: target.id,
         alias: target.alias.clone(),
         member: members.get(&target.id).copied(),
-        well: super::targets::is_well(target),
+        well: target.reachability != Reachability::Offline && target.consistency == Consistency::Good,
+        class: class(target),
     });
     let chips: Vec<Chip> = chips.collect();
     let lines = chips.len() + usize::from(more > 0);
     let height = HEAD + lines as f64 * CHIP + if lines > 0 { 6.0 } else { 0.0 };
     NodeBox { at: (x, y, BOX, height), alias: node.alias.clone(), reachability: node.reachability, chips, more }
+}
+
+fn class(target: &Target) -> &'static str {
+    match (target.reachability, target.consistency) {
+        (Reachability::Offline, _) | (_, Consistency::Bad) => "critical",
+        _ if super::targets::is_well(target) => "good",
+        _ => "warning",
+    }
 }

@@ -7,10 +7,10 @@ use crate::units;
 use maud::{Markup, PreEscaped, html};
 use std::fmt::Write;
 
-const WIDTH: f64 = 560.0;
-const HEIGHT: f64 = 180.0;
+const WIDTH: f64 = 440.0;
+const HEIGHT: f64 = 170.0;
 /// Room for the labels of the left side, and below.
-const LEFT: f64 = 64.0;
+const LEFT: f64 = 78.0;
 const BELOW: f64 = 24.0;
 const ABOVE: f64 = 10.0;
 const RIGHT: f64 = 8.0;

@@ -64,23 +64,13 @@ fn draw_node(node: &NodeBox) -> Markup {
 fn draw_chip(chip: &Chip) -> Markup {
     let (x, y, width) = chip.at;
     let (class, note) = match chip.member {
-        Some((group, true, MemberState::Good)) => {
-            (if chip.well { "good" } else { "critical" }, format!("primary of {group}"))
+        Some((_, _, MemberState::Resyncing)) => ("notice", "resyncing".to_owned()),
+        Some((_, _, MemberState::NeedsResync)) => ("warning", "needs resync".to_owned()),
+        Some((_, _, MemberState::Bad)) => ("critical", "bad".to_owned()),
+        Some((group, primary, MemberState::Good)) => {
+            (chip.class, format!("{} {group}", if primary { "primary of" } else { "mirror in" }))
         }
-        Some((group, primary, state)) => {
-            let class = match state {
-                MemberState::Good if chip.well => "good",
-                MemberState::Resyncing => "notice",
-                MemberState::NeedsResync => "warning",
-                MemberState::Good | MemberState::Bad => "critical",
-            };
-            let what = match (state, primary) {
-                (MemberState::Good, _) => "mirror",
-                (state, _) => state.word(),
-            };
-            (class, format!("{what} in {group}"))
-        }
-        None => (if chip.well { "good" } else { "critical" }, String::new()),
+        None => (chip.class, String::new()),
     };
     html! {
         g class={ "chip " (class) } {

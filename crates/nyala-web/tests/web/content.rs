@@ -29,8 +29,9 @@ fn findings_come_with_what_to_do_and_the_worst_first() {
     let html = page(&degraded(), Page::Overview, false);
     for said in [
         "storage node storage1 [ID: 6] is offline",
-        "systemctl start nyala-storage",
-        "Start the service of node storage1",
+        "<code>systemctl start nyala-storage</code>",
+        "Degraded: 2 things need you",
+        "<li>mirror group 2: target 101 needs resync",
     ] {
         assert!(html.contains(said), "{said}");
     }
