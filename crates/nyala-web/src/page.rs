@@ -92,7 +92,7 @@ pub fn parts(page: Page, facts: &Facts<'_>) -> Vec<Part> {
         ],
         Page::Topology => vec![part("topology", html::topology::topology(facts))],
         Page::Targets => vec![part("targets", html::targets::targets(facts))],
-        Page::Mirrors => vec![part("slots", html::slots::slots(facts)), part("mirrors", html::mirrors::mirrors(facts))],
+        Page::Mirrors => vec![part("mirrors", html::mirrors::mirrors(facts)), part("slots", html::slots::slots(facts))],
         Page::Services => vec![part("services", html::services::services(facts))],
         Page::Clients => {
             vec![part("clients", html::clients::clients(facts)), part("users", html::clients::users(facts))]
