@@ -29,11 +29,13 @@ mod targets;
 mod token;
 mod views;
 
+pub(crate) use connections::Proof;
 pub(crate) use health::word;
-pub(crate) use token::Token;
+pub(crate) use token::{Access, Tokens};
 
 use crate::MgmtError;
 use crate::core::Core;
+use crate::web::{self, Sampled};
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
@@ -53,7 +55,7 @@ const MAX_BODY: usize = 64 << 10;
 #[derive(Clone)]
 pub(crate) struct RestState {
     core: Arc<Core>,
-    token: Token,
+    tokens: Tokens,
 }
 
 /// The running API.
@@ -63,11 +65,17 @@ pub(crate) struct Rest {
 }
 
 /// Starts to serve.
-pub(crate) fn serve(listener: TcpListener, core: Arc<Core>, token: Token) -> Result<Rest, MgmtError> {
+pub(crate) fn serve(
+    listener: TcpListener,
+    core: Arc<Core>,
+    tokens: Tokens,
+    sampled: Arc<Sampled>,
+) -> Result<Rest, MgmtError> {
     let address = listener.local_addr().unwrap_or(([0, 0, 0, 0], 0).into());
     let listener = tokio::net::TcpListener::from_std(listener);
     let listener = listener.map_err(|cause| MgmtError::RestListen { address, cause })?;
-    let app = router(RestState { core, token });
+    let pages = web::router(core.clone(), tokens.clone(), sampled);
+    let app = router(RestState { core, tokens }).merge(pages);
     let (stop, stopped) = oneshot::channel::<()>();
     let task = tokio::spawn(connections::serve(listener, app, stopped));
     Ok(Rest { task: tokio::sync::Mutex::new(task), stop })
