@@ -233,7 +233,7 @@ async fn report(home: &Home, plan: &Plan, cluster: &Cluster, mount: bool, output
         None => format!("\nThe cluster in {dir} is up (management at {}).\n", report.mgmt),
     };
     if let Some(page) = &report.page {
-        text += &format!("See it at {page}; the tokens are view.token (to look) and rest.token (to act) in {dir}.\n");
+        text += &format!("See it at {page}; in {dir}/mgmt are the tokens: view.token to look, rest.token to act.\n");
     }
     print(&text).map(|_| ())
 }
