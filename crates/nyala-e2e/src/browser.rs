@@ -18,22 +18,11 @@ const ANSWER: Duration = Duration::from_secs(30);
 /// Longest wait for what a page is to show.
 const SHOWN: Duration = Duration::from_secs(60);
 
-const FLAGS: [&str; 14] = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    "--no-default-browser-check",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-default-apps",
-    "--disable-domain-reliability",
-    "--disable-sync",
-    "--metrics-recording-only",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-    "--remote-debugging-pipe",
-];
+const FLAGS: &str = "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --no-default-browser-check \
+                     --disable-background-networking --disable-component-update --disable-default-apps \
+                     --disable-domain-reliability --disable-sync --metrics-recording-only --remote-debugging-pipe";
+/// It knows no host but this one.
+const NAMES: &str = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1";
 
 /// A browser with one page.
 pub struct Browser {
@@ -59,7 +48,7 @@ impl Browser {
         // It reads from descriptor 3 and writes to 4.
         let mut shell = Command::new("sh");
         shell.args(["-c", "exec 3<\"$1\" 4>\"$2\"; shift 2; exec chromium \"$@\"", "sh"]);
-        shell.args([&commands, &answers]).args(FLAGS);
+        shell.args([&commands, &answers]).args(FLAGS.split_whitespace()).arg(NAMES);
         shell.arg(format!("--user-data-dir={}", dir.join("profile").display())).arg("about:blank");
         let log = File::create(dir.join("log")).expect("a log");
         let child = shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().expect("sh runs");

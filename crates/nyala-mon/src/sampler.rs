@@ -7,7 +7,7 @@
 //! [`ANSWER`], and not many are asked at once. Mounts are asked at addresses that they said themselves, and so may be anything that answers.
 
 use crate::ask::{ANSWER, Asked, Instance};
-use crate::logic::series::Key;
+use crate::round::{Answered, Round};
 use nyala_metrics::catalog::Source;
 use nyala_transport::member::{MgmtClient, MgmtError};
 use nyala_transport::{HandshakeConfig, Role, Secret};
@@ -23,18 +23,6 @@ use tokio::task::JoinSet;
 
 /// So many are asked at once.
 const AT_ONCE: usize = 32;
-
-/// What came of asking.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answered {
-    /// The numbers.
-    pub values: Vec<(Key, i64)>,
-    /// Why there are none.
-    pub failed: Option<String>,
-}
-
-/// A round: everybody who was asked.
-pub type Round = BTreeMap<Instance, Answered>;
 
 /// Asks a cluster's services and mounts.
 pub struct Sampler {

@@ -11,7 +11,7 @@
   hold.className = "small";
   place.append(status, hold);
   const waiting = new Map();
-  let source = null, held = false;
+  let source = null, held = false, away = 0;
 
   const show = (state, text) => { status.className = "live-state " + state; status.textContent = text; };
 
@@ -31,13 +31,16 @@
 
   const open = () => {
     source = new EventSource(main.dataset.live);
-    source.addEventListener("open", () => show("on", "Live"));
+    source.addEventListener("open", () => { clearTimeout(away); show("on", "Live"); });
     source.addEventListener("part", (event) => {
       const part = JSON.parse(event.data);
       replace(part.id, part.html);
     });
     source.addEventListener("error", () => {
-      show("off", source.readyState === EventSource.CLOSED ? "Not live: reload the page" : "Connecting…");
+      // Replies end now and then, and the next one begins at once: that is nothing to tell.
+      clearTimeout(away);
+      if (source.readyState === EventSource.CLOSED) show("off", "Not live: reload the page");
+      else away = setTimeout(() => show("off", "Connecting…"), 3000);
     });
   };
 
@@ -45,7 +48,7 @@
     held = !held;
     hold.textContent = held ? "Go on" : "Hold";
     hold.setAttribute("aria-label", held ? "Let the page change again" : "Hold the page still");
-    if (held) { source.close(); show("off", "Held"); } else { open(); }
+    if (held) { clearTimeout(away); source.close(); show("off", "Held"); } else { open(); }
   };
 
   const catchUp = () => { for (const [id, html] of Array.from(waiting)) replace(id, html); };

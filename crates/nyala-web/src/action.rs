@@ -4,8 +4,6 @@
 
 mod consequences;
 
-pub use consequences::Confirmation;
-
 use crate::units;
 use nyala_cluster::words::Word;
 use nyala_wire::map::Consistency;
@@ -37,6 +35,19 @@ pub enum Action {
     },
     /// Slots that are on their way are to stay where they are.
     CancelMoves,
+}
+
+/// What somebody confirms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Confirmation {
+    /// The question.
+    pub title: String,
+    /// What will happen.
+    pub will: Vec<String>,
+    /// What may be lost by it.
+    pub warning: Option<String>,
+    /// What the button says.
+    pub button: &'static str,
 }
 
 impl Action {

@@ -9,6 +9,7 @@
 
 pub mod action;
 pub mod facts;
+pub mod figures;
 pub mod history;
 mod html;
 pub mod model;
@@ -17,7 +18,8 @@ mod svg;
 pub mod units;
 
 pub use action::Action;
-pub use facts::{ClientFigures, Facts, Figures, Here, Leadership, Resync, ServiceFigures, TargetFigures, UserFigures};
+pub use facts::{Facts, Here, Leadership};
+pub use figures::{ClientFigures, Figures, Resync, ServiceFigures, TargetFigures, UserFigures};
 pub use history::{History, Line, Span, Totals};
 pub use html::outside::{confirmation, login, notice};
 pub use html::shell::{Visitor, document};

@@ -21,13 +21,15 @@ use nyala_wire::map::ClusterMap;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// Several changes of the map in so short a time are shown at once.
 const TOGETHER: Duration = Duration::from_millis(150);
 /// Longest time without a word. Whether this node leads shows only by looking.
 const LOOK: Duration = Duration::from_secs(1);
+/// The events end after this time, before their connection does: browsers come back at once.
+const OPEN: Duration = Duration::from_secs(50);
 /// After so many looks a word that means nothing is sent, which shows that the connection still is there.
 const QUIET_LOOKS: u32 = 15;
 
@@ -45,6 +47,7 @@ pub(super) async fn live(
         _watcher: state.sampled.watch(),
         leadership: None,
         sent: BTreeMap::new(),
+        opened: Instant::now(),
         session: visitor.id,
         state,
         view,
@@ -61,12 +64,13 @@ struct Reader {
     maps: watch::Receiver<Arc<ClusterMap>>,
     rounds: watch::Receiver<u64>,
     leadership: Option<Leadership>,
+    opened: Instant,
     /// What the browser has.
     sent: BTreeMap<&'static str, String>,
     _watcher: Watcher,
 }
 
-/// The next events, once something has changed; `None` when the session is over.
+/// The next events, once something has changed; `None` when the session or the time for one reply is over.
 async fn next(mut reader: Reader) -> Option<(Result<Bytes, Infallible>, Reader)> {
     let first = reader.sent.is_empty();
     let mut quiet = 0;
@@ -78,7 +82,8 @@ async fn next(mut reader: Reader) -> Option<(Result<Bytes, Infallible>, Reader)>
             }
             return Some((Ok(Bytes::from_static(b": still here\n\n")), reader));
         }
-        if reader.state.sessions.lock().find(wall_ms(), &reader.session).is_none() {
+        let over = reader.state.sessions.lock().find(wall_ms(), &reader.session).is_none();
+        if over || reader.opened.elapsed() > OPEN {
             return None;
         }
         reader.leadership = Some(leadership(&reader.state.core));
@@ -88,7 +93,7 @@ async fn next(mut reader: Reader) -> Option<(Result<Bytes, Infallible>, Reader)>
             state.rendered.parts(view, &known)
         });
         let parts = made.await.ok()?;
-        let mut text = if first { "retry: 1000\n\n".to_owned() } else { String::new() };
+        let mut text = if first { "retry: 300\n\n".to_owned() } else { String::new() };
         for part in parts.iter() {
             if reader.sent.get(part.id) != Some(&part.html) {
                 text += &event(part);

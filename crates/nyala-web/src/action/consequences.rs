@@ -2,24 +2,11 @@
 
 //! What will happen: said before it is done.
 
-use super::{Action, left};
+use super::{Action, Confirmation, left};
 use crate::facts::Facts;
 use nyala_cluster::words::Word;
 use nyala_wire::map::{Consistency, Group, MemberState, Reachability};
 use nyala_wire::{GroupId, TargetId};
-
-/// What somebody confirms.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Confirmation {
-    /// The question.
-    pub title: String,
-    /// What will happen.
-    pub will: Vec<String>,
-    /// What may be lost by it.
-    pub warning: Option<String>,
-    /// What the button says.
-    pub button: &'static str,
-}
 
 impl Action {
     /// What will happen; an error says why this cannot be done.
@@ -40,12 +27,8 @@ fn group_of<'a>(facts: &Facts<'a>, id: GroupId) -> Result<&'a Group, String> {
 fn declare(facts: &Facts<'_>, id: TargetId, consistency: Consistency) -> Result<Confirmation, String> {
     let target = facts.map.target(id).ok_or_else(|| format!("there is no target {id} (any more)"))?;
     let group = facts.map.groups.iter().find(|group| group.members.contains(&id));
-    let mut will = vec![format!(
-        "Target {id} ({}) becomes {}; now it is {}.",
-        target.alias,
-        consistency.word(),
-        target.consistency.word()
-    )];
+    let now = group.and_then(|group| group.state(id)).map_or(target.consistency.word(), |state| state.word());
+    let mut will = vec![format!("Target {id} ({}) becomes {}; now it is {now}.", target.alias, consistency.word())];
     let mut warning = None;
     match (consistency, group) {
         (Consistency::Good, Some(group)) => {

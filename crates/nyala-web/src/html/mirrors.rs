@@ -3,7 +3,8 @@
 //! Mirror groups and resync.
 
 use super::{actions, badge, member, more, reachability, said};
-use crate::facts::{Facts, Resync};
+use crate::facts::Facts;
+use crate::figures::Resync;
 use crate::model::mirrors::{GroupCard, MemberRow, cards, progress};
 use crate::svg::bar::bar;
 use crate::units;

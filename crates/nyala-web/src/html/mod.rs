@@ -26,11 +26,11 @@ pub(crate) fn badge(class: &str, text: &str) -> Markup {
 
 fn sign(class: &str) -> &'static str {
     match class {
-        "good" => "●",
-        "notice" => "◐",
+        "good" => "\u{25cf}",
+        "notice" => "\u{25d0}",
         "warning" => "▲",
-        "critical" => "✕",
-        _ => "○",
+        "critical" => "\u{2715}",
+        _ => "\u{25cb}",
     }
 }
 

@@ -38,6 +38,7 @@ fn one(card: &Card) -> Markup {
     let word = match card.severity {
         Severity::Down => "Down",
         Severity::Degraded => "Degraded",
+        Severity::Notice if card.findings.iter().all(|finding| finding.about == About::Cluster) => "To do",
         Severity::Notice => "Mending",
     };
     let Some((first, others)) = card.findings.split_first() else { return html! {} };
@@ -82,7 +83,7 @@ pub(crate) fn tiles(facts: &Facts<'_>) -> Markup {
                 }
                 (space(facts, TargetKind::Storage, "Storage used"))
                 (space(facts, TargetKind::Meta, "Metadata used"))
-                @if groups > 0 { (tile("Whole mirror groups", &format!("{whole} of {groups}"))) }
+                @if groups > 0 { (tile("Whole groups", &format!("{whole} of {groups}"))) }
             }
         }
     }

@@ -3,7 +3,8 @@
 //! Services: who answers, and what it costs its host.
 
 use super::{badge, more, reachability};
-use crate::facts::{Facts, ServiceFigures};
+use crate::facts::Facts;
+use crate::figures::ServiceFigures;
 use crate::model::{Cut, MOST_ROWS};
 use crate::units;
 use maud::{Markup, html};

@@ -93,12 +93,16 @@ pub(crate) fn state(facts: &Facts<'_>) -> Markup {
         div class={ "state " (class) } {
             p role="status" { (badge(class, &state.headline)) }
             p class="quiet" {
-                (facts.map.nodes.len()) " nodes, " (facts.map.targets.len()) " targets, " (facts.map.groups.len()) " mirror groups · map "
-                (facts.map.version) " · " (knows)
+                (count(facts.map.nodes.len(), "node")) ", " (count(facts.map.targets.len(), "target")) ", "
+                (count(facts.map.groups.len(), "mirror group")) " · map " (facts.map.version) " · " (knows)
                 @if let Some(figures) = facts.figures { " · figures of " time { (units::moment(figures.at_ms)) } }
             }
         }
     }
+}
+
+fn count(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// The frame of every document.

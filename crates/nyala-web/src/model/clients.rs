@@ -3,7 +3,8 @@
 //! Who is busiest.
 
 use super::{Cut, largest};
-use crate::facts::{ClientFigures, Facts, UserFigures};
+use crate::facts::Facts;
+use crate::figures::{ClientFigures, UserFigures};
 
 /// Most clients, and most users, that are listed.
 pub const MOST_BUSY: usize = 50;

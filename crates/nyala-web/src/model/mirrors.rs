@@ -4,7 +4,8 @@
 
 use super::{Cut, MOST_ROWS};
 use crate::action::Action;
-use crate::facts::{Facts, Resync};
+use crate::facts::Facts;
+use crate::figures::Resync;
 use nyala_cluster::group_diagnosis;
 use nyala_wire::TargetId;
 use nyala_wire::map::{Consistency, Group, MemberState, Node, Reachability, Target};

@@ -36,10 +36,16 @@ pub fn state(facts: &Facts<'_>) -> State {
         };
         all.push(finding);
     }
+    let empty = facts.map.targets.is_empty();
+    if empty && facts.here.leadership != Leadership::Lost {
+        // Nothing is lost where nothing was yet.
+        all.iter_mut().filter(|finding| finding.about == About::Cluster).for_each(|finding| {
+            finding.severity = Severity::Notice;
+        });
+    }
     let severity = worst(&all);
     let cards = fold(facts.map, all);
     let of = |severity| cards.iter().filter(|card| card.severity == severity).count();
-    let empty = facts.map.targets.is_empty();
     let headline = match severity {
         _ if facts.here.leadership == Leadership::Lost => "Management has no majority".to_owned(),
         _ if empty => "There are no targets yet".to_owned(),

@@ -3,7 +3,8 @@
 //! Targets and what is free of them.
 
 use super::{Cut, MOST_ROWS};
-use crate::facts::{Facts, TargetFigures};
+use crate::facts::Facts;
+use crate::figures::TargetFigures;
 use nyala_wire::map::{CapacityPool, Consistency, Group, Node, Reachability, Target};
 use std::collections::BTreeMap;
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 use super::*;
-use nyala_mon::Answered;
+use nyala_mon::logic::series::Field;
+use nyala_mon::{Answered, Instance};
+use nyala_web::Line;
+use nyala_wire::{GroupId, TargetId};
 
 fn key(service: Source, metric: &str, labels: &[(&str, &str)], field: Field, kind: Kind) -> Key {
     let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
