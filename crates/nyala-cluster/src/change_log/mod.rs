@@ -3,8 +3,11 @@
 //! The last changes of the cluster state, in sentences for people: what became of whom, when, and why. A bounded list in the memory of each
 //! management node; it is no part of the state, and nothing is decided by it.
 
+mod mood;
 mod what;
 mod why;
+
+pub use mood::Mood;
 
 use crate::{ClusterState, Command, Event};
 use nyala_wire::MapVersion;
@@ -12,17 +15,6 @@ use std::collections::VecDeque;
 
 /// Most changes that are remembered.
 pub const MOST_CHANGES: usize = 500;
-
-/// Whether a change is for the better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mood {
-    /// Something is well again.
-    Better,
-    /// Neither.
-    Neutral,
-    /// Something was lost, for now or for good.
-    Worse,
-}
 
 /// Something that changed.
 #[derive(Clone, Debug, PartialEq, Eq)]

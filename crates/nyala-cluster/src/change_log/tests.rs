@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//! What is noted of changes.
+
 use super::*;
 use crate::{NewTarget, RegisterNode};
 use nyala_wire::map::{Reachability, Role, Settings, TargetKind};

@@ -2,7 +2,7 @@
 
 //! What changed, a sentence for each thing.
 
-use super::Mood;
+use super::mood::Mood;
 use crate::words::Word;
 use crate::{ClusterState, Event, Thing};
 use nyala_wire::map::{CapacityPool, Consistency, MemberState, Reachability};

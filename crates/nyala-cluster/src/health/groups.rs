@@ -2,7 +2,7 @@
 
 //! Mirror groups that are not whole.
 
-use super::{About, Finding, Severity};
+use super::finding::{About, Finding, Severity};
 use crate::group::group_diagnosis;
 use nyala_wire::TargetId;
 use nyala_wire::map::{ClusterMap, Group, MemberState, Reachability};

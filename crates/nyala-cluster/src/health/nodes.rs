@@ -2,7 +2,7 @@
 
 //! Nodes that do not answer, and kinds of nodes that there are none of.
 
-use super::{About, Finding, Probe, Severity};
+use super::finding::{About, Finding, Probe, Severity};
 use crate::words::Word;
 use nyala_wire::map::{ClusterMap, Consistency, Node, Reachability, Role, TargetKind};
 use std::collections::BTreeMap;
@@ -20,9 +20,11 @@ pub(super) fn check(map: &ClusterMap, probes: &[Probe], all: &mut Vec<Finding>) 
         }
         if node.reachability != Reachability::Online {
             let advice = match node.reachability {
-                Reachability::ProbablyOffline => "Wait a few seconds: it missed heartbeats and still has its lease. If \
+                Reachability::ProbablyOffline => {
+                    "Wait a few seconds: it missed heartbeats and still has its lease. If \
                                                   this comes back, look at the network between it and management."
-                    .to_owned(),
+                        .to_owned()
+                }
                 _ => start_it(node),
             };
             found(format!("{name} is {}", node.reachability.word()), advice);

@@ -2,7 +2,7 @@
 
 //! Targets that cannot be reached, lack something, or are full.
 
-use super::{About, Finding, Severity};
+use super::finding::{About, Finding, Severity};
 use crate::words::Word;
 use nyala_wire::TargetId;
 use nyala_wire::map::{CapacityPool, ClusterMap, Consistency, Reachability, Target};

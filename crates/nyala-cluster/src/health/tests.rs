@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//! What is found, how bad it is, and what to do.
+
 use super::*;
 use nyala_wire::map::{CapacityPool, Consistency, Group, MemberState, Node, Reachability, Role, Target, TargetKind};
-use nyala_wire::{MapVersion, PoolId};
+use nyala_wire::{GroupId, MapVersion, NodeId, PoolId, TargetId};
 
 fn node(id: u32, role: Role) -> Node {
     let addresses = vec!["10.0.0.1:1".parse().unwrap()];

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//! Actions as forms and links have them.
+
 use super::*;
 
 fn pairs(of: &[(&str, &str)]) -> Vec<(String, String)> {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//! What charts get of what was sampled.
+
 use super::*;
 
 fn totals(read: f64, latency: f64) -> Totals {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//! Lists that are cut.
+
 use super::*;
 
 #[test]

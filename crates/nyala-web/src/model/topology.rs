@@ -3,18 +3,16 @@
 //! Where everything is drawn: nodes in a row for each role, their targets in them, and a line from each primary to the other members.
 
 mod edges;
+mod shapes;
 
-pub use edges::{Edge, edges};
+pub use shapes::{CHIP, Chip, Drawing, Edge, NodeBox, WIDTH};
 
 use crate::facts::Facts;
+use edges::edges;
 use nyala_wire::TargetId;
 use nyala_wire::map::{ClusterMap, Consistency, MemberState, Node, Reachability, Role, Target};
 use std::collections::BTreeMap;
 
-/// Width of the drawing.
-pub const WIDTH: f64 = 1000.0;
-/// Height of the line of a target.
-pub const CHIP: f64 = 24.0;
 const COLUMNS: usize = 4;
 const BOX: f64 = 208.0;
 const GAP: f64 = 48.0;
@@ -25,51 +23,6 @@ const SECTION: f64 = 34.0;
 const MOST_NODES: usize = 40;
 /// Most targets of a node that are drawn.
 const MOST_CHIPS: usize = 8;
-
-/// The drawing.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Drawing {
-    /// Its height.
-    pub height: f64,
-    /// Titles of the rows, and where they are.
-    pub titles: Vec<(f64, String)>,
-    /// Nodes.
-    pub nodes: Vec<NodeBox>,
-    /// Who mirrors whom.
-    pub edges: Vec<Edge>,
-}
-
-/// A node.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NodeBox {
-    /// Left and upper edge, width, height.
-    pub at: (f64, f64, f64, f64),
-    /// Its alias.
-    pub alias: String,
-    /// Whether management hears from it.
-    pub reachability: Reachability,
-    /// Its targets.
-    pub chips: Vec<Chip>,
-    /// Targets that are not drawn.
-    pub more: usize,
-}
-
-/// A target.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Chip {
-    /// Left and upper edge of its line, and its width.
-    pub at: (f64, f64, f64),
-    /// Its id.
-    pub id: TargetId,
-    /// Its alias.
-    pub alias: String,
-    /// What it is in its mirror group: the group's id, whether it is primary, and what it is worth.
-    pub member: Option<(u16, bool, MemberState)>,
-    /// Whether it can be reached and is good.
-    pub well: bool,
-    /// How it is, as the class of its mark.
-    pub class: &'static str,
-}
 
 /// Draws everything that there is room for.
 pub fn drawing(facts: &Facts<'_>) -> Drawing {

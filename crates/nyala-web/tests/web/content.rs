@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//! What pages say in each state, and that they are made for everybody.
+
 use crate::clusters::{World, degraded, empty, healthy, lost_majority, resyncing};
 use nyala_web::{Page, Visitor, document, parts};
 

@@ -2,23 +2,10 @@
 
 //! Lines between the members of a mirror group, from side to side of their targets.
 
-use super::{CHIP, Chip, NodeBox};
+use super::shapes::{CHIP, Chip, Edge, NodeBox};
 use nyala_wire::TargetId;
 use nyala_wire::map::{ClusterMap, MemberState};
 use std::collections::BTreeMap;
-
-/// From a primary to another member.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Edge {
-    /// Where it begins, its two points of control, and where it ends.
-    pub points: [(f64, f64); 4],
-    /// What the other member is worth.
-    pub state: MemberState,
-    /// Both are there and well.
-    pub well: bool,
-    /// In words.
-    pub said: String,
-}
 
 /// All lines between targets that are drawn.
 pub fn edges(map: &ClusterMap, nodes: &[NodeBox]) -> Vec<Edge> {

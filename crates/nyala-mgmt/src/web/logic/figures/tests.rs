@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//! Figures of rounds that were made up.
+
 use super::*;
 use nyala_mon::logic::series::Field;
 use nyala_mon::{Answered, Instance};
