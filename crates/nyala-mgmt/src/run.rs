@@ -13,7 +13,7 @@ use crate::raft::rpc::Receiver;
 use crate::raft::{self, Raft};
 use crate::rest::{self, Tokens};
 use crate::service::MgmtService;
-use crate::web::Sampler;
+use crate::web::{self, Sampler};
 use crate::{MgmtConfig, MgmtError, bootstrap, liveness, members, metrics, re_register};
 use nyala_scrape::Scrapes;
 use nyala_store::Store;
@@ -149,7 +149,8 @@ impl Mgmt {
         let _ = service.core.set(core.clone());
         listening.go_on(self.handshake.cluster_id, &service);
         let sampler = Sampler::start(&core, self.handshake.clone(), self.config.sample_every)?;
-        let rest = rest::serve(self.rest, core.clone(), self.tokens, sampler.sampled())?;
+        let pages = web::router(core.clone(), self.tokens.clone(), sampler.sampled());
+        let rest = rest::serve(self.rest, core.clone(), self.tokens, pages)?;
         let known = self.config.join.iter().chain(&bootstrap.identity.found_at).copied().collect();
         let client = MgmtClient::new(known, self.handshake);
         let outcome = tokio::select! {

@@ -2,7 +2,7 @@
 
 //! What may be done from the page, and what will happen then.
 
-mod consequences;
+pub mod consequences;
 
 use crate::units;
 use nyala_cluster::words::Word;

@@ -18,6 +18,7 @@ mod svg;
 pub mod units;
 
 pub use action::Action;
+pub use action::consequences::consequences;
 pub use facts::{Facts, Here, Leadership};
 pub use figures::{ClientFigures, Figures, Resync, ServiceFigures, TargetFigures, UserFigures};
 pub use history::{History, Line, Span, Totals};

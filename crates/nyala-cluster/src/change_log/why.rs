@@ -22,15 +22,7 @@ pub(super) fn why(command: &Command, before: &ClusterState, after: &ClusterState
                 Reachability::Offline => format!("the lease of {name} ended: it stopped, crashed or was not heard"),
             }
         }
-        Command::SetConsistency { trigger, .. } => match trigger {
-            Trigger::DeclaredBad => "an operator or a check declared it bad",
-            Trigger::DeclaredStale => "an operator wants it resynced",
-            Trigger::DeclaredGood => "an operator declared it good",
-            Trigger::MissedChanges => "changes were acknowledged without it",
-            Trigger::Resynced => "resync brought it up to date",
-            Trigger::Heard | Trigger::Late | Trigger::Lost => "its node",
-        }
-        .to_owned(),
+        Command::SetConsistency { trigger, .. } => content(*trigger).to_owned(),
         Command::SetCapacityPools(_) => "free space passed a limit".to_owned(),
         Command::MarkNeedsResync { member, by } => format!(
             "the primary, {}, goes on without {}, which did not answer",
@@ -59,5 +51,16 @@ pub(super) fn why(command: &Command, before: &ClusterState, after: &ClusterState
         | Command::RemoveMember { .. }
         | Command::MoveSlots { .. }
         | Command::CancelMoves { .. } => "by an operator's order".to_owned(),
+    }
+}
+
+fn content(trigger: Trigger) -> &'static str {
+    match trigger {
+        Trigger::DeclaredBad => "an operator or a check declared it bad",
+        Trigger::DeclaredStale => "an operator wants it resynced",
+        Trigger::DeclaredGood => "an operator declared it good",
+        Trigger::MissedChanges => "changes were acknowledged without it",
+        Trigger::Resynced => "resync brought it up to date",
+        Trigger::Heard | Trigger::Late | Trigger::Lost => "its node was heard, or was not",
     }
 }

@@ -35,7 +35,6 @@ pub(crate) use token::{Access, Tokens};
 
 use crate::MgmtError;
 use crate::core::Core;
-use crate::web::{self, Sampled};
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
@@ -64,17 +63,11 @@ pub(crate) struct Rest {
     stop: oneshot::Sender<()>,
 }
 
-/// Starts to serve.
-pub(crate) fn serve(
-    listener: TcpListener,
-    core: Arc<Core>,
-    tokens: Tokens,
-    sampled: Arc<Sampled>,
-) -> Result<Rest, MgmtError> {
+/// Starts to serve: the API, and pages beside it.
+pub(crate) fn serve(listener: TcpListener, core: Arc<Core>, tokens: Tokens, pages: Router) -> Result<Rest, MgmtError> {
     let address = listener.local_addr().unwrap_or(([0, 0, 0, 0], 0).into());
     let listener = tokio::net::TcpListener::from_std(listener);
     let listener = listener.map_err(|cause| MgmtError::RestListen { address, cause })?;
-    let pages = web::router(core.clone(), tokens.clone(), sampled);
     let app = router(RestState { core, tokens }).merge(pages);
     let (stop, stopped) = oneshot::channel::<()>();
     let task = tokio::spawn(connections::serve(listener, app, stopped));

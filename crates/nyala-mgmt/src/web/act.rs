@@ -5,9 +5,9 @@
 //! **Failure model.** The same as of the orders themselves ([`crate::groups`]): all may be repeated, and what the state says by then decides. Another
 //! node may lead: it is said which. Somebody may send a form that none of our pages had: without the session's word nothing is done.
 
-use super::WebState;
 use super::pages::made;
 use super::render::Known;
+use super::state::WebState;
 use super::visitor::Visitor;
 use crate::core::Refusal;
 use crate::groups::carry_out;
@@ -45,9 +45,11 @@ pub(super) async fn ask(
         Ok(action) => action,
         Err(why) => return notice(StatusCode::BAD_REQUEST, "That is no action", &why),
     };
-    made(move || match action.consequences(&Known::now(&state).facts(Span::Hour, true)) {
-        Ok(asked) => nyala_web::confirmation(&action, &asked, &visitor.session.csrf),
-        Err(why) => nyala_web::notice("This cannot be done", &why),
+    made(move || {
+        match nyala_web::consequences(&action, &Known::now(&state.core, &state.sampled).facts(Span::Hour, true)) {
+            Ok(asked) => nyala_web::confirmation(&action, &asked, &visitor.session.csrf),
+            Err(why) => nyala_web::notice("This cannot be done", &why),
+        }
     })
     .await
     .into_response()

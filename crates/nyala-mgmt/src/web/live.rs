@@ -5,10 +5,10 @@
 //! **Failure model.** Readers may be slow: nothing is made for them before they have read what came before, and then only the latest. A connection
 //! ends after a while ([`crate::rest`]); browsers come back by themselves and get what is different then.
 
-use super::WebState;
 use super::pages::span;
 use super::render::{Known, View, leadership};
 use super::sampler::Watcher;
+use super::state::WebState;
 use super::visitor::Visitor;
 use crate::clock::wall_ms;
 use axum::body::{Body, Bytes};
@@ -89,7 +89,7 @@ async fn next(mut reader: Reader) -> Option<(Result<Bytes, Infallible>, Reader)>
         reader.leadership = Some(leadership(&reader.state.core));
         let (state, view) = (reader.state.clone(), reader.view);
         let made = tokio::task::spawn_blocking(move || {
-            let known = Known::now(&state);
+            let known = Known::now(&state.core, &state.sampled);
             state.rendered.parts(view, &known)
         });
         let parts = made.await.ok()?;

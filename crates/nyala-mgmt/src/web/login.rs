@@ -3,8 +3,8 @@
 //! The way in and out.
 
 use super::headers::from_elsewhere;
+use super::state::{WebState, give};
 use super::visitor::{Visitor, cookie};
-use super::{WebState, give};
 use crate::clock::wall_ms;
 use crate::counters::count;
 use crate::directory::random_id;

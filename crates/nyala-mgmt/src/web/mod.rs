@@ -19,34 +19,23 @@ mod login;
 mod pages;
 mod render;
 mod sampler;
+mod state;
 mod visitor;
 
 pub(crate) use sampler::{Sampled, Sampler};
 
 use crate::core::Core;
-use crate::rest::{Proof, Tokens};
+use crate::rest::Tokens;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn;
 use axum::routing::{get, post};
-use logic::sessions::Sessions;
 use nyala_web::Page;
-use parking_lot::Mutex;
-use render::Rendered;
+use state::WebState;
 use std::sync::Arc;
 
 /// Longest form, bytes.
 const MAX_FORM: usize = 4 << 10;
-
-/// What handlers work with.
-#[derive(Clone)]
-pub(crate) struct WebState {
-    core: Arc<Core>,
-    tokens: Tokens,
-    sessions: Arc<Mutex<Sessions>>,
-    sampled: Arc<Sampled>,
-    rendered: Arc<Rendered>,
-}
 
 /// The pages.
 pub(crate) fn router(core: Arc<Core>, tokens: Tokens, sampled: Arc<Sampled>) -> Router {
@@ -63,11 +52,4 @@ pub(crate) fn router(core: Arc<Core>, tokens: Tokens, sampled: Arc<Sampled>) -> 
         .layer(DefaultBodyLimit::max(MAX_FORM))
         .layer(from_fn(headers::add))
         .with_state(state)
-}
-
-/// A connection that showed a session has shown a token once.
-fn give(proof: Option<&Proof>) {
-    if let Some(proof) = proof {
-        proof.give();
-    }
 }

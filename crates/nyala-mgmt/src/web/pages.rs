@@ -2,8 +2,8 @@
 
 //! Pages, and what they load.
 
-use super::WebState;
 use super::render::{Known, View};
+use super::state::WebState;
 use super::visitor::Visitor;
 use axum::extract::{Query, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -28,7 +28,7 @@ pub(super) async fn page(
     let flash = state.sessions.lock().take_flash(&visitor.id);
     let shown = nyala_web::Visitor { csrf: visitor.session.csrf.clone(), may_act: view.may_act, flash };
     made(move || {
-        let known = Known::now(&state);
+        let known = Known::now(&state.core, &state.sampled);
         let parts = state.rendered.parts(view, &known);
         nyala_web::document(page, &known.facts(view.span, view.may_act), &parts, &shown)
     })

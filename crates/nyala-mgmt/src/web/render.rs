@@ -2,7 +2,7 @@
 
 //! Pages as this node knows things, made once for all who look.
 
-use super::WebState;
+use super::sampler::Sampled;
 use crate::clock::wall_ms;
 use crate::core::{Core, Refusal};
 use nyala_cluster::Change;
@@ -26,12 +26,12 @@ pub(super) struct Known {
 
 impl Known {
     /// As it is now.
-    pub fn now(state: &WebState) -> Known {
-        let (core, map) = (&state.core, state.core.view.map());
+    pub fn now(core: &Core, sampled: &Sampled) -> Known {
+        let map = core.view.map();
         let me = u32::try_from(core.me).map_or(NodeId(0), NodeId);
         let alias = map.node(me).map_or_else(|| core.me.to_string(), |node| node.alias.clone());
-        let round = *state.sampled.rounds().borrow();
-        let (figures, history) = state.sampled.latest();
+        let round = *sampled.rounds().borrow();
+        let (figures, history) = sampled.latest();
         let here = Here { alias, leadership: leadership(core) };
         Known { map, here, figures, history, changes: core.view.changes(), now_ms: wall_ms(), round }
     }

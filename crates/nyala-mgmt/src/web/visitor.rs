@@ -4,7 +4,7 @@
 
 use super::logic::sessions::Session;
 use super::logic::{cookies, sessions::LASTS_MS};
-use super::{WebState, give};
+use super::state::{WebState, give};
 use crate::clock::wall_ms;
 use crate::counters::count;
 use crate::rest::{Access, Proof};

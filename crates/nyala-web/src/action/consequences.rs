@@ -8,15 +8,13 @@ use nyala_cluster::words::Word;
 use nyala_wire::map::{Consistency, Group, MemberState, Reachability};
 use nyala_wire::{GroupId, TargetId};
 
-impl Action {
-    /// What will happen; an error says why this cannot be done.
-    pub fn consequences(&self, facts: &Facts<'_>) -> Result<Confirmation, String> {
-        match *self {
-            Action::Declare { target, consistency } => declare(facts, target, consistency),
-            Action::StopResync { group, stopped } => resync(facts, group, stopped),
-            Action::Switch { group, target } => switch(facts, group, target),
-            Action::CancelMoves => cancel(facts),
-        }
+/// What will happen; an error says why this cannot be done.
+pub fn consequences(action: &Action, facts: &Facts<'_>) -> Result<Confirmation, String> {
+    match *action {
+        Action::Declare { target, consistency } => declare(facts, target, consistency),
+        Action::StopResync { group, stopped } => resync(facts, group, stopped),
+        Action::Switch { group, target } => switch(facts, group, target),
+        Action::CancelMoves => cancel(facts),
     }
 }
 

@@ -3,7 +3,7 @@
 //! What is said before something is done.
 
 use crate::clusters::{degraded, healthy, lose, resyncing};
-use nyala_web::{Action, confirmation};
+use nyala_web::{Action, confirmation, consequences};
 use nyala_wire::map::{Consistency, MemberState};
 use nyala_wire::{GroupId, TargetId};
 
@@ -15,15 +15,15 @@ fn declare(target: u16, consistency: Consistency) -> Action {
 fn what_may_lose_data_warns() {
     let world = degraded();
     let good = declare(101, Consistency::Good);
-    let asked = good.consequences(&world.facts(true)).unwrap();
+    let asked = consequences(&good, &world.facts(true)).unwrap();
     assert!(asked.warning.as_ref().unwrap().contains("given up"));
     let html = confirmation(&good, &asked, "c5rf");
     for said in ["Declare target 101 good?", "May lose data.", "value=\"c5rf\"", "Do nothing", "method=\"post\""] {
         assert!(html.contains(said), "{said}");
     }
-    let stale = declare(103, Consistency::NeedsResync).consequences(&world.facts(true)).unwrap();
+    let stale = consequences(&declare(103, Consistency::NeedsResync), &world.facts(true)).unwrap();
     assert!(stale.warning.unwrap().contains("No other member is good"));
-    let fine = declare(2, Consistency::NeedsResync).consequences(&world.facts(true)).unwrap();
+    let fine = consequences(&declare(2, Consistency::NeedsResync), &world.facts(true)).unwrap();
     assert_eq!(fine.warning, None);
 }
 
@@ -31,8 +31,9 @@ fn what_may_lose_data_warns() {
 fn what_cannot_be_done_is_said() {
     let mut world = healthy();
     let switch = |target| Action::Switch { group: GroupId(2), target: TargetId(target) };
-    let refused = |action: Action, world: &crate::clusters::World| action.consequences(&world.facts(true)).unwrap_err();
-    assert!(switch(103).consequences(&world.facts(true)).is_ok());
+    let refused =
+        |action: Action, world: &crate::clusters::World| consequences(&action, &world.facts(true)).unwrap_err();
+    assert!(consequences(&switch(103), &world.facts(true)).is_ok());
     assert!(refused(switch(101), &world).contains("already"));
     assert!(refused(switch(105), &world).contains("no member"));
     assert!(refused(declare(999, Consistency::Good), &world).contains("no target 999"));
@@ -49,7 +50,7 @@ fn what_cannot_be_done_is_said() {
 fn stopping_resync_says_what_is_given_up() {
     let world = resyncing();
     let stop = Action::StopResync { group: GroupId(2), stopped: true };
-    let asked = stop.consequences(&world.facts(true)).unwrap();
+    let asked = consequences(&stop, &world.facts(true)).unwrap();
     assert!(asked.will.iter().any(|will| will.contains("Resync of target 101 is given up")), "{asked:?}");
     assert!(asked.warning.is_some());
 }

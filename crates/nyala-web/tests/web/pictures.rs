@@ -3,7 +3,7 @@
 //! Writes the pages as files for a browser, where `NYALA_WEB_PAGES` names a directory: for the pictures in `docs`.
 
 use crate::clusters::{degraded, empty, healthy, lost_majority, resyncing};
-use nyala_web::{Action, ICON, Page, STYLE, Visitor, confirmation, document, login, parts};
+use nyala_web::{Action, ICON, Page, STYLE, Visitor, confirmation, consequences, document, login, parts};
 use nyala_wire::TargetId;
 use nyala_wire::map::Consistency;
 use std::path::Path;
@@ -36,7 +36,7 @@ fn pages_stand_alone_as_files() {
     }
     let action = Action::Declare { target: TargetId(101), consistency: Consistency::Good };
     let degraded = &worlds[2].1;
-    write("confirm", &confirmation(&action, &action.consequences(&degraded.facts(true)).unwrap(), "c"));
+    write("confirm", &confirmation(&action, &consequences(&action, &degraded.facts(true)).unwrap(), "c"));
     write("login", &login(None));
     assert!(std::fs::read_to_string(dir.join("login.html")).unwrap().contains("href=\"assets/style.css\""));
     if wanted.is_none() {
