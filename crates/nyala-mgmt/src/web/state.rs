@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// What handlers work with.
 #[derive(Clone)]
-pub(in crate::web) struct WebState {
+pub(crate) struct WebState {
     pub core: Arc<Core>,
     pub tokens: Tokens,
     pub sessions: Arc<Mutex<Sessions>>,

@@ -3,7 +3,7 @@
 //! The cookie of a session.
 
 /// Its value in a header `Cookie`.
-pub(in crate::web) fn find<'a>(header: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn find<'a>(header: &'a str, name: &str) -> Option<&'a str> {
     header.split(';').find_map(|pair| {
         let (known, value) = pair.trim().split_once('=')?;
         (known == name).then_some(value)
@@ -11,7 +11,7 @@ pub(in crate::web) fn find<'a>(header: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// Sets it: for this host, not for scripts, not sent along by pages of other origins.
-pub(in crate::web) fn set(name: &str, value: &str, seconds: u64) -> String {
+pub(crate) fn set(name: &str, value: &str, seconds: u64) -> String {
     format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict")
 }
 

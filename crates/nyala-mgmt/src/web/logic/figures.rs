@@ -12,7 +12,7 @@ use nyala_web::{Figures, ServiceFigures};
 use std::collections::BTreeMap;
 
 /// What was done in a second between two rounds, so far apart, and what is.
-pub(in crate::web) fn figures(at_ms: u64, before: &Round, now: &Round, seconds: f64) -> Figures {
+pub(crate) fn figures(at_ms: u64, before: &Round, now: &Round, seconds: f64) -> Figures {
     let mut made = Making::new(at_ms);
     let empty = Vec::new();
     for (instance, answered) in now {

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 /// Most sessions; what was opened first goes first.
 const MOST: usize = 1000;
 /// A session lasts so long, milliseconds.
-pub(in crate::web) const LASTS_MS: u64 = 12 * 3600 * 1000;
+pub(crate) const LASTS_MS: u64 = 12 * 3600 * 1000;
 
 /// A session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::web) struct Session {
+pub(crate) struct Session {
     /// What its token lets it do.
     pub access: Access,
     /// The word that its forms have to have.
@@ -24,7 +24,7 @@ pub(in crate::web) struct Session {
 
 /// All of them.
 #[derive(Debug, Default)]
-pub(in crate::web) struct Sessions(BTreeMap<String, Session>);
+pub(crate) struct Sessions(BTreeMap<String, Session>);
 
 impl Sessions {
     /// A new one, with an id and a word for forms that nobody can guess.
