@@ -14,16 +14,19 @@
 
 pub mod alias;
 pub mod capacity;
+pub mod change_log;
 pub mod command;
 pub mod error;
 pub mod failure;
 pub mod group;
+pub mod health;
 pub mod leader;
 pub mod lease_ledger;
 pub mod placement;
 pub mod slots;
 pub mod state;
 pub mod states;
+pub mod words;
 
 mod apply;
 mod format;
@@ -35,6 +38,7 @@ mod rng;
 mod trigger;
 
 pub use capacity::{CapacityLimits, Limits};
+pub use change_log::{Change, ChangeLog, Mood};
 pub use command::{Command, Event, NewTarget, RegisterNode, Thing};
 pub use error::ClusterError;
 pub use failure::FailureDetector;

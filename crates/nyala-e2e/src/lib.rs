@@ -6,6 +6,7 @@
 //!
 //! - [`Cluster`] runs the `nyala` binary: a whole cluster with its own directory, ports and mount point, that leaves nothing behind.
 //! - [`Hosts`] runs one with a host (a network namespace) for every service; [`latency_probe`] measures how long a mount stands still.
+//! - [`browser`] leads a headless Chromium.
 //! - [`fsck`] checks the whole file system after a failure; [`power`] knows what may be there after a power cut.
 //! - [`mod@run`] runs programs with a time limit, [`posix`] holds checks of a directory's POSIX behaviour (they also run on the
 //!   local file system, which proves the checks themselves), [`load`] is a load that knows what it was promised.
@@ -15,6 +16,7 @@
 //! means something). `NYALA_E2E_LONG=1` makes everything longer. Tests run one at a time, whatever `--test-threads` says.
 
 pub mod binary;
+pub mod browser;
 pub mod cleanup;
 pub mod cluster;
 pub mod coherence;

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// Configuration of one management node.
 #[derive(Debug, Clone)]
@@ -40,6 +41,8 @@ pub struct MgmtConfig {
     pub raft: RaftTimes,
     /// Where metrics are served over HTTP; nowhere if none.
     pub metrics: Option<SocketAddr>,
+    /// How often services are asked for their figures, for the page; never if none.
+    pub sample_every: Option<Duration>,
 }
 
 /// Raft's own times. Every management node needs the same ones.
@@ -99,6 +102,7 @@ impl MgmtConfig {
             settings: Settings::default(),
             raft: RaftTimes::default(),
             metrics: None,
+            sample_every: None,
         }
     }
 }

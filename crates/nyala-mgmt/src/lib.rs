@@ -17,6 +17,7 @@
 //! late, or this process stood still: [`nyala_cluster::leader`]. Operators send nonsense: [`rest`] bounds and checks it.
 
 mod bootstrap;
+mod clock;
 mod config;
 mod core;
 mod counters;
@@ -36,6 +37,7 @@ mod re_register;
 mod rest;
 mod run;
 mod service;
+mod web;
 
 pub use config::{MgmtConfig, RaftTimes};
 pub use directory::OpenStore;

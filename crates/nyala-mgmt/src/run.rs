@@ -11,8 +11,9 @@ use crate::raft::network::Network;
 use crate::raft::peers::Peers;
 use crate::raft::rpc::Receiver;
 use crate::raft::{self, Raft};
-use crate::rest::{self, Token};
+use crate::rest::{self, Tokens};
 use crate::service::MgmtService;
+use crate::web::{self, Sampler};
 use crate::{MgmtConfig, MgmtError, bootstrap, liveness, members, metrics, re_register};
 use nyala_scrape::Scrapes;
 use nyala_store::Store;
@@ -45,7 +46,7 @@ pub struct Mgmt {
     handshake: HandshakeConfig,
     server: Server,
     rest: TcpListener,
-    token: Token,
+    tokens: Tokens,
     scrapes: Scrapes,
 }
 
@@ -72,7 +73,7 @@ impl Mgmt {
         let further = config.standby || !config.join.is_empty();
         let begin = if further { Begin::Further } else { Begin::First(config.cluster) };
         let directory = Directory::open(&config.dir, config.cluster, begin, opens)?;
-        let token = Token::load_or_create(&directory.path.join("rest.token"))?;
+        let tokens = Tokens::load_or_create(&directory.path)?;
         let cluster = u128::from_le_bytes(directory.identity.cluster.0);
         let handshake =
             HandshakeConfig { encrypt: config.encrypt, ..HandshakeConfig::new(secret, cluster, Role::Mgmt, 0) };
@@ -84,7 +85,7 @@ impl Mgmt {
         };
         let rest = listen().map_err(|cause| MgmtError::RestListen { address: config.rest_listen, cause })?;
         let scrapes = Scrapes::at(config.metrics)?;
-        Ok(Mgmt { directory, config, handshake, server, rest, token, scrapes })
+        Ok(Mgmt { directory, config, handshake, server, rest, tokens, scrapes })
     }
 
     /// The cluster; `UNKNOWN` for a node that is still to become a member of one.
@@ -147,7 +148,9 @@ impl Mgmt {
         // Set once: it was empty until here.
         let _ = service.core.set(core.clone());
         listening.go_on(self.handshake.cluster_id, &service);
-        let rest = rest::serve(self.rest, core.clone(), self.token)?;
+        let sampler = Sampler::start(&core, self.handshake.clone(), self.config.sample_every)?;
+        let pages = web::router(core.clone(), self.tokens.clone(), sampler.sampled());
+        let rest = rest::serve(self.rest, core.clone(), self.tokens, pages)?;
         let known = self.config.join.iter().chain(&bootstrap.identity.found_at).copied().collect();
         let client = MgmtClient::new(known, self.handshake);
         let outcome = tokio::select! {
@@ -165,6 +168,7 @@ impl Mgmt {
         core.leads_in.store(0, std::sync::atomic::Ordering::Release);
         stop.stop();
         rest.stop().await;
+        sampler.stop().await;
         if let Err(error) = core.raft.shutdown().await {
             tracing::warn!(%error, "Raft did not stop cleanly");
         }

@@ -3,7 +3,7 @@
 //! What the service counts of itself, and its page. Failure model: none of its own.
 
 use crate::logic::history::History;
-use crate::sampler::Round;
+use crate::round::Round;
 use nyala_metrics::catalog::{Source, mon as metrics};
 use nyala_metrics::{Histogram, Page};
 use std::collections::BTreeMap;

@@ -18,6 +18,7 @@ mod files;
 mod http;
 mod influx;
 pub mod logic;
+mod round;
 mod rounds;
 mod run;
 mod sampler;
@@ -28,6 +29,7 @@ mod writer;
 
 pub use ask::Instance;
 pub use config::{InfluxConfig, MonConfig, MonError, Place};
+pub use round::{Answered, Round};
 pub use run::Mon;
-pub use sampler::{Answered, Round, Sampler};
+pub use sampler::Sampler;
 pub use url::{Url, UrlError};

@@ -8,7 +8,8 @@
 
 use crate::disk::Disk;
 use crate::logic::history::Change;
-use crate::sampler::{Round, Sampler};
+use crate::round::Round;
+use crate::sampler::Sampler;
 use crate::state::{Shared, now_ms};
 use std::convert::Infallible;
 use std::sync::Arc;

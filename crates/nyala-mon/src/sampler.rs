@@ -7,7 +7,7 @@
 //! [`ANSWER`], and not many are asked at once. Mounts are asked at addresses that they said themselves, and so may be anything that answers.
 
 use crate::ask::{ANSWER, Asked, Instance};
-use crate::logic::series::Key;
+use crate::round::{Answered, Round};
 use nyala_metrics::catalog::Source;
 use nyala_transport::member::{MgmtClient, MgmtError};
 use nyala_transport::{HandshakeConfig, Role, Secret};
@@ -23,18 +23,6 @@ use tokio::task::JoinSet;
 
 /// So many are asked at once.
 const AT_ONCE: usize = 32;
-
-/// What came of asking.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answered {
-    /// The numbers.
-    pub values: Vec<(Key, i64)>,
-    /// Why there are none.
-    pub failed: Option<String>,
-}
-
-/// A round: everybody who was asked.
-pub type Round = BTreeMap<Instance, Answered>;
 
 /// Asks a cluster's services and mounts.
 pub struct Sampler {
@@ -52,8 +40,12 @@ pub struct Sampler {
 impl Sampler {
     /// For the cluster of these management services. Does not connect yet.
     pub fn new(mgmt: Vec<SocketAddr>, secret: Secret, encrypt: bool) -> Sampler {
-        let handshake = HandshakeConfig::new(secret, 0, Role::Mon, 0);
-        let handshake = HandshakeConfig { encrypt, connect_timeout: ANSWER, handshake_timeout: ANSWER, ..handshake };
+        Sampler::with(mgmt, HandshakeConfig { encrypt, ..HandshakeConfig::new(secret, 0, Role::Mon, 0) })
+    }
+
+    /// One that greets services in this way.
+    pub fn with(mgmt: Vec<SocketAddr>, handshake: HandshakeConfig) -> Sampler {
+        let handshake = HandshakeConfig { connect_timeout: ANSWER, handshake_timeout: ANSWER, ..handshake };
         Sampler {
             mgmt: MgmtClient::new(mgmt, handshake.clone()),
             handshake,
@@ -72,6 +64,11 @@ impl Sampler {
         } else {
             self.unreachable = None;
         }
+        self.ask_known().await
+    }
+
+    /// Asks those that are known, without a look at who there is.
+    pub async fn ask_known(&mut self) -> Round {
         self.asked.retain(|instance, _| self.known.contains_key(instance));
         let mut asking = JoinSet::new();
         for (instance, at) in &self.known {
@@ -121,8 +118,15 @@ impl Sampler {
             Ok(_) | Err(MgmtError::Refused(_)) => Vec::new(),
             Err(error) => return Err(error),
         };
-        let nodes = self.map.iter().flat_map(|map| &map.nodes);
-        let nodes = nodes.filter_map(|node| {
+        if let Some(map) = self.map.clone() {
+            self.know(&map, mounts);
+        }
+        Ok(())
+    }
+
+    /// These are all there is.
+    pub fn know(&mut self, map: &ClusterMap, mounts: Vec<MountAt>) {
+        let nodes = map.nodes.iter().filter_map(|node| {
             let service = match node.role {
                 NodeRole::Mgmt => Source::Mgmtd,
                 NodeRole::Meta => Source::Meta,
@@ -132,7 +136,6 @@ impl Sampler {
             Some((Instance { service, name: node.alias.clone() }, node.addresses.clone()))
         });
         self.known = nodes.chain(mounts.into_iter().filter_map(mount)).collect();
-        Ok(())
     }
 }
 

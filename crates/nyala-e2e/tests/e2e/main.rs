@@ -53,4 +53,5 @@ mod upgrade;
 mod verifiers;
 mod waits;
 mod ways;
+mod web;
 mod writers;

@@ -75,7 +75,7 @@ fn kinds(image: &Image) -> Vec<(&'static str, Range<u64>)> {
     let ending = |ending: &str| name.ends_with(ending);
     match name {
         "LOCK" => vec![],
-        "rest.token" => vec![("token", 0..len)],
+        "rest.token" | "view.token" => vec![("token", 0..len)],
         "reserve" => vec![("log reserve", 0..len)],
         "tree" => (0..len as usize / PAGE).map(|page| (page_kind(image, page), bytes_of(page))).collect(),
         _ if ending(".toml") => vec![("identity", 0..len)],

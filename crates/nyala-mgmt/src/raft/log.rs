@@ -161,6 +161,12 @@ impl RaftLog {
         Ok(())
     }
 
+    /// Number of the last entry that is or was in the log; 0 if there was none.
+    pub(crate) fn last_index(&self) -> Result<u64, RecordError> {
+        let snapshot = self.snapshot()?.and_then(|record| openraft::SnapshotMeta::from(record.head).last_log_id);
+        Ok(self.last_entry()?.max(snapshot).map_or(0, |id| id.index))
+    }
+
     fn last_entry(&self) -> Result<Option<LogId>, RecordError> {
         Ok(self.entries(..)?.last().map(|entry| entry.log_id))
     }

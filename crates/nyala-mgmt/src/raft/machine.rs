@@ -3,12 +3,13 @@
 //! The replicated state machine: the cluster state in memory, and its snapshots on disk.
 //!
 //! **Failure model.** See [`super`]. `apply` writes nothing: after a crash the state is the last snapshot and the log
-//! behind it, applied again. A snapshot is on disk before openraft may purge what it stands for.
+//! behind it, applied again; changes that are noted for people then have no time. A snapshot is on disk before openraft may purge what it stands for.
 
 use super::log::{RaftLog, RecordError};
 use super::record::{SnapshotHead, SnapshotRecord};
 use super::{Entry, LogId, Outcome, StorageError, StoredMembership, TypeConfig};
-use nyala_cluster::{ClusterError, ClusterState};
+use crate::clock::wall_ms;
+use nyala_cluster::{Change, ChangeLog, ClusterError, ClusterState, Command, Event};
 use nyala_wire::map::ClusterMap;
 use openraft::storage::RaftStateMachine;
 use openraft::{AnyError, BasicNode, EntryPayload, OptionalSend, RaftSnapshotBuilder, Snapshot, SnapshotMeta};
@@ -22,9 +23,26 @@ use tokio::sync::watch;
 pub(crate) struct View {
     state: RwLock<Arc<ClusterState>>,
     maps: watch::Sender<Arc<ClusterMap>>,
+    changes: parking_lot::Mutex<ChangeLog>,
+    /// The last entry of the log when it was opened: it and those before it are changes of an earlier time.
+    opened_with: u64,
 }
 
 impl View {
+    /// The last changes, newest first.
+    pub(crate) fn changes(&self) -> Vec<Change> {
+        self.changes.lock().newest().cloned().collect()
+    }
+
+    /// Applies a command, and notes what came of it.
+    fn apply(&self, state: &mut ClusterState, index: u64, command: Command) -> Result<Vec<Event>, ClusterError> {
+        let (before, noted) = (state.clone(), command.clone());
+        let events = state.apply(command)?;
+        let at_ms = (index > self.opened_with).then(wall_ms);
+        self.changes.lock().note(at_ms, &before, &noted, &events, state);
+        Ok(events)
+    }
+
     /// The state as of the last applied entry.
     pub(crate) fn state(&self) -> Arc<ClusterState> {
         self.state.read().clone()
@@ -86,7 +104,8 @@ impl Machine {
         };
         let state = Arc::new(inner.state.clone());
         let maps = watch::Sender::new(Arc::new(state.map()));
-        let view = Arc::new(View { state: RwLock::new(state), maps });
+        let opened_with = log.last_index()?;
+        let view = Arc::new(View { state: RwLock::new(state), maps, changes: Default::default(), opened_with });
         Ok(Machine { log, view, inner: Arc::new(parking_lot::Mutex::new(inner)) })
     }
 
@@ -121,7 +140,7 @@ impl RaftStateMachine<TypeConfig> for Machine {
             inner.applied = Some(entry.log_id);
             outcomes.push(Outcome(match entry.payload {
                 EntryPayload::Blank => Ok(Vec::new()),
-                EntryPayload::Normal(command) => inner.state.apply(command),
+                EntryPayload::Normal(command) => self.view.apply(&mut inner.state, entry.log_id.index, command),
                 EntryPayload::Membership(members) => {
                     inner.members = StoredMembership::new(Some(entry.log_id), members);
                     Ok(Vec::new())

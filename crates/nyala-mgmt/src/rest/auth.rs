@@ -5,13 +5,14 @@
 use super::RestState;
 use super::connections::Proof;
 use super::error::ApiError;
+use super::token::Access;
 use crate::counters::count;
 use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
-/// Lets through who shows the token: `Authorization: Bearer …`.
+/// Lets through who shows a token, to look or to change things: `Authorization: Bearer …`.
 pub(super) async fn require_token(
     State(state): State<RestState>,
     request: Request,
@@ -22,14 +23,18 @@ pub(super) async fn require_token(
     let token = given.and_then(|value| value.split_at_checked(7)).filter(|(scheme, _)| {
         scheme.eq_ignore_ascii_case(b"bearer ") // RFC 7235, 2.1: the scheme's case does not matter
     });
-    match token {
-        Some((_, token)) if state.token.matches(token) => {
-            if let Some(proof) = request.extensions().get::<Proof>() {
-                proof.give();
-            }
-            Ok(next.run(request).await)
-        }
-        _ => Err(ApiError::new(
+    let access = token.and_then(|(_, token)| state.tokens.access(token));
+    if let (Some(_), Some(proof)) = (access, request.extensions().get::<Proof>()) {
+        proof.give();
+    }
+    match access {
+        Some(Access::View) if *request.method() != Method::GET => Err(ApiError::new(
+            StatusCode::FORBIDDEN,
+            "forbidden",
+            "this token is for looking only; the one in rest.token in the management directory changes things too",
+        )),
+        Some(_) => Ok(next.run(request).await),
+        None => Err(ApiError::new(
             StatusCode::UNAUTHORIZED,
             "unauthorized",
             "send the header `Authorization: Bearer TOKEN`; the token is in rest.token in the management directory",

@@ -40,13 +40,13 @@ const HEADER_BYTES: usize = 16 << 10;
 
 /// The place of a connection among strangers, until it shows the token.
 #[derive(Clone)]
-pub(super) struct Proof {
+pub(crate) struct Proof {
     place: Arc<Mutex<Option<oneshot::Sender<()>>>>,
 }
 
 impl Proof {
     /// A request of this connection has shown the token.
-    pub(super) fn give(&self) {
+    pub(crate) fn give(&self) {
         let sender = self.place.lock().unwrap_or_else(PoisonError::into_inner).take();
         // Who does not listen has proven it before.
         sender.map(|sender| sender.send(()));

@@ -29,8 +29,9 @@ mod targets;
 mod token;
 mod views;
 
+pub(crate) use connections::Proof;
 pub(crate) use health::word;
-pub(crate) use token::Token;
+pub(crate) use token::{Access, Tokens};
 
 use crate::MgmtError;
 use crate::core::Core;
@@ -53,7 +54,7 @@ const MAX_BODY: usize = 64 << 10;
 #[derive(Clone)]
 pub(crate) struct RestState {
     core: Arc<Core>,
-    token: Token,
+    tokens: Tokens,
 }
 
 /// The running API.
@@ -62,12 +63,12 @@ pub(crate) struct Rest {
     stop: oneshot::Sender<()>,
 }
 
-/// Starts to serve.
-pub(crate) fn serve(listener: TcpListener, core: Arc<Core>, token: Token) -> Result<Rest, MgmtError> {
+/// Starts to serve: the API, and pages beside it.
+pub(crate) fn serve(listener: TcpListener, core: Arc<Core>, tokens: Tokens, pages: Router) -> Result<Rest, MgmtError> {
     let address = listener.local_addr().unwrap_or(([0, 0, 0, 0], 0).into());
     let listener = tokio::net::TcpListener::from_std(listener);
     let listener = listener.map_err(|cause| MgmtError::RestListen { address, cause })?;
-    let app = router(RestState { core, token });
+    let app = router(RestState { core, tokens }).merge(pages);
     let (stop, stopped) = oneshot::channel::<()>();
     let task = tokio::spawn(connections::serve(listener, app, stopped));
     Ok(Rest { task: tokio::sync::Mutex::new(task), stop })

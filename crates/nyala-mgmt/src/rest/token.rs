@@ -12,6 +12,36 @@ use std::sync::Arc;
 
 const MIN_TOKEN: usize = 32;
 
+/// What somebody may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Access {
+    /// Look.
+    View,
+    /// Look, and change things.
+    Admin,
+}
+
+/// The token for each.
+#[derive(Clone, Debug)]
+pub(crate) struct Tokens {
+    admin: Token,
+    view: Token,
+}
+
+impl Tokens {
+    /// Reads or makes `rest.token` and `view.token` in a directory.
+    pub(crate) fn load_or_create(dir: &Path) -> Result<Tokens, MgmtError> {
+        let of = |name| Token::load_or_create(&dir.join(name));
+        Ok(Tokens { admin: of("rest.token")?, view: of("view.token")? })
+    }
+
+    /// What somebody may do who shows this.
+    pub(crate) fn access(&self, given: &[u8]) -> Option<Access> {
+        let (admin, view) = (self.admin.matches(given), self.view.matches(given));
+        if admin { Some(Access::Admin) } else { view.then_some(Access::View) }
+    }
+}
+
 /// The token. Printing it shows nothing.
 #[derive(Clone)]
 pub(crate) struct Token(Arc<[u8]>);

@@ -16,6 +16,7 @@ const WITHOUT: &[&str] = &[
     "nyala-fsck",
     "nyala-plan",
     "nyala-tune",
+    "nyala-web",
     "nyala-kv",
     "nyala-namespace",
     "nyala-parity",

@@ -9,7 +9,7 @@ use crate::{Finding, manifest::dependencies, repo::Repo, rules::purity::PURE};
 use table::MAY_USE;
 
 /// All that a pure crate may take from others: data layouts, codecs, arithmetic; no I/O, clock, threads or entropy.
-const PURE_MAY_USE: &[&str] = &["bytes", "crc-fast", "minicbor", "serde", "siphasher", "thiserror", "zerocopy"];
+const PURE_MAY_USE: &[&str] = &["bytes", "crc-fast", "maud", "minicbor", "serde", "siphasher", "thiserror", "zerocopy"];
 
 /// Libraries that belong to one room.
 const HOMES: &[(&str, &[&str])] = &[
@@ -20,6 +20,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("crc-fast", &["nyala-wire"]),
     ("anyhow", &["nyala"]),
     ("clap", &["nyala"]),
+    ("maud", &["nyala-web"]),
     ("ratatui", &["nyala-top"]),
 ];
 

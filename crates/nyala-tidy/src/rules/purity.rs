@@ -22,6 +22,7 @@ pub const PURE: &[&str] = &[
     "nyala-fsck",
     "nyala-plan",
     "nyala-tune",
+    "nyala-web",
 ];
 
 const BANNED: &[&str] = &[

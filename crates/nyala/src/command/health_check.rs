@@ -2,13 +2,11 @@
 
 //! `nyala health check`: is everything there and well? The exit code says it too.
 
-use super::mirror_list::is_offline;
-use super::words::word;
 use crate::cluster::{Answer, Cluster, ClusterArgs, ask_node};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, show};
 use crate::role::block_on;
-use nyala_cluster::group_diagnosis;
+use nyala_cluster::health::{Finding, Probe, findings};
 use nyala_wire::map::{CapacityPool, ClusterMap, Consistency, Node, Reachability, Role};
 use nyala_wire::{NodeId, TargetId};
 use serde::Serialize;
@@ -29,6 +27,8 @@ struct Health {
     targets: Vec<TargetHealth>,
     /// A sentence for each thing that is wrong.
     problems: Vec<String>,
+    /// The same, with how bad it is and what to do.
+    findings: Vec<Finding>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -89,40 +89,13 @@ fn judge_node(node: &Node, answer: &Answer) -> NodeHealth {
 }
 
 fn judge(map: &ClusterMap, nodes: Vec<NodeHealth>) -> Health {
-    let mut problems = Vec::new();
-    for node in &nodes {
-        let name = format!("{} node {} [ID: {}]", word(&node.role), node.alias, node.id);
-        if !node.reachable {
-            problems
-                .push(format!("{name} cannot be reached: {}", node.error.as_deref().unwrap_or("it has no address")));
-        }
-        if node.reachability != Reachability::Online {
-            problems.push(format!("{name} is {}", word(&node.reachability)));
-        }
-        if let Some(count) = node.checksum_errors.filter(|count| *count > 0) {
-            problems.push(format!("{name} found {count} blocks that do not match their checksum; see its log"));
-        }
-    }
-    for target in &map.targets {
-        let name = format!("{} target {} ({})", word(&target.kind), target.id, target.alias);
-        if target.reachability != Reachability::Online {
-            problems.push(format!("{name} is {}", word(&target.reachability)));
-        }
-        if target.consistency != Consistency::Good {
-            problems.push(format!("{name} has the consistency {}", word(&target.consistency)));
-        }
-        if target.capacity_pool != CapacityPool::Normal {
-            problems.push(format!("{name} runs out of space (capacity pool {})", word(&target.capacity_pool)));
-        }
-    }
-    for group in &map.groups {
-        problems.extend(group_diagnosis(group, |target| is_offline(map, target)));
-    }
-    for role in [Role::Meta, Role::Storage] {
-        if !nodes.iter().any(|node| node.role == role) {
-            problems.push(format!("there is no {} service in the cluster yet", word(&role)));
-        }
-    }
+    let probe = |node: &NodeHealth| Probe {
+        node: node.id,
+        failed: (!node.reachable).then(|| node.error.clone().unwrap_or_else(|| "it has no address".to_owned())),
+        checksum_errors: node.checksum_errors,
+    };
+    let findings = findings(map, &nodes.iter().map(probe).collect::<Vec<_>>());
+    let problems: Vec<String> = findings.iter().map(|finding| finding.what.clone()).collect();
     let targets = map.targets.iter().map(|target| TargetHealth {
         id: target.id,
         node: target.node,
@@ -130,7 +103,7 @@ fn judge(map: &ClusterMap, nodes: Vec<NodeHealth>) -> Health {
         consistency: target.consistency,
         capacity_pool: target.capacity_pool,
     });
-    Health { healthy: problems.is_empty(), targets: targets.collect(), nodes, problems }
+    Health { healthy: problems.is_empty(), targets: targets.collect(), nodes, problems, findings }
 }
 
 fn render(health: &Health) -> String {
@@ -150,7 +123,7 @@ fn render(health: &Health) -> String {
         text += &format!("All {} targets are online and good.\n", health.targets.len());
     } else {
         text += "Problems\n==========\n";
-        health.problems.iter().for_each(|problem| text += &format!("{problem}\n"));
+        health.findings.iter().for_each(|found| text += &format!("{}\n  {}\n", found.what, found.advice));
     }
     text
 }

@@ -86,6 +86,8 @@ struct Report {
     mount: Option<PathBuf>,
     mgmt: String,
     rest: Option<String>,
+    /// The web page.
+    page: Option<String>,
     secret: PathBuf,
     services: Vec<Status>,
     targets: Vec<health_df::TargetSpace>,
@@ -210,11 +212,13 @@ async fn bring_up(home: &Home, plan: &Plan, cluster: &Cluster, mount: bool) -> R
 }
 
 async fn report(home: &Home, plan: &Plan, cluster: &Cluster, mount: bool, output: Output) -> Result<(), Failure> {
+    let rest = plan.of(Kind::Mgmtd).find_map(|service| service.rest);
     let report = Report {
         dir: home.dir().to_path_buf(),
         mount: mount.then(|| plan.mount.clone()),
         mgmt: plan.mgmt()?.to_string(),
-        rest: plan.of(Kind::Mgmtd).find_map(|service| service.rest).map(|rest| format!("http://{rest}/api/v1")),
+        rest: rest.map(|rest| format!("http://{rest}/api/v1")),
+        page: rest.map(|rest| format!("http://{rest}/")),
         secret: home.secret(),
         services: collect(home, plan, Some(cluster)).await,
         targets: health_df::collect(cluster).await?,
@@ -228,5 +232,8 @@ async fn report(home: &Home, plan: &Plan, cluster: &Cluster, mount: bool, output
         Some(mount) => format!("\nThe cluster in {dir} is up and mounted at {}.\n", mount.display()),
         None => format!("\nThe cluster in {dir} is up (management at {}).\n", report.mgmt),
     };
+    if let Some(page) = &report.page {
+        text += &format!("See it at {page}; in {dir}/mgmt are the tokens: view.token to look, rest.token to act.\n");
+    }
     print(&text).map(|_| ())
 }

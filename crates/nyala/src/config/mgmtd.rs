@@ -12,6 +12,12 @@ use nyala_wire::{Pattern, StripePattern};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
+
+/// How often services are asked for the figures of the page, and the bounds of it.
+const SAMPLE_EVERY: Duration = Duration::from_secs(5);
+const SHORTEST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// How targets of a new file are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -66,6 +72,9 @@ settings! {
         /// Where to serve metrics for Prometheus, without a secret; nowhere unless it is said [suggested: 127.0.0.1:9808]
         #[arg(long, env = "NYALA_MGMTD_METRICS", value_name = "IP:PORT")]
         metrics: SocketAddr,
+        /// How often to ask all services for the figures of the web page; 0 turns that off [default: 5s]
+        #[arg(long, env = "NYALA_MGMTD_SAMPLE_INTERVAL", value_name = "TIME")]
+        sample_interval: Span,
         /// The cluster's secret file [default: /etc/nyala/secret]
         #[arg(long, env = "NYALA_MGMTD_SECRET", value_name = "FILE")]
         secret: PathBuf,
@@ -144,6 +153,10 @@ impl MgmtdSettings {
         let listen = self.listen.unwrap_or_else(|| ([0, 0, 0, 0], MGMT_PORT).into());
         let advertise = self.advertise.map(|hosts| hosts.resolve(listen.port())).transpose()?;
         let time = |key, span: Option<Span>, default| span.map_or(Ok(default), |span| millis(key, span));
+        let sample_every = self.sample_interval.map_or(SAMPLE_EVERY, |span| span.0);
+        if !sample_every.is_zero() && !(SHORTEST..=LONGEST).contains(&sample_every) {
+            return Err(Failure::config("sample-interval is 0, or from 1s to 60s"));
+        }
         let settings = ClusterSettings {
             default_pattern: StripePattern {
                 pattern: self.pattern.map_or(Pattern::default(), Pattern::from),
@@ -174,6 +187,7 @@ impl MgmtdSettings {
             standby: self.standby.unwrap_or_default(),
             settings,
             metrics: self.metrics,
+            sample_every: Some(sample_every).filter(|every| !every.is_zero()),
             ..MgmtConfig::new(
                 self.dir.unwrap_or_else(|| "/var/lib/nyala/mgmtd".into()),
                 self.secret.unwrap_or_else(|| DEFAULT_SECRET.into()),
@@ -203,5 +217,9 @@ mod tests {
         assert_eq!(mirror.resolve().unwrap().settings.default_pattern.pattern, Pattern::Mirror);
         let lease = MgmtdSettings { lease: Some("9999h".parse().unwrap()), ..Default::default() };
         assert!(refused(lease).contains("lease"));
+        assert_eq!(config.sample_every, Some(SAMPLE_EVERY));
+        let sampled = |text: &str| MgmtdSettings { sample_interval: Some(text.parse().unwrap()), ..Default::default() };
+        assert_eq!(sampled("0s").resolve().unwrap().sample_every, None);
+        assert!(refused(sampled("1h")).contains("from 1s to 60s"));
     }
 }

@@ -20,7 +20,21 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
     ("nyala-drives", &["nyala-raid", "nyala-store"]),
     ("nyala-transport", &["nyala-wire"]),
     ("nyala-scrape", &["nyala-metrics", "nyala-transport", "nyala-wire"]),
-    ("nyala-mgmt", &["nyala-transport", "nyala-scrape", "nyala-metrics", "nyala-cluster", "nyala-store", "nyala-wire"]),
+    ("nyala-mon", &["nyala-transport", "nyala-scrape", "nyala-metrics", "nyala-wire"]),
+    ("nyala-web", &["nyala-cluster", "nyala-wire"]),
+    (
+        "nyala-mgmt",
+        &[
+            "nyala-transport",
+            "nyala-scrape",
+            "nyala-mon",
+            "nyala-web",
+            "nyala-metrics",
+            "nyala-cluster",
+            "nyala-store",
+            "nyala-wire",
+        ],
+    ),
     (
         "nyala-meta",
         &[
@@ -48,7 +62,6 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
             "nyala-wire",
         ],
     ),
-    ("nyala-mon", &["nyala-transport", "nyala-scrape", "nyala-metrics", "nyala-wire"]),
     ("nyala-top", &["nyala-mon", "nyala-metrics"]),
     ("nyala-client", &["nyala-transport", "nyala-metrics", "nyala-cluster", "nyala-wire"]),
     // The words of the protocol (ids, names, attributes) are what the client's functions take and return.

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What a change came from: the command, in a sentence.
+
+use super::what::{node, target};
+use crate::{ClusterState, Command, Trigger};
+use nyala_wire::map::Reachability;
+
+pub(super) fn why(command: &Command, before: &ClusterState, after: &ClusterState) -> String {
+    match command {
+        Command::Init { .. } => "the first management node was started".to_owned(),
+        Command::RegisterNode(register) => {
+            let known = after.nodes.iter().find(|n| n.uuid == register.uuid);
+            let name = known.map_or_else(|| "a service".to_owned(), |n| node(after, n.id));
+            format!("{name} was started and registered")
+        }
+        Command::SetReachability { node: id, reachability, .. } => {
+            let name = node(before, *id);
+            match reachability {
+                Reachability::Online => format!("{name} was heard again"),
+                Reachability::ProbablyOffline => format!("{name} missed heartbeats for half of its lease"),
+                Reachability::Offline => format!("the lease of {name} ended: it stopped, crashed or was not heard"),
+            }
+        }
+        Command::SetConsistency { trigger, .. } => content(*trigger).to_owned(),
+        Command::SetCapacityPools(_) => "free space passed a limit".to_owned(),
+        Command::MarkNeedsResync { member, by } => format!(
+            "the primary, {}, goes on without {}, which did not answer",
+            target(before, *by),
+            target(before, member.target)
+        ),
+        Command::StartResync(member) => format!("the primary reached {} again", target(before, member.target)),
+        Command::MemberResynced(member) => format!("resync of {} is complete", target(before, member.target)),
+        Command::Fenced(member) => format!("{} knows that it lost its rights", target(before, member.target)),
+        Command::HandOutRange { .. } => "a metadata server needed inode numbers".to_owned(),
+        Command::BeginMove { slot, .. } => format!("the server of slot {slot} began to copy it"),
+        Command::CompleteMove { slot, .. } => format!("slot {slot} is wholly on the other server"),
+        Command::SetSettings(_)
+        | Command::SetLimits(_)
+        | Command::Rename { .. }
+        | Command::CreatePool { .. }
+        | Command::RemovePool { .. }
+        | Command::SetPool { .. }
+        | Command::RemoveNode { .. }
+        | Command::RemoveTarget { .. }
+        | Command::CreateGroup { .. }
+        | Command::RemoveGroup { .. }
+        | Command::Failover(_)
+        | Command::StopResync { .. }
+        | Command::AddMember { .. }
+        | Command::RemoveMember { .. }
+        | Command::MoveSlots { .. }
+        | Command::CancelMoves { .. } => "by an operator's order".to_owned(),
+    }
+}
+
+fn content(trigger: Trigger) -> &'static str {
+    match trigger {
+        Trigger::DeclaredBad => "an operator or a check declared it bad",
+        Trigger::DeclaredStale => "an operator wants it resynced",
+        Trigger::DeclaredGood => "an operator declared it good",
+        Trigger::MissedChanges => "changes were acknowledged without it",
+        Trigger::Resynced => "resync brought it up to date",
+        Trigger::Heard | Trigger::Late | Trigger::Lost => "its node was heard, or was not",
+    }
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What is found, how bad it is, and what to do.
+
+use super::*;
+use nyala_wire::map::{CapacityPool, Consistency, Group, MemberState, Node, Reachability, Role, Target, TargetKind};
+use nyala_wire::{GroupId, MapVersion, NodeId, PoolId, TargetId};
+
+fn node(id: u32, role: Role) -> Node {
+    let addresses = vec!["10.0.0.1:1".parse().unwrap()];
+    Node { id: NodeId(id), alias: format!("n{id}"), role, addresses, reachability: Reachability::Online }
+}
+
+fn target(id: u16, kind: TargetKind, node: u32) -> Target {
+    Target {
+        id: TargetId(id),
+        alias: format!("t{id}"),
+        kind,
+        node: NodeId(node),
+        pool: PoolId(1),
+        reachability: Reachability::Online,
+        consistency: Consistency::Good,
+        capacity_pool: CapacityPool::Normal,
+    }
+}
+
+fn map(mirrored: bool) -> ClusterMap {
+    let group = Group {
+        id: GroupId(1),
+        kind: TargetKind::Storage,
+        epoch: 1,
+        members: vec![TargetId(101), TargetId(102)],
+        states: vec![MemberState::Good, MemberState::Good],
+        term: 1,
+        since: MapVersion(1),
+        fencing: Vec::new(),
+        resync_stopped: false,
+        full: Vec::new(),
+        losses: 0,
+        serves: None,
+    };
+    ClusterMap {
+        nodes: vec![node(1, Role::Meta), node(2, Role::Storage), node(3, Role::Storage)],
+        targets: vec![
+            target(1, TargetKind::Meta, 1),
+            target(101, TargetKind::Storage, 2),
+            target(102, TargetKind::Storage, 3),
+        ],
+        groups: if mirrored { vec![group] } else { Vec::new() },
+        ..ClusterMap::default()
+    }
+}
+
+fn take_away(map: &mut ClusterMap, at: usize) {
+    map.targets[at].reachability = Reachability::Offline;
+    let node = map.targets[at].node;
+    map.nodes.iter_mut().filter(|n| n.id == node).for_each(|n| n.reachability = Reachability::Offline);
+}
+
+#[test]
+fn a_whole_cluster_has_no_findings() {
+    assert_eq!(worst(&findings(&map(true), &[])), None);
+    let silent = Probe { node: NodeId(2), failed: None, checksum_errors: Some(0) };
+    assert_eq!(findings(&map(true), &[silent]), []);
+}
+
+#[test]
+fn a_lost_copy_is_less_than_lost_files() {
+    for (mirrored, expected) in [(true, Severity::Degraded), (false, Severity::Down)] {
+        let mut map = map(mirrored);
+        take_away(&mut map, 1);
+        assert_eq!(worst(&findings(&map, &[])), Some(expected), "mirrored: {mirrored}");
+    }
+    let mut map = map(true);
+    map.groups[0].states[1] = MemberState::NeedsResync;
+    take_away(&mut map, 1);
+    let all = findings(&map, &[]);
+    let group = all.iter().find(|finding| finding.about == About::Group(GroupId(1))).unwrap();
+    assert_eq!((group.severity, group.advice.as_str()), (Severity::Down, "Start the service of node n2."));
+}
+
+#[test]
+fn resync_is_a_notice_until_somebody_stops_it() {
+    let mut map = map(true);
+    map.groups[0].states[1] = MemberState::Resyncing;
+    let all = findings(&map, &[]);
+    assert_eq!((all.len(), all[0].severity), (1, Severity::Notice));
+    map.groups[0].resync_stopped = true;
+    let all = findings(&map, &[]);
+    assert_eq!(all[0].severity, Severity::Degraded);
+    assert!(all[0].advice.contains("resync start 1"), "{}", all[0].advice);
+}
+
+#[test]
+fn what_nodes_say_themselves_counts() {
+    let failed = Probe { node: NodeId(3), failed: Some("connection refused".into()), checksum_errors: None };
+    let damaged = Probe { node: NodeId(2), failed: None, checksum_errors: Some(3) };
+    let all = findings(&map(true), &[failed, damaged]);
+    let said: Vec<&str> = all.iter().map(|finding| finding.what.as_str()).collect();
+    assert_eq!(
+        said,
+        [
+            "storage node n2 [ID: 2] found 3 blocks that do not match their checksum; see its log",
+            "storage node n3 [ID: 3] cannot be reached: connection refused",
+        ]
+    );
+    assert!(all[1].advice.contains("10.0.0.1") && all[1].advice.contains("nyala-storage"), "{}", all[1].advice);
+}
+
+#[test]
+fn every_finding_says_what_to_do() {
+    let mut map = map(true);
+    map.nodes[0].reachability = Reachability::ProbablyOffline;
+    take_away(&mut map, 0);
+    map.targets[1].consistency = Consistency::Bad;
+    map.targets[2].capacity_pool = CapacityPool::Emergency;
+    map.targets[2].consistency = Consistency::NeedsResync;
+    map.groups[0].states = vec![MemberState::Bad, MemberState::NeedsResync];
+    let all = [findings(&map, &[]), findings(&ClusterMap::default(), &[])].concat();
+    assert!(all.len() > 8, "{all:#?}");
+    for finding in all {
+        assert!(finding.advice.len() > 20 && finding.advice.ends_with('.'), "{finding:?}");
+    }
+}

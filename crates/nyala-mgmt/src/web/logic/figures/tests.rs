@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Figures of rounds that were made up.
+
+use super::*;
+use nyala_mon::logic::series::Field;
+use nyala_mon::{Answered, Instance};
+use nyala_web::Line;
+use nyala_wire::{GroupId, TargetId};
+
+fn key(service: Source, metric: &str, labels: &[(&str, &str)], field: Field, kind: Kind) -> Key {
+    let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    Key { metric: metric.to_owned(), service, instance: "s1".to_owned(), labels, field, kind, micros: false }
+}
+
+fn round(values: &[(Key, i64)]) -> Round {
+    let instance = Instance { service: values[0].0.service, name: "s1".to_owned() };
+    Round::from([(instance, Answered { values: values.to_vec(), failed: None })])
+}
+
+#[test]
+fn counters_become_rates_and_gauges_stay() {
+    let of = |metric, labels: &[(&str, &str)], kind| key(Source::Storage, metric, labels, Field::Value, kind);
+    let written = of("nyala_storage_target_written_bytes", &[("target", "101")], Kind::Counter);
+    let size = of("nyala_target_size_bytes", &[("target", "101")], Kind::Gauge);
+    let damaged = of("nyala_storage_target_checksum_errors", &[("target", "101")], Kind::Counter);
+    let left = of("nyala_mirror_resync_left_bytes", &[("group", "2"), ("target", "101")], Kind::Gauge);
+    let asked = of("nyala_storage_client_requests", &[("client", "10.0.0.9")], Kind::Counter);
+    let all = |n: i64| {
+        round(&[
+            (written.clone(), 1000 * n),
+            (size.clone(), 5000),
+            (damaged.clone(), 3),
+            (left.clone(), 70),
+            (asked.clone(), 10 * n),
+        ])
+    };
+    let made = figures(9000, &all(1), &all(5), 2.0);
+    let target = made.targets[&TargetId(101)];
+    assert_eq!((target.written, target.size), (2000.0, 5000.0));
+    assert_eq!((made.totals.get(Line::Written), made.services[0].checksum_errors), (2000.0, 3));
+    assert_eq!(made.resyncs[&(GroupId(2), TargetId(101))].left, 70.0);
+    assert_eq!((made.clients[0].name.as_str(), made.clients[0].requests), ("10.0.0.9", 20.0));
+    let anew = figures(9000, &all(5), &all(1), 2.0);
+    assert_eq!(anew.totals.get(Line::Written), 500.0, "it was started anew");
+    let first = figures(9000, &Round::new(), &all(1), 2.0);
+    assert_eq!(first.totals.get(Line::Written), 0.0, "nobody knows since when");
+}
+
+#[test]
+fn latencies_are_the_largest_of_what_does_not_wait_on_purpose() {
+    let p99 = |op| key(Source::Meta, "nyala_meta_request_duration_seconds", &[("op", op)], Field::P99, Kind::Peak);
+    let now = round(&[(p99("create"), 3), (p99("lookup"), 2), (p99("delegation_poll"), 90)]);
+    let made = figures(1, &Round::new(), &now, 1.0);
+    assert_eq!((made.totals.get(Line::MetaLatency), made.services[0].p99_s), (3.0, Some(3.0)));
+}
+
+#[test]
+fn who_is_silent_is_there_with_why() {
+    let instance = Instance { service: Source::Meta, name: "m".to_owned() };
+    let silent = Round::from([(instance, Answered { values: Vec::new(), failed: Some("refused".to_owned()) })]);
+    let made = figures(1, &Round::new(), &silent, 1.0);
+    assert_eq!(made.services[0].failed.as_deref(), Some("refused"));
+}

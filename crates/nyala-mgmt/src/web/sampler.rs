@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Asks all services for their figures at a rate, on a thread of its own: what takes long here holds up no heartbeat.
+//!
+//! **Failure model.** Services may be away or slow: see [`nyala_mon::Sampler`]. The thread ends when it is told to, within a moment. What it
+//! keeps is bounded ([`nyala_web::History`]), and gone with the process.
+
+use super::logic::figures::figures;
+use crate::MgmtError;
+use crate::clock::wall_ms;
+use crate::core::Core;
+use nyala_mon::Round;
+use nyala_transport::HandshakeConfig;
+use nyala_transport::member::monotonic_ms;
+use nyala_web::{Figures, History};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::sync::{Notify, oneshot, watch};
+
+/// While somebody looks.
+const WATCHED: Duration = Duration::from_secs(2);
+
+/// What was sampled.
+#[derive(Debug, Default)]
+pub(crate) struct Sampled {
+    latest: Mutex<(Option<Arc<Figures>>, Arc<History>)>,
+    rounds: watch::Sender<u64>,
+    watchers: AtomicUsize,
+    /// Somebody has begun to look.
+    begun: Notify,
+}
+
+impl Sampled {
+    /// The last figures, and those before.
+    pub fn latest(&self) -> (Option<Arc<Figures>>, Arc<History>) {
+        self.latest.lock().clone()
+    }
+
+    /// Tells of every round, by its number.
+    pub fn rounds(&self) -> watch::Receiver<u64> {
+        self.rounds.subscribe()
+    }
+
+    /// Somebody looks until this is dropped.
+    pub fn watch(self: &Arc<Sampled>) -> Watcher {
+        self.watchers.fetch_add(1, Ordering::Relaxed);
+        self.begun.notify_one();
+        Watcher(self.clone())
+    }
+
+    fn add(&self, figures: Figures) {
+        {
+            let mut latest = self.latest.lock();
+            // A copy only if somebody is drawing it at the moment.
+            Arc::make_mut(&mut latest.1).push(figures.at_ms, figures.totals);
+            latest.0 = Some(Arc::new(figures));
+        }
+        self.rounds.send_modify(|round| *round += 1);
+    }
+}
+
+/// Somebody who looks.
+pub(crate) struct Watcher(Arc<Sampled>);
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.0.watchers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The running sampler.
+pub(crate) struct Sampler {
+    sampled: Arc<Sampled>,
+    stop: Option<oneshot::Sender<()>>,
+    ended: oneshot::Receiver<()>,
+}
+
+impl Sampler {
+    /// Begins; does nothing if there is no rate.
+    pub fn start(core: &Arc<Core>, handshake: HandshakeConfig, every: Option<Duration>) -> Result<Sampler, MgmtError> {
+        let sampled: Arc<Sampled> = Arc::default();
+        let ((stop, stopped), (end, ended)) = (oneshot::channel(), oneshot::channel());
+        if let Some(every) = every {
+            let (core, sampled) = (core.clone(), sampled.clone());
+            let failed = |error: std::io::Error| MgmtError::Raft(format!("the sampler does not start: {error}"));
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+            let thread = std::thread::Builder::new().name("sampler".to_owned());
+            let run = move || {
+                let local = tokio::task::LocalSet::new();
+                local.block_on(&runtime, async {
+                    tokio::select! {
+                        // A dropped sender means stop as well.
+                        _ = stopped => {}
+                        () = sample(core, handshake, every, &sampled) => {}
+                    }
+                });
+                drop(local);
+                // The receiver is gone if nobody waits.
+                let _ = end.send(());
+            };
+            thread.spawn(run).map_err(failed)?;
+        }
+        Ok(Sampler { sampled, stop: Some(stop), ended })
+    }
+
+    /// What it samples.
+    pub fn sampled(&self) -> Arc<Sampled> {
+        self.sampled.clone()
+    }
+
+    /// Stops it.
+    pub async fn stop(mut self) {
+        // The receiver is gone if it never ran.
+        self.stop.take().map(|stop| stop.send(()));
+        let _ = self.ended.await;
+    }
+}
+
+async fn sample(core: Arc<Core>, handshake: HandshakeConfig, every: Duration, sampled: &Sampled) {
+    let mut sampler = nyala_mon::Sampler::with(Vec::new(), handshake);
+    let (mut before, mut before_ms) = (Round::new(), monotonic_ms());
+    loop {
+        let leads = core.check_leading().is_ok();
+        let mounts = if leads { core.mounts.lock().list(monotonic_ms()) } else { Vec::new() };
+        sampler.know(&core.view.map(), mounts);
+        let now_ms = monotonic_ms();
+        let round = sampler.ask_known().await;
+        let seconds = now_ms.saturating_sub(before_ms) as f64 / 1e3;
+        // The first round has nothing to compare with: the next one is soon.
+        let first = before.is_empty();
+        if !first {
+            sampled.add(figures(wall_ms(), &before, &round, seconds));
+        }
+        (before, before_ms) = (round, now_ms);
+        let pause = if first { Duration::from_secs(1).min(every) } else { every };
+        let pause = if sampled.watchers.load(Ordering::Relaxed) > 0 { pause.min(WATCHED) } else { pause };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = sampled.begun.notified() => tokio::time::sleep(pause.min(WATCHED)).await,
+        }
+    }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What all handlers share.
+
+use super::logic::sessions::Sessions;
+use super::render::Rendered;
+use super::sampler::Sampled;
+use crate::core::Core;
+use crate::rest::{Proof, Tokens};
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// What handlers work with.
+#[derive(Clone)]
+pub(crate) struct WebState {
+    pub core: Arc<Core>,
+    pub tokens: Tokens,
+    pub sessions: Arc<Mutex<Sessions>>,
+    pub sampled: Arc<Sampled>,
+    pub rendered: Arc<Rendered>,
+}
+
+/// A connection that showed a session has shown a token once.
+pub(super) fn give(proof: Option<&Proof>) {
+    if let Some(proof) = proof {
+        proof.give();
+    }
+}

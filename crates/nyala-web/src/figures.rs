@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What services said of themselves.
+
+use crate::history::Totals;
+use nyala_wire::{GroupId, TargetId};
+use std::collections::BTreeMap;
+
+/// What all services said in a round, as rates since the round before.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// When, milliseconds since 1970.
+    pub at_ms: u64,
+    /// Of all services together.
+    pub totals: Totals,
+    /// Of each service.
+    pub services: Vec<ServiceFigures>,
+    /// Of each target.
+    pub targets: BTreeMap<TargetId, TargetFigures>,
+    /// Of each member that is being resynced.
+    pub resyncs: BTreeMap<(GroupId, TargetId), Resync>,
+    /// Of each client, in no order.
+    pub clients: Vec<ClientFigures>,
+    /// Of each user of mounts that say so, in no order.
+    pub users: Vec<UserFigures>,
+}
+
+/// What one service said.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServiceFigures {
+    /// Alias of its node.
+    pub name: String,
+    /// Why it said nothing.
+    pub failed: Option<String>,
+    /// Processor time, of one processor.
+    pub cpu: f64,
+    /// Memory, bytes.
+    pub memory: f64,
+    /// Requests in a second.
+    pub requests: f64,
+    /// Their 99th percentile, seconds.
+    pub p99_s: Option<f64>,
+    /// Blocks found damaged since its start.
+    pub checksum_errors: u64,
+}
+
+/// What was said of a target.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TargetFigures {
+    /// Size, bytes.
+    pub size: f64,
+    /// What is free of it.
+    pub free: f64,
+    /// Bytes read in a second.
+    pub read: f64,
+    /// Bytes written in a second.
+    pub written: f64,
+    /// Operations in a second.
+    pub operations: f64,
+    /// 99th percentile of the disk's latency, seconds.
+    pub p99_s: Option<f64>,
+}
+
+/// How far the resync of a member is, bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Resync {
+    /// Copied.
+    pub copied: f64,
+    /// Yet to copy.
+    pub left: f64,
+    /// In a second.
+    pub rate: f64,
+}
+
+/// What a client does in a second.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClientFigures {
+    /// Its address.
+    pub name: String,
+    /// Requests.
+    pub requests: f64,
+    /// Bytes read.
+    pub read: f64,
+    /// Bytes written.
+    pub written: f64,
+}
+
+/// What a user does in a second.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UserFigures {
+    /// The user's number.
+    pub uid: String,
+    /// Requests.
+    pub requests: f64,
+    /// Mounts that the user is busy on.
+    pub mounts: usize,
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A large cluster: 1,000 targets, 10,000 clients.
+
+use crate::clusters::{World, healthy};
+use nyala_web::{ClientFigures, Page, Visitor, document, parts};
+use nyala_wire::map::{MemberState, Reachability};
+use nyala_wire::{GroupId, NodeId, TargetId};
+use std::time::{Duration, Instant};
+
+fn large() -> World {
+    let mut world = healthy();
+    let map = &mut world.map;
+    let (node, target, group) = (map.nodes[5].clone(), map.targets[2].clone(), map.groups[1].clone());
+    (map.nodes, map.targets, map.groups) = (Vec::new(), Vec::new(), Vec::new());
+    for n in 0..250_u32 {
+        let reachability = if n % 10 == 0 { Reachability::Offline } else { Reachability::Online };
+        map.nodes.push(nyala_wire::map::Node {
+            id: NodeId(n + 1),
+            alias: format!("storage{n}"),
+            reachability,
+            ..node.clone()
+        });
+    }
+    for n in 0..1000_u16 {
+        let at = u32::from(n) / 4 + 1;
+        let reachability = map.nodes[at as usize - 1].reachability;
+        map.targets.push(nyala_wire::map::Target {
+            id: TargetId(n + 1),
+            alias: format!("disk-{n}"),
+            node: NodeId(at),
+            reachability,
+            ..target.clone()
+        });
+    }
+    for n in 0..500_u16 {
+        let states = vec![MemberState::Good, if n % 7 == 0 { MemberState::NeedsResync } else { MemberState::Good }];
+        map.groups.push(nyala_wire::map::Group {
+            id: GroupId(n + 1),
+            members: vec![TargetId(n + 1), TargetId(n + 501)],
+            states,
+            ..group.clone()
+        });
+    }
+    crate::clusters::figures(&mut world);
+    let figures = world.figures.as_mut().unwrap();
+    figures.clients = (0..10_000_u32)
+        .map(|n| ClientFigures {
+            name: format!("10.{}.{}.7", n / 250, n % 250),
+            requests: f64::from(n * 7919 % 10_007),
+            read: 1e6,
+            written: 1e5,
+        })
+        .collect();
+    world
+}
+
+#[test]
+fn a_view_of_a_large_cluster_is_small_and_quick() {
+    let world = large();
+    for page in Page::ALL {
+        let began = Instant::now();
+        let facts = world.facts(true);
+        let html = document(page, &facts, &parts(page, &facts), &Visitor::default());
+        let took = began.elapsed();
+        println!("{:9} {:6.1} ms, {} KB", page.title(), took.as_secs_f64() * 1e3, html.len() / 1024);
+        assert!(html.len() < 400 << 10, "{} has {} bytes", page.title(), html.len());
+        // Many times what it takes on an idle machine; the figure itself is printed.
+        assert!(took < Duration::from_secs(2), "{} took {took:?}", page.title());
+    }
+    let html =
+        document(Page::Clients, &world.facts(false), &parts(Page::Clients, &world.facts(false)), &Visitor::default());
+    assert!(html.contains("and 9950 more clients"));
+    let html =
+        document(Page::Targets, &world.facts(false), &parts(Page::Targets, &world.facts(false)), &Visitor::default());
+    assert!(html.contains("and 900 more targets"));
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Pages of made-up clusters: what is in them, what is escaped, what they cost, and their pictures.
+
+mod actions;
+mod clusters;
+mod content;
+mod cost;
+mod hostile;
+mod pictures;
