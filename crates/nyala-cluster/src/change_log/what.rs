@@ -68,6 +68,7 @@ fn one(before: &ClusterState, event: &Event, after: &ClusterState) -> Option<(Mo
         Event::GroupCreated(id) => Some((Mood::Better, format!("mirror group {id} was made"))),
         Event::GroupRemoved(id) => neutral(format!("mirror group {id} was removed")),
         Event::MemberState(group, id, state) => Some(member(after, *group, *id, *state)),
+        Event::MovesPlanned(id) => planned(before, *id, after).map(|what| (Mood::Neutral, what)),
         // Said by what else changed, or of no use to people.
         Event::GroupChanged(..)
         | Event::PrimaryChanged(..)
@@ -75,6 +76,13 @@ fn one(before: &ClusterState, event: &Event, after: &ClusterState) -> Option<(Mo
         | Event::SlotMoves(_)
         | Event::SlotStays(_) => None,
     }
+}
+
+/// Slots that wait until they may set out for a server that joined; while they do, nothing is said.
+fn planned(before: &ClusterState, id: TargetId, after: &ClusterState) -> Option<String> {
+    let of = |state: &ClusterState| state.planned.iter().find(|plan| plan.to == id).map_or(0, |plan| plan.slots.len());
+    let slots = of(after);
+    (slots > of(before)).then(|| format!("{} is to serve {slots} more slots", target(after, id)))
 }
 
 fn node_changed(before: &ClusterState, id: NodeId, after: &ClusterState) -> Option<(Mood, String)> {

@@ -34,6 +34,8 @@ pub(super) fn why(command: &Command, before: &ClusterState, after: &ClusterState
         Command::Fenced(member) => format!("{} knows that it lost its rights", target(before, member.target)),
         Command::HandOutRange { .. } => "a metadata server needed inode numbers".to_owned(),
         Command::BeginMove { slot, .. } => format!("the server of slot {slot} began to copy it"),
+        Command::PlanMoves { to, .. } => format!("{} joined, and has less than its share", target(before, *to)),
+        Command::ReleaseMoves { to, .. } => format!("the next slots planned for {} set out", target(before, *to)),
         Command::CompleteMove { slot, .. } => format!("slot {slot} is wholly on the other server"),
         Command::SetSettings(_)
         | Command::SetLimits(_)

@@ -135,7 +135,15 @@ mod tests {
             btime: time,
         };
         let layout = layout.map(|(pattern, id)| Layout { pattern, chunk_bytes: 1 << 20, targets: vec![TargetId(id)] });
-        EntryInfo { attr, meta_target: TargetId(1), layout, inline: false, pattern: None, parent: None }
+        EntryInfo {
+            attr,
+            meta_target: TargetId(1),
+            layout,
+            inline: false,
+            pattern: None,
+            parent: None,
+            fragments: None,
+        }
     }
 
     #[test]

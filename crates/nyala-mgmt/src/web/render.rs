@@ -73,9 +73,12 @@ pub(super) struct View {
 
 type Moment = (MapVersion, u64, Leadership);
 
+/// The parts of a view, and of what moment they are.
+type RenderedView = (Moment, Arc<Vec<Part>>);
+
 /// Parts of pages that were made; one moment of each.
 #[derive(Default)]
-pub(super) struct Rendered(Mutex<BTreeMap<View, (Moment, Arc<Vec<Part>>)>>);
+pub(super) struct Rendered(Mutex<BTreeMap<View, RenderedView>>);
 
 impl Rendered {
     /// The parts of a page; made if something has changed since it was made last.

@@ -31,7 +31,7 @@ impl<T> Cut<T> {
 }
 
 /// The largest by a key, in falling order, then by name; the others are only counted.
-pub fn largest<'a, T>(all: &'a [T], most: usize, by: impl Fn(&T) -> f64, name: impl Fn(&T) -> &str) -> Cut<&'a T> {
+pub fn largest<T>(all: &[T], most: usize, by: impl Fn(&T) -> f64, name: impl Fn(&T) -> &str) -> Cut<&T> {
     let mut rows: Vec<&T> = all.iter().collect();
     let order = |a: &&T, b: &&T| by(b).total_cmp(&by(a)).then_with(|| name(a).cmp(name(b)));
     if rows.len() > most && most > 0 {

@@ -30,7 +30,7 @@ impl Program {
 
     pub fn step(&mut self) {
         // It has many names for a while, and then few.
-        let grows = (self.steps / 600) % 2 == 0;
+        let grows = (self.steps / 600).is_multiple_of(2);
         self.steps += 1;
         let name = self.name();
         let path = self.dir.join(&name);

@@ -91,7 +91,9 @@ impl Making {
         let waits = label(key, "op").is_some_and(|op| WAITS.contains(&op));
         match key.field {
             Field::Count => {
-                lines.map(|(line, _)| self.total(line, value));
+                if let Some((line, _)) = lines {
+                    self.total(line, value);
+                }
                 self.service(|service| service.requests += value);
             }
             Field::P99 if !waits => {
@@ -117,7 +119,9 @@ impl Making {
 
     fn target(&mut self, key: &Key, change: impl FnOnce(&mut TargetFigures)) {
         let id = label(key, "target").and_then(|id| id.parse().ok());
-        id.map(|id| change(self.figures.targets.entry(TargetId(id)).or_default()));
+        if let Some(id) = id {
+            change(self.figures.targets.entry(TargetId(id)).or_default());
+        }
     }
 
     fn resync(&mut self, key: &Key, change: impl FnOnce(&mut nyala_web::Resync)) {
