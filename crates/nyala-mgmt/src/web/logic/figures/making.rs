@@ -91,9 +91,7 @@ impl Making {
         let waits = label(key, "op").is_some_and(|op| WAITS.contains(&op));
         match key.field {
             Field::Count => {
-                if let Some((line, _)) = lines {
-                    self.total(line, value);
-                }
+                lines.iter().for_each(|(line, _)| self.total(*line, value));
                 self.service(|service| service.requests += value);
             }
             Field::P99 if !waits => {
@@ -118,8 +116,7 @@ impl Making {
     }
 
     fn target(&mut self, key: &Key, change: impl FnOnce(&mut TargetFigures)) {
-        let id = label(key, "target").and_then(|id| id.parse().ok());
-        if let Some(id) = id {
+        if let Some(id) = label(key, "target").and_then(|id| id.parse().ok()) {
             change(self.figures.targets.entry(TargetId(id)).or_default());
         }
     }
