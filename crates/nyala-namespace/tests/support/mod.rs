@@ -16,6 +16,7 @@ use nyala_namespace::tx::{Plan, parts};
 use nyala_namespace::view::{MemView, View};
 use nyala_wire::map::*;
 use nyala_wire::meta::{MetaOp, MetaReply, NewEntry, Owner};
+use nyala_wire::meta_tx::{PartResult, TxPart};
 use nyala_wire::*;
 
 pub const ME: TargetId = TargetId(1);
@@ -91,7 +92,7 @@ impl Logic {
             Ok(reply) => Ok((reply, change.finish())),
             Err(Fault::Refused(error)) => Err(error),
             Err(Fault::Elsewhere(plan)) => match *plan {
-                Plan::Rename(_) => self.transaction(view, &env, *plan),
+                Plan::Rename(_) | Plan::Common { .. } => self.transaction(view, &env, *plan),
                 other => panic!("with one server nothing is elsewhere: {other:?}"),
             },
             Err(Fault::Blocked) => panic!("nobody holds a lock"),
@@ -129,6 +130,21 @@ pub struct Server {
 }
 
 impl Server {
+    /// Does parts of a transaction, one after the other; the result of the last one.
+    pub fn parts(&mut self, list: &[TxPart]) -> Result<PartResult, Fault> {
+        let locks = Locks::default();
+        let mut change = Change::new(&self.view, &locks, None);
+        let now = Time::default();
+        let mut last = PartResult::Ready;
+        for part in list {
+            last = parts::check(&mut change, part, now)?;
+            parts::perform(&mut change, part, &last, now)?;
+        }
+        let batch = change.finish();
+        self.view.apply(&batch);
+        Ok(last)
+    }
+
     pub fn new() -> Server {
         let mut view = MemView::default();
         view.apply(&new_tables());
