@@ -54,7 +54,7 @@ pub enum Plan {
 pub type Found = (InodeId, FileKind);
 
 impl Plan {
-    /// The parts of an operation whose parts are known from the start; a rename's come from [`rename_parts`]. The last
+    /// The parts of an operation whose parts are known from the start; a rename's come from [`super::rename_parts`]. The last
     /// part of `Mkdir` and `Link` depends on the first one's result, see [`Plan::entry_part`].
     pub fn first_parts(&self) -> Vec<TxPart> {
         match self {
