@@ -76,7 +76,7 @@ impl Runners {
         let mut out: Vec<Option<Reply>> = vec![None; count];
         let mut may_be_late = vec![None; count];
         for (at, effect) in effects.into_iter().enumerate() {
-            if matches!(effect, Effect::Read { .. }) {
+            if matches!(effect, Effect::Read { patient: false, .. }) {
                 may_be_late[at] = Some(effect.member());
             }
             out[at] = self.send(at, effect, &replies);

@@ -18,6 +18,8 @@ pub enum Effect {
         offset: u64,
         /// So many bytes.
         len: usize,
+        /// Its reply is waited for; else it may be [`Reply::Late`].
+        patient: bool,
     },
     /// Writes to the drive's file of an object, which is made if it is missing. It survives the death of the process.
     Write {

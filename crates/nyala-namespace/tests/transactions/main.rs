@@ -74,7 +74,8 @@ fn seeds(first: u64, count: u64, faults: Faults) {
     assert!(faults.moves == 0 || moves > count * 2 || one.is_some(), "slots move: {moves} times");
     let often = splits.iter().all(|times| *times > count / 20);
     assert!(faults.split_above == 0 || often || one.is_some(), "directories are split and become whole: {splits:?}");
-    assert!(done > count * 10 || one.is_some(), "clients get something done: {done} operations");
+    let least = if faults.split_above > 0 { 6 } else { 10 };
+    assert!(done > count * least || one.is_some(), "clients get something done: {done} operations");
 }
 
 #[test]

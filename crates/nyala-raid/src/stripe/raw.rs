@@ -23,6 +23,7 @@ pub async fn read_raw(stripe: &mut Stripe, wants: &[(usize, Range<usize>)]) -> V
         object: stripe.id.object,
         offset: offset + (blocks.start * BLOCK_BYTES) as u64,
         len: blocks.len() * BLOCK_BYTES,
+        patient: stripe.patient,
     };
     let effects = wants.iter().filter(|want| asked(stripe, want)).map(effect).collect();
     let mut replies = stripe.port.run(effects).await.into_iter();

@@ -19,7 +19,16 @@ pub(crate) async fn read(mut stripe: Stripe, part: Range<usize>) -> Result<ReadO
     let within = |column| (column, stripe.geometry.within(&part, column));
     let touched: Vec<_> = (0..stripe.geometry.data()).map(within).filter(|(_, bytes)| !bytes.is_empty()).collect();
     let wants: Vec<_> = touched.iter().map(|(column, bytes)| (*column, blocks_of(bytes))).collect();
-    let fetched = fetch(&mut stripe, &wants).await?;
+    stripe.patient = false;
+    let fetched = match fetch(&mut stripe, &wants).await {
+        // Those that are late are needed.
+        Err(StripeError::Lost { .. }) if !stripe.late.is_empty() => {
+            stripe.patient = true;
+            stripe.heal.clear();
+            fetch(&mut stripe, &wants).await?
+        }
+        other => other?,
+    };
     let mut out = Vec::with_capacity(part.len());
     for (((_, bytes), (_, blocks)), content) in touched.iter().zip(&wants).zip(fetched) {
         let start = bytes.start - blocks.start * BLOCK_BYTES;

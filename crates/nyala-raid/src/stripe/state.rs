@@ -34,6 +34,8 @@ pub(crate) struct Stripe {
     /// Members whose tables did not answer.
     pub silent: Vec<usize>,
     pub late: Vec<usize>,
+    /// What is slow is waited for: there is, or may be, no way around it.
+    pub patient: bool,
     /// Columns, first blocks and right content of what was found damaged.
     pub heal: Vec<(usize, usize, Vec<u8>)>,
 }
@@ -42,7 +44,8 @@ impl Stripe {
     pub fn new(port: Port, geometry: Arc<Geometry>, code: Arc<StripCode>, id: StripeId, uses: Vec<Use>) -> Stripe {
         let current = vec![false; uses.len()];
         let (row, damage, heal, silent, late) = Default::default();
-        Stripe { port, geometry, code, id, uses, row, present: false, without: 0, current, damage, silent, late, heal }
+        let (present, without, patient) = (false, 0, true);
+        Stripe { port, geometry, code, id, uses, row, present, without, current, damage, silent, late, patient, heal }
     }
 
     pub fn member(&self, column: usize) -> usize {

@@ -80,7 +80,7 @@ impl Drive {
             return Reply::Failed;
         }
         match effect {
-            Effect::Read { .. } if self.late => return Reply::Late,
+            Effect::Read { patient: false, .. } if self.late => return Reply::Late,
             Effect::Read { object, offset, len, .. } => {
                 let now = self.files.get(&object.0).map_or(&[][..], |file| &file.now);
                 let there = now.get(offset as usize..).unwrap_or(&[]);

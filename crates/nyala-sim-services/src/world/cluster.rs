@@ -62,6 +62,8 @@ pub struct Cluster {
     pub mgmt: Vec<SocketAddr>,
     /// Idle time after which storage syncs, and the time between syncs of metadata.
     pub lazy: Duration,
+    /// With more names a directory is split; 0: none is.
+    pub split_above: u64,
 }
 
 /// Where the secret is, below the directory of the run.
@@ -86,19 +88,19 @@ impl Cluster {
         let mgmt = servers.iter().filter(|server| server.role == Role::Mgmt);
         let mgmt = mgmt.map(|server| place(server.machine, MGMT_PORT)).collect();
         let lazy = Duration::from_millis(*random.pick(&[100, 1000, 4000]));
-        Cluster { servers, mgmt, lazy }
+        Cluster { servers, mgmt, lazy, split_above: 0 }
     }
 
     /// Starts a server that does not run.
     pub fn start(&mut self, number: usize) {
-        let (mgmt, lazy) = (self.mgmt.clone(), self.lazy);
+        let (mgmt, lazy, split_above) = (self.mgmt.clone(), self.lazy, self.split_above);
         let server = &mut self.servers[number];
         let (machine, rack) = (server.machine, server.rack.clone());
         let dir = PathBuf::from(&server.name);
         with(|kernel| kernel.trace.say(&format!("start {}", dir.display())));
         let work: Box<dyn FnOnce() + Send> = match server.role {
             Role::Mgmt => Box::new(move || run_mgmt(dir, machine, mgmt, rack)),
-            Role::Meta => Box::new(move || run_meta(dir, machine, mgmt, lazy, &rack)),
+            Role::Meta => Box::new(move || run_meta(dir, machine, mgmt, (lazy, split_above), &rack)),
             Role::Storage => Box::new(move || run_storage(dir, machine, mgmt, lazy, &rack)),
         };
         server.process = Some(process::begin(machine, &server.name, work));
@@ -174,7 +176,13 @@ fn run_mgmt(dir: PathBuf, machine: MachineId, all: Vec<SocketAddr>, rack: Rack) 
     ended(&dir, run);
 }
 
-fn run_meta(dir: PathBuf, machine: MachineId, mgmt: Vec<SocketAddr>, sync_interval: Duration, rack: &Rack) {
+fn run_meta(
+    dir: PathBuf,
+    machine: MachineId,
+    mgmt: Vec<SocketAddr>,
+    (sync_interval, split_above): (Duration, u64),
+    rack: &Rack,
+) {
     let config = MetaConfig {
         dir: dir.clone(),
         listen: place(machine, META_PORT),
@@ -184,7 +192,7 @@ fn run_meta(dir: PathBuf, machine: MachineId, mgmt: Vec<SocketAddr>, sync_interv
         alias: String::new(),
         encrypt: false,
         spare: dir.to_string_lossy().starts_with(SPARE),
-        split_above: 0,
+        split_above,
         metrics: None,
         sync_interval,
     };

@@ -32,6 +32,14 @@ const STEP: Nanos = SECOND / 20;
 /// A server that ended by itself is started again after a while, as init does.
 const RESTART: Nanos = SECOND;
 
+/// Names with which directories are split, in runs in which they are.
+const SPLIT_ABOVE: u64 = 3;
+
+/// Whether something happens in this run; in all or none, if the environment says so.
+fn happens(variable: &str, by_chance: impl FnOnce() -> bool) -> bool {
+    std::env::var(variable).map_or_else(|_| by_chance(), |always| always == "1")
+}
+
 /// How a run is done.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
@@ -60,6 +68,11 @@ fn now() -> Nanos {
 pub fn run(plan: Plan) {
     let mut random = Random::new(plan.seed ^ 0x5eed);
     let mut cluster = Cluster::new(plan.size, &mut random);
+    // From sequences of their own: the other seeds are what they are without this.
+    let (mut splits, mut random_of_moves) = (Random::new(plan.seed ^ 0x5911), Random::new(plan.seed ^ 0x5107));
+    if plan.trip.is_none() && happens("SIM_SPLITS", || splits.one_in(4)) {
+        cluster.split_above = SPLIT_ABOVE;
+    }
     (0..cluster.servers.len()).for_each(|number| cluster.start(number));
     let mut world =
         World { cluster, clients: Vec::new(), random, next_client: 1, ended: Vec::new(), administrator: None };
@@ -78,15 +91,10 @@ pub fn run(plan: Plan) {
         let machine = process::add_machine();
         world.start_client(machine);
     }
-    // From a sequence of its own: the other seeds are what they are without this.
-    let mut random = Random::new(plan.seed ^ 0x5107);
-    let moves = match std::env::var("SIM_MOVES") {
-        Ok(always) => always == "1",
-        Err(_) => random.one_in(3),
-    };
+    let moves = happens("SIM_MOVES", || random_of_moves.one_in(4));
     if plan.size.meta > 1 && moves {
         ledger(|ledger| ledger.count("slots: an administrator has them moved"));
-        world.administrator = Some(moves::begin(world.cluster.mgmt.clone(), random.fork()));
+        world.administrator = Some(moves::begin(world.cluster.mgmt.clone(), random_of_moves.fork()));
     }
     world.run_under_faults(plan.faults);
     world.quiet();
