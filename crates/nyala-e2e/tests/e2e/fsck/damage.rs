@@ -6,7 +6,8 @@ use super::tables::{Tables, entry};
 use nyala_e2e::Cluster;
 use nyala_e2e::posix::pattern;
 use nyala_namespace::keys;
-use nyala_namespace::records::{CommittedRecord, EntryRecord, FilePart, PreparedRecord};
+use nyala_namespace::records::{CommittedRecord, DirPart, EntryRecord, FilePart, InodeRecord, PreparedRecord};
+use nyala_wire::fragments::{CookieRange, Fragment};
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::{FileKind, InodeId, Name, SessionId, TargetId, Time, codec};
 use std::fs;
@@ -29,10 +30,11 @@ pub const FILES: [&str; 10] =
 const LARGE_FILES: [&str; 7] =
     ["large-gone", "large-lost", "large-more", "large-inline", "large-unexpected", "large-elsewhere", "large-sparse"];
 /// And directories.
-const DIRECTORIES: [&str; 6] = ["circle", "named-elsewhere", "named-twice", "orphaned", "circle/inner", "counted"];
+const DIRECTORIES: [&str; 7] =
+    ["circle", "named-elsewhere", "named-twice", "orphaned", "circle/inner", "counted", "split"];
 
 /// What a check finds of all that.
-pub const FOUND: [&str; 28] = [
+pub const FOUND: [&str; 30] = [
     "chunk-beside-inline",
     "chunk-excess",
     "chunk-lost",
@@ -46,6 +48,8 @@ pub const FOUND: [&str; 28] = [
     "directory-loop",
     "directory-names",
     "directory-parent",
+    "fragment-missing",
+    "fragment-stray",
     "inode-count",
     "inode-orphan",
     "inode-unlinked",
@@ -144,6 +148,7 @@ pub fn damage(tables: &Tables, dir: InodeId, of: &dyn Fn(&str) -> InodeId) {
     let row: EntryRecord = codec::decode(&tables.remove(&entry(dir, "circle"))).unwrap();
     tables.put(&keys::inode(inner), &entry(inner, "circle"), &codec::encode(&row));
     tables.inode(outer, |record| record.dir.as_mut().unwrap().parent = inner);
+    damage_fragments(tables, dir, of("split"));
     // Inodes.
     tables.inode(of("links"), |record| record.nlink = 7);
     for name in ["orphan", "orphaned", "unlinked", "large-gone"] {
@@ -159,6 +164,20 @@ pub fn damage(tables: &Tables, dir: InodeId, of: &dyn Fn(&str) -> InodeId) {
     tables.put(session, &keys::open(of("sessions"), NOBODY), b"");
     tables.put(session, &keys::session_lock(NOBODY, of("sessions")), b"");
     tables.put(session, &keys::reply(NOBODY, 5), &[0x82, 0x05, 0x40]);
+}
+
+/// A directory has a fragment that is lost, and another one does not have a fragment that is there. Their numbers are of those that were
+/// never given to anything.
+fn damage_fragments(tables: &Tables, dir: InodeId, split: InodeId) {
+    let (lost, stray) = (InodeId::new(split.slot(), 3).unwrap(), InodeId::new(dir.slot(), 5).unwrap());
+    tables.inode(split, |record| {
+        record.dir.as_mut().unwrap().fragments = Some(vec![Fragment { inode: lost, upto: 1 << 20 }]);
+    });
+    let home = keys::inode(dir);
+    let mut record: InodeRecord = codec::decode(&tables.with(&home).get(&home).unwrap().unwrap()).unwrap();
+    let range = CookieRange { from: 0, upto: 1 << 20 };
+    (record.nlink, record.dir) = (2, Some(DirPart { range: Some(range), ..DirPart::new(dir, None) }));
+    tables.put(&home, &keys::inode(stray), &codec::encode(&record));
 }
 
 /// Records of striped files say something else than what is at storage.
