@@ -34,8 +34,7 @@ pub(crate) struct Stripe {
     /// Members whose tables did not answer.
     pub silent: Vec<usize>,
     pub late: Vec<usize>,
-    /// What is slow is waited for: there is, or may be, no way around it.
-    pub patient: bool,
+    pub patient: bool, // what is slow is waited for: there may be no way around it
     /// Columns, first blocks and right content of what was found damaged.
     pub heal: Vec<(usize, usize, Vec<u8>)>,
 }
@@ -110,7 +109,6 @@ impl Stripe {
         self.knows(column) && content.chunks(BLOCK_BYTES).enumerate().all(right)
     }
 
-    /// Whether any row says what a column has.
     pub fn knows(&self, column: usize) -> bool {
         self.row.columns.contains_key(&column)
     }
