@@ -5,7 +5,7 @@
 //! ```text
 //! nyala-sim-services [--seeds N] [--first SEED] [--jobs J]   runs seeds, each in a process of its own; --until-found
 //! nyala-sim-services --one SEED [--trace FILE]              runs one; SIM_LOG=nyala_client=debug,... shows what is logged
-//! SIM_MOVES=1 has slots moved in every run, SIM_MOVES=0 in none, in place of a quarter of them; SIM_SPLITS does the same for directories that are split
+//! SIM_MOVES=1 has slots moved in every run, SIM_MOVES=0 in none, in place of a quarter of them; SIM_SPLITS=1 has directories split, in none without it
 //! SIM_SYNC_CUTS=1 has power fail right after clients were told that something is synced, too
 //! ```
 
