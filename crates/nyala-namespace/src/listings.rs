@@ -91,10 +91,9 @@ impl Listings {
 
 /// The names that are there.
 pub fn count(change: &Change, dir: InodeId) -> Step<u64> {
-    let whole = keys::entry(dir, 0);
-    let prefix = &whole[..whole.len() - size_of::<u64>()];
+    let prefix = keys::entries_prefix(dir);
     let (mut names, mut bad) = (0, None);
-    change.view().scan(prefix, &keys::prefix_end(prefix), &mut |_, value| {
+    change.view().scan(&prefix, &keys::prefix_end(&prefix), &mut |_, value| {
         match stored::<EntryRecord>(value) {
             Ok(entry) => names += u64::from(entry.is_taken()),
             Err(error) => bad = Some(error),

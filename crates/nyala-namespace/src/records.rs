@@ -127,6 +127,26 @@ pub struct FilePart {
 }
 
 impl InodeRecord {
+    /// An empty directory of root's.
+    pub fn root_directory(dir: DirPart, now: Time) -> InodeRecord {
+        InodeRecord {
+            kind: FileKind::Directory,
+            perm: 0o755,
+            nlink: 2,
+            uid: 0,
+            gid: 0,
+            size: 0,
+            atime: now,
+            mtime: now,
+            ctime: now,
+            btime: now,
+            rdev: None,
+            dir: Some(dir),
+            file: None,
+            xattr_bytes: None,
+        }
+    }
+
     /// The record's attributes as they cross the wire. A directory's size is the number of its entries: clients that see none need not ask for names.
     pub fn attr(&self, inode: InodeId) -> Attr {
         Attr {

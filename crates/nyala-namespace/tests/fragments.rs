@@ -40,7 +40,7 @@ fn with_fragment() -> (Server, InodeId) {
 }
 
 fn set(inode: InodeId, upto: u64) -> TxPart {
-    TxPart::SetFragments { dir: InodeId::ROOT, fragments: vec![Fragment { inode, upto }] }
+    TxPart::SetFragments { dir: InodeId::ROOT, fragments: vec![Fragment { inode, upto }], changed: None }
 }
 
 fn seen(server: &Server, inode: InodeId, range: CookieRange, most: u32) -> Seen {
@@ -53,7 +53,7 @@ fn moving(server: &Server, from: InodeId, to: InodeId, range: CookieRange, behin
     let seen = seen(server, from, range, u32::MAX);
     [
         TxPart::GiveEntries { inode: from, range, behind, digest: seen.digest() },
-        TxPart::TakeEntries { inode: to, range, entries: seen.entries, changed: seen.changed },
+        TxPart::TakeEntries { inode: to, range, entries: seen.entries },
     ]
 }
 
@@ -88,14 +88,22 @@ fn entries_go_and_come_with_their_counts_and_cookies() {
         (part.size as usize, part.split, root.split, before.split),
         (places.len(), Some(true), Some(true), Some(true))
     );
-    assert_eq!(part.mtime, before.mtime, "it is as old as what came");
+    assert_eq!(root.mtime, before.mtime, "a move is no change of the directory");
     assert_eq!(seen(&server, fragment, LOWER, u32::MAX).entries, places);
     assert_eq!(seen(&server, InodeId::ROOT, LOWER, u32::MAX).entries, []);
 
     let [give, take] = moving(&server, fragment, InodeId::ROOT, LOWER, true);
-    server.parts(&[give, take, set(fragment, 0), TxPart::RemoveFragment { inode: fragment }]).unwrap();
-    server.parts(&[TxPart::SetFragments { dir: InodeId::ROOT, fragments: Vec::new() }]).unwrap();
+    server.parts(&[give, take, set(fragment, 0)]).unwrap();
+    let Ok(PartResult::Attr(last)) = server.parts(&[TxPart::RemoveFragment { inode: fragment }]) else {
+        panic!("it goes")
+    };
+    let whole = |changed| TxPart::SetFragments { dir: InodeId::ROOT, fragments: Vec::new(), changed };
+    server.parts(&[whole(Some(last.mtime))]).unwrap();
     assert_eq!(attr(&mut server, InodeId::ROOT), Attr { split: None, ..before });
+    let later = Time { seconds: before.mtime.seconds + 1, nanos: 0 };
+    server.parts(&[whole(Some(later))]).unwrap();
+    let after = attr(&mut server, InodeId::ROOT);
+    assert_eq!((after.mtime, after.ctime), (later, later), "what changed in a fragment that went is not forgotten");
     assert_eq!(code(server.run(MetaOp::GetAttr { inode: fragment })), ErrorCode::STALE);
 }
 
@@ -224,15 +232,7 @@ fn a_step_fits_only_what_it_was_made_for() {
     let inner = CookieRange { from: HALF / 2, upto: HALF };
     let [give, _] = moving(&server, InodeId::ROOT, fragment, inner, false);
     assert!(busy(server.parts(&[give])), "not from its beginning");
-    assert!(
-        busy(server.parts(&[TxPart::TakeEntries {
-            inode: fragment,
-            range: inner,
-            entries: Vec::new(),
-            changed: Time::default()
-        }])),
-        "a gap"
-    );
+    assert!(busy(server.parts(&[TxPart::TakeEntries { inode: fragment, range: inner, entries: Vec::new() }])), "a gap");
     server.parts(&[take]).unwrap();
     assert!(busy(server.parts(&[TxPart::RemoveFragment { inode: fragment }])), "it has entries");
 

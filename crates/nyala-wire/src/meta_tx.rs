@@ -328,9 +328,6 @@ pub enum TxPart {
         /// The entries.
         #[n(2)]
         entries: Vec<FragmentEntry>,
-        /// When the entries of the giving fragment last changed.
-        #[n(3)]
-        changed: Time,
     },
     /// A directory has these fragments from now on.
     #[n(12)]
@@ -341,6 +338,9 @@ pub enum TxPart {
         /// In the order of their ranges; none: it is whole.
         #[n(1)]
         fragments: Vec<Fragment>,
+        /// When the entries of a fragment that goes last changed: those of the directory did then, or later.
+        #[n(2)]
+        changed: Option<Time>,
     },
     /// Attributes of a split directory are set: all fragments give the same to new entries.
     #[n(13)]
@@ -434,9 +434,6 @@ pub enum TxReply {
         /// There are no more in the range that was asked about.
         #[n(2)]
         end: bool,
-        /// When the fragment's entries last changed.
-        #[n(3)]
-        changed: Time,
     },
 }
 

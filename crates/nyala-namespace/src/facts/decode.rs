@@ -3,17 +3,18 @@
 //! Single rows, as facts. Absent: the row cannot be read.
 
 use crate::keys;
-use crate::records::{CommittedRecord, InodeRecord};
+use crate::records::{CommittedRecord, DirPart, InodeRecord};
 use nyala_wire::check::{Fact, InodeFact, ServerFact};
 use nyala_wire::fragments::{CookieRange, Fragment};
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::{InodeId, Slot, TargetId, codec};
 
-/// An inode record.
-pub fn inode_fact(key: &[u8], value: &[u8]) -> Option<InodeFact> {
+/// An inode record, and what it says of fragments.
+pub fn inode_facts(key: &[u8], value: &[u8]) -> Option<Vec<Fact>> {
     let (inode, record) = (keys::parse_inode(key)?, codec::decode::<InodeRecord>(value).ok()?);
     let (dir, file) = (record.dir.as_ref(), record.file.as_ref());
-    Some(InodeFact {
+    let mut facts = dir.map_or_else(Vec::new, |part| fragment_facts(inode, part));
+    facts.push(Fact::Inode(Box::new(InodeFact {
         inode,
         kind: record.kind,
         nlink: record.nlink,
@@ -26,20 +27,19 @@ pub fn inode_fact(key: &[u8], value: &[u8]) -> Option<InodeFact> {
         xattr_bytes: record.xattr_bytes,
         allocated: file.and_then(|file| file.allocated),
         range: dir.and_then(|dir| dir.range),
-    })
+    })));
+    Some(facts)
 }
 
-/// The fragments of a directory's record.
-pub fn fragment_facts(inode: InodeId, value: &[u8]) -> Vec<Fact> {
-    let part = codec::decode::<InodeRecord>(value).ok().and_then(|record| record.dir);
+/// The fragments that a directory says it has.
+fn fragment_facts(inode: InodeId, part: &DirPart) -> Vec<Fact> {
     let mut from = 0;
-    let fragments = part.iter().flat_map(|part| part.fragments());
     let fact = |fragment: &Fragment| Fact::Fragment {
         inode: fragment.inode,
         dir: inode,
         range: CookieRange { from: std::mem::replace(&mut from, fragment.upto), upto: fragment.upto },
     };
-    fragments.map(fact).collect()
+    part.fragments().iter().map(fact).collect()
 }
 
 /// The directory of an entry's key.

@@ -74,9 +74,7 @@ pub fn of_inodes(view: &dyn View, inodes: &[InodeId]) -> Result<Vec<Fact>, WireE
     }
     let mut found = Vec::new();
     for &inode in inodes {
-        let whole = keys::entry(inode, 0);
-        let names = &whole[..whole.len() - size_of::<u64>()];
-        found.extend(listed(view, inode, names)?);
+        found.extend(listed(view, inode, &keys::entries_prefix(inode))?);
         let ranges = [keys::xattr(inode, b""), keys::open_prefix(inode)];
         let single = [keys::inode(inode), keys::data(inode), keys::garbage(inode), keys::truncate(inode)];
         let mut rows = Vec::new();

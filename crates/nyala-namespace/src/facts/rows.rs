@@ -3,7 +3,7 @@
 //! Rows of a page, as facts.
 
 use super::compare::is_session;
-use super::decode::{committed, entry_dir, fragment_facts, inode_fact, next_sequence, number, parse_tx};
+use super::decode::{committed, entry_dir, inode_facts, next_sequence, number, parse_tx};
 use super::last_directory::LastDirectory;
 use crate::file_locks::FileLocks;
 use crate::keys;
@@ -43,10 +43,7 @@ impl Found {
     /// What one row says; absent: it cannot be read.
     fn add(&mut self, view: &dyn View, key: &[u8], value: &[u8], len: usize) -> Result<Option<()>, WireError> {
         let fact = match key.first() {
-            Some(&keys::INODE) => inode_fact(key, value).map(|fact| {
-                self.facts.extend(fragment_facts(fact.inode, value));
-                Fact::Inode(Box::new(fact))
-            }),
+            Some(&keys::INODE) => return Ok(inode_facts(key, value).map(|facts| self.facts.extend(facts))),
             Some(&keys::ENTRY) => return self.add_entry(view, key, value),
             Some(&keys::DATA) => keys::parse_inode(key).map(|inode| Fact::Content { inode, bytes: len as u64 }),
             Some(&keys::XATTR) => return Ok(self.add_xattr(key)),

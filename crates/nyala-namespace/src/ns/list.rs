@@ -28,8 +28,7 @@ pub fn run(change: &mut Change, env: &Env, dir: InodeId, after: u64, max: u32, p
     let mut bytes = 0;
     let mut bad = None;
     let from = keys::entry(dir, next);
-    let whole = keys::entry(dir, 0);
-    let to = keys::prefix_end(&whole[..whole.len() - 8]);
+    let to = keys::prefix_end(&keys::entries_prefix(dir));
     let mut end = true;
     change.view().scan(&from, &to, &mut |key, value| {
         if rows.len() == max || bytes > MAX_BYTES {

@@ -37,7 +37,7 @@ use nyala_wire::meta::{MetaOp, MetaReply, SetTime};
 /// Runs one operation of a client. Session operations are the service's own.
 pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
     check_times(env, op)?;
-    fragments::refuse_if_split(change, op)?;
+    fragments::elsewhere_if_split(change, op)?;
     dispatch(change, env, op)
 }
 

@@ -64,8 +64,7 @@ pub fn check_empty(change: &mut Change, dir: InodeId) -> Step<()> {
 /// Removes an empty directory's inode, with what is left of entries that held places.
 pub fn remove_empty(change: &mut Change, dir: InodeId) -> Step<()> {
     check_empty(change, dir)?;
-    let prefix = keys::entry(dir, 0);
-    change.delete_all(&prefix[..prefix.len() - 8])?;
+    change.delete_all(&keys::entries_prefix(dir))?;
     destroy(change, dir)
 }
 

@@ -20,7 +20,7 @@ pub fn answer(state: &mut State, inode: InodeId, range: CookieRange, most: u32) 
     let seen = state.ground.look(None, |mut change| {
         let count = change.dir(inode)?.1.entries;
         let seen = entries::entries(&mut change, inode, range, most.min(MOST_ENTRIES))?;
-        Ok::<_, Fault>(TxReply::Fragment { count, entries: seen.entries, end: seen.end, changed: seen.changed })
+        Ok::<_, Fault>(TxReply::Fragment { count, entries: seen.entries, end: seen.end })
     });
     seen.map_err(Fault::refusal)
 }

@@ -11,7 +11,7 @@ use crate::records::{CommittedRecord, DirPart, InodeRecord, PreparedRecord, Sess
 use crate::tx::participant;
 use nyala_kv::Batch;
 use nyala_wire::meta_tx::TxId;
-use nyala_wire::{ErrorCode, FileKind, InodeId, TargetId, Time, WireError, codec};
+use nyala_wire::{ErrorCode, InodeId, TargetId, Time, WireError, codec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
@@ -21,22 +21,7 @@ pub fn root(state: &State, now: Time) -> Result<Option<Batch>, WireError> {
     if !here || state.ground.tables.get(&keys::inode(InodeId::ROOT))?.is_some() {
         return Ok(None);
     }
-    let record = InodeRecord {
-        kind: FileKind::Directory,
-        perm: 0o755,
-        nlink: 2,
-        uid: 0,
-        gid: 0,
-        size: 0,
-        atime: now,
-        mtime: now,
-        ctime: now,
-        btime: now,
-        rdev: None,
-        dir: Some(DirPart::new(InodeId::ROOT, None)),
-        file: None,
-        xattr_bytes: None,
-    };
+    let record = InodeRecord::root_directory(DirPart::new(InodeId::ROOT, None), now);
     let mut batch = Batch::new();
     batch.put(keys::inode(InodeId::ROOT), codec::encode(&record));
     batch.put(keys::inode_count(), 1_u64.to_le_bytes());

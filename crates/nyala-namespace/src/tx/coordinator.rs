@@ -7,6 +7,7 @@ use super::common::common_parts;
 use super::parts;
 use super::plan::{Found, Plan};
 use super::rename_parts::{Dirs, moves_directory, rename_parts};
+use super::resplit::Move;
 use super::resplit_parts::{self, locked};
 use crate::change::{Change, Fault, Step};
 use crate::keys;
@@ -233,7 +234,13 @@ impl Coordinator {
         };
         let (here, there) = split(env, parts);
         if there.is_empty() {
-            return Ok(decision(here, reply));
+            if matches!(&self.plan, Plan::Resplit(resplit) if matches!(resplit.step, Move::Add(_))) {
+                // The slot has come here meanwhile; the number that it would get is not known before it is decided.
+                return Err(Fault::Blocked);
+            }
+            let check = |part: &TxPart| parts::check(change, part, env.now);
+            let results = here.iter().map(check).collect::<Step<Vec<PartResult>>>()?;
+            return self.changed_fragments(here, reply, results);
         }
         self.state = State::Fragments(here, reply);
         self.prepare(env, there)

@@ -90,6 +90,10 @@ pub fn check(change: &mut Change, part: &TxPart, now: Time) -> Step<PartResult> 
             let inode = change.allocate(*slot)?;
             Ok(PartResult::Attr(new_dir_attr(inode, *perm, owner.uid, owner.gid, now)))
         }
+        TxPart::RemoveFragment { inode } => {
+            fragments::check(change, part)?;
+            Ok(PartResult::Attr(change.inode(*inode)?.attr(*inode)))
+        }
         _ => fragments::check(change, part).map(|()| PartResult::Ready),
     }
 }

@@ -10,7 +10,7 @@ use minicbor::bytes::ByteVec;
 use nyala_wire::fragments::Fragment;
 use nyala_wire::meta::Owner;
 use nyala_wire::meta_tx::{PartResult, TxPart};
-use nyala_wire::{ErrorCode, InodeId, Slot};
+use nyala_wire::{ErrorCode, InodeId, Slot, Time};
 
 /// The directory, and the fragments concerned that are here: they are locked meanwhile.
 pub fn locked(resplit: &Resplit, is_here: &dyn Fn(Slot) -> bool) -> Vec<InodeId> {
@@ -39,29 +39,40 @@ pub fn parts(resplit: &Resplit, change: &mut Change) -> Step<Vec<TxPart>> {
             Ok(vec![fragment(resplit.dir, *slot, &record, default_acl, at)])
         }
         Move::Drop => {
-            let Some((last, rest)) = resplit.before.split_last() else { return Err(Fault::Blocked) };
-            Ok(vec![TxPart::RemoveFragment { inode: last.inode }, set(resplit, rest.to_vec())])
+            let last = resplit.before.last().ok_or(Fault::Blocked)?;
+            Ok(vec![TxPart::RemoveFragment { inode: last.inode }])
         }
         Move::Entries { at, upto, parts } => {
             let mut after = resplit.before.clone();
             after.get_mut(*at).ok_or(ErrorCode::BAD_MESSAGE)?.upto = *upto;
             let (give, take) = (**parts).clone();
-            Ok(vec![give, take, set(resplit, after)])
+            Ok(vec![give, take, set(resplit, after, None)])
         }
     }
 }
 
-/// The part that follows from what others have prepared.
+/// The part that follows from the result of the first one.
 pub fn made(resplit: &Resplit, results: &[PartResult]) -> Step<Option<TxPart>> {
-    let Move::Add(_) = resplit.step else { return Ok(None) };
-    let Some(PartResult::Attr(attr)) = results.first() else { return Err(ErrorCode::BAD_MESSAGE.into()) };
-    let upto = resplit.before.last().map_or(0, |last| last.upto);
-    let more = Fragment { inode: attr.inode, upto };
-    Ok(Some(set(resplit, resplit.before.iter().copied().chain([more]).collect())))
+    let (before, attr) = match (&resplit.step, results.first()) {
+        (Move::Entries { .. }, _) => return Ok(None),
+        (_, Some(PartResult::Attr(attr))) => (&resplit.before, attr),
+        _ => return Err(ErrorCode::BAD_MESSAGE.into()),
+    };
+    Ok(Some(match resplit.step {
+        Move::Drop => {
+            let rest = before.split_last().map_or_else(Vec::new, |(_, rest)| rest.to_vec());
+            set(resplit, rest, Some(attr.mtime))
+        }
+        _ => {
+            let upto = before.last().map_or(0, |last| last.upto);
+            let more = Fragment { inode: attr.inode, upto };
+            set(resplit, before.iter().copied().chain([more]).collect(), None)
+        }
+    }))
 }
 
-fn set(resplit: &Resplit, fragments: Vec<Fragment>) -> TxPart {
-    TxPart::SetFragments { dir: resplit.dir, fragments }
+fn set(resplit: &Resplit, fragments: Vec<Fragment>, changed: Option<Time>) -> TxPart {
+    TxPart::SetFragments { dir: resplit.dir, fragments, changed }
 }
 
 /// A new fragment gives to new entries what its directory does.

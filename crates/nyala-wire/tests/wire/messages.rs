@@ -217,8 +217,8 @@ enums! {
         8 MakeFragment { slot, of, perm, owner, pattern, default_acl, at }
         9 RemoveFragment { inode }
         10 GiveEntries { inode, range, behind, digest }
-        11 TakeEntries { inode, range, entries, changed }
-        12 SetFragments { dir, fragments }
+        11 TakeEntries { inode, range, entries }
+        12 SetFragments { dir, fragments, changed }
         13 SetAttr { inode, set }
         14 SetAcl { inode, name, value, kill_sgid }
         15 SetPattern { inode, pattern }
@@ -229,7 +229,7 @@ enums! {
         2 Outcome { 0 }
         3 Parent { 0 }
         4 LockEdges { 0 }
-        5 Fragment { count, entries, end, changed }
+        5 Fragment { count, entries, end }
     }
     Outcome { 0 Pending {} 1 Committed {} 2 Aborted {} }
     PartResult { 0 Ready {} 1 Attr { 0 } 2 Entry { 0 } 3 EntryOf { entry, dir } }

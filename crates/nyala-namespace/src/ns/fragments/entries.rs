@@ -4,29 +4,25 @@
 
 use crate::change::{Change, Step};
 use crate::keys;
+use nyala_wire::InodeId;
 use nyala_wire::fragments::{CookieRange, FragmentEntry};
-use nyala_wire::{InodeId, Time};
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
 use std::ops::ControlFlow;
 
-/// Entries of a fragment, and since when they are these.
+/// Entries of a fragment.
 #[derive(Clone, Debug)]
 pub struct Seen {
     /// The entries.
     pub entries: Vec<FragmentEntry>,
-    /// When the fragment's entries last changed.
-    pub changed: Time,
     /// There are no more in the range.
     pub end: bool,
 }
 
 impl Seen {
-    /// What tells these from others: SipHash-2-4, key 0, of the time of the last change and of cookies and rows, each with its length.
+    /// What tells these from others: SipHash-2-4, key 0, of cookies and rows, each row with its length.
     pub fn digest(&self) -> u64 {
         let mut hasher = SipHasher24::new();
-        hasher.write(&self.changed.seconds.to_le_bytes());
-        hasher.write(&self.changed.nanos.to_le_bytes());
         for entry in &self.entries {
             hasher.write(&entry.cookie.to_le_bytes());
             hasher.write(&(entry.row.len() as u64).to_le_bytes());
@@ -38,7 +34,7 @@ impl Seen {
 
 /// The entries of a range of a fragment's, at most `most`. Names with the same hash are given together, or not at all.
 pub fn entries(change: &mut Change, inode: InodeId, range: CookieRange, most: u32) -> Step<Seen> {
-    let changed = change.dir(inode).map(|(record, _)| record.mtime)?;
+    change.dir(inode)?;
     let (mut entries, mut end) = (Vec::new(), true);
     change.view().scan(&keys::entry(inode, range.from), &keys::entry(inode, range.upto), &mut |key, value| {
         let Some(cookie) = keys::parse_cookie(key) else { return ControlFlow::Continue(()) };
@@ -50,5 +46,5 @@ pub fn entries(change: &mut Change, inode: InodeId, range: CookieRange, most: u3
         entries.push(FragmentEntry { cookie, row: value.to_vec().into() });
         ControlFlow::Continue(())
     })?;
-    Ok(Seen { entries, changed, end })
+    Ok(Seen { entries, end })
 }

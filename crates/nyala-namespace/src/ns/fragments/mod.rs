@@ -21,7 +21,7 @@ pub fn list(change: &mut Change, dir: InodeId) -> Step<MetaReply> {
 }
 
 /// What a split directory has in common with its fragments is changed at all of them.
-pub fn refuse_if_split(change: &mut Change, op: &MetaOp) -> Step<()> {
+pub fn elsewhere_if_split(change: &mut Change, op: &MetaOp) -> Step<()> {
     let inode = match op {
         MetaOp::SetAttr { inode, .. } => *inode,
         MetaOp::SetXattr { inode, name, .. } | MetaOp::RemoveXattr { inode, name } if acl::is_one(name) => *inode,

@@ -7,7 +7,7 @@ use crate::change::{Change, Step, stored};
 use crate::keys;
 use crate::records::EntryRecord;
 use nyala_wire::fragments::{CookieRange, FragmentEntry};
-use nyala_wire::{ErrorCode, FileKind, InodeId, Time};
+use nyala_wire::{ErrorCode, FileKind, InodeId};
 
 /// Entries go out of a fragment, from the end or the beginning of its range.
 pub fn give(change: &mut Change, inode: InodeId, range: CookieRange, behind: bool) -> Step<()> {
@@ -20,19 +20,10 @@ pub fn give(change: &mut Change, inode: InodeId, range: CookieRange, behind: boo
     Ok(())
 }
 
-/// Entries come into a fragment, before or behind its range. `changed`: when those of the giver last changed.
-pub fn take(
-    change: &mut Change,
-    inode: InodeId,
-    range: CookieRange,
-    entries: &[FragmentEntry],
-    changed: Time,
-) -> Step<()> {
+/// Entries come into a fragment, before or behind its range.
+pub fn take(change: &mut Change, inode: InodeId, range: CookieRange, entries: &[FragmentEntry]) -> Step<()> {
     entries.iter().for_each(|entry| change.put(keys::entry(inode, entry.cookie), entry.row.to_vec()));
     count(change, inode, entries, 1)?;
-    let record = change.inode_mut(inode)?;
-    record.mtime = record.mtime.max(changed);
-    record.stamp(changed);
     if let Some(own) = own_range(change, inode)? {
         if own.from == range.upto { own.from = range.from } else { own.upto = range.upto }
     }

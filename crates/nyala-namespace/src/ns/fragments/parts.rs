@@ -53,8 +53,8 @@ pub fn perform(change: &mut Change, part: &TxPart, now: Time) -> Step<()> {
             destroy(change, *inode)
         }
         TxPart::GiveEntries { inode, range, behind, .. } => give(change, *inode, *range, *behind),
-        TxPart::TakeEntries { inode, range, entries, changed } => take(change, *inode, *range, entries, *changed),
-        TxPart::SetFragments { dir, fragments } => set(change, *dir, fragments),
+        TxPart::TakeEntries { inode, range, entries } => take(change, *inode, *range, entries),
+        TxPart::SetFragments { dir, fragments, changed } => set(change, *dir, fragments, *changed),
         TxPart::SetAttr { inode, set } => attrs::set(change, now, *inode, set).map(drop),
         TxPart::SetAcl { inode, name, value: Some(value), kill_sgid } => {
             let how = xattr::How::of(false, false, *kill_sgid);
@@ -80,8 +80,13 @@ fn check_removable(change: &mut Change, inode: InodeId) -> Step<()> {
     so(part.range.is_some_and(|range| range.is_empty()) && part.entries == 0)
 }
 
-fn set(change: &mut Change, dir: InodeId, fragments: &[Fragment]) -> Step<()> {
-    let part = change.inode_mut(dir)?.dir.as_mut().ok_or(ErrorCode::NOT_A_DIRECTORY)?;
+fn set(change: &mut Change, dir: InodeId, fragments: &[Fragment], changed: Option<Time>) -> Step<()> {
+    let record = change.inode_mut(dir)?;
+    if let Some(changed) = changed {
+        record.mtime = record.mtime.max(changed);
+        record.stamp(changed);
+    }
+    let part = record.dir.as_mut().ok_or(ErrorCode::NOT_A_DIRECTORY)?;
     part.fragments = if fragments.is_empty() { None } else { Some(fragments.to_vec()) };
     Ok(())
 }

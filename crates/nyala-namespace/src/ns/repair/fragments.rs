@@ -8,7 +8,7 @@ use crate::ns::inodes::destroy;
 use crate::records::{DirPart, InodeRecord};
 use nyala_wire::fragments::{COOKIE_END, CookieRange};
 use nyala_wire::meta::FragmentRepair;
-use nyala_wire::{ErrorCode, FileKind, InodeId, Time};
+use nyala_wire::{ErrorCode, InodeId, Time};
 
 /// Does one of them.
 pub fn run(change: &mut Change, now: Time, repair: &FragmentRepair) -> Step<()> {
@@ -31,21 +31,5 @@ fn make(change: &mut Change, now: Time, inode: InodeId, dir: InodeId, range: Coo
         return Err(ErrorCode::INVALID.into());
     }
     let part = DirPart { range: Some(range), ..DirPart::new(dir, None) };
-    let record = InodeRecord {
-        kind: FileKind::Directory,
-        perm: 0o755,
-        nlink: 2,
-        uid: 0,
-        gid: 0,
-        size: 0,
-        atime: now,
-        mtime: now,
-        ctime: now,
-        btime: now,
-        rdev: None,
-        dir: Some(part),
-        file: None,
-        xattr_bytes: None,
-    };
-    change.insert_inode(inode, record)
+    change.insert_inode(inode, InodeRecord::root_directory(part, now))
 }

@@ -35,8 +35,7 @@ pub fn remove(change: &mut Change, now: Time, dir: InodeId, cookie: u64, inode: 
 /// Removes names in a directory that does not exist.
 pub fn remove_all(change: &mut Change, dir: InodeId) -> Step<()> {
     check(change.find_inode(dir)?.is_none())?;
-    let whole = keys::entry(dir, 0);
-    let rows = change.list(&whole[..whole.len() - size_of::<u64>()], AT_ONCE)?;
+    let rows = change.list(&keys::entries_prefix(dir), AT_ONCE)?;
     check(!rows.is_empty())?;
     rows.into_iter().for_each(|(key, _)| change.delete(key));
     Ok(())
@@ -80,10 +79,9 @@ pub fn add(change: &mut Change, now: Time, (dir, name): (InodeId, &Name), inode:
 pub fn count(change: &mut Change, dir: InodeId) -> Step<()> {
     let (record, part) = change.dir(dir)?;
     let before = (part.entries, record.nlink);
-    let whole = keys::entry(dir, 0);
-    let prefix = &whole[..whole.len() - size_of::<u64>()];
+    let prefix = keys::entries_prefix(dir);
     let (mut entries, mut subdirs, mut bad) = (0, 0_u32, None);
-    change.view().scan(prefix, &keys::prefix_end(prefix), &mut |_, value| {
+    change.view().scan(&prefix, &keys::prefix_end(&prefix), &mut |_, value| {
         match stored::<EntryRecord>(value) {
             Ok(entry) if entry.is_taken() => {
                 entries += 1;

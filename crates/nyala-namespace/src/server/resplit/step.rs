@@ -124,16 +124,16 @@ impl Step {
     }
 
     fn looked(&mut self, state: &mut State, window: Window, reply: TxReply) -> Result<Option<Phase>, WireError> {
-        let TxReply::Fragment { entries, end, changed, .. } = reply else {
+        let TxReply::Fragment { entries, end, .. } = reply else {
             return Err(ErrorCode::BAD_MESSAGE.into());
         };
         if !end && let Some(half) = window.half() {
             return self.look(state, half).map(Some);
         }
-        let seen = Seen { entries, changed, end };
+        let seen = Seen { entries, end };
         let (range, (giver, taker)) = (window.range, window.between());
         let give = TxPart::GiveEntries { inode: self.inode(giver), range, behind: !window.up, digest: seen.digest() };
-        let take = TxPart::TakeEntries { inode: self.inode(taker), range, entries: seen.entries, changed };
+        let take = TxPart::TakeEntries { inode: self.inode(taker), range, entries: seen.entries };
         let step = Move::Entries { at: window.at, upto: window.end(), parts: Box::new((give, take)) };
         self.transaction(state, step).map(Some)
     }
