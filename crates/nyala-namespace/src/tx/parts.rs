@@ -46,7 +46,7 @@ pub fn locks(part: &TxPart, result: &PartResult) -> Vec<LockKey> {
 /// Checks that a part can be done. Changes nothing but the allocation of a new directory's number.
 pub fn check(change: &mut Change, part: &TxPart, now: Time) -> Step<PartResult> {
     match part {
-        TxPart::MakeDir { slot, perm, owner, .. } => {
+        TxPart::MakeDir { slot, perm, owner, .. } | TxPart::MakeFragment { slot, perm, owner, .. } => {
             let inode = change.allocate(*slot)?;
             Ok(PartResult::Attr(new_dir_attr(inode, *perm, owner.uid, owner.gid, now)))
         }
@@ -86,10 +86,6 @@ pub fn check(change: &mut Change, part: &TxPart, now: Time) -> Step<PartResult> 
             })
         }
         TxPart::RenameLock => Ok(PartResult::Ready),
-        TxPart::MakeFragment { slot, perm, owner, .. } => {
-            let inode = change.allocate(*slot)?;
-            Ok(PartResult::Attr(new_dir_attr(inode, *perm, owner.uid, owner.gid, now)))
-        }
         TxPart::RemoveFragment { inode } => {
             fragments::check(change, part)?;
             Ok(PartResult::Attr(change.inode(*inode)?.attr(*inode)))

@@ -12,9 +12,9 @@ pub type Blocks = BTreeSet<(String, u64)>;
 
 /// What two members differ in. Files whose inode begins with `plain` are not mirrored: members may have any of them. A file that is
 /// not there is as good as one of no bytes: the latter stays where a creation is taken back that the other member never saw.
-pub fn judge(one: (&Disk, &Blocks), other: (&Disk, &Blocks), plain: &str) -> Option<String> {
+pub fn judge(one: (&Disk, &Blocks), other: (&Disk, &Blocks), plain: &[String]) -> Option<String> {
     let names = |disk: &Disk| {
-        let files = disk.files().into_iter().filter(|(name, _)| plain.is_empty() || !name.starts_with(plain));
+        let files = disk.files().into_iter().filter(|(name, _)| !plain.iter().any(|plain| name.starts_with(plain)));
         files.filter(|(_, bytes)| *bytes > 0).map(|(name, _)| name).collect::<Vec<_>>()
     };
     let (ones, others) = (names(one.0), names(other.0));
@@ -55,7 +55,8 @@ mod tests {
     }
 
     fn judged(one: &(Disk, Blocks), other: &(Disk, Blocks), plain: &str) -> Option<String> {
-        judge((&one.0, &one.1), (&other.0, &other.1), plain)
+        let plain: Vec<String> = Some(plain.to_owned()).into_iter().filter(|plain| !plain.is_empty()).collect();
+        judge((&one.0, &one.1), (&other.0, &other.1), &plain)
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub struct Ledger {
     doubts: BTreeMap<ClientId, u64>,
     said_again: SaidAgain,
     /// How inodes begin whose files are not mirrored.
-    pub plain: String,
+    pub plain: Vec<String>,
     /// Slots of the directories that clients work in.
     pub busy: Vec<Slot>,
     pub findings: Vec<String>,

@@ -20,7 +20,7 @@ pub const OWNER: Owner = Owner { uid: 0, gid: 0 };
 /// Directories, each with one of everything.
 pub const DIRS: [&str; 3] = ["d0", "d1", "d2"];
 /// The one whose files are not mirrored.
-const PLAIN: &str = "d1";
+pub const PLAIN: &str = "d1";
 /// Files in each directory.
 pub const FILES: [&str; 6] = ["small", "large", "wide", "name", "log", "lock"];
 
@@ -67,7 +67,7 @@ pub fn run(mgmt: &[SocketAddr], rest: MachineId, (storage, spares): (usize, usiz
                 // Files are in the slot of their directory, which is how their numbers begin.
                 let number = dir.to_string();
                 let slot = number.split('-').next().unwrap_or_default();
-                crate::check::ledger(|ledger| ledger.plain = slot.to_owned());
+                crate::check::ledger(|ledger| ledger.plain.push(slot.to_owned()));
             }
             crate::check::ledger(|ledger| ledger.busy.push(dir.slot()));
             for file in FILES {

@@ -2,7 +2,7 @@
 
 //! A client at work: random operations on what all clients share, each said to the ledger before it begins and when it is done.
 
-use super::setup::{DIRS, OWNER, client_config};
+use super::setup::{DIRS, OWNER, PLAIN, client_config};
 use crate::check::append::{RECORD, word};
 use crate::check::{ClientId, ledger};
 use crate::random::Random;
@@ -376,7 +376,7 @@ impl Worker {
 
     /// Reads everything once.
     pub async fn look_at_all(mut self) -> Done {
-        for dir in 0..DIRS.len() {
+        for (dir, name) in DIRS.iter().enumerate() {
             for kind in &KINDS {
                 for cell in 0..kind.cells {
                     self.read_cell(dir, kind, cell).await?;
@@ -385,6 +385,11 @@ impl Worker {
             self.read_log(dir).await?;
             self.read_name(dir).await?;
             self.list(dir).await?;
+            if *name == PLAIN {
+                // Where it is split, not all of them are in its own slot.
+                let files = self.client.readdir(self.dirs[dir], 0, 1000, false).await?.entries;
+                ledger(|ledger| ledger.plain.extend(files.iter().map(|file| file.inode.to_string())));
+            }
         }
         self.client.shutdown().await
     }

@@ -81,16 +81,16 @@ pub fn move_slots(site: &mut Site) {
     assert!(new["slots"].as_u64() > Some(64), "{new}");
     site.work();
     let new = new["target"].to_string();
+    let new_id: u64 = new.parse().unwrap();
     // Where maps come with heartbeats only, a slot takes half a second: more in all than a command is waited for here.
     assert!(site.on("m1").sh(&format!("nyala meta drain {new} --yes")).ok());
     site.until("half of it has gone", |site| {
-        servers(site).iter().all(|server| server["target"].to_string() != new || server["slots"].as_u64() < Some(40))
+        servers(site).iter().all(|server| server["target"] != new_id || server["slots"].as_u64() < Some(40))
     });
     site.runs("m1", "nyala meta drain TARGET --yes --wait", &[("TARGET", &new)]);
     site.runs("m1", "nyala meta cancel", &[]);
     site.work();
     let targets = site.json("nyala target list");
-    let new_id: u64 = new.parse().unwrap();
     let ours = |target: &&serde_json::Value| target["id"] == new_id;
     let node = targets.as_array().unwrap().iter().find(ours).unwrap()["node"].to_string();
     site.on("m2").stop("meta", "TERM");
