@@ -5,6 +5,7 @@
 //! This crate is pure: no I/O, no clock, no randomness of its own. `docs/protocol.md` shows every byte of what is defined here.
 
 pub mod attr;
+pub mod cbor;
 pub mod check;
 pub mod checksum;
 pub mod codec;
