@@ -67,6 +67,10 @@ impl Directories {
                 Err(error) if error.is(ErrorCode::OTHER_FRAGMENT) => drop(self.fragments.learn(dir).await?),
                 Ok(Lookup { attr: None, entry_delegated: false, .. })
                     if at != dir && self.fragments.has_moved(dir, name, at).await? => {}
+                Ok(none @ Lookup { attr: None, .. }) => {
+                    self.namespace.missed(dir, at, self.fragments.range(dir, at)).await;
+                    break none;
+                }
                 other => break other?,
             }
             again.pause("look up a name").await?;

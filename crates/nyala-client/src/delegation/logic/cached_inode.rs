@@ -2,6 +2,7 @@
 
 //! What is cached of an inode under its delegation, except a file's content.
 
+use super::all_names::{AllOf, Gathering, MAX_UNCERTAIN};
 use nyala_wire::meta::Listing;
 use nyala_wire::{Attr, FileKind, InodeId};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -22,16 +23,16 @@ pub struct CachedInode {
     entries: HashMap<Vec<u8>, Option<InodeId>>,
     /// Names that this client is changing, or did without hearing what came of it: if they are not in `entries`, nothing is known of them.
     uncertain: HashSet<Vec<u8>>,
-    /// There are no other names than these. Also where `attr` says that there are none.
-    complete: bool,
+    /// Of these names there are no others than `entries`. Also where `attr` says that there are none.
+    complete: Option<AllOf>,
+    /// Its names are being gathered, so that all are known.
+    gathering: Gathering,
     /// Parts of a directory's listing by the cookie they start after, without attributes.
     listings: BTreeMap<u64, Arc<Listing>>,
 }
 
 /// Most extended attributes that are cached of one inode.
 const MAX_XATTRS: usize = 64;
-/// With more names that are uncertain, a directory's names do not count as complete.
-const MAX_UNCERTAIN: usize = 1_000;
 
 impl CachedInode {
     /// Whether it is known to be a directory.
@@ -48,7 +49,8 @@ impl CachedInode {
     pub fn drop_names(&mut self) {
         self.entries = HashMap::new();
         self.uncertain = HashSet::new();
-        self.complete = false;
+        self.complete = None;
+        self.gathering = Gathering::default();
         self.listings = BTreeMap::new();
     }
 
@@ -56,7 +58,10 @@ impl CachedInode {
     pub fn entry(&self, name: &[u8]) -> Option<Option<InodeId>> {
         match self.entries.get(name) {
             Some(known) => Some(*known),
-            None => (self.is_complete() && !self.uncertain.contains(name)).then_some(None),
+            None => {
+                let all = self.all_of()?;
+                (!self.uncertain.contains(name) && all.has(name)).then_some(None)
+            }
         }
     }
 
@@ -69,16 +74,47 @@ impl CachedInode {
     /// This client changes what is under a name.
     pub fn forget_entry(&mut self, name: &[u8]) {
         self.entries.remove(name);
-        if self.is_complete() {
+        self.gathering.changes(name);
+        if let Some(all) = self.all_of() {
             self.uncertain.insert(name.to_vec());
-            self.complete = self.uncertain.len() <= MAX_UNCERTAIN;
+            self.complete = Some(all).filter(|_| self.uncertain.len() <= MAX_UNCERTAIN);
         }
     }
 
-    fn is_complete(&self) -> bool {
+    fn all_of(&self) -> Option<AllOf> {
         // Of a directory that is split, other names may be in other fragments.
         let has_none = |attr: &Attr| attr.kind == FileKind::Directory && attr.size == 0 && !attr.is_split();
-        self.complete || self.attr.as_ref().is_some_and(has_none)
+        self.complete.or_else(|| self.attr.as_ref().is_some_and(has_none).then_some(AllOf::Directory))
+    }
+
+    /// A server was asked for a name that is not there.
+    pub fn missed(&mut self) {
+        self.gathering.missed();
+    }
+
+    /// Whether to think about asking for all names: after how many that were not there, `first` at least.
+    pub fn consider_gathering(&mut self, first: u32) -> Option<u32> {
+        self.gathering.due(first).filter(|_| self.all_of().is_none())
+    }
+
+    /// From now on all names are asked for. No local change of the directory is under way. What to give to [`CachedInode::gathered`].
+    pub fn gather(&mut self) -> u64 {
+        self.gathering.begin()
+    }
+
+    /// These are all names, as servers said since gathering began; the delegation was held all the time. How many names more are kept.
+    pub fn gathered(&mut self, ticket: u64, all: AllOf, names: Vec<(Vec<u8>, InodeId)>) -> usize {
+        let Some(changed) = self.gathering.end(ticket) else { return 0 };
+        let before = self.entries.len();
+        for (name, inode) in names {
+            if !changed.contains(&name) {
+                self.put_entry(name, Some(inode));
+            }
+        }
+        // What became of those is in `entries`, or nobody knows.
+        self.uncertain.extend(changed.into_iter().filter(|name| !self.entries.contains_key(name)));
+        self.complete = Some(all).filter(|_| self.uncertain.len() <= MAX_UNCERTAIN);
+        self.entries.len().saturating_sub(before)
     }
 
     /// Keeps a part of the listing. With the last one that was missing all names are known.
@@ -87,7 +123,9 @@ impl CachedInode {
             self.put_entry(entry.name.as_bytes().to_vec(), Some(entry.inode));
         }
         self.listings.insert(after, Arc::new(part));
-        self.complete |= self.has_whole_listing();
+        if self.has_whole_listing() {
+            self.complete = Some(AllOf::Directory);
+        }
     }
 
     fn has_whole_listing(&self) -> bool {
@@ -111,7 +149,7 @@ impl CachedInode {
 
     /// The inode was changed locally: invalidates all but names and content.
     pub fn changed(&mut self) {
-        self.complete = self.is_complete();
+        self.complete = self.all_of();
         self.attr = None;
         self.xattrs = HashMap::new();
         self.xattr_names = None;

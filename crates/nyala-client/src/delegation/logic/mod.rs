@@ -2,6 +2,9 @@
 
 //! The deciding part of [`super`]: pure. No I/O, no clock, no randomness; time is an argument.
 
+pub mod all_names;
+#[cfg(test)]
+mod all_names_tests;
 pub mod cached_inode;
 pub mod delegations;
 pub mod generations;
