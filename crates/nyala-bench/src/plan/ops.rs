@@ -27,9 +27,9 @@ impl Phase {
         if self.shared { mix(self.seed ^ 0x5348) } else { mix(self.seed ^ self.owner(task) as u64) }
     }
 
-    /// How many operations the task does if it does as many as its owner did in the phase before.
+    /// How many operations the task does: no more than its owner made in a phase before.
     pub fn count_after(&self, done: &[u64], task: usize) -> u64 {
-        if self.step.is_random() || matches!(self.step, Step::List | Step::ListPlus) {
+        if self.step.makes() || self.step.is_random() || matches!(self.step, Step::List | Step::ListPlus) {
             return self.count;
         }
         self.count.min(done.get(self.owner(task)).copied().unwrap_or(self.count))
@@ -47,6 +47,7 @@ impl Phase {
                 key: self.file_key(task),
             },
             step => {
+                let index = self.first_name + index;
                 let entry = Entry { dir: self.dir(task), name: format!("f.{owner}.{index}") };
                 Op::Name { step, entry, bytes: self.bytes, key: self.seed ^ (owner as u64) << 40 ^ index }
             }
@@ -91,6 +92,16 @@ mod tests {
                 assert_eq!(names(phase).into_iter().collect::<HashSet<_>>(), set, "{} {:?}", workload.name, phase.step);
             }
         }
+    }
+
+    #[test]
+    fn what_is_there_before_has_names_of_its_own() {
+        let shared = meta::shared(meta::Sizes { tasks: 3, files: 5, seed: 1 }, 2);
+        let before: HashSet<_> = names(&shared.phases[0]).into_iter().collect();
+        let all: Vec<Vec<Entry>> = shared.phases[1..].iter().map(names).collect();
+        assert_eq!((before.len(), all.len()), (6, 3));
+        assert!(all.iter().flatten().all(|entry| !before.contains(entry) && entry.dir == 0));
+        assert!(all.iter().all(|names| names.len() == 15));
     }
 
     #[test]
