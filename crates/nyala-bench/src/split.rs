@@ -3,10 +3,8 @@
 //! What a directory costs that is split: CPU time of all metadata services for an operation in it, by what it is where one server has the
 //! whole directory, and how evenly servers share it. The same work is done on clusters of different size in turn, several times. Pure.
 
-use crate::document::{Document, Table};
 use crate::plan::Step;
 use crate::report::aim::{Aim, at_most};
-use crate::report::table::{aims, figure};
 use crate::report::{Place, Report, Row};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -74,8 +72,7 @@ fn operation(rounds: &[Round], servers: u16, step: Step, place: Place) -> Option
         let report = round.iter().find(|(number, _)| *number == servers).map(|(_, report)| report)?;
         find(report, step, place).cloned()
     };
-    let pairs: Vec<(Row, Row)> =
-        rounds.iter().filter_map(|round| Some((of(round, 1)?, of(round, servers)?))).collect();
+    let pairs: Vec<(Row, Row)> = rounds.iter().filter_map(|round| Some((of(round, 1)?, of(round, servers)?))).collect();
     let cost = |row: &Row| meta_us(row) / row.items as f64;
     let mut ratios: Vec<f64> = pairs.iter().map(|(one, these)| cost(these) / cost(one)).collect();
     ratios.retain(|ratio| ratio.is_finite());
@@ -127,65 +124,6 @@ pub fn compare(rounds: &[Round]) -> Comparison {
     Comparison { operations, aims: wanted }
 }
 
-impl Comparison {
-    /// For people.
-    pub fn document(&self) -> Document {
-        let heads =
-            ["SERVERS", "OPERATION", "THROUGH", "US", "RATIO", "LEAST", "MOST", "BUSIEST", "REQUESTS", "EACH SERVICE, US"];
-        let mut table = Table::new(&heads);
-        for operation in &self.operations {
-            let each = operation.services_us.iter().map(|(name, us)| format!("{name} {}", figure(Some(*us))));
-            let Operation { us, ratio, least, most, busiest, .. } = operation;
-            let figures = [us, ratio, least, most, busiest].map(|value| figure(Some(*value)));
-            let [us, ratio, least, most, busiest] = figures;
-            table.row([
-                operation.servers.to_string(),
-                operation.step.name().to_owned(),
-                operation.place.name().to_owned(),
-                us,
-                ratio,
-                least,
-                most,
-                busiest,
-                figure(operation.requests),
-                each.collect::<Vec<_>>().join(", "),
-            ]);
-        }
-        let mut document = Document::default();
-        document.text(
-            "One directory, one client: CPU of all metadata services, microseconds per operation; RATIO by one server, the median\n\
-             of the rounds; BUSIEST by the average server\n\n",
-        );
-        document.table(table);
-        document.text("\n");
-        document.table(aims(&self.aims));
-        document
-    }
-}
-
+pub mod document;
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::report::tests::{report, row as row_of, servers};
-
-    fn round(one_us: u64, each_us: [u64; 2]) -> Round {
-        let of = |us| row_of(WORKLOAD, Step::Create, Place::Native, 1000, 0, 0.5, servers(us, 0));
-        let mut two = of(each_us.iter().sum());
-        two.meta_each_us = vec![("meta1".into(), each_us[0]), ("meta2".into(), each_us[1])];
-        vec![(1, report(vec![of(one_us)])), (2, report(vec![two]))]
-    }
-
-    #[test]
-    fn costs_are_held_against_one_server_and_servers_against_each_other() {
-        let found = compare(&[round(10_000, [6_000, 5_000]), round(10_000, [9_000, 3_000]), round(20_000, [8_000, 8_000])]);
-        assert_eq!(found.operations.len(), 2);
-        let two = &found.operations[1];
-        assert_eq!((two.servers, two.ratio, two.least, two.most), (2, 1.1, 0.8, 1.2));
-        assert!((two.us - 13.0).abs() < 1e-9 && (two.busiest - 23.0 / 19.5).abs() < 1e-9, "{two:?}");
-        let aims: Vec<_> = found.aims.iter().map(|aim| (aim.ok, aim.why.is_some())).collect();
-        assert_eq!((aims.len(), aims[0], aims[1]), (12, (true, false), (false, false)));
-        assert!(aims[2..].iter().all(|aim| *aim == (false, true)));
-        let text = found.document().plain();
-        assert!(text.contains("meta1 7.67, meta2 5.33") && text.contains("MISS"), "{text}");
-    }
-}
+mod tests;

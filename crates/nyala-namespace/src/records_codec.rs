@@ -34,53 +34,48 @@ impl<C> Encode<C> for InodeRecord {
         if fields > FIRST_FIELDS + 2 {
             e.encode_with(file, context)?;
         }
-        if let Some(bytes) = xattr_bytes {
-            e.u32(*bytes)?;
-        }
-        Ok(())
+        xattr_bytes.iter().try_for_each(|bytes| e.u32(*bytes).map(drop))
     }
 }
 
 impl<'b, C> Decode<'b, C> for InodeRecord {
     fn decode(d: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
-        cbor::read(d, "this is no inode's row", InodeRecord::read)
+        cbor::read(d, "this is no inode's row", inode)
     }
 }
 
-impl InodeRecord {
-    fn read(reader: &mut Reader<'_>) -> Option<InodeRecord> {
-        let fields = reader.array().filter(|fields| *fields >= FIRST_FIELDS)?;
-        let mut record = InodeRecord {
-            kind: FileKind::from_number(reader.number()?)?,
-            perm: reader.number()?,
-            nlink: reader.number()?,
-            uid: reader.number()?,
-            gid: reader.number()?,
-            size: reader.number()?,
-            atime: reader.time()?,
-            mtime: reader.time()?,
-            ctime: reader.time()?,
-            btime: reader.time()?,
-            rdev: None,
-            dir: None,
-            file: None,
-            xattr_bytes: None,
-        };
-        if fields > FIRST_FIELDS {
-            record.rdev = reader.optional(Reader::number)?;
-        }
-        if fields > FIRST_FIELDS + 1 {
-            record.dir = reader.optional(DirPart::read)?;
-        }
-        if fields > FIRST_FIELDS + 2 {
-            record.file = reader.optional(FilePart::read)?;
-        }
-        if fields > FIRST_FIELDS + 3 {
-            record.xattr_bytes = reader.optional(Reader::number)?;
-        }
-        reader.skip_from(FIELDS, fields)?;
-        Some(record)
+fn inode(reader: &mut Reader<'_>) -> Option<InodeRecord> {
+    let fields = reader.array().filter(|fields| *fields >= FIRST_FIELDS)?;
+    let mut record = InodeRecord {
+        kind: FileKind::from_number(reader.number()?)?,
+        perm: reader.number()?,
+        nlink: reader.number()?,
+        uid: reader.number()?,
+        gid: reader.number()?,
+        size: reader.number()?,
+        atime: reader.time()?,
+        mtime: reader.time()?,
+        ctime: reader.time()?,
+        btime: reader.time()?,
+        rdev: None,
+        dir: None,
+        file: None,
+        xattr_bytes: None,
+    };
+    if fields > FIRST_FIELDS {
+        record.rdev = reader.optional(Reader::number)?;
     }
+    if fields > FIRST_FIELDS + 1 {
+        record.dir = reader.optional(dir_part)?;
+    }
+    if fields > FIRST_FIELDS + 2 {
+        record.file = reader.optional(file_part)?;
+    }
+    if fields > FIRST_FIELDS + 3 {
+        record.xattr_bytes = reader.optional(Reader::number)?;
+    }
+    reader.skip_from(FIELDS, fields)?;
+    Some(record)
 }
 
 /// Reads the next field, if there are so many and it is not null.
@@ -92,19 +87,17 @@ fn field<'b, T>(
     if is_there { reader.optional(read) } else { Some(None) }
 }
 
-impl DirPart {
-    fn read(reader: &mut Reader<'_>) -> Option<DirPart> {
-        let fields = reader.array().filter(|fields| *fields >= 2)?;
-        let part = DirPart {
-            parent: InodeId(reader.number()?),
-            entries: reader.number()?,
-            pattern: field(reader, fields > 2, StripePattern::read)?,
-            fragments: field(reader, fields > 3, fragments)?,
-            range: field(reader, fields > 4, |reader| pair(reader).map(|(from, upto)| CookieRange { from, upto }))?,
-        };
-        reader.skip_from(5, fields)?;
-        Some(part)
-    }
+fn dir_part(reader: &mut Reader<'_>) -> Option<DirPart> {
+    let fields = reader.array().filter(|fields| *fields >= 2)?;
+    let part = DirPart {
+        parent: InodeId(reader.number()?),
+        entries: reader.number()?,
+        pattern: field(reader, fields > 2, StripePattern::read)?,
+        fragments: field(reader, fields > 3, fragments)?,
+        range: field(reader, fields > 4, |reader| pair(reader).map(|(from, upto)| CookieRange { from, upto }))?,
+    };
+    reader.skip_from(5, fields)?;
+    Some(part)
 }
 
 fn pair(reader: &mut Reader<'_>) -> Option<(u64, u64)> {
@@ -120,40 +113,36 @@ fn fragments(reader: &mut Reader<'_>) -> Option<Vec<Fragment>> {
     (0..fragments).map(|_| pair(reader).map(fragment)).collect()
 }
 
-impl FilePart {
-    fn read(reader: &mut Reader<'_>) -> Option<FilePart> {
-        let fields = reader.array().filter(|fields| *fields >= 3)?;
-        let part = FilePart {
-            layout: Layout::read(reader)?,
-            inline_version: reader.optional(Reader::number)?,
-            inline_limit: reader.number()?,
-            allocated: field(reader, fields > 3, Reader::number)?,
-            unnamed: field(reader, fields > 4, Reader::flag)?,
-            tail: field(reader, fields > 5, Reader::bytes)?.map(|tail| ByteVec::from(tail.to_vec())),
-        };
-        reader.skip_from(6, fields)?;
-        Some(part)
-    }
+fn file_part(reader: &mut Reader<'_>) -> Option<FilePart> {
+    let fields = reader.array().filter(|fields| *fields >= 3)?;
+    let part = FilePart {
+        layout: Layout::read(reader)?,
+        inline_version: reader.optional(Reader::number)?,
+        inline_limit: reader.number()?,
+        allocated: field(reader, fields > 3, Reader::number)?,
+        unnamed: field(reader, fields > 4, Reader::flag)?,
+        tail: field(reader, fields > 5, Reader::bytes)?.map(|tail| ByteVec::from(tail.to_vec())),
+    };
+    reader.skip_from(6, fields)?;
+    Some(part)
 }
 
 impl<'b, C> Decode<'b, C> for EntryRecord {
     fn decode(d: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
-        cbor::read(d, "this is no directory entry's row", EntryRecord::read)
+        cbor::read(d, "this is no directory entry's row", entry)
     }
 }
 
-impl EntryRecord {
-    fn read(reader: &mut Reader<'_>) -> Option<EntryRecord> {
-        let fields = reader.array().filter(|fields| *fields >= 3)?;
-        let record = EntryRecord {
-            name: Name::new(reader.bytes()?).ok()?,
-            inode: InodeId(reader.number()?),
-            kind: FileKind::from_number(reader.number()?)?,
-            followed: field(reader, fields > 3, Reader::flag)?,
-        };
-        reader.skip_from(4, fields)?;
-        Some(record)
-    }
+fn entry(reader: &mut Reader<'_>) -> Option<EntryRecord> {
+    let fields = reader.array().filter(|fields| *fields >= 3)?;
+    let record = EntryRecord {
+        name: Name::new(reader.bytes()?).ok()?,
+        inode: InodeId(reader.number()?),
+        kind: FileKind::from_number(reader.number()?)?,
+        followed: field(reader, fields > 3, Reader::flag)?,
+    };
+    reader.skip_from(4, fields)?;
+    Some(record)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ pub mod checksum;
 pub mod codec;
 pub mod error;
 pub mod fences;
+pub mod file_kind;
 pub mod fragments;
 pub mod frame;
 #[doc(hidden)]
@@ -33,8 +34,9 @@ pub mod stripe;
 pub mod time;
 pub mod walk;
 
-pub use attr::{Attr, FileKind};
+pub use attr::Attr;
 pub use error::{ErrorCode, WireError};
+pub use file_kind::FileKind;
 pub use ids::*;
 pub use name::Name;
 pub use splitmix::SplitMix64;

@@ -135,7 +135,7 @@ impl Namespace {
             cached.attr = Some(attr.clone());
         }
         if is.is_none() {
-            cached.missed();
+            cached.names.missed();
         }
         if cached.put_entry(name, is) {
             self.delegations.added_names(1);

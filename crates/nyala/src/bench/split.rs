@@ -12,6 +12,7 @@ use crate::role::block_on;
 use clap::Args;
 use nyala_bench::all::OwnCluster;
 use nyala_bench::plan::meta::{Sizes, shared};
+use nyala_bench::split::document::document;
 use nyala_bench::split::{Round, compare};
 use nyala_bench::{BenchError, Stop, session};
 use std::path::PathBuf;
@@ -83,5 +84,5 @@ pub fn run(args: &SplitArgs, output: Output) -> Outcome {
         rounds.extend(Some(round).filter(|_| number > 0));
     }
     let comparison = compare(&rounds);
-    show_document(output, &comparison, comparison.document())
+    show_document(output, &comparison, document(&comparison))
 }

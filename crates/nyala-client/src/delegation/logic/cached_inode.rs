@@ -2,10 +2,10 @@
 
 //! What is cached of an inode under its delegation, except a file's content.
 
-use super::all_names::{AllOf, Gathering, MAX_UNCERTAIN};
+use super::known_names::KnownNames;
 use nyala_wire::meta::Listing;
 use nyala_wire::{Attr, FileKind, InodeId};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// What is cached of an inode.
@@ -19,14 +19,8 @@ pub struct CachedInode {
     pub xattrs: HashMap<Vec<u8>, Option<Vec<u8>>>,
     /// Names of all extended attributes.
     pub xattr_names: Option<Vec<Vec<u8>>>,
-    /// Names in a directory; `None` for one that does not exist.
-    entries: HashMap<Vec<u8>, Option<InodeId>>,
-    /// Names that this client is changing, or did without hearing what came of it: if they are not in `entries`, nothing is known of them.
-    uncertain: HashSet<Vec<u8>>,
-    /// Of these names there are no others than `entries`. Also where `attr` says that there are none.
-    complete: Option<AllOf>,
-    /// Its names are being gathered, so that all are known.
-    gathering: Gathering,
+    /// Names in a directory.
+    pub names: KnownNames,
     /// Parts of a directory's listing by the cookie they start after, without attributes.
     listings: BTreeMap<u64, Arc<Listing>>,
 }
@@ -42,79 +36,40 @@ impl CachedInode {
 
     /// How many names it holds.
     pub fn weight(&self) -> usize {
-        self.entries.len() + self.listings.values().map(|listing| listing.entries.len()).sum::<usize>()
+        self.names.weight() + self.listings.values().map(|listing| listing.entries.len()).sum::<usize>()
     }
 
     /// Forgets all names.
     pub fn drop_names(&mut self) {
-        self.entries = HashMap::new();
-        self.uncertain = HashSet::new();
-        self.complete = None;
-        self.gathering = Gathering::default();
+        self.names = KnownNames::default();
         self.listings = BTreeMap::new();
     }
 
     /// What is under a name, if that is known.
     pub fn entry(&self, name: &[u8]) -> Option<Option<InodeId>> {
-        match self.entries.get(name) {
-            Some(known) => Some(*known),
-            None => {
-                let all = self.all_of()?;
-                (!self.uncertain.contains(name) && all.has(name)).then_some(None)
-            }
-        }
+        self.names.entry(name, self.has_none())
     }
 
     /// What is under a name; whether it is one more that is kept.
     pub fn put_entry(&mut self, name: Vec<u8>, is: Option<InodeId>) -> bool {
-        self.uncertain.remove(&name);
-        self.entries.insert(name, is).is_none()
+        self.names.put(name, is)
     }
 
     /// This client changes what is under a name.
     pub fn forget_entry(&mut self, name: &[u8]) {
-        self.entries.remove(name);
-        self.gathering.changes(name);
-        if let Some(all) = self.all_of() {
-            self.uncertain.insert(name.to_vec());
-            self.complete = Some(all).filter(|_| self.uncertain.len() <= MAX_UNCERTAIN);
-        }
-    }
-
-    fn all_of(&self) -> Option<AllOf> {
-        // Of a directory that is split, other names may be in other fragments.
-        let has_none = |attr: &Attr| attr.kind == FileKind::Directory && attr.size == 0 && !attr.is_split();
-        self.complete.or_else(|| self.attr.as_ref().is_some_and(has_none).then_some(AllOf::Directory))
-    }
-
-    /// A server was asked for a name that is not there.
-    pub fn missed(&mut self) {
-        self.gathering.missed();
+        let has_none = self.has_none();
+        self.names.forget(name, has_none);
     }
 
     /// Whether to think about asking for all names: after how many that were not there, `first` at least.
     pub fn consider_gathering(&mut self, first: u32) -> Option<u32> {
-        self.gathering.due(first).filter(|_| self.all_of().is_none())
+        let has_none = self.has_none();
+        self.names.consider_gathering(first, has_none)
     }
 
-    /// From now on all names are asked for. No local change of the directory is under way. What to give to [`CachedInode::gathered`].
-    pub fn gather(&mut self) -> u64 {
-        self.gathering.begin()
-    }
-
-    /// These are all names, as servers said since gathering began; the delegation was held all the time. How many names more are kept.
-    pub fn gathered(&mut self, ticket: u64, all: AllOf, names: Vec<(Vec<u8>, InodeId)>) -> usize {
-        let Some(changed) = self.gathering.end(ticket) else { return 0 };
-        let before = self.entries.len();
-        for (name, inode) in names {
-            if !changed.contains(&name) {
-                self.put_entry(name, Some(inode));
-            }
-        }
-        // What became of those is in `entries`, or nobody knows.
-        self.uncertain.extend(changed.into_iter().filter(|name| !self.entries.contains_key(name)));
-        self.complete = Some(all).filter(|_| self.uncertain.len() <= MAX_UNCERTAIN);
-        self.entries.len().saturating_sub(before)
+    fn has_none(&self) -> bool {
+        // Of a directory that is split, other names may be in other fragments.
+        self.attr.as_ref().is_some_and(|attr| attr.kind == FileKind::Directory && attr.size == 0 && !attr.is_split())
     }
 
     /// Keeps a part of the listing. With the last one that was missing all names are known.
@@ -124,7 +79,7 @@ impl CachedInode {
         }
         self.listings.insert(after, Arc::new(part));
         if self.has_whole_listing() {
-            self.complete = Some(AllOf::Directory);
+            self.names.are_all();
         }
     }
 
@@ -149,7 +104,9 @@ impl CachedInode {
 
     /// The inode was changed locally: invalidates all but names and content.
     pub fn changed(&mut self) {
-        self.complete = self.all_of();
+        if self.has_none() {
+            self.names.are_all();
+        }
         self.attr = None;
         self.xattrs = HashMap::new();
         self.xattr_names = None;

@@ -8,6 +8,7 @@ mod all_names_tests;
 pub mod cached_inode;
 pub mod delegations;
 pub mod generations;
+pub mod known_names;
 pub mod open_predictor;
 pub mod shared;
 pub mod use_order;
