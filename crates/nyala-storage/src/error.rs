@@ -88,7 +88,7 @@ pub enum StorageError {
         /// The first drive.
         path: PathBuf,
         /// Why.
-        error: SetError,
+        error: Box<SetError>,
     },
     /// A target's drive set is not what the settings say.
     #[error("{path}: the settings say {said}, the drive set has {has}; correct the settings", path = .path.display())]

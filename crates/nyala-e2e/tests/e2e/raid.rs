@@ -21,7 +21,8 @@ fn content(number: u64) -> Vec<u8> {
 fn ask(cluster: &Cluster, args: &[&str]) -> (i32, Value) {
     let dir = text(&cluster.dir());
     let done = cluster.nyala(args.iter().copied().chain(["--dir", &dir, "--output", "json"]));
-    let value = serde_json::from_str(&done.out).unwrap_or_else(|error| panic!("{error}: {}", done.describe()));
+    let value: serde_json::Value =
+        serde_json::from_str(&done.out).unwrap_or_else(|error| panic!("{error}: {}", done.describe()));
     (done.code().unwrap(), value[0].clone())
 }
 
@@ -38,7 +39,7 @@ fn flip(drive: &Path) {
     file.write_all_at(&[byte[0] ^ 0x40], at).unwrap();
 }
 
-/// The only target lies on a set from the first start on.
+/// A second target lies on a set from now on.
 fn settle_on_a_set(cluster: &Cluster) -> Vec<PathBuf> {
     let drives: Vec<PathBuf> = (0..6).map(|at| cluster.root().join(format!("drive{at}"))).collect();
     drives.iter().for_each(|drive| fs::create_dir(drive).unwrap());
@@ -94,7 +95,7 @@ fn e2e_raid_drives_die_and_lie_and_are_replaced() {
     let cluster = Cluster::start(Options { meta: 1, storage: 1, storage_services: 1, more: vec![] });
     let drives = settle_on_a_set(&cluster);
     let dir = cluster.test_dir("raid");
-    cluster.nyala(["entry", "set", "--targets", "2", "--chunk-size", "64k", &text(&dir)]).must();
+    cluster.nyala(["entry", "set", "--num-targets", "2", "--chunk-size", "64k", &text(&dir)]).must();
     for number in 0..FILES {
         let path = dir.join(format!("f{number}"));
         fs::write(&path, content(number)).unwrap();

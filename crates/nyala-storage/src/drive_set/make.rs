@@ -32,14 +32,14 @@ pub fn geometry(spec: &SetSpec) -> Result<Geometry, StorageError> {
     let path = place(spec);
     let level = spec.level.ok_or_else(|| StorageError::NoLevel { path: path.clone() })?;
     let made = Geometry::new(level, spec.drives.len(), spec.strip_bytes.unwrap_or(DEFAULT_STRIP_BYTES));
-    made.map_err(|error| StorageError::Set { path, error: error.into() })
+    made.map_err(|error| StorageError::Set { path, error: Box::new(error.into()) })
 }
 
 /// Makes the set, and of its drives a new target.
 pub fn make(spec: &SetSpec) -> Result<(), StorageError> {
     let geometry = geometry(spec)?;
     let path = place(spec);
-    let set = |error: SetError| StorageError::Set { path: path.clone(), error };
+    let set = |error: SetError| StorageError::Set { path: path.clone(), error: Box::new(error) };
     let ids = spec.drives.iter().map(|_| random().map(DriveId)).collect::<Result<Vec<DriveId>, _>>()?;
     let drives =
         spec.drives.iter().map(|dir| Drive::open(dir, true)).collect::<Result<Vec<Drive>, _>>().map_err(set)?;

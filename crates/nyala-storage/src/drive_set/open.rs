@@ -25,7 +25,7 @@ pub struct OpenSet {
 /// Opens it with what is there.
 pub fn open(spec: &SetSpec) -> Result<OpenSet, StorageError> {
     let path = place(spec);
-    let failed = |error| StorageError::Set { path: path.clone(), error };
+    let failed = |error| StorageError::Set { path: path.clone(), error: Box::new(error) };
     let (mut drives, mut there) = (Vec::new(), Vec::new());
     for dir in spec.drives.iter().chain(&spec.spares) {
         match Drive::open(dir, false) {

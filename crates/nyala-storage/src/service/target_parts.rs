@@ -70,7 +70,7 @@ pub(super) fn of_set(
     if is_new && drive_set::peek_set(set.drives.iter().chain(&set.spares))?.is_none() {
         drive_set::make(set)?;
     }
-    let failed = |error| StorageError::Set { path: spec.dir.clone(), error };
+    let failed = |error| StorageError::Set { path: spec.dir.clone(), error: Box::new(error) };
     let OpenSet { set, there, spares } = drive_set::open(set)?;
     let dir = TargetDir::of_set(&spec.dir, &there, new_uuid)?;
     check_id(spec, &dir)?;

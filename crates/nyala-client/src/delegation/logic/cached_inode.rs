@@ -132,6 +132,7 @@ impl CachedInode {
 
 #[cfg(test)]
 mod tests {
+    use super::super::all_names::MAX_UNCERTAIN;
     use super::*;
     use nyala_wire::Name;
     use nyala_wire::meta::ListedEntry;
