@@ -39,18 +39,8 @@ impl Machine {
         let dir = root.join(name);
         fs::create_dir(&dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
         let mut first = namespace.command(Path::new("unshare"));
-        first.args([
-            "--mount",
-            "--pid",
-            "--fork",
-            "--kill-child",
-            "--propagation",
-            "private",
-            "sh",
-            "-euc",
-            BOOT,
-            "sh",
-        ]);
+        first.args(["--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"]);
+        first.args(["sh", "-euc", BOOT, "sh"]);
         first.arg(&dir).arg(binary::nyala()).stdin(Stdio::null());
         let first = first.spawn().unwrap_or_else(|error| panic!("{name}: {error}"));
         let (began, children) = (Instant::now(), format!("/proc/{0}/task/{0}/children", first.id()));
