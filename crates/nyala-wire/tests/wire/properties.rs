@@ -16,6 +16,7 @@ use nyala_wire::mgmt::{MgmtReply, MgmtRequest, ServiceStats};
 use nyala_wire::storage::{
     ReadHeader, ReadReplyHeader, StorageOp, StorageReply, StorageRequest, WriteHeader, decode_bulk,
 };
+use nyala_wire::trace::{TraceReply, TraceRequest};
 use nyala_wire::{ErrorCode, WireError};
 use proptest::prelude::*;
 use std::fmt::Debug;
@@ -36,6 +37,8 @@ macro_rules! every_body {
         $function::<MgmtReply>($argument);
         $function::<ClusterMap>($argument);
         $function::<ServiceStats>($argument);
+        $function::<TraceRequest>($argument);
+        $function::<TraceReply>($argument);
         $function::<WireError>($argument);
     };
 }
