@@ -27,7 +27,7 @@ use std::time::Duration;
 pub struct TraceArgs {
     /// A directory on a mount (or, with a cluster named by flags and nothing mounted, from the root of the file system)
     #[arg(value_name = "DIR")]
-    dir: PathBuf,
+    directory: PathBuf,
     /// Bytes of the write and of the read
     #[arg(long, value_name = "SIZE", default_value = "4k")]
     size: Size,
@@ -44,7 +44,7 @@ pub fn run(args: TraceArgs, output: Output) -> Outcome {
         return Err(Failure::usage("--size is from 1 to 1m: the operations are single ones"));
     }
     let operations = block_on(async {
-        let (cluster, place) = match args.cluster.find_for(&args.dir)? {
+        let (cluster, place) = match args.cluster.find_for(&args.directory)? {
             Way::Cluster(cluster, place) => (cluster, place),
             Way::Mount { why, .. } => {
                 return Err(why.context("the mount cannot trace, and the cluster cannot be asked"));
