@@ -44,7 +44,7 @@ pub fn page(runs: &[Stored], left_out: &[(String, String)]) -> String {
                             0 | 1 => { "One run: there is nothing to compare with." }
                             many => {
                                 "The newest of " (many) " runs, and how its figures lie among those of all. "
-                                "◆ is the newest run, a box half of the runs around their median, a line all of them; of fewer than three runs each is a dot."
+                                "\u{25c6} is the newest run, a box half of the runs around their median, a line all of them; of fewer than three runs each is a dot."
                             }
                         }
                     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//! Records of followed requests: they add up, and are bounded.
+
 use super::parts::{Followed, Record, now};
 use super::traces::MOST;
 use super::*;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//! Bundles of a directory with secrets in every place.
+
 use super::*;
 
 const SECRETS: [&str; 4] =
