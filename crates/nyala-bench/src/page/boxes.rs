@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 /// Least, quartiles and most of some figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spread {
+pub struct Quartiles {
     pub least: f64,
     pub low: f64,
     pub median: f64,
@@ -17,7 +17,7 @@ pub struct Spread {
 }
 
 /// The spread of some figures; quartiles lie between the figures next to them, in proportion.
-pub fn spread(values: &[f64]) -> Option<Spread> {
+pub fn spread(values: &[f64]) -> Option<Quartiles> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);
     let last = sorted.len().checked_sub(1)?;
@@ -26,7 +26,7 @@ pub fn spread(values: &[f64]) -> Option<Spread> {
         let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
         below + (above - below) * place.fract()
     };
-    Some(Spread { least: sorted[0], low: at(0.25), median: at(0.5), high: at(0.75), most: sorted[last] })
+    Some(Quartiles { least: sorted[0], low: at(0.25), median: at(0.5), high: at(0.75), most: sorted[last] })
 }
 
 /// Geometry, in units of the drawing.
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn quartiles_are_those_of_the_figures() {
         let found = spread(&[4.0, 1.0, 3.0, 2.0, 5.0]).unwrap();
-        assert_eq!(found, Spread { least: 1.0, low: 2.0, median: 3.0, high: 4.0, most: 5.0 });
+        assert_eq!(found, Quartiles { least: 1.0, low: 2.0, median: 3.0, high: 4.0, most: 5.0 });
         let found = spread(&[1.0, 2.0, f64::NAN]).unwrap();
         assert_eq!((found.low, found.median, found.high), (1.25, 1.5, 1.75));
         assert_eq!(spread(&[]), None);

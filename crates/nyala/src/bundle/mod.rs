@@ -36,7 +36,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// What to put into a bundle.
-pub struct Wish {
+pub struct Options {
     /// The cluster, or why there is none to ask.
     pub cluster: Result<Cluster, Failure>,
     /// The cluster of `nyala up` that it is, if it is one.
@@ -54,7 +54,7 @@ pub struct Wish {
 }
 
 /// Makes a bundle in a new file, which only its owner may read.
-pub fn make(wish: &Wish, file: &Path) -> Result<Contents, Failure> {
+pub fn make(wish: &Options, file: &Path) -> Result<Contents, Failure> {
     let open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
     let out = open.map_err(io(format!("cannot make {}", file.display())))?;
     let outcome = fill(wish, &Root::at(Path::new("/")), out).and_then(|(out, contents)| {
@@ -68,7 +68,7 @@ pub fn make(wish: &Wish, file: &Path) -> Result<Contents, Failure> {
     })
 }
 
-fn fill<W: Write>(wish: &Wish, root: &Root, out: W) -> std::io::Result<(W, Contents)> {
+fn fill<W: Write>(wish: &Options, root: &Root, out: W) -> std::io::Result<(W, Contents)> {
     let mut places = match &wish.home {
         Some(home) => Places::of_home(home),
         None => Places::of_host(&root.path("/")),
@@ -103,7 +103,7 @@ fn wall_s() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
-async fn add_cluster<W: Write>(archive: &mut Archive<W>, wish: &Wish, plan: Option<&Plan>) -> std::io::Result<()> {
+async fn add_cluster<W: Write>(archive: &mut Archive<W>, wish: &Options, plan: Option<&Plan>) -> std::io::Result<()> {
     if let (Some(home), Some(plan)) = (&wish.home, plan) {
         archive.add_json("host/processes.json", &status::collect(home, plan, wish.cluster.as_ref().ok()).await)?;
     }

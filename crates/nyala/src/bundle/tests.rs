@@ -40,7 +40,7 @@ fn planted() -> (tempfile::TempDir, Home) {
 fn no_secret_leaves_wherever_it_stands() {
     let (_dir, home) = planted();
     let why = Failure::unreachable(format!("nobody answers to {}", SECRETS[0]));
-    let wish = Wish {
+    let wish = Options {
         cluster: Err(why),
         home: Some(home),
         settings: None,
@@ -72,7 +72,7 @@ fn no_secret_leaves_wherever_it_stands() {
 fn a_bundle_is_a_new_file_of_its_owner_alone() {
     use std::os::unix::fs::PermissionsExt;
     let (dir, home) = planted();
-    let wish = Wish {
+    let wish = Options {
         cluster: Err(Failure::unreachable("nobody")),
         home: Some(home),
         settings: None,

@@ -2,7 +2,7 @@
 
 //! `nyala health bundle`: what a bug report needs, in one archive.
 
-use crate::bundle::{Contents, DEFAULT_TIME, Wish, make};
+use crate::bundle::{Contents, DEFAULT_TIME, Options, make};
 use crate::cluster::ClusterArgs;
 use crate::exit::{Exit, Outcome};
 use crate::output::{Output, Table, show};
@@ -53,7 +53,7 @@ pub fn run(args: HealthBundleArgs, output: Output) -> Outcome {
     {
         return Err(failure.clone());
     }
-    let wish = Wish {
+    let wish = Options {
         cluster,
         home,
         settings: args.cluster.config,
