@@ -5,12 +5,14 @@
 //! This crate is pure: no I/O, no clock, no randomness of its own. `docs/protocol.md` shows every byte of what is defined here.
 
 pub mod attr;
+pub mod cbor;
 pub mod changes;
 pub mod check;
 pub mod checksum;
 pub mod codec;
 pub mod error;
 pub mod fences;
+pub mod file_kind;
 pub mod fragments;
 pub mod frame;
 #[doc(hidden)]
@@ -35,8 +37,9 @@ pub mod time;
 pub mod trace;
 pub mod walk;
 
-pub use attr::{Attr, FileKind};
+pub use attr::Attr;
 pub use error::{ErrorCode, WireError};
+pub use file_kind::FileKind;
 pub use ids::*;
 pub use name::Name;
 pub use splitmix::SplitMix64;

@@ -37,6 +37,7 @@ mod posix;
 mod power;
 mod programs;
 mod promises;
+mod raid;
 mod refusals;
 mod remount;
 mod restore;
