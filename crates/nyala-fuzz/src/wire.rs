@@ -18,6 +18,7 @@ use nyala_wire::storage::{
     BLOCK_BYTES, MAX_IO_BYTES, ReadHeader, ReadReplyHeader, StorageReply, StorageRequest, WriteHeader,
     WriteReplyHeader, block_pieces, blocks_touched, decode_bulk,
 };
+use nyala_wire::trace::{TraceReply, TraceRequest};
 use nyala_wire::{Attr, ClusterId, InodeId, StripePattern, TargetId, WireError};
 use std::fmt::Display;
 use std::str::FromStr;
@@ -77,6 +78,8 @@ pub fn mgmt(bytes: &[u8]) -> bool {
     round_trip::<MgmtRequest>(bytes)
         | round_trip::<MgmtReply>(bytes)
         | round_trip::<ServiceStats>(bytes)
+        | round_trip::<TraceRequest>(bytes)
+        | round_trip::<TraceReply>(bytes)
         | round_trip::<WireError>(bytes)
 }
 

@@ -59,6 +59,7 @@ ops! {
     AdoptMgmt = "adopt_mgmt",
     AnnounceMount = "announce_mount",
     Mounts = "mounts",
+    Changes = "changes",
 }
 
 impl Op {

@@ -6,6 +6,7 @@
 
 pub mod attr;
 pub mod cbor;
+pub mod changes;
 pub mod check;
 pub mod checksum;
 pub mod codec;
@@ -16,6 +17,7 @@ pub mod fragments;
 pub mod frame;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod group_orders;
 pub mod ids;
 pub mod map;
 pub mod meta;
@@ -33,6 +35,7 @@ pub mod stats;
 pub mod storage;
 pub mod stripe;
 pub mod time;
+pub mod trace;
 pub mod walk;
 
 pub use attr::Attr;
@@ -83,6 +86,9 @@ pub mod message_type {
     pub const STATS: u16 = 0x0002;
     /// Any service: an empty body; the reply's payload is its page of metrics, OpenMetrics text (`docs/metrics.md`).
     pub const METRICS: u16 = 0x0003;
+    /// Any service, answered by its connection layer: body is a [`crate::trace::TraceRequest`], the reply a
+    /// [`crate::trace::TraceReply`].
+    pub const TRACE: u16 = 0x0004;
     /// Any service, answered by its connection layer: an empty body and a payload of at most
     /// [`crate::relay::MAX_PATH_TEST`] bytes, which comes back. Proves that packets of full size go both ways.
     pub const PATH_TEST: u16 = 0x0010;

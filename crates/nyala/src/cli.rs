@@ -77,6 +77,8 @@ pub enum Command {
     Stats(stats::StatsCommand),
     /// What services, targets, clients, users and operations do now, on a terminal
     Top(top::TopArgs),
+    /// Where the time of single operations goes: client, network, metadata, storage, mirror
+    Trace(trace::TraceArgs),
     /// Mount a file system
     Mount(role::mount::MountArgs),
     /// Unmount a file system, and wait until everything written is with the servers
@@ -209,6 +211,8 @@ pub enum HealthCommand {
     /// Which address of each node answers, and how fast
     #[command(visible_alias = "network")]
     Net(health_net::HealthNetArgs),
+    /// What a bug report needs, in one archive: settings without secrets, logs, state, metrics, facts about this host
+    Bundle(health_bundle::HealthBundleArgs),
 }
 
 /// `nyala config …`
@@ -259,7 +263,9 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Health(HealthCommand::Check(args)) => health_check::run(args, output),
         Command::Health(HealthCommand::Df(args)) => health_df::run(args, output),
         Command::Health(HealthCommand::Net(args)) => health_net::run(args, output),
+        Command::Health(HealthCommand::Bundle(args)) => health_bundle::run(args, output),
         Command::Stats(command) => stats::run(command, output),
+        Command::Trace(args) => trace::run(args, output),
         Command::Top(args) => top::run(args),
         Command::Mount(args) => role::mount::run(args),
         Command::Umount(args) => umount::run(args),

@@ -53,6 +53,7 @@ pub(super) fn request(role: Role, request: &MgmtRequest) -> Result<(), WireError
         MgmtRequest::Groups(_) => only(role == Role::Cli, "only operators change mirror groups"),
         MgmtRequest::AnnounceMount(_) => only(role == Role::Client, "only mounts say where they serve metrics"),
         MgmtRequest::Mounts => Ok(()),
+        MgmtRequest::Changes => only(!matches!(role, Role::Other), "only members of the cluster read its history"),
         MgmtRequest::SlotStep(_) => only(role == Role::Meta, "only metadata services give slots away"),
         MgmtRequest::Slots(_) => only(role == Role::Cli, "only operators move slots"),
     }
@@ -109,6 +110,7 @@ mod tests {
             (MgmtRequest::AdoptMgmt { mgmt: Vec::new() }, "a"),
             (MgmtRequest::AnnounceMount(mount), "c"),
             (MgmtRequest::Mounts, "cmsgano"),
+            (MgmtRequest::Changes, "cmsgan"),
             (MgmtRequest::SlotStep(SlotStep::Complete { slot: Slot(1), attempt: 1 }), "m"),
             (MgmtRequest::Slots(SlotOrder::Cancel { slots: Vec::new() }), "a"),
         ]

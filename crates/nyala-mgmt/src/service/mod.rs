@@ -9,6 +9,7 @@
 mod access;
 mod adopt;
 mod capacities;
+mod changes;
 mod connection;
 mod goodbye;
 mod heartbeat;
@@ -128,6 +129,7 @@ impl MgmtService {
             MgmtRequest::Slots(order) => slots::order(core, order).await,
             MgmtRequest::AnnounceMount(mount) => mounts::add(core, mount, peer.address.ip()),
             MgmtRequest::Mounts => Ok(mounts::list(core)),
+            MgmtRequest::Changes => Ok(changes::handle(core)),
             MgmtRequest::AdoptMgmt { .. } => Err(ErrorCode::INVALID.into()),
         }
     }

@@ -15,6 +15,7 @@ use crate::chunk_store::{Author, check_copy, copy_write, pad_copy};
 use bytes::Bytes;
 use nyala_scrape::Pages;
 use nyala_transport::member::Member;
+use nyala_transport::trace::part;
 use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Service};
 use nyala_wire::storage::{
     ChunkFileId, MAX_IO_BYTES, StorageOp, StorageReply, StorageRequest, blocks_touched, encode_bulk,
@@ -123,7 +124,7 @@ impl StorageService {
         let target = self.target(id)?;
         self.sessions.admit(peer, request.header.map_version, op.file.inode, op.session)?;
         op.compare();
-        self.thread.inline_path.write(target, op).await?;
+        part("disk", self.thread.inline_path.write(target, op)).await?;
         Ok(Reply::ok(encode_bulk(&target.verifier(id).header(), &[])))
     }
 
@@ -132,7 +133,7 @@ impl StorageService {
         let target = self.target(id)?;
         let memory = self.read_memory(offset, len).await?;
         let found = match verify {
-            false => self.thread.inline_path.read(target, file, offset, len).await?,
+            false => part("disk", self.thread.inline_path.read(target, file, offset, len)).await?,
             true => match Box::pin(target.call(Task::Read { file, offset, len, verify })).await? {
                 Outcome::Read(out) => Found::Copied(out),
                 _ => return Err(mistake()),
@@ -169,7 +170,7 @@ impl StorageService {
             Some(_) => blocks_touched(offset, u64::from(len)) as u32 + 1,
             None => return Err(ErrorCode::FILE_TOO_BIG.with("the read ends beyond the largest offset")),
         };
-        let memory = self.reads.clone().acquire_many_owned(units).await;
+        let memory = part("memory", self.reads.clone().acquire_many_owned(units)).await;
         memory.map_err(|_| ErrorCode::NOT_READY.with("the storage service is stopping"))
     }
 

@@ -107,8 +107,10 @@ macro_rules! structures {
 
 #[test]
 fn structures_have_their_fields() {
+    use nyala_wire::trace::{TraceReply, TraceRequest, TracedPart, TracedRequest};
     use nyala_wire::{Attr, Layout, StripePattern, Time, WireError, map::*, meta::*, meta_tx::*, mgmt::*, storage::*};
     structures!(Attr, Layout, StripePattern, Time, WireError, ServiceStats);
+    structures!(TraceRequest, TraceReply, TracedRequest, TracedPart);
     structures!(
         ClusterMap,
         Group,
@@ -131,9 +133,9 @@ fn structures_have_their_fields() {
     structures!(CookieRange, Fragment, FragmentEntry);
     structures!(MoveRows, MovedRow, ListedFile, FileLock, LockCheck, LockEdge, LockOwner, Returned, Revocation);
     structures!(nyala_wire::walk::WalkAt, nyala_wire::walk::WalkPiece);
+    structures!(Heartbeat, JoinMgmt, MgmtNode, MountAt, Register, RegisterTarget, Registered, StateChange);
     structures!(nyala_wire::raid::RaidMember, nyala_wire::raid::RaidRequest);
     structures!(nyala_wire::raid::RaidScrub, nyala_wire::raid::RaidState);
-    structures!(Heartbeat, JoinMgmt, MgmtNode, MountAt, Register, RegisterTarget, Registered);
 }
 
 /// An enum without fields: `0 one · 1 other` in one row.
@@ -178,6 +180,7 @@ fn message_types_are_all_there() {
         PING,
         STATS,
         METRICS,
+        TRACE,
         PATH_TEST,
         RELAY,
         META,

@@ -13,6 +13,7 @@ use nyala_wire::meta_tx::{PartResult, TxAction, TxPart, TxReply, TxRequest};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest, ServiceStats};
 use nyala_wire::raid::{RaidOrder, RaidRequest, RaidState};
 use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest};
+use nyala_wire::trace::{TraceReply, TraceRequest};
 use nyala_wire::{Attr, Layout, WireError};
 use std::fmt::Write;
 
@@ -38,6 +39,8 @@ fn messages_stay_as_they_are() {
     structure::<Layout>(&mut now);
     structure::<ClusterMap>(&mut now);
     structure::<ServiceStats>(&mut now);
+    structure::<TraceRequest>(&mut now);
+    structure::<TraceReply>(&mut now);
     structure::<WireError>(&mut now);
     structure::<MetaRequest>(&mut now);
     variants::<MetaOp>(&mut now);

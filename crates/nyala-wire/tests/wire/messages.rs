@@ -16,7 +16,7 @@ use nyala_wire::meta_tx::{
 };
 use nyala_wire::mgmt::{
     GroupOrder, Heartbeat, JoinMgmt, MemberNews, MgmtNode, MgmtReply, MgmtRequest, MgmtRole, MountAt, Register,
-    RegisterTarget, Registered, SlotOrder, SlotStep,
+    RegisterTarget, Registered, SlotOrder, SlotStep, StateChange,
 };
 use nyala_wire::raid::{RaidMember, RaidOrder, RaidRequest, RaidScrub, RaidState};
 use nyala_wire::storage::{ListedFile, Stamp, StorageOp, StorageReply, StorageRequest, WriteVerifier};
@@ -62,6 +62,7 @@ structures! {
     Register { cluster, role, uuid, alias, addresses, incarnation, targets }
     RegisterTarget { uuid, id, alias, kind, capacity, losses, spare }
     Registered { cluster, node, targets, map, refused }
+    StateChange { at_ms, version, what, why }
     Rename { from_parent, from_name, to_parent, to_name, no_replace, exchange }
     Replay { changes, last, open, run }
     Returned { inode, keep, seq, open }
@@ -284,6 +285,7 @@ enums! {
         21 Mounts {}
         22 SlotStep { 0 }
         23 Slots { 0 }
+        24 Changes {}
     }
     MgmtReply {
         0 Done {}
@@ -297,6 +299,7 @@ enums! {
         17 MgmtJoined { cluster, node }
         18 MgmtNodes { 0 }
         19 Mounts { 0 }
+        20 Changes { 0 }
     }
     MemberNews { 0 NeedsResync {} 1 ResyncStarted {} 2 Resynced {} }
     GroupOrder {

@@ -17,6 +17,7 @@ use nyala_wire::raid::{RaidRequest, RaidState};
 use nyala_wire::storage::{
     ReadHeader, ReadReplyHeader, StorageOp, StorageReply, StorageRequest, WriteHeader, decode_bulk,
 };
+use nyala_wire::trace::{TraceReply, TraceRequest};
 use nyala_wire::{ErrorCode, WireError};
 use proptest::prelude::*;
 use std::fmt::Debug;
@@ -39,6 +40,8 @@ macro_rules! every_body {
         $function::<MgmtReply>($argument);
         $function::<ClusterMap>($argument);
         $function::<ServiceStats>($argument);
+        $function::<TraceRequest>($argument);
+        $function::<TraceReply>($argument);
         $function::<WireError>($argument);
     };
 }

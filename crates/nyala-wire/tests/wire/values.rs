@@ -12,6 +12,7 @@ use nyala_wire::meta::Want;
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::mgmt::{Capacity, ServiceStats, TargetCapacity};
 use nyala_wire::storage::ChunkFileId;
+use nyala_wire::trace::{TraceReply, TraceRequest, TracedPart, TracedRequest};
 use nyala_wire::{
     Attr, ClusterId, ErrorCode, FileKind, GroupId, InodeId, Layout, MapVersion, NodeId, Pattern, PoolId, SessionId,
     Slot, StripePattern, TargetId, Time, WireError,
@@ -53,6 +54,10 @@ structures! {
     Group { id, kind, epoch, members, states, term, since, fencing, resync_stopped, full, losses, serves }
     Node { id, alias, role, addresses, reachability }
     Pool { id, alias }
+    TraceRequest { trace }
+    TraceReply { requests }
+    TracedRequest { request, message_type, total_ns, parts }
+    TracedPart { name, ns }
     ServiceStats { cpu_us, resident_bytes, uptime_s, counters }
     PlannedMoves { to, slots }
     Rebalance { automatic, settle_ms, at_once, pause_ms }
