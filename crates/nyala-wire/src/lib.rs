@@ -5,6 +5,7 @@
 //! This crate is pure: no I/O, no clock, no randomness of its own. `docs/protocol.md` shows every byte of what is defined here.
 
 pub mod attr;
+pub mod audit;
 pub mod check;
 pub mod checksum;
 pub mod codec;
@@ -15,10 +16,12 @@ pub mod frame;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod ids;
+pub mod key_rules;
 pub mod map;
 pub mod meta;
 pub mod meta_tx;
 pub mod mgmt;
+mod mgmt_nodes;
 pub mod mirror;
 pub mod mounts;
 pub mod name;

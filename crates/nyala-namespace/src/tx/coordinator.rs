@@ -9,6 +9,7 @@ use super::plan::{Found, Plan};
 use super::rename_parts::{Dirs, moves_directory, rename_parts};
 use super::resplit::Move;
 use super::resplit_parts::{self, locked};
+use crate::access::check_part;
 use crate::change::{Change, Fault, Step};
 use crate::keys;
 use crate::locks::LockKey;
@@ -310,6 +311,9 @@ pub fn decide(
     split_above: u64,
 ) -> Step<(Vec<u8>, Vec<InodeId>, Batch)> {
     for part in here {
+        if let Some(user) = env.user {
+            check_part(&mut change, env, user, &[], part)?;
+        }
         let result = parts::check(&mut change, part, env.now)?;
         parts::perform(&mut change, part, &result, env.now)?;
     }

@@ -6,6 +6,7 @@
 //! that it has it (`acked_below`), so a request sent again after a failure is answered, not done twice.
 
 mod args;
+mod caller;
 mod content;
 mod delegation;
 mod fragment_repair;
@@ -19,6 +20,7 @@ mod server_repair;
 mod set_time;
 
 pub use args::*;
+pub use caller::{Caller, MAX_CALLER_GROUPS};
 pub use delegation::*;
 pub use fragment_repair::FragmentRepair;
 pub use lock::*;
@@ -74,4 +76,7 @@ pub struct MetaRequest {
     /// Delegations asked for.
     #[n(6)]
     pub want: Want,
+    /// The user on whose behalf; absent: nobody in particular.
+    #[n(7)]
+    pub caller: Option<Box<Caller>>,
 }
