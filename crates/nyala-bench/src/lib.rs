@@ -25,6 +25,7 @@ pub mod plan;
 pub mod report;
 pub mod session;
 pub mod sessions;
+pub mod split;
 mod stop;
 #[cfg(test)]
 mod tests;

@@ -40,6 +40,8 @@ pub struct ClientConfig {
     pub max_kept_inodes: usize,
     /// Most names that are kept, those of listings counted once more.
     pub max_kept_entries: usize,
+    /// After so many names of a directory that are not there, asking for all of them is considered.
+    pub misses_before_listing: u32,
 }
 
 /// About what an inode takes that came with a listing: delegation, attributes, its name, and its place in the listing.
@@ -64,6 +66,7 @@ impl ClientConfig {
             delegations: true,
             max_kept_inodes: 100_000,
             max_kept_entries: 200_000,
+            misses_before_listing: 16,
         }
     }
 

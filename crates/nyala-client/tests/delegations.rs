@@ -261,3 +261,24 @@ async fn surplus_delegations_go_back() {
     }
     cluster.check();
 }
+
+#[tokio::test]
+async fn once_many_names_were_not_there_all_are_known() {
+    let (cluster, one, two) = two(53).await;
+    let lookups = || cluster.0.lock().seen.log.iter().filter(|op| op.starts_with("Lookup")).count();
+    for number in 0..300 {
+        make(&two, &format!("f{number}")).await.release().await.unwrap();
+    }
+    let before = lookups();
+    for number in 0..100 {
+        let name = format!("g{number}");
+        assert!(one.lookup(ROOT, name.as_bytes()).await.is_err());
+        make(&one, &name).await.release().await.unwrap();
+        one.lookup(ROOT, name.as_bytes()).await.unwrap();
+    }
+    assert!((16..40).contains(&(lookups() - before)), "{}", lookups() - before);
+    make(&two, "g100").await.release().await.unwrap();
+    within(one.lookup(ROOT, b"g100")).await.expect("others' names are seen");
+    one.lookup(ROOT, b"f299").await.unwrap();
+    cluster.check();
+}

@@ -2,8 +2,9 @@
 
 //! One drive: its files and its table, and the doing of effects.
 
+use crate::drive_files::DriveFiles;
 use crate::error::SetError;
-use crate::files::{DriveFiles, OsFiles};
+use crate::files::OsFiles;
 use nyala_raid::superblock::Superblock;
 use nyala_raid::{Effect, Reply, key};
 use nyala_store::{Options, Store, StoreError};
@@ -16,6 +17,8 @@ use std::sync::Arc;
 
 /// Memory of a drive's table, bytes: records of the set's log lie in it until a checkpoint.
 const TABLE_MEMORY_BYTES: usize = 64 << 20;
+/// Of its log: a set makes a checkpoint when logs have 64 MiB.
+const SEGMENT_BYTES: u64 = 16 << 20;
 
 /// A drive. Clones are the same one.
 #[derive(Clone)]
@@ -47,14 +50,18 @@ impl Drive {
         let make = |path: &Path| DirBuilder::new().recursive(true).mode(0o700).create(path);
         if create {
             make(dir).map_err(wrong)?;
-            if std::fs::read_dir(dir).map_err(wrong)?.next().is_some() {
-                return Err(SetError::NotEmpty { place });
+            for entry in std::fs::read_dir(dir).map_err(wrong)? {
+                // A new file system may have that.
+                if entry.map_err(wrong)?.file_name() != "lost+found" {
+                    return Err(SetError::NotEmpty { place });
+                }
             }
             make(&dir.join("objects")).and_then(|()| make(&dir.join("table"))).map_err(wrong)?;
         }
         // A mount that is missing must not look like a new drive.
         let objects = OsFiles::open(&dir.join("objects")).map_err(wrong)?;
         let options = Options {
+            segment_bytes: SEGMENT_BYTES,
             memory_soft_bytes: TABLE_MEMORY_BYTES,
             memory_hard_bytes: 4 * TABLE_MEMORY_BYTES,
             ..Options::default()
@@ -67,6 +74,16 @@ impl Drive {
     /// Where it is.
     pub fn place(&self) -> &str {
         &self.place
+    }
+
+    /// Whether its files are still where they were.
+    pub fn is_there(&self) -> bool {
+        self.files.is_there()
+    }
+
+    /// Bytes in all, and free ones; none if that is not known.
+    pub fn space(&self) -> Option<(u64, u64)> {
+        self.files.space().ok().flatten()
     }
 
     /// Its superblock, if it has one that can be read.

@@ -49,6 +49,17 @@ pub enum SetError {
         /// The group.
         group: usize,
     },
+    /// A set has no whole list of files.
+    #[error(
+        "the set has no readable list of its files; it was never made a target, or more was lost than its level allows"
+    )]
+    NoDirectory,
+    /// The list of files is full.
+    #[error("the set has too many files of its own")]
+    TooManyFiles,
+    /// Its files cannot be made durable.
+    #[error("the files of the set cannot be synced: {0}")]
+    Files(io::Error),
     /// There is no such member, or it cannot be replaced now.
     #[error("member {member} cannot be replaced: {why}")]
     Replace {

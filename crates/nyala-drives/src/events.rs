@@ -89,6 +89,7 @@ pub(crate) fn damaged(set: &Core, damage: &[Damage]) -> Result<(), SetError> {
     for one in damage {
         tracing::warn!(member = one.member, object = %format!("{:032x}", one.stripe.object.0), stripe = one.stripe.number, kind = ?one.kind, "a drive returned something wrong");
         set.counters.healed.fetch_add(1, Ordering::Relaxed);
+        set.state.lock().errors[one.member] += 1;
         let _alone = set.gate.write();
         happened(set, Event::Errors { member: one.member, count: 1 }, None)?;
     }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! A drive's files, as a trait, so that tests can crash, tear and fail them, and raw devices can come later.
+//! A drive's files in a directory of a file system.
 
+use crate::drive_files::DriveFiles;
+use crate::unsynced::Unsynced;
 use nyala_raid::ObjectId;
 use parking_lot::Mutex;
 use rustix::fs::{self, FallocateFlags, Mode, OFlags};
@@ -10,28 +12,18 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Files that are kept open.
 const MOST_OPEN: usize = 1024;
 
-/// The strips of a set's objects on one drive.
-pub trait DriveFiles: Send + Sync {
-    /// Fills `buffer` from `offset` of an object's file; behind its end, and where there is no file, are zeros.
-    fn read(&self, object: ObjectId, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
-    /// Writes all of `bytes` at `offset`; a missing file is made.
-    fn write(&self, object: ObjectId, offset: u64, bytes: &[u8]) -> io::Result<()>;
-    /// Frees space: `len` bytes from `offset`, or all from there; from 0 without a length, the file.
-    fn discard(&self, object: ObjectId, offset: u64, len: Option<u64>) -> io::Result<()>;
-    /// Makes everything durable, names too.
-    fn sync(&self) -> io::Result<()>;
-}
-
 /// Files in a directory of a file system of this machine.
 pub struct OsFiles {
+    path: PathBuf,
     dir: OwnedFd,
     open: Mutex<HashMap<ObjectId, Arc<File>>>,
+    unsynced: Unsynced,
 }
 
 fn path_of(object: ObjectId) -> String {
@@ -43,7 +35,8 @@ impl OsFiles {
     /// Those under `dir`, which exists. It stays open: a failed write-back is reported to the next sync.
     pub fn open(dir: &Path) -> io::Result<OsFiles> {
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
-        Ok(OsFiles { dir: fs::open(dir, flags, Mode::empty())?, open: Mutex::default() })
+        let (open, unsynced) = (Mutex::default(), Unsynced::default());
+        Ok(OsFiles { path: dir.to_owned(), dir: fs::open(dir, flags, Mode::empty())?, open, unsynced })
     }
 
     fn file(&self, object: ObjectId, create: bool) -> io::Result<Option<Arc<File>>> {
@@ -60,7 +53,9 @@ impl OsFiles {
                     Ok(()) | Err(rustix::io::Errno::EXIST) => {}
                     Err(error) => return Err(error.into()),
                 }
-                fs::openat(&self.dir, path.as_str(), flags | OFlags::CREATE, Mode::from_raw_mode(0o600))?
+                let made = fs::openat(&self.dir, path.as_str(), flags | OFlags::CREATE, Mode::from_raw_mode(0o600))?;
+                self.unsynced.names_changed();
+                made
             }
             opened => opened?,
         };
@@ -92,7 +87,9 @@ impl DriveFiles for OsFiles {
 
     fn write(&self, object: ObjectId, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let file = self.file(object, true)?.ok_or(io::ErrorKind::NotFound)?;
-        file.write_all_at(bytes, offset)
+        let written = file.write_all_at(bytes, offset);
+        self.unsynced.changed(object, &file);
+        written
     }
 
     fn discard(&self, object: ObjectId, offset: u64, len: Option<u64>) -> io::Result<()> {
@@ -100,16 +97,24 @@ impl DriveFiles for OsFiles {
         match len {
             None if offset == 0 => {
                 self.open.lock().remove(&object);
-                match fs::unlinkat(&self.dir, path_of(object).as_str(), fs::AtFlags::empty()) {
+                let removed = fs::unlinkat(&self.dir, path_of(object).as_str(), fs::AtFlags::empty());
+                self.unsynced.removed(object);
+                match removed {
                     Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
                     Err(error) => Err(error.into()),
                 }
             }
-            None if file.metadata()?.len() > offset => file.set_len(offset),
+            None if file.metadata()?.len() > offset => {
+                let cut = file.set_len(offset);
+                self.unsynced.changed(object, &file);
+                cut
+            }
             None => Ok(()),
             Some(len) => {
                 let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-                match fs::fallocate(&*file, punch, offset, len) {
+                let punched = fs::fallocate(&*file, punch, offset, len);
+                self.unsynced.changed(object, &file);
+                match punched {
                     // It only frees space: what is there has no meaning any more.
                     Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
                     Err(error) => Err(error.into()),
@@ -119,7 +124,21 @@ impl DriveFiles for OsFiles {
     }
 
     fn sync(&self) -> io::Result<()> {
-        Ok(fs::syncfs(&self.dir)?)
+        match self.unsynced.take() {
+            Some(files) => files.values().try_for_each(|file| file.sync_data()),
+            None => Ok(fs::syncfs(&self.dir)?),
+        }
+    }
+
+    fn is_there(&self) -> bool {
+        let (Ok(here), Ok(there)) = (fs::fstat(&self.dir), fs::stat(&self.path)) else { return false };
+        (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
+    }
+
+    fn space(&self) -> io::Result<Option<(u64, u64)>> {
+        let stat = fs::fstatvfs(&self.dir)?;
+        let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+        Ok(Some((bytes(stat.f_blocks), bytes(stat.f_bavail))))
     }
 }
 

@@ -10,7 +10,9 @@
 //! set again brings the logs to an end. Two processes must not use one drive: its table is locked.
 
 mod core;
+mod directory;
 mod drive;
+mod drive_files;
 mod error;
 mod events;
 mod files;
@@ -24,12 +26,22 @@ mod rows;
 mod run;
 mod scrub;
 mod set;
+mod set_disk;
+mod set_file;
+mod set_files;
 mod state;
+mod status;
+mod sync;
+mod unsynced;
 
 pub use crate::core::Counters;
 pub use drive::Drive;
+pub use drive_files::DriveFiles;
 pub use error::SetError;
-pub use files::{DriveFiles, OsFiles};
+pub use files::OsFiles;
 pub use open::create;
 pub use progress::Progress;
 pub use set::DriveSet;
+pub use set_disk::set_disk;
+pub use set_files::SetFiles;
+pub use status::MemberStatus;

@@ -7,6 +7,7 @@ use crate::error::SetError;
 use crate::events::{damaged, failed, happened};
 use crate::missed::load_missed;
 use crate::repair::repair;
+use crate::sync::sync;
 use nyala_raid::event::Event;
 use nyala_raid::{ObjectId, StripeError, StripePart, Use, WriteMode};
 use std::ops::Range;
@@ -115,35 +116,6 @@ pub(crate) fn discard(set: &Core, object: ObjectId, stripes: Range<u64>) -> Resu
             return (0..uses.len())
                 .filter(|member| uses[*member] == Use::Stale)
                 .try_for_each(|member| load_missed(set, member));
-        }
-    }
-}
-
-/// Makes everything that was written before durable.
-pub(crate) fn sync(set: &Core) -> Result<(), SetError> {
-    let _one = set.checkpoints.lock();
-    loop {
-        let (numbers, number, there) = {
-            let _alone = set.gate.write();
-            set.running()?;
-            let mut state = set.state.lock();
-            state.open.clear();
-            state.logged_bytes = 0;
-            let recent = std::mem::take(&mut state.recent);
-            state.syncing.extend(recent);
-            (std::mem::take(&mut state.numbers), state.last(), state.there())
-        };
-        let kept = numbers.clone();
-        match set.finish(set.volume.checkpoint(there, numbers, number)) {
-            Ok(()) => {
-                set.state.lock().syncing.clear();
-                return Ok(());
-            }
-            Err(StripeError::Failed { members }) => {
-                set.state.lock().numbers.extend(kept);
-                failed(set, &members, None)?;
-            }
-            Err(error) => return Err(error.into()),
         }
     }
 }

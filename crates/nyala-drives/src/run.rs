@@ -29,6 +29,7 @@ enum Runner {
 pub(crate) struct Runners {
     /// By member; none where it is missing.
     runners: Mutex<Vec<Option<Runner>>>,
+    drives: Mutex<Vec<Option<Drive>>>,
     latencies: Mutex<Latencies>,
     threads: bool,
 }
@@ -45,11 +46,13 @@ fn work(drive: &Drive, jobs: Receiver<Job>) {
 impl Runners {
     pub fn new(members: usize, threads: bool) -> Runners {
         let runners = Mutex::new((0..members).map(|_| None).collect());
-        Runners { runners, latencies: Mutex::new(Latencies::new(members)), threads }
+        let drives = Mutex::new(vec![None; members]);
+        Runners { runners, drives, latencies: Mutex::new(Latencies::new(members)), threads }
     }
 
     /// Gives a member its drive, or takes it.
     pub fn set(&self, member: usize, drive: Option<Drive>) -> io::Result<()> {
+        let kept = drive.clone();
         let runner = match drive {
             None => None,
             Some(drive) if !self.threads => Some(Runner::Inline(drive)),
@@ -61,7 +64,13 @@ impl Runners {
             }
         };
         self.runners.lock()[member] = runner;
+        self.drives.lock()[member] = kept;
         Ok(())
+    }
+
+    /// A member's drive.
+    pub fn drive(&self, member: usize) -> Option<Drive> {
+        self.drives.lock().get(member).cloned().flatten()
     }
 
     /// Whether a read should go around a member.

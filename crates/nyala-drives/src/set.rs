@@ -6,7 +6,8 @@ use crate::core::{Core, Counters};
 use crate::drive::Drive;
 use crate::error::SetError;
 use crate::progress::Progress;
-use crate::{open, rebuild, requests, scrub};
+use crate::status::MemberStatus;
+use crate::{open, rebuild, requests, scrub, status, sync};
 use nyala_raid::Recovered;
 use nyala_raid::event::ErrorLimit;
 use nyala_raid::member::DriveId;
@@ -62,9 +63,38 @@ impl DriveSet {
         requests::discard(&self.core, object, stripes)
     }
 
+    /// Makes an object read as zeros from `from` on, where it has content up to `end` at most; `end` may be the largest number.
+    pub fn clear(&self, object: ObjectId, from: u64, end: u64) -> Result<(), SetError> {
+        let stripe = self.geometry().stripe_bytes() as u64;
+        let behind = from.div_ceil(stripe);
+        let border = end.min(behind.saturating_mul(stripe));
+        if border > from && status::has_stripes(&self.core, object, from / stripe)? {
+            self.write(object, from, &vec![0; (border - from) as usize])?;
+        }
+        if end > border && status::has_stripes(&self.core, object, behind)? {
+            return self.discard(object, behind..u64::MAX);
+        }
+        Ok(())
+    }
+
     /// Makes everything that was written before durable.
     pub fn sync(&self) -> Result<(), SetError> {
-        requests::sync(&self.core)
+        sync::sync(&self.core)
+    }
+
+    /// All members, by number.
+    pub fn members(&self) -> Vec<MemberStatus> {
+        status::members(&self.core)
+    }
+
+    /// Bytes of data that the set takes in all, and that it still takes; none if its drives do not know.
+    pub fn space(&self) -> Option<(u64, u64)> {
+        status::space(&self.core)
+    }
+
+    /// Members whose files are gone from where they were leave the set. Gives them.
+    pub fn check_presence(&self) -> Result<Vec<usize>, SetError> {
+        status::check_presence(&self.core)
     }
 
     /// An empty drive takes the place of a member, which leaves the set if it has not yet. The id is random and used once.

@@ -25,13 +25,16 @@ pub(crate) struct State {
     /// By member that is not good: stripes that it has missed, and when that was noted last.
     pub missed: Vec<BTreeMap<StripeId, u64>>,
     notes: u64,
+    /// By member: what it returned that was wrong.
+    pub errors: Vec<u64>,
     pub scrub: Scrub,
     pub stopped: Option<usize>,
 }
 
 impl State {
     pub fn new(members: Members, number: u64, scrub: Scrub) -> State {
-        let missed = vec![BTreeMap::new(); members.superblock().members.len()];
+        let count = members.superblock().members.len();
+        let (missed, errors) = (vec![BTreeMap::new(); count], vec![0; count]);
         State {
             members,
             number,
@@ -42,6 +45,7 @@ impl State {
             logged_bytes: 0,
             missed,
             notes: 0,
+            errors,
             scrub,
             stopped: None,
         }

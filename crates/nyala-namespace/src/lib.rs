@@ -24,6 +24,7 @@ pub mod lock_checks;
 pub mod locks;
 pub mod ns;
 pub mod records;
+mod records_codec;
 pub mod replies;
 pub mod runs;
 pub mod sequences;

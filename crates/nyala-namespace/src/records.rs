@@ -8,55 +8,41 @@ use nyala_wire::fragments::{COOKIE_END, CookieRange, Fragment};
 use nyala_wire::meta_tx::{PartResult, TxPart};
 use nyala_wire::{Attr, FileKind, InodeId, Layout, MapVersion, Name, SessionId, StripePattern, TargetId, Time};
 
-/// An inode.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+/// An inode. Encoded as an array of the fields in this order, without those at the end that are absent.
+#[derive(Clone, Debug, PartialEq)]
 pub struct InodeRecord {
     /// What it is.
-    #[n(0)]
     pub kind: FileKind,
     /// Permission bits.
-    #[n(1)]
     pub perm: u16,
     /// Number of links; a directory has two and one more for each directory in it.
-    #[n(2)]
     pub nlink: u32,
     /// Owner.
-    #[n(3)]
     pub uid: u32,
     /// Group.
-    #[n(4)]
     pub gid: u32,
     /// Size in bytes.
-    #[n(5)]
     pub size: u64,
     /// Last access.
-    #[n(6)]
     pub atime: Time,
     /// Last change of content.
-    #[n(7)]
     pub mtime: Time,
     /// Last change of attributes.
-    #[n(8)]
     pub ctime: Time,
     /// Birth.
-    #[n(9)]
     pub btime: Time,
     /// Device number.
-    #[n(10)]
     pub rdev: Option<u32>,
     /// What only a directory has.
-    #[n(11)]
     pub dir: Option<DirPart>,
     /// What only a regular file has.
-    #[n(12)]
     pub file: Option<FilePart>,
     /// Bytes of the names of all extended attributes, each with one more; absent if there is none.
-    #[n(13)]
     pub xattr_bytes: Option<u32>,
 }
 
 /// What only a directory has.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Encode)]
 pub struct DirPart {
     /// The directory above; the root is its own.
     #[n(0)]
@@ -104,7 +90,7 @@ impl DirPart {
 }
 
 /// What only a regular file has.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Encode)]
 pub struct FilePart {
     /// Where data is, or will be once it is no longer inline.
     #[n(0)]
@@ -214,7 +200,7 @@ impl InodeRecord {
 ///
 /// Invariant: entries whose names have the same hash stand at consecutive cookies, the first place is never free while
 /// a later one is taken, and its entry says that others follow. So one read tells that a name does not exist.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Encode)]
 pub struct EntryRecord {
     /// The name.
     #[n(0)]

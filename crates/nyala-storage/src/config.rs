@@ -2,6 +2,7 @@
 
 //! What a storage service has to be told.
 
+use nyala_raid::Level;
 use nyala_wire::TargetId;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -49,6 +50,21 @@ pub struct TargetSpec {
     pub alias: String,
     /// Most bytes of file data that the target takes, whatever room its file system has.
     pub limit_bytes: Option<u64>,
+    /// Its drives, if it lies on a drive set; `dir` is then the first of them, for messages.
+    pub set: Option<SetSpec>,
+}
+
+/// The drives of a target.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SetSpec {
+    /// Directories, each on a drive of its own.
+    pub drives: Vec<PathBuf>,
+    /// Needed where the set is made; elsewhere it must be what the set has.
+    pub level: Option<Level>,
+    /// Bytes of a strip; the same goes for it, but that there is a default.
+    pub strip_bytes: Option<usize>,
+    /// Directories of drives that take the place of those that die.
+    pub spares: Vec<PathBuf>,
 }
 
 impl StorageConfig {

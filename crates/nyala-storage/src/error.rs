@@ -3,6 +3,7 @@
 //! Why a storage service does not start, or ends.
 
 use crate::chunk_store::ChunkError;
+use nyala_drives::SetError;
 use nyala_store::StoreError;
 use nyala_store::own_dir::IdentityError;
 use nyala_transport::member::{BootstrapError, MgmtError};
@@ -80,6 +81,30 @@ pub enum StorageError {
         path: PathBuf,
         /// Why.
         error: ChunkError,
+    },
+    /// A target's drive set cannot be used.
+    #[error("{path}: {error}", path = .path.display())]
+    Set {
+        /// The first drive.
+        path: PathBuf,
+        /// Why.
+        error: Box<SetError>,
+    },
+    /// A target's drive set is not what the settings say.
+    #[error("{path}: the settings say {said}, the drive set has {has}; correct the settings", path = .path.display())]
+    OtherSet {
+        /// The first drive.
+        path: PathBuf,
+        /// What the settings say.
+        said: String,
+        /// What the set has.
+        has: String,
+    },
+    /// A target is to be made and nobody says how.
+    #[error("{path}: a new drive set needs a level; add it to the settings, or make the set: nyala raid create", path = .path.display())]
+    NoLevel {
+        /// The first drive.
+        path: PathBuf,
     },
     /// The system refuses something else.
     #[error("{what}: {error}")]

@@ -9,13 +9,14 @@ pub mod chunk_store;
 pub mod compare;
 pub mod config;
 pub mod disks;
+pub mod drive_set;
 pub mod error;
 pub mod service;
 #[cfg(feature = "testing")]
 pub mod testing;
 
 pub use compare::{Comparison, compare};
-pub use config::{StorageConfig, TargetSpec};
+pub use config::{SetSpec, StorageConfig, TargetSpec};
 pub use disks::Disks;
 pub use error::StorageError;
 pub use service::{run, run_on};

@@ -16,7 +16,7 @@ use crate::log::disk::LogDisk;
 use crate::metrics::Times;
 use crate::ordered::OrderedStore;
 use crate::shared::Shared;
-use crate::{Batch, ChangeKind, Lsn, Options, Recovery, Stats, StoreError, Value, open, threads};
+use crate::{Batch, ChangeKind, Lsn, Options, Recovery, Stats, StoreError, Value, open, threads, tree};
 use nyala_kv::Visit;
 
 /// A durable ordered store. Clones share it; the last one to go flushes it and stops its threads.
@@ -43,6 +43,17 @@ impl Store {
     pub fn open(dir: &Path, options: Options) -> Result<(Store, Recovery), StoreError> {
         let (shared, recovery) = open::open_directory(dir, options)?;
         Ok((Store::start(shared)?, recovery))
+    }
+
+    /// Opens or makes the store on two disks that are the caller's alone: one for the log, one for the table.
+    pub fn open_disks(
+        log: Arc<dyn LogDisk>,
+        table: &dyn LogDisk,
+        options: Options,
+    ) -> Result<(Store, Recovery), StoreError> {
+        let tree = tree::Tree::open(table, options.table_bytes, options.cache_bytes)?;
+        let tree = tree.with_reserve(options.reserve_bytes);
+        Store::open_with(log, Arc::new(tree), options)
     }
 
     /// Opens a store on any disk and ordered store, for tests.

@@ -7,6 +7,7 @@
 //! checked against the input before they are copied, and arrays grow as elements arrive.
 
 use crate::error::{ErrorCode, WireError};
+use minicbor::encode::Write;
 use minicbor::{Decode, Encode};
 
 /// Encodes a body or record.
@@ -23,7 +24,21 @@ pub fn encode_large<T: Encode<()>>(value: &T, content: usize) -> Vec<u8> {
 
 /// Encodes a body or record at the end of `out`.
 pub fn encode_into<T: Encode<()>>(value: &T, out: &mut Vec<u8>) {
-    minicbor::encode(value, out).expect("writing to a Vec cannot fail and our types have no custom encoder that does");
+    minicbor::encode(value, Out(out))
+        .expect("writing to a Vec cannot fail and our types have no custom encoder that does");
+}
+
+/// Takes what is encoded, a byte or a few at a time: as part of the encoder's code, where a `Vec` by itself is called for each.
+struct Out<'a>(&'a mut Vec<u8>);
+
+impl Write for Out<'_> {
+    type Error = std::convert::Infallible;
+
+    #[inline(always)]
+    fn write_all(&mut self, bytes: &[u8]) -> Result<(), Self::Error> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
 }
 
 /// Decodes a body or record. Bytes after the value are refused: they would mean that two sides disagree on the layout.

@@ -6,11 +6,13 @@
 
 pub mod attr;
 pub mod audit;
+pub mod cbor;
 pub mod check;
 pub mod checksum;
 pub mod codec;
 pub mod error;
 pub mod fences;
+pub mod file_kind;
 pub mod fragments;
 pub mod frame;
 #[doc(hidden)]
@@ -35,8 +37,9 @@ pub mod stripe;
 pub mod time;
 pub mod walk;
 
-pub use attr::{Attr, FileKind};
+pub use attr::Attr;
 pub use error::{ErrorCode, WireError};
+pub use file_kind::FileKind;
 pub use ids::*;
 pub use name::Name;
 pub use splitmix::SplitMix64;

@@ -3,7 +3,8 @@
 //! Transactions between metadata services: operations whose parts lie on several servers (mkdir, rmdir, link, unlink
 //! and rename across slots). Two-phase commit with presumed abort; `docs/protocol.md` has the recovery table.
 
-use crate::attr::{Attr, FileKind};
+use crate::attr::Attr;
+use crate::file_kind::FileKind;
 use crate::fragments::{CookieRange, Fragment, FragmentEntry};
 use crate::ids::{InodeId, MapVersion, SessionId, Slot, TargetId};
 use crate::meta::{Caller, Owner, SetAttr};

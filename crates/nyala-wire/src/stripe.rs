@@ -5,6 +5,7 @@
 //! A file is cut into chunks of `chunk_bytes`. Chunk number `c` lives on `targets[c % n]`, in that target's chunk file
 //! of the file, as its chunk number `c / n`: a chunk file holds its target's chunks back to back (`docs/format.md`).
 
+use crate::cbor::{self, Reader};
 use crate::error::{ErrorCode, WireError};
 use crate::ids::{GroupId, PoolId, TargetId};
 use minicbor::{Decode, Decoder, Encode, decode};
@@ -45,11 +46,7 @@ impl std::fmt::Display for DataLocation {
 impl<'b, C> Decode<'b, C> for Pattern {
     /// Not derived: derived code takes an optional field that holds an unknown variant for an absent one.
     fn decode(d: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
-        match d.u8()? {
-            0 => Ok(Pattern::Raid0),
-            1 => Ok(Pattern::Mirror),
-            _ => Err(decode::Error::message("unknown stripe pattern")),
-        }
+        Pattern::from_number(d.u8()?).ok_or_else(|| decode::Error::message("unknown stripe pattern"))
     }
 }
 
@@ -112,31 +109,17 @@ impl Default for StripePattern {
 }
 
 /// Where a file's data is; fixed when the file is made.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Decode, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Encode, Serialize, Deserialize)]
 pub struct Layout {
     /// How data is spread.
     #[n(0)]
     pub pattern: Pattern,
     /// Chunk size in bytes; not 0.
-    #[cbor(n(1), decode_with = "decode_chunk_bytes")]
+    #[n(1)]
     pub chunk_bytes: u32,
     /// The targets, or with [`Pattern::Mirror`] the numbers of the mirror groups, in stripe order; at least one.
-    #[cbor(n(2), decode_with = "decode_targets")]
+    #[n(2)]
     pub targets: Vec<TargetId>,
-}
-
-/// Refuses what would divide by zero below.
-fn decode_chunk_bytes<'b, C>(d: &mut Decoder<'b>, _: &mut C) -> Result<u32, decode::Error> {
-    match d.u32()? {
-        0 => Err(decode::Error::message("a layout with chunks of 0 bytes")),
-        bytes => Ok(bytes),
-    }
-}
-
-/// Refuses what would divide by zero below.
-fn decode_targets<'b, C>(d: &mut Decoder<'b>, ctx: &mut C) -> Result<Vec<TargetId>, decode::Error> {
-    let targets: Vec<TargetId> = d.decode_with(ctx)?;
-    if targets.is_empty() { Err(decode::Error::message("a layout without targets")) } else { Ok(targets) }
 }
 
 /// A piece of a file that lies in one chunk.
@@ -153,6 +136,10 @@ pub struct Extent {
 }
 
 impl Pattern {
+    fn from_number(number: u8) -> Option<Pattern> {
+        [Pattern::Raid0, Pattern::Mirror].get(usize::from(number)).copied()
+    }
+
     /// What a number in a layout's list of targets names.
     pub fn location(self, id: TargetId) -> DataLocation {
         match self {
@@ -162,7 +149,40 @@ impl Pattern {
     }
 }
 
+impl StripePattern {
+    /// Reads it as the codec does.
+    pub fn read(reader: &mut Reader<'_>) -> Option<StripePattern> {
+        let fields = reader.array().filter(|fields| *fields >= 5)?;
+        let pattern = StripePattern {
+            pattern: Pattern::from_number(reader.number()?)?,
+            chunk_bytes: reader.number()?,
+            num_targets: reader.number()?,
+            pool: PoolId(reader.number()?),
+            inline_bytes: reader.number()?,
+        };
+        reader.skip_from(5, fields)?;
+        Some(pattern)
+    }
+}
+
+impl<'b, C> Decode<'b, C> for Layout {
+    fn decode(d: &mut Decoder<'b>, _: &mut C) -> Result<Self, decode::Error> {
+        cbor::read(d, "this is no layout, or one without targets or with chunks of 0 bytes", Layout::read)
+    }
+}
+
 impl Layout {
+    /// Reads it as the codec does. Refuses what would divide by zero below.
+    pub fn read(reader: &mut Reader<'_>) -> Option<Layout> {
+        let fields = reader.array().filter(|fields| *fields >= 3)?;
+        let pattern = Pattern::from_number(reader.number()?)?;
+        let chunk_bytes = reader.number().filter(|bytes| *bytes > 0)?;
+        let targets = reader.array().filter(|targets| (1..=reader.left() as u64).contains(targets))?;
+        let targets = (0..targets).map(|_| reader.number().map(TargetId)).collect::<Option<Vec<TargetId>>>()?;
+        reader.skip_from(3, fields)?;
+        Some(Layout { pattern, chunk_bytes, targets })
+    }
+
     /// Where chunk file `index` is; `index` is one of an [`Extent`] or below the number of targets.
     pub fn location(&self, index: u16) -> DataLocation {
         self.pattern.location(self.targets[usize::from(index)])

@@ -56,6 +56,9 @@ pub enum Command {
     /// Mirror groups: targets that hold the same data
     #[command(subcommand)]
     Mirror(MirrorCommand),
+    /// Drive sets: RAID in software under a storage target
+    #[command(subcommand)]
+    Raid(raid::RaidCommand),
     /// Read everything on storage targets, and repair what is damaged
     Scrub(scrub::ScrubArgs),
     /// Compare what all servers have, while the file system is in use, and repair it
@@ -249,11 +252,10 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Node(NodeCommand::Remove(args)) => node_remove::run(args, output),
         Command::Target(command) => run_target(command, output),
         Command::Mirror(command) => run_mirror(command, output),
+        Command::Raid(command) => raid::run(command, output),
         Command::Scrub(args) => scrub::run(args, output),
         Command::Fsck(args) => fsck::run(args, output),
-        Command::Mgmt(MgmtCommand::List(args)) => mgmt_list::run(args, output),
-        Command::Mgmt(MgmtCommand::Add(args)) => mgmt_add::run(args, output),
-        Command::Mgmt(MgmtCommand::Remove(args)) => mgmt_remove::run(args, output),
+        Command::Mgmt(command) => run_mgmt(command, output),
         Command::Entry(EntryCommand::Info(args)) => entry_info::run(args, output),
         Command::Entry(EntryCommand::Set(args)) => entry_set::run(args, output),
         Command::Health(HealthCommand::Check(args)) => health_check::run(args, output),
@@ -288,6 +290,14 @@ fn run_target(command: TargetCommand, output: Output) -> Outcome {
         TargetCommand::Add(args) => target_add::run(args),
         TargetCommand::Remove(args) => target_remove::run(args, output),
         TargetCommand::SetState(args) => target_set_state::run(args, output),
+    }
+}
+
+fn run_mgmt(command: MgmtCommand, output: Output) -> Outcome {
+    match command {
+        MgmtCommand::List(args) => mgmt_list::run(args, output),
+        MgmtCommand::Add(args) => mgmt_add::run(args, output),
+        MgmtCommand::Remove(args) => mgmt_remove::run(args, output),
     }
 }
 

@@ -31,6 +31,7 @@ fn phase(workload: &'static str, step: Step, sizes: Sizes, bytes: usize) -> Phas
         tasks: sizes.tasks,
         count: (sizes.bytes / bytes as u64).max(1),
         bytes,
+        first_name: 0,
         first_dir: 0,
         shared: false,
         shift: 0,

@@ -29,6 +29,7 @@ fn workload(name: &'static str, sizes: Sizes, shared: bool, bytes: usize, steps:
         step,
         tasks: sizes.tasks,
         count: if matches!(step, Step::List | Step::ListPlus) { LISTINGS } else { sizes.files },
+        first_name: 0,
         bytes,
         first_dir: 0,
         shared,
@@ -62,4 +63,14 @@ pub fn small(sizes: Sizes) -> Workload {
 /// Directories, each task in a directory of its own.
 pub fn dirs(sizes: Sizes) -> Workload {
     workload("dirs", sizes, false, 0, &[(Step::Mkdir, 0), (Step::Stat, 1), (Step::Rmdir, 0)])
+}
+
+/// All tasks in one directory, in which each task makes so many files before: empty files made, looked at by the neighbour, removed.
+pub fn shared(sizes: Sizes, before: u64) -> Workload {
+    let mut shared =
+        workload("shared", sizes, true, 0, &[(Step::Create, 0), (Step::Create, 0), (Step::Stat, 1), (Step::Unlink, 0)]);
+    for fill in shared.phases.iter_mut().take(1) {
+        (fill.workload, fill.count, fill.first_name) = ("fill", before, sizes.files);
+    }
+    shared
 }

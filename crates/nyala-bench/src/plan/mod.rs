@@ -98,6 +98,8 @@ pub struct Phase {
     pub tasks: usize,
     /// How many operations each task does at most.
     pub count: u64,
+    /// Names are numbered from here on.
+    pub first_name: u64,
     /// Size of a file (`WriteFile`, `ReadFile`) or of a transfer, bytes.
     pub bytes: usize,
     /// Directories: one for all tasks, or one each, starting at this index of [`Workload::dirs`].

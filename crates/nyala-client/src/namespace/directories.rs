@@ -6,10 +6,10 @@
 
 use crate::error::Result;
 use crate::namespace::fragments::Fragments;
-use crate::namespace::listing;
 use crate::namespace::owner::Namespace;
 use crate::namespace::server_lookup::Purpose;
 use crate::namespace::whole_attrs::WholeAttrs;
+use crate::namespace::{all_names, listing};
 use crate::types::Lookup;
 use nyala_wire::meta::{Listing, MetaOp, NewEntry, Owner, Rename};
 use nyala_wire::{Attr, ErrorCode, InodeId};
@@ -28,7 +28,6 @@ impl Directories {
         Directories { namespace, fragments, attrs }
     }
 
-    /// Where names are.
     pub(crate) fn fragments(&self) -> &Fragments {
         &self.fragments
     }
@@ -71,9 +70,12 @@ impl Directories {
             }
             again.pause("look up a name").await?;
         };
-        if let Some(attr) = found.attr.take() {
-            found.attr_delegated &= !attr.is_split();
-            found.attr = Some(self.attrs.of(attr).await?);
+        match found.attr.take() {
+            Some(attr) => {
+                found.attr_delegated &= !attr.is_split();
+                found.attr = Some(self.attrs.of(attr).await?)
+            }
+            None => all_names::missed(&self.namespace, &self.fragments, dir, name).await,
         }
         Ok(found)
     }

@@ -15,7 +15,7 @@ use crate::rpc::cluster::Cluster;
 use crate::rpc::deadline::Deadline;
 use crate::rpc::failure::unexpected_reply;
 use crate::types::CacheListener;
-use nyala_wire::fragments::Fragment;
+use nyala_wire::fragments::{CookieRange, Fragment};
 use nyala_wire::meta::{MetaOp, MetaReply, Owner};
 use nyala_wire::{ErrorCode, InodeId};
 use parking_lot::RwLock;
@@ -69,6 +69,11 @@ impl Fragments {
     /// The inode that probably has a name's entry.
     pub(super) fn holder(&self, dir: InodeId, name: &[u8]) -> InodeId {
         self.split.read().holder(dir, name)
+    }
+
+    /// The range of cookies that an inode with names of a directory probably has.
+    pub(super) fn range(&self, dir: InodeId, at: InodeId) -> CookieRange {
+        self.split.read().range(dir, at)
     }
 
     /// The inode that probably has the entries from a cookie on.

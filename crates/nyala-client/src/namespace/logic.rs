@@ -5,7 +5,7 @@
 //! Where a name's entry is, is a guess: whoever is asked in vain refuses, and the directory's server knows. Which directory a fragment is
 //! of never changes, since inode numbers are used once.
 
-use nyala_wire::fragments::{Fragment, cookie, holder};
+use nyala_wire::fragments::{COOKIE_END, CookieRange, Fragment, cookie, holder};
 use nyala_wire::{Attr, InodeId};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -51,6 +51,18 @@ impl SplitDirs {
         self.known.get(&dir).map_or(dir, |known| holder(dir, &known.fragments, cookie()))
     }
 
+    /// The range of cookies of an inode with names of a directory, as it was last.
+    pub fn range(&self, dir: InodeId, at: InodeId) -> CookieRange {
+        let mut range = CookieRange { from: 0, upto: COOKIE_END };
+        for fragment in self.known.get(&dir).iter().flat_map(|known| known.fragments.iter()) {
+            if fragment.inode == at {
+                return CookieRange { upto: fragment.upto, ..range };
+            }
+            range.from = fragment.upto;
+        }
+        range
+    }
+
     /// The directory of which an inode is a fragment; any other inode itself.
     pub fn directory(&self, inode: InodeId) -> InodeId {
         self.dirs.get(&inode).copied().unwrap_or(inode)
@@ -72,7 +84,6 @@ pub fn whole(own: &Attr, fragments: &[Attr]) -> Attr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nyala_wire::fragments::COOKIE_END;
     use nyala_wire::{FileKind, Time};
 
     fn known(inode: u64, upto: u64) -> Known {
@@ -83,6 +94,11 @@ mod tests {
     fn names_are_looked_for_where_they_were_last() {
         let (dir, mut dirs) = (InodeId(5), SplitDirs::default());
         assert_eq!((dirs.holder(dir, b"a"), dirs.directory(InodeId(6))), (dir, InodeId(6)));
+        assert_eq!(dirs.range(dir, dir), CookieRange { from: 0, upto: COOKIE_END });
+        let two = [6, 7].map(|inode| Fragment { inode: InodeId(inode), upto: inode << 40 });
+        dirs.learn(dir, Known { fragments: two.into(), stamp: None });
+        let ranges = [dir, InodeId(6), InodeId(7)].map(|at| dirs.range(dir, at));
+        assert_eq!(ranges.map(|range| (range.from >> 40, range.upto >> 40)), [(7, COOKIE_END >> 40), (0, 6), (6, 7)]);
         dirs.learn(dir, known(6, COOKIE_END));
         assert_eq!((dirs.holder(dir, b"a"), dirs.directory(InodeId(6))), (InodeId(6), dir));
         assert_eq!(dirs.holder_at(dir, || COOKIE_END), dir);

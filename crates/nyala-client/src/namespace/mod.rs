@@ -2,6 +2,7 @@
 
 //! Names: looking them up, listing directories, making, moving and removing entries, and extended attributes.
 
+mod all_names;
 pub(crate) mod directories;
 mod forgetting;
 pub(crate) mod fragments;

@@ -134,6 +134,9 @@ impl Namespace {
         {
             cached.attr = Some(attr.clone());
         }
+        if is.is_none() {
+            cached.names.missed();
+        }
         if cached.put_entry(name, is) {
             self.delegations.added_names(1);
             drop(generations);

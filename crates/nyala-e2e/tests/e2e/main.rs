@@ -36,6 +36,7 @@ mod posix;
 mod power;
 mod programs;
 mod promises;
+mod raid;
 mod refusals;
 mod remount;
 mod restore;

@@ -28,7 +28,13 @@ pub const FILES: [&str; 6] = ["small", "large", "wide", "name", "log", "lock"];
 pub fn client_config(mgmt: &[SocketAddr], name: &str) -> ClientConfig {
     let secret = Secret::load(&secret_file()).expect("it was made at the start");
     let retry_timeout = Duration::ZERO;
-    ClientConfig { retry_timeout, ..ClientConfig::new(mgmt.to_vec(), secret, format!("{name}:/")) }
+    // Directories are small: else all their names would never be asked for.
+    let misses_before_listing = 2;
+    ClientConfig {
+        retry_timeout,
+        misses_before_listing,
+        ..ClientConfig::new(mgmt.to_vec(), secret, format!("{name}:/"))
+    }
 }
 
 /// Makes everything; to be run in a process.

@@ -21,6 +21,10 @@ pub trait ChunkDisk: Send + Sync + 'static {
     fn is_memory(&self) -> bool {
         false
     }
+    /// Can even a short write have to wait for a disk?
+    fn writes_wait(&self) -> bool {
+        false
+    }
 }
 
 /// An open chunk file.
@@ -53,6 +57,10 @@ pub trait ChunkFile: Send + Sync {
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<usize>;
     /// Sets the length.
     fn set_len(&self, len: u64) -> io::Result<()>;
+    /// Makes what is behind the end zeros, where a loss of power may have left something else there.
+    fn clear_behind(&self) -> io::Result<()> {
+        Ok(())
+    }
     /// Makes a hole without changing the length; doing nothing is allowed where the file system has no holes.
     fn punch(&self, offset: u64, len: u64) -> io::Result<()>;
     /// Reserves space without changing the length.

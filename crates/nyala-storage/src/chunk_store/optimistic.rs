@@ -121,7 +121,7 @@ impl ChunkWorker {
 impl Shared {
     /// Would the bytes of the write be where they belong without waiting for a disk?
     pub(super) fn is_short(&self, op: &WriteOp) -> bool {
-        op.data.len() < SMALL_BYTES || self.disk.is_memory()
+        (op.data.len() < SMALL_BYTES && !self.disk.writes_wait()) || self.disk.is_memory()
     }
 }
 

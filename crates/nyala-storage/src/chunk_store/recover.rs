@@ -188,6 +188,8 @@ impl Shared {
     fn recheck(&self, file: ChunkFileId) -> Result<(), ChunkError> {
         let opened = self.disk.open(file, false).map_err(|e| self.io_error("open", file, e))?;
         let handle = opened.map(|opened| opened.file);
+        let cleared = handle.as_ref().map_or(Ok(()), |handle| handle.clear_behind());
+        cleared.map_err(|e| self.io_error("clear the end of", file, e))?;
         let (mut next, mut scratch) = (Some(0), Vec::new());
         while let Some(from) = next {
             let rows = self.rows_from(file, from, u32::MAX)?;

@@ -29,6 +29,8 @@ pub(crate) mod tag {
     pub const BOOT: u8 = b'B';
     /// A fenced session.
     pub const FENCE: u8 = b'F';
+    /// The length of a chunk file that lies on a drive set.
+    pub const LENGTH: u8 = b'E';
     /// How often unsynced changes may have been lost.
     pub const LOSSES: u8 = b'L';
 }
@@ -42,6 +44,11 @@ pub(crate) fn file_key(tag: u8, file: ChunkFileId) -> [u8; FILE_KEY_BYTES] {
     key[1..9].copy_from_slice(&file.inode.0.to_be_bytes()); // why big-endian: keys are ordered by their bytes
     key[9..].copy_from_slice(&file.index.to_be_bytes()); // why big-endian: keys are ordered by their bytes
     key
+}
+
+/// The key of a chunk file's length, where the file system does not keep it.
+pub(crate) fn length_key(file: ChunkFileId) -> [u8; FILE_KEY_BYTES] {
+    file_key(tag::LENGTH, file)
 }
 
 /// The key of a row of checksums or of an intent.

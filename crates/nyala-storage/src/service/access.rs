@@ -7,6 +7,7 @@
 //! not. Every operation is named here, so that a new one cannot be forgotten. A request that a member of a mirror group passes on
 //! to the primary was looked at by that member, as what its sender is.
 
+use crate::drive_set::STORAGE_RAID;
 use nyala_transport::{KeyRules, Role};
 use nyala_wire::message_type::{
     STORAGE, STORAGE_GROUP, STORAGE_READ, STORAGE_REPLICA, STORAGE_REPLICAS, STORAGE_WRITE,
@@ -37,6 +38,7 @@ impl Asker {
             STORAGE_REPLICA | STORAGE_REPLICAS => {
                 only(self.role == Role::Storage, "only members of mirror groups send that")
             }
+            STORAGE_RAID => only(self.role == Role::Cli, "only an operator looks after drive sets"),
             _ => Ok(()),
         }
     }

@@ -39,6 +39,7 @@ ops! {
     MirrorRead = "mirror_read",
     MirrorOther = "mirror_other",
     Replica = "replica",
+    Raid = "raid",
     Ping = "ping",
     Stats = "stats",
     Metrics = "metrics",
@@ -52,6 +53,7 @@ impl Op {
             message_type::STORAGE_WRITE => Op::Write,
             message_type::STORAGE_READ => Op::Read,
             message_type::STORAGE_REPLICA | message_type::STORAGE_REPLICAS => Op::Replica,
+            crate::drive_set::STORAGE_RAID => Op::Raid,
             message_type::PING => Op::Ping,
             message_type::STATS => Op::Stats,
             message_type::METRICS => Op::Metrics,
@@ -115,10 +117,7 @@ impl Metrics {
         if peer.role.is_server() {
             return;
         }
-        let read = match (op, reply) {
-            (Op::Read | Op::MirrorRead, Some(reply)) => reply.payload_bytes(),
-            _ => 0,
-        };
+        let read = reply.filter(|_| matches!(op, Op::Read | Op::MirrorRead)).map_or(0, Reply::payload_bytes);
         let written = match (op, reply) {
             (Op::Write | Op::MirrorWrite, Some(_)) => payload,
             _ => 0,

@@ -7,15 +7,16 @@
 
 use super::mirror_rows::{Persisted, RowLog};
 use super::queue::{Message, Outcome, Queue, Task};
+use super::target_parts::{self, Parts};
 use super::worker_thread::WorkerThread;
 use crate::chunk_store::{ChunkStore, ChunkStoreOptions, ChunkWorker, Count, Remover, SyncJob, WriteOp, worker_of};
 use crate::config::TargetSpec;
 use crate::disks::Disks;
+use crate::drive_set::{TargetDir, Upkeep};
 use crate::error::StorageError;
 use nyala_metrics::Snapshot;
 use nyala_replica::Row;
-use nyala_store::own_dir::{IdentityError, Kind, OwnDir};
-use nyala_store::{Options, Store};
+use nyala_store::Store;
 use nyala_wire::mgmt::Capacity;
 use nyala_wire::storage::{ChunkFileId, WriteVerifier};
 use nyala_wire::{ClusterId, GroupId, SessionId, TargetId, WireError};
@@ -29,13 +30,11 @@ use std::time::Duration;
 const SYNC_THREADS: usize = 2;
 /// Until a failed removal is tried again.
 const REMOVE_AGAIN: Duration = Duration::from_secs(10);
-/// The log of a target holds few kinds of small records; small segments keep small targets small.
-const SEGMENT_BYTES: u64 = 16 << 20;
 
 /// An open target.
 pub struct Target {
-    /// Its directory, locked.
-    pub dir: Mutex<OwnDir>,
+    /// Its directory, or those of its drives, locked.
+    pub dir: Arc<Mutex<TargetDir>>,
     /// The alias that the operator wishes.
     pub alias: String,
     /// The id that the operator wishes for a new one; 0 for none.
@@ -47,6 +46,8 @@ pub struct Target {
     helpers: Mutex<Option<Helpers>>,
     workers: Mutex<Vec<JoinHandle<()>>>,
     others: Mutex<Vec<JoinHandle<()>>>,
+    /// Of its drive set, if it lies on one.
+    upkeep: Option<Arc<Upkeep>>,
 }
 
 /// A share of the chunk files: their worker, and the queue of the thread that may block with it.
@@ -82,7 +83,7 @@ impl Helpers {
 
 impl Target {
     /// Opens or makes a target, recovers it, and starts its threads, which keep `open_files` chunk files open at most.
-    /// `new_uuid` is for a new one.
+    /// `new_uuid` is for a new one; a drive set is made only for a service that `is_new`.
     pub fn open(
         spec: &TargetSpec,
         disks: &dyn Disks,
@@ -90,36 +91,26 @@ impl Target {
         workers: usize,
         sync_idle: Duration,
         open_files: usize,
+        is_new: bool,
     ) -> Result<Target, StorageError> {
-        let own = OwnDir::open(&spec.dir, Kind::StorageTarget, new_uuid)?;
-        let found = own.identity.target;
-        if let Some(wanted) = spec.id.filter(|wanted| found.0 != 0 && *wanted != found) {
-            return Err(IdentityError::OtherTarget { path: spec.dir.clone(), found, wanted }.into());
-        }
-        let system = |error| IdentityError::Io { path: spec.dir.clone(), error };
-        let chunks = spec.dir.join("chunks");
-        nyala_store::private::make_dir(&chunks).map_err(system)?;
-        std::fs::File::open(&spec.dir).and_then(|dir| dir.sync_all()).map_err(system)?;
-        let options = Options { segment_bytes: SEGMENT_BYTES, ..Options::default() };
-        let opened = disks.store(&spec.dir.join("kv"), options);
-        let (kv, recovery) = opened.map_err(|error| StorageError::Store { path: spec.dir.clone(), error })?;
-        let label = match found.0 {
+        let Parts { dir, kv, recovery, chunks, boot_id, upkeep } = match &spec.set {
+            None => target_parts::of_directory(spec, disks, new_uuid)?,
+            Some(set) => target_parts::of_set(spec, set, disks, new_uuid, is_new)?,
+        };
+        let label = match dir.lock().identity.target.0 {
             0 => spec.dir.display().to_string(),
             id => format!("{id} ({})", spec.dir.display()),
         };
-        let boot_id = disks.boot_id(&spec.dir);
-        let boot_id = boot_id.map_err(|error| StorageError::System { what: "cannot read the boot id", error })?;
         let options = ChunkStoreOptions { label, boot_id, limit_bytes: spec.limit_bytes };
-        let disk = disks.chunks(&chunks).map_err(system)?;
-        let store = ChunkStore::open(Arc::new(kv.clone()), disk, &options)
+        let store = ChunkStore::open(Arc::new(kv.clone()), chunks, &options)
             .map_err(|error| StorageError::Chunks { path: spec.dir.clone(), error })?;
         tracing::info!(target_id = options.label, ?recovery, report = ?store.report(), "storage target is open");
-        let (dir, alias, wished_id) = (Mutex::new(own), spec.alias.clone(), spec.id.unwrap_or_default());
+        let (alias, wished_id) = (spec.alias.clone(), spec.id.unwrap_or_default());
         let (shards, helpers, store) = (Vec::new(), Mutex::new(None), Arc::new(store));
         let (threads, others) = (Mutex::default(), Mutex::default());
         let limit_bytes = spec.limit_bytes;
         let mut target =
-            Target { dir, alias, wished_id, limit_bytes, store, kv, shards, helpers, workers: threads, others };
+            Target { dir, alias, wished_id, limit_bytes, store, kv, shards, helpers, workers: threads, others, upkeep };
         target.start(workers.max(1), sync_idle, open_files)?;
         Ok(target)
     }
@@ -218,11 +209,19 @@ impl Target {
 
     /// Capacity of the file system, or of the limit if that is less.
     pub fn capacity(&self) -> Capacity {
-        let capacity = nyala_transport::member::capacity(&self.dir.lock().path);
+        let mut capacity = nyala_transport::member::capacity(self.dir.lock().there());
+        if let Some(upkeep) = &self.upkeep {
+            (capacity.total_bytes, capacity.free_bytes) = upkeep.space();
+        }
         let Some(limit) = self.limit_bytes else { return capacity };
         let left = limit.saturating_sub(self.store.used_bytes());
         let (total_bytes, free_bytes) = (capacity.total_bytes.min(limit), capacity.free_bytes.min(left));
         Capacity { total_bytes, free_bytes, ..capacity }
+    }
+
+    /// The upkeep of its drive set, if it lies on one.
+    pub(super) fn upkeep(&self) -> Option<&Arc<Upkeep>> {
+        self.upkeep.as_ref()
     }
 
     /// Counters by name, the depth of the queues among them.
@@ -262,6 +261,7 @@ impl Target {
         drop(self.helpers.lock().take());
         let others = std::mem::take(&mut *self.others.lock());
         others.into_iter().for_each(join);
+        self.upkeep.iter().for_each(|upkeep| upkeep.stop());
         let path = self.dir.lock().path.clone();
         self.store.close().map_err(|error| StorageError::Chunks { path: path.clone(), error })?;
         self.kv.clone().close().map_err(|error| StorageError::Store { path, error })

@@ -12,6 +12,7 @@
 use super::target::Target;
 use crate::config::{StorageConfig, TargetSpec};
 use crate::disks::Disks;
+use crate::drive_set::peek_set;
 use crate::error::StorageError;
 use nyala_store::own_dir::{Identity, IdentityError, Kind, peek};
 use nyala_transport::member::Member;
@@ -41,7 +42,7 @@ impl Targets {
         open_files: usize,
         mut uuid: impl FnMut() -> Result<ClusterId, StorageError>,
     ) -> Result<Targets, StorageError> {
-        let found: Vec<_> = config.targets.iter().map(|spec| peek(&spec.dir, Kind::StorageTarget)).collect();
+        let found: Vec<_> = config.targets.iter().map(peek_target).collect();
         let clusters = found.iter().flatten().flatten().map(|identity| identity.cluster);
         let registered = |cluster: &ClusterId| *cluster != ClusterId::UNKNOWN;
         let cluster = [node.cluster].into_iter().chain(clusters).find(registered).unwrap_or_default();
@@ -50,7 +51,7 @@ impl Targets {
         for (spec, found) in config.targets.iter().zip(found) {
             let checked = found.map_err(StorageError::from).and_then(|found| check(spec, found, cluster));
             let (workers, idle) = (config.workers_per_target, config.sync_idle);
-            let target = checked.and_then(|()| Target::open(spec, disks, uuid()?, workers, idle, open_files));
+            let target = checked.and_then(|()| Target::open(spec, disks, uuid()?, workers, idle, open_files, is_new));
             match target {
                 Ok(target) => opened.push(Arc::new(target)),
                 Err(error) if is_new => {
@@ -102,12 +103,23 @@ impl Targets {
     }
 }
 
+/// Who a target is, where it lies.
+fn peek_target(spec: &TargetSpec) -> Result<Option<Identity>, IdentityError> {
+    match &spec.set {
+        None => peek(&spec.dir, Kind::StorageTarget),
+        Some(set) => peek_set(set.drives.iter().chain(&set.spares)),
+    }
+}
+
 /// Refuses directories of other clusters and, unless all is new, those that hold no target.
 fn check(spec: &TargetSpec, found: Option<Identity>, ours: ClusterId) -> Result<(), StorageError> {
     let path = spec.dir.clone();
     match found {
         Some(Identity { cluster: found, .. }) if found != ours && found != ClusterId::UNKNOWN => {
             Err(IdentityError::OtherCluster { path, found, ours }.into())
+        }
+        None if ours != ClusterId::UNKNOWN && spec.set.is_some() => {
+            Err(StorageError::NoTargetThere { path, found: "and the other drives of its set have no target" })
         }
         None if ours != ClusterId::UNKNOWN => match std::fs::read_dir(&spec.dir).map(|mut dir| dir.next().is_none()) {
             Ok(false) => Err(IdentityError::NotEmpty { path, file: "target.toml" }.into()),

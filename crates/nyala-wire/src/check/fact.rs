@@ -4,7 +4,7 @@
 
 use super::inode_fact::InodeFact;
 use super::server_fact::ServerFact;
-use crate::attr::FileKind;
+use crate::file_kind::FileKind;
 use crate::fragments::CookieRange;
 use crate::ids::{InodeId, SessionId};
 use minicbor::{Decode, Encode};

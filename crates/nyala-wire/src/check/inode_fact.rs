@@ -2,7 +2,7 @@
 
 //! Inode records, as facts.
 
-use crate::attr::FileKind;
+use crate::file_kind::FileKind;
 use crate::fragments::CookieRange;
 use crate::ids::InodeId;
 use crate::stripe::Layout;

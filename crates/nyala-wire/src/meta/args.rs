@@ -9,17 +9,6 @@ use crate::time::Time;
 use bytes::Bytes;
 use minicbor::{Decode, Encode};
 
-/// Owner and group of what is made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Owner {
-    /// User.
-    #[n(0)]
-    pub uid: u32,
-    /// Group.
-    #[n(1)]
-    pub gid: u32,
-}
-
 /// Attributes to change; what is absent stays.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct SetAttr {
@@ -51,23 +40,6 @@ pub struct SetAttr {
     /// setgid goes in any case.
     #[n(8)]
     pub outside_group: Option<bool>,
-}
-
-/// A new name of something new, for [`super::MetaOp::Create`] and its kin.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct NewEntry {
-    /// The directory.
-    #[n(0)]
-    pub parent: InodeId,
-    /// The name in it.
-    #[n(1)]
-    pub name: Name,
-    /// Permission bits (0o7777).
-    #[n(2)]
-    pub perm: u16,
-    /// Bits that are taken away, unless the directory has a default ACL, which counts instead; 0 if that is done already.
-    #[n(3)]
-    pub umask: u16,
 }
 
 /// A rename.

@@ -11,6 +11,7 @@ mod content;
 mod delegation;
 mod fragment_repair;
 mod lock;
+mod new_entry;
 mod op;
 mod repair;
 mod repaired;
@@ -24,6 +25,7 @@ pub use caller::{Caller, MAX_CALLER_GROUPS};
 pub use delegation::*;
 pub use fragment_repair::FragmentRepair;
 pub use lock::*;
+pub use new_entry::{NewEntry, Owner};
 pub use op::MetaOp;
 pub use repair::Repair;
 pub use replay::{Acknowledged, Replay};
@@ -31,9 +33,10 @@ pub use reply::*;
 pub use server_repair::ServerRepair;
 pub use set_time::SetTime;
 
+use crate::cbor;
 use crate::ids::SessionId;
 use crate::time::Time;
-use minicbor::{Decode, Encode};
+use minicbor::{Decode, Decoder, Encode, decode};
 
 /// Most entries that one listing reply holds.
 pub const MAX_LIST_ENTRIES: u32 = 4096;
@@ -53,7 +56,7 @@ pub const MAX_XATTR_BYTES: usize = 65_536;
 pub const MAX_FILE_BYTES: u64 = i64::MAX as u64;
 
 /// A request to a metadata service.
-#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Encode)]
 pub struct MetaRequest {
     /// The client's session.
     #[n(0)]
@@ -79,4 +82,20 @@ pub struct MetaRequest {
     /// The user on whose behalf; absent: nobody in particular.
     #[n(7)]
     pub caller: Option<Box<Caller>>,
+}
+
+impl<'b, C> Decode<'b, C> for MetaRequest {
+    fn decode(d: &mut Decoder<'b>, context: &mut C) -> Result<Self, decode::Error> {
+        let what = "this is no request to a metadata service";
+        let (fields, head) = cbor::read(d, what, |reader| {
+            let fields = reader.array().filter(|fields| *fields >= 7)?;
+            let numbers = (reader.number()?, reader.number()?, reader.number()?);
+            Some((fields, (numbers, Owner::read(reader)?, reader.time()?)))
+        })?;
+        let ((session, sequence, acked_below), owner, now) = head;
+        let (op, want) = (d.decode_with(context)?, d.decode_with(context)?);
+        let caller = if fields > 7 { d.decode_with(context)? } else { None };
+        cbor::read(d, what, |reader| reader.skip_from(8, fields))?;
+        Ok(MetaRequest { session: SessionId(session), sequence, acked_below, owner, now, op, want, caller })
+    }
 }

@@ -2,13 +2,14 @@
 
 //! The operations.
 
-use super::args::{Commit, NewEntry, PutInline, Rename, SetAttr};
+use super::args::{Commit, PutInline, Rename, SetAttr};
 use super::delegation::Returned;
 use super::lock::FileLock;
+use super::new_entry::NewEntry;
 use super::repair::Repair;
 use super::repaired::repaired_inode;
 use super::replay::Replay;
-use crate::attr::FileKind;
+use crate::file_kind::FileKind;
 use crate::ids::{InodeId, SessionId};
 use crate::name::Name;
 use crate::stripe::StripePattern;

@@ -4,7 +4,7 @@
 
 use super::fragment_repair::FragmentRepair;
 use super::server_repair::ServerRepair;
-use crate::attr::FileKind;
+use crate::file_kind::FileKind;
 use crate::ids::{InodeId, SessionId};
 use crate::name::Name;
 use minicbor::{Decode, Encode};

@@ -4,8 +4,9 @@
 
 use super::delegation::Revocation;
 use super::lock::{FileLock, LockCheck};
-use crate::attr::{Attr, FileKind};
+use crate::attr::Attr;
 use crate::error::WireError;
+use crate::file_kind::FileKind;
 use crate::fragments::Fragment;
 use crate::ids::{InodeId, MapVersion, TargetId};
 use crate::name::Name;

@@ -10,12 +10,14 @@ mod host;
 mod mirrored;
 mod sessions;
 mod sites;
+mod split;
 
 use all::AllArgs;
 use args::{DataArgs, MetaArgs};
 use failure::FailureArgs;
 use mirrored::MirroredArgs;
 use sessions::SessionsArgs;
+use split::SplitArgs;
 
 use crate::exit::{Exit, Outcome};
 use crate::output::{Output, show_document};
@@ -36,6 +38,9 @@ pub enum BenchArgs {
     Failure(FailureArgs),
     /// What mirrored metadata costs, on clusters of the benchmark's own: CPU of all metadata services, mirrored by unmirrored
     MirroredMetadata(MirroredArgs),
+    /// What one large directory costs that several metadata servers have, on clusters of the benchmark's own: CPU by operation, and how
+    /// evenly servers share it
+    SplitDirectory(SplitArgs),
     /// Many clients: memory and CPU of idle and of busy ones
     Sessions(SessionsArgs),
     /// Every aim of the design in one run, on a cluster of its own; about ten minutes
@@ -49,6 +54,7 @@ pub fn run(args: BenchArgs, output: Output) -> Outcome {
         BenchArgs::Meta(args) => run_job(sites::meta(&args)?, if args.common.json { Output::Json } else { output }),
         BenchArgs::Data(args) => run_job(sites::data(&args)?, if args.common.json { Output::Json } else { output }),
         BenchArgs::MirroredMetadata(args) => mirrored::run(&args, output),
+        BenchArgs::SplitDirectory(args) => split::run(&args, output),
         BenchArgs::Sessions(args) => sessions::run(&args, output),
         BenchArgs::All(args) => all::run(&args, output),
     }

@@ -32,6 +32,7 @@ pub mod mirror_switch;
 pub mod node_list;
 pub mod node_remove;
 pub mod plan;
+pub mod raid;
 pub mod scrub;
 pub mod secret;
 pub mod setup;

@@ -65,7 +65,7 @@ fn target(letters: &Letters) -> Result<TargetArg, Failure> {
     if letters.0.get(&'P').is_some_and(|pool| pool != "1") {
         notice("-P: targets register with the default pool");
     }
-    Ok(TargetArg { dir, id: letters.0.get(&'i').map(read).transpose()?, alias: None, limit: None })
+    Ok(TargetArg { dir, id: letters.0.get(&'i').map(read).transpose()?, ..TargetArg::default() })
 }
 
 /// What the old configuration file says, and which instance it is of.

@@ -14,6 +14,7 @@ mod meta;
 mod mgmtd;
 mod mon;
 mod storage;
+mod target;
 mod transport;
 
 pub use check::{ConfigRole, check};
@@ -22,7 +23,8 @@ pub use load::{load, load_default};
 pub use meta::MetaSettings;
 pub use mgmtd::{MgmtdSettings, PatternArg, pattern};
 pub use mon::MonSettings;
-pub use storage::{StorageSettings, TargetArg};
+pub use storage::StorageSettings;
+pub use target::{SetShape, TargetArg};
 pub use transport::FuseTransport;
 
 /// Where the secret file is unless something else is said.

@@ -3,51 +3,13 @@
 //! Settings of a storage service.
 
 use super::meta::need_mgmt;
+use super::target::TargetArg;
 use super::{DEFAULT_SECRET, STORAGE_PORT, settings};
 use crate::exit::Failure;
 use crate::units::{Hosts, Size, Span};
-use nyala_storage::{StorageConfig, TargetSpec};
-use nyala_wire::TargetId;
-use serde::{Deserialize, Serialize};
+use nyala_storage::StorageConfig;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::str::FromStr;
-
-/// One storage target: `DIR[,id=N][,alias=NAME][,limit=SIZE]`, or a table with these keys.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct TargetArg {
-    /// Its directory.
-    pub dir: PathBuf,
-    /// Wished id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<TargetId>,
-    /// Wished alias.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub alias: Option<String>,
-    /// Most bytes that it takes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<Size>,
-}
-
-impl FromStr for TargetArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<TargetArg, String> {
-        let mut parts = text.split(',');
-        let dir = parts.next().filter(|dir| !dir.is_empty()).ok_or("a target begins with its directory")?;
-        let mut target = TargetArg { dir: dir.into(), id: None, alias: None, limit: None };
-        for part in parts {
-            match part.split_once('=') {
-                Some(("id", id)) => target.id = Some(id.parse().map_err(|_| format!("{id:?} is not a target id"))?),
-                Some(("alias", alias)) => target.alias = Some(alias.to_owned()),
-                Some(("limit", limit)) => target.limit = Some(limit.parse().map_err(|e| format!("limit: {e}"))?),
-                _ => return Err(format!("{part:?} is none of id=N, alias=NAME, limit=SIZE")),
-            }
-        }
-        Ok(target)
-    }
-}
 
 settings! {
     /// Settings of a storage service.
@@ -112,13 +74,7 @@ impl StorageSettings {
             )
         })?;
         let mut config = StorageConfig::new(dir, listen, need_mgmt(self.mgmt)?, secret);
-        let spec = |target: TargetArg| TargetSpec {
-            dir: target.dir,
-            id: target.id,
-            alias: target.alias.unwrap_or_default(),
-            limit_bytes: target.limit.map(|size| size.0),
-        };
-        config.targets = targets.into_iter().map(spec).collect();
+        config.targets = targets.into_iter().map(TargetArg::spec).collect::<Result<_, _>>()?;
         config.advertise = self.advertise.map(|hosts| hosts.resolve(listen.port())).transpose()?.unwrap_or_default();
         config.encrypt = self.encrypt.unwrap_or_default();
         config.alias = self.alias.unwrap_or_default();

@@ -86,7 +86,8 @@ pub fn storage(args: &StorageSetup) -> Result<Plan, Failure> {
             twice[0]
         )));
     }
-    for target in &config.targets {
+    // Those on drive sets are in the file already, and not this command's to look at.
+    for target in config.targets.iter().filter(|target| target.set.is_none()) {
         let found = of_kind(&target.dir, Kind::StorageTarget)?;
         let bare = matches!(found, Found::Missing | Found::Empty);
         if !file.new.iter().any(|new| new.dir == target.dir) {

@@ -49,8 +49,7 @@ impl Plan {
                 let target = |(at, id): (usize, &TargetId)| TargetArg {
                     dir: dir.join(format!("t{}", at + 1)),
                     id: Some(*id),
-                    alias: None,
-                    limit: None,
+                    ..TargetArg::default()
                 };
                 let targets = Some(service.targets.iter().enumerate().map(target).collect());
                 let dir = Some(dir.join("node"));

@@ -2,9 +2,10 @@
 
 //! What is cached of an inode under its delegation, except a file's content.
 
+use super::known_names::KnownNames;
 use nyala_wire::meta::Listing;
 use nyala_wire::{Attr, FileKind, InodeId};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// What is cached of an inode.
@@ -18,20 +19,14 @@ pub struct CachedInode {
     pub xattrs: HashMap<Vec<u8>, Option<Vec<u8>>>,
     /// Names of all extended attributes.
     pub xattr_names: Option<Vec<Vec<u8>>>,
-    /// Names in a directory; `None` for one that does not exist.
-    entries: HashMap<Vec<u8>, Option<InodeId>>,
-    /// Names that this client is changing, or did without hearing what came of it: if they are not in `entries`, nothing is known of them.
-    uncertain: HashSet<Vec<u8>>,
-    /// There are no other names than these. Also where `attr` says that there are none.
-    complete: bool,
+    /// Names in a directory.
+    pub names: KnownNames,
     /// Parts of a directory's listing by the cookie they start after, without attributes.
     listings: BTreeMap<u64, Arc<Listing>>,
 }
 
 /// Most extended attributes that are cached of one inode.
 const MAX_XATTRS: usize = 64;
-/// With more names that are uncertain, a directory's names do not count as complete.
-const MAX_UNCERTAIN: usize = 1_000;
 
 impl CachedInode {
     /// Whether it is known to be a directory.
@@ -41,44 +36,40 @@ impl CachedInode {
 
     /// How many names it holds.
     pub fn weight(&self) -> usize {
-        self.entries.len() + self.listings.values().map(|listing| listing.entries.len()).sum::<usize>()
+        self.names.weight() + self.listings.values().map(|listing| listing.entries.len()).sum::<usize>()
     }
 
     /// Forgets all names.
     pub fn drop_names(&mut self) {
-        self.entries = HashMap::new();
-        self.uncertain = HashSet::new();
-        self.complete = false;
+        self.names = KnownNames::default();
         self.listings = BTreeMap::new();
     }
 
     /// What is under a name, if that is known.
     pub fn entry(&self, name: &[u8]) -> Option<Option<InodeId>> {
-        match self.entries.get(name) {
-            Some(known) => Some(*known),
-            None => (self.is_complete() && !self.uncertain.contains(name)).then_some(None),
-        }
+        self.names.entry(name, self.has_none())
     }
 
     /// What is under a name; whether it is one more that is kept.
     pub fn put_entry(&mut self, name: Vec<u8>, is: Option<InodeId>) -> bool {
-        self.uncertain.remove(&name);
-        self.entries.insert(name, is).is_none()
+        self.names.put(name, is)
     }
 
     /// This client changes what is under a name.
     pub fn forget_entry(&mut self, name: &[u8]) {
-        self.entries.remove(name);
-        if self.is_complete() {
-            self.uncertain.insert(name.to_vec());
-            self.complete = self.uncertain.len() <= MAX_UNCERTAIN;
-        }
+        let has_none = self.has_none();
+        self.names.forget(name, has_none);
     }
 
-    fn is_complete(&self) -> bool {
+    /// Whether to think about asking for all names: after how many that were not there, `first` at least.
+    pub fn consider_gathering(&mut self, first: u32) -> Option<u32> {
+        let has_none = self.has_none();
+        self.names.consider_gathering(first, has_none)
+    }
+
+    fn has_none(&self) -> bool {
         // Of a directory that is split, other names may be in other fragments.
-        let has_none = |attr: &Attr| attr.kind == FileKind::Directory && attr.size == 0 && !attr.is_split();
-        self.complete || self.attr.as_ref().is_some_and(has_none)
+        self.attr.as_ref().is_some_and(|attr| attr.kind == FileKind::Directory && attr.size == 0 && !attr.is_split())
     }
 
     /// Keeps a part of the listing. With the last one that was missing all names are known.
@@ -87,7 +78,9 @@ impl CachedInode {
             self.put_entry(entry.name.as_bytes().to_vec(), Some(entry.inode));
         }
         self.listings.insert(after, Arc::new(part));
-        self.complete |= self.has_whole_listing();
+        if self.has_whole_listing() {
+            self.names.are_all();
+        }
     }
 
     fn has_whole_listing(&self) -> bool {
@@ -111,7 +104,9 @@ impl CachedInode {
 
     /// The inode was changed locally: invalidates all but names and content.
     pub fn changed(&mut self) {
-        self.complete = self.is_complete();
+        if self.has_none() {
+            self.names.are_all();
+        }
         self.attr = None;
         self.xattrs = HashMap::new();
         self.xattr_names = None;
@@ -137,6 +132,7 @@ impl CachedInode {
 
 #[cfg(test)]
 mod tests {
+    use super::super::all_names::MAX_UNCERTAIN;
     use super::*;
     use nyala_wire::Name;
     use nyala_wire::meta::ListedEntry;

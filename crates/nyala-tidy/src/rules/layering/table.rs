@@ -17,7 +17,7 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
     ("nyala-fsck", &["nyala-wire"]),
     ("nyala-namespace", &["nyala-cluster", "nyala-kv", "nyala-wire"]),
     ("nyala-store", &["nyala-kv", "nyala-metrics", "nyala-wire"]),
-    ("nyala-drives", &["nyala-raid", "nyala-store"]),
+    ("nyala-drives", &["nyala-raid", "nyala-store", "nyala-wire"]),
     ("nyala-transport", &["nyala-wire"]),
     ("nyala-scrape", &["nyala-metrics", "nyala-transport", "nyala-wire"]),
     ("nyala-mon", &["nyala-transport", "nyala-scrape", "nyala-metrics", "nyala-wire"]),
@@ -52,6 +52,8 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
     (
         "nyala-storage",
         &[
+            "nyala-drives",
+            "nyala-raid",
             "nyala-transport",
             "nyala-scrape",
             "nyala-metrics",
@@ -104,6 +106,7 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
     (
         "nyala",
         &[
+            "nyala-raid",
             "nyala-wire",
             "nyala-cluster",
             "nyala-store",

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What is said of a set.
+
+use super::raid::{RaidMember, RaidScrub, RaidState};
+use nyala_drives::{DriveSet, MemberStatus};
+use nyala_raid::member::MemberState;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+fn state_name(state: MemberState) -> &'static str {
+    match state {
+        MemberState::Good => "good",
+        MemberState::Missing => "missing",
+        MemberState::CatchingUp => "catching-up",
+        MemberState::Rebuilding { .. } => "rebuilding",
+    }
+}
+
+/// A set with its spares, its rate, and whether it is being rebuilt and checked.
+pub(super) fn describe(set: &DriveSet, spares: &[PathBuf], rate: u64, busy: (bool, bool)) -> RaidState {
+    let (geometry, counters, scrub) = (set.geometry(), set.counters(), set.scrub());
+    let member = |status: MemberStatus| RaidMember {
+        drive: status.place,
+        state: state_name(status.state).to_owned(),
+        missed: status.missed,
+        errors: status.errors,
+    };
+    RaidState {
+        level: geometry.level().to_string(),
+        strip_bytes: geometry.strip_bytes() as u64,
+        parity: u16::try_from(geometry.parity()).unwrap_or(u16::MAX),
+        members: set.members().into_iter().map(member).collect(),
+        spares: spares.iter().map(|spare| spare.display().to_string()).collect(),
+        healed: counters.healed.load(Ordering::Relaxed),
+        rebuilt_bytes: counters.rebuilt_bytes.load(Ordering::Relaxed),
+        rebuilding: busy.0,
+        rate,
+        scrub: RaidScrub {
+            running: busy.1,
+            stripes: scrub.stripes,
+            healed: scrub.healed,
+            lost: scrub.lost,
+            ended_s: scrub.ended_s,
+        },
+    }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Who a target is: in its directory, or on each drive of its set. Failure model: see the parent module; a copy that cannot be read or written is left out and said,
+//! as long as there is another one.
+
+use nyala_store::own_dir::{Identity, IdentityError, Kind, OwnDir, peek};
+use nyala_wire::{ClusterId, TargetId};
+use std::path::{Path, PathBuf};
+
+const KIND: Kind = Kind::StorageTarget;
+
+/// A target's directory, or what each of its drives has of it; locked.
+pub struct TargetDir {
+    /// The directory, or that of the first drive.
+    pub path: PathBuf,
+    /// Who it is.
+    pub identity: Identity,
+    copies: Vec<OwnDir>,
+}
+
+/// Where a drive has it.
+fn of_drive(drive: &Path) -> PathBuf {
+    drive.join("target")
+}
+
+/// Who the target on these drives is, without locking or changing anything.
+pub fn peek_set<'a>(drives: impl IntoIterator<Item = &'a PathBuf>) -> Result<Option<Identity>, IdentityError> {
+    let (mut best, mut first): (Option<Identity>, _) = (None, None);
+    for drive in drives {
+        match peek(&of_drive(drive), KIND) {
+            Ok(Some(found)) if best.as_ref().is_none_or(|best| best.target.0 == 0) => best = Some(found),
+            Ok(_) => {}
+            Err(error) => first = first.or(Some(error)),
+        }
+    }
+    match (best, first) {
+        (None, Some(error)) => Err(error),
+        (best, _) => Ok(best),
+    }
+}
+
+impl TargetDir {
+    /// Locks a target's directory, or makes a new one of it.
+    pub fn open(path: &Path, new_uuid: ClusterId) -> Result<TargetDir, IdentityError> {
+        let own = OwnDir::open(path, KIND, new_uuid)?;
+        Ok(TargetDir { path: path.to_owned(), identity: own.identity.clone(), copies: vec![own] })
+    }
+
+    /// The same of drives that are there.
+    pub fn of_set(path: &Path, drives: &[PathBuf], new_uuid: ClusterId) -> Result<TargetDir, IdentityError> {
+        let known = peek_set(drives)?;
+        let uuid = known.as_ref().map_or(new_uuid, |known| known.uuid);
+        let (mut copies, mut first) = (Vec::new(), None);
+        for drive in drives {
+            match copy(drive, uuid, known.as_ref()) {
+                Ok(own) => copies.push(own),
+                Err(error) => {
+                    tracing::warn!(drive = %drive.display(), %error, "a drive cannot say whose it is");
+                    first = first.or(Some(error));
+                }
+            }
+        }
+        let Some(own) = copies.first() else {
+            let error = std::io::Error::from(std::io::ErrorKind::NotFound);
+            return Err(first.unwrap_or(IdentityError::Io { path: path.to_owned(), error }));
+        };
+        Ok(TargetDir { path: path.to_owned(), identity: own.identity.clone(), copies })
+    }
+
+    /// One that is there: its file system can be asked how many files it takes.
+    pub fn there(&self) -> &Path {
+        let there = self.copies.iter().map(|copy| copy.path.as_path()).find(|path| path.exists());
+        there.unwrap_or(&self.path)
+    }
+
+    /// A new drive gets a copy.
+    pub fn add(&mut self, drive: &Path) -> Result<(), IdentityError> {
+        let path = of_drive(drive);
+        self.copies.retain(|copy| copy.path != path);
+        self.copies.push(copy(drive, self.identity.uuid, Some(&self.identity))?);
+        Ok(())
+    }
+
+    /// Remembers what registration gave.
+    pub fn registered(&mut self, cluster: ClusterId, target: TargetId) -> Result<(), IdentityError> {
+        let (mut done, mut first) = (0, None);
+        for copy in &mut self.copies {
+            match copy.registered(cluster, target) {
+                Ok(()) => done += 1,
+                Err(error) => {
+                    tracing::warn!(dir = %copy.path.display(), %error, "the target's id cannot be written there");
+                    first = first.or(Some(error));
+                }
+            }
+        }
+        match first {
+            Some(error) if done == 0 => Err(error),
+            _ => {
+                (self.identity.cluster, self.identity.target) = (cluster, target);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn copy(drive: &Path, uuid: ClusterId, known: Option<&Identity>) -> Result<OwnDir, IdentityError> {
+    let path = of_drive(drive);
+    let mut own = OwnDir::open(&path, KIND, uuid)?;
+    if own.identity.uuid != uuid {
+        let reason = "it is of another target than the other drives are".to_owned();
+        return Err(IdentityError::Unreadable { path, reason });
+    }
+    if let Some(known) = known.filter(|known| known.target.0 != 0) {
+        own.registered(known.cluster, known.target)?;
+    }
+    Ok(own)
+}

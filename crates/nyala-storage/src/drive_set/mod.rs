@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A target on a drive set: its chunk files are objects of the set, and so are the log and the table of its store. Who it is lies on every drive.
+//!
+//! **Failure model.** Drives: that of `nyala-drives`; up to as many of a group as the level has parity may be lost, with what they hold of chunk files and tables alike, since
+//! there is one redundancy for both. A chunk file's length is a row of the store, written before the bytes that need it: after a death of the process the file
+//! may be longer than what was written, with zeros, and never shorter. What is behind the end is zeros always; a loss of power may
+//! break that only where the file was not synced, and such files are cleared when the target is opened. A full drive looks like a failed one to the set, and all are
+//! full at the same time: so writes that need space are refused while there is still some. A directory that is missing, empty or of another target is never taken for a
+//! drive, and nothing is made of it unless somebody says so.
+
+mod background;
+mod chunk;
+mod chunks;
+mod describe;
+mod identity;
+mod inner;
+mod load;
+mod make;
+mod open;
+mod raid;
+mod replace;
+mod spares;
+mod upkeep;
+
+pub use chunks::SetChunks;
+pub use identity::{TargetDir, peek_set};
+pub use load::Load;
+pub use make::{DEFAULT_STRIP_BYTES, geometry, make};
+pub use open::{OpenSet, open};
+pub use raid::{RaidMember, RaidOrder, RaidRequest, RaidScrub, RaidState, STORAGE_RAID};
+pub use upkeep::Upkeep;

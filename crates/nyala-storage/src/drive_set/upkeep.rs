@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What a set's target does by itself: looks whether drives are there, takes spares, rebuilds, compares. One thread.
+//!
+//! **Failure model.** See the parent module. What cannot be done now is said and tried again later. Rebuild and check go on where they were after a restart: where that is lies
+//! on the drives.
+
+use super::background::Background;
+use super::describe::describe;
+use super::identity::TargetDir;
+use super::load::Load;
+use super::raid::{RaidOrder, RaidState};
+use super::replace::replace;
+use super::spares::Spares;
+use nyala_drives::DriveSet;
+use nyala_wire::WireError;
+use parking_lot::Mutex;
+use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Drives are looked at so often.
+const LOOK: Duration = Duration::from_secs(1);
+/// After something failed.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// The thread's side, and that of those who ask.
+pub struct Upkeep {
+    work: Background,
+    dir: Arc<Mutex<TargetDir>>,
+    spares: Spares,
+    stop: Mutex<Option<mpsc::Sender<()>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Upkeep {
+    /// Begins. `spares` are directories without a drive of the set.
+    pub fn start(
+        set: Arc<DriveSet>,
+        load: Arc<Load>,
+        dir: Arc<Mutex<TargetDir>>,
+        spares: Vec<PathBuf>,
+    ) -> std::io::Result<Arc<Upkeep>> {
+        let (stop, stopped) = mpsc::channel();
+        let (work, spares) = (Background::new(set, load), Spares::new(spares));
+        let upkeep = Arc::new(Upkeep { work, dir, spares, stop: Mutex::new(Some(stop)), thread: Mutex::default() });
+        let mine = upkeep.clone();
+        let thread = std::thread::Builder::new().name("nyala-raid".into()).spawn(move || mine.run(&stopped))?;
+        *upkeep.thread.lock() = Some(thread);
+        Ok(upkeep)
+    }
+
+    /// Ends the thread.
+    pub fn stop(&self) {
+        drop(self.stop.lock().take());
+        if self.thread.lock().take().is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the upkeep of a drive set has panicked");
+        }
+    }
+
+    fn run(&self, stopped: &mpsc::Receiver<()>) {
+        let mut looked: Option<Instant> = None;
+        loop {
+            if looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
+                looked = Some(Instant::now());
+                self.look();
+            }
+            let pause = self.work.step().unwrap_or_else(|error| {
+                tracing::error!(%error, "a drive set cannot be rebuilt or compared now");
+                AGAIN
+            });
+            if !matches!(stopped.recv_timeout(pause), Err(mpsc::RecvTimeoutError::Timeout)) {
+                return;
+            }
+        }
+    }
+
+    fn look(&self) {
+        if let Err(error) = self.work.set.check_presence() {
+            tracing::error!(%error, "a drive set");
+        }
+        self.work.load.room_is(self.work.set.space());
+        self.work.look_at_the_time();
+        self.spares.take(&self.work.set, &self.dir);
+    }
+
+    /// Bytes that the set takes in all, and still takes.
+    pub fn space(&self) -> (u64, u64) {
+        self.work.set.space().unwrap_or_default()
+    }
+
+    /// Does what an operator asks, and says how it is then.
+    pub fn order(&self, order: RaidOrder) -> Result<RaidState, WireError> {
+        match order {
+            RaidOrder::Show => {}
+            RaidOrder::Replace { member, drive } => {
+                let drive = PathBuf::from(drive);
+                replace(&self.work.set, &self.dir, usize::from(member), &drive)?;
+                self.spares.remove(&drive);
+            }
+            RaidOrder::Check => self.work.begin_check(),
+            RaidOrder::Rate { bytes_per_s } => self.work.wish(bytes_per_s),
+        }
+        let busy = (self.work.is_rebuilding(), self.work.is_checking());
+        Ok(describe(&self.work.set, &self.spares.left(), self.work.rate(), busy))
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! What a target stands on: a directory, or a drive set. Failure model: those of [`super::target`] and [`crate::drive_set`].
+
+use crate::chunk_store::ChunkDisk;
+use crate::config::{SetSpec, TargetSpec};
+use crate::disks::Disks;
+use crate::drive_set::{self, Load, OpenSet, SetChunks, TargetDir, Upkeep};
+use crate::error::StorageError;
+use nyala_drives::{SetFiles, set_disk};
+use nyala_store::own_dir::IdentityError;
+use nyala_store::{Options, Recovery, Store};
+use nyala_wire::ClusterId;
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// The log of a target holds few kinds of small records; small segments keep small targets small.
+const SEGMENT_BYTES: u64 = 16 << 20;
+
+/// The parts of a target.
+pub(super) struct Parts {
+    pub dir: Arc<Mutex<TargetDir>>,
+    pub kv: Store,
+    pub recovery: Recovery,
+    pub chunks: Arc<dyn ChunkDisk>,
+    pub boot_id: String,
+    pub upkeep: Option<Arc<Upkeep>>,
+}
+
+fn options() -> Options {
+    Options { segment_bytes: SEGMENT_BYTES, ..Options::default() }
+}
+
+fn boot_error(error: std::io::Error) -> StorageError {
+    StorageError::System { what: "cannot read the boot id", error }
+}
+
+/// The directory is the target that is wished.
+fn check_id(spec: &TargetSpec, dir: &TargetDir) -> Result<(), StorageError> {
+    let found = dir.identity.target;
+    match spec.id.filter(|wanted| found.0 != 0 && *wanted != found) {
+        Some(wanted) => Err(IdentityError::OtherTarget { path: spec.dir.clone(), found, wanted }.into()),
+        None => Ok(()),
+    }
+}
+
+/// Of a target in a directory.
+pub(super) fn of_directory(spec: &TargetSpec, disks: &dyn Disks, new_uuid: ClusterId) -> Result<Parts, StorageError> {
+    let dir = TargetDir::open(&spec.dir, new_uuid)?;
+    check_id(spec, &dir)?;
+    let system = |error| IdentityError::Io { path: spec.dir.clone(), error };
+    let chunks = spec.dir.join("chunks");
+    nyala_store::private::make_dir(&chunks).map_err(system)?;
+    std::fs::File::open(&spec.dir).and_then(|dir| dir.sync_all()).map_err(system)?;
+    let opened = disks.store(&spec.dir.join("kv"), options());
+    let (kv, recovery) = opened.map_err(|error| StorageError::Store { path: spec.dir.clone(), error })?;
+    let boot_id = disks.boot_id(&spec.dir).map_err(boot_error)?;
+    let chunks = disks.chunks(&chunks).map_err(system)?;
+    Ok(Parts { dir: Arc::new(Mutex::new(dir)), kv, recovery, chunks, boot_id, upkeep: None })
+}
+
+/// Of a target on a drive set, which a new service makes.
+pub(super) fn of_set(
+    spec: &TargetSpec,
+    set: &SetSpec,
+    disks: &dyn Disks,
+    new_uuid: ClusterId,
+    is_new: bool,
+) -> Result<Parts, StorageError> {
+    if is_new && drive_set::peek_set(set.drives.iter().chain(&set.spares))?.is_none() {
+        drive_set::make(set)?;
+    }
+    let failed = |error| StorageError::Set { path: spec.dir.clone(), error: Box::new(error) };
+    let OpenSet { set, there, spares } = drive_set::open(set)?;
+    let dir = TargetDir::of_set(&spec.dir, &there, new_uuid)?;
+    check_id(spec, &dir)?;
+    let files = SetFiles::open(set.clone(), false).map_err(failed)?;
+    let opened = Store::open_disks(set_disk(&files, "log/"), &*set_disk(&files, "table/"), options());
+    let (kv, recovery) = opened.map_err(|error| StorageError::Store { path: spec.dir.clone(), error })?;
+    // A file system that was mounted anew has lost what was not synced there.
+    let boots = there.iter().map(|drive| disks.boot_id(drive)).collect::<Result<Vec<String>, _>>();
+    let boot_id = boots.map_err(boot_error)?.join(" ");
+    let (load, dir) = (Arc::new(Load::default()), Arc::new(Mutex::new(dir)));
+    load.room_is(set.space());
+    let chunks = SetChunks::new(set.clone(), Arc::new(kv.clone()), load.clone());
+    let upkeep = Upkeep::start(set, load, dir.clone(), spares);
+    let upkeep = upkeep.map_err(|error| StorageError::System { what: "cannot start a thread", error })?;
+    Ok(Parts { dir, kv, recovery, chunks: Arc::new(chunks), boot_id, upkeep: Some(upkeep) })
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Writes.
+
+use super::heads::{ARRAY, FALSE, NEGATIVE, NULL, UNSIGNED};
+use crate::time::Time;
+use minicbor::encode::{Encoder, Error, Write};
+
+/// Most bytes of a number with its head.
+const NUMBER: usize = 9;
+
+/// Numbers on the stack. `N` is [`Plain::room`] of all that is written, or more.
+pub struct Plain<const N: usize> {
+    bytes: [u8; N],
+    len: usize,
+}
+
+impl<const N: usize> Default for Plain<N> {
+    fn default() -> Self {
+        Plain { bytes: [0; N], len: 0 }
+    }
+}
+
+impl<const N: usize> Plain<N> {
+    /// What so many numbers, heads of arrays and other single items take at most. A time counts as three.
+    pub const fn room(items: usize) -> usize {
+        items * NUMBER + NUMBER
+    }
+
+    #[inline]
+    fn head(&mut self, major: u8, value: u64) {
+        let (info, more) = match value {
+            0..=23 => (value as u8, 0),
+            24..=0xff => (24, 1),
+            0x100..=0xffff => (25, 2),
+            0x1_0000..=0xffff_ffff => (26, 4),
+            _ => (27, 8),
+        };
+        // Always eight bytes: those that do not count are written over, or not taken.
+        let shifted = value << (64 - 8 * more).min(63);
+        let [first, rest @ ..] = &mut self.bytes[self.len..self.len + NUMBER] else { return };
+        *first = major << 5 | info;
+        rest.copy_from_slice(&shifted.to_be_bytes()); // why big-endian: CBOR's own order (RFC 8949, 3)
+        self.len += 1 + more;
+    }
+
+    /// The head of an array with so many items.
+    #[inline]
+    pub fn array(&mut self, items: u64) -> &mut Self {
+        self.head(ARRAY, items);
+        self
+    }
+
+    /// A number.
+    #[inline]
+    pub fn number(&mut self, value: impl Into<u64>) -> &mut Self {
+        self.head(UNSIGNED, value.into());
+        self
+    }
+
+    /// A number, or null.
+    #[inline]
+    pub fn optional(&mut self, value: Option<impl Into<u64>>) -> &mut Self {
+        match value {
+            Some(value) => self.number(value),
+            None => self.simple(NULL),
+        }
+    }
+
+    /// True or false.
+    #[inline]
+    pub fn flag(&mut self, is: bool) -> &mut Self {
+        self.simple(FALSE + u8::from(is))
+    }
+
+    /// A point in time.
+    #[inline]
+    pub fn time(&mut self, time: Time) -> &mut Self {
+        self.array(2);
+        match u64::try_from(time.seconds) {
+            Ok(seconds) => self.head(UNSIGNED, seconds),
+            Err(_) => self.head(NEGATIVE, !time.seconds as u64),
+        }
+        self.number(time.nanos)
+    }
+
+    fn simple(&mut self, byte: u8) -> &mut Self {
+        self.bytes[self.len] = byte;
+        self.len += 1;
+        self
+    }
+
+    /// Hands over what was written.
+    #[inline]
+    pub fn write<W: Write>(&self, encoder: &mut Encoder<W>) -> Result<(), Error<W::Error>> {
+        encoder.writer_mut().write_all(&self.bytes[..self.len]).map_err(Error::write)
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! `nyala raid`: drive sets, which are RAID in software under storage targets.
+//!
+//! **Failure model.** A set in use is asked through its service, which may be away: that is said. What changes something says first what it would do, and does it with `--yes`.
+//! Asked again, nothing is done twice: a directory that is of a set already is refused.
+
+mod ask;
+mod check;
+mod create;
+mod rebuild;
+mod replace;
+mod show;
+
+use crate::exit::Outcome;
+use crate::output::Output;
+
+/// `nyala raid …`
+#[derive(Debug, clap::Subcommand)]
+pub enum RaidCommand {
+    /// Make a drive set, and a new storage target on it, of empty directories of this host
+    Create(create::RaidCreateArgs),
+    /// Show the drive sets of targets: level, drives, what they miss, rebuild and check
+    Show(show::RaidShowArgs),
+    /// Take an empty directory of the storage host in the place of a drive; it is rebuilt by itself
+    Replace(replace::RaidReplaceArgs),
+    /// Set how fast drives are rebuilt, and wait until they are
+    Rebuild(rebuild::RaidRebuildArgs),
+    /// Compare all of a set with its checksums and parity, heal what is wrong, and wait for the end
+    Check(check::RaidCheckArgs),
+}
+
+/// Does it.
+pub fn run(command: RaidCommand, output: Output) -> Outcome {
+    match command {
+        RaidCommand::Create(args) => create::run(args, output),
+        RaidCommand::Show(args) => show::run(args, output),
+        RaidCommand::Replace(args) => replace::run(args, output),
+        RaidCommand::Rebuild(args) => rebuild::run(args, output),
+        RaidCommand::Check(args) => check::run(args, output),
+    }
+}
