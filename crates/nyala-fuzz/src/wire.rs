@@ -13,6 +13,7 @@ use nyala_wire::meta_tx::{TxReply, TxRequest};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest, ServiceStats};
 use nyala_wire::mirror::{GroupHeader, ReplicaHeader};
 use nyala_wire::relay::RelayRequest;
+use nyala_wire::raid::{RaidRequest, RaidState};
 use nyala_wire::storage::{
     BLOCK_BYTES, MAX_IO_BYTES, ReadHeader, ReadReplyHeader, StorageReply, StorageRequest, WriteHeader,
     WriteReplyHeader, block_pieces, blocks_touched, decode_bulk,
@@ -65,7 +66,10 @@ pub fn meta_tx(bytes: &[u8]) -> bool {
 
 /// Requests to storage and its replies, bulk data apart.
 pub fn storage(bytes: &[u8]) -> bool {
-    round_trip::<StorageRequest>(bytes) | round_trip::<StorageReply>(bytes)
+    round_trip::<StorageRequest>(bytes)
+        | round_trip::<StorageReply>(bytes)
+        | round_trip::<RaidRequest>(bytes)
+        | round_trip::<RaidState>(bytes)
 }
 
 /// Requests to management and its replies, statistics and errors.

@@ -27,6 +27,7 @@ mod mgmt_nodes;
 pub mod mirror;
 pub mod mounts;
 pub mod name;
+pub mod raid;
 pub mod relay;
 pub mod slot_orders;
 pub mod slots;
@@ -73,6 +74,8 @@ pub mod message_type {
     pub const STORAGE_REPLICA: u16 = 0x0210;
     /// Several of those, see [`crate::mirror::bundle`].
     pub const STORAGE_REPLICAS: u16 = 0x0211;
+    /// Command line to storage: body is a [`crate::raid::RaidRequest`], the reply's a [`crate::raid::RaidState`].
+    pub const STORAGE_RAID: u16 = 0x0220;
     /// To management: body is a [`crate::mgmt::MgmtRequest`].
     pub const MGMT: u16 = 0x0300;
     /// Between management nodes: body is a `RaftRequest` of `nyala-mgmt`.

@@ -12,7 +12,6 @@ use super::request::{self, ReadOp};
 use super::sessions::Sessions;
 use super::target::Target;
 use crate::chunk_store::{Author, check_copy, copy_write, pad_copy};
-use crate::drive_set::STORAGE_RAID;
 use bytes::Bytes;
 use nyala_scrape::Pages;
 use nyala_transport::member::Member;
@@ -108,7 +107,7 @@ impl StorageService {
             message_type::STORAGE_READ => self.read(&request).await,
             message_type::STORAGE => Box::pin(self.other(peer, &request, op)).await,
             message_type::STORAGE_GROUP => self.mirrored(peer, &request, op).await,
-            STORAGE_RAID => super::raid::answer(&self.targets, &request).await,
+            message_type::STORAGE_RAID => super::raid::answer(&self.targets, &request).await,
             message_type::STORAGE_REPLICA => mirror::message(&self.mirrors, &self.thread, &request).await,
             message_type::STORAGE_REPLICAS => mirror::bundle(&self.mirrors, &self.thread, &request).await,
             other => {

@@ -86,6 +86,7 @@ fn operations_have_their_numbers_and_fields() {
     variants::<nyala_wire::check::ServerFact>();
     variants::<storage::StorageOp>();
     variants::<storage::StorageReply>();
+    variants::<nyala_wire::raid::RaidOrder>();
     variants::<mgmt::SlotStep>();
     variants::<mgmt::SlotOrder>();
     variants::<mgmt::MgmtRequest>();
@@ -131,6 +132,8 @@ fn structures_have_their_fields() {
     structures!(MoveRows, MovedRow, ListedFile, FileLock, LockCheck, LockEdge, LockOwner, Returned, Revocation);
     structures!(nyala_wire::walk::WalkAt, nyala_wire::walk::WalkPiece);
     structures!(nyala_wire::key_rules::KeyRule, nyala_wire::key_rules::IdRange, nyala_wire::audit::AuditRecord, Caller);
+    structures!(nyala_wire::raid::RaidMember, nyala_wire::raid::RaidRequest);
+    structures!(nyala_wire::raid::RaidScrub, nyala_wire::raid::RaidState);
     structures!(Heartbeat, JoinMgmt, MgmtNode, MountAt, Register, RegisterTarget, Registered);
 }
 
@@ -190,6 +193,7 @@ fn message_types_are_all_there() {
         STORAGE_GROUP,
         STORAGE_REPLICA,
         STORAGE_REPLICAS,
+        STORAGE_RAID,
         MGMT,
         MGMT_RAFT,
     ];

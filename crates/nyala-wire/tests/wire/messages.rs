@@ -19,6 +19,7 @@ use nyala_wire::mgmt::{
     GroupOrder, Heartbeat, JoinMgmt, MemberNews, MgmtNode, MgmtReply, MgmtRequest, MgmtRole, MountAt, Register,
     RegisterTarget, Registered, SlotOrder, SlotStep,
 };
+use nyala_wire::raid::{RaidMember, RaidOrder, RaidRequest, RaidScrub, RaidState};
 use nyala_wire::storage::{ListedFile, Stamp, StorageOp, StorageReply, StorageRequest, WriteVerifier};
 use nyala_wire::walk::{WalkAt, WalkPiece};
 
@@ -57,6 +58,10 @@ structures! {
     NewEntry { parent, name, perm, umask }
     Owner { uid, gid }
     PutInline { inode, base_version, data, mtime, sync, close, size, set }
+    RaidMember { drive, state, missed, errors }
+    RaidRequest { target, order }
+    RaidScrub { running, stripes, healed, lost, ended_s }
+    RaidState { level, strip_bytes, parity, members, spares, healed, rebuilt_bytes, rebuilding, rate, scrub }
     Register { cluster, role, uuid, alias, addresses, incarnation, targets }
     RegisterTarget { uuid, id, alias, kind, capacity, losses, spare }
     Registered { cluster, node, targets, map, refused }
@@ -257,6 +262,12 @@ enums! {
         3 Walked { pieces, next }
         4 Stored { 0 }
         5 Listed { files, next }
+    }
+    RaidOrder {
+        0 Show {}
+        1 Replace { member, drive }
+        2 Check {}
+        3 Rate { bytes_per_s }
     }
     MgmtRequest {
         0 WatchMap { have, wait_ms }

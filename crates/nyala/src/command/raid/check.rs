@@ -8,7 +8,7 @@ use crate::cluster::ClusterArgs;
 use crate::exit::{Exit, Outcome};
 use crate::output::{Output, show};
 use crate::role::block_on;
-use nyala_storage::drive_set::RaidOrder;
+use nyala_wire::raid::RaidOrder;
 use nyala_wire::TargetId;
 
 /// Flags of `nyala raid check`.

@@ -9,7 +9,7 @@ use crate::exit::Outcome;
 use crate::output::{Output, show};
 use crate::role::block_on;
 use crate::units::Size;
-use nyala_storage::drive_set::RaidOrder;
+use nyala_wire::raid::RaidOrder;
 use nyala_wire::TargetId;
 
 /// Flags of `nyala raid rebuild`.
