@@ -71,10 +71,18 @@ pub fn owned_elsewhere(change: &mut Change, env: &Env, who: &Caller, op: &MetaOp
     Ok(owned)
 }
 
-/// EPERM where a name of a directory like that is to go, and nobody here knows whose its inode is.
-pub fn check_replaced(change: &mut Change, env: &Env, who: &Caller, dir: InodeId, name: &Name) -> Step<()> {
+/// EPERM where a name of a directory like that is to go, and nobody knows whose its inode is. `asked`: inodes whose servers are
+/// asked whether they are the caller's, in the same transaction.
+pub fn check_replaced(
+    change: &mut Change,
+    env: &Env,
+    who: &Caller,
+    asked: &[InodeId],
+    (dir, name): (InodeId, &Name),
+) -> Step<()> {
     match kept_entry(change, who, dir, name)? {
         Some(inode) if env.is_here(inode) => need_owner(change, who, inode),
+        Some(inode) if asked.contains(&inode) => Ok(()),
         Some(_) => Err(ErrorCode::NOT_PERMITTED.into()),
         None => Ok(()),
     }

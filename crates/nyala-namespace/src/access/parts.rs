@@ -16,7 +16,7 @@ pub fn check(change: &mut Change, env: &Env, who: &Caller, owned: &[InodeId], pa
     match part {
         TxPart::PutEntry { dir, name, .. } | TxPart::RemoveEntry { dir, name, .. } => {
             change_names(change, who, *dir)?;
-            check_replaced(change, env, who, *dir, name)
+            check_replaced(change, env, who, owned, (*dir, name))
         }
         TxPart::PeekEntry { dir, .. } => change_names(change, who, *dir),
         TxPart::RemoveDir { inode } if owned.contains(inode) => need_owner(change, who, *inode),
