@@ -59,6 +59,8 @@ ops! {
     AdoptMgmt = "adopt_mgmt",
     AnnounceMount = "announce_mount",
     Mounts = "mounts",
+    SetKeyRule = "set_key_rule",
+    Audit = "audit",
     Changes = "changes",
 }
 

@@ -5,6 +5,7 @@
 //! This crate is pure: no I/O, no clock, no randomness of its own. `docs/protocol.md` shows every byte of what is defined here.
 
 pub mod attr;
+pub mod audit;
 pub mod cbor;
 pub mod changes;
 pub mod check;
@@ -19,10 +20,12 @@ pub mod frame;
 pub mod fuzzing;
 pub mod group_orders;
 pub mod ids;
+pub mod key_rules;
 pub mod map;
 pub mod meta;
 pub mod meta_tx;
 pub mod mgmt;
+mod mgmt_nodes;
 pub mod mirror;
 pub mod mounts;
 pub mod name;

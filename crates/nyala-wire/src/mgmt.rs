@@ -2,10 +2,13 @@
 
 //! Requests to the management service, by servers and clients. Operators use the REST API.
 
+use crate::audit::AuditRecord;
 pub use crate::changes::StateChange;
 pub use crate::group_orders::GroupOrder;
 use crate::ids::{ClusterId, GroupId, InodeId, MapVersion, NodeId, TargetId};
+use crate::key_rules::KeyRule;
 use crate::map::{ClusterMap, Role, TargetKind};
+pub use crate::mgmt_nodes::{MgmtNode, MgmtRole};
 pub use crate::mounts::{MOUNT_KNOWN_S, MountAt};
 pub use crate::slot_orders::{SlotOrder, SlotStep};
 pub use crate::stats::ServiceStats;
@@ -120,8 +123,14 @@ pub enum MgmtRequest {
     /// An operator's order about slots. Reply: `Done`.
     #[n(23)]
     Slots(#[n(0)] SlotOrder),
-    /// The last changes of the cluster state that this leader remembers. Reply: `Changes`.
+    /// An operator says what the clients of a key are held to; a rule that holds them to nothing is removed. Reply: `Done`.
     #[n(24)]
+    SetKeyRule(#[n(0)] KeyRule),
+    /// The last orders of operators. Reply: `Audit`.
+    #[n(25)]
+    Audit,
+    /// The last changes of the cluster state that this leader remembers. Reply: `Changes`.
+    #[n(26)]
     Changes,
 }
 
@@ -328,8 +337,11 @@ pub enum MgmtReply {
     /// The mounts that serve metrics, by address. After a change of leaders incomplete until each was announced again.
     #[n(19)]
     Mounts(#[n(0)] Vec<MountAt>),
-    /// What changed, newest first.
+    /// Orders of operators, oldest first.
     #[n(20)]
+    Audit(#[n(0)] Vec<AuditRecord>),
+    /// What changed, newest first.
+    #[n(21)]
     Changes(#[n(0)] Vec<StateChange>),
 }
 
@@ -351,43 +363,4 @@ pub struct JoinMgmt {
     /// Its id, once it has one and takes part in Raft: let it become a voter. Before that (0) it only asks for its id.
     #[n(4)]
     pub node: NodeId,
-}
-
-/// What a management node is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
-#[cbor(index_only)]
-#[serde(rename_all = "lowercase")]
-pub enum MgmtRole {
-    /// It decides.
-    #[n(0)]
-    Leader,
-    /// It has a vote and can become the leader.
-    #[n(1)]
-    Follower,
-    /// It gets everything that is decided and has no vote yet, or no longer.
-    #[n(2)]
-    Learner,
-}
-
-/// A management node as the leader sees it.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
-pub struct MgmtNode {
-    /// Its id.
-    #[n(0)]
-    pub node: NodeId,
-    /// Its alias.
-    #[n(1)]
-    pub alias: String,
-    /// Where it listens, in order of preference.
-    #[cbor(n(2), with = "crate::map::addresses")]
-    pub addresses: Vec<std::net::SocketAddr>,
-    /// What it is.
-    #[n(3)]
-    pub role: MgmtRole,
-    /// Last entry of the log that it is known to have on disk; `None` for none.
-    #[n(4)]
-    pub log: Option<u64>,
-    /// Whether it answered the leader within the last second.
-    #[n(5)]
-    pub reachable: bool,
 }

@@ -107,6 +107,11 @@ pub enum Command {
     Compat(CompatCommand),
     /// Make a cluster's secret file, and change the keys in it
     Secret(secret::SecretArgs),
+    /// What servers hold clients to, by the key that they show: read-only, squashed and mapped users
+    #[command(subcommand)]
+    Key(key_args::KeyCommand),
+    /// What operators ordered, who and from where, and what came of it
+    Audit(audit::AuditArgs),
     /// Print completions for a shell
     Completions(completions::CompletionsArgs),
     /// Write the manual pages
@@ -249,10 +254,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Stop(args) => stop::run(args),
         Command::Node(NodeCommand::List(args)) => node_list::run(args, output),
         Command::Node(NodeCommand::Remove(args)) => node_remove::run(args, output),
-        Command::Target(TargetCommand::List(args)) => target_list::run(args, output),
-        Command::Target(TargetCommand::Add(args)) => target_add::run(args),
-        Command::Target(TargetCommand::Remove(args)) => target_remove::run(args, output),
-        Command::Target(TargetCommand::SetState(args)) => target_set_state::run(args, output),
+        Command::Target(command) => run_target(command, output),
         Command::Mirror(command) => run_mirror(command, output),
         Command::Raid(command) => raid::run(command, output),
         Command::Scrub(args) => scrub::run(args, output),
@@ -280,9 +282,20 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Config(ConfigCommand::Check(args)) => config_check::run(args, output),
         Command::Compat(command) => crate::compat::install::run(command),
         Command::Secret(args) => secret::run(args, output),
+        Command::Key(command) => key::run(command, output),
+        Command::Audit(args) => audit::run(args, output),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
         Command::Version => version::run(output),
+    }
+}
+
+fn run_target(command: TargetCommand, output: Output) -> Outcome {
+    match command {
+        TargetCommand::List(args) => target_list::run(args, output),
+        TargetCommand::Add(args) => target_add::run(args),
+        TargetCommand::Remove(args) => target_remove::run(args, output),
+        TargetCommand::SetState(args) => target_set_state::run(args, output),
     }
 }
 

@@ -56,12 +56,15 @@ pub(super) fn request(role: Role, request: &MgmtRequest) -> Result<(), WireError
         MgmtRequest::Changes => only(!matches!(role, Role::Other), "only members of the cluster read its history"),
         MgmtRequest::SlotStep(_) => only(role == Role::Meta, "only metadata services give slots away"),
         MgmtRequest::Slots(_) => only(role == Role::Cli, "only operators move slots"),
+        MgmtRequest::SetKeyRule(_) => only(role == Role::Cli, "only operators say what keys are held to"),
+        MgmtRequest::Audit => only(role == Role::Cli, "only operators see what others ordered"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nyala_wire::key_rules::KeyRule;
     use nyala_wire::mgmt::{GroupOrder, Heartbeat, JoinMgmt, MemberNews, MountAt, Register, SlotOrder, SlotStep};
     use nyala_wire::{ClusterId, GroupId, MapVersion, NodeId, Slot, TargetId};
 
@@ -113,6 +116,8 @@ mod tests {
             (MgmtRequest::Changes, "cmsgan"),
             (MgmtRequest::SlotStep(SlotStep::Complete { slot: Slot(1), attempt: 1 }), "m"),
             (MgmtRequest::Slots(SlotOrder::Cancel { slots: Vec::new() }), "a"),
+            (MgmtRequest::SetKeyRule(KeyRule::none("k1")), "a"),
+            (MgmtRequest::Audit, "a"),
         ]
     }
 

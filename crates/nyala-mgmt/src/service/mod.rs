@@ -24,8 +24,8 @@ mod watch_map;
 use crate::core::{Core, Refusal};
 use crate::metrics::{self, Op};
 use crate::raft::rpc;
-use crate::{groups, members};
-use nyala_cluster::MemberAt;
+use crate::{audit, groups, members};
+use nyala_cluster::{Command, MemberAt};
 use nyala_metrics::Requests;
 use nyala_scrape::Pages;
 use nyala_transport::member::monotonic_ms;
@@ -107,7 +107,23 @@ impl MgmtService {
             Err(Refusal::NotLeader { leader, addresses }) => return Ok(MgmtReply::NotLeader { leader, addresses }),
             other => other?,
         }
+        match audit::what(&ask) {
+            None => self.carry_out(core, peer, ask).await,
+            Some(what) => {
+                let (key, host) = (peer.grant.key.to_string(), peer.address.ip().to_string());
+                audit::audited(core, (key, host, what), self.carry_out(core, peer, ask)).await
+            }
+        }
+    }
+
+    /// Does what a leader does.
+    async fn carry_out(&self, core: &Arc<Core>, peer: &PeerInfo, ask: MgmtRequest) -> Result<MgmtReply, WireError> {
         match ask {
+            MgmtRequest::SetKeyRule(rule) => {
+                core.propose(Command::SetKeyRule(rule)).await?;
+                Ok(MgmtReply::Done)
+            }
+            MgmtRequest::Audit => Ok(MgmtReply::Audit(core.view.state().orders.clone())),
             MgmtRequest::WatchMap { have, wait_ms } => watch_map::handle(core, have, wait_ms).await,
             MgmtRequest::Register(register) => register::handle(core, &register).await,
             MgmtRequest::Heartbeat(heartbeat) => heartbeat::handle(core, &heartbeat, peer.connection_id),

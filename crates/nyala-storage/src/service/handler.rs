@@ -70,10 +70,6 @@ impl Service for StorageService {
     }
 }
 
-fn asker(peer: &PeerInfo) -> Asker {
-    Asker { role: peer.role, rules: peer.grant.rules }
-}
-
 impl StorageService {
     pub(super) fn new(
         targets: Arc<HashMap<TargetId, Arc<Target>>>,
@@ -90,9 +86,20 @@ impl StorageService {
         StorageService { targets, member, reads, thread, mirrors, sessions, pass_on, metrics, pages }
     }
 
+    /// The rules of its key are those of its line in the secret file, and those that the map has.
+    fn asker(&self, peer: &PeerInfo) -> Asker {
+        let mut rules = peer.grant.rules;
+        if !peer.role.is_server()
+            && let Some(rule) = self.member.watch().key_rule(&peer.grant.key)
+        {
+            rules.read_only |= rule.read_only;
+        }
+        Asker { role: peer.role, rules }
+    }
+
     /// `op` becomes what is asked for, where the message alone does not say it.
     async fn answer(&self, peer: &PeerInfo, request: Frame, op: &mut Op) -> Result<Reply, WireError> {
-        asker(peer).message(request.message_type())?;
+        self.asker(peer).message(request.message_type())?;
         match request.message_type() {
             message_type::PING => Ok(Reply::ok(Bytes::new())),
             message_type::STATS => Ok(Reply::ok(codec::encode(&self.stats()))),
@@ -146,7 +153,7 @@ impl StorageService {
     async fn mirrored(&self, peer: &PeerInfo, request: &Frame, op: &mut Op) -> Result<Reply, WireError> {
         let (call, reads) = self.mirrors.parse(request)?;
         *op = Op::mirrored(call.kind());
-        call.check(asker(peer))?;
+        call.check(self.asker(peer))?;
         if let Some((inode, session)) = call.changes() {
             self.sessions.admit(peer, request.header.map_version, inode, session)?;
         }
@@ -177,7 +184,7 @@ impl StorageService {
     async fn other(&self, peer: &PeerInfo, request: &Frame, name: &mut Op) -> Result<Reply, WireError> {
         let StorageRequest { target: id, file, op, session, stamp } = codec::decode(&request.body)?;
         *name = Op::other(&op);
-        asker(peer).op(&op)?;
+        self.asker(peer).op(&op)?;
         let target = self.target(id)?;
         let done = if op.is_stored() { StorageReply::Stored(target.verifier(id)) } else { StorageReply::Done };
         if op.is_change() {

@@ -133,6 +133,7 @@ fn structures_have_their_fields() {
     structures!(CookieRange, Fragment, FragmentEntry);
     structures!(MoveRows, MovedRow, ListedFile, FileLock, LockCheck, LockEdge, LockOwner, Returned, Revocation);
     structures!(nyala_wire::walk::WalkAt, nyala_wire::walk::WalkPiece);
+    structures!(nyala_wire::key_rules::KeyRule, nyala_wire::key_rules::IdRange, nyala_wire::audit::AuditRecord, Caller);
     structures!(Heartbeat, JoinMgmt, MgmtNode, MountAt, Register, RegisterTarget, Registered, StateChange);
     structures!(nyala_wire::raid::RaidMember, nyala_wire::raid::RaidRequest);
     structures!(nyala_wire::raid::RaidScrub, nyala_wire::raid::RaidState);

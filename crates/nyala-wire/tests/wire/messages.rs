@@ -3,13 +3,14 @@
 //! All requests and replies, bulk data apart.
 
 use crate::shapes::{enums, structures};
+use nyala_wire::audit::AuditRecord;
 use nyala_wire::check::{Fact, InodeFact, MemberCompared, ScanReply, ScanRequest, ServerFact};
 use nyala_wire::fences::{FencesReply, FencesRequest};
 use nyala_wire::fragments::{CookieRange, Fragment, FragmentEntry};
 use nyala_wire::meta::{
-    Acknowledged, Commit, DelegationMode, EntryInfo, EntryReply, FileLock, FileReply, FragmentRepair, InlineContent,
-    ListedEntry, Listing, LockCheck, LockKind, MetaOp, MetaReply, MetaRequest, NewEntry, Owner, PutInline, PutOutcome,
-    Rename, Repair, Replay, Returned, Revocation, ServerRepair, SessionReply, SetAttr, SetTime,
+    Acknowledged, Caller, Commit, DelegationMode, EntryInfo, EntryReply, FileLock, FileReply, FragmentRepair,
+    InlineContent, ListedEntry, Listing, LockCheck, LockKind, MetaOp, MetaReply, MetaRequest, NewEntry, Owner,
+    PutInline, PutOutcome, Rename, Repair, Replay, Returned, Revocation, ServerRepair, SessionReply, SetAttr, SetTime,
 };
 use nyala_wire::meta_tx::{
     LockEdge, LockOwner, MoveRows, MovedRow, Outcome, PartResult, TxAction, TxPart, TxReply, TxRequest,
@@ -47,7 +48,9 @@ structures! {
     LockCheck { number, inode, owner, flock }
     LockEdge { waiter, holder, wait }
     LockOwner { session, owner }
-    MetaRequest { session, sequence, acked_below, owner, now, op, want }
+    MetaRequest { session, sequence, acked_below, owner, now, op, want, caller }
+    Caller { uid, gid, groups, anybody }
+    AuditRecord { number, at_ms, key, host, what, outcome }
     MountAt { name, address }
     MgmtNode { node, alias, addresses, role, log, reachable }
     MoveRows { slot, attempt, map, number, rows, last, doubtful }
@@ -201,7 +204,7 @@ enums! {
     LockKind { 0 Read {} 1 Write {} 2 Unlock {} }
     SetTime { 0 Now {} 1 At { 0 } }
     TxAction {
-        0 Prepare { now, parts, stage }
+        0 Prepare { now, parts, stage, caller, owned }
         1 Commit {}
         2 Abort {}
         3 Status {}
@@ -285,7 +288,9 @@ enums! {
         21 Mounts {}
         22 SlotStep { 0 }
         23 Slots { 0 }
-        24 Changes {}
+        24 SetKeyRule { 0 }
+        25 Audit {}
+        26 Changes {}
     }
     MgmtReply {
         0 Done {}
@@ -299,7 +304,8 @@ enums! {
         17 MgmtJoined { cluster, node }
         18 MgmtNodes { 0 }
         19 Mounts { 0 }
-        20 Changes { 0 }
+        20 Audit { 0 }
+        21 Changes { 0 }
     }
     MemberNews { 0 NeedsResync {} 1 ResyncStarted {} 2 Resynced {} }
     GroupOrder {

@@ -4,6 +4,7 @@
 
 use crate::shapes::{Shape, enums, structures};
 use crate::tape::{Sample, Tape};
+use nyala_wire::key_rules::{IdRange, KeyRule, Squash};
 use nyala_wire::map::{
     CapacityPool, ClusterMap, Consistency, Group, MemberState, Node, Placement, PlannedMoves, Pool, Reachability,
     Rebalance, Role, Settings, SlotMove, SlotRange, Target, TargetKind,
@@ -50,7 +51,9 @@ structures! {
     Attr { inode, kind, perm, nlink, uid, gid, rdev, size, atime, mtime, ctime, btime, allocated, no_xattrs, split }
     Capacity { total_bytes, free_bytes, total_inodes, free_inodes }
     ChunkFileId { inode, index }
-    ClusterMap { version, cluster, nodes, targets, groups, pools, slots, settings, moves, emptied, planned }
+    ClusterMap { version, cluster, nodes, targets, groups, pools, slots, settings, moves, emptied, planned, key_rules }
+    IdRange { client, server, count }
+    KeyRule { key, read_only, squash, anonymous_uid, anonymous_gid, users, groups }
     Group { id, kind, epoch, members, states, term, since, fencing, resync_stopped, full, losses, serves }
     Node { id, alias, role, addresses, reachability }
     Pool { id, alias }
@@ -73,6 +76,7 @@ structures! {
 }
 
 enums! {
+    Squash { 0 None {} 1 Root {} 2 All {} }
     CapacityPool { 0 Normal {} 1 Low {} 2 Emergency {} }
     Consistency { 0 Good {} 1 NeedsResync {} 2 Bad {} }
     FileKind { 0 File {} 1 Directory {} 2 Symlink {} 3 Fifo {} 4 Socket {} 5 CharDevice {} 6 BlockDevice {} }

@@ -9,6 +9,8 @@ use crate::exit::Failure;
 use nyala_client::{Client, ClientConfig};
 use nyala_transport::member::{MgmtClient, MgmtError};
 use nyala_transport::{HandshakeConfig, Role, Secret};
+use nyala_wire::audit::AuditRecord;
+use nyala_wire::key_rules::KeyRule;
 use nyala_wire::map::ClusterMap;
 use nyala_wire::mgmt::{GroupOrder, MgmtNode, MgmtReply, MgmtRequest, SlotOrder, StateChange, TargetCapacity};
 use nyala_wire::{MapVersion, NodeId};
@@ -109,6 +111,19 @@ impl Cluster {
     /// Orders something about the slots of metadata servers.
     pub async fn order_slots(&self, order: SlotOrder) -> Result<(), Failure> {
         self.order(MgmtRequest::Slots(order)).await
+    }
+
+    /// Says what the clients of a key are held to.
+    pub async fn set_key_rule(&self, rule: KeyRule) -> Result<(), Failure> {
+        self.order(MgmtRequest::SetKeyRule(rule)).await
+    }
+
+    /// The last orders of operators, oldest first.
+    pub async fn audit(&self) -> Result<Vec<AuditRecord>, Failure> {
+        match self.ask(MgmtRequest::Audit).await? {
+            MgmtReply::Audit(orders) => Ok(orders),
+            _ => Err(MgmtError::UnexpectedReply.into()),
+        }
     }
 
     /// Removes a management node.

@@ -2,6 +2,7 @@
 
 //! One subcommand per file.
 
+pub mod audit;
 pub mod completions;
 pub mod config_check;
 pub mod down;
@@ -12,6 +13,9 @@ pub mod health_bundle;
 pub mod health_check;
 pub mod health_df;
 pub mod health_net;
+pub mod key;
+pub mod key_args;
+mod key_table;
 pub mod man;
 mod meta_slot_args;
 mod meta_slot_tables;
