@@ -38,7 +38,8 @@ pub(crate) fn what(request: &MgmtRequest) -> Option<String> {
         | MgmtRequest::AnnounceMount(_)
         | MgmtRequest::Mounts
         | MgmtRequest::SlotStep(_)
-        | MgmtRequest::Audit => return None,
+        | MgmtRequest::Audit
+        | MgmtRequest::Changes => return None,
     })
 }
 

@@ -310,7 +310,8 @@ pub fn decide(
     reply: &MetaReply,
     split_above: u64,
 ) -> Step<(Vec<u8>, Vec<InodeId>, Batch)> {
-    let owned = env.user.map(|user| owned_elsewhere(&mut change, env, user, &request.op)).transpose()?.unwrap_or_default();
+    let owned =
+        env.user.map(|user| owned_elsewhere(&mut change, env, user, &request.op)).transpose()?.unwrap_or_default();
     for part in here {
         if let Some(user) = env.user {
             check_part(&mut change, env, user, &owned, part)?;

@@ -5,7 +5,10 @@
 use super::*;
 use proptest::prelude::*;
 
-fn rule(squash: Squash, users: &[(u32, u32, u32)]) -> KeyRule {
+/// Ids of a range: its first on the client's host, its first in the cluster, how many.
+type Range = (u32, u32, u32);
+
+fn rule(squash: Squash, users: &[Range]) -> KeyRule {
     let users = users.iter().map(|&(client, server, count)| IdRange { client, server, count }).collect();
     KeyRule { squash, users, ..KeyRule::none("k1") }
 }
@@ -14,7 +17,7 @@ fn rule(squash: Squash, users: &[(u32, u32, u32)]) -> KeyRule {
 fn users_become_whom_the_rule_says() {
     let lab = [(1000, 50_000, 10)];
     let to_root = [(0, 0, 1), (500, 600, 2)];
-    let table: [(Squash, &[(u32, u32, u32)], u32, u32); 14] = [
+    let table: [(Squash, &[Range], u32, u32); 14] = [
         (Squash::None, &[], 0, 0),
         (Squash::None, &[], 7, 7),
         (Squash::Root, &[], 0, NOBODY),

@@ -21,7 +21,7 @@ impl Scrub {
             return false;
         }
         let text = std::str::from_utf8(secret).ok().and_then(|text| serde_json::to_string(text).ok());
-        let escaped = text.map(|text| text[1..text.len() - 1].as_bytes().to_vec());
+        let escaped = text.map(|text| text.as_bytes()[1..text.len() - 1].to_vec());
         self.secrets.extend([Some(secret.to_vec()), escaped].into_iter().flatten());
         self.secrets.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         self.secrets.dedup();

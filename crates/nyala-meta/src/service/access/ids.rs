@@ -118,7 +118,7 @@ mod tests {
     fn what_is_done_again_is_held_to_the_same() {
         let inner = request(MetaOp::StatFs, user(0, 0));
         let change = Acknowledged { position: 1, request: codec::encode(&inner).into(), reply: Vec::new().into() };
-        let replay = Replay { changes: vec![change], ..Replay::default() };
+        let replay = Replay { changes: vec![change], last: true, open: Vec::new(), run: None };
         let mut asks = request(MetaOp::Replay(replay), None);
         take(Some(&lab()), &mut asks).unwrap();
         let MetaOp::Replay(replay) = asks.op else { panic!() };
