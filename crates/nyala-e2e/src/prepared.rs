@@ -27,7 +27,12 @@ impl Prepared {
         shell.args(["-c", "read go && exec \"$@\"", "sh"]).arg(program.get_program()).args(program.get_args());
         shell.current_dir(program.get_current_dir().unwrap_or("/".as_ref())).process_group(0);
         let spawned = shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::inherit()).spawn();
-        Prepared { child: spawned.expect("a shell can be spawned"), line: format!("{program:?}"), limit, has_ended: false }
+        Prepared {
+            child: spawned.expect("a shell can be spawned"),
+            line: format!("{program:?}"),
+            limit,
+            has_ended: false,
+        }
     }
 
     /// Lets it run to its end.

@@ -12,8 +12,8 @@ use nyala_wire::meta::{EntryInfo, Grants, MetaReply, MetaRequest};
 use nyala_wire::meta_tx::{TxReply, TxRequest};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest, ServiceStats};
 use nyala_wire::mirror::{GroupHeader, ReplicaHeader};
-use nyala_wire::relay::RelayRequest;
 use nyala_wire::raid::{RaidRequest, RaidState};
+use nyala_wire::relay::RelayRequest;
 use nyala_wire::storage::{
     BLOCK_BYTES, MAX_IO_BYTES, ReadHeader, ReadReplyHeader, StorageReply, StorageRequest, WriteHeader,
     WriteReplyHeader, block_pieces, blocks_touched, decode_bulk,

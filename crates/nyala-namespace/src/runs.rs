@@ -81,7 +81,10 @@ pub fn begin(
 /// A mirror group is made of the server: its run goes on, in the term that begins with this record.
 pub fn goes_on(tables: &dyn View, batch: &mut Batch, boot: u64, leads_from: u64) -> Result<(), WireError> {
     let run = number(boot);
-    known(tables)?.into_iter().filter(|known| known.run == run).for_each(|known| Known { leads_from, ..known }.put(batch));
+    known(tables)?
+        .into_iter()
+        .filter(|known| known.run == run)
+        .for_each(|known| Known { leads_from, ..known }.put(batch));
     Ok(())
 }
 
