@@ -13,6 +13,7 @@ mod changes;
 mod connection;
 mod goodbye;
 mod heartbeat;
+mod key_rules;
 mod member;
 mod mounts;
 mod page;
@@ -25,7 +26,7 @@ use crate::core::{Core, Refusal};
 use crate::metrics::{self, Op};
 use crate::raft::rpc;
 use crate::{audit, groups, members};
-use nyala_cluster::{Command, MemberAt};
+use nyala_cluster::MemberAt;
 use nyala_metrics::Requests;
 use nyala_scrape::Pages;
 use nyala_transport::member::monotonic_ms;
@@ -119,10 +120,7 @@ impl MgmtService {
     /// Does what a leader does.
     async fn carry_out(&self, core: &Arc<Core>, peer: &PeerInfo, ask: MgmtRequest) -> Result<MgmtReply, WireError> {
         match ask {
-            MgmtRequest::SetKeyRule(rule) => {
-                core.propose(Command::SetKeyRule(rule)).await?;
-                Ok(MgmtReply::Done)
-            }
+            MgmtRequest::SetKeyRule(rule) => key_rules::set(core, rule).await,
             MgmtRequest::Audit => Ok(MgmtReply::Audit(core.view.state().orders.clone())),
             MgmtRequest::WatchMap { have, wait_ms } => watch_map::handle(core, have, wait_ms).await,
             MgmtRequest::Register(register) => register::handle(core, &register).await,

@@ -9,8 +9,9 @@ use super::archive::Archive;
 use crate::cluster::{Cluster, ask_node, metrics_page};
 use crate::command::health_check;
 use crate::exit::Failure;
+use nyala_transport::member::MgmtError;
 use nyala_wire::map::{ClusterMap, Role};
-use nyala_wire::mgmt::ServiceStats;
+use nyala_wire::mgmt::{MgmtReply, MgmtRequest, ServiceStats, StateChange};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::time::Duration;
@@ -25,10 +26,18 @@ pub async fn add<W: Write>(archive: &mut Archive<W>, cluster: &Cluster, end: Ins
     let map = piece(archive, "cluster/map.json", end, cluster.map()).await?;
     piece(archive, "cluster/capacities.json", end, cluster.capacities()).await?;
     piece(archive, "cluster/management.json", end, cluster.mgmt_nodes()).await?;
-    piece(archive, "cluster/changes.json", end, cluster.changes()).await?;
+    piece(archive, "cluster/changes.json", end, changes(cluster)).await?;
     piece(archive, "cluster/health.json", end, health_check::examine(cluster)).await?;
     let Some(map) = map else { return Ok(()) };
     services(archive, cluster, &map, end).await
+}
+
+/// The last changes of the cluster state, as the leader remembers them, newest first.
+async fn changes(cluster: &Cluster) -> Result<Vec<StateChange>, Failure> {
+    match cluster.ask(MgmtRequest::Changes).await? {
+        MgmtReply::Changes(changes) => Ok(changes),
+        _ => Err(MgmtError::UnexpectedReply.into()),
+    }
 }
 
 /// Adds one answer, or says why there is none.

@@ -35,7 +35,8 @@ impl Places {
     pub fn of_home(home: &Home) -> Places {
         let mut secrets = vec![home.secret()];
         secrets.extend(tokens(&children(home.dir())));
-        let (settings, logs) = (ending(&home.dir().join("conf"), "toml"), ending(&home.dir().join("log"), "log"));
+        let (settings, logs) =
+            (with_extension(&home.dir().join("conf"), "toml"), with_extension(&home.dir().join("log"), "log"));
         Places { settings, logs, journal: false, secrets }
     }
 
@@ -43,11 +44,16 @@ impl Places {
     pub fn of_host(root: &Path) -> Places {
         let etc = root.join("etc/nyala");
         let instances = children(&etc).into_iter().filter(|path| path.extension().is_some_and(|end| end == "d"));
-        let mut settings = ending(&etc, "toml");
-        settings.extend(instances.flat_map(|dir| ending(&dir, "toml")));
+        let mut settings = with_extension(&etc, "toml");
+        settings.extend(instances.flat_map(|dir| with_extension(&dir, "toml")));
         let mut secrets = vec![etc.join("secret")];
         secrets.extend(tokens(&children(&root.join("var/lib/nyala"))));
-        Places { settings, logs: ending(&root.join("var/log/nyala"), "log"), journal: root == Path::new("/"), secrets }
+        Places {
+            settings,
+            logs: with_extension(&root.join("var/log/nyala"), "log"),
+            journal: root == Path::new("/"),
+            secrets,
+        }
     }
 }
 
@@ -63,7 +69,7 @@ fn children(dir: &Path) -> Vec<PathBuf> {
     paths
 }
 
-fn ending(dir: &Path, end: &str) -> Vec<PathBuf> {
+fn with_extension(dir: &Path, end: &str) -> Vec<PathBuf> {
     children(dir).into_iter().filter(|path| path.extension().is_some_and(|found| found == end)).collect()
 }
 

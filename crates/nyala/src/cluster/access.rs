@@ -9,10 +9,8 @@ use crate::exit::Failure;
 use nyala_client::{Client, ClientConfig};
 use nyala_transport::member::{MgmtClient, MgmtError};
 use nyala_transport::{HandshakeConfig, Role, Secret};
-use nyala_wire::audit::AuditRecord;
-use nyala_wire::key_rules::KeyRule;
 use nyala_wire::map::ClusterMap;
-use nyala_wire::mgmt::{GroupOrder, MgmtNode, MgmtReply, MgmtRequest, SlotOrder, StateChange, TargetCapacity};
+use nyala_wire::mgmt::{GroupOrder, MgmtNode, MgmtReply, MgmtRequest, SlotOrder, TargetCapacity};
 use nyala_wire::{MapVersion, NodeId};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -51,7 +49,8 @@ impl Cluster {
         HandshakeConfig { encrypt: self.encrypt, ..HandshakeConfig::new(self.secret.clone(), 0, self.role(), 0) }
     }
 
-    async fn ask(&self, request: MgmtRequest) -> Result<MgmtReply, Failure> {
+    /// Asks the leading management node; waits a moment for one.
+    pub async fn ask(&self, request: MgmtRequest) -> Result<MgmtReply, Failure> {
         let client = MgmtClient::new(self.mgmt.clone(), self.handshake());
         let deadline = Instant::now() + ELECTION;
         loop {
@@ -88,15 +87,8 @@ impl Cluster {
         }
     }
 
-    /// The last changes of the cluster state, as the leader remembers them, newest first.
-    pub async fn changes(&self) -> Result<Vec<StateChange>, Failure> {
-        match self.ask(MgmtRequest::Changes).await? {
-            MgmtReply::Changes(changes) => Ok(changes),
-            _ => Err(MgmtError::UnexpectedReply.into()),
-        }
-    }
-
-    async fn order(&self, request: MgmtRequest) -> Result<(), Failure> {
+    /// Has management do something of which it only says that it is done.
+    pub async fn order(&self, request: MgmtRequest) -> Result<(), Failure> {
         match self.ask(request).await? {
             MgmtReply::Done => Ok(()),
             _ => Err(MgmtError::UnexpectedReply.into()),
@@ -111,19 +103,6 @@ impl Cluster {
     /// Orders something about the slots of metadata servers.
     pub async fn order_slots(&self, order: SlotOrder) -> Result<(), Failure> {
         self.order(MgmtRequest::Slots(order)).await
-    }
-
-    /// Says what the clients of a key are held to.
-    pub async fn set_key_rule(&self, rule: KeyRule) -> Result<(), Failure> {
-        self.order(MgmtRequest::SetKeyRule(rule)).await
-    }
-
-    /// The last orders of operators, oldest first.
-    pub async fn audit(&self) -> Result<Vec<AuditRecord>, Failure> {
-        match self.ask(MgmtRequest::Audit).await? {
-            MgmtReply::Audit(orders) => Ok(orders),
-            _ => Err(MgmtError::UnexpectedReply.into()),
-        }
     }
 
     /// Removes a management node.

@@ -6,7 +6,9 @@ use crate::cluster::ClusterArgs;
 use crate::exit::Outcome;
 use crate::output::{Output, Table, show};
 use crate::role::block_on;
+use nyala_transport::member::MgmtError;
 use nyala_wire::audit::AuditRecord;
+use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
 use nyala_wire::time::utc;
 
 /// Flags of `nyala audit`.
@@ -21,7 +23,12 @@ pub struct AuditArgs {
 
 /// Lists orders, the newest last.
 pub fn run(args: AuditArgs, output: Output) -> Outcome {
-    let mut orders = block_on(async { args.cluster.find()?.audit().await })?;
+    let mut orders = block_on(async {
+        match args.cluster.find()?.ask(MgmtRequest::Audit).await? {
+            MgmtReply::Audit(orders) => Ok(orders),
+            _ => Err(MgmtError::UnexpectedReply.into()),
+        }
+    })?;
     if let Some(last) = args.last {
         orders.drain(..orders.len().saturating_sub(last));
     }

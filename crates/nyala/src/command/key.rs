@@ -13,6 +13,7 @@ use crate::output::{Output, show};
 use crate::role::block_on;
 use nyala_transport::KeyRoles;
 use nyala_wire::key_rules::KeyRule;
+use nyala_wire::mgmt::MgmtRequest;
 
 /// Does what the command says.
 pub fn run(command: KeyCommand, output: Output) -> Outcome {
@@ -40,7 +41,7 @@ pub fn run(command: KeyCommand, output: Output) -> Outcome {
 /// Sets a rule; or says what would then hold.
 async fn set(cluster: &Cluster, rule: KeyRule, yes: bool) -> Result<(Vec<KeyRule>, &'static str), Failure> {
     if yes {
-        cluster.set_key_rule(rule).await?;
+        cluster.order(MgmtRequest::SetKeyRule(rule)).await?;
         return Ok((cluster.map().await?.key_rules, ""));
     }
     let mut rules = cluster.map().await?.key_rules;
