@@ -2,7 +2,7 @@
 
 //! Each figure through all runs.
 
-use super::stored::{Row, Stored};
+use super::stored::{Stored, StoredRow};
 use crate::all::history::NOISE;
 use crate::report::Cpu;
 
@@ -77,7 +77,7 @@ fn per(amount: Option<u64>, by: f64) -> Option<f64> {
     amount.filter(|_| by > 0.0).map(|amount| amount as f64 / by)
 }
 
-type Figure = fn(&Row) -> Option<f64>;
+type Figure = fn(&StoredRow) -> Option<f64>;
 
 /// Title, unit, whether less is better, whether it is of streams, and the figure.
 const KINDS: [(&str, &str, bool, bool, Figure); 8] = [
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn figures_of_phases_have_their_units() {
         let cpu = Cpu { meta_us: Some(30), storage_us: Some(10), client_us: Some(100), ..Cpu::default() };
-        let row = |step: &str, items, bytes| Row {
+        let row = |step: &str, items, bytes| StoredRow {
             workload: "w".into(),
             step: step.into(),
             place: "native".into(),
@@ -158,7 +158,7 @@ mod tests {
             bytes,
             seconds: 2.0,
             cpu,
-            ..Row::default()
+            ..StoredRow::default()
         };
         let run = Stored { rows: vec![row("create", 10, 0), row("read", 1, 4 << 30)], ..Stored::default() };
         let found: Vec<(&str, f64)> =

@@ -35,14 +35,14 @@ pub struct Stored {
     /// Figures next to what they should be.
     pub aims: Vec<Aim>,
     /// Phases.
-    pub rows: Vec<Row>,
+    pub rows: Vec<StoredRow>,
     /// Other lists of figures, by what they are called.
     pub tables: Vec<(String, Grid)>,
 }
 
 /// A phase at one place.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-pub struct Row {
+pub struct StoredRow {
     /// The workload.
     pub workload: String,
     /// What was done.
@@ -66,7 +66,7 @@ pub struct Row {
     pub cpu: Cpu,
 }
 
-impl Row {
+impl StoredRow {
     /// What it did, in words.
     pub fn what(&self) -> String {
         format!("{} {} ({})", self.workload, self.step, self.place)
@@ -101,7 +101,7 @@ pub fn read(name: &str, text: &str) -> Result<Stored, NotARun> {
             run.loopback = Some(serde_json::from_value(loopback).map_err(form)?);
         }
         if let Some(rows) = field("rows") {
-            run.rows.extend(serde_json::from_value::<Vec<Row>>(rows).map_err(form)?);
+            run.rows.extend(serde_json::from_value::<Vec<StoredRow>>(rows).map_err(form)?);
         }
         let title = |key: &str| match part.get("bench").and_then(Value::as_str) {
             Some(bench) => format!("{bench}: {key}"),

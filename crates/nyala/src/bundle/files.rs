@@ -19,7 +19,7 @@ const LONGEST_SETTINGS: u64 = 1 << 20;
 const JOURNAL: Duration = Duration::from_secs(10);
 
 /// Files of one kind that a cluster of `nyala up`, or the services of a host, have.
-pub struct Places {
+pub struct OwnPlaces {
     /// Settings files.
     pub settings: Vec<PathBuf>,
     /// Log files.
@@ -30,25 +30,25 @@ pub struct Places {
     pub secrets: Vec<PathBuf>,
 }
 
-impl Places {
+impl OwnPlaces {
     /// Of a cluster of `nyala up`.
-    pub fn of_home(home: &Home) -> Places {
+    pub fn of_home(home: &Home) -> OwnPlaces {
         let mut secrets = vec![home.secret()];
         secrets.extend(tokens(&children(home.dir())));
         let (settings, logs) =
             (with_extension(&home.dir().join("conf"), "toml"), with_extension(&home.dir().join("log"), "log"));
-        Places { settings, logs, journal: false, secrets }
+        OwnPlaces { settings, logs, journal: false, secrets }
     }
 
     /// Of the services of this host; `root` is `/` except in tests.
-    pub fn of_host(root: &Path) -> Places {
+    pub fn of_host(root: &Path) -> OwnPlaces {
         let etc = root.join("etc/nyala");
         let instances = children(&etc).into_iter().filter(|path| path.extension().is_some_and(|end| end == "d"));
         let mut settings = with_extension(&etc, "toml");
         settings.extend(instances.flat_map(|dir| with_extension(&dir, "toml")));
         let mut secrets = vec![etc.join("secret")];
         secrets.extend(tokens(&children(&root.join("var/lib/nyala"))));
-        Places {
+        OwnPlaces {
             settings,
             logs: with_extension(&root.join("var/log/nyala"), "log"),
             journal: root == Path::new("/"),
@@ -155,7 +155,7 @@ mod tests {
             std::fs::create_dir_all(root.path().join(name).parent().unwrap()).unwrap();
             std::fs::write(root.path().join(name), "x").unwrap();
         }
-        let places = Places::of_host(root.path());
+        let places = OwnPlaces::of_host(root.path());
         let below = |path: &PathBuf| path.strip_prefix(root.path()).unwrap().display().to_string();
         assert_eq!(places.settings.iter().map(below).collect::<Vec<_>>(), [names[0], names[1]]);
         assert_eq!(places.logs.iter().map(below).collect::<Vec<_>>(), [names[3]]);

@@ -26,7 +26,7 @@ use crate::host::Root;
 use crate::role::block_on;
 use crate::up::{Home, Plan};
 use archive::Archive;
-use files::Places;
+use files::OwnPlaces;
 use own_files::{add_logs, add_settings, gate};
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -70,8 +70,8 @@ pub fn make(wish: &Options, file: &Path) -> Result<Contents, Failure> {
 
 fn fill<W: Write>(wish: &Options, root: &Root, out: W) -> std::io::Result<(W, Contents)> {
     let mut places = match &wish.home {
-        Some(home) => Places::of_home(home),
-        None => Places::of_host(&root.path("/")),
+        Some(home) => OwnPlaces::of_home(home),
+        None => OwnPlaces::of_host(&root.path("/")),
     };
     places.settings.extend(wish.settings.clone());
     places.secrets.extend(wish.secret.clone());

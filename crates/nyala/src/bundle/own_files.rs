@@ -3,14 +3,14 @@
 //! What a bundle takes of the settings and logs of this host, and which secrets of it must not leave. Failure model: see the parent module.
 
 use super::archive::Archive;
-use super::files::{self, Places};
+use super::files::{self, OwnPlaces};
 use super::scrub::Scrub;
 use super::settings;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The secrets of this host, and the files whose secrets are too short.
-pub fn gate(places: &Places) -> (Scrub, Vec<PathBuf>) {
+pub fn gate(places: &OwnPlaces) -> (Scrub, Vec<PathBuf>) {
     let text = |path: &PathBuf| files::whole(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let named =
         places.settings.iter().filter_map(|path| text(path).ok()).flat_map(|text| settings::secret_files(&text));
@@ -26,7 +26,7 @@ pub fn gate(places: &Places) -> (Scrub, Vec<PathBuf>) {
 }
 
 /// Adds what may be shown of the settings files.
-pub fn add_settings<W: Write>(archive: &mut Archive<W>, places: &Places) -> std::io::Result<()> {
+pub fn add_settings<W: Write>(archive: &mut Archive<W>, places: &OwnPlaces) -> std::io::Result<()> {
     for path in &places.settings {
         let name = format!("settings/{}", flat(path));
         match files::whole(path) {
@@ -38,7 +38,7 @@ pub fn add_settings<W: Write>(archive: &mut Archive<W>, places: &Places) -> std:
 }
 
 /// Adds the newest of each log.
-pub fn add_logs<W: Write>(archive: &mut Archive<W>, places: &Places, most: u64) -> std::io::Result<()> {
+pub fn add_logs<W: Write>(archive: &mut Archive<W>, places: &OwnPlaces, most: u64) -> std::io::Result<()> {
     for path in &places.logs {
         let name = format!("logs/{}", flat(path));
         match files::newest(path, most) {

@@ -10,7 +10,7 @@
 
 use super::entry_info::inode_at;
 use super::trace_parts::render;
-use super::trace_work::Work;
+use super::trace_work::TracedWork;
 use crate::cluster::{ClusterArgs, Way};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Output, show};
@@ -58,7 +58,7 @@ pub fn run(args: TraceArgs, output: Output) -> Outcome {
         let client = Client::connect(config).await?;
         let traced = async {
             let dir = inode_at(&client, &place).await?;
-            let work = Work { client: &client, tracer: &tracer, dir, size: args.size.0 as usize };
+            let work = TracedWork { client: &client, tracer: &tracer, dir, size: args.size.0 as usize };
             work.operations(&cluster, args.count).await
         };
         let operations = traced.await;

@@ -18,7 +18,7 @@ use std::time::Instant;
 const CONTENT: usize = 128 << 10;
 
 /// What is worked on, and with what.
-pub struct Work<'a> {
+pub struct TracedWork<'a> {
     /// Its requests are followed.
     pub client: &'a Client,
     /// By this.
@@ -29,7 +29,7 @@ pub struct Work<'a> {
     pub size: usize,
 }
 
-impl Work<'_> {
+impl TracedWork<'_> {
     /// Each operation, the one in the middle of several.
     pub async fn operations(&self, cluster: &Cluster, count: u16) -> Result<Vec<Operation>, Failure> {
         let mut random = [0; 8];
