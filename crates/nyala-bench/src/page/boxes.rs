@@ -2,32 +2,10 @@
 
 //! Box plots: how a figure is spread over runs, a row for each, on one logarithmic scale.
 
+use super::quartiles::spread;
 use super::series::Series;
 use crate::report::table::figure;
 use maud::{Markup, html};
-
-/// Least, quartiles and most of some figures.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Quartiles {
-    pub least: f64,
-    pub low: f64,
-    pub median: f64,
-    pub high: f64,
-    pub most: f64,
-}
-
-/// The spread of some figures; quartiles lie between the figures next to them, in proportion.
-pub fn spread(values: &[f64]) -> Option<Quartiles> {
-    let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-    sorted.sort_by(f64::total_cmp);
-    let last = sorted.len().checked_sub(1)?;
-    let at = |part: f64| {
-        let place = part * last as f64;
-        let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-        below + (above - below) * place.fract()
-    };
-    Some(Quartiles { least: sorted[0], low: at(0.25), median: at(0.5), high: at(0.75), most: sorted[last] })
-}
 
 /// Geometry, in units of the drawing.
 const WIDTH: f64 = 960.0;

@@ -9,6 +9,7 @@
 mod boxes;
 mod html;
 mod loose;
+mod quartiles;
 mod sections;
 mod series;
 mod stored;

@@ -2,6 +2,7 @@
 
 //! Each figure through all runs.
 
+use super::quartiles::spread;
 use super::stored::{Stored, StoredRow};
 use crate::all::history::NOISE;
 use crate::report::Cpu;
@@ -56,7 +57,7 @@ impl Series {
     pub fn change(&self, less: bool) -> Option<Change> {
         let (newest, before) = self.values.split_last()?;
         let before: Vec<f64> = before.iter().copied().flatten().collect();
-        let (newest, median) = ((*newest)?, super::boxes::spread(&before)?.median);
+        let (newest, median) = ((*newest)?, spread(&before)?.median);
         if median <= 0.0 || newest <= 0.0 {
             return None;
         }
