@@ -107,15 +107,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quartiles_are_those_of_the_figures() {
-        let found = spread(&[4.0, 1.0, 3.0, 2.0, 5.0]).unwrap();
-        assert_eq!(found, Quartiles { least: 1.0, low: 2.0, median: 3.0, high: 4.0, most: 5.0 });
-        let found = spread(&[1.0, 2.0, f64::NAN]).unwrap();
-        assert_eq!((found.low, found.median, found.high), (1.25, 1.5, 1.75));
-        assert_eq!(spread(&[]), None);
-    }
-
-    #[test]
     fn scales_take_whole_powers_of_ten() {
         let scale = Scale::over([0.0, 2.0, 50.0].into_iter()).unwrap();
         assert_eq!((scale.from, scale.to), (0, 2));

@@ -24,3 +24,17 @@ pub fn spread(values: &[f64]) -> Option<Quartiles> {
     };
     Some(Quartiles { least: sorted[0], low: at(0.25), median: at(0.5), high: at(0.75), most: sorted[last] })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quartiles_are_those_of_the_figures() {
+        let found = spread(&[4.0, 1.0, 3.0, 2.0, 5.0]).unwrap();
+        assert_eq!(found, Quartiles { least: 1.0, low: 2.0, median: 3.0, high: 4.0, most: 5.0 });
+        let found = spread(&[1.0, 2.0, f64::NAN]).unwrap();
+        assert_eq!((found.low, found.median, found.high), (1.25, 1.5, 1.75));
+        assert_eq!(spread(&[]), None);
+    }
+}
