@@ -201,7 +201,14 @@ fn a_set_is_made_once_and_never_again() {
     cluster.storage(four.clone()).stop().unwrap();
     let mut other = four.clone();
     other.targets[0].set.as_mut().unwrap().level = Some(Level::Raid5);
-    let run = |config| client(nyala_storage::run(config, async {})).unwrap_err();
+    // Nothing stops it: whoever is told to stop at once may do so before it has looked at its drives.
+    let run = |config| {
+        let ended = async {
+            let run = nyala_storage::run(config, std::future::pending());
+            tokio::time::timeout(Duration::from_secs(30), run).await.expect("it does not start")
+        };
+        client(ended).unwrap_err()
+    };
     assert!(matches!(run(other), StorageError::OtherSet { .. }));
     (0..4).for_each(|number| empty(&drive(&cluster, number)));
     let gone = run(four);
