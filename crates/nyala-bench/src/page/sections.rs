@@ -3,6 +3,7 @@
 //! The parts of the page that compare runs.
 
 use super::boxes;
+use super::quartiles;
 use super::series::{Change, Group, Series, misses};
 use super::stored::Stored;
 use crate::report::table::figure;
@@ -47,7 +48,8 @@ fn change(change: Option<Change>) -> Markup {
 /// Figures of one kind: drawn, and as a table.
 pub fn section(group: &Group) -> Markup {
     let row = |series: &Series| {
-        let (newest, spread, changed) = (series.newest(), boxes::spread(&series.known()), series.change(group.less));
+        let (newest, spread, changed) =
+            (series.newest(), quartiles::spread(&series.known()), series.change(group.less));
         html! {
             tr {
                 th { (series.what) }
