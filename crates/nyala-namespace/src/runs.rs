@@ -6,7 +6,8 @@
 //! believe them done; the next run gives the same log positions to other changes. So every run has a number that grows, replies
 //! name it with their position, and the position up to which a run found the log is on disk before it answers anybody. The
 //! run that a client asks about may be one that these tables do not know (too long ago, or they were put back from a copy of
-//! before it): then nothing of it counts as there.
+//! before it): then nothing of it counts as there. In a mirror group a primary may begin a term, be stopped before its run is noted, and leave
+//! records in the places of lost ones: they count for no run ([`found`]).
 
 use crate::keys;
 use crate::view::View;
