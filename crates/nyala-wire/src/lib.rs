@@ -89,13 +89,13 @@ pub mod message_type {
     pub const STATS: u16 = 0x0002;
     /// Any service: an empty body; the reply's payload is its page of metrics, OpenMetrics text (`docs/metrics.md`).
     pub const METRICS: u16 = 0x0003;
-    /// Any service, answered by its connection layer: body is a [`crate::trace::TraceRequest`], the reply a
-    /// [`crate::trace::TraceReply`].
-    pub const TRACE: u16 = 0x0004;
     /// Any service, answered by its connection layer: an empty body and a payload of at most
     /// [`crate::relay::MAX_PATH_TEST`] bytes, which comes back. Proves that packets of full size go both ways.
     pub const PATH_TEST: u16 = 0x0010;
     /// Any service, answered by its connection layer: body is a [`crate::relay::RelayRequest`]. After an empty reply the
     /// connection is one to the server that the request names.
     pub const RELAY: u16 = 0x0011;
+    /// Any service, answered by its connection layer: body is a [`crate::trace::TraceRequest`], the reply a
+    /// [`crate::trace::TraceReply`].
+    pub const TRACE: u16 = 0x0012;
 }
