@@ -8,11 +8,12 @@
 use super::group::GroupShell;
 use super::host::{Host, Serving};
 use nyala_metrics::catalog::{Source, meta as metrics, mirror};
-use nyala_metrics::{ByAddress, Metric, Page, Requests};
+use nyala_metrics::{ByAddress, ByUser, Metric, Page, Requests};
 use nyala_namespace::server::op_names::OP_NAMES;
 use nyala_replica::Progress;
 use nyala_transport::PeerInfo;
 use nyala_wire::message_type::{META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX, METRICS, PING, STATS};
+use nyala_wire::meta::MetaRequest;
 use nyala_wire::mgmt::Capacity;
 use tokio::time::Instant;
 
@@ -24,12 +25,14 @@ const OTHERS: [&str; 9] =
 pub struct Metrics {
     requests: Requests,
     clients: ByAddress<1>,
+    /// Requests by user, and those of them that change something.
+    users: ByUser<2>,
 }
 
 impl Default for Metrics {
     fn default() -> Metrics {
         let names = OP_NAMES.iter().copied().chain(OTHERS).collect();
-        Metrics { requests: Requests::new(names), clients: ByAddress::default() }
+        Metrics { requests: Requests::new(names), clients: ByAddress::default(), users: ByUser::default() }
     }
 }
 
@@ -47,6 +50,11 @@ impl Metrics {
         }
     }
 
+    /// A client has asked for something that it may ask for.
+    pub fn asked(&self, request: &MetaRequest) {
+        self.users.add(request.user, [1, u64::from(request.op.is_change())]);
+    }
+
     /// A request that came at `began` has its reply.
     pub fn answered(&self, peer: &PeerInfo, op: usize, began: Instant, failed: bool) {
         self.requests.answered(op, began.elapsed(), failed);
@@ -55,9 +63,11 @@ impl Metrics {
         }
     }
 
-    /// Requests of clients as counters by name.
+    /// Requests of clients and users as counters by name.
     pub fn counters(&self) -> Vec<(String, u64)> {
-        self.clients.counters(["requests"])
+        let mut counters = self.clients.counters(["requests"]);
+        counters.extend(self.users.counters(["requests", "changes"]));
+        counters
     }
 
     /// The page while the service has not joined its cluster.
@@ -73,6 +83,11 @@ impl Metrics {
         self.requests.write(page, &metrics::REQUESTS, &metrics::ERRORS);
         let mut clients = page.family(&metrics::CLIENTS);
         self.clients.get().iter().for_each(|(client, [count])| clients.value(&[client], *count));
+        let users = self.users.get();
+        let mut requests = page.family(&metrics::USERS);
+        users.iter().for_each(|(user, [count, _])| requests.value(&[user], *count));
+        let mut changes = page.family(&metrics::USER_CHANGES);
+        users.iter().for_each(|(user, [_, count])| changes.value(&[user], *count));
         page.family(&metrics::COMMITS).value(&[], host.flusher.writes());
         write_server(page, host.serving());
         write_group(page, host.group().as_deref());

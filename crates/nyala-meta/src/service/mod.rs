@@ -289,6 +289,7 @@ impl MetaService {
         let rules = KeyRules { read_only: peer.grant.rules.read_only || read_only };
         access::request(peer.role, rules, &decoded)?;
         access::ids::take(rule.as_ref(), &mut decoded)?;
+        self.metrics.asked(&decoded);
         let list = access::shown_ids::asks_for_list(&decoded.op);
         *op = op_number(&decoded.op);
         self.host.group().inspect(|group| group.asked());

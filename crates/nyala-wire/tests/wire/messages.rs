@@ -48,7 +48,7 @@ structures! {
     LockCheck { number, inode, owner, flock }
     LockEdge { waiter, holder, wait }
     LockOwner { session, owner }
-    MetaRequest { session, sequence, acked_below, owner, now, op, want, caller }
+    MetaRequest { session, sequence, acked_below, owner, now, op, want, caller, user }
     Caller { uid, gid, groups, anybody }
     AuditRecord { number, at_ms, key, host, what, outcome }
     MountAt { name, address }

@@ -41,6 +41,8 @@ pub mod setup_check;
 pub mod start;
 pub mod stats;
 mod stats_counts;
+pub mod stats_looks;
+mod stats_users;
 pub mod status;
 pub mod stop;
 pub mod target_add;

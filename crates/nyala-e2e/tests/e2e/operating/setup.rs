@@ -80,6 +80,7 @@ pub fn look_around(site: &mut Site) {
         "nyala health bundle",
         "nyala stats server",
         "nyala stats client",
+        "nyala stats user",
         "nyala mirror check",
         "nyala mirror resync stats",
         "nyala mirror --help",
