@@ -2,6 +2,8 @@
 
 //! `nyala scrub`: reads everything on storage targets, compares it with its checksums, repairs what is mirrored.
 
+use super::scrub_status::{self, ScrubStatusArgs};
+use super::scrub_targets::chosen;
 use crate::cluster::ClusterArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, Table, show};
@@ -9,9 +11,25 @@ use crate::role::block_on;
 use crate::units::{Size, Span};
 use crate::walk::{Look, Reason, ScrubReport, Work, scrub};
 use nyala_wire::TargetId;
-use nyala_wire::map::{ClusterMap, TargetKind};
 use std::rc::Rc;
 use tokio::task::JoinSet;
+
+/// `nyala scrub`, and `nyala scrub …`
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct ScrubCli {
+    #[command(subcommand)]
+    command: Option<ScrubCommand>,
+    #[command(flatten)]
+    args: ScrubArgs,
+}
+
+/// `nyala scrub …`
+#[derive(Debug, clap::Subcommand)]
+pub enum ScrubCommand {
+    /// Show how far the services' own scrubs are, and what they could not repair
+    Status(ScrubStatusArgs),
+}
 
 /// Flags of `nyala scrub`.
 #[derive(Clone, Debug, clap::Args)]
@@ -46,17 +64,16 @@ const REALLY: &str = "what a metadata target has lost looks the same as what no 
 the chunk files of everything newer would be removed, which are the only copies of that data. List them first \
 (nyala scrub --leftovers); add --yes to remove them";
 
-/// The targets that are named, which must be there, or all storage targets.
-fn chosen(map: &ClusterMap, named: &[TargetId]) -> Result<Vec<TargetId>, Failure> {
-    let all: Vec<TargetId> = map.targets_of(TargetKind::Storage).map(|target| target.id).collect();
-    if let Some(missing) = named.iter().find(|target| !all.contains(target)) {
-        return Err(Failure::failed(format!("there is no storage target {missing}; see nyala target list")));
+/// Scrubs, or says what the services' own scrubs came to.
+pub fn run(cli: ScrubCli, output: Output) -> Outcome {
+    match cli.command {
+        Some(ScrubCommand::Status(args)) => scrub_status::run(args, output),
+        None => scrub_now(cli.args, output),
     }
-    Ok(if named.is_empty() { all } else { named.to_vec() })
 }
 
 /// Scrubs. Exit code 6 if damage remains, 1 if a target could not be read to the end.
-pub fn run(args: ScrubArgs, output: Output) -> Outcome {
+fn scrub_now(args: ScrubArgs, output: Output) -> Outcome {
     if args.remove && !args.yes {
         return Err(Failure::usage(REALLY));
     }
@@ -150,15 +167,7 @@ fn render_leftovers(all: &[ScrubReport]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::mirror_list::tests::mirrored;
     use crate::walk::{Damage, Leftover};
-
-    #[test]
-    fn targets_are_named_or_all() {
-        let map = mirrored();
-        assert_eq!(chosen(&map, &[]).unwrap(), [TargetId(101), TargetId(201)]);
-        assert!(chosen(&map, &[TargetId(102)]).unwrap_err().message.contains("target list"));
-    }
 
     #[test]
     fn what_remains_is_an_exit_code_and_a_line() {
