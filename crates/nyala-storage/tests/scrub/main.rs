@@ -10,7 +10,7 @@ mod common;
 mod look;
 mod meta;
 
-use bulk::write_header;
+use bulk::{read_header, write_header};
 use bytes::Bytes;
 use common::{Cluster, Storage, client};
 use look::{OFTEN, chunk_file, flip, status, until_so};
@@ -18,7 +18,7 @@ use meta::{Meta, Place};
 use nyala_storage::{ScrubConfig, StorageConfig};
 use nyala_transport::{Request, Role};
 use nyala_wire::mgmt::ServiceStats;
-use nyala_wire::storage::{ChunkFileId, encode_bulk};
+use nyala_wire::storage::{ChunkFileId, ReadHeader, encode_bulk};
 use nyala_wire::{InodeId, Pattern, TargetId, codec, message_type};
 use std::time::Duration;
 
@@ -40,6 +40,13 @@ async fn write(cluster: &Cluster, storage: &Storage, file: ChunkFileId, offset: 
         !to.call(request).await.unwrap().is_error()
     };
     until_so("clients are let in", written).await;
+}
+
+/// Whether the block at an offset can be read.
+async fn reads(cluster: &Cluster, storage: &Storage, offset: u64) -> bool {
+    let to = cluster.connect(storage).await;
+    let header = read_header(TARGET, FILE, offset, 4096, ReadHeader::VERIFY);
+    !to.call(Request::new(message_type::STORAGE_READ, encode_bulk(&header, &[]))).await.unwrap().is_error()
 }
 
 /// What whoever judges the health of the cluster hears.
@@ -74,6 +81,7 @@ fn a_flipped_byte_without_another_copy_is_remembered_until_it_is_written_anew() 
         until_damaged(&cluster, &storage, 0).await;
         flip(&path, 270_000);
         until_damaged(&cluster, &storage, 4096).await;
+        assert!(!reads(&cluster, &storage, 266_240).await && reads(&cluster, &storage, 0).await);
         let said = status(&cluster, &storage, TARGET).await;
         let [damage] = &said.damage[..] else { panic!("{said:?}") };
         assert_eq!((damage.at.file, damage.at.offset, damage.bad), (FILE, 262_144, 1 << 1));
@@ -92,6 +100,7 @@ fn a_flipped_byte_without_another_copy_is_remembered_until_it_is_written_anew() 
         write(&cluster, &storage, FILE, 266_240, 4096).await;
         until_damaged(&cluster, &storage, 0).await;
         assert!(status(&cluster, &storage, TARGET).await.damage.is_empty());
+        assert!(reads(&cluster, &storage, 266_240).await);
         flip(&path, 0);
         until_damaged(&cluster, &storage, 4096).await;
         // The file is removed: what is left of it is nobody's damage.
