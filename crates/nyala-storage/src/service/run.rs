@@ -26,6 +26,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 /// Runs a storage service until `shutdown`. Connections are served by threads of their own; needs any tokio runtime.
 pub async fn run(config: StorageConfig, shutdown: impl Future<Output = ()>) -> Result<(), StorageError> {
@@ -105,12 +106,21 @@ async fn register_and_serve(
         () = shutdown => Ok(()),
     };
     stop.iter().for_each(|stop| stop.stop());
-    supervisor.abort();
-    learner.abort();
+    stop_all([supervisor, learner], (&scrubs, scrubbing), &mirrors, cores).await;
+    ended.map(|()| Some(member))
+}
+
+/// Nothing is done on the targets any more when this returns.
+async fn stop_all(
+    tasks: [JoinHandle<()>; 2],
+    (scrubs, scrubbing): (&Scrubs, Vec<JoinHandle<()>>),
+    mirrors: &Mirrors,
+    cores: Vec<Ended>,
+) {
+    tasks.iter().for_each(JoinHandle::abort);
     scrubs.stop(scrubbing).await;
     mirrors.stop().await;
     all_cores(cores).await;
-    ended.map(|()| Some(member))
 }
 
 /// Starts a thread for each server.
@@ -137,7 +147,7 @@ fn start_mirrors(
     member: &Member,
     targets: &Arc<HashMap<TargetId, Arc<Target>>>,
     handshake: HandshakeConfig,
-) -> (Arc<Mirrors>, tokio::task::JoinHandle<()>) {
+) -> (Arc<Mirrors>, JoinHandle<()>) {
     let mirrors = Arc::new(Mirrors::default());
     let (member, targets) = (member.clone(), targets.clone());
     let supervisor = Supervisor { mirrors: mirrors.clone(), member, targets, handshake };

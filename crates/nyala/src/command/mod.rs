@@ -35,6 +35,7 @@ pub mod node_remove;
 pub mod plan;
 pub mod raid;
 pub mod scrub;
+pub mod scrub_cli;
 mod scrub_state;
 mod scrub_status;
 mod scrub_targets;

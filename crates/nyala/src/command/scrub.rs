@@ -2,7 +2,6 @@
 
 //! `nyala scrub`: reads everything on storage targets, compares it with its checksums, repairs what is mirrored.
 
-use super::scrub_status::{self, ScrubStatusArgs};
 use super::scrub_targets::chosen;
 use crate::cluster::ClusterArgs;
 use crate::exit::{Exit, Failure, Outcome};
@@ -13,23 +12,6 @@ use crate::walk::{Look, Reason, ScrubReport, Work, scrub};
 use nyala_wire::TargetId;
 use std::rc::Rc;
 use tokio::task::JoinSet;
-
-/// `nyala scrub`, and `nyala scrub …`
-#[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub struct ScrubCli {
-    #[command(subcommand)]
-    command: Option<ScrubCommand>,
-    #[command(flatten)]
-    args: ScrubArgs,
-}
-
-/// `nyala scrub …`
-#[derive(Debug, clap::Subcommand)]
-pub enum ScrubCommand {
-    /// Show how far the services' own scrubs are, and what they could not repair
-    Status(ScrubStatusArgs),
-}
 
 /// Flags of `nyala scrub`.
 #[derive(Clone, Debug, clap::Args)]
@@ -64,16 +46,8 @@ const REALLY: &str = "what a metadata target has lost looks the same as what no 
 the chunk files of everything newer would be removed, which are the only copies of that data. List them first \
 (nyala scrub --leftovers); add --yes to remove them";
 
-/// Scrubs, or says what the services' own scrubs came to.
-pub fn run(cli: ScrubCli, output: Output) -> Outcome {
-    match cli.command {
-        Some(ScrubCommand::Status(args)) => scrub_status::run(args, output),
-        None => scrub_now(cli.args, output),
-    }
-}
-
 /// Scrubs. Exit code 6 if damage remains, 1 if a target could not be read to the end.
-fn scrub_now(args: ScrubArgs, output: Output) -> Outcome {
+pub fn run(args: ScrubArgs, output: Output) -> Outcome {
     if args.remove && !args.yes {
         return Err(Failure::usage(REALLY));
     }

@@ -6,6 +6,7 @@
 //! **Failure model.** What is remembered may be old: the file was restored or removed since. So each piece is looked at again after a while, and after
 //! each start. More damage than the list has room for is only counted.
 
+use super::reason::Reason;
 use nyala_wire::storage::BLOCK_BYTES;
 use nyala_wire::walk::WalkAt;
 use std::collections::BTreeMap;
@@ -17,39 +18,6 @@ pub const LISTED: usize = 1024;
 const AGAIN: Duration = Duration::from_secs(3600);
 /// if what it lacks may be there any time, after this.
 const SOON: Duration = Duration::from_secs(600);
-
-/// Why damage was not repaired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// There is one copy.
-    NotMirrored,
-    /// No other member of the group has given a good copy.
-    NoGoodCopy,
-    /// The layout of its file has nothing there.
-    NoPlace,
-    /// Metadata did not say whose it is.
-    NotKnown,
-}
-
-/// Reasons by the number that is stored.
-const REASONS: [Reason; 4] = [Reason::NotMirrored, Reason::NoGoodCopy, Reason::NoPlace, Reason::NotKnown];
-
-impl Reason {
-    /// For people.
-    pub fn words(self) -> &'static str {
-        match self {
-            Reason::NotMirrored => "not mirrored: restore the file",
-            Reason::NoGoodCopy => "no other member could give a good copy",
-            Reason::NoPlace => "its file has no data there",
-            Reason::NotKnown => "metadata did not say whose it is; it is asked again",
-        }
-    }
-
-    /// What is missing may be there the next time.
-    fn may_pass(self) -> bool {
-        matches!(self, Reason::NoGoodCopy | Reason::NotKnown)
-    }
-}
 
 /// A damaged piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +36,7 @@ impl Damage {
         let mut out = [0; 17];
         out[..8].copy_from_slice(&self.bad.to_le_bytes());
         out[8..16].copy_from_slice(&self.found_ms.to_le_bytes());
-        out[16] = REASONS.iter().position(|reason| *reason == self.reason).unwrap_or_default() as u8;
+        out[16] = self.reason.number();
         out
     }
 
@@ -76,7 +44,7 @@ impl Damage {
     pub fn decode(bytes: &[u8]) -> Option<Damage> {
         let (bad, rest) = bytes.split_first_chunk::<8>()?;
         let (found, [reason]) = rest.split_first_chunk::<8>()? else { return None };
-        let reason = *REASONS.get(usize::from(*reason))?;
+        let reason = Reason::of(*reason)?;
         Some(Damage { bad: u64::from_le_bytes(*bad), found_ms: u64::from_le_bytes(*found), reason })
     }
 
@@ -170,9 +138,10 @@ mod tests {
 
     #[test]
     fn bytes_are_as_documented() {
-        for (number, reason) in REASONS.into_iter().enumerate() {
+        for number in 0..4 {
+            let reason = Reason::of(number).unwrap();
             let damage = Damage { bad: 5, found_ms: 258, reason };
-            let right = [5, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, number as u8];
+            let right = [5, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, number];
             assert_eq!((damage.encode(), Damage::decode(&right)), (right, Some(damage)));
             assert_eq!(Damage::decode(&right[..16]), None);
         }
@@ -199,7 +168,9 @@ mod tests {
     #[test]
     fn it_is_bounded() {
         let (mut list, when) = (DamageList::default(), (Duration::ZERO, 0));
-        (0..LISTED as u64).for_each(|inode| drop(list.looked(at(inode), (1, 1), Reason::NotMirrored, when)));
+        for inode in 0..LISTED as u64 {
+            list.looked(at(inode), (1, 1), Reason::NotMirrored, when);
+        }
         let more = list.looked(at(u64::MAX), (3, 3), Reason::NotMirrored, when);
         assert_eq!((more.unlisted_bytes, more.store, list.iter().count()), (8192, None, LISTED));
         assert!(list.looked(at(5), (1, 0), Reason::NotMirrored, when).store.is_some());

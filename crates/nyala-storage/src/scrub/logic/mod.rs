@@ -5,3 +5,4 @@
 pub mod damage;
 pub mod pace;
 pub mod progress;
+pub mod reason;

@@ -8,7 +8,7 @@ use nyala_wire::scrub::ScrubRequest;
 use nyala_wire::{ErrorCode, WireError, codec};
 
 /// Answers one request.
-pub(in crate::service) fn answer(scrubs: &Scrubs, request: &Frame) -> Result<Reply, WireError> {
+pub fn answer(scrubs: &Scrubs, request: &Frame) -> Result<Reply, WireError> {
     let ScrubRequest { target } = codec::decode(&request.body)?;
     let elsewhere = || ErrorCode::WRONG_SERVER.with(format!("storage target {target} is not here"));
     Ok(Reply::ok(codec::encode(&scrubs.describe(target).ok_or_else(elsewhere)?)))

@@ -22,7 +22,7 @@ impl Now {
 
 /// Counts of a target since its service was started, and how it is now.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::service) struct ScrubFigures {
+pub struct ScrubFigures {
     pub found_bytes: u64,
     pub repaired_bytes: u64,
     pub damaged_bytes: u64,

@@ -20,7 +20,7 @@ const PER_TARGET: [(&Metric, Value); 6] = [
 ];
 
 /// Writes those of these targets.
-pub(in crate::service) fn write(page: &mut Page, scrubs: &Scrubs, targets: impl Iterator<Item = TargetId>) {
+pub fn write(page: &mut Page, scrubs: &Scrubs, targets: impl Iterator<Item = TargetId>) {
     let figures: Vec<_> = targets.map(|id| (id, scrubs.figures(id))).collect();
     for (metric, value) in PER_TARGET {
         let mut family = page.family(metric);

@@ -3,7 +3,7 @@
 //! Damaged pieces: whose they are, and their repair. Failure model: see the parent module.
 
 use super::asks::Asks;
-use crate::scrub::logic::damage::Reason;
+use crate::scrub::logic::reason::Reason;
 use crate::scrub::{Copies, Owner, repair};
 use crate::service::queue::{Outcome, Task, mistake};
 use crate::service::target::Target;

@@ -61,7 +61,7 @@ fn batch(progress: &Progress, changes: &[Change]) -> Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scrub::logic::damage::Reason;
+    use crate::scrub::logic::reason::Reason;
     use nyala_store::Options;
     use nyala_wire::InodeId;
     use nyala_wire::storage::ChunkFileId;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 
 /// The scrubs of all targets of a service.
-pub(in crate::service) struct Scrubs(BTreeMap<TargetId, Arc<TargetScrub>>);
+pub struct Scrubs(BTreeMap<TargetId, Arc<TargetScrub>>);
 
 impl Scrubs {
     /// With what the targets remember. Nothing is read before [`Scrubs::start`].

@@ -5,9 +5,10 @@
 use super::figures::Now;
 use super::rows;
 use crate::config::ScrubConfig;
-use crate::scrub::logic::damage::{Change, Damage, DamageList, Reason};
+use crate::scrub::logic::damage::{Change, Damage, DamageList};
 use crate::scrub::logic::pace::{Decision, Pace, Use, needed};
 use crate::scrub::logic::progress::Progress;
+use crate::scrub::logic::reason::Reason;
 use nyala_wire::walk::WalkAt;
 use std::collections::BTreeMap;
 use std::time::Duration;
