@@ -31,6 +31,7 @@ pub mod mounts;
 pub mod name;
 pub mod raid;
 pub mod relay;
+pub mod scrub;
 pub mod slot_orders;
 pub mod slots;
 pub mod splitmix;
@@ -79,6 +80,8 @@ pub mod message_type {
     pub const STORAGE_REPLICAS: u16 = 0x0211;
     /// Command line to storage: body is a [`crate::raid::RaidRequest`], the reply's a [`crate::raid::RaidState`].
     pub const STORAGE_RAID: u16 = 0x0220;
+    /// Command line to storage: body is a [`crate::scrub::ScrubRequest`], the reply's a [`crate::scrub::ScrubState`].
+    pub const STORAGE_SCRUB: u16 = 0x0230;
     /// To management: body is a [`crate::mgmt::MgmtRequest`].
     pub const MGMT: u16 = 0x0300;
     /// Between management nodes: body is a `RaftRequest` of `nyala-mgmt`.

@@ -328,7 +328,7 @@ impl MetaService {
                 let (body, payload) = replicate(host, request).await?;
                 return Ok(Answered { body, payload, position: None });
             }
-            META_SCAN => scan::answer(&self.serving()?.state, &request.body).await?,
+            META_SCAN => scan::answer(&self.serving()?.state, peer.role, &request.body).await?,
             META_CHECKPOINT => checkpointed(&host.tables.store).await?,
             PING => Vec::new(),
             STATS => codec::encode(&nyala_transport::process::stats(counters(host, &self.metrics))),

@@ -9,6 +9,7 @@ use super::pass_on::PassOn;
 use super::queue::{Outcome, Task, mistake};
 use super::read_reply::{Found, read_reply};
 use super::request::{self, ReadOp};
+use super::scrub::{self, Scrubs};
 use super::sessions::Sessions;
 use super::target::Target;
 use crate::chunk_store::{Author, check_copy, copy_write, pad_copy};
@@ -40,6 +41,7 @@ pub struct StorageService {
     thread: Rc<ThreadContext>,
     mirrors: Arc<Mirrors>,
     sessions: Arc<Sessions>,
+    scrubs: Arc<Scrubs>,
     pass_on: PassOn,
     metrics: Arc<Metrics>,
     pages: Pages,
@@ -76,14 +78,14 @@ impl StorageService {
         member: Member,
         reads: Arc<Semaphore>,
         mirrors: Arc<Mirrors>,
-        sessions: Arc<Sessions>,
+        (sessions, scrubs): (Arc<Sessions>, Arc<Scrubs>),
         handshake: HandshakeConfig,
         (metrics, pages): (Arc<Metrics>, Pages),
     ) -> StorageService {
         let pass_on = PassOn::new(member.clone(), handshake.clone());
         let thread = ThreadContext::new(handshake);
         mirrors.common().add_pool(&thread.pool);
-        StorageService { targets, member, reads, thread, mirrors, sessions, pass_on, metrics, pages }
+        StorageService { targets, member, reads, thread, mirrors, sessions, scrubs, pass_on, metrics, pages }
     }
 
     /// The rules of its key are those of its line in the secret file, and those that the map has.
@@ -109,6 +111,7 @@ impl StorageService {
             message_type::STORAGE => Box::pin(self.other(peer, &request, op)).await,
             message_type::STORAGE_GROUP => self.mirrored(peer, &request, op).await,
             message_type::STORAGE_RAID => super::raid::answer(&self.targets, &request).await,
+            message_type::STORAGE_SCRUB => scrub::answer(&self.scrubs, &request),
             message_type::STORAGE_REPLICA => mirror::message(&self.mirrors, &self.thread, &request).await,
             message_type::STORAGE_REPLICAS => mirror::bundle(&self.mirrors, &self.thread, &request).await,
             other => {
@@ -247,6 +250,7 @@ impl StorageService {
             *sums.entry(name.to_owned()).or_insert(0) += value;
         }
         sums.extend(self.mirrors.common().figures());
+        sums.extend(self.scrubs.counters());
         sums.extend(self.metrics.clients.counters(["requests", "read_bytes", "written_bytes"]));
         nyala_transport::process::stats(sums.into_iter().collect())
     }

@@ -4,6 +4,7 @@
 
 use super::metrics::Metrics;
 use super::mirror::Mirrors;
+use super::scrub::{self, Scrubs};
 use super::target::Target;
 use crate::chunk_store::Count;
 use nyala_metrics::catalog::{Source, mirror, storage as metrics};
@@ -23,6 +24,7 @@ pub(super) struct MetricsPage {
     pub member: Member,
     pub targets: Arc<HashMap<TargetId, Arc<Target>>>,
     pub mirrors: Arc<Mirrors>,
+    pub scrubs: Arc<Scrubs>,
     pub clients: MemoryBudget,
     pub servers: MemoryBudget,
     /// Memory for data of reads, in units of [`super::handler::UNIT`].
@@ -78,6 +80,7 @@ impl MetricsPage {
         for (id, target) in &targets {
             OPS.iter().for_each(|(name, count)| ops.value(&[id, name], target.count(*count)));
         }
+        scrub::write(page, &self.scrubs, targets.iter().map(|(id, _)| *id));
         write_times(page, &targets);
         self.write_memory(page);
         self.write_mirrors(page);

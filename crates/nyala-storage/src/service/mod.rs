@@ -37,6 +37,7 @@ mod read_reply;
 mod request;
 mod ring_reads;
 mod run;
+mod scrub;
 mod sessions;
 mod stalls;
 mod target;

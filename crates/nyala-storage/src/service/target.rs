@@ -14,6 +14,7 @@ use crate::config::TargetSpec;
 use crate::disks::Disks;
 use crate::drive_set::{TargetDir, Upkeep};
 use crate::error::StorageError;
+use crate::scrub::logic::pace::Use;
 use nyala_metrics::Snapshot;
 use nyala_replica::Row;
 use nyala_store::Store;
@@ -219,6 +220,23 @@ impl Target {
         Capacity { total_bytes, free_bytes, ..capacity }
     }
 
+    /// What others do with it, a scrub apart.
+    pub(super) fn used(&self) -> Use {
+        let sum = |counts: &[Count]| counts.iter().map(|count| self.count(*count)).sum::<u64>();
+        let ops = sum(&[Count::Writes, Count::Reads, Count::Syncs, Count::Others]);
+        let bytes = sum(&[Count::WriteBytes, Count::ReadBytes]);
+        Use { ops, bytes, waiting: self.depth() }
+    }
+
+    /// Bytes of data on it.
+    pub(super) fn data_bytes(&self) -> u64 {
+        self.store.used_bytes()
+    }
+
+    fn depth(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.queue.depth() as u64).sum()
+    }
+
     /// The upkeep of its drive set, if it lies on one.
     pub(super) fn upkeep(&self) -> Option<&Arc<Upkeep>> {
         self.upkeep.as_ref()
@@ -227,7 +245,7 @@ impl Target {
     /// Counters by name, the depth of the queues among them.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         let mut counters = self.store.counters().values();
-        counters.push(("queue.depth", self.shards.iter().map(|shard| shard.queue.depth() as u64).sum()));
+        counters.push(("queue.depth", self.depth()));
         counters.push(("log.syncs", self.kv.stats().syncs));
         counters
     }

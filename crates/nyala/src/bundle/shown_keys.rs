@@ -60,6 +60,8 @@ pub const SHOWN: &[(&str, Shape)] = &[
     ("workers-per-target", Shape::Number),
     ("cores", Shape::Number),
     ("sync-idle", Shape::Number),
+    ("scrub-interval", Shape::Number),
+    ("scrub-rate", Shape::Number),
     ("retry-timeout", Shape::Number),
     ("write-buffer", Shape::Number),
     ("read-cache", Shape::Number),

@@ -6,7 +6,7 @@ use crate::cluster::{Answer, Cluster, ClusterArgs, ask_node};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, show};
 use crate::role::block_on;
-use nyala_cluster::health::{Finding, Probe, findings};
+use nyala_cluster::health::{Finding, Probe, TargetScrub, findings};
 use nyala_wire::map::{CapacityPool, ClusterMap, Consistency, Node, Reachability, Role};
 use nyala_wire::{NodeId, TargetId};
 use serde::Serialize;
@@ -43,6 +43,9 @@ struct NodeHealth {
     /// Absent where the service does not answer.
     checksum_errors: Option<u64>,
     uptime_s: Option<u64>,
+    /// What it says of the scrubs of its targets; the findings have what is wrong.
+    #[serde(skip)]
+    scrubs: Vec<TargetScrub>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -86,6 +89,7 @@ fn judge_node(node: &Node, answer: &Answer) -> NodeHealth {
         error: answer.failed.first().map(|(_, error)| error.to_string()),
         checksum_errors: answer.stats.as_ref().map(errors),
         uptime_s: answer.stats.as_ref().map(|stats| stats.uptime_s),
+        scrubs: answer.stats.as_ref().map(|stats| TargetScrub::among(&stats.counters)).unwrap_or_default(),
     }
 }
 
@@ -94,6 +98,7 @@ fn judge(map: &ClusterMap, nodes: Vec<NodeHealth>) -> Health {
         node: node.id,
         failed: (!node.reachable).then(|| node.error.clone().unwrap_or_else(|| "it has no address".to_owned())),
         checksum_errors: node.checksum_errors,
+        scrubs: node.scrubs.clone(),
     };
     let findings = findings(map, &nodes.iter().map(probe).collect::<Vec<_>>());
     let problems: Vec<String> = findings.iter().map(|finding| finding.what.clone()).collect();

@@ -80,7 +80,7 @@ fn each_message_is_for_its_roles_alone() {
         (META_TX, "m"),
         (META_FENCES, "s"),
         (META_REPLICA, "m"),
-        (META_SCAN, "a"),
+        (META_SCAN, "as"),
         (META_CHECKPOINT, "a"),
         (PING, "cmsgano"),
         (STATS, "cmsgano"),
