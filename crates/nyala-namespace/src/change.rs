@@ -10,7 +10,7 @@ use crate::locks::Locks;
 use crate::records::{DirPart, EntryRecord, InodeRecord};
 use crate::splitting::is_worth_a_look;
 use crate::view::View;
-use nyala_kv::Batch;
+use nyala_kv::{Batch, Key};
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::mgmt::SEQUENCES_PER_RANGE;
 use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Layout, Name, Slot, WireError, codec};
@@ -51,7 +51,7 @@ pub struct Change<'a> {
     inodes: Vec<Loaded>,
     /// The first place of a name that was just looked up and found free.
     vacant: Cell<Option<(InodeId, u64)>>,
-    writes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    writes: Vec<(Key, Option<Vec<u8>>)>,
 }
 
 /// Gives a name's first cookie in a directory: [`keys::cookie`], but for tests of collisions.
@@ -110,7 +110,7 @@ impl<'a> Change<'a> {
     /// The batch that does it all.
     pub fn finish(self) -> Batch {
         let bytes =
-            |(key, value): &(Vec<u8>, Option<Vec<u8>>)| CHANGE_BYTES + key.len() + value.as_ref().map_or(0, Vec::len);
+            |(key, value): &(Key, Option<Vec<u8>>)| CHANGE_BYTES + key.len() + value.as_ref().map_or(0, Vec::len);
         let room = self.inodes.len() * INODE_BYTES + self.writes.iter().map(bytes).sum::<usize>();
         let mut batch = Batch::with_capacity(room);
         for Loaded { inode, record, .. } in self.inodes.iter().filter(|loaded| loaded.dirty) {
@@ -179,28 +179,28 @@ impl<'a> Change<'a> {
 
     /// What `see` makes of a value, which is not copied.
     fn look<T>(&self, key: &[u8], see: impl FnOnce(&[u8]) -> Step<T>) -> Step<Option<T>> {
-        match self.writes.iter().rev().find(|(written, _)| written == key) {
+        match self.writes.iter().rev().find(|(written, _)| **written == *key) {
             Some((_, value)) => value.as_deref().map(see).transpose(),
             None => self.view.get(key)?.as_deref().map(see).transpose(),
         }
     }
 
     /// Sets a key.
-    pub fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
+    pub fn put(&mut self, key: Key, value: Vec<u8>) {
         self.write(key, Some(value));
     }
 
     /// Sets a key to an encoded record.
-    pub fn put_record<T: minicbor::Encode<()>>(&mut self, key: Vec<u8>, value: &T) {
+    pub fn put_record<T: minicbor::Encode<()>>(&mut self, key: Key, value: &T) {
         self.write(key, Some(codec::encode(value)));
     }
 
     /// Removes a key.
-    pub fn delete(&mut self, key: Vec<u8>) {
+    pub fn delete(&mut self, key: Key) {
         self.write(key, None);
     }
 
-    fn write(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) {
+    fn write(&mut self, key: Key, value: Option<Vec<u8>>) {
         if key.first() == Some(&keys::ENTRY) {
             self.vacant.set(None);
         }
@@ -221,8 +221,8 @@ impl<'a> Change<'a> {
         })?;
         for (key, value) in self.writes.iter().filter(|(key, _)| key.starts_with(prefix)) {
             match value {
-                Some(value) => found.insert(key.clone(), value.clone()),
-                None => found.remove(key),
+                Some(value) => found.insert(key.to_vec(), value.clone()),
+                None => found.remove(&**key),
             };
         }
         Ok(found.into_iter().take(limit).collect())
@@ -233,7 +233,7 @@ impl<'a> Change<'a> {
         self.writes.retain(|(key, _)| !key.starts_with(prefix));
         let writes = &mut self.writes;
         self.view.scan(prefix, &keys::prefix_end(prefix), &mut |key, _| {
-            writes.push((key.to_vec(), None));
+            writes.push((Key::new(key), None));
             ControlFlow::Continue(())
         })?;
         Ok(())
