@@ -6,7 +6,7 @@
 //! - [`session`]: one benchmark of workloads. [`plan`] says what is done (pure), `driver` does it, `engine` runs it on
 //!   threads, [`measure`] takes time, [`report`] shows.
 //! - [`sessions`]: what many clients cost. [`failure`]: what applications see when a server goes away. [`mirrored`]: what mirrored
-//!   metadata costs. [`all`]: every aim of the design in one run.
+//!   metadata costs. [`all`]: every aim of the design in one run. [`page`]: stored runs as one HTML page.
 //!
 //! The command line is the binary's: it finds the cluster and its mount, hears signals ([`Stop`]), prints what comes out
 //! ([`Document`]), and is started again for clusters and for processes of a load ([`Host`]).
@@ -21,6 +21,7 @@ pub mod failure;
 mod host;
 pub mod measure;
 pub mod mirrored;
+pub mod page;
 pub mod plan;
 pub mod report;
 pub mod session;

@@ -9,6 +9,7 @@ use crate::file::handle::FileHandle;
 use crate::maintenance::thread;
 use crate::namespace::lookup::name;
 use crate::namespace::path;
+use crate::rpc::acting_user::ActingUser;
 use crate::rpc::failure::unexpected_reply;
 use crate::rpc::transport::{Network, Rpc};
 use crate::types::{CacheListener, ClientStats, FsStats, Lookup, Mode, OpenOptions, SetXattr};
@@ -58,6 +59,12 @@ impl Client {
     /// single wait has that limit.
     pub async fn bounded<T>(&self, call: impl Future<Output = T>) -> T {
         crate::rpc::deadline::within(self.core.ctx.retry_timeout(), call).await
+    }
+
+    /// Runs a call on behalf of a user of this host. Without it a call is on nobody's: where this client's key has a rule about users, servers
+    /// then allow what any user may whom the key may act as.
+    pub async fn on_behalf<T>(&self, user: ActingUser, call: impl Future<Output = T>) -> T {
+        crate::rpc::acting_user::on_behalf(user, call).await
     }
 
     /// The cluster map now.

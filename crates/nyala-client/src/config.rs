@@ -2,8 +2,9 @@
 
 //! Settings of a client.
 
-use nyala_transport::{Role, Secret};
+use nyala_transport::{Role, Secret, Tracer};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Settings of a client.
@@ -19,6 +20,8 @@ pub struct ClientConfig {
     pub name: String,
     /// Encrypt all traffic; the same on every node.
     pub encrypt: bool,
+    /// Follows requests of this client.
+    pub tracer: Option<Arc<Tracer>>,
     /// How long a call is tried again through failures; zero: for ever.
     pub retry_timeout: Duration,
     /// Most bytes written and not yet on a server, for the whole client.
@@ -56,6 +59,7 @@ impl ClientConfig {
             role: Role::Client,
             name: name.into(),
             encrypt: false,
+            tracer: None,
             retry_timeout: Duration::from_secs(600),
             write_buffer_bytes: 64 << 20,
             read_cache_bytes: 64 << 20,

@@ -31,5 +31,6 @@ pub use client::Client;
 pub use config::ClientConfig;
 pub use error::{Error, Result};
 pub use file::handle::FileHandle;
+pub use rpc::acting_user::ActingUser;
 pub use rpc::transport::{ReachFuture, Rpc, RpcFuture};
 pub use types::{CacheListener, ClientStats, FsStats, Lookup, Mode, OpenOptions, SeekTarget, SetXattr, Withdraw};

@@ -2,8 +2,10 @@
 
 //! `apply`: the one way in which the state changes.
 
+use crate::audit;
 use crate::capacity::CapacityLimits;
 use crate::capacity::TargetPool;
+use crate::key_rules;
 use crate::slots::{self, planned};
 use crate::states::{TargetState, next, trigger_for};
 use crate::{ClusterError, ClusterState, Command, DEFAULT_POOL, Event, Thing, Trigger, alias};
@@ -66,6 +68,9 @@ impl ClusterState {
             Command::CompleteMove { slot, attempt } => slots::complete_move(self, slot, attempt),
             Command::PlanMoves { to, slots } => planned::plan_moves(self, to, slots),
             Command::ReleaseMoves { to, slots } => planned::release_moves(self, to, &slots),
+            Command::SetKeyRule(rule) => key_rules::set(self, rule),
+            Command::NoteOrder(order) => audit::note_order(self, order),
+            Command::EndOrder { number, outcome } => audit::end_order(self, number, outcome),
         }
     }
 

@@ -13,13 +13,16 @@
 //! from a newer build: [`ClusterState::decode`] says which, and never guesses.
 
 pub mod alias;
+pub mod audit;
 pub mod capacity;
 pub mod change_log;
 pub mod command;
 pub mod error;
+pub mod event;
 pub mod failure;
 pub mod group;
 pub mod health;
+mod key_rules;
 pub mod leader;
 pub mod lease_ledger;
 pub mod placement;
@@ -39,8 +42,9 @@ mod trigger;
 
 pub use capacity::{CapacityLimits, Limits};
 pub use change_log::{Change, ChangeLog, Mood};
-pub use command::{Command, Event, NewTarget, RegisterNode, Thing};
+pub use command::{Command, NewTarget, RegisterNode, Thing};
 pub use error::ClusterError;
+pub use event::Event;
 pub use failure::FailureDetector;
 pub use group::group_diagnosis;
 pub use group::member_at::MemberAt;

@@ -6,6 +6,8 @@ use crate::capacity::CapacityLimits;
 use crate::command::RegisterNode;
 use crate::states::TargetState;
 use minicbor::{Decode, Encode};
+use nyala_wire::audit::AuditRecord;
+use nyala_wire::key_rules::KeyRule;
 use nyala_wire::map::{CapacityPool, ClusterMap, Group, Node, PlannedMoves, Pool, Reachability, Role, Settings};
 use nyala_wire::map::{SlotMove, SlotRange, Target, TargetKind};
 use nyala_wire::{ClusterId, MapVersion, NodeId, PoolId, TargetId};
@@ -83,6 +85,18 @@ pub struct ClusterState {
     #[n(19)]
     #[cbor(default)]
     pub planned: Vec<PlannedMoves>,
+    /// What clients of keys are held to, by id of key.
+    #[n(20)]
+    #[cbor(default)]
+    pub key_rules: Vec<KeyRule>,
+    /// The last orders of operators, oldest first; at most [`crate::audit::MOST_ORDERS`].
+    #[n(21)]
+    #[cbor(default)]
+    pub orders: Vec<AuditRecord>,
+    /// Highest number of an order; they are not given twice.
+    #[n(22)]
+    #[cbor(default)]
+    pub last_order: u64,
 }
 
 /// A registered service.
@@ -217,6 +231,7 @@ impl ClusterState {
             moves: self.moves.clone(),
             emptied: self.emptied.clone(),
             planned: self.planned.clone(),
+            key_rules: self.key_rules.clone(),
         }
     }
 

@@ -374,7 +374,7 @@ fn the_format_on_disk_stays_as_it_is() {
     down(&mut state, 2);
     let bytes = state.encode();
     let head: Vec<u8> = bytes[..16].to_vec();
-    assert_eq!((bytes.len(), head), (315, vec![78, 89, 67, 83, 3, 0, 0, 0, 43, 1, 0, 0, 192, 134, 157, 160]));
+    assert_eq!((bytes.len(), head), (318, vec![78, 89, 67, 83, 3, 0, 0, 0, 46, 1, 0, 0, 27, 234, 19, 159]));
     let rename = Command::Rename { thing: Thing::Target(TargetId(101)), alias: "fast".into() };
     let hex: String = nyala_wire::codec::encode(&rename).iter().map(|b| format!("{b:02x}")).collect();
     assert_eq!(hex, "82078282018118656466617374");
@@ -391,4 +391,43 @@ fn of_a_target_in_two_capacity_pools_the_last_one_counts() {
     let command = Command::SetCapacityPools(vec![to(CapacityPool::Normal), to(CapacityPool::Low)]);
     assert_eq!(state.apply(command.clone()), Ok(vec![Event::TargetCapacity(target, CapacityPool::Low)]));
     assert_eq!(state.apply(command), Ok(vec![]), "done once");
+}
+
+#[test]
+fn rules_of_keys_are_set_changed_and_removed() {
+    use nyala_wire::key_rules::{KeyRule, Squash};
+    let mut state = cluster();
+    let rule = |key: &str| KeyRule { squash: Squash::Root, ..KeyRule::none(key) };
+    let set =
+        |state: &mut ClusterState, rule: KeyRule| state.apply(Command::SetKeyRule(rule)).map(|events| events.len());
+    assert_eq!(set(&mut state, rule("b")), Ok(1));
+    assert_eq!(set(&mut state, rule("b")), Ok(0), "as it is");
+    assert_eq!(set(&mut state, rule("a")), Ok(1));
+    let keys = |state: &ClusterState| state.map().key_rules.into_iter().map(|rule| rule.key).collect::<Vec<_>>();
+    assert_eq!(keys(&state), ["a", "b"]);
+    assert_eq!((set(&mut state, KeyRule::none("b")), set(&mut state, KeyRule::none("c"))), (Ok(1), Ok(0)));
+    assert_eq!(keys(&state), ["a"]);
+    assert!(set(&mut state, KeyRule { anonymous_uid: 0, ..rule("a") }).is_err());
+    (1..64).for_each(|n| assert_eq!(set(&mut state, rule(&format!("k{n}"))), Ok(1)));
+    assert!(set(&mut state, rule("one-more")).is_err());
+    assert_eq!(ClusterState::decode(&state.encode()).unwrap(), state);
+}
+
+#[test]
+fn orders_are_kept_with_their_outcome_within_bounds() {
+    use nyala_cluster::audit::{MAX_TEXT, MOST_ORDERS};
+    use nyala_wire::audit::AuditRecord;
+    let mut state = cluster();
+    let order =
+        |what: &str| Command::NoteOrder(AuditRecord { what: what.to_owned(), at_ms: 5, ..AuditRecord::default() });
+    assert_eq!(state.apply(order("first")).unwrap(), [Event::OrderNoted(1)]);
+    let end = |number, outcome: &str| Command::EndOrder { number, outcome: outcome.to_owned() };
+    assert_eq!(state.apply(end(1, "done")).unwrap(), [Event::OrderEnded(1)]);
+    assert_eq!(state.apply(end(1, "refused")).unwrap(), [], "the first word counts");
+    assert_eq!(state.orders[0].outcome.as_deref(), Some("done"));
+    let long = "ä".repeat(MAX_TEXT);
+    (0..MOST_ORDERS).for_each(|_| drop(state.apply(order(&long)).unwrap()));
+    assert_eq!((state.orders.len(), state.orders[0].number), (MOST_ORDERS, 2));
+    assert_eq!(state.orders[0].what.len(), MAX_TEXT);
+    assert_eq!(state.apply(end(1, "done")).unwrap(), [], "it is forgotten");
 }

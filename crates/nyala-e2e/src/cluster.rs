@@ -6,6 +6,7 @@
 //! limit; waiting always has an end, with everything that is known in the message; what is left behind is taken away by
 //! [`crate::cleanup`], when the value is dropped or, if the test process dies first, by a guard process.
 
+use crate::prepared::Prepared;
 use crate::run::{Outcome, run, tail};
 use crate::{binary, cleanup, ports};
 use serde_json::Value;
@@ -185,6 +186,12 @@ impl Cluster {
     pub fn start_service(&self, name: &str) {
         let dir = text(&self.dir());
         self.nyala(["start", name, "--dir", &dir]).must();
+    }
+
+    /// Gets ready to run `nyala start NAME` while threads of this process have files of a mount open.
+    pub fn prepare_start(&self, name: &str) -> Prepared {
+        let dir = text(&self.dir());
+        Prepared::new(Command::new(binary::nyala()).args(["start", name, "--dir", &dir]), COMMAND_LIMIT)
     }
 
     /// Runs `nyala stop NAME`.

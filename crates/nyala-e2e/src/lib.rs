@@ -32,6 +32,7 @@ pub mod multi_mount;
 pub mod ports;
 pub mod posix;
 pub mod power;
+pub mod prepared;
 pub mod run;
 pub mod shared;
 pub mod strangers;

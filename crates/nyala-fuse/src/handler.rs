@@ -48,8 +48,8 @@ pub trait Handler: Send + Sync + 'static {
         None
     }
 
-    /// Runs a request's work such that whatever it waits for is given up at the time limit.
-    fn bounded<T>(&self, work: impl Future<Output = T>) -> impl Future<Output = T> {
+    /// Runs a request's work, for its caller, such that whatever it waits for is given up at the time limit.
+    fn bounded<T>(&self, ctx: &Context, work: impl Future<Output = T>) -> impl Future<Output = T> {
         work
     }
 

@@ -12,11 +12,13 @@ use nyala_wire::meta::{EntryInfo, Grants, MetaReply, MetaRequest};
 use nyala_wire::meta_tx::{TxReply, TxRequest};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest, ServiceStats};
 use nyala_wire::mirror::{GroupHeader, ReplicaHeader};
+use nyala_wire::raid::{RaidRequest, RaidState};
 use nyala_wire::relay::RelayRequest;
 use nyala_wire::storage::{
     BLOCK_BYTES, MAX_IO_BYTES, ReadHeader, ReadReplyHeader, StorageReply, StorageRequest, WriteHeader,
     WriteReplyHeader, block_pieces, blocks_touched, decode_bulk,
 };
+use nyala_wire::trace::{TraceReply, TraceRequest};
 use nyala_wire::{Attr, ClusterId, InodeId, StripePattern, TargetId, WireError};
 use std::fmt::Display;
 use std::str::FromStr;
@@ -65,7 +67,10 @@ pub fn meta_tx(bytes: &[u8]) -> bool {
 
 /// Requests to storage and its replies, bulk data apart.
 pub fn storage(bytes: &[u8]) -> bool {
-    round_trip::<StorageRequest>(bytes) | round_trip::<StorageReply>(bytes)
+    round_trip::<StorageRequest>(bytes)
+        | round_trip::<StorageReply>(bytes)
+        | round_trip::<RaidRequest>(bytes)
+        | round_trip::<RaidState>(bytes)
 }
 
 /// Requests to management and its replies, statistics and errors.
@@ -73,6 +78,8 @@ pub fn mgmt(bytes: &[u8]) -> bool {
     round_trip::<MgmtRequest>(bytes)
         | round_trip::<MgmtReply>(bytes)
         | round_trip::<ServiceStats>(bytes)
+        | round_trip::<TraceRequest>(bytes)
+        | round_trip::<TraceReply>(bytes)
         | round_trip::<WireError>(bytes)
 }
 

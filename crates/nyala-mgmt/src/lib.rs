@@ -16,6 +16,7 @@
 //! which, and nothing is changed. The network repeats or loses requests: all of them are idempotent. Heartbeats are
 //! late, or this process stood still: [`nyala_cluster::leader`]. Operators send nonsense: [`rest`] bounds and checks it.
 
+mod audit;
 mod bootstrap;
 mod clock;
 mod config;

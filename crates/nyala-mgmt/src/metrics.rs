@@ -59,6 +59,9 @@ ops! {
     AdoptMgmt = "adopt_mgmt",
     AnnounceMount = "announce_mount",
     Mounts = "mounts",
+    SetKeyRule = "set_key_rule",
+    Audit = "audit",
+    Changes = "changes",
 }
 
 impl Op {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 //! POSIX access control lists, in the form in which Linux passes them as extended attributes. Pure: bytes and permission
-//! bits in, the same out. Who may do what with them the kernel decides; here they are checked, kept in step with the
+//! bits in, the same out. Who may do what with them the kernel decides, and for some clients `crate::access`; here they are checked, kept in step with the
 //! permission bits, and inherited.
 //!
 //! A list is a version (2) and then entries of a tag, a permission and an id, all little-endian, in this order: the owner, named
@@ -35,6 +35,21 @@ struct Entry {
     tag: u16,
     perm: u16,
     id: u32,
+}
+
+/// Whom an entry is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The owner.
+    Owner,
+    /// A user.
+    User(u32),
+    /// The owning group.
+    OwningGroup,
+    /// A group.
+    Group(u32),
+    /// All others.
+    Others,
 }
 
 /// A list that is in order.
@@ -95,6 +110,37 @@ impl Acl {
             bytes.extend_from_slice(&entry.id.to_le_bytes());
         }
         bytes
+    }
+
+    /// The list that permission bits stand for.
+    pub fn of_perm(perm: u16) -> Acl {
+        let entry = |tag, perm| Entry { tag, perm: perm & 7, id: NOBODY };
+        Acl(vec![entry(OWNER, perm >> 6), entry(OWNING_GROUP, perm >> 3), entry(OTHERS, perm)])
+    }
+
+    /// What the classes of users may do once the mask is taken into account, in the order in which they are looked at.
+    pub fn effective(&self) -> impl Iterator<Item = (Class, u16)> + '_ {
+        let mask = self.0.iter().find(|entry| entry.tag == MASK).map_or(7, |entry| entry.perm);
+        self.0.iter().filter_map(move |entry| {
+            let (class, bound) = match entry.tag {
+                OWNER => (Class::Owner, 7),
+                USER => (Class::User(entry.id), mask),
+                OWNING_GROUP => (Class::OwningGroup, mask),
+                GROUP => (Class::Group(entry.id), mask),
+                OTHERS => (Class::Others, 7),
+                _ => return None,
+            };
+            Some((class, entry.perm & bound))
+        })
+    }
+
+    /// The same list with other ids of users (`false`) and groups (`true`).
+    pub fn with_ids(&self, id: impl Fn(bool, u32) -> u32) -> Acl {
+        let entries = self.0.iter().map(|entry| Entry {
+            id: if names(entry.tag) { id(entry.tag == GROUP, entry.id) } else { entry.id },
+            ..*entry
+        });
+        Acl(entries.collect())
     }
 
     /// Whether the permission bits say all of it.

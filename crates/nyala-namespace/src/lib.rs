@@ -7,6 +7,7 @@
 //! several servers, [`change`] the change of the tables that either of them makes; [`sessions`], [`delegations`], [`locks`] and
 //! others each keep the books of one thing. `nyala-meta` carries the server's effects out.
 
+pub mod access;
 pub mod acl;
 pub mod change;
 pub mod damage;

@@ -207,6 +207,7 @@ mod tests {
             now: Time::default(),
             op,
             want: Want::NOTHING,
+            caller: None,
         }
     }
 

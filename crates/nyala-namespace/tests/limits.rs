@@ -232,6 +232,7 @@ fn replies_are_kept_and_found_by_their_number() {
         now: Time::default(),
         op,
         want: Want::NOTHING,
+        caller: None,
     };
     let close = |sequence| request(sequence, MetaOp::Close { inode: InodeId::ROOT });
     let change = |view: &MemView, request: &MetaRequest| {

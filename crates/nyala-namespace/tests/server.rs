@@ -148,7 +148,7 @@ fn a_promise_is_on_disk_before_the_coordinator_hears_of_it() {
     machine.slow_log = true;
     let tx = TxId { coordinator: TargetId(2), number: 9 };
     let part = TxPart::PeekEntry { dir: InodeId::ROOT, name: name("x") };
-    let action = TxAction::Prepare { now: Time::default(), parts: vec![part], stage: 0 };
+    let action = TxAction::Prepare { now: Time::default(), parts: vec![part], stage: 0, caller: None, owned: None };
     assert_eq!(machine.transaction(TxRequest { tx, action }), None);
     assert!(machine.server.state().prepared.contains_key(&tx));
     machine.log_is_done();

@@ -2,20 +2,21 @@
 
 //! A target in memory: large writes are done on the thread of their connection, large reads are sent from where the data is.
 
+#[path = "common/bulk.rs"]
+mod bulk;
 mod common;
 
 use bytes::Bytes;
 use common::{Cluster, client};
 use nyala_storage::chunk_store::path_of;
 use nyala_transport::{Connection, Frame, Request};
-use nyala_wire::checksum::{crc32c, crc32c_zero_padded};
+use nyala_wire::checksum::crc32c_zero_padded;
 use nyala_wire::mgmt::ServiceStats;
-use nyala_wire::storage::{
-    ChunkFileId, READ_IN_PLACE, ReadHeader, ReadReplyHeader, WriteHeader, block_pieces, decode_bulk, encode_bulk,
-};
-use nyala_wire::{ErrorCode, InodeId, WireError, codec, message_type};
+use nyala_wire::storage::{ChunkFileId, READ_IN_PLACE, ReadHeader, ReadReplyHeader, decode_bulk, encode_bulk};
+use nyala_wire::{ErrorCode, InodeId, TargetId, WireError, codec, message_type};
 use std::os::unix::fs::FileExt;
 
+const TARGET: TargetId = TargetId(11);
 const FILE: ChunkFileId = ChunkFileId { inode: InodeId(5 << 48 | 9), index: 2 };
 
 fn data(seed: usize, len: usize) -> Vec<u8> {
@@ -27,40 +28,14 @@ fn error(frame: &Frame) -> Option<ErrorCode> {
 }
 
 async fn write(to: &Connection, offset: u64, data: &[u8], damage: u32) -> Option<ErrorCode> {
-    let mut at = 0;
-    let piece = |len: usize| {
-        at += len;
-        crc32c(&data[at - len..at]) ^ damage
-    };
-    let crcs: Vec<u32> = block_pieces(offset, data.len() as u64).map(piece).collect();
-    let header = WriteHeader {
-        target: 11.into(),
-        index: FILE.index.into(),
-        flags: 0.into(),
-        inode: FILE.inode.0.into(),
-        offset: offset.into(),
-        session: 1.into(),
-        len: (data.len() as u32).into(),
-        checksums: (crcs.len() as u32).into(),
-        client: 0.into(),
-        number: 0.into(),
-        slot: 0.into(),
-        reserved: 0.into(),
-    };
+    let (header, mut crcs) = bulk::write_header(TARGET, FILE, offset, data);
+    crcs.iter_mut().for_each(|crc| *crc ^= damage);
     let request = Request::new(message_type::STORAGE_WRITE, encode_bulk(&header, &crcs));
     error(&to.call(request.with_payload(vec![Bytes::copy_from_slice(data)])).await.unwrap())
 }
 
 async fn read(from: &Connection, offset: u64, len: u32, flags: u32) -> Frame {
-    let header = ReadHeader {
-        target: 11.into(),
-        index: FILE.index.into(),
-        flags: flags.into(),
-        inode: FILE.inode.0.into(),
-        offset: offset.into(),
-        len: len.into(),
-        reserved: 0.into(),
-    };
+    let header = bulk::read_header(TARGET, FILE, offset, len, flags);
     from.call(Request::new(message_type::STORAGE_READ, encode_bulk(&header, &[]))).await.unwrap()
 }
 

@@ -2,6 +2,8 @@
 
 //! The whole service over TCP: every operation, every refusal, restarts.
 
+#[path = "common/bulk.rs"]
+mod bulk;
 mod common;
 
 use bytes::Bytes;
@@ -9,11 +11,11 @@ use common::{Cluster, Storage, client};
 use nyala_storage::chunk_store::path_of;
 use nyala_storage::{StorageError, TargetSpec};
 use nyala_transport::{Connection, Frame, Request, Role};
-use nyala_wire::checksum::{crc32c, crc32c_zero_padded};
+use nyala_wire::checksum::crc32c_zero_padded;
 use nyala_wire::mgmt::ServiceStats;
 use nyala_wire::storage::{
     ChunkFileId, READ_IN_PLACE, ReadHeader, ReadReplyHeader, StorageOp, StorageReply, StorageRequest, WriteHeader,
-    WriteVerifier, block_pieces, decode_bulk, encode_bulk,
+    WriteVerifier, decode_bulk, encode_bulk,
 };
 use nyala_wire::walk::WalkAt;
 use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, WireError, codec, message_type};
@@ -39,28 +41,7 @@ fn result(frame: Frame) -> Result<Frame, ErrorCode> {
 }
 
 fn write_header(offset: u64, data: &[u8]) -> (WriteHeader, Vec<u32>) {
-    let mut at = 0;
-    let crcs: Vec<u32> = block_pieces(offset, data.len() as u64)
-        .map(|len| {
-            at += len;
-            crc32c(&data[at - len..at])
-        })
-        .collect();
-    let header = WriteHeader {
-        target: TARGET.0.into(),
-        index: FILE.index.into(),
-        flags: 0.into(),
-        inode: FILE.inode.0.into(),
-        offset: offset.into(),
-        session: 1.into(),
-        len: (data.len() as u32).into(),
-        checksums: (crcs.len() as u32).into(),
-        client: 0.into(),
-        number: 0.into(),
-        slot: 0.into(),
-        reserved: 0.into(),
-    };
-    (header, crcs)
+    bulk::write_header(TARGET, FILE, offset, data)
 }
 
 async fn send_write(to: &Connection, header: WriteHeader, crcs: &[u32], data: &[u8]) -> Result<(), ErrorCode> {
@@ -75,15 +56,7 @@ async fn write(to: &Connection, offset: u64, data: &[u8]) -> Result<(), ErrorCod
 }
 
 fn read_header(offset: u64, len: u32, flags: u32) -> ReadHeader {
-    ReadHeader {
-        target: TARGET.0.into(),
-        index: FILE.index.into(),
-        flags: flags.into(),
-        inode: FILE.inode.0.into(),
-        offset: offset.into(),
-        len: len.into(),
-        reserved: 0.into(),
-    }
+    bulk::read_header(TARGET, FILE, offset, len, flags)
 }
 
 async fn read(from: &Connection, offset: u64, len: u32, flags: u32) -> Result<(u64, Bytes), ErrorCode> {

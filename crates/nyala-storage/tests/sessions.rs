@@ -2,12 +2,13 @@
 
 //! Whose changes a storage service lets in: fenced sessions, also those that were fenced while it was away, and late copies.
 
+#[path = "common/bulk.rs"]
+mod bulk;
 mod common;
 
 use bytes::Bytes;
 use common::{CLUSTER, Cluster, Storage, client};
 use nyala_transport::{Connection, Frame, HandshakeConfig, PeerInfo, Reply, Request, Role, Server, Service};
-use nyala_wire::checksum::crc32c;
 use nyala_wire::fences::{FencesReply, FencesRequest};
 use nyala_wire::map::{
     CapacityPool, ClusterMap, Consistency, Node, Reachability, Role as NodeRole, SlotRange, Target, TargetKind,
@@ -37,21 +38,11 @@ fn result(frame: &Frame) -> Result<(), ErrorCode> {
 
 async fn write_to(to: &Connection, file: ChunkFileId, session: u64, stamp: Stamp, byte: u8) -> Result<(), ErrorCode> {
     let data = vec![byte; 4096];
-    let header = WriteHeader {
-        target: TARGET.0.into(),
-        index: file.index.into(),
-        flags: 0.into(),
-        inode: file.inode.0.into(),
-        offset: 0.into(),
-        session: session.into(),
-        len: 4096.into(),
-        checksums: 1.into(),
-        client: stamp.client.into(),
-        number: stamp.number.into(),
-        slot: stamp.slot.into(),
-        reserved: 0.into(),
-    };
-    let request = Request::new(message_type::STORAGE_WRITE, encode_bulk(&header, &[crc32c(&data)]));
+    let (header, crcs) = bulk::write_header(TARGET, file, 0, &data);
+    let Stamp { client, number, slot } = stamp;
+    let stamped = WriteHeader { client: client.into(), number: number.into(), slot: slot.into(), ..header };
+    let header = WriteHeader { session: session.into(), ..stamped };
+    let request = Request::new(message_type::STORAGE_WRITE, encode_bulk(&header, &crcs));
     result(&to.call(request.with_payload(vec![Bytes::from(data)])).await.unwrap())
 }
 
@@ -65,15 +56,7 @@ async fn op(to: &Connection, session: u64, stamp: Option<Stamp>, op: StorageOp) 
 }
 
 async fn first_byte(to: &Connection) -> Option<u8> {
-    let header = ReadHeader {
-        target: TARGET.0.into(),
-        index: FILE.index.into(),
-        flags: ReadHeader::VERIFY.into(),
-        inode: FILE.inode.0.into(),
-        offset: 0.into(),
-        len: 4096.into(),
-        reserved: 0.into(),
-    };
+    let header = bulk::read_header(TARGET, FILE, 0, 4096, ReadHeader::VERIFY);
     let frame = to.call(Request::new(message_type::STORAGE_READ, encode_bulk(&header, &[]))).await.unwrap();
     result(&frame).unwrap();
     frame.payload.first().copied()

@@ -17,8 +17,9 @@ use crate::reader::FrameReader;
 use crate::request::Request;
 use crate::socket;
 use crate::stream::split;
+use crate::trace::{Exchange, Tracer};
 use bytes::Bytes;
-use nyala_wire::frame::{Frame, Header};
+use nyala_wire::frame::{Frame, Header, flags};
 use nyala_wire::message_type;
 use nyala_wire::relay::MAX_PATH_TEST;
 use parking_lot::Mutex;
@@ -28,7 +29,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, oneshot};
 
@@ -61,6 +62,7 @@ struct Shared {
     wake_observer: Notify,
     /// Told when it is stuck or dead.
     news: Arc<Notify>,
+    tracer: Option<Arc<Tracer>>,
 }
 
 /// Ids are given in the order of the queue, so that a request given up is found in it by its id.
@@ -107,6 +109,7 @@ impl Connection {
             idle: AtomicBool::new(false),
             wake_observer: Notify::new(),
             news,
+            tracer: config.tracer.clone(),
         });
         let reader = FrameReader::new(read, buffers, None, config.dead_after);
         let task = tokio::spawn(run(shared.clone(), reader, Sink::new(write))).abort_handle();
@@ -148,16 +151,25 @@ impl Connection {
 
     async fn call_untimed(&self, request: Request) -> Result<Frame, TransportError> {
         let shared = &*self.handle.shared;
-        let header = Header {
+        let mut header = Header {
             message_type: request.message_type,
             flags: request.flags & !0xffff,
             map_version: request.map_version,
             group_epoch: request.group_epoch,
             ..Header::default()
         };
+        let followed = shared.tracer.as_ref().and_then(|tracer| Some((tracer, tracer.id()?, Instant::now())));
+        if let Some((_, trace, _)) = followed {
+            header.flags |= flags::TRACED;
+            header.log_position = trace;
+        }
         let frame = OutFrame::new(header, request.body, request.payload)?;
         let (waiting, receiver) = shared.enqueue(frame)?;
         let reply = receiver.await.unwrap_or_else(|_| Err(shared.lost("connection closed")));
+        if let Some((tracer, trace, began)) = followed {
+            let (address, message_type, request) = (shared.peer.address, header.message_type, waiting.id);
+            tracer.note(Exchange { trace, address, request, message_type, began, ended: Instant::now() });
+        }
         // Whoever answered has removed the entry already.
         std::mem::forget(waiting);
         reply

@@ -24,6 +24,7 @@ use crate::hello::{Hello, MAX_MESSAGE, PREAMBLE_BYTES, Preamble, Status, Verdict
 use crate::path::directory::RelayDirectory;
 use crate::secret::Secret;
 use crate::secret::key::{Grant, Key};
+use crate::trace::Tracer;
 use nyala_wire::frame::PROTOCOL_VERSION;
 use snow::{HandshakeState, StatelessTransportState};
 use std::future::Future;
@@ -58,6 +59,8 @@ pub struct HandshakeConfig {
     pub dead_after: Duration,
     /// Who passes connections on to peers that cannot be reached otherwise. Clones share it.
     pub relays: RelayDirectory,
+    /// Follows requests of our connections.
+    pub tracer: Option<Arc<Tracer>>,
 }
 
 impl HandshakeConfig {
@@ -74,6 +77,7 @@ impl HandshakeConfig {
             handshake_timeout: Duration::from_secs(5),
             dead_after: Duration::from_secs(10),
             relays: RelayDirectory::default(),
+            tracer: None,
         }
     }
 

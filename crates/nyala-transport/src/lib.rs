@@ -32,6 +32,7 @@ pub mod reach;
 pub mod request;
 pub mod secret;
 pub mod server;
+pub mod trace;
 
 mod crypto;
 mod file_part;
@@ -60,3 +61,4 @@ pub use request::{Reply, Request};
 pub use secret::key::{Grant, KeyRoles, KeyRules};
 pub use secret::{Secret, SecretError};
 pub use server::{Server, ServerOptions, Service, ShutdownHandle};
+pub use trace::Tracer;

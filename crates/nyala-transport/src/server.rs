@@ -14,6 +14,7 @@ use crate::error::TransportError;
 use crate::handshake::{HandshakeConfig, PeerInfo};
 use crate::request::Reply;
 use crate::secret::Secret;
+use crate::trace::Traces;
 use crate::{handshake, server_connection, socket};
 use nyala_wire::frame::Frame;
 use std::convert::Infallible;
@@ -111,6 +112,7 @@ pub struct Server {
     loads: Arc<[AtomicUsize]>,
     admission: Admission,
     relay_slots: Arc<Semaphore>,
+    traces: Arc<Traces>,
     core: usize,
     stop: watch::Sender<bool>,
 }
@@ -158,11 +160,13 @@ impl Server {
         let share = |listener: &std::net::TcpListener, address: &SocketAddr| {
             listener.try_clone().map_err(|e| TransportError::Bind { address: *address, reason: e.to_string() })
         };
+        let traces = Arc::new(Traces::default());
         let server = |core| {
             let listeners = listeners.iter().zip(addresses).map(|(l, a)| share(l, a)).collect::<Result<_, _>>()?;
             let (config, options, admission) = (config.clone(), options.clone(), admission.clone());
             let (loads, relay_slots, stop) = (loads.clone(), relay_slots.clone(), stop.clone());
-            Ok(Server { listeners, config, options, loads, admission, relay_slots, core, stop })
+            let traces = traces.clone();
+            Ok(Server { listeners, config, options, loads, admission, relay_slots, traces, core, stop })
         };
         (0..loads.len()).map(server).collect()
     }
@@ -191,6 +195,7 @@ impl Server {
             buffers: Buffers::new(self.options.kept_buffer_bytes),
             admission: self.admission,
             relay_slots: self.relay_slots,
+            traces: self.traces,
             config: self.config,
             options: self.options,
             loads: self.loads,
@@ -229,6 +234,7 @@ pub(crate) struct Core<S> {
     pub options: ServerOptions,
     pub buffers: Buffers,
     pub relay_slots: Arc<Semaphore>,
+    pub traces: Arc<Traces>,
     admission: Admission,
     loads: Arc<[AtomicUsize]>,
     index: usize,

@@ -19,26 +19,37 @@ use crate::reader::{FrameReader, ReadError};
 use crate::request::Reply;
 use crate::server::{Core, Service};
 use crate::stream::split;
+use crate::trace::{Followed, Leaving, Traces};
 use bytes::Bytes;
 use nyala_wire::frame::Frame;
 use nyala_wire::frame::{Header, flags};
-use nyala_wire::message_type;
 use nyala_wire::relay::MAX_PATH_TEST;
+use nyala_wire::trace::TraceRequest;
+use nyala_wire::{codec, message_type};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use tokio::sync::Notify;
 
 /// Reading stops while so many bytes of replies wait for the peer.
 const MAX_UNREAD: usize = 16 << 20;
 
+/// A reply that has not left.
+struct Queued {
+    /// What it rests on.
+    rests_on: u64,
+    frame: OutFrame,
+    /// What is recorded of its request, where that is followed.
+    followed: Option<Box<Leaving>>,
+}
+
 /// Replies of one connection and whoever writes them.
 struct Outbox {
-    /// Each with what it rests on.
-    queue: RefCell<VecDeque<(u64, OutFrame)>>,
+    queue: RefCell<VecDeque<Queued>>,
     queued_bytes: Cell<usize>,
     /// Here while nobody writes.
     sink: RefCell<Option<Sink>>,
@@ -49,6 +60,7 @@ struct Outbox {
     wake_reader: Notify,
     /// Something was given to the socket.
     sent: Notify,
+    traces: Arc<Traces>,
 }
 
 /// Why a connection serves no further request.
@@ -65,7 +77,7 @@ pub(crate) async fn serve_connection<S: Service>(core: &Rc<Core<S>>, established
     let options = &core.options;
     let budget = if peer.role.is_server() { &options.server_budget } else { &options.client_budget };
     let mut reader = FrameReader::new(read, core.buffers.clone(), Some(budget.clone()), core.config.dead_after);
-    let outbox = Rc::new(Outbox::new(Sink::new(write)));
+    let outbox = Rc::new(Outbox::new(Sink::new(write), core.traces.clone()));
     core.service.connected(&peer);
     let bye = Bye { service: core.service.clone(), peer: peer.clone(), outbox: outbox.clone() };
     let max_in_flight = options.max_in_flight.max(1);
@@ -163,25 +175,62 @@ fn start<S: Service>(service: &Rc<S>, peer: &Rc<PeerInfo>, outbox: &Rc<Outbox>, 
     if message_type == message_type::PATH_TEST {
         // Of what is longer, nothing comes back.
         let payload = Some(frame.payload).filter(|bytes| !bytes.is_empty() && bytes.len() <= MAX_PATH_TEST);
-        outbox.push(request_id, message_type, 0, Reply::ok(Bytes::new()).with_payload(payload.into_iter().collect()));
+        let reply = Reply::ok(Bytes::new()).with_payload(payload.into_iter().collect());
+        outbox.push(request_id, message_type, reply.into());
         return;
     }
-    let (service, peer) = (service.clone(), peer.clone());
-    let mut answering: Pin<Box<dyn Future<Output = (u64, Reply)>>> = Box::pin(async move {
+    if message_type == message_type::TRACE {
+        outbox.push(request_id, message_type, recorded(&outbox.traces, &frame).into());
+        return;
+    }
+    let (service, peer, trace) = (service.clone(), peer.clone(), frame.header.trace());
+    let call = async move {
         let reply = service.call(&peer, frame).await;
-        (service.rests_on(), reply)
-    });
+        Finished { rests_on: service.rests_on(), reply, followed: None }
+    };
+    let mut answering: Pin<Box<dyn Future<Output = Finished>>> = match trace {
+        None => Box::pin(call),
+        Some(trace) => Box::pin(follow(trace, call)),
+    };
     // The task polls again at once, with its own waker: nothing is lost by this one.
-    if let Poll::Ready((rests_on, reply)) = answering.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        outbox.push(request_id, message_type, rests_on, reply);
+    if let Poll::Ready(finished) = answering.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        outbox.push(request_id, message_type, finished);
         return;
     }
     outbox.in_flight.set(outbox.in_flight.get() + 1);
     let under_way = UnderWay { outbox: outbox.clone(), answered: false };
     tokio::task::spawn_local(async move {
-        let (rests_on, reply) = answering.await;
-        under_way.answer(request_id, message_type, rests_on, reply);
+        under_way.answer(request_id, message_type, answering.await);
     });
+}
+
+/// What came of a request.
+struct Finished {
+    rests_on: u64,
+    reply: Reply,
+    followed: Option<Box<Leaving>>,
+}
+
+impl From<Reply> for Finished {
+    /// It rests on nothing.
+    fn from(reply: Reply) -> Finished {
+        Finished { rests_on: 0, reply, followed: None }
+    }
+}
+
+/// The same answer, with what is recorded of a request that is followed.
+async fn follow(trace: u64, call: impl Future<Output = Finished>) -> Finished {
+    let (finished, record) = Followed::new(call).await;
+    let leaving = Leaving { trace, record, rests: finished.rests_on > 0 };
+    Finished { followed: Some(Box::new(leaving)), ..finished }
+}
+
+/// What is recorded of a trace.
+fn recorded(traces: &Traces, frame: &Frame) -> Reply {
+    match codec::decode::<TraceRequest>(&frame.body) {
+        Ok(TraceRequest { trace }) => Reply::ok(codec::encode(&traces.of(trace))),
+        Err(error) => Reply::error(codec::encode(&error)),
+    }
 }
 
 /// Gives the slot back. A request that ends without a reply (its service panicked) takes the connection with it, so
@@ -192,8 +241,8 @@ struct UnderWay {
 }
 
 impl UnderWay {
-    fn answer(mut self, request_id: u64, message_type: u16, rests_on: u64, reply: Reply) {
-        self.outbox.push(request_id, message_type, rests_on, reply);
+    fn answer(mut self, request_id: u64, message_type: u16, finished: Finished) {
+        self.outbox.push(request_id, message_type, finished);
         self.answered = true;
     }
 }
@@ -210,7 +259,7 @@ impl Drop for UnderWay {
 }
 
 impl Outbox {
-    fn new(sink: Sink) -> Outbox {
+    fn new(sink: Sink, traces: Arc<Traces>) -> Outbox {
         Outbox {
             queue: RefCell::default(),
             queued_bytes: Cell::new(0),
@@ -221,10 +270,11 @@ impl Outbox {
             wake_writer: Notify::new(),
             wake_reader: Notify::new(),
             sent: Notify::new(),
+            traces,
         }
     }
 
-    fn push(&self, request_id: u64, message_type: u16, rests_on: u64, reply: Reply) {
+    fn push(&self, request_id: u64, message_type: u16, Finished { rests_on, reply, followed }: Finished) {
         if self.closed.get() {
             return;
         }
@@ -246,19 +296,24 @@ impl Outbox {
         });
         let Ok(frame) = frame else { return };
         self.queued_bytes.set(self.queued_bytes.get() + frame.bytes());
-        self.queue.borrow_mut().push_back((rests_on, frame));
+        self.queue.borrow_mut().push_back(Queued { rests_on, frame, followed });
     }
 
     /// What the newest reply rests on, if any waits.
     fn newest(&self) -> Option<u64> {
-        self.queue.borrow().back().map(|(rests_on, _)| *rests_on)
+        self.queue.borrow().back().map(|queued| queued.rests_on)
     }
 
     /// Moves queued replies to the sink as far as they are safe; true if it holds any.
     fn load(&self, sink: &mut Sink, safe: u64) -> bool {
         let mut queue = self.queue.borrow_mut();
         while !sink.is_full() {
-            let Some((_, frame)) = queue.pop_front_if(|(rests_on, _)| *rests_on <= safe) else { break };
+            let Some(Queued { frame, followed, .. }) = queue.pop_front_if(|queued| queued.rests_on <= safe) else {
+                break;
+            };
+            if let Some(leaving) = followed {
+                leaving.leaves(&self.traces, frame.header.request_id, frame.header.message_type);
+            }
             self.queued_bytes.set(self.queued_bytes.get() - frame.bytes());
             sink.push(frame);
         }

@@ -26,8 +26,10 @@ pub use html::outside::{confirmation, login, notice};
 pub use html::shell::{Visitor, document};
 pub use page::{Page, Part, parts};
 
+/// Colours in light and dark, text and tables: what other pages share with this one. It refers to nothing outside it.
+pub const BASE_STYLE: &str = include_str!("../assets/base.css");
 /// The style sheet.
-pub const STYLE: &str = include_str!("../assets/style.css");
+pub const STYLE: &str = concat!(include_str!("../assets/base.css"), include_str!("../assets/style.css"));
 /// The script: replaces parts of the page by what the server sends.
 pub const SCRIPT: &str = include_str!("../assets/live.js");
 /// The icon.

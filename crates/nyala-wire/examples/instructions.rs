@@ -40,6 +40,7 @@ fn create() -> MetaRequest {
         now: Time { seconds: 1_790_000_000, nanos: 123_456_789 },
         op: MetaOp::Create { entry: NewEntry { parent: INODE, name, perm: 0o644, umask: 0 }, exclusive: true },
         want: Want::NOTHING,
+        caller: None,
     }
 }
 

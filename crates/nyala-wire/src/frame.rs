@@ -21,7 +21,7 @@
 //! | 36 | reserved u32 | 0 |
 //! | 40 | body length u32 | ≤ [`MAX_BODY`] |
 //! | 44 | payload length u32 | ≤ [`MAX_PAYLOAD`] |
-//! | 48 | log position u64 | in metadata replies: durable up to here; else 0 |
+//! | 48 | log position u64 | in metadata replies: durable up to here; in traced requests: the trace id; else 0 |
 //! | 56 | reserved u32 | 0 |
 //! | 60 | CRC-32C of bytes 0..60 u32 | |
 
@@ -47,6 +47,8 @@ pub mod flags {
     pub const REPLY: u32 = 1 << 0;
     /// With [`REPLY`]: the request failed and the body is an encoded error.
     pub const ERROR: u32 = 1 << 1;
+    /// Of a request: it is traced, and the header's log position is the trace's id.
+    pub const TRACED: u32 = 1 << 2;
 }
 
 /// Why a frame was refused.
@@ -106,7 +108,7 @@ pub struct Header {
     pub payload_len: u32,
     /// In replies of metadata: the server's run; else 0.
     pub run: u32,
-    /// In replies of metadata: durable log position; else 0.
+    /// In replies of metadata: durable log position; in requests with [`flags::TRACED`]: the id of the trace; else 0.
     pub log_position: u64,
     /// In replies of metadata: so many records after that position are not on disk, and the reply may rest on them; else 0.
     pub unsynced_records: u32,
@@ -206,6 +208,11 @@ impl Header {
     /// Is it an answer?
     pub fn is_reply(&self) -> bool {
         self.flags & flags::REPLY != 0
+    }
+
+    /// The id of the trace that the request belongs to.
+    pub fn trace(&self) -> Option<u64> {
+        (self.flags & (flags::REPLY | flags::TRACED) == flags::TRACED).then_some(self.log_position)
     }
 
     /// Is it an answer whose body is an encoded error?

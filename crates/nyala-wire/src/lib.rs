@@ -5,7 +5,9 @@
 //! This crate is pure: no I/O, no clock, no randomness of its own. `docs/protocol.md` shows every byte of what is defined here.
 
 pub mod attr;
+pub mod audit;
 pub mod cbor;
+pub mod changes;
 pub mod check;
 pub mod checksum;
 pub mod codec;
@@ -16,14 +18,18 @@ pub mod fragments;
 pub mod frame;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod group_orders;
 pub mod ids;
+pub mod key_rules;
 pub mod map;
 pub mod meta;
 pub mod meta_tx;
 pub mod mgmt;
+mod mgmt_nodes;
 pub mod mirror;
 pub mod mounts;
 pub mod name;
+pub mod raid;
 pub mod relay;
 pub mod slot_orders;
 pub mod slots;
@@ -32,6 +38,7 @@ pub mod stats;
 pub mod storage;
 pub mod stripe;
 pub mod time;
+pub mod trace;
 pub mod walk;
 
 pub use attr::Attr;
@@ -70,6 +77,8 @@ pub mod message_type {
     pub const STORAGE_REPLICA: u16 = 0x0210;
     /// Several of those, see [`crate::mirror::bundle`].
     pub const STORAGE_REPLICAS: u16 = 0x0211;
+    /// Command line to storage: body is a [`crate::raid::RaidRequest`], the reply's a [`crate::raid::RaidState`].
+    pub const STORAGE_RAID: u16 = 0x0220;
     /// To management: body is a [`crate::mgmt::MgmtRequest`].
     pub const MGMT: u16 = 0x0300;
     /// Between management nodes: body is a `RaftRequest` of `nyala-mgmt`.
@@ -80,6 +89,9 @@ pub mod message_type {
     pub const STATS: u16 = 0x0002;
     /// Any service: an empty body; the reply's payload is its page of metrics, OpenMetrics text (`docs/metrics.md`).
     pub const METRICS: u16 = 0x0003;
+    /// Any service, answered by its connection layer: body is a [`crate::trace::TraceRequest`], the reply a
+    /// [`crate::trace::TraceReply`].
+    pub const TRACE: u16 = 0x0004;
     /// Any service, answered by its connection layer: an empty body and a payload of at most
     /// [`crate::relay::MAX_PATH_TEST`] bytes, which comes back. Proves that packets of full size go both ways.
     pub const PATH_TEST: u16 = 0x0010;

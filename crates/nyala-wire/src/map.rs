@@ -2,7 +2,10 @@
 
 //! The cluster map: what everybody outside management sees of the cluster state.
 
+pub mod addresses;
+
 use crate::ids::{ClusterId, GroupId, MapVersion, NodeId, PoolId, Slot, TargetId};
+use crate::key_rules::KeyRule;
 pub use crate::slot_orders::{PlannedMoves, Rebalance};
 use crate::stripe::StripePattern;
 use minicbor::{Decode, Encode};
@@ -383,9 +386,19 @@ pub struct ClusterMap {
     #[cbor(default)]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub planned: Vec<PlannedMoves>,
+    /// What clients are held to, by id of key; those of other keys to nothing.
+    #[n(11)]
+    #[cbor(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub key_rules: Vec<KeyRule>,
 }
 
 impl ClusterMap {
+    /// What the clients of a key are held to, if to anything.
+    pub fn key_rule(&self, key: &str) -> Option<&KeyRule> {
+        self.key_rules.iter().find(|rule| rule.key == key)
+    }
+
     /// The node with this id.
     pub fn node(&self, id: NodeId) -> Option<&Node> {
         self.nodes.binary_search_by_key(&id, |node| node.id).ok().map(|at| &self.nodes[at])
@@ -471,30 +484,6 @@ impl ClusterMap {
     /// Targets of a kind, by id.
     pub fn targets_of(&self, kind: TargetKind) -> impl Iterator<Item = &Target> + '_ {
         self.targets.iter().filter(move |target| target.kind == kind)
-    }
-}
-
-/// Socket addresses as text, the form that is the same in CBOR, JSON and configuration files.
-pub mod addresses {
-    use minicbor::decode::Error as DecodeError;
-    use minicbor::encode::{Error as EncodeError, Write};
-    use minicbor::{Decoder, Encoder};
-    use std::net::SocketAddr;
-
-    /// For `#[cbor(with = …)]`.
-    pub fn encode<C, W: Write>(
-        addresses: &[SocketAddr],
-        e: &mut Encoder<W>,
-        _: &mut C,
-    ) -> Result<(), EncodeError<W::Error>> {
-        e.array(addresses.len() as u64)?;
-        addresses.iter().try_for_each(|address| e.str(&address.to_string())?.ok())
-    }
-
-    /// For `#[cbor(with = …)]`.
-    pub fn decode<'b, C>(d: &mut Decoder<'b>, _: &mut C) -> Result<Vec<SocketAddr>, DecodeError> {
-        let texts = d.array_iter::<&str>()?;
-        texts.map(|text| text?.parse().map_err(|_| DecodeError::message("not a socket address"))).collect()
     }
 }
 

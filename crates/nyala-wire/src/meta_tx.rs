@@ -7,7 +7,7 @@ use crate::attr::Attr;
 use crate::file_kind::FileKind;
 use crate::fragments::{CookieRange, Fragment, FragmentEntry};
 use crate::ids::{InodeId, MapVersion, SessionId, Slot, TargetId};
-use crate::meta::{Owner, SetAttr};
+use crate::meta::{Caller, Owner, SetAttr};
 use crate::name::Name;
 use crate::stripe::StripePattern;
 use crate::time::Time;
@@ -52,6 +52,12 @@ pub enum TxAction {
         /// 0, or 1 for the second message of a transaction to the same participant (rename lock first, parts after).
         #[n(2)]
         stage: u8,
+        /// Who may not do all of it: the parts are checked for that user. Absent: nobody in particular, or everything is allowed.
+        #[n(3)]
+        caller: Option<Box<Caller>>,
+        /// Inodes of these parts, if any, that have to belong to the caller, since their names are in directories where only owners remove them.
+        #[n(4)]
+        owned: Option<Vec<InodeId>>,
     },
     /// Do what was prepared. Reply: `Done`, also when it was done before.
     #[n(1)]

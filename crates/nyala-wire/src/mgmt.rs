@@ -2,8 +2,13 @@
 
 //! Requests to the management service, by servers and clients. Operators use the REST API.
 
+use crate::audit::AuditRecord;
+pub use crate::changes::StateChange;
+pub use crate::group_orders::GroupOrder;
 use crate::ids::{ClusterId, GroupId, InodeId, MapVersion, NodeId, TargetId};
-use crate::map::{ClusterMap, Consistency, Role, TargetKind};
+use crate::key_rules::KeyRule;
+use crate::map::{ClusterMap, Role, TargetKind};
+pub use crate::mgmt_nodes::{MgmtNode, MgmtRole};
 pub use crate::mounts::{MOUNT_KNOWN_S, MountAt};
 pub use crate::slot_orders::{SlotOrder, SlotStep};
 pub use crate::stats::ServiceStats;
@@ -118,6 +123,15 @@ pub enum MgmtRequest {
     /// An operator's order about slots. Reply: `Done`.
     #[n(23)]
     Slots(#[n(0)] SlotOrder),
+    /// An operator says what the clients of a key are held to; a rule that holds them to nothing is removed. Reply: `Done`.
+    #[n(24)]
+    SetKeyRule(#[n(0)] KeyRule),
+    /// The last orders of operators. Reply: `Audit`.
+    #[n(25)]
+    Audit,
+    /// The last changes of the cluster state that this leader remembers. Reply: `Changes`.
+    #[n(26)]
+    Changes,
 }
 
 /// What became of a member of a mirror group.
@@ -133,117 +147,6 @@ pub enum MemberNews {
     /// It holds everything again.
     #[n(2)]
     Resynced,
-}
-
-/// What an operator wants of mirror groups (`docs/replication.md`).
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub enum GroupOrder {
-    /// A group of these targets.
-    #[n(0)]
-    Create {
-        /// Its id; 0 for the next one.
-        #[n(0)]
-        group: GroupId,
-        /// What its members hold.
-        #[n(1)]
-        kind: TargetKind,
-        /// Its members, the primary first.
-        #[n(2)]
-        members: Vec<TargetId>,
-    },
-    /// Groups of all targets that are in none: members on different nodes and of about the same size.
-    #[n(1)]
-    CreateAll {
-        /// What the members hold.
-        #[n(0)]
-        kind: TargetKind,
-        /// Members of each group, 2 to 4.
-        #[n(1)]
-        members: u8,
-        /// Sizes may differ.
-        #[n(2)]
-        ignore_space: bool,
-        /// Targets for which no partner is left may stay as they are.
-        #[n(3)]
-        ignore_uneven: bool,
-    },
-    /// A group goes.
-    #[n(2)]
-    Remove {
-        /// The group.
-        #[n(0)]
-        group: GroupId,
-        /// The operator's word that no file has data there (any more), or that the data is given up.
-        #[n(1)]
-        content_gone: bool,
-    },
-    /// Stop resync in a group, or let it go on.
-    #[n(3)]
-    StopResync {
-        /// The group.
-        #[n(0)]
-        group: GroupId,
-        /// Stopped.
-        #[n(1)]
-        stopped: bool,
-    },
-    /// Another good member becomes primary.
-    #[n(4)]
-    Switch {
-        /// The group.
-        #[n(0)]
-        group: GroupId,
-        /// The member.
-        #[n(1)]
-        target: TargetId,
-    },
-    /// The operator's word on a target's content, whether it is in a group or not.
-    #[n(5)]
-    Declare {
-        /// The target.
-        #[n(0)]
-        target: TargetId,
-        /// What it is from now on.
-        #[n(1)]
-        consistency: Consistency,
-    },
-    /// A target becomes a member of a group, and gets everything.
-    #[n(6)]
-    AddMember {
-        /// The group.
-        #[n(0)]
-        group: GroupId,
-        /// A target without content.
-        #[n(1)]
-        target: TargetId,
-    },
-    /// A member that is not good leaves its group.
-    #[n(7)]
-    RemoveMember {
-        /// The group.
-        #[n(0)]
-        group: GroupId,
-        /// The member.
-        #[n(1)]
-        target: TargetId,
-    },
-    /// A target goes, for good: its id is never given again.
-    #[n(8)]
-    RemoveTarget {
-        /// The target; offline, in no group.
-        #[n(0)]
-        target: TargetId,
-        /// The operator's word that no file has data there (any more), or that the data is given up.
-        #[n(1)]
-        content_gone: bool,
-    },
-    /// A metadata or storage node goes, for good.
-    #[n(9)]
-    RemoveNode {
-        /// The node; offline, without targets.
-        #[n(0)]
-        node: NodeId,
-    },
 }
 
 /// A service asks for ids.
@@ -434,6 +337,12 @@ pub enum MgmtReply {
     /// The mounts that serve metrics, by address. After a change of leaders incomplete until each was announced again.
     #[n(19)]
     Mounts(#[n(0)] Vec<MountAt>),
+    /// Orders of operators, oldest first.
+    #[n(20)]
+    Audit(#[n(0)] Vec<AuditRecord>),
+    /// What changed, newest first.
+    #[n(21)]
+    Changes(#[n(0)] Vec<StateChange>),
 }
 
 /// A management node makes itself known.
@@ -454,43 +363,4 @@ pub struct JoinMgmt {
     /// Its id, once it has one and takes part in Raft: let it become a voter. Before that (0) it only asks for its id.
     #[n(4)]
     pub node: NodeId,
-}
-
-/// What a management node is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
-#[cbor(index_only)]
-#[serde(rename_all = "lowercase")]
-pub enum MgmtRole {
-    /// It decides.
-    #[n(0)]
-    Leader,
-    /// It has a vote and can become the leader.
-    #[n(1)]
-    Follower,
-    /// It gets everything that is decided and has no vote yet, or no longer.
-    #[n(2)]
-    Learner,
-}
-
-/// A management node as the leader sees it.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
-pub struct MgmtNode {
-    /// Its id.
-    #[n(0)]
-    pub node: NodeId,
-    /// Its alias.
-    #[n(1)]
-    pub alias: String,
-    /// Where it listens, in order of preference.
-    #[cbor(n(2), with = "crate::map::addresses")]
-    pub addresses: Vec<std::net::SocketAddr>,
-    /// What it is.
-    #[n(3)]
-    pub role: MgmtRole,
-    /// Last entry of the log that it is known to have on disk; `None` for none.
-    #[n(4)]
-    pub log: Option<u64>,
-    /// Whether it answered the leader within the last second.
-    #[n(5)]
-    pub reachable: bool,
 }

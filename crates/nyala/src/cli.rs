@@ -77,6 +77,8 @@ pub enum Command {
     Stats(stats::StatsCommand),
     /// What services, targets, clients, users and operations do now, on a terminal
     Top(top::TopArgs),
+    /// Where the time of single operations goes: client, network, metadata, storage, mirror
+    Trace(trace::TraceArgs),
     /// Mount a file system
     Mount(role::mount::MountArgs),
     /// Unmount a file system, and wait until everything written is with the servers
@@ -105,6 +107,11 @@ pub enum Command {
     Compat(CompatCommand),
     /// Make a cluster's secret file, and change the keys in it
     Secret(secret::SecretArgs),
+    /// What servers hold clients to, by the key that they show: read-only, squashed and mapped users
+    #[command(subcommand)]
+    Key(key_args::KeyCommand),
+    /// What operators ordered, who and from where, and what came of it
+    Audit(audit::AuditArgs),
     /// Print completions for a shell
     Completions(completions::CompletionsArgs),
     /// Write the manual pages
@@ -209,6 +216,8 @@ pub enum HealthCommand {
     /// Which address of each node answers, and how fast
     #[command(visible_alias = "network")]
     Net(health_net::HealthNetArgs),
+    /// What a bug report needs, in one archive: settings without secrets, logs, state, metrics, facts about this host
+    Bundle(health_bundle::HealthBundleArgs),
 }
 
 /// `nyala config …`
@@ -245,10 +254,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Stop(args) => stop::run(args),
         Command::Node(NodeCommand::List(args)) => node_list::run(args, output),
         Command::Node(NodeCommand::Remove(args)) => node_remove::run(args, output),
-        Command::Target(TargetCommand::List(args)) => target_list::run(args, output),
-        Command::Target(TargetCommand::Add(args)) => target_add::run(args),
-        Command::Target(TargetCommand::Remove(args)) => target_remove::run(args, output),
-        Command::Target(TargetCommand::SetState(args)) => target_set_state::run(args, output),
+        Command::Target(command) => run_target(command, output),
         Command::Mirror(command) => run_mirror(command, output),
         Command::Raid(command) => raid::run(command, output),
         Command::Scrub(args) => scrub::run(args, output),
@@ -259,7 +265,9 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Health(HealthCommand::Check(args)) => health_check::run(args, output),
         Command::Health(HealthCommand::Df(args)) => health_df::run(args, output),
         Command::Health(HealthCommand::Net(args)) => health_net::run(args, output),
+        Command::Health(HealthCommand::Bundle(args)) => health_bundle::run(args, output),
         Command::Stats(command) => stats::run(command, output),
+        Command::Trace(args) => trace::run(args, output),
         Command::Top(args) => top::run(args),
         Command::Mount(args) => role::mount::run(args),
         Command::Umount(args) => umount::run(args),
@@ -274,9 +282,20 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Config(ConfigCommand::Check(args)) => config_check::run(args, output),
         Command::Compat(command) => crate::compat::install::run(command),
         Command::Secret(args) => secret::run(args, output),
+        Command::Key(command) => key::run(command, output),
+        Command::Audit(args) => audit::run(args, output),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
         Command::Version => version::run(output),
+    }
+}
+
+fn run_target(command: TargetCommand, output: Output) -> Outcome {
+    match command {
+        TargetCommand::List(args) => target_list::run(args, output),
+        TargetCommand::Add(args) => target_add::run(args),
+        TargetCommand::Remove(args) => target_remove::run(args, output),
+        TargetCommand::SetState(args) => target_set_state::run(args, output),
     }
 }
 

@@ -3,6 +3,7 @@
 //! The nyala binary: services, mounts and commands. `docs/cli.md` describes it.
 
 mod bench;
+mod bundle;
 mod cli;
 mod cluster;
 mod command;

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
 /// Runs on a shared machine differ by so much without a reason.
-const NOISE: f64 = 1.3;
+pub(crate) const NOISE: f64 = 1.3;
 
 /// What is read of a stored result.
 #[derive(Debug, Deserialize)]

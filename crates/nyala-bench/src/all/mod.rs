@@ -6,7 +6,7 @@
 //! parts are measured all the same. A cluster that does not start ends it.
 
 mod chart;
-mod history;
+pub(crate) mod history;
 mod own;
 mod parts;
 mod scores;

@@ -3,7 +3,7 @@
 //! Latencies of operations and their percentiles.
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Longest latency that is told apart: an hour, ns.
@@ -22,7 +22,7 @@ impl Default for Latency {
 }
 
 /// Percentiles, microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Percentiles {
     /// Half of the operations took at most this.
     pub p50: f64,

@@ -7,7 +7,7 @@
 
 use super::cpu::thread_us;
 use super::latency::{Latency, Percentiles};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::io::{Read, Result, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::thread;
@@ -19,7 +19,7 @@ const MESSAGE: usize = 128;
 const PIECE: usize = 1 << 20;
 
 /// Figures of loopback TCP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Loopback {
     /// Round trips per second, 128 bytes each way, one at a time.
     pub round_trips_per_s: f64,

@@ -11,7 +11,7 @@ pub mod tests;
 use super::measure::latency::Percentiles;
 use super::measure::loopback::Loopback;
 use super::plan::Step;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Where a workload ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -37,7 +37,7 @@ impl Place {
 }
 
 /// CPU time that a phase cost, microseconds, until all had come to rest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cpu {
     /// Management services.
     pub mgmt_us: Option<u64>,
@@ -132,7 +132,8 @@ fn per(amount: f64, seconds: f64) -> f64 {
 }
 
 /// The machine and cluster that were measured.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Setting {
     /// CPUs of this machine.
     pub cpus: usize,

@@ -9,6 +9,7 @@
 //! handed over under the session that has ended (`rpc::bound`): then it fails.
 
 use crate::error::{Error, Result};
+use crate::rpc::acting_user::caller;
 use crate::rpc::adopt::{adopt, note_slots};
 use crate::rpc::bound::Bound;
 use crate::rpc::cluster::Cluster;
@@ -56,7 +57,8 @@ impl Cluster {
     /// A request under no sequence number yet.
     pub(crate) fn request(&self, op: MetaOp, owner: Owner) -> MetaRequest {
         let want = Want::NOTHING;
-        MetaRequest { session: SessionId(0), sequence: 0, acked_below: 0, owner, now: wall_clock(), op, want }
+        let (session, caller) = (SessionId(0), caller(self));
+        MetaRequest { session, sequence: 0, acked_below: 0, owner, now: wall_clock(), op, want, caller }
     }
 
     /// Sends once.

@@ -6,6 +6,7 @@
 pub mod logic;
 pub mod transport;
 
+pub(crate) mod acting_user;
 pub(crate) mod adopt;
 pub(crate) mod bound;
 pub(crate) mod cluster;

@@ -60,6 +60,7 @@ impl Network {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let mut config = HandshakeConfig::new(client.secret.clone(), 0, client.role, 0);
         config.encrypt = client.encrypt;
+        config.tracer = client.tracer.clone();
         config.relays.seed(&client.mgmt);
         Network { id: NEXT.fetch_add(1, Ordering::Relaxed), config, pools: Mutex::default() }
     }

@@ -66,7 +66,7 @@ impl Machine {
     fn on(log: Vec<Batch>, target: TargetId, map: &Arc<ClusterMap>, boot: u64) -> Machine {
         let (found, tables) = (log.len() as u64, MemTables::of(log));
         let mut batch = sequences::go_on_with(&tables, boot).unwrap();
-        runs::begin(&tables, &mut batch, boot, found).unwrap();
+        runs::begin(&tables, &mut batch, boot, found, None).unwrap();
         tables.apply(&batch).unwrap();
         let identity = Identity { target, boot, seed: boot, split_above: 0 };
         let mut server = Server::new(identity, Box::new(tables.clone()), map.clone());

@@ -69,12 +69,15 @@ fn one(before: &ClusterState, event: &Event, after: &ClusterState) -> Option<(Mo
         Event::GroupRemoved(id) => neutral(format!("mirror group {id} was removed")),
         Event::MemberState(group, id, state) => Some(member(after, *group, *id, *state)),
         Event::MovesPlanned(id) => planned(before, *id, after).map(|what| (Mood::Neutral, what)),
+        Event::KeyRuleChanged(key) => neutral(held(after, key)),
         // Said by what else changed, or of no use to people.
         Event::GroupChanged(..)
         | Event::PrimaryChanged(..)
         | Event::RangeHandedOut(..)
         | Event::SlotMoves(_)
-        | Event::SlotStays(_) => None,
+        | Event::SlotStays(_)
+        | Event::OrderNoted(_)
+        | Event::OrderEnded(_) => None,
     }
 }
 
@@ -83,6 +86,11 @@ fn planned(before: &ClusterState, id: TargetId, after: &ClusterState) -> Option<
     let of = |state: &ClusterState| state.planned.iter().find(|plan| plan.to == id).map_or(0, |plan| plan.slots.len());
     let slots = of(after);
     (slots > of(before)).then(|| format!("{} is to serve {slots} more slots", target(after, id)))
+}
+
+fn held(after: &ClusterState, key: &str) -> String {
+    let rules = if after.key_rules.iter().any(|rule| rule.key == key) { "other rules" } else { "no rules" };
+    format!("key {key} has {rules}")
 }
 
 fn node_changed(before: &ClusterState, id: NodeId, after: &ClusterState) -> Option<(Mood, String)> {

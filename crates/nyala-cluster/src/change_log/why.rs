@@ -6,6 +6,14 @@ use super::what::{node, target};
 use crate::{ClusterState, Command, Trigger};
 use nyala_wire::map::Reachability;
 
+fn heard(name: &str, reachability: Reachability) -> String {
+    match reachability {
+        Reachability::Online => format!("{name} was heard again"),
+        Reachability::ProbablyOffline => format!("{name} missed heartbeats for half of its lease"),
+        Reachability::Offline => format!("the lease of {name} ended: it stopped, crashed or was not heard"),
+    }
+}
+
 pub(super) fn why(command: &Command, before: &ClusterState, after: &ClusterState) -> String {
     match command {
         Command::Init { .. } => "the first management node was started".to_owned(),
@@ -14,14 +22,7 @@ pub(super) fn why(command: &Command, before: &ClusterState, after: &ClusterState
             let name = known.map_or_else(|| "a service".to_owned(), |n| node(after, n.id));
             format!("{name} was started and registered")
         }
-        Command::SetReachability { node: id, reachability, .. } => {
-            let name = node(before, *id);
-            match reachability {
-                Reachability::Online => format!("{name} was heard again"),
-                Reachability::ProbablyOffline => format!("{name} missed heartbeats for half of its lease"),
-                Reachability::Offline => format!("the lease of {name} ended: it stopped, crashed or was not heard"),
-            }
-        }
+        Command::SetReachability { node: id, reachability, .. } => heard(&node(before, *id), *reachability),
         Command::SetConsistency { trigger, .. } => content(*trigger).to_owned(),
         Command::SetCapacityPools(_) => "free space passed a limit".to_owned(),
         Command::MarkNeedsResync { member, by } => format!(
@@ -37,7 +38,9 @@ pub(super) fn why(command: &Command, before: &ClusterState, after: &ClusterState
         Command::PlanMoves { to, .. } => format!("{} joined, and has less than its share", target(before, *to)),
         Command::ReleaseMoves { to, .. } => format!("the next slots planned for {} set out", target(before, *to)),
         Command::CompleteMove { slot, .. } => format!("slot {slot} is wholly on the other server"),
+        Command::NoteOrder(_) | Command::EndOrder { .. } => "an operator's order was written down".to_owned(),
         Command::SetSettings(_)
+        | Command::SetKeyRule(_)
         | Command::SetLimits(_)
         | Command::Rename { .. }
         | Command::CreatePool { .. }

@@ -12,5 +12,4 @@ done
 mkdir "$1/root/mnt/nyala"
 touch "$1/root/usr/local/bin/nyala"
 mount --bind "$2" "$1/root/usr/local/bin/nyala"
-touch "$1.ready"
 exec chroot "$1/root" sleep infinity

@@ -39,28 +39,21 @@ impl Machine {
         let dir = root.join(name);
         fs::create_dir(&dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
         let mut first = namespace.command(Path::new("unshare"));
-        first.args([
-            "--mount",
-            "--pid",
-            "--fork",
-            "--kill-child",
-            "--propagation",
-            "private",
-            "sh",
-            "-euc",
-            BOOT,
-            "sh",
-        ]);
+        first.args(["--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"]);
+        first.args(["sh", "-euc", BOOT, "sh"]);
         first.arg(&dir).arg(binary::nyala()).stdin(Stdio::null());
         let first = first.spawn().unwrap_or_else(|error| panic!("{name}: {error}"));
-        let (began, ready) = (Instant::now(), dir.with_extension("ready"));
-        while !ready.exists() {
+        let (began, children) = (Instant::now(), format!("/proc/{0}/task/{0}/children", first.id()));
+        // Its first process has a root of its own once all is mounted.
+        let is_up = |pid: &u32| fs::read_link(format!("/proc/{pid}/root")).is_ok_and(|root| root != Path::new("/"));
+        let pid = loop {
+            let child = fs::read_to_string(&children).ok().and_then(|pids| pids.trim().parse().ok());
+            if let Some(pid) = child.filter(is_up) {
+                break pid;
+            }
             assert!(began.elapsed() < LIMIT, "{name} does not come up");
             std::thread::sleep(Duration::from_millis(10));
-        }
-        let children = format!("/proc/{0}/task/{0}/children", first.id());
-        let pid = fs::read_to_string(&children).ok().and_then(|pids| pids.trim().parse().ok());
-        let pid = pid.unwrap_or_else(|| panic!("{name} has no first process in {children}"));
+        };
         Machine { name: name.to_owned(), root: root.to_owned(), namespace, first, pid, services: Vec::new() }
     }
 

@@ -184,9 +184,13 @@ fn unreachable(cluster: &Cluster) {
         &["health", "df"],
         &["entry", "info", "/nonexistent"],
     ];
-    for command in commands {
-        code(4, &nyala(&[command, &["--mgmt", NOBODY, "--secret", &secret][..]].concat()));
-    }
+    // At once, as each of them is patient.
+    std::thread::scope(|scope| {
+        for command in commands {
+            let line = [command, &["--mgmt", NOBODY, "--secret", &secret][..]].concat();
+            scope.spawn(move || code(4, &nyala(&line)));
+        }
+    });
     let option = format!("secret={secret}");
     code(4, &nyala(&["mount", &format!("{NOBODY}:/"), &text(&point), "-o", &option]));
     let pid = cluster.pid("mgmt");

@@ -2,6 +2,7 @@
 
 //! The end-to-end tests. `cargo test -p nyala-e2e` runs them; the crate's documentation says with what settings.
 
+mod bundle;
 mod coherence;
 mod compat;
 mod damage;
@@ -50,6 +51,7 @@ mod split_dirs;
 mod strangers;
 mod stress_ng;
 mod takeover;
+mod trace;
 mod upgrade;
 mod verifiers;
 mod waits;

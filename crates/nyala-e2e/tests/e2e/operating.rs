@@ -11,7 +11,7 @@ mod setup;
 mod site;
 
 use faults::{cuts, moves, not_mounted, replace_management};
-use keys::{part_roles, rotate};
+use keys::{hold_to_rules, part_roles, rotate};
 use members::{move_slots, replace_disk, restore_metadata, retire};
 use nyala_e2e::serial;
 use serde_json::Value;
@@ -65,6 +65,7 @@ fn e2e_operating_page() {
     part(&mut site, "looking", look_around);
     part(&mut site, "the secret is rotated", rotate);
     part(&mut site, "roles are parted", part_roles);
+    part(&mut site, "clients are held to rules", hold_to_rules);
     part(&mut site, "cuts", cuts);
     part(&mut site, "management moves", moves);
     part(&mut site, "management is replaced", replace_management);

@@ -74,6 +74,7 @@ fn e2e_a_restart_of_metadata_under_load_leaves_nothing_behind() {
     let (ended, began) = (AtomicBool::new(false), Instant::now());
     let second = dirs[1].parent().unwrap();
     let mut loads = [Load::start(&cluster, "load-a"), Load::start_on(&cluster, second, "load-b")];
+    let start_again = cluster.prepare_start("meta2");
     std::thread::scope(|scope| {
         let readers = [
             scope.spawn(|| read_all(&files, true, &ended)),
@@ -87,7 +88,7 @@ fn e2e_a_restart_of_metadata_under_load_leaves_nothing_behind() {
             std::thread::sleep(Duration::from_secs(if long() { 60 } else { 2 }));
             cluster.kill("meta2");
             std::thread::sleep(Duration::from_millis(500));
-            cluster.start_service("meta2");
+            start_again.go().must();
             let (since, lasts) = (Instant::now(), Duration::from_secs(if long() { 900 } else { 10 }));
             while since.elapsed() < lasts {
                 ahead(&mut loads, 3);

@@ -36,6 +36,11 @@ pub fn is_outside(ctx: &Context, group: u32) -> bool {
     !groups.contains(&group) && capabilities & FSETID == 0
 }
 
+/// The groups of a process besides the one that the kernel sends; none if it cannot be looked at.
+pub fn groups(pid: u32) -> Vec<u32> {
+    parse(&std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default()).groups
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,10 +12,10 @@ use super::handles::Handles;
 use super::lock_holders::LockHolders;
 use super::lock_owners::LockOwners;
 use super::statistics::Requests;
-use super::{attrs, locks, names, xattrs};
+use super::{attrs, callers, locks, names, xattrs};
 use crate::types::*;
 use crate::{DirBuffer, Errno, Handler, Notifier, WriteData};
-use nyala_client::{Client, Lookup};
+use nyala_client::{ActingUser, Client, Lookup};
 use nyala_wire::meta::DelegationMode;
 use nyala_wire::{FileKind, InodeId};
 use std::sync::Arc;
@@ -192,8 +192,9 @@ impl Handler for NyalaFs {
         self.client.retry_timeout()
     }
 
-    fn bounded<T>(&self, work: impl Future<Output = T>) -> impl Future<Output = T> {
-        self.client.bounded(work)
+    fn bounded<T>(&self, ctx: &Context, work: impl Future<Output = T>) -> impl Future<Output = T> {
+        let user = ActingUser { uid: ctx.uid, gid: ctx.gid, pid: ctx.pid, groups: callers::groups };
+        self.client.bounded(self.client.on_behalf(user, work))
     }
 
     fn arrived(&self, opcode: u32, uid: u32) {

@@ -5,7 +5,8 @@
 //! Inode numbers are the cluster's own, so little has to be remembered for the kernel's references (of directories that
 //! others moved: [`moved`]). The kernel keeps
 //! names, attributes, pages and listings as far as the client has delegations on them, and is made to forget when they are
-//! revoked ([`cache`]). Permissions, ACLs included, are checked by the kernel (`default_permissions`, `POSIX_ACL`).
+//! revoked ([`cache`]). Permissions, ACLs included, are checked by the kernel (`default_permissions`, `POSIX_ACL`),
+//! and where the client's key has a rule about users also by servers, which are told who asks.
 //!
 //! Failure model: the cluster may be slow, restarting or gone; the client waits and tries again, and what comes here as
 //! an error is final for the request. Nothing here is durable. What can be late between withdrawals and replies is said

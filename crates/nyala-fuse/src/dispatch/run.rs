@@ -47,7 +47,7 @@ pub(super) async fn run<H: Handler, C: Channel>(
         Op::Lock(op) => return reply(replier, lock::run(handler, &server.interrupts, &ctx, ino, op).await),
         op => op,
     };
-    let mut work = pin!(handler.bounded(perform(handler, &ctx, ino, op, data)));
+    let mut work = pin!(handler.bounded(&ctx, perform(handler, &ctx, ino, op, data)));
     let exhausted = early_reply::exhausted(&server.interrupts, &ctx, opcode, handler.time_limit());
     let error = tokio::select! {
         biased;

@@ -6,6 +6,9 @@
 //! not. A new operation that changes something is refused to read-only keys until this says otherwise. What a client says that it had been
 //! answered before a power cut ([`MetaOp::Replay`]) is held to the same rules as what it asks now.
 
+pub(super) mod ids;
+pub(super) mod shown_ids;
+
 use nyala_transport::{KeyRules, Role};
 use nyala_wire::message_type::{META, META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX};
 use nyala_wire::meta::{MetaOp, MetaRequest};

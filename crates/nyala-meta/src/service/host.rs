@@ -17,6 +17,7 @@ use super::peers::Peers;
 use super::ranges;
 use super::state::State;
 use crate::tables::Tables;
+use nyala_namespace::runs;
 use nyala_store::StoreError;
 use nyala_transport::HandshakeConfig;
 use nyala_transport::member::Member;
@@ -165,6 +166,7 @@ impl Host {
             member: self.member.clone(),
             handshake: self.handshake.clone(),
             news: self.news.clone(),
+            run: self.serving().map(|serving| serving.state.boot),
         };
         let shell = GroupShell::new(setup, found);
         let members = Rc::downgrade(&shell);
@@ -194,7 +196,10 @@ impl Host {
         let map = self.member.map();
         let server = map.groups.iter().find(|group| group.members.contains(&self.me)).and_then(|group| group.serves);
         let recovered = match self.group() {
-            Some(_) => rows::before_this_term(&self.tables.store)?.unwrap_or(self.flusher.last_index()),
+            Some(_) => {
+                let found = runs::found(&self.tables, rows::first_records(&self.tables.store)?)?;
+                found.unwrap_or(self.flusher.last_index())
+            }
             None => self.lone.position(self.tables.store.applied()),
         };
         let mut state = State {

@@ -46,7 +46,9 @@ use nyala_scrape::{Pages, Scrapes};
 use nyala_store::own_dir::{Kind, OwnDir};
 use nyala_store::{Options, Recovery, Store, StoreError};
 use nyala_transport::member::{Bootstrap, Identity, Joined, Member, ServiceRole};
-use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, ServerOptions, Service, TransportError};
+use nyala_transport::{
+    Frame, HandshakeConfig, KeyRules, PeerInfo, Reply, Role, Secret, ServerOptions, Service, TransportError,
+};
 use nyala_wire::map::{ClusterMap, TargetKind};
 use nyala_wire::message_type::{
     META, META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX, METRICS, PING, STATS,
@@ -272,6 +274,32 @@ impl MetaService {
         self.host.serving().ok_or_else(elsewhere)
     }
 
+    /// Answers a client, held to what its key is held to.
+    async fn ask(
+        &self,
+        peer: &PeerInfo,
+        request: &Frame,
+        came: Instant,
+        op: &mut usize,
+    ) -> Result<Answered, WireError> {
+        let Serving { driver, state } = self.serving()?;
+        let mut decoded: MetaRequest = codec::decode(&request.body)?;
+        let rule = state.member.watch().key_rule(&peer.grant.key);
+        let read_only = rule.as_ref().is_some_and(|rule| rule.read_only);
+        let rules = KeyRules { read_only: peer.grant.rules.read_only || read_only };
+        access::request(peer.role, rules, &decoded)?;
+        access::ids::take(rule.as_ref(), &mut decoded)?;
+        let list = access::shown_ids::asks_for_list(&decoded.op);
+        *op = op_number(&decoded.op);
+        self.host.group().inspect(|group| group.asked());
+        catch_up(&state.member, MapVersion(request.header.map_version)).await;
+        let (mut body, position) = driver.request(decoded, came).await?;
+        if let Some(rule) = &rule {
+            body = access::shown_ids::shown(rule, list, body)?;
+        }
+        Ok(Answered { body, position, ..Answered::default() })
+    }
+
     /// Answers a request that came at that moment; `op` becomes the operation's number.
     async fn answer(
         &self,
@@ -283,16 +311,7 @@ impl MetaService {
         let host = &self.host;
         access::message(peer.role, request.message_type())?;
         let body = match request.message_type() {
-            META => {
-                let Serving { driver, state } = self.serving()?;
-                let decoded: MetaRequest = codec::decode(&request.body)?;
-                access::request(peer.role, peer.grant.rules, &decoded)?;
-                *op = op_number(&decoded.op);
-                host.group().inspect(|group| group.asked());
-                catch_up(&state.member, MapVersion(request.header.map_version)).await;
-                let (body, position) = driver.request(decoded, came).await?;
-                return Ok(Answered { body, position, ..Answered::default() });
-            }
+            META => return self.ask(peer, request, came, op).await,
             META_TX => {
                 let request = codec::decode(&request.body)?;
                 codec::encode(&self.serving()?.driver.transaction(request).await?)

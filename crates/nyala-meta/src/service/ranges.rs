@@ -13,6 +13,7 @@
 //! with NOT_READY then.
 
 use super::error::MetaError;
+use super::group::rows::first_records;
 use super::state::State;
 use nyala_namespace::runs;
 use nyala_namespace::sequences::{go_on_with, known};
@@ -50,12 +51,18 @@ pub async fn start(state: &State, recovered: u64) -> Result<u64, MetaError> {
              off; what was done since then is lost, inode numbers go on above those of before");
     }
     let mut batch = go_on_with(&state.tables, range)?;
-    runs::begin(&state.tables, &mut batch, range, recovered)?;
+    runs::begin(&state.tables, &mut batch, range, recovered, leads_from(state)?)?;
     state.store.wait_room().await;
     state.apply(&batch)?;
     state.flusher.flushed().await?;
     state.durable().await?;
     Ok(range)
+}
+
+/// The first record of its term, if it is a mirror group's primary by now.
+fn leads_from(state: &State) -> Result<Option<u64>, MetaError> {
+    let firsts = state.group.borrow().as_ref().map(|_| first_records(&state.store)).transpose()?;
+    Ok(firsts.and_then(|firsts| firsts.last().copied()))
 }
 
 async fn take(member: &Member, target: TargetId, used: u64) -> Result<(u64, u64), MgmtError> {

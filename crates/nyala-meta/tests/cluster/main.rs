@@ -13,6 +13,7 @@ mod open_while_removed;
 mod replaced;
 mod restored;
 mod roles;
+mod rules;
 
 use harness::Cluster;
 use nyala_client::{Client, OpenOptions};

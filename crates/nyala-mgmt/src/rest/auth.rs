@@ -2,10 +2,11 @@
 
 //! Who may ask, and whether this node may answer.
 
-use super::RestState;
 use super::connections::Proof;
 use super::error::ApiError;
 use super::token::Access;
+use super::{MAX_BODY, RestState};
+use crate::audit;
 use crate::counters::count;
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, header};
@@ -40,6 +41,30 @@ pub(super) async fn require_token(
             "send the header `Authorization: Bearer TOKEN`; the token is in rest.token in the management directory",
         )),
     }
+}
+
+/// Writes down what changes something, before it is done, and what came of it.
+pub(super) async fn write_down(
+    State(state): State<RestState>,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    if *request.method() == Method::GET {
+        return Ok(next.run(request).await);
+    }
+    let (parts, body) = request.into_parts();
+    let body = axum::body::to_bytes(body, MAX_BODY).await;
+    let body = body.map_err(|_| ApiError::invalid("the body of the request is too long, or was cut off"))?;
+    let what = format!("{} {} {}", parts.method, parts.uri.path(), String::from_utf8_lossy(&body));
+    let host = parts.extensions.get::<Proof>().map_or_else(String::new, |proof| proof.host.to_string());
+    let number = audit::begin(&state.core, ("rest.token".to_owned(), host, what.trim_end().to_owned())).await?;
+    let response = next.run(Request::from_parts(parts, body.into())).await;
+    let outcome = match response.status() {
+        status if status.is_success() => "done".to_owned(),
+        status => format!("refused: {status}"),
+    };
+    audit::end(&state.core, number, outcome).await;
+    Ok(response)
 }
 
 /// Lets through when this node leads: others may know less than was decided.

@@ -19,6 +19,7 @@ use hyper_util::service::TowerToHyperService;
 use nyala_transport::Admission;
 use nyala_transport::admission::Place;
 use std::convert::Infallible;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -41,6 +42,8 @@ const HEADER_BYTES: usize = 16 << 10;
 /// The place of a connection among strangers, until it shows the token.
 #[derive(Clone)]
 pub(crate) struct Proof {
+    /// From where it was made.
+    pub host: IpAddr,
     place: Arc<Mutex<Option<oneshot::Sender<()>>>>,
 }
 
@@ -94,7 +97,8 @@ async fn accept(
 
 async fn serve_one(stream: TcpStream, mut place: Place, app: Router) {
     let (given, mut proven) = oneshot::channel();
-    let proof = Proof { place: Arc::new(Mutex::new(Some(given))) };
+    let host = stream.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |from| from.ip());
+    let proof = Proof { host, place: Arc::new(Mutex::new(Some(given))) };
     let app = TowerToHyperService::new(app);
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(proof.clone());

@@ -113,6 +113,7 @@ fn router(state: RestState) -> Router {
         .route("/capacities", get(capacities::get))
         .route("/health", get(health::get))
         .route("/settings", put(settings::put))
+        .layer(from_fn_with_state(state.clone(), auth::write_down))
         .layer(from_fn_with_state(state.clone(), auth::require_leader))
         .layer(from_fn_with_state(state.clone(), auth::require_token));
     Router::new()

@@ -53,14 +53,21 @@ pub(super) fn request(role: Role, request: &MgmtRequest) -> Result<(), WireError
         MgmtRequest::Groups(_) => only(role == Role::Cli, "only operators change mirror groups"),
         MgmtRequest::AnnounceMount(_) => only(role == Role::Client, "only mounts say where they serve metrics"),
         MgmtRequest::Mounts => Ok(()),
+        MgmtRequest::Changes => only(
+            matches!(role, Role::Mgmt | Role::Mon | Role::Cli),
+            "only operators, management and monitoring read the cluster's history",
+        ),
         MgmtRequest::SlotStep(_) => only(role == Role::Meta, "only metadata services give slots away"),
         MgmtRequest::Slots(_) => only(role == Role::Cli, "only operators move slots"),
+        MgmtRequest::SetKeyRule(_) => only(role == Role::Cli, "only operators say what keys are held to"),
+        MgmtRequest::Audit => only(role == Role::Cli, "only operators see what others ordered"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nyala_wire::key_rules::KeyRule;
     use nyala_wire::mgmt::{GroupOrder, Heartbeat, JoinMgmt, MemberNews, MountAt, Register, SlotOrder, SlotStep};
     use nyala_wire::{ClusterId, GroupId, MapVersion, NodeId, Slot, TargetId};
 
@@ -109,8 +116,11 @@ mod tests {
             (MgmtRequest::AdoptMgmt { mgmt: Vec::new() }, "a"),
             (MgmtRequest::AnnounceMount(mount), "c"),
             (MgmtRequest::Mounts, "cmsgano"),
+            (MgmtRequest::Changes, "gan"),
             (MgmtRequest::SlotStep(SlotStep::Complete { slot: Slot(1), attempt: 1 }), "m"),
             (MgmtRequest::Slots(SlotOrder::Cancel { slots: Vec::new() }), "a"),
+            (MgmtRequest::SetKeyRule(KeyRule::none("k1")), "a"),
+            (MgmtRequest::Audit, "a"),
         ]
     }
 

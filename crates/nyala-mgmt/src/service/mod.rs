@@ -9,9 +9,11 @@
 mod access;
 mod adopt;
 mod capacities;
+mod changes;
 mod connection;
 mod goodbye;
 mod heartbeat;
+mod key_rules;
 mod member;
 mod mounts;
 mod page;
@@ -23,7 +25,7 @@ mod watch_map;
 use crate::core::{Core, Refusal};
 use crate::metrics::{self, Op};
 use crate::raft::rpc;
-use crate::{groups, members};
+use crate::{audit, groups, members};
 use nyala_cluster::MemberAt;
 use nyala_metrics::Requests;
 use nyala_scrape::Pages;
@@ -106,7 +108,20 @@ impl MgmtService {
             Err(Refusal::NotLeader { leader, addresses }) => return Ok(MgmtReply::NotLeader { leader, addresses }),
             other => other?,
         }
+        match audit::what(&ask) {
+            None => self.carry_out(core, peer, ask).await,
+            Some(what) => {
+                let (key, host) = (peer.grant.key.to_string(), peer.address.ip().to_string());
+                audit::audited(core, (key, host, what), self.carry_out(core, peer, ask)).await
+            }
+        }
+    }
+
+    /// Does what a leader does.
+    async fn carry_out(&self, core: &Arc<Core>, peer: &PeerInfo, ask: MgmtRequest) -> Result<MgmtReply, WireError> {
         match ask {
+            MgmtRequest::SetKeyRule(rule) => key_rules::set(core, rule).await,
+            MgmtRequest::Audit => Ok(MgmtReply::Audit(core.view.state().orders.clone())),
             MgmtRequest::WatchMap { have, wait_ms } => watch_map::handle(core, have, wait_ms).await,
             MgmtRequest::Register(register) => register::handle(core, &register).await,
             MgmtRequest::Heartbeat(heartbeat) => heartbeat::handle(core, &heartbeat, peer.connection_id),
@@ -128,6 +143,7 @@ impl MgmtService {
             MgmtRequest::Slots(order) => slots::order(core, order).await,
             MgmtRequest::AnnounceMount(mount) => mounts::add(core, mount, peer.address.ip()),
             MgmtRequest::Mounts => Ok(mounts::list(core)),
+            MgmtRequest::Changes => Ok(changes::handle(core)),
             MgmtRequest::AdoptMgmt { .. } => Err(ErrorCode::INVALID.into()),
         }
     }

@@ -9,6 +9,7 @@ use super::pages::made;
 use super::render::Known;
 use super::state::WebState;
 use super::visitor::Visitor;
+use crate::audit;
 use crate::core::Refusal;
 use crate::groups::carry_out;
 use axum::extract::{Form, Query, State};
@@ -72,7 +73,7 @@ pub(super) async fn act(
         Ok(action) => action,
         Err(why) => return notice(StatusCode::BAD_REQUEST, "That is no action", &why),
     };
-    let outcome = carry(&state, action).await;
+    let outcome = carry(&state, &visitor.host, action).await;
     tracing::info!(?action, ?outcome, "an administrator acted on the page");
     let (done, text) = match outcome {
         Ok(()) => (true, "Done.".to_owned()),
@@ -82,15 +83,18 @@ pub(super) async fn act(
     Redirect::to("/mirrors").into_response()
 }
 
-async fn carry(state: &WebState, action: Action) -> Result<(), Refusal> {
+async fn carry(state: &WebState, host: &str, action: Action) -> Result<(), Refusal> {
+    let said = |what| ("web page".to_owned(), host.to_owned(), what);
     let order = match action {
         Action::Declare { target, consistency } => GroupOrder::Declare { target, consistency },
         Action::StopResync { group, stopped } => GroupOrder::StopResync { group, stopped },
         Action::Switch { group, target } => GroupOrder::Switch { group, target },
         Action::CancelMoves => {
-            return state.core.propose(Command::CancelMoves { slots: Vec::new() }).await.map(|_| ());
+            let cancel = state.core.propose(Command::CancelMoves { slots: Vec::new() });
+            return audit::audited(&state.core, said("meta cancel: all moves".to_owned()), cancel).await.map(|_| ());
         }
     };
     state.core.check_leading()?;
-    carry_out(&state.core, order).await
+    let what = audit::group(&order);
+    audit::audited(&state.core, said(what), carry_out(&state.core, order)).await
 }

@@ -19,6 +19,8 @@ pub(super) struct Visitor {
     pub id: String,
     /// The session.
     pub session: Session,
+    /// From where.
+    pub host: String,
 }
 
 impl Visitor {
@@ -49,8 +51,9 @@ impl FromRequestParts<WebState> for Visitor {
         let session = state.sessions.lock().find(wall_ms(), &id).cloned();
         match session {
             Some(session) => {
-                give(parts.extensions.get::<Proof>());
-                Ok(Visitor { id, session })
+                let proof = parts.extensions.get::<Proof>();
+                give(proof);
+                Ok(Visitor { id, session, host: proof.map_or_else(String::new, |proof| proof.host.to_string()) })
             }
             None => Err(Redirect::to("/login").into_response()),
         }

@@ -6,6 +6,7 @@ use super::attrs;
 use super::env::{Env, check_time};
 use super::inline;
 use super::open;
+use crate::access;
 use crate::change::{Change, Fault, Step};
 use nyala_wire::meta::{Commit, MAX_FILE_BYTES, MAX_PUTS, MetaOp, MetaReply, PutInline, PutOutcome, SetTime};
 use nyala_wire::{Attr, ErrorCode};
@@ -71,7 +72,7 @@ pub fn put_inlines(change: &mut Change, env: &Env, puts: &[PutInline]) -> Step<M
         if !env.is_here(put.inode) {
             return Ok(PutOutcome::Refused(ErrorCode::WRONG_SERVER.into()));
         }
-        match check_times(put).and_then(|()| put_one(change, env, put)) {
+        match check_times(put).and_then(|()| allowed(change, env, put)).and_then(|()| put_one(change, env, put)) {
             // Where this fails, all of it does.
             Ok((attr, version)) => Ok(PutOutcome::Taken { attr: set_after(change, env, put, attr)?, version }),
             Err(Fault::Refused(error)) => Ok(PutOutcome::Refused(error)),
@@ -87,6 +88,11 @@ pub fn check_times(put: &PutInline) -> Step<()> {
     let at = |to: Option<SetTime>| if let Some(SetTime::At(time)) = to { Some(time) } else { None };
     let set = put.set.as_ref().map_or([None; 3], |set| [at(set.atime), at(set.mtime), set.ctime]);
     set.into_iter().flatten().chain([put.mtime]).try_for_each(check_time)
+}
+
+/// Of many, each is looked at for itself.
+fn allowed(change: &mut Change, env: &Env, put: &PutInline) -> Step<()> {
+    env.user.map_or(Ok(()), |user| access::may_put(change, user, put))
 }
 
 /// Attributes that were set since the content was written.

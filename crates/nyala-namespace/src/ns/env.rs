@@ -5,7 +5,7 @@
 use crate::change::Step;
 use nyala_cluster::placement::PlacementTable;
 use nyala_wire::map::ClusterMap;
-use nyala_wire::meta::Owner;
+use nyala_wire::meta::{Caller, Owner, Want};
 use nyala_wire::{ErrorCode, InodeId, SessionId, TargetId, Time};
 
 /// What an operation needs from outside: who asks, when, the cluster as it is, and entropy.
@@ -22,6 +22,10 @@ pub struct Env<'a> {
     pub implicit_open: bool,
     /// Owner of what is made.
     pub owner: Owner,
+    /// Who has to be allowed to do it; absent: everything is allowed.
+    pub user: Option<&'a Caller>,
+    /// What is asked for besides.
+    pub want: Want,
     /// Time stamp of what changes.
     pub now: Time,
     /// A random number for placement.

@@ -28,6 +28,7 @@ pub mod xattr_rows;
 
 pub use env::Env;
 
+use crate::access;
 use crate::change::{Change, Step};
 use crate::keys;
 use env::check_time;
@@ -37,6 +38,9 @@ use nyala_wire::meta::{MetaOp, MetaReply, SetTime};
 /// Runs one operation of a client. Session operations are the service's own.
 pub fn run(change: &mut Change, env: &Env, op: &MetaOp) -> Step<MetaReply> {
     check_times(env, op)?;
+    if let Some(user) = env.user {
+        access::check(change, env, user, op)?;
+    }
     fragments::elsewhere_if_split(change, op)?;
     dispatch(change, env, op)
 }

@@ -8,38 +8,56 @@ use crate::locks::Locks;
 use crate::ns::Env;
 use nyala_cluster::placement::PlacementTable;
 use nyala_wire::map::ClusterMap;
-use nyala_wire::meta::{MetaOp, MetaRequest, Owner, Want};
+use nyala_wire::meta::{Caller as User, MetaOp, MetaRequest, Owner, Want};
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::{InodeId, SessionId, Slot, SplitMix64, TargetId, Time};
 use std::sync::Arc;
 
 /// On whose behalf something is done.
 #[derive(Clone, Copy, Debug)]
-pub struct Caller {
+pub struct Caller<'a> {
     /// The session, 0 for the server itself.
     pub session: SessionId,
     /// See [`Env::implicit_open`].
     pub implicit_open: bool,
     /// Owner of what is made.
     pub owner: Owner,
+    /// See [`Env::user`].
+    pub user: Option<&'a User>,
+    /// What is asked for besides.
+    pub want: Want,
     /// Time stamp of what changes.
     pub now: Time,
 }
 
-impl Caller {
+impl<'a> Caller<'a> {
     /// The server itself, at this time.
-    pub fn server(now: Time) -> Caller {
-        Caller { session: SessionId(0), implicit_open: false, owner: Owner::default(), now }
+    pub fn server(now: Time) -> Caller<'a> {
+        Caller {
+            session: SessionId(0),
+            implicit_open: false,
+            owner: Owner::default(),
+            user: None,
+            want: Want::NOTHING,
+            now,
+        }
     }
 
     /// The client of a request.
-    pub fn of(request: &MetaRequest) -> Caller {
+    pub fn of(request: &'a MetaRequest) -> Caller<'a> {
         let implicit_open = request.want.has(Want::UNSAID);
-        Caller { session: request.session, implicit_open, owner: request.owner, now: request.now }
+        Caller {
+            session: request.session,
+            implicit_open,
+            owner: request.owner,
+            user: request.caller.as_deref(),
+            want: request.want,
+            now: request.now,
+        }
     }
 
     /// The client of a request that is done as a transaction.
-    pub fn of_transaction(request: &MetaRequest) -> Caller {
+    pub fn of_transaction(request: &'a MetaRequest) -> Caller<'a> {
         Caller { implicit_open: false, ..Caller::of(request) }
     }
 }
@@ -116,6 +134,8 @@ impl Ground {
             session: caller.session,
             implicit_open: caller.implicit_open,
             owner: caller.owner,
+            user: caller.user,
+            want: caller.want,
             now: caller.now,
             random,
         };

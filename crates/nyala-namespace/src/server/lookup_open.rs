@@ -5,6 +5,7 @@
 //! Failure model: somebody else may have the file under a delegation, wait for it, or be changing it. Then the answer is the plain
 //! entry, and the client asks when it opens the file. Nothing comes between this look at the delegations and the grant.
 
+use crate::access::may_see_content;
 use crate::change::{Change, Fault, Step};
 use crate::ns::open;
 use nyala_wire::meta::{EntryReply, MetaReply, MetaRequest, Want};
@@ -23,6 +24,11 @@ pub fn lookup_open(
         return Ok((reply, false));
     };
     if !request.want.has(Want::DELEGATIONS.and(Want::CONTENT)) || change.locks().in_use(inode) || !free(inode) {
+        return Ok((reply, false));
+    }
+    if let Some(user) = request.caller.as_deref()
+        && !may_see_content(change, user, inode)?
+    {
         return Ok((reply, false));
     }
     match open::look(change, inode) {

@@ -13,11 +13,13 @@ use super::room::RoomGate;
 use super::slots;
 use super::state::{Progress, Promise, State, Task};
 use super::waits::{Event, Wait};
+use crate::access::check_part;
 use crate::change::Fault;
 use crate::delegations::Need;
 use crate::growth;
 use crate::locks::LockKey;
 use crate::tx::participant::{self, Prepare as Prepared};
+use nyala_wire::meta::Caller as User;
 use nyala_wire::meta_tx::{Outcome, PartResult, TxAction, TxId, TxPart, TxReply, TxRequest};
 use nyala_wire::{ErrorCode, InodeId, SessionId, Time, WireError};
 
@@ -37,17 +39,10 @@ pub fn arrive(state: &mut State, token: Token, TxRequest { tx, action }: TxReque
     }
     match action {
         TxAction::MoveRows(rows) => slots::arrive(state, token, rows),
-        TxAction::Prepare { now, parts, stage } => {
-            let closed =
-                |part: &TxPart| state.leaving.as_ref().is_some_and(|out| out.closed && out.slot == part.slot());
-            if parts.iter().any(closed) {
-                return state.answer(token, Err(ErrorCode::BUSY.with("a slot is about to be another server's")));
-            }
-            if parts.iter().any(|part| !state.ground.is_here(part.slot())) {
-                return state.answer(token, Err(ErrorCode::WRONG_SERVER.into()));
-            }
-            let (memory, recall) = (Phase::Memory(RoomGate::default()), Recall::new(SessionId(0)));
-            state.run(Prepare { token, tx, now, parts, stage, recall, phase: memory });
+        TxAction::Prepare { now, parts, stage, caller, owned } => {
+            let (phase, recall) = (Phase::Memory(RoomGate::default()), Recall::new(SessionId(0)));
+            let owned = owned.unwrap_or_default();
+            prepare(state, token, Prepare { token, tx, now, parts, stage, caller, owned, recall, phase });
         }
         TxAction::Commit | TxAction::Abort => match end(state, tx, action == TxAction::Commit) {
             Ok(durability) => state.run(Confirm { token, durability, logging: None }),
@@ -85,6 +80,19 @@ fn parent(state: &mut State, tx: TxId, dir: InodeId) -> Result<InodeId, WireErro
     parent.map_err(Fault::refusal)
 }
 
+/// Parts are to be prepared, if they are this server's.
+fn prepare(state: &mut State, token: Token, prepare: Prepare) {
+    let parts = &prepare.parts;
+    let closed = |part: &TxPart| state.leaving.as_ref().is_some_and(|out| out.closed && out.slot == part.slot());
+    if parts.iter().any(closed) {
+        return state.answer(token, Err(ErrorCode::BUSY.with("a slot is about to be another server's")));
+    }
+    if parts.iter().any(|part| !state.ground.is_here(part.slot())) {
+        return state.answer(token, Err(ErrorCode::WRONG_SERVER.into()));
+    }
+    state.run(prepare);
+}
+
 /// What has to happen next.
 enum Phase {
     /// There has to be memory for changes, and then room for these.
@@ -105,6 +113,8 @@ struct Prepare {
     now: Time,
     parts: Vec<TxPart>,
     stage: u8,
+    caller: Option<Box<User>>,
+    owned: Vec<InodeId>,
     recall: Recall,
     phase: Phase,
 }
@@ -159,7 +169,10 @@ impl Prepare {
 
     fn look(&self, state: &mut State) -> Result<Prepared, Fault> {
         let State { ground, ended, .. } = state;
-        ground.run(&Caller::server(self.now), Some(self.tx), |change, _| {
+        ground.run(&Caller::server(self.now), Some(self.tx), |mut change, env| {
+            if let Some(user) = self.caller.as_deref() {
+                self.parts.iter().try_for_each(|part| check_part(&mut change, env, user, &self.owned, part))?;
+            }
             participant::prepare(change, ended, self.tx, self.now, &self.parts, self.stage)
         })
     }

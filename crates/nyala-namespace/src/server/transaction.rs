@@ -13,6 +13,7 @@ use super::slots::gate;
 use super::state::State;
 use super::telling::Telling;
 use super::waits::{Event, Wait};
+use crate::access::owned_elsewhere;
 use crate::change::Fault;
 use crate::delegations::Need;
 use crate::growth;
@@ -205,8 +206,17 @@ impl Transaction {
         let ask = state.ground.run(&caller, Some(tx), |mut change, env| coordinator.step(&mut change, env, heard))?;
         Ok(match ask {
             Ask::Prepare(list) => {
+                let user = request.caller.as_deref();
+                let owned = match user {
+                    Some(user) => state.ground.run(&caller, Some(tx), |mut change, env| {
+                        owned_elsewhere(&mut change, env, user, &request.op)
+                    })?,
+                    None => Vec::new(),
+                };
+                let owned = Some(owned).filter(|owned| !owned.is_empty());
                 let prepare = |(target, stage, parts)| {
-                    state.ask(target, tx, TxAction::Prepare { now: request.now, parts, stage })
+                    let (caller, owned) = (request.caller.clone(), owned.clone());
+                    state.ask(target, tx, TxAction::Prepare { now: request.now, parts, stage, caller, owned })
                 };
                 let asked = list.into_iter().map(prepare).collect();
                 Phase::Preparing(Preparing { asked, results: Vec::new(), heard: 0 })

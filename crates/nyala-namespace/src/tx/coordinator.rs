@@ -9,6 +9,7 @@ use super::plan::{Found, Plan};
 use super::rename_parts::{Dirs, moves_directory, rename_parts};
 use super::resplit::Move;
 use super::resplit_parts::{self, locked};
+use crate::access::{check_part, owned_elsewhere};
 use crate::change::{Change, Fault, Step};
 use crate::keys;
 use crate::locks::LockKey;
@@ -309,7 +310,12 @@ pub fn decide(
     reply: &MetaReply,
     split_above: u64,
 ) -> Step<(Vec<u8>, Vec<InodeId>, Batch)> {
+    let owned =
+        env.user.map(|user| owned_elsewhere(&mut change, env, user, &request.op)).transpose()?.unwrap_or_default();
     for part in here {
+        if let Some(user) = env.user {
+            check_part(&mut change, env, user, &owned, part)?;
+        }
         let result = parts::check(&mut change, part, env.now)?;
         parts::perform(&mut change, part, &result, env.now)?;
     }

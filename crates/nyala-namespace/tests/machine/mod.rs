@@ -223,7 +223,7 @@ impl Machine {
         self.sequence += 1;
         let now = Time { seconds: 1_000_000 + self.sequence as i64, nanos: 0 };
         let owner = Owner { uid: 1, gid: 1 };
-        MetaRequest { session, sequence: self.sequence, acked_below: 0, owner, now, op, want }
+        MetaRequest { session, sequence: self.sequence, acked_below: 0, owner, now, op, want, caller: None }
     }
 
     /// Sends a request that caches nothing.

@@ -143,6 +143,8 @@ fn directories_elsewhere_inherit_too() {
         session: SessionId(1),
         implicit_open: false,
         owner: Owner { uid: 1, gid: 2 },
+        user: None,
+        want: Want::NOTHING,
         now: Time { seconds: 9, nanos: 0 },
         random,
     };

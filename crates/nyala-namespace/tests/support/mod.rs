@@ -15,7 +15,7 @@ use nyala_namespace::tx::coordinator::{Ask, Coordinator, Heard};
 use nyala_namespace::tx::{Plan, parts};
 use nyala_namespace::view::{MemView, View};
 use nyala_wire::map::*;
-use nyala_wire::meta::{MetaOp, MetaReply, NewEntry, Owner};
+use nyala_wire::meta::{Caller, MetaOp, MetaReply, NewEntry, Owner, Want};
 use nyala_wire::meta_tx::{PartResult, TxPart};
 use nyala_wire::*;
 
@@ -48,6 +48,8 @@ pub fn map() -> ClusterMap {
 
 /// The logic, ready to run operations.
 pub struct Logic {
+    /// Who has to be allowed to do what is done; absent: everything is allowed.
+    pub user: Option<Caller>,
     pub map: ClusterMap,
     placement: PlacementTable,
     locks: Locks,
@@ -60,6 +62,7 @@ impl Logic {
     pub fn new() -> Logic {
         let map = map();
         Logic {
+            user: None,
             placement: PlacementTable::new(&map),
             map,
             locks: Locks::default(),
@@ -83,7 +86,12 @@ impl Logic {
             placement: &self.placement,
             session: SessionId(session),
             implicit_open: false,
-            owner: Owner { uid: 1000, gid: 100 },
+            owner: self
+                .user
+                .as_ref()
+                .map_or(Owner { uid: 1000, gid: 100 }, |user| Owner { uid: user.uid, gid: user.gid }),
+            user: self.user.as_ref(),
+            want: Want::NOTHING,
             now: Time { seconds: self.clock, nanos: 7 },
             random: self.clock as u64 * 0x9e37_79b9,
         };

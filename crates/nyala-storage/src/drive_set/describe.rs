@@ -2,9 +2,9 @@
 
 //! What is said of a set.
 
-use super::raid::{RaidMember, RaidScrub, RaidState};
 use nyala_drives::{DriveSet, MemberStatus};
 use nyala_raid::member::MemberState;
+use nyala_wire::raid::{RaidMember, RaidScrub, RaidState};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 

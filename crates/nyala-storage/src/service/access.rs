@@ -7,10 +7,9 @@
 //! not. Every operation is named here, so that a new one cannot be forgotten. A request that a member of a mirror group passes on
 //! to the primary was looked at by that member, as what its sender is.
 
-use crate::drive_set::STORAGE_RAID;
 use nyala_transport::{KeyRules, Role};
 use nyala_wire::message_type::{
-    STORAGE, STORAGE_GROUP, STORAGE_READ, STORAGE_REPLICA, STORAGE_REPLICAS, STORAGE_WRITE,
+    STORAGE, STORAGE_GROUP, STORAGE_RAID, STORAGE_READ, STORAGE_REPLICA, STORAGE_REPLICAS, STORAGE_WRITE,
 };
 use nyala_wire::storage::StorageOp;
 use nyala_wire::{ErrorCode, WireError};

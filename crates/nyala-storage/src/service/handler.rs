@@ -12,10 +12,10 @@ use super::request::{self, ReadOp};
 use super::sessions::Sessions;
 use super::target::Target;
 use crate::chunk_store::{Author, check_copy, copy_write, pad_copy};
-use crate::drive_set::STORAGE_RAID;
 use bytes::Bytes;
 use nyala_scrape::Pages;
 use nyala_transport::member::Member;
+use nyala_transport::trace::part;
 use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Service};
 use nyala_wire::storage::{
     ChunkFileId, MAX_IO_BYTES, StorageOp, StorageReply, StorageRequest, blocks_touched, encode_bulk,
@@ -70,10 +70,6 @@ impl Service for StorageService {
     }
 }
 
-fn asker(peer: &PeerInfo) -> Asker {
-    Asker { role: peer.role, rules: peer.grant.rules }
-}
-
 impl StorageService {
     pub(super) fn new(
         targets: Arc<HashMap<TargetId, Arc<Target>>>,
@@ -90,9 +86,20 @@ impl StorageService {
         StorageService { targets, member, reads, thread, mirrors, sessions, pass_on, metrics, pages }
     }
 
+    /// The rules of its key are those of its line in the secret file, and those that the map has.
+    fn asker(&self, peer: &PeerInfo) -> Asker {
+        let mut rules = peer.grant.rules;
+        if !peer.role.is_server()
+            && let Some(rule) = self.member.watch().key_rule(&peer.grant.key)
+        {
+            rules.read_only |= rule.read_only;
+        }
+        Asker { role: peer.role, rules }
+    }
+
     /// `op` becomes what is asked for, where the message alone does not say it.
     async fn answer(&self, peer: &PeerInfo, request: Frame, op: &mut Op) -> Result<Reply, WireError> {
-        asker(peer).message(request.message_type())?;
+        self.asker(peer).message(request.message_type())?;
         match request.message_type() {
             message_type::PING => Ok(Reply::ok(Bytes::new())),
             message_type::STATS => Ok(Reply::ok(codec::encode(&self.stats()))),
@@ -101,7 +108,7 @@ impl StorageService {
             message_type::STORAGE_READ => self.read(&request).await,
             message_type::STORAGE => Box::pin(self.other(peer, &request, op)).await,
             message_type::STORAGE_GROUP => self.mirrored(peer, &request, op).await,
-            STORAGE_RAID => super::raid::answer(&self.targets, &request).await,
+            message_type::STORAGE_RAID => super::raid::answer(&self.targets, &request).await,
             message_type::STORAGE_REPLICA => mirror::message(&self.mirrors, &self.thread, &request).await,
             message_type::STORAGE_REPLICAS => mirror::bundle(&self.mirrors, &self.thread, &request).await,
             other => {
@@ -124,7 +131,7 @@ impl StorageService {
         let target = self.target(id)?;
         self.sessions.admit(peer, request.header.map_version, op.file.inode, op.session)?;
         op.compare();
-        self.thread.inline_path.write(target, op).await?;
+        part("disk", self.thread.inline_path.write(target, op)).await?;
         Ok(Reply::ok(encode_bulk(&target.verifier(id).header(), &[])))
     }
 
@@ -133,7 +140,7 @@ impl StorageService {
         let target = self.target(id)?;
         let memory = self.read_memory(offset, len).await?;
         let found = match verify {
-            false => self.thread.inline_path.read(target, file, offset, len).await?,
+            false => part("disk", self.thread.inline_path.read(target, file, offset, len)).await?,
             true => match Box::pin(target.call(Task::Read { file, offset, len, verify })).await? {
                 Outcome::Read(out) => Found::Copied(out),
                 _ => return Err(mistake()),
@@ -146,7 +153,7 @@ impl StorageService {
     async fn mirrored(&self, peer: &PeerInfo, request: &Frame, op: &mut Op) -> Result<Reply, WireError> {
         let (call, reads) = self.mirrors.parse(request)?;
         *op = Op::mirrored(call.kind());
-        call.check(asker(peer))?;
+        call.check(self.asker(peer))?;
         if let Some((inode, session)) = call.changes() {
             self.sessions.admit(peer, request.header.map_version, inode, session)?;
         }
@@ -170,14 +177,14 @@ impl StorageService {
             Some(_) => blocks_touched(offset, u64::from(len)) as u32 + 1,
             None => return Err(ErrorCode::FILE_TOO_BIG.with("the read ends beyond the largest offset")),
         };
-        let memory = self.reads.clone().acquire_many_owned(units).await;
+        let memory = part("memory", self.reads.clone().acquire_many_owned(units)).await;
         memory.map_err(|_| ErrorCode::NOT_READY.with("the storage service is stopping"))
     }
 
     async fn other(&self, peer: &PeerInfo, request: &Frame, name: &mut Op) -> Result<Reply, WireError> {
         let StorageRequest { target: id, file, op, session, stamp } = codec::decode(&request.body)?;
         *name = Op::other(&op);
-        asker(peer).op(&op)?;
+        self.asker(peer).op(&op)?;
         let target = self.target(id)?;
         let done = if op.is_stored() { StorageReply::Stored(target.verifier(id)) } else { StorageReply::Done };
         if op.is_change() {

@@ -53,7 +53,7 @@ impl Op {
             message_type::STORAGE_WRITE => Op::Write,
             message_type::STORAGE_READ => Op::Read,
             message_type::STORAGE_REPLICA | message_type::STORAGE_REPLICAS => Op::Replica,
-            crate::drive_set::STORAGE_RAID => Op::Raid,
+            message_type::STORAGE_RAID => Op::Raid,
             message_type::PING => Op::Ping,
             message_type::STATS => Op::Stats,
             message_type::METRICS => Op::Metrics,

@@ -4,8 +4,8 @@
 //! their own.
 
 use super::target::Target;
-use crate::drive_set::RaidRequest;
 use nyala_transport::{Frame, Reply};
+use nyala_wire::raid::RaidRequest;
 use nyala_wire::{ErrorCode, TargetId, WireError, codec};
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -2,6 +2,8 @@
 
 //! Targets on drive sets: the chunk store on simulated drives that lose power, and a service on directories.
 
+#[path = "../common/bulk.rs"]
+mod bulk;
 #[path = "../common/mod.rs"]
 mod common;
 mod crash;

@@ -2,17 +2,15 @@
 
 //! A service whose target lies on a RAID 6 of six directories: drives die, lie and are replaced.
 
+use crate::bulk;
 use crate::common::{Cluster, Storage, client};
 use bytes::Bytes;
 use nyala_raid::Level;
-use nyala_storage::drive_set::{RaidOrder, RaidRequest, RaidState, STORAGE_RAID};
 use nyala_storage::{SetSpec, StorageConfig, StorageError, TargetSpec};
 use nyala_transport::{Connection, Frame, Request, Role};
-use nyala_wire::checksum::{crc32c, crc32c_zero_padded};
-use nyala_wire::storage::{
-    ChunkFileId, ReadHeader, ReadReplyHeader, StorageOp, StorageRequest, WriteHeader, block_pieces, decode_bulk,
-    encode_bulk,
-};
+use nyala_wire::checksum::crc32c_zero_padded;
+use nyala_wire::raid::{RaidOrder, RaidRequest, RaidState};
+use nyala_wire::storage::{ChunkFileId, ReadReplyHeader, StorageOp, StorageRequest, decode_bulk, encode_bulk};
 use nyala_wire::{ErrorCode, InodeId, SessionId, SplitMix64, TargetId, WireError, codec, message_type};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -51,40 +49,13 @@ fn result(frame: Frame) -> Result<Frame, WireError> {
 }
 
 async fn write(to: &Connection, file: ChunkFileId, offset: u64, data: &[u8]) {
-    let mut at = 0;
-    let piece = |len: usize| {
-        at += len;
-        crc32c(&data[at - len..at])
-    };
-    let crcs: Vec<u32> = block_pieces(offset, data.len() as u64).map(piece).collect();
-    let header = WriteHeader {
-        target: TARGET.0.into(),
-        index: file.index.into(),
-        flags: 0.into(),
-        inode: file.inode.0.into(),
-        offset: offset.into(),
-        session: 1.into(),
-        len: (data.len() as u32).into(),
-        checksums: (crcs.len() as u32).into(),
-        client: 0.into(),
-        number: 0.into(),
-        slot: 0.into(),
-        reserved: 0.into(),
-    };
+    let (header, crcs) = bulk::write_header(TARGET, file, offset, data);
     let request = Request::new(message_type::STORAGE_WRITE, encode_bulk(&header, &crcs));
     result(to.call(request.with_payload(vec![Bytes::copy_from_slice(data)])).await.unwrap()).unwrap();
 }
 
 async fn read(from: &Connection, file: ChunkFileId, len: usize) -> Vec<u8> {
-    let header = ReadHeader {
-        target: TARGET.0.into(),
-        index: file.index.into(),
-        flags: 0.into(),
-        inode: file.inode.0.into(),
-        offset: 0.into(),
-        len: (len as u32).into(),
-        reserved: 0.into(),
-    };
+    let header = bulk::read_header(TARGET, file, 0, len as u32, 0);
     let frame = from.call(Request::new(message_type::STORAGE_READ, encode_bulk(&header, &[]))).await.unwrap();
     let frame = result(frame).unwrap();
     let (_, crcs) = decode_bulk::<ReadReplyHeader>(&frame.body).unwrap();
@@ -99,7 +70,7 @@ async fn sync(to: &Connection, file: ChunkFileId) {
 
 async fn raid(to: &Connection, order: RaidOrder) -> Result<RaidState, WireError> {
     let body = codec::encode(&RaidRequest { target: TARGET, order });
-    Ok(codec::decode(&result(to.call(Request::new(STORAGE_RAID, body)).await.unwrap())?.body).unwrap())
+    Ok(codec::decode(&result(to.call(Request::new(message_type::STORAGE_RAID, body)).await.unwrap())?.body).unwrap())
 }
 
 /// Asks until it is so.
@@ -230,7 +201,14 @@ fn a_set_is_made_once_and_never_again() {
     cluster.storage(four.clone()).stop().unwrap();
     let mut other = four.clone();
     other.targets[0].set.as_mut().unwrap().level = Some(Level::Raid5);
-    let run = |config| client(nyala_storage::run(config, async {})).unwrap_err();
+    // Nothing stops it: whoever is told to stop at once may do so before it has looked at its drives.
+    let run = |config| {
+        let ended = async {
+            let run = nyala_storage::run(config, std::future::pending());
+            tokio::time::timeout(Duration::from_secs(30), run).await.expect("it does not start")
+        };
+        client(ended).unwrap_err()
+    };
     assert!(matches!(run(other), StorageError::OtherSet { .. }));
     (0..4).for_each(|number| empty(&drive(&cluster, number)));
     let gone = run(four);

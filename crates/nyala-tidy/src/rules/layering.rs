@@ -20,7 +20,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("crc-fast", &["nyala-wire"]),
     ("anyhow", &["nyala"]),
     ("clap", &["nyala"]),
-    ("maud", &["nyala-web"]),
+    ("maud", &["nyala-bench", "nyala-web"]),
     ("ratatui", &["nyala-top"]),
 ];
 

@@ -18,6 +18,7 @@ mod client;
 mod clock;
 mod heartbeat;
 mod lease;
+mod maps;
 mod service;
 mod watch;
 

@@ -3,9 +3,11 @@
 //! The cluster map, kept up to date by a long poll.
 
 use super::client::{MgmtClient, MgmtError};
+use super::maps::Maps;
+use nyala_wire::MapVersion;
+use nyala_wire::key_rules::KeyRule;
 use nyala_wire::map::ClusterMap;
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
-use nyala_wire::{ClusterId, MapVersion};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -28,7 +30,7 @@ pub struct MapWatch {
 
 struct Shared {
     client: MgmtClient,
-    maps: watch::Sender<Arc<ClusterMap>>,
+    maps: Maps,
     /// Newest version that anybody told us of.
     expected: watch::Sender<MapVersion>,
     poll: tokio::task::AbortHandle,
@@ -43,10 +45,10 @@ impl Drop for Shared {
 impl MapWatch {
     /// Starts to watch, with an empty map of version 0 until the first one arrives. Needs a tokio runtime.
     pub fn start(client: MgmtClient) -> MapWatch {
-        let (sender, maps) = watch::channel(Arc::new(ClusterMap::default()));
+        let maps = Maps::default();
         let expected = watch::Sender::new(MapVersion(0));
-        let poll = tokio::spawn(poll(client.clone(), sender.clone(), expected.subscribe())).abort_handle();
-        MapWatch { maps, shared: Arc::new(Shared { client, maps: sender, expected, poll }) }
+        let poll = tokio::spawn(poll(client.clone(), maps.clone(), expected.subscribe())).abort_handle();
+        MapWatch { maps: maps.subscribe(), shared: Arc::new(Shared { client, maps, expected, poll }) }
     }
 
     /// The newest map that has arrived.
@@ -71,7 +73,12 @@ impl MapWatch {
 
     /// Takes a map that arrived in another way, if it is newer and of the same cluster.
     pub fn offer(&self, map: ClusterMap) {
-        take(&self.shared.client, &self.shared.maps, map);
+        self.shared.maps.take(&self.shared.client, map);
+    }
+
+    /// What clients of this key are held to, if to anything.
+    pub fn key_rule(&self, key: &str) -> Option<KeyRule> {
+        self.shared.maps.key_rule(key)
     }
 
     /// Somebody has said that there is a map of this version: if the poll does not bring it soon, it is fetched.
@@ -84,25 +91,10 @@ impl MapWatch {
     }
 }
 
-fn take(client: &MgmtClient, maps: &watch::Sender<Arc<ClusterMap>>, map: ClusterMap) {
-    maps.send_if_modified(|current| {
-        if current.cluster != ClusterId::UNKNOWN && map.cluster != current.cluster {
-            tracing::error!(ours = %current.cluster, theirs = %map.cluster, "a map of another cluster is ignored");
-            return false;
-        }
-        let newer = map.version > current.version;
-        if newer {
-            client.learn(&map);
-            *current = Arc::new(map);
-        }
-        newer
-    });
-}
-
-async fn poll(client: MgmtClient, maps: watch::Sender<Arc<ClusterMap>>, mut expected: watch::Receiver<MapVersion>) {
+async fn poll(client: MgmtClient, maps: Maps, mut expected: watch::Receiver<MapVersion>) {
     let mut failures = 0_u32;
     loop {
-        let have = maps.borrow().version;
+        let have = maps.version();
         let [long, short] = [POLL_MS, 0].map(|wait_ms| MgmtRequest::WatchMap { have, wait_ms });
         let answer = tokio::select! {
             answer = client.call(&long) => answer,
@@ -112,7 +104,7 @@ async fn poll(client: MgmtClient, maps: watch::Sender<Arc<ClusterMap>>, mut expe
         match answer {
             Ok(MgmtReply::Map(map)) => {
                 failures = 0;
-                take(&client, &maps, *map);
+                maps.take(&client, *map);
                 continue;
             }
             Ok(MgmtReply::Unchanged) => failures = 0,

@@ -6,6 +6,7 @@
 //! that it has it (`acked_below`), so a request sent again after a failure is answered, not done twice.
 
 mod args;
+mod caller;
 mod content;
 mod delegation;
 mod fragment_repair;
@@ -20,6 +21,7 @@ mod server_repair;
 mod set_time;
 
 pub use args::*;
+pub use caller::{Caller, MAX_CALLER_GROUPS};
 pub use delegation::*;
 pub use fragment_repair::FragmentRepair;
 pub use lock::*;
@@ -77,6 +79,9 @@ pub struct MetaRequest {
     /// Delegations asked for.
     #[n(6)]
     pub want: Want,
+    /// The user on whose behalf; absent: nobody in particular.
+    #[n(7)]
+    pub caller: Option<Box<Caller>>,
 }
 
 impl<'b, C> Decode<'b, C> for MetaRequest {
@@ -89,7 +94,8 @@ impl<'b, C> Decode<'b, C> for MetaRequest {
         })?;
         let ((session, sequence, acked_below), owner, now) = head;
         let (op, want) = (d.decode_with(context)?, d.decode_with(context)?);
-        cbor::read(d, what, |reader| reader.skip_from(7, fields))?;
-        Ok(MetaRequest { session: SessionId(session), sequence, acked_below, owner, now, op, want })
+        let caller = if fields > 7 { d.decode_with(context)? } else { None };
+        cbor::read(d, what, |reader| reader.skip_from(8, fields))?;
+        Ok(MetaRequest { session: SessionId(session), sequence, acked_below, owner, now, op, want, caller })
     }
 }

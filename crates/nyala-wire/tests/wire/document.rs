@@ -86,6 +86,7 @@ fn operations_have_their_numbers_and_fields() {
     variants::<nyala_wire::check::ServerFact>();
     variants::<storage::StorageOp>();
     variants::<storage::StorageReply>();
+    variants::<nyala_wire::raid::RaidOrder>();
     variants::<mgmt::SlotStep>();
     variants::<mgmt::SlotOrder>();
     variants::<mgmt::MgmtRequest>();
@@ -106,8 +107,10 @@ macro_rules! structures {
 
 #[test]
 fn structures_have_their_fields() {
+    use nyala_wire::trace::{TraceReply, TraceRequest, TracedPart, TracedRequest};
     use nyala_wire::{Attr, Layout, StripePattern, Time, WireError, map::*, meta::*, meta_tx::*, mgmt::*, storage::*};
     structures!(Attr, Layout, StripePattern, Time, WireError, ServiceStats);
+    structures!(TraceRequest, TraceReply, TracedRequest, TracedPart);
     structures!(
         ClusterMap,
         Group,
@@ -130,7 +133,10 @@ fn structures_have_their_fields() {
     structures!(CookieRange, Fragment, FragmentEntry);
     structures!(MoveRows, MovedRow, ListedFile, FileLock, LockCheck, LockEdge, LockOwner, Returned, Revocation);
     structures!(nyala_wire::walk::WalkAt, nyala_wire::walk::WalkPiece);
-    structures!(Heartbeat, JoinMgmt, MgmtNode, MountAt, Register, RegisterTarget, Registered);
+    structures!(nyala_wire::key_rules::KeyRule, nyala_wire::key_rules::IdRange, nyala_wire::audit::AuditRecord, Caller);
+    structures!(Heartbeat, JoinMgmt, MgmtNode, MountAt, Register, RegisterTarget, Registered, StateChange);
+    structures!(nyala_wire::raid::RaidMember, nyala_wire::raid::RaidRequest);
+    structures!(nyala_wire::raid::RaidScrub, nyala_wire::raid::RaidState);
 }
 
 /// An enum without fields: `0 one · 1 other` in one row.
@@ -175,6 +181,7 @@ fn message_types_are_all_there() {
         PING,
         STATS,
         METRICS,
+        TRACE,
         PATH_TEST,
         RELAY,
         META,
@@ -189,6 +196,7 @@ fn message_types_are_all_there() {
         STORAGE_GROUP,
         STORAGE_REPLICA,
         STORAGE_REPLICAS,
+        STORAGE_RAID,
         MGMT,
         MGMT_RAFT,
     ];

@@ -65,6 +65,7 @@ fn request(sequence: u64, op: MetaOp) -> Vec<u8> {
         now: NOW,
         op,
         want: Want::DELEGATIONS,
+        caller: None,
     })
 }
 
@@ -134,7 +135,7 @@ fn tx() -> [(&'static str, Vec<u8>); 3] {
         acl: None,
         default_acl: None,
     };
-    let prepare = TxAction::Prepare { now: NOW, parts: vec![part], stage: 0 };
+    let prepare = TxAction::Prepare { now: NOW, parts: vec![part], stage: 0, caller: None, owned: None };
     let dir = InodeId::new(Slot(64), 1).unwrap();
     let result = PartResult::Attr(attr(dir, FileKind::Directory, 0o755, 2));
     [
@@ -153,6 +154,7 @@ fn check() -> [(&'static str, Vec<u8>); 3] {
         now: NOW,
         op: MetaOp::Repair(Repair::SetLinks { inode: HELLO, from: 2, to: 1 }),
         want: Want(0),
+        caller: None,
     };
     let scan = ScanRequest { inodes: false, from: Vec::new().into(), most: 1024, of: Vec::new(), compare: None };
     let (dir, cookie) = (InodeId::ROOT, 0x0a8a_6879_71a0_9b00);
@@ -256,5 +258,6 @@ fn map() -> ClusterMap {
         moves: Vec::new(),
         emptied: Vec::new(),
         planned: Vec::new(),
+        key_rules: Vec::new(),
     }
 }

@@ -11,7 +11,9 @@ use nyala_wire::map::ClusterMap;
 use nyala_wire::meta::{FragmentRepair, MetaOp, MetaReply, MetaRequest, PutOutcome, Repair, ServerRepair, SetTime};
 use nyala_wire::meta_tx::{PartResult, TxAction, TxPart, TxReply, TxRequest};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest, ServiceStats};
+use nyala_wire::raid::{RaidOrder, RaidRequest, RaidState};
 use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest};
+use nyala_wire::trace::{TraceReply, TraceRequest};
 use nyala_wire::{Attr, Layout, WireError};
 use std::fmt::Write;
 
@@ -37,6 +39,8 @@ fn messages_stay_as_they_are() {
     structure::<Layout>(&mut now);
     structure::<ClusterMap>(&mut now);
     structure::<ServiceStats>(&mut now);
+    structure::<TraceRequest>(&mut now);
+    structure::<TraceReply>(&mut now);
     structure::<WireError>(&mut now);
     structure::<MetaRequest>(&mut now);
     variants::<MetaOp>(&mut now);
@@ -58,6 +62,9 @@ fn messages_stay_as_they_are() {
     structure::<StorageRequest>(&mut now);
     variants::<StorageOp>(&mut now);
     variants::<StorageReply>(&mut now);
+    structure::<RaidRequest>(&mut now);
+    variants::<RaidOrder>(&mut now);
+    structure::<RaidState>(&mut now);
     variants::<MgmtRequest>(&mut now);
     variants::<MgmtReply>(&mut now);
     let pinned = include_str!("golden.txt");

@@ -3,21 +3,23 @@
 //! All requests and replies, bulk data apart.
 
 use crate::shapes::{enums, structures};
+use nyala_wire::audit::AuditRecord;
 use nyala_wire::check::{Fact, InodeFact, MemberCompared, ScanReply, ScanRequest, ServerFact};
 use nyala_wire::fences::{FencesReply, FencesRequest};
 use nyala_wire::fragments::{CookieRange, Fragment, FragmentEntry};
 use nyala_wire::meta::{
-    Acknowledged, Commit, DelegationMode, EntryInfo, EntryReply, FileLock, FileReply, FragmentRepair, InlineContent,
-    ListedEntry, Listing, LockCheck, LockKind, MetaOp, MetaReply, MetaRequest, NewEntry, Owner, PutInline, PutOutcome,
-    Rename, Repair, Replay, Returned, Revocation, ServerRepair, SessionReply, SetAttr, SetTime,
+    Acknowledged, Caller, Commit, DelegationMode, EntryInfo, EntryReply, FileLock, FileReply, FragmentRepair,
+    InlineContent, ListedEntry, Listing, LockCheck, LockKind, MetaOp, MetaReply, MetaRequest, NewEntry, Owner,
+    PutInline, PutOutcome, Rename, Repair, Replay, Returned, Revocation, ServerRepair, SessionReply, SetAttr, SetTime,
 };
 use nyala_wire::meta_tx::{
     LockEdge, LockOwner, MoveRows, MovedRow, Outcome, PartResult, TxAction, TxPart, TxReply, TxRequest,
 };
 use nyala_wire::mgmt::{
     GroupOrder, Heartbeat, JoinMgmt, MemberNews, MgmtNode, MgmtReply, MgmtRequest, MgmtRole, MountAt, Register,
-    RegisterTarget, Registered, SlotOrder, SlotStep,
+    RegisterTarget, Registered, SlotOrder, SlotStep, StateChange,
 };
+use nyala_wire::raid::{RaidMember, RaidOrder, RaidRequest, RaidScrub, RaidState};
 use nyala_wire::storage::{ListedFile, Stamp, StorageOp, StorageReply, StorageRequest, WriteVerifier};
 use nyala_wire::walk::{WalkAt, WalkPiece};
 
@@ -46,7 +48,9 @@ structures! {
     LockCheck { number, inode, owner, flock }
     LockEdge { waiter, holder, wait }
     LockOwner { session, owner }
-    MetaRequest { session, sequence, acked_below, owner, now, op, want }
+    MetaRequest { session, sequence, acked_below, owner, now, op, want, caller }
+    Caller { uid, gid, groups, anybody }
+    AuditRecord { number, at_ms, key, host, what, outcome }
     MountAt { name, address }
     MgmtNode { node, alias, addresses, role, log, reachable }
     MoveRows { slot, attempt, map, number, rows, last, doubtful }
@@ -54,9 +58,14 @@ structures! {
     NewEntry { parent, name, perm, umask }
     Owner { uid, gid }
     PutInline { inode, base_version, data, mtime, sync, close, size, set }
+    RaidMember { drive, state, missed, errors }
+    RaidRequest { target, order }
+    RaidScrub { running, stripes, healed, lost, ended_s }
+    RaidState { level, strip_bytes, parity, members, spares, healed, rebuilt_bytes, rebuilding, rate, scrub }
     Register { cluster, role, uuid, alias, addresses, incarnation, targets }
     RegisterTarget { uuid, id, alias, kind, capacity, losses, spare }
     Registered { cluster, node, targets, map, refused }
+    StateChange { at_ms, version, what, why }
     Rename { from_parent, from_name, to_parent, to_name, no_replace, exchange }
     Replay { changes, last, open, run }
     Returned { inode, keep, seq, open }
@@ -195,7 +204,7 @@ enums! {
     LockKind { 0 Read {} 1 Write {} 2 Unlock {} }
     SetTime { 0 Now {} 1 At { 0 } }
     TxAction {
-        0 Prepare { now, parts, stage }
+        0 Prepare { now, parts, stage, caller, owned }
         1 Commit {}
         2 Abort {}
         3 Status {}
@@ -255,6 +264,12 @@ enums! {
         4 Stored { 0 }
         5 Listed { files, next }
     }
+    RaidOrder {
+        0 Show {}
+        1 Replace { member, drive }
+        2 Check {}
+        3 Rate { bytes_per_s }
+    }
     MgmtRequest {
         0 WatchMap { have, wait_ms }
         1 Register { 0 }
@@ -273,6 +288,9 @@ enums! {
         21 Mounts {}
         22 SlotStep { 0 }
         23 Slots { 0 }
+        24 SetKeyRule { 0 }
+        25 Audit {}
+        26 Changes {}
     }
     MgmtReply {
         0 Done {}
@@ -286,6 +304,8 @@ enums! {
         17 MgmtJoined { cluster, node }
         18 MgmtNodes { 0 }
         19 Mounts { 0 }
+        20 Audit { 0 }
+        21 Changes { 0 }
     }
     MemberNews { 0 NeedsResync {} 1 ResyncStarted {} 2 Resynced {} }
     GroupOrder {

@@ -13,9 +13,11 @@ use nyala_wire::map::ClusterMap;
 use nyala_wire::meta::{MetaOp, MetaReply, MetaRequest};
 use nyala_wire::meta_tx::{TxAction, TxPart, TxReply, TxRequest};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest, ServiceStats};
+use nyala_wire::raid::{RaidRequest, RaidState};
 use nyala_wire::storage::{
     ReadHeader, ReadReplyHeader, StorageOp, StorageReply, StorageRequest, WriteHeader, decode_bulk,
 };
+use nyala_wire::trace::{TraceReply, TraceRequest};
 use nyala_wire::{ErrorCode, WireError};
 use proptest::prelude::*;
 use std::fmt::Debug;
@@ -32,10 +34,14 @@ macro_rules! every_body {
         $function::<TxReply>($argument);
         $function::<StorageRequest>($argument);
         $function::<StorageReply>($argument);
+        $function::<RaidRequest>($argument);
+        $function::<RaidState>($argument);
         $function::<MgmtRequest>($argument);
         $function::<MgmtReply>($argument);
         $function::<ClusterMap>($argument);
         $function::<ServiceStats>($argument);
+        $function::<TraceRequest>($argument);
+        $function::<TraceReply>($argument);
         $function::<WireError>($argument);
     };
 }

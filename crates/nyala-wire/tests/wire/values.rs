@@ -4,6 +4,7 @@
 
 use crate::shapes::{Shape, enums, structures};
 use crate::tape::{Sample, Tape};
+use nyala_wire::key_rules::{IdRange, KeyRule, Squash};
 use nyala_wire::map::{
     CapacityPool, ClusterMap, Consistency, Group, MemberState, Node, Placement, PlannedMoves, Pool, Reachability,
     Rebalance, Role, Settings, SlotMove, SlotRange, Target, TargetKind,
@@ -12,6 +13,7 @@ use nyala_wire::meta::Want;
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::mgmt::{Capacity, ServiceStats, TargetCapacity};
 use nyala_wire::storage::ChunkFileId;
+use nyala_wire::trace::{TraceReply, TraceRequest, TracedPart, TracedRequest};
 use nyala_wire::{
     Attr, ClusterId, ErrorCode, FileKind, GroupId, InodeId, Layout, MapVersion, NodeId, Pattern, PoolId, SessionId,
     Slot, StripePattern, TargetId, Time, WireError,
@@ -49,10 +51,16 @@ structures! {
     Attr { inode, kind, perm, nlink, uid, gid, rdev, size, atime, mtime, ctime, btime, allocated, no_xattrs, split }
     Capacity { total_bytes, free_bytes, total_inodes, free_inodes }
     ChunkFileId { inode, index }
-    ClusterMap { version, cluster, nodes, targets, groups, pools, slots, settings, moves, emptied, planned }
+    ClusterMap { version, cluster, nodes, targets, groups, pools, slots, settings, moves, emptied, planned, key_rules }
+    IdRange { client, server, count }
+    KeyRule { key, read_only, squash, anonymous_uid, anonymous_gid, users, groups }
     Group { id, kind, epoch, members, states, term, since, fencing, resync_stopped, full, losses, serves }
     Node { id, alias, role, addresses, reachability }
     Pool { id, alias }
+    TraceRequest { trace }
+    TraceReply { requests }
+    TracedRequest { request, message_type, total_ns, parts }
+    TracedPart { name, ns }
     ServiceStats { cpu_us, resident_bytes, uptime_s, counters }
     PlannedMoves { to, slots }
     Rebalance { automatic, settle_ms, at_once, pause_ms }
@@ -68,6 +76,7 @@ structures! {
 }
 
 enums! {
+    Squash { 0 None {} 1 Root {} 2 All {} }
     CapacityPool { 0 Normal {} 1 Low {} 2 Emergency {} }
     Consistency { 0 Good {} 1 NeedsResync {} 2 Bad {} }
     FileKind { 0 File {} 1 Directory {} 2 Symlink {} 3 Fifo {} 4 Socket {} 5 CharDevice {} 6 BlockDevice {} }

@@ -8,6 +8,7 @@ mod args;
 mod failure;
 mod host;
 mod mirrored;
+mod report;
 mod sessions;
 mod sites;
 mod split;
@@ -16,6 +17,7 @@ use all::AllArgs;
 use args::{DataArgs, MetaArgs};
 use failure::FailureArgs;
 use mirrored::MirroredArgs;
+use report::ReportArgs;
 use sessions::SessionsArgs;
 use split::SplitArgs;
 
@@ -24,7 +26,7 @@ use crate::output::{Output, show_document};
 use crate::role::block_on;
 use clap::Subcommand;
 use nyala_bench::session::Job;
-use nyala_bench::{BenchError, Stop, report};
+use nyala_bench::{BenchError, Stop};
 
 /// Measures the cluster, next to the local file system and loopback TCP.
 #[derive(Clone, Debug, Subcommand)]
@@ -45,6 +47,8 @@ pub enum BenchArgs {
     Sessions(SessionsArgs),
     /// Every aim of the design in one run, on a cluster of its own; about ten minutes
     All(AllArgs),
+    /// One HTML page of stored runs: tables, box plots, CPU per operation, machines, the newest compared with those before it
+    Report(ReportArgs),
 }
 
 /// Runs a benchmark and prints its report.
@@ -57,6 +61,7 @@ pub fn run(args: BenchArgs, output: Output) -> Outcome {
         BenchArgs::SplitDirectory(args) => split::run(&args, output),
         BenchArgs::Sessions(args) => sessions::run(&args, output),
         BenchArgs::All(args) => all::run(&args, output),
+        BenchArgs::Report(args) => report::run(&args, output),
     }
 }
 
@@ -66,7 +71,7 @@ fn run_job(job: Job, output: Output) -> Outcome {
         host::watch(&stop)?;
         nyala_bench::session::run(job, &stop).await.map_err(BenchError::into)
     })?;
-    show_document(output, &report, report::table::render(&report))?;
+    show_document(output, &report, nyala_bench::report::table::render(&report))?;
     if report.interrupted {
         return Err(BenchError::stopped().into());
     }

@@ -49,7 +49,8 @@ impl Cluster {
         HandshakeConfig { encrypt: self.encrypt, ..HandshakeConfig::new(self.secret.clone(), 0, self.role(), 0) }
     }
 
-    async fn ask(&self, request: MgmtRequest) -> Result<MgmtReply, Failure> {
+    /// Asks the leading management node; waits a moment for one.
+    pub async fn ask(&self, request: MgmtRequest) -> Result<MgmtReply, Failure> {
         let client = MgmtClient::new(self.mgmt.clone(), self.handshake());
         let deadline = Instant::now() + ELECTION;
         loop {
@@ -86,28 +87,27 @@ impl Cluster {
         }
     }
 
-    /// Orders something about mirror groups.
-    pub async fn order_groups(&self, order: GroupOrder) -> Result<(), Failure> {
-        match self.ask(MgmtRequest::Groups(order)).await? {
+    /// Has management do something of which it only says that it is done.
+    pub async fn order(&self, request: MgmtRequest) -> Result<(), Failure> {
+        match self.ask(request).await? {
             MgmtReply::Done => Ok(()),
             _ => Err(MgmtError::UnexpectedReply.into()),
         }
+    }
+
+    /// Orders something about mirror groups.
+    pub async fn order_groups(&self, order: GroupOrder) -> Result<(), Failure> {
+        self.order(MgmtRequest::Groups(order)).await
     }
 
     /// Orders something about the slots of metadata servers.
     pub async fn order_slots(&self, order: SlotOrder) -> Result<(), Failure> {
-        match self.ask(MgmtRequest::Slots(order)).await? {
-            MgmtReply::Done => Ok(()),
-            _ => Err(MgmtError::UnexpectedReply.into()),
-        }
+        self.order(MgmtRequest::Slots(order)).await
     }
 
     /// Removes a management node.
     pub async fn remove_mgmt(&self, node: NodeId) -> Result<(), Failure> {
-        match self.ask(MgmtRequest::RemoveMgmt { node }).await? {
-            MgmtReply::Done => Ok(()),
-            _ => Err(MgmtError::UnexpectedReply.into()),
-        }
+        self.order(MgmtRequest::RemoveMgmt { node }).await
     }
 
     /// A client for questions about files. It gives up soon: somebody waits for it. It asks a few things and goes: nobody
@@ -122,13 +122,20 @@ impl Cluster {
     }
 
     async fn connected(&self, delegations: bool) -> Result<Client, Failure> {
+        let mut config = self.client_config().await?;
+        config.delegations = delegations;
+        Ok(Client::connect(config).await?)
+    }
+
+    /// Of a client that takes no delegations.
+    pub async fn client_config(&self) -> Result<ClientConfig, Failure> {
         // Asked first, since the client would take a dead cluster for one that restarts.
         self.map().await?;
         let mut config = ClientConfig::new(self.mgmt.clone(), self.secret.clone(), "nyala command");
         config.role = self.role();
-        config.delegations = delegations;
+        config.delegations = false;
         config.encrypt = self.encrypt;
         config.retry_timeout = Duration::from_secs(15);
-        Ok(Client::connect(config).await?)
+        Ok(config)
     }
 }

@@ -9,4 +9,4 @@ pub mod through_mount;
 
 pub use access::Cluster;
 pub use locate::{ClusterArgs, Place, Way};
-pub use probe::{Answer, ask_node};
+pub use probe::{Answer, ask_node, metrics_page, recorded};

@@ -5,9 +5,11 @@
 //! **Failure model.** It may be gone, hang, or listen on some of its addresses only: each address is tried in order, with
 //! a limit for each, and what each said is kept.
 
+use crate::exit::Failure;
 use nyala_transport::{Connection, HandshakeConfig, Request, TransportError};
 use nyala_wire::mgmt::ServiceStats;
-use nyala_wire::{codec, message_type};
+use nyala_wire::trace::{TraceReply, TraceRequest, TracedRequest};
+use nyala_wire::{WireError, codec, message_type};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -41,6 +43,28 @@ pub async fn ask_node(addresses: &[SocketAddr], handshake: &HandshakeConfig) -> 
         }
     }
     answer
+}
+
+/// The page of metrics of the service at an address.
+pub async fn metrics_page(address: SocketAddr, handshake: &HandshakeConfig) -> Result<String, Failure> {
+    let handshake =
+        HandshakeConfig { connect_timeout: STEP_TIMEOUT, handshake_timeout: STEP_TIMEOUT, ..handshake.clone() };
+    let connection = Connection::connect(address, &handshake).await?;
+    let request = Request::new(message_type::METRICS, Vec::new()).with_timeout(STEP_TIMEOUT);
+    let reply = connection.call(request).await?;
+    connection.close();
+    if reply.is_error() {
+        return Err(codec::decode::<WireError>(&reply.body).unwrap_or_else(|error| error).into());
+    }
+    String::from_utf8(reply.payload.to_vec()).map_err(|_| Failure::failed("its page of metrics is no text"))
+}
+
+/// What the service at the other side has recorded of a trace; nothing where it does not answer, or is of a version that records nothing.
+pub async fn recorded(connection: &Connection, trace: u64) -> Vec<TracedRequest> {
+    let body = codec::encode(&TraceRequest { trace });
+    let reply = connection.call(Request::new(message_type::TRACE, body).with_timeout(STEP_TIMEOUT)).await;
+    let reply = reply.ok().filter(|reply| !reply.is_error());
+    reply.and_then(|reply| codec::decode::<TraceReply>(&reply.body).ok()).map_or_else(Vec::new, |reply| reply.requests)
 }
 
 async fn ask_address(

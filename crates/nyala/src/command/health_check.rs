@@ -21,7 +21,7 @@ pub struct HealthCheckArgs {
 
 /// What was found.
 #[derive(Clone, Debug, Serialize)]
-struct Health {
+pub struct Health {
     healthy: bool,
     nodes: Vec<NodeHealth>,
     targets: Vec<TargetHealth>,
@@ -61,7 +61,8 @@ pub fn run(args: HealthCheckArgs, output: Output) -> Outcome {
     Ok(if health.healthy { Exit::Ok } else { Exit::Degraded })
 }
 
-async fn examine(cluster: &Cluster) -> Result<Health, Failure> {
+/// Asks every service, and judges.
+pub async fn examine(cluster: &Cluster) -> Result<Health, Failure> {
     let map = cluster.map().await?;
     let mut nodes = Vec::new();
     for node in map.nodes.iter().filter(|node| node.role != Role::Client) {

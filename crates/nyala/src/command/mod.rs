@@ -2,15 +2,20 @@
 
 //! One subcommand per file.
 
+pub mod audit;
 pub mod completions;
 pub mod config_check;
 pub mod down;
 pub mod entry_info;
 pub mod entry_set;
 pub mod fsck;
+pub mod health_bundle;
 pub mod health_check;
 pub mod health_df;
 pub mod health_net;
+pub mod key;
+pub mod key_args;
+mod key_table;
 pub mod man;
 mod meta_slot_args;
 mod meta_slot_tables;
@@ -43,6 +48,9 @@ pub mod target_list;
 pub mod target_remove;
 pub mod target_set_state;
 pub mod top;
+pub mod trace;
+mod trace_parts;
+mod trace_work;
 pub mod tune;
 pub mod umount;
 pub mod up;

@@ -166,10 +166,10 @@ pub fn damage(tables: &Tables, dir: InodeId, of: &dyn Fn(&str) -> InodeId) {
     tables.put(session, &keys::reply(NOBODY, 5), &[0x82, 0x05, 0x40]);
 }
 
-/// A directory has a fragment that is lost, and another one does not have a fragment that is there. Their numbers are of those that were
-/// never given to anything.
+/// A directory has a fragment that is lost, and another one does not have a fragment that is there. Their numbers are of those of the
+/// first run that were never given to anything.
 fn damage_fragments(tables: &Tables, dir: InodeId, split: InodeId) {
-    let (lost, stray) = (InodeId::new(split.slot(), 3).unwrap(), InodeId::new(dir.slot(), 5).unwrap());
+    let (lost, stray) = (InodeId::new(split.slot(), 0xf0_0003).unwrap(), InodeId::new(dir.slot(), 0xf0_0005).unwrap());
     tables.inode(split, |record| {
         record.dir.as_mut().unwrap().fragments = Some(vec![Fragment { inode: lost, upto: 1 << 20 }]);
     });

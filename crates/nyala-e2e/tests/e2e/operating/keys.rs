@@ -108,3 +108,77 @@ pub fn part_roles(site: &mut Site) {
     site.look();
     end_load(site);
 }
+
+/// "Hold clients to rules", on a mount of its own; and who ordered what.
+pub fn hold_to_rules(site: &mut Site) {
+    site.on("m1").sh("nyala secret add --role client --id lab").must();
+    copy(site);
+    site.on("m1").sh("nyala secret export /etc/nyala/lab --key lab").must();
+    let m1 = site.address("m1");
+    site.on("m1").sh("mkdir -p /mnt/lab /mnt/nyala/ruled; chmod 1777 /mnt/nyala/ruled").must();
+    site.on("m1")
+        .sh("umask 077; echo private > /mnt/nyala/ruled/private; chown 1000:1000 /mnt/nyala/ruled/private")
+        .must();
+    let mount = format!("nyala mount {m1}:/ /mnt/lab -o secret=/etc/nyala/lab");
+    site.on("m1").sh(&mount).must();
+    site.on("m1").sh("cat /mnt/lab/ruled/private").must();
+    site.on("m1").sh("nyala umount /mnt/lab").must();
+
+    site.runs("m1", "nyala key set KEY --squash root --yes", &[("KEY", "lab")]);
+    site.work();
+    site.on("m1").sh(&mount).must();
+    site.until("the rule is known", |site| !site.on("m1").sh("cat /mnt/lab/ruled/private").ok());
+    let refused = site.on("m1").sh("cat /mnt/lab/ruled/private");
+    assert!(refused.err.contains("Permission denied"), "{}", refused.describe());
+    let as_user = |uid: u32, what: &str| format!("setpriv --reuid {uid} --regid {uid} --clear-groups sh -c '{what}'");
+    site.on("m1").sh("echo mine > /mnt/lab/ruled/of-root; sync /mnt/lab/ruled/of-root").must();
+    assert_eq!(site.on("m1").sh("stat -c %u:%g /mnt/nyala/ruled/of-root").must().trim(), "65534:65534");
+    assert_eq!(site.on("m1").sh(&as_user(1000, "cat /mnt/lab/ruled/private")).must().trim(), "private");
+    for what in [
+        "chown 0 /mnt/lab/ruled/of-root",
+        "chmod 777 /mnt/lab/ruled/private",
+        "rm /mnt/lab/ruled/private",
+        "mknod /mnt/lab/ruled/dev c 1 3",
+    ] {
+        let refused = site.on("m1").sh(what);
+        assert!(!refused.ok() && refused.err.contains("not permitted"), "{what}: {}", refused.describe());
+    }
+    site.on("m1").sh("rm /mnt/lab/ruled/of-root; nyala umount /mnt/lab").must();
+
+    let maps = "nyala key set KEY --map-users 1000:50000:100 --map-groups 1000:50000:100 --yes";
+    site.runs("m1", maps, &[("KEY", "lab")]);
+    site.work();
+    site.on("m1").sh(&mount).must();
+    site.until("the ranges are known", |site| {
+        site.on("m1").sh("stat -c %u /mnt/lab/ruled/private").out.trim() == "65534"
+    });
+    site.on("m1")
+        .sh(&as_user(1001, "umask 077; echo mapped > /mnt/lab/ruled/mapped; sync /mnt/lab/ruled/mapped"))
+        .must();
+    assert_eq!(site.on("m1").sh("stat -c %u:%g /mnt/lab/ruled/mapped").must().trim(), "1001:1001");
+    assert_eq!(site.on("m1").sh("stat -c %u:%g /mnt/nyala/ruled/mapped").must().trim(), "50001:50001");
+    assert_eq!(site.on("m1").sh(&as_user(1001, "cat /mnt/lab/ruled/mapped")).must().trim(), "mapped");
+    assert!(!site.on("m1").sh(&as_user(1000, "cat /mnt/lab/ruled/private")).ok(), "user 1000 there is another one");
+    site.on("m1").sh("nyala umount /mnt/lab").must();
+
+    site.runs("m1", "nyala key set KEY --squash all --anonymous 2000:2000 --yes", &[("KEY", "lab")]);
+    site.runs("m1", "nyala key set KEY --read-only --yes", &[("KEY", "lab")]);
+    site.work();
+    site.on("m1").sh(&mount).must();
+    site.until("nothing may be written", |site| {
+        site.on("m1").sh("touch /mnt/lab/ruled/new").err.contains("Read-only file system")
+    });
+    site.on("m1").sh("nyala umount /mnt/lab").must();
+    site.runs("m1", "nyala key list", &[]);
+    site.runs("m1", "nyala key clear KEY --yes", &[("KEY", "lab")]);
+    let refused = site.on("m1").sh("nyala key set k3 --squash root --yes");
+    assert!(!refused.ok() && refused.err.contains("not for clients alone"), "{}", refused.describe());
+    site.runs("m1", "nyala audit", &[]);
+    let said = site.on("m1").sh("nyala audit --output json").must();
+    let orders: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let ours: Vec<&serde_json::Value> =
+        orders.as_array().unwrap().iter().filter(|order| order["what"].as_str().unwrap().starts_with("key ")).collect();
+    assert!(ours.len() >= 5 && ours.iter().all(|order| order["outcome"] == "done" && order["key"] == "k4"), "{said}");
+    site.on("m1").sh("rm -r /mnt/nyala/ruled; nyala secret retire lab --yes").must();
+    copy(site);
+}

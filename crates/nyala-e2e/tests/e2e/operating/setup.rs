@@ -77,6 +77,7 @@ pub fn look_around(site: &mut Site) {
         "nyala health check",
         "nyala health df",
         "nyala health net",
+        "nyala health bundle",
         "nyala stats server",
         "nyala stats client",
         "nyala mirror check",
@@ -89,6 +90,9 @@ pub fn look_around(site: &mut Site) {
     }
     site.runs("m1", "nyala COMMAND --help", &[("COMMAND", "scrub")]);
     site.runs("m1", "nyala config check FILE", &[("FILE", "/etc/nyala/client.toml")]);
+    site.runs("m1", "nyala health bundle --file FILE", &[("FILE", "/root/report.tar.gz")]);
+    site.on("m1").sh("tar -tzf /root/report.tar.gz | grep -q cluster/map.json").must();
     site.runs("m1", "nyala entry info PATH", &[("PATH", "/mnt/nyala/mirrored/f0")]);
+    site.runs("m1", "nyala trace DIR", &[("DIR", "/mnt/nyala/mirrored")]);
     site.on("m1").sh("getfattr --only-values -n user.nyala.stats /mnt/nyala").must();
 }

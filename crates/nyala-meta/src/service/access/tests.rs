@@ -51,7 +51,7 @@ const READS: [&str; 27] = [
 
 fn asks(op: MetaOp) -> MetaRequest {
     let (session, owner, want) = (SessionId(7), Owner::default(), Want::default());
-    MetaRequest { session, sequence: 1, acked_below: 1, owner, now: Time::default(), op, want }
+    MetaRequest { session, sequence: 1, acked_below: 1, owner, now: Time::default(), op, want, caller: None }
 }
 
 /// One of every operation that there is, by name.

@@ -7,6 +7,7 @@ use super::compare::sum_up;
 use super::copy::{begin_copy, put_rows, read_rows};
 use super::{GroupShell, News, rows};
 use nyala_kv::Batch;
+use nyala_namespace::runs;
 use nyala_replica::log::{LogEffect, LogInput};
 use nyala_store::StoreError;
 use nyala_wire::MapVersion;
@@ -90,6 +91,12 @@ impl GroupShell {
                 let mut batch = Batch::new();
                 rows::put_group(&mut batch, self.setup.group);
                 rows::put_term(&mut batch, *term, *index);
+                if let Some(run) = self.setup.run
+                    && let Err(error) = runs::goes_on(tables, &mut batch, run, *index)
+                {
+                    // Less counts as found after a power cut, then, and clients send more again.
+                    tracing::error!(group = %self.setup.group, %error, "this run's term is not noted");
+                }
                 self.setup.flusher.number_from(*index);
                 self.setup.flusher.apply(tables, &batch)
             }

@@ -66,6 +66,8 @@ pub struct Setup {
     pub handshake: HandshakeConfig,
     /// Who hears what became of it.
     pub news: mpsc::UnboundedSender<News>,
+    /// The run of a server at work that the group is made of.
+    pub run: Option<u64>,
 }
 
 /// A member at work.

@@ -75,9 +75,9 @@ pub fn terms(store: &Store) -> Result<Vec<(u32, u64)>, WireError> {
     if whole { Ok(terms) } else { Err(damaged()) }
 }
 
-/// The last record before the newest term began: what an earlier primary gave numbers behind it is lost, and its number another record's.
-pub fn before_this_term(store: &Store) -> Result<Option<u64>, WireError> {
-    Ok(terms(store)?.last().map(|(_, first)| first.saturating_sub(1)))
+/// The first record of each term that is remembered, in order.
+pub fn first_records(store: &Store) -> Result<Vec<u64>, WireError> {
+    Ok(Terms::new(terms(store)?).iter().map(|(_, first)| first).collect())
 }
 
 fn damaged() -> WireError {

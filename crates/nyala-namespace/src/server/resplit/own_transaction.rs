@@ -29,5 +29,6 @@ fn own_request(dir: InodeId, now: Time) -> MetaRequest {
         now,
         op: MetaOp::GetAttr { inode: dir },
         want: Want::NOTHING,
+        caller: None,
     }
 }

@@ -13,6 +13,7 @@ use crate::service::queue::{Outcome, Task, mistake, stopping};
 use crate::service::target::Target;
 use nyala_replica::ByNumber;
 use nyala_transport::member::monotonic_us;
+use nyala_transport::trace::part;
 use nyala_transport::{Frame, Reply};
 use nyala_wire::mirror::GroupHeader;
 use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest, WriteVerifier, encode_bulk};
@@ -154,19 +155,19 @@ impl Call {
         let shell = Shell { shared: mirror.shared.clone(), thread: thread.clone() };
         let (client, number, lowest) = (header.client.get(), header.number.get(), header.lowest.get());
         let came_us = monotonic_us();
-        if let Some(found) = shell.read_ahead(&asked, epoch, came_us).await {
+        if let Some(found) = part("disk", shell.read_ahead(&asked, epoch, came_us)).await {
             return Ok(Answered::Read(found));
         }
         let (answer, mut answered) = oneshot::channel();
         let incoming = Incoming { client, number, lowest, epoch, asked, came_us, answer };
-        shell.carry_out_here(shell.asked(incoming)).await;
+        part("own copy", shell.carry_out_here(shell.asked(incoming))).await;
         match answered.try_recv() {
             Ok(answer) => return answer,
             Err(TryRecvError::Closed) => return Err(stopping()),
             Err(TryRecvError::Empty) => {}
         }
         // Who waits for too long is told so by the groups' thread: no timer for each request.
-        answered.await.unwrap_or_else(|_| Err(stopping()))
+        part("mirrors", answered).await.unwrap_or_else(|_| Err(stopping()))
     }
 }
 

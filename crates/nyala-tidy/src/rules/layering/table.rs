@@ -68,7 +68,7 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
     ("nyala-client", &["nyala-transport", "nyala-metrics", "nyala-cluster", "nyala-wire"]),
     // The words of the protocol (ids, names, attributes) are what the client's functions take and return.
     ("nyala-fuse", &["nyala-client", "nyala-metrics", "nyala-ring", "nyala-wire"]),
-    ("nyala-bench", &["nyala-client", "nyala-cluster", "nyala-transport", "nyala-wire"]),
+    ("nyala-bench", &["nyala-client", "nyala-cluster", "nyala-transport", "nyala-web", "nyala-wire"]),
     ("nyala-replica-breakable", &["nyala-cluster", "nyala-wire"]),
     ("nyala-sim", &["nyala-wire", "nyala-cluster", "nyala-replica-breakable"]),
     (

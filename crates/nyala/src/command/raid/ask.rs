@@ -4,10 +4,10 @@
 
 use crate::cluster::Cluster;
 use crate::exit::Failure;
-use nyala_storage::drive_set::{RaidOrder, RaidRequest, RaidState, STORAGE_RAID};
 use nyala_transport::{Endpoint, Pool, PoolOptions, Request};
 use nyala_wire::map::{ClusterMap, TargetKind};
-use nyala_wire::{ErrorCode, TargetId, WireError, codec};
+use nyala_wire::raid::{RaidOrder, RaidRequest, RaidState};
+use nyala_wire::{ErrorCode, TargetId, WireError, codec, message_type};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ impl Sets {
         let endpoint = self.map.node_of(target).map(|node| Endpoint { addresses: node.addresses.clone() });
         let endpoint = endpoint.ok_or_else(|| Failure::failed(format!("there is no storage target {target}")))?;
         let body = codec::encode(&RaidRequest { target, order });
-        let request = Request::new(STORAGE_RAID, body).at(self.map.version.0, 0).with_timeout(CALL);
+        let request = Request::new(message_type::STORAGE_RAID, body).at(self.map.version.0, 0).with_timeout(CALL);
         let frame = self.pool.call(&endpoint, request).await?;
         if !frame.is_error() {
             return Ok(Some(TargetSet { target, set: codec::decode(&frame.body)? }));

@@ -9,8 +9,8 @@ use crate::exit::Outcome;
 use crate::output::{Output, show};
 use crate::role::block_on;
 use crate::units::Size;
-use nyala_storage::drive_set::RaidOrder;
 use nyala_wire::TargetId;
+use nyala_wire::raid::RaidOrder;
 
 /// Flags of `nyala raid rebuild`.
 #[derive(Clone, Debug, clap::Args)]

@@ -8,8 +8,8 @@ use crate::cluster::ClusterArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, print, show};
 use crate::role::block_on;
-use nyala_storage::drive_set::RaidOrder;
 use nyala_wire::TargetId;
+use nyala_wire::raid::RaidOrder;
 
 /// Flags of `nyala raid replace`.
 #[derive(Clone, Debug, clap::Args)]

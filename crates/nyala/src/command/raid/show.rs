@@ -8,8 +8,8 @@ use crate::exit::{Exit, Outcome};
 use crate::output::{Output, Table, show};
 use crate::role::block_on;
 use crate::units::human_bytes;
-use nyala_storage::drive_set::{RaidOrder, RaidState};
 use nyala_wire::TargetId;
+use nyala_wire::raid::{RaidOrder, RaidState};
 
 /// Flags of `nyala raid show`.
 #[derive(Clone, Debug, clap::Args)]

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What an operator asks of a target's set, and what it says (`nyala raid`).
+//! What an operator asks of a storage target that lies on a drive set, and what it says (`nyala raid`).
 
+use crate::TargetId;
 use minicbor::{Decode, Encode};
-use nyala_wire::TargetId;
 use serde::Serialize;
-
-/// Message type: body is a [`RaidRequest`], the reply's a [`RaidState`]. From the command line only.
-pub const STORAGE_RAID: u16 = 0x0220;
 
 /// A request to the set of a target.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

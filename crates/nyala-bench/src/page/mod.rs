@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Stored runs as one HTML page that needs nothing else: tables, box plots over repeated runs, CPU per operation, machine facts, and how
+//! the newest run compares with those before it. Pure: the same runs give the same bytes.
+//!
+//! **Failure model.** A stored run may be of an older or newer version of this program, cut, or no run at all: what is known is shown, and what
+//! cannot be read is an error with the reason. Names come from files and are escaped.
+
+mod boxes;
+mod html;
+mod loose;
+mod quartiles;
+mod sections;
+mod series;
+mod stored;
+
+pub use html::page;
+pub use stored::{NotARun, Stored, read};

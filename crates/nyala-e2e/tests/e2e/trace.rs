@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! `nyala trace`: the parts of operations, of all sides, add up to the whole.
+
+use nyala_e2e::cluster::text;
+use nyala_e2e::{Cluster, Options, serial};
+use serde_json::Value;
+
+/// Microseconds of one operation, and the sum of its parts. Each part is there, and none is less than nothing.
+fn sums(operation: &Value) -> (f64, f64) {
+    let us = |value: &Value| value.as_f64().filter(|us| *us >= 0.0).unwrap_or_else(|| panic!("{operation:#}"));
+    let requests = operation["requests"].as_array().unwrap();
+    let of = |asked: &Value| {
+        let parts = asked["parts"].as_array().unwrap();
+        assert!(!parts.is_empty(), "nothing was recorded: {operation:#}");
+        us(&asked["network_us"]) + parts.iter().map(|part| us(&part["us"])).sum::<f64>()
+    };
+    (us(&operation["whole_us"]), us(&operation["client_us"]) + requests.iter().map(of).sum::<f64>())
+}
+
+fn part_names(operation: &Value) -> Vec<&str> {
+    let requests = operation["requests"].as_array().unwrap();
+    let parts = requests.iter().flat_map(|asked| asked["parts"].as_array().unwrap());
+    parts.filter_map(|part| part["name"].as_str()).collect()
+}
+
+#[test]
+fn e2e_trace_parts_add_up() {
+    let _one = serial();
+    let more = vec!["--mirror".to_owned()];
+    let cluster = Cluster::start(Options { meta: 1, storage: 2, storage_services: 2, more });
+    let dir = text(&cluster.test_dir("traced"));
+    let operations = cluster.nyala(["trace", &dir, "--output", "json"]).must();
+    let operations: Value = serde_json::from_str(&operations).unwrap();
+    let operations = operations.as_array().unwrap();
+    let names: Vec<&str> = operations.iter().filter_map(|one| one["operation"].as_str()).collect();
+    assert_eq!(names, ["create", "write", "sync", "read", "stat", "unlink"]);
+    for operation in operations {
+        let (whole, sum) = sums(operation);
+        assert!((0.9..=1.1).contains(&(sum / whole)), "{sum} of {whole} µs: {operation:#}");
+    }
+    let of = |name: &str| operations.iter().find(|one| one["operation"] == name).unwrap();
+    assert!(of("create")["requests"][0]["service"].as_str().unwrap().starts_with("meta"), "{:#}", of("create"));
+    assert!(part_names(of("create")).contains(&"log"), "{:#}", of("create"));
+    let write = of("write");
+    for part in ["own copy", "mirrors"] {
+        assert!(part_names(write).contains(&part), "{part}: {write:#}");
+    }
+    assert!(write["requests"][0]["service"].as_str().unwrap().starts_with("storage"), "{write:#}");
+    assert!(part_names(of("read")).iter().any(|part| ["disk", "own copy"].contains(part)), "{:#}", of("read"));
+    let left: Vec<_> = std::fs::read_dir(&dir).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+    let table = cluster.nyala(["trace", &dir, "--count", "1"]).must();
+    assert!(table.contains("OPERATION") && table.contains("network") && table.contains("mirrors"), "{table}");
+}
