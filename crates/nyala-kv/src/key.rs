@@ -29,15 +29,13 @@ impl Key {
             Key::Heap(bytes.into())
         }
     }
-}
 
-impl Key {
-    /// A key that is a tag and then all these bytes.
+    /// A key that is a tag and then all these parts.
     #[inline]
     pub fn tagged(tag: u8, parts: &[&[u8]]) -> Key {
         let len = 1 + parts.iter().map(|part| part.len()).sum::<usize>();
         if len > INLINE_BYTES {
-            return Key::Heap([&[tag], parts.concat().as_slice()].concat().into());
+            return Key::Heap([&[tag][..], &parts.concat()].concat().into());
         }
         let mut inline = [0; INLINE_BYTES];
         inline[0] = tag;

@@ -46,11 +46,7 @@ impl Server {
         }
     }
 
-    fn change<T: minicbor::Encode<()> + for<'b> minicbor::Decode<'b, ()>>(
-        &mut self,
-        key: Key,
-        how: impl Fn(&mut T),
-    ) {
+    fn change<T: minicbor::Encode<()> + for<'b> minicbor::Decode<'b, ()>>(&mut self, key: Key, how: impl Fn(&mut T)) {
         let mut record: T = codec::decode(&self.view.0[&key]).unwrap();
         how(&mut record);
         self.view.0.insert(key, codec::encode(&record));
@@ -276,8 +272,9 @@ fn what_cannot_be_read_is_set_aside() {
     let (inode, next) = (keys::inode(file), keys::next_sequence(file.slot()));
     server.view.0.insert(next.clone(), vec![0xff]);
     for key in [readable, inode.clone(), next] {
-        let refused =
-            server.run(MetaOp::Repair(Repair::Server(ServerRepair::SetAside { key: key.to_vec().into() }))).unwrap_err();
+        let refused = server
+            .run(MetaOp::Repair(Repair::Server(ServerRepair::SetAside { key: key.to_vec().into() })))
+            .unwrap_err();
         assert_eq!(refused.code, ErrorCode::STALE);
     }
     server.view.0.insert(inode.clone(), vec![0xff]);
