@@ -72,7 +72,7 @@ pub fn keep_chunks(change: &mut Change, inode: InodeId) -> Step<()> {
 pub fn raise_sequence(change: &mut Change, slot: Slot, to: u64) -> Step<()> {
     let key = keys::next_sequence(slot);
     check(to < SEQUENCES && change.number(&key)? < to)?;
-    change.put(key, to.to_le_bytes().to_vec());
+    change.put_number(key, to);
     Ok(())
 }
 
@@ -93,6 +93,6 @@ pub fn set_aside(change: &mut Change, now: Time, key: &[u8]) -> Step<()> {
 pub fn set_count(change: &mut Change, from: u64, to: u64) -> Step<()> {
     let key = keys::inode_count();
     check(change.number(&key)? == from && from != to)?;
-    change.put(key, to.to_le_bytes().to_vec());
+    change.put_number(key, to);
     Ok(())
 }
