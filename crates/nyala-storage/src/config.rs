@@ -3,6 +3,7 @@
 //! What a storage service has to be told.
 
 use nyala_raid::Level;
+use nyala_transport::trace::SlowOperations;
 use nyala_wire::TargetId;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -37,6 +38,8 @@ pub struct StorageConfig {
     pub sync_idle: Duration,
     /// Where metrics are served over HTTP; nowhere if none.
     pub metrics: Option<SocketAddr>,
+    /// Requests that take at least so long are logged; zero: none are.
+    pub slow_operation: Duration,
 }
 
 /// One storage target.
@@ -84,6 +87,7 @@ impl StorageConfig {
             cores: std::thread::available_parallelism().map_or(1, |n| n.get().min(2)),
             sync_idle: Duration::from_secs(4),
             metrics: None,
+            slow_operation: SlowOperations::ABOVE,
         }
     }
 }

@@ -12,6 +12,7 @@ use nyala_metrics::{ByAddress, Metric, Page, Requests};
 use nyala_namespace::server::op_names::OP_NAMES;
 use nyala_replica::Progress;
 use nyala_transport::PeerInfo;
+use nyala_transport::trace::SlowOperations;
 use nyala_wire::message_type::{META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX, METRICS, PING, STATS};
 use nyala_wire::mgmt::Capacity;
 use tokio::time::Instant;
@@ -24,13 +25,8 @@ const OTHERS: [&str; 9] =
 pub struct Metrics {
     requests: Requests,
     clients: ByAddress<1>,
-}
-
-impl Default for Metrics {
-    fn default() -> Metrics {
-        let names = OP_NAMES.iter().copied().chain(OTHERS).collect();
-        Metrics { requests: Requests::new(names), clients: ByAddress::default() }
-    }
+    /// Requests that took too long.
+    pub slow: SlowOperations,
 }
 
 /// The number of a message that is not an operation of a client; that of one is known when it is decoded.
@@ -39,7 +35,18 @@ pub fn op_of(message_type: u16) -> usize {
     OP_NAMES.len() + known.iter().position(|known| *known == message_type).unwrap_or(known.len())
 }
 
+/// The name of a number that [`op_of`] gave, or that an operation has.
+pub fn op_name(op: usize) -> &'static str {
+    OP_NAMES.get(op).or_else(|| OTHERS.get(op - OP_NAMES.len())).copied().unwrap_or_default()
+}
+
 impl Metrics {
+    /// Nothing has happened yet.
+    pub fn new(slow: SlowOperations) -> Metrics {
+        let names = OP_NAMES.iter().copied().chain(OTHERS).collect();
+        Metrics { requests: Requests::new(names), clients: ByAddress::default(), slow }
+    }
+
     /// Somebody has connected.
     pub fn connected(&self, peer: &PeerInfo) {
         if !peer.role.is_server() {
@@ -57,7 +64,7 @@ impl Metrics {
 
     /// Requests of clients as counters by name.
     pub fn counters(&self) -> Vec<(String, u64)> {
-        self.clients.counters(["requests"])
+        self.clients.counters(["requests"]).into_iter().chain(self.slow.counters()).collect()
     }
 
     /// The page while the service has not joined its cluster.
@@ -68,6 +75,7 @@ impl Metrics {
     /// The whole page.
     pub fn write(&self, page: &mut Page, host: &Host, capacity: Capacity) {
         nyala_scrape::process(page, Source::Meta);
+        nyala_scrape::slow(page, &self.slow);
         nyala_scrape::member(page, &host.member, &[(host.me, capacity)]);
         nyala_store::metrics::write(page, &[(&host.me, &host.tables.store)]);
         self.requests.write(page, &metrics::REQUESTS, &metrics::ERRORS);

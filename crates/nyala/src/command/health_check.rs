@@ -2,6 +2,7 @@
 
 //! `nyala health check`: is everything there and well? The exit code says it too.
 
+use super::health_slow;
 use crate::cluster::{Answer, Cluster, ClusterArgs, ask_node};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, show};
@@ -43,6 +44,8 @@ struct NodeHealth {
     /// Absent where the service does not answer.
     checksum_errors: Option<u64>,
     uptime_s: Option<u64>,
+    /// Operations of the last minutes that were slow. They make nothing unhealthy: a server that was away has some, and so has a busy one.
+    slow_operations: Option<u64>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -86,6 +89,7 @@ fn judge_node(node: &Node, answer: &Answer) -> NodeHealth {
         error: answer.failed.first().map(|(_, error)| error.to_string()),
         checksum_errors: answer.stats.as_ref().map(errors),
         uptime_s: answer.stats.as_ref().map(|stats| stats.uptime_s),
+        slow_operations: answer.stats.as_ref().and_then(health_slow::count),
     }
 }
 
@@ -120,6 +124,8 @@ fn render(health: &Health) -> String {
         }
         text.push('\n');
     }
+    let slow = health.nodes.iter().map(|node| (node.alias.as_str(), node.id, node.slow_operations.unwrap_or(0)));
+    text += &health_slow::shown(slow.collect());
     if health.healthy {
         text += &format!("All {} targets are online and good.\n", health.targets.len());
     } else {
@@ -171,6 +177,14 @@ mod tests {
         let health = judge(&map, map.nodes.iter().map(|node| well(node, 0)).collect());
         assert!(health.healthy, "{:?}", health.problems);
         assert!(render(&health).contains("n2 [ID: 2]: reachable at 127.0.0.1:1 (protocol: TCP)"));
+        // Slow operations are named, and make nothing unhealthy.
+        let stats = ServiceStats { counters: vec![("slow.lately".into(), 4321)], ..ServiceStats::default() };
+        let slow = |node: &Node| {
+            let (reached, stats) = (Some((node.addresses[0], 9)), Some(stats.clone()));
+            judge_node(node, &Answer { reached, stats, failed: vec![] })
+        };
+        let health = judge(&map, map.nodes.iter().map(slow).collect());
+        assert!(health.healthy && render(&health).contains("n1 [ID: 1]: 4321;"), "{}", render(&health));
     }
 
     #[test]

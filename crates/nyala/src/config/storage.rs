@@ -50,6 +50,9 @@ settings! {
         /// Files nobody wrote to for so long are synced in the background [default: 4s]
         #[arg(long, env = "NYALA_STORAGE_SYNC_IDLE", value_name = "TIME")]
         sync_idle: Span,
+        /// Requests that take at least so long are logged with their parts; 0: none are [default: 1s]
+        #[arg(long, env = "NYALA_STORAGE_SLOW_OPERATION", value_name = "TIME")]
+        slow_operation: Span,
         /// Where to serve metrics for Prometheus, without a secret; nowhere unless it is said [suggested: 127.0.0.1:9803]
         #[arg(long, env = "NYALA_STORAGE_METRICS", value_name = "IP:PORT")]
         metrics: SocketAddr,
@@ -93,6 +96,9 @@ impl StorageSettings {
         }
         if let Some(idle) = self.sync_idle {
             config.sync_idle = idle.0;
+        }
+        if let Some(slow) = self.slow_operation {
+            config.slow_operation = slow.0;
         }
         config.metrics = self.metrics;
         Ok(config)
