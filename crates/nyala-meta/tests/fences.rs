@@ -159,6 +159,7 @@ fn start_meta(dir: &Path, mgmt: SocketAddr) -> (oneshot::Sender<()>, JoinHandle<
         encrypt: false,
         spare: false,
         split_above: 0,
+        slow_operation: Duration::ZERO,
         metrics: None,
         sync_interval: Duration::from_millis(100),
     };

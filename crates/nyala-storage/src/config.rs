@@ -3,6 +3,7 @@
 //! What a storage service has to be told.
 
 use nyala_raid::Level;
+use nyala_transport::trace::SlowOperations;
 use nyala_wire::TargetId;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -39,6 +40,8 @@ pub struct StorageConfig {
     pub metrics: Option<SocketAddr>,
     /// How the service scrubs its targets by itself.
     pub scrub: ScrubConfig,
+    /// Requests that take at least so long are logged; zero: none are.
+    pub slow_operation: Duration,
 }
 
 /// How a storage service scrubs its targets by itself.
@@ -102,6 +105,7 @@ impl StorageConfig {
             sync_idle: Duration::from_secs(4),
             metrics: None,
             scrub: ScrubConfig::default(),
+            slow_operation: SlowOperations::ABOVE,
         }
     }
 }

@@ -12,6 +12,7 @@ use nyala_metrics::{ByAddress, ByUser, Metric, Page, Requests};
 use nyala_namespace::server::op_names::OP_NAMES;
 use nyala_replica::Progress;
 use nyala_transport::PeerInfo;
+use nyala_transport::trace::SlowOperations;
 use nyala_wire::message_type::{META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX, METRICS, PING, STATS};
 use nyala_wire::meta::MetaRequest;
 use nyala_wire::mgmt::Capacity;
@@ -27,13 +28,8 @@ pub struct Metrics {
     clients: ByAddress<1>,
     /// Requests by user, and those of them that change something.
     users: ByUser<2>,
-}
-
-impl Default for Metrics {
-    fn default() -> Metrics {
-        let names = OP_NAMES.iter().copied().chain(OTHERS).collect();
-        Metrics { requests: Requests::new(names), clients: ByAddress::default(), users: ByUser::default() }
-    }
+    /// Requests that took too long.
+    pub slow: SlowOperations,
 }
 
 /// The number of a message that is not an operation of a client; that of one is known when it is decoded.
@@ -42,7 +38,18 @@ pub fn op_of(message_type: u16) -> usize {
     OP_NAMES.len() + known.iter().position(|known| *known == message_type).unwrap_or(known.len())
 }
 
+/// The name of a number that [`op_of`] gave, or that an operation has.
+pub fn op_name(op: usize) -> &'static str {
+    OP_NAMES.get(op).or_else(|| OTHERS.get(op - OP_NAMES.len())).copied().unwrap_or_default()
+}
+
 impl Metrics {
+    /// Nothing has happened yet.
+    pub fn new(slow: SlowOperations) -> Metrics {
+        let names = OP_NAMES.iter().copied().chain(OTHERS).collect();
+        Metrics { requests: Requests::new(names), clients: ByAddress::default(), users: ByUser::default(), slow }
+    }
+
     /// Somebody has connected.
     pub fn connected(&self, peer: &PeerInfo) {
         if !peer.role.is_server() {
@@ -67,6 +74,7 @@ impl Metrics {
     pub fn counters(&self) -> Vec<(String, u64)> {
         let mut counters = self.clients.counters(["requests"]);
         counters.extend(self.users.counters(["requests", "changes"]));
+        counters.extend(self.slow.counters());
         counters
     }
 
@@ -78,6 +86,7 @@ impl Metrics {
     /// The whole page.
     pub fn write(&self, page: &mut Page, host: &Host, capacity: Capacity) {
         nyala_scrape::process(page, Source::Meta);
+        nyala_scrape::slow(page, &self.slow);
         nyala_scrape::member(page, &host.member, &[(host.me, capacity)]);
         nyala_store::metrics::write(page, &[(&host.me, &host.tables.store)]);
         self.requests.write(page, &metrics::REQUESTS, &metrics::ERRORS);

@@ -20,6 +20,7 @@ mod change_request;
 mod consider;
 mod considered;
 mod deferred_unlink;
+mod delays;
 mod forget;
 mod grants;
 mod ground;
@@ -60,9 +61,10 @@ mod transaction;
 mod truncation;
 mod waits;
 
+pub use delays::Waited;
 use ground::Ground;
 pub use identity::Identity;
-use io::{Effect, Input, Moment, Tables};
+use io::{Effect, Input, Moment, Tables, Token};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::{Time, WireError};
 use state::State;
@@ -129,6 +131,11 @@ impl Server {
     #[inline]
     pub fn next_wake(&self) -> Option<u64> {
         self.state.next_ms()
+    }
+
+    /// What a client waited for whose request was just answered; empty: nothing for as long as a millisecond.
+    pub fn take_waited(&mut self, token: Token) -> Waited {
+        self.state.delays.take(token)
     }
 
     /// The cluster map that it acts upon.

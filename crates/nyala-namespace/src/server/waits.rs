@@ -39,7 +39,27 @@ pub struct Wait {
     until_ms: Option<u64>,
 }
 
+impl Event {
+    /// What a task waits for that waits for this, in the words in which operators are told.
+    fn word(self) -> &'static str {
+        match self {
+            Event::Released => "locks",
+            Event::Delegations => "delegations",
+            Event::Finished => "earlier request",
+            Event::LockChecks | Event::FileLocks(_) => "file locks",
+            Event::Poll(_) | Event::Considered => "news",
+            Event::Replays => "replays",
+            Event::Map => "map",
+        }
+    }
+}
+
 impl Wait {
+    /// What is waited for; `asked`: what the task asked for last.
+    pub fn word(self, asked: &'static str) -> &'static str {
+        self.event.map_or(if self.until_ms.is_some() { "pause" } else { asked }, Event::word)
+    }
+
     /// For completions only.
     pub const COMPLETION: Wait = Wait { event: None, until_ms: None };
 

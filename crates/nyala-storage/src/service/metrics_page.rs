@@ -65,6 +65,7 @@ impl MetricsPage {
         let mut targets: Vec<(TargetId, &Target)> = self.targets.iter().map(|(id, target)| (*id, &**target)).collect();
         targets.sort_by_key(|(id, _)| *id);
         nyala_scrape::process(page, Source::Storage);
+        nyala_scrape::slow(page, &self.metrics.slow);
         let capacities: Vec<(TargetId, Capacity)> =
             targets.iter().map(|(id, target)| (*id, target.capacity())).collect();
         nyala_scrape::member(page, &self.member, &capacities);

@@ -24,6 +24,7 @@
 mod access;
 mod handler;
 mod inline_path;
+mod job_times;
 mod list;
 mod metrics;
 mod metrics_page;

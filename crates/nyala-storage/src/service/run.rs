@@ -3,6 +3,7 @@
 //! Start, life and end of a storage service. Failure model: see the parent module.
 
 use super::handler::{StorageService, read_budget};
+use super::metrics::Metrics;
 use super::metrics_page::MetricsPage;
 use super::mirror::{Mirrors, Supervisor, supervise};
 use super::scrub::Scrubs;
@@ -15,6 +16,7 @@ use crate::error::StorageError;
 use nyala_scrape::{Pages, Scrapes};
 use nyala_store::own_dir::{Kind, OwnDir};
 use nyala_transport::member::{Bootstrap, Identity, Joined, Member, ServiceRole};
+use nyala_transport::trace::SlowOperations;
 use nyala_transport::{HandshakeConfig, MemoryBudget, Role, Secret, Server, ServerOptions, TransportError};
 use nyala_wire::map::TargetKind;
 use nyala_wire::mgmt::{RegisterTarget, TargetCapacity};
@@ -77,7 +79,8 @@ async fn register_and_serve(
     let (member, handshake, listen) = (joined.member.clone(), joined.handshake.clone(), joined.listen);
     node.registered(member.cluster(), TargetId(0))?;
     let by_id = targets.settle_ids(&member)?;
-    let options = server_options(config);
+    let metrics = Arc::new(Metrics::new(SlowOperations::new(config.slow_operation)));
+    let options = ServerOptions { slow: metrics.slow.clone(), ..server_options(config) };
     let (client_budget, server_budget) = (options.client_budget.clone(), options.server_budget.clone());
     let servers = joined.bind(options, config.cores)?;
     let (mirrors, supervisor) = start_mirrors(&member, &by_id, handshake.clone());
@@ -86,7 +89,7 @@ async fn register_and_serve(
     let scrubs = Scrubs::open(config.scrub, &by_id, &member, handshake.clone());
     let (reads, stop) = (read_budget(config.memory_limit_bytes / 4), servers.first().map(Server::shutdown_handle));
     let page = MetricsPage {
-        metrics: Arc::default(),
+        metrics,
         member: member.clone(),
         targets: by_id.clone(),
         mirrors: mirrors.clone(),

@@ -18,6 +18,7 @@ use crate::scrub::logic::pace::Use;
 use nyala_metrics::Snapshot;
 use nyala_replica::Row;
 use nyala_store::Store;
+use nyala_transport::trace::part;
 use nyala_wire::mgmt::Capacity;
 use nyala_wire::storage::{ChunkFileId, WriteVerifier};
 use nyala_wire::{ClusterId, GroupId, SessionId, TargetId, WireError};
@@ -170,7 +171,7 @@ impl Target {
     pub async fn call(&self, task: Task) -> Result<Outcome, WireError> {
         match self.shard(task.file()).queue.call(task).await? {
             Outcome::DoneWhenDurable(lsn) => {
-                let durable = self.kv.wait_durable(lsn).await;
+                let durable = part("log", self.kv.wait_durable(lsn)).await;
                 durable.map_err(|error| WireError::from(crate::chunk_store::ChunkError::from(error)))?;
                 Ok(Outcome::Done)
             }

@@ -55,6 +55,7 @@ pub const SHOWN: &[(&str, Shape)] = &[
     ("spare", Shape::Flag),
     ("sync-interval", Shape::Number),
     ("split-above", Shape::Number),
+    ("slow-operation", Shape::Number),
     ("targets", Shape::Targets),
     ("memory-limit", Shape::Number),
     ("workers-per-target", Shape::Number),

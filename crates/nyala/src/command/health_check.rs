@@ -2,6 +2,7 @@
 
 //! `nyala health check`: is everything there and well? The exit code says it too.
 
+use super::health_slow;
 use crate::cluster::{Answer, Cluster, ClusterArgs, ask_node};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, show};
@@ -46,6 +47,8 @@ struct NodeHealth {
     /// What it says of the scrubs of its targets; the findings have what is wrong.
     #[serde(skip)]
     scrubs: Vec<TargetScrub>,
+    /// Operations of the last minutes that were slow. They make nothing unhealthy: a server that was away has some, and so has a busy one.
+    slow_operations: Option<u64>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -90,6 +93,7 @@ fn judge_node(node: &Node, answer: &Answer) -> NodeHealth {
         checksum_errors: answer.stats.as_ref().map(errors),
         uptime_s: answer.stats.as_ref().map(|stats| stats.uptime_s),
         scrubs: answer.stats.as_ref().map(|stats| TargetScrub::among(&stats.counters)).unwrap_or_default(),
+        slow_operations: answer.stats.as_ref().and_then(health_slow::count),
     }
 }
 
@@ -125,6 +129,8 @@ fn render(health: &Health) -> String {
         }
         text.push('\n');
     }
+    let slow = health.nodes.iter().map(|node| (node.alias.as_str(), node.id, node.slow_operations.unwrap_or(0)));
+    text += &health_slow::shown(slow.collect());
     if health.healthy {
         text += &format!("All {} targets are online and good.\n", health.targets.len());
     } else {
@@ -176,6 +182,14 @@ mod tests {
         let health = judge(&map, map.nodes.iter().map(|node| well(node, 0)).collect());
         assert!(health.healthy, "{:?}", health.problems);
         assert!(render(&health).contains("n2 [ID: 2]: reachable at 127.0.0.1:1 (protocol: TCP)"));
+        // Slow operations are named, and make nothing unhealthy.
+        let stats = ServiceStats { counters: vec![("slow.lately".into(), 4321)], ..ServiceStats::default() };
+        let slow = |node: &Node| {
+            let (reached, stats) = (Some((node.addresses[0], 9)), Some(stats.clone()));
+            judge_node(node, &Answer { reached, stats, failed: vec![] })
+        };
+        let health = judge(&map, map.nodes.iter().map(slow).collect());
+        assert!(health.healthy && render(&health).contains("n1 [ID: 1]: 4321;"), "{}", render(&health));
     }
 
     #[test]

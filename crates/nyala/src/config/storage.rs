@@ -56,6 +56,9 @@ settings! {
         /// Most bytes that are read for it from each target in a second; 0: as fast as it goes [default: 64m]
         #[arg(long, env = "NYALA_STORAGE_SCRUB_RATE", value_name = "SIZE")]
         scrub_rate: Size,
+        /// Requests that take at least so long are logged with their parts; 0: none are [default: 1s]
+        #[arg(long, env = "NYALA_STORAGE_SLOW_OPERATION", value_name = "TIME")]
+        slow_operation: Span,
         /// Where to serve metrics for Prometheus, without a secret; nowhere unless it is said [suggested: 127.0.0.1:9803]
         #[arg(long, env = "NYALA_STORAGE_METRICS", value_name = "IP:PORT")]
         metrics: SocketAddr,
@@ -104,6 +107,9 @@ impl StorageSettings {
             interval: self.scrub_interval.map_or(config.scrub.interval, |interval| interval.0),
             rate: self.scrub_rate.map_or(config.scrub.rate, |rate| rate.0),
         };
+        if let Some(slow) = self.slow_operation {
+            config.slow_operation = slow.0;
+        }
         config.metrics = self.metrics;
         Ok(config)
     }
