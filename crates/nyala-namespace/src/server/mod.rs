@@ -38,6 +38,7 @@ pub mod op_names;
 mod participant;
 mod poll;
 mod read;
+mod reasons;
 mod recall;
 mod recover;
 mod replay;
@@ -82,8 +83,7 @@ impl Server {
         Server { state: State::new(ground.splitting_above(identity.split_above), identity.boot) }
     }
 
-    /// Makes the root directory, if it is to be here and is not; whether it did, and it has to be on disk before anybody is
-    /// answered.
+    /// Makes the root directory, if it is to be here and is not; whether it did: it has to be durable before anybody is answered.
     pub fn make_root(&mut self, time: Time) -> Result<bool, WireError> {
         let root = recover::root(&self.state, time)?;
         root.map_or(Ok(false), |batch| self.state.apply(&batch).map(|()| true))

@@ -8,6 +8,7 @@ use super::ground::Ground;
 use super::io::{Completion, Durability, Effect, Moment, Note, Ticket, Token};
 use super::lock_waits::LockWaits;
 use super::op_names::OP_NAMES;
+use super::reasons;
 use super::replays::Replays;
 use super::slots::Leaving;
 use super::waits::{Event, TaskId, Wait, Waits};
@@ -215,7 +216,7 @@ impl State {
     }
 
     fn park(&mut self, id: TaskId, task: Box<dyn Task>, wait: Wait) {
-        let (reason, waited) = (wait.word(self.delays.asked), std::mem::take(&mut self.delays.current));
+        let (reason, waited) = (reasons::word(wait, self.delays.asked), std::mem::take(&mut self.delays.current));
         self.waits.park(id, wait);
         self.tasks.insert(id, (task, Delay { since_ms: self.now.ms, reason, waited }));
     }

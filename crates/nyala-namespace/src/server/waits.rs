@@ -35,31 +35,11 @@ pub enum Event {
 /// What a task waits for: the first of these. Completions of what it asked for end every wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wait {
-    event: Option<Event>,
-    until_ms: Option<u64>,
-}
-
-impl Event {
-    /// What a task waits for that waits for this, in the words in which operators are told.
-    fn word(self) -> &'static str {
-        match self {
-            Event::Released => "locks",
-            Event::Delegations => "delegations",
-            Event::Finished => "earlier request",
-            Event::LockChecks | Event::FileLocks(_) => "file locks",
-            Event::Poll(_) | Event::Considered => "news",
-            Event::Replays => "replays",
-            Event::Map => "map",
-        }
-    }
+    pub(super) event: Option<Event>,
+    pub(super) until_ms: Option<u64>,
 }
 
 impl Wait {
-    /// What is waited for; `asked`: what the task asked for last.
-    pub fn word(self, asked: &'static str) -> &'static str {
-        self.event.map_or(if self.until_ms.is_some() { "pause" } else { asked }, Event::word)
-    }
-
     /// For completions only.
     pub const COMPLETION: Wait = Wait { event: None, until_ms: None };
 

@@ -2,6 +2,8 @@
 
 //! A management service that registers whatever comes, and a storage service that runs beside the test.
 
+#![allow(dead_code, reason = "each test program uses its own part")]
+
 use nyala_storage::disks::OsDisks;
 use nyala_storage::{Disks, StorageConfig, StorageError, TargetSpec};
 use nyala_transport::{
