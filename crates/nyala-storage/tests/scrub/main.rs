@@ -134,6 +134,8 @@ fn a_scrub_goes_on_after_a_restart() {
     storage.stop().unwrap();
     let storage = start(&cluster, slow);
     client(async {
+        // How much there is, the target has to find out first.
+        until_so("its bytes are counted", async || status(&cluster, &storage, TARGET).await.total_bytes > 0).await;
         let after = status(&cluster, &storage, TARGET).await;
         assert_eq!((after.began_ms, after.since_ms), (before.began_ms, before.since_ms));
         assert!(after.bytes >= before.bytes && after.bytes < 6 << 20, "{after:?}");
