@@ -16,7 +16,7 @@
 //! the kernel does not compare with a version (to setattr, link and create) carry no lifetime for attributes at all.
 //! Attributes that it takes for old it shows all the same to whoever asked, and goes on with the size that it had: so what this mount
 //! changed itself is withdrawn when nobody is asking ([`AttrRequests`]). What others withdraw waits no longer than [`ASKING`]: an answer that takes longer
-//! may be one that waits for the withdrawal.
+//! may be one that waits for the withdrawal. A request that nobody has taken from the kernel's queue yet is not seen here.
 //!
 //! A kernel without epochs (before 6.16) is given no lifetimes of names. A notification that the kernel refuses for
 //! another reason cannot be repaired here: it is logged as an error.
