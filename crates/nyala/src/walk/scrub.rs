@@ -2,7 +2,7 @@
 
 //! A scrub: finds damage on a target, and has it repaired where another copy is. Failure model: see the parent module.
 //!
-//! The repair is that of the services' own scrubs ([`nyala_storage::scrub::repair`]). Only
+//! The repair is that of the services' own scrubs ([`nyala_storage::scrub::repair()`]). Only
 //! what metadata says to be mirrored is repaired: elsewhere the other member has no such data to give.
 
 use super::found::{Damage, ScrubReport};
