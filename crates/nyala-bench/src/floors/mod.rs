@@ -8,7 +8,7 @@
 //! queue, a log, a lock, a table of checksums on disk or a second thread for a request. Sizes, connections, requests under way and the file system are
 //! those of the workload that a floor stands beside, and CPU time is that of the threads, from the same kind of clock.
 //!
-//! - [`layout`], [`message`] (pure): order and form. [`inbox`], [`send`]: to and from a stream. [`file`], [`files`]: the disk. [`service`] and
+//! - [`layout`], [`message`] (pure): order and form. [`inbox`], [`send`]: to and from a stream. [`mod@file`], [`files`]: the disk. [`service`] and
 //!   [`load`]: the two sides. [`phase`]: threads and clocks. [`report`] (pure): rows. [`ratios`] (pure): figures of a cluster by these.
 //!
 //! **Failure model.** Files may be damaged, disks full, messages cut: checksums, places and lengths are compared, and the first difference
