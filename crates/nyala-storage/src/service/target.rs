@@ -229,9 +229,10 @@ impl Target {
         Use { ops, bytes, waiting: self.depth() }
     }
 
-    /// Bytes of data on it.
+    /// Bytes of data on it; without a limit it counts none, and these are those that its file system has.
     pub(super) fn data_bytes(&self) -> u64 {
-        self.store.used_bytes()
+        let used = |capacity: Capacity| capacity.total_bytes.saturating_sub(capacity.free_bytes);
+        if self.limit_bytes.is_some() { self.store.used_bytes() } else { used(self.capacity()) }
     }
 
     fn depth(&self) -> u64 {

@@ -134,13 +134,12 @@ fn a_scrub_goes_on_after_a_restart() {
     storage.stop().unwrap();
     let storage = start(&cluster, slow);
     client(async {
-        // How much there is, the target has to find out first.
-        until_so("its bytes are counted", async || status(&cluster, &storage, TARGET).await.total_bytes > 0).await;
         let after = status(&cluster, &storage, TARGET).await;
         assert_eq!((after.began_ms, after.since_ms), (before.began_ms, before.since_ms));
         assert!(after.bytes >= before.bytes && after.bytes < 6 << 20, "{after:?}");
         assert!(after.at >= before.at && before.at.is_some(), "{after:?}");
-        assert_eq!(after.total_bytes, 8 << 20);
+        // All that its file system has, which others use too.
+        assert!(after.total_bytes >= 8 << 20, "{after:?}");
     });
     storage.stop().unwrap();
 }
