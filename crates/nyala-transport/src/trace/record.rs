@@ -43,13 +43,16 @@ impl Record {
     /// The parts, which add up to the whole: the time before it was taken up, those that have names, what else the task ran and waited,
     /// and until the reply left, in which it waited for `rests_on`.
     pub fn parts(&self, left: Moment, rests_on: &'static str) -> Vec<(&'static str, Duration)> {
-        let named: Duration = self.named.iter().map(|(_, time)| *time).sum();
-        let other = self.answered.since(self.began).saturating_sub(named);
+        let (whole, named): (Duration, Duration) =
+            (self.answered.since(self.began), self.named.iter().map(|(_, time)| *time).sum());
+        // Some were measured in whole milliseconds: they share the time that there was.
+        let fits = if named > whole { whole.as_secs_f64() / named.as_secs_f64() } else { 1.0 };
+        let other = whole.saturating_sub(named);
         // What ran within named parts is theirs: no more than the rest can be told to be work.
         let work = if self.named.is_empty() { self.ran.min(other) } else { other };
         let mut parts: Vec<(&'static str, Duration)> = Vec::with_capacity(self.named.len() + 4);
         let all = [("queue", self.began.since(self.came)), ("work", work)];
-        let all = all.into_iter().chain(self.named.iter().copied());
+        let all = all.into_iter().chain(self.named.iter().map(|(name, time)| (*name, time.mul_f64(fits))));
         for (name, time) in all.chain([("wait", other - work), (rests_on, left.since(self.answered))]) {
             match parts.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, known)) => *known += time,

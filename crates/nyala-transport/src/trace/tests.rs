@@ -33,6 +33,8 @@ fn parts_add_up_to_the_whole() {
         (vec![], 7, 100, 100, 0, vec![("queue", 7), ("work", 100)]),
         (vec![("queue", 5), ("log", 10)], 20, 90, 90, 1, vec![("queue", 25), ("work", 75), ("log", 11)]),
         (vec![("disk", 60), ("mirrors", 30)], 0, 80, 100, 0, vec![("work", 10), ("disk", 60), ("mirrors", 30)]),
+        // Measured in milliseconds, and so more than there was.
+        (vec![("sync", 300), ("mirrors", 100)], 0, 10, 200, 0, vec![("sync", 150), ("mirrors", 50)]),
     ] {
         let (total, parts) = parts(&record(named, queued, ran, answered), after);
         assert_eq!(total, queued + answered + after);
