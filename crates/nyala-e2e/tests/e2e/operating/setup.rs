@@ -85,6 +85,7 @@ pub fn look_around(site: &mut Site) {
         "nyala mirror resync stats",
         "nyala mirror --help",
         "nyala scrub",
+        "nyala scrub status",
         "nyala scrub --leftovers",
     ] {
         site.runs("m1", said, &[]);
