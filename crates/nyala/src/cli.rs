@@ -14,7 +14,7 @@ use clap::{Parser, Subcommand};
 
 /// The Nyala parallel file system: services, mounts and commands in one program.
 #[derive(Debug, Parser)]
-#[command(name = "nyala", version, propagate_version = true, arg_required_else_help = true, max_term_width = 120)]
+#[command(name = "nyala", version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("NYALA_COMMIT"), ")"), propagate_version = true, arg_required_else_help = true, max_term_width = 120)]
 #[command(
     after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 wrong configuration, 4 the cluster cannot be reached, \
     5 the cluster refuses, 6 a check found something."

@@ -21,6 +21,7 @@ pub use cluster_state::DEFAULT_TIME;
 
 use crate::cluster::Cluster;
 use crate::command::status;
+use crate::command::version::VERSION;
 use crate::exit::{Failure, io};
 use crate::host::Root;
 use crate::role::block_on;
@@ -94,7 +95,7 @@ fn fill<W: Write>(wish: &Options, root: &Root, out: W) -> std::io::Result<(W, Co
 }
 
 fn add_version<W: Write>(archive: &mut Archive<W>) -> std::io::Result<()> {
-    let version = serde_json::json!({ "version": env!("CARGO_PKG_VERSION"), "made_s": wall_s() });
+    let version = serde_json::json!({ "build": VERSION, "made_s": wall_s() });
     archive.add_json("version.json", &version)
 }
 
