@@ -23,6 +23,7 @@ mod leftovers;
 mod lifecycle;
 mod lock_ends;
 mod locks;
+mod logs;
 mod management;
 mod metrics;
 mod mirrored_metadata;

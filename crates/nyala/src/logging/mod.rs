@@ -2,38 +2,76 @@
 
 //! Where log lines go and what they look like.
 
+mod file;
+mod journal;
+mod line;
+
 use crate::exit::Failure;
 use clap::{Args, ValueEnum};
-use std::fs::OpenOptions;
+use file::LogFile;
+use line::OneLine;
 use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::Mutex;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// What log lines look like.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     /// For people.
-    #[default]
     Text,
     /// One JSON object per line.
     Json,
+    /// To the journal of systemd, each field of an event as a field of its entry.
+    Journal,
 }
 
+/// MiB at which a log file is put aside, and how many of these are kept, where nothing else is said.
+const FILE_MIB: u32 = 64;
+const FILES: u32 = 4;
+
 /// Logging flags, the same for every command.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct LogArgs {
     /// error, warn, info, debug or trace; or per module: `info,nyala_client=debug` [default: info for services, else warn]
     #[arg(long, global = true, env = "NYALA_LOG_LEVEL", value_name = "LEVEL", help_heading = "Logging")]
     pub log_level: Option<String>,
-    /// What log lines look like
-    #[arg(long, global = true, env = "NYALA_LOG_FORMAT", value_enum, default_value_t, help_heading = "Logging")]
-    pub log_format: LogFormat,
+    /// What log lines look like [default: journal where standard error goes there, else text]
+    #[arg(long, global = true, env = "NYALA_LOG_FORMAT", value_enum, help_heading = "Logging")]
+    pub log_format: Option<LogFormat>,
     /// Append to this file instead of writing to standard error
     #[arg(long, global = true, env = "NYALA_LOG_FILE", value_name = "FILE", help_heading = "Logging")]
     pub log_file: Option<PathBuf>,
+    /// Put the log file aside when it has so many MiB, as FILE.1; 0: never
+    #[arg(
+        long,
+        global = true,
+        env = "NYALA_LOG_FILE_MIB",
+        value_name = "MIB",
+        default_value_t = FILE_MIB,
+        help_heading = "Logging"
+    )]
+    pub log_file_mib: u32,
+    /// Keep so many log files that were put aside
+    #[arg(
+        long,
+        global = true,
+        env = "NYALA_LOG_FILES",
+        value_name = "N",
+        default_value_t = FILES,
+        value_parser = clap::value_parser!(u32).range(..=1000),
+        help_heading = "Logging"
+    )]
+    pub log_files: u32,
+}
+
+impl Default for LogArgs {
+    fn default() -> LogArgs {
+        LogArgs { log_level: None, log_format: None, log_file: None, log_file_mib: FILE_MIB, log_files: FILES }
+    }
 }
 
 impl LogArgs {
@@ -48,22 +86,41 @@ impl LogArgs {
         if let Some(word) = level.split(',').map(str::trim).find(|word| !word.contains('=') && !is_level(word)) {
             return Err(wrong(format!("{word:?} is no level")));
         }
-        let filter = EnvFilter::try_new(bounded(level)).map_err(|error| wrong(error.to_string()))?;
-        let writer = match &self.log_file {
-            Some(path) => {
-                let file = OpenOptions::new().create(true).append(true).open(path);
-                let file = file.map_err(|e| Failure::config(format!("log file {}: {e}", path.display())))?;
-                BoxMakeWriter::new(Arc::new(file))
+        EnvFilter::try_new(bounded(level)).map_err(|error| wrong(error.to_string()))?;
+        let filter = || EnvFilter::new(bounded(level));
+        let failed = |error: &dyn std::fmt::Display| Failure::failed(format!("cannot start logging: {error}"));
+        match (self.log_format, &self.log_file) {
+            (Some(LogFormat::Journal), Some(_)) => {
+                let why = "the journal keeps its own files: leave out --log-file, or --log-format journal";
+                return Err(Failure::usage(why));
             }
-            None => BoxMakeWriter::new(std::io::stderr),
+            (Some(LogFormat::Journal), None) => {
+                let subscriber = journal::subscriber(filter()).map_err(|error| failed(&error))?;
+                return subscriber.try_init().map_err(|error| failed(&error));
+            }
+            (None, None) if journal::is_standard_error() => {
+                // Without its socket it still has standard error, whose lines it takes without fields.
+                if let Ok(subscriber) = journal::subscriber(filter()) {
+                    return subscriber.try_init().map_err(|error| failed(&error));
+                }
+            }
+            _ => {}
+        }
+        let builder = tracing_subscriber::fmt().with_env_filter(filter()).with_writer(self.writer()?);
+        let builder = builder.with_ansi(self.log_file.is_none() && std::io::stderr().is_terminal());
+        let is_json = self.log_format == Some(LogFormat::Json);
+        let started = if is_json { builder.json().try_init() } else { builder.try_init() };
+        started.map_err(|error| failed(&error))
+    }
+
+    fn writer(&self) -> Result<BoxMakeWriter, Failure> {
+        let Some(path) = &self.log_file else {
+            return Ok(BoxMakeWriter::new(|| OneLine(std::io::stderr())));
         };
-        let colours = self.log_file.is_none() && std::io::stderr().is_terminal();
-        let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_ansi(colours);
-        let started = match self.log_format {
-            LogFormat::Text => builder.try_init(),
-            LogFormat::Json => builder.json().try_init(),
-        };
-        started.map_err(|error| Failure::failed(format!("cannot start logging: {error}")))
+        let limit = (self.log_file_mib > 0).then(|| u64::from(self.log_file_mib) << 20);
+        let file = LogFile::open(path, limit, self.log_files);
+        let file = file.map_err(|e| Failure::config(format!("log file {}: {e}", path.display())))?;
+        Ok(BoxMakeWriter::new(Mutex::new(OneLine(file))))
     }
 }
 
@@ -78,36 +135,4 @@ fn is_level(word: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::exit::Exit;
-
-    #[test]
-    fn the_consensus_library_is_heard_only_by_its_name() {
-        for (level, filter) in [
-            ("info", "info,openraft=off"),
-            ("debug", "debug,openraft=off"),
-            ("info,nyala_mgmt=debug", "info,nyala_mgmt=debug,openraft=off"),
-            ("info,openraft=debug", "info,openraft=debug"),
-            ("info,openraft::replication=trace", "info,openraft::replication=trace"),
-        ] {
-            assert_eq!(bounded(level), filter);
-        }
-    }
-
-    #[test]
-    fn wrong_levels_and_files_are_named() {
-        let level = LogArgs { log_level: Some("nyala=loud".into()), ..Default::default() };
-        let error = level.start("info").unwrap_err();
-        assert_eq!(error.exit, Exit::Usage);
-        assert!(error.message.contains("loud"), "{error}");
-        for (level, word) in [("loud", "loud"), ("info,nyala_client", "nyala_client")] {
-            let error = LogArgs { log_level: Some(level.into()), ..Default::default() }.start("info").unwrap_err();
-            assert_eq!(error.exit, Exit::Usage);
-            assert!(error.message.contains(word), "{error}");
-        }
-        let file = LogArgs { log_file: Some("/nonexistent/x.log".into()), ..Default::default() };
-        let error = file.start("info").unwrap_err();
-        assert!(error.message.contains("/nonexistent/x.log"), "{error}");
-    }
-}
+mod tests;

@@ -12,7 +12,7 @@
 use super::record::file_stem;
 use crate::exit::{Exit, Failure, Outcome, io};
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
@@ -20,7 +20,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The mark.
+/// The mark: the daemon's log file, or nothing if it has none.
 const MARK: &str = "NYALA_MOUNT_DAEMON";
 const READY: &str = "ready\n";
 
@@ -36,14 +36,21 @@ pub fn is_daemon() -> bool {
     std::env::var_os(MARK).is_some()
 }
 
+/// The log file of this process, if it is the daemon and has one.
+pub fn log_file() -> Option<PathBuf> {
+    std::env::var_os(MARK).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
 /// Starts the daemon and waits for its word.
 pub fn start(mountpoint: &Path, log_file: Option<&Path>) -> Outcome {
     let log = log_file.map_or_else(|| default_log(mountpoint), Path::to_path_buf);
     let mut args = std::env::args_os();
     let name = args.next().unwrap_or_else(|| OsString::from("nyala"));
     let mut command = Command::new("/proc/self/exe");
-    command.arg0(name).args(args).env(MARK, "1").stdin(Stdio::null()).stdout(Stdio::piped());
-    command.stderr(open_log(&log).map_or_else(Stdio::null, Stdio::from));
+    let file = open_log(&log);
+    let mark = if file.is_some() { log.as_os_str() } else { OsStr::new("") };
+    command.arg0(name).args(args).env(MARK, mark).stdin(Stdio::null()).stdout(Stdio::piped());
+    command.stderr(file.map_or_else(Stdio::null, Stdio::from));
     let mut child = command.spawn().map_err(io("cannot start the mount daemon"))?;
     let mut said = String::new();
     if let Some(pipe) = child.stdout.take() {

@@ -46,8 +46,8 @@ impl MountArgs {
     /// Logging flags with what `-o` says about them.
     pub fn log(&self, log: &LogArgs) -> LogArgs {
         let flags = MountFlags::together(&self.options);
-        // The daemon's log file is its standard error already.
-        let log_file = if daemon::is_daemon() { None } else { log.log_file.clone().filter(|_| self.foreground) };
+        // The daemon's is its standard error as well. The command that only waits for it writes to its own.
+        let log_file = daemon::log_file().or_else(|| log.log_file.clone().filter(|_| self.foreground));
         LogArgs { log_level: flags.log_level.or_else(|| log.log_level.clone()), log_file, ..log.clone() }
     }
 

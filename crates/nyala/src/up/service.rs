@@ -66,6 +66,7 @@ pub fn start(home: &Home, plan: &Plan, service: &ServicePlan) -> Result<Started,
     for name in variables.filter(|name| name.to_string_lossy().starts_with("NYALA_") && !meant_for_services(name)) {
         command.env_remove(name);
     }
+    command.env("NYALA_LOG_FILE", &log);
     match service.kind {
         Kind::Mgmtd => command.arg("mgmtd"),
         Kind::Meta => command.arg("meta"),
