@@ -22,7 +22,12 @@ pub struct MgmtConfig {
     pub advertise: Vec<SocketAddr>,
     /// Where it listens for HTTP.
     pub rest_listen: SocketAddr,
-    /// Allows `rest_listen` to be another address than localhost although HTTP is not encrypted yet.
+    /// Certificate and key (PEM files) with which HTTP is encrypted. Without them an address that others reach gets a certificate of
+    /// the node's own, and localhost none.
+    pub rest_certificate: Option<PathBuf>,
+    /// See `rest_certificate`.
+    pub rest_key: Option<PathBuf>,
+    /// HTTP is not encrypted at an address that others reach either.
     pub rest_insecure: bool,
     /// The cluster's secret.
     pub secret_file: PathBuf,
@@ -96,6 +101,8 @@ impl MgmtConfig {
             listen: vec![([127, 0, 0, 1], 8008).into()],
             advertise: Vec::new(),
             rest_listen: ([127, 0, 0, 1], 8010).into(),
+            rest_certificate: None,
+            rest_key: None,
             rest_insecure: false,
             secret_file: secret_file.into(),
             encrypt: false,

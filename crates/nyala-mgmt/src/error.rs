@@ -2,6 +2,7 @@
 
 //! Why the management service does not start, or stopped.
 
+use crate::rest::RestError;
 use nyala_cluster::ClusterError;
 use nyala_store::StoreError;
 use nyala_transport::{SecretError, TransportError};
@@ -93,15 +94,9 @@ pub enum MgmtError {
         /// The system's error.
         cause: std::io::Error,
     },
-    /// HTTP in the open.
-    #[error(
-        "the REST API would listen on {address}, which others can reach, without encryption; listen on localhost, \
-         or set rest_insecure if the network is trusted"
-    )]
-    RestInsecure {
-        /// The address.
-        address: SocketAddr,
-    },
+    /// The REST API cannot be served as the settings want it, or a token not be made.
+    #[error(transparent)]
+    Rest(#[from] RestError),
     /// The token file can be read by others.
     #[error("{path} has mode {mode:04o}, others may read it; run: chmod 600 {path}, or remove it to get a new token")]
     TokenMode {

@@ -43,4 +43,5 @@ mod web;
 pub use config::{MgmtConfig, RaftTimes};
 pub use directory::OpenStore;
 pub use error::MgmtError;
+pub use rest::{RestError, issue_token};
 pub use run::{Mgmt, run};

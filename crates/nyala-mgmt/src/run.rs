@@ -11,7 +11,8 @@ use crate::raft::network::Network;
 use crate::raft::peers::Peers;
 use crate::raft::rpc::Receiver;
 use crate::raft::{self, Raft};
-use crate::rest::{self, Tokens};
+use crate::rest::tls::{self, Spoken, Tls};
+use crate::rest::{self, Served, Tokens};
 use crate::service::MgmtService;
 use crate::web::{self, Sampler};
 use crate::{MgmtConfig, MgmtError, bootstrap, liveness, members, metrics, re_register};
@@ -28,7 +29,7 @@ use openraft::BasicNode;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +47,7 @@ pub struct Mgmt {
     config: MgmtConfig,
     handshake: HandshakeConfig,
     server: Server,
-    rest: TcpListener,
+    rest: Served,
     tokens: Tokens,
     scrapes: Scrapes,
     slow: SlowOperations,
@@ -58,6 +59,18 @@ pub async fn run(config: MgmtConfig, shutdown: impl Future<Output = ()>) -> Resu
     Mgmt::open(config)?.run(shutdown).await
 }
 
+/// Certificate and key of HTTP, if it is to be encrypted.
+fn encrypted(spoken: &Spoken, config: &MgmtConfig, dir: &Path) -> Result<Option<Tls>, MgmtError> {
+    match spoken {
+        Spoken::Plain => Ok(None),
+        Spoken::Certificate(certificate, key) => Tls::load(certificate, key).map(Some),
+        Spoken::OwnCertificate => {
+            let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned());
+            Tls::own(dir, &tls::hosts(config.rest_listen, &config.advertise, name)).map(Some)
+        }
+    }
+}
+
 impl Mgmt {
     /// Takes the directory and the ports. Needs no runtime; blocks on the disk.
     pub fn open(config: MgmtConfig) -> Result<Mgmt, MgmtError> {
@@ -66,9 +79,8 @@ impl Mgmt {
 
     /// The same with a store that is opened another way, so that tests can put a simulated disk under the whole service.
     pub fn open_on(config: MgmtConfig, opens: OpenStore<'_>) -> Result<Mgmt, MgmtError> {
-        if !config.rest_listen.ip().is_loopback() && !config.rest_insecure {
-            return Err(MgmtError::RestInsecure { address: config.rest_listen });
-        }
+        let (certificate, key) = (config.rest_certificate.as_deref(), config.rest_key.as_deref());
+        let spoken = tls::spoken(config.rest_listen, config.rest_insecure, certificate, key)?;
         process::raise_descriptor_limit();
         let secret = Secret::load(&config.secret_file)?;
         secret.require(Role::Mgmt)?;
@@ -88,6 +100,7 @@ impl Mgmt {
             Ok(listener)
         };
         let rest = listen().map_err(|cause| MgmtError::RestListen { address: config.rest_listen, cause })?;
+        let rest = Served { listener: rest, tls: encrypted(&spoken, &config, &directory.path)?.map(Arc::new) };
         let scrapes = Scrapes::at(config.metrics)?;
         Ok(Mgmt { directory, config, handshake, server, rest, tokens, scrapes, slow })
     }
@@ -104,7 +117,7 @@ impl Mgmt {
 
     /// Where it listens for HTTP.
     pub fn rest_address(&self) -> SocketAddr {
-        self.rest.local_addr().unwrap_or(self.config.rest_listen)
+        self.rest.listener.local_addr().unwrap_or(self.config.rest_listen)
     }
 
     /// The file with the token of the REST API.
@@ -148,13 +161,14 @@ impl Mgmt {
         let settings = self.config.settings.clone();
         let bootstrap = Bootstrap { dir: self.directory.path.clone(), identity, settings, addresses, incarnation };
         let core = start_raft(&self.directory, &self.config, self.handshake.clone(), &bootstrap).await?;
-        let (cluster, node, rest_address) = (bootstrap.identity.cluster, core.me, self.rest.local_addr().ok());
+        let (cluster, node, rest_address) = (bootstrap.identity.cluster, core.me, self.rest.listener.local_addr().ok());
         tracing::info!(%cluster, node, ?listens, ?rest_address, "management service runs");
         // Set once: it was empty until here.
         let _ = service.core.set(core.clone());
         listening.go_on(self.handshake.cluster_id, &service);
         let sampler = Sampler::start(&core, self.handshake.clone(), self.config.sample_every)?;
-        let pages = web::router(core.clone(), self.tokens.clone(), sampler.sampled());
+        let is_encrypted = self.rest.tls.is_some();
+        let pages = web::router(core.clone(), (self.tokens.clone(), is_encrypted), sampler.sampled());
         let rest = rest::serve(self.rest, core.clone(), self.tokens, pages)?;
         let known = self.config.join.iter().chain(&bootstrap.identity.found_at).copied().collect();
         let client = MgmtClient::new(known, self.handshake);

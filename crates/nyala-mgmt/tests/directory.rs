@@ -5,7 +5,7 @@
 mod common;
 
 use common::*;
-use nyala_mgmt::{Mgmt, MgmtConfig, MgmtError};
+use nyala_mgmt::{Mgmt, MgmtConfig, MgmtError, RestError};
 use nyala_transport::TransportError;
 use std::path::Path;
 
@@ -95,13 +95,12 @@ fn in_use_by_another_service() {
 }
 
 #[test]
-fn http_in_the_open_needs_an_explicit_word() {
+fn a_certificate_without_its_key_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let open = MgmtConfig { rest_listen: ([0, 0, 0, 0], 0).into(), ..config(dir.path()) };
-    let error = refused(open.clone());
-    assert!(matches!(error, MgmtError::RestInsecure { .. }) && error.to_string().contains("rest_insecure"), "{error}");
+    let half = MgmtConfig { rest_certificate: Some("/etc/x.crt".into()), ..config(dir.path()) };
+    let error = refused(half);
+    assert!(matches!(error, MgmtError::Rest(RestError::Half)) && error.to_string().contains("rest_key"), "{error}");
     assert!(!dir.path().join("mgmt").exists());
-    Mgmt::open(MgmtConfig { rest_insecure: true, ..open }).unwrap();
 }
 
 #[tokio::test]

@@ -194,6 +194,8 @@ pub enum MgmtCommand {
     Add(mgmt_add::MgmtAddArgs),
     /// Remove a management node for good
     Remove(mgmt_remove::MgmtRemoveArgs),
+    /// A token of the web page and the REST API for somebody, which ends
+    Token(mgmt_token::MgmtTokenArgs),
 }
 
 /// `nyala entry …`
@@ -304,6 +306,7 @@ fn run_mgmt(command: MgmtCommand, output: Output) -> Outcome {
         MgmtCommand::List(args) => mgmt_list::run(args, output),
         MgmtCommand::Add(args) => mgmt_add::run(args, output),
         MgmtCommand::Remove(args) => mgmt_remove::run(args, output),
+        MgmtCommand::Token(args) => mgmt_token::run(args, output),
     }
 }
 

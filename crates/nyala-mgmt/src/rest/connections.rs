@@ -7,6 +7,9 @@
 //! ([`nyala_transport::admission`]); a header, a request and a connection have a longest time. The process may run out of
 //! descriptors: accepting pauses, and a stranger goes.
 
+use super::agree::agree;
+use super::proof::Proof;
+use super::tls::Tls;
 use axum::Router;
 use axum::extract::Request;
 use axum::http::StatusCode;
@@ -20,11 +23,13 @@ use nyala_transport::Admission;
 use nyala_transport::admission::Place;
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 
 /// Connections that have not shown the token.
 const STRANGERS: usize = 64;
@@ -39,25 +44,13 @@ const CONNECTION: Duration = Duration::from_secs(60);
 /// A header may be so long, bytes; the body's bound is the router's.
 const HEADER_BYTES: usize = 16 << 10;
 
-/// The place of a connection among strangers, until it shows the token.
-#[derive(Clone)]
-pub(crate) struct Proof {
-    /// From where it was made.
-    pub host: IpAddr,
-    place: Arc<Mutex<Option<oneshot::Sender<()>>>>,
-}
-
-impl Proof {
-    /// A request of this connection has shown the token.
-    pub(crate) fn give(&self) {
-        let sender = self.place.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // Who does not listen has proven it before.
-        sender.map(|sender| sender.send(()));
-    }
-}
-
 /// Serves until told to stop; then connections have as long as the caller waits.
-pub(super) async fn serve(listener: TcpListener, app: Router, mut stopped: oneshot::Receiver<()>) {
+pub(super) async fn serve(
+    listener: TcpListener,
+    tls: Option<Arc<Tls>>,
+    app: Router,
+    mut stopped: oneshot::Receiver<()>,
+) {
     let admission = Admission::new(STRANGERS);
     let mut connections = JoinSet::new();
     loop {
@@ -69,7 +62,8 @@ pub(super) async fn serve(listener: TcpListener, app: Router, mut stopped: onesh
             accepted = accept(&listener, &admission, &mut connections) => accepted,
         };
         let Some((stream, place)) = accepted else { continue };
-        connections.spawn(serve_one(stream, place, app.clone()));
+        let acceptor = tls.as_ref().map(|tls| tls.acceptor(Instant::now()));
+        connections.spawn(serve_one(stream, acceptor, place, app.clone()));
     }
     drop(listener);
     connections.shutdown().await;
@@ -95,10 +89,22 @@ async fn accept(
     }
 }
 
-async fn serve_one(stream: TcpStream, mut place: Place, app: Router) {
-    let (given, mut proven) = oneshot::channel();
+async fn serve_one(mut stream: TcpStream, acceptor: Option<TlsAcceptor>, mut place: Place, app: Router) {
     let host = stream.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |from| from.ip());
-    let proof = Proof { host, place: Arc::new(Mutex::new(Some(given))) };
+    let Some(acceptor) = acceptor else { return speak(stream, host, place, app).await };
+    let agreed = tokio::select! {
+        agreed = tokio::time::timeout(HEADER, agree(&mut stream, acceptor)) => agreed,
+        () = place.shed() => return,
+    };
+    // What goes wrong with a stranger's connection concerns nobody else.
+    if let Ok(Some(encrypted)) = agreed {
+        speak(encrypted, host, place, app).await;
+    }
+}
+
+async fn speak(stream: impl AsyncRead + AsyncWrite + Unpin, host: IpAddr, mut place: Place, app: Router) {
+    let (given, mut proven) = oneshot::channel();
+    let proof = Proof::new(host, given);
     let app = TowerToHyperService::new(app);
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(proof.clone());

@@ -6,6 +6,8 @@
 //! bounded, and what cannot be understood gets `{code, message}` with a status of 4xx. A node that does not lead answers
 //! 503, whether asked or told. Connections are limited in number and time: [`connections`].
 
+mod access;
+mod agree;
 mod auth;
 mod capacities;
 mod cluster;
@@ -16,22 +18,29 @@ mod group_members;
 mod group_orders;
 mod groups;
 mod health;
+mod issued;
 mod map;
 mod mgmt;
 mod nodes;
 mod openapi;
 mod pools;
+mod proof;
 mod rename_node;
 mod rename_target;
 mod settings;
+mod setup_error;
 mod target_state;
 mod targets;
+pub(crate) mod tls;
 mod token;
 mod views;
 
-pub(crate) use connections::Proof;
+pub(crate) use access::{Access, Shown};
 pub(crate) use health::word;
-pub(crate) use token::{Access, Tokens};
+pub(crate) use proof::Proof;
+pub use setup_error::RestError;
+pub(crate) use token::Tokens;
+pub use token::issue_token;
 
 use crate::MgmtError;
 use crate::core::Core;
@@ -63,14 +72,22 @@ pub(crate) struct Rest {
     stop: oneshot::Sender<()>,
 }
 
+/// Where it is served: the socket, and with which certificate.
+pub(crate) struct Served {
+    pub listener: TcpListener,
+    /// None: HTTP as it is.
+    pub tls: Option<Arc<tls::Tls>>,
+}
+
 /// Starts to serve: the API, and pages beside it.
-pub(crate) fn serve(listener: TcpListener, core: Arc<Core>, tokens: Tokens, pages: Router) -> Result<Rest, MgmtError> {
+pub(crate) fn serve(served: Served, core: Arc<Core>, tokens: Tokens, pages: Router) -> Result<Rest, MgmtError> {
+    let Served { listener, tls } = served;
     let address = listener.local_addr().unwrap_or(([0, 0, 0, 0], 0).into());
     let listener = tokio::net::TcpListener::from_std(listener);
     let listener = listener.map_err(|cause| MgmtError::RestListen { address, cause })?;
     let app = router(RestState { core, tokens }).merge(pages);
     let (stop, stopped) = oneshot::channel::<()>();
-    let task = tokio::spawn(connections::serve(listener, app, stopped));
+    let task = tokio::spawn(connections::serve(listener, tls, app, stopped));
     Ok(Rest { task: tokio::sync::Mutex::new(task), stop })
 }
 

@@ -5,21 +5,15 @@
 //! **Failure model.** The file may be readable by others (refused), empty or cut short (refused), or missing (made,
 //! whole or not at all). The comparison takes the same time wherever the first wrong byte is.
 
+use super::access::{Access, Shown};
+use super::issued::{self, Issued};
+use super::setup_error::RestError;
 use crate::MgmtError;
 use crate::directory::{mode_of, random_id, read_small, write_whole};
 use std::path::Path;
 use std::sync::Arc;
 
 const MIN_TOKEN: usize = 32;
-
-/// What somebody may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Access {
-    /// Look.
-    View,
-    /// Look, and change things.
-    Admin,
-}
 
 /// The token for each.
 #[derive(Clone, Debug)]
@@ -35,11 +29,37 @@ impl Tokens {
         Ok(Tokens { admin: of("rest.token")?, view: of("view.token")? })
     }
 
-    /// What somebody may do who shows this.
-    pub(crate) fn access(&self, given: &[u8]) -> Option<Access> {
+    /// What somebody may do who shows this, at this time in seconds since 1970.
+    pub(crate) fn shown(&self, given: &[u8], now_s: u64) -> Option<Shown> {
         let (admin, view) = (self.admin.matches(given), self.view.matches(given));
-        if admin { Some(Access::Admin) } else { view.then_some(Access::View) }
+        let of_file = |access, name: &str| Some(Shown { access, name: name.to_owned(), ends_s: None });
+        if admin {
+            return of_file(Access::Admin, "rest.token");
+        }
+        if view {
+            return of_file(Access::View, "view.token");
+        }
+        let issued = issued::read(&self.admin.0, given, now_s)?;
+        let name = format!("token of {}", issued.name);
+        Some(Shown { access: issued.access, name, ends_s: Some(issued.ends_s) })
     }
+}
+
+/// A token for somebody, to look or to change things too, that ends at this time (seconds since 1970). It counts at the nodes whose
+/// `rest.token` is that of this directory.
+pub fn issue_token(dir: &Path, name: &str, changes: bool, ends_s: u64) -> Result<String, MgmtError> {
+    if !issued::is_name(name) {
+        let reason = format!("{name:?} is no name for a token: letters, digits, `-`, `_` and `@`, up to 64 of them");
+        return Err(RestError::NotIssued(reason).into());
+    }
+    let path = dir.join("rest.token");
+    if read_small(&path)?.is_none() {
+        let reason = format!("{} does not exist: this is not the directory of a management service", path.display());
+        return Err(RestError::NotIssued(reason).into());
+    }
+    let key = Token::load_or_create(&path)?;
+    let access = if changes { Access::Admin } else { Access::View };
+    Ok(issued::make(&key.0, &Issued { access, name: name.to_owned(), ends_s }))
 }
 
 /// The token. Printing it shows nothing.

@@ -73,7 +73,7 @@ pub(super) async fn act(
         Ok(action) => action,
         Err(why) => return notice(StatusCode::BAD_REQUEST, "That is no action", &why),
     };
-    let outcome = carry(&state, &visitor.host, action).await;
+    let outcome = carry(&state, &visitor, action).await;
     tracing::info!(?action, ?outcome, "an administrator acted on the page");
     let (done, text) = match outcome {
         Ok(()) => (true, "Done.".to_owned()),
@@ -83,8 +83,8 @@ pub(super) async fn act(
     Redirect::to("/mirrors").into_response()
 }
 
-async fn carry(state: &WebState, host: &str, action: Action) -> Result<(), Refusal> {
-    let said = |what| ("web page".to_owned(), host.to_owned(), what);
+async fn carry(state: &WebState, visitor: &Visitor, action: Action) -> Result<(), Refusal> {
+    let said = |what| (format!("web page, {}", visitor.session.name), visitor.host.clone(), what);
     let order = match action {
         Action::Declare { target, consistency } => GroupOrder::Declare { target, consistency },
         Action::StopResync { group, stopped } => GroupOrder::StopResync { group, stopped },

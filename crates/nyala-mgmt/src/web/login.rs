@@ -31,8 +31,8 @@ pub(super) async fn login(
         return refused("This form was sent by a page of another origin.");
     }
     let token = fields.iter().find(|(name, _)| name == "token").map_or("", |(_, token)| token.trim());
-    let Some(access) = state.tokens.access(token.as_bytes()) else {
-        return refused("That is neither of the two tokens of this management node.");
+    let Some(shown) = state.tokens.shown(token.as_bytes(), wall_ms() / 1000) else {
+        return refused("That is no token of this management node, or one that has ended.");
     };
     let (Ok(id), Ok(more), Ok(csrf)) = (random_id(), random_id(), random_id()) else {
         return refused("The system gives no random numbers.");
@@ -40,7 +40,7 @@ pub(super) async fn login(
     give(proof.as_ref().map(|Extension(proof)| proof));
     let id = format!("{id}{more}");
     let cookie = cookie(&state, &id);
-    state.sessions.lock().open(wall_ms(), access, id, csrf.to_string());
+    state.sessions.lock().open(wall_ms(), shown, id, csrf.to_string());
     ([(SET_COOKIE, cookie)], Redirect::to("/")).into_response()
 }
 

@@ -38,8 +38,9 @@ use std::sync::Arc;
 const MAX_FORM: usize = 4 << 10;
 
 /// The pages.
-pub(crate) fn router(core: Arc<Core>, tokens: Tokens, sampled: Arc<Sampled>) -> Router {
-    let state = WebState { core, tokens, sessions: Arc::default(), sampled, rendered: Arc::default() };
+pub(crate) fn router(core: Arc<Core>, (tokens, is_encrypted): (Tokens, bool), sampled: Arc<Sampled>) -> Router {
+    let (sessions, rendered) = (Arc::default(), Arc::default());
+    let state = WebState { core, tokens, is_encrypted, sessions, sampled, rendered };
     let pages = Page::ALL.into_iter().fold(Router::new(), |router, page| router.route(page.path(), get(pages::page)));
     pages
         .route("/live", get(live::live))

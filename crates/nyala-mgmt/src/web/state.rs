@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub(crate) struct WebState {
     pub core: Arc<Core>,
     pub tokens: Tokens,
+    /// The page comes encrypted.
+    pub is_encrypted: bool,
     pub sessions: Arc<Mutex<Sessions>>,
     pub sampled: Arc<Sampled>,
     pub rendered: Arc<Rendered>,

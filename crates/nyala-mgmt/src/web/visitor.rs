@@ -37,7 +37,7 @@ pub(super) fn cookie_name(state: &WebState) -> String {
 
 /// The cookie of a session.
 pub(super) fn cookie(state: &WebState, id: &str) -> String {
-    cookies::set(&cookie_name(state), id, LASTS_MS / 1000)
+    cookies::set(&cookie_name(state), id, LASTS_MS / 1000, state.is_encrypted)
 }
 
 impl FromRequestParts<WebState> for Visitor {

@@ -59,7 +59,7 @@ impl OwnPlaces {
 
 /// The tokens of the REST API and the page, which a management service keeps in its directory.
 fn tokens(dirs: &[PathBuf]) -> Vec<PathBuf> {
-    dirs.iter().flat_map(|dir| ["rest.token", "view.token"].map(|name| dir.join(name))).collect()
+    dirs.iter().flat_map(|dir| ["rest.token", "view.token", "rest.key"].map(|name| dir.join(name))).collect()
 }
 
 fn children(dir: &Path) -> Vec<PathBuf> {

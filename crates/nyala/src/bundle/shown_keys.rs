@@ -36,6 +36,8 @@ pub const SHOWN: &[(&str, Shape)] = &[
     ("metrics", Shape::Address),
     ("alias", Shape::Word),
     ("rest-listen", Shape::Address),
+    ("rest-certificate", Shape::Path),
+    ("rest-key", Shape::Path),
     ("rest-insecure", Shape::Flag),
     ("sample-interval", Shape::Number),
     ("join", Shape::Hosts),
@@ -89,7 +91,7 @@ pub const SHOWN: &[(&str, Shape)] = &[
 #[cfg(test)]
 pub const WITHHELD: [&str; 2] = ["influx-user", "influx-org"];
 /// Keys whose values are files with something secret in them.
-pub const SECRET_FILES: [&str; 3] = ["secret", "influx-password-file", "influx-token-file"];
+pub const SECRET_FILES: [&str; 4] = ["secret", "rest-key", "influx-password-file", "influx-token-file"];
 /// Of a storage target.
 pub const OF_TARGET: &[(&str, Shape)] =
     &[("dir", Shape::Path), ("id", Shape::Number), ("alias", Shape::Word), ("limit", Shape::Number)];

@@ -24,6 +24,7 @@ pub mod meta_slots;
 pub mod mgmt_add;
 pub mod mgmt_list;
 pub mod mgmt_remove;
+pub mod mgmt_token;
 pub mod mirror_check;
 pub mod mirror_create;
 pub mod mirror_delete;

@@ -67,7 +67,13 @@ settings! {
         /// Where to listen for the REST API [default: 127.0.0.1:8010]
         #[arg(long, env = "NYALA_MGMTD_REST_LISTEN", value_name = "IP:PORT")]
         rest_listen: SocketAddr,
-        /// Allow the REST API on another address than localhost although it is not encrypted
+        /// Certificate of the REST API and the page, with its chain (PEM) [default: one of its own, where others reach it]
+        #[arg(long, env = "NYALA_MGMTD_REST_CERTIFICATE", value_name = "FILE")]
+        rest_certificate: PathBuf,
+        /// Key of that certificate (PEM)
+        #[arg(long, env = "NYALA_MGMTD_REST_KEY", value_name = "FILE")]
+        rest_key: PathBuf,
+        /// Do not encrypt the REST API and the page on another address than localhost
         #[arg(long, env = "NYALA_MGMTD_REST_INSECURE", value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
         rest_insecure: bool,
         /// Requests that take at least so long are logged with their parts; 0: none are [default: 1s]
@@ -185,6 +191,8 @@ impl MgmtdSettings {
             listen: vec![listen],
             advertise: advertise.unwrap_or_default(),
             rest_listen: self.rest_listen.unwrap_or_else(|| ([127, 0, 0, 1], REST_PORT).into()),
+            rest_certificate: self.rest_certificate,
+            rest_key: self.rest_key,
             rest_insecure: self.rest_insecure.unwrap_or_default(),
             encrypt: self.encrypt.unwrap_or_default(),
             join: self.join.map(|hosts| hosts.resolve(MGMT_PORT)).transpose()?.unwrap_or_default(),

@@ -4,7 +4,7 @@
 
 use crate::exit::{Exit, Failure};
 use nyala_meta::MetaError;
-use nyala_mgmt::MgmtError;
+use nyala_mgmt::{MgmtError, RestError};
 use nyala_mon::MonError;
 use nyala_storage::StorageError;
 
@@ -14,7 +14,9 @@ impl From<MgmtError> for Failure {
         let exit = match error {
             MgmtError::Secret(error) => Failure::from(error).exit,
             MgmtError::Transport(error) => Failure::from(error).exit,
-            MgmtError::RestInsecure { .. } | MgmtError::Init(_) => Exit::Config,
+            MgmtError::Init(_) => Exit::Config,
+            MgmtError::Rest(RestError::NotIssued(_)) => Exit::Usage,
+            MgmtError::Rest(_) => Exit::Config,
             MgmtError::NotTaken(error) => Failure::from(error).exit,
             MgmtError::ForeignCluster { .. } | MgmtError::Removed { .. } => Exit::Refused,
             _ => Exit::Failed,
@@ -79,6 +81,6 @@ mod tests {
         assert_eq!(Failure::from(StorageError::NoTarget).exit, Exit::Config);
         let taken = || TransportError::PortInUse { address };
         assert_eq!(Failure::from(MgmtError::Transport(taken())).exit, Exit::Failed);
-        assert_eq!(Failure::from(MgmtError::RestInsecure { address }).exit, Exit::Config);
+        assert_eq!(Failure::from(MgmtError::Rest(RestError::Half)).exit, Exit::Config);
     }
 }

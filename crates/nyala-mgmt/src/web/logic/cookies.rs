@@ -11,8 +11,10 @@ pub(crate) fn find<'a>(header: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// Sets it: for this host, not for scripts, not sent along by pages of other origins.
-pub(crate) fn set(name: &str, value: &str, seconds: u64) -> String {
-    format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict")
+/// Where the page is encrypted, it is not sent where it would not be.
+pub(crate) fn set(name: &str, value: &str, seconds: u64, is_encrypted: bool) -> String {
+    let secure = if is_encrypted { "; Secure" } else { "" };
+    format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}")
 }
 
 #[cfg(test)]
@@ -29,7 +31,8 @@ mod tests {
 
     #[test]
     fn it_is_for_us_alone() {
-        let cookie = set("nyala_1", "abc", 60);
+        let cookie = set("nyala_1", "abc", 60, false);
         assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+        assert!(!cookie.contains("Secure") && set("nyala_1", "abc", 60, true).ends_with("; Secure"));
     }
 }

@@ -2,7 +2,7 @@
 
 //! Sessions of browsers that have shown a token. Pure: times and random words are arguments.
 
-use crate::rest::Access;
+use crate::rest::{Access, Shown};
 use std::collections::BTreeMap;
 
 /// Most sessions; what was opened first goes first.
@@ -17,9 +17,12 @@ pub(crate) struct Session {
     pub access: Access,
     /// The word that its forms have to have.
     pub csrf: String,
+    /// What the audit log calls its token.
+    pub name: String,
     /// What came of the last action, until it has been shown.
     pub flash: Option<(bool, String)>,
     opened_ms: u64,
+    ends_ms: u64,
 }
 
 /// All of them.
@@ -28,18 +31,21 @@ pub(crate) struct Sessions(BTreeMap<String, Session>);
 
 impl Sessions {
     /// A new one, with an id and a word for forms that nobody can guess.
-    pub fn open(&mut self, now_ms: u64, access: Access, id: String, csrf: String) {
-        self.0.retain(|_, session| now_ms.saturating_sub(session.opened_ms) < LASTS_MS);
+    pub fn open(&mut self, now_ms: u64, shown: Shown, id: String, csrf: String) {
+        self.0.retain(|_, session| now_ms < session.ends_ms);
         if self.0.len() >= MOST {
             let oldest = self.0.iter().min_by_key(|(_, session)| session.opened_ms).map(|(id, _)| id.clone());
             oldest.map(|id| self.0.remove(&id));
         }
-        self.0.insert(id, Session { access, csrf, flash: None, opened_ms: now_ms });
+        // It ends with its token.
+        let ends_ms = shown.ends_s.map_or(u64::MAX, |ends_s| ends_s.saturating_mul(1000)).min(now_ms + LASTS_MS);
+        let Shown { access, name, .. } = shown;
+        self.0.insert(id, Session { access, csrf, name, flash: None, opened_ms: now_ms, ends_ms });
     }
 
     /// The session with this id, while it lasts.
     pub fn find(&self, now_ms: u64, id: &str) -> Option<&Session> {
-        self.0.get(id).filter(|session| now_ms.saturating_sub(session.opened_ms) < LASTS_MS)
+        self.0.get(id).filter(|session| now_ms < session.ends_ms)
     }
 
     /// What came of the last action; it is shown once.
@@ -65,7 +71,17 @@ mod tests {
     use super::*;
 
     fn open(sessions: &mut Sessions, now_ms: u64, id: &str) {
-        sessions.open(now_ms, Access::View, id.to_owned(), format!("c{id}"));
+        let shown = Shown { access: Access::View, name: "view.token".to_owned(), ends_s: None };
+        sessions.open(now_ms, shown, id.to_owned(), format!("c{id}"));
+    }
+
+    #[test]
+    fn a_session_ends_with_its_token() {
+        let mut sessions = Sessions::default();
+        let shown = Shown { access: Access::Admin, name: "token of alice".to_owned(), ends_s: Some(100) };
+        sessions.open(90_000, shown, "a".to_owned(), "c".to_owned());
+        assert_eq!(sessions.find(99_999, "a").unwrap().name, "token of alice");
+        assert_eq!(sessions.find(100_000, "a"), None);
     }
 
     #[test]
