@@ -103,7 +103,7 @@ impl Server {
         black_box(delegations.clear(inode, other, Need::Change, 5));
         for revocation in delegations.poll(SESSION, 5) {
             let Revocation { inode, keep, seq } = revocation;
-            black_box(delegations.returned(SESSION, &Returned { inode, keep, seq, open: false }));
+            black_box(delegations.returned(SESSION, &Returned { inode, keep, seq, open: false }, 5));
         }
     }
 }

@@ -12,6 +12,8 @@ use crate::raft::machine::View;
 use crate::raft::rpc::Receiver;
 use nyala_cluster::leader::Proposal;
 use nyala_cluster::{ClusterError, Command, Event, LeaderState};
+use nyala_transport::HandshakeConfig;
+use nyala_transport::links::Links;
 use nyala_transport::member::monotonic_ms;
 use nyala_wire::error::WireError;
 use nyala_wire::map::Role;
@@ -49,6 +51,8 @@ pub(crate) struct Core {
     pub counters: Counters,
     /// Mounts that serve metrics; of a node that does not lead it means nothing.
     pub mounts: Mutex<KnownMounts>,
+    /// Ways to other servers, while this node runs.
+    pub links: Mutex<Option<Links>>,
     /// Wakes the failure detector before its next turn.
     pub look: Notify,
     /// The term in which this node leads and has applied everything that was decided before; 0 for none.
@@ -118,9 +122,16 @@ impl Core {
             leader: Mutex::new(LeaderState::new(0, 0)),
             counters: Counters::default(),
             mounts: Mutex::default(),
+            links: Mutex::default(),
             look: Notify::new(),
             leads_in: AtomicU64::new(0),
         }
+    }
+
+    /// Begins to watch the ways to the other servers of the map, until [`Core::links`] are taken away.
+    pub(crate) fn watch_links(&self, handshake: HandshakeConfig) {
+        let (view, own) = (self.view.clone(), NodeId(u32::try_from(self.me).unwrap_or_default()));
+        *self.links.lock() = Some(Links::start(handshake, own, move || view.map()));
     }
 
     /// Refuses unless this node is the leader and knows it to be true now.

@@ -93,6 +93,7 @@ pub(crate) fn write_waiting(page: &mut Page) {
 pub(crate) fn write(page: &mut Page, core: &Core, (requests, slow): (&Requests, &SlowOperations), store: &Store) {
     nyala_scrape::process(page, Source::Mgmtd);
     nyala_scrape::slow(page, slow);
+    nyala_scrape::links(page, core.links.lock().as_ref());
     nyala_store::metrics::write(page, &[(&"raft", store)]);
     requests.write(page, &metrics::REQUESTS, &metrics::ERRORS);
     let counters = &core.counters;

@@ -166,6 +166,7 @@ impl Mgmt {
         // Set once: it was empty until here.
         let _ = service.core.set(core.clone());
         listening.go_on(self.handshake.cluster_id, &service);
+        core.watch_links(self.handshake.clone());
         let sampler = Sampler::start(&core, self.handshake.clone(), self.config.sample_every)?;
         let is_encrypted = self.rest.tls.is_some();
         let pages = web::router(core.clone(), (self.tokens.clone(), is_encrypted), sampler.sampled());
@@ -185,6 +186,7 @@ impl Mgmt {
             never = self.scrapes.answer(|page| metrics::write(page, &core, (&service.requests, &service.slow), &store)) => match never {},
         };
         core.leads_in.store(0, std::sync::atomic::Ordering::Release);
+        core.links.lock().take();
         stop.stop();
         rest.stop().await;
         sampler.stop().await;

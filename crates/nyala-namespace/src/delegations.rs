@@ -9,10 +9,11 @@
 //! restart nothing is known: every session that caches counts as holding everything until it confirms what it still holds
 //! ([`Delegations::confirm`]). A client that lies there keeps others out of files, as it could by asking for delegations.
 
+use crate::recalls::{Recalls, Unanswered};
 use crate::sharded_map::ShardedMap;
 use nyala_wire::meta::{DelegationMode, MAX_DELEGATIONS, Returned, Revocation};
 use nyala_wire::{InodeId, SessionId, Slot};
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 
 /// A recall that is not answered is repeated after so long.
 const AGAIN_MS: u64 = 3_000;
@@ -66,7 +67,6 @@ impl Need {
 struct Revoking {
     keep: DelegationMode,
     seq: u64,
-    since_ms: u64,
     said_ms: Option<u64>,
 }
 
@@ -120,8 +120,8 @@ pub struct Ticket(u64);
 #[derive(Debug, Default)]
 pub struct Delegations {
     inodes: ShardedMap<Delegated>,
-    /// Inodes with a revocation under way, by holder.
-    revoking: HashMap<SessionId, BTreeSet<InodeId>>,
+    /// Revocations under way.
+    recalls: Recalls,
     /// Sessions of earlier runs that may still keep something.
     unconfirmed: HashSet<SessionId>,
     /// Sessions that have something to be told since the last [`Delegations::take_news`].
@@ -171,6 +171,16 @@ impl Delegations {
         (self.held, self.revocations)
     }
 
+    /// Sessions that have not let go of what they were asked to, in no order.
+    pub fn unanswered(&self) -> impl Iterator<Item = Unanswered> + '_ {
+        self.recalls.unanswered()
+    }
+
+    /// Number of recalls that were answered, and how long that took, milliseconds for all together.
+    pub fn answer_times(&self) -> (u64, u64) {
+        self.recalls.figures()
+    }
+
     /// Number of grants and revocations so far: what a reply that grants carries.
     pub fn next_seq(&mut self) -> u64 {
         self.seq += 1;
@@ -191,8 +201,8 @@ impl Delegations {
             self.seq += 1;
             self.revocations += 1;
             conflict |= holder.session != session;
-            holder.revoking = Some(Revoking { keep, seq: self.seq, since_ms: now_ms, said_ms: None });
-            self.revoking.entry(holder.session).or_default().insert(inode);
+            holder.revoking = Some(Revoking { keep, seq: self.seq, said_ms: None });
+            self.recalls.insert(holder.session, inode, now_ms);
             self.news.push(holder.session);
         }
         if conflict {
@@ -344,7 +354,7 @@ impl Delegations {
     }
 
     /// A delegation came back; whether anybody may go on because of that.
-    pub fn returned(&mut self, session: SessionId, returned: &Returned) -> bool {
+    pub fn returned(&mut self, session: SessionId, returned: &Returned, now_ms: u64) -> bool {
         let Some(entry) = self.inodes.get_mut(returned.inode) else { return false };
         let Some(at) = entry.holders.iter().position(|holder| holder.session == session) else { return false };
         let holder = &mut entry.holders[at];
@@ -355,7 +365,7 @@ impl Delegations {
         let done = holder.revoking.is_some_and(|revoking| keep <= revoking.keep);
         if done || holder.revoking.is_none() {
             holder.revoking = None;
-            self.revoking.entry(session).or_default().remove(&returned.inode);
+            self.recalls.answer(session, returned.inode, now_ms);
         }
         // Somebody who writes cannot keep half of it.
         holder.mode = if keep == DelegationMode::Uncached && holder.mode != DelegationMode::Uncached {
@@ -364,9 +374,7 @@ impl Delegations {
             keep
         };
         if holder.mode == DelegationMode::None {
-            if let Some(list) = self.revoking.get_mut(&session) {
-                list.remove(&returned.inode);
-            }
+            self.recalls.answer(session, returned.inode, now_ms);
             entry.holders.swap_remove(at);
             self.held -= 1;
         }
@@ -376,37 +384,26 @@ impl Delegations {
 
     /// Recalls to tell a session now.
     pub fn poll(&mut self, session: SessionId, now_ms: u64) -> Vec<Revocation> {
-        let Some(list) = self.revoking.get_mut(&session) else { return Vec::new() };
         let mut say = Vec::new();
-        for inode in list.iter() {
-            let entry = self.inodes.get_mut(*inode);
+        for inode in self.recalls.of(session) {
+            let entry = self.inodes.get_mut(inode);
             let holder = entry.and_then(|entry| entry.holders.iter_mut().find(|holder| holder.session == session));
             let Some(revoking) = holder.and_then(|holder| holder.revoking.as_mut()) else { continue };
             if revoking.said_ms.is_none_or(|said| now_ms.saturating_sub(said) >= AGAIN_MS) {
                 revoking.said_ms = Some(now_ms);
-                say.push(Revocation { inode: *inode, keep: revoking.keep, seq: revoking.seq });
+                say.push(Revocation { inode, keep: revoking.keep, seq: revoking.seq });
                 if say.len() == MAX_DELEGATIONS {
                     break;
                 }
             }
-        }
-        if list.is_empty() {
-            self.revoking.remove(&session);
         }
         say
     }
 
     /// Sessions that were asked to let go of something longer ago than `limit_ms`.
     pub fn overdue(&self, now_ms: u64, limit_ms: u64) -> Vec<SessionId> {
-        let late = |session: &SessionId, inode: &InodeId| {
-            let entry = self.inodes.get(*inode);
-            let holder = entry.and_then(|entry| entry.holders.iter().find(|holder| holder.session == *session));
-            let since = holder.and_then(|holder| holder.revoking).map(|revoking| revoking.since_ms);
-            since.is_some_and(|since| now_ms.saturating_sub(since) > limit_ms)
-        };
-        let sessions = self.revoking.iter();
-        let late = sessions.filter(|(session, list)| list.iter().any(|inode| late(session, inode)));
-        let mut sessions: Vec<SessionId> = late.map(|(session, _)| *session).collect();
+        let late = self.recalls.unanswered().filter(|one| now_ms.saturating_sub(one.since_ms) > limit_ms);
+        let mut sessions: Vec<SessionId> = late.map(|one| one.session).collect();
         sessions.sort_unstable();
         sessions
     }
@@ -427,7 +424,7 @@ impl Delegations {
     /// A session ended: all it had is free.
     pub fn end_session(&mut self, session: SessionId) {
         self.unconfirmed.remove(&session);
-        self.revoking.remove(&session);
+        self.recalls.end_session(session);
         let held = &mut self.held;
         self.inodes.retain(|_, entry| {
             let before = entry.holders.len();
@@ -457,9 +454,7 @@ impl Delegations {
         let Some(entry) = self.inodes.get_mut(inode) else { return };
         for holder in entry.holders.drain(..) {
             self.held -= 1;
-            if let Some(list) = self.revoking.get_mut(&holder.session) {
-                list.remove(&inode);
-            }
+            self.recalls.remove(holder.session, inode);
         }
         self.tidy(inode);
     }

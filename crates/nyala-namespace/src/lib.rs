@@ -23,6 +23,7 @@ pub mod listings;
 pub mod lock_checks;
 pub mod locks;
 pub mod ns;
+mod recalls;
 pub mod records;
 mod records_codec;
 pub mod replies;

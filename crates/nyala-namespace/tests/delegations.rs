@@ -106,7 +106,7 @@ impl World {
                 self.wire.push((client, Message::Return(returned)));
             }
             Message::Return(returned) => {
-                self.server.returned(Self::session(client), &returned);
+                self.server.returned(Self::session(client), &returned, 0);
             }
         }
     }
@@ -209,9 +209,9 @@ fn waiting_operations_keep_others_from_being_given_anything() {
     assert!(delegations.poll(a, 10).is_empty(), "said once");
     assert_eq!(delegations.poll(a, 4_000).len(), 1, "and again when nothing came");
     let kept = Returned { inode, keep: DelegationMode::Shared, seq: said[0].seq, open: false };
-    assert!(delegations.returned(a, &kept), "half of it is back");
+    assert!(delegations.returned(a, &kept, 0), "half of it is back");
     assert!(!delegations.clear(inode, b, Need::Change, 0), "but not enough");
-    assert!(delegations.returned(a, &Returned { keep: DelegationMode::None, ..kept }));
+    assert!(delegations.returned(a, &Returned { keep: DelegationMode::None, ..kept }, 0));
     assert!(delegations.clear(inode, b, Need::Change, 0));
     assert_eq!(delegations.give(inode, c, DelegationMode::Shared, 9, 0), DelegationMode::None, "b is not through yet");
     delegations.leave(inode, ticket);
@@ -269,7 +269,7 @@ fn a_file_that_goes_to_and_fro_is_best_used_uncached() {
         if !delegations.clear(inode, who, Need::Grant(DelegationMode::Exclusive), now) {
             for revocation in delegations.poll(other, now) {
                 let (inode, seq) = (revocation.inode, revocation.seq);
-                delegations.returned(other, &Returned { inode, keep: DelegationMode::None, seq, open: false });
+                delegations.returned(other, &Returned { inode, keep: DelegationMode::None, seq, open: false }, 0);
             }
         }
         let seq = delegations.next_seq();
@@ -322,7 +322,7 @@ fn what_a_client_cannot_let_go_of_after_a_restart_stays_its_own_and_keeps_nobody
     );
     assert!(delegations.clear(InodeId(11), b, Need::Change, 0));
     assert!(
-        delegations.returned(a, &Returned { keep: DelegationMode::None, ..kept }),
+        delegations.returned(a, &Returned { keep: DelegationMode::None, ..kept }, 0),
         "by a number of the earlier run"
     );
     assert!(delegations.clear(inode, b, Need::Change, 0));
@@ -347,14 +347,14 @@ fn pinned_operations_that_wait_for_each_other_go_one_by_one() {
     assert!(!delegations.passes(inode, first), "c can let go");
     let said = delegations.poll(c, 0);
     let back = |seq| Returned { inode, keep: DelegationMode::None, seq, open: false };
-    assert!(delegations.returned(c, &back(said[0].seq)));
+    assert!(delegations.returned(c, &back(said[0].seq), 0));
     assert!(delegations.passes(inode, first), "b cannot before it is answered");
     assert!(!delegations.passes(inode, second), "one at a time");
     assert!(!delegations.passes(inode, third), "who is not pinned waits until others have let go");
     delegations.leave(inode, first);
     assert!(!delegations.passes(inode, second), "a can let go now");
     let said = delegations.poll(a, 0);
-    assert!(delegations.returned(a, &back(said[0].seq)));
+    assert!(delegations.returned(a, &back(said[0].seq), 0));
     assert!(delegations.clear(inode, b, Need::Change, 0));
 }
 

@@ -12,11 +12,13 @@
 //! stuck: then the reply is 503 after two seconds, and the scraper sees that something is wrong.
 
 mod connections;
+mod links;
 mod member;
 mod pages;
 mod process;
 mod slow;
 
+pub use links::links;
 pub use member::member;
 pub use pages::Pages;
 pub use process::process;

@@ -19,6 +19,8 @@ pub fn stats(counters: Vec<(String, u64)>) -> ServiceStats {
         resident_bytes: pages * rustix::param::page_size() as u64,
         uptime_s: START.get_or_init(Instant::now).elapsed().as_secs(),
         counters,
+        recalls: None,
+        links: None,
     }
 }
 

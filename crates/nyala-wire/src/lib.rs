@@ -31,6 +31,7 @@ pub mod mounts;
 pub mod name;
 pub mod raid;
 pub mod relay;
+mod reports;
 pub mod scrub;
 pub mod slot_orders;
 pub mod slots;

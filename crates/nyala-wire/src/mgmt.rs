@@ -10,6 +10,9 @@ use crate::key_rules::KeyRule;
 use crate::map::{ClusterMap, Role, TargetKind};
 pub use crate::mgmt_nodes::{MgmtNode, MgmtRole};
 pub use crate::mounts::{MOUNT_KNOWN_S, MountAt};
+pub use crate::reports::{
+    LinkReport, LinkState, MAX_REPORTED_CLIENTS, MAX_REPORTED_LINKS, RecallReport, UnansweredRecall,
+};
 pub use crate::slot_orders::{SlotOrder, SlotStep};
 pub use crate::stats::ServiceStats;
 use minicbor::{Decode, Encode};

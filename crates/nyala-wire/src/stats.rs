@@ -2,6 +2,7 @@
 
 //! What services say of themselves in the reply to STATS.
 
+use crate::reports::{LinkReport, RecallReport};
 use minicbor::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
@@ -20,4 +21,12 @@ pub struct ServiceStats {
     /// Counters by name, e.g. `op.create`, `write.bytes`, `checksum.errors`.
     #[n(3)]
     pub counters: Vec<(String, u64)>,
+    /// Of a metadata service that works: clients that do not let go.
+    #[n(4)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recalls: Option<RecallReport>,
+    /// Ways to other servers.
+    #[n(5)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<LinkReport>,
 }

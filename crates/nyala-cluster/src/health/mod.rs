@@ -4,13 +4,17 @@
 
 mod finding;
 mod groups;
+mod links;
 mod nodes;
+mod recalls;
+mod reported;
 mod scrubs;
 mod targets;
 #[cfg(test)]
 mod tests;
 
 pub use finding::{About, Finding, Probe, Severity, TargetScrub};
+pub use reported::{Reported, reported};
 
 use nyala_wire::map::ClusterMap;
 

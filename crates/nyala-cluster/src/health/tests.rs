@@ -2,6 +2,8 @@
 
 //! What is found, how bad it is, and what to do.
 
+mod reported;
+
 use super::*;
 use nyala_wire::map::{CapacityPool, Consistency, Group, MemberState, Node, Reachability, Role, Target, TargetKind};
 use nyala_wire::{GroupId, MapVersion, NodeId, PoolId, TargetId};

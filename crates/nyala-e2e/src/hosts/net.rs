@@ -64,12 +64,30 @@ impl Switch {
         sh(&script, LIMIT).must();
         Namespace { name, address }
     }
+
+    /// Gives a host a second interface, with an address in a network of its own.
+    pub fn add_rail(&self, host: &Namespace) {
+        let (switch, name, address) = (&self.name, &host.name, host.second_address());
+        let [.., number] = address.octets();
+        let script = format!(
+            "ip -n {switch} link add r{number} type veth peer name eth1 netns {name}
+             ip -n {switch} link set r{number} master sw up
+             ip -n {name} addr add {address}/24 dev eth1; ip -n {name} link set eth1 up"
+        );
+        sh(&script, LIMIT).must();
+    }
 }
 
 impl Namespace {
     /// Its address.
     pub fn address(&self) -> Ipv4Addr {
         self.address
+    }
+
+    /// The address of its second interface, if it has one.
+    pub fn second_address(&self) -> Ipv4Addr {
+        let [.., number] = self.address.octets();
+        Ipv4Addr::new(10, 78, 0, number)
     }
 
     /// A command that runs a program on this host. It has the file systems of all: a mount made there is seen everywhere.

@@ -53,12 +53,14 @@ pub struct Plan {
     pub stripes: u8,
     /// How long a client may be silent, seconds.
     pub session_timeout_s: u8,
+    /// Hosts have a second interface, and services advertise both addresses.
+    pub rails: bool,
 }
 
 impl Default for Plan {
     fn default() -> Self {
         let (disks, clients, stripes, session_timeout_s) = (Disks::Shared, 1, 1, 30);
-        Plan { mgmt: 1, meta: 1, storage: 2, mirror: false, disks, clients, stripes, session_timeout_s }
+        Plan { mgmt: 1, meta: 1, storage: 2, mirror: false, disks, clients, stripes, session_timeout_s, rails: false }
     }
 }
 
@@ -114,6 +116,9 @@ impl Hosts {
             .chain(numbered("storage", self.plan.storage));
         for (number, name) in (1..).zip(names.chain(numbered("client", self.plan.clients))) {
             let namespace = switch.host(&self.root, number);
+            if self.plan.rails {
+                switch.add_rail(&namespace);
+            }
             let serves = !name.starts_with("client");
             let disk = serves.then(|| Disk::make(self.plan.disks, &self.root.join(&name))).flatten();
             self.hosts.push(Host { name, namespace, disk, child: None, fault: None });
@@ -162,23 +167,27 @@ impl Hosts {
         let all: Vec<String> = self.mgmt_names().iter().map(|name| format!("\"{}:8008\"", at(name))).collect();
         let (all, dir, secret) = (all.join(", "), text(&self.data(name)), text(&self.secret()));
         let common = format!("secret = \"{secret}\"\nmgmt = [{all}]\n");
+        let (listens, rails) = match self.plan.rails {
+            true => {
+                let second = self.host(name).namespace.second_address();
+                ("0.0.0.0".to_owned(), format!("advertise = [\"{}\", \"{second}\"]\n", at(name)))
+            }
+            false => (at(name).to_string(), String::new()),
+        };
         let (kind, number) = name.split_at(name.len() - 1);
         match kind {
             "mgmt" => {
                 let join = if number == "1" { String::new() } else { format!("join = [\"{}:8008\"]\n", at("mgmt1")) };
                 let pattern = if self.plan.mirror { "mirror" } else { "raid0" };
                 format!(
-                    "dir = \"{dir}\"\nlisten = \"{}:8008\"\nsecret = \"{secret}\"\npattern = \"{pattern}\"\n\
-                     num-targets = {}\nsession-timeout = \"{}s\"\n{join}",
-                    at(name),
-                    self.plan.stripes,
-                    self.plan.session_timeout_s
+                    "dir = \"{dir}\"\nlisten = \"{listens}:8008\"\nsecret = \"{secret}\"\npattern = \"{pattern}\"\n\
+                     num-targets = {}\nsession-timeout = \"{}s\"\n{rails}{join}",
+                    self.plan.stripes, self.plan.session_timeout_s
                 )
             }
-            "meta" => format!("dir = \"{dir}\"\nlisten = \"{}:8005\"\n{common}", at(name)),
+            "meta" => format!("dir = \"{dir}\"\nlisten = \"{listens}:8005\"\n{rails}{common}"),
             "storage" => format!(
-                "dir = \"{dir}/node\"\nlisten = \"{}:8003\"\n{common}[[targets]]\ndir = \"{dir}/t1\"\nid = {number}01\n",
-                at(name)
+                "dir = \"{dir}/node\"\nlisten = \"{listens}:8003\"\n{rails}{common}[[targets]]\ndir = \"{dir}/t1\"\nid = {number}01\n"
             ),
             _ => common,
         }
@@ -249,6 +258,16 @@ impl Hosts {
     /// No packet goes from one host to another one until both are mended; the other way they go.
     pub fn cut_way(&self, from: &str, to: &str) {
         self.host(from).namespace.cut_to(self.host(to).namespace.address());
+    }
+
+    /// Packets from the second address of a host get lost on their way to another one, until that is mended.
+    pub fn lose_rail(&self, from: &str, to: &str) {
+        self.host(to).namespace.lose_from(self.host(from).namespace.second_address(), 0);
+    }
+
+    /// The second address of a host.
+    pub fn second_address(&self, name: &str) -> IpAddr {
+        self.host(name).namespace.second_address().into()
     }
 
     /// Packets from one host to another one get lost until the other one is mended: those of more bytes than that.

@@ -87,6 +87,7 @@ impl Metrics {
     pub fn write(&self, page: &mut Page, host: &Host, capacity: Capacity) {
         nyala_scrape::process(page, Source::Meta);
         nyala_scrape::slow(page, &self.slow);
+        nyala_scrape::links(page, host.member.links());
         nyala_scrape::member(page, &host.member, &[(host.me, capacity)]);
         nyala_store::metrics::write(page, &[(&host.me, &host.tables.store)]);
         self.requests.write(page, &metrics::REQUESTS, &metrics::ERRORS);
@@ -119,6 +120,15 @@ fn write_server(page: &mut Page, serving: Option<Serving>) {
     put(&metrics::DELEGATIONS, figures.map(|(held, _)| held as u64));
     put(&metrics::REVOCATIONS, figures.map(|(_, revocations)| revocations));
     put(&metrics::CONTENT, content);
+    put(&metrics::RECALLS_ANSWERED, state.map(|state| state.delegations.answer_times().0));
+    let recalls = state.map(|state| state.recall_report());
+    put(&metrics::RECALLS, recalls.as_ref().map(|recalls| recalls.outstanding));
+    let age_ms = recalls.map(|recalls| recalls.oldest.first().map_or(0, |client| client.age_ms));
+    let time_ms = state.map(|state| state.delegations.answer_times().1);
+    for (metric, ms) in [(&metrics::RECALL_AGE, age_ms), (&metrics::RECALL_TIME, time_ms)] {
+        let mut family = page.family(metric);
+        ms.into_iter().for_each(|ms| family.micros(&[], ms.saturating_mul(1000)));
+    }
 }
 
 fn write_group(page: &mut Page, group: Option<&GroupShell>) {

@@ -15,6 +15,10 @@ metrics! {
     SESSIONS = Gauge "nyala_meta_sessions" [] "Sessions of clients";
     DELEGATIONS = Gauge "nyala_meta_delegations" [] "Delegations that clients hold";
     REVOCATIONS = Counter "nyala_meta_revocations" [] "Delegations asked back";
+    RECALLS = Gauge "nyala_meta_recalls_unanswered" [] "Delegations asked back that clients have not returned yet";
+    RECALL_AGE = Gauge "nyala_meta_oldest_recall_seconds" [] "How long the client that was asked first has not returned one; 0 while none is asked";
+    RECALLS_ANSWERED = Counter "nyala_meta_recalls_answered" [] "Delegations returned after they were asked back";
+    RECALL_TIME = Counter "nyala_meta_recall_seconds" [] "Time from asking for them until they were returned, of all together";
     CONTENT = Counter "nyala_meta_lookups_with_content" [] "Look-ups whose reply brought the file's content along";
     COMMITS = Counter "nyala_meta_log_writes" [] "Writes of the log, each for all changes of a turn (group commit)";
     MIRROR_RECORDS = Gauge "nyala_meta_mirror_last_record" ["group"] "Number of the last record in the log of the mirror group";

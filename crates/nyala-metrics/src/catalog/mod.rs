@@ -2,6 +2,7 @@
 
 //! Every metric that Nyala exports. Names follow OpenMetrics: a unit in the name's end, `_total` and the like only in samples.
 
+pub mod link;
 pub mod member;
 pub mod meta;
 pub mod mgmt;
@@ -48,9 +49,11 @@ impl Source {
     /// Its metrics.
     pub fn metrics(self) -> Vec<&'static Metric> {
         let lists: &[&[&Metric]] = match self {
-            Source::Mgmtd => &[process::ALL, slow::ALL, store::ALL, mgmt::ALL],
-            Source::Meta => &[process::ALL, slow::ALL, member::ALL, store::ALL, mirror::ALL, meta::ALL],
-            Source::Storage => &[process::ALL, slow::ALL, member::ALL, store::ALL, mirror::ALL, storage::ALL],
+            Source::Mgmtd => &[process::ALL, slow::ALL, link::ALL, store::ALL, mgmt::ALL],
+            Source::Meta => &[process::ALL, slow::ALL, link::ALL, member::ALL, store::ALL, mirror::ALL, meta::ALL],
+            Source::Storage => {
+                &[process::ALL, slow::ALL, link::ALL, member::ALL, store::ALL, mirror::ALL, storage::ALL]
+            }
             Source::Mount => &[process::ALL, mount::ALL],
             Source::Mon => &[process::ALL, mon::ALL],
         };

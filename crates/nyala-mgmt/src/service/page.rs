@@ -4,15 +4,18 @@
 
 use crate::core::Core;
 use nyala_scrape::Pages;
+use nyala_transport::links::Links;
 use nyala_transport::trace::SlowOperations;
 use nyala_transport::{Reply, process};
 use nyala_wire::codec;
+use nyala_wire::mgmt::ServiceStats;
 use std::sync::Arc;
 
 pub(super) fn stats(core: Option<&Arc<Core>>, slow: &SlowOperations) -> Vec<u8> {
     let mut counters = core.map(|core| core.counters.list()).unwrap_or_default();
     counters.extend(slow.counters());
-    codec::encode(&process::stats(counters))
+    let links = core.and_then(|core| core.links.lock().as_ref().map(Links::report));
+    codec::encode(&ServiceStats { links, ..process::stats(counters) })
 }
 
 pub(super) async fn handle(pages: &Pages) -> Reply {

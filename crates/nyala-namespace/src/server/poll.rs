@@ -92,7 +92,8 @@ fn note_open(state: &mut State, session: SessionId, returned: &[Returned]) -> Re
 }
 
 fn taken_back(state: &mut State, token: Token, session: SessionId, returned: &[Returned]) {
-    let news = returned.iter().filter(|one| state.delegations.returned(session, one)).count() > 0;
+    let now_ms = state.now.ms;
+    let news = returned.iter().filter(|one| state.delegations.returned(session, one, now_ms)).count() > 0;
     if news {
         state.wake(Event::Delegations);
     }

@@ -18,6 +18,7 @@ use nyala_scrape::Pages;
 use nyala_transport::member::Member;
 use nyala_transport::trace::{self, part};
 use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Service};
+use nyala_wire::mgmt::ServiceStats;
 use nyala_wire::storage::{
     ChunkFileId, MAX_IO_BYTES, StorageOp, StorageReply, StorageRequest, blocks_touched, encode_bulk,
 };
@@ -253,7 +254,7 @@ impl StorageService {
         Ok(())
     }
 
-    fn stats(&self) -> nyala_wire::mgmt::ServiceStats {
+    fn stats(&self) -> ServiceStats {
         let mut sums = BTreeMap::new();
         for (name, value) in self.targets.values().flat_map(|target| target.counters()) {
             *sums.entry(name.to_owned()).or_insert(0) += value;
@@ -262,6 +263,7 @@ impl StorageService {
         sums.extend(self.scrubs.counters());
         sums.extend(self.metrics.clients.counters(["requests", "read_bytes", "written_bytes"]));
         sums.extend(self.metrics.slow.counters());
-        nyala_transport::process::stats(sums.into_iter().collect())
+        let links = self.member.links().map(|links| links.report());
+        ServiceStats { links, ..nyala_transport::process::stats(sums.into_iter().collect()) }
     }
 }

@@ -66,6 +66,7 @@ impl MetricsPage {
         targets.sort_by_key(|(id, _)| *id);
         nyala_scrape::process(page, Source::Storage);
         nyala_scrape::slow(page, &self.metrics.slow);
+        nyala_scrape::links(page, self.member.links());
         let capacities: Vec<(TargetId, Capacity)> =
             targets.iter().map(|(id, target)| (*id, target.capacity())).collect();
         nyala_scrape::member(page, &self.member, &capacities);

@@ -110,6 +110,7 @@ impl Bootstrap {
         let client = MgmtClient::new(self.mgmt.clone(), handshake);
         let member = Member::join(client, register, capacities).await?;
         let handshake = self.handshake(member.cluster(), member.node());
+        member.watch_links(handshake.clone());
         Ok(Joined { member, handshake, listen, reserved })
     }
 

@@ -7,12 +7,14 @@ use super::clock::monotonic_ms;
 use super::heartbeat;
 use super::lease::Lease;
 use super::watch::MapWatch;
+use crate::handshake::HandshakeConfig;
+use crate::links::Links;
 use nyala_wire::error::WireError;
 use nyala_wire::map::ClusterMap;
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest, Register, Registered, TargetCapacity};
 use nyala_wire::{ClusterId, MapVersion, NodeId, TargetId};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -32,6 +34,7 @@ pub struct Member {
 struct Shared {
     state: Arc<State>,
     heartbeats: tokio::task::AbortHandle,
+    links: OnceLock<Links>,
 }
 
 impl Drop for Shared {
@@ -100,7 +103,7 @@ impl Member {
         let state = Arc::new(state);
         tracing::info!(%node, %cluster, "registered with management");
         let heartbeats = tokio::spawn(heartbeat::run(state.clone())).abort_handle();
-        Ok(Member { shared: Arc::new(Shared { state, heartbeats }) })
+        Ok(Member { shared: Arc::new(Shared { state, heartbeats, links: OnceLock::new() }) })
     }
 
     /// The cluster.
@@ -158,6 +161,17 @@ impl Member {
     /// From now on heartbeats report no newer map than this: everything in this service acts on it.
     pub fn acts_on(&self, version: MapVersion) {
         self.shared.state.acted_on.store(version.0, Ordering::Release);
+    }
+
+    /// Begins to watch the ways to the other servers of the map, which are greeted like this. Needs a tokio runtime.
+    pub fn watch_links(&self, handshake: HandshakeConfig) {
+        let watch = self.watch().clone();
+        self.shared.links.get_or_init(|| Links::start(handshake, self.node(), move || watch.current()));
+    }
+
+    /// The ways to other servers, if they are watched.
+    pub fn links(&self) -> Option<&Links> {
+        self.shared.links.get()
     }
 
     /// Requests to management, on this member's runtime.

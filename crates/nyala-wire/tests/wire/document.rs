@@ -110,6 +110,7 @@ fn structures_have_their_fields() {
     use nyala_wire::trace::{TraceReply, TraceRequest, TracedPart, TracedRequest};
     use nyala_wire::{Attr, Layout, StripePattern, Time, WireError, map::*, meta::*, meta_tx::*, mgmt::*, storage::*};
     structures!(Attr, Layout, StripePattern, Time, WireError, ServiceStats);
+    structures!(RecallReport, UnansweredRecall, LinkReport, LinkState);
     structures!(TraceRequest, TraceReply, TracedRequest, TracedPart);
     structures!(
         ClusterMap,

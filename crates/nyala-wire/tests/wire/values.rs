@@ -11,7 +11,7 @@ use nyala_wire::map::{
 };
 use nyala_wire::meta::Want;
 use nyala_wire::meta_tx::TxId;
-use nyala_wire::mgmt::{Capacity, ServiceStats, TargetCapacity};
+use nyala_wire::mgmt::{Capacity, LinkReport, LinkState, RecallReport, ServiceStats, TargetCapacity, UnansweredRecall};
 use nyala_wire::storage::ChunkFileId;
 use nyala_wire::trace::{TraceReply, TraceRequest, TracedPart, TracedRequest};
 use nyala_wire::{
@@ -61,7 +61,11 @@ structures! {
     TraceReply { requests }
     TracedRequest { request, message_type, total_ns, parts }
     TracedPart { name, ns }
-    ServiceStats { cpu_us, resident_bytes, uptime_s, counters }
+    ServiceStats { cpu_us, resident_bytes, uptime_s, counters, recalls, links }
+    RecallReport { oldest, more, outstanding }
+    UnansweredRecall { session, client, age_ms, inodes }
+    LinkReport { worst, more, watched }
+    LinkState { node, address, silent_ms, breaks, last_break_ms }
     PlannedMoves { to, slots }
     Rebalance { automatic, settle_ms, at_once, pause_ms }
     Settings { default_pattern, placement, heartbeat_ms, lease_ms, session_timeout_ms, rebalance }

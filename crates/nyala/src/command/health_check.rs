@@ -7,11 +7,14 @@ use crate::cluster::{Answer, Cluster, ClusterArgs, ask_node};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, show};
 use crate::role::block_on;
-use nyala_cluster::health::{Finding, Probe, TargetScrub, findings};
+use nyala_cluster::health::{Finding, Probe, Reported, TargetScrub, findings, reported};
 use nyala_wire::map::{CapacityPool, ClusterMap, Consistency, Node, Reachability, Role};
 use nyala_wire::{NodeId, TargetId};
 use serde::Serialize;
 use std::net::SocketAddr;
+
+/// Services that are asked at once.
+const ASKED_TOGETHER: usize = 64;
 
 /// Flags of `nyala health check`.
 #[derive(Clone, Debug, clap::Args)]
@@ -47,6 +50,9 @@ struct NodeHealth {
     /// What it says of the scrubs of its targets; the findings have what is wrong.
     #[serde(skip)]
     scrubs: Vec<TargetScrub>,
+    /// What it says of others; the findings have what is wrong.
+    #[serde(skip)]
+    reported: Reported,
     /// Operations of the last minutes that were slow. They make nothing unhealthy: a server that was away has some, and so has a busy one.
     slow_operations: Option<u64>,
 }
@@ -71,8 +77,18 @@ pub fn run(args: HealthCheckArgs, output: Output) -> Outcome {
 pub async fn examine(cluster: &Cluster) -> Result<Health, Failure> {
     let map = cluster.map().await?;
     let mut nodes = Vec::new();
-    for node in map.nodes.iter().filter(|node| node.role != Role::Client) {
-        nodes.push(judge_node(node, &ask_node(&node.addresses, &cluster.handshake()).await));
+    let servers: Vec<&Node> = map.nodes.iter().filter(|node| node.role != Role::Client).collect();
+    // Those that do not answer take their time, which is not to add up.
+    for some in servers.chunks(ASKED_TOGETHER) {
+        let ask = |node: &&Node| {
+            let (addresses, handshake) = (node.addresses.clone(), cluster.handshake());
+            tokio::spawn(async move { ask_node(&addresses, &handshake).await })
+        };
+        let asked: Vec<_> = some.iter().map(ask).collect();
+        for (node, answer) in some.iter().zip(asked) {
+            // A task that was lost has no answer.
+            nodes.push(judge_node(node, &answer.await.unwrap_or_default()));
+        }
     }
     Ok(judge(&map, nodes))
 }
@@ -93,6 +109,7 @@ fn judge_node(node: &Node, answer: &Answer) -> NodeHealth {
         checksum_errors: answer.stats.as_ref().map(errors),
         uptime_s: answer.stats.as_ref().map(|stats| stats.uptime_s),
         scrubs: answer.stats.as_ref().map(|stats| TargetScrub::among(&stats.counters)).unwrap_or_default(),
+        reported: answer.stats.as_ref().map(|stats| Reported::among(node.id, stats)).unwrap_or_default(),
         slow_operations: answer.stats.as_ref().and_then(health_slow::count),
     }
 }
@@ -104,7 +121,9 @@ fn judge(map: &ClusterMap, nodes: Vec<NodeHealth>) -> Health {
         checksum_errors: node.checksum_errors,
         scrubs: node.scrubs.clone(),
     };
-    let findings = findings(map, &nodes.iter().map(probe).collect::<Vec<_>>());
+    let mut findings = findings(map, &nodes.iter().map(probe).collect::<Vec<_>>());
+    let reports: Vec<Reported> = nodes.iter().map(|node| node.reported.clone()).collect();
+    findings.extend(reported(map, &reports));
     let problems: Vec<String> = findings.iter().map(|finding| finding.what.clone()).collect();
     let targets = map.targets.iter().map(|target| TargetHealth {
         id: target.id,

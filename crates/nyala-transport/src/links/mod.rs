@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Watches the ways to other servers: each address of each, all the time, whether it is used or not. So an address that is lost is known before
+//! the last one is, and one that comes and goes is known although connections are made again.
+//!
+//! - [`watched`]: which addresses. Pure.
+//! - [`history`]: what became of one, and what is reported. Pure.
+//! - [`watch`]: one connection to each, over which something small is asked every second.
+//!
+//! **Failure model.** As of [`crate::path`]. A service that is slow, stopped or dead is no lost way: its host's kernel acknowledges what is
+//! sent, or refuses. An address that has never answered this process is not reported: there may be no way to it on purpose, as between a
+//! host with one network and one with two. What is watched is bounded ([`watched::MOST`]), and so are reports.
+
+mod history;
+mod watch;
+mod watched;
+
+use crate::handshake::HandshakeConfig;
+use crate::member::monotonic_ms;
+use history::History;
+use nyala_wire::NodeId;
+use nyala_wire::map::{ClusterMap, Reachability};
+use nyala_wire::mgmt::{LinkReport, LinkState, MAX_REPORTED_LINKS};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::AbortHandle;
+
+/// How often the cluster map is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// An address of another server.
+type Address = (NodeId, SocketAddr);
+
+/// The ways to other servers. Watching ends when it is dropped.
+pub struct Links {
+    known: Arc<Known>,
+    supervisor: AbortHandle,
+}
+
+#[derive(Default)]
+struct Known(Mutex<BTreeMap<Address, Link>>);
+
+struct Link {
+    history: History,
+    online: bool,
+    task: AbortHandle,
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Drop for Links {
+    fn drop(&mut self) {
+        self.supervisor.abort();
+        self.known.0.lock().clear();
+    }
+}
+
+/// What is known of an address, for metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkFigures {
+    /// The other server.
+    pub node: NodeId,
+    /// The address.
+    pub address: SocketAddr,
+    /// Whether it answers.
+    pub answers: bool,
+    /// How often it was lost since the start.
+    pub breaks: u64,
+}
+
+impl Links {
+    /// Begins to watch, as node `own`, what is in the map of the moment. Needs a tokio runtime.
+    pub fn start(handshake: HandshakeConfig, own: NodeId, map: impl Fn() -> Arc<ClusterMap> + Send + 'static) -> Links {
+        let known: Arc<Known> = Arc::default();
+        let supervised = known.clone();
+        let supervise = async move {
+            loop {
+                supervised.follow(&map(), own, &handshake);
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        Links { known, supervisor: tokio::spawn(supervise).abort_handle() }
+    }
+
+    /// The worst of them now.
+    pub fn report(&self) -> LinkReport {
+        let (now_ms, known) = (monotonic_ms(), self.known.0.lock());
+        let states = known.iter().filter_map(|((node, address), link)| link.history.state(*node, *address, now_ms));
+        let mut worst: Vec<LinkState> = states.collect();
+        worst.sort_by_key(|state| std::cmp::Reverse((state.silent_ms, state.breaks)));
+        let more = worst.len().saturating_sub(MAX_REPORTED_LINKS) as u64;
+        worst.truncate(MAX_REPORTED_LINKS);
+        LinkReport { worst, more, watched: known.len() as u64 }
+    }
+
+    /// All of them now.
+    pub fn figures(&self) -> Vec<LinkFigures> {
+        let figures = |(&(node, address), link): (&Address, &Link)| LinkFigures {
+            node,
+            address,
+            answers: link.history.answers(),
+            breaks: link.history.total(),
+        };
+        self.known.0.lock().iter().map(figures).collect()
+    }
+}
+
+impl Known {
+    /// Watches what is to be watched by this map, and nothing else.
+    fn follow(self: &Arc<Known>, map: &ClusterMap, own: NodeId, handshake: &HandshakeConfig) {
+        let wanted = watched::watched(map, own);
+        let mut known = self.0.lock();
+        known.retain(|address, _| wanted.contains(address));
+        for address in wanted {
+            let online = map.node(address.0).is_some_and(|node| node.reachability == Reachability::Online);
+            let link = known.entry(address).or_insert_with(|| {
+                let task = tokio::spawn(watch::watch(address, handshake.clone(), self.clone())).abort_handle();
+                Link { history: History::default(), online, task }
+            });
+            if online && !link.online {
+                link.history.begin_again(monotonic_ms());
+            }
+            link.online = online;
+        }
+    }
+
+    /// An address answers, or does not.
+    fn note(&self, address: Address, answers: bool) {
+        let now_ms = monotonic_ms();
+        let broke = self.0.lock().get_mut(&address).is_some_and(|link| link.history.note(answers, now_ms));
+        if broke {
+            tracing::info!(node = %address.0, address = %address.1, "an address of another server does not answer any more");
+        }
+    }
+}
