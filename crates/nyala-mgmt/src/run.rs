@@ -14,7 +14,7 @@ use crate::raft::{self, Raft};
 use crate::rest::tls::{self, Spoken, Tls};
 use crate::rest::{self, Served, Tokens};
 use crate::service::MgmtService;
-use crate::web::{self, Sampler};
+use crate::web::Sampler;
 use crate::{MgmtConfig, MgmtError, bootstrap, liveness, members, metrics, re_register};
 use nyala_scrape::Scrapes;
 use nyala_store::Store;
@@ -140,7 +140,11 @@ impl Mgmt {
         let newcomer = self.directory.identity.node_id == 0;
         let adopted = (newcomer && self.config.standby).then(|| watch::Sender::new(Vec::new()));
         let slow = self.slow.clone();
-        let service = Rc::new(MgmtService { slow, ..MgmtService::new(adopted, self.scrapes.pages()) });
+        let service = Rc::new(MgmtService {
+            slow,
+            store: Some(store.clone()),
+            ..MgmtService::new(adopted, self.scrapes.pages())
+        });
         let mut listening = Listening::new(self.server, &service);
         if newcomer {
             tracing::info!(?listens, "management service waits to become a member of a cluster");
@@ -168,9 +172,7 @@ impl Mgmt {
         listening.go_on(self.handshake.cluster_id, &service);
         core.watch_links(self.handshake.clone());
         let sampler = Sampler::start(&core, self.handshake.clone(), self.config.sample_every)?;
-        let is_encrypted = self.rest.tls.is_some();
-        let pages = web::router(core.clone(), (self.tokens.clone(), is_encrypted), sampler.sampled());
-        let rest = rest::serve(self.rest, core.clone(), self.tokens, pages)?;
+        let rest = rest::serve(self.rest, core.clone(), self.tokens, sampler.sampled())?;
         let known = self.config.join.iter().chain(&bootstrap.identity.found_at).copied().collect();
         let client = MgmtClient::new(known, self.handshake);
         let outcome = tokio::select! {

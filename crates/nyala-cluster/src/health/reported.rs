@@ -3,6 +3,7 @@
 //! What services report of others: clients that do not answer, and ways between servers that fail.
 
 use super::finding::Finding;
+use super::probe::Probe;
 use super::{links, recalls};
 use nyala_wire::NodeId;
 use nyala_wire::map::{ClusterMap, Node};
@@ -26,8 +27,15 @@ impl Reported {
     }
 }
 
-/// What is wrong by these reports: clients first, then ways between servers.
-pub fn reported(map: &ClusterMap, reports: &[Reported]) -> Vec<Finding> {
+/// What is wrong by what nodes said of others.
+pub(super) fn check(map: &ClusterMap, probes: &[Probe], all: &mut Vec<Finding>) {
+    let reports: Vec<Reported> =
+        probes.iter().map(|probe| Reported { by: probe.node, ..probe.reported.clone() }).collect();
+    all.extend(reported(map, &reports));
+}
+
+/// Clients first, then ways between servers.
+pub(super) fn reported(map: &ClusterMap, reports: &[Reported]) -> Vec<Finding> {
     let mut all = Vec::new();
     recalls::check(map, reports, &mut all);
     links::check(map, reports, &mut all);

@@ -18,6 +18,7 @@ mod full_management;
 mod full_storage;
 mod handles;
 mod health_links;
+mod health_names;
 mod kills;
 mod layout;
 mod leftovers;

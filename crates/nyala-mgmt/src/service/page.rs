@@ -4,6 +4,7 @@
 
 use crate::core::Core;
 use nyala_scrape::Pages;
+use nyala_store::Store;
 use nyala_transport::links::Links;
 use nyala_transport::trace::SlowOperations;
 use nyala_transport::{Reply, process};
@@ -11,9 +12,11 @@ use nyala_wire::codec;
 use nyala_wire::mgmt::ServiceStats;
 use std::sync::Arc;
 
-pub(super) fn stats(core: Option<&Arc<Core>>, slow: &SlowOperations) -> Vec<u8> {
+pub(super) fn stats(core: Option<&Arc<Core>>, slow: &SlowOperations, store: Option<&Store>) -> Vec<u8> {
     let mut counters = core.map(|core| core.counters.list()).unwrap_or_default();
     counters.extend(slow.counters());
+    // A management node has no target; this stands for its directory.
+    counters.extend(store.into_iter().flat_map(|store| nyala_store::metrics::counters(&"own", store)));
     let links = core.and_then(|core| core.links.lock().as_ref().map(Links::report));
     codec::encode(&ServiceStats { links, ..process::stats(counters) })
 }
