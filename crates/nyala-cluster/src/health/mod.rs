@@ -14,7 +14,7 @@ mod targets;
 mod tests;
 
 pub use finding::{About, Finding, Probe, Severity, TargetScrub};
-pub use reported::{Reported, reported};
+pub use reported::Reported;
 
 use nyala_wire::map::ClusterMap;
 
@@ -27,6 +27,14 @@ pub fn findings(map: &ClusterMap, probes: &[Probe]) -> Vec<Finding> {
     scrubs::check(map, probes, &mut all);
     groups::check(map, &mut all);
     nodes::missing(map, &mut all);
+    all
+}
+
+/// What is wrong by these reports: clients first, then ways between servers.
+pub fn reported(map: &ClusterMap, reports: &[Reported]) -> Vec<Finding> {
+    let mut all = Vec::new();
+    recalls::check(map, reports, &mut all);
+    links::check(map, reports, &mut all);
     all
 }
 

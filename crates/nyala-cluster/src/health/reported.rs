@@ -2,10 +2,9 @@
 
 //! What services report of others: clients that do not answer, and ways between servers that fail.
 
-use super::finding::Finding;
-use super::{links, recalls};
+use crate::words::Word;
 use nyala_wire::NodeId;
-use nyala_wire::map::{ClusterMap, Node};
+use nyala_wire::map::Node;
 use nyala_wire::mgmt::{LinkReport, RecallReport, ServiceStats};
 
 /// What a service said of others when it was asked.
@@ -26,16 +25,7 @@ impl Reported {
     }
 }
 
-/// What is wrong by these reports: clients first, then ways between servers.
-pub fn reported(map: &ClusterMap, reports: &[Reported]) -> Vec<Finding> {
-    let mut all = Vec::new();
-    recalls::check(map, reports, &mut all);
-    links::check(map, reports, &mut all);
-    all
-}
-
 /// A node as findings name it.
 pub(super) fn name(node: &Node) -> String {
-    use crate::words::Word;
     format!("{} node {} [ID: {}]", node.role.word(), node.alias, node.id)
 }

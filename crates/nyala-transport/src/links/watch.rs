@@ -6,7 +6,8 @@
 //! the way is back as late as it had been away. Which errors of the system speak of the network, and which of this process (no
 //! descriptors left), is told apart; what is not known counts for nothing.
 
-use super::{Address, Known};
+use super::known::Known;
+use super::watched::Address;
 use crate::buffers::Buffers;
 use crate::connection::Connection;
 use crate::handshake::{self, HandshakeConfig};
