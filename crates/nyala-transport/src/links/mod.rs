@@ -5,7 +5,7 @@
 //!
 //! - [`watched`]: which addresses. Pure.
 //! - [`history`]: what became of one, and what is reported. Pure.
-//! - [`watch`]: one connection to each, over which something small is asked every second.
+//! - [`watch`]: one connection to each, over which a test is sent every second. Services know nothing of it: it is answered by the transport.
 //!
 //! **Failure model.** As of [`crate::path`]. A service that is slow, stopped or dead is no lost way: its host's kernel acknowledges what is
 //! sent, or refuses. An address that has never answered this process is not reported: there may be no way to it on purpose, as between a
