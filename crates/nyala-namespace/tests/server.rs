@@ -8,9 +8,11 @@ use machine::{Machine, map_of};
 use nyala_namespace::keys;
 use nyala_namespace::server::io::Token;
 use nyala_namespace::server::memory::MemTables;
+use nyala_namespace::server::recall_report::recall_report;
 use nyala_namespace::view::View;
 use nyala_wire::meta::*;
 use nyala_wire::meta_tx::{Outcome, TxAction, TxId, TxPart, TxReply, TxRequest};
+use nyala_wire::mgmt::{MAX_REPORTED_CLIENTS, RecallReport};
 use nyala_wire::*;
 
 const A: SessionId = SessionId(1);
@@ -85,6 +87,49 @@ fn a_change_recalls_what_others_cache_and_goes_on_when_it_is_back() {
     machine.log_is_done();
     assert!(matches!(machine.answer(read), Some(Ok(MetaReply::Attr(_)))));
     assert!(machine.tables.get(&keys::open(FILE, A)).unwrap().is_some());
+}
+
+#[test]
+fn a_client_that_does_not_let_go_is_reported_until_it_does() {
+    let mut machine = caching();
+    acquire(&mut machine, A);
+    let news = poll(&mut machine, A);
+    assert_eq!(recall_report(machine.server.state()), RecallReport::default());
+    let read = machine.request(B, MetaOp::GetAttr { inode: FILE });
+    let Some(Ok(MetaReply::Revocations { list, .. })) = machine.answer(news) else { panic!("it was not told") };
+    machine.later(6000);
+    let report = recall_report(machine.server.state());
+    let [client] = &report.oldest[..] else { panic!("one client: {report:?}") };
+    assert_eq!((client.session, client.client.as_str(), client.inodes), (A, "client 1", 1));
+    assert!((5000..=6000).contains(&client.age_ms), "by the clock of the last look: {report:?}");
+    assert_eq!((report.more, report.outstanding, machine.answer(read)), (0, 1, None));
+    let back = Returned { inode: FILE, keep: DelegationMode::Shared, seq: list[0].seq, open: false };
+    machine.request(A, MetaOp::DelegationReturn { delegations: vec![back] });
+    assert!(matches!(machine.answer(read), Some(Ok(MetaReply::Attr(_)))));
+    let state = machine.server.state();
+    assert_eq!(recall_report(state), RecallReport::default());
+    assert!(matches!(state.delegations.answer_times(), (1, 5000..=6000)), "{:?}", state.delegations.answer_times());
+}
+
+#[test]
+fn a_report_has_the_clients_that_were_asked_first_and_counts_the_others() {
+    let mut machine = caching();
+    let clients = 3 + MAX_REPORTED_CLIENTS as u64;
+    for client in 0..clients {
+        let (session, inode) = (SessionId(10 + client), InodeId(10 + client));
+        machine.file(inode);
+        machine.open_session_wanting(session, Want::DELEGATIONS);
+        let request = machine.numbered(session, MetaOp::Acquire { inode }, Want::DELEGATIONS.and(Want::WRITE));
+        machine.send(request);
+    }
+    for client in (0..clients).rev() {
+        machine.request(B, MetaOp::GetAttr { inode: InodeId(10 + client) });
+        machine.later(10);
+    }
+    let report = recall_report(machine.server.state());
+    let sessions: Vec<u64> = report.oldest.iter().map(|client| client.session.0).collect();
+    assert_eq!(sessions, (13..10 + clients).rev().collect::<Vec<_>>());
+    assert_eq!((report.more, report.outstanding), (3, clients));
 }
 
 #[test]

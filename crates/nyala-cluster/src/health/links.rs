@@ -144,7 +144,8 @@ fn advice(way: &Way<'_>) -> String {
     let (from, to, ip) = (&way.from.alias, &way.to.alias, way.state.address.ip());
     format!(
         "Look at the network between the hosts {from} and {to} on the way to {ip}: interfaces (`ip -s link` counts errors), \
-         cables, switch, packet filters; `ping -c 5 {ip}` on the host of {from} tries it."
+         cables, switch, packet filters; `ping -c 5 {ip}` on the host of {from} tries it, and `ping -M do -s 1472 {ip}` whether \
+         large packets get through."
     )
 }
 

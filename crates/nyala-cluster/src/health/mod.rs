@@ -36,9 +36,18 @@ pub fn findings(map: &ClusterMap, probes: &[Probe]) -> Vec<Finding> {
     disks::check(map, probes, &mut all);
     stores::check(map, probes, &mut all);
     memory::check(map, probes, &mut all);
-    reported::check(map, probes, &mut all);
+    let reports = probes.iter().map(|probe| Reported { by: probe.node, ..probe.reported.clone() });
+    all.extend(reported(map, &reports.collect::<Vec<_>>()));
     groups::check(map, &mut all);
     nodes::missing(map, &mut all);
+    all
+}
+
+/// What is wrong by these reports: clients first, then ways between servers.
+fn reported(map: &ClusterMap, reports: &[Reported]) -> Vec<Finding> {
+    let mut all = Vec::new();
+    recalls::check(map, reports, &mut all);
+    links::check(map, reports, &mut all);
     all
 }
 

@@ -10,12 +10,13 @@ use super::host::{Host, Serving};
 use nyala_metrics::catalog::{Source, meta as metrics, mirror};
 use nyala_metrics::{ByAddress, ByUser, Metric, Page, Requests};
 use nyala_namespace::server::op_names::OP_NAMES;
+use nyala_namespace::server::recall_report::recall_report;
 use nyala_replica::Progress;
 use nyala_transport::PeerInfo;
 use nyala_transport::trace::SlowOperations;
 use nyala_wire::message_type::{META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX, METRICS, PING, STATS};
 use nyala_wire::meta::MetaRequest;
-use nyala_wire::mgmt::Capacity;
+use nyala_wire::mgmt::{Capacity, ServiceStats};
 use tokio::time::Instant;
 
 /// What is not an operation of a client, behind those.
@@ -104,6 +105,13 @@ impl Metrics {
     }
 }
 
+/// The answer to STATS, with these counters.
+pub fn stats(host: &Host, counters: Vec<(String, u64)>) -> ServiceStats {
+    let recalls = host.serving().map(|Serving { driver, .. }| recall_report(driver.server().state()));
+    let links = host.member.links().map(|links| links.report());
+    ServiceStats { recalls, links, ..nyala_transport::process::stats(counters) }
+}
+
 /// What the metadata server counts; samples are missing while none works here.
 fn write_server(page: &mut Page, serving: Option<Serving>) {
     let server = serving.as_ref().map(|serving| serving.driver.server());
@@ -121,7 +129,7 @@ fn write_server(page: &mut Page, serving: Option<Serving>) {
     put(&metrics::REVOCATIONS, figures.map(|(_, revocations)| revocations));
     put(&metrics::CONTENT, content);
     put(&metrics::RECALLS_ANSWERED, state.map(|state| state.delegations.answer_times().0));
-    let recalls = state.map(|state| state.recall_report());
+    let recalls = state.map(recall_report);
     put(&metrics::RECALLS, recalls.as_ref().map(|recalls| recalls.outstanding));
     let age_ms = recalls.map(|recalls| recalls.oldest.first().map_or(0, |client| client.age_ms));
     let time_ms = state.map(|state| state.delegations.answer_times().1);

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What is reported of this service. What heartbeats say of the tables is sent by another task than the one that has the tables, which begins before these are open.
+//! What heartbeats say of the tables. They are sent by another task than the one that has the tables, and begin before these are open.
 //!
 //! Failure model: none of its own. What cannot be read is not reported; management then knows what it knew before.
 
-use super::host::{Host, Serving};
 use crate::tables::Tables;
-use nyala_wire::mgmt::ServiceStats;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -52,11 +50,4 @@ impl Reported {
 pub(super) fn inodes(tables: &Tables) -> Option<u64> {
     let inodes = tables.store.get(&nyala_namespace::keys::inode_count()).ok()?;
     inodes.map_or(Some(0), |bytes| <[u8; 8]>::try_from(&bytes[..]).ok().map(u64::from_le_bytes))
-}
-
-/// The answer to STATS, with these counters.
-pub(super) fn stats(host: &Host, counters: Vec<(String, u64)>) -> ServiceStats {
-    let recalls = host.serving().map(|Serving { driver, .. }| driver.server().state().recall_report());
-    let links = host.member.links().map(|links| links.report());
-    ServiceStats { recalls, links, ..nyala_transport::process::stats(counters) }
 }

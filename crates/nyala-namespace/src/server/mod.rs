@@ -40,7 +40,7 @@ mod poll;
 mod read;
 mod reasons;
 mod recall;
-mod recall_report;
+pub mod recall_report;
 mod recover;
 mod replay;
 mod replay_compare;

@@ -5,54 +5,37 @@
 //!
 //! - [`watched`]: which addresses. Pure.
 //! - [`history`]: what became of one, and what is reported. Pure.
-//! - [`watch`]: one connection to each, over which something small is asked every second.
+//! - [`watch`]: one connection to each, over which a test is sent every second. Services know nothing of it: it is answered by the transport.
 //!
 //! **Failure model.** As of [`crate::path`]. A service that is slow, stopped or dead is no lost way: its host's kernel acknowledges what is
 //! sent, or refuses. An address that has never answered this process is not reported: there may be no way to it on purpose, as between a
 //! host with one network and one with two. What is watched is bounded ([`watched::MOST`]), and so are reports.
 
 mod history;
+mod known;
 mod watch;
 mod watched;
 
 use crate::handshake::HandshakeConfig;
-use crate::member::monotonic_ms;
+use crate::member::clock::monotonic_ms;
 use history::History;
+use known::{Known, Link};
 use nyala_wire::NodeId;
 use nyala_wire::map::{ClusterMap, Reachability};
 use nyala_wire::mgmt::{LinkReport, LinkState, MAX_REPORTED_LINKS};
-use parking_lot::Mutex;
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::AbortHandle;
+use watched::Address;
 
 /// How often the cluster map is looked at.
 const LOOK: Duration = Duration::from_secs(1);
-
-/// An address of another server.
-type Address = (NodeId, SocketAddr);
 
 /// The ways to other servers. Watching ends when it is dropped.
 pub struct Links {
     known: Arc<Known>,
     supervisor: AbortHandle,
-}
-
-#[derive(Default)]
-struct Known(Mutex<BTreeMap<Address, Link>>);
-
-struct Link {
-    history: History,
-    online: bool,
-    task: AbortHandle,
-}
-
-impl Drop for Link {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
 }
 
 impl Drop for Links {
@@ -82,7 +65,7 @@ impl Links {
         let supervised = known.clone();
         let supervise = async move {
             loop {
-                supervised.follow(&map(), own, &handshake);
+                follow(&supervised, &map(), own, &handshake);
                 tokio::time::sleep(LOOK).await;
             }
         };
@@ -112,31 +95,20 @@ impl Links {
     }
 }
 
-impl Known {
-    /// Watches what is to be watched by this map, and nothing else.
-    fn follow(self: &Arc<Known>, map: &ClusterMap, own: NodeId, handshake: &HandshakeConfig) {
-        let wanted = watched::watched(map, own);
-        let mut known = self.0.lock();
-        known.retain(|address, _| wanted.contains(address));
-        for address in wanted {
-            let online = map.node(address.0).is_some_and(|node| node.reachability == Reachability::Online);
-            let link = known.entry(address).or_insert_with(|| {
-                let task = tokio::spawn(watch::watch(address, handshake.clone(), self.clone())).abort_handle();
-                Link { history: History::default(), online, task }
-            });
-            if online && !link.online {
-                link.history.begin_again(monotonic_ms());
-            }
-            link.online = online;
+/// Watches what is to be watched by this map, and nothing else.
+fn follow(known: &Arc<Known>, map: &ClusterMap, own: NodeId, handshake: &HandshakeConfig) {
+    let wanted = watched::watched(map, own);
+    let mut links = known.0.lock();
+    links.retain(|address, _| wanted.contains(address));
+    for address in wanted {
+        let online = map.node(address.0).is_some_and(|node| node.reachability == Reachability::Online);
+        let link = links.entry(address).or_insert_with(|| {
+            let task = tokio::spawn(watch::watch(address, handshake.clone(), known.clone())).abort_handle();
+            Link { history: History::default(), online, task }
+        });
+        if online && !link.online {
+            link.history.begin_again(monotonic_ms());
         }
-    }
-
-    /// An address answers, or does not.
-    fn note(&self, address: Address, answers: bool) {
-        let now_ms = monotonic_ms();
-        let broke = self.0.lock().get_mut(&address).is_some_and(|link| link.history.note(answers, now_ms));
-        if broke {
-            tracing::info!(node = %address.0, address = %address.1, "an address of another server does not answer any more");
-        }
+        link.online = online;
     }
 }

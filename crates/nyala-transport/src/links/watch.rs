@@ -6,7 +6,8 @@
 //! the way is back as late as it had been away. Which errors of the system speak of the network, and which of this process (no
 //! descriptors left), is told apart; what is not known counts for nothing.
 
-use super::{Address, Known};
+use super::known::Known;
+use super::watched::Address;
 use crate::buffers::Buffers;
 use crate::connection::Connection;
 use crate::handshake::{self, HandshakeConfig};
@@ -26,6 +27,8 @@ use tokio::net::TcpStream;
 const EVERY: Duration = Duration::from_secs(1);
 /// Between two attempts to reach an address that does not answer.
 const AGAIN: Duration = Duration::from_millis(500);
+/// Bytes that are sent and come back: some packets of full size, which may get lost where small ones do not.
+const BYTES: usize = 4096;
 /// How often a question under way is looked after.
 const LOOK: Duration = Duration::from_millis(200);
 /// Longest wait for a handshake: a service that is stopped takes connections and does no more.
@@ -100,7 +103,9 @@ async fn follow(stream: TcpStream, address: SocketAddr, config: &HandshakeConfig
     let Ok(established) = handshake::with_keys(config, attempt).await else { return false };
     let connection = Connection::over(established, config, Buffers::new(0), Arc::default());
     loop {
-        let mut call = std::pin::pin!(connection.call(Request::new(message_type::PING, Bytes::new())));
+        let test =
+            Request::new(message_type::PATH_TEST, Bytes::new()).with_payload(vec![Bytes::from_static(&[0; BYTES])]);
+        let mut call = std::pin::pin!(connection.call(test));
         loop {
             match tokio::time::timeout(LOOK, &mut call).await {
                 Ok(Ok(_)) => break,

@@ -2,9 +2,12 @@
 
 //! Which addresses of other servers a server watches. Pure.
 
-use super::Address;
 use nyala_wire::NodeId;
 use nyala_wire::map::{ClusterMap, Role};
+use std::net::SocketAddr;
+
+/// An address of another server.
+pub(super) type Address = (NodeId, SocketAddr);
 
 /// Most addresses that are watched. In a large cluster each server watches those that follow it by number, so that every server is
 /// watched by many, and none has more to do for a larger cluster.

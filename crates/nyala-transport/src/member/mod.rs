@@ -15,7 +15,7 @@ mod book;
 mod bootstrap;
 mod capacity;
 mod client;
-mod clock;
+pub(crate) mod clock;
 mod heartbeat;
 mod lease;
 mod maps;

@@ -3,7 +3,6 @@
 //! What reports of services make of it: thresholds, and sentences that name who and where.
 
 use super::*;
-use crate::health::reported::reported;
 use nyala_wire::SessionId;
 use nyala_wire::mgmt::{LinkReport, LinkState, RecallReport, UnansweredRecall};
 use std::net::SocketAddr;
