@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What a member may do, and the one table of how that changes (`docs/replication.md`, "Standings").
+//! What a member may do, and the one table of how that changes (`docs/replication.md`, "Roles").
 
 use nyala_wire::TargetId;
 use nyala_wire::map::{Group, MemberState};

@@ -18,6 +18,7 @@ const WITHOUT: &[&str] = &[
     "nyala-tune",
     "nyala-web",
     "nyala-kv",
+    "nyala-metrics",
     "nyala-namespace",
     "nyala-parity",
     "nyala-raid",

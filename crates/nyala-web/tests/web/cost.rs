@@ -6,7 +6,16 @@ use crate::clusters::{World, healthy};
 use nyala_web::{ClientFigures, Page, Visitor, document, parts};
 use nyala_wire::map::{MemberState, Reachability};
 use nyala_wire::{GroupId, NodeId, TargetId};
-use std::time::{Duration, Instant};
+use rustix::time::{ClockId, clock_gettime};
+use std::time::Duration;
+
+/// CPU of one view. The tests' own build is not optimised; what ships needs a fraction of this.
+const MOST: Duration = Duration::from_millis(100);
+
+/// CPU that this thread has used.
+fn cpu_time() -> Duration {
+    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap()
+}
 
 fn large() -> World {
     let mut world = healthy();
@@ -59,14 +68,17 @@ fn large() -> World {
 fn a_view_of_a_large_cluster_is_small_and_quick() {
     let world = large();
     for page in Page::ALL {
-        let began = Instant::now();
-        let facts = world.facts(true);
-        let html = document(page, &facts, &parts(page, &facts), &Visitor::default());
-        let took = began.elapsed();
+        // Of three, the quickest: what else the processor does in between (caches, another thread) is not the page's.
+        let times = (0..3).map(|_| {
+            let began = cpu_time();
+            let facts = world.facts(true);
+            let html = document(page, &facts, &parts(page, &facts), &Visitor::default());
+            (cpu_time() - began, html)
+        });
+        let (took, html) = times.min_by_key(|(took, _)| *took).unwrap();
         println!("{:9} {:6.1} ms, {} KB", page.title(), took.as_secs_f64() * 1e3, html.len() / 1024);
         assert!(html.len() < 400 << 10, "{} has {} bytes", page.title(), html.len());
-        // Many times what it takes on an idle machine; the figure itself is printed.
-        assert!(took < Duration::from_secs(2), "{} took {took:?}", page.title());
+        assert!(took < MOST, "{} took {took:?} of CPU", page.title());
     }
     let html =
         document(Page::Clients, &world.facts(false), &parts(Page::Clients, &world.facts(false)), &Visitor::default());
