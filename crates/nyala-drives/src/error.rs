@@ -68,6 +68,14 @@ pub enum SetError {
         /// Why.
         why: &'static str,
     },
+    /// A drive cannot come back.
+    #[error("the drive {place} cannot come back to its set: {why}")]
+    Return {
+        /// The directory.
+        place: String,
+        /// Why.
+        why: &'static str,
+    },
     /// As many drives as members are needed.
     #[error("{wanted} drives are needed, {given} were given")]
     Drives {

@@ -7,7 +7,7 @@
 //! **Failure model.** Of the drives: that of `nyala-raid`. A drive whose write, table or sync fails is out of the set, durably on the others, before anything is acknowledged
 //! that it should have had; a failed sync is never tried again on it, since the kernel would say yes. A directory that is empty or missing is no drive. Reads that take
 //! much longer than those of other drives are gone around. The process may die at any time, and the machine with what was not synced; opening the
-//! set again brings the logs to an end. Two processes must not use one drive: its table is locked.
+//! set again brings the logs to an end. A drive that is back in time catches up while the set is in use. Two processes must not use one drive: its table is locked.
 
 mod core;
 mod directory;
@@ -22,6 +22,7 @@ mod progress;
 mod rebuild;
 mod repair;
 mod requests;
+mod returned;
 mod rows;
 mod run;
 mod scrub;

@@ -58,7 +58,7 @@ pub(crate) fn open(drives: Vec<Drive>, force: bool, limit: ErrorLimit, threads: 
         let member = assembled.superblock.members.iter().position(|member| member.drive == superblock.drive);
         let place = drive.place().to_owned();
         if let Some(member) = member {
-            let started = runners.set(member, Some(drive));
+            let started = runners.set(member, drive);
             started.map_err(|error| SetError::Directory { place, error })?;
         }
     }

@@ -33,7 +33,7 @@ pub(crate) fn replace(set: &Core, member: usize, drive: Drive, id: DriveId) -> R
     failed(set, &[member], None)?;
     let _alone = set.gate.write();
     let place = drive.place().to_owned();
-    set.runners.set(member, Some(drive)).map_err(|error| SetError::Directory { place, error })?;
+    set.runners.set(member, drive).map_err(|error| SetError::Directory { place, error })?;
     happened(set, Event::Replaced { member, drive: id }, None)
 }
 

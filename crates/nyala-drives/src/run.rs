@@ -30,6 +30,8 @@ pub(crate) struct Runners {
     /// By member; none where it is missing.
     runners: Mutex<Vec<Option<Runner>>>,
     drives: Mutex<Vec<Option<Drive>>>,
+    /// Where they are, or were.
+    places: Mutex<Vec<Option<String>>>,
     latencies: Mutex<Latencies>,
     threads: bool,
 }
@@ -47,25 +49,38 @@ impl Runners {
     pub fn new(members: usize, threads: bool) -> Runners {
         let runners = Mutex::new((0..members).map(|_| None).collect());
         let drives = Mutex::new(vec![None; members]);
-        Runners { runners, drives, latencies: Mutex::new(Latencies::new(members)), threads }
+        let places = Mutex::new(vec![None; members]);
+        Runners { runners, drives, places, latencies: Mutex::new(Latencies::new(members)), threads }
     }
 
-    /// Gives a member its drive, or takes it.
-    pub fn set(&self, member: usize, drive: Option<Drive>) -> io::Result<()> {
+    /// Gives a member its drive.
+    pub fn set(&self, member: usize, drive: Drive) -> io::Result<()> {
         let kept = drive.clone();
-        let runner = match drive {
-            None => None,
-            Some(drive) if !self.threads => Some(Runner::Inline(drive)),
-            Some(drive) => {
-                let (sender, receiver) = mpsc::channel();
-                let name = format!("drive-{member}");
-                std::thread::Builder::new().name(name).spawn(move || work(&drive, receiver))?;
-                Some(Runner::Thread(sender))
-            }
+        let runner = if self.threads {
+            let (sender, receiver) = mpsc::channel();
+            let name = format!("drive-{member}");
+            std::thread::Builder::new().name(name).spawn(move || work(&drive, receiver))?;
+            Runner::Thread(sender)
+        } else {
+            Runner::Inline(drive)
         };
-        self.runners.lock()[member] = runner;
-        self.drives.lock()[member] = kept;
+        self.runners.lock()[member] = Some(runner);
+        self.places.lock()[member] = Some(kept.place().to_owned());
+        self.drives.lock()[member] = Some(kept);
         Ok(())
+    }
+
+    /// Lets go of a member's drive, so that it can be opened again. Its thread ends when it has done what it is at.
+    pub fn release(&self, member: usize) {
+        let runner = self.runners.lock()[member].take();
+        let drive = self.drives.lock()[member].take();
+        // Outside the locks: its table is closed.
+        drop((runner, drive));
+    }
+
+    /// Where a member's drive is, or was.
+    pub fn place(&self, member: usize) -> Option<String> {
+        self.places.lock().get(member).cloned().flatten()
     }
 
     /// A member's drive.

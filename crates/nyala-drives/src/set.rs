@@ -7,7 +7,7 @@ use crate::drive::Drive;
 use crate::error::SetError;
 use crate::progress::Progress;
 use crate::status::MemberStatus;
-use crate::{open, rebuild, requests, scrub, status, sync};
+use crate::{open, rebuild, requests, returned, scrub, status, sync};
 use nyala_raid::Recovered;
 use nyala_raid::event::ErrorLimit;
 use nyala_raid::member::DriveId;
@@ -92,9 +92,14 @@ impl DriveSet {
         status::space(&self.core)
     }
 
-    /// Members whose files are gone from where they were leave the set. Gives them.
+    /// Members whose files are gone from where they were leave the set, and their drives are let go. Gives them.
     pub fn check_presence(&self) -> Result<Vec<usize>, SetError> {
         status::check_presence(&self.core)
+    }
+
+    /// A drive of a member that is missing is there again: it gets what it missed. Gives the member.
+    pub fn returned(&self, drive: Drive) -> Result<usize, SetError> {
+        returned::returned(&self.core, drive)
     }
 
     /// An empty drive takes the place of a member, which leaves the set if it has not yet. The id is random and used once.

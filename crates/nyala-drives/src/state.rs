@@ -58,6 +58,11 @@ impl State {
         self.number
     }
 
+    /// A drive had operations up to this number.
+    pub fn number_at_least(&mut self, number: u64) {
+        self.number = self.number.max(number);
+    }
+
     pub fn last(&self) -> u64 {
         self.number
     }

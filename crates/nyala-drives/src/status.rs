@@ -11,8 +11,10 @@ use nyala_raid::{ObjectId, StripeId, key};
 /// One member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberStatus {
-    /// Where its drive is; none if none was there when the set was opened.
+    /// Where its drive is, or was; none if none was there since the set was opened.
     pub place: Option<String>,
+    /// The set has a drive there, which may have failed.
+    pub is_held: bool,
     /// Its state.
     pub state: MemberState,
     /// Stripes of which it misses writes.
@@ -25,7 +27,8 @@ pub struct MemberStatus {
 pub(crate) fn members(set: &Core) -> Vec<MemberStatus> {
     let state = set.state.lock();
     let status = |member: usize| MemberStatus {
-        place: set.runners.drive(member).map(|drive| drive.place().to_owned()),
+        place: set.runners.place(member),
+        is_held: set.runners.drive(member).is_some(),
         state: state.members.state(member),
         missed: state.missed[member].len() as u64,
         errors: state.errors[member],
@@ -43,15 +46,15 @@ pub(crate) fn space(set: &Core) -> Option<(u64, u64)> {
     Some((total.saturating_mul(columns), free.saturating_mul(columns)))
 }
 
-/// Members whose files are gone from where they were leave the set. Gives them.
+/// Members whose files are gone from where they were leave the set, and their drives are let go: what is there later is opened anew. Gives them.
 pub(crate) fn check_presence(set: &Core) -> Result<Vec<usize>, SetError> {
-    let there = set.state.lock().there();
     let is_gone = |member: &usize| set.runners.drive(*member).is_some_and(|drive| !drive.is_there());
-    let gone: Vec<usize> = there.into_iter().filter(is_gone).collect();
+    let gone: Vec<usize> = (0..set.volume.geometry().drives()).filter(is_gone).collect();
     for member in &gone {
         tracing::error!(member, "a drive's directory is gone, or something else is mounted there");
     }
     failed(set, &gone, None)?;
+    gone.iter().for_each(|member| set.runners.release(*member));
     Ok(gone)
 }
 

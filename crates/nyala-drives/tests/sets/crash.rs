@@ -8,30 +8,30 @@ use nyala_raid::event::ErrorLimit;
 use nyala_raid::{Geometry, Level, ObjectId};
 use nyala_wire::SplitMix64;
 
-const OBJECT: ObjectId = ObjectId(0x77);
-const STRIP: usize = 8192;
+pub const OBJECT: ObjectId = ObjectId(0x77);
+pub const STRIP: usize = 8192;
 
 /// What was written, and what was synced of it.
 #[derive(Default)]
-struct Oracle {
-    now: Vec<u8>,
+pub struct Oracle {
+    pub now: Vec<u8>,
     synced: Vec<u8>,
     since: Vec<(usize, Vec<u8>)>,
 }
 
 impl Oracle {
-    fn new(len: usize) -> Oracle {
+    pub fn new(len: usize) -> Oracle {
         Oracle { now: vec![0; len], synced: vec![0; len], since: Vec::new() }
     }
 
-    fn write(&mut self, set: &DriveSet, offset: usize, bytes: Vec<u8>) -> Result<(), SetError> {
+    pub fn write(&mut self, set: &DriveSet, offset: usize, bytes: Vec<u8>) -> Result<(), SetError> {
         self.since.push((offset, bytes.clone()));
         set.write(OBJECT, offset as u64, &bytes)?;
         self.now[offset..offset + bytes.len()].copy_from_slice(&bytes);
         Ok(())
     }
 
-    fn sync(&mut self, set: &DriveSet) -> Result<(), SetError> {
+    pub fn sync(&mut self, set: &DriveSet) -> Result<(), SetError> {
         set.sync()?;
         self.synced = self.now.clone();
         self.since.clear();
@@ -39,7 +39,7 @@ impl Oracle {
     }
 
     /// Each byte is what was synced, or something that was written since.
-    fn check(&self, content: &[u8], context: &str) {
+    pub fn check(&self, content: &[u8], context: &str) {
         for (at, byte) in content.iter().enumerate() {
             let written =
                 |(offset, bytes): &(usize, Vec<u8>)| at.checked_sub(*offset).and_then(|at| bytes.get(at)) == Some(byte);
@@ -49,7 +49,7 @@ impl Oracle {
     }
 }
 
-fn work(set: &DriveSet, oracle: &mut Oracle, seed: u64) -> Result<(), SetError> {
+pub fn work(set: &DriveSet, oracle: &mut Oracle, seed: u64) -> Result<(), SetError> {
     let mut random = SplitMix64::new(seed);
     let stripe = set.geometry().stripe_bytes();
     let mut bytes = |len: usize| (0..len).map(|_| random.bits() as u8).collect::<Vec<u8>>();
@@ -66,13 +66,13 @@ fn work(set: &DriveSet, oracle: &mut Oracle, seed: u64) -> Result<(), SetError> 
     oracle.sync(set)
 }
 
-fn open(drives: &[SimDrive], without: &[usize]) -> Result<DriveSet, SetError> {
+pub fn open(drives: &[SimDrive], without: &[usize]) -> Result<DriveSet, SetError> {
     let there = drives.iter().enumerate().filter(|(at, _)| !without.contains(at));
     let drives: Vec<Drive> = there.filter_map(|(_, drive)| drive.open()).collect();
     DriveSet::open(drives, false, ErrorLimit::default(), false)
 }
 
-fn made(geometry: &Geometry, seed: u64) -> Vec<SimDrive> {
+pub fn made(geometry: &Geometry, seed: u64) -> Vec<SimDrive> {
     let count = geometry.drives();
     let drives: Vec<_> = (0..count).map(|at| SimDrive::new(seed * 100 + at as u64)).collect();
     let opened: Vec<_> = drives.iter().filter_map(SimDrive::open).collect();

@@ -12,14 +12,14 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const STRIP: usize = 16384;
+pub const STRIP: usize = 16384;
 
-struct Place {
+pub struct Place {
     _dir: tempfile::TempDir,
-    drives: Vec<PathBuf>,
+    pub drives: Vec<PathBuf>,
 }
 
-fn place(level: Level, count: usize) -> Place {
+pub fn place(level: Level, count: usize) -> Place {
     let dir = tempfile::tempdir().unwrap();
     let drives: Vec<PathBuf> = (0..count).map(|at| dir.path().join(format!("drive{at}"))).collect();
     let opened: Vec<Drive> = drives.iter().map(|path| Drive::open(path, true).unwrap()).collect();
@@ -27,13 +27,13 @@ fn place(level: Level, count: usize) -> Place {
     Place { _dir: dir, drives }
 }
 
-fn open(place: &Place, without: &[usize]) -> Result<DriveSet, SetError> {
+pub fn open(place: &Place, without: &[usize]) -> Result<DriveSet, SetError> {
     let there = place.drives.iter().enumerate().filter(|(at, _)| !without.contains(at));
     let drives = there.map(|(_, path)| Drive::open(path, false).unwrap()).collect();
     DriveSet::open(drives, false, ErrorLimit { errors: 1_000_000, within_ms: 1000 }, true)
 }
 
-fn content(seed: u64, len: usize) -> Vec<u8> {
+pub fn content(seed: u64, len: usize) -> Vec<u8> {
     let mut random = SplitMix64::new(seed);
     (0..len).map(|_| random.bits() as u8).collect()
 }

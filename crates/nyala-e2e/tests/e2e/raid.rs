@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! A target on a RAID 6 of six drives: one dies, one lies, files stay right; it is replaced, rebuilt and checked.
+//! A target on a RAID 6 of six drives: one dies, one lies, files stay right; it is replaced, rebuilt and checked, and another one is away for a while.
 
 use nyala_e2e::cluster::text;
 use nyala_e2e::posix::pattern;
@@ -124,4 +124,31 @@ fn e2e_raid_drives_die_and_lie_and_are_replaced() {
     assert!(second["healed"].as_u64() > Some(0), "the flipped byte was found: {second}");
     restart(&cluster);
     check_all(&dir, "rebuilt");
+    goes_and_comes(&cluster, &drives[5], &dir);
+}
+
+/// A drive is taken out of a running service and put in again.
+fn goes_and_comes(cluster: &Cluster, drive: &Path, dir: &Path) {
+    let wait = |wanted: &str| {
+        let began = Instant::now();
+        loop {
+            let (_, shown) = ask(cluster, &["raid", "show", "150"]);
+            if shown["members"][5]["state"].as_str() == Some(wanted) {
+                return;
+            }
+            assert!(began.elapsed() < Duration::from_secs(60), "not {wanted}: {shown}\n{}", cluster.logs(30));
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    };
+    fs::rename(drive, drive.with_extension("away")).unwrap();
+    wait("missing");
+    let path = dir.join("meanwhile");
+    fs::write(&path, content(20)).unwrap();
+    File::open(&path).unwrap().sync_all().unwrap();
+    fs::rename(drive.with_extension("away"), drive).unwrap();
+    wait("good");
+    let (code, checked) = ask(cluster, &["raid", "check", "150"]);
+    assert_eq!((code, checked["scrub"]["healed"].as_u64()), (0, Some(0)), "{checked}");
+    check_all(dir, "a drive was away");
+    assert!(fs::read(&path).unwrap() == content(20));
 }

@@ -19,6 +19,7 @@ mod load;
 mod make;
 mod open;
 mod replace;
+mod returns;
 mod spares;
 mod upkeep;
 

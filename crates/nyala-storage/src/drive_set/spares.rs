@@ -35,13 +35,15 @@ impl Spares {
         self.dirs.lock().retain(|spare| spare != dir);
     }
 
-    /// Gives spares to members that have been missing for long.
-    pub fn take(&self, set: &DriveSet, dir: &Mutex<TargetDir>) {
+    /// Gives spares to members that have been missing for long, and says which.
+    pub fn take(&self, set: &DriveSet, dir: &Mutex<TargetDir>) -> Vec<PathBuf> {
+        let mut taken = Vec::new();
         for (member, status) in set.members().iter().enumerate() {
             if self.is_due(member, status.state == MemberState::Missing, Instant::now()) {
-                self.give(set, dir, member);
+                taken.extend(self.give(set, dir, member));
             }
         }
+        taken
     }
 
     fn is_due(&self, member: usize, is_missing: bool, now: Instant) -> bool {
@@ -54,16 +56,15 @@ impl Spares {
         since.is_some_and(|since| now.saturating_duration_since(since) >= SPARE_AFTER)
     }
 
-    fn give(&self, set: &DriveSet, dir: &Mutex<TargetDir>, member: usize) {
+    fn give(&self, set: &DriveSet, dir: &Mutex<TargetDir>, member: usize) -> Option<PathBuf> {
         let mut dirs = self.dirs.lock();
         let places = set.members().into_iter().filter_map(|status| status.place);
         let mounts = places.map(PathBuf::from).filter(|place| place.exists()).all(|place| is_mount(&place));
         let fits = |spare: &Path| !mounts || is_mount(spare);
         let taken = dirs.iter().position(|spare| fits(spare) && replace(set, dir, member, spare).is_ok());
-        if let Some(taken) = taken {
-            let spare = dirs.remove(taken);
-            tracing::warn!(member, drive = %spare.display(), "a spare takes the place of a drive that is missing");
-        }
+        let spare = dirs.remove(taken?);
+        tracing::warn!(member, drive = %spare.display(), "a spare takes the place of a drive that is missing");
+        Some(spare)
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What a set's target does by itself: looks whether drives are there, takes spares, rebuilds, compares. One thread.
+//! What a set's target does by itself: looks whether drives are there, takes back those that were away, takes spares, rebuilds, compares. One thread.
 //!
 //! **Failure model.** See the parent module. What cannot be done now is said and tried again later. Rebuild and check go on where they were after a restart: where that is lies
 //! on the drives.
@@ -10,6 +10,7 @@ use super::describe::describe;
 use super::identity::TargetDir;
 use super::load::Load;
 use super::replace::replace;
+use super::returns::Returns;
 use super::spares::Spares;
 use nyala_drives::DriveSet;
 use nyala_wire::WireError;
@@ -30,21 +31,24 @@ pub struct Upkeep {
     work: Background,
     dir: Arc<Mutex<TargetDir>>,
     spares: Spares,
+    returns: Returns,
     stop: Mutex<Option<mpsc::Sender<()>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Upkeep {
-    /// Begins. `spares` are directories without a drive of the set.
+    /// Begins. `spares` are directories without a drive of the set, `drives` those where its drives may be.
     pub fn start(
         set: Arc<DriveSet>,
         load: Arc<Load>,
         dir: Arc<Mutex<TargetDir>>,
         spares: Vec<PathBuf>,
+        drives: Vec<PathBuf>,
     ) -> std::io::Result<Arc<Upkeep>> {
         let (stop, stopped) = mpsc::channel();
-        let (work, spares) = (Background::new(set, load), Spares::new(spares));
-        let upkeep = Arc::new(Upkeep { work, dir, spares, stop: Mutex::new(Some(stop)), thread: Mutex::default() });
+        let (work, spares, returns) = (Background::new(set, load), Spares::new(spares), Returns::new(drives));
+        let (stop, thread) = (Mutex::new(Some(stop)), Mutex::default());
+        let upkeep = Arc::new(Upkeep { work, dir, spares, returns, stop, thread });
         let mine = upkeep.clone();
         let thread = std::thread::Builder::new().name("nyala-raid".into()).spawn(move || mine.run(&stopped))?;
         *upkeep.thread.lock() = Some(thread);
@@ -82,7 +86,10 @@ impl Upkeep {
         }
         self.work.load.room_is(self.work.set.space());
         self.work.look_at_the_time();
-        self.spares.take(&self.work.set, &self.dir);
+        self.returns.take(&self.work.set, &self.dir);
+        for taken in self.spares.take(&self.work.set, &self.dir) {
+            self.returns.add(&taken);
+        }
     }
 
     /// Bytes that the set takes in all, and still takes.
@@ -98,6 +105,7 @@ impl Upkeep {
                 let drive = PathBuf::from(drive);
                 replace(&self.work.set, &self.dir, usize::from(member), &drive)?;
                 self.spares.remove(&drive);
+                self.returns.add(&drive);
             }
             RaidOrder::Check => self.work.begin_check(),
             RaidOrder::Rate { bytes_per_s } => self.work.wish(bytes_per_s),

@@ -71,6 +71,7 @@ pub(super) fn of_set(
         drive_set::make(set)?;
     }
     let failed = |error| StorageError::Set { path: spec.dir.clone(), error: Box::new(error) };
+    let places = set.drives.iter().chain(&set.spares).cloned().collect();
     let OpenSet { set, there, spares } = drive_set::open(set)?;
     let dir = TargetDir::of_set(&spec.dir, &there, new_uuid)?;
     check_id(spec, &dir)?;
@@ -83,7 +84,7 @@ pub(super) fn of_set(
     let (load, dir) = (Arc::new(Load::default()), Arc::new(Mutex::new(dir)));
     load.room_is(set.space());
     let chunks = SetChunks::new(set.clone(), Arc::new(kv.clone()), load.clone());
-    let upkeep = Upkeep::start(set, load, dir.clone(), spares);
+    let upkeep = Upkeep::start(set, load, dir.clone(), spares, places);
     let upkeep = upkeep.map_err(|error| StorageError::System { what: "cannot start a thread", error })?;
     Ok(Parts { dir, kv, recovery, chunks: Arc::new(chunks), boot_id, upkeep: Some(upkeep) })
 }
