@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Drive sets: directories as the drives of a software RAID. What is decided is in `nyala-raid`; this crate has the drives, the threads and the clock.
+//! Drive sets: directories, of this machine or others, as the drives of a software RAID. What is decided is in `nyala-raid`; this crate has the drives, the threads and the clock.
 //!
 //! Bytes on disk: `docs/format-raid.md`.
 //!
@@ -16,6 +16,7 @@ mod drive_files;
 mod error;
 mod events;
 mod files;
+mod local;
 mod missed;
 mod open;
 mod progress;
@@ -36,7 +37,7 @@ mod sync;
 mod unsynced;
 
 pub use crate::core::Counters;
-pub use drive::Drive;
+pub use drive::{Drive, DriveAccess};
 pub use drive_files::DriveFiles;
 pub use error::SetError;
 pub use files::OsFiles;

@@ -31,6 +31,7 @@ pub(crate) fn read(set: &Core, object: ObjectId, range: Range<u64>) -> Result<Ve
     for part in set.volume.geometry().parts(object, range).collect::<Vec<_>>() {
         let read = {
             let _gate = set.gate.read();
+            set.readable()?;
             let _stripe = set.lock_of(part.stripe).lock();
             let uses = slow(set, set.state.lock().uses(part.stripe));
             set.finish(set.volume.read(&part, |member| uses[member]))?

@@ -38,7 +38,7 @@ pub(crate) fn returned(set: &Core, drive: Drive) -> Result<usize, SetError> {
         return Err(refuse("it was in use without the other drives, which know nothing of that"));
     }
     let had = own.members.get(member).map_or(MemberState::CatchingUp, |own| own.state);
-    set.runners.set(member, Some(drive)).map_err(|error| SetError::Directory { place: place.clone(), error })?;
+    set.runners.set(member, drive).map_err(|error| SetError::Directory { place: place.clone(), error })?;
     let joined = settle(set, member).and_then(|()| happened(set, Event::Returned { member, had }, None));
     if joined.is_err() || set.state.lock().members.state(member) == MemberState::Missing {
         set.runners.release(member);

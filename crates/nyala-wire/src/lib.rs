@@ -11,6 +11,7 @@ pub mod changes;
 pub mod check;
 pub mod checksum;
 pub mod codec;
+pub mod drive;
 pub mod error;
 pub mod fences;
 pub mod file_kind;
@@ -79,6 +80,8 @@ pub mod message_type {
     pub const STORAGE_REPLICAS: u16 = 0x0211;
     /// Command line to storage: body is a [`crate::raid::RaidRequest`], the reply's a [`crate::raid::RaidState`].
     pub const STORAGE_RAID: u16 = 0x0220;
+    /// Storage to a drive service: body is a [`crate::drive::DriveRequest`], the reply's a [`crate::drive::DriveReply`].
+    pub const DRIVE: u16 = 0x0400;
     /// To management: body is a [`crate::mgmt::MgmtRequest`].
     pub const MGMT: u16 = 0x0300;
     /// Between management nodes: body is a `RaftRequest` of `nyala-mgmt`.

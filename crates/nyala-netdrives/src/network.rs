@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Getting hold of the drives of a set.
+//!
+//! **Failure model.** See the crate. Hosts that start together are ready at different times: there is a wait for those that do not answer. Somebody else may take
+//! the drives at the same time: whoever is refused by one of them gives up, and tries again with a larger epoch if it still wants to.
+
+use crate::attachment::{Address, AskError};
+use crate::place::DrivePlace;
+use crate::remote::{RemoteDrive, Shared};
+use bytes::Bytes;
+use nyala_drives::Drive;
+use nyala_transport::{HandshakeConfig, Role, Secret};
+use nyala_wire::ClusterId;
+use nyala_wire::drive::{DriveHold, DriveLook, DriveOrder, DriveReply};
+use std::io;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+/// Between two looks at drives that do not answer.
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// Why a drive cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum NetError {
+    /// It is a directory.
+    #[error("{place} is a directory of this host, not a drive of a drive service")]
+    Directory {
+        /// Where it is.
+        place: DrivePlace,
+    },
+    /// The service does not answer, or refuses.
+    #[error("the drive {place}: {why}")]
+    Drive {
+        /// Where it is.
+        place: DrivePlace,
+        /// Why.
+        why: String,
+        /// Another service has it.
+        taken: bool,
+    },
+    /// No threads, or no random numbers.
+    #[error("drives of other hosts cannot be reached: {0}")]
+    System(#[from] io::Error),
+}
+
+/// The thread that does what the network does; it ends when the last user is gone, wherever that is.
+struct NetThread {
+    runtime: tokio::runtime::Handle,
+    _end: tokio::sync::oneshot::Sender<()>,
+}
+
+impl NetThread {
+    fn start() -> io::Result<NetThread> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (handle, (end, ended)) = (runtime.handle().clone(), tokio::sync::oneshot::channel());
+        let work = move || {
+            // An error is the end.
+            let _: Result<(), _> = runtime.block_on(ended);
+        };
+        std::thread::Builder::new().name("nyala-netdrives".into()).spawn(work)?;
+        Ok(NetThread { runtime: handle, _end: end })
+    }
+}
+
+/// The way to drives of other hosts, for one set. Clones are the same.
+#[derive(Clone)]
+pub struct Network {
+    thread: Arc<NetThread>,
+    handshake: HandshakeConfig,
+    hold: DriveHold,
+}
+
+impl Network {
+    /// A thread for the network. `secret` has a key for storage.
+    pub fn new(secret: Secret, encrypt: bool) -> Result<Network, NetError> {
+        let thread = Arc::new(NetThread::start()?);
+        let mut holder = [0; 16];
+        getrandom::fill(&mut holder).map_err(io::Error::other)?;
+        let dead_after = crate::GIVE_UP;
+        let handshake = HandshakeConfig { encrypt, dead_after, ..HandshakeConfig::new(secret, 0, Role::Storage, 0) };
+        Ok(Network { thread, handshake, hold: DriveHold { epoch: 0, holder: ClusterId(holder) } })
+    }
+
+    /// Waits for something that the network does. The caller may be a thread of another runtime: only its own work waits.
+    pub(crate) fn wait<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, NetError> {
+        let (report, done) = mpsc::channel();
+        self.thread.runtime.spawn(async move {
+            // An error means that nobody waits any more.
+            let _ = report.send(work.await);
+        });
+        done.recv().map_err(|_| io::Error::other("the network's thread has ended").into())
+    }
+
+    /// Makes drives of empty directories.
+    pub fn make(&self, places: &[DrivePlace]) -> Result<(), NetError> {
+        places.iter().try_for_each(|place| {
+            let (address, handshake) = (address(place)?, self.handshake.clone());
+            let made = self.wait(async move {
+                let connection = address.connect(&handshake).await?;
+                match address.ask(&connection, DriveOrder::Make, Bytes::new()).await? {
+                    (DriveReply::Done, _) => Ok(()),
+                    _ => Err(AskError::Nonsense),
+                }
+            })?;
+            made.map_err(|error| refused(place, &error))
+        })
+    }
+
+    /// Holds all drives that are there, as the newest holder; waits for those that do not answer, so long.
+    pub fn open(
+        &mut self,
+        places: &[DrivePlace],
+        patience: Duration,
+    ) -> Result<Vec<Result<Drive, NetError>>, NetError> {
+        let until = Instant::now() + patience;
+        let looks = places.iter().map(|place| self.look(place, until)).collect::<Result<Vec<_>, _>>()?;
+        let there = looks.iter().flatten().filter(|look| look.missing.is_none());
+        self.hold.epoch = there.map(|look| look.epoch).max().unwrap_or(0) + 1;
+        Ok(places.iter().map(|place| self.attach(place)).collect())
+    }
+
+    /// How a drive is; asked until it says something, or it is too late.
+    fn look(&self, place: &DrivePlace, until: Instant) -> Result<Option<DriveLook>, NetError> {
+        let (address, handshake) = (address(place)?, self.handshake.clone());
+        self.wait(async move {
+            loop {
+                let look = async { address.look(&address.connect(&handshake).await?).await };
+                match look.await {
+                    Ok(look) if look.missing.is_none() => return Some(look),
+                    Ok(_) | Err(_) if Instant::now() < until => tokio::time::sleep(AGAIN).await,
+                    found => return found.ok(),
+                }
+            }
+        })
+    }
+
+    /// Holds a drive with the epoch of the set's opening. One of which another service has a larger one is refused.
+    pub fn attach(&self, place: &DrivePlace) -> Result<Drive, NetError> {
+        let (address, handshake, hold) = (address(place)?, self.handshake.clone(), self.hold);
+        let theirs = address.clone();
+        let attached = self.wait(async move {
+            let connection = theirs.connect(&handshake).await?;
+            let look = theirs.look(&connection).await?;
+            Ok::<_, AskError>((look, theirs.attach(connection, hold, None).await?))
+        })?;
+        let (look, attachment) = attached.map_err(|error| refused(place, &error))?;
+        let shared = Shared {
+            address,
+            handshake: self.handshake.clone(),
+            hold,
+            instance: attachment.instance.clone(),
+            attachment: parking_lot::Mutex::new(Some(attachment)),
+            taken: false.into(),
+            space: (look.total_bytes.into(), look.free_bytes.into()),
+        };
+        let drive = RemoteDrive { place: place.to_string(), shared: Arc::new(shared), network: self.clone() };
+        Ok(Drive::with(Arc::new(drive)))
+    }
+}
+
+fn address(place: &DrivePlace) -> Result<Address, NetError> {
+    match place {
+        DrivePlace::Dir(_) => Err(NetError::Directory { place: place.clone() }),
+        DrivePlace::Net { address, name } => Ok(Address { service: *address, drive: name.clone() }),
+    }
+}
+
+fn refused(place: &DrivePlace, error: &AskError) -> NetError {
+    NetError::Drive { place: place.clone(), why: error.to_string(), taken: error.is_taken() }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Where a drive is: a directory of this host, or a name at a drive service.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Where a drive is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum DrivePlace {
+    /// A directory of this host.
+    Dir(PathBuf),
+    /// Of a drive service.
+    Net {
+        /// Where the service listens.
+        address: SocketAddr,
+        /// The drive's name there.
+        name: String,
+    },
+}
+
+/// What is no place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is no drive: a directory as /drives/1, or a drive of a drive service as net://10.0.0.2:7400/d1")]
+pub struct PlaceError {
+    text: String,
+}
+
+/// What places of drive services begin with.
+const NET: &str = "net://";
+
+/// Whether a drive may have that name: 1 to 64 letters, digits, `-`, `_` and `.`.
+pub(crate) fn is_name(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    (1..=64).contains(&name.len()) && name.bytes().all(fits)
+}
+
+impl DrivePlace {
+    /// The directory, if it is one.
+    pub fn dir(&self) -> Option<&Path> {
+        match self {
+            DrivePlace::Dir(dir) => Some(dir),
+            DrivePlace::Net { .. } => None,
+        }
+    }
+}
+
+impl FromStr for DrivePlace {
+    type Err = PlaceError;
+
+    fn from_str(text: &str) -> Result<DrivePlace, PlaceError> {
+        let wrong = || PlaceError { text: text.to_owned() };
+        let Some(rest) = text.strip_prefix(NET) else {
+            return if text.starts_with('/') { Ok(DrivePlace::Dir(text.into())) } else { Err(wrong()) };
+        };
+        let (address, name) = rest.split_once('/').ok_or_else(wrong)?;
+        let address = address.parse().map_err(|_| wrong())?;
+        if is_name(name) { Ok(DrivePlace::Net { address, name: name.to_owned() }) } else { Err(wrong()) }
+    }
+}
+
+impl fmt::Display for DrivePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DrivePlace::Dir(dir) => dir.display().fmt(f),
+            DrivePlace::Net { address, name } => write!(f, "{NET}{address}/{name}"),
+        }
+    }
+}
+
+impl From<PathBuf> for DrivePlace {
+    fn from(dir: PathBuf) -> DrivePlace {
+        DrivePlace::Dir(dir)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_read_and_written() {
+        for text in ["/drives/1", "net://10.0.0.2:7400/d1", "net://[fd00::2]:7400/nvme-0.part_1"] {
+            assert_eq!(text.parse::<DrivePlace>().map(|place| place.to_string()), Ok(text.to_owned()));
+        }
+        for text in [
+            "",
+            "d1",
+            "net://",
+            "net://10.0.0.2/d1",
+            "net://10.0.0.2:7400",
+            "net://10.0.0.2:7400/",
+            "net://10.0.0.2:7400/a/b",
+        ] {
+            let error = text.parse::<DrivePlace>().expect_err(text);
+            assert!(error.to_string().contains("net://10.0.0.2:7400/d1"), "{error}");
+        }
+        assert!(!is_name(&"x".repeat(65)));
+    }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! A drive of a drive service, as a member of a set has it.
+//!
+//! **Failure model.** See the crate. What is lost is sent again, in order, until it is done, refused, or [`GIVE_UP`] has passed.
+
+use crate::attachment::{Address, AskError, Attachment};
+use crate::effects;
+use crate::network::Network;
+use bytes::Bytes;
+use nyala_drives::DriveAccess;
+use nyala_raid::{Effect, Reply};
+use nyala_transport::HandshakeConfig;
+use nyala_wire::drive::{DriveEffect, DriveHold, DriveOrder, DriveReply};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// A drive that cannot be reached for so long has failed.
+pub const GIVE_UP: Duration = Duration::from_secs(3);
+/// Between two tries.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// A drive of a drive service. Its requests wait on the caller's thread; the network is somebody else's.
+pub(crate) struct RemoteDrive {
+    pub place: String,
+    pub shared: Arc<Shared>,
+    pub network: Network,
+}
+
+/// What requests share.
+pub(crate) struct Shared {
+    pub address: Address,
+    pub handshake: HandshakeConfig,
+    pub hold: DriveHold,
+    pub attachment: Mutex<Option<Attachment>>,
+    /// That of the first attachment.
+    pub instance: String,
+    pub taken: AtomicBool,
+    pub space: (AtomicU64, AtomicU64),
+}
+
+impl DriveAccess for RemoteDrive {
+    fn place(&self) -> &str {
+        &self.place
+    }
+
+    fn is_there(&self) -> bool {
+        let shared = self.shared.clone();
+        self.network.wait(async move { shared.is_there().await }).unwrap_or(false)
+    }
+
+    fn space(&self) -> Option<(u64, u64)> {
+        let (total, free) = (self.shared.space.0.load(Ordering::Relaxed), self.shared.space.1.load(Ordering::Relaxed));
+        (total > 0).then_some((total, free))
+    }
+
+    fn run(&self, effect: Effect) -> Reply {
+        let shared = self.shared.clone();
+        let failed = |error: &dyn std::fmt::Display| {
+            tracing::warn!(drive = %self.place, %error, "a drive failed");
+            Reply::Failed
+        };
+        match self.network.wait(async move { shared.run(effect).await }) {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(error)) => failed(&error),
+            Err(error) => failed(&error),
+        }
+    }
+
+    fn is_taken(&self) -> bool {
+        self.shared.taken.load(Ordering::Relaxed)
+    }
+}
+
+impl Shared {
+    /// The attachment, made again if its connection is gone.
+    async fn attached(&self) -> Result<Attachment, AskError> {
+        if let Some(there) = self.attachment.lock().clone().filter(|there| there.connection.dead().is_none()) {
+            return Ok(there);
+        }
+        let connection = self.address.connect(&self.handshake).await?;
+        let again = self.address.attach(connection, self.hold, Some(self.instance.clone())).await?;
+        *self.attachment.lock() = Some(again.clone());
+        Ok(again)
+    }
+
+    /// Tries until it is done, refused, or too late.
+    async fn persist(
+        &self,
+        order: impl Fn(u64) -> DriveOrder,
+        payload: Bytes,
+    ) -> Result<(DriveReply, Bytes), AskError> {
+        let began = Instant::now();
+        loop {
+            let tried = match self.attached().await {
+                Ok(there) => self.address.ask(&there.connection, order(there.number), payload.clone()).await,
+                Err(error) => Err(error),
+            };
+            match tried {
+                Err(AskError::Transport(error)) => {
+                    // Whether it was done is not known: the next attachment ends it.
+                    drop(self.attachment.lock().take());
+                    if began.elapsed() >= GIVE_UP {
+                        return Err(error.into());
+                    }
+                    tokio::time::sleep(AGAIN).await;
+                }
+                Err(error) => {
+                    if error.is_taken() {
+                        self.taken.store(true, Ordering::Relaxed);
+                    }
+                    return Err(error);
+                }
+                Ok(done) => return Ok(done),
+            }
+        }
+    }
+
+    async fn is_there(&self) -> bool {
+        match self.persist(|_| DriveOrder::Look, Bytes::new()).await {
+            Ok((DriveReply::Looked(look), _)) => {
+                self.space.0.store(look.total_bytes, Ordering::Relaxed);
+                self.space.1.store(look.free_bytes, Ordering::Relaxed);
+                look.missing.is_none() && look.instance == self.instance
+            }
+            Ok(_) | Err(_) => false,
+        }
+    }
+
+    async fn run(&self, effect: Effect) -> Result<Reply, AskError> {
+        let (effect, payload) = effects::send(effect);
+        let DriveEffect::Scan { from, to, most } = effect else {
+            return Ok(self.one(effect, payload).await?.0);
+        };
+        let (mut from, mut all) = (from, Vec::new());
+        loop {
+            let left = (most as usize - all.len()) as u32;
+            let scan = DriveEffect::Scan { from, to: to.clone(), most: left };
+            let (Reply::Pairs(pairs), more) = self.one(scan, Bytes::new()).await? else {
+                return Err(AskError::Nonsense);
+            };
+            let last = pairs.last().map(|(key, _)| nyala_raid::key::next(key));
+            all.extend(pairs);
+            match last.filter(|_| more && all.len() < most as usize) {
+                Some(next) => from = next,
+                None => return Ok(Reply::Pairs(all)),
+            }
+        }
+    }
+
+    async fn one(&self, effect: DriveEffect, payload: Bytes) -> Result<(Reply, bool), AskError> {
+        let order = |attachment| DriveOrder::Run { attachment, effect: effect.clone() };
+        let (reply, bytes) = self.persist(order, payload).await?;
+        effects::understand(&effect, reply, bytes).ok_or(AskError::Nonsense)
+    }
+}

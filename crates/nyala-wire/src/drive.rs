@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//! Between a storage service and a drive service: the drives of other hosts, as members of a drive set.
+//!
+//! A drive has one holder at a time: who attached to it with the largest epoch. What others ask is refused.
+
+use crate::ids::ClusterId;
+use minicbor::{Decode, Encode};
+
+/// Most bytes that one read or scan gives.
+pub const MAX_DRIVE_BYTES: usize = 4 << 20;
+
+/// A request for a drive.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct DriveRequest {
+    /// Its name at the drive service.
+    #[n(0)]
+    pub drive: String,
+    /// What is asked.
+    #[n(1)]
+    pub order: DriveOrder,
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum DriveOrder {
+    /// How is it? The reply is [`DriveReply::Looked`].
+    #[n(0)]
+    Look,
+    /// Make a drive of the directory, which is empty.
+    #[n(1)]
+    Make,
+    /// Hold the drive. The reply is [`DriveReply::Attached`]; [`crate::ErrorCode::WRONG_EPOCH`] if somebody has or had it with a larger epoch, or another holder with the same.
+    #[n(2)]
+    Attach {
+        /// Whose it is to be.
+        #[n(0)]
+        hold: DriveHold,
+        /// Only if nothing was lost since this instance, which the holder knows from before.
+        #[n(1)]
+        instance: Option<String>,
+    },
+    /// Do something. The reply is the effect's.
+    #[n(3)]
+    Run {
+        /// What [`DriveReply::Attached`] gave.
+        #[n(0)]
+        attachment: u64,
+        /// What.
+        #[n(1)]
+        effect: DriveEffect,
+    },
+}
+
+/// Who has a drive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct DriveHold {
+    /// Larger than those of all holders before.
+    #[n(0)]
+    pub epoch: u64,
+    /// Random, once for each opening of a set.
+    #[n(1)]
+    pub holder: ClusterId,
+}
+
+/// A file of a drive: an object's number, big-endian.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(transparent)]
+pub struct DriveObject(#[cbor(n(0), with = "minicbor::bytes")] pub [u8; 16]);
+
+/// What a drive is to do. Effects of an attachment are done one after the other.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum DriveEffect {
+    /// Read a file; the reply's payload is what was read, zeros where nothing is.
+    #[n(0)]
+    Read {
+        /// The file.
+        #[n(0)]
+        object: DriveObject,
+        /// From here, bytes.
+        #[n(1)]
+        offset: u64,
+        /// So many bytes, at most [`MAX_DRIVE_BYTES`].
+        #[n(2)]
+        len: u32,
+    },
+    /// Write the payload to a file, which is made if it is missing.
+    #[n(1)]
+    Write {
+        /// The file.
+        #[n(0)]
+        object: DriveObject,
+        /// At this offset, bytes.
+        #[n(1)]
+        offset: u64,
+    },
+    /// Free space of a file, all of it from 0 on without a length.
+    #[n(2)]
+    Discard {
+        /// The file.
+        #[n(0)]
+        object: DriveObject,
+        /// From here, bytes.
+        #[n(1)]
+        offset: u64,
+        /// So many bytes; absent: to the end.
+        #[n(2)]
+        len: Option<u64>,
+    },
+    /// Change the table by the payload, an encoded batch.
+    #[n(3)]
+    Apply {
+        /// Wait for the disk.
+        #[n(0)]
+        sync: bool,
+    },
+    /// Look a key up; the reply is [`DriveReply::Value`].
+    #[n(4)]
+    Get {
+        /// The key.
+        #[cbor(n(0), with = "minicbor::bytes")]
+        key: Vec<u8>,
+    },
+    /// List the table; the reply is [`DriveReply::Pairs`].
+    #[n(5)]
+    Scan {
+        /// First key.
+        #[cbor(n(0), with = "minicbor::bytes")]
+        from: Vec<u8>,
+        /// Behind the last key.
+        #[cbor(n(1), with = "minicbor::bytes")]
+        to: Vec<u8>,
+        /// Most pairs.
+        #[n(2)]
+        most: u32,
+    },
+    /// Make all writes and discards so far durable.
+    #[n(6)]
+    SyncFiles,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum DriveReply {
+    /// How the drive is.
+    #[n(0)]
+    Looked(#[n(0)] DriveLook),
+    /// The drive is the sender's.
+    #[n(1)]
+    Attached {
+        /// For what it asks then, on any connection, until the next attachment.
+        #[n(0)]
+        attachment: u64,
+        /// What changes when something that was not synced may be lost.
+        #[n(1)]
+        instance: String,
+    },
+    /// It is done; bytes that were read are the payload.
+    #[n(2)]
+    Done,
+    /// Whether the key has a value, which is the payload.
+    #[n(3)]
+    Value(#[n(0)] bool),
+    /// The payload is an encoded batch that puts all pairs.
+    #[n(4)]
+    Pairs {
+        /// There are more, which did not fit.
+        #[n(0)]
+        more: bool,
+    },
+}
+
+/// How a drive is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct DriveLook {
+    /// The directory has a drive; otherwise why it is none.
+    #[n(0)]
+    pub missing: Option<String>,
+    /// The largest epoch that it was held with.
+    #[n(1)]
+    pub epoch: u64,
+    /// What changes when something that was not synced may be lost.
+    #[n(2)]
+    pub instance: String,
+    /// Bytes in all; 0: not known.
+    #[n(3)]
+    pub total_bytes: u64,
+    /// Bytes that are free.
+    #[n(4)]
+    pub free_bytes: u64,
+}
