@@ -5,6 +5,7 @@
 //!
 //! - [`session`]: one benchmark of workloads. [`plan`] says what is done (pure), `driver` does it, `engine` runs it on
 //!   threads, [`measure`] takes time, [`report`] shows.
+//! - [`floors`]: what minimal programs pay for the same transfers.
 //! - [`sessions`]: what many clients cost. [`failure`]: what applications see when a server goes away. [`mirrored`]: what mirrored
 //!   metadata costs. [`all`]: every aim of the design in one run. [`page`]: stored runs as one HTML page.
 //!
@@ -18,6 +19,7 @@ mod driver;
 mod engine;
 mod error;
 pub mod failure;
+pub mod floors;
 mod host;
 pub mod measure;
 pub mod mirrored;

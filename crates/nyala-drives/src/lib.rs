@@ -26,6 +26,7 @@ mod requests;
 mod returned;
 mod rows;
 mod run;
+mod runner;
 mod scrub;
 mod set;
 mod set_disk;

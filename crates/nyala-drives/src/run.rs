@@ -6,24 +6,13 @@
 //! however long they take: whether they happened has to be known.
 
 use crate::drive::Drive;
+use crate::runner::{Job, Runner};
 use nyala_raid::latency::Latencies;
 use nyala_raid::{Effect, Reply};
 use parking_lot::Mutex;
 use std::io;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
-
-struct Job {
-    effect: Effect,
-    at: usize,
-    replies: Sender<(usize, Reply, Duration)>,
-}
-
-enum Runner {
-    Inline(Drive),
-    /// A thread that ends when this goes.
-    Thread(Sender<Job>),
-}
 
 /// All members' drives.
 pub(crate) struct Runners {
@@ -34,15 +23,6 @@ pub(crate) struct Runners {
     places: Mutex<Vec<Option<String>>>,
     latencies: Mutex<Latencies>,
     threads: bool,
-}
-
-fn work(drive: &Drive, jobs: Receiver<Job>) {
-    for Job { effect, at, replies } in jobs {
-        let began = Instant::now();
-        let reply = drive.run(effect);
-        // Nobody waits for what is late.
-        let _ = replies.send((at, reply, began.elapsed()));
-    }
 }
 
 impl Runners {
@@ -56,14 +36,7 @@ impl Runners {
     /// Gives a member its drive.
     pub fn set(&self, member: usize, drive: Drive) -> io::Result<()> {
         let kept = drive.clone();
-        let runner = if self.threads {
-            let (sender, receiver) = mpsc::channel();
-            let name = format!("drive-{member}");
-            std::thread::Builder::new().name(name).spawn(move || work(&drive, receiver))?;
-            Runner::Thread(sender)
-        } else {
-            Runner::Inline(drive)
-        };
+        let runner = if self.threads { Runner::thread(member, drive)? } else { Runner::Inline(drive) };
         self.runners.lock()[member] = Some(runner);
         self.places.lock()[member] = Some(kept.place().to_owned());
         self.drives.lock()[member] = Some(kept);

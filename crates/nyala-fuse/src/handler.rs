@@ -43,6 +43,12 @@ pub trait Handler: Send + Sync + 'static {
     /// A request of this number, which came so long ago, is being answered; for counting.
     fn answered(&self, opcode: u32, time: Duration, failed: bool) {}
 
+    /// A request of this number for this inode is about to be served.
+    fn begins(&self, opcode: u32, ino: Ino) {}
+
+    /// What [`Handler::begins`] was told of is answered: the kernel has what it was told.
+    fn ended(&self, opcode: u32, ino: Ino) {}
+
     /// The longest time from a request to its answer; `None`: no limit. Waiting for locks has none.
     fn time_limit(&self) -> Option<Duration> {
         None

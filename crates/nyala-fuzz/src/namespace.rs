@@ -2,6 +2,7 @@
 
 //! Keys and values of the metadata tables, and access control lists.
 
+use nyala_kv::Key;
 use nyala_namespace::acl::{self, Acl};
 use nyala_namespace::keys as tables;
 use nyala_namespace::records::{
@@ -35,7 +36,7 @@ pub fn records(bytes: &[u8]) -> bool {
 
 /// Keys of the metadata tables.
 pub fn keys(bytes: &[u8]) -> bool {
-    let same = |key: Vec<u8>| assert_eq!(key, bytes);
+    let same = |key: Key| assert_eq!(&key[..], bytes);
     let known = [
         tables::parse_open(bytes).map(|(inode, session)| same(tables::open(inode, session))),
         tables::parse_session_lock(bytes).map(|(session, inode)| same(tables::session_lock(session, inode))),

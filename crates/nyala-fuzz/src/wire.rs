@@ -14,6 +14,7 @@ use nyala_wire::mgmt::{MgmtReply, MgmtRequest, ServiceStats};
 use nyala_wire::mirror::{GroupHeader, ReplicaHeader};
 use nyala_wire::raid::{RaidRequest, RaidState};
 use nyala_wire::relay::RelayRequest;
+use nyala_wire::scrub::{ScrubRequest, ScrubState};
 use nyala_wire::storage::{
     BLOCK_BYTES, MAX_IO_BYTES, ReadHeader, ReadReplyHeader, StorageReply, StorageRequest, WriteHeader,
     WriteReplyHeader, block_pieces, blocks_touched, decode_bulk,
@@ -71,6 +72,8 @@ pub fn storage(bytes: &[u8]) -> bool {
         | round_trip::<StorageReply>(bytes)
         | round_trip::<RaidRequest>(bytes)
         | round_trip::<RaidState>(bytes)
+        | round_trip::<ScrubRequest>(bytes)
+        | round_trip::<ScrubState>(bytes)
 }
 
 /// Requests to management and its replies, statistics and errors.

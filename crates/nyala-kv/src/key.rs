@@ -29,6 +29,36 @@ impl Key {
             Key::Heap(bytes.into())
         }
     }
+
+    /// A key that is a tag and then all these parts.
+    #[inline]
+    pub fn tagged(tag: u8, parts: &[&[u8]]) -> Key {
+        let len = 1 + parts.iter().map(|part| part.len()).sum::<usize>();
+        if len > INLINE_BYTES {
+            return Key::Heap([&[tag][..], &parts.concat()].concat().into());
+        }
+        let mut inline = [0; INLINE_BYTES];
+        inline[0] = tag;
+        let mut at = 1;
+        for part in parts {
+            inline[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        }
+        Key::Inline(len as u8, inline)
+    }
+}
+
+impl AsRef<[u8]> for Key {
+    #[inline]
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "\"{}\"", self.escape_ascii())
+    }
 }
 
 impl Deref for Key {
@@ -87,6 +117,17 @@ impl Ord for Key {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_tag_and_parts() {
+        for len in [0, 1, 36, 37, 38, 100] {
+            let part = vec![7; len];
+            let whole = [&b"T"[..], &part, b"x"].concat();
+            assert_eq!(*Key::tagged(b'T', &[&part, b"x"]), *whole);
+            assert!(Key::tagged(b'T', &[&part, b"x"]) == Key::new(&whole));
+        }
+        assert_eq!(format!("{:?}", Key::tagged(b'T', &[&[0, b'a']])), r#""T\x00a""#);
+    }
 
     #[test]
     fn keys_order_as_bytes_whatever_their_length() {

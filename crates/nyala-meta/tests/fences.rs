@@ -159,6 +159,7 @@ fn start_meta(dir: &Path, mgmt: SocketAddr) -> (oneshot::Sender<()>, JoinHandle<
         encrypt: false,
         spare: false,
         split_above: 0,
+        slow_operation: Duration::ZERO,
         metrics: None,
         sync_interval: Duration::from_millis(100),
     };
@@ -182,7 +183,8 @@ async fn connect(fake: &Fake, secret: &Path, role: Role) -> Connection {
 
 async fn meta_op(to: &Connection, sequence: u64, want: Want, op: MetaOp) -> MetaReply {
     let (owner, now) = (Owner::default(), Time::default());
-    let request = MetaRequest { session: SESSION, sequence, acked_below: 1, owner, now, op, want, caller: None };
+    let request =
+        MetaRequest { session: SESSION, sequence, acked_below: 1, owner, now, op, want, caller: None, user: None };
     let frame = to.call(Request::new(message_type::META, codec::encode(&request))).await.unwrap();
     assert!(!frame.is_error(), "{:?}", codec::decode::<WireError>(&frame.body));
     codec::decode(&frame.body[ANSWER_HEAD_BYTES..]).unwrap()

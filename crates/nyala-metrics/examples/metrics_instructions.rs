@@ -5,29 +5,36 @@
 //!
 //! `metrics_instructions` lists what is counted; `metrics_instructions NAME TIMES` does one.
 
-use nyala_metrics::{ByAddress, ByKey, Counter, Counters, Requests};
+use nyala_metrics::{ByAddress, ByKey, ByUser, Counter, Counters, Requests};
 use std::hint::black_box;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-const NAMES: [&str; 3] = ["metrics-server-request", "metrics-mount-request", "metrics-clock"];
+const NAMES: [&str; 4] = ["metrics-server-request", "metrics-meta-request", "metrics-mount-request", "metrics-clock"];
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [what, times] = &args[..] else { return NAMES.iter().for_each(|name| println!("{name}")) };
     let times: u64 = times.parse().expect("a number of times");
     let (requests, clients, users) = (Requests::new(vec!["op"; 60]), ByAddress::<3>::default(), ByKey::<1>::default());
+    let (meta_clients, meta_users) = (ByAddress::<1>::default(), ByUser::<2>::default());
     let (arrived, bytes) = (Counters::new(64), Counter::default());
     let address: IpAddr = [10, 1, 2, 3].into();
     let (op, time) = (black_box(7), black_box(Duration::from_micros(35)));
     let what = NAMES.iter().position(|name| name == what).expect("one of the names");
     let one = || match what {
-        // What a storage service counts of a write; a metadata service counts no bytes.
+        // What a storage service counts of a write.
         0 => {
             requests.answered(op, time, false);
             clients.add(black_box(address), [1, 0, black_box(4096)]);
         }
+        // What a metadata service counts of a change, which has a user and no bytes.
         1 => {
+            requests.answered(op, time, false);
+            meta_clients.add(black_box(address), [1]);
+            meta_users.add(black_box(Some(1000)), [1, black_box(1)]);
+        }
+        2 => {
             arrived.add(op, 1);
             users.add(black_box(1000), [1]);
             bytes.add(black_box(4096));

@@ -3,7 +3,7 @@
 //! What services and mounts count, and the text in which they say it. Pure: times come as arguments, and who serves the text is
 //! another room (`nyala-scrape`).
 //!
-//! - [`Counters`], [`Histograms`], [`Requests`], [`ByKey`], [`ByAddress`]: counts by kind, in shards: a thread adds to cells that no other thread writes, with
+//! - [`Counters`], [`Histograms`], [`Requests`], [`ByKey`], [`ByAddress`], [`ByUser`]: counts by kind, in shards: a thread adds to cells that no other thread writes, with
 //!   relaxed atomics; whoever reads adds the shards up. A reading may have one cell of an event and not yet another.
 //! - [`Histogram`]: one, for what is rare enough to share a line.
 //! - [`catalog`]: every metric that is exported, each once: name, type, labels, meaning. `docs/metrics.md` is the same table for
@@ -22,6 +22,7 @@ pub mod parse;
 mod requests;
 mod shards;
 mod text;
+mod users;
 
 pub use buckets::{BOUNDS, Snapshot, bound};
 pub use by_key::{ByKey, OTHERS, OTHERS_WORD};
@@ -31,3 +32,4 @@ pub use histogram::{Histogram, Histograms};
 pub use metric::{Kind, Metric};
 pub use page::{Family, Page};
 pub use requests::Requests;
+pub use users::{ByUser, NOBODY_WORD};

@@ -2,6 +2,7 @@
 
 //! What a management service has to be told.
 
+use nyala_transport::trace::SlowOperations;
 use nyala_wire::ClusterId;
 use nyala_wire::map::Settings;
 use std::net::SocketAddr;
@@ -41,6 +42,8 @@ pub struct MgmtConfig {
     pub raft: RaftTimes,
     /// Where metrics are served over HTTP; nowhere if none.
     pub metrics: Option<SocketAddr>,
+    /// Requests that take at least so long are logged; zero: none are.
+    pub slow_operation: Duration,
     /// How often services are asked for their figures, for the page; never if none.
     pub sample_every: Option<Duration>,
 }
@@ -102,6 +105,7 @@ impl MgmtConfig {
             settings: Settings::default(),
             raft: RaftTimes::default(),
             metrics: None,
+            slow_operation: SlowOperations::ABOVE,
             sample_every: None,
         }
     }

@@ -8,6 +8,7 @@ use nyala_cluster::{ClusterState, group_diagnosis};
 use nyala_metrics::catalog::{Source, mgmt as metrics};
 use nyala_metrics::{Metric, Page, Requests};
 use nyala_store::Store;
+use nyala_transport::trace::SlowOperations;
 use nyala_wire::map::Reachability;
 use nyala_wire::message_type;
 use nyala_wire::mgmt::MgmtRequest;
@@ -37,7 +38,8 @@ macro_rules! ops {
             }
         }
 
-        const NAMES: &[&str] = &[$($name,)* "raft", "ping", "stats", "metrics", "unknown"];
+        /// Names of operations, by their numbers.
+        pub(crate) const NAMES: &[&str] = &[$($name,)* "raft", "ping", "stats", "metrics", "unknown"];
     };
 }
 
@@ -88,8 +90,9 @@ pub(crate) fn write_waiting(page: &mut Page) {
 }
 
 /// The whole page.
-pub(crate) fn write(page: &mut Page, core: &Core, requests: &Requests, store: &Store) {
+pub(crate) fn write(page: &mut Page, core: &Core, (requests, slow): (&Requests, &SlowOperations), store: &Store) {
     nyala_scrape::process(page, Source::Mgmtd);
+    nyala_scrape::slow(page, slow);
     nyala_store::metrics::write(page, &[(&"raft", store)]);
     requests.write(page, &metrics::REQUESTS, &metrics::ERRORS);
     let counters = &core.counters;

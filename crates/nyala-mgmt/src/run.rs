@@ -19,6 +19,7 @@ use nyala_scrape::Scrapes;
 use nyala_store::Store;
 use nyala_transport::advertise::advertised_address;
 use nyala_transport::member::MgmtClient;
+use nyala_transport::trace::SlowOperations;
 use nyala_transport::{
     HandshakeConfig, Pool, PoolOptions, Role, Secret, Server, ServerOptions, TransportError, process,
 };
@@ -48,6 +49,7 @@ pub struct Mgmt {
     rest: TcpListener,
     tokens: Tokens,
     scrapes: Scrapes,
+    slow: SlowOperations,
 }
 
 /// Opens the service and runs it until `shutdown` is done. Must be awaited on a current-thread runtime (or by `block_on`
@@ -77,7 +79,9 @@ impl Mgmt {
         let cluster = u128::from_le_bytes(directory.identity.cluster.0);
         let handshake =
             HandshakeConfig { encrypt: config.encrypt, ..HandshakeConfig::new(secret, cluster, Role::Mgmt, 0) };
-        let server = Server::bind(&config.listen, handshake.clone(), ServerOptions::default())?;
+        let slow = SlowOperations::new(config.slow_operation);
+        let options = ServerOptions { slow: slow.clone(), ..ServerOptions::default() };
+        let server = Server::bind(&config.listen, handshake.clone(), options)?;
         let listen = || -> std::io::Result<TcpListener> {
             let listener = TcpListener::bind(config.rest_listen)?;
             listener.set_nonblocking(true)?;
@@ -85,7 +89,7 @@ impl Mgmt {
         };
         let rest = listen().map_err(|cause| MgmtError::RestListen { address: config.rest_listen, cause })?;
         let scrapes = Scrapes::at(config.metrics)?;
-        Ok(Mgmt { directory, config, handshake, server, rest, tokens, scrapes })
+        Ok(Mgmt { directory, config, handshake, server, rest, tokens, scrapes, slow })
     }
 
     /// The cluster; `UNKNOWN` for a node that is still to become a member of one.
@@ -122,7 +126,8 @@ impl Mgmt {
         let (incarnation, addresses) = (incarnation.unwrap_or_default(), self.advertised());
         let newcomer = self.directory.identity.node_id == 0;
         let adopted = (newcomer && self.config.standby).then(|| watch::Sender::new(Vec::new()));
-        let service = Rc::new(MgmtService::new(adopted, self.scrapes.pages()));
+        let slow = self.slow.clone();
+        let service = Rc::new(MgmtService { slow, ..MgmtService::new(adopted, self.scrapes.pages()) });
         let mut listening = Listening::new(self.server, &service);
         if newcomer {
             tracing::info!(?listens, "management service waits to become a member of a cluster");
@@ -163,7 +168,7 @@ impl Mgmt {
             entry = core.receiver.is_behind() => Err(is_behind(&core, &bootstrap, entry)),
             ended = listening.ended() => ended,
             error = rest.ended() => Err(error),
-            never = self.scrapes.answer(|page| metrics::write(page, &core, &service.requests, &store)) => match never {},
+            never = self.scrapes.answer(|page| metrics::write(page, &core, (&service.requests, &service.slow), &store)) => match never {},
         };
         core.leads_in.store(0, std::sync::atomic::Ordering::Release);
         stop.stop();

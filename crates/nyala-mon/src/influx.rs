@@ -29,6 +29,13 @@ pub struct Influx {
     logged: String,
 }
 
+impl InfluxConfig {
+    /// Whether the files with secrets that it names can be used.
+    pub fn check(&self) -> Result<(), MonError> {
+        Influx::new(self.clone()).map(drop)
+    }
+}
+
 impl Influx {
     /// Reads the files with secrets.
     pub fn new(config: InfluxConfig) -> Result<Influx, MonError> {

@@ -10,15 +10,14 @@ use crate::locks::Locks;
 use crate::records::{DirPart, EntryRecord, InodeRecord};
 use crate::splitting::is_worth_a_look;
 use crate::view::View;
-use nyala_kv::Batch;
+use crate::writes::Writes;
+use nyala_kv::{Batch, Key};
 use nyala_wire::meta_tx::TxId;
 use nyala_wire::mgmt::SEQUENCES_PER_RANGE;
 use nyala_wire::{Attr, ErrorCode, FileKind, InodeId, Layout, Name, Slot, WireError, codec};
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
-/// What a batch takes besides a key and its value, bytes.
-const CHANGE_BYTES: usize = 7;
 /// What most inodes' keys and records take in a batch.
 const INODE_BYTES: usize = 192;
 
@@ -51,7 +50,7 @@ pub struct Change<'a> {
     inodes: Vec<Loaded>,
     /// The first place of a name that was just looked up and found free.
     vacant: Cell<Option<(InodeId, u64)>>,
-    writes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    writes: Writes,
 }
 
 /// Gives a name's first cookie in a directory: [`keys::cookie`], but for tests of collisions.
@@ -60,7 +59,7 @@ pub type NameHash = fn(InodeId, &[u8]) -> u64;
 impl<'a> Change<'a> {
     /// A change of these tables by an operation (`tx` none) or a transaction that holds locks.
     pub fn new(view: &'a dyn View, locks: &'a Locks, tx: Option<TxId>) -> Self {
-        let (inodes, writes) = (Vec::with_capacity(3), Vec::with_capacity(6));
+        let (inodes, writes) = (Vec::with_capacity(3), Writes::default());
         let (promised, made, hash, vacant) = (false, None, keys::cookie, Cell::new(None));
         Change { view, locks, tx, promised, made, hash, inodes, vacant, writes }
     }
@@ -109,22 +108,20 @@ impl<'a> Change<'a> {
 
     /// The batch that does it all.
     pub fn finish(self) -> Batch {
-        let bytes =
-            |(key, value): &(Vec<u8>, Option<Vec<u8>>)| CHANGE_BYTES + key.len() + value.as_ref().map_or(0, Vec::len);
-        let room = self.inodes.len() * INODE_BYTES + self.writes.iter().map(bytes).sum::<usize>();
-        let mut batch = Batch::with_capacity(room);
+        let mut batch = Batch::with_capacity(self.inodes.len() * INODE_BYTES + self.writes.batch_bytes());
+        let mut row = Vec::new();
         for Loaded { inode, record, .. } in self.inodes.iter().filter(|loaded| loaded.dirty) {
             match record {
-                Some(record) => batch.put(keys::inode(*inode), codec::encode(record)),
+                Some(record) => {
+                    row.clear();
+                    row.reserve(INODE_BYTES);
+                    codec::encode_into(record, &mut row);
+                    batch.put(keys::inode(*inode), &row)
+                }
                 None => batch.delete(keys::inode(*inode)),
             };
         }
-        for (key, value) in &self.writes {
-            match value {
-                Some(value) => batch.put(key, value),
-                None => batch.delete(key),
-            };
-        }
+        self.writes.add_to(&mut batch);
         batch
     }
 
@@ -179,35 +176,38 @@ impl<'a> Change<'a> {
 
     /// What `see` makes of a value, which is not copied.
     fn look<T>(&self, key: &[u8], see: impl FnOnce(&[u8]) -> Step<T>) -> Step<Option<T>> {
-        match self.writes.iter().rev().find(|(written, _)| written == key) {
-            Some((_, value)) => value.as_deref().map(see).transpose(),
+        match self.writes.get(key) {
+            Some(value) => value.map(see).transpose(),
             None => self.view.get(key)?.as_deref().map(see).transpose(),
         }
     }
 
     /// Sets a key.
-    pub fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
-        self.write(key, Some(value));
+    pub fn put(&mut self, key: Key, value: Vec<u8>) {
+        self.writes_to(&key).put(key, value);
+    }
+
+    /// Sets a key to a number, as [`Change::number`] reads it.
+    pub fn put_number(&mut self, key: Key, number: u64) {
+        self.writes_to(&key).put_number(key, number);
     }
 
     /// Sets a key to an encoded record.
-    pub fn put_record<T: minicbor::Encode<()>>(&mut self, key: Vec<u8>, value: &T) {
-        self.write(key, Some(codec::encode(value)));
+    pub fn put_record<T: minicbor::Encode<()>>(&mut self, key: Key, value: &T) {
+        self.writes_to(&key).put_record(key, value);
     }
 
     /// Removes a key.
-    pub fn delete(&mut self, key: Vec<u8>) {
-        self.write(key, None);
+    pub fn delete(&mut self, key: Key) {
+        self.writes_to(&key).remove(key);
     }
 
-    fn write(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) {
+    /// Where a key is written; a name's may be the place that was found free.
+    fn writes_to(&mut self, key: &Key) -> &mut Writes {
         if key.first() == Some(&keys::ENTRY) {
             self.vacant.set(None);
         }
-        match self.writes.iter_mut().find(|(written, _)| *written == key) {
-            Some(slot) => slot.1 = value,
-            None => self.writes.push((key, value)),
-        }
+        &mut self.writes
     }
 
     /// Keys and values with a prefix, own writes included; at most `limit`.
@@ -219,9 +219,9 @@ impl<'a> Change<'a> {
             room -= 1;
             if room == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
-        for (key, value) in self.writes.iter().filter(|(key, _)| key.starts_with(prefix)) {
+        for (key, value) in self.writes.with_prefix(prefix) {
             match value {
-                Some(value) => found.insert(key.clone(), value.clone()),
+                Some(value) => found.insert(key.to_vec(), value.to_vec()),
                 None => found.remove(key),
             };
         }
@@ -230,10 +230,10 @@ impl<'a> Change<'a> {
 
     /// Removes all keys with a prefix, however many.
     pub fn delete_all(&mut self, prefix: &[u8]) -> Step<()> {
-        self.writes.retain(|(key, _)| !key.starts_with(prefix));
         let writes = &mut self.writes;
+        writes.forget(prefix);
         self.view.scan(prefix, &keys::prefix_end(prefix), &mut |key, _| {
-            writes.push((key.to_vec(), None));
+            writes.remove_another(Key::new(key));
             ControlFlow::Continue(())
         })?;
         Ok(())
@@ -243,7 +243,7 @@ impl<'a> Change<'a> {
     pub fn is_open(&self, inode: InodeId) -> Step<bool> {
         let prefix = keys::open_prefix(inode);
         let mut open = self.view.openers(inode)?;
-        for (_, value) in self.writes.iter().filter(|(key, _)| key.starts_with(&prefix)) {
+        for (_, value) in self.writes.with_prefix(&prefix) {
             // Only what is there is deleted (see `ns::open::close_here`).
             match value {
                 Some(_) => return Ok(true),
@@ -313,7 +313,7 @@ impl<'a> Change<'a> {
     fn count_inodes(&mut self, by: i64) -> Step<()> {
         let key = keys::inode_count();
         let count = self.number(&key)?.saturating_add_signed(by);
-        self.put(key, count.to_le_bytes().to_vec());
+        self.put_number(key, count);
         Ok(())
     }
 
@@ -351,7 +351,7 @@ impl<'a> Change<'a> {
             sequence = first;
         }
         let inode = InodeId::new(slot, sequence).ok_or_else(|| ErrorCode::NO_SPACE.with("slot is full"))?;
-        self.put(key, (sequence + 1).to_le_bytes().to_vec());
+        self.put_number(key, sequence + 1);
         Ok(inode)
     }
 

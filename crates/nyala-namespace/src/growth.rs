@@ -153,8 +153,8 @@ mod tests {
         let (from, to) = (keys::entry(InodeId::ROOT, 256), keys::entry(InodeId::ROOT, 512));
         let mut batch = Batch::new();
         batch.put(&to, b"entry").delete(&from).put(keys::data(InodeId::ROOT), b"other rows do not count");
-        let outcome = |op: &MetaOp, reply: &MetaReply, there: &[Vec<u8>]| {
-            of_outcome(op, reply, &batch, &|key| there.iter().any(|one| one == key))
+        let outcome = |op: &MetaOp, reply: &MetaReply, there: &[nyala_kv::Key]| {
+            of_outcome(op, reply, &batch, &|key| there.iter().any(|one| **one == *key))
         };
         assert_eq!(outcome(&create, &created(true), &[]), Grows);
         assert_eq!(outcome(&create, &created(false), &[]), Maintains);

@@ -6,6 +6,7 @@
 //! a hash of their names: the key of an entry is at the same time its listing cookie, which is stable while the entry
 //! exists whatever happens to others, and a directory that is split by hash keeps its cookies.
 
+use nyala_kv::Key;
 pub use nyala_kv::prefix_end;
 pub use nyala_wire::fragments::{COLLISIONS, cookie};
 use nyala_wire::meta_tx::TxId;
@@ -61,51 +62,44 @@ pub const OF_SLOTS: [u8; 9] = [DATA, ENTRY, GARBAGE, INODE, FILE_LOCKS, NEXT, OP
 /// Number of replies kept for a session; a client has at most so many changing requests under way.
 pub const REPLY_WINDOW: u64 = 256;
 
-fn tagged(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
-    let mut key = Vec::with_capacity(1 + parts.iter().map(|part| part.len()).sum::<usize>());
-    key.push(tag);
-    parts.iter().for_each(|part| key.extend_from_slice(part));
-    key
-}
-
 /// Key of an inode's record.
-pub fn inode(inode: InodeId) -> Vec<u8> {
-    tagged(INODE, &[&inode.0.to_be_bytes()])
+pub fn inode(inode: InodeId) -> Key {
+    Key::tagged(INODE, &[&inode.0.to_be_bytes()])
 }
 
 /// Key of an inode's inline data or link target.
-pub fn data(inode: InodeId) -> Vec<u8> {
-    tagged(DATA, &[&inode.0.to_be_bytes()])
+pub fn data(inode: InodeId) -> Key {
+    Key::tagged(DATA, &[&inode.0.to_be_bytes()])
 }
 
 /// Key of an entry; see [`cookie`].
-pub fn entry(dir: InodeId, cookie: u64) -> Vec<u8> {
-    tagged(ENTRY, &[&dir.0.to_be_bytes(), &cookie.to_be_bytes()])
+pub fn entry(dir: InodeId, cookie: u64) -> Key {
+    Key::tagged(ENTRY, &[&dir.0.to_be_bytes(), &cookie.to_be_bytes()])
 }
 
 /// Prefix of [`entry`] for all entries of a directory.
-pub fn entries_prefix(dir: InodeId) -> Vec<u8> {
-    tagged(ENTRY, &[&dir.0.to_be_bytes()])
+pub fn entries_prefix(dir: InodeId) -> Key {
+    Key::tagged(ENTRY, &[&dir.0.to_be_bytes()])
 }
 
 /// Key of an extended attribute; without a name the prefix of all of an inode's.
-pub fn xattr(inode: InodeId, name: &[u8]) -> Vec<u8> {
-    tagged(XATTR, &[&inode.0.to_be_bytes(), name])
+pub fn xattr(inode: InodeId, name: &[u8]) -> Key {
+    Key::tagged(XATTR, &[&inode.0.to_be_bytes(), name])
 }
 
 /// Key under which a row is kept that cannot be read under its own.
-pub fn aside(key: &[u8]) -> Vec<u8> {
-    tagged(ASIDE, &[key])
+pub fn aside(key: &[u8]) -> Key {
+    Key::tagged(ASIDE, &[key])
 }
 
 /// Key that says that a session holds a file open.
-pub fn open(inode: InodeId, session: SessionId) -> Vec<u8> {
-    tagged(OPEN, &[&inode.0.to_be_bytes(), &session.0.to_be_bytes()])
+pub fn open(inode: InodeId, session: SessionId) -> Key {
+    Key::tagged(OPEN, &[&inode.0.to_be_bytes(), &session.0.to_be_bytes()])
 }
 
 /// Prefix of [`open`] for all sessions.
-pub fn open_prefix(inode: InodeId) -> Vec<u8> {
-    tagged(OPEN, &[&inode.0.to_be_bytes()])
+pub fn open_prefix(inode: InodeId) -> Key {
+    Key::tagged(OPEN, &[&inode.0.to_be_bytes()])
 }
 
 /// Inode and session of an [`open`] key.
@@ -115,18 +109,18 @@ pub fn parse_open(key: &[u8]) -> Option<(InodeId, SessionId)> {
 }
 
 /// Key of the locks that applications hold on a file.
-pub fn file_locks(inode: InodeId) -> Vec<u8> {
-    tagged(FILE_LOCKS, &[&inode.0.to_be_bytes()])
+pub fn file_locks(inode: InodeId) -> Key {
+    Key::tagged(FILE_LOCKS, &[&inode.0.to_be_bytes()])
 }
 
 /// Key that says that a session has locks on a file.
-pub fn session_lock(session: SessionId, inode: InodeId) -> Vec<u8> {
-    tagged(SESSION_LOCK, &[&session.0.to_be_bytes(), &inode.0.to_be_bytes()])
+pub fn session_lock(session: SessionId, inode: InodeId) -> Key {
+    Key::tagged(SESSION_LOCK, &[&session.0.to_be_bytes(), &inode.0.to_be_bytes()])
 }
 
 /// Prefix of [`session_lock`] for all files.
-pub fn session_lock_prefix(session: SessionId) -> Vec<u8> {
-    tagged(SESSION_LOCK, &[&session.0.to_be_bytes()])
+pub fn session_lock_prefix(session: SessionId) -> Key {
+    Key::tagged(SESSION_LOCK, &[&session.0.to_be_bytes()])
 }
 
 /// Session and inode of a [`session_lock`] key.
@@ -136,8 +130,8 @@ pub fn parse_session_lock(key: &[u8]) -> Option<(SessionId, InodeId)> {
 }
 
 /// Key that says that a storage target is still to fence a session.
-pub fn fence(target: TargetId, session: SessionId) -> Vec<u8> {
-    tagged(FENCE, &[&target.0.to_be_bytes(), &session.0.to_be_bytes()])
+pub fn fence(target: TargetId, session: SessionId) -> Key {
+    Key::tagged(FENCE, &[&target.0.to_be_bytes(), &session.0.to_be_bytes()])
 }
 
 /// Target and session of a [`fence`] key.
@@ -147,8 +141,8 @@ pub fn parse_fence(key: &[u8]) -> Option<(TargetId, SessionId)> {
 }
 
 /// Key of a session.
-pub fn session(session: SessionId) -> Vec<u8> {
-    tagged(SESSION, &[&session.0.to_be_bytes()])
+pub fn session(session: SessionId) -> Key {
+    Key::tagged(SESSION, &[&session.0.to_be_bytes()])
 }
 
 /// Session of a [`session`] key.
@@ -157,39 +151,39 @@ pub fn parse_session(key: &[u8]) -> Option<SessionId> {
 }
 
 /// Key of a kept reply: a ring of [`REPLY_WINDOW`] places for each session.
-pub fn reply(session: SessionId, sequence: u64) -> Vec<u8> {
+pub fn reply(session: SessionId, sequence: u64) -> Key {
     let place = (sequence % REPLY_WINDOW) as u8;
-    tagged(REPLY, &[&session.0.to_be_bytes(), &[place]])
+    Key::tagged(REPLY, &[&session.0.to_be_bytes(), &[place]])
 }
 
 /// Prefix of [`reply`].
-pub fn reply_prefix(session: SessionId) -> Vec<u8> {
-    tagged(REPLY, &[&session.0.to_be_bytes()])
+pub fn reply_prefix(session: SessionId) -> Key {
+    Key::tagged(REPLY, &[&session.0.to_be_bytes()])
 }
 
 /// Key of a slot's next sequence number.
-pub fn next_sequence(slot: Slot) -> Vec<u8> {
-    tagged(NEXT, &[&slot.0.to_be_bytes()])
+pub fn next_sequence(slot: Slot) -> Key {
+    Key::tagged(NEXT, &[&slot.0.to_be_bytes()])
 }
 
 /// Key of a removed file's chunk files.
-pub fn garbage(inode: InodeId) -> Vec<u8> {
-    tagged(GARBAGE, &[&inode.0.to_be_bytes()])
+pub fn garbage(inode: InodeId) -> Key {
+    Key::tagged(GARBAGE, &[&inode.0.to_be_bytes()])
 }
 
 /// Key of a truncation that storage has not yet confirmed.
-pub fn truncate(inode: InodeId) -> Vec<u8> {
-    tagged(TRUNCATE, &[&inode.0.to_be_bytes()])
+pub fn truncate(inode: InodeId) -> Key {
+    Key::tagged(TRUNCATE, &[&inode.0.to_be_bytes()])
 }
 
 /// Key of the log position that a run of the service began with.
-pub fn run(run: u32) -> Vec<u8> {
-    tagged(MISC, &[RUN, &run.to_be_bytes()])
+pub fn run(run: u32) -> Key {
+    Key::tagged(MISC, &[RUN, &run.to_be_bytes()])
 }
 
 /// Prefix of [`run`] for all runs.
-pub fn run_prefix() -> Vec<u8> {
-    tagged(MISC, &[RUN])
+pub fn run_prefix() -> Key {
+    Key::tagged(MISC, &[RUN])
 }
 
 /// Run of a [`run`] key.
@@ -198,8 +192,8 @@ pub fn parse_run(key: &[u8]) -> Option<u32> {
 }
 
 /// Prefix of the rows with one of [`OF_SLOTS`] that belong to a slot.
-pub fn slot_prefix(tag: u8, slot: Slot) -> Vec<u8> {
-    tagged(tag, &[&slot.0.to_be_bytes()])
+pub fn slot_prefix(tag: u8, slot: Slot) -> Key {
+    Key::tagged(tag, &[&slot.0.to_be_bytes()])
 }
 
 /// The slot that a row belongs to, if it belongs to one.
@@ -210,18 +204,18 @@ pub fn parse_slot(key: &[u8]) -> Option<Slot> {
 }
 
 /// Key of what is known of a slot that came from another server.
-pub fn taken(slot: Slot) -> Vec<u8> {
-    tagged(MISC, &[TAKEN, &slot.0.to_be_bytes()])
+pub fn taken(slot: Slot) -> Key {
+    Key::tagged(MISC, &[TAKEN, &slot.0.to_be_bytes()])
 }
 
 /// Key that says that a slot was given away, or is about to be.
-pub fn given(slot: Slot) -> Vec<u8> {
-    tagged(MISC, &[GIVEN, &slot.0.to_be_bytes()])
+pub fn given(slot: Slot) -> Key {
+    Key::tagged(MISC, &[GIVEN, &slot.0.to_be_bytes()])
 }
 
 /// Prefix of [`given`] for all slots.
-pub fn given_prefix() -> Vec<u8> {
-    tagged(MISC, &[GIVEN])
+pub fn given_prefix() -> Key {
+    Key::tagged(MISC, &[GIVEN])
 }
 
 /// Slot of a [`given`] key.
@@ -230,8 +224,8 @@ pub fn parse_given(key: &[u8]) -> Option<Slot> {
 }
 
 /// Prefix of [`taken`] for all slots.
-pub fn taken_prefix() -> Vec<u8> {
-    tagged(MISC, &[TAKEN])
+pub fn taken_prefix() -> Key {
+    Key::tagged(MISC, &[TAKEN])
 }
 
 /// Slot of a [`taken`] key.
@@ -245,13 +239,13 @@ pub fn parse_inode(key: &[u8]) -> Option<InodeId> {
 }
 
 /// Key of a prepared transaction.
-pub fn prepared(tx: TxId) -> Vec<u8> {
-    tagged(PREPARED, &[&tx.coordinator.0.to_be_bytes(), &tx.number.to_be_bytes()])
+pub fn prepared(tx: TxId) -> Key {
+    Key::tagged(PREPARED, &[&tx.coordinator.0.to_be_bytes(), &tx.number.to_be_bytes()])
 }
 
 /// Key of a committed transaction that not all participants have confirmed.
-pub fn committed(number: u64) -> Vec<u8> {
-    tagged(COMMITTED, &[&number.to_be_bytes()])
+pub fn committed(number: u64) -> Key {
+    Key::tagged(COMMITTED, &[&number.to_be_bytes()])
 }
 
 /// Number of a [`committed`] key.
@@ -260,13 +254,13 @@ pub fn parse_committed(key: &[u8]) -> Option<u64> {
 }
 
 /// Key of the number of inodes on this target (u64, little-endian).
-pub fn inode_count() -> Vec<u8> {
-    tagged(MISC, &[b"inodes"])
+pub fn inode_count() -> Key {
+    Key::tagged(MISC, &[b"inodes"])
 }
 
 /// Key of the range of sequence numbers that inodes get now (u64, little-endian).
-pub fn sequence_range() -> Vec<u8> {
-    tagged(MISC, &[b"range"])
+pub fn sequence_range() -> Key {
+    Key::tagged(MISC, &[b"range"])
 }
 
 /// First sequence number of a range that an inode may get. The root is sequence 1 of slot 0; counting from 2 everywhere
@@ -300,7 +294,7 @@ mod tests {
         assert_eq!(prefix_end(b"ab"), b"ac");
         assert_eq!(prefix_end(&[1, 0xff]), [2]);
         assert!(open_prefix(InodeId(9)) < open(InodeId(9), SessionId(0)));
-        assert!(open(InodeId(9), SessionId(u64::MAX)) < prefix_end(&open_prefix(InodeId(9))));
+        assert!(*open(InodeId(9), SessionId(u64::MAX)) < *prefix_end(&open_prefix(InodeId(9))));
     }
 
     #[test]
@@ -328,7 +322,7 @@ mod tests {
         }
     }
 
-    fn keys_of_session(of: SessionId) -> Vec<u8> {
+    fn keys_of_session(of: SessionId) -> Key {
         session(of)
     }
 }

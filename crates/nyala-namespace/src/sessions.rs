@@ -208,6 +208,7 @@ mod tests {
             op,
             want: Want::NOTHING,
             caller: None,
+            user: None,
         }
     }
 

@@ -3,9 +3,9 @@
 //! What the name-space logic sees of the tables: an ordered map that it reads. It never writes; it returns batches.
 
 use crate::keys;
-use nyala_kv::{Batch, Visit};
+use nyala_kv::{Batch, Key, Visit};
 use nyala_wire::{InodeId, SessionId, WireError};
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 /// Ordered tables, as the logic reads them.
@@ -44,14 +44,14 @@ pub trait View {
 
 /// Tables in memory, for tests of the logic.
 #[derive(Clone, Debug, Default)]
-pub struct MemView(pub std::collections::BTreeMap<Vec<u8>, Vec<u8>>);
+pub struct MemView(pub std::collections::BTreeMap<Key, Vec<u8>>);
 
 impl MemView {
     /// Does what a batch says.
     pub fn apply(&mut self, batch: &Batch) {
         for (key, value) in batch.iter() {
             match value {
-                Some(value) => self.0.insert(key.to_vec(), value.to_vec()),
+                Some(value) => self.0.insert(Key::new(key), value.to_vec()),
                 None => self.0.remove(key),
             };
         }
@@ -64,7 +64,7 @@ impl View for MemView {
     }
 
     fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit) -> Result<(), WireError> {
-        for (key, value) in self.0.range(from.to_vec()..to.to_vec()) {
+        for (key, value) in self.0.range::<[u8], _>((Bound::Included(from), Bound::Excluded(to))) {
             if visit(key, value).is_break() {
                 break;
             }

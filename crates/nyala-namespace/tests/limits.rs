@@ -233,6 +233,7 @@ fn replies_are_kept_and_found_by_their_number() {
         op,
         want: Want::NOTHING,
         caller: None,
+        user: None,
     };
     let close = |sequence| request(sequence, MetaOp::Close { inode: InodeId::ROOT });
     let change = |view: &MemView, request: &MetaRequest| {

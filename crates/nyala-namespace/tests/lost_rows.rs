@@ -4,6 +4,7 @@
 
 mod support;
 
+use nyala_kv::Key;
 use nyala_namespace::change::{Change, Fault};
 use nyala_namespace::keys;
 use nyala_namespace::listings::Listings;
@@ -19,7 +20,7 @@ impl Server {
         }
     }
 
-    fn lose(&mut self, key: Vec<u8>) {
+    fn lose(&mut self, key: Key) {
         assert!(self.view.0.remove(&key).is_some(), "it was there");
     }
 

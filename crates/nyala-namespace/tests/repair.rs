@@ -4,6 +4,7 @@
 
 mod support;
 
+use nyala_kv::Key;
 use nyala_namespace::facts::{of_inodes, page};
 use nyala_namespace::file_locks::FileLocks;
 use nyala_namespace::keys;
@@ -45,11 +46,7 @@ impl Server {
         }
     }
 
-    fn change<T: minicbor::Encode<()> + for<'b> minicbor::Decode<'b, ()>>(
-        &mut self,
-        key: Vec<u8>,
-        how: impl Fn(&mut T),
-    ) {
+    fn change<T: minicbor::Encode<()> + for<'b> minicbor::Decode<'b, ()>>(&mut self, key: Key, how: impl Fn(&mut T)) {
         let mut record: T = codec::decode(&self.view.0[&key]).unwrap();
         how(&mut record);
         self.view.0.insert(key, codec::encode(&record));
@@ -261,7 +258,7 @@ fn what_cannot_be_read_is_set_aside() {
     let (locks, garbage) = (keys::file_locks(file), keys::garbage(InodeId(4000)));
     for key in [&entry, &locks, &garbage] {
         server.view.0.insert(key.clone(), vec![0xff]);
-        let set_aside = ServerRepair::SetAside { key: key.clone().into() };
+        let set_aside = ServerRepair::SetAside { key: key.to_vec().into() };
         server.repair(Repair::Server(set_aside));
         assert_eq!(server.view.0.get(&keys::aside(key)), Some(&vec![0xff]), "its bytes are kept");
         assert!(!server.view.0.contains_key(key));
@@ -275,12 +272,13 @@ fn what_cannot_be_read_is_set_aside() {
     let (inode, next) = (keys::inode(file), keys::next_sequence(file.slot()));
     server.view.0.insert(next.clone(), vec![0xff]);
     for key in [readable, inode.clone(), next] {
-        let refused =
-            server.run(MetaOp::Repair(Repair::Server(ServerRepair::SetAside { key: key.into() }))).unwrap_err();
+        let refused = server
+            .run(MetaOp::Repair(Repair::Server(ServerRepair::SetAside { key: key.to_vec().into() })))
+            .unwrap_err();
         assert_eq!(refused.code, ErrorCode::STALE);
     }
     server.view.0.insert(inode.clone(), vec![0xff]);
-    let refused = server.run(MetaOp::Repair(Repair::Server(ServerRepair::SetAside { key: inode.into() })));
+    let refused = server.run(MetaOp::Repair(Repair::Server(ServerRepair::SetAside { key: inode.to_vec().into() })));
     assert_eq!(refused.unwrap_err().code, ErrorCode::STALE);
 }
 
@@ -299,10 +297,10 @@ fn numbers_and_what_cannot_be_read() {
     assert!(server.has(|fact| *fact == Fact::Server(ServerFact::Count { inodes: 2 })));
     server.repair(Repair::Server(ServerRepair::SetCount { from: 2, to: 5 }));
     assert!(server.has(|fact| *fact == Fact::Server(ServerFact::Count { inodes: 5 })));
-    for key in [keys::inode(file), keys::entry(InodeId::ROOT, server.place("f")), vec![b'~', 1]] {
+    for key in [keys::inode(file), keys::entry(InodeId::ROOT, server.place("f")), Key::new(b"~\x01")] {
         server.view.0.insert(key.clone(), vec![0xff]);
         assert!(
-            server.has(|fact| matches!(fact, Fact::Server(ServerFact::Unreadable { key: found }) if **found == key)),
+            server.has(|fact| matches!(fact, Fact::Server(ServerFact::Unreadable { key: found }) if **found == *key)),
             "{key:?}"
         );
     }

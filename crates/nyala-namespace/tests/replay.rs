@@ -137,7 +137,7 @@ impl World {
         self.machine
             .tables
             .scan(&[0], &[255], &mut |key, value| {
-                if !own.contains(&key[0]) || key == keys::inode_count() {
+                if !own.contains(&key[0]) || *key == *keys::inode_count() {
                     rows.insert(key.to_vec(), value.to_vec());
                 }
                 ControlFlow::Continue(())

@@ -88,6 +88,36 @@ fn a_change_recalls_what_others_cache_and_goes_on_when_it_is_back() {
 }
 
 #[test]
+fn what_a_request_waited_for_is_told_with_its_answer() {
+    let mut machine = caching();
+    acquire(&mut machine, A);
+    let news = poll(&mut machine, A);
+    let read = machine.request(B, MetaOp::GetAttr { inode: FILE });
+    let Some(Ok(MetaReply::Revocations { list, .. })) = machine.answer(news) else { panic!("it was not told") };
+    machine.later(700);
+    let back = Returned { inode: FILE, keep: DelegationMode::Shared, seq: list[0].seq, open: false };
+    machine.request(A, MetaOp::DelegationReturn { delegations: vec![back] });
+    assert!(matches!(machine.answer(read), Some(Ok(MetaReply::Attr(_)))));
+    assert_eq!(machine.waited(read), [("delegations", 700)]);
+    machine.slow_log = true;
+    let sync = machine.request(B, MetaOp::Sync);
+    machine.later(30);
+    machine.log_is_done();
+    assert_eq!(machine.answer(sync), Some(Ok(MetaReply::Done)));
+    assert_eq!(machine.waited(sync), [("sync", 30)]);
+    machine.slow_log = false;
+    let (at_once, later) = (machine.request(B, MetaOp::StatFs), machine.request(B, MetaOp::Sync));
+    assert!(machine.waited(at_once).is_empty() && machine.waited(later).is_empty());
+    machine.slow_storage = true;
+    machine.change(A, MetaOp::Commit(commit(100_000))).unwrap();
+    let cut = machine.request(A, truncate(10));
+    machine.later(40);
+    machine.storage_is_done();
+    assert!(machine.answer(cut).is_some_and(|answer| answer.is_ok()));
+    assert_eq!(machine.waited(cut), [("storage", 40)]);
+}
+
+#[test]
 fn a_client_that_keeps_silent_is_fenced_before_others_go_on() {
     let mut machine = caching();
     acquire(&mut machine, A);

@@ -15,10 +15,12 @@ mod connections;
 mod member;
 mod pages;
 mod process;
+mod slow;
 
 pub use member::member;
 pub use pages::Pages;
 pub use process::process;
+pub use slow::slow;
 
 use nyala_metrics::Page;
 use std::convert::Infallible;

@@ -13,7 +13,6 @@
 //! at once does them. With `callgrind_control --zero` before and `--dump` after it, the sum of the dump is theirs.
 
 #[path = "../tests/common/mod.rs"]
-#[allow(dead_code)]
 mod common;
 #[path = "../tests/mirror/group.rs"]
 #[allow(dead_code)]

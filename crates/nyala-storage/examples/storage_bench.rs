@@ -5,7 +5,6 @@
 //! `cargo run --release -p nyala-storage --example storage_bench [directory [only measurements with this in their name]]`
 
 #[path = "../tests/common/mod.rs"]
-#[allow(dead_code)]
 mod common;
 
 use bytes::Bytes;

@@ -3,6 +3,7 @@
 //! What a storage service has to be told.
 
 use nyala_raid::Level;
+use nyala_transport::trace::SlowOperations;
 use nyala_wire::TargetId;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -37,6 +38,25 @@ pub struct StorageConfig {
     pub sync_idle: Duration,
     /// Where metrics are served over HTTP; nowhere if none.
     pub metrics: Option<SocketAddr>,
+    /// How the service scrubs its targets by itself.
+    pub scrub: ScrubConfig,
+    /// Requests that take at least so long are logged; zero: none are.
+    pub slow_operation: Duration,
+}
+
+/// How a storage service scrubs its targets by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScrubConfig {
+    /// Each target is scrubbed once in this time; zero: never.
+    pub interval: Duration,
+    /// Most bytes that are read of a target in a second; 0: no limit.
+    pub rate: u64,
+}
+
+impl Default for ScrubConfig {
+    fn default() -> ScrubConfig {
+        ScrubConfig { interval: Duration::from_secs(30 * 24 * 3600), rate: 64 << 20 }
+    }
 }
 
 /// One storage target.
@@ -68,7 +88,7 @@ pub struct SetSpec {
 }
 
 impl StorageConfig {
-    /// Defaults: 512 MiB of memory, 4 workers per target, 2 cores, background sync after 4 s.
+    /// Defaults: 512 MiB of memory, 4 workers per target, 2 cores, background sync after 4 s, a scrub every 30 days.
     pub fn new(dir: PathBuf, listen: SocketAddr, mgmt: Vec<SocketAddr>, secret_file: PathBuf) -> StorageConfig {
         StorageConfig {
             dir,
@@ -84,6 +104,8 @@ impl StorageConfig {
             cores: std::thread::available_parallelism().map_or(1, |n| n.get().min(2)),
             sync_idle: Duration::from_secs(4),
             metrics: None,
+            scrub: ScrubConfig::default(),
+            slow_operation: SlowOperations::ABOVE,
         }
     }
 }

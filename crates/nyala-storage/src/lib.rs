@@ -11,12 +11,13 @@ pub mod config;
 pub mod disks;
 pub mod drive_set;
 pub mod error;
+pub mod scrub;
 pub mod service;
 #[cfg(feature = "testing")]
 pub mod testing;
 
 pub use compare::{Comparison, compare};
-pub use config::{SetSpec, StorageConfig, TargetSpec};
+pub use config::{ScrubConfig, SetSpec, StorageConfig, TargetSpec};
 pub use disks::Disks;
 pub use error::StorageError;
 pub use service::{run, run_on};

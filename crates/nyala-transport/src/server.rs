@@ -14,7 +14,7 @@ use crate::error::TransportError;
 use crate::handshake::{HandshakeConfig, PeerInfo};
 use crate::request::Reply;
 use crate::secret::Secret;
-use crate::trace::Traces;
+use crate::trace::{SlowOperations, Traces};
 use crate::{handshake, server_connection, socket};
 use nyala_wire::frame::Frame;
 use std::convert::Infallible;
@@ -60,6 +60,11 @@ pub trait Service: 'static {
         0
     }
 
+    /// What that is called where the time is told that replies wait for it.
+    fn rests_in(&self) -> &'static str {
+        "log"
+    }
+
     /// Up to which number of [`Service::rests_on`] everything is safe.
     fn safe_up_to(&self) -> u64 {
         u64::MAX
@@ -87,6 +92,8 @@ pub struct ServerOptions {
     pub kept_buffer_bytes: usize,
     /// Connections that are passed on to other servers, of all cores. Each has two descriptors and 128 KiB of buffers.
     pub max_relayed: usize,
+    /// Finds requests that take too long; by default none is.
+    pub slow: SlowOperations,
 }
 
 impl Default for ServerOptions {
@@ -99,6 +106,7 @@ impl Default for ServerOptions {
             server_budget: MemoryBudget::new(256 << 20),
             kept_buffer_bytes: 64 << 20,
             max_relayed: 256,
+            slow: SlowOperations::default(),
         }
     }
 }

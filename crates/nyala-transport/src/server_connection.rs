@@ -19,7 +19,7 @@ use crate::reader::{FrameReader, ReadError};
 use crate::request::Reply;
 use crate::server::{Core, Service};
 use crate::stream::split;
-use crate::trace::{Followed, Leaving, Traces};
+use crate::trace::{Followed, Moment, Record, Records, Sender, Traces};
 use bytes::Bytes;
 use nyala_wire::frame::Frame;
 use nyala_wire::frame::{Header, flags};
@@ -31,7 +31,6 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use tokio::sync::Notify;
 
@@ -43,8 +42,10 @@ struct Queued {
     /// What it rests on.
     rests_on: u64,
     frame: OutFrame,
-    /// What is recorded of its request, where that is followed.
-    followed: Option<Box<Leaving>>,
+    /// What that is called.
+    rests_in: &'static str,
+    /// What is recorded of its request, where that is measured.
+    record: Option<Record>,
 }
 
 /// Replies of one connection and whoever writes them.
@@ -60,7 +61,7 @@ struct Outbox {
     wake_reader: Notify,
     /// Something was given to the socket.
     sent: Notify,
-    traces: Arc<Traces>,
+    records: Records,
 }
 
 /// Why a connection serves no further request.
@@ -77,7 +78,9 @@ pub(crate) async fn serve_connection<S: Service>(core: &Rc<Core<S>>, established
     let options = &core.options;
     let budget = if peer.role.is_server() { &options.server_budget } else { &options.client_budget };
     let mut reader = FrameReader::new(read, core.buffers.clone(), Some(budget.clone()), core.config.dead_after);
-    let outbox = Rc::new(Outbox::new(Sink::new(write), core.traces.clone()));
+    let sender = Sender { address: peer.address, role: peer.role, node: peer.node_id };
+    let records = Records::new(core.traces.clone(), options.slow.clone(), sender);
+    let outbox = Rc::new(Outbox::new(Sink::new(write), records));
     core.service.connected(&peer);
     let bye = Bye { service: core.service.clone(), peer: peer.clone(), outbox: outbox.clone() };
     let max_in_flight = options.max_in_flight.max(1);
@@ -120,7 +123,12 @@ struct Bye<S: Service> {
 impl<S: Service> Drop for Bye<S> {
     fn drop(&mut self) {
         self.outbox.closed.set(true);
-        self.outbox.queue.borrow_mut().clear();
+        let unread = self.outbox.queue.take();
+        let now = self.outbox.records.now();
+        for Queued { frame, rests_in, record, .. } in unread {
+            let (request, kind) = (frame.header.request_id, frame.header.message_type);
+            record.iter().for_each(|record| self.outbox.records.leaves(record, now, rests_in, request, kind));
+        }
         self.outbox.sink.borrow_mut().take();
         self.service.disconnected(&self.peer);
     }
@@ -133,9 +141,10 @@ async fn read_requests<S: Service>(
     outbox: Rc<Outbox>,
     max_in_flight: usize,
 ) -> End {
-    let mut first = true;
+    let (mut first, mut came) = (true, Moment::default());
     loop {
-        let mut waits = reader.may_wait();
+        let is_new = reader.may_wait();
+        let mut waits = is_new;
         loop {
             let full = outbox.in_flight.get() >= max_in_flight || outbox.queued_bytes.get() > MAX_UNREAD;
             if (waits || full)
@@ -165,64 +174,59 @@ async fn read_requests<S: Service>(
             )));
         }
         first = false;
-        start(&service, &peer, &outbox, frame);
+        // What came with it, and is taken up later, came then.
+        if is_new {
+            came = outbox.records.now();
+        }
+        start(&service, &peer, &outbox, frame, (came, is_new));
     }
 }
 
 /// Polls the request once, here; most are answered by that. The others get a task.
-fn start<S: Service>(service: &Rc<S>, peer: &Rc<PeerInfo>, outbox: &Rc<Outbox>, frame: Frame) {
+fn start<S: Service>(service: &Rc<S>, peer: &Rc<PeerInfo>, outbox: &Rc<Outbox>, frame: Frame, came: (Moment, bool)) {
     let (request_id, message_type) = (frame.header.request_id, frame.header.message_type);
     if message_type == message_type::PATH_TEST {
         // Of what is longer, nothing comes back.
         let payload = Some(frame.payload).filter(|bytes| !bytes.is_empty() && bytes.len() <= MAX_PATH_TEST);
         let reply = Reply::ok(Bytes::new()).with_payload(payload.into_iter().collect());
-        outbox.push(request_id, message_type, reply.into());
+        outbox.push(request_id, message_type, reply.into(), None);
         return;
     }
     if message_type == message_type::TRACE {
-        outbox.push(request_id, message_type, recorded(&outbox.traces, &frame).into());
+        outbox.push(request_id, message_type, recorded(&outbox.records.traces, &frame).into(), None);
         return;
     }
     let (service, peer, trace) = (service.clone(), peer.clone(), frame.header.trace());
-    let call = async move {
+    let call: Pin<Box<dyn Future<Output = Finished>>> = Box::pin(async move {
         let reply = service.call(&peer, frame).await;
-        Finished { rests_on: service.rests_on(), reply, followed: None }
-    };
-    let mut answering: Pin<Box<dyn Future<Output = Finished>>> = match trace {
-        None => Box::pin(call),
-        Some(trace) => Box::pin(follow(trace, call)),
-    };
+        Finished { rests_on: service.rests_on(), rests_in: service.rests_in(), reply }
+    });
+    let mut answering = Followed::new(call, trace, came, outbox.records.parts(trace));
     // The task polls again at once, with its own waker: nothing is lost by this one.
-    if let Poll::Ready(finished) = answering.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        outbox.push(request_id, message_type, finished);
+    if let Poll::Ready((finished, record)) = Pin::new(&mut answering).poll(&mut Context::from_waker(Waker::noop())) {
+        outbox.push(request_id, message_type, finished, record);
         return;
     }
     outbox.in_flight.set(outbox.in_flight.get() + 1);
     let under_way = UnderWay { outbox: outbox.clone(), answered: false };
     tokio::task::spawn_local(async move {
-        under_way.answer(request_id, message_type, answering.await);
+        let (finished, record) = answering.await;
+        under_way.answer(request_id, message_type, finished, record);
     });
 }
 
 /// What came of a request.
 struct Finished {
     rests_on: u64,
+    rests_in: &'static str,
     reply: Reply,
-    followed: Option<Box<Leaving>>,
 }
 
 impl From<Reply> for Finished {
     /// It rests on nothing.
     fn from(reply: Reply) -> Finished {
-        Finished { rests_on: 0, reply, followed: None }
+        Finished { rests_on: 0, rests_in: "", reply }
     }
-}
-
-/// The same answer, with what is recorded of a request that is followed.
-async fn follow(trace: u64, call: impl Future<Output = Finished>) -> Finished {
-    let (finished, record) = Followed::new(call).await;
-    let leaving = Leaving { trace, record, rests: finished.rests_on > 0 };
-    Finished { followed: Some(Box::new(leaving)), ..finished }
 }
 
 /// What is recorded of a trace.
@@ -241,8 +245,8 @@ struct UnderWay {
 }
 
 impl UnderWay {
-    fn answer(mut self, request_id: u64, message_type: u16, finished: Finished) {
-        self.outbox.push(request_id, message_type, finished);
+    fn answer(mut self, request_id: u64, message_type: u16, finished: Finished, record: Option<Record>) {
+        self.outbox.push(request_id, message_type, finished, record);
         self.answered = true;
     }
 }
@@ -259,7 +263,7 @@ impl Drop for UnderWay {
 }
 
 impl Outbox {
-    fn new(sink: Sink, traces: Arc<Traces>) -> Outbox {
+    fn new(sink: Sink, records: Records) -> Outbox {
         Outbox {
             queue: RefCell::default(),
             queued_bytes: Cell::new(0),
@@ -270,13 +274,16 @@ impl Outbox {
             wake_writer: Notify::new(),
             wake_reader: Notify::new(),
             sent: Notify::new(),
-            traces,
+            records,
         }
     }
 
-    fn push(&self, request_id: u64, message_type: u16, Finished { rests_on, reply, followed }: Finished) {
+    fn push(&self, request_id: u64, message_type: u16, finished: Finished, record: Option<Record>) {
+        let Finished { rests_on, rests_in, reply } = finished;
+        let rests_in = if rests_on > 0 { rests_in } else { "reply" };
         if self.closed.get() {
-            return;
+            let leaves = |record| self.records.leaves(record, self.records.now(), rests_in, request_id, message_type);
+            return record.iter().for_each(leaves);
         }
         let header = Header {
             message_type,
@@ -296,7 +303,7 @@ impl Outbox {
         });
         let Ok(frame) = frame else { return };
         self.queued_bytes.set(self.queued_bytes.get() + frame.bytes());
-        self.queue.borrow_mut().push_back(Queued { rests_on, frame, followed });
+        self.queue.borrow_mut().push_back(Queued { rests_on, frame, rests_in, record });
     }
 
     /// What the newest reply rests on, if any waits.
@@ -307,12 +314,14 @@ impl Outbox {
     /// Moves queued replies to the sink as far as they are safe; true if it holds any.
     fn load(&self, sink: &mut Sink, safe: u64) -> bool {
         let mut queue = self.queue.borrow_mut();
+        let now = if queue.is_empty() { Moment::default() } else { self.records.now() };
         while !sink.is_full() {
-            let Some(Queued { frame, followed, .. }) = queue.pop_front_if(|queued| queued.rests_on <= safe) else {
+            let Some(Queued { frame, rests_in, record, .. }) = queue.pop_front_if(|queued| queued.rests_on <= safe)
+            else {
                 break;
             };
-            if let Some(leaving) = followed {
-                leaving.leaves(&self.traces, frame.header.request_id, frame.header.message_type);
+            if let Some(record) = record {
+                self.records.leaves(&record, now, rests_in, frame.header.request_id, frame.header.message_type);
             }
             self.queued_bytes.set(self.queued_bytes.get() - frame.bytes());
             sink.push(frame);

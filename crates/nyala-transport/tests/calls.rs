@@ -175,5 +175,5 @@ async fn connections_are_spread_over_the_cores() {
         connections.push(connection);
     }
     let threads: Vec<_> = server.seen.threads.lock().expect("no panic").values().copied().collect();
-    assert!(threads.len() == 2 && threads.iter().all(|count| *count >= 3), "{threads:?}");
+    assert!(threads.len() == 2 && threads.iter().all(|count| *count >= 2), "{threads:?}");
 }

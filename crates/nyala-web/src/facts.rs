@@ -59,7 +59,7 @@ impl Facts<'_> {
         let probe = |node: &nyala_wire::map::Node| {
             let service = said.get(node.alias.as_str())?;
             let checksum_errors = service.failed.is_none().then_some(service.checksum_errors);
-            Some(Probe { node: node.id, failed: service.failed.clone(), checksum_errors })
+            Some(Probe { node: node.id, failed: service.failed.clone(), checksum_errors, scrubs: Vec::new() })
         };
         self.map.nodes.iter().filter_map(probe).collect()
     }

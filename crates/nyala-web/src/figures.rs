@@ -21,7 +21,7 @@ pub struct Figures {
     pub resyncs: BTreeMap<(GroupId, TargetId), Resync>,
     /// Of each client, in no order.
     pub clients: Vec<ClientFigures>,
-    /// Of each user of mounts that say so, in no order.
+    /// Of each user, in no order.
     pub users: Vec<UserFigures>,
 }
 
@@ -88,10 +88,14 @@ pub struct ClientFigures {
 /// What a user does in a second.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UserFigures {
-    /// The user's number.
+    /// The user's number; what stands for nobody, or for others.
     pub uid: String,
-    /// Requests.
+    /// Requests to metadata services.
     pub requests: f64,
-    /// Mounts that the user is busy on.
+    /// Those of them that change something.
+    pub changes: f64,
+    /// Requests of the kernel, of mounts that say so.
+    pub at_mounts: f64,
+    /// Those mounts that the user is busy on.
     pub mounts: usize,
 }

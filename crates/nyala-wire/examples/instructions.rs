@@ -41,6 +41,7 @@ fn create() -> MetaRequest {
         op: MetaOp::Create { entry: NewEntry { parent: INODE, name, perm: 0o644, umask: 0 }, exclusive: true },
         want: Want::NOTHING,
         caller: None,
+        user: Some(1000),
     }
 }
 

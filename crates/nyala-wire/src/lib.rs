@@ -32,6 +32,7 @@ pub mod mounts;
 pub mod name;
 pub mod raid;
 pub mod relay;
+pub mod scrub;
 pub mod slot_orders;
 pub mod slots;
 pub mod splitmix;
@@ -82,6 +83,8 @@ pub mod message_type {
     pub const STORAGE_RAID: u16 = 0x0220;
     /// Storage to a drive service: body is a [`crate::drive::DriveRequest`], the reply's a [`crate::drive::DriveReply`].
     pub const DRIVE: u16 = 0x0400;
+    /// Command line to storage: body is a [`crate::scrub::ScrubRequest`], the reply's a [`crate::scrub::ScrubState`].
+    pub const STORAGE_SCRUB: u16 = 0x0230;
     /// To management: body is a [`crate::mgmt::MgmtRequest`].
     pub const MGMT: u16 = 0x0300;
     /// Between management nodes: body is a `RaftRequest` of `nyala-mgmt`.
@@ -92,13 +95,13 @@ pub mod message_type {
     pub const STATS: u16 = 0x0002;
     /// Any service: an empty body; the reply's payload is its page of metrics, OpenMetrics text (`docs/metrics.md`).
     pub const METRICS: u16 = 0x0003;
-    /// Any service, answered by its connection layer: body is a [`crate::trace::TraceRequest`], the reply a
-    /// [`crate::trace::TraceReply`].
-    pub const TRACE: u16 = 0x0004;
     /// Any service, answered by its connection layer: an empty body and a payload of at most
     /// [`crate::relay::MAX_PATH_TEST`] bytes, which comes back. Proves that packets of full size go both ways.
     pub const PATH_TEST: u16 = 0x0010;
     /// Any service, answered by its connection layer: body is a [`crate::relay::RelayRequest`]. After an empty reply the
     /// connection is one to the server that the request names.
     pub const RELAY: u16 = 0x0011;
+    /// Any service, answered by its connection layer: body is a [`crate::trace::TraceRequest`], the reply a
+    /// [`crate::trace::TraceReply`].
+    pub const TRACE: u16 = 0x0012;
 }

@@ -47,6 +47,11 @@ impl WalkPiece {
         WalkPiece { at, present: 0, checksums: Vec::new(), bad: 0 }
     }
 
+    /// Bytes of its blocks that have data.
+    pub fn data_bytes(&self) -> u64 {
+        u64::from(self.present.count_ones()) * crate::checksum::BLOCK_BYTES as u64
+    }
+
     /// The checksum of each block; blocks without data have that of zeros, since they read the same.
     pub fn all_checksums(&self) -> [u32; PIECE_BLOCKS as usize] {
         let mut all = [crate::checksum::crc32c_zero_padded(&[]); PIECE_BLOCKS as usize];

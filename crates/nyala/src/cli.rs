@@ -60,7 +60,7 @@ pub enum Command {
     #[command(subcommand)]
     Raid(raid::RaidCommand),
     /// Read everything on storage targets, and repair what is damaged
-    Scrub(scrub::ScrubArgs),
+    Scrub(scrub_cli::ScrubCli),
     /// Compare what all servers have, while the file system is in use, and repair it
     Fsck(fsck::FsckArgs),
     /// The management nodes: who they are, who leads, more and fewer of them
@@ -257,7 +257,7 @@ pub fn run(cli: Cli) -> Outcome {
         Command::Target(command) => run_target(command, output),
         Command::Mirror(command) => run_mirror(command, output),
         Command::Raid(command) => raid::run(command, output),
-        Command::Scrub(args) => scrub::run(args, output),
+        Command::Scrub(cli) => scrub_cli::run(cli, output),
         Command::Fsck(args) => fsck::run(args, output),
         Command::Mgmt(command) => run_mgmt(command, output),
         Command::Entry(EntryCommand::Info(args)) => entry_info::run(args, output),

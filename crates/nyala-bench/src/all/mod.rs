@@ -10,13 +10,15 @@ pub(crate) mod history;
 mod own;
 mod parts;
 mod scores;
+mod table;
 
 pub use own::OwnCluster;
-pub use parts::{Plan, measure};
+pub use parts::{Plan, measure, measure_mirrored};
 pub use scores::{Parts, Score};
 
 use crate::document::Document;
 use crate::error::BenchError;
+use crate::floors;
 use crate::report;
 use crate::sessions;
 use serde::Serialize;
@@ -51,6 +53,8 @@ struct Result14<'a> {
     meta: Option<&'a report::Report>,
     data: Option<&'a report::Report>,
     sessions: Option<&'a sessions::Report>,
+    floor: Option<&'a floors::FloorReport>,
+    mirrored_data: Option<&'a report::Report>,
 }
 
 /// Compares and stores what was measured.
@@ -74,6 +78,8 @@ pub fn conclude(parts: Parts, keeping: &Keeping) -> Result<Whole, BenchError> {
         meta: parts.meta.as_ref().ok(),
         data: parts.data.as_ref().ok(),
         sessions: parts.sessions.as_ref().ok(),
+        floor: parts.floor.as_ref().ok(),
+        mirrored_data: parts.mirrored_data.as_ref().ok(),
     };
     let json = serde_json::to_string_pretty(&result);
     let json = json.map_err(|error| BenchError::failed(format!("cannot write JSON: {error}")))? + "\n";
@@ -85,13 +91,24 @@ pub fn conclude(parts: Parts, keeping: &Keeping) -> Result<Whole, BenchError> {
         }
     }
     let document = document(&parts, &result, &notes);
-    let broken = [parts.meta.err(), parts.data.err(), parts.sessions.err()].into_iter().flatten().next();
+    let Parts { meta, data, sessions, floor, mirrored_data, .. } = parts;
+    let broken = [meta.err(), data.err(), sessions.err(), floor.err(), mirrored_data.err()];
+    let broken = broken.into_iter().flatten().next();
     Ok(Whole { json, document, broken })
 }
 
 fn document(parts: &Parts, result: &Result14<'_>, notes: &[String]) -> Document {
     let mut all = Document::default();
     for report in [&parts.meta, &parts.data].into_iter().flatten() {
+        all.append(report::table::render(report));
+        all.text("\n");
+    }
+    if let Ok(report) = &parts.floor {
+        all.append(report.document());
+        all.text("\n");
+    }
+    if let Ok(report) = &parts.mirrored_data {
+        all.text("Mirrored files\n");
         all.append(report::table::render(report));
         all.text("\n");
     }
@@ -102,7 +119,7 @@ fn document(parts: &Parts, result: &Result14<'_>, notes: &[String]) -> Document 
     let reached = result.scores.iter().filter(|score| score.aim.ok).count();
     let before = result.compared_with.as_ref().map_or(String::new(), |name| format!(", compared with {name}"));
     all.text(format!("Design, section 14: {reached} of {} reached{before}\n\n", result.scores.len()));
-    all.table(scores::table(&result.scores));
+    all.table(table::table(&result.scores));
     notes.iter().for_each(|note| all.text(format!("note: {note}\n")));
     all
 }

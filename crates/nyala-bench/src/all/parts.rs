@@ -5,6 +5,7 @@
 use super::scores::{Parts, mirror_figures};
 use crate::error::BenchError;
 use crate::failure;
+use crate::floors;
 use crate::report;
 use crate::session::{self, Job};
 use crate::sessions::{self, SessionsJob};
@@ -21,6 +22,8 @@ pub struct Plan {
     pub sessions: SessionsJob,
     /// `bench failure`, which makes a cluster of its own.
     pub failure: failure::Options,
+    /// `bench floor`, with the sizes of `bench data`.
+    pub floor: floors::Options,
 }
 
 fn told<T>(part: &str, result: Result<T, impl Display>) -> Result<T, String> {
@@ -37,9 +40,31 @@ pub async fn measure(plan: Plan, stop: &Stop) -> Result<Parts, BenchError> {
     go_on()?;
     let data = told("data", session::run(plan.data, stop).await);
     go_on()?;
+    let floor = told("floor", measure_floor(plan.floor, stop).await);
+    go_on()?;
     let sessions = told("sessions", sessions::run(&plan.sessions).await);
     go_on()?;
     let mirrors = told("failure", failure::run(&plan.failure, stop).await);
     go_on()?;
-    Ok(Parts { meta, data, sessions, mirrors: mirrors.and_then(|study| mirror_figures(&study.report)) })
+    let mirrors = mirrors.and_then(|study| mirror_figures(&study.report));
+    Ok(Parts { meta, data, sessions, mirrors, floor, mirrored_data: Err("not measured".to_owned()) })
+}
+
+/// The floor, right behind what it is held against.
+async fn measure_floor(options: floors::Options, stop: &Stop) -> Result<floors::FloorReport, BenchError> {
+    let stop = stop.clone();
+    let run = tokio::task::spawn_blocking(move || floors::run(&options, &stop)).await;
+    run.unwrap_or_else(|error| Err(BenchError::failed(format!("it died: {error}"))))
+}
+
+/// Data on a cluster of its own whose files are mirrored; `job` finds it, or says why there is none. A signal ends the whole.
+pub async fn measure_mirrored(
+    job: Result<Job, String>,
+    stop: &Stop,
+) -> Result<Result<report::Report, String>, BenchError> {
+    let report = match told("data, mirrored", job) {
+        Ok(job) => told("data, mirrored", session::run(job, stop).await),
+        Err(why) => Err(why),
+    };
+    if stop.wanted() { Err(BenchError::stopped()) } else { Ok(report) }
 }

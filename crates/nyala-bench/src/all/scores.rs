@@ -2,12 +2,12 @@
 
 //! Every row of the design's section 14 with its figure. Pure.
 
-use crate::document::Table;
 use crate::failure::figures::Report;
+use crate::floors;
+use crate::floors::ratios::{of_floor, of_unmirrored};
 use crate::report;
 use crate::report::aim::{Aim, at_least, at_most};
 use crate::report::aims::all;
-use crate::report::table::figure;
 use crate::sessions;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,12 @@ pub struct Score {
     /// The figure and its aim.
     #[serde(flatten)]
     pub aim: Aim,
+    /// Of a ratio to a floor: the same figure as it is, and its aim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absolute: Option<Aim>,
+    /// Of a ratio to a floor: the floor's figure, in the unit of the absolute one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<f64>,
     /// The figure of the result that was compared with.
     #[serde(default)]
     pub before: Option<f64>,
@@ -28,7 +34,7 @@ pub struct Score {
 impl Score {
     /// Nothing to compare with yet.
     pub fn new(aim: Aim) -> Score {
-        Score { aim, before: None, worse: false }
+        Score { aim, absolute: None, floor: None, before: None, worse: false }
     }
 }
 
@@ -42,6 +48,10 @@ pub struct Parts {
     pub sessions: Result<sessions::Report, String>,
     /// Figures of mirror groups.
     pub mirrors: Result<Vec<Aim>, String>,
+    /// `bench floor`, with the sizes of `bench data`.
+    pub floor: Result<floors::FloorReport, String>,
+    /// The workloads of `bench data` that have aims for mirrored files, on mirrored files.
+    pub mirrored_data: Result<report::Report, String>,
 }
 
 /// The design's aims for mirrored files: mirrored by unmirrored, longest stall (s), reads without a member, I/O during resync.
@@ -71,8 +81,9 @@ pub fn scores(parts: &Parts) -> Vec<Score> {
         [&parts.meta, &parts.data].into_iter().flatten().flat_map(|report| report.rows.clone()).collect();
     let why = [parts.meta.as_ref().err(), parts.data.as_ref().err()].into_iter().flatten().next();
     let why = why.map_or("its phase did nothing", String::as_str);
-    let mut aims: Vec<Aim> =
-        all(&rows, &loopback.unwrap_or_default()).into_iter().map(|aim| aim.because(why)).collect();
+    let absolute = all(&rows, &loopback.unwrap_or_default()).into_iter().map(|aim| aim.because(why));
+    let mut scores = beside_floor(absolute, parts);
+    let mut aims = mirrored_data(parts);
     aims.extend(mirror_aims([None; 4]).into_iter().map(|wanted| match &parts.mirrors {
         Ok(found) => {
             let found = found.iter().find(|aim| aim.what == wanted.what && aim.value.is_some()).cloned();
@@ -84,57 +95,45 @@ pub fn scores(parts: &Parts) -> Vec<Score> {
         Ok(report) => aims.extend(report.aims.clone()),
         Err(why) => aims.push(at_most(sessions::MEMORY_AIM, None, sessions::MEMORY_AIM_KIB, "KiB").because(why)),
     }
-    aims.into_iter().map(Score::new).collect()
+    scores.extend(aims.into_iter().map(Score::new));
+    scores
 }
 
-/// The rows for people.
-pub fn table(scores: &[Score]) -> Table {
-    let mut table = Table::new(&["AIM", "MEASURED", "WANTED", "RATIO", "RESULT", "BEFORE", "CHANGE"]);
-    for score in scores {
-        let aim = &score.aim;
-        let change = match (aim.value, score.before) {
-            (Some(now), Some(then)) if then > 0.0 => format!("{:+.0} %", 100.0 * (now / then - 1.0)),
-            _ => String::new(),
-        };
-        let result = match &aim.why {
-            Some(why) => format!("{} ({why})", aim.result()),
-            None => aim.result().to_owned(),
-        };
-        table.row([
-            aim.what.clone(),
-            aim.measured(),
-            aim.wanted(),
-            aim.ratio().map_or("-".to_owned(), |ratio| format!("{ratio:.2}")),
-            result,
-            score.before.map_or("-".to_owned(), |before| figure(Some(before))),
-            if score.worse { format!("{change} WORSE").trim().to_owned() } else { change },
-        ]);
+/// The reason of the first of these parts that has none.
+fn reason(parts: [Option<&String>; 2]) -> &str {
+    parts.into_iter().flatten().next().map_or("its phase did nothing", String::as_str)
+}
+
+/// Absolute aims, those of storage beside its ratio to the floor, and what has only that ratio.
+fn beside_floor(absolute: impl Iterator<Item = Aim>, parts: &Parts) -> Vec<Score> {
+    let rows = parts.data.as_ref().map_or(&[][..], |report| &report.rows[..]);
+    let floor = parts.floor.as_ref().map_or(&[][..], |report| &report.rows[..]);
+    let why = reason([parts.data.as_ref().err(), parts.floor.as_ref().err()]);
+    let mut ratios = of_floor(rows, floor);
+    let mut scores: Vec<Score> = Vec::new();
+    for aim in absolute {
+        match ratios.iter().position(|ratio| ratio.absolute == Some(aim.what.as_str())) {
+            Some(at) => {
+                let ratio = ratios.remove(at);
+                let score = Score::new(ratio.aim.because(why));
+                scores.push(Score { absolute: Some(aim), floor: ratio.floor, ..score });
+            }
+            None => scores.push(Score::new(aim)),
+        }
     }
-    table
+    let others = ratios.into_iter().map(|ratio| Score { floor: ratio.floor, ..Score::new(ratio.aim.because(why)) });
+    scores.extend(others);
+    scores
+}
+
+/// What mirrored files cost storage by what unmirrored ones do.
+fn mirrored_data(parts: &Parts) -> Vec<Aim> {
+    let rows = |part: &Result<report::Report, String>| part.as_ref().map_or(Vec::new(), |report| report.rows.clone());
+    let why = reason([parts.data.as_ref().err(), parts.mirrored_data.as_ref().err()]);
+    let aims = of_unmirrored(&rows(&parts.mirrored_data), &rows(&parts.data));
+    aims.into_iter().map(|aim| aim.because(why)).collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::document::Document;
-
-    #[test]
-    fn every_row_is_there_and_says_why_it_has_no_figure() {
-        let away = || "no cluster".to_owned();
-        let mirrors = vec![at_most("longest stall when a mirror member's process is killed", Some(0.4), 1.0, "s")];
-        let parts = Parts { meta: Err(away()), data: Err(away()), sessions: Err(away()), mirrors: Ok(mirrors) };
-        let scores = scores(&parts);
-        // Thirteen rows of the design (some with several figures), two ratios within one run.
-        assert_eq!(scores.len(), 20);
-        for score in &scores {
-            assert_eq!(score.aim.ok, score.aim.value.is_some(), "{score:?}");
-            assert_eq!(score.aim.why.is_some(), score.aim.value.is_none(), "{score:?}");
-        }
-        let mut text = Document::default();
-        text.table(table(&scores));
-        let text = text.plain();
-        assert_eq!(text.matches("MISS (no cluster)").count(), 16, "{text}");
-        assert_eq!(text.matches("MISS (not measured)").count(), 3, "{text}");
-        assert!(text.lines().any(|line| line.contains("stall") && line.contains("0.40 s") && line.contains(" ok ")));
-    }
-}
+#[path = "scores_tests.rs"]
+mod tests;

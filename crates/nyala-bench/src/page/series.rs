@@ -117,13 +117,13 @@ pub fn groups(runs: &[Stored]) -> Vec<Group> {
 /// How many times worse than its aim each figure is, through all runs.
 pub fn misses(runs: &[Stored]) -> Vec<Series> {
     let mut whats: Vec<&str> = Vec::new();
-    for aim in runs.iter().rev().flat_map(|run| &run.aims) {
+    for aim in runs.iter().rev().flat_map(Stored::figures) {
         if !whats.contains(&aim.what.as_str()) {
             whats.push(&aim.what);
         }
     }
     let of = |what: &str| {
-        let value = |run: &Stored| run.aims.iter().find(|aim| aim.what == what).and_then(|aim| aim.miss());
+        let value = |run: &Stored| run.figures().find(|aim| aim.what == what).and_then(|aim| aim.miss());
         Series { what: what.to_owned(), values: runs.iter().map(value).collect() }
     };
     whats.into_iter().map(of).collect()

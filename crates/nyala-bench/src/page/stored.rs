@@ -3,6 +3,7 @@
 //! What is read of a stored run: of `nyala bench all`, or of one benchmark with `--output json`.
 
 use super::loose::{self, Grid};
+use crate::all::Score;
 use crate::measure::latency::Percentiles;
 use crate::measure::loopback::Loopback;
 use crate::report::aim::Aim;
@@ -34,10 +35,19 @@ pub struct Stored {
     pub loopback: Option<Loopback>,
     /// Figures next to what they should be.
     pub aims: Vec<Aim>,
+    /// Of those that are ratios to a floor, the same figures as they are.
+    pub absolutes: Vec<Aim>,
     /// Phases.
     pub rows: Vec<StoredRow>,
     /// Other lists of figures, by what they are called.
     pub tables: Vec<(String, Grid)>,
+}
+
+impl Stored {
+    /// All figures that have an aim.
+    pub fn figures(&self) -> impl Iterator<Item = &Aim> {
+        self.aims.iter().chain(&self.absolutes)
+    }
 }
 
 /// A phase at one place.
@@ -79,7 +89,7 @@ impl StoredRow {
 }
 
 /// Parts of a whole result.
-const PARTS: [&str; 3] = ["meta", "data", "sessions"];
+const PARTS: [&str; 4] = ["meta", "data", "sessions", "floor"];
 /// What the fields above take.
 const KNOWN: [&str; 9] = ["name", "compared_with", "scores", "meta", "data", "sessions", "rows", "aims", "notes"];
 
@@ -111,7 +121,10 @@ pub fn read(name: &str, text: &str) -> Result<Stored, NotARun> {
         run.tables.extend(lists.filter_map(|(key, list)| Some((title(key), loose::table(list)?))));
     }
     let aims = whole.get("scores").or_else(|| whole.get("aims")).cloned().unwrap_or_else(|| Value::Array(vec![]));
-    run.aims = serde_json::from_value(aims).map_err(form)?;
+    for score in serde_json::from_value::<Vec<Score>>(aims).map_err(form)? {
+        run.absolutes.extend(score.absolute);
+        run.aims.push(score.aim);
+    }
     if run.aims.is_empty() && run.rows.is_empty() && run.tables.is_empty() {
         return Err(NotARun::Nothing);
     }
@@ -132,6 +145,22 @@ mod tests {
         let whole = format!(r#"{{"name":"n","scores":[],"meta":{alone},"data":null,"compared_with":null}}"#);
         let run = read("file", &whole).unwrap();
         assert_eq!((run.name.as_str(), run.rows.len(), run.tables.len()), ("n", 1, 1));
+    }
+
+    #[test]
+    fn a_run_with_a_floor_has_its_rows_and_both_figures_of_a_ratio() {
+        let aim = |what: &str, value: f64| {
+            format!(r#""what":"{what}","value":{value},"aim":1.25,"unit":"x","at_least":false,"ok":true"#)
+        };
+        let score = format!(r#"{{{},"absolute":{{{}}},"floor":0.2}}"#, aim("ratio", 1.2), aim("as it is", 0.24));
+        let floor = r#"{"bench":"floor","setting":{"cpus":2},"sizes":{"block":524288},"rounds":3,"notes":["a"],
+            "rows":[{"workload":"floor","step":"write","place":"floor","bytes":1073741824,"seconds":1.0,"cpu":{"storage_us":200000}}]}"#;
+        let run = read("file", &format!(r#"{{"name":"n","scores":[{score}],"floor":{floor}}}"#)).unwrap();
+        assert_eq!(run.rows[0].what(), "floor write (floor)");
+        assert_eq!(run.aims.iter().map(|aim| aim.what.as_str()).collect::<Vec<_>>(), ["ratio"]);
+        assert_eq!(run.figures().map(|aim| aim.value).collect::<Vec<_>>(), [Some(1.2), Some(0.24)]);
+        let alone = read("file", floor).unwrap();
+        assert_eq!((alone.rows.len(), alone.settings[0].0.as_str(), alone.tables.len()), (1, "floor", 0));
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub enum Place {
     Mount,
     /// System calls on a local file system.
     Local,
+    /// Minimal programs that do the same transfers, without a cluster.
+    Floor,
 }
 
 impl Place {
@@ -32,6 +34,7 @@ impl Place {
             Place::Native => "native",
             Place::Mount => "mount",
             Place::Local => "local",
+            Place::Floor => "floor",
         }
     }
 }

@@ -91,7 +91,17 @@ impl One {
     async fn meta(&self, to: &Endpoint, op: MetaOp) -> Result<MetaReply, String> {
         let (now, want) = (Time::default(), Want::NOTHING);
         let owner = Owner::default();
-        let request = MetaRequest { session: self.id, sequence: 0, acked_below: 0, owner, now, op, want, caller: None };
+        let request = MetaRequest {
+            session: self.id,
+            sequence: 0,
+            acked_below: 0,
+            owner,
+            now,
+            op,
+            want,
+            caller: None,
+            user: None,
+        };
         let request = Request::new(message_type::META, encode(&request)).at(self.ground.map.0, 0);
         let body = self.call(to, request, WATCH).await?;
         let (_, rest) = Grants::split(&body).map_err(|error| error.to_string())?;

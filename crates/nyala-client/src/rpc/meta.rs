@@ -9,7 +9,7 @@
 //! handed over under the session that has ended (`rpc::bound`): then it fails.
 
 use crate::error::{Error, Result};
-use crate::rpc::acting_user::caller;
+use crate::rpc::acting_user::{caller, user};
 use crate::rpc::adopt::{adopt, note_slots};
 use crate::rpc::bound::Bound;
 use crate::rpc::cluster::Cluster;
@@ -53,12 +53,25 @@ fn rests_on_sessions(op: &MetaOp) -> bool {
     )
 }
 
+/// Whether a client says it for itself: it is no user's, also if a call of one waits for it.
+fn is_own(op: &MetaOp) -> bool {
+    matches!(
+        op,
+        MetaOp::SessionOpen { .. }
+            | MetaOp::SessionClose
+            | MetaOp::SessionAdopt(_)
+            | MetaOp::DelegationPoll { .. }
+            | MetaOp::DelegationReturn { .. }
+            | MetaOp::Replay(_)
+    )
+}
+
 impl Cluster {
     /// A request under no sequence number yet.
     pub(crate) fn request(&self, op: MetaOp, owner: Owner) -> MetaRequest {
         let want = Want::NOTHING;
-        let (session, caller) = (SessionId(0), caller(self));
-        MetaRequest { session, sequence: 0, acked_below: 0, owner, now: wall_clock(), op, want, caller }
+        let (session, caller, user) = (SessionId(0), caller(self), user().filter(|_| !is_own(&op)));
+        MetaRequest { session, sequence: 0, acked_below: 0, owner, now: wall_clock(), op, want, caller, user }
     }
 
     /// Sends once.

@@ -5,11 +5,12 @@
 mod finding;
 mod groups;
 mod nodes;
+mod scrubs;
 mod targets;
 #[cfg(test)]
 mod tests;
 
-pub use finding::{About, Finding, Probe, Severity};
+pub use finding::{About, Finding, Probe, Severity, TargetScrub};
 
 use nyala_wire::map::ClusterMap;
 
@@ -19,6 +20,7 @@ pub fn findings(map: &ClusterMap, probes: &[Probe]) -> Vec<Finding> {
     let mut all = Vec::new();
     nodes::check(map, probes, &mut all);
     targets::check(map, &mut all);
+    scrubs::check(map, probes, &mut all);
     groups::check(map, &mut all);
     nodes::missing(map, &mut all);
     all

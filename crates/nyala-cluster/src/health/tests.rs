@@ -60,7 +60,7 @@ fn take_away(map: &mut ClusterMap, at: usize) {
 #[test]
 fn a_whole_cluster_has_no_findings() {
     assert_eq!(worst(&findings(&map(true), &[])), None);
-    let silent = Probe { node: NodeId(2), failed: None, checksum_errors: Some(0) };
+    let silent = Probe { node: NodeId(2), failed: None, checksum_errors: Some(0), scrubs: Vec::new() };
     assert_eq!(findings(&map(true), &[silent]), []);
 }
 
@@ -93,8 +93,9 @@ fn resync_is_a_notice_until_somebody_stops_it() {
 
 #[test]
 fn what_nodes_say_themselves_counts() {
-    let failed = Probe { node: NodeId(3), failed: Some("connection refused".into()), checksum_errors: None };
-    let damaged = Probe { node: NodeId(2), failed: None, checksum_errors: Some(3) };
+    let failed =
+        Probe { node: NodeId(3), failed: Some("connection refused".into()), checksum_errors: None, scrubs: Vec::new() };
+    let damaged = Probe { node: NodeId(2), failed: None, checksum_errors: Some(3), scrubs: Vec::new() };
     let all = findings(&map(true), &[failed, damaged]);
     let said: Vec<&str> = all.iter().map(|finding| finding.what.as_str()).collect();
     assert_eq!(
@@ -105,6 +106,39 @@ fn what_nodes_say_themselves_counts() {
         ]
     );
     assert!(all[1].advice.contains("10.0.0.1") && all[1].advice.contains("nyala-storage"), "{}", all[1].advice);
+}
+
+#[test]
+fn what_scrubs_could_not_repair_and_scrubs_that_do_not_end_are_findings() {
+    let counter = |name: &str, value| (name.to_owned(), value);
+    let counters = [
+        counter("scrub.102.damaged_bytes", 8192),
+        counter("scrub.102.late", 0),
+        counter("scrub.101.damaged_bytes", 0),
+        counter("scrub.101.late", 1),
+        counter("scrub.99.late", 1),
+        counter("scrub.x.late", 1),
+        counter("scrub.101.late.odd", 1),
+        counter("checksum.errors", 0),
+    ];
+    let scrubs = TargetScrub::among(&counters);
+    assert_eq!(scrubs[1], TargetScrub { target: TargetId(101), damaged_bytes: 0, late: true });
+    let probe = Probe { node: NodeId(2), failed: None, checksum_errors: Some(0), scrubs };
+    let all = findings(&map(true), &[probe]);
+    let said: Vec<_> = all.iter().map(|finding| (finding.about, finding.what.as_str())).collect();
+    assert_eq!(
+        said,
+        [
+            (About::Target(TargetId(101)), "storage target 101 (t101) was not scrubbed as a whole for three intervals"),
+            (
+                About::Target(TargetId(102)),
+                "storage target 102 (t102) has 8192 damaged bytes that could not be repaired"
+            ),
+        ]
+    );
+    assert!(
+        all.iter().all(|finding| finding.advice.contains("nyala scrub status 10") && finding.advice.ends_with('.'))
+    );
 }
 
 #[test]

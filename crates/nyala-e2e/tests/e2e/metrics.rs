@@ -21,6 +21,9 @@ const WRITE_BYTES: u64 = 1 << 20;
 /// Older than what a page may be served again for.
 const NEW_PAGE: Duration = Duration::from_millis(300);
 const USER: u32 = 12_345;
+/// Two users and how much each of them changes, in [`two_users`].
+const MAKER: (u32, u64) = (23_456, 20);
+const LINKER: (u32, u64) = (34_567, 12);
 
 /// A port that nobody has now.
 fn free_address() -> SocketAddr {
@@ -99,6 +102,19 @@ fn large_file(path: &Path) {
     }
 }
 
+/// One makes directories, the other links, of which it removes some: each is one change of the name space.
+fn two_users(dir: &Path) {
+    let run = |uid: u32, script: &str| {
+        let status =
+            Command::new("sh").args(["-ec", script]).current_dir("/").env("DIR", dir).uid(uid).gid(uid).status();
+        assert!(status.unwrap().success(), "{script}");
+    };
+    let (made, links) = (MAKER.1, LINKER.1 * 2 / 3);
+    run(MAKER.0, &format!("for n in $(seq {made}); do mkdir $DIR/made$n; done"));
+    run(LINKER.0, &format!("for n in $(seq {links}); do ln -s nowhere $DIR/link$n; done"));
+    run(LINKER.0, &format!("for n in $(seq {}); do rm $DIR/link$n; done", LINKER.1 - links));
+}
+
 #[test]
 fn e2e_metrics_say_what_was_done() {
     let _one = serial();
@@ -112,6 +128,7 @@ fn e2e_metrics_say_what_was_done() {
     fs::set_permissions(&dir, fs::Permissions::from_mode(0o777)).unwrap();
     let others = Command::new("touch").arg(dir.join("theirs")).uid(USER).gid(USER).status().unwrap();
     assert!(others.success());
+    two_users(&dir);
     let after = pages(&addresses);
     for (name, source) in
         [("mgmt", Source::Mgmtd), ("meta1", Source::Meta), ("storage1", Source::Storage), ("mount", Source::Mount)]
@@ -123,7 +140,8 @@ fn e2e_metrics_say_what_was_done() {
     let grew =
         |of: &str, name: &str, labels: &[(&str, &str)]| sum(&after[of], name, labels) - sum(&before[of], name, labels);
     let requests = |of: &str, metric: &str, op: &str| grew(of, metric, &[("op", op)]);
-    for (op, count) in [("symlink", FILES), ("unlink", FILES / 2)] {
+    let links = LINKER.1 * 2 / 3;
+    for (op, count) in [("symlink", FILES + links), ("unlink", FILES / 2 + LINKER.1 - links)] {
         assert_eq!(requests("mount", "nyala_fuse_request_duration_seconds", op), count, "{op} of the kernel");
         assert_eq!(requests("meta1", "nyala_meta_request_duration_seconds", op), count, "{op} of the client");
     }
@@ -155,6 +173,7 @@ fn e2e_metrics_say_what_was_done() {
         assert_eq!(sum(&after[of], name, &[]), 1, "{name}");
     }
     stats(&cluster);
+    users(&cluster, &after["meta1"]);
     let online = [("kind", "storage"), ("reachability", "online"), ("consistency", "good")];
     assert_eq!(sum(&after["mgmt"], "nyala_mgmt_targets", &online), 2);
 }
@@ -168,4 +187,25 @@ fn stats(cluster: &Cluster) {
     assert_eq!(clients["127.0.0.1"]["written_bytes"].as_u64(), Some(WRITES * WRITE_BYTES), "{clients}");
     let rates = cluster.json(&["stats", "server", "--watch", "100ms", "--count", "1"]);
     assert!(rates["mgmt1"]["requests"].as_u64().is_some(), "{rates}");
+}
+
+/// Users are told apart, in the metric and by the command; what the client does by itself is nobody's.
+fn users(cluster: &Cluster, meta: &Families) {
+    let said = cluster.json(&["stats", "user", "--numeric"]);
+    for (uid, changes) in [MAKER, LINKER] {
+        let uid = uid.to_string();
+        assert_eq!(sum(meta, "nyala_meta_user_changes", &[("uid", &uid)]), changes, "of user {uid}");
+        assert!(sum(meta, "nyala_meta_user_requests", &[("uid", &uid)]) >= changes, "of user {uid}");
+        assert_eq!(said[&uid]["changes"].as_u64(), Some(changes), "{said}");
+        assert!(said[&uid]["requests"].as_u64() >= Some(changes), "{said}");
+    }
+    assert!(said["-"]["requests"].as_u64() > Some(0), "{said}");
+    assert!(said["0"]["changes"].as_u64() >= Some(2 * FILES) && said["0"]["name"].is_null(), "{said}");
+    let top = cluster.json(&["stats", "user", "--top", "1"]);
+    let rest = top["others"]["requests"].as_u64();
+    assert!(top.as_object().is_some_and(|users| users.len() == 2) && rest >= Some(LINKER.1 + MAKER.1), "{top}");
+    let named = cluster.json(&["stats", "user"]);
+    assert_eq!(named["0"]["name"], "root", "{named}");
+    let rates = cluster.json(&["stats", "user", "--watch", "100ms", "--count", "1"]);
+    assert!(rates[MAKER.0.to_string()].is_null(), "nothing was asked for in its name since: {rates}");
 }

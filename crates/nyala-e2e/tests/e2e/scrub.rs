@@ -170,3 +170,63 @@ fn e2e_mirror_check_finds_a_difference() {
         assert_eq!((place["inode"].as_str(), place["offset"].as_u64()), (Some(inode.as_str()), Some(1 << 20)));
     }
 }
+
+/// Services with these settings from now on.
+fn restart_with(cluster: &Cluster, setting: &str) {
+    cluster.down().must();
+    for name in ["storage1", "storage2"] {
+        let path = cluster.dir().join("conf").join(format!("{name}.toml"));
+        let settings = fs::read_to_string(&path).unwrap();
+        fs::write(&path, format!("{setting}\n{settings}")).unwrap();
+    }
+    cluster.up().must();
+    cluster.wait_healthy();
+}
+
+/// Asks until it is so.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = std::time::Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < Duration::from_secs(60), "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn e2e_services_scrub_by_themselves() {
+    let _one = serial();
+    let cluster = mirrored();
+    let (dir, plain) = (cluster.test_dir("mirrored"), cluster.test_dir("plain"));
+    cluster.nyala(["entry", "set", "--pattern", "raid0", "--num-targets", "1", &text(&plain)]).must();
+    let (path, alone) = (dir.join("f"), plain.join("f"));
+    write(&path, &pattern(7, LEN));
+    write(&alone, &pattern(8, 50_000));
+    restart_with(&cluster, "scrub-interval = \"1s\"\nscrub-rate = \"0\"");
+    let status = || ask(&cluster, &["scrub", "status"]);
+    let damaged = |said: &Value| {
+        said.as_array().unwrap().iter().map(|target| target["damaged_bytes"].as_u64().unwrap()).sum::<u64>()
+    };
+    let ended = |said: &Value| said.as_array().unwrap().iter().all(|target| target["ended_s"].as_u64().is_some());
+    until("all is scrubbed once", || ended(&status().1));
+    assert_eq!((status().0, damaged(&status().1)), (0, 0));
+
+    let (of_path, of_alone) = (inode(&cluster, &path), inode(&cluster, &alone));
+    let targets = target_dirs(&cluster);
+    let copies = || [0, 1].map(|at| fs::read(chunk_files(&targets[at].1, &of_path).remove(0).1).unwrap());
+    let right = copies();
+    flip(&targets[0].1, &of_path, 5000);
+    flip(&targets[1].1, &of_path, 1 << 20);
+    let holder = targets.iter().find(|(_, dir)| !chunk_files(dir, &of_alone).is_empty()).unwrap();
+    flip(&holder.1, &of_alone, 9000);
+    assert!(copies() != right);
+    until("the mirror is right again", || copies() == right);
+    until("the damage that nobody can repair is known", || damaged(&status().1) == 4096);
+    let (code, said) = status();
+    let place = said.as_array().unwrap().iter().find_map(|target| target["damage"].get(0)).unwrap();
+    assert_eq!((code, place["inode"].as_str(), place["offset"].as_u64()), (6, Some(of_alone.as_str()), Some(8192)));
+    let (code, health) = ask(&cluster, &["health", "check"]);
+    let problems = health["problems"].to_string();
+    assert!(code == 6 && problems.contains("4096 damaged bytes that could not be repaired"), "{problems}");
+    write(&alone, &pattern(9, 50_000));
+    until("what was written anew is forgotten", || status().0 == 0);
+}

@@ -50,6 +50,7 @@ fn e2e_setup_by_the_page() {
     });
     mirrored_and_mounted(&mut site);
     again_and_wrong(&mut site);
+    monitored(&mut site);
     site.on("node01").sh("umount /mnt/nyala").must();
 }
 
@@ -71,6 +72,13 @@ fn mirrored_and_mounted(site: &mut Site) {
     assert!(tuned.contains("--yes does it") || tuned.contains("nothing to change"), "{tuned}");
 }
 
+/// A monitoring service that is set up and started as its unit says keeps what it hears.
+fn monitored(site: &mut Site) {
+    site.does("node03", "nyala setup mon --mgmt node01,node02,node03 --start --yes");
+    site.wait("a round is in the history", |site| site.on("node03").sh("ls /var/lib/nyala/mon/raw-*.seg").ok());
+    site.on("node03").stop("mon", "TERM");
+}
+
 /// The same again changes nothing; what is wrong is refused and changes nothing.
 fn again_and_wrong(site: &mut Site) {
     let again = site.on("node01").sh("nyala setup mgmtd").must();
@@ -89,6 +97,8 @@ fn again_and_wrong(site: &mut Site) {
         ("meta --instance b --port 8105 --mgmt 10.77.0.1 --set lisen=1", 2, "lisen"),
         ("client --mgmt 10.77.0.1 --mount mnt", 2, "begins with /"),
         ("meta --mgmt 10.77.0.1 --start", 2, "systemd"),
+        ("mon --mgmt 10.77.0.1 --dir /etc", 1, "not empty"),
+        ("mon --mgmt 10.77.0.1 --set interval=1ms", 3, "100ms"),
     ] {
         let refused = site.on("node02").sh(&line(command));
         assert_eq!(refused.code(), Some(code), "{}", refused.describe());

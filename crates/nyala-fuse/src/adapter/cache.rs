@@ -14,10 +14,14 @@
 //! inode ([`Known::No`]). Such a withdrawal ends the epoch, so that nobody gets to the inode without a look-up, and is
 //! repeated when a file or directory is opened that was reached by the old name ([`KernelCache::recheck`]). Replies that
 //! the kernel does not compare with a version (to setattr, link and create) carry no lifetime for attributes at all.
+//! Attributes that it takes for old it shows all the same to whoever asked, and goes on with the size that it had: so what this mount
+//! changed itself is withdrawn when nobody is asking ([`AttrRequests`]). What others withdraw waits no longer than [`ASKING`]: an answer that takes longer
+//! may be one that waits for the withdrawal. A request that nobody has taken from the kernel's queue yet is not seen here.
 //!
 //! A kernel without epochs (before 6.16) is given no lifetimes of names. A notification that the kernel refuses for
 //! another reason cannot be repaired here: it is logged as an error.
 
+use super::attr_requests::AttrRequests;
 use super::lock_holders::LockHolders;
 use super::moved::{At, Moved};
 use super::open_dirs::OpenDirs;
@@ -32,9 +36,12 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+use tokio::sync::Notify;
 
 /// Longer than dropping pages takes that nobody holds.
 const OWN_PAGE: Duration = Duration::from_millis(5);
+/// Longer than most answers to a request for attributes take.
+const ASKING: Duration = Duration::from_millis(5);
 /// So many inodes are remembered that the kernel did not know when they were withdrawn.
 const MAX_SUSPECTS: usize = 65536;
 
@@ -52,6 +59,9 @@ pub struct KernelCache {
     pub pages: PageCacheUse,
     suspects: Suspects,
     withdrawals: AtomicU64,
+    attr_requests: Mutex<AttrRequests>,
+    /// The last request for some inode's attributes was answered.
+    attributes_told: Notify,
 }
 
 /// Inodes that the kernel did not know when they were withdrawn, and when that was.
@@ -134,8 +144,31 @@ impl KernelCache {
         }
     }
 
-    /// The kernel's attributes of an inode are wrong by something that this mount did. Never blocks.
-    pub fn forget_attributes(&self, ino: Ino) {
+    /// The kernel asks for attributes.
+    pub fn attributes_asked(&self, ino: Ino) {
+        self.attr_requests.lock().begin(ino.0);
+    }
+
+    /// It has the answer.
+    pub fn attributes_told(&self, ino: Ino) {
+        let forget = self.attr_requests.lock().end(ino.0);
+        self.attributes_told.notify_waiters();
+        if forget {
+            self.forget_attributes(ino);
+        }
+    }
+
+    /// The kernel's attributes of an inode, but for the size, are wrong by something that this mount did. Those that it is just asking for are
+    /// answered first ([`AttrRequests`]). Never blocks.
+    pub fn attributes_changed(&self, ino: Ino) {
+        let now = self.attr_requests.lock().forget(ino.0);
+        if now {
+            self.forget_attributes(ino);
+        }
+    }
+
+    /// The kernel is to ask for attributes. Never blocks.
+    fn forget_attributes(&self, ino: Ino) {
         if let Some(notifier) = self.notifier.get()
             && let Err(error) = notifier.withdraw_attributes(ino)
         {
@@ -220,8 +253,26 @@ impl KernelCache {
         }
     }
 
+    /// Lets the kernel have the attributes that it is asking for, unless that takes long.
+    async fn let_ask(&self, ino: Ino) {
+        let told = async {
+            loop {
+                let told = self.attributes_told.notified();
+                let mut told = std::pin::pin!(told);
+                told.as_mut().enable();
+                if !self.attr_requests.lock().is_asked(ino.0) {
+                    return;
+                }
+                told.await;
+            }
+        };
+        // Whether it was in time or not.
+        let _ = tokio::time::timeout(ASKING, told).await;
+    }
+
     async fn withdraw_node(&self, ino: Ino, what: Withdraw, lifetime: Duration) {
         let Some(notifier) = self.notifier.get() else { return };
+        self.let_ask(ino).await;
         self.withdrawals.fetch_add(1, Ordering::Relaxed);
         // Before the kernel is asked, so that an open that comes right after its answer finds it.
         self.suspects.add(ino, Instant::now(), lifetime);

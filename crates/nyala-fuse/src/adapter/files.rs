@@ -197,7 +197,7 @@ async fn kill_suidgid(fs: &NyalaFs, ctx: &Context, ino: Ino, handle: &FileHandle
     }
     let set = SetAttr { kill_suidgid: true, outside_group, ..SetAttr::default() };
     fs.client.setattr(inode(ino), set).await.map_err(|e| errno("clear setuid", ino, e))?;
-    fs.cache.forget_attributes(ino);
+    fs.cache.attributes_changed(ino);
     Ok(())
 }
 
@@ -253,7 +253,7 @@ async fn touch(fs: &NyalaFs, ino: Ino, handle: &FileHandle) {
         if let Err(error) = fs.client.setattr(id, set).await {
             tracing::debug!(inode = %id, %error, "the access time was not set");
         }
-        fs.cache.forget_attributes(ino);
+        fs.cache.attributes_changed(ino);
     }
     if let Some(time) = noted {
         fs.access_times.sent(id, time);

@@ -13,6 +13,7 @@ use super::lock_holders::LockHolders;
 use super::lock_owners::LockOwners;
 use super::statistics::Requests;
 use super::{attrs, callers, locks, names, xattrs};
+use crate::abi::opcode::Opcode;
 use crate::types::*;
 use crate::{DirBuffer, Errno, Handler, Notifier, WriteData};
 use nyala_client::{ActingUser, Client, Lookup};
@@ -174,6 +175,10 @@ impl NyalaFs {
     }
 }
 
+fn asks_attributes(opcode: u32) -> bool {
+    opcode == Opcode::Getattr as u32 || opcode == Opcode::Statx as u32
+}
+
 impl Handler for NyalaFs {
     fn features(&self) -> Features {
         Features { posix_locks: true, flock: true, posix_acl: true, dont_mask: true, export: true }
@@ -203,6 +208,18 @@ impl Handler for NyalaFs {
 
     fn answered(&self, opcode: u32, time: Duration, failed: bool) {
         self.requests.answered(opcode, time, failed);
+    }
+
+    fn begins(&self, opcode: u32, ino: Ino) {
+        if asks_attributes(opcode) {
+            self.cache.attributes_asked(ino);
+        }
+    }
+
+    fn ended(&self, opcode: u32, ino: Ino) {
+        if asks_attributes(opcode) {
+            self.cache.attributes_told(ino);
+        }
     }
 
     async fn destroy(&self) {

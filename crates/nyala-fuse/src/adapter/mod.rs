@@ -15,6 +15,7 @@
 mod access_times;
 mod again;
 mod atime;
+mod attr_requests;
 mod attrs;
 mod by_number;
 pub mod cache;

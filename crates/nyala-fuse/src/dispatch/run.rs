@@ -16,6 +16,19 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::time::Instant;
 
+/// A request that the handler was told of, until its reply was sent.
+struct Served<'a, H: Handler> {
+    handler: &'a H,
+    opcode: u32,
+    ino: Ino,
+}
+
+impl<H: Handler> Drop for Served<'_, H> {
+    fn drop(&mut self) {
+        self.handler.ended(self.opcode, self.ino);
+    }
+}
+
 /// Serves one request to its end, with an answer earlier than that if its caller is gone or has waited for too long.
 pub(super) async fn run<H: Handler, C: Channel>(
     server: Rc<Server<H, C>>,
@@ -47,6 +60,9 @@ pub(super) async fn run<H: Handler, C: Channel>(
         Op::Lock(op) => return reply(replier, lock::run(handler, &server.interrupts, &ctx, ino, op).await),
         op => op,
     };
+    handler.begins(opcode, ino);
+    // Before the work, so that it goes after the reply.
+    let served = Served { handler, opcode, ino };
     let mut work = pin!(handler.bounded(&ctx, perform(handler, &ctx, ino, op, data)));
     let exhausted = early_reply::exhausted(&server.interrupts, &ctx, opcode, handler.time_limit());
     let error = tokio::select! {
@@ -55,6 +71,7 @@ pub(super) async fn run<H: Handler, C: Channel>(
         error = exhausted => error,
     };
     reply(replier, Err(error));
+    drop(served);
     if let Ok(reply) = work.await {
         late::take_back(handler, &ctx, opcode, ino, &reply).await;
     }

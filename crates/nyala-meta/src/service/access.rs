@@ -25,7 +25,7 @@ pub(super) fn message(role: Role, message_type: u16) -> Result<(), WireError> {
         META_TX => only(role == Role::Meta, "only metadata services take part in transactions"),
         META_FENCES => only(role == Role::Storage, "only storage services ask whom to fence"),
         META_REPLICA => only(role == Role::Meta, "only metadata services are members of mirror groups"),
-        META_SCAN => only(role == Role::Cli, "only an operator checks the tables"),
+        META_SCAN => only(matches!(role, Role::Cli | Role::Storage), "only an operator checks the tables"),
         META_CHECKPOINT => only(role == Role::Cli, "only an operator orders checkpoints"),
         _ => Ok(()),
     }

@@ -31,4 +31,6 @@ pub struct MetaConfig {
     pub split_above: u64,
     /// Where metrics are served over HTTP; nowhere if none.
     pub metrics: Option<SocketAddr>,
+    /// Requests that take at least so long are logged; zero: none are.
+    pub slow_operation: Duration,
 }

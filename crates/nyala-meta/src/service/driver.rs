@@ -15,7 +15,8 @@ use super::until_done::until_done;
 use crate::tables::store_error;
 use nyala_kv::ChangeKind;
 use nyala_namespace::server::io::{Completion, Durability, Effect, Input, Moment, Ticket, Token};
-use nyala_namespace::server::{Identity, Server};
+use nyala_namespace::server::{Identity, Server, Waited};
+use nyala_transport::trace::measured_part;
 use nyala_wire::meta::MetaRequest;
 use nyala_wire::meta_tx::{TxReply, TxRequest};
 use nyala_wire::mgmt::{MgmtRequest, SlotStep};
@@ -28,9 +29,9 @@ use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
-/// An answer to a client (with the place of the change's record in the log), or to another metadata service.
+/// An answer to a client (with the place of the change's record in the log, and what it waited for), or to another metadata service.
 enum Answer {
-    Client(Result<Vec<u8>, WireError>, Option<u64>),
+    Client(Result<Vec<u8>, WireError>, Option<u64>, Waited),
     Server(Result<TxReply, WireError>),
 }
 
@@ -112,7 +113,10 @@ impl Driver {
     ) -> Result<(Vec<u8>, Option<u64>), WireError> {
         self.came.set(Some(came));
         match self.answer(|token| Input::Request(token, request)).await? {
-            Answer::Client(result, position) => result.map(|body| (body, position)),
+            Answer::Client(result, position, waited) => {
+                self.tell_waited(waited);
+                result.map(|body| (body, position))
+            }
             // why: the server answers each token by the kind of its request.
             Answer::Server(_) => unreachable!("a client's request was answered as another server's"),
         }
@@ -139,6 +143,14 @@ impl Driver {
         let (sender, receiver) = oneshot::channel();
         self.waiting.borrow_mut().insert(token, sender);
         receiver.await.map_err(|_| ErrorCode::NOT_READY.with("the service stops"))
+    }
+
+    /// Says to whoever measures the request what it waited for.
+    fn tell_waited(&self, waited: Waited) {
+        for (reason, ms) in waited {
+            let name = if reason == "log" { self.state.flusher.name() } else { reason };
+            measured_part(name, Duration::from_millis(ms));
+        }
     }
 
     fn answered(&self, token: Token, answer: Answer) {
@@ -182,7 +194,10 @@ impl Driver {
     fn carry_out(self: &Rc<Self>, effects: impl Iterator<Item = Effect>) {
         for effect in effects {
             match effect {
-                Effect::Reply(token, result, position) => self.answered(token, Answer::Client(result, position)),
+                Effect::Reply(token, result, position) => {
+                    let waited = self.server.borrow_mut().take_waited(token);
+                    self.answered(token, Answer::Client(result, position, waited));
+                }
                 Effect::Answer(token, result) => self.answered(token, Answer::Server(result)),
                 Effect::Log(ticket, durability) => self.log(ticket, durability),
                 Effect::Room(ticket, kind) => self.complete(ticket, room(self.state.clone(), kind)),

@@ -115,6 +115,11 @@ impl Flusher {
         self.begun.get() + u64::from(self.unwritten.get())
     }
 
+    /// What is waited for that waits for a write: in a group, a record goes to all members before it is written here.
+    pub fn name(&self) -> &'static str {
+        if self.group.borrow().is_some() { "mirrors" } else { "log" }
+    }
+
     /// Number of writes so far.
     pub fn writes(&self) -> u64 {
         self.writes.get()

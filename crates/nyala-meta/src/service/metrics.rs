@@ -8,11 +8,13 @@
 use super::group::GroupShell;
 use super::host::{Host, Serving};
 use nyala_metrics::catalog::{Source, meta as metrics, mirror};
-use nyala_metrics::{ByAddress, Metric, Page, Requests};
+use nyala_metrics::{ByAddress, ByUser, Metric, Page, Requests};
 use nyala_namespace::server::op_names::OP_NAMES;
 use nyala_replica::Progress;
 use nyala_transport::PeerInfo;
+use nyala_transport::trace::SlowOperations;
 use nyala_wire::message_type::{META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX, METRICS, PING, STATS};
+use nyala_wire::meta::MetaRequest;
 use nyala_wire::mgmt::Capacity;
 use tokio::time::Instant;
 
@@ -24,13 +26,10 @@ const OTHERS: [&str; 9] =
 pub struct Metrics {
     requests: Requests,
     clients: ByAddress<1>,
-}
-
-impl Default for Metrics {
-    fn default() -> Metrics {
-        let names = OP_NAMES.iter().copied().chain(OTHERS).collect();
-        Metrics { requests: Requests::new(names), clients: ByAddress::default() }
-    }
+    /// Requests by user, and those of them that change something.
+    users: ByUser<2>,
+    /// Requests that took too long.
+    pub slow: SlowOperations,
 }
 
 /// The number of a message that is not an operation of a client; that of one is known when it is decoded.
@@ -39,12 +38,28 @@ pub fn op_of(message_type: u16) -> usize {
     OP_NAMES.len() + known.iter().position(|known| *known == message_type).unwrap_or(known.len())
 }
 
+/// The name of a number that [`op_of`] gave, or that an operation has.
+pub fn op_name(op: usize) -> &'static str {
+    OP_NAMES.get(op).or_else(|| OTHERS.get(op - OP_NAMES.len())).copied().unwrap_or_default()
+}
+
 impl Metrics {
+    /// Nothing has happened yet.
+    pub fn new(slow: SlowOperations) -> Metrics {
+        let names = OP_NAMES.iter().copied().chain(OTHERS).collect();
+        Metrics { requests: Requests::new(names), clients: ByAddress::default(), users: ByUser::default(), slow }
+    }
+
     /// Somebody has connected.
     pub fn connected(&self, peer: &PeerInfo) {
         if !peer.role.is_server() {
             self.clients.connected(peer.address.ip());
         }
+    }
+
+    /// A client has asked for something that it may ask for.
+    pub fn asked(&self, request: &MetaRequest) {
+        self.users.add(request.user, [1, u64::from(request.op.is_change())]);
     }
 
     /// A request that came at `began` has its reply.
@@ -55,9 +70,12 @@ impl Metrics {
         }
     }
 
-    /// Requests of clients as counters by name.
+    /// Requests of clients and users as counters by name.
     pub fn counters(&self) -> Vec<(String, u64)> {
-        self.clients.counters(["requests"])
+        let mut counters = self.clients.counters(["requests"]);
+        counters.extend(self.users.counters(["requests", "changes"]));
+        counters.extend(self.slow.counters());
+        counters
     }
 
     /// The page while the service has not joined its cluster.
@@ -68,11 +86,17 @@ impl Metrics {
     /// The whole page.
     pub fn write(&self, page: &mut Page, host: &Host, capacity: Capacity) {
         nyala_scrape::process(page, Source::Meta);
+        nyala_scrape::slow(page, &self.slow);
         nyala_scrape::member(page, &host.member, &[(host.me, capacity)]);
         nyala_store::metrics::write(page, &[(&host.me, &host.tables.store)]);
         self.requests.write(page, &metrics::REQUESTS, &metrics::ERRORS);
         let mut clients = page.family(&metrics::CLIENTS);
         self.clients.get().iter().for_each(|(client, [count])| clients.value(&[client], *count));
+        let users = self.users.get();
+        let mut requests = page.family(&metrics::USERS);
+        users.iter().for_each(|(user, [count, _])| requests.value(&[user], *count));
+        let mut changes = page.family(&metrics::USER_CHANGES);
+        users.iter().for_each(|(user, [_, count])| changes.value(&[user], *count));
         page.family(&metrics::COMMITS).value(&[], host.flusher.writes());
         write_server(page, host.serving());
         write_group(page, host.group().as_deref());

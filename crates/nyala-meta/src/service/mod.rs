@@ -46,6 +46,7 @@ use nyala_scrape::{Pages, Scrapes};
 use nyala_store::own_dir::{Kind, OwnDir};
 use nyala_store::{Options, Recovery, Store, StoreError};
 use nyala_transport::member::{Bootstrap, Identity, Joined, Member, ServiceRole};
+use nyala_transport::trace::{self, SlowOperations};
 use nyala_transport::{
     Frame, HandshakeConfig, KeyRules, PeerInfo, Reply, Role, Secret, ServerOptions, Service, TransportError,
 };
@@ -53,7 +54,7 @@ use nyala_wire::map::{ClusterMap, TargetKind};
 use nyala_wire::message_type::{
     META, META_CHECKPOINT, META_FENCES, META_REPLICA, META_SCAN, META_TX, METRICS, PING, STATS,
 };
-use nyala_wire::meta::MetaRequest;
+use nyala_wire::meta::{MetaOp, MetaRequest};
 use nyala_wire::mgmt::{Capacity, RegisterTarget, TargetCapacity};
 use nyala_wire::{ClusterId, ErrorCode, MapVersion, TargetId, Time, WireError, codec};
 use reported::Reported;
@@ -85,7 +86,7 @@ pub async fn run_on(
 ) -> Result<(), MetaError> {
     let mut dir = OwnDir::open(&config.dir, Kind::MetaTarget, ClusterId(random::<16>()?))?;
     let mut scrapes = Scrapes::at(config.metrics)?;
-    let metrics = Rc::new(Metrics::default());
+    let metrics = Rc::new(Metrics::new(SlowOperations::new(config.slow_operation)));
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
         // What a run began ends with it.
@@ -115,7 +116,8 @@ async fn run_once(
     let (member, handshake, listen) = (joined.member.clone(), joined.handshake.clone(), joined.listen);
     let me = member.targets().first().copied().unwrap_or_default();
     dir.registered(member.cluster(), me)?;
-    let server = joined.bind(ServerOptions::default(), 1)?.pop().ok_or(TransportError::NoAddress)?;
+    let options = ServerOptions { slow: metrics.slow.clone(), ..ServerOptions::default() };
+    let server = joined.bind(options, 1)?.pop().ok_or(TransportError::NoAddress)?;
     let (ends, mut ended) = mpsc::channel(1);
     let (host, heard) = open(config, open_store, member.clone(), me, handshake, &reported, ends)?;
     tokio::task::spawn_local(host.clone().follow_group(heard));
@@ -289,8 +291,14 @@ impl MetaService {
         let rules = KeyRules { read_only: peer.grant.rules.read_only || read_only };
         access::request(peer.role, rules, &decoded)?;
         access::ids::take(rule.as_ref(), &mut decoded)?;
+        self.metrics.asked(&decoded);
         let list = access::shown_ids::asks_for_list(&decoded.op);
         *op = op_number(&decoded.op);
+        decoded.op.routing_inode().into_iter().for_each(trace::inode);
+        // Whoever polls, or waits for a lock, does so until there is news or a lock.
+        if matches!(decoded.op, MetaOp::DelegationPoll { .. } | MetaOp::LockWait { .. }) {
+            trace::waits_on_purpose();
+        }
         self.host.group().inspect(|group| group.asked());
         catch_up(&state.member, MapVersion(request.header.map_version)).await;
         let (mut body, position) = driver.request(decoded, came).await?;
@@ -327,7 +335,7 @@ impl MetaService {
                 let (body, payload) = replicate(host, request).await?;
                 return Ok(Answered { body, payload, position: None });
             }
-            META_SCAN => scan::answer(&self.serving()?.state, &request.body).await?,
+            META_SCAN => scan::answer(&self.serving()?.state, peer.role, &request.body).await?,
             META_CHECKPOINT => checkpointed(&host.tables.store).await?,
             PING => Vec::new(),
             STATS => codec::encode(&nyala_transport::process::stats(counters(host, &self.metrics))),
@@ -367,6 +375,7 @@ impl Service for MetaService {
         let (began, mut op) = (Instant::now(), metrics::op_of(request.message_type()));
         let answered = self.answer(peer, &request, began, &mut op).await;
         self.metrics.answered(peer, op, began, answered.is_err());
+        trace::operation(metrics::op_name(op));
         let (reply, position) = match answered {
             Ok(Answered { body, payload, position }) => (Reply::ok(body).with_payload(payload), position),
             Err(error) => (Reply::error(codec::encode(&error)), None),
@@ -385,6 +394,10 @@ impl Service for MetaService {
 
     fn rests_on(&self) -> u64 {
         self.host.flusher.rests_on()
+    }
+
+    fn rests_in(&self) -> &'static str {
+        self.host.flusher.name()
     }
 
     fn safe_up_to(&self) -> u64 {

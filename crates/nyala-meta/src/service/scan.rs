@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! What the tables say, page by page, for a check of the whole file system.
+//! What the tables say, page by page, for a check of the whole file system; and of single inodes, for storage services that found
+//! damage and want to know whose it is.
 //!
 //! Failure model: whoever asks may ask for anything. A page is bounded in rows and bytes, is read in one go, and nothing is held until
 //! the next one; between pages all other requests go on. What is told may not be written yet: the transport sends it when it is.
@@ -9,13 +10,15 @@
 use super::state::State;
 use nyala_namespace::facts;
 use nyala_namespace::slot_rows::slots_in_transit;
+use nyala_transport::Role;
 use nyala_wire::check::{MAX_SCAN_ROWS, ScanReply, ScanRequest};
 use nyala_wire::{ErrorCode, WireError, codec};
 
-/// Answers one request.
-pub async fn answer(state: &State, body: &[u8]) -> Result<Vec<u8>, WireError> {
+/// Answers one request of a peer of this role.
+pub async fn answer(state: &State, role: Role, body: &[u8]) -> Result<Vec<u8>, WireError> {
     let request: ScanRequest = codec::decode(body)?;
     let reply = match request.compare {
+        _ if role == Role::Storage => of_one(state, &request),
         Some(true) => compare(state, &request).await,
         _ => scan(state, &request),
     };
@@ -35,6 +38,21 @@ async fn compare(state: &State, request: &ScanRequest) -> Result<ScanReply, Wire
     };
     let (facts, next) = (Vec::new(), next.map(Into::into));
     Ok(ScanReply { facts, next, position: state.positions().1, compared: Some(compared) })
+}
+
+/// What the tables say of an inode whose slot is served here: what is not mentioned does not exist.
+fn of_one(state: &State, request: &ScanRequest) -> Result<ScanReply, WireError> {
+    let [inode] = request.of[..] else {
+        return Err(ErrorCode::UNAUTHORIZED.with("a storage service asks about one inode at a time"));
+    };
+    let slot = inode.slot();
+    if state.map().slot_target(slot) != Some(state.me) {
+        return Err(ErrorCode::WRONG_SERVER.with(format!("slot {slot} is not served by target {}", state.me)));
+    }
+    if slots_in_transit(&state.tables)?.contains(&slot) {
+        return Err(ErrorCode::NOT_READY.with(format!("slot {slot} moves between servers")));
+    }
+    scan(state, request)
 }
 
 fn scan(state: &State, request: &ScanRequest) -> Result<ScanReply, WireError> {

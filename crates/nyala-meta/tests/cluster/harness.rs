@@ -116,6 +116,7 @@ impl Cluster {
             encrypt: false,
             spare: false,
             split_above: 0,
+            slow_operation: Duration::ZERO,
             metrics: None,
             sync_interval: self.sync_interval,
         }

@@ -68,6 +68,7 @@ impl Cluster {
             encrypt: false,
             spare: n > 0,
             split_above: 0,
+            slow_operation: Duration::ZERO,
             metrics: None,
             sync_interval: Duration::from_millis(500),
         };

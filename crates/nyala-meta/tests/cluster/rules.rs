@@ -44,7 +44,8 @@ impl Liar {
         let owner = Owner { uid: 0, gid: 0 };
         let now = Time { seconds: 1_700_000_000, nanos: 0 };
         let (want, caller) = (Want::NOTHING, says.map(user));
-        let request = MetaRequest { session: self.session, sequence, acked_below: 0, owner, now, op, want, caller };
+        let request =
+            MetaRequest { session: self.session, sequence, acked_below: 0, owner, now, op, want, caller, user: None };
         let body = answer(&self.to, META, codec::encode(&request)).await?;
         Ok(codec::decode(Grants::split(&body).unwrap().1).unwrap())
     }

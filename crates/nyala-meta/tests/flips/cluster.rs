@@ -155,6 +155,7 @@ impl Cluster {
                     encrypt: false,
                     spare: false,
                     split_above: 0,
+                    slow_operation: Duration::ZERO,
                     metrics: None,
                     sync_interval: SYNC,
                 };

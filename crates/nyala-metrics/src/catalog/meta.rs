@@ -10,6 +10,8 @@ metrics! {
     WAITING = Gauge "nyala_meta_waiting_requests" [] "Requests that wait for locks, delegations, the log or other servers";
     TASKS = Gauge "nyala_meta_tasks" [] "Operations under way that wait for something, those that no client asked for among them";
     CLIENTS = Counter "nyala_meta_client_requests" ["client"] "Requests by the client's address";
+    USERS = Counter "nyala_meta_user_requests" ["uid"] "Requests by the user whose program made a client ask; - is what clients ask for by themselves";
+    USER_CHANGES = Counter "nyala_meta_user_changes" ["uid"] "Requests by user that change the name space, a file's content or what a client has open or locked";
     SESSIONS = Gauge "nyala_meta_sessions" [] "Sessions of clients";
     DELEGATIONS = Gauge "nyala_meta_delegations" [] "Delegations that clients hold";
     REVOCATIONS = Counter "nyala_meta_revocations" [] "Delegations asked back";

@@ -9,6 +9,7 @@ pub mod mirror;
 pub mod mon;
 pub mod mount;
 pub mod process;
+pub mod slow;
 pub mod storage;
 pub mod store;
 
@@ -47,9 +48,9 @@ impl Source {
     /// Its metrics.
     pub fn metrics(self) -> Vec<&'static Metric> {
         let lists: &[&[&Metric]] = match self {
-            Source::Mgmtd => &[process::ALL, store::ALL, mgmt::ALL],
-            Source::Meta => &[process::ALL, member::ALL, store::ALL, mirror::ALL, meta::ALL],
-            Source::Storage => &[process::ALL, member::ALL, store::ALL, mirror::ALL, storage::ALL],
+            Source::Mgmtd => &[process::ALL, slow::ALL, store::ALL, mgmt::ALL],
+            Source::Meta => &[process::ALL, slow::ALL, member::ALL, store::ALL, mirror::ALL, meta::ALL],
+            Source::Storage => &[process::ALL, slow::ALL, member::ALL, store::ALL, mirror::ALL, storage::ALL],
             Source::Mount => &[process::ALL, mount::ALL],
             Source::Mon => &[process::ALL, mon::ALL],
         };

@@ -22,6 +22,12 @@ metrics! {
     TORN = Counter "nyala_storage_target_torn_blocks" ["target"] "Blocks that recovery found torn in an unacknowledged write";
     RECHECKED = Counter "nyala_storage_target_rechecked_blocks" ["target"] "Blocks of unsynced files that got a new checksum after a crash of the machine";
     SCRUBBED = Counter "nyala_storage_target_scrubbed_bytes" ["target"] "Bytes read and compared by scrubs";
+    SCRUB_FOUND = Counter "nyala_storage_scrub_found_bytes" ["target"] "Bytes that the service's own scrubs found damaged";
+    SCRUB_REPAIRED = Counter "nyala_storage_scrub_repaired_bytes" ["target"] "Of those, bytes that were replaced by another member's copy";
+    SCRUB_DAMAGED = Gauge "nyala_storage_scrub_damaged_bytes" ["target"] "Bytes that are known to be damaged now and could not be repaired";
+    SCRUB_POSITION = Gauge "nyala_storage_scrub_position_bytes" ["target"] "Bytes that the scrub under way has compared; 0 while none is";
+    SCRUB_ENDED = Gauge "nyala_storage_scrub_end_time_seconds" ["target"] "When the last whole scrub ended, seconds since 1970; 0: none has";
+    SCRUB_LATE = Gauge "nyala_storage_scrub_late" ["target"] "1 if no whole scrub has ended in three intervals";
     REMOVED = Counter "nyala_storage_target_removed_files" ["target"] "Chunk files removed";
     DISK_SYNC = Histogram "nyala_storage_disk_sync_duration_seconds" ["target"] "Time of a sync of a chunk file";
     QUEUE = Gauge "nyala_storage_queue_jobs" ["target"] "Jobs that wait for the target's worker threads or are in their hands";

@@ -4,7 +4,8 @@
 
 use super::MgmtService;
 use crate::liveness;
-use crate::metrics::Op;
+use crate::metrics::{NAMES, Op};
+use nyala_transport::trace;
 use nyala_transport::{Frame, PeerInfo, Reply, Service};
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -24,6 +25,7 @@ impl Service for MgmtService {
         let (came, mut op) = (Instant::now(), Op::of(frame.message_type()));
         let reply = self.reply(peer, frame, &mut op).await;
         self.requests.answered(op as usize, came.elapsed(), reply.is_error());
+        trace::operation(NAMES[op as usize]);
         reply
     }
 }

@@ -30,6 +30,7 @@ use nyala_cluster::MemberAt;
 use nyala_metrics::Requests;
 use nyala_scrape::Pages;
 use nyala_transport::member::monotonic_ms;
+use nyala_transport::trace::SlowOperations;
 use nyala_transport::{Frame, PeerInfo, Reply};
 use nyala_wire::error::WireError;
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest};
@@ -49,22 +50,23 @@ pub(crate) struct MgmtService {
     pub requests: Requests,
     /// The page of metrics.
     pub pages: Pages,
+    /// Requests that took too long.
+    pub slow: SlowOperations,
 }
 
 impl MgmtService {
     /// Of a node that may wait to be adopted.
     pub(crate) fn new(adopted: Option<watch::Sender<Vec<SocketAddr>>>, pages: Pages) -> MgmtService {
-        MgmtService { core: OnceLock::new(), adopted, requests: metrics::requests(), pages }
+        let (requests, slow) = (metrics::requests(), SlowOperations::default());
+        MgmtService { core: OnceLock::new(), adopted, requests, pages, slow }
     }
-}
 
-impl MgmtService {
     /// The reply to a message; `op` becomes what is asked for.
     pub(super) async fn reply(&self, peer: &PeerInfo, frame: Frame, op: &mut Op) -> Reply {
         let core = self.core.get();
         let answer = match (frame.header.message_type, core) {
             (message_type::PING, _) => Ok(Vec::new()),
-            (message_type::STATS, core) => Ok(page::stats(core)),
+            (message_type::STATS, core) => Ok(page::stats(core, &self.slow)),
             (message_type::METRICS, _) => return page::handle(&self.pages).await,
             (message_type::MGMT, core) => match codec::decode(&frame.body) {
                 Ok(request) => {
@@ -88,9 +90,7 @@ impl MgmtService {
         reply.map_version = core.map_or(0, |core| core.view.map().version.0);
         reply
     }
-}
 
-impl MgmtService {
     async fn answer(
         &self,
         core: Option<&Arc<Core>>,

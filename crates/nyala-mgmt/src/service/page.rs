@@ -4,12 +4,14 @@
 
 use crate::core::Core;
 use nyala_scrape::Pages;
+use nyala_transport::trace::SlowOperations;
 use nyala_transport::{Reply, process};
 use nyala_wire::codec;
 use std::sync::Arc;
 
-pub(super) fn stats(core: Option<&Arc<Core>>) -> Vec<u8> {
-    let counters = core.map(|core| core.counters.list()).unwrap_or_default();
+pub(super) fn stats(core: Option<&Arc<Core>>, slow: &SlowOperations) -> Vec<u8> {
+    let mut counters = core.map(|core| core.counters.list()).unwrap_or_default();
+    counters.extend(slow.counters());
     codec::encode(&process::stats(counters))
 }
 

@@ -4,6 +4,7 @@
 
 use crate::core::Core;
 use crate::counters::count;
+use nyala_transport::trace::waits_on_purpose;
 use nyala_wire::MapVersion;
 use nyala_wire::error::WireError;
 use nyala_wire::mgmt::MgmtReply;
@@ -15,6 +16,7 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// Waits until the map is newer than `have`. A watcher of a node that stops leading is sent elsewhere.
 pub(super) async fn handle(core: &Core, have: MapVersion, wait_ms: u32) -> Result<MgmtReply, WireError> {
+    waits_on_purpose();
     count(&core.counters.map_watches);
     let mut maps = core.view.watch();
     let mut left = Duration::from_millis(u64::from(wait_ms.min(MAX_WAIT_MS)));

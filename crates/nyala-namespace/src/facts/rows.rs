@@ -59,7 +59,7 @@ impl Found {
             Some(&keys::GARBAGE) => keys::parse_inode(key).map(|inode| Fact::Garbage { inode }),
             Some(&keys::TRUNCATE) => keys::parse_inode(key).map(|inode| Fact::Truncation { inode }),
             Some(&(keys::PREPARED | keys::COMMITTED | keys::NEXT)) => server_fact(key, value),
-            Some(&keys::MISC) if key == keys::inode_count() => server_fact(key, value),
+            Some(&keys::MISC) if *key == *keys::inode_count() => server_fact(key, value),
             // Nothing that others could contradict.
             Some(&(keys::SESSION | keys::FENCE | keys::MISC | keys::MIRROR | keys::ASIDE)) => return Ok(Some(())),
             _ => None,

@@ -387,10 +387,9 @@ impl ChangeRequest {
             return self.make_again(state, ready);
         }
         let opens = matches!(self.request.op, MetaOp::Open { .. });
-        let shows = if opens { grants::shown(&ready.reply) } else { Vec::new() };
         if !self.recall.clear(state, &ready.touched, Need::Change)
             || !self.recall.clear(state, &ready.gone, Need::Remove)
-            || !self.recall.clear(state, &shows, Need::Read)
+            || (opens && !self.recall.clear(state, &grants::shown(&ready.reply), Need::Read))
         {
             if let MetaOp::PutInlines { puts } = &self.request.op {
                 let body = none_taken(puts.len(), &ErrorCode::BUSY.into());

@@ -6,6 +6,8 @@ use super::state::State;
 use crate::delegations::Need;
 use nyala_wire::meta::{ANSWER_HEAD_BYTES, DelegationMode, Grants, MetaOp, MetaReply, MetaRequest, Want};
 use nyala_wire::{InodeId, SessionId, codec};
+use std::borrow::Cow;
+use std::slice;
 
 /// The body of a reply.
 pub fn body(grants: Grants, reply: &MetaReply) -> Vec<u8> {
@@ -36,16 +38,17 @@ pub fn set_grants(body: &mut [u8], grants: Grants) {
 }
 
 /// The inodes whose attributes or content a reply shows.
-pub fn shown(reply: &MetaReply) -> Vec<InodeId> {
-    match reply {
-        MetaReply::Entry(entry) => entry.attr.iter().map(|attr| attr.inode).collect(),
-        MetaReply::Attr(attr) | MetaReply::Inline { attr, .. } => vec![attr.inode],
-        MetaReply::Attrs(attrs) => attrs.iter().map(|attr| attr.inode).collect(),
-        MetaReply::EntryInfo(info) => vec![info.attr.inode],
-        MetaReply::Opened(file) => vec![file.attr.inode],
-        MetaReply::Created { file: Some(file), .. } => vec![file.attr.inode],
-        _ => Vec::new(),
-    }
+pub fn shown(reply: &MetaReply) -> Cow<'_, [InodeId]> {
+    let one = match reply {
+        MetaReply::Entry(entry) => entry.attr.as_ref(),
+        MetaReply::Attr(attr) | MetaReply::Inline { attr, .. } => Some(attr),
+        MetaReply::Attrs(attrs) => return attrs.iter().map(|attr| attr.inode).collect(),
+        MetaReply::EntryInfo(info) => Some(&info.attr),
+        MetaReply::Opened(file) => Some(&file.attr),
+        MetaReply::Created { file, .. } => file.as_ref().map(|file| &file.attr),
+        _ => None,
+    };
+    one.map_or(Cow::Borrowed(&[]), |attr| Cow::Borrowed(slice::from_ref(&attr.inode)))
 }
 
 /// Leaves attributes out of a listing that somebody else may have changed without saying so yet.
@@ -99,7 +102,7 @@ pub fn grant(
         MetaReply::Entry(_) | MetaReply::Attr(_) | MetaReply::Attrs(_) | MetaReply::EntryInfo(_) => {
             let all = shown(reply);
             let asked = all.len();
-            if asked > 0 && all.into_iter().filter(|inode| shared(*inode)).count() == asked {
+            if asked > 0 && all.iter().filter(|inode| shared(**inode)).count() == asked {
                 DelegationMode::Shared
             } else {
                 DelegationMode::None

@@ -96,6 +96,20 @@ pub enum Effect {
     Note(Note),
 }
 
+impl Effect {
+    /// What a task waits for that asked for it, in the words in which operators are told.
+    pub(super) fn word(&self) -> &'static str {
+        match self {
+            Effect::Log(_, Durability::Written) => "log",
+            Effect::Log(_, Durability::OnDisk) => "sync",
+            Effect::Room(..) => "room",
+            Effect::Ask(..) => "other servers",
+            Effect::Truncate(..) | Effect::Fence(..) => "storage",
+            Effect::Reply(..) | Effect::Answer(..) | Effect::SlotStep(_) | Effect::Note(_) => "nothing",
+        }
+    }
+}
+
 /// A metadata server's tables. Applying is part of the server's step, because nothing may come between the look at the tables
 /// and the change; it touches memory only. [`Effect::Log`] is what reaches a disk.
 pub trait Tables: View {

@@ -20,6 +20,7 @@ mod change_request;
 mod consider;
 mod considered;
 mod deferred_unlink;
+mod delays;
 mod forget;
 mod grants;
 mod ground;
@@ -37,6 +38,7 @@ pub mod op_names;
 mod participant;
 mod poll;
 mod read;
+mod reasons;
 mod recall;
 mod recover;
 mod replay;
@@ -60,9 +62,10 @@ mod transaction;
 mod truncation;
 mod waits;
 
+pub use delays::Waited;
 use ground::Ground;
 pub use identity::Identity;
-use io::{Effect, Input, Moment, Tables};
+use io::{Effect, Input, Moment, Tables, Token};
 use nyala_wire::map::ClusterMap;
 use nyala_wire::{Time, WireError};
 use state::State;
@@ -80,8 +83,7 @@ impl Server {
         Server { state: State::new(ground.splitting_above(identity.split_above), identity.boot) }
     }
 
-    /// Makes the root directory, if it is to be here and is not; whether it did, and it has to be on disk before anybody is
-    /// answered.
+    /// Makes the root directory, if it is to be here and is not; whether it did: it has to be durable before anybody is answered.
     pub fn make_root(&mut self, time: Time) -> Result<bool, WireError> {
         let root = recover::root(&self.state, time)?;
         root.map_or(Ok(false), |batch| self.state.apply(&batch).map(|()| true))
@@ -129,6 +131,11 @@ impl Server {
     #[inline]
     pub fn next_wake(&self) -> Option<u64> {
         self.state.next_ms()
+    }
+
+    /// What a client waited for whose request was just answered; empty: nothing for as long as a millisecond.
+    pub fn take_waited(&mut self, token: Token) -> Waited {
+        self.state.delays.take(token)
     }
 
     /// The cluster map that it acts upon.

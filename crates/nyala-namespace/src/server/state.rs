@@ -3,10 +3,12 @@
 //! What a metadata server keeps in memory besides its tables, and the tasks that are under way.
 
 use super::considered::Considered;
+use super::delays::{Delay, Delays, Waited};
 use super::ground::Ground;
 use super::io::{Completion, Durability, Effect, Moment, Note, Ticket, Token};
 use super::lock_waits::LockWaits;
 use super::op_names::OP_NAMES;
+use super::reasons;
 use super::replays::Replays;
 use super::slots::Leaving;
 use super::waits::{Event, TaskId, Wait, Waits};
@@ -100,7 +102,8 @@ pub struct State {
     pub counters: BTreeMap<&'static str, u64>,
     next_tx: u64,
     waits: Waits,
-    tasks: HashMap<TaskId, Box<dyn Task>>,
+    tasks: HashMap<TaskId, (Box<dyn Task>, Delay)>,
+    pub(super) delays: Delays,
     current: TaskId,
     last_task: u64,
     last_ticket: u64,
@@ -138,6 +141,7 @@ impl State {
             next_tx: boot * TX_PER_BOOT,
             waits: Waits::default(),
             tasks: HashMap::new(),
+            delays: Delays::default(),
             current: TaskId(0),
             last_task: 0,
             last_ticket: 0,
@@ -192,13 +196,13 @@ impl State {
         self.last_task += 1;
         let id = TaskId(self.last_task);
         let outer = std::mem::replace(&mut self.current, id);
+        // A task that goes on for another one has waited as long.
+        let waited = self.delays.current.clone();
         match task.step(self) {
             Progress::Done => self.end(id),
-            Progress::Wait(wait) => {
-                self.waits.park(id, wait);
-                self.tasks.insert(id, Box::new(task));
-            }
+            Progress::Wait(wait) => self.park(id, Box::new(task), wait),
         }
+        self.delays.current = waited;
         self.current = outer;
     }
 
@@ -206,24 +210,32 @@ impl State {
     pub fn begin(&mut self, task: impl Task + 'static) {
         self.last_task += 1;
         let id = TaskId(self.last_task);
-        self.tasks.insert(id, Box::new(task));
+        let delay = Delay { since_ms: self.now.ms, reason: "begin", waited: Waited::new() };
+        self.tasks.insert(id, (Box::new(task), delay));
         self.waits.begin(id);
+    }
+
+    fn park(&mut self, id: TaskId, task: Box<dyn Task>, wait: Wait) {
+        let (reason, waited) = (reasons::word(wait, self.delays.asked), std::mem::take(&mut self.delays.current));
+        self.waits.park(id, wait);
+        self.tasks.insert(id, (task, Delay { since_ms: self.now.ms, reason, waited }));
     }
 
     /// Runs all tasks that may go on.
     #[inline]
     pub(super) fn run_ready(&mut self) {
         while let Some(id) = self.waits.next_ready() {
-            let Some(mut task) = self.tasks.remove(&id) else { continue };
+            let Some((mut task, delay)) = self.tasks.remove(&id) else { continue };
             self.current = id;
+            // What it asked for is still under way if it waits for that again.
+            self.delays.asked = delay.reason;
+            self.delays.current = delay.end(self.now.ms);
             match task.step(self) {
                 Progress::Done => self.end(id),
-                Progress::Wait(wait) => {
-                    self.waits.park(id, wait);
-                    self.tasks.insert(id, task);
-                }
+                Progress::Wait(wait) => self.park(id, task, wait),
             }
         }
+        self.delays.current.clear();
     }
 
     fn end(&mut self, id: TaskId) {
@@ -264,12 +276,14 @@ impl State {
     /// Answers a client.
     #[inline]
     pub fn reply(&mut self, token: Token, result: Result<Vec<u8>, WireError>) {
+        self.delays.answers(token);
         self.effects.push(Effect::Reply(token, result, None));
     }
 
     /// Answers a change whose record is at this place of the log.
     #[inline]
     pub fn reply_to_change(&mut self, token: Token, result: Result<Vec<u8>, WireError>, position: Option<u64>) {
+        self.delays.answers(token);
         self.effects.push(Effect::Reply(token, result, position));
     }
 
@@ -303,7 +317,9 @@ impl State {
         self.last_ticket += 1;
         let ticket = Ticket(self.last_ticket);
         self.tickets.insert(ticket, self.current);
-        self.effects.push(effect(ticket));
+        let effect = effect(ticket);
+        self.delays.asked = effect.word();
+        self.effects.push(effect);
         ticket
     }
 

@@ -62,7 +62,7 @@ pub fn begin(state: &mut State, request: &MetaRequest, batch: &mut Batch) -> Res
         return Ok(None);
     }
     let key = keys::truncate(*inode);
-    let Some(value) = batch.iter().find(|(k, _)| *k == key).and_then(|(_, value)| value) else { return Ok(None) };
+    let Some(value) = batch.iter().find(|(k, _)| **k == *key).and_then(|(_, value)| value) else { return Ok(None) };
     let mut record: TruncateRecord = codec::decode(value)?;
     let before = state.ground.tables.get(&keys::inode(*inode))?;
     let before: Option<InodeRecord> = before.map(|bytes| codec::decode(&bytes)).transpose()?;

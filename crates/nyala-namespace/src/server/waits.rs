@@ -35,8 +35,8 @@ pub enum Event {
 /// What a task waits for: the first of these. Completions of what it asked for end every wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wait {
-    event: Option<Event>,
-    until_ms: Option<u64>,
+    pub(super) event: Option<Event>,
+    pub(super) until_ms: Option<u64>,
 }
 
 impl Wait {

@@ -11,7 +11,7 @@ use nyala_namespace::records::{DirPart, FilePart, InodeRecord};
 use nyala_namespace::sequences::go_on_with;
 use nyala_namespace::server::io::{Completion, Effect, Input, Moment, Note, Ticket, Token};
 use nyala_namespace::server::memory::MemTables;
-use nyala_namespace::server::{Identity, Server};
+use nyala_namespace::server::{Identity, Server, Waited};
 use nyala_wire::map::*;
 use nyala_wire::meta::*;
 use nyala_wire::meta_tx::{TxReply, TxRequest};
@@ -64,6 +64,7 @@ pub struct Machine {
     clients: BTreeMap<Token, Result<MetaReply, WireError>>,
     grants: BTreeMap<Token, Grants>,
     positions: BTreeMap<Token, Option<u64>>,
+    waited: BTreeMap<Token, Waited>,
     servers: BTreeMap<Token, Result<TxReply, WireError>>,
     last_token: u64,
     sequence: u64,
@@ -97,6 +98,7 @@ impl Machine {
             clients: BTreeMap::new(),
             grants: BTreeMap::new(),
             positions: BTreeMap::new(),
+            waited: BTreeMap::new(),
             servers: BTreeMap::new(),
             last_token: 0,
             sequence: boot << 32,
@@ -129,6 +131,7 @@ impl Machine {
             match effect {
                 Effect::Reply(token, result, position) => {
                     self.positions.insert(token, position);
+                    self.waited.insert(token, self.server.take_waited(token));
                     let reply = result.map(|body| {
                         let (grants, reply) = Grants::split(&body).unwrap();
                         self.grants.insert(token, grants);
@@ -223,7 +226,7 @@ impl Machine {
         self.sequence += 1;
         let now = Time { seconds: 1_000_000 + self.sequence as i64, nanos: 0 };
         let owner = Owner { uid: 1, gid: 1 };
-        MetaRequest { session, sequence: self.sequence, acked_below: 0, owner, now, op, want, caller: None }
+        MetaRequest { session, sequence: self.sequence, acked_below: 0, owner, now, op, want, caller: None, user: None }
     }
 
     /// Sends a request that caches nothing.
@@ -245,6 +248,11 @@ impl Machine {
     /// Place in the log of the change that it answers.
     pub fn position(&self, token: Token) -> Option<u64> {
         self.positions[&token]
+    }
+
+    /// What was waited for until it was answered.
+    pub fn waited(&self, token: Token) -> &[(&'static str, u64)] {
+        &self.waited[&token]
     }
 
     pub fn granted(&self, token: Token) -> Grants {

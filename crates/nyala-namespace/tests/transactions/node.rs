@@ -5,7 +5,7 @@
 use crate::check::rows;
 use crate::unsynced::Mark;
 use crate::world::{Address, Body, Cx, Message};
-use nyala_kv::Batch;
+use nyala_kv::{Batch, Key};
 use nyala_namespace::keys;
 use nyala_namespace::locks::Locks;
 use nyala_namespace::sequences::{go_on_with, known};
@@ -209,7 +209,7 @@ impl Node {
 
     /// Whether it knows the newest map, and has nothing of slots that are not its own.
     pub fn is_settled(&self, map: &ClusterMap) -> bool {
-        let mine = |key: &Vec<u8>| keys::parse_slot(key).is_none_or(|slot| map.slot_target(slot) == Some(self.me));
+        let mine = |key: &Key| keys::parse_slot(key).is_none_or(|slot| map.slot_target(slot) == Some(self.me));
         let knows = self.server.as_ref().is_some_and(|server| server.map().version == map.version);
         knows && self.tables.view().0.keys().all(mine)
     }

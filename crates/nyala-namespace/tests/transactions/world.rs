@@ -424,8 +424,17 @@ impl World {
 
     fn send_unnumbered(&mut self, n: usize, target: TargetId, op: MetaOp) {
         let (session, now, owner) = (self.clients[n].session, Time { seconds: self.now, nanos: 0 }, Owner::default());
-        let request =
-            MetaRequest { session, sequence: 0, acked_below: 0, owner, now, op, want: Want::NOTHING, caller: None };
+        let request = MetaRequest {
+            session,
+            sequence: 0,
+            acked_below: 0,
+            owner,
+            now,
+            op,
+            want: Want::NOTHING,
+            caller: None,
+            user: None,
+        };
         self.send(Message { to: Address::Server(target), body: Body::Request(request) });
     }
 
@@ -553,7 +562,17 @@ impl World {
         let (session, owner) = (client.session, Owner { uid: 1, gid: 1 });
         client.request = Some((
             target,
-            MetaRequest { session, sequence, acked_below: sequence, owner, now, op, want: Want::NOTHING, caller: None },
+            MetaRequest {
+                session,
+                sequence,
+                acked_below: sequence,
+                owner,
+                now,
+                op,
+                want: Want::NOTHING,
+                caller: None,
+                user: None,
+            },
         ));
     }
 

@@ -167,6 +167,7 @@ fn run_mgmt(dir: PathBuf, machine: MachineId, all: Vec<SocketAddr>, rack: Rack) 
         rest_insecure: true,
         join: if first { Vec::new() } else { all.into_iter().filter(|address| *address != listen).collect() },
         cluster: CLUSTER,
+        slow_operation: Duration::ZERO,
         settings: Settings { default_pattern: pattern, session_timeout_ms, ..Settings::default() },
         ..MgmtConfig::new(dir.clone(), secret_file())
     };
@@ -194,6 +195,7 @@ fn run_meta(
         spare: dir.to_string_lossy().starts_with(SPARE),
         split_above,
         metrics: None,
+        slow_operation: Duration::ZERO,
         sync_interval,
     };
     let open = |_: &Path, options: Options| rack.open_store(options);
@@ -204,5 +206,6 @@ fn run_storage(dir: PathBuf, machine: MachineId, mgmt: Vec<SocketAddr>, sync_idl
     let mut config = StorageConfig::new(dir.clone(), place(machine, STORAGE_PORT), mgmt, secret_file());
     config.targets = vec![TargetSpec { dir: dir.join("target"), ..TargetSpec::default() }];
     (config.workers_per_target, config.cores, config.sync_idle) = (2, 2, sync_idle);
+    config.slow_operation = Duration::ZERO;
     ended(&dir, block_on(nyala_storage::run_on(config, rack, std::future::pending())));
 }

@@ -56,6 +56,10 @@ pub fn run(mgmt: &[SocketAddr], rest: MachineId, (storage, spares): (usize, usiz
             while !make_group(rest, "storage", first, second).await.unwrap_or(false) {
                 tokio::time::sleep(Duration::from_millis(500)).await;
             }
+            // Servers that have an older map than a client wait for theirs: so the client has to know the group first.
+            while !client.map().groups.iter().any(|group| group.kind == TargetKind::Storage) {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
         }
         if let Some((server, spare)) = names {
             while !make_group(rest, "meta", server, spare).await.unwrap_or(false) {

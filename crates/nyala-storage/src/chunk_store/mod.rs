@@ -79,7 +79,7 @@ pub use os_disk::{OsDisk, directory_of, path_of};
 pub use read::ReadOut;
 pub use region::{Region, RegionHeader, There};
 pub use repeats::Author;
-pub(crate) use rows::length_key;
+pub(crate) use rows::{group_key, length_key, parse_key, tag};
 pub use shared::{ChunkStore, ChunkStoreOptions, RecoveryReport, worker_of};
 pub use sync::SyncJob;
 pub use table::{Table, Visit};

@@ -33,6 +33,8 @@ pub(crate) mod tag {
     pub const LENGTH: u8 = b'E';
     /// How often unsynced changes may have been lost.
     pub const LOSSES: u8 = b'L';
+    /// Where the scrub is, and what it found damaged (`crate::service`, `scrub`).
+    pub const SCRUB: u8 = b'S';
 }
 
 const FILE_KEY_BYTES: usize = 11;

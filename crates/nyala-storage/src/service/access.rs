@@ -9,7 +9,7 @@
 
 use nyala_transport::{KeyRules, Role};
 use nyala_wire::message_type::{
-    STORAGE, STORAGE_GROUP, STORAGE_RAID, STORAGE_READ, STORAGE_REPLICA, STORAGE_REPLICAS, STORAGE_WRITE,
+    STORAGE, STORAGE_GROUP, STORAGE_RAID, STORAGE_READ, STORAGE_REPLICA, STORAGE_REPLICAS, STORAGE_SCRUB, STORAGE_WRITE,
 };
 use nyala_wire::storage::StorageOp;
 use nyala_wire::{ErrorCode, WireError};
@@ -38,6 +38,7 @@ impl Asker {
                 only(self.role == Role::Storage, "only members of mirror groups send that")
             }
             STORAGE_RAID => only(self.role == Role::Cli, "only an operator looks after drive sets"),
+            STORAGE_SCRUB => only(self.role == Role::Cli, "only an operator looks after scrubs"),
             _ => Ok(()),
         }
     }

@@ -9,13 +9,14 @@ use super::pass_on::PassOn;
 use super::queue::{Outcome, Task, mistake};
 use super::read_reply::{Found, read_reply};
 use super::request::{self, ReadOp};
+use super::scrub::{self, Scrubs};
 use super::sessions::Sessions;
 use super::target::Target;
 use crate::chunk_store::{Author, check_copy, copy_write, pad_copy};
 use bytes::Bytes;
 use nyala_scrape::Pages;
 use nyala_transport::member::Member;
-use nyala_transport::trace::part;
+use nyala_transport::trace::{self, part};
 use nyala_transport::{Frame, HandshakeConfig, PeerInfo, Reply, Service};
 use nyala_wire::storage::{
     ChunkFileId, MAX_IO_BYTES, StorageOp, StorageReply, StorageRequest, blocks_touched, encode_bulk,
@@ -40,6 +41,7 @@ pub struct StorageService {
     thread: Rc<ThreadContext>,
     mirrors: Arc<Mirrors>,
     sessions: Arc<Sessions>,
+    scrubs: Arc<Scrubs>,
     pass_on: PassOn,
     metrics: Arc<Metrics>,
     pages: Pages,
@@ -65,6 +67,7 @@ impl Service for StorageService {
         let mut op = Op::of(request.message_type());
         let answered = self.answer(peer, request, &mut op).await;
         self.metrics.answered(peer, op, began, payload, answered.as_ref().ok());
+        trace::operation(op.name());
         let reply = answered.unwrap_or_else(|error| Reply::error(codec::encode(&error)));
         Reply { map_version: self.member.map().version.0, ..reply }
     }
@@ -76,14 +79,14 @@ impl StorageService {
         member: Member,
         reads: Arc<Semaphore>,
         mirrors: Arc<Mirrors>,
-        sessions: Arc<Sessions>,
+        (sessions, scrubs): (Arc<Sessions>, Arc<Scrubs>),
         handshake: HandshakeConfig,
         (metrics, pages): (Arc<Metrics>, Pages),
     ) -> StorageService {
         let pass_on = PassOn::new(member.clone(), handshake.clone());
         let thread = ThreadContext::new(handshake);
         mirrors.common().add_pool(&thread.pool);
-        StorageService { targets, member, reads, thread, mirrors, sessions, pass_on, metrics, pages }
+        StorageService { targets, member, reads, thread, mirrors, sessions, scrubs, pass_on, metrics, pages }
     }
 
     /// The rules of its key are those of its line in the secret file, and those that the map has.
@@ -106,9 +109,10 @@ impl StorageService {
             message_type::METRICS => Ok(Reply::ok(Bytes::new()).with_payload(self.pages.payload().await?)),
             message_type::STORAGE_WRITE => self.write(peer, request).await,
             message_type::STORAGE_READ => self.read(&request).await,
-            message_type::STORAGE => Box::pin(self.other(peer, &request, op)).await,
+            message_type::STORAGE => Box::pin(part("disk", self.other(peer, &request, op))).await,
             message_type::STORAGE_GROUP => self.mirrored(peer, &request, op).await,
             message_type::STORAGE_RAID => super::raid::answer(&self.targets, &request).await,
+            message_type::STORAGE_SCRUB => scrub::answer(&self.scrubs, &request),
             message_type::STORAGE_REPLICA => mirror::message(&self.mirrors, &self.thread, &request).await,
             message_type::STORAGE_REPLICAS => mirror::bundle(&self.mirrors, &self.thread, &request).await,
             other => {
@@ -128,6 +132,7 @@ impl StorageService {
 
     async fn write(&self, peer: &PeerInfo, request: Frame) -> Result<Reply, WireError> {
         let (id, mut op) = request::write(&request.body, request.payload)?;
+        trace::inode(op.file.inode);
         let target = self.target(id)?;
         self.sessions.admit(peer, request.header.map_version, op.file.inode, op.session)?;
         op.compare();
@@ -137,11 +142,12 @@ impl StorageService {
 
     async fn read(&self, request: &Frame) -> Result<Reply, WireError> {
         let (id, ReadOp { file, offset, len, verify }) = request::read(&request.body)?;
+        trace::inode(file.inode);
         let target = self.target(id)?;
         let memory = self.read_memory(offset, len).await?;
         let found = match verify {
             false => part("disk", self.thread.inline_path.read(target, file, offset, len)).await?,
-            true => match Box::pin(target.call(Task::Read { file, offset, len, verify })).await? {
+            true => match Box::pin(part("disk", target.call(Task::Read { file, offset, len, verify }))).await? {
                 Outcome::Read(out) => Found::Copied(out),
                 _ => return Err(mistake()),
             },
@@ -153,6 +159,7 @@ impl StorageService {
     async fn mirrored(&self, peer: &PeerInfo, request: &Frame, op: &mut Op) -> Result<Reply, WireError> {
         let (call, reads) = self.mirrors.parse(request)?;
         *op = Op::mirrored(call.kind());
+        call.inode().into_iter().for_each(trace::inode);
         call.check(self.asker(peer))?;
         if let Some((inode, session)) = call.changes() {
             self.sessions.admit(peer, request.header.map_version, inode, session)?;
@@ -184,6 +191,7 @@ impl StorageService {
     async fn other(&self, peer: &PeerInfo, request: &Frame, name: &mut Op) -> Result<Reply, WireError> {
         let StorageRequest { target: id, file, op, session, stamp } = codec::decode(&request.body)?;
         *name = Op::other(&op);
+        trace::inode(file.inode);
         self.asker(peer).op(&op)?;
         let target = self.target(id)?;
         let done = if op.is_stored() { StorageReply::Stored(target.verifier(id)) } else { StorageReply::Done };
@@ -207,6 +215,10 @@ impl StorageService {
             }
             op if op.is_change() => {
                 target.call(Task::Change(by, file, op)).await?;
+                done
+            }
+            StorageOp::Sync => {
+                part("sync", target.call(Task::Other(file, StorageOp::Sync))).await?;
                 done
             }
             op => match target.call(Task::Other(file, op)).await? {
@@ -247,7 +259,9 @@ impl StorageService {
             *sums.entry(name.to_owned()).or_insert(0) += value;
         }
         sums.extend(self.mirrors.common().figures());
+        sums.extend(self.scrubs.counters());
         sums.extend(self.metrics.clients.counters(["requests", "read_bytes", "written_bytes"]));
+        sums.extend(self.metrics.slow.counters());
         nyala_transport::process::stats(sums.into_iter().collect())
     }
 }

@@ -2,7 +2,8 @@
 
 //! What a storage service counts. Failure model: none of its own.
 
-use nyala_metrics::{ByAddress, Histogram, Requests};
+use nyala_metrics::{ByAddress, Requests};
+use nyala_transport::trace::SlowOperations;
 use nyala_transport::{PeerInfo, Reply};
 use nyala_wire::message_type;
 use nyala_wire::storage::StorageOp;
@@ -40,6 +41,7 @@ ops! {
     MirrorOther = "mirror_other",
     Replica = "replica",
     Raid = "raid",
+    Scrub = "scrub",
     Ping = "ping",
     Stats = "stats",
     Metrics = "metrics",
@@ -47,6 +49,11 @@ ops! {
 }
 
 impl Op {
+    /// Its name in metrics.
+    pub fn name(self) -> &'static str {
+        NAMES[self as usize]
+    }
+
     /// What a message of this type asks for, as far as that says it.
     pub fn of(message_type: u16) -> Op {
         match message_type {
@@ -54,6 +61,7 @@ impl Op {
             message_type::STORAGE_READ => Op::Read,
             message_type::STORAGE_REPLICA | message_type::STORAGE_REPLICAS => Op::Replica,
             message_type::STORAGE_RAID => Op::Raid,
+            message_type::STORAGE_SCRUB => Op::Scrub,
             message_type::PING => Op::Ping,
             message_type::STATS => Op::Stats,
             message_type::METRICS => Op::Metrics,
@@ -95,15 +103,16 @@ pub struct Metrics {
     pub(super) requests: Requests,
     /// Requests, bytes read, bytes written.
     pub(super) clients: ByAddress<3>,
-}
-
-impl Default for Metrics {
-    fn default() -> Metrics {
-        Metrics { requests: Requests::new(NAMES.to_vec()), clients: ByAddress::default() }
-    }
+    /// Requests that took too long.
+    pub(super) slow: SlowOperations,
 }
 
 impl Metrics {
+    /// Nothing has happened yet.
+    pub(super) fn new(slow: SlowOperations) -> Metrics {
+        Metrics { requests: Requests::new(NAMES.to_vec()), clients: ByAddress::default(), slow }
+    }
+
     /// Somebody has connected.
     pub(super) fn connected(&self, peer: &PeerInfo) {
         if !peer.role.is_server() {
@@ -124,25 +133,4 @@ impl Metrics {
         };
         self.clients.add(peer.address.ip(), [1, read as u64, written as u64]);
     }
-}
-
-/// How long jobs waited for a worker thread, and how long its turns took.
-#[derive(Debug, Default)]
-pub(super) struct JobTimes {
-    pub waits: Histogram,
-    pub turns: Histogram,
-}
-
-impl JobTimes {
-    pub fn waited(&self, queued: Instant, taken: Instant) {
-        self.waits.add(micros(taken.saturating_duration_since(queued)));
-    }
-
-    pub fn worked(&self, began: Instant) {
-        self.turns.add(micros(began.elapsed()));
-    }
-}
-
-fn micros(time: std::time::Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

@@ -4,6 +4,7 @@
 
 use super::metrics::Metrics;
 use super::mirror::Mirrors;
+use super::scrub::{self, Scrubs};
 use super::target::Target;
 use crate::chunk_store::Count;
 use nyala_metrics::catalog::{Source, mirror, storage as metrics};
@@ -23,6 +24,7 @@ pub(super) struct MetricsPage {
     pub member: Member,
     pub targets: Arc<HashMap<TargetId, Arc<Target>>>,
     pub mirrors: Arc<Mirrors>,
+    pub scrubs: Arc<Scrubs>,
     pub clients: MemoryBudget,
     pub servers: MemoryBudget,
     /// Memory for data of reads, in units of [`super::handler::UNIT`].
@@ -63,6 +65,7 @@ impl MetricsPage {
         let mut targets: Vec<(TargetId, &Target)> = self.targets.iter().map(|(id, target)| (*id, &**target)).collect();
         targets.sort_by_key(|(id, _)| *id);
         nyala_scrape::process(page, Source::Storage);
+        nyala_scrape::slow(page, &self.metrics.slow);
         let capacities: Vec<(TargetId, Capacity)> =
             targets.iter().map(|(id, target)| (*id, target.capacity())).collect();
         nyala_scrape::member(page, &self.member, &capacities);
@@ -78,6 +81,7 @@ impl MetricsPage {
         for (id, target) in &targets {
             OPS.iter().for_each(|(name, count)| ops.value(&[id, name], target.count(*count)));
         }
+        scrub::write(page, &self.scrubs, targets.iter().map(|(id, _)| *id));
         write_times(page, &targets);
         self.write_memory(page);
         self.write_mirrors(page);

@@ -24,6 +24,7 @@
 mod access;
 mod handler;
 mod inline_path;
+mod job_times;
 mod list;
 mod metrics;
 mod metrics_page;
@@ -37,6 +38,7 @@ mod read_reply;
 mod request;
 mod ring_reads;
 mod run;
+mod scrub;
 mod sessions;
 mod stalls;
 mod target;

@@ -5,9 +5,10 @@
 //! **Failure model.** Senders are faster than the disk: they wait for a place, asynchronously. A sender may be gone when
 //! its answer is ready: then nobody gets it. After the stop, everybody gets `NOT_READY`.
 
-use super::metrics::JobTimes;
+use super::job_times::JobTimes;
 use crate::chunk_store::{Author, ReadOut, Region, SyncJob, WriteOp};
 use nyala_store::Lsn;
+use nyala_transport::trace::{measured_part, part};
 use nyala_wire::storage::{ChunkFileId, StorageOp};
 use nyala_wire::walk::{WalkAt, WalkPiece};
 use nyala_wire::{ErrorCode, WireError};
@@ -117,8 +118,22 @@ pub enum Outcome {
     Piece(Option<WalkPiece>),
 }
 
+/// What came of a job, and how long it waited for a worker.
+type Answered = (Result<Outcome, WireError>, Duration);
+
 /// Where an answer goes.
-pub(super) type Answer = oneshot::Sender<Result<Outcome, WireError>>;
+pub(super) struct Answer {
+    sender: oneshot::Sender<Answered>,
+    /// How long the job waited for a worker.
+    pub waited: Duration,
+}
+
+impl Answer {
+    /// Answers; nobody may wait any more.
+    pub fn send(self, result: Result<Outcome, WireError>) {
+        let _ = self.sender.send((result, self.waited));
+    }
+}
 
 pub(super) struct Job {
     pub task: Task,
@@ -170,11 +185,14 @@ impl Queue {
     pub async fn call(&self, task: Task) -> Result<Outcome, WireError> {
         let place = match self.places.clone().try_acquire_owned() {
             Ok(place) => place,
-            Err(_) => self.places.clone().acquire_owned().await.map_err(|_| stopping())?,
+            Err(_) => part("queue", self.places.clone().acquire_owned()).await.map_err(|_| stopping())?,
         };
-        let (answer, answered) = oneshot::channel();
+        let (sender, answered) = oneshot::channel();
+        let answer = Answer { sender, waited: Duration::ZERO };
         self.push(Message::Job(Job { task, answer, place, queued: Instant::now() }));
-        answered.await.unwrap_or_else(|_| Err(stopping()))
+        let (result, waited) = answered.await.map_err(|_| stopping())?;
+        measured_part("queue", waited);
+        result
     }
 
     pub fn push(&self, message: Message) {

@@ -3,8 +3,10 @@
 //! Start, life and end of a storage service. Failure model: see the parent module.
 
 use super::handler::{StorageService, read_budget};
+use super::metrics::Metrics;
 use super::metrics_page::MetricsPage;
 use super::mirror::{Mirrors, Supervisor, supervise};
+use super::scrub::Scrubs;
 use super::sessions::Sessions;
 use super::target::Target;
 use super::targets::Targets;
@@ -14,6 +16,7 @@ use crate::error::StorageError;
 use nyala_scrape::{Pages, Scrapes};
 use nyala_store::own_dir::{Kind, OwnDir};
 use nyala_transport::member::{Bootstrap, Identity, Joined, Member, ServiceRole};
+use nyala_transport::trace::SlowOperations;
 use nyala_transport::{HandshakeConfig, MemoryBudget, Role, Secret, Server, ServerOptions, TransportError};
 use nyala_wire::map::TargetKind;
 use nyala_wire::mgmt::{RegisterTarget, TargetCapacity};
@@ -25,6 +28,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 /// Runs a storage service until `shutdown`. Connections are served by threads of their own; needs any tokio runtime.
 pub async fn run(config: StorageConfig, shutdown: impl Future<Output = ()>) -> Result<(), StorageError> {
@@ -75,24 +79,28 @@ async fn register_and_serve(
     let (member, handshake, listen) = (joined.member.clone(), joined.handshake.clone(), joined.listen);
     node.registered(member.cluster(), TargetId(0))?;
     let by_id = targets.settle_ids(&member)?;
-    let options = server_options(config);
+    let metrics = Arc::new(Metrics::new(SlowOperations::new(config.slow_operation)));
+    let options = ServerOptions { slow: metrics.slow.clone(), ..server_options(config) };
     let (client_budget, server_budget) = (options.client_budget.clone(), options.server_budget.clone());
     let servers = joined.bind(options, config.cores)?;
     let (mirrors, supervisor) = start_mirrors(&member, &by_id, handshake.clone());
     let sessions = Sessions::new(member.clone(), by_id.clone(), handshake.clone());
     let learner = tokio::spawn(sessions.clone().learn());
+    let scrubs = Scrubs::open(config.scrub, &by_id, &member, handshake.clone());
     let (reads, stop) = (read_budget(config.memory_limit_bytes / 4), servers.first().map(Server::shutdown_handle));
     let page = MetricsPage {
-        metrics: Arc::default(),
+        metrics,
         member: member.clone(),
         targets: by_id.clone(),
         mirrors: mirrors.clone(),
+        scrubs: scrubs.clone(),
         clients: client_budget,
         servers: server_budget,
         read_units: reads.available_permits(),
         reads: reads.clone(),
     };
     let mut cores = start_cores(servers, &page, scrapes.pages(), &sessions, &handshake)?;
+    let scrubbing = scrubs.start();
     tracing::info!(node = %member.node(), %listen, targets = ?by_id.keys(), "storage service is up");
     let ended = tokio::select! {
         why = member.expelled() => Err(StorageError::Expelled(why)),
@@ -101,11 +109,21 @@ async fn register_and_serve(
         () = shutdown => Ok(()),
     };
     stop.iter().for_each(|stop| stop.stop());
-    supervisor.abort();
-    learner.abort();
+    stop_all([supervisor, learner], (&scrubs, scrubbing), &mirrors, cores).await;
+    ended.map(|()| Some(member))
+}
+
+/// Nothing is done on the targets any more when this returns.
+async fn stop_all(
+    tasks: [JoinHandle<()>; 2],
+    (scrubs, scrubbing): (&Scrubs, Vec<JoinHandle<()>>),
+    mirrors: &Mirrors,
+    cores: Vec<Ended>,
+) {
+    tasks.iter().for_each(JoinHandle::abort);
+    scrubs.stop(scrubbing).await;
     mirrors.stop().await;
     all_cores(cores).await;
-    ended.map(|()| Some(member))
 }
 
 /// Starts a thread for each server.
@@ -117,10 +135,11 @@ fn start_cores(
     handshake: &HandshakeConfig,
 ) -> Result<Vec<Ended>, StorageError> {
     let start = |server| {
-        let MetricsPage { metrics, member, targets, mirrors, reads, .. } = page;
+        let MetricsPage { metrics, member, targets, mirrors, scrubs, reads, .. } = page;
         let (metrics, targets, member, reads) =
             ((metrics.clone(), pages.clone()), targets.clone(), member.clone(), reads.clone());
-        let (mirrors, sessions, others) = (mirrors.clone(), sessions.clone(), handshake.clone());
+        let (mirrors, others) = (mirrors.clone(), handshake.clone());
+        let sessions = (sessions.clone(), scrubs.clone());
         start_core(server, move || StorageService::new(targets, member, reads, mirrors, sessions, others, metrics))
     };
     servers.into_iter().map(start).collect()
@@ -131,7 +150,7 @@ fn start_mirrors(
     member: &Member,
     targets: &Arc<HashMap<TargetId, Arc<Target>>>,
     handshake: HandshakeConfig,
-) -> (Arc<Mirrors>, tokio::task::JoinHandle<()>) {
+) -> (Arc<Mirrors>, JoinHandle<()>) {
     let mirrors = Arc::new(Mirrors::default());
     let (member, targets) = (member.clone(), targets.clone());
     let supervisor = Supervisor { mirrors: mirrors.clone(), member, targets, handshake };

@@ -14,9 +14,11 @@ use crate::config::TargetSpec;
 use crate::disks::Disks;
 use crate::drive_set::{TargetDir, Upkeep};
 use crate::error::StorageError;
+use crate::scrub::logic::pace::Use;
 use nyala_metrics::Snapshot;
 use nyala_replica::Row;
 use nyala_store::Store;
+use nyala_transport::trace::part;
 use nyala_wire::mgmt::Capacity;
 use nyala_wire::storage::{ChunkFileId, WriteVerifier};
 use nyala_wire::{ClusterId, GroupId, SessionId, TargetId, WireError};
@@ -169,7 +171,7 @@ impl Target {
     pub async fn call(&self, task: Task) -> Result<Outcome, WireError> {
         match self.shard(task.file()).queue.call(task).await? {
             Outcome::DoneWhenDurable(lsn) => {
-                let durable = self.kv.wait_durable(lsn).await;
+                let durable = part("log", self.kv.wait_durable(lsn)).await;
                 durable.map_err(|error| WireError::from(crate::chunk_store::ChunkError::from(error)))?;
                 Ok(Outcome::Done)
             }
@@ -219,6 +221,24 @@ impl Target {
         Capacity { total_bytes, free_bytes, ..capacity }
     }
 
+    /// What others do with it, a scrub apart.
+    pub(super) fn used(&self) -> Use {
+        let sum = |counts: &[Count]| counts.iter().map(|count| self.count(*count)).sum::<u64>();
+        let ops = sum(&[Count::Writes, Count::Reads, Count::Syncs, Count::Others]);
+        let bytes = sum(&[Count::WriteBytes, Count::ReadBytes]);
+        Use { ops, bytes, waiting: self.depth() }
+    }
+
+    /// Bytes of data on it; without a limit it counts none, and these are those that its file system has.
+    pub(super) fn data_bytes(&self) -> u64 {
+        let used = |capacity: Capacity| capacity.total_bytes.saturating_sub(capacity.free_bytes);
+        if self.limit_bytes.is_some() { self.store.used_bytes() } else { used(self.capacity()) }
+    }
+
+    fn depth(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.queue.depth() as u64).sum()
+    }
+
     /// The upkeep of its drive set, if it lies on one.
     pub(super) fn upkeep(&self) -> Option<&Arc<Upkeep>> {
         self.upkeep.as_ref()
@@ -227,7 +247,7 @@ impl Target {
     /// Counters by name, the depth of the queues among them.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         let mut counters = self.store.counters().values();
-        counters.push(("queue.depth", self.shards.iter().map(|shard| shard.queue.depth() as u64).sum()));
+        counters.push(("queue.depth", self.depth()));
         counters.push(("log.syncs", self.kv.stats().syncs));
         counters
     }

@@ -74,9 +74,9 @@ impl WorkerThread {
         let mut jobs = false;
         for message in messages.drain(..) {
             match message {
-                Message::Job(job) => {
+                Message::Job(mut job) => {
                     jobs = true;
-                    self.queue.times.waited(job.queued, began);
+                    job.answer.waited = self.queue.times.waited(job.queued, began);
                     match job.task {
                         Task::Write(op) => {
                             writes.push(op);
@@ -118,8 +118,7 @@ impl WorkerThread {
         if result.is_err() {
             self.store.counters().add(Count::Failed, 1);
         }
-        // An error means that nobody waits any more.
-        let _ = answer.send(result.map_err(WireError::from));
+        answer.send(result.map_err(WireError::from));
     }
 
     fn other(&mut self, task: Task, answer: Answer) {

@@ -2,7 +2,10 @@
 
 //! A management service that registers whatever comes, and a storage service that runs beside the test.
 
-use nyala_storage::{StorageConfig, StorageError, TargetSpec};
+#![allow(dead_code, reason = "each test program uses its own part")]
+
+use nyala_storage::disks::OsDisks;
+use nyala_storage::{Disks, StorageConfig, StorageError, TargetSpec};
 use nyala_transport::{
     Connection, Frame, HandshakeConfig, PeerInfo, Reply, Role, Secret, Server, ServerOptions, Service, ShutdownHandle,
 };
@@ -171,10 +174,15 @@ impl Cluster {
 
     /// Starts a storage service and waits until it answers.
     pub fn storage(&self, config: StorageConfig) -> Storage {
+        self.storage_on(config, OsDisks)
+    }
+
+    /// The same on other disks.
+    pub fn storage_on(&self, config: StorageConfig, disks: impl Disks + 'static) -> Storage {
         self.knobs.addresses.lock().unwrap().clear();
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let thread = std::thread::spawn(move || {
-            current_thread().block_on(nyala_storage::run(config, async move { drop(stopped.await) }))
+            current_thread().block_on(nyala_storage::run_on(config, &disks, async move { drop(stopped.await) }))
         });
         let address = loop {
             assert!(!thread.is_finished(), "storage ended: {:?}", thread.join());

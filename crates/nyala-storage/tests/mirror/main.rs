@@ -7,6 +7,11 @@ mod common;
 mod fences;
 mod full;
 mod group;
+#[path = "../scrub/look.rs"]
+mod look;
+#[path = "../scrub/meta.rs"]
+mod meta;
 mod passed_on;
 mod removed;
 mod room;
+mod scrub;

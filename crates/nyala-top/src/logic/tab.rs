@@ -11,7 +11,7 @@ pub enum Tab {
     Targets,
     /// Addresses of clients.
     Clients,
-    /// Users of mounts.
+    /// Users of clients.
     Users,
     /// Operations by kind of process.
     Operations,
@@ -38,7 +38,7 @@ impl Tab {
             Tab::Services => &["NAME", "TYPE", "REQ/S", "ERR/S", "READ/S", "WRITE/S", "P99", "CPU", "MEMORY"],
             Tab::Targets => &["TARGET", "SERVICE", "OPS/S", "READ/S", "WRITE/S", "QUEUE", "WAIT", "SYNC", "USED"],
             Tab::Clients => &["CLIENT", "REQ/S", "READ/S", "WRITE/S"],
-            Tab::Users => &["USER", "REQ/S", "MOUNTS"],
+            Tab::Users => &["USER", "META/S", "CHANGE/S", "MOUNT/S", "MOUNTS"],
             Tab::Operations => &["OPERATION", "AT", "REQ/S", "ERR/S", "MEAN", "P50", "P99"],
         }
     }

@@ -114,14 +114,16 @@ fn clients(change: &Change<'_>) -> Vec<Row> {
     change.labels(&counted, "client").iter().map(row).collect()
 }
 
+/// What metadata services count of a user, and what mounts do that say so.
 fn users(change: &Change<'_>) -> Vec<Row> {
-    let metric = "nyala_fuse_user_requests";
+    let (asked, changed, mounted) = ("nyala_meta_user_requests", "nyala_meta_user_changes", "nyala_fuse_user_requests");
     let row = |user: &String| {
         let own = |key: &Key| label_of(key, "uid") == Some(user);
-        let mounts = change.of(metric, Field::Value).filter(|(key, rate)| own(key) && *rate > 0.0).count();
-        vec![Cell::Text(user.clone()), Cell::Number(change.sum(metric, Field::Value, own)), Cell::Number(mounts as f64)]
+        let sum = |metric| Cell::Number(change.sum(metric, Field::Value, own));
+        let mounts = change.of(mounted, Field::Value).filter(|(key, rate)| own(key) && *rate > 0.0).count();
+        vec![Cell::Text(user.clone()), sum(asked), sum(changed), sum(mounted), Cell::Number(mounts as f64)]
     };
-    change.labels(&[metric], "uid").iter().map(row).collect()
+    change.labels(&[asked, mounted], "uid").iter().map(row).collect()
 }
 
 fn operations(change: &Change<'_>) -> Vec<Row> {

@@ -40,17 +40,23 @@ pub(crate) fn users(facts: &Facts<'_>) -> Markup {
     html! {
         section aria-labelledby="users-title" {
             h2 id="users-title" { "Busiest users" }
-            @if cut.rows.is_empty() {
-                p class="card calm" {
-                    "Users are counted by mounts that have the option " code { "metrics=IP:PORT" } ", and seen at the management node that leads. There are none."
-                }
-            } @else {
+            @if facts.figures.is_none() { (no_figures()) }
+            @else if cut.rows.is_empty() { p class="card calm" { "No user has asked metadata services for anything lately." } }
+            @else {
                 div class="scroll" tabindex="0" role="region" aria-label="Busiest users" {
                     table {
-                        caption { "Users by number, with the most requests first" }
-                        thead { tr { th scope="col" { "User" } th scope="col" class="number" { "Requests" } th scope="col" class="number" { "Mounts" } } }
+                        caption {
+                            "Users by number, as metadata services count them, with the most requests first; - is what clients ask for by themselves. "
+                            "The last two columns are of mounts that have the option " code { "metrics=IP:PORT" }
+                        }
+                        thead { tr {
+                            th scope="col" { "User" } th scope="col" class="number" { "Requests" } th scope="col" class="number" { "Changes" }
+                            th scope="col" class="number" { "At mounts" } th scope="col" class="number" { "Mounts" }
+                        } }
                         tbody { @for user in &cut.rows { tr {
-                            th scope="row" { (user.uid) } td class="number" { (units::rate(user.requests)) } td class="number" { (user.mounts) }
+                            th scope="row" { (user.uid) } td class="number" { (units::rate(user.requests)) }
+                            td class="number" { (units::rate(user.changes)) } td class="number" { (units::rate(user.at_mounts)) }
+                            td class="number" { (user.mounts) }
                         } } }
                     }
                 }

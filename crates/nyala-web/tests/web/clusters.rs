@@ -153,7 +153,8 @@ pub fn figures(world: &mut World) {
             written: 1e8 / f64::from(n),
         })
         .collect();
-    figures.users = vec![UserFigures { uid: "1000".to_owned(), requests: 830.0, mounts: 3 }];
+    figures.users =
+        vec![UserFigures { uid: "1000".to_owned(), requests: 830.0, changes: 210.0, at_mounts: 1900.0, mounts: 3 }];
     world.figures = Some(figures);
 }
 

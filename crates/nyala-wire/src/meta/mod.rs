@@ -82,6 +82,10 @@ pub struct MetaRequest {
     /// The user on whose behalf; absent: nobody in particular.
     #[n(7)]
     pub caller: Option<Box<Caller>>,
+    /// The user of the client's host whose program made the client ask; absent: nobody's in particular. For counting alone: nothing is
+    /// allowed or refused by it.
+    #[n(8)]
+    pub user: Option<u32>,
 }
 
 impl<'b, C> Decode<'b, C> for MetaRequest {
@@ -95,7 +99,10 @@ impl<'b, C> Decode<'b, C> for MetaRequest {
         let ((session, sequence, acked_below), owner, now) = head;
         let (op, want) = (d.decode_with(context)?, d.decode_with(context)?);
         let caller = if fields > 7 { d.decode_with(context)? } else { None };
-        cbor::read(d, what, |reader| reader.skip_from(8, fields))?;
-        Ok(MetaRequest { session: SessionId(session), sequence, acked_below, owner, now, op, want, caller })
+        let user = cbor::read(d, what, |reader| {
+            let user = if fields > 8 { reader.optional(|reader| reader.number())? } else { None };
+            reader.skip_from(9, fields).map(|()| user)
+        })?;
+        Ok(MetaRequest { session: SessionId(session), sequence, acked_below, owner, now, op, want, caller, user })
     }
 }

@@ -137,6 +137,7 @@ fn structures_have_their_fields() {
     structures!(Heartbeat, JoinMgmt, MgmtNode, MountAt, Register, RegisterTarget, Registered, StateChange);
     structures!(nyala_wire::raid::RaidMember, nyala_wire::raid::RaidRequest);
     structures!(nyala_wire::raid::RaidScrub, nyala_wire::raid::RaidState);
+    structures!(nyala_wire::scrub::ScrubRequest, nyala_wire::scrub::ScrubState, nyala_wire::scrub::ScrubDamage);
 }
 
 /// An enum without fields: `0 one · 1 other` in one row.
@@ -181,9 +182,9 @@ fn message_types_are_all_there() {
         PING,
         STATS,
         METRICS,
-        TRACE,
         PATH_TEST,
         RELAY,
+        TRACE,
         META,
         META_TX,
         META_FENCES,
@@ -197,6 +198,7 @@ fn message_types_are_all_there() {
         STORAGE_REPLICA,
         STORAGE_REPLICAS,
         STORAGE_RAID,
+        STORAGE_SCRUB,
         MGMT,
         MGMT_RAFT,
     ];

@@ -66,6 +66,7 @@ fn request(sequence: u64, op: MetaOp) -> Vec<u8> {
         op,
         want: Want::DELEGATIONS,
         caller: None,
+        user: None,
     })
 }
 
@@ -155,6 +156,7 @@ fn check() -> [(&'static str, Vec<u8>); 3] {
         op: MetaOp::Repair(Repair::SetLinks { inode: HELLO, from: 2, to: 1 }),
         want: Want(0),
         caller: None,
+        user: None,
     };
     let scan = ScanRequest { inodes: false, from: Vec::new().into(), most: 1024, of: Vec::new(), compare: None };
     let (dir, cookie) = (InodeId::ROOT, 0x0a8a_6879_71a0_9b00);

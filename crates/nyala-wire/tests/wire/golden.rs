@@ -12,6 +12,7 @@ use nyala_wire::meta::{FragmentRepair, MetaOp, MetaReply, MetaRequest, PutOutcom
 use nyala_wire::meta_tx::{PartResult, TxAction, TxPart, TxReply, TxRequest};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest, ServiceStats};
 use nyala_wire::raid::{RaidOrder, RaidRequest, RaidState};
+use nyala_wire::scrub::{ScrubRequest, ScrubState};
 use nyala_wire::storage::{StorageOp, StorageReply, StorageRequest};
 use nyala_wire::trace::{TraceReply, TraceRequest};
 use nyala_wire::{Attr, Layout, WireError};
@@ -65,6 +66,8 @@ fn messages_stay_as_they_are() {
     structure::<RaidRequest>(&mut now);
     variants::<RaidOrder>(&mut now);
     structure::<RaidState>(&mut now);
+    structure::<ScrubRequest>(&mut now);
+    structure::<ScrubState>(&mut now);
     variants::<MgmtRequest>(&mut now);
     variants::<MgmtReply>(&mut now);
     let pinned = include_str!("golden.txt");

@@ -20,6 +20,7 @@ use nyala_wire::mgmt::{
     RegisterTarget, Registered, SlotOrder, SlotStep, StateChange,
 };
 use nyala_wire::raid::{RaidMember, RaidOrder, RaidRequest, RaidScrub, RaidState};
+use nyala_wire::scrub::{ScrubDamage, ScrubRequest, ScrubState};
 use nyala_wire::storage::{ListedFile, Stamp, StorageOp, StorageReply, StorageRequest, WriteVerifier};
 use nyala_wire::walk::{WalkAt, WalkPiece};
 
@@ -48,7 +49,7 @@ structures! {
     LockCheck { number, inode, owner, flock }
     LockEdge { waiter, holder, wait }
     LockOwner { session, owner }
-    MetaRequest { session, sequence, acked_below, owner, now, op, want, caller }
+    MetaRequest { session, sequence, acked_below, owner, now, op, want, caller, user }
     Caller { uid, gid, groups, anybody }
     AuditRecord { number, at_ms, key, host, what, outcome }
     MountAt { name, address }
@@ -62,6 +63,12 @@ structures! {
     RaidRequest { target, order }
     RaidScrub { running, stripes, healed, lost, ended_s }
     RaidState { level, strip_bytes, parity, members, spares, healed, rebuilt_bytes, rebuilding, rate, scrub }
+    ScrubDamage { at, bad, found_ms, reason }
+    ScrubRequest { target }
+    ScrubState {
+        interval_ms, rate, since_ms, began_ms, ended_ms, due_ms, at, bytes, total_bytes, found_bytes, repaired_bytes, damaged_bytes,
+        late, damage
+    }
     Register { cluster, role, uuid, alias, addresses, incarnation, targets }
     RegisterTarget { uuid, id, alias, kind, capacity, losses, spare }
     Registered { cluster, node, targets, map, refused }

@@ -14,6 +14,7 @@ use nyala_wire::meta::{MetaOp, MetaReply, MetaRequest};
 use nyala_wire::meta_tx::{TxAction, TxPart, TxReply, TxRequest};
 use nyala_wire::mgmt::{MgmtReply, MgmtRequest, ServiceStats};
 use nyala_wire::raid::{RaidRequest, RaidState};
+use nyala_wire::scrub::{ScrubRequest, ScrubState};
 use nyala_wire::storage::{
     ReadHeader, ReadReplyHeader, StorageOp, StorageReply, StorageRequest, WriteHeader, decode_bulk,
 };
@@ -36,6 +37,8 @@ macro_rules! every_body {
         $function::<StorageReply>($argument);
         $function::<RaidRequest>($argument);
         $function::<RaidState>($argument);
+        $function::<ScrubRequest>($argument);
+        $function::<ScrubState>($argument);
         $function::<MgmtRequest>($argument);
         $function::<MgmtReply>($argument);
         $function::<ClusterMap>($argument);

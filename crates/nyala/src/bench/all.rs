@@ -5,6 +5,7 @@
 
 use super::args::{DataArgs, MetaArgs, line};
 use super::failure::FailureArgs;
+use super::floors::FloorArgs;
 use super::sessions::SessionsArgs;
 use super::{host, sites};
 use crate::cluster::ClusterArgs;
@@ -12,7 +13,8 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, lines, print, text};
 use crate::role::block_on;
 use clap::Args;
-use nyala_bench::all::{Keeping, OwnCluster, Plan, conclude, measure};
+use nyala_bench::all::{Keeping, OwnCluster, Plan, conclude, measure, measure_mirrored};
+use nyala_bench::session::Job;
 use nyala_bench::{BenchError, Stop};
 use std::path::PathBuf;
 
@@ -61,13 +63,17 @@ fn plan(cluster: &OwnCluster, args: &AllArgs) -> Result<Plan, Failure> {
     meta.common.cluster = this.clone();
     meta.common.mount = Some(cluster.mount());
 
-    let (size, stream, random) = if args.short { ("4m", "32m", "100") } else { ("64m", "1g", "4000") };
-    let words = ["--seconds", &seconds, "--size", size, "--stream-size", stream, "--random", random];
-    let mut data: DataArgs = line(&words)?;
+    let mut data = data(args, &[])?;
     data.common.cluster = this.clone();
     data.common.mount = Some(cluster.mount());
     data.common.local = Some(cluster.local_dir());
-    data.keep_caches = args.short;
+
+    let (size, random) = (data.size.to_string(), data.random.to_string());
+    let words = ["--seconds", &seconds, "--size", &size, "--random", &random];
+    let mut floor: FloorArgs = line(&words)?;
+    floor.work.clone_from(&args.work);
+    floor.rounds = if args.short { 1 } else { floor.rounds };
+    floor.keep_caches = data.keep_caches;
 
     let (idle, busy) = if args.short { (args.idle.min(200), "20") } else { (args.idle, "200") };
     let mut sessions: SessionsArgs = line(&["--seconds", &seconds, "--idle", &idle.to_string(), "--busy", busy])?;
@@ -84,16 +90,43 @@ fn plan(cluster: &OwnCluster, args: &AllArgs) -> Result<Plan, Failure> {
         data: sites::data(&data)?,
         sessions: sessions.job()?,
         failure: failure.options(),
+        floor: floor.options(),
     })
+}
+
+/// `bench data`, with more flags.
+fn data(args: &AllArgs, more: &[&str]) -> Result<DataArgs, Failure> {
+    let seconds = if args.short { "1".to_owned() } else { args.seconds.to_string() };
+    let (size, stream, random) = if args.short { ("4m", "32m", "100") } else { ("64m", "1g", "4000") };
+    let words = ["--seconds", &seconds, "--size", size, "--stream-size", stream, "--random", random];
+    let mut data: DataArgs = line(&[&words[..], more].concat())?;
+    data.keep_caches = args.short;
+    Ok(data)
+}
+
+/// The same on mirrored files.
+fn mirrored(cluster: &OwnCluster, args: &AllArgs) -> Result<Job, Failure> {
+    let mut data = data(args, &["--only", "native", "--workload", "easy,random"])?;
+    data.common.cluster = ClusterArgs { dir: Some(cluster.home()), ..ClusterArgs::default() };
+    sites::data(&data)
 }
 
 /// Measures, compares, stores and prints.
 pub fn run(args: &AllArgs, output: Output) -> Outcome {
     let cluster = OwnCluster::start(&host::this(), &args.work, args.base_port, &[])?;
     let (plan, stop) = (plan(&cluster, args)?, Stop::default());
-    let parts = block_on(async {
+    let mut parts = block_on(async {
         host::watch(&stop)?;
         measure(plan, &stop).await.map_err(BenchError::into)
+    })?;
+    drop(cluster);
+    let few = ["--no-mount", "--mirror", "--meta", "1", "--meta-spares", "0"];
+    let cluster = OwnCluster::start(&host::this(), &args.work, args.base_port, &few);
+    let job = cluster.as_ref().map_err(ToString::to_string);
+    let job = job.and_then(|cluster| mirrored(cluster, args).map_err(|failure| failure.to_string()));
+    parts.mirrored_data = block_on(async {
+        host::watch(&stop)?;
+        measure_mirrored(job, &stop).await.map_err(BenchError::into)
     })?;
     drop(cluster);
     let keeping = Keeping { name: args.name.clone(), results: args.results.clone(), out: args.out.clone() };

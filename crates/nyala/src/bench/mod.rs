@@ -6,6 +6,7 @@
 mod all;
 mod args;
 mod failure;
+mod floors;
 mod host;
 mod mirrored;
 mod report;
@@ -16,6 +17,7 @@ mod split;
 use all::AllArgs;
 use args::{DataArgs, MetaArgs};
 use failure::FailureArgs;
+use floors::FloorArgs;
 use mirrored::MirroredArgs;
 use report::ReportArgs;
 use sessions::SessionsArgs;
@@ -35,6 +37,8 @@ pub enum BenchArgs {
     Meta(MetaArgs),
     /// File content: streams, one shared file, random places
     Data(DataArgs),
+    /// What minimal programs pay for the same transfers as `data`, without a cluster: what its figures are held against
+    Floor(FloorArgs),
     /// A storage server goes away and comes back, then a mirrored metadata server's primary, on a cluster of the benchmark's
     /// own: throughput, latency, pauses, errors
     Failure(FailureArgs),
@@ -55,6 +59,7 @@ pub enum BenchArgs {
 pub fn run(args: BenchArgs, output: Output) -> Outcome {
     match args {
         BenchArgs::Failure(args) => failure::run(&args, output),
+        BenchArgs::Floor(args) => floors::run(&args, output),
         BenchArgs::Meta(args) => run_job(sites::meta(&args)?, if args.common.json { Output::Json } else { output }),
         BenchArgs::Data(args) => run_job(sites::data(&args)?, if args.common.json { Output::Json } else { output }),
         BenchArgs::MirroredMetadata(args) => mirrored::run(&args, output),

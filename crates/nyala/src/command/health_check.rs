@@ -2,11 +2,12 @@
 
 //! `nyala health check`: is everything there and well? The exit code says it too.
 
+use super::health_slow;
 use crate::cluster::{Answer, Cluster, ClusterArgs, ask_node};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, show};
 use crate::role::block_on;
-use nyala_cluster::health::{Finding, Probe, findings};
+use nyala_cluster::health::{Finding, Probe, TargetScrub, findings};
 use nyala_wire::map::{CapacityPool, ClusterMap, Consistency, Node, Reachability, Role};
 use nyala_wire::{NodeId, TargetId};
 use serde::Serialize;
@@ -43,6 +44,11 @@ struct NodeHealth {
     /// Absent where the service does not answer.
     checksum_errors: Option<u64>,
     uptime_s: Option<u64>,
+    /// What it says of the scrubs of its targets; the findings have what is wrong.
+    #[serde(skip)]
+    scrubs: Vec<TargetScrub>,
+    /// Operations of the last minutes that were slow. They make nothing unhealthy: a server that was away has some, and so has a busy one.
+    slow_operations: Option<u64>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -86,6 +92,8 @@ fn judge_node(node: &Node, answer: &Answer) -> NodeHealth {
         error: answer.failed.first().map(|(_, error)| error.to_string()),
         checksum_errors: answer.stats.as_ref().map(errors),
         uptime_s: answer.stats.as_ref().map(|stats| stats.uptime_s),
+        scrubs: answer.stats.as_ref().map(|stats| TargetScrub::among(&stats.counters)).unwrap_or_default(),
+        slow_operations: answer.stats.as_ref().and_then(health_slow::count),
     }
 }
 
@@ -94,6 +102,7 @@ fn judge(map: &ClusterMap, nodes: Vec<NodeHealth>) -> Health {
         node: node.id,
         failed: (!node.reachable).then(|| node.error.clone().unwrap_or_else(|| "it has no address".to_owned())),
         checksum_errors: node.checksum_errors,
+        scrubs: node.scrubs.clone(),
     };
     let findings = findings(map, &nodes.iter().map(probe).collect::<Vec<_>>());
     let problems: Vec<String> = findings.iter().map(|finding| finding.what.clone()).collect();
@@ -120,6 +129,8 @@ fn render(health: &Health) -> String {
         }
         text.push('\n');
     }
+    let slow = health.nodes.iter().map(|node| (node.alias.as_str(), node.id, node.slow_operations.unwrap_or(0)));
+    text += &health_slow::shown(slow.collect());
     if health.healthy {
         text += &format!("All {} targets are online and good.\n", health.targets.len());
     } else {
@@ -171,6 +182,14 @@ mod tests {
         let health = judge(&map, map.nodes.iter().map(|node| well(node, 0)).collect());
         assert!(health.healthy, "{:?}", health.problems);
         assert!(render(&health).contains("n2 [ID: 2]: reachable at 127.0.0.1:1 (protocol: TCP)"));
+        // Slow operations are named, and make nothing unhealthy.
+        let stats = ServiceStats { counters: vec![("slow.lately".into(), 4321)], ..ServiceStats::default() };
+        let slow = |node: &Node| {
+            let (reached, stats) = (Some((node.addresses[0], 9)), Some(stats.clone()));
+            judge_node(node, &Answer { reached, stats, failed: vec![] })
+        };
+        let health = judge(&map, map.nodes.iter().map(slow).collect());
+        assert!(health.healthy && render(&health).contains("n1 [ID: 1]: 4321;"), "{}", render(&health));
     }
 
     #[test]

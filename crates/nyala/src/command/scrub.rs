@@ -2,6 +2,7 @@
 
 //! `nyala scrub`: reads everything on storage targets, compares it with its checksums, repairs what is mirrored.
 
+use super::scrub_targets::chosen;
 use crate::cluster::ClusterArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{Output, Table, show};
@@ -9,7 +10,6 @@ use crate::role::block_on;
 use crate::units::{Size, Span};
 use crate::walk::{Look, Reason, ScrubReport, Work, scrub};
 use nyala_wire::TargetId;
-use nyala_wire::map::{ClusterMap, TargetKind};
 use std::rc::Rc;
 use tokio::task::JoinSet;
 
@@ -45,15 +45,6 @@ pub struct ScrubArgs {
 const REALLY: &str = "what a metadata target has lost looks the same as what no file needs: if one was put back from a copy, \
 the chunk files of everything newer would be removed, which are the only copies of that data. List them first \
 (nyala scrub --leftovers); add --yes to remove them";
-
-/// The targets that are named, which must be there, or all storage targets.
-fn chosen(map: &ClusterMap, named: &[TargetId]) -> Result<Vec<TargetId>, Failure> {
-    let all: Vec<TargetId> = map.targets_of(TargetKind::Storage).map(|target| target.id).collect();
-    if let Some(missing) = named.iter().find(|target| !all.contains(target)) {
-        return Err(Failure::failed(format!("there is no storage target {missing}; see nyala target list")));
-    }
-    Ok(if named.is_empty() { all } else { named.to_vec() })
-}
 
 /// Scrubs. Exit code 6 if damage remains, 1 if a target could not be read to the end.
 pub fn run(args: ScrubArgs, output: Output) -> Outcome {
@@ -150,15 +141,7 @@ fn render_leftovers(all: &[ScrubReport]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::mirror_list::tests::mirrored;
     use crate::walk::{Damage, Leftover};
-
-    #[test]
-    fn targets_are_named_or_all() {
-        let map = mirrored();
-        assert_eq!(chosen(&map, &[]).unwrap(), [TargetId(101), TargetId(201)]);
-        assert!(chosen(&map, &[TargetId(102)]).unwrap_err().message.contains("target list"));
-    }
 
     #[test]
     fn what_remains_is_an_exit_code_and_a_line() {

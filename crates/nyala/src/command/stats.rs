@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! `nyala stats server` and `nyala stats client`: what services count, by service and by the address of who asked; with `--watch`, in each
-//! second since the look before.
+//! `nyala stats server`, `client` and `user`: what services count, by service, by the address of who asked, and by the user whose program made it ask;
+//! with `--watch`, in each second since the look before.
 //!
-//! **Failure model.** Services may be away: they are left out, and a warning says so. One that was started again counts from nothing: what it
-//! has by then is what it did.
+//! **Failure model.** Services may be away: see [`super::stats_looks`]. One that was started again counts from nothing: what it
+//! has by then is what it did. Who has which number on this host is for the host to say: where it cannot, numbers are shown.
 
 use super::stats_counts::{All, add_clients, add_service, rates};
+use super::stats_looks::{StatsArgs, each, repeat, say};
+use super::stats_users::{ByNumber, Users, add_users, busiest, user_rates, user_table};
 use super::words::word;
-use crate::cluster::{Cluster, ClusterArgs, ask_node};
-use crate::exit::{Exit, Failure, Outcome};
-use crate::output::{Output, Table, print};
+use crate::cluster::Cluster;
+use crate::exit::{Failure, Outcome};
+use crate::output::{Output, Table};
 use crate::role::block_on;
-use crate::units::Span;
-use nyala_wire::map::Role;
-use std::time::Instant;
+use nix::unistd::{Uid, User};
+use nyala_wire::map::{Node, Role};
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
 
 /// `nyala stats …`
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -23,38 +26,44 @@ pub enum StatsCommand {
     Server(StatsArgs),
     /// By the address of the client
     Client(StatsArgs),
+    /// By the user whose programs made clients ask metadata services
+    User(UserArgs),
 }
 
-/// Flags of `nyala stats …`.
+/// Flags of `nyala stats user`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct StatsArgs {
-    /// Print what was done in each second, again and again after this time [default: 1s]
-    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "1s")]
-    watch: Option<Span>,
-    /// End after so many
-    #[arg(long, value_name = "N", requires = "watch")]
-    count: Option<u64>,
+pub struct UserArgs {
+    /// List so many of the busiest, and the rest together as others
+    #[arg(long, value_name = "N")]
+    top: Option<NonZeroUsize>,
+    /// Show numbers instead of names
+    #[arg(long)]
+    numeric: bool,
     #[command(flatten)]
-    cluster: ClusterArgs,
+    stats: StatsArgs,
 }
 
-async fn look(cluster: &Cluster, by_client: bool) -> Result<All, Failure> {
+async fn by_service(cluster: &Cluster) -> Result<All, Failure> {
     let mut all = All::new();
-    for node in cluster.map().await?.nodes.iter().filter(|node| node.role != Role::Client) {
-        let answer = ask_node(&node.addresses, &cluster.handshake()).await;
-        let Some(stats) = answer.stats else {
-            tracing::warn!(node = %node.id, alias = node.alias, "the service does not say what it counts");
-            continue;
-        };
-        if by_client {
-            add_clients(&mut all, &stats.counters);
-        } else {
-            let counts = all.entry(node.alias.clone()).or_default();
-            counts.role = Some(node.role);
-            add_service(counts, &stats.counters);
-        }
-    }
+    let add = |node: &Node, counters: &[(String, u64)]| {
+        let counts = all.entry(node.alias.clone()).or_default();
+        counts.role = Some(node.role);
+        add_service(counts, counters);
+    };
+    each(cluster, |role| role != Role::Client, add).await?;
     Ok(all)
+}
+
+async fn by_client(cluster: &Cluster) -> Result<All, Failure> {
+    let mut all = All::new();
+    each(cluster, |role| role != Role::Client, |_, counters| add_clients(&mut all, counters)).await?;
+    Ok(all)
+}
+
+async fn by_user(cluster: &Cluster) -> Result<Users, Failure> {
+    let mut users = Users::new();
+    each(cluster, |role| role == Role::Meta, |_, counters| add_users(&mut users, counters)).await?;
+    Ok(users)
 }
 
 fn table(all: &All) -> String {
@@ -75,35 +84,29 @@ fn table(all: &All) -> String {
     table.render()
 }
 
-/// One look on one line for programs, as a table for people.
-fn show(all: &All, output: Output) -> Outcome {
-    match output {
-        Output::Table => print(&table(all)),
-        Output::Json | Output::Ndjson => {
-            let line = serde_json::to_string(all);
-            print(&(line.map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))? + "\n"))
-        }
-    }
+/// Shows users; each is asked for its name once.
+async fn show_users(args: UserArgs, output: Output) -> Outcome {
+    let mut known: HashMap<u32, Option<String>> = HashMap::new();
+    let mut name = |uid| {
+        let asks = || User::from_uid(Uid::from_raw(uid)).ok().flatten().map(|user| user.name);
+        if args.numeric { None } else { known.entry(uid).or_insert_with(asks).clone() }
+    };
+    let show = |users: &Users| {
+        let rows = busiest(users, args.top.map(NonZeroUsize::get), &mut name);
+        say(|| user_table(&rows), &ByNumber(&rows), output)
+    };
+    repeat(&args.stats, by_user, user_rates, show).await
 }
 
 /// Shows counts, or rates.
 pub fn run(command: StatsCommand, output: Output) -> Outcome {
-    let (by_client, args) = match command {
-        StatsCommand::Server(args) => (false, args),
-        StatsCommand::Client(args) => (true, args),
-    };
+    let show = |all: &All| say(|| table(all), all, output);
     block_on(async {
-        let cluster = args.cluster.find()?;
-        let mut before = look(&cluster, by_client).await?;
-        let Some(Span(pause)) = args.watch else { return show(&before, output) };
-        let mut looked = Instant::now();
-        for _ in 0..args.count.unwrap_or(u64::MAX) {
-            tokio::time::sleep(pause).await;
-            let (after, now) = (look(&cluster, by_client).await?, Instant::now());
-            show(&rates(&before, &after, now - looked), output)?;
-            (before, looked) = (after, now);
+        match command {
+            StatsCommand::Server(args) => repeat(&args, by_service, rates, show).await,
+            StatsCommand::Client(args) => repeat(&args, by_client, rates, show).await,
+            StatsCommand::User(args) => show_users(args, output).await,
         }
-        Ok(Exit::Ok)
     })
 }
 

@@ -58,11 +58,16 @@ pub(super) fn add_clients(all: &mut All, counters: &[(String, u64)]) {
     }
 }
 
+/// What a counter grew by in each second of a time. One that was started again counts from nothing.
+pub(super) fn per_second(time: Duration) -> impl Fn(u64, u64) -> u64 {
+    let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1);
+    move |now: u64, then: u64| now.checked_sub(then).unwrap_or(now).saturating_mul(1000) / ms
+}
+
 /// What was done in each second between two looks.
 pub(super) fn rates(before: &All, after: &All, time: Duration) -> All {
-    let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1);
     let none = Counts::default();
-    let rate = |now: u64, then: u64| now.checked_sub(then).unwrap_or(now).saturating_mul(1000) / ms;
+    let rate = per_second(time);
     let one = |(name, now): (&String, &Counts)| {
         let then = before.get(name).unwrap_or(&none);
         let op = |(op, count): (&String, &u64)| (op.clone(), rate(*count, then.ops.get(op).copied().unwrap_or(0)));

@@ -30,6 +30,8 @@ pub struct Asked {
     pub service: String,
     /// For what.
     pub message: String,
+    /// When, since the operation began, microseconds. Requests may be under way at the same time.
+    pub at_us: f64,
     /// Until its reply was there, microseconds.
     pub us: f64,
     /// What the service did not see of it: networks, kernels and queues of both sides. Missing where the service recorded nothing.
@@ -74,7 +76,7 @@ impl Followed {
             covered += exchange.ended.saturating_duration_since(exchange.began.max(upto));
             upto = upto.max(exchange.ended);
         }
-        let whole = self.ended - self.began;
+        let (began, whole) = (self.began, self.ended - self.began);
         let requests = self.exchanges.iter().map(|exchange| {
             let same = |(address, record): &&(SocketAddr, TracedRequest)| {
                 *address == exchange.address
@@ -88,6 +90,7 @@ impl Followed {
             Asked {
                 service: who(exchange.address),
                 message: message(exchange.message_type),
+                at_us: us(exchange.began - began),
                 us: took,
                 network_us: record.map(|record| took - record.total_ns as f64 / 1e3),
                 parts: record.map_or_else(Vec::new, |record| record.parts.iter().map(part).collect()),
@@ -170,7 +173,7 @@ mod tests {
         assert_eq!((operation.whole_us, operation.client_us), (100.0, 30.0));
         assert_eq!(operation.requests.len(), 2, "what ended later is left out");
         let first = &operation.requests[0];
-        assert_eq!((first.us, first.network_us), (40.0, Some(15.0)));
+        assert_eq!((first.at_us, first.us, first.network_us), (10.0, 40.0, Some(15.0)));
         let sum: f64 = first.parts.iter().map(|part| part.us).sum();
         assert_eq!(first.us, sum + 15.0);
         assert_eq!(operation.requests[1].network_us, None);

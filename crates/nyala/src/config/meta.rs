@@ -6,6 +6,7 @@ use super::{DEFAULT_SECRET, META_PORT, MGMT_PORT, settings};
 use crate::exit::Failure;
 use crate::units::{Hosts, Span};
 use nyala_meta::MetaConfig;
+use nyala_transport::trace::SlowOperations;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -44,6 +45,9 @@ settings! {
         /// A directory with more names than this is split over several metadata servers; 0: none is [default: 8192]
         #[arg(long, env = "NYALA_META_SPLIT_ABOVE", value_name = "NUMBER")]
         split_above: u64,
+        /// Requests that take at least so long are logged with their parts; 0: none are [default: 1s]
+        #[arg(long, env = "NYALA_META_SLOW_OPERATION", value_name = "TIME")]
+        slow_operation: Span,
         /// Where to serve metrics for Prometheus, without a secret; nowhere unless it is said [suggested: 127.0.0.1:9805]
         #[arg(long, env = "NYALA_META_METRICS", value_name = "IP:PORT")]
         metrics: SocketAddr,
@@ -75,6 +79,7 @@ impl MetaSettings {
             sync_interval: self.sync_interval.map_or(Duration::from_secs(1), |span| span.0),
             split_above: self.split_above.unwrap_or(SPLIT_ABOVE),
             metrics: self.metrics,
+            slow_operation: self.slow_operation.map_or(SlowOperations::ABOVE, |span| span.0),
         })
     }
 }

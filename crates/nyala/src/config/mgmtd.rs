@@ -7,6 +7,7 @@ use crate::exit::Failure;
 use crate::units::{Hosts, Size, Span};
 use clap::ValueEnum;
 use nyala_mgmt::MgmtConfig;
+use nyala_transport::trace::SlowOperations;
 use nyala_wire::map::{Placement, Rebalance, Settings as ClusterSettings};
 use nyala_wire::{Pattern, StripePattern};
 use serde::{Deserialize, Serialize};
@@ -69,6 +70,9 @@ settings! {
         /// Allow the REST API on another address than localhost although it is not encrypted
         #[arg(long, env = "NYALA_MGMTD_REST_INSECURE", value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
         rest_insecure: bool,
+        /// Requests that take at least so long are logged with their parts; 0: none are [default: 1s]
+        #[arg(long, env = "NYALA_MGMTD_SLOW_OPERATION", value_name = "TIME")]
+        slow_operation: Span,
         /// Where to serve metrics for Prometheus, without a secret; nowhere unless it is said [suggested: 127.0.0.1:9808]
         #[arg(long, env = "NYALA_MGMTD_METRICS", value_name = "IP:PORT")]
         metrics: SocketAddr,
@@ -187,6 +191,7 @@ impl MgmtdSettings {
             standby: self.standby.unwrap_or_default(),
             settings,
             metrics: self.metrics,
+            slow_operation: self.slow_operation.map_or(SlowOperations::ABOVE, |span| span.0),
             sample_every: Some(sample_every).filter(|every| !every.is_zero()),
             ..MgmtConfig::new(
                 self.dir.unwrap_or_else(|| "/var/lib/nyala/mgmtd".into()),

@@ -7,7 +7,7 @@ use super::target::TargetArg;
 use super::{DEFAULT_SECRET, STORAGE_PORT, settings};
 use crate::exit::Failure;
 use crate::units::{Hosts, Size, Span};
-use nyala_storage::StorageConfig;
+use nyala_storage::{ScrubConfig, StorageConfig};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -50,6 +50,15 @@ settings! {
         /// Files nobody wrote to for so long are synced in the background [default: 4s]
         #[arg(long, env = "NYALA_STORAGE_SYNC_IDLE", value_name = "TIME")]
         sync_idle: Span,
+        /// Each target is read and compared with its checksums once in this time, and repaired where it is mirrored; 0: only by `nyala scrub` [default: 30d]
+        #[arg(long, env = "NYALA_STORAGE_SCRUB_INTERVAL", value_name = "TIME")]
+        scrub_interval: Span,
+        /// Most bytes that are read for it from each target in a second; 0: as fast as it goes [default: 64m]
+        #[arg(long, env = "NYALA_STORAGE_SCRUB_RATE", value_name = "SIZE")]
+        scrub_rate: Size,
+        /// Requests that take at least so long are logged with their parts; 0: none are [default: 1s]
+        #[arg(long, env = "NYALA_STORAGE_SLOW_OPERATION", value_name = "TIME")]
+        slow_operation: Span,
         /// Where to serve metrics for Prometheus, without a secret; nowhere unless it is said [suggested: 127.0.0.1:9803]
         #[arg(long, env = "NYALA_STORAGE_METRICS", value_name = "IP:PORT")]
         metrics: SocketAddr,
@@ -94,6 +103,13 @@ impl StorageSettings {
         if let Some(idle) = self.sync_idle {
             config.sync_idle = idle.0;
         }
+        config.scrub = ScrubConfig {
+            interval: self.scrub_interval.map_or(config.scrub.interval, |interval| interval.0),
+            rate: self.scrub_rate.map_or(config.scrub.rate, |rate| rate.0),
+        };
+        if let Some(slow) = self.slow_operation {
+            config.slow_operation = slow.0;
+        }
         config.metrics = self.metrics;
         Ok(config)
     }
@@ -128,5 +144,16 @@ mod tests {
         assert!(small.clone().resolve().unwrap_err().message.contains("memory-limit"));
         let good = StorageSettings { memory_limit: None, cores: Some(1), ..small }.resolve().unwrap();
         assert_eq!((good.mgmt, good.cores), (vec!["127.0.0.1:8008".parse().unwrap()], 1));
+        assert_eq!(good.scrub, ScrubConfig::default());
+    }
+
+    #[test]
+    fn scrubs_are_set_and_switched_off() {
+        let file = "mgmt = \"127.0.0.1\"\nscrub-interval = \"7d\"\nscrub-rate = \"1m\"\n[[targets]]\ndir = \"/d\"\n";
+        let week = toml::from_str::<StorageSettings>(file).unwrap();
+        let off = StorageSettings { scrub_interval: Some("0".parse().unwrap()), ..week.clone() };
+        let interval = std::time::Duration::from_secs(7 * 24 * 3600);
+        assert_eq!(week.resolve().unwrap().scrub, ScrubConfig { interval, rate: 1 << 20 });
+        assert!(off.resolve().unwrap().scrub.interval.is_zero());
     }
 }

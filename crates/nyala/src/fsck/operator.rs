@@ -69,6 +69,7 @@ async fn send(
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = Time { seconds: since.as_secs() as i64, nanos: since.subsec_nanos() };
     let (owner, want) = (Owner::default(), Want::NOTHING);
-    let request = MetaRequest { session, sequence, acked_below: sequence, owner, now, op, want, caller: None };
+    let request =
+        MetaRequest { session, sequence, acked_below: sequence, owner, now, op, want, caller: None, user: None };
     Ok(ask.call(target, message_type::META, codec::encode(&request)).await?.map(drop))
 }

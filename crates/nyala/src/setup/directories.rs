@@ -42,6 +42,12 @@ pub fn of_mgmtd(dir: &Path) -> Result<Found, Failure> {
     if dir.join("mgmt.toml").exists() { Ok(Found::Ours { registered: true }) } else { empty(dir) }
 }
 
+/// Looks at a directory for the history of a monitoring service.
+pub fn of_mon(dir: &Path) -> Result<Found, Failure> {
+    named(dir)?;
+    if dir.join("mon.token").exists() { Ok(Found::Ours { registered: true }) } else { empty(dir) }
+}
+
 /// Settings are read from anywhere: names in them begin at the root.
 fn named(dir: &Path) -> Result<(), Failure> {
     if !dir.is_absolute() || dir.components().any(|part| part == Component::ParentDir) {

@@ -132,7 +132,7 @@ fn add_target(document: &mut DocumentMut, target: &TargetArg) -> Result<(), Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{ClientSettings, MetaSettings, MgmtdSettings, StorageSettings};
+    use crate::config::{ClientSettings, MetaSettings, MgmtdSettings, MonSettings, StorageSettings};
 
     fn keys(pairs: &[(&str, &str)]) -> Vec<(String, toml::Value)> {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), toml::Value::String((*value).to_owned()))).collect()
@@ -163,6 +163,7 @@ mod tests {
         defaults_hold::<MetaSettings>(5);
         defaults_hold::<StorageSettings>(6);
         defaults_hold::<ClientSettings>(7);
+        defaults_hold::<MonSettings>(9);
     }
 
     #[test]

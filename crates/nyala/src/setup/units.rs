@@ -23,7 +23,9 @@ units!(
     "nyala-meta.service",
     "nyala-meta@.service",
     "nyala-storage.service",
-    "nyala-storage@.service"
+    "nyala-storage@.service",
+    "nyala-mon.service",
+    "nyala-mon@.service"
 );
 
 /// The unit of a service.
@@ -82,7 +84,7 @@ mod tests {
     #[test]
     fn every_role_has_its_units() {
         let own = std::env::current_exe().unwrap();
-        for role in ["mgmtd", "meta", "storage"] {
+        for role in ["mgmtd", "meta", "storage", "mon"] {
             let one = Unit::of(role, None);
             let text = one.text();
             assert!(text.contains(&format!("{} {role} --config /etc/nyala/{role}.toml\n", own.display())), "{text}");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//! Lengths of time: `500ms`, `3s`, `10m`, `1h`.
+//! Lengths of time: `500ms`, `3s`, `10m`, `1h`, `30d`.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
@@ -11,7 +11,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(pub Duration);
 
-const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
+const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
 /// A length of time that is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct SpanError(String);
 
 impl fmt::Display for SpanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} is not a length of time; write a whole number with ms, s, m or h, as in 500ms or 3s", self.0)
+        write!(f, "{:?} is not a length of time; write a whole number with ms, s, m, h or d, as in 500ms or 3s", self.0)
     }
 }
 
@@ -69,6 +69,7 @@ mod tests {
         for (text, ms) in [("500ms", 500), ("3s", 3000), ("2m", 120_000), ("1h", 3_600_000), ("0", 0), (" 7 s", 7000)] {
             assert_eq!(text.parse(), Ok(Span(Duration::from_millis(ms))), "{text}");
         }
+        assert_eq!("30d".parse(), Ok(Span(Duration::from_secs(30 * 24 * 3600))));
         for bad in ["", "s", "5", "1.5s", "-1s", "3 days", "99999999999999999999s", "9999999999999999999h"] {
             let error = bad.parse::<Span>().expect_err(bad);
             assert!(error.to_string().contains("500ms"), "{error}");

@@ -7,26 +7,16 @@ use crate::exit::Failure;
 use nyala_wire::storage::ChunkFileId;
 use nyala_wire::{DataLocation, ErrorCode, GroupId};
 
-/// Where the layout of its file has a chunk file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
-    /// There.
-    At(DataLocation),
-    /// There is no such file: what is left of it goes in the background, or is a leftover (`leftover.rs`).
-    Gone,
-    /// The file has none with that index.
-    Unknown,
-}
+pub use nyala_storage::scrub::Owner;
 
 impl Look {
     /// Asks metadata whose a chunk file is.
     pub async fn owner(&self, file: ChunkFileId) -> Result<Owner, Failure> {
-        let info = match self.client.entry_info(file.inode).await {
-            Err(error) if error.is(ErrorCode::NOT_FOUND) || error.is(ErrorCode::STALE) => return Ok(Owner::Gone),
-            other => other?,
-        };
-        let layout = info.layout.filter(|layout| usize::from(file.index) < layout.targets.len());
-        Ok(layout.map_or(Owner::Unknown, |layout| Owner::At(layout.location(file.index))))
+        match self.client.entry_info(file.inode).await {
+            // What is left of it goes in the background, or is a leftover (`leftover.rs`).
+            Err(error) if error.is(ErrorCode::NOT_FOUND) || error.is(ErrorCode::STALE) => Ok(Owner::Gone),
+            other => Ok(Owner::by(other?.layout.as_ref(), file)),
+        }
     }
 }
 

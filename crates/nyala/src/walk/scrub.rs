@@ -2,13 +2,14 @@
 
 //! A scrub: finds damage on a target, and has it repaired where another copy is. Failure model: see the parent module.
 //!
-//! A repair goes by the group's primary, in turn with the changes of the file, and is looked at again from the disk. Only
+//! The repair is that of the services' own scrubs ([`nyala_storage::scrub::repair()`]). Only
 //! what metadata says to be mirrored is repaired: elsewhere the other member has no such data to give.
 
 use super::found::{Damage, ScrubReport};
 use super::leftover::{self, Candidates};
 use super::{Look, Owner};
 use crate::exit::Failure;
+use nyala_storage::scrub::{Copies, repair as repaired};
 use nyala_wire::storage::BLOCK_BYTES;
 use nyala_wire::walk::{WalkAt, WalkPiece, runs};
 use nyala_wire::{DataLocation, GroupId, TargetId};
@@ -74,7 +75,7 @@ async fn repair(look: &Look, report: &mut ScrubReport, piece: WalkPiece, repair:
         Owner::Unknown => (None, Some("its file has no data there".to_owned())),
     };
     let left = match (group, &reason) {
-        (Some(group), None) => repaired(look, target, group, &piece).await?,
+        (Some(group), None) => repaired(&Mirrored { look, target, group, at }, &piece).await?,
         _ => piece.bad,
     };
     for (bits, repaired) in [(piece.bad & !left, true), (left, false)] {
@@ -102,24 +103,25 @@ async fn repair(look: &Look, report: &mut ScrubReport, piece: WalkPiece, repair:
     Ok(())
 }
 
-/// Repairs what is bad in a piece; gives the blocks that are bad after it.
-async fn repaired(look: &Look, target: TargetId, group: GroupId, piece: &WalkPiece) -> Result<u64, Failure> {
-    replace(look, target, group, piece.at, runs(piece.bad)).await;
-    let left = look.again(target, piece.at, true).await?.bad;
-    if left == 0 {
-        return Ok(0);
-    }
-    // One block that no member has any more must not keep its neighbours damaged.
-    let single = (0..64).filter(|block| left >> block & 1 == 1).map(|block| (block, 1));
-    replace(look, target, group, piece.at, single).await;
-    Ok(look.again(target, piece.at, true).await?.bad)
+/// A damaged piece of a mirrored file on a target.
+struct Mirrored<'a> {
+    look: &'a Look,
+    target: TargetId,
+    group: GroupId,
+    at: WalkAt,
 }
 
-async fn replace(look: &Look, bad: TargetId, group: GroupId, at: WalkAt, places: impl Iterator<Item = (u64, u64)>) {
-    for (first, count) in places {
-        let range = (at.offset + first * BLOCK_BYTES, (count * BLOCK_BYTES) as u32);
-        if let Err(error) = look.client.repair_copy(group, at.file, range, bad).await {
-            tracing::warn!(%group, target = %bad, inode = %at.file.inode, %error, "a repair was not begun");
+impl Copies for Mirrored<'_> {
+    type Error = Failure;
+
+    async fn replace(&self, offset: u64, len: u32) {
+        let Mirrored { look, target, group, at } = self;
+        if let Err(error) = look.client.repair_copy(*group, at.file, (offset, len), *target).await {
+            tracing::warn!(%group, target_id = %target, inode = %at.file.inode, %error, "a repair was not begun");
         }
+    }
+
+    async fn bad(&self) -> Result<u64, Failure> {
+        Ok(self.look.again(self.target, self.at, true).await?.bad)
     }
 }

@@ -106,8 +106,17 @@ mod tests {
             let op = MetaOp::Replay(message.replay);
             let owner = Owner::default();
             let (session, now, want) = (SessionId(u64::MAX), Default::default(), nyala_wire::meta::Want::DELEGATIONS);
-            let request =
-                MetaRequest { session, sequence: 0, acked_below: u64::MAX, owner, now, op, want, caller: None };
+            let request = MetaRequest {
+                session,
+                sequence: 0,
+                acked_below: u64::MAX,
+                owner,
+                now,
+                op,
+                want,
+                caller: None,
+                user: None,
+            };
             assert!(nyala_wire::codec::encode(&request).len() <= MAX_BODY);
         }
     }

@@ -3,7 +3,7 @@
 //! Rows of stopped metadata servers, to be damaged.
 
 use nyala_e2e::Cluster;
-use nyala_kv::Batch;
+use nyala_kv::{Batch, Key};
 use nyala_namespace::keys;
 use nyala_namespace::records::InodeRecord;
 use nyala_store::Store;
@@ -82,6 +82,6 @@ impl Tables {
 }
 
 /// The key of a name.
-pub fn entry(dir: InodeId, name: &str) -> Vec<u8> {
+pub fn entry(dir: InodeId, name: &str) -> Key {
     keys::entry(dir, keys::cookie(dir, name.as_bytes()))
 }

@@ -135,7 +135,7 @@ pub fn hold_to_rules(site: &mut Site) {
     assert_eq!(site.on("m1").sh("stat -c %u:%g /mnt/nyala/ruled/of-root").must().trim(), "65534:65534");
     assert_eq!(site.on("m1").sh(&as_user(1000, "cat /mnt/lab/ruled/private")).must().trim(), "private");
     for what in [
-        "chown 0 /mnt/lab/ruled/of-root",
+        "chown 1000 /mnt/lab/ruled/of-root",
         "chmod 777 /mnt/lab/ruled/private",
         "rm /mnt/lab/ruled/private",
         "mknod /mnt/lab/ruled/dev c 1 3",

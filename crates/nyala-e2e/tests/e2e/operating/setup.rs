@@ -80,10 +80,12 @@ pub fn look_around(site: &mut Site) {
         "nyala health bundle",
         "nyala stats server",
         "nyala stats client",
+        "nyala stats user",
         "nyala mirror check",
         "nyala mirror resync stats",
         "nyala mirror --help",
         "nyala scrub",
+        "nyala scrub status",
         "nyala scrub --leftovers",
     ] {
         site.runs("m1", said, &[]);

@@ -17,6 +17,7 @@ pub fn take(rule: Option<&KeyRule>, request: &mut MetaRequest) -> Result<(), Wir
         request.caller = None;
         return Ok(());
     };
+    request.user = request.user.map(|uid| rule.user_to_server(uid));
     request.owner = owner(rule, request.caller.as_deref(), request.owner);
     let said = request.caller.take();
     request.caller = Some(Box::new(said.map_or_else(|| Caller::anybody(rule), |said| said.under(rule))));
@@ -82,7 +83,7 @@ mod tests {
     fn request(op: MetaOp, caller: Option<Caller>) -> MetaRequest {
         let (session, now, want, caller) = (SessionId(1), Time::default(), Want::NOTHING, caller.map(Box::new));
         let owner = Owner { uid: 1000, gid: 1001 };
-        MetaRequest { session, sequence: 1, acked_below: 1, owner, now, op, want, caller }
+        MetaRequest { session, sequence: 1, acked_below: 1, owner, now, op, want, caller, user: None }
     }
 
     fn user(uid: u32, gid: u32) -> Option<Caller> {
@@ -95,23 +96,26 @@ mod tests {
     fn whatever_is_said_becomes_somebody_of_the_key() {
         let set = SetAttr { uid: Some(0), gid: Some(1009), ..SetAttr::default() };
         let mut asks = request(MetaOp::SetAttr { inode: InodeId::ROOT, set }, user(1000, 1001));
+        asks.user = Some(1002);
         take(Some(&lab()), &mut asks).unwrap();
         let caller = asks.caller.clone().unwrap();
         assert_eq!((caller.uid, caller.gid, &caller.groups[..], caller.anybody), (50_000, 50_001, &[50_002][..], None));
         assert_eq!(asks.owner, Owner { uid: 50_000, gid: 50_001 });
         let MetaOp::SetAttr { set, .. } = asks.op else { panic!() };
         assert_eq!((set.uid, set.gid), (Some(NOBODY), Some(50_009)));
+        assert_eq!(asks.user, Some(50_002));
 
         let mut root = request(MetaOp::StatFs, user(0, 0));
         take(Some(&lab()), &mut root).unwrap();
         assert_eq!((root.caller.unwrap().uid, root.owner.uid), (NOBODY, NOBODY), "also what it says of the owner");
         let mut none = request(MetaOp::StatFs, None);
         take(Some(&lab()), &mut none).unwrap();
+        assert_eq!(none.user, None);
         let anybody = none.caller.unwrap();
         assert!(anybody.anybody.is_some() && anybody.is_user(50_003) && !anybody.is_user(0) && !anybody.is_user(1000));
-        let mut free = request(MetaOp::StatFs, user(5, 5));
+        let mut free = MetaRequest { user: Some(5), ..request(MetaOp::StatFs, user(5, 5)) };
         take(Some(&KeyRule { read_only: true, ..KeyRule::none("k") }), &mut free).unwrap();
-        assert_eq!((free.caller, free.owner.uid), (None, 1000), "a rule that is not about ids");
+        assert_eq!((free.caller, free.owner.uid, free.user), (None, 1000, Some(5)), "a rule that is not about ids");
     }
 
     #[test]

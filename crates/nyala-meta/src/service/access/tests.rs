@@ -51,7 +51,17 @@ const READS: [&str; 27] = [
 
 fn asks(op: MetaOp) -> MetaRequest {
     let (session, owner, want) = (SessionId(7), Owner::default(), Want::default());
-    MetaRequest { session, sequence: 1, acked_below: 1, owner, now: Time::default(), op, want, caller: None }
+    MetaRequest {
+        session,
+        sequence: 1,
+        acked_below: 1,
+        owner,
+        now: Time::default(),
+        op,
+        want,
+        caller: None,
+        user: None,
+    }
 }
 
 /// One of every operation that there is, by name.
@@ -70,7 +80,7 @@ fn each_message_is_for_its_roles_alone() {
         (META_TX, "m"),
         (META_FENCES, "s"),
         (META_REPLICA, "m"),
-        (META_SCAN, "a"),
+        (META_SCAN, "as"),
         (META_CHECKPOINT, "a"),
         (PING, "cmsgano"),
         (STATS, "cmsgano"),

@@ -3,6 +3,7 @@
 //! From two rounds of samples to the figures of the page, in one pass.
 
 mod making;
+mod users;
 
 use making::Making;
 use nyala_metrics::catalog::Source;

@@ -8,6 +8,7 @@ use crate::facts::compare::is_misplaced;
 use crate::keys;
 use crate::ns::inodes::touch_dir;
 use crate::records::EntryRecord;
+use nyala_kv::Key;
 use nyala_wire::{ErrorCode, FileKind, InodeId, Name, Time};
 use std::ops::ControlFlow;
 
@@ -37,7 +38,7 @@ pub fn remove_all(change: &mut Change, dir: InodeId) -> Step<()> {
     check(change.find_inode(dir)?.is_none())?;
     let rows = change.list(&keys::entries_prefix(dir), AT_ONCE)?;
     check(!rows.is_empty())?;
-    rows.into_iter().for_each(|(key, _)| change.delete(key));
+    rows.into_iter().for_each(|(key, _)| change.delete(Key::new(&key)));
     Ok(())
 }
 

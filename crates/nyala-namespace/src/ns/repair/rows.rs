@@ -9,6 +9,7 @@ use crate::facts::{entry_dir, is_unreadable};
 use crate::keys;
 use crate::ns::inodes::touch_dir;
 use crate::ns::{lock, open};
+use nyala_kv::Key;
 use nyala_wire::check::may_be_set_aside;
 use nyala_wire::{FileKind, InodeId, SessionId, Slot, Time};
 
@@ -71,7 +72,7 @@ pub fn keep_chunks(change: &mut Change, inode: InodeId) -> Step<()> {
 pub fn raise_sequence(change: &mut Change, slot: Slot, to: u64) -> Step<()> {
     let key = keys::next_sequence(slot);
     check(to < SEQUENCES && change.number(&key)? < to)?;
-    change.put(key, to.to_le_bytes().to_vec());
+    change.put_number(key, to);
     Ok(())
 }
 
@@ -80,7 +81,7 @@ pub fn set_aside(change: &mut Change, now: Time, key: &[u8]) -> Step<()> {
     let (value, aside) = (change.get(key)?, keys::aside(key));
     let Some(value) = value.filter(|_| may_be_set_aside(key)) else { return Err(not_so()) };
     check(is_unreadable(change.view(), key, &value)? && !change.has(&aside)?)?;
-    change.delete(key.to_vec());
+    change.delete(Key::new(key));
     change.put(aside, value.to_vec());
     match entry_dir(key).filter(|_| key.first() == Some(&keys::ENTRY)) {
         Some(dir) if change.find_inode(dir)?.is_some() => touch_dir(change, dir, now),
@@ -92,6 +93,6 @@ pub fn set_aside(change: &mut Change, now: Time, key: &[u8]) -> Step<()> {
 pub fn set_count(change: &mut Change, from: u64, to: u64) -> Step<()> {
     let key = keys::inode_count();
     check(change.number(&key)? == from && from != to)?;
-    change.put(key, to.to_le_bytes().to_vec());
+    change.put_number(key, to);
     Ok(())
 }

@@ -30,5 +30,6 @@ fn own_request(dir: InodeId, now: Time) -> MetaRequest {
         op: MetaOp::GetAttr { inode: dir },
         want: Want::NOTHING,
         caller: None,
+        user: None,
     }
 }

@@ -61,7 +61,7 @@ pub fn take(view: &dyn View, keys: &mut BTreeSet<Vec<u8>>) -> Result<Vec<MovedRo
 /// Keys of all fences that storage targets have not confirmed, and of a slot's next number: what is sent last. A storage target that
 /// comes back asks whoever serves an inode by then whom to refuse.
 pub fn sent_last(view: &dyn View, slot: Slot) -> Result<BTreeSet<Vec<u8>>, WireError> {
-    let mut found = BTreeSet::from([keys::next_sequence(slot)]);
+    let mut found = BTreeSet::from([keys::next_sequence(slot).to_vec()]);
     view.scan(&[keys::FENCE], &[keys::FENCE + 1], &mut |key, _| {
         found.insert(key.to_vec());
         ControlFlow::Continue(())

@@ -30,6 +30,7 @@ fn each_message_is_for_its_roles_alone() {
         (STORAGE_REPLICA, "s"),
         (STORAGE_REPLICAS, "s"),
         (STORAGE_RAID, "a"),
+        (STORAGE_SCRUB, "a"),
         (PING, "cmsgano"),
         (STATS, "cmsgano"),
     ];
@@ -42,7 +43,7 @@ fn each_message_is_for_its_roles_alone() {
         let read_only = asker(Role::Client, true).message(message_type).map_err(|error| error.code);
         let refused = match message_type {
             STORAGE_WRITE => Some(ErrorCode::READ_ONLY),
-            STORAGE_REPLICA | STORAGE_REPLICAS | STORAGE_RAID => Some(ErrorCode::UNAUTHORIZED),
+            STORAGE_REPLICA | STORAGE_REPLICAS | STORAGE_RAID | STORAGE_SCRUB => Some(ErrorCode::UNAUTHORIZED),
             _ => None,
         };
         assert_eq!(read_only.err(), refused, "{message_type:#06x} with a read-only key");

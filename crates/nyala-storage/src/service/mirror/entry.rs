@@ -149,6 +149,15 @@ impl Call {
         }
     }
 
+    /// The inode of the file that it is about.
+    pub fn inode(&self) -> Option<InodeId> {
+        match &self.asked {
+            Asked::Change(change, _) => Some(change.file.inode),
+            Asked::Read(file, ..) => Some(file.inode),
+            Asked::Sync => None,
+        }
+    }
+
     /// Asks the group's member here, on this thread.
     pub async fn ask(self, thread: &Rc<ThreadContext>) -> Result<Answered, WireError> {
         let Call { mirror, header, epoch, asked, .. } = self;

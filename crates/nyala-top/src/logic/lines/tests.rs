@@ -52,6 +52,9 @@ fn round(seconds: i64) -> Round {
             ("nyala_meta_request_errors", op("create"), Field::Value, 2 * seconds),
             ("nyala_meta_client_requests", ("client", "10.0.0.1"), Field::Value, 60 * seconds),
             ("nyala_meta_client_requests", ("client", "10.0.0.2"), Field::Value, 41 * seconds),
+            ("nyala_meta_user_requests", ("uid", "1000"), Field::Value, 70 * seconds),
+            ("nyala_meta_user_changes", ("uid", "1000"), Field::Value, 50 * seconds),
+            ("nyala_meta_user_requests", ("uid", "-"), Field::Value, 31 * seconds),
             ("process_cpu_seconds", ("", ""), Field::Value, 250_000 * seconds),
             ("process_resident_memory_bytes", ("", ""), Field::Value, 48 << 20),
             ("nyala_target_size_bytes", ("target", "1"), Field::Value, 1000),
@@ -144,7 +147,9 @@ fn the_other_tables() {
     );
     press(&mut view, "4");
     let users = drawn(&view, 12);
-    assert!(users[3].starts_with("1000 ") && users[3].ends_with(" 1"), "{users:#?}");
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(words(&users[3]), ["1000", "70", "50", "100", "1"], "{users:#?}");
+    assert_eq!(words(&users[4]), ["-", "31", "0", "0", "0"], "{users:#?}");
     press(&mut view, "5");
     let operations = drawn(&view, 12);
     assert!(

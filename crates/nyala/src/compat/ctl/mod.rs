@@ -85,7 +85,7 @@ const ELSEWHERE: [(&str, &str); 16] = [
     ("storagebench", "nyala bench data"),
     ("serverstats", "nyala stats server --watch"),
     ("clientstats", "nyala stats client --watch"),
-    ("userstats", "the metric nyala_fuse_user_requests of each mount"),
+    ("userstats", "nyala stats user --watch"),
     ("reverselookup", "find MOUNT -inum NUMBER"),
     ("disposeunused", "nyala fsck: unused files go by themselves"),
     ("refreshentryinfo", "nothing: attributes are always those of the servers"),

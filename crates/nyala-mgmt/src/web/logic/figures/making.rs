@@ -2,10 +2,11 @@
 
 //! Puts each value where it belongs.
 
+use super::users::Users;
 use nyala_metrics::catalog::Source;
 use nyala_mon::Instance;
 use nyala_mon::logic::series::{Field, Key};
-use nyala_web::{ClientFigures, Figures, Line, ServiceFigures, TargetFigures, UserFigures};
+use nyala_web::{ClientFigures, Figures, Line, ServiceFigures, TargetFigures};
 use nyala_wire::{GroupId, TargetId};
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ const WAITS: [&str; 2] = ["watch_map", "delegation_poll"];
 pub(super) struct Making {
     figures: Figures,
     clients: BTreeMap<String, ClientFigures>,
-    users: BTreeMap<String, UserFigures>,
+    users: Users,
 }
 
 impl Making {
@@ -68,11 +69,8 @@ impl Making {
             }
             "nyala_storage_client_read_bytes" => self.client(key, |client| client.read += value),
             "nyala_storage_client_written_bytes" => self.client(key, |client| client.written += value),
-            "nyala_fuse_user_requests" if value > 0.0 => {
-                let Some(uid) = label(key, "uid") else { return };
-                let user = self.users.entry(uid.to_owned()).or_default();
-                user.requests += value;
-                user.mounts += 1;
+            "nyala_meta_user_requests" | "nyala_meta_user_changes" | "nyala_fuse_user_requests" => {
+                label(key, "uid").into_iter().for_each(|uid| self.users.add(uid, metric, value));
             }
             "nyala_mirror_resync_copied_bytes" => self.resync(key, |resync| resync.copied = value),
             "nyala_mirror_resync_left_bytes" => self.resync(key, |resync| resync.left = value),
@@ -138,8 +136,7 @@ impl Making {
     /// All of them.
     pub fn done(mut self) -> Figures {
         self.figures.clients = self.clients.into_values().collect();
-        let user = |(uid, user): (String, UserFigures)| UserFigures { uid, ..user };
-        self.figures.users = self.users.into_iter().map(user).collect();
+        self.figures.users = self.users.done();
         self.figures
     }
 }

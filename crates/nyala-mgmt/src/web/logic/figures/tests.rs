@@ -5,7 +5,7 @@
 use super::*;
 use nyala_mon::logic::series::Field;
 use nyala_mon::{Answered, Instance};
-use nyala_web::Line;
+use nyala_web::{Line, UserFigures};
 use nyala_wire::{GroupId, TargetId};
 
 fn key(service: Source, metric: &str, labels: &[(&str, &str)], field: Field, kind: Kind) -> Key {
@@ -45,6 +45,20 @@ fn counters_become_rates_and_gauges_stay() {
     assert_eq!(anew.totals.get(Line::Written), 500.0, "it was started anew");
     let first = figures(9000, &Round::new(), &all(1), 2.0);
     assert_eq!(first.totals.get(Line::Written), 0.0, "nobody knows since when");
+}
+
+#[test]
+fn users_are_of_metadata_services_and_of_mounts() {
+    let of = |service, metric, uid: &str| key(service, metric, &[("uid", uid)], Field::Value, Kind::Counter);
+    let asked = of(Source::Meta, "nyala_meta_user_requests", "1000");
+    let changed = of(Source::Meta, "nyala_meta_user_changes", "1000");
+    let idle = of(Source::Meta, "nyala_meta_user_requests", "7");
+    let meta = |n: i64| round(&[(asked.clone(), 10 * n), (changed.clone(), 4 * n), (idle.clone(), 9)]);
+    let mounted = of(Source::Mount, "nyala_fuse_user_requests", "1000");
+    let both = |n: i64| meta(n).into_iter().chain(round(&[(mounted.clone(), 50 * n)])).collect::<Round>();
+    let made = figures(9000, &both(1), &both(5), 2.0);
+    let user = UserFigures { uid: "1000".to_owned(), requests: 20.0, changes: 8.0, at_mounts: 100.0, mounts: 1 };
+    assert_eq!(made.users, [user], "who asked for nothing is left out");
 }
 
 #[test]
