@@ -61,7 +61,9 @@ fn settle(set: &Core, member: usize) -> Result<(), SetError> {
         }
         Err(StripeError::Failed { mut members }) => {
             members.retain(|failed| *failed != member);
-            happened(set, Event::Failed { members }, None)?;
+            if !members.is_empty() {
+                happened(set, Event::Failed { members }, None)?;
+            }
             Err(StripeError::Failed { members: vec![member] }.into())
         }
         Err(error) => Err(error.into()),

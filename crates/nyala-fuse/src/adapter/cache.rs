@@ -255,6 +255,10 @@ impl KernelCache {
 
     /// Lets the kernel have the attributes that it is asking for, unless that takes long.
     async fn let_ask(&self, ino: Ino) {
+        // Nearly always: without a timer.
+        if !self.attr_requests.lock().is_asked(ino.0) {
+            return;
+        }
         let told = async {
             loop {
                 let told = self.attributes_told.notified();

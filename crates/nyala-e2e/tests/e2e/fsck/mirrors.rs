@@ -16,7 +16,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Until mirror members have forgotten that a change was under way.
@@ -31,22 +31,28 @@ fn members(cluster: &Cluster, kind: &str) -> Vec<String> {
 }
 
 /// Checks while names come and go all the time.
+///
+/// The check begins once the load runs, so that a slow disk does not end one before the other has begun.
 fn under_load(cluster: &Cluster, dir: &Path, more: &[&str]) -> (i32, Value) {
-    let stop = AtomicBool::new(false);
+    let (stop, rounds) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
-            let mut round = 0_u64;
             while !stop.load(Ordering::Relaxed) {
+                let round = rounds.load(Ordering::Relaxed);
                 let path = dir.join(format!("n{}", round % 7));
                 fs::write(&path, pattern(round, 500)).unwrap();
                 fs::rename(&path, dir.join("moved")).unwrap();
-                round += 1;
+                rounds.store(round + 1, Ordering::Relaxed);
             }
-            round
         });
+        while rounds.load(Ordering::Relaxed) < 20 && !worker.is_finished() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let before = rounds.load(Ordering::Relaxed);
         let report = fsck(cluster, more);
         stop.store(true, Ordering::Relaxed);
-        assert!(worker.join().unwrap() > 20, "the load did something");
+        worker.join().unwrap();
+        assert!(rounds.load(Ordering::Relaxed) > before, "the load did something while it was checked");
         report
     })
 }
