@@ -33,6 +33,16 @@ pub trait DriveAccess: Send + Sync {
     fn is_taken(&self) -> bool {
         false
     }
+    /// Of a drive of another host: what changes there when something that was not synced may be lost.
+    fn instance(&self) -> Option<String> {
+        None
+    }
+}
+
+/// Whether a drive can be made of a directory: it is there, and nothing is in it but what a new file system may have.
+pub fn is_empty(dir: &Path) -> bool {
+    let new = |entry: std::io::Result<std::fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name() == "lost+found");
+    std::fs::read_dir(dir).is_ok_and(|mut entries| entries.all(new))
 }
 
 /// A drive. Clones are the same one.
@@ -57,11 +67,9 @@ impl Drive {
         let make = |path: &Path| DirBuilder::new().recursive(true).mode(0o700).create(path);
         if create {
             make(dir).map_err(wrong)?;
-            for entry in std::fs::read_dir(dir).map_err(wrong)? {
-                // A new file system may have that.
-                if entry.map_err(wrong)?.file_name() != "lost+found" {
-                    return Err(SetError::NotEmpty { place });
-                }
+            std::fs::read_dir(dir).map_err(wrong)?;
+            if !is_empty(dir) {
+                return Err(SetError::NotEmpty { place });
             }
             make(&dir.join("objects")).and_then(|()| make(&dir.join("table"))).map_err(wrong)?;
         }
@@ -96,6 +104,11 @@ impl Drive {
     /// Whether somebody else has taken the set over.
     pub fn is_taken(&self) -> bool {
         self.0.is_taken()
+    }
+
+    /// Of a drive of another host: what changes there when something that was not synced may be lost.
+    pub fn instance(&self) -> Option<String> {
+        self.0.instance()
     }
 
     /// Its superblock, if it has one that can be read.

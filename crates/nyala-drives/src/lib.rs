@@ -19,6 +19,7 @@ mod files;
 mod local;
 mod missed;
 mod open;
+mod owner;
 mod progress;
 mod rebuild;
 mod repair;
@@ -38,7 +39,7 @@ mod sync;
 mod unsynced;
 
 pub use crate::core::Counters;
-pub use drive::{Drive, DriveAccess};
+pub use drive::{Drive, DriveAccess, is_empty};
 pub use drive_files::DriveFiles;
 pub use error::SetError;
 pub use files::OsFiles;

@@ -66,6 +66,12 @@ pub(crate) fn check_presence(set: &Core) -> Result<Vec<usize>, SetError> {
     Ok(gone)
 }
 
+/// The same, if drives are of other hosts.
+pub(crate) fn check_hosts(set: &Core) -> Result<(), SetError> {
+    let is_far = |member| set.runners.drive(member).is_some_and(|drive| drive.instance().is_some());
+    if (0..set.volume.geometry().drives()).any(is_far) { check_presence(set).map(drop) } else { Ok(()) }
+}
+
 /// Whether an object has anything in stripes from `number` on.
 pub(crate) fn has_stripes(set: &Core, object: ObjectId, number: u64) -> Result<bool, SetError> {
     let from = key::row(StripeId { object, number });

@@ -8,7 +8,6 @@ use bytes::Bytes;
 use nyala_transport::{Connection, Frame, HandshakeConfig, Request, TransportError};
 use nyala_wire::drive::{DriveHold, DriveLook, DriveOrder, DriveReply, DriveRequest};
 use nyala_wire::{ErrorCode, WireError, codec, message_type};
-use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Longest wait for a reply: a drive that takes longer hangs.
@@ -23,22 +22,42 @@ pub(crate) enum AskError {
     /// It says no.
     #[error("{0}")]
     Refused(#[from] WireError),
+    /// The name of its host says nothing.
+    #[error("the host of {service} is not known: {error}")]
+    Host { service: String, error: String },
+    /// It did not answer before.
+    #[error("it was given up, since it did not answer")]
+    GivenUp,
     /// It says something else than was asked.
     #[error("the drive service does not answer what was asked")]
     Nonsense,
 }
 
 impl AskError {
+    fn is(&self, code: ErrorCode) -> bool {
+        matches!(self, AskError::Refused(error) if error.code == code)
+    }
+
     /// Somebody else has the drive.
     pub fn is_taken(&self) -> bool {
-        matches!(self, AskError::Refused(error) if error.code == ErrorCode::WRONG_EPOCH)
+        self.is(ErrorCode::WRONG_EPOCH)
+    }
+
+    /// The drive has to be attached again.
+    pub fn is_detached(&self) -> bool {
+        self.is(ErrorCode::STALE_SESSION)
+    }
+
+    /// Nobody listens there, though the host is up.
+    pub fn is_dead(&self) -> bool {
+        matches!(self, AskError::Transport(TransportError::ConnectRefused { .. }))
     }
 }
 
 /// Where a drive is asked for.
 #[derive(Clone)]
 pub(crate) struct Address {
-    pub service: SocketAddr,
+    pub service: String,
     pub drive: String,
 }
 
@@ -52,7 +71,11 @@ pub(crate) struct Attachment {
 
 impl Address {
     pub async fn connect(&self, handshake: &HandshakeConfig) -> Result<Connection, AskError> {
-        Ok(Connection::connect(self.service, handshake).await?)
+        let unknown =
+            |error: std::io::Error| AskError::Host { service: self.service.clone(), error: error.to_string() };
+        let mut found = tokio::net::lookup_host(&self.service).await.map_err(unknown)?;
+        let address = found.next().ok_or_else(|| unknown(std::io::ErrorKind::NotFound.into()))?;
+        Ok(Connection::connect(address, handshake).await?)
     }
 
     /// One request and its reply.

@@ -3,14 +3,14 @@
 //! A drive that is lent out.
 //!
 //! **Failure model.** The directory may be missing, be unmounted while it is in use, and come back: it is looked at again whenever somebody asks, and attachments end when it was away. Requests
-//! may come from a holder that has been replaced, or over a connection that is older than the newest attachment: they are refused. An attachment
+//! may come from a holder that has been replaced, or of an attachment that is older than the newest one: they are refused. An attachment
 //! waits for what is under way, so nothing of an earlier one happens after it.
 
 use crate::effects;
-use crate::fence::{self, Attach, Fence, HOLD_KEY};
+use crate::fence::{self, Attach, Fence};
 use bytes::Bytes;
 use nyala_drives::{Drive, SetError};
-use nyala_raid::{Effect, Reply};
+use nyala_raid::{Effect, Reply, key};
 use nyala_store::Batch;
 use nyala_wire::drive::{DriveEffect, DriveHold, DriveLook, DriveReply};
 use nyala_wire::{ErrorCode, WireError};
@@ -54,7 +54,7 @@ impl Export {
         let instance = nyala_store::boot_id(&self.dir).map_err(wrong)?;
         let mut first = [0; 8];
         getrandom::fill(&mut first).map_err(|error| wrong(std::io::Error::other(error)))?;
-        let Reply::Value(row) = drive.run(Effect::Get { member: 0, key: HOLD_KEY.to_vec() }) else {
+        let Reply::Value(row) = drive.run(Effect::Get { member: 0, key: key::HOLDER.to_vec() }) else {
             return Err(SetError::Unreadable { place: self.dir.display().to_string() });
         };
         let fence = Fence::new(row.as_deref(), u64::from_le_bytes(first));
@@ -66,9 +66,18 @@ impl Export {
         let found = self.with(|open| {
             let (total_bytes, free_bytes) = open.drive.space().unwrap_or_default();
             let (epoch, instance) = (open.fence.epoch(), open.instance.clone());
-            DriveLook { missing: None, epoch, instance, total_bytes, free_bytes }
+            let row = |key: &[u8]| match open.drive.run(Effect::Get { member: 0, key: key.to_vec() }) {
+                Reply::Value(Some(value)) => value,
+                _ => Vec::new(),
+            };
+            let (superblock, target) = (row(key::SUPERBLOCK), row(key::TARGET));
+            DriveLook { missing: None, epoch, instance, total_bytes, free_bytes, empty: false, superblock, target }
         });
-        found.unwrap_or_else(|error| DriveLook { missing: Some(error.message), ..DriveLook::default() })
+        found.unwrap_or_else(|error| DriveLook {
+            missing: Some(error.message),
+            empty: nyala_drives::is_empty(&self.dir),
+            ..DriveLook::default()
+        })
     }
 
     /// Makes a drive of the empty directory.
@@ -97,9 +106,10 @@ impl Export {
                         ErrorCode::WRONG_EPOCH.with(format!("another service has the drive, with epoch {epoch}"))
                     );
                 }
+                Attach::Late => return Err(ErrorCode::STALE.with("the drive was taken again since by the same holder")),
                 Attach::Granted { store: true } => {
                     let mut batch = Batch::new();
-                    batch.put(HOLD_KEY, fence::encode(by));
+                    batch.put(key::HOLDER, fence::encode(by));
                     if !matches!(open.drive.run(Effect::Apply { member: 0, batch, sync: true }), Reply::Done) {
                         return Err(ErrorCode::IO.with("the drive cannot be written; its log says why"));
                     }
@@ -122,7 +132,7 @@ impl Export {
         let drive = {
             let open = self.open.lock();
             let ours = open.as_ref().filter(|open| open.fence.admits(attachment));
-            let refused = || ErrorCode::WRONG_EPOCH.with("the drive was attached anew since");
+            let refused = || ErrorCode::STALE_SESSION.with("the drive was attached anew since");
             ours.map(|open| open.drive.clone()).ok_or_else(refused)?
         };
         effects::answer(drive.run(effect), asked)

@@ -5,9 +5,6 @@
 use nyala_wire::ClusterId;
 use nyala_wire::drive::DriveHold;
 
-/// Key of the drive's table that has the hold.
-pub(crate) const HOLD_KEY: &[u8] = b"H";
-
 /// A drive's holder and its attachment.
 #[derive(Clone, Debug)]
 pub(crate) struct Fence {
@@ -24,6 +21,8 @@ pub(crate) enum Attach {
     Granted { store: bool },
     /// Somebody has the drive with this epoch, or had it.
     Refused { epoch: u64 },
+    /// This holder has taken it again since.
+    Late,
 }
 
 impl Fence {
@@ -39,9 +38,12 @@ impl Fence {
 
     /// Somebody wants the drive.
     pub fn wanted(&self, by: DriveHold) -> Attach {
-        let newer = by.epoch > self.hold.epoch;
-        match newer || by == self.hold {
-            true => Attach::Granted { store: newer },
+        if by.epoch > self.hold.epoch {
+            return Attach::Granted { store: true };
+        }
+        match (by.epoch, by.holder) == (self.hold.epoch, self.hold.holder) {
+            true if by.turn < self.hold.turn => Attach::Late,
+            true => Attach::Granted { store: by.turn > self.hold.turn },
             false => Attach::Refused { epoch: self.hold.epoch },
         }
     }
@@ -62,12 +64,14 @@ impl Fence {
 
 /// As it is in the drive's table.
 pub(crate) fn encode(hold: DriveHold) -> Vec<u8> {
-    [hold.epoch.to_le_bytes().as_slice(), &hold.holder.0].concat()
+    [hold.epoch.to_le_bytes().as_slice(), &hold.holder.0, &hold.turn.to_le_bytes()].concat()
 }
 
 fn decode(row: &[u8]) -> Option<DriveHold> {
-    let (epoch, holder) = row.split_first_chunk::<8>()?;
-    Some(DriveHold { epoch: u64::from_le_bytes(*epoch), holder: ClusterId(holder.try_into().ok()?) })
+    let (epoch, rest) = row.split_first_chunk::<8>()?;
+    let (holder, turn) = rest.split_first_chunk::<16>()?;
+    let turn = u64::from_le_bytes(turn.try_into().ok()?);
+    Some(DriveHold { epoch: u64::from_le_bytes(*epoch), holder: ClusterId(*holder), turn })
 }
 
 #[cfg(test)]
@@ -75,7 +79,7 @@ mod tests {
     use super::*;
 
     fn hold(epoch: u64, holder: u8) -> DriveHold {
-        DriveHold { epoch, holder: ClusterId([holder; 16]) }
+        DriveHold { epoch, holder: ClusterId([holder; 16]), turn: 0 }
     }
 
     #[test]
@@ -96,9 +100,23 @@ mod tests {
     }
 
     #[test]
+    fn what_the_holder_sent_before_its_last_turn_comes_too_late() {
+        let turn = |turn| DriveHold { turn, ..hold(4, 7) };
+        let mut fence = Fence::new(None, 5);
+        fence.attached(turn(2));
+        assert_eq!(fence.wanted(turn(2)), Attach::Granted { store: false });
+        assert_eq!(fence.wanted(turn(3)), Attach::Granted { store: true });
+        fence.attached(turn(3));
+        assert_eq!(fence.wanted(turn(2)), Attach::Late);
+        let again = Fence::new(Some(&encode(turn(3))), 9);
+        assert_eq!(again.wanted(turn(2)), Attach::Late, "also after a restart");
+        assert_eq!(again.wanted(hold(5, 8)), Attach::Granted { store: true });
+    }
+
+    #[test]
     fn the_holder_outlives_a_restart_and_its_attachment_does_not() {
         let row = encode(hold(0x0102, 9));
-        assert_eq!((row.len(), &row[..3]), (24, &[2, 1, 0][..]));
+        assert_eq!((row.len(), &row[..3]), (32, &[2, 1, 0][..]));
         let fence = Fence::new(Some(&row), 5);
         assert_eq!((fence.epoch(), fence.admits(5)), (0x0102, false));
         assert_eq!(fence.wanted(hold(0x0102, 9)), Attach::Granted { store: false });

@@ -14,11 +14,14 @@ use nyala_transport::{HandshakeConfig, Role, Secret};
 use nyala_wire::ClusterId;
 use nyala_wire::drive::{DriveHold, DriveLook, DriveOrder, DriveReply};
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 /// Between two looks at drives that do not answer.
 const AGAIN: Duration = Duration::from_millis(100);
+/// Longest wait for a connection: hosts of a set are near each other.
+const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 
 /// Why a drive cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +72,8 @@ pub struct Network {
     thread: Arc<NetThread>,
     handshake: HandshakeConfig,
     hold: DriveHold,
+    /// That of the last drive that was taken.
+    turn: Arc<AtomicU64>,
 }
 
 impl Network {
@@ -78,8 +83,14 @@ impl Network {
         let mut holder = [0; 16];
         getrandom::fill(&mut holder).map_err(io::Error::other)?;
         let dead_after = crate::GIVE_UP;
-        let handshake = HandshakeConfig { encrypt, dead_after, ..HandshakeConfig::new(secret, 0, Role::Storage, 0) };
-        Ok(Network { thread, handshake, hold: DriveHold { epoch: 0, holder: ClusterId(holder) } })
+        let handshake = HandshakeConfig {
+            encrypt,
+            dead_after,
+            connect_timeout: CONNECT_WITHIN,
+            ..HandshakeConfig::new(secret, 0, Role::Storage, 0)
+        };
+        let hold = DriveHold { epoch: 0, holder: ClusterId(holder), turn: 0 };
+        Ok(Network { thread, handshake, hold, turn: Arc::default() })
     }
 
     /// Waits for something that the network does. The caller may be a thread of another runtime: only its own work waits.
@@ -116,31 +127,34 @@ impl Network {
         places: &[DrivePlace],
         patience: Duration,
     ) -> Result<Vec<Result<Drive, NetError>>, NetError> {
-        let until = Instant::now() + patience;
-        let looks = places.iter().map(|place| self.look(place, until)).collect::<Result<Vec<_>, _>>()?;
+        let looks = self.look(places, patience)?;
         let there = looks.iter().flatten().filter(|look| look.missing.is_none());
         self.hold.epoch = there.map(|look| look.epoch).max().unwrap_or(0) + 1;
         Ok(places.iter().map(|place| self.attach(place)).collect())
     }
 
-    /// How a drive is; asked until it says something, or it is too late.
-    fn look(&self, place: &DrivePlace, until: Instant) -> Result<Option<DriveLook>, NetError> {
-        let (address, handshake) = (address(place)?, self.handshake.clone());
-        self.wait(async move {
-            loop {
-                let look = async { address.look(&address.connect(&handshake).await?).await };
-                match look.await {
-                    Ok(look) if look.missing.is_none() => return Some(look),
-                    Ok(_) | Err(_) if Instant::now() < until => tokio::time::sleep(AGAIN).await,
-                    found => return found.ok(),
-                }
+    /// How drives are, without holding them; none of a service that does not answer. Those that are not there are asked again, so long.
+    pub fn look(&self, places: &[DrivePlace], patience: Duration) -> Result<Vec<Option<DriveLook>>, NetError> {
+        let until = Instant::now() + patience;
+        let addresses = places.iter().map(address).collect::<Result<Vec<_>, _>>()?;
+        let handshake = self.handshake.clone();
+        let looks = self.wait(async move {
+            let look = |address: Address| tokio::spawn(look(address, handshake.clone(), until));
+            let looks: Vec<_> = addresses.into_iter().map(look).collect();
+            let mut found = Vec::new();
+            for look in looks {
+                // An error is a look that did not end.
+                found.push(look.await.unwrap_or_default());
             }
-        })
+            found
+        })?;
+        Ok(looks)
     }
 
     /// Holds a drive with the epoch of the set's opening. One of which another service has a larger one is refused.
     pub fn attach(&self, place: &DrivePlace) -> Result<Drive, NetError> {
-        let (address, handshake, hold) = (address(place)?, self.handshake.clone(), self.hold);
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed) + 1;
+        let (address, handshake, hold) = (address(place)?, self.handshake.clone(), DriveHold { turn, ..self.hold });
         let theirs = address.clone();
         let attached = self.wait(async move {
             let connection = theirs.connect(&handshake).await?;
@@ -155,6 +169,7 @@ impl Network {
             instance: attachment.instance.clone(),
             attachment: parking_lot::Mutex::new(Some(attachment)),
             taken: false.into(),
+            lost: false.into(),
             space: (look.total_bytes.into(), look.free_bytes.into()),
         };
         let drive = RemoteDrive { place: place.to_string(), shared: Arc::new(shared), network: self.clone() };
@@ -162,10 +177,22 @@ impl Network {
     }
 }
 
+/// How a drive is; asked until it is there, or it is too late.
+async fn look(address: Address, handshake: HandshakeConfig, until: Instant) -> Option<DriveLook> {
+    loop {
+        let look = async { address.look(&address.connect(&handshake).await?).await };
+        match look.await {
+            Ok(look) if look.missing.is_none() => return Some(look),
+            Ok(_) | Err(_) if Instant::now() < until => tokio::time::sleep(AGAIN).await,
+            found => return found.ok(),
+        }
+    }
+}
+
 fn address(place: &DrivePlace) -> Result<Address, NetError> {
     match place {
         DrivePlace::Dir(_) => Err(NetError::Directory { place: place.clone() }),
-        DrivePlace::Net { address, name } => Ok(Address { service: *address, drive: name.clone() }),
+        DrivePlace::Net { service, name } => Ok(Address { service: service.clone(), drive: name.clone() }),
     }
 }
 

@@ -3,7 +3,6 @@
 //! Where a drive is: a directory of this host, or a name at a drive service.
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -14,8 +13,8 @@ pub enum DrivePlace {
     Dir(PathBuf),
     /// Of a drive service.
     Net {
-        /// Where the service listens.
-        address: SocketAddr,
+        /// Where the service listens: `HOST:PORT`.
+        service: String,
         /// The drive's name there.
         name: String,
     },
@@ -23,7 +22,9 @@ pub enum DrivePlace {
 
 /// What is no place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no drive: a directory as /drives/1, or a drive of a drive service as net://10.0.0.2:7400/d1")]
+#[error(
+    "{text:?} is no drive: a directory as /drives/1, or a drive of another host's storage service as net://10.0.0.2:8004/d1"
+)]
 pub struct PlaceError {
     text: String,
 }
@@ -53,11 +54,14 @@ impl FromStr for DrivePlace {
     fn from_str(text: &str) -> Result<DrivePlace, PlaceError> {
         let wrong = || PlaceError { text: text.to_owned() };
         let Some(rest) = text.strip_prefix(NET) else {
-            return if text.starts_with('/') { Ok(DrivePlace::Dir(text.into())) } else { Err(wrong()) };
+            let is_dir = !text.is_empty() && !text.contains("://");
+            return if is_dir { Ok(DrivePlace::Dir(text.into())) } else { Err(wrong()) };
         };
-        let (address, name) = rest.split_once('/').ok_or_else(wrong)?;
-        let address = address.parse().map_err(|_| wrong())?;
-        if is_name(name) { Ok(DrivePlace::Net { address, name: name.to_owned() }) } else { Err(wrong()) }
+        let (service, name) = rest.split_once('/').ok_or_else(wrong)?;
+        let is_host = |(host, port): &(&str, &str)| !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0);
+        service.rsplit_once(':').filter(is_host).ok_or_else(wrong)?;
+        let (service, named) = (service.to_owned(), name.to_owned());
+        if is_name(name) { Ok(DrivePlace::Net { service, name: named }) } else { Err(wrong()) }
     }
 }
 
@@ -65,7 +69,7 @@ impl fmt::Display for DrivePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DrivePlace::Dir(dir) => dir.display().fmt(f),
-            DrivePlace::Net { address, name } => write!(f, "{NET}{address}/{name}"),
+            DrivePlace::Net { service, name } => write!(f, "{NET}{service}/{name}"),
         }
     }
 }
@@ -82,12 +86,16 @@ mod tests {
 
     #[test]
     fn places_are_read_and_written() {
-        for text in ["/drives/1", "net://10.0.0.2:7400/d1", "net://[fd00::2]:7400/nvme-0.part_1"] {
+        for text in
+            ["/drives/1", "d1", "net://10.0.0.2:7400/d1", "net://[fd00::2]:7400/nvme-0.part_1", "net://oss2:7400/d"]
+        {
             assert_eq!(text.parse::<DrivePlace>().map(|place| place.to_string()), Ok(text.to_owned()));
         }
         for text in [
             "",
-            "d1",
+            "nfs://10.0.0.2/d1",
+            "net://:7400/d1",
+            "net://oss2:0/d1",
             "net://",
             "net://10.0.0.2/d1",
             "net://10.0.0.2:7400",
@@ -95,7 +103,7 @@ mod tests {
             "net://10.0.0.2:7400/a/b",
         ] {
             let error = text.parse::<DrivePlace>().expect_err(text);
-            assert!(error.to_string().contains("net://10.0.0.2:7400/d1"), "{error}");
+            assert!(error.to_string().contains("net://10.0.0.2:8004/d1"), "{error}");
         }
         assert!(!is_name(&"x".repeat(65)));
     }

@@ -2,7 +2,8 @@
 
 //! A drive of a drive service, as a member of a set has it.
 //!
-//! **Failure model.** See the crate. What is lost is sent again, in order, until it is done, refused, or [`GIVE_UP`] has passed.
+//! **Failure model.** See the crate. What is lost is sent again, in order, until it is done, refused, or the drive is given up: after [`GIVE_UP`], or after [`GIVE_UP_DEAD`] where the
+//! host says that nobody listens. A drive that was given up stays so: it may have missed something, and is attached anew.
 
 use crate::attachment::{Address, AskError, Attachment};
 use crate::effects;
@@ -19,6 +20,8 @@ use std::time::{Duration, Instant};
 
 /// A drive that cannot be reached for so long has failed.
 pub const GIVE_UP: Duration = Duration::from_secs(3);
+/// A drive whose service does not run has failed after this time, which lets one that is started again at once go on.
+pub const GIVE_UP_DEAD: Duration = Duration::from_millis(500);
 /// Between two tries.
 const AGAIN: Duration = Duration::from_millis(50);
 
@@ -38,6 +41,8 @@ pub(crate) struct Shared {
     /// That of the first attachment.
     pub instance: String,
     pub taken: AtomicBool,
+    /// It was given up.
+    pub lost: AtomicBool,
     pub space: (AtomicU64, AtomicU64),
 }
 
@@ -72,6 +77,10 @@ impl DriveAccess for RemoteDrive {
     fn is_taken(&self) -> bool {
         self.shared.taken.load(Ordering::Relaxed)
     }
+
+    fn instance(&self) -> Option<String> {
+        Some(self.shared.instance.clone())
+    }
 }
 
 impl Shared {
@@ -93,34 +102,42 @@ impl Shared {
         payload: Bytes,
     ) -> Result<(DriveReply, Bytes), AskError> {
         let began = Instant::now();
-        loop {
-            let tried = match self.attached().await {
-                Ok(there) => self.address.ask(&there.connection, order(there.number), payload.clone()).await,
-                Err(error) => Err(error),
+        while !self.lost.load(Ordering::Relaxed) {
+            let error = match self.attached().await {
+                Ok(there) => match self.address.ask(&there.connection, order(there.number), payload.clone()).await {
+                    Ok(done) => return Ok(done),
+                    Err(error) => {
+                        self.detach(&there, &error);
+                        error
+                    }
+                },
+                Err(error) => error,
             };
-            match tried {
-                Err(AskError::Transport(error)) => {
-                    // Whether it was done is not known: the next attachment ends it.
-                    drop(self.attachment.lock().take());
-                    if began.elapsed() >= GIVE_UP {
-                        return Err(error.into());
-                    }
-                    tokio::time::sleep(AGAIN).await;
-                }
-                Err(error) => {
-                    if error.is_taken() {
-                        self.taken.store(true, Ordering::Relaxed);
-                    }
-                    return Err(error);
-                }
-                Ok(done) => return Ok(done),
+            let again = matches!(error, AskError::Transport(_) | AskError::Host { .. }) || error.is_detached();
+            let patience = if error.is_dead() { GIVE_UP_DEAD } else { GIVE_UP };
+            if !again || began.elapsed() >= patience {
+                self.taken.fetch_or(error.is_taken(), Ordering::Relaxed);
+                self.lost.fetch_or(again, Ordering::Relaxed);
+                return Err(error);
             }
+            tokio::time::sleep(AGAIN).await;
+        }
+        Err(AskError::GivenUp)
+    }
+
+    /// Whether it was done is not known after some errors: the next attachment ends it.
+    fn detach(&self, there: &Attachment, error: &AskError) {
+        let mut attachment = self.attachment.lock();
+        let same = attachment.as_ref().is_some_and(|other| other.number == there.number);
+        if same && (matches!(error, AskError::Transport(_)) || error.is_detached()) {
+            *attachment = None;
         }
     }
 
     async fn is_there(&self) -> bool {
         match self.persist(|_| DriveOrder::Look, Bytes::new()).await {
             Ok((DriveReply::Looked(look), _)) => {
+                self.taken.fetch_or(look.epoch > self.hold.epoch, Ordering::Relaxed);
                 self.space.0.store(look.total_bytes, Ordering::Relaxed);
                 self.space.1.store(look.free_bytes, Ordering::Relaxed);
                 look.missing.is_none() && look.instance == self.instance

@@ -108,11 +108,11 @@ impl Service for DriveService {
 
 impl DriveService {
     async fn answer(&self, peer: &PeerInfo, request: Frame) -> Result<(Bytes, Bytes), WireError> {
-        if peer.role != Role::Storage {
-            return Err(ErrorCode::UNAUTHORIZED.with("drives are for storage services"));
-        }
         match request.message_type() {
             message_type::PING => return Ok((Bytes::new(), Bytes::new())),
+            _ if peer.role != Role::Storage => {
+                return Err(ErrorCode::UNAUTHORIZED.with("drives are for storage services"));
+            }
             message_type::DRIVE => {}
             other => {
                 return Err(

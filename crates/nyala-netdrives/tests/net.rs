@@ -58,7 +58,7 @@ impl Host {
     }
 
     fn place(&self) -> DrivePlace {
-        DrivePlace::Net { address: self.address, name: "d".into() }
+        DrivePlace::Net { service: self.address.to_string(), name: "d".into() }
     }
 }
 
@@ -237,7 +237,7 @@ fn connections_that_break_lose_nothing_and_nobody() {
     drop(made(&site, Level::Raid5));
     let ways: Vec<Fragile> = site.hosts.iter().map(|host| Fragile::to(host.address)).collect();
     let through: Vec<DrivePlace> =
-        ways.iter().map(|way| DrivePlace::Net { address: way.address, name: "d".into() }).collect();
+        ways.iter().map(|way| DrivePlace::Net { service: way.address.to_string(), name: "d".into() }).collect();
     let (_network, set) = open_at(&through, PATIENCE).unwrap();
     let len = 2 * STRIP * 4;
     let mut right = vec![0; len];
@@ -287,8 +287,8 @@ fn what_is_no_drive_says_what_is_wrong() {
         let drive = opened.map(|mut drives| drives.remove(0));
         drive.flatten().err().map(|error| error.to_string()).unwrap_or_default()
     };
-    let DrivePlace::Net { address, .. } = site.hosts[0].place() else { unreachable!("it is one") };
-    let other = DrivePlace::Net { address, name: "e".into() };
+    let DrivePlace::Net { service, .. } = site.hosts[0].place() else { unreachable!("it is one") };
+    let other = DrivePlace::Net { service, name: "e".into() };
     let nothing = why(&other);
     assert!(nothing.contains("there is no drive \"e\""), "{nothing}");
     let empty = why(&site.hosts[0].place());

@@ -30,7 +30,8 @@ pub enum DriveOrder {
     /// Make a drive of the directory, which is empty.
     #[n(1)]
     Make,
-    /// Hold the drive. The reply is [`DriveReply::Attached`]; [`crate::ErrorCode::WRONG_EPOCH`] if somebody has or had it with a larger epoch, or another holder with the same.
+    /// Hold the drive. The reply is [`DriveReply::Attached`]; [`crate::ErrorCode::WRONG_EPOCH`] if somebody has or had it with a larger epoch, or another holder with the same;
+    /// [`crate::ErrorCode::STALE`] if this holder has taken it again since, or the instance is another one.
     #[n(2)]
     Attach {
         /// Whose it is to be.
@@ -40,7 +41,7 @@ pub enum DriveOrder {
         #[n(1)]
         instance: Option<String>,
     },
-    /// Do something. The reply is the effect's.
+    /// Do something. The reply is the effect's; [`crate::ErrorCode::STALE_SESSION`] if the attachment is not the newest one.
     #[n(3)]
     Run {
         /// What [`DriveReply::Attached`] gave.
@@ -61,6 +62,9 @@ pub struct DriveHold {
     /// Random, once for each opening of a set.
     #[n(1)]
     pub holder: ClusterId,
+    /// Larger than for all times before that this holder took this drive: what it sent then and comes late is refused.
+    #[n(2)]
+    pub turn: u64,
 }
 
 /// A file of a drive: an object's number, big-endian.
@@ -188,4 +192,13 @@ pub struct DriveLook {
     /// Bytes that are free.
     #[n(4)]
     pub free_bytes: u64,
+    /// The directory is there and empty: a drive can be made of it.
+    #[n(5)]
+    pub empty: bool,
+    /// The superblock of its set, as it is in its table; empty without one.
+    #[cbor(n(6), with = "minicbor::bytes")]
+    pub superblock: Vec<u8>,
+    /// The target on its set, as it is in its table; empty without one.
+    #[cbor(n(7), with = "minicbor::bytes")]
+    pub target: Vec<u8>,
 }

@@ -35,7 +35,12 @@ fn drive(cluster: &Cluster, number: usize) -> PathBuf {
 fn config(cluster: &Cluster, drives: &[usize]) -> StorageConfig {
     let drives: Vec<PathBuf> = drives.iter().map(|number| drive(cluster, *number)).collect();
     let dir = drives[0].clone();
-    let set = SetSpec { drives, level: Some(Level::Raid6), strip_bytes: Some(STRIP), spares: vec![] };
+    let set = SetSpec {
+        drives: drives.into_iter().map(Into::into).collect(),
+        level: Some(Level::Raid6),
+        strip_bytes: Some(STRIP),
+        spares: vec![],
+    };
     let mut config = cluster.config("a");
     config.targets = vec![TargetSpec { dir, set: Some(set), ..TargetSpec::default() }];
     config
