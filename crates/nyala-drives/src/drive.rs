@@ -2,6 +2,7 @@
 
 //! One drive, wherever it is, and the doing of effects.
 
+use crate::access::DriveAccess;
 use crate::drive_files::DriveFiles;
 use crate::error::SetError;
 use crate::files::OsFiles;
@@ -18,26 +19,6 @@ use std::sync::Arc;
 const TABLE_MEMORY_BYTES: usize = 64 << 20;
 /// Of its log: a set makes a checkpoint when logs have 64 MiB.
 const SEGMENT_BYTES: u64 = 16 << 20;
-
-/// What does the effects of one drive, one after the other.
-pub trait DriveAccess: Send + Sync {
-    /// Where it is, for messages.
-    fn place(&self) -> &str;
-    /// Whether it is still where it was.
-    fn is_there(&self) -> bool;
-    /// Bytes in all, and free ones; none if that is not known.
-    fn space(&self) -> Option<(u64, u64)>;
-    /// Does an effect. What fails is logged there: the set only knows that it failed.
-    fn run(&self, effect: Effect) -> Reply;
-    /// Somebody else has taken the set over: it must not go on here.
-    fn is_taken(&self) -> bool {
-        false
-    }
-    /// Of a drive of another host: what changes there when something that was not synced may be lost.
-    fn instance(&self) -> Option<String> {
-        None
-    }
-}
 
 /// Whether a drive can be made of a directory: it is there, and nothing is in it but what a new file system may have.
 pub fn is_empty(dir: &Path) -> bool {

@@ -9,6 +9,7 @@
 //! much longer than those of other drives are gone around. The process may die at any time, and the machine with what was not synced; opening the
 //! set again brings the logs to an end. A drive that is back in time catches up while the set is in use. Two processes must not use one drive: its table is locked.
 
+mod access;
 mod core;
 mod directory;
 mod drive;
@@ -39,7 +40,8 @@ mod sync;
 mod unsynced;
 
 pub use crate::core::Counters;
-pub use drive::{Drive, DriveAccess, is_empty};
+pub use access::DriveAccess;
+pub use drive::{Drive, is_empty};
 pub use drive_files::DriveFiles;
 pub use error::SetError;
 pub use files::OsFiles;

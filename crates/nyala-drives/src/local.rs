@@ -2,7 +2,7 @@
 
 //! A drive of this machine: files in a directory, and a table beside them.
 
-use crate::drive::DriveAccess;
+use crate::access::DriveAccess;
 use crate::drive_files::DriveFiles;
 use nyala_raid::{Effect, Reply};
 use nyala_store::{Store, StoreError};

@@ -14,14 +14,18 @@
 
 mod attachment;
 mod effects;
+mod error;
 mod export;
 mod fence;
+mod held;
 mod network;
 mod place;
 mod remote;
 mod server;
+mod thread;
 
-pub use network::{NetError, Network};
+pub use error::NetError;
+pub use held::{GIVE_UP, GIVE_UP_DEAD};
+pub use network::Network;
 pub use place::{DrivePlace, PlaceError};
-pub use remote::{GIVE_UP, GIVE_UP_DEAD};
 pub use server::{DriveServer, ExportSpec, ServeError};

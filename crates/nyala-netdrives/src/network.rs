@@ -6,65 +6,25 @@
 //! the drives at the same time: whoever is refused by one of them gives up, and tries again with a larger epoch if it still wants to.
 
 use crate::attachment::{Address, AskError};
+use crate::error::NetError;
+use crate::held::{GIVE_UP, Shared};
 use crate::place::DrivePlace;
-use crate::remote::{RemoteDrive, Shared};
+use crate::remote::RemoteDrive;
+use crate::thread::NetThread;
 use bytes::Bytes;
 use nyala_drives::Drive;
 use nyala_transport::{HandshakeConfig, Role, Secret};
 use nyala_wire::ClusterId;
 use nyala_wire::drive::{DriveHold, DriveLook, DriveOrder, DriveReply};
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 /// Between two looks at drives that do not answer.
 const AGAIN: Duration = Duration::from_millis(100);
 /// Longest wait for a connection: hosts of a set are near each other.
 const CONNECT_WITHIN: Duration = Duration::from_secs(1);
-
-/// Why a drive cannot be had.
-#[derive(Debug, thiserror::Error)]
-pub enum NetError {
-    /// It is a directory.
-    #[error("{place} is a directory of this host, not a drive of a drive service")]
-    Directory {
-        /// Where it is.
-        place: DrivePlace,
-    },
-    /// The service does not answer, or refuses.
-    #[error("the drive {place}: {why}")]
-    Drive {
-        /// Where it is.
-        place: DrivePlace,
-        /// Why.
-        why: String,
-        /// Another service has it.
-        taken: bool,
-    },
-    /// No threads, or no random numbers.
-    #[error("drives of other hosts cannot be reached: {0}")]
-    System(#[from] io::Error),
-}
-
-/// The thread that does what the network does; it ends when the last user is gone, wherever that is.
-struct NetThread {
-    runtime: tokio::runtime::Handle,
-    _end: tokio::sync::oneshot::Sender<()>,
-}
-
-impl NetThread {
-    fn start() -> io::Result<NetThread> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (handle, (end, ended)) = (runtime.handle().clone(), tokio::sync::oneshot::channel());
-        let work = move || {
-            // An error is the end.
-            let _: Result<(), _> = runtime.block_on(ended);
-        };
-        std::thread::Builder::new().name("nyala-netdrives".into()).spawn(work)?;
-        Ok(NetThread { runtime: handle, _end: end })
-    }
-}
 
 /// The way to drives of other hosts, for one set. Clones are the same.
 #[derive(Clone)]
@@ -82,7 +42,7 @@ impl Network {
         let thread = Arc::new(NetThread::start()?);
         let mut holder = [0; 16];
         getrandom::fill(&mut holder).map_err(io::Error::other)?;
-        let dead_after = crate::GIVE_UP;
+        let dead_after = GIVE_UP;
         let handshake = HandshakeConfig {
             encrypt,
             dead_after,
@@ -93,24 +53,11 @@ impl Network {
         Ok(Network { thread, handshake, hold, turn: Arc::default() })
     }
 
-    /// Waits for something that the network does. The caller may be a thread of another runtime: only its own work waits.
-    pub(crate) fn wait<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, NetError> {
-        let (report, done) = mpsc::channel();
-        self.thread.runtime.spawn(async move {
-            // An error means that nobody waits any more.
-            let _ = report.send(work.await);
-        });
-        done.recv().map_err(|_| io::Error::other("the network's thread has ended").into())
-    }
-
     /// Makes drives of empty directories.
     pub fn make(&self, places: &[DrivePlace]) -> Result<(), NetError> {
         places.iter().try_for_each(|place| {
             let (address, handshake) = (address(place)?, self.handshake.clone());
-            let made = self.wait(async move {
+            let made = self.thread.wait(async move {
                 let connection = address.connect(&handshake).await?;
                 match address.ask(&connection, DriveOrder::Make, Bytes::new()).await? {
                     (DriveReply::Done, _) => Ok(()),
@@ -138,7 +85,7 @@ impl Network {
         let until = Instant::now() + patience;
         let addresses = places.iter().map(address).collect::<Result<Vec<_>, _>>()?;
         let handshake = self.handshake.clone();
-        let looks = self.wait(async move {
+        let looks = self.thread.wait(async move {
             let look = |address: Address| tokio::spawn(look(address, handshake.clone(), until));
             let looks: Vec<_> = addresses.into_iter().map(look).collect();
             let mut found = Vec::new();
@@ -156,7 +103,7 @@ impl Network {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed) + 1;
         let (address, handshake, hold) = (address(place)?, self.handshake.clone(), DriveHold { turn, ..self.hold });
         let theirs = address.clone();
-        let attached = self.wait(async move {
+        let attached = self.thread.wait(async move {
             let connection = theirs.connect(&handshake).await?;
             let look = theirs.look(&connection).await?;
             Ok::<_, AskError>((look, theirs.attach(connection, hold, None).await?))
@@ -172,7 +119,7 @@ impl Network {
             lost: false.into(),
             space: (look.total_bytes.into(), look.free_bytes.into()),
         };
-        let drive = RemoteDrive { place: place.to_string(), shared: Arc::new(shared), network: self.clone() };
+        let drive = RemoteDrive { place: place.to_string(), shared: Arc::new(shared), thread: self.thread.clone() };
         Ok(Drive::with(Arc::new(drive)))
     }
 }

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 const STRIP: usize = 16384;
 const OBJECT: ObjectId = ObjectId(7);
-const PATIENCE: Duration = Duration::from_secs(5);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn secret() -> Secret {
     Secret::from_bytes(&[b's'; 32]).unwrap()
@@ -102,7 +102,7 @@ fn made(site: &Site, level: Level) -> (Network, DriveSet) {
     let places = places(site);
     let mut network = Network::new(secret(), false).unwrap();
     network.make(&places).unwrap();
-    let drives: Vec<Drive> = network.open(&places, PATIENCE).unwrap().into_iter().map(Result::unwrap).collect();
+    let drives: Vec<Drive> = network.open(&places, OPEN_TIMEOUT).unwrap().into_iter().map(Result::unwrap).collect();
     let ids: Vec<DriveId> = (0..drives.len()).map(|at| DriveId(at as u128 + 1)).collect();
     create(&drives, Geometry::new(level, drives.len(), STRIP).unwrap(), SetId(5), &ids).unwrap();
     let set = DriveSet::open(drives, false, ErrorLimit::default(), true).unwrap();
@@ -143,6 +143,49 @@ fn a_host_dies_and_comes_back_while_the_set_is_in_use() {
 }
 
 #[test]
+fn a_host_that_was_given_up_is_let_go_although_it_answers_again() {
+    let mut site = site(4);
+    let (network, set) = made(&site, Level::Raid5);
+    set.write(OBJECT, 0, &content(1, 200_000)).unwrap();
+    site.hosts[1].stop();
+    let began = std::time::Instant::now();
+    set.write(OBJECT, 0, &content(2, 200_000)).unwrap();
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}: nobody listens there", began.elapsed());
+    site.hosts[1].start();
+    assert_eq!(set.check_presence().unwrap(), [1], "it may have missed something");
+    assert!(!set.members()[1].is_held);
+    assert_eq!(set.returned(network.attach(&site.hosts[1].place()).unwrap()).unwrap(), 1);
+    rebuild(&set);
+    set.set_owner(b"who").unwrap();
+    assert_eq!(set.owners().unwrap(), [b"who".to_vec()]);
+    let look = network.look(&places(&site), Duration::ZERO).unwrap();
+    assert!(look.iter().flatten().all(|look| look.target == b"who" && !look.superblock.is_empty() && !look.empty));
+    assert!(set.superblock().members.iter().all(|member| member.state == MemberState::Good));
+    assert!(set.read(OBJECT, 0..200_000).unwrap() == content(2, 200_000));
+}
+
+#[test]
+fn too_many_hosts_away_stop_the_set_for_readers_too() {
+    let mut site = site(4);
+    let (_network, set) = made(&site, Level::Raid5);
+    set.write(OBJECT, 0, &content(1, 200_000)).unwrap();
+    set.sync().unwrap();
+    site.hosts[0].stop();
+    site.hosts[2].stop();
+    assert!(matches!(set.read(OBJECT, 0..200_000), Err(SetError::Stopped { .. })));
+    assert!(matches!(set.stopped(), Some(SetError::Stopped { .. })));
+    drop(set);
+    site.hosts[0].start();
+    site.hosts[2].start();
+    let (_network, set) = open_at(&places(&site), OPEN_TIMEOUT).unwrap();
+    assert!(set.read(OBJECT, 0..200_000).unwrap() == content(1, 200_000));
+    assert!(
+        set.superblock().members.iter().all(|member| member.state == MemberState::Good),
+        "nothing was written without them"
+    );
+}
+
+#[test]
 fn whoever_takes_the_set_over_has_everything_and_the_other_stops() {
     let site = site(3);
     let (_first, old) = made(&site, Level::Raid5);
@@ -152,7 +195,7 @@ fn whoever_takes_the_set_over_has_everything_and_the_other_stops() {
     old.write(OBJECT, 777, &content(2, 9000)).unwrap();
     let mut right = content(1, len);
     right[777..9777].copy_from_slice(&content(2, 9000));
-    let (_second, new) = open_at(&places(&site), PATIENCE).unwrap();
+    let (_second, new) = open_at(&places(&site), OPEN_TIMEOUT).unwrap();
     assert!(new.read(OBJECT, 0..len as u64).unwrap() == right, "what was acknowledged is there");
     assert!(matches!(old.write(OBJECT, 0, &[1; 100]), Err(SetError::Taken)));
     assert!(matches!(old.read(OBJECT, 0..1), Err(SetError::Taken)), "what it would read may be old");
@@ -167,7 +210,7 @@ fn whoever_takes_the_set_over_has_everything_and_the_other_stops() {
 fn one_that_only_looks_learns_that_it_was_replaced() {
     let site = site(3);
     let (first, old) = made(&site, Level::Raid5);
-    let (_second, new) = open_at(&places(&site), PATIENCE).unwrap();
+    let (_second, new) = open_at(&places(&site), OPEN_TIMEOUT).unwrap();
     old.write(OBJECT, 0, &[1; 100]).unwrap_err();
     assert!(matches!(old.check_presence(), Err(SetError::Taken)));
     let again = first.attach(&site.hosts[1].place());
@@ -238,7 +281,7 @@ fn connections_that_break_lose_nothing_and_nobody() {
     let ways: Vec<Fragile> = site.hosts.iter().map(|host| Fragile::to(host.address)).collect();
     let through: Vec<DrivePlace> =
         ways.iter().map(|way| DrivePlace::Net { service: way.address.to_string(), name: "d".into() }).collect();
-    let (_network, set) = open_at(&through, PATIENCE).unwrap();
+    let (_network, set) = open_at(&through, OPEN_TIMEOUT).unwrap();
     let len = 2 * STRIP * 4;
     let mut right = vec![0; len];
     let rounds = AtomicU64::new(0);

@@ -96,6 +96,11 @@ pub struct SetSpec {
 pub const DRIVE_PORT: u16 = 8004;
 
 impl SetSpec {
+    /// The first drive, for messages.
+    pub(crate) fn first(&self) -> PathBuf {
+        self.drives.first().map(|drive| drive.to_string().into()).unwrap_or_default()
+    }
+
     /// Drives of other hosts.
     pub(crate) fn far(&self) -> Vec<DrivePlace> {
         self.drives.iter().filter(|place| place.dir().is_none()).cloned().collect()

@@ -109,18 +109,6 @@ pub enum StorageError {
         /// Why.
         error: NetError,
     },
-    /// Drives of other hosts are named and no secret.
-    #[error("{path}: drives of other hosts are reached with a key for storage; name the secret file", path = .path.display())]
-    NoKey {
-        /// The first drive.
-        path: PathBuf,
-    },
-    /// A new set needs empty directories.
-    #[error("{why}")]
-    NotNew {
-        /// Which is not.
-        why: String,
-    },
     /// Drives cannot be lent out.
     #[error(transparent)]
     Drives(#[from] ServeError),

@@ -3,14 +3,13 @@
 //! Who a target is: in its directory, or on each drive of its set, in the drive's directory if that is of this host, and in its table. Failure model: see the parent
 //! module; a copy that cannot be read or written is left out and said, as long as there is another one.
 
+use super::peek::{KIND, of_drive, peek_set};
 use super::survey;
 use nyala_drives::{DriveSet, SetError};
-use nyala_store::own_dir::{Identity, IdentityError, Kind, OwnDir, peek};
+use nyala_store::own_dir::{Identity, IdentityError, OwnDir};
 use nyala_wire::{ClusterId, TargetId};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-const KIND: Kind = Kind::StorageTarget;
 
 /// A target's directory, or what each of its drives has of it; locked.
 pub struct TargetDir {
@@ -20,27 +19,6 @@ pub struct TargetDir {
     pub identity: Identity,
     copies: Vec<OwnDir>,
     set: Option<Arc<DriveSet>>,
-}
-
-/// Where a drive has it.
-fn of_drive(drive: &Path) -> PathBuf {
-    drive.join("target")
-}
-
-/// Who the target on these drives is, without locking or changing anything.
-pub fn peek_set<'a>(drives: impl IntoIterator<Item = &'a PathBuf>) -> Result<Option<Identity>, IdentityError> {
-    let (mut best, mut first): (Option<Identity>, _) = (None, None);
-    for drive in drives {
-        match peek(&of_drive(drive), KIND) {
-            Ok(Some(found)) if best.as_ref().is_none_or(|best| best.target.0 == 0) => best = Some(found),
-            Ok(_) => {}
-            Err(error) => first = first.or(Some(error)),
-        }
-    }
-    match (best, first) {
-        (None, Some(error)) => Err(error),
-        (best, _) => Ok(best),
-    }
 }
 
 impl TargetDir {
@@ -57,11 +35,9 @@ impl TargetDir {
         drives: &[PathBuf],
         new_uuid: ClusterId,
     ) -> Result<TargetDir, IdentityError> {
-        let said = set.owners().map_err(|error| of_drives(path, &error))?;
-        let known = match peek_set(drives)? {
-            Some(known) if known.target.0 != 0 => Some(known),
-            near => survey::identity(said, path).or(near),
-        };
+        let said = survey::identity(set.owners().map_err(|error| of_drives(path, &error))?, path);
+        let near = peek_set(drives)?;
+        let known = near.clone().filter(|near| near.target.0 != 0).or(said).or(near);
         let uuid = known.as_ref().map_or(new_uuid, |known| known.uuid);
         let (mut copies, mut first) = (Vec::new(), None);
         for drive in drives {
@@ -96,10 +72,10 @@ impl TargetDir {
         write().map_err(|error| of_drives(&self.path, &error))
     }
 
-    /// One that is there: its file system can be asked how many files it takes.
-    pub fn there(&self) -> &Path {
+    /// One that is there: its file system can be asked how many files it takes. None if all drives are of other hosts.
+    pub fn there(&self) -> Option<&Path> {
         let there = self.copies.iter().map(|copy| copy.path.as_path()).find(|path| path.exists());
-        there.unwrap_or(&self.path)
+        there.or_else(|| (!self.copies.is_empty()).then_some(self.path.as_path()))
     }
 
     /// A new drive gets a copy, in its directory if that is of this host.

@@ -12,16 +12,10 @@ use nyala_raid::Geometry;
 use nyala_raid::event::ErrorLimit;
 use nyala_raid::member::{DriveId, SetId};
 use nyala_wire::ClusterId;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Bytes of a strip where nobody says.
 pub const DEFAULT_STRIP_BYTES: usize = 64 << 10;
-
-/// The first drive, for messages.
-pub(super) fn place(spec: &SetSpec) -> PathBuf {
-    spec.drives.first().map(|drive| drive.to_string().into()).unwrap_or_default()
-}
 
 fn random() -> Result<u128, StorageError> {
     let mut bytes = [0; 16];
@@ -31,7 +25,7 @@ fn random() -> Result<u128, StorageError> {
 
 /// The geometry of a set that is to be made.
 pub fn geometry(spec: &SetSpec) -> Result<Geometry, StorageError> {
-    let path = place(spec);
+    let path = spec.first();
     let level = spec.level.ok_or_else(|| StorageError::NoLevel { path: path.clone() })?;
     let made = Geometry::new(level, spec.drives.len(), spec.strip_bytes.unwrap_or(DEFAULT_STRIP_BYTES));
     made.map_err(|error| StorageError::Set { path, error: Box::new(error.into()) })
@@ -40,14 +34,17 @@ pub fn geometry(spec: &SetSpec) -> Result<Geometry, StorageError> {
 /// Makes the set, and of its drives a new target.
 pub fn make(spec: &SetSpec, keys: Option<&DriveKeys>) -> Result<(), StorageError> {
     let geometry = geometry(spec)?;
-    let path = place(spec);
+    let path = spec.first();
     let set = |error: SetError| StorageError::Set { path: path.clone(), error: Box::new(error) };
     let ids = spec.drives.iter().map(|_| random().map(DriveId)).collect::<Result<Vec<DriveId>, _>>()?;
     let mut reach = Reach::of(spec, keys)?;
     let refused = |error| match error {
         ReachError::Set(error) => set(error),
         ReachError::Net(error) => StorageError::Net { path: path.clone(), error },
-        other => StorageError::NotNew { why: other.to_string() },
+        other => set(SetError::Directory {
+            place: path.display().to_string(),
+            error: std::io::Error::other(other.to_string()),
+        }),
     };
     // All of them before any is changed.
     spec.far().iter().try_for_each(|place| reach.expect_empty(place)).map_err(refused)?;

@@ -2,7 +2,6 @@
 
 //! Opening the set of a target. Failure model: see the parent module.
 
-use super::make::place;
 use super::reach::{DriveKeys, Reach};
 use super::survey;
 use crate::config::SetSpec;
@@ -33,7 +32,7 @@ pub struct OpenSet {
 
 /// Opens it with what is there.
 pub fn open(spec: &SetSpec, keys: Option<&DriveKeys>) -> Result<OpenSet, StorageError> {
-    let path = place(spec);
+    let path = spec.first();
     let failed = |error| StorageError::Set { path: path.clone(), error: Box::new(error) };
     let (mut drives, mut there) = (Vec::new(), Vec::new());
     let dirs = spec.dirs();
@@ -67,7 +66,7 @@ pub fn open(spec: &SetSpec, keys: Option<&DriveKeys>) -> Result<OpenSet, Storage
 fn take(spec: &SetSpec, reach: &mut Reach, near: &[Drive]) -> Result<Vec<Drive>, StorageError> {
     let looks = survey::far(spec, reach)?;
     let Some(network) = &mut reach.0 else { return Ok(Vec::new()) };
-    let failed = |error| StorageError::Set { path: place(spec), error: Box::new(error) };
+    let failed = |error| StorageError::Set { path: spec.first(), error: Box::new(error) };
     let (mut places, mut found) = (Vec::new(), Vec::new());
     for (place, look) in looks {
         match look.map(|look| (Superblock::decode(&look.superblock), look.missing)) {
@@ -86,7 +85,7 @@ fn take(spec: &SetSpec, reach: &mut Reach, near: &[Drive]) -> Result<Vec<Drive>,
         found.extend(drive.superblock().map_err(failed)?);
     }
     assemble(&found, false).map_err(|error| failed(error.into()))?;
-    let lost = |error| StorageError::Net { path: place(spec), error };
+    let lost = |error| StorageError::Net { path: spec.first(), error };
     let mut taken = Vec::new();
     for drive in network.open(&places, Duration::ZERO).map_err(lost)? {
         match drive {
@@ -106,7 +105,7 @@ pub(super) fn places(spec: &SetSpec) -> Vec<DrivePlace> {
 
 /// The settings say nothing else than the set has.
 fn check(spec: &SetSpec, geometry: &Geometry) -> Result<(), StorageError> {
-    let other = |said: String, has: String| Err(StorageError::OtherSet { path: place(spec), said, has });
+    let other = |said: String, has: String| Err(StorageError::OtherSet { path: spec.first(), said, has });
     if let Some(level) = spec.level.filter(|level| *level != geometry.level()) {
         return other(format!("level {level}"), format!("level {}", geometry.level()));
     }

@@ -2,9 +2,12 @@
 
 //! What a target on a set stands on. Failure model: see the parent module.
 
+use super::chunks::SetChunks;
+use super::identity::TargetDir;
+use super::load::Load;
 use super::open::{OpenSet, open, places};
 use super::reach::DriveKeys;
-use super::{Load, SetChunks, TargetDir, Upkeep};
+use super::upkeep::Upkeep;
 use crate::config::{SetSpec, TargetSpec};
 use crate::disks::Disks;
 use crate::error::StorageError;

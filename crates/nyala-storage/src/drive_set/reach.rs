@@ -2,12 +2,12 @@
 
 //! The way to the drives of a set: directories of this host, and drives that other hosts lend out. Failure model: see the parent module.
 
-use super::make::place;
 use crate::config::SetSpec;
 use crate::error::StorageError;
 use nyala_drives::{Drive, SetError, is_empty};
 use nyala_netdrives::{DrivePlace, NetError, Network};
 use nyala_transport::Secret;
+use std::io;
 
 /// What drive services of other hosts want to see.
 #[derive(Clone)]
@@ -41,9 +41,9 @@ impl Reach {
         if spec.far().is_empty() {
             return Ok(Reach(None));
         }
-        let keys = keys.ok_or_else(|| StorageError::NoKey { path: place(spec) })?;
-        let network = Network::new(keys.secret.clone(), keys.encrypt);
-        Ok(Reach(Some(network.map_err(|error| StorageError::Net { path: place(spec), error })?)))
+        let none = || NetError::from(io::Error::other("no secret file with a key for storage was named"));
+        let network = keys.ok_or_else(none).and_then(|keys| Network::new(keys.secret.clone(), keys.encrypt));
+        Ok(Reach(Some(network.map_err(|error| StorageError::Net { path: spec.first(), error })?)))
     }
 
     fn network(&self, place: &DrivePlace) -> Result<&Network, ReachError> {

@@ -3,8 +3,7 @@
 //! How the drives of a set are, before any of them is taken: whoever takes one of another host ends what another service does with it.
 //! Failure model: see the parent module; what is seen may be otherwise a moment later, so opening the set looks again.
 
-use super::make::place;
-use super::reach::Reach;
+use super::reach::{DriveKeys, Reach};
 use crate::config::SetSpec;
 use crate::error::StorageError;
 use nyala_drives::Drive;
@@ -47,12 +46,12 @@ pub(super) fn far(spec: &SetSpec, reach: &Reach) -> Result<Vec<(DrivePlace, Opti
     let Some(network) = &reach.0 else { return Ok(Vec::new()) };
     let places = spec.far();
     let looks = network.look(&places, Duration::ZERO);
-    let looks = looks.map_err(|error| StorageError::Net { path: place(spec), error })?;
+    let looks = looks.map_err(|error| StorageError::Net { path: spec.first(), error })?;
     Ok(places.into_iter().zip(looks).collect())
 }
 
 /// Looks at all drives of a set of which some are of other hosts.
-pub fn survey(spec: &SetSpec, keys: &super::DriveKeys) -> Result<Survey, StorageError> {
+pub fn survey(spec: &SetSpec, keys: &DriveKeys) -> Result<Survey, StorageError> {
     let reach = Reach::of(spec, Some(keys))?;
     let looks: Vec<DriveLook> = far(spec, &reach)?.into_iter().filter_map(|(_, look)| look).collect();
     let dirs = spec.dirs();
@@ -64,6 +63,6 @@ pub fn survey(spec: &SetSpec, keys: &super::DriveKeys) -> Result<Survey, Storage
     let of = spec.drives.len();
     let new = empty == of;
     let short = if new { None } else { assemble(&found, false).err().map(|error| error.to_string()) };
-    let identity = identity(looks.iter().map(|look| &look.target), &place(spec));
+    let identity = identity(looks.iter().map(|look| &look.target), &spec.first());
     Ok(Survey { there: found.len(), of, new, short, identity })
 }

@@ -212,7 +212,7 @@ impl Target {
 
     /// Capacity of the file system, or of the limit if that is less.
     pub fn capacity(&self) -> Capacity {
-        let mut capacity = nyala_transport::member::capacity(self.dir.lock().there());
+        let mut capacity = self.dir.lock().there().map(nyala_transport::member::capacity).unwrap_or_default();
         if let Some(upkeep) = &self.upkeep {
             (capacity.total_bytes, capacity.free_bytes) = upkeep.space();
         }

@@ -2,8 +2,9 @@
 
 //! Settings of a storage service.
 
+use super::export::ExportArg;
 use super::meta::need_mgmt;
-use super::target::{ExportArg, TargetArg};
+use super::target::TargetArg;
 use super::{DEFAULT_SECRET, STORAGE_PORT, settings};
 use crate::exit::Failure;
 use crate::units::{Hosts, Size, Span};

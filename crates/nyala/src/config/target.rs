@@ -5,7 +5,7 @@
 use crate::exit::Failure;
 use crate::units::Size;
 use nyala_raid::level::text;
-use nyala_storage::{DrivePlace, ExportSpec, SetSpec, TargetSpec};
+use nyala_storage::{DrivePlace, SetSpec, TargetSpec};
 use nyala_wire::TargetId;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -125,35 +125,6 @@ impl SetShape {
         let level = self.level.as_ref().map(parse).transpose().map_err(|error| error.to_string())?;
         let strip_bytes = self.strip.map(|size| usize::try_from(size.0).unwrap_or(usize::MAX));
         Ok(SetSpec { drives, level, strip_bytes, spares })
-    }
-}
-
-/// A drive that targets of other hosts may lie on: `NAME=DIR`, or a table with these keys.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct ExportArg {
-    /// Its name, unique on this host.
-    pub name: String,
-    /// Its directory, the root of a file system on a drive of its own.
-    pub dir: PathBuf,
-}
-
-impl From<ExportArg> for ExportSpec {
-    fn from(ExportArg { name, dir }: ExportArg) -> ExportSpec {
-        ExportSpec { name, dir }
-    }
-}
-
-impl FromStr for ExportArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<ExportArg, String> {
-        match text.split_once('=') {
-            Some((name, dir)) if !name.is_empty() && !dir.is_empty() => {
-                Ok(ExportArg { name: name.to_owned(), dir: dir.into() })
-            }
-            _ => Err(format!("{text:?} is not NAME=DIR")),
-        }
     }
 }
 
